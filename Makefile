@@ -1,0 +1,57 @@
+# The door for people and CI. What is more than one line lives in hack/.
+# Needs Node >= 18, npm, make, git; everything else is installed into node_modules and .tools.
+.DEFAULT_GOAL := help
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+export PATH := $(CURDIR)/.tools/bin:$(CURDIR)/node_modules/.bin:$(PATH)
+
+NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster)/' # Tests that need more than `make test` can bring.
+
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help check verify dev test soak bench build clean force # test is also a folder: not phony, make would call it up to date
+
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Everyday
+check: verify test ## Everything a change must pass; closes with "N passed, N failed"
+verify: .tools/ready ## Types, lint, dead code, import direction, ports, sizes, lock file, docs
+	@echo "verifying types"; npm run --silent typecheck
+	@echo "verifying lint and dead code"; npm run --silent lint
+	@find hack -name 'verify-*.mjs' -print0 | sort -z | xargs -0 -n 1 bash -c 'echo "verifying $$0"; node "$$0"'
+dev: .tools/built ## A running fleet on this machine: master, workers, dashboard (ARGS="--listen 127.0.0.1:9000")
+	@set -m; node dist/cmd/muster.js dev $(ARGS) || exit $$? # A job of its own: Ctrl-C reaches the fleet alone, and make ends with its exit code.
+test: .tools/built ## All tests; what the machine lacks and cannot install is a named, counted skip (with CI=true a failure)
+	@hack/install-debian.sh redis-server chromium
+	@npm test --silent -- $(ARGS) --testPathIgnorePatterns /node_modules/ $(NOT_AT_COMMIT)
+
+##@ Now and then
+build: .tools/built ## The package that is published, in dist/
+soak: .tools/ready ## The long runs: ten times the random commands against each store
+	@SOAK=1 npm test --silent -- test/storage/memory/model test/storage/sqlite/model $(ARGS)
+bench: .tools/built .tools/bench-ready ## Measurements beside a peer; minutes, on a machine that does nothing else
+	@CI=true hack/install-debian.sh redis-server
+	@node test/bench/main.mjs $(ARGS)
+clean: ## Remove what was built; the tools in .tools and node_modules stay
+	@rm -rf dist coverage .tools/built
+
+.tools/ready: package-lock.json hack/install-node.sh
+	@hack/install-node.sh
+	@echo "installing npm packages"
+	@npm ci --prefer-offline --loglevel error >/dev/null
+	@node hack/verify-lock.mjs --remember
+	@touch $@
+
+.tools/bench-ready: .tools/ready test/bench/package-lock.json
+	@echo "installing the peers of the measurements"
+	@cd test/bench && npm ci --prefer-offline --loglevel error >/dev/null
+	@touch $@
+
+# Built again when a source or a folder of sources is newer, or when dist/ was removed by hand.
+SOURCES := $(shell find src hack/build*.mjs package.json tsconfig*.json crds README.md LICENSE 2>/dev/null)
+.tools/built: .tools/ready $(SOURCES) $(if $(wildcard dist/cmd/muster.js),,force)
+	@echo "building dist/"
+	@rm -rf dist
+	@npm run --silent build
+	@touch $@

@@ -1,0 +1,69 @@
+#!/usr/bin/env node
+// Bundles src/ into dist/ and makes dist/ the package that is published.
+// Usage: node hack/build.mjs [ROOT]    Exit: 0 built, 1 an entry point is missing or esbuild failed.
+//
+// Entry points are what package.json promises (`bin`, and `exports` that lead to code) and every file that is
+// loaded by its path, which a bundle would otherwise swallow. They share chunks, so a plugin's
+// `import 'muster/automation'` is the master's own module. dist/package.json lists as dependencies only what
+// stays outside the bundle; LICENSE, README.md, crds/ and a list of the bundled packages' licences go along.
+// The types beside the bundle come from `tsc -p tsconfig.build.json`, the dashboard from vite.
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { licencesOf } from './build-licences.mjs'
+
+process.chdir(process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url)))
+
+const LOADED_BY_PATH = ['src/storage/sqlite/thread.ts']
+const OUTSIDE = ['better-sqlite3', '@opentelemetry/api', '@opentelemetry/sdk-node'] // Native, or it loads parts of itself by name.
+const OPTIONAL_OF_WS = ['bufferutil', 'utf-8-validate']
+const TYPES_NEED = ['typebox'] // Bundled as code; our .d.ts files name its types.
+const COPIED = ['LICENSE', 'README.md', 'crds']
+// CommonJS packages in an ES module need a `require`; the odd name avoids a clash with theirs.
+const REQUIRE = "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);"
+const SHEBANG = '#!/usr/bin/env node\n'
+
+const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
+const faces = Object.values(manifest.exports).flatMap((face) => (typeof face === 'string' ? [] : [face.default]))
+const bins = Object.values(manifest.bin)
+const promised = [...bins, ...faces].map((path) => path.replace(/^\.\/dist\//, 'src/').replace(/\.js$/, '.ts'))
+const entryPoints = [...promised, ...LOADED_BY_PATH]
+
+/** `./dist/x` as the published manifest says it: `./x`. */
+const relocated = (value) => JSON.parse(JSON.stringify(value).replaceAll('"./dist/', '"./'))
+
+function publishedManifest() {
+  const { name, version, description, license, type, engines, keywords, repository } = manifest
+  const dependencies = Object.fromEntries([...OUTSIDE, ...TYPES_NEED].toSorted().map((each) => [each, manifest.dependencies[each]]))
+  return { name, version, description, keywords, repository, license, type, engines, bin: relocated(manifest.bin), exports: relocated(manifest.exports), dependencies }
+}
+
+/** A file that starts by itself. The source map moves down by the line that the shebang adds. */
+function makeExecutable(path) {
+  const code = readFileSync(path, 'utf8')
+  if (!code.startsWith('#!')) {
+    writeFileSync(path, SHEBANG + code)
+    const map = JSON.parse(readFileSync(`${path}.map`, 'utf8'))
+    writeFileSync(`${path}.map`, JSON.stringify({ ...map, mappings: `;${map.mappings}` }))
+  }
+  chmodSync(path, 0o755)
+}
+
+const missing = entryPoints.filter((path) => !existsSync(path))
+const present = entryPoints.filter((path) => existsSync(path))
+rmSync('dist/chunks', { recursive: true, force: true }) // Their names carry hashes, so old ones would stay for ever.
+mkdirSync('dist', { recursive: true })
+const { metafile } = await build({
+  absWorkingDir: process.cwd(), entryPoints: present, outbase: 'src', outdir: 'dist', chunkNames: 'chunks/[name]-[hash]',
+  bundle: true, splitting: true, format: 'esm', platform: 'node', target: 'node22',
+  external: [...OUTSIDE, ...OPTIONAL_OF_WS], banner: { js: REQUIRE }, sourcemap: true, metafile: true, logLevel: 'warning',
+})
+for (const path of bins.filter((each) => existsSync(each))) makeExecutable(path)
+for (const path of COPIED.filter((each) => existsSync(each))) cpSync(path, `dist/${path}`, { recursive: true })
+writeFileSync('dist/THIRD-PARTY-LICENSES', licencesOf(metafile))
+writeFileSync('dist/package.json', `${JSON.stringify(publishedManifest(), null, 2)}\n`)
+
+const bytes = Object.entries(metafile.outputs).reduce((sum, [path, output]) => (path.endsWith('.map') ? sum : sum + output.bytes), 0)
+console.log(`build: ${present.length} entry points, ${(bytes / 1e6).toFixed(1)} MB in dist/`)
+for (const path of missing) console.error(`build: ${path} is missing; package.json or hack/build.mjs promises it`)
+process.exitCode = missing.length === 0 ? 0 : 1

@@ -1,0 +1,39 @@
+// The bounds that users meet: what, how much, which setting, what happens beyond. Numbers come from src/protocol/limits.ts.
+
+const count = (number) => number.toLocaleString('en-US')
+const bytes = (number) => (number % 1_048_576 === 0 ? `${number / 1_048_576} MiB` : `${number / 1_024} KiB`)
+const seconds = (ms) => (ms >= 3_600_000 ? `${ms / 3_600_000} h` : `${count(ms / 1_000)} s`)
+
+export const limitRows = (l) => [
+  ['request body', bytes(l.MAX_BODY_BYTES), '`SVC_MAX_BODY_BYTES`', '413'],
+  ['URL; headers', `${bytes(l.MAX_URL_BYTES)}; ${bytes(l.MAX_HEADER_BYTES)}, ${l.MAX_HEADERS} of them`, '', '414; 431'],
+  ['depth of a JSON document; keys of an object; values in all', [l.MAX_JSON_DEPTH, l.MAX_JSON_KEYS, l.MAX_JSON_VALUES].map(count).join('; '), '', '422'],
+  ['entries in the `detail` of a 422', count(l.MAX_FIELD_ERRORS), '', 'cut off'],
+  ['`n`, `limit`', `1..${count(l.MAX_N)}`, '', '422'],
+  ['names of workers, tasks, keys, pools, locks, counters, topics', `1..${l.MAX_NAME_CHARS} characters`, '', '422, rpc error, 1008'],
+  ['`slots`; `max_attempts`', `0..${count(l.MAX_SLOTS)}; 1..${count(l.MAX_ATTEMPTS)}`, '', '422'],
+  ['`ttl_seconds`', `1..${count(l.MAX_TTL_SECONDS)}`, '', '422'],
+  ['config of a worker', bytes(l.MAX_CONFIG_BYTES), '', '422'],
+  ['past configs kept of a worker', count(l.CONFIG_HISTORY_ROWS), '', 'oldest dropped'],
+  ['tasks in a batch', `1..${count(l.MAX_TASKS_PER_BATCH)}`, '', '422'],
+  ['tasks of an automation, dead ones included', count(l.DEFAULT_MAX_QUEUE_LENGTH), '`SVC_MAX_QUEUE_LENGTH`', '503, nothing is dropped to make room'],
+  ['submissions a second and token', 'unlimited', '`SVC_SUBMIT_RPS_PER_TOKEN`', '429'],
+  ['memory of an idempotency key', `${l.DEFAULT_IDEMPOTENCY_TTL_SECONDS / 3_600} h`, '`SVC_IDEMPOTENCY_TTL_SECONDS`', 'forgotten'],
+  ['lost leases of a task', count(l.DEFAULT_MAX_LOST_LEASES), '`SVC_MAX_LOST_LEASES`', 'the task is dead'],
+  ['visibility timeout', `${seconds(l.VISIBILITY_MS)}; ${seconds(l.MIN_VISIBILITY_MS)} to ${seconds(l.MAX_VISIBILITY_MS)}`, 'the automation', 'the task is pending again'],
+  ['backoff of a failed task', `${seconds(l.RETRY.baseMs)} × ${l.RETRY.factor}ⁿ, cap ${seconds(l.RETRY.capMs)}, full jitter`, 'the automation', ''],
+  ['sweep of passed deadlines', `every ${seconds(l.SWEEP_EVERY_MS)}`, '', ''],
+  ['output stream', `${count(l.STREAM_MAX_ENTRIES)} entries, ${seconds(l.STREAM_MAX_AGE_MS)}`, '', 'oldest trimmed at each push'],
+  ['answer of queue, dead, peek, pop, tail', bytes(l.MAX_ANSWER_BYTES), '', 'ends early; pop removes only what it answers'],
+  ['stats history of a worker', `${l.STATS_FRAMES} frames, one every ${seconds(l.STATE_EVERY_MS)}`, '', 'oldest dropped'],
+  ['frame of the control channel', bytes(l.MAX_FRAME_BYTES), '', '1009'],
+  ['outputs in a frame', count(l.MAX_OUTPUTS_PER_FRAME), '', '1007'],
+  ['`tasks.reserve`: `wait_ms`; tasks in an answer', `0..${count(l.MAX_WAIT_MS)}; ${l.MAX_RESERVED_PER_CALL}, about ${bytes(l.MAX_RESERVE_BYTES)}`, '', 'rpc error; fewer tasks'],
+  ['items in a settle call; calls in a batch', `${count(l.MAX_SETTLE_ITEMS)}; ${count(l.MAX_RPC_CALLS)}`, '', 'rpc error'],
+  ['error text of a nack', `${count(l.MAX_ERROR_CHARS)} characters`, '', 'cut off'],
+  ['hold of a lock or claim', `${seconds(l.MIN_HOLD_MS)} to ${seconds(l.MAX_HOLD_MS)}`, '', 'rpc error'],
+  ['value of the key-value store', bytes(l.MAX_KV_VALUE_BYTES), '', 'rpc error'],
+  ['frames that a worker holds while it is disconnected', `${count(l.WORKER_BUFFER_FRAMES)}, ${bytes(l.WORKER_BUFFER_BYTES)}`, '', 'oldest outputs dropped and counted'],
+  ['reconnect delay of a worker', `${seconds(l.RECONNECT_BASE_MS)}, doubled up to ${seconds(l.RECONNECT_CAP_MS)}`, '', ''],
+  ['metric names of a worker', count(l.MAX_METRIC_NAMES), '', 'dropped, logged once'],
+]

@@ -1,0 +1,215 @@
+// The tables of the pages, made from the code. Each is Markdown text; update-docs.mjs puts it between its markers.
+import { hostname } from 'node:os'
+import { Registry } from 'prom-client'
+import { buildCatalog, defineBatch } from '../../src/automation/index.ts'
+import { httpProbe, httpRequest } from '../../src/automations/index.ts'
+import { help as devHelp } from '../../src/cmd/dev.ts'
+import { help as masterHelp } from '../../src/cmd/master.ts'
+import { help as workerHelp } from '../../src/cmd/worker.ts'
+import { startMaster } from '../../src/master/index.ts'
+import * as protocol from '../../src/protocol/index.ts'
+import { systemRandom, systemTime } from '../../src/runtime/index.ts'
+import { MemoryBackend } from '../../src/storage/memory/index.ts'
+import { limitRows } from './limits.mjs'
+import { code, shapeOf, table } from './shape.mjs'
+import * as words from './words.mjs'
+
+const { CLOSE, ERRORS, MASTER_FRAMES, RPC, RPC_ERRORS, WORKER_FRAMES } = protocol
+
+/** Shapes that readers know by name. */
+const NAMED = new Map([
+  ['Worker', protocol.WorkerBody], ['Stats', protocol.Stats], ['Output', protocol.OutputEntry], ['CatalogEntry', protocol.CatalogEntryBody],
+  ['Automation', protocol.AutomationDescriptor], ['Task', protocol.TaskBody], ['Hardware', protocol.Hardware], ['SlotStats', protocol.SlotStats],
+  ['Submitted', protocol.SubmitResult], ['ReservedTask', protocol.ReservedTask], ['Claim', protocol.PoolClaim],
+  ['name', protocol.Name], ['name', protocol.WorkerId], ['type', protocol.AutomationType], ['token', protocol.Token], ['seconds', protocol.Seconds],
+].map(([name, schema]) => [JSON.stringify(schema), name]))
+const OBJECTS = ['Worker', 'Hardware', 'Stats', 'SlotStats', 'Output', 'Task', 'Submitted', 'Automation', 'CatalogEntry', 'ReservedTask', 'Claim']
+
+/** A generation has the schema of a token. */
+const WITHOUT_TOKEN = new Map([...NAMED].filter(([, name]) => name !== 'token'))
+
+const shape = (schema) => shapeOf(schema, NAMED)
+const shapeCode = (schema) => (schema === undefined ? '' : code(shape(schema)))
+
+function wordOf(book, name) {
+  if (!Object.hasOwn(book, name)) throw new Error(`hack/docs/words.mjs has no words for ${name}`)
+  return book[name]
+}
+
+// ── Endpoints ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const TYPE = '/api/v1/automations/{type}'
+const SECTIONS = [
+  ['Workers', (path) => path.startsWith(`${TYPE}/workers`)],
+  ['Output streams', (path) => path.startsWith(`${TYPE}/output`)],
+  ['Tasks', (path) => path.startsWith(`${TYPE}/`)],
+  ['Discovery', (path) => path.startsWith('/api/v1/') && !path.startsWith('/api/v1/pools')],
+  ['Pools', (path) => path.startsWith('/api/v1/pools')],
+  ['Outside of `/api/v1`', () => true],
+]
+const SECTION_ORDER = ['Discovery', 'Workers', 'Output streams', 'Tasks', 'Pools', 'Outside of `/api/v1`']
+const ACCESS = { none: 'none', any: 'any token', admin: 'admin', scoped: 'scoped', worker: 'worker' }
+
+const sectionOf = (path) => SECTIONS.find(([, holds]) => holds(path))[0]
+
+function asked({ query, body }) {
+  if (query !== undefined) {
+    const parameters = Object.entries(query.properties).map(([name, field]) => `${name}: ${shape(field)}${field.default === undefined ? '' : ` = ${field.default}`}`)
+    return code(`?${parameters.join(', ')}`)
+  }
+  if (body === undefined) return ''
+  return Object.keys(body).length === 0 ? 'JSON-RPC' : shapeCode(body)
+}
+
+function answered({ response, path }) {
+  if (path.endsWith('/rpc')) return 'JSON-RPC'
+  if (path.endsWith('/bus')) return 'server-sent events'
+  if (path.endsWith('.json')) return 'JSON'
+  return response === undefined ? 'not JSON' : shapeCode(response)
+}
+
+function endpoints(routes) {
+  const bySection = Map.groupBy(routes, ({ path }) => sectionOf(path))
+  return SECTION_ORDER.map((section) => {
+    const rows = bySection.get(section).toSorted((one, other) => (one.path < other.path ? -1 : one.path > other.path ? 1 : 0))
+    const cells = rows.map((row) => [row.method, code(row.path.replace(TYPE, '…').replace('/api/v1', '')), ACCESS[row.access], row.summary.replace(/\.$/, ''), asked(row), answered(row)])
+    return `**${section}**\n\n${table(['method', 'path', 'token', 'what', 'query or body', 'answer'], cells)}`
+  }).join('\n\n')
+}
+
+function objects() {
+  const schemas = new Map([...NAMED].map(([text, name]) => [name, JSON.parse(text)]))
+  return table(['name', 'fields'], OBJECTS.map((name) => [name, code(shapeOf(schemas.get(name), withoutSelf(name)))]))
+}
+
+const withoutSelf = (name) => new Map([...NAMED].filter(([, each]) => each !== name))
+
+// ── Control channel, rpc, errors ───────────────────────────────────────────────────────────────────────────────────
+
+function frames(schemas) {
+  return table(['type', 'fields', 'when, and what it does'], Object.entries(schemas).map(([type, schema]) => {
+    const { type: _, ...properties } = schema.properties
+    return [code(type), code(shapeOf({ ...schema, properties }, WITHOUT_TOKEN)), wordOf(words.FRAME_WORDS, type)]
+  }))
+}
+
+const rpcMethods = () => table(['method', 'params', 'result', 'notes'], Object.entries(RPC).map(([method, { params, result }]) =>
+  [code(method), shapeCode(params), shapeCode(result), wordOf(words.RPC_WORDS, method)]))
+
+const errors = () => table(['status', 'code', 'same call again', 'when'], Object.entries(ERRORS).map(([name, { status, retryable }]) =>
+  [status, code(name), retryable ? 'later' : 'no', wordOf(words.ERROR_WORDS, name)]))
+
+const closeCodes = () => table(['code', 'why', 'what our worker does'], Object.entries(CLOSE).map(([name, number]) => [number, ...wordOf(words.CLOSE_WORDS, name)]))
+
+const rpcErrors = () => table(['code', 'name', 'when'], Object.entries(RPC_ERRORS).map(([name, number]) => [number, code(name), wordOf(words.RPC_ERROR_WORDS, name)]))
+
+// ── Settings ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const SETTING = /^ {2}(?<variable>SVC_\w+), (?:(?<flag>--[\w-]+)|or (?<file>\w+_FILE))\n {6}(?<help>.*) \((?<fallback>[^()]*)\)$/gm
+
+/** What `--help` prints, as a table. */
+function settings(help) {
+  const rows = [...help.matchAll(SETTING)].map(({ groups: { variable, flag, file, help: sentence, fallback } }) => {
+    const shown = fallback.replace(/^default /, '')
+    const own = fallback === 'not set' || fallback === 'required' ? fallback : shown === hostname() ? 'the host name' : code(shown)
+    return [code(variable), flag === undefined ? `none; ${code(file)}` : code(flag), own, sentence]
+  })
+  if (rows.length === 0) throw new Error('--help lists no settings in the form that hack/docs/tables.mjs reads')
+  return table(['variable', 'flag', 'default', 'meaning'], rows)
+}
+
+// ── Metrics ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Labels of the counters and gauges that the parts of the master register: those without a sample show none. */
+function spyOnLabels() {
+  const labels = new Map()
+  const original = Object.getOwnPropertyDescriptor(Registry.prototype, 'registerMetric')
+  Registry.prototype.registerMetric = function (metric) {
+    labels.set(metric.name, metric.labelNames)
+    return original.value.call(this, metric)
+  }
+  return { labels, end: () => void Object.defineProperty(Registry.prototype, 'registerMetric', original) }
+}
+
+/** One worker with statistics, so that each line of the exposition has a sample. */
+async function seed(backend, type) {
+  const ref = { type, id: 'w' }
+  await backend.workers.register([{ ...ref, conn: 'm/1', instance: '', hardware: '{}', defaults: '{}' }])
+  await backend.workers.beat([{ ...ref, conn: 'm/1', stats: ['{"slots":1,"cpu_pct":1,"rss_mb":1,"ts":1,"metrics":{},"per_slot":[]}'] }])
+}
+
+function metrics(exposition, labelsOf) {
+  const rows = [...exposition.matchAll(/^# HELP (?<name>\S+) (?<help>.*)\n# TYPE \S+ (?<kind>\w+)$/gm)].map(({ groups: { name, help, kind } }) => {
+    const sample = new RegExp(`^${name}\\{(?<labels>[^}]*)\\}`, 'm').exec(exposition)?.groups.labels ?? ''
+    const labels = labelsOf.get(name) ?? [...sample.matchAll(/(\w+)="/g)].map(([, label]) => label)
+    return [code(name), kind, labels.map(code).join(', '), help]
+  })
+  return table(['metric', 'kind', 'labels', 'meaning'], rows)
+}
+
+/** The route table and the metrics of a master, which only a started one has. */
+async function fromMaster() {
+  const spy = spyOnLabels()
+  const backend = new MemoryBackend({ clock: systemTime, random: systemRandom })
+  const catalog = buildCatalog([defineBatch({ type: 'example', payload: { type: 'object' }, pools: { items: { payload: { type: 'object' } } }, run: async () => {} })])
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: console.error, isEnabled: () => false }
+  const master = await startMaster({
+    listen: { host: '127.0.0.1', port: 0 }, clock: systemTime, timers: systemTime, random: systemRandom, log, backend, backendScheme: 'memory', catalog, version: '0',
+    tokens: { admin: 'a', worker: 'b', workerPeers: [], scopes: new Map() }, dashboardDir: null,
+    settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 1, maxBodyBytes: 1_024, maxLostLeases: 10, maxQueueLength: 10 },
+  })
+  try {
+    await seed(backend, 'example')
+    const response = await fetch(`${master.url}/metrics`, { headers: { connection: 'close' } })
+    return { endpoints: endpoints(master.routes), metrics: metrics(await response.text(), spy.labels) }
+  } finally {
+    spy.end()
+    await master.stop()
+  }
+}
+
+// ── Configs ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function fields(schema, book, { without = [], defaults = true } = {}) {
+  const rows = Object.entries(schema.properties).filter(([name]) => !without.includes(name)).map(([name, field]) => {
+    const nested = field.type === 'array' && field.items.type === 'object'
+    const bounds = nested ? `[…, 0..${field.maxItems}]` : shape(field)
+    const meaning = [field.description, Object.hasOwn(book, name) ? book[name] : undefined].filter((text) => text !== undefined && text !== '')
+    if (meaning.length === 0 && !Object.hasOwn(book, name)) throw new Error(`hack/docs/words.mjs has no words for the field ${name}`)
+    const optional = (schema.required ?? []).includes(name) || !defaults ? '' : '?'
+    const fallback = field.default === undefined ? [] : [code(JSON.stringify(field.default))]
+    return [code(field.default === undefined ? `${name}${optional}` : name), code(bounds), ...(defaults ? [fallback[0] ?? ''] : []), meaning.join(' ')]
+  })
+  return table(['field', 'value', ...(defaults ? ['default'] : []), 'meaning'], rows)
+}
+
+const BASE = protocol.BASE_CONFIG_NAMES
+
+/** Every table, by the name of its marker. */
+export async function tables() {
+  const catalog = buildCatalog([httpProbe, httpRequest])
+  const [probe, request] = [catalog.get('http-probe'), catalog.get('http-request')]
+  const master = await fromMaster()
+  return new Map(Object.entries({
+    endpoints: master.endpoints,
+    objects: objects(),
+    'worker-frames': frames(WORKER_FRAMES),
+    'master-frames': frames(MASTER_FRAMES),
+    'close-codes': closeCodes(),
+    rpc: rpcMethods(),
+    'rpc-errors': rpcErrors(),
+    errors: errors(),
+    limits: table(['what', 'bound', 'setting', 'beyond it'], limitRows(protocol)),
+    'dev-settings': settings(devHelp()),
+    'master-settings': settings(masterHelp()),
+    'worker-settings': settings(workerHelp()),
+    metrics: master.metrics,
+    'base-config': fields({ properties: protocol.BASE_CONFIG_FIELDS, required: BASE }, {}),
+    'http-probe-config': fields(probe.configSchema, words.FIELD_WORDS, { without: BASE }),
+    'http-probe-target': fields(probe.configSchema.properties.targets.items, words.TARGET_WORDS),
+    'http-probe-output': fields(probe.outputSchema, words.PROBE_OUTPUT_WORDS, { defaults: false }),
+    'http-request-config': fields(request.configSchema, words.FIELD_WORDS, { without: BASE }),
+    'http-request-payload': fields(request.payloadSchema, words.PAYLOAD_WORDS),
+    'http-request-output': fields(request.outputSchema, words.REQUEST_OUTPUT_WORDS, { defaults: false }),
+  }))
+}

@@ -1,0 +1,49 @@
+// Closes a test run: names every skipped test, then `N passed, N failed` (with `, N skipped` when there are any)
+// alone on the last line, on stdout. With CI=true a skip makes the run fail: there, everything must have run.
+// Used by jest beside its default reporter (package.json, "reporters"), so it counts the same run. Jest prints its
+// own summary after all reporters have spoken, so ours waits for the end of the process.
+import { relative } from 'node:path'
+
+const NOT_RUN = new Set(['pending', 'todo', 'disabled'])
+
+/** A file that could not be loaded ran no test, and must not look like one without faults: it counts as one. */
+function countsOf(results) {
+  return {
+    passed: results.numPassedTests,
+    failed: results.numFailedTests + results.numRuntimeErrorTestSuites,
+    skipped: results.numPendingTests + results.numTodoTests,
+  }
+}
+
+function skippedTestsOf(results, rootDir) {
+  return results.testResults.flatMap(({ testFilePath, testResults }) =>
+    testResults.filter(({ status }) => NOT_RUN.has(status)).map(({ fullName }) => `${relative(rootDir, testFilePath)}: ${fullName}`))
+}
+
+export default class ClosingLine {
+  #rootDir
+  #error
+  #closing = ''
+
+  constructor(globalConfig) {
+    this.#rootDir = globalConfig.rootDir
+    process.once('exit', () => process.stdout.write(this.#closing)) // A pipe is written synchronously here (on POSIX).
+  }
+
+  onRunComplete(_contexts, results) {
+    const { passed, failed, skipped } = countsOf(results)
+    const names = skippedTestsOf(results, this.#rootDir).toSorted()
+    const lines = names.map((name) => `skipped: ${name}\n`)
+    if (skipped > 0 && process.env.CI === 'true') {
+      this.#error = new Error(`CI=true: ${skipped} tests were skipped`)
+      lines.push(`CI=true: a skipped test fails the run\n`)
+    }
+    const tail = skipped > 0 ? `, ${skipped} skipped` : ''
+    this.#closing = `\n${lines.join('')}${passed} passed, ${failed} failed${tail}\n`
+  }
+
+  /** Jest asks each reporter at the end whether the run is to fail. */
+  getLastError() {
+    return this.#error
+  }
+}

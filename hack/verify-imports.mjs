@@ -1,0 +1,80 @@
+#!/usr/bin/env node
+// Fails when an import under src/ breaks the direction, goes round a face, or takes a package from outside its home.
+// Usage: node hack/verify-imports.mjs [ROOT]    Exit: 0 clean, 1 violations, one per line.
+//
+// An area is a folder of the layout. It sees itself, and of the areas in its row the face (index.ts) alone.
+// A package with a row in HOME is a word of that one area; any other package may be used anywhere.
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path/posix'
+import { fileURLToPath } from 'node:url'
+
+process.chdir(process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url))) // Works from any directory.
+
+const PARTS = ['protocol', 'runtime']
+const BACKENDS = ['storage/memory', 'storage/sqlite', 'storage/redis']
+const MAY_IMPORT = {
+  protocol: [],
+  runtime: [],
+  automation: PARTS,
+  'automation/testing': [...PARTS, 'automation', 'storage', 'storage/memory'],
+  automations: ['automation'], // First-party automations see what a third party sees.
+  storage: PARTS,
+  ...Object.fromEntries(BACKENDS.map((area) => [area, [...PARTS, 'storage']])),
+  client: PARTS,
+  master: [...PARTS, 'automation', 'storage'],
+  worker: [...PARTS, 'automation'],
+  'operator/kube': ['runtime'],
+  operator: [...PARTS, 'client', 'operator/kube'],
+  dashboard: ['protocol'], // Types alone.
+  cmd: [...PARTS, ...BACKENDS, 'automation', 'automations', 'storage', 'client', 'master', 'worker', 'operator', 'operator/kube'],
+}
+const HOME = {
+  ioredis: 'storage/redis',
+  'better-sqlite3': 'storage/sqlite',
+  '@kubernetes/client-node': 'operator/kube',
+  express: 'master',
+  winston: 'runtime',
+  '@opentelemetry/sdk-node': 'runtime',
+  react: 'dashboard',
+  'react-dom': 'dashboard',
+}
+const AREAS = Object.keys(MAY_IMPORT).toSorted((a, b) => b.length - a.length) // The longest prefix decides.
+const IMPORT = /(?:\b(?<type>(?:import|export) type)\b[^;'"]*?\bfrom|\bfrom|\bimport)\s*\(?\s*['"](?<target>[^'"\n]+)['"]/g
+const COMMENT_LINE = /^\s*(?:\/\/|\/?\*).*$/gm
+
+const areaOf = (path) => AREAS.find((area) => path.startsWith(`${area}/`))
+const packageOf = (target) => target.split('/', target.startsWith('@') ? 2 : 1).join('/')
+
+/** Where an import of ours leads, seen from src/; undefined for a package. Our own name leads to a face as well. */
+function pathOf(file, target) {
+  if (target.startsWith('.')) return join(dirname(file), target)
+  return target.startsWith('muster/') ? `${target.slice('muster/'.length)}/index.ts` : undefined
+}
+
+function fault(file, { type, target }) {
+  const area = areaOf(file)
+  const path = pathOf(file, target)
+  if (path === undefined) {
+    const home = HOME[packageOf(target)] ?? area
+    return home === area ? undefined : `has its home in ${home}`
+  }
+  const other = areaOf(path)
+  if (other === area) return undefined
+  if (!MAY_IMPORT[area].includes(other)) return `${area} may not import ${other ?? path}`
+  if (path !== `${other}/index.ts`) return `goes round the face ${other}/index.ts`
+  return area === 'dashboard' && !type ? 'the dashboard takes types alone' : undefined
+}
+
+function faultsOf(file) {
+  if (areaOf(file) === undefined) return [`src/${file}: no area of the layout holds this file`]
+  const text = readFileSync(join('src', file), 'utf8').replaceAll(COMMENT_LINE, '')
+  return [...text.matchAll(IMPORT)].flatMap(({ groups }) => {
+    const why = fault(file, groups)
+    return why === undefined ? [] : [`src/${file}: '${groups.target}': ${why}`]
+  })
+}
+
+const files = readdirSync('src', { recursive: true }).filter((name) => /\.tsx?$/.test(name))
+const faults = files.toSorted().flatMap(faultsOf)
+for (const line of faults) console.error(line)
+process.exitCode = faults.length === 0 ? 0 : 1

@@ -1,0 +1,45 @@
+// Runs jest as a child on a tree of its own, since what matters is its last line and its exit code.
+import { symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { type Ran, started, Tree, hackPath } from './tree.ts'
+
+const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url))
+const trees: Tree[] = []
+afterEach(() => trees.splice(0).forEach((tree) => tree.remove()))
+
+function tested(body: string, env: Record<string, string> = {}): Ran & { readonly lines: string[] } {
+  const jest = { testEnvironment: 'node', transform: {}, reporters: ['default', hackPath('jest-reporter.mjs')] }
+  const tree = new Tree({ 'package.json': JSON.stringify({ jest }), 'a.test.js': body })
+  trees.push(tree)
+  symlinkSync(MODULES, join(tree.root, 'node_modules'))
+  const { CI: _, ...rest } = process.env
+  const ran = started('bash', ['-c', `cd '${tree.root}' && exec node node_modules/jest/bin/jest.js 2>&1`], { ...rest, ...env })
+  return { ...ran, lines: ran.stdout.trimEnd().split('\n') }
+}
+
+describe('hack/jest-reporter', () => {
+  it('closes with the counts alone on the last line', () => {
+    const { status, lines } = tested("test('a', () => {})\ntest('b', () => {})\n")
+    expect(lines.at(-1)).toBe('2 passed, 0 failed')
+    expect(status).toBe(0)
+  }, 60_000)
+
+  it('names every skipped test and counts it', () => {
+    const { status, lines } = tested("test('a', () => {})\ndescribe('redis', () => { test.skip('needs redis-server', () => {}) })\ntest.todo('later')\n")
+    expect(lines.slice(-3)).toEqual(['skipped: a.test.js: later', 'skipped: a.test.js: redis needs redis-server', '1 passed, 0 failed, 2 skipped'])
+    expect(status).toBe(0)
+  }, 60_000)
+
+  it('fails the run for a skip with CI=true', () => {
+    const { status, lines } = tested("test('a', () => {})\ntest.skip('b', () => {})\n", { CI: 'true' })
+    expect(lines.slice(-2)).toEqual(['CI=true: a skipped test fails the run', '1 passed, 0 failed, 1 skipped'])
+    expect(status).toBe(1)
+  }, 60_000)
+
+  it('counts a failed test, and a file that does not load', () => {
+    expect(tested("test('a', () => { throw new Error('no') })\n")).toMatchObject({ status: 1, lines: expect.arrayContaining(['0 passed, 1 failed']) })
+    expect(tested("throw new Error('no')\n")).toMatchObject({ status: 1, lines: expect.arrayContaining(['0 passed, 1 failed']) })
+  }, 60_000)
+})

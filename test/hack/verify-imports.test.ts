@@ -1,0 +1,59 @@
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { type Files, type Ran, Tree } from './tree.ts'
+
+const trees: Tree[] = []
+afterEach(() => trees.splice(0).forEach((tree) => tree.remove()))
+
+function verified(files: Files): Ran {
+  const tree = new Tree(files)
+  trees.push(tree)
+  return tree.run('verify-imports.mjs')
+}
+
+describe('hack/verify-imports', () => {
+  it('accepts imports through faces, along the layout, and deep ones within an area', () => {
+    const { status, stderr } = verified({
+      'src/protocol/index.ts': "export * from './limits.ts'\n",
+      'src/master/http/routes.ts': "import { MAX } from '../../protocol/index.ts'\nimport { queue } from '../queue/reserve.ts'\nimport express from 'express'\n",
+      'src/storage/sqlite/driver.ts': "import Database from 'better-sqlite3'\nimport type { Backend } from '../index.ts'\n",
+      'src/dashboard/api.tsx': "import type { Overview } from '../protocol/index.ts'\nimport './page.css'\n",
+      'src/cmd/worker.ts': "const { run } = await import('../worker/index.ts')\n",
+    })
+    expect(stderr).toBe('')
+    expect(status).toBe(0)
+  })
+
+  it('names every import against the direction, round a face, or of a package away from home', () => {
+    const { status, stderr } = verified({
+      'src/protocol/frames.ts': "import { log } from '../runtime/index.ts'\n",
+      'src/master/a.ts': "import { MemoryBackend } from '../storage/memory/index.ts'\nimport { x } from '../protocol/limits.ts'\n",
+      'src/worker/b.ts': "import Redis from 'ioredis/built/index.js'\nconst { master } = await import('../master/index.ts')\n",
+      'src/automations/c.ts': "export { z } from 'muster/storage'\n",
+    })
+    expect(status).toBe(1)
+    expect(stderr.trim().split('\n')).toEqual([
+      "src/automations/c.ts: 'muster/storage': automations may not import storage",
+      "src/master/a.ts: '../storage/memory/index.ts': master may not import storage/memory",
+      "src/master/a.ts: '../protocol/limits.ts': goes round the face protocol/index.ts",
+      "src/protocol/frames.ts: '../runtime/index.ts': protocol may not import runtime",
+      "src/worker/b.ts: 'ioredis/built/index.js': has its home in storage/redis",
+      "src/worker/b.ts: '../master/index.ts': worker may not import master",
+    ])
+  })
+
+  it('lets the dashboard take types alone', () => {
+    const { stderr } = verified({ 'src/dashboard/api.ts': "import { MAX, type Overview } from '../protocol/index.ts'\n" })
+    expect(stderr).toContain('the dashboard takes types alone')
+  })
+
+  it('refuses a file that no area of the layout holds, even one without imports', () => {
+    const { status, stderr } = verified({ 'src/utils/strings.ts': 'export const EMPTY = 1\n' })
+    expect(stderr).toBe('src/utils/strings.ts: no area of the layout holds this file\n')
+    expect(status).toBe(1)
+  })
+
+  it('reads no import out of a comment', () => {
+    const { status } = verified({ 'src/protocol/a.ts': "/**\n * Not: import x from '../master/index.ts'\n */\nexport const A = 1\n" })
+    expect(status).toBe(0)
+  })
+})
