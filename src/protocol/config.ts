@@ -1,0 +1,164 @@
+/**
+ * @module protocol/config
+ * Worker configuration: the base fields, defaults, the shallow merge of a PATCH, and secrets. One source for the master
+ * (which merges), the worker (which applies) and whoever compares configs.
+ *
+ *   stored ──merge(patch)──▶ merged ──validate──▶ put        null: back to the default · mask: the stored secret stays
+ *   stored ──mask──▶ what REST reads show
+ * @see D4, D13, D16, D17, D52
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { Type } from 'typebox'
+import type { FieldError } from './errors.ts'
+import { pointerStep, type JsonObject, type JsonSchema, type JsonValue } from './json.ts'
+import { DEFAULT_MAX_ATTEMPTS, MAX_ATTEMPTS, MAX_SLOTS } from './limits.ts'
+import { compileValidator } from './validator.ts'
+
+export interface BaseConfig {
+  readonly enabled: boolean
+  readonly slots: number
+  readonly max_attempts: number
+  readonly recycle_seconds: number
+}
+
+/** The four fields every Config has (D4). */
+export const BASE_CONFIG_FIELDS = {
+  enabled: Type.Boolean({ default: false, description: 'Whether the worker runs its slots.' }),
+  slots: Type.Integer({ minimum: 0, maximum: MAX_SLOTS, default: 1, description: 'Concurrent slots; 0 is scaled to zero.' }),
+  max_attempts: Type.Integer({ minimum: 1, maximum: MAX_ATTEMPTS, default: DEFAULT_MAX_ATTEMPTS, description: 'Attempts of a batch task before it is dead-lettered.' }),
+  recycle_seconds: Type.Number({ minimum: 0, default: 0, description: 'Age in seconds at which a slot is replaced; 0 is never.' }),
+} as const
+
+export const BASE_CONFIG_NAMES: readonly string[] = Object.keys(BASE_CONFIG_FIELDS)
+
+/** What REST shows in the place of a secret, and what keeps the stored one when it comes back in a PATCH. */
+export const SECRET_MASK = '********'
+
+/** Where secrets stand: paths of object keys, the first of them a top-level field. */
+export type SecretPaths = readonly (readonly string[])[]
+
+type Properties = Readonly<Record<string, JsonSchema>>
+const propertiesOf = (schema: JsonSchema): Properties => (schema['properties'] ?? {}) as Properties
+
+/** The whole Config schema: `own` with the base fields, strict. @throws TypeError when `own` is not an object schema or names a base field. */
+export function configSchemaOf(own: JsonSchema): JsonSchema {
+  if (own['type'] !== 'object') throw new TypeError('/type: a config schema must be of type "object"')
+  if (own['patternProperties'] !== undefined) throw new TypeError('/patternProperties: the fields of a config are named one by one; put free names below a field of type object')
+  const taken = BASE_CONFIG_NAMES.find((name) => Object.hasOwn(propertiesOf(own), name))
+  if (taken !== undefined) throw new TypeError(`/properties/${taken}: is a base field, added by Muster; leave it out`)
+  return { ...own, properties: { ...BASE_CONFIG_FIELDS, ...propertiesOf(own) }, additionalProperties: false }
+}
+
+/** The top-level defaults of a Config schema; a field without one is absent. */
+export function defaultsOf(schema: JsonSchema): JsonObject {
+  const withDefault = Object.entries(propertiesOf(schema)).filter(([, field]) => field['default'] !== undefined)
+  return Object.fromEntries(withDefault.map(([name, field]) => [name, structuredClone(field['default']) as JsonValue]))
+}
+
+/** Finds `writeOnly` at any depth of objects; inside arrays or combinators the whole top-level field is the secret (D52). */
+export function secretPathsOf(schema: JsonSchema): SecretPaths {
+  return Object.entries(propertiesOf(schema)).flatMap(([name, field]) => {
+    const found = pathsIn(field, [name], schema)
+    return found === 'whole field' ? [[name]] : found
+  })
+}
+
+function pathsIn(field: JsonSchema, path: readonly string[], root: JsonSchema): SecretPaths | 'whole field' {
+  if (field['writeOnly'] === true) return [path]
+  const { properties, ...others } = field
+  if (mentionsSecret(others, root, new Set())) return 'whole field'
+  const below = Object.entries((properties ?? {}) as Properties).map(([name, child]) => pathsIn(child, [...path, name], root))
+  return below.includes('whole field') ? 'whole field' : (below as SecretPaths[]).flat()
+}
+
+/** Whether a secret stands anywhere below, local references followed. */
+function mentionsSecret(node: unknown, root: JsonSchema, seen: Set<unknown>): boolean {
+  if (typeof node !== 'object' || node === null || seen.has(node)) return false
+  seen.add(node)
+  const schema = node as JsonSchema
+  if (schema['writeOnly'] === true) return true
+  const reference = schema['$ref']
+  if (typeof reference === 'string' && mentionsSecret(resolveLocal(root, reference), root, seen)) return true
+  return Object.entries(schema).some(([keyword, child]) => keyword !== '$defs' && mentionsSecret(child, root, seen))
+}
+
+function resolveLocal(root: JsonSchema, reference: string): unknown {
+  if (!reference.startsWith('#/')) return undefined
+  const steps = reference.slice(2).split('/').map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return steps.reduce<unknown>((node, step) => (typeof node === 'object' && node !== null ? (node as JsonSchema)[step] : undefined), root)
+}
+
+/** `config` with every secret that is set replaced by the mask. */
+export function maskSecrets(config: JsonObject, secrets: SecretPaths): JsonObject {
+  return secrets.reduce((masked, path) => replaceAt(masked, path, () => SECRET_MASK), config)
+}
+
+/** The values at the secret paths that are set, for keeping them out of texts. */
+export function secretValues(config: JsonObject, secrets: SecretPaths): readonly JsonValue[] {
+  return secrets.map((path) => valueAt(config, path)).filter((value) => value !== undefined)
+}
+
+function valueAt(value: JsonValue | undefined, path: readonly string[]): JsonValue | undefined {
+  return path.reduce<JsonValue | undefined>((node, key) => (isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined), value)
+}
+
+/** A copy with the value at `path`, where there is one, replaced; undefined removes it. */
+function replaceAt(object: JsonObject, [key, ...rest]: readonly string[], replace: (old: JsonValue) => JsonValue | undefined): JsonObject {
+  if (key === undefined || !Object.hasOwn(object, key)) return object
+  const old = object[key] as JsonValue
+  const next = rest.length === 0 ? replace(old) : isObject(old) ? replaceAt(old, rest, replace) : old
+  const { [key]: _, ...others } = object
+  return next === undefined ? others : { ...others, [key]: next }
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export interface Merged {
+  readonly config: JsonObject
+  /** Top-level names whose value differs from before. */
+  readonly changed: readonly string[]
+}
+
+/** Merges a PATCH into the stored config: top-level fields only, null and mask as described above. Validates nothing. */
+export function mergeConfig(schema: JsonSchema, secrets: SecretPaths, stored: JsonObject, patch: JsonObject): Merged {
+  const defaults = defaultsOf(schema)
+  const kept = secrets.reduce((result, path) => replaceAt(result, path, (value) => (value === SECRET_MASK ? valueAt(stored, path) : value)), patch)
+  const merged: Record<string, JsonValue> = { ...stored }
+  for (const name of Object.keys(patch)) {
+    if (!Object.hasOwn(kept, name)) continue // A mask over nothing stored.
+    const value = kept[name] as JsonValue
+    if (value !== null || acceptsNull(schema, name)) merged[name] = value
+    else if (Object.hasOwn(defaults, name)) merged[name] = defaults[name] as JsonValue
+    else delete merged[name]
+  }
+  return { config: merged, changed: changedNames(stored, merged) }
+}
+
+/** Top-level names in which two configs differ by value. */
+function changedNames(before: JsonObject, after: JsonObject): readonly string[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)])
+  return [...names].filter((name) => !isDeepStrictEqual(before[name], after[name])).toSorted()
+}
+
+function acceptsNull(schema: JsonSchema, name: string): boolean {
+  const fields = propertiesOf(schema)
+  const field = Object.hasOwn(fields, name) ? fields[name] : undefined
+  if (field === undefined) return true // Left to the validator, which refuses the unknown field.
+  const alone = schema['$defs'] === undefined ? field : { ...field, $defs: schema['$defs'] }
+  return compileValidator(alone)(null).length === 0
+}
+
+const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
+
+/** Every key that must not stand in a config, wherever it stands (D13). Depth is the caller's bound. */
+export function forbiddenKeys(value: JsonValue, path = ''): readonly FieldError[] {
+  if (Array.isArray(value)) return value.flatMap((each: JsonValue, index) => forbiddenKeys(each, `${path}/${index}`))
+  if (!isObject(value)) return []
+  return Object.entries(value).flatMap(([key, each]) =>
+    FORBIDDEN.has(key)
+      ? [{ path: `${path}/${key}`, message: 'this key is not allowed in a config', keyword: 'propertyNames', params: { propertyName: key } }]
+      : forbiddenKeys(each, `${path}${pointerStep(key)}`),
+  )
+}

@@ -1,0 +1,94 @@
+/**
+ * @module protocol/frames
+ * The control channel: every frame as a schema, and the strict decoder of each direction.
+ *
+ *   worker ── register ──▶ master        first frame, within 10 s of the connection
+ *   worker ── state, stats, output, output_batch, ping ──▶ master
+ *   worker ◀── config_changed, drain, ping, task_assign (reserved, never sent) ── master
+ *
+ * Decoding is strict: an unknown type or field, or a wrong value, is a {@link FrameFault}.
+ * @see D5, D6, D10, D12, D37
+ */
+import { Type, type Static } from 'typebox'
+import { MAX_OUTPUTS_PER_FRAME } from './limits.ts'
+import { AnyObject, AutomationType, Name, Nullable, Seconds, Strict, WorkerId } from './names.ts'
+import { compileValidator, type Validator } from './validator.ts'
+
+const Count = Type.Integer({ minimum: 0 })
+const Gen = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+
+export const WORKER_STATES = ['IDLE', 'RUNNING', 'ERROR', 'DRAINING'] as const
+export type WorkerState = (typeof WORKER_STATES)[number]
+/** What a worker may say of itself; DRAINING is the master's word. */
+export const ReportedState = Type.Union([Type.Literal('IDLE'), Type.Literal('RUNNING'), Type.Literal('ERROR')])
+export type ReportedState = Static<typeof ReportedState>
+
+export const Hardware = Strict({ cores: Count, ram_gb: Type.Number({ minimum: 0 }), hostname: Type.String(), kernel: Type.String() })
+export const SlotStats = Strict({ slot_id: Count, age_seconds: Type.Number({ minimum: 0 }), counters: AnyObject })
+export type SlotStats = Static<typeof SlotStats>
+const statsFields = { slots: Count, cpu_pct: Type.Number(), rss_mb: Type.Number(), ts: Seconds, metrics: AnyObject }
+/** The Stats object of the REST API. */
+export const Stats = Strict({ ...statsFields, per_slot: Type.Array(SlotStats) })
+export type Stats = Static<typeof Stats>
+const outputFields = { slot_id: Count, ts: Seconds, payload: AnyObject }
+export const Output = Strict(outputFields)
+export type Output = Static<typeof Output>
+
+export const WORKER_FRAMES = {
+  register: Strict({
+    type: Type.Literal('register'), worker_id: WorkerId, automation_type: AutomationType, protocol_version: Type.Integer(),
+    hardware: Hardware, instance_id: Type.Optional(Name),
+  }),
+  state: Strict({ type: Type.Literal('state'), state: ReportedState, config_gen: Gen, ts: Seconds, last_error: Nullable(Type.String()) }),
+  stats: Strict({ type: Type.Literal('stats'), ...statsFields, per_slot: Type.Optional(Type.Array(SlotStats)) }),
+  output: Strict({ type: Type.Literal('output'), ...outputFields }),
+  output_batch: Strict({ type: Type.Literal('output_batch'), outputs: Type.Array(Output, { minItems: 1, maxItems: MAX_OUTPUTS_PER_FRAME }) }),
+  ping: Strict({ type: Type.Literal('ping'), id: Type.String() }),
+} as const
+
+export const MASTER_FRAMES = {
+  config_changed: Strict({ type: Type.Literal('config_changed'), config_gen: Gen }),
+  drain: Strict({ type: Type.Literal('drain') }),
+  ping: Strict({ type: Type.Literal('ping'), id: Type.String() }),
+  task_assign: Strict({ type: Type.Literal('task_assign'), task_id: Name, payload: AnyObject }),
+} as const
+
+type FrameOf<S> = { [K in keyof S]: Static<S[K] & {}> }[keyof S]
+/** A frame as it stands on the wire, snake_case; its reader takes the fields apart (D41). */
+export type WorkerFrame = FrameOf<typeof WORKER_FRAMES>
+export type MasterFrame = FrameOf<typeof MASTER_FRAMES>
+
+/** Why a frame was refused. `unknownType` selects close code 1008 instead of 1007 (D12). */
+export class FrameFault extends Error {
+  override readonly name = 'FrameFault'
+  readonly unknownType: boolean
+  constructor(message: string, unknownType: boolean) {
+    super(message)
+    this.unknownType = unknownType
+  }
+}
+
+function decoder(schemas: Readonly<Record<string, object>>): (text: string) => { readonly type: string } {
+  const validators = new Map<string, Validator>(Object.entries(schemas).map(([type, schema]) => [type, compileValidator(schema)]))
+  return (text) => {
+    let frame: unknown
+    try {
+      frame = JSON.parse(text)
+    } catch (cause) {
+      throw new FrameFault(`the frame is not JSON: ${(cause as Error).message}`, false)
+    }
+    if (typeof frame !== 'object' || frame === null || Array.isArray(frame)) throw new FrameFault('the frame is not a JSON object', false)
+    const type = (frame as { type?: unknown }).type
+    if (typeof type !== 'string') throw new FrameFault('/type: expected a string', false)
+    const validate = validators.get(type)
+    if (validate === undefined) throw new FrameFault(`/type: "${type}" is not known; known: ${[...validators.keys()].join(', ')}`, true)
+    const [fault] = validate(frame)
+    if (fault !== undefined) throw new FrameFault(`${fault.path}: ${fault.message}`, false)
+    return frame as { readonly type: string } // Checked against its schema just now.
+  }
+}
+
+/** @throws FrameFault naming the field and the value's problem. */
+export const decodeWorkerFrame = decoder(WORKER_FRAMES) as (text: string) => WorkerFrame
+/** @throws FrameFault naming the field and the value's problem. */
+export const decodeMasterFrame = decoder(MASTER_FRAMES) as (text: string) => MasterFrame

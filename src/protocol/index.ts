@@ -1,0 +1,14 @@
+/**
+ * The wire, once: control frames, REST and rpc shapes, errors, limits, and the merging of configs.
+ * No I/O; imports nothing of ours. Everybody meets here.
+ */
+export * from './config.ts'
+export * from './errors.ts'
+export * from './frames.ts'
+export * from './json.ts'
+export * from './limits.ts'
+export * from './names.ts'
+export * from './rest.ts'
+export * from './rpc.ts'
+export * from './units.ts'
+export * from './validator.ts'

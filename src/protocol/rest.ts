@@ -1,0 +1,97 @@
+/**
+ * @module protocol/rest
+ * Every body of the REST API under /api/v1, as schemas: what a client sends, and what the master answers.
+ * Requests are strict; answers may gain fields. Keys are the wire's snake_case.
+ */
+import { Type, type Static } from 'typebox'
+import { Hardware, Stats, WORKER_STATES } from './frames.ts'
+import { DEFAULT_N, MAX_TASKS_PER_BATCH } from './limits.ts'
+import { AnyObject, MaxAttempts, N, Name, Nullable, Priority, Seconds, Strict, TtlSeconds } from './names.ts'
+
+const Schema = AnyObject
+const Kind = Type.Union([Type.Literal('ContinuousAutomation'), Type.Literal('BatchAutomation')])
+const StateName = Type.Enum([...WORKER_STATES])
+const Answer = Type.Object
+
+// Errors
+const FieldErrorBody = Answer({ path: Type.String(), message: Type.String(), keyword: Type.String(), params: AnyObject })
+export const ErrorBody = Strict({ detail: Type.Union([Type.String(), Type.Array(FieldErrorBody)]) })
+
+// Discovery and catalog
+export const AutomationDescriptor = Answer({ type: Type.String(), class: Type.String(), kind: Kind, config_schema: Schema })
+export type AutomationDescriptor = Static<typeof AutomationDescriptor>
+export const CatalogEntryBody = Answer({
+  type: Type.String(), kind: Kind, config: Schema,
+  queue: Type.Optional(Answer({ name: Type.String(), payload: Schema })),
+  stream: Type.Optional(Answer({ name: Type.String(), payload: Schema })),
+  pools: Type.Optional(Type.Record(Type.String(), Answer({ payload: Schema, tags: Schema }))),
+})
+export type CatalogEntryBody = Static<typeof CatalogEntryBody>
+
+// Workers
+export const WorkerBody = Answer({
+  worker_id: Type.String(), automation_type: Type.String(), hardware: Hardware, config: AnyObject, config_gen: Type.Integer(),
+  state: StateName, last_seen: Seconds, last_error: Nullable(Type.String()), current_stats: Nullable(Stats),
+  connected: Type.Boolean(), registered_at: Seconds, applied_config_gen: Nullable(Type.Integer()), draining: Type.Boolean(),
+  managed_by: Nullable(Type.String()), state_since: Seconds, config_changed_at: Nullable(Seconds), config_changed_by: Nullable(Type.String()),
+})
+export type WorkerBody = Static<typeof WorkerBody>
+export const WorkersQuery = Strict({
+  state: Type.Optional(StateName), connected: Type.Optional(Type.Boolean()), limit: Type.Optional(N), after: Type.Optional(Name),
+  view: Type.Optional(Type.Literal('summary')),
+})
+export const ConfigBody = Answer({ config: AnyObject, config_gen: Type.Integer() })
+export type ConfigBody = Static<typeof ConfigBody>
+export const StatsQuery = Strict({
+  since: Type.Optional(Type.Number({ minimum: 0, default: 0 })), limit: Type.Optional(Type.Integer({ ...N, default: DEFAULT_N.stats })),
+  view: Type.Optional(Type.Literal('summary')),
+})
+export const DrainBody = Answer({ worker_id: Type.String(), drain: Type.Literal('requested') })
+export const RemovedBody = Answer({ worker_id: Type.String(), removed: Type.Boolean() })
+
+// Output streams
+export const OutputEntry = Answer({ id: Type.String(), slot_id: Type.Integer(), ts: Seconds, payload: AnyObject })
+export type OutputEntry = Static<typeof OutputEntry>
+export const LengthBody = Answer({ length: Type.Integer() })
+/** `?n=` with a default of its own for each inspection (D9). */
+export const nQuery = (fallback: number) => Strict({ n: Type.Optional(Type.Integer({ ...N, default: fallback })) })
+/** The body of an act on up to `n` items. */
+export const NBody = Strict({ n: Type.Optional(N) })
+
+// Tasks
+const taskFields = {
+  payload: AnyObject, task_id: Type.Optional(Name), priority: Type.Optional(Priority), ttl_seconds: Type.Optional(Nullable(TtlSeconds)),
+  max_attempts: Type.Optional(Nullable(MaxAttempts)), idempotency_key: Type.Optional(Nullable(Name)),
+}
+export const TaskBody = Strict(taskFields)
+export type TaskBody = Static<typeof TaskBody>
+export const TaskBatchBody = Strict({ tasks: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MAX_TASKS_PER_BATCH }) })
+export const SubmitResult = Type.Union([
+  Answer({ task_id: Type.String(), queued: Type.Literal(true), priority: Type.Integer() }),
+  Answer({ task_id: Type.String(), queued: Type.Literal(false), duplicate: Type.Literal(true) }),
+])
+export type SubmitResult = Static<typeof SubmitResult>
+export const BatchResult = Type.Union([SubmitResult, Answer({ error: Answer({ status: Type.Integer(), detail: ErrorBody.properties.detail }) })])
+export const BatchResults = Answer({ results: Type.Array(BatchResult) })
+export const TaskPlace = Answer({ task_id: Type.String(), place: Type.Union([Type.Literal('pending'), Type.Literal('in_flight'), Type.Literal('scheduled'), Type.Literal('dead')]) })
+const queueItem = { id: Type.String(), payload: AnyObject, attempt: Type.Integer(), submitted_at: Seconds, priority: Type.Integer() }
+export const QueueBody = Answer({ length: Type.Integer(), items: Type.Array(Answer(queueItem)) })
+export type QueueBody = Static<typeof QueueBody>
+export const DeadBody = Answer({
+  length: Type.Integer(),
+  items: Type.Array(Answer({ ...queueItem, max_attempts: Type.Integer(), last_error: Nullable(Type.String()), died_at: Seconds })),
+})
+export type DeadBody = Static<typeof DeadBody>
+export const ReplayedBody = Answer({ replayed: Type.Integer() })
+export const ClearedBody = Answer({ cleared: Type.Integer() })
+
+// Pools
+export const PoolBody = Answer({
+  size: Type.Integer(),
+  items: Type.Array(Answer({ id: Type.String(), tags: AnyObject, payload: AnyObject, expires_at: Nullable(Seconds), in_use_until: Nullable(Seconds) })),
+})
+export type PoolBody = Static<typeof PoolBody>
+
+// Health and identity
+export const HealthBody = Answer({ status: Type.String() })
+export const ReadyBody = Answer({ status: Type.String(), parts: Type.Record(Type.String(), Type.Boolean()) })

@@ -1,0 +1,69 @@
+/**
+ * @module protocol/validator
+ * JSON Schema 2020-12 into a check, one compiled validator per schema (by content, since every compile of an equal
+ * schema would keep memory for ever). Patterns run on a linear-time engine: a hostile pattern cannot stall the process.
+ * An unsafe schema (look-ahead, back-reference, remote reference) does not compile.
+ */
+import { createHash } from 'node:crypto'
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { RE2JS } from 're2js'
+import type { FieldError } from './errors.ts'
+import { pointerStep, type JsonSchema } from './json.ts'
+import { MAX_FIELD_ERRORS } from './limits.ts'
+
+/** All faults of a value, at most 100; empty when it is valid. The value is never changed. */
+export type Validator = (value: unknown) => readonly FieldError[]
+
+class LinearRegExp {
+  readonly source: string
+  readonly #pattern: RE2JS
+  constructor(source: string) {
+    this.source = source
+    this.#pattern = RE2JS.compile(RE2JS.translateRegExp(source))
+  }
+  test(text: string): boolean {
+    return this.#pattern.matcher(text).find()
+  }
+  toString(): string {
+    return `/${this.source}/`
+  }
+}
+
+const linear = Object.assign((source: string) => new LinearRegExp(source), { code: 'new LinearRegExp' })
+const ajv = new Ajv2020({ strict: true, allErrors: true, strictTypes: false, strictRequired: false, validateSchema: true, addUsedSchema: false, code: { regExp: linear } })
+addFormats.default(ajv)
+// Half a surrogate pair survives JSON, but has no UTF-8 form: no store keeps it, and two such names could become one.
+ajv.addFormat('well-formed', { type: 'string', validate: (text) => text.isWellFormed() })
+const compiled = new Map<string, Validator>()
+
+/**
+ * Compiles `schema`.
+ * @throws Error whose message says why it does not compile.
+ */
+export function compileValidator(schema: JsonSchema | object): Validator {
+  const key = createHash('sha256').update(JSON.stringify(schema)).digest('base64')
+  const known = compiled.get(key)
+  if (known !== undefined) return known
+  const check = ajv.compile(structuredClone(schema))
+  const validator: Validator = (value) => (check(value) ? [] : (check.errors ?? []).slice(0, MAX_FIELD_ERRORS).map(toFieldError))
+  compiled.set(key, validator)
+  return validator
+}
+
+/** The pointer names the field itself, also where the fault is that it is missing or unknown. */
+function toFieldError({ instancePath, keyword, params, message }: ErrorObject): FieldError {
+  const named: unknown = params['additionalProperty'] ?? params['missingProperty'] ?? params['unevaluatedProperty']
+  const path = typeof named === 'string' ? `${instancePath}${pointerStep(named)}` : instancePath
+  return { path, message: sentence(keyword, params, message), keyword, params }
+}
+
+function sentence(keyword: string, params: Record<string, unknown>, message: string | undefined): string {
+  switch (keyword) {
+    case 'additionalProperties':
+    case 'unevaluatedProperties': return 'is not a known field'
+    case 'required': return 'is required'
+    case 'enum': return `must be one of ${(params['allowedValues'] as unknown[]).map((each) => JSON.stringify(each)).join(', ')}`
+    default: return message ?? keyword
+  }
+}

@@ -1,0 +1,35 @@
+import { describe, expect, it } from '@jest/globals'
+import { Type } from 'typebox'
+import { compileValidator } from '../../src/protocol/index.ts'
+
+describe('compileValidator', () => {
+  it('reports all faults at once, each at the field itself (D14)', () => {
+    const validate = compileValidator(Type.Object({ a: Type.Integer(), b: Type.Object({ 'c/d': Type.String() }), e: Type.Enum(['x', 'y']) }, { additionalProperties: false }))
+    expect(validate({ a: 'x', b: {}, e: 'z', f: 1 }).map(({ path, message }) => `${path} ${message}`).toSorted()).toEqual([
+      '/a must be integer', '/b/c~1d is required', '/e must be one of "x", "y"', '/f is not a known field',
+    ])
+    expect(validate({ a: 1, b: { 'c/d': '' }, e: 'x' })).toEqual([])
+  })
+
+  it('keeps one validator for equal schemas', () => {
+    expect(compileValidator({ type: 'string', maxLength: 3 })).toBe(compileValidator({ type: 'string', maxLength: 3 }))
+  })
+
+  it('is not stalled by a pattern that explodes elsewhere', () => {
+    const validate = compileValidator({ type: 'string', pattern: '^(a+)+$' })
+    const before = performance.now()
+    expect(validate(`${'a'.repeat(5_000)}!`)).toHaveLength(1)
+    expect(performance.now() - before).toBeLessThan(1_000)
+  })
+
+  it.each([{ type: 'string', pattern: '(?=a)' }, { type: 'string', pattern: '(a)\\1' }, { $ref: 'https://example.com/schema' }, { type: 'object', unknownKeyword: 1 }])('does not compile %j', (schema) => {
+    expect(() => compileValidator(schema)).toThrow()
+  })
+
+  it('answers at most 100 faults and changes nothing', () => {
+    const validate = compileValidator({ type: 'array', items: { type: 'string', default: 'x' } })
+    const value = Array.from({ length: 500 }, () => 1)
+    expect(validate(value)).toHaveLength(100)
+    expect(new Set(value)).toEqual(new Set([1]))
+  })
+})
