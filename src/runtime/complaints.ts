@@ -1,0 +1,53 @@
+/**
+ * @module runtime/complaints
+ * Keeps a repeated warning to one line a minute per key, so that one broken worker or a store that is away cannot
+ * fill the log. 10,000 keys are remembered; beyond that the oldest is forgotten, which costs a line at most.
+ */
+import type { Clock } from './clock.ts'
+import type { Log, LogFields } from './log.ts'
+
+const QUIET_MS = 60_000
+const MAX_KEYS = 10_000
+
+interface Complaint { quietUntilMs: number; suppressed: number }
+
+export class Complaints {
+  readonly #clock: Clock
+  readonly #byKey = new Map<string, Complaint>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Calls `say` with how often the same was kept silent since the last line, unless it was said within the last minute. */
+  about(key: string, say: (suppressed: number) => void): void {
+    const nowMs = this.#clock.monotonicMs()
+    const known = this.#byKey.get(key)
+    if (known !== undefined && nowMs < known.quietUntilMs) {
+      known.suppressed += 1
+      return
+    }
+    this.#byKey.delete(key) // Re-inserted at the end: the map is ordered by age.
+    this.#byKey.set(key, { quietUntilMs: nowMs + QUIET_MS, suppressed: 0 })
+    const [oldest] = this.#byKey.size > MAX_KEYS ? this.#byKey.keys() : []
+    if (oldest !== undefined) this.#byKey.delete(oldest)
+    say(known?.suppressed ?? 0)
+  }
+}
+
+/**
+ * `log`, with each warning and error at most once a minute: for a process whose every part says over and over that the
+ * one peer it has is away. Lines are the same when their message, `error` and `task_id` are.
+ */
+export function quieted(log: Log, clock: Clock): Log {
+  const complaints = new Complaints(clock)
+  const once = (level: 'warn' | 'error') => (message: string, fields: LogFields = {}): void => {
+    const { error, task_id: taskId } = fields
+    const key = JSON.stringify([message, error instanceof Error ? error.message : error, taskId])
+    complaints.about(key, (suppressed) => log[level](message, suppressed === 0 ? fields : { ...fields, suppressed }))
+  }
+  return {
+    debug: (message, fields) => log.debug(message, fields), info: (message, fields) => log.info(message, fields),
+    warn: once('warn'), error: once('error'), isEnabled: (level) => log.isEnabled(level),
+  }
+}

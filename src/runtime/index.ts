@@ -1,0 +1,11 @@
+/** What every long-running process needs: time, randomness, log, traces. Imports nothing of ours. */
+export * from './backoff.ts'
+export * from './clock.ts'
+export * from './complaints.ts'
+export * from './log.ts'
+export * from './loop-delay.ts'
+export * from './random.ts'
+export * from './system-time.ts'
+export * from './trace.ts'
+export * from './virtual-time.ts'
+export * from './winston-log.ts'
