@@ -1,0 +1,77 @@
+/**
+ * @module storage/event-log
+ * The event log of the backends that serve one master: a ring in the process, so a restart answers `reset` and every
+ * reader starts again from what it can list.
+ *
+ * Ids are `<run>-<sequence>`. The run is drawn at every start: an id from before a restart can never be taken for one
+ * of this life. Listeners are called in the order of the appends, within the append, and must not throw.
+ */
+import type { EventLog, LoggedEvent, NewEvent } from './backend.ts'
+
+/** Ten minutes of a busy fleet; older points answer `reset`. */
+const EVENT_LOG_LENGTH = 10_000
+
+export class LocalEventLog implements EventLog {
+  readonly #gate: () => void
+  readonly #length: number
+  readonly #listeners = new Set<(events: readonly LoggedEvent[]) => void>()
+  /** Event number n stands at n modulo the length. */
+  #ring: LoggedEvent[] = []
+  #run = ''
+  /** The number of the newest event; the first one is 1. */
+  #last = 0
+
+  /** @param gate throws while the store is not open. */
+  constructor(gate: () => void, length = EVENT_LOG_LENGTH) {
+    this.#gate = gate
+    this.#length = length
+  }
+
+  /** Begins a new life, at every open: what was kept is gone, listeners stay. `run`: random, letters and digits. */
+  restart(run: string): void {
+    this.#run = run
+    this.#ring = []
+    this.#last = 0
+  }
+
+  async append(events: readonly NewEvent[]): Promise<void> {
+    this.#gate()
+    if (events.length === 0) return
+    const logged = events.map((event) => this.#keep(event))
+    for (const listener of this.#listeners) listener(logged)
+  }
+
+  async read(after: string, limit: number): Promise<readonly LoggedEvent[] | 'reset'> {
+    this.#gate()
+    const from = this.#numberOf(after)
+    if (from === null || from < this.#last - this.#length) return 'reset'
+    const events: LoggedEvent[] = []
+    for (let n = from + 1; n <= this.#last && events.length < limit; n += 1) {
+      const event = this.#ring[n % this.#length]
+      if (event !== undefined) events.push(event)
+    }
+    return events
+  }
+
+  onAppend(on: (events: readonly LoggedEvent[]) => void): () => void {
+    const listener = (events: readonly LoggedEvent[]): void => on(events) // Its own, so that one function may listen twice.
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  #keep({ name, scope, data }: NewEvent): LoggedEvent {
+    this.#last += 1
+    const logged = { id: `${this.#run}-${this.#last}`, name, scope, data }
+    this.#ring[this.#last % this.#length] = logged
+    return logged
+  }
+
+  /** null: not a point of this life. The empty text is the point before the first event. */
+  #numberOf(id: string): number | null {
+    if (id === '') return 0
+    const prefix = `${this.#run}-`
+    const digits = id.slice(prefix.length)
+    const n = id.startsWith(prefix) && /^\d{1,15}$/.test(digits) ? Number(digits) : Infinity
+    return n <= this.#last ? n : null
+  }
+}

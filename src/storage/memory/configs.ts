@@ -1,0 +1,79 @@
+/**
+ * @module storage/memory/configs
+ * The `configs` and `stats` of the contract: compare-and-set of a worker's config, its history, and its statistics.
+ */
+import { CONFIG_HISTORY_ROWS } from '../../protocol/index.ts'
+import type { ConfigPut, ConfigRow, Configs, HistoryRow, Ref, StatsHistory } from '../index.ts'
+import type { Store, Sync } from './store.ts'
+import type { WorkerRecords } from './worker-records.ts'
+
+/** The most a generation may rise at once: a forged one must not use up the numbers. */
+const MAX_LEAP = 1_000_000
+
+export class MemoryConfigs implements Sync<Configs> {
+  readonly #store: Store
+  readonly #records: WorkerRecords
+
+  constructor(store: Store, records: WorkerRecords) {
+    this.#store = store
+    this.#records = records
+  }
+
+  put({ type, id, expectGen, config, changed, actor }: ConfigPut): { readonly gen: number; readonly conn: string | null } | { readonly conflict: ConfigRow } | 'not_found' {
+    const record = this.#records.find({ type, id })
+    if (record === undefined) return 'not_found'
+    if (record.config.gen !== expectGen) return { conflict: record.config }
+    this.#store.ledger.require(2 * config.length)
+    const gen = expectGen + 1
+    const now = this.#store.now()
+    this.#records.change(record, () => {
+      record.config = { gen, config, changedAt: now, actor }
+      record.history.push({ gen, ts: now, actor, changed: [...changed], config })
+      if (record.history.length > CONFIG_HISTORY_ROWS) record.history.shift()
+    })
+    return { gen, conn: record.conn }
+  }
+
+  get(refs: readonly Ref[]): readonly (ConfigRow | null)[] {
+    return refs.map((ref) => this.#records.find(ref)?.config ?? null)
+  }
+
+  history(ref: Ref, limit: number): readonly HistoryRow[] {
+    return (this.#records.find(ref)?.history ?? []).slice(-limit).toReversed()
+  }
+
+  raise(items: readonly (Ref & { readonly above: number })[]): readonly ({ readonly gen: number; readonly conn: string | null } | 'not_found' | 'too_far')[] {
+    return items.map((item) => {
+      const record = this.#records.find(item)
+      if (record === undefined) return 'not_found'
+      const gen = Math.max(record.config.gen, item.above + 1)
+      if (gen - record.config.gen > MAX_LEAP) return 'too_far'
+      record.config = { ...record.config, gen }
+      return { gen, conn: record.conn }
+    })
+  }
+}
+
+export class MemoryStats implements Sync<StatsHistory> {
+  readonly #records: WorkerRecords
+
+  constructor(records: WorkerRecords) {
+    this.#records = records
+  }
+
+  read(ref: Ref, sinceSeconds: number, limit: number): readonly string[] | 'not_found' {
+    const record = this.#records.find(ref)
+    if (record === undefined) return 'not_found'
+    const newest: string[] = []
+    for (let i = record.frames.length - 1; i >= 0 && newest.length < limit; i -= 1) {
+      const frame = record.frames.at(i)
+      if (frame !== undefined && tsOf(frame) >= sinceSeconds) newest.push(frame)
+    }
+    return newest.toReversed()
+  }
+}
+
+function tsOf(frame: string): number {
+  const { ts } = JSON.parse(frame) as { readonly ts?: unknown }
+  return typeof ts === 'number' ? ts : 0
+}

@@ -1,0 +1,107 @@
+/**
+ * @module storage/memory/memory-backend
+ * `memory://`: the reference, and the test double of everything above the storage seam. Nothing survives a close.
+ *
+ * Each method computes at once and answers a settled promise, so calls take effect in the order in which they were made.
+ * Values go in and out as text; no object is shared with a caller. Its time is the wall clock at construction plus the
+ * monotonic time since: a step of the wall clock neither ends nor prolongs a lease.
+ */
+import { FleetError } from '../../protocol/index.ts'
+import { CHECKS, LocalBus, LocalEventLog } from '../index.ts'
+import { Fences } from './fences.ts'
+import { Ledger } from './ledger.ts'
+import { Masters } from './masters.ts'
+import { MemoryConfigs, MemoryStats } from './configs.ts'
+import { MemoryCounters, MemoryKv, MemoryLocks } from './primitives.ts'
+import { MemoryPools } from './pools.ts'
+import { MemoryStreams } from './streams.ts'
+import { MemoryTasks } from './tasks.ts'
+import { MemoryWorkers } from './workers.ts'
+import { LIMITS, SAFEGUARDS, group } from './store.ts'
+import { WorkerRecords } from './worker-records.ts'
+import type { Backend, Health, Meta } from '../index.ts'
+import type { Clock, Random } from '../../runtime/index.ts'
+import type { Limits, Safeguards, Store, Sync } from './store.ts'
+
+const SCHEMA = 1
+
+export interface MemoryBackendOptions {
+  readonly clock: Clock
+  readonly random: Random
+  /** Lower bounds, for tests. */
+  readonly limits?: Partial<Limits>
+  /** Safeguards switched off: the controls, for tests alone. */
+  readonly controls?: Partial<Safeguards>
+}
+
+/** Everything one life of the store holds, by group. */
+function partsOf(store: Store, epoch: string) {
+  const masters = new Masters(store)
+  const records = new WorkerRecords(store)
+  const meta: Sync<Meta> = {
+    info: () => ({ epoch, schema: SCHEMA, nowMs: store.now() }),
+    beat: (masterId) => masters.beat(masterId),
+  }
+  return {
+    meta, workers: new MemoryWorkers(store, records, masters), configs: new MemoryConfigs(store, records), stats: new MemoryStats(records), streams: new MemoryStreams(store),
+    tasks: new MemoryTasks(store), pools: new MemoryPools(store), kv: new MemoryKv(store), locks: new MemoryLocks(store), counters: new MemoryCounters(store),
+  }
+}
+type Parts = ReturnType<typeof partsOf>
+
+export class MemoryBackend implements Backend {
+  readonly capabilities = { durable: false, shared: false, pubsub: false }
+  readonly #options: MemoryBackendOptions
+  readonly #now: () => number
+  readonly #fences = new Fences()
+  #parts: Parts | null = null
+  #since: number
+
+  readonly #open = (): Parts => {
+    if (this.#parts === null) throw new FleetError('STORAGE_NOT_OPEN', 'the store is not open', { outcome: 'not_sent' })
+    return this.#parts
+  }
+
+  readonly meta = group(CHECKS.meta, () => this.#open().meta)
+  readonly workers = group(CHECKS.workers, () => this.#open().workers)
+  readonly configs = group(CHECKS.configs, () => this.#open().configs)
+  readonly stats = group(CHECKS.stats, () => this.#open().stats)
+  readonly streams = group(CHECKS.streams, () => this.#open().streams)
+  readonly tasks = group(CHECKS.tasks, () => this.#open().tasks)
+  readonly pools = group(CHECKS.pools, () => this.#open().pools)
+  readonly kv = group(CHECKS.kv, () => this.#open().kv)
+  readonly locks = group(CHECKS.locks, () => this.#open().locks)
+  readonly counters = group(CHECKS.counters, () => this.#open().counters)
+  readonly bus = new LocalBus(this.#open)
+  readonly events = new LocalEventLog(this.#open)
+
+  constructor(options: MemoryBackendOptions) {
+    const { clock } = options
+    const [wall, monotonic] = [clock.wallMs(), clock.monotonicMs()]
+    this.#options = options
+    this.#now = () => Math.floor(wall + clock.monotonicMs() - monotonic)
+    this.#since = this.#now()
+  }
+
+  async open(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    if (this.#parts !== null) return
+    const { random, limits, controls } = this.#options
+    const bounds = { ...LIMITS, ...limits }
+    this.#fences.restart()
+    this.#parts = partsOf({ now: this.#now, ledger: new Ledger(bounds.textChars), fences: this.#fences, limits: bounds, safeguards: { ...SAFEGUARDS, ...controls } }, random.uuid())
+    this.events.restart(random.uuid().replaceAll('-', ''))
+    this.#since = this.#now()
+  }
+
+  async close(): Promise<void> {
+    if (this.#parts === null) return
+    this.#parts = null
+    this.#since = this.#now()
+  }
+
+  health(): Health {
+    const ok = this.#parts !== null
+    return { ok, profile: 'volatile', since: this.#since, detail: ok ? 'in memory; nothing survives a restart' : 'not open' }
+  }
+}

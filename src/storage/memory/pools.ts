@@ -1,0 +1,220 @@
+/**
+ * @module storage/memory/pools
+ * The `pools` of the contract. Free items wait in an agenda by their last use: those never used below zero, in the order
+ * of their put, the others by the token of their last claim. Claimed ones wait in another for the end of their hold.
+ */
+import { RECORD, storageFull } from './ledger.ts'
+import { Agenda } from './agenda.ts'
+import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
+import { valueOf, within } from './store.ts'
+import type { Entry } from './agenda.ts'
+import type { Claim, ClaimRequest, LeaseRef, PoolItem, PoolRow, Pools } from '../index.ts'
+import type { JsonObject } from '../../protocol/index.ts'
+import type { Fence } from './fences.ts'
+import type { Store, Sync } from './store.ts'
+
+/** Items one claim looks at for a match. */
+const MAX_LOOKED_AT = 1_000
+
+interface Item {
+  readonly id: string
+  tags: string
+  payload: string
+  expires: number | null
+  /** Parsed on the first match. */
+  parsed: JsonObject | null
+  /** Of the last claim; below zero before the first. */
+  use: number
+  /** End of the hold; 0 while free. */
+  until: number
+  /** Where it waits, free or claimed. */
+  entry: Entry<Item> | null
+  expiry: Entry<Item> | null
+}
+
+const charsOf = ({ id, tags, payload }: PoolItem): number => RECORD + id.length + tags.length + payload.length
+
+export class MemoryPools implements Sync<Pools> {
+  readonly #store: Store
+  readonly #pools = new Map<string, Pool>()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  put(name: string, items: readonly PoolItem[]): readonly ('created' | 'replaced')[] {
+    const pool = this.#of(name)
+    const added = new Set(items.filter(({ id }) => !pool.items.has(id)).map(({ id }) => id)).size
+    if (pool.items.size + added > this.#store.limits.poolItems) throw storageFull(`pool ${JSON.stringify(name)} holds at most ${this.#store.limits.poolItems} items`)
+    this.#store.ledger.require(items.reduce((sum, item) => sum + charsOf(item), 0))
+    return items.map((item) => pool.put(item))
+  }
+
+  remove(name: string, items: readonly { readonly id: string; readonly token: number | null }[]): readonly (boolean | 'lease_lost')[] {
+    const pool = this.#of(name)
+    return items.map(({ id, token }) => {
+      const item = token === null ? pool.items.get(id) : pool.held(id, token)
+      if (item === undefined) return token === null ? false : 'lease_lost'
+      pool.remove(item)
+      return true
+    })
+  }
+
+  claim(name: string, requests: readonly ClaimRequest[]): readonly (readonly Claim[])[] {
+    const pool = this.#of(name)
+    pool.freeEnded()
+    return requests.map((request) => pool.claim(request))
+  }
+
+  extend(name: string, items: readonly (LeaseRef & { readonly holdMs: number })[]): readonly ({ readonly until: number } | 'lease_lost')[] {
+    const pool = this.#of(name)
+    return items.map(({ id, token, holdMs }) => {
+      const item = pool.held(id, token)
+      return item === undefined ? 'lease_lost' : { until: pool.extend(item, holdMs) }
+    })
+  }
+
+  release(name: string, leases: readonly LeaseRef[]): readonly ('ok' | 'lease_lost')[] {
+    const pool = this.#of(name)
+    return leases.map(({ id, token }) => {
+      const item = pool.held(id, token)
+      if (item === undefined) return 'lease_lost'
+      pool.free(item)
+      return 'ok'
+    })
+  }
+
+  list(name: string, n: number): { readonly size: number; readonly items: readonly PoolRow[] } {
+    const { items } = this.#of(name)
+    const now = this.#store.now()
+    const show = ({ id, tags, payload, expires, until }: Item): PoolRow => ({ id, tags, payload, expires, inUseUntil: until > now ? until : null })
+    return { size: items.size, items: within(items.values(), n, MAX_ANSWER_BYTES, charsOf, show) }
+  }
+
+  sizes(names: readonly string[]): readonly number[] {
+    return names.map((name) => this.#of(name).items.size)
+  }
+
+  /** The pool without its expired items. */
+  #of(name: string): Pool {
+    const pool = valueOf(this.#pools, name, () => new Pool(this.#store))
+    pool.prune()
+    return pool
+  }
+}
+
+class Pool {
+  readonly items = new Map<string, Item>()
+  readonly #store: Store
+  readonly #fence: Fence
+  readonly #free = new Agenda<Item>()
+  readonly #claimed = new Agenda<Item>()
+  readonly #expiring = new Agenda<Item>()
+  #puts = -Number.MAX_SAFE_INTEGER
+
+  constructor(store: Store) {
+    this.#store = store
+    this.#fence = store.fences.make(store.now())
+  }
+
+  put({ id, tags, payload, expires }: PoolItem): 'created' | 'replaced' {
+    const known = this.items.get(id)
+    const item = known ?? { id, tags, payload, expires, parsed: null, use: (this.#puts += 1), until: 0, entry: null, expiry: null }
+    if (known === undefined) {
+      this.items.set(id, item)
+      item.entry = this.#free.add(item.use, item)
+    } else {
+      this.#store.ledger.add(-charsOf(known))
+      Object.assign(known, { tags, payload, expires, parsed: null })
+      if (known.expiry !== null) this.#expiring.cancel(known.expiry)
+    }
+    item.expiry = expires === null ? null : this.#expiring.add(expires, item)
+    this.#store.ledger.add(charsOf(item))
+    return known === undefined ? 'created' : 'replaced'
+  }
+
+  /** The item under exactly this claim, while its hold lasts. */
+  held(id: string, token: number): Item | undefined {
+    const item = this.items.get(id)
+    return item !== undefined && item.use === token && item.until > this.#store.now() ? item : undefined
+  }
+
+  claim({ n, holdMs, match }: ClaimRequest): readonly Claim[] {
+    const wanted = Object.entries(match)
+    const claims: Claim[] = []
+    const passed: Item[] = []
+    let chars = 0
+    while (claims.length < n && (wanted.length === 0 || claims.length + passed.length < MAX_LOOKED_AT)) {
+      const item = this.#free.takeDue(Infinity)
+      if (item === null) break
+      item.entry = null
+      if (!matches(item, wanted)) passed.push(item)
+      else if (claims.length > 0 && chars + charsOf(item) > MAX_ANSWER_BYTES) {
+        passed.push(item)
+        break
+      } else {
+        chars += charsOf(item)
+        claims.push(this.#hold(item, holdMs))
+      }
+    }
+    for (const item of passed) item.entry = this.#free.add(item.use, item)
+    return claims
+  }
+
+  extend(item: Item, holdMs: number): number {
+    const until = this.#store.now() + holdMs
+    if (until > item.until) {
+      this.#leave(item, this.#claimed)
+      item.until = until
+      item.entry = this.#claimed.add(until, item)
+    }
+    return item.until
+  }
+
+  free(item: Item): void {
+    this.#leave(item, this.#claimed)
+    item.until = 0
+    item.entry = this.#free.add(item.use, item)
+  }
+
+  freeEnded(): void {
+    const now = this.#store.now()
+    for (let item = this.#claimed.takeDue(now); item !== null; item = this.#claimed.takeDue(now)) {
+      item.entry = null
+      this.free(item)
+    }
+  }
+
+  remove(item: Item): void {
+    this.items.delete(item.id)
+    this.#leave(item, item.until === 0 ? this.#free : this.#claimed)
+    if (item.expiry !== null) this.#expiring.cancel(item.expiry)
+    this.#store.ledger.add(-charsOf(item))
+  }
+
+  prune(): void {
+    const now = this.#store.now()
+    for (let item = this.#expiring.takeDue(now); item !== null; item = this.#expiring.takeDue(now)) {
+      item.expiry = null
+      this.remove(item)
+    }
+  }
+
+  #hold(item: Item, holdMs: number): Claim {
+    item.use = this.#fence.next()
+    item.until = this.#store.now() + holdMs
+    item.entry = this.#claimed.add(item.until, item)
+    return { id: item.id, token: item.use, tags: item.tags, payload: item.payload, until: item.until }
+  }
+
+  #leave(item: Item, agenda: Agenda<Item>): void {
+    if (item.entry !== null) agenda.cancel(item.entry)
+    item.entry = null
+  }
+}
+
+function matches(item: Item, wanted: readonly (readonly [string, unknown])[]): boolean {
+  if (wanted.length === 0) return true
+  const tags = (item.parsed ??= JSON.parse(item.tags) as JsonObject)
+  return wanted.every(([tag, value]) => Object.hasOwn(tags, tag) && tags[tag] === value)
+}

@@ -1,0 +1,134 @@
+/**
+ * @module storage/memory/streams
+ * The output streams: one ring of entries per automation type. The sequence number of an entry is its place since the
+ * stream began, so the number of the head says how many are gone. An id is the arrival in ms (13 digits) and that number
+ * (16 digits): it grows, sorts as text and is never reused.
+ */
+import { MAX_ANSWER_BYTES, STREAM_MAX_AGE_MS, STREAM_MAX_ENTRIES } from '../../protocol/index.ts'
+import { RECORD } from './ledger.ts'
+import { Ring } from './ring.ts'
+import { valueOf, within } from './store.ts'
+import type { StreamEntry, Streams } from '../index.ts'
+import type { Store, Sync } from './store.ts'
+
+interface Item { readonly seq: number; readonly ms: number; readonly entry: string }
+interface Stream {
+  readonly items: Ring<Item>
+  /** The newest sequence number of each producer; one per life of a master. */
+  readonly producers: Map<string, number>
+  /** Of the newest entry. */
+  seq: number
+  ms: number
+  /** The id of the entry before the first; null while nothing was removed. */
+  gone: string | null
+}
+
+/** Lives of masters whose pushes are still recognised as repeats. */
+const MAX_PRODUCERS = 1_000
+
+const sizeOf = (entry: string): number => RECORD + entry.length
+const idOf = ({ ms, seq }: Item): string => `${String(ms).padStart(13, '0')}-${String(seq).padStart(16, '0')}`
+const show = (item: Item): StreamEntry => ({ id: idOf(item), entry: item.entry })
+
+export class MemoryStreams implements Sync<Streams> {
+  readonly #store: Store
+  readonly #streams = new Map<string, Stream>()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  push(type: string, producer: string, seq: number, entries: readonly string[]): { readonly length: number; readonly trimmed: number } {
+    const stream = this.#of(type)
+    if (seq <= (stream.producers.get(producer) ?? -1)) return { length: stream.items.length, trimmed: 0 }
+    const now = this.#store.now()
+    let trimmed = 0
+    for (let head = stream.items.at(0); head !== undefined && head.ms <= now - STREAM_MAX_AGE_MS; head = stream.items.at(0)) {
+      this.#drop(stream)
+      trimmed += 1
+    }
+    this.#store.ledger.require(entries.reduce((sum, entry) => sum + sizeOf(entry), 0))
+    remember(stream, producer, seq)
+    stream.ms = Math.max(stream.ms, now)
+    for (const entry of entries) this.#append(stream, entry)
+    for (; stream.items.length > STREAM_MAX_ENTRIES; trimmed += 1) this.#drop(stream)
+    return { length: stream.items.length, trimmed }
+  }
+
+  tail(type: string, after: string | null, n: number): { readonly entries: readonly StreamEntry[]; readonly gap: boolean } {
+    const stream = this.#of(type)
+    if (after === null) return { entries: newest(stream.items, n), gap: false }
+    const start = firstBehind(stream.items, after)
+    const gap = start === 0 && after !== stream.gone
+    return { entries: within(from(stream.items, start), n, MAX_ANSWER_BYTES, ({ entry }) => entry.length, show), gap }
+  }
+
+  peek(type: string, n: number): readonly StreamEntry[] {
+    return within(from(this.#of(type).items, 0), n, MAX_ANSWER_BYTES, ({ entry }) => entry.length, show)
+  }
+
+  pop(type: string, n: number): readonly StreamEntry[] {
+    const stream = this.#of(type)
+    const popped = this.peek(type, n)
+    for (let i = 0; i < popped.length; i += 1) this.#drop(stream)
+    return popped
+  }
+
+  length(types: readonly string[]): readonly number[] {
+    return types.map((type) => this.#streams.get(type)?.items.length ?? 0)
+  }
+
+  #append(stream: Stream, entry: string): void {
+    stream.seq += 1
+    stream.items.push({ seq: stream.seq, ms: stream.ms, entry })
+    this.#store.ledger.add(sizeOf(entry))
+  }
+
+  #drop(stream: Stream): void {
+    const item = stream.items.shift()
+    if (item === undefined) return
+    stream.gone = idOf(item)
+    this.#store.ledger.add(-sizeOf(item.entry))
+  }
+
+  #of(type: string): Stream {
+    return valueOf(this.#streams, type, () => ({ items: new Ring<Item>(), producers: new Map<string, number>(), seq: 0, ms: 0, gone: null }))
+  }
+}
+
+function remember(stream: Stream, producer: string, seq: number): void {
+  stream.producers.delete(producer) // Re-inserted, so that the map is ordered by the last push.
+  stream.producers.set(producer, seq)
+  const [longestSilent] = stream.producers.keys()
+  if (stream.producers.size > MAX_PRODUCERS && longestSilent !== undefined) stream.producers.delete(longestSilent)
+}
+
+function* from(items: Ring<Item>, start: number): Generator<Item> {
+  for (let i = start; i < items.length; i += 1) {
+    const item = items.at(i)
+    if (item !== undefined) yield item
+  }
+}
+
+function newest(items: Ring<Item>, n: number): readonly StreamEntry[] {
+  function* backwards(): Generator<Item> {
+    for (let i = items.length - 1; i >= 0; i -= 1) {
+      const item = items.at(i)
+      if (item !== undefined) yield item
+    }
+  }
+  return within(backwards(), n, MAX_ANSWER_BYTES, ({ entry }) => entry.length, show).toReversed()
+}
+
+/** The index of the first entry whose id is above `after`, compared as text; the length where there is none. */
+function firstBehind(items: Ring<Item>, after: string): number {
+  let low = 0
+  let high = items.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    const item = items.at(middle)
+    if (item !== undefined && idOf(item) <= after) low = middle + 1
+    else high = middle
+  }
+  return low
+}

@@ -1,0 +1,219 @@
+/**
+ * @module storage/memory/task-queue
+ * The tasks of one automation type: where each one is, and the moves between the places. A task is a single object that
+ * all structures point at; `place` says which of them counts.
+ *
+ *   tiers (three rings) ──lease──▶ deadlines ──▶ gone, or back to the front of its tier
+ *        ▲                            └─retry──▶ retries (by due time) ──▶ back of its tier
+ *        └──────────revive────────── dead letters (oldest first) ◀──bury──┘
+ *
+ * Every move is O(log n) at most; clearing the dead letters drops their map in one step.
+ */
+import { Agenda } from './agenda.ts'
+import { AckedTokens } from './fences.ts'
+import { DeadLetters } from './dead-letters.ts'
+import { IdempotencyKeys } from './idempotency-keys.ts'
+import { Ring } from './ring.ts'
+import { sizeOf } from './task.ts'
+import type { Counts, NewTask } from '../index.ts'
+import type { Fence } from './fences.ts'
+import type { Store } from './store.ts'
+import type { Task } from './task.ts'
+
+/** What a reserve may still take. */
+export interface Allowance { tasks: number; chars: number; drops: number }
+
+export class TaskQueue {
+  readonly tiers: readonly [Ring<Task>, Ring<Task>, Ring<Task>] = [new Ring(), new Ring(), new Ring()]
+  readonly dead = new DeadLetters()
+  readonly keys: IdempotencyKeys
+  readonly acked: AckedTokens
+  readonly totals = { submitted: 0, acked: 0, nacked: 0, died: 0 }
+  readonly #store: Store
+  readonly #fence: Fence
+  /** All but the dead ones. */
+  readonly #live = new Map<string, Task>()
+  readonly #deadlines = new Agenda<Task>()
+  readonly #retries = new Agenda<Task>()
+
+  constructor(store: Store) {
+    this.#store = store
+    this.#fence = store.fences.make(store.now())
+    this.acked = new AckedTokens(this.#fence)
+    this.keys = new IdempotencyKeys(store.ledger)
+  }
+
+  /** Tasks in any place. */
+  get size(): number {
+    return this.#live.size + this.dead.size
+  }
+
+  find(id: string): Task | undefined {
+    return this.#live.get(id) ?? this.dead.get(id)
+  }
+
+  /** The task in flight under exactly this lease. */
+  held(id: string, token: number): Task | undefined {
+    const task = this.#live.get(id)
+    return task?.place === 'in_flight' && (task.token === token || !this.#store.safeguards.tokenCompare) ? task : undefined
+  }
+
+  submit({ id, tier, ttlMs, maxAttempts, submitted, body }: NewTask): void {
+    const expiresAt = ttlMs === null ? Infinity : this.#store.now() + ttlMs
+    const task: Task = {
+      id, tier, ttlMs, ownMax: maxAttempts, submitted, body, place: 'pending', expiresAt, attempt: 0, lost: 0, token: 0, max: 0, until: 0, deadline: null, lastError: null, diedAt: 0,
+    }
+    this.#live.set(id, task)
+    this.#store.ledger.add(sizeOf(task))
+    this.tiers[tier].push(task)
+    this.totals.submitted += 1
+  }
+
+  /** Takes the next task in line; null when there is none, or none within the allowance. Drops what outlived its ttl. */
+  take(allowance: Allowance, now: number): Task | null {
+    for (const tier of this.tiers) {
+      for (let task = tier.at(0); task !== undefined; task = tier.at(0)) {
+        const expired = task.expiresAt <= now
+        if (expired ? allowance.drops === 0 : task.body.length > allowance.chars) return null
+        tier.shift()
+        if (!expired) return task
+        allowance.drops -= 1
+        this.#forget(task)
+      }
+    }
+    return null
+  }
+
+  lease(task: Task, max: number, until: number): void {
+    task.place = 'in_flight'
+    task.token = this.#fence.next()
+    task.max = max
+    task.until = until
+    task.deadline = this.#deadlines.add(until, task)
+  }
+
+  extend(task: Task, until: number): void {
+    if (until <= task.until) return
+    this.#endLease(task)
+    task.until = until
+    task.deadline = this.#deadlines.add(until, task)
+  }
+
+  complete(task: Task): void {
+    this.#endLease(task)
+    this.#forget(task)
+    this.acked.record(task.token)
+    this.totals.acked += 1
+  }
+
+  retry(task: Task, due: number): void {
+    this.#endLease(task)
+    task.place = 'scheduled'
+    this.#retries.add(due, task)
+  }
+
+  bury(task: Task, error: string): void {
+    this.#endLease(task)
+    this.#live.delete(task.id)
+    task.place = 'dead'
+    task.lastError = error
+    task.diedAt = this.#store.now()
+    this.dead.add(task)
+    this.#store.ledger.add(error.length)
+    this.totals.died += 1
+  }
+
+  /** Ends the lease of a task that is to go back; {@link putBack} then queues it. */
+  giveUp(task: Task): void {
+    this.#endLease(task)
+    task.place = 'pending'
+  }
+
+  /** To the front of their tiers, the first of them foremost. */
+  putBack(tasks: readonly Task[]): void {
+    for (const task of tasks.toReversed()) {
+      const tier = this.tiers[task.tier]
+      if (this.#store.safeguards.frontOfTier) tier.unshift(task)
+      else tier.push(task)
+    }
+  }
+
+  /** From the dead letters to the back of the normal tier. */
+  revive(task: Task): void {
+    this.removeDead(task)
+    task.place = 'pending'
+    task.attempt = 0
+    task.lost = 0
+    task.lastError = null
+    if (task.ttlMs !== null) task.expiresAt = this.#store.now() + task.ttlMs
+    this.#live.set(task.id, task)
+    this.#store.ledger.add(sizeOf(task))
+    this.tiers[1].push(task)
+  }
+
+  removeDead(task: Task): void {
+    this.dead.remove(task)
+    this.#store.ledger.add(-sizeOf(task) - (task.lastError?.length ?? 0))
+  }
+
+  clearDead(): number {
+    const { size, chars } = this.dead
+    this.dead.clear()
+    this.#store.ledger.add(-chars)
+    return size
+  }
+
+  /** Due retries to the back of their tiers, in due order; at most `limit`. */
+  promote(limit: number, now: number): number {
+    for (let promoted = 0; promoted < limit; promoted += 1) {
+      const task = this.#retries.takeDue(now)
+      if (task === null) return promoted
+      task.place = 'pending'
+      this.tiers[task.tier].push(task)
+    }
+    return limit
+  }
+
+  /** The task in flight whose deadline passed first; its lease has ended. */
+  takeOverdue(now: number): Task | null {
+    const task = this.#deadlines.takeDue(now)
+    if (task !== null) task.deadline = null
+    return task
+  }
+
+  nextDue(): number | null {
+    return this.#retries.next()
+  }
+
+  nextDeadline(): number | null {
+    return this.#deadlines.next()
+  }
+
+  *pending(): Generator<Task> {
+    for (const tier of this.tiers) {
+      for (let i = 0; i < tier.length; i += 1) {
+        const task = tier.at(i)
+        if (task !== undefined) yield task
+      }
+    }
+  }
+
+  counts(): Counts {
+    const [high, normal, low] = this.tiers
+    const next = this.tiers.flatMap((tier) => tier.at(0)?.submitted ?? [])
+    return {
+      tiers: [high.length, normal.length, low.length], scheduled: this.#retries.size, inFlight: this.#deadlines.size, dead: this.dead.size,
+      oldest: next.length === 0 ? null : Math.min(...next), totals: { ...this.totals },
+    }
+  }
+
+  #endLease(task: Task): void {
+    if (task.deadline !== null) this.#deadlines.cancel(task.deadline)
+    task.deadline = null
+  }
+
+  #forget(task: Task): void {
+    this.#live.delete(task.id)
+    this.#store.ledger.add(-sizeOf(task))
+  }
+}

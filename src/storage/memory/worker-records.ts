@@ -1,0 +1,150 @@
+/**
+ * @module storage/memory/worker-records
+ * The records of all workers: found by type and id, listed by the bytes of the id, and what is left of the forgotten
+ * ones, their generation (D46).
+ */
+import { STATS_FRAMES } from '../../protocol/index.ts'
+import { Agenda } from './agenda.ts'
+import { Ring } from './ring.ts'
+import { RECORD } from './ledger.ts'
+import { valueOf } from './store.ts'
+import type { ReportedState } from '../../protocol/index.ts'
+import type { ConfigRow, HistoryRow, Ref, Registration } from '../index.ts'
+import type { Entry } from './agenda.ts'
+import type { Store } from './store.ts'
+
+/** To whom a drain applies: one process, one connection, or whoever registers next (D6, D61). */
+export type Drain = { readonly instance: string } | { readonly conn: string } | 'next'
+
+export interface WorkerRecord extends Ref {
+  conn: string | null
+  instance: string
+  readonly registeredAt: number
+  hardware: string
+  state: ReportedState
+  stateSince: number
+  lastSeen: number
+  lastError: string | null
+  drain: Drain | null
+  managedBy: string | null
+  appliedGen: number | null
+  config: ConfigRow
+  /** Oldest change first. */
+  readonly history: HistoryRow[]
+  stats: string | null
+  readonly frames: Ring<string>
+}
+
+interface OfType {
+  readonly records: Map<string, WorkerRecord>
+  /** Ordered by the bytes of the id. */
+  readonly inOrder: WorkerRecord[]
+  readonly forgotten: Map<string, Entry<string>>
+  readonly byGen: Agenda<string>
+}
+
+export class WorkerRecords {
+  readonly #store: Store
+  readonly #types = new Map<string, OfType>()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  find({ type, id }: Ref): WorkerRecord | undefined {
+    return this.#types.get(type)?.records.get(id)
+  }
+
+  /** undefined where the type has as many records as it may. @throws FleetError STORAGE_FULL */
+  create({ type, id, hardware, defaults }: Registration): WorkerRecord | undefined {
+    const of = valueOf(this.#types, type, () => ({ records: new Map<string, WorkerRecord>(), inOrder: [], forgotten: new Map<string, Entry<string>>(), byGen: new Agenda<string>() }))
+    if (of.records.size >= this.#store.limits.workersPerType) return undefined
+    const now = this.#store.now()
+    const record: WorkerRecord = {
+      type, id, conn: null, instance: '', registeredAt: now, hardware, state: 'IDLE', stateSince: now, lastSeen: now, lastError: null, drain: null, managedBy: null, appliedGen: null,
+      config: { gen: this.#recall(of, id), config: defaults, changedAt: null, actor: null }, history: [], stats: null, frames: new Ring(),
+    }
+    of.records.set(id, record)
+    of.inOrder.splice(placeOf(of.inOrder, id), 0, record)
+    this.#store.ledger.add(charsOf(record))
+    return record
+  }
+
+  /** Writes what counts as text, keeping the ledger right. */
+  change(record: WorkerRecord, change: (record: WorkerRecord) => void): void {
+    const before = charsOf(record)
+    change(record)
+    this.#store.ledger.add(charsOf(record) - before)
+  }
+
+  /** Keeps the newest frames; in a full store the new one alone. */
+  addFrame(record: WorkerRecord, frame: string): void {
+    while (record.frames.length >= STATS_FRAMES || (this.#store.ledger.full && record.frames.length > 0)) {
+      this.#store.ledger.add(-(record.frames.shift()?.length ?? 0))
+    }
+    record.frames.push(frame)
+    this.#store.ledger.add(frame.length)
+  }
+
+  forget({ type, id }: Ref): boolean {
+    const of = this.#types.get(type)
+    const record = of?.records.get(id)
+    if (of === undefined || record === undefined) return false
+    of.records.delete(id)
+    of.inOrder.splice(placeOf(of.inOrder, id), 1)
+    let frames = 0
+    for (let i = 0; i < record.frames.length; i += 1) frames += record.frames.at(i)?.length ?? 0
+    this.#store.ledger.add(-charsOf(record) - frames)
+    of.forgotten.set(id, of.byGen.add(record.config.gen, id))
+    if (of.forgotten.size > this.#store.limits.forgottenPerType) of.forgotten.delete(of.byGen.takeDue(Infinity) ?? '')
+    return true
+  }
+
+  /** Those after `after` by the bytes of the id. */
+  page(type: string, after: string | null, limit: number): readonly WorkerRecord[] {
+    const inOrder = this.#types.get(type)?.inOrder ?? []
+    const at = after === null ? 0 : placeOf(inOrder, after)
+    const start = inOrder[at]?.id === after ? at + 1 : at
+    return inOrder.slice(start, start + limit)
+  }
+
+  /** 0 for a new worker, above the kept generation for one that returns. */
+  #recall(of: OfType, id: string): number {
+    const kept = of.forgotten.get(id)
+    if (kept === undefined) return 0
+    of.forgotten.delete(id)
+    of.byGen.cancel(kept)
+    return kept.at + 1
+  }
+}
+
+function charsOf({ id, hardware, config, history, lastError, stats }: WorkerRecord): number {
+  const past = history.reduce((sum, row) => sum + row.config.length, 0)
+  return 4 * RECORD + id.length + hardware.length + config.config.length + past + (lastError?.length ?? 0) + (stats?.length ?? 0)
+}
+
+/** The index of the first record whose id is not below `id`. */
+function placeOf(inOrder: readonly WorkerRecord[], id: string): number {
+  let low = 0
+  let high = inOrder.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    const record = inOrder[middle]
+    if (record !== undefined && isBelow(record.id, id)) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Compares by the bytes of UTF-8. JavaScript compares UTF-16, where surrogates stand below U+E000. */
+function isBelow(a: string, b: string): boolean {
+  const length = Math.min(a.length, b.length)
+  for (let i = 0; i < length; i += 1) {
+    const x = a.charCodeAt(i)
+    const y = b.charCodeAt(i)
+    if (x !== y) return isSurrogate(x) === isSurrogate(y) || x < 0xd800 || y < 0xd800 ? x < y : isSurrogate(y)
+  }
+  return a.length < b.length
+}
+
+const isSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdfff

@@ -1,0 +1,146 @@
+/**
+ * @module storage/memory/workers
+ * The `workers` of the contract: who registered, on which connection, in which state, draining or not.
+ */
+import { MAX_RING_FRAME_BYTES } from '../../protocol/index.ts'
+import { cutError } from '../index.ts'
+import { RECORD } from './ledger.ts'
+import type { JsonObject } from '../../protocol/index.ts'
+import type { Beat, BeatAnswer, Conn, Ref, Registered, Registration, WorkerRow, Workers } from '../index.ts'
+import type { Masters } from './masters.ts'
+import type { Store, Sync } from './store.ts'
+import type { Drain, WorkerRecord, WorkerRecords } from './worker-records.ts'
+
+export class MemoryWorkers implements Sync<Workers> {
+  readonly #store: Store
+  readonly #records: WorkerRecords
+  readonly #masters: Masters
+
+  constructor(store: Store, records: WorkerRecords, masters: Masters) {
+    this.#store = store
+    this.#records = records
+    this.#masters = masters
+  }
+
+  register(items: readonly Registration[]): readonly Registered[] {
+    this.#store.ledger.require(items.reduce((sum, { hardware, defaults }) => sum + 4 * RECORD + hardware.length + defaults.length, 0))
+    return items.map((item) => {
+      const known = this.#records.find(item)
+      const record = known ?? this.#records.create(item)
+      if (record === undefined) return 'full'
+      const replaced = record.conn === item.conn ? null : record.conn // A register may be repeated.
+      this.#connect(record, item)
+      return { created: known === undefined, drain: record.drain !== null, replaced, gen: record.config.gen }
+    })
+  }
+
+  beat(items: readonly Beat[]): readonly BeatAnswer[] {
+    return items.map((beat) => {
+      const record = this.#records.find(beat)
+      if (record === undefined) return { was: 'unknown', gen: 0 }
+      const { gen } = record.config
+      if (record.conn !== beat.conn) return { was: 'replaced', gen }
+      this.#records.change(record, () => this.#take(record, beat))
+      return { was: record.drain === null ? 'ok' : 'drain', gen }
+    })
+  }
+
+  disconnect(items: readonly Conn[]): void {
+    for (const item of items) {
+      const record = this.#records.find(item)
+      if (record?.conn !== item.conn) continue
+      record.conn = null
+      record.stateSince = this.#store.now()
+    }
+  }
+
+  drain(refs: readonly Ref[]): readonly ({ readonly conn: string | null } | 'not_found')[] {
+    return refs.map((ref) => {
+      const record = this.#records.find(ref)
+      if (record === undefined) return 'not_found'
+      if (record.drain === null) record.stateSince = this.#store.now()
+      record.drain = this.#masters.holds(record.conn) ? boundTo(record) : 'next'
+      return { conn: record.conn }
+    })
+  }
+
+  manage(items: readonly (Ref & { readonly managedBy: string | null })[]): readonly ('ok' | 'not_found')[] {
+    return items.map((item) => {
+      const record = this.#records.find(item)
+      if (record === undefined) return 'not_found'
+      record.managedBy = item.managedBy
+      return 'ok'
+    })
+  }
+
+  forget(refs: readonly Ref[]): readonly boolean[] {
+    return refs.map((ref) => this.#records.forget(ref))
+  }
+
+  get(refs: readonly Ref[]): readonly (WorkerRow | null)[] {
+    return refs.map((ref) => {
+      const record = this.#records.find(ref)
+      return record === undefined ? null : this.#row(record)
+    })
+  }
+
+  page(type: string, after: string | null, limit: number): readonly WorkerRow[] {
+    return this.#records.page(type, after, limit).map((record) => this.#row(record))
+  }
+
+  #connect(record: WorkerRecord, { conn, instance, hardware }: Registration): void {
+    const now = this.#store.now()
+    if (record.drain !== null && !concerns(record.drain, conn, instance)) {
+      record.drain = null
+      record.state = 'IDLE'
+    }
+    this.#records.change(record, () => {
+      record.hardware = hardware
+    })
+    record.conn = conn
+    record.instance = instance
+    record.stateSince = now
+    record.lastSeen = now
+    if (record.drain !== null) record.drain = boundTo(record)
+  }
+
+  #take(record: WorkerRecord, { state, stats = [] }: Beat): void {
+    const now = this.#store.now()
+    record.lastSeen = now
+    if (state !== undefined) {
+      if (state.state !== record.state && record.drain === null) record.stateSince = now
+      record.state = state.state
+      record.appliedGen = state.gen
+      record.lastError = state.lastError === null ? null : cutError(state.lastError)
+    }
+    for (const frame of stats) this.#records.addFrame(record, ringFrame(frame))
+    record.stats = stats.at(-1) ?? record.stats
+  }
+
+  #row(record: WorkerRecord): WorkerRow {
+    const { type, id, conn, registeredAt, hardware, stateSince, lastSeen, lastError, managedBy, appliedGen, config, stats } = record
+    const draining = record.drain !== null
+    return {
+      type, id, conn, connected: this.#masters.holds(conn), registeredAt, hardware, state: draining ? 'DRAINING' : record.state, stateSince, lastSeen, lastError,
+      draining, managedBy, appliedGen, config, stats,
+    }
+  }
+}
+
+/** The process behind the record's connection, as exactly as it is known. */
+function boundTo({ conn, instance }: WorkerRecord): Drain {
+  if (instance !== '') return { instance }
+  return conn === null ? 'next' : { conn }
+}
+
+/** Whether a process that registers now is the one to be drained. Its connection is a new one, unless the register is repeated. */
+function concerns(drain: Drain, conn: string, instance: string): boolean {
+  return drain === 'next' || ('instance' in drain ? drain.instance === instance : drain.conn === conn && instance === '')
+}
+
+/** A frame as the history keeps it: a large one without what each slot did. */
+function ringFrame(frame: string): string {
+  if (Buffer.byteLength(frame) <= MAX_RING_FRAME_BYTES) return frame
+  const { per_slot: _, ...rest } = JSON.parse(frame) as JsonObject
+  return JSON.stringify(rest)
+}

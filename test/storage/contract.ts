@@ -1,0 +1,22 @@
+/**
+ * The storage contract as code: every backend passes all of it. One describe per method or row of the tables of
+ * transitions; what differs between backends is asked of `capabilities`, never of a name.
+ */
+import { configs } from './contract/configs.ts'
+import { drains } from './contract/drains.ts'
+import { lifecycle } from './contract/lifecycle.ts'
+import { pools } from './contract/pools.ts'
+import { primitives } from './contract/primitives.ts'
+import { registry } from './contract/registry.ts'
+import { streams } from './contract/streams.ts'
+import { tasksIn } from './contract/tasks-in.ts'
+import { tasksSettle } from './contract/tasks-settle.ts'
+import { tasksSweep } from './contract/tasks-sweep.ts'
+import type { Create } from './contract/world.ts'
+
+export type { Create } from './contract/world.ts'
+
+/** Runs the whole contract; `create` answers an isolated, unopened backend that lives on the given clock. */
+export function testBackend(name: string, create: Create): void {
+  for (const suite of [lifecycle, tasksIn, tasksSettle, tasksSweep, streams, registry, drains, configs, pools, primitives]) suite(name, create)
+}

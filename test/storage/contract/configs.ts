@@ -1,0 +1,153 @@
+/** The contract of worker configs and of the statistics history. */
+import { describe, expect, it } from '@jest/globals'
+import { DEFAULTS, SECOND, conn, ref, registration, worlds } from './world.ts'
+import type { Create } from './world.ts'
+import type { Backend, ConfigPut } from '../../../src/storage/index.ts'
+
+const put = (expectGen: number, more: Partial<ConfigPut> = {}): ConfigPut => ({ ...ref('w1'), expectGen, config: `{"slots":${expectGen + 1}}`, changed: ['slots'], actor: 'admin', ...more })
+
+export function configs(name: string, create: Create): void {
+  const registered = (open: ReturnType<typeof worlds>) => async () => {
+    const world = await open()
+    await world.backend.workers.register([registration('w1', 'm1/1')])
+    return world
+  }
+
+  describe(`${name} backend: configs.put`, () => {
+    const open = registered(worlds(create))
+
+    it('raises the generation by one and names the connection to tell', async () => {
+      const { backend, clock } = await open()
+      clock.advance(SECOND)
+      expect(await backend.configs.put(put(0))).toEqual({ gen: 1, conn: 'm1/1' })
+      const config = { gen: 1, config: '{"slots":1}', changedAt: clock.wallMs(), actor: 'admin' }
+      expect(await backend.configs.get([ref('w1'), ref('unknown')])).toEqual([config, null])
+      expect((await backend.workers.get([ref('w1')]))[0]?.config).toEqual(config)
+    })
+
+    it('raises it also when nothing changes (D16)', async () => {
+      const { backend } = await open()
+      expect(await backend.configs.put(put(0, { config: DEFAULTS, changed: [] }))).toEqual({ gen: 1, conn: 'm1/1' })
+    })
+
+    it('answers a stale generation with what is stored, and changes nothing (D18)', async () => {
+      const { backend, clock } = await open()
+      await backend.configs.put(put(0))
+      const stored = { gen: 1, config: '{"slots":1}', changedAt: clock.wallMs(), actor: 'admin' }
+      clock.advance(SECOND)
+      for (const stale of [0, 2, 100]) expect(await backend.configs.put(put(stale))).toEqual({ conflict: stored })
+      expect(await backend.configs.history(ref('w1'), 10)).toHaveLength(1)
+    })
+
+    it('lets exactly one of many writers of one generation succeed (D18)', async () => {
+      const { backend } = await open()
+      const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => backend.configs.put(put(0, { config: `{"slots":${i}}` }))))
+      expect(answers.filter((answer) => answer !== 'not_found' && 'gen' in answer)).toHaveLength(1)
+      expect((await backend.configs.get([ref('w1')]))[0]?.gen).toBe(1)
+    })
+
+    it('names no connection for a worker that is away, and knows no unknown worker', async () => {
+      const { backend } = await open()
+      await backend.workers.disconnect([conn('w1', 'm1/1')])
+      expect(await backend.configs.put(put(0))).toEqual({ gen: 1, conn: null })
+      expect(await backend.configs.put(put(0, { id: 'unknown' }))).toBe('not_found')
+    })
+  })
+
+  describe(`${name} backend: configs.history`, () => {
+    const open = registered(worlds(create))
+
+    it('shows the newest change first, the last 50 (D39)', async () => {
+      const { backend, clock } = await open()
+      for (let gen = 0; gen < 55; gen += 1) await backend.configs.put(put(gen, { actor: `a${gen}`, changed: ['slots', 'enabled'] }))
+      const history = await backend.configs.history(ref('w1'), 100)
+      expect(history.map(({ gen }) => gen)).toEqual(Array.from({ length: 50 }, (_, i) => 55 - i))
+      expect(history[0]).toEqual({ gen: 55, ts: clock.wallMs(), actor: 'a54', changed: ['slots', 'enabled'], config: '{"slots":55}' })
+      expect((await backend.configs.history(ref('w1'), 2)).map(({ gen }) => gen)).toEqual([55, 54])
+      expect(await backend.configs.history(ref('unknown'), 2)).toEqual([])
+    })
+  })
+
+  describe(`${name} backend: configs.raise`, () => {
+    const open = registered(worlds(create))
+
+    it('puts the generation above the one seen, config and history unchanged (D46)', async () => {
+      const { backend } = await open()
+      await backend.configs.put(put(0))
+      const before = (await backend.configs.get([ref('w1')]))[0]
+      expect(await backend.configs.raise([{ ...ref('w1'), above: 41 }])).toEqual([{ gen: 42, conn: 'm1/1' }])
+      expect((await backend.configs.get([ref('w1')]))[0]).toEqual({ ...before, gen: 42 })
+      expect(await backend.configs.history(ref('w1'), 10)).toHaveLength(1)
+      expect(await backend.configs.put(put(42))).toEqual({ gen: 43, conn: 'm1/1' })
+    })
+
+    it('never lowers it', async () => {
+      const { backend } = await open()
+      await backend.configs.raise([{ ...ref('w1'), above: 9 }])
+      expect(await backend.configs.raise([{ ...ref('w1'), above: 8 }, { ...ref('w1'), above: 9 }, { ...ref('w1'), above: 10 }])).toEqual([
+        { gen: 10, conn: 'm1/1' }, { gen: 10, conn: 'm1/1' }, { gen: 11, conn: 'm1/1' },
+      ])
+    })
+
+    it('refuses a leap of more than a million, and unknown workers', async () => {
+      const { backend } = await open()
+      expect(await backend.configs.raise([{ ...ref('w1'), above: 1_000_000 }, { ...ref('w1'), above: 999_999 }, { ...ref('unknown'), above: 1 }])).toEqual([
+        'too_far', { gen: 1_000_000, conn: 'm1/1' }, 'not_found',
+      ])
+    })
+
+    it('is kept through forget and return', async () => {
+      const { backend } = await open()
+      await backend.configs.raise([{ ...ref('w1'), above: 9 }])
+      await backend.workers.forget([ref('w1')])
+      expect(await backend.workers.register([registration('w1', 'm1/2')])).toMatchObject([{ gen: 11 }])
+    })
+  })
+
+  describe(`${name} backend: stats.read`, () => {
+    const open = registered(worlds(create))
+    const frames = (from: number, n: number): string[] => Array.from({ length: n }, (_, i) => `{"slots":1,"ts":${from + i}.5}`)
+    const push = (backend: Backend, stats: readonly string[]) => backend.workers.beat([{ ...conn('w1', 'm1/1'), stats }])
+
+    it('answers the frames of a time on, oldest first, the newest of them (D10)', async () => {
+      const { backend } = await open()
+      await push(backend, frames(10, 4))
+      await push(backend, frames(14, 1))
+      expect(await backend.stats.read(ref('w1'), 0, 240)).toEqual(frames(10, 5))
+      expect(await backend.stats.read(ref('w1'), 11.5, 240)).toEqual(frames(11, 4))
+      expect(await backend.stats.read(ref('w1'), 11.6, 2)).toEqual(frames(13, 2))
+      expect(await backend.stats.read(ref('w1'), 99, 2)).toEqual([])
+    })
+
+    it('keeps the newest frame as the current one, in the order of arrival', async () => {
+      const { backend } = await open()
+      await push(backend, ['{"ts":5}', '{"ts":3}'])
+      expect((await backend.workers.get([ref('w1')]))[0]?.stats).toBe('{"ts":3}')
+      expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual(['{"ts":3}'])
+      expect(await backend.stats.read(ref('w1'), 4, 9)).toEqual(['{"ts":5}'])
+    })
+
+    it('keeps 240 frames', async () => {
+      const { backend } = await open()
+      for (let i = 0; i < 5; i += 1) await push(backend, frames(i * 100, 100))
+      expect(await backend.stats.read(ref('w1'), 0, 10_000)).toEqual(frames(260, 240))
+      await push(backend, frames(1_000, 300))
+      expect(await backend.stats.read(ref('w1'), 0, 10_000)).toEqual(frames(1_060, 240))
+    })
+
+    it('keeps a frame above 256 KiB without its slots in the history, whole as the current one', async () => {
+      const { backend } = await open()
+      const slim = '{"slots":1,"ts":7,"metrics":{"counter.a":1}}'
+      const huge = `${slim.slice(0, -1)},"per_slot":[${'{"slot_id":1,"age_seconds":2,"counters":{}},'.repeat(8_000)}{"slot_id":1,"age_seconds":2,"counters":{}}]}`
+      await push(backend, [huge])
+      expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual([slim])
+      expect((await backend.workers.get([ref('w1')]))[0]?.stats).toBe(huge)
+    })
+
+    it('knows no unknown worker', async () => {
+      const { backend } = await open()
+      expect(await backend.stats.read(ref('unknown'), 0, 1)).toBe('not_found')
+      expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual([])
+    })
+  })
+}

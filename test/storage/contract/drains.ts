@@ -1,0 +1,111 @@
+/** The contract of drains (D6, D61): to whom they are bound, who is told, what ends them. */
+import { describe, expect, it } from '@jest/globals'
+import { HARDWARE, SECOND, conn, ref, registration, sole, worlds } from './world.ts'
+import type { Create } from './world.ts'
+import type { Backend, WorkerRow } from '../../../src/storage/index.ts'
+
+const row = async (backend: Backend): Promise<WorkerRow | null> => sole(await backend.workers.get([ref('w1')]))
+const told = async (backend: Backend, name: string, instance = ''): Promise<unknown> =>
+  (await backend.workers.register([registration('w1', name, { instance })])).map((answer) => (answer === 'full' ? answer : answer.drain))
+
+export function drains(name: string, create: Create): void {
+  describe(`${name} backend: workers.drain`, () => {
+    const open = worlds(create)
+    const connected = async (instance = '') => {
+      const world = await open()
+      await world.backend.meta.beat('m1')
+      await told(world.backend, 'm1/1', instance)
+      return world
+    }
+    const away = async (instance = '') => {
+      const world = await connected(instance)
+      await world.backend.workers.disconnect([conn('w1', 'm1/1')])
+      return world
+    }
+
+    it('names the connection to tell, and shows DRAINING from then on', async () => {
+      const { backend, clock } = await connected()
+      clock.advance(SECOND)
+      expect(await backend.workers.drain([ref('w1'), ref('unknown')])).toEqual([{ conn: 'm1/1' }, 'not_found'])
+      expect(await row(backend)).toMatchObject({ state: 'DRAINING', draining: true, stateSince: clock.wallMs() })
+    })
+
+    it('keeps DRAINING whatever state frames of that process say, and takes the rest of them', async () => {
+      const { backend, clock } = await connected()
+      await backend.workers.drain([ref('w1')])
+      const since = clock.wallMs()
+      clock.advance(SECOND)
+      const state = { state: 'RUNNING', gen: 2, lastError: 'x' } as const
+      expect(await backend.workers.beat([{ ...conn('w1', 'm1/1'), state }])).toEqual([{ was: 'drain', gen: 0 }])
+      expect(await row(backend)).toMatchObject({ state: 'DRAINING', stateSince: since, lastSeen: clock.wallMs(), appliedGen: 2, lastError: 'x' })
+    })
+
+    it('repeats harmlessly', async () => {
+      const { backend, clock } = await connected('i1')
+      await backend.workers.drain([ref('w1')])
+      const before = await row(backend)
+      clock.advance(SECOND)
+      expect(await backend.workers.drain([ref('w1')])).toEqual([{ conn: 'm1/1' }])
+      expect(await row(backend)).toEqual(before)
+    })
+
+    it('tells the same process again when it reconnects', async () => {
+      const { backend } = await connected('i1')
+      await backend.workers.drain([ref('w1')])
+      expect(await told(backend, 'm1/2', 'i1')).toEqual([true])
+      await backend.workers.disconnect([conn('w1', 'm1/2')])
+      expect(await row(backend)).toMatchObject({ state: 'DRAINING', draining: true })
+      expect(await told(backend, 'm1/3', 'i1')).toEqual([true])
+    })
+
+    it('ends with the register of another process, IDLE', async () => {
+      const { backend, clock } = await connected('i1')
+      await backend.workers.drain([ref('w1')])
+      await backend.workers.beat([{ ...conn('w1', 'm1/1'), state: { state: 'RUNNING', gen: 0, lastError: null } }])
+      clock.advance(SECOND)
+      expect(await told(backend, 'm1/2', 'i2')).toEqual([false])
+      expect(await row(backend)).toMatchObject({ state: 'IDLE', draining: false, stateSince: clock.wallMs() })
+      expect(await backend.workers.beat([conn('w1', 'm1/2')])).toMatchObject([{ was: 'ok' }])
+    })
+
+    it('is bound to the connection of a process that names no instance', async () => {
+      const { backend } = await connected()
+      await backend.workers.drain([ref('w1')])
+      expect(await told(backend, 'm1/2')).toEqual([false])
+      expect(await row(backend)).toMatchObject({ state: 'IDLE', draining: false })
+    })
+
+    it('waits for whichever process registers next when asked for while away, and is bound to that one (D61)', async () => {
+      const { backend } = await away('i1')
+      expect(await backend.workers.drain([ref('w1')])).toEqual([{ conn: null }])
+      expect(await row(backend)).toMatchObject({ state: 'DRAINING', draining: true })
+      expect(await told(backend, 'm1/2', 'i2')).toEqual([true])
+      expect(await told(backend, 'm1/3', 'i2')).toEqual([true])
+      expect(await told(backend, 'm1/4', 'i3')).toEqual([false])
+      expect(await row(backend)).toMatchObject({ state: 'IDLE', draining: false })
+    })
+
+    it('is bound to the next connection where the next process names no instance', async () => {
+      const { backend } = await away()
+      await backend.workers.drain([ref('w1')])
+      expect(await told(backend, 'm1/2')).toEqual([true])
+      expect(await backend.workers.beat([conn('w1', 'm1/2')])).toMatchObject([{ was: 'drain' }])
+      expect(await told(backend, 'm1/3')).toEqual([false])
+    })
+
+    it('counts the workers of a dead master as away', async () => {
+      const { backend, clock } = await connected('i1')
+      clock.advance(15 * SECOND)
+      await backend.workers.drain([ref('w1')])
+      expect(await told(backend, 'm2/1', 'i2')).toEqual([true])
+    })
+
+    it('goes when the worker is forgotten', async () => {
+      const { backend } = await connected()
+      await backend.workers.drain([ref('w1')])
+      await backend.workers.forget([ref('w1')])
+      expect(await told(backend, 'm1/2')).toEqual([false])
+      expect(await row(backend)).toMatchObject({ state: 'IDLE', draining: false, hardware: HARDWARE })
+    })
+  })
+}

@@ -1,0 +1,243 @@
+/** The contract of the backend as a whole: open and close, epoch, health, argument checks, the bus, the event log. */
+import { describe, expect, it } from '@jest/globals'
+import { DAY, HOUR, MINUTE, RETRY, TYPE, VISIBILITY, conn, fails, ids, item, ref, registration, reopen, start, task, worlds, ManualClock } from './world.ts'
+import type { Create } from './world.ts'
+import type { Backend, LoggedEvent, NewEvent, Signal } from '../../../src/storage/index.ts'
+
+/** One call of every method that answers a promise. */
+const calls: Record<string, (backend: Backend) => Promise<unknown>> = {
+  'meta.info': (b) => b.meta.info(),
+  'meta.beat': (b) => b.meta.beat('m1'),
+  'workers.register': (b) => b.workers.register([registration('w', 'm1/1')]),
+  'workers.beat': (b) => b.workers.beat([conn('w', 'm1/1')]),
+  'workers.disconnect': (b) => b.workers.disconnect([conn('w', 'm1/1')]),
+  'workers.drain': (b) => b.workers.drain([ref('w')]),
+  'workers.manage': (b) => b.workers.manage([{ ...ref('w'), managedBy: null }]),
+  'workers.forget': (b) => b.workers.forget([ref('w')]),
+  'workers.get': (b) => b.workers.get([ref('w')]),
+  'workers.page': (b) => b.workers.page(TYPE, null, 1),
+  'configs.put': (b) => b.configs.put({ ...ref('w'), expectGen: 0, config: '{}', changed: [], actor: 'admin' }),
+  'configs.get': (b) => b.configs.get([ref('w')]),
+  'configs.history': (b) => b.configs.history(ref('w'), 1),
+  'configs.raise': (b) => b.configs.raise([{ ...ref('w'), above: 1 }]),
+  'stats.read': (b) => b.stats.read(ref('w'), 0, 1),
+  'streams.push': (b) => b.streams.push(TYPE, 'm1', 1, ['{}']),
+  'streams.tail': (b) => b.streams.tail(TYPE, null, 1),
+  'streams.peek': (b) => b.streams.peek(TYPE, 1),
+  'streams.pop': (b) => b.streams.pop(TYPE, 1),
+  'streams.length': (b) => b.streams.length([TYPE]),
+  'tasks.submit': (b) => b.tasks.submit(TYPE, DAY, [task('a')]),
+  'tasks.reserve': (b) => b.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 1, defaultMaxAttempts: 1 }]),
+  'tasks.ack': (b) => b.tasks.ack(TYPE, [{ id: 'a', token: 1 }]),
+  'tasks.nack': (b) => b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: null, permanent: false, u: 0 }]),
+  'tasks.release': (b) => b.tasks.release(TYPE, [{ id: 'a', token: 1 }]),
+  'tasks.extend': (b) => b.tasks.extend(TYPE, [{ id: 'a', token: 1, visibilityMs: VISIBILITY }]),
+  'tasks.sweep': (b) => b.tasks.sweep(TYPE, 10, 500),
+  'tasks.locate': (b) => b.tasks.locate(TYPE, ['a']),
+  'tasks.queue': (b) => b.tasks.queue(TYPE, 1),
+  'tasks.dead': (b) => b.tasks.dead(TYPE, 1),
+  'tasks.replay': (b) => b.tasks.replay(TYPE, 1),
+  'tasks.clearDead': (b) => b.tasks.clearDead(TYPE),
+  'tasks.select': (b) => b.tasks.select(TYPE, 'remove', ['a']),
+  'tasks.counts': (b) => b.tasks.counts([TYPE]),
+  'pools.put': (b) => b.pools.put('p', [item('a')]),
+  'pools.remove': (b) => b.pools.remove('p', [{ id: 'a', token: null }]),
+  'pools.claim': (b) => b.pools.claim('p', [{ owner: 'w', n: 1, holdMs: MINUTE, match: {} }]),
+  'pools.extend': (b) => b.pools.extend('p', [{ id: 'a', token: 1, holdMs: MINUTE }]),
+  'pools.release': (b) => b.pools.release('p', [{ id: 'a', token: 1 }]),
+  'pools.list': (b) => b.pools.list('p', 1),
+  'pools.sizes': (b) => b.pools.sizes(['p']),
+  'kv.get': (b) => b.kv.get('ns', ['a']),
+  'kv.set': (b) => b.kv.set('ns', [{ key: 'a', value: '1', ttlMs: null }]),
+  'kv.delete': (b) => b.kv.delete('ns', ['a']),
+  'locks.acquire': (b) => b.locks.acquire('ns', [{ name: 'a', owner: 'w', holdMs: MINUTE }]),
+  'locks.extend': (b) => b.locks.extend('ns', [{ name: 'a', token: 1, holdMs: MINUTE }]),
+  'locks.release': (b) => b.locks.release('ns', [{ name: 'a', token: 1 }]),
+  'counters.add': (b) => b.counters.add('ns', [{ name: 'a', delta: 1 }]),
+  'counters.get': (b) => b.counters.get('ns', ['a']),
+  'bus.publish': (b) => b.bus.publish([{ topic: 't', data: '{}' }]),
+  'bus.subscribe': (b) => b.bus.subscribe('t', () => undefined),
+  'bus.signal': (b) => b.bus.signal('m1', { kind: 'wake', type: TYPE }),
+  'events.append': (b) => b.events.append([{ name: 'n', scope: TYPE, data: '{}' }]),
+  'events.read': (b) => b.events.read('', 1),
+}
+
+/** Calls that only a mistake of ours makes. */
+const wrong: Record<string, (backend: Backend) => Promise<unknown>> = {
+  'no task at all': (b) => b.tasks.submit(TYPE, DAY, []),
+  '501 tasks': (b) => b.tasks.submit(TYPE, DAY, Array.from({ length: 501 }, (_, i) => task(`t${i}`))),
+  'an empty id': (b) => b.tasks.submit(TYPE, DAY, [task('ok'), task('')]),
+  'an id of 257 characters': (b) => b.tasks.submit(TYPE, DAY, [task('x'.repeat(257))]),
+  'an id without a UTF-8 form': (b) => b.tasks.submit(TYPE, DAY, [task('\ud800')]),
+  'a ttl below a second': (b) => b.tasks.submit(TYPE, DAY, [task('a', { ttlMs: 999 })]),
+  'half a millisecond': (b) => b.tasks.submit(TYPE, DAY, [task('a', { ttlMs: 1000.5 })]),
+  'a visibility below a second': (b) => b.tasks.reserve(TYPE, 999, [{ worker: 'w', limit: 1, defaultMaxAttempts: 1 }]),
+  'a limit of 0': (b) => b.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 0, defaultMaxAttempts: 1 }]),
+  'a retry after more than a day': (b) => b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: DAY + 1, permanent: false, u: 0 }]),
+  'a u of 1': (b) => b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: null, permanent: false, u: 1 }]),
+  'a broken token': (b) => b.tasks.ack(TYPE, [{ id: 'a', token: 1.5 }]),
+  'an n of 10,001': (b) => b.tasks.queue(TYPE, 10_001),
+  'a replay of 501': (b) => b.tasks.replay(TYPE, 501),
+  'an empty push': (b) => b.streams.push(TYPE, 'm1', 1, []),
+  '1,001 entries': (b) => b.streams.push(TYPE, 'm1', 1, Array.from({ length: 1_001 }, () => '{}')),
+  'a page of 1,001': (b) => b.workers.page(TYPE, null, 1_001),
+  'a hold below a second': (b) => b.locks.acquire('ns', [{ name: 'a', owner: 'w', holdMs: 999 }]),
+  'a hold above twelve hours': (b) => b.pools.claim('p', [{ owner: 'w', n: 1, holdMs: 12 * HOUR + 1, match: {} }]),
+  'half a count': (b) => b.counters.add('ns', [{ name: 'a', delta: 0.5 }]),
+}
+
+export function lifecycle(name: string, create: Create): void {
+  describe(`${name} backend: open and close`, () => {
+    const open = worlds(create)
+
+    for (const [method, call] of Object.entries(calls)) {
+      it(`refuses ${method} before open and after close`, async () => {
+        const fresh = await create(new ManualClock())
+        await expect(call(fresh)).rejects.toEqual(fails('STORAGE_NOT_OPEN'))
+        const { backend } = await open()
+        await call(backend)
+        await backend.close()
+        await expect(call(backend)).rejects.toEqual(fails('STORAGE_NOT_OPEN'))
+      })
+    }
+
+    it('closes as often as asked, opened or not, and opens again', async () => {
+      const fresh = await create(new ManualClock())
+      await fresh.close()
+      const { backend } = await open()
+      await Promise.all([backend.close(), backend.close()])
+      await backend.close()
+      await start(backend)
+      expect(await backend.kv.get('ns', ['a'])).toEqual([null])
+    })
+
+    it('finishes what was accepted before it closes', async () => {
+      const { backend } = await open()
+      const accepted = Array.from({ length: 20 }, (_, i) => backend.counters.add('ns', [{ name: 'a', delta: i }]))
+      await backend.close()
+      await expect(Promise.all(accepted)).resolves.toHaveLength(20)
+    })
+
+    it('says how it is, without I/O', async () => {
+      const { backend } = await open()
+      expect(backend.health()).toEqual({ ok: true, profile: backend.capabilities.durable ? 'durable' : 'volatile', since: expect.any(Number), detail: expect.any(String) })
+      await backend.close()
+      expect(backend.health().ok).toBe(false)
+    })
+
+    for (const [fault, call] of Object.entries(wrong)) {
+      it(`takes ${fault} for a mistake of ours, before any effect`, async () => {
+        const { backend } = await open()
+        await expect((async () => call(backend))()).rejects.toThrow(TypeError)
+        expect(await backend.tasks.counts([TYPE])).toMatchObject([{ tiers: [0, 0, 0], totals: { submitted: 0 } }])
+      })
+    }
+  })
+
+  describe(`${name} backend: meta`, () => {
+    const open = worlds(create)
+
+    it('writes its epoch once into an empty store (D15)', async () => {
+      const { backend } = await open()
+      const { epoch, schema } = await backend.meta.info()
+      expect(epoch).toMatch(/^[\w-]{8,64}$/)
+      expect(schema).toBeGreaterThan(0)
+      expect((await backend.meta.info()).epoch).toBe(epoch)
+      await reopen(backend)
+      expect((await backend.meta.info()).epoch === epoch).toBe(backend.capabilities.durable)
+      const other = await open()
+      expect((await other.backend.meta.info()).epoch).not.toBe(epoch)
+    })
+
+    it('has a time of its own that no step of the wall clock moves', async () => {
+      const { backend, clock } = await open()
+      const { nowMs } = await backend.meta.info()
+      expect(nowMs).toBe(clock.wallMs())
+      clock.stepWall(-HOUR)
+      clock.advance(5)
+      expect((await backend.meta.info()).nowMs).toBe(nowMs + 5)
+    })
+  })
+
+  describe(`${name} backend: bus`, () => {
+    const open = worlds(create)
+
+    it('delivers to the subscribers of a topic exactly when it declares pubsub', async () => {
+      const { backend } = await open()
+      const heard: string[] = []
+      const end = await backend.bus.subscribe('a', (data) => heard.push(data))
+      await backend.bus.publish([{ topic: 'a', data: '1' }, { topic: 'b', data: '2' }])
+      if (backend.capabilities.pubsub) while (heard.length === 0) await new Promise(setImmediate)
+      expect(heard).toEqual(backend.capabilities.pubsub ? ['1'] : [])
+      end()
+    })
+
+    it('brings signals to the one master there is, until it stops listening', async () => {
+      const { backend } = await open()
+      if (backend.capabilities.shared) return
+      const [first, second]: Signal[][] = [[], []]
+      const end = backend.bus.onSignal((signal) => first?.push(signal))
+      backend.bus.onSignal((signal) => second?.push(signal))
+      const signals: Signal[] = [
+        { kind: 'wake', type: TYPE }, { kind: 'config_changed', ref: ref('w'), conn: 'm1/1', gen: 3 }, { kind: 'drain', ref: ref('w'), conn: 'm1/1' }, { kind: 'replaced', ref: ref('w'), conn: 'm1/1' },
+      ]
+      for (const signal of signals) await backend.bus.signal('m1', signal)
+      expect(first).toEqual(signals)
+      end()
+      end()
+      await backend.bus.signal('m1', { kind: 'wake', type: TYPE })
+      expect(first).toHaveLength(4)
+      expect(second).toHaveLength(5)
+    })
+  })
+
+  describe(`${name} backend: events`, () => {
+    const open = worlds(create)
+    const event = (n: number): NewEvent => ({ name: 'worker.state', scope: TYPE, data: `{"n":${n}}` })
+    const events = (from: number, count: number): NewEvent[] => Array.from({ length: count }, (_, i) => event(from + i))
+    const read = async (backend: Backend, after: string, limit = 100): Promise<readonly LoggedEvent[]> => {
+      const got = await backend.events.read(after, limit)
+      if (got === 'reset') throw new Error('the point was expected to be there')
+      return got
+    }
+
+    it('tells what was appended, in order, to listeners and to whoever reads on (G10)', async () => {
+      const { backend } = await open()
+      const heard: LoggedEvent[] = []
+      const end = backend.events.onAppend((some) => heard.push(...some))
+      await backend.events.append(events(0, 3))
+      await backend.events.append([])
+      await backend.events.append(events(3, 1))
+      end()
+      await backend.events.append(events(4, 1))
+      expect(heard.map(({ name: event_, scope, data }) => ({ name: event_, scope, data }))).toEqual(events(0, 4))
+      expect(new Set(ids(heard)).size).toBe(4)
+      const second = heard[1]?.id ?? ''
+      expect((await read(backend, second)).slice(0, 2)).toEqual(heard.slice(2))
+      expect(await read(backend, second, 2)).toEqual(heard.slice(2))
+      expect(await read(backend, (await read(backend, second)).at(-1)?.id ?? '')).toEqual([])
+    })
+
+    it('answers reset when the point is gone or never was (D31)', async () => {
+      const { backend } = await open()
+      const heard: string[] = []
+      backend.events.onAppend((some) => heard.push(...ids(some)))
+      for (let i = 0; i < 11; i += 1) await backend.events.append(events(i * 1000, 1000))
+      expect(await backend.events.read(heard[998] ?? '', 1)).toBe('reset')
+      expect((await read(backend, heard[999] ?? '', 1)).map(({ data }) => data)).toEqual(['{"n":1000}'])
+      expect(await read(backend, heard[999] ?? '', 10_000)).toHaveLength(10_000)
+      for (const unknown of ['nonsense', '-', '0', `${heard[10_999] ?? ''}9`, '__proto__']) expect(await backend.events.read(unknown, 1)).toBe('reset')
+    })
+
+    it('answers reset after a restart where only one master can be', async () => {
+      const { backend } = await open()
+      const heard: string[] = []
+      backend.events.onAppend((some) => heard.push(...ids(some)))
+      await backend.events.append(events(0, 2))
+      await reopen(backend)
+      await backend.events.append(events(2, 2))
+      if (!backend.capabilities.shared) expect(await backend.events.read(heard[0] ?? '', 1)).toBe('reset')
+      expect(new Set(heard).size).toBe(4)
+    })
+  })
+}

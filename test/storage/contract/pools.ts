@@ -1,0 +1,245 @@
+/** The contract of pools: items, exclusive claims, tags, expiry. */
+import { describe, expect, it } from '@jest/globals'
+import { HOSTILE, HOUR, MINUTE, SECOND, fails, ids, item, refOf, reopen, sole, worlds } from './world.ts'
+import type { Create } from './world.ts'
+import type { Backend, Claim, ClaimRequest } from '../../../src/storage/index.ts'
+
+const POOL = 'proxies'
+const put = (backend: Backend, ...names: readonly string[]) => backend.pools.put(POOL, names.map((id) => item(id)))
+async function claim(backend: Backend, n = 1, match: ClaimRequest['match'] = {}, holdMs = MINUTE): Promise<readonly Claim[]> {
+  return sole(await backend.pools.claim(POOL, [{ owner: 'w1', n, holdMs, match }]))
+}
+const release = (backend: Backend, claims: readonly Claim[]) => backend.pools.release(POOL, claims.map(refOf))
+
+export function pools(name: string, create: Create): void {
+  describe(`${name} backend: pools.put, list and remove`, () => {
+    const open = worlds(create)
+
+    it('lists what was put, oldest first, at most n, beside the size', async () => {
+      const { backend, clock } = await open()
+      const expires = clock.wallMs() + HOUR
+      expect(await backend.pools.put(POOL, [item('b', { tags: '{"region":"eu"}', expires }), item('a'), item('c')])).toEqual(['created', 'created', 'created'])
+      const { size, items } = await backend.pools.list(POOL, 2)
+      expect(size).toBe(3)
+      expect(items).toEqual([
+        { id: 'b', tags: '{"region":"eu"}', payload: '{"of":"b"}', expires, inUseUntil: null },
+        { id: 'a', tags: '{}', payload: '{"of":"a"}', expires: null, inUseUntil: null },
+      ])
+      expect(await backend.pools.list('unknown', 2)).toEqual({ size: 0, items: [] })
+      expect(await backend.pools.sizes([POOL, 'unknown'])).toEqual([3, 0])
+    })
+
+    it('replaces an item and keeps its claim', async () => {
+      const { backend, clock } = await open()
+      await put(backend, 'a')
+      const held = sole(await claim(backend))
+      expect(await backend.pools.put(POOL, [item('a', { payload: '{"new":1}', tags: '{"x":1}' }), item('b')])).toEqual(['replaced', 'created'])
+      expect((await backend.pools.list(POOL, 1)).items).toEqual([{ id: 'a', tags: '{"x":1}', payload: '{"new":1}', expires: null, inUseUntil: clock.wallMs() + MINUTE }])
+      expect(ids(await claim(backend, 5))).toEqual(['b'])
+      expect(await release(backend, [held])).toEqual(['ok'])
+      expect(sole(await claim(backend, 5))).toMatchObject({ id: 'a', payload: '{"new":1}', tags: '{"x":1}' })
+    })
+
+    it('removes an item whoever holds it, and its claim ends', async () => {
+      const { backend } = await open()
+      await put(backend, 'a', 'b')
+      const held = sole(await claim(backend))
+      expect(await backend.pools.remove(POOL, ['a', 'unknown', 'a'].map((id) => ({ id, token: null })))).toEqual([true, false, false])
+      expect(await release(backend, [held])).toEqual(['lease_lost'])
+      await put(backend, 'a')
+      expect(await release(backend, [held])).toEqual(['lease_lost'])
+      expect(ids(await claim(backend, 5))).toEqual(['b', 'a'])
+    })
+
+    it('removes with a token only while that claim lives', async () => {
+      const { backend, clock } = await open()
+      await put(backend, 'a', 'b', 'c')
+      const [a, b, c] = await claim(backend, 3)
+      if (a === undefined || b === undefined || c === undefined) throw new Error('three claims were expected')
+      await release(backend, [b])
+      expect(await backend.pools.remove(POOL, [refOf(a), refOf(b), { id: 'c', token: a.token }, { id: 'unknown', token: a.token }])).toEqual([true, 'lease_lost', 'lease_lost', 'lease_lost'])
+      clock.advance(MINUTE)
+      expect(await backend.pools.remove(POOL, [refOf(c)])).toEqual(['lease_lost'])
+      expect(ids((await backend.pools.list(POOL, 10)).items)).toEqual(['b', 'c'])
+    })
+
+    it('prunes an expired item, claimed or not, and never hands it out', async () => {
+      const { backend, clock } = await open()
+      const expires = clock.wallMs() + SECOND
+      await backend.pools.put(POOL, [item('held', { expires }), item('free', { expires }), item('stays', { expires: expires + 1 })])
+      const held = sole(await claim(backend))
+      clock.advance(SECOND)
+      expect(await backend.pools.sizes([POOL])).toEqual([1])
+      expect(ids(await claim(backend, 5))).toEqual(['stays'])
+      expect(await backend.pools.extend(POOL, [{ ...refOf(held), holdMs: SECOND }])).toEqual(['lease_lost'])
+      expect(await backend.pools.put(POOL, [item('held')])).toEqual(['created'])
+      expect((await backend.pools.list(POOL, 5)).size).toBe(2)
+    })
+
+    it('prunes by the expiry that was put last', async () => {
+      const { backend, clock } = await open()
+      const expires = clock.wallMs() + SECOND
+      await backend.pools.put(POOL, [item('longer', { expires }), item('shorter'), item('never', { expires })])
+      await backend.pools.put(POOL, [item('longer', { expires: expires + HOUR }), item('shorter', { expires }), item('never')])
+      clock.advance(MINUTE)
+      expect(ids((await backend.pools.list(POOL, 5)).items).toSorted()).toEqual(['longer', 'never'])
+    })
+
+    it('refuses more than 100,000 items a pool, and puts none of the call', async () => {
+      const { backend } = await open()
+      for (let i = 0; i < 10; i += 1) await backend.pools.put(POOL, Array.from({ length: 9_999 }, (_, k) => item(`${i}-${k}`)))
+      const rest = Array.from({ length: 11 }, (_, k) => item(`rest${k}`))
+      await expect(backend.pools.put(POOL, [...rest])).rejects.toEqual(fails('STORAGE_FULL'))
+      expect(await backend.pools.sizes([POOL])).toEqual([99_990])
+      expect(await backend.pools.put(POOL, [...rest.slice(0, 10), item('0-0')])).toHaveLength(11)
+      expect(await backend.pools.put(POOL, [item('0-0')])).toEqual(['replaced'])
+    }, 60_000)
+
+    it('keeps pools and names apart, whatever they hold', async () => {
+      const { backend } = await open()
+      for (const pool of HOSTILE) await backend.pools.put(pool, HOSTILE.map((id) => item(id)))
+      for (const pool of HOSTILE) expect(ids((await backend.pools.list(pool, 100)).items)).toEqual(HOSTILE)
+      expect(await backend.pools.sizes([POOL])).toEqual([0])
+    })
+  })
+
+  describe(`${name} backend: pools.claim`, () => {
+    const open = worlds(create)
+
+    it('answers the item under a token that only grows', async () => {
+      const { backend, clock } = await open()
+      await put(backend, 'a')
+      const first = sole(await claim(backend))
+      expect(first).toEqual({ id: 'a', token: expect.any(Number), tags: '{}', payload: '{"of":"a"}', until: clock.wallMs() + MINUTE })
+      expect((await backend.pools.list(POOL, 1)).items[0]?.inUseUntil).toBe(clock.wallMs() + MINUTE)
+      await release(backend, [first])
+      expect((await backend.pools.list(POOL, 1)).items[0]?.inUseUntil).toBe(null)
+      expect(sole(await claim(backend)).token).toBeGreaterThan(first.token)
+    })
+
+    it('hands out what was never used first, by put, then what was used least recently (D30)', async () => {
+      const { backend } = await open()
+      await put(backend, 'a', 'b', 'c')
+      const [a, b] = await claim(backend, 2)
+      expect([a?.id, b?.id]).toEqual(['a', 'b'])
+      await release(backend, [b, a].flatMap((each) => each ?? []))
+      await put(backend, 'd')
+      expect(ids(await claim(backend, 10))).toEqual(['c', 'd', 'a', 'b'])
+    })
+
+    it('holds an item exclusively until its hold ends, to the millisecond', async () => {
+      const { backend, clock } = await open()
+      await put(backend, 'a')
+      await claim(backend)
+      clock.advance(MINUTE - 1)
+      expect(await claim(backend)).toEqual([])
+      clock.advance(1)
+      expect((await backend.pools.list(POOL, 1)).items[0]?.inUseUntil).toBe(null)
+      expect(ids(await claim(backend))).toEqual(['a'])
+    })
+
+    it('takes ended claims by the order of their claims, not of their ends', async () => {
+      const { backend, clock } = await open()
+      await put(backend, 'a', 'b', 'c')
+      await claim(backend, 1, {}, 3 * SECOND)
+      await claim(backend, 1, {}, SECOND)
+      await claim(backend, 1, {}, 2 * SECOND)
+      clock.advance(3 * SECOND)
+      expect(ids(await claim(backend, 3))).toEqual(['a', 'b', 'c'])
+    })
+
+    it('serves the requests of one call in order, never one item twice', async () => {
+      const { backend } = await open()
+      await put(backend, 'a', 'b', 'c')
+      const request = { owner: 'w1', n: 2, holdMs: MINUTE, match: {} }
+      expect((await backend.pools.claim(POOL, [request, request, request])).map(ids)).toEqual([['a', 'b'], ['c'], []])
+      await put(backend, ...Array.from({ length: 50 }, (_, i) => `t${i}`))
+      const got = (await Promise.all(Array.from({ length: 30 }, () => claim(backend, 3)))).flat()
+      expect(new Set(ids(got)).size).toBe(50)
+      expect(got).toHaveLength(50)
+    })
+
+    it('matches top-level tags by equality, and leaves the order of the others', async () => {
+      const { backend } = await open()
+      const tags = { a: '{"region":"us","tier":1}', b: '{"region":"eu","tier":1,"fast":true}', c: '{"region":"eu","tier":"1"}', d: '{"region":"eu","tier":1}' }
+      await backend.pools.put(POOL, Object.entries(tags).map(([id, text]) => item(id, { tags: text })))
+      expect(ids(await claim(backend, 5, { region: 'eu', tier: 1 }))).toEqual(['b', 'd'])
+      expect(await claim(backend, 5, { region: 'asia' })).toEqual([])
+      expect(await claim(backend, 5, { fast: true })).toEqual([])
+      expect(await claim(backend, 5, { toString: 'x' })).toEqual([])
+      expect(ids(await claim(backend, 5))).toEqual(['a', 'c'])
+    })
+
+    it('looks at no more than 1,000 items for a match', async () => {
+      const { backend } = await open()
+      await put(backend, ...Array.from({ length: 1_000 }, (_, i) => `t${i}`))
+      await backend.pools.put(POOL, [item('special', { tags: '{"special":true}' })])
+      expect(await claim(backend, 1, { special: true })).toEqual([])
+      expect(ids(await claim(backend, 1))).toEqual(['t0'])
+      expect(ids(await claim(backend, 1, { special: true }))).toEqual(['special'])
+    })
+  })
+
+  describe(`${name} backend: a large claim`, () => {
+    const open = worlds(create)
+
+    it('ends early at 32 MiB, after one item at least, and leaves the rest free in its place', async () => {
+      const { backend } = await open()
+      const payload = `"${'x'.repeat(9 * 1_048_576)}"`
+      for (const id of ['a', 'b', 'c', 'd', 'e']) await backend.pools.put(POOL, [item(id, { payload, tags: '{"large":true}' })])
+      expect(ids(await claim(backend, 5))).toEqual(['a', 'b', 'c'])
+      expect(ids(await claim(backend, 5, { large: true }))).toEqual(['d', 'e'])
+      await backend.pools.put(POOL, [item('whole', { payload: `"${'x'.repeat(40 * 1_048_576)}"` }), item('next')])
+      expect(ids(await claim(backend, 5))).toEqual(['whole'])
+      expect(ids(await claim(backend, 5))).toEqual(['next'])
+    })
+  })
+
+  describe(`${name} backend: pools.extend and release`, () => {
+    const open = worlds(create)
+
+    it('prolongs a live claim, never shortens it', async () => {
+      const { backend, clock } = await open()
+      await put(backend, 'a')
+      const held = refOf(sole(await claim(backend)))
+      const far = clock.wallMs() + HOUR
+      expect(await backend.pools.extend(POOL, [{ ...held, holdMs: HOUR }])).toEqual([{ until: far }])
+      expect(await backend.pools.extend(POOL, [{ ...held, holdMs: SECOND }])).toEqual([{ until: far }])
+      clock.advance(HOUR - 1)
+      expect(await claim(backend)).toEqual([])
+      clock.advance(1)
+      expect(ids(await claim(backend))).toEqual(['a'])
+    })
+
+    it('refuses a claim that ended, whether or not the item was claimed again', async () => {
+      const { backend, clock } = await open()
+      await put(backend, 'a', 'b')
+      const [a, b] = (await claim(backend, 2)).map(refOf)
+      if (a === undefined || b === undefined) throw new Error('two claims were expected')
+      clock.advance(MINUTE)
+      const fresh = sole(await claim(backend))
+      expect(fresh.id).toBe('a')
+      for (const stale of [a, b]) {
+        expect(await backend.pools.extend(POOL, [{ ...stale, holdMs: SECOND }])).toEqual(['lease_lost'])
+        expect(await backend.pools.release(POOL, [stale])).toEqual(['lease_lost'])
+      }
+      expect(await backend.pools.release(POOL, [fresh, fresh, { id: 'unknown', token: 1 }, { id: 'b', token: fresh.token }])).toEqual(['ok', 'lease_lost', 'lease_lost', 'lease_lost'])
+    })
+
+    it('keeps items and claims across a restart exactly when it is durable', async () => {
+      const { backend, clock } = await open()
+      await put(backend, 'a', 'b', 'c')
+      const [a, b] = await claim(backend, 2)
+      if (a === undefined || b === undefined) throw new Error('two claims were expected')
+      await release(backend, [b])
+      await reopen(backend)
+      const { durable } = backend.capabilities
+      expect(await backend.pools.sizes([POOL])).toEqual([durable ? 3 : 0])
+      if (!durable) return
+      expect(await backend.pools.extend(POOL, [{ ...refOf(a), holdMs: HOUR }])).toEqual([{ until: clock.wallMs() + HOUR }])
+      const next = await claim(backend, 5)
+      expect(ids(next)).toEqual(['c', 'b'])
+      expect(Math.min(...next.map(({ token }) => token))).toBeGreaterThan(b.token)
+    })
+  })
+}

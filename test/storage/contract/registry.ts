@@ -1,0 +1,241 @@
+/** The contract of the worker registry: register, beat, disconnect, forget, page. Drains are in drains.ts. */
+import { describe, expect, it } from '@jest/globals'
+import { DEFAULTS, HARDWARE, HOSTILE, HOUR, SECOND, TYPE, conn, ids, ref, registration, reopen, sole, worlds } from './world.ts'
+import type { Create } from './world.ts'
+import type { Backend, Beat, WorkerRow } from '../../../src/storage/index.ts'
+
+const beat = (id: string, name: string, more: Partial<Beat> = {}): Beat => ({ ...conn(id, name), ...more })
+const state = (value: 'IDLE' | 'RUNNING' | 'ERROR', gen = 0, lastError: string | null = null): NonNullable<Beat['state']> => ({ state: value, gen, lastError })
+const row = async (backend: Backend, id: string): Promise<WorkerRow | null> => sole(await backend.workers.get([ref(id)]))
+
+export function registry(name: string, create: Create): void {
+  describe(`${name} backend: workers.register`, () => {
+    const open = worlds(create)
+
+    it('makes a record with the default config, IDLE, generation 0 (D3, D4)', async () => {
+      const { backend, clock } = await open()
+      await backend.meta.beat('m1')
+      expect(await backend.workers.register([registration('w1', 'm1/1')])).toEqual([{ created: true, drain: false, replaced: null, gen: 0 }])
+      const now = clock.wallMs()
+      expect(await row(backend, 'w1')).toEqual({
+        type: TYPE, id: 'w1', conn: 'm1/1', connected: true, registeredAt: now, hardware: HARDWARE, state: 'IDLE', stateSince: now, lastSeen: now, lastError: null,
+        draining: false, managedBy: null, appliedGen: null, config: { gen: 0, config: DEFAULTS, changedAt: null, actor: null }, stats: null,
+      })
+    })
+
+    it('renews hardware and connection, keeps state and config, and names the connection it replaced (D3, D11)', async () => {
+      const { backend, clock } = await open()
+      await backend.workers.register([registration('w1', 'm1/1')])
+      await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING', 0, 'odd'), stats: ['{"ts":1}'] })])
+      await backend.configs.put({ ...ref('w1'), expectGen: 0, config: '{"slots":2}', changed: ['slots'], actor: 'admin' })
+      const registeredAt = clock.wallMs()
+      clock.advance(SECOND)
+      const answers = await backend.workers.register([registration('w1', 'm1/2', { hardware: '{"cores":8}', defaults: '{"slots":9}' })])
+      expect(answers).toEqual([{ created: false, drain: false, replaced: 'm1/1', gen: 1 }])
+      expect(await row(backend, 'w1')).toMatchObject({
+        conn: 'm1/2', registeredAt, hardware: '{"cores":8}', state: 'RUNNING', lastError: 'odd', lastSeen: clock.wallMs(), stateSince: clock.wallMs(), stats: '{"ts":1}',
+        config: { gen: 1, config: '{"slots":2}', actor: 'admin' },
+      })
+    })
+
+    it('replaces nobody after a disconnect', async () => {
+      const { backend } = await open()
+      await backend.workers.register([registration('w1', 'm1/1')])
+      await backend.workers.disconnect([conn('w1', 'm1/1')])
+      expect(await backend.workers.register([registration('w1', 'm1/2')])).toEqual([{ created: false, drain: false, replaced: null, gen: 0 }])
+    })
+
+    it('acts in order within a batch', async () => {
+      const { backend } = await open()
+      expect(await backend.workers.register([registration('w1', 'm1/1'), registration('w2', 'm1/2'), registration('w1', 'm1/3')])).toEqual([
+        { created: true, drain: false, replaced: null, gen: 0 }, { created: true, drain: false, replaced: null, gen: 0 }, { created: false, drain: false, replaced: 'm1/1', gen: 0 },
+      ])
+    })
+
+    it('takes any text for types and ids', async () => {
+      const { backend } = await open()
+      const names = HOSTILE.map((id) => ({ type: id, id }))
+      await backend.workers.register(names.map((of) => ({ ...registration('', 'm1/1'), ...of })))
+      const rows = await backend.workers.get(names)
+      expect(rows.map((each) => (each === null ? null : { type: each.type, id: each.id }))).toEqual(names)
+      expect(await backend.workers.forget(names)).toEqual(HOSTILE.map(() => true))
+    })
+  })
+
+  describe(`${name} backend: workers.beat`, () => {
+    const open = worlds(create)
+
+    it('stores what a state frame says, and when the state last changed (D47)', async () => {
+      const { backend, clock } = await open()
+      await backend.workers.register([registration('w1', 'm1/1')])
+      clock.advance(SECOND)
+      expect(await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING', 3) })])).toEqual([{ was: 'ok', gen: 0 }])
+      const changed = clock.wallMs()
+      clock.advance(SECOND)
+      await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING', 4, 'x') })])
+      expect(await row(backend, 'w1')).toMatchObject({ state: 'RUNNING', stateSince: changed, lastSeen: clock.wallMs(), appliedGen: 4, lastError: 'x' })
+      await backend.workers.beat([beat('w1', 'm1/1', { state: state('ERROR', 4, null) })])
+      expect(await row(backend, 'w1')).toMatchObject({ state: 'ERROR', stateSince: clock.wallMs(), lastError: null })
+    })
+
+    it('moves only lastSeen for any other frame', async () => {
+      const { backend, clock } = await open()
+      await backend.workers.register([registration('w1', 'm1/1')])
+      const before = await row(backend, 'w1')
+      clock.advance(SECOND)
+      await backend.workers.beat([beat('w1', 'm1/1')])
+      expect(await row(backend, 'w1')).toEqual({ ...before, lastSeen: clock.wallMs() })
+    })
+
+    it('tells the stored generation, so that a missed change is noticed', async () => {
+      const { backend } = await open()
+      await backend.workers.register([registration('w1', 'm1/1')])
+      await backend.configs.put({ ...ref('w1'), expectGen: 0, config: '{}', changed: [], actor: 'admin' })
+      expect(await backend.workers.beat([beat('w1', 'm1/1')])).toEqual([{ was: 'ok', gen: 1 }])
+    })
+
+    it('refuses a replaced, a closed and an unknown connection, and writes nothing for them', async () => {
+      const { backend, clock } = await open()
+      await backend.workers.register([registration('w1', 'm1/1'), registration('w1', 'm1/2'), registration('w2', 'm1/3')])
+      await backend.workers.disconnect([conn('w2', 'm1/3')])
+      const before = await backend.workers.get([ref('w1'), ref('w2')])
+      clock.advance(SECOND)
+      const more = { state: state('ERROR', 9, 'late'), stats: ['{"ts":1}'] }
+      const answers = await backend.workers.beat([beat('w1', 'm1/1', more), beat('w2', 'm1/3', more), beat('unknown', 'm1/1', more)])
+      expect(answers.map(({ was }) => was)).toEqual(['replaced', 'replaced', 'unknown'])
+      expect(await backend.workers.get([ref('w1'), ref('w2')])).toEqual(before)
+      expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual([])
+    })
+
+    it('answers unknown for a worker that was forgotten, and creates nothing', async () => {
+      const { backend } = await open()
+      await backend.workers.register([registration('w1', 'm1/1')])
+      await backend.workers.forget([ref('w1')])
+      expect((await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING') })])).map(({ was }) => was)).toEqual(['unknown'])
+      expect(await row(backend, 'w1')).toBe(null)
+    })
+
+    it('cuts an error text at 4,096 characters', async () => {
+      const { backend } = await open()
+      await backend.workers.register([registration('w1', 'm1/1')])
+      await backend.workers.beat([beat('w1', 'm1/1', { state: state('ERROR', 0, 'x'.repeat(5_000)) })])
+      expect((await row(backend, 'w1'))?.lastError).toBe('x'.repeat(4_096))
+    })
+  })
+
+  describe(`${name} backend: workers, connected or not`, () => {
+    const open = worlds(create)
+
+    it('clears a connection only where it is still this one', async () => {
+      const { backend, clock } = await open()
+      await backend.meta.beat('m1')
+      await backend.workers.register([registration('w1', 'm1/1'), registration('w1', 'm1/2')])
+      const seen = clock.wallMs()
+      clock.advance(SECOND)
+      await backend.workers.disconnect([conn('w1', 'm1/1'), conn('unknown', 'm1/1')])
+      expect(await row(backend, 'w1')).toMatchObject({ conn: 'm1/2', connected: true, stateSince: seen })
+      await backend.workers.disconnect([conn('w1', 'm1/2')])
+      expect(await row(backend, 'w1')).toMatchObject({ conn: null, connected: false, stateSince: clock.wallMs(), lastSeen: seen })
+    })
+
+    it('counts a worker as connected while its master lives', async () => {
+      const { backend, clock } = await open()
+      expect(await backend.meta.beat('m1')).toEqual(['m1'])
+      await backend.workers.register([registration('w1', 'm1/1')])
+      clock.advance(14 * SECOND)
+      expect(await row(backend, 'w1')).toMatchObject({ connected: true })
+      clock.advance(SECOND)
+      expect(await row(backend, 'w1')).toMatchObject({ connected: false, conn: 'm1/1' })
+      await backend.meta.beat('m1')
+      expect(await row(backend, 'w1')).toMatchObject({ connected: true })
+    })
+
+    it('takes what stands before the last slash of a connection for its master', async () => {
+      const { backend } = await open()
+      await backend.meta.beat('a/b')
+      await backend.workers.register([registration('w1', 'a/b/1'), registration('w2', 'a/1')])
+      expect((await backend.workers.get([ref('w1'), ref('w2')])).map((each) => each?.connected)).toEqual([true, false])
+    })
+
+    it('shows the masters seen within 15 seconds', async () => {
+      const { backend, clock } = await open()
+      await backend.meta.beat('m1')
+      clock.advance(10 * SECOND)
+      expect([...(await backend.meta.beat('m2'))].toSorted()).toEqual(['m1', 'm2'])
+      clock.advance(5 * SECOND)
+      expect(await backend.meta.beat('m2')).toEqual(['m2'])
+    })
+  })
+
+  describe(`${name} backend: workers.manage, forget and page`, () => {
+    const open = worlds(create)
+
+    it('records who manages a worker (D31)', async () => {
+      const { backend } = await open()
+      await backend.workers.register([registration('w1', 'm1/1')])
+      expect(await backend.workers.manage([{ ...ref('w1'), managedBy: 'kubernetes:ns/a' }, { ...ref('unknown'), managedBy: 'x' }])).toEqual(['ok', 'not_found'])
+      expect(await row(backend, 'w1')).toMatchObject({ managedBy: 'kubernetes:ns/a', config: { gen: 0 } })
+      await backend.workers.register([registration('w1', 'm1/2')])
+      expect(await row(backend, 'w1')).toMatchObject({ managedBy: 'kubernetes:ns/a' })
+      await backend.workers.manage([{ ...ref('w1'), managedBy: null }, { ...ref('w1'), managedBy: null }])
+      expect(await row(backend, 'w1')).toMatchObject({ managedBy: null })
+    })
+
+    it('forgets everything but the generation, and starts a returning worker above it (D46)', async () => {
+      const { backend } = await open()
+      await backend.workers.register([registration('w1', 'm1/1'), registration('w2', 'm1/2')])
+      await backend.workers.beat([beat('w1', 'm1/1', { stats: ['{"ts":1}'] })])
+      await backend.workers.manage([{ ...ref('w1'), managedBy: 'x' }])
+      for (let gen = 0; gen < 3; gen += 1) await backend.configs.put({ ...ref('w1'), expectGen: gen, config: `{"slots":${gen}}`, changed: ['slots'], actor: 'admin' })
+      expect(await backend.workers.forget([ref('w1'), ref('unknown'), ref('w1')])).toEqual([true, false, false])
+      expect(await backend.workers.get([ref('w1')])).toEqual([null])
+      expect(await backend.configs.get([ref('w1')])).toEqual([null])
+      expect(await backend.stats.read(ref('w1'), 0, 10)).toBe('not_found')
+      expect(await backend.workers.register([registration('w1', 'm1/3')])).toEqual([{ created: true, drain: false, replaced: null, gen: 4 }])
+      expect(await row(backend, 'w1')).toMatchObject({ state: 'IDLE', managedBy: null, stats: null, appliedGen: null, config: { gen: 4, config: DEFAULTS, changedAt: null, actor: null } })
+      expect(await backend.configs.history(ref('w1'), 10)).toEqual([])
+      expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual([])
+      await backend.workers.forget([ref('w1')])
+      expect(await backend.workers.register([registration('w1', 'm1/4')])).toMatchObject([{ created: true, gen: 5 }])
+    })
+
+    it('pages by the bytes of the id, each worker once (D40)', async () => {
+      const { backend } = await open()
+      const inOrder = ['', '!', 'A', 'a', 'a b', 'b', 'ä', '\uffee', '🦊'].filter((id) => id !== '')
+      await backend.workers.register(inOrder.toReversed().map((id, i) => registration(id, `m1/${i}`)))
+      await backend.workers.register([{ ...registration('c', 'm1/99'), type: 'other' }])
+      const got: string[] = []
+      for (let after: string | null = null; ; ) {
+        const page: readonly WorkerRow[] = await backend.workers.page(TYPE, after, 3)
+        got.push(...ids(page))
+        if (page.length < 3) break
+        after = page.at(-1)?.id ?? null
+      }
+      expect(got).toEqual(inOrder)
+      expect(ids(await backend.workers.page(TYPE, 'aa', 2))).toEqual(['b', 'ä'])
+      await backend.workers.forget([ref('a'), ref('🦊')])
+      expect(ids(await backend.workers.page(TYPE, 'A', 100))).toEqual(['a b', 'b', 'ä', '\uffee'])
+      expect(await backend.workers.page('unknown', null, 10)).toEqual([])
+      expect((await backend.workers.page(TYPE, null, 1))[0]).toEqual(await row(backend, '!'))
+    })
+
+    it('keeps the registry and the generations of the forgotten exactly when it is durable', async () => {
+      const { backend, clock } = await open()
+      await backend.workers.register([registration('w1', 'm1/1', { instance: 'i1' }), registration('w2', 'm1/2')])
+      await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING', 1, 'x'), stats: ['{"ts":1}', '{"ts":2}'] })])
+      await backend.configs.put({ ...ref('w1'), expectGen: 0, config: '{"slots":2}', changed: ['slots'], actor: 'admin' })
+      await backend.configs.put({ ...ref('w2'), expectGen: 0, config: '{"slots":2}', changed: ['slots'], actor: 'admin' })
+      await backend.workers.drain([ref('w1')])
+      await backend.workers.manage([{ ...ref('w1'), managedBy: 'x' }])
+      await backend.workers.forget([ref('w2')])
+      const before = await row(backend, 'w1')
+      await reopen(backend)
+      if (!backend.capabilities.durable) return expect(await backend.workers.get([ref('w1')])).toEqual([null])
+      expect(await row(backend, 'w1')).toEqual(before)
+      expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual(['{"ts":1}', '{"ts":2}'])
+      expect(await backend.configs.history(ref('w1'), 10)).toHaveLength(1)
+      clock.advance(HOUR)
+      expect(await backend.workers.register([registration('w2', 'm2/1')])).toEqual([{ created: true, drain: false, replaced: null, gen: 2 }])
+    })
+  })
+}

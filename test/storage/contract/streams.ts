@@ -1,0 +1,193 @@
+/** The contract of the output streams. */
+import { describe, expect, it } from '@jest/globals'
+import { HOSTILE, HOUR, MINUTE, SECOND, TYPE, ids, reopen, sole, worlds } from './world.ts'
+import type { Create } from './world.ts'
+import type { Backend } from '../../../src/storage/index.ts'
+
+const MIB = 1_048_576
+const entry = (name: string | number): string => `{"slot_id":0,"ts":1,"payload":{"of":${JSON.stringify(name)}}}`
+const entries = (from: number, n: number): string[] => Array.from({ length: n }, (_, i) => entry(from + i))
+const textsOf = (items: readonly { readonly entry: string }[]): string[] => items.map((item) => item.entry)
+const grows = (list: readonly string[]): boolean => list.every((id, i) => i === 0 || id > (list[i - 1] ?? ''))
+
+/** Pushes as producer m1; answers the next sequence number. */
+function pusher(backend: Backend, type = TYPE): (...list: readonly string[]) => ReturnType<Backend['streams']['push']> {
+  let seq = 0
+  return (...list) => backend.streams.push(type, 'm1', (seq += 1), list)
+}
+
+export function streams(name: string, create: Create): void {
+  describe(`${name} backend: streams.push`, () => {
+    const open = worlds(create)
+
+    it('appends entries as they are, under ids that grow and sort as text (D30)', async () => {
+      const { backend, clock } = await open()
+      const push = pusher(backend)
+      expect(await push(entry('a'), entry('b'))).toEqual({ length: 2, trimmed: 0 })
+      clock.advance(SECOND)
+      expect(await push(entry('c'))).toEqual({ length: 3, trimmed: 0 })
+      const all = await backend.streams.peek(TYPE, 10)
+      expect(textsOf(all)).toEqual(['a', 'b', 'c'].map(entry))
+      expect(new Set(ids(all)).size).toBe(3)
+      expect(grows(ids(all))).toBe(true)
+    })
+
+    it('changes nothing when a push is repeated', async () => {
+      const { backend } = await open()
+      await backend.streams.push(TYPE, 'm1', 1, [entry('a')])
+      await backend.streams.push(TYPE, 'm1', 2, [entry('b')])
+      expect(await backend.streams.push(TYPE, 'm1', 2, [entry('b')])).toEqual({ length: 2, trimmed: 0 })
+      expect(await backend.streams.push(TYPE, 'm1', 1, [entry('a')])).toEqual({ length: 2, trimmed: 0 })
+      await backend.streams.push(TYPE, 'm2', 1, [entry('c')])
+      await backend.streams.push('other', 'm1', 1, [entry('d')])
+      expect(textsOf(await backend.streams.peek(TYPE, 10))).toEqual(['a', 'b', 'c'].map(entry))
+      expect(await backend.streams.length([TYPE, 'other', 'unknown'])).toEqual([3, 1, 0])
+    })
+
+    it('keeps 50,000 entries, the newest', async () => {
+      const { backend } = await open()
+      const push = pusher(backend)
+      for (let i = 0; i < 50; i += 1) await push(...entries(i * 1000, 1000))
+      expect(await push(...entries(50_000, 700))).toEqual({ length: 50_000, trimmed: 700 })
+      expect(textsOf(await backend.streams.peek(TYPE, 1))).toEqual([entry(700)])
+      expect(textsOf((await backend.streams.tail(TYPE, null, 1)).entries)).toEqual([entry(50_699)])
+    })
+
+    it('drops what arrived an hour ago, and only a push does', async () => {
+      const { backend, clock } = await open()
+      const push = pusher(backend)
+      await push(entry('a'), entry('b'))
+      clock.advance(MINUTE)
+      await push(entry('c'))
+      clock.advance(HOUR - MINUTE - 1)
+      expect(await push(entry('d'))).toEqual({ length: 4, trimmed: 0 })
+      clock.advance(2)
+      expect(await backend.streams.length([TYPE])).toEqual([4])
+      expect(await push(entry('e'))).toEqual({ length: 3, trimmed: 2 })
+      expect(textsOf(await backend.streams.peek(TYPE, 10))).toEqual(['c', 'd', 'e'].map(entry))
+    })
+
+    it('keeps the streams of hostile types apart', async () => {
+      const { backend } = await open()
+      for (const type of HOSTILE) await backend.streams.push(type, type, 1, [entry(type)])
+      for (const type of HOSTILE) expect(textsOf(await backend.streams.pop(type, 10))).toEqual([entry(type)])
+    })
+  })
+
+  describe(`${name} backend: streams.peek and pop`, () => {
+    const open = worlds(create)
+
+    it('peeks at the oldest n and removes nothing', async () => {
+      const { backend } = await open()
+      await pusher(backend)(...entries(0, 5))
+      expect(textsOf(await backend.streams.peek(TYPE, 2))).toEqual(entries(0, 2))
+      expect(textsOf(await backend.streams.peek(TYPE, 10))).toEqual(entries(0, 5))
+      expect(await backend.streams.peek('unknown', 10)).toEqual([])
+    })
+
+    it('pops the oldest n once, under the ids that peek showed', async () => {
+      const { backend } = await open()
+      const push = pusher(backend)
+      await push(...entries(0, 5))
+      const seen = await backend.streams.peek(TYPE, 5)
+      expect(await backend.streams.pop(TYPE, 2)).toEqual(seen.slice(0, 2))
+      await push(...entries(5, 1))
+      expect((await backend.streams.pop(TYPE, 3))).toEqual(seen.slice(2))
+      expect(textsOf(await backend.streams.pop(TYPE, 10))).toEqual(entries(5, 1))
+      expect(await backend.streams.pop(TYPE, 10)).toEqual([])
+      expect(await backend.streams.length([TYPE])).toEqual([0])
+    })
+
+    it('never reuses an id, also when the stream ran empty', async () => {
+      const { backend } = await open()
+      const push = pusher(backend)
+      await push(...entries(0, 3))
+      const first = ids(await backend.streams.pop(TYPE, 3))
+      await push(...entries(3, 3))
+      expect(grows([...first, ...ids(await backend.streams.pop(TYPE, 3))])).toBe(true)
+    })
+
+    it('shares no entry between concurrent pops', async () => {
+      const { backend } = await open()
+      await pusher(backend)(...entries(0, 1000))
+      const got = (await Promise.all(Array.from({ length: 30 }, () => backend.streams.pop(TYPE, 40)))).flat()
+      expect(got).toHaveLength(1000)
+      expect(new Set(textsOf(got)).size).toBe(1000)
+    })
+
+    it('ends at 32 MiB, after one entry at least (D56)', async () => {
+      const { backend } = await open()
+      const push = pusher(backend)
+      for (let i = 0; i < 4; i += 1) await push(`{"x":"${'x'.repeat(9 * MIB)}"}`)
+      await push(`{"x":"${'y'.repeat(33 * MIB)}"}`)
+      expect(await backend.streams.peek(TYPE, 10_000)).toHaveLength(3)
+      expect(await backend.streams.pop(TYPE, 10_000)).toHaveLength(3)
+      expect(await backend.streams.pop(TYPE, 10_000)).toHaveLength(1)
+      expect(sole(await backend.streams.pop(TYPE, 10_000)).entry).toHaveLength(33 * MIB + 8)
+    })
+  })
+
+  describe(`${name} backend: streams.tail`, () => {
+    const open = worlds(create)
+
+    it('answers the newest n, oldest first, without a starting point (D50)', async () => {
+      const { backend } = await open()
+      await pusher(backend)(...entries(0, 5))
+      const { entries: newest, gap } = await backend.streams.tail(TYPE, null, 2)
+      expect(textsOf(newest)).toEqual(entries(3, 2))
+      expect(gap).toBe(false)
+      expect(await backend.streams.tail('unknown', null, 2)).toEqual({ entries: [], gap: false })
+      expect(await backend.streams.length([TYPE])).toEqual([5])
+    })
+
+    it('goes on behind a known id, without a gap', async () => {
+      const { backend } = await open()
+      const push = pusher(backend)
+      await push(...entries(0, 5))
+      const all = await backend.streams.peek(TYPE, 5)
+      expect(await backend.streams.tail(TYPE, all[1]?.id ?? '', 2)).toEqual({ entries: all.slice(2, 4), gap: false })
+      expect(await backend.streams.tail(TYPE, all[4]?.id ?? '', 2)).toEqual({ entries: [], gap: false })
+      await push(...entries(5, 1))
+      expect(textsOf((await backend.streams.tail(TYPE, all[4]?.id ?? '', 2)).entries)).toEqual(entries(5, 1))
+    })
+
+    it('says when entries behind that id are gone', async () => {
+      const { backend } = await open()
+      await pusher(backend)(...entries(0, 5))
+      const all = await backend.streams.pop(TYPE, 3)
+      expect(await backend.streams.tail(TYPE, all[0]?.id ?? '', 1)).toMatchObject({ gap: true })
+      expect(textsOf((await backend.streams.tail(TYPE, all[0]?.id ?? '', 9)).entries)).toEqual(entries(3, 2))
+      const onTime = await backend.streams.tail(TYPE, all[2]?.id ?? '', 9)
+      expect(onTime.gap).toBe(false)
+      expect(textsOf(onTime.entries)).toEqual(entries(3, 2))
+      await backend.streams.pop(TYPE, 9)
+      expect(await backend.streams.tail(TYPE, all[0]?.id ?? '', 9)).toEqual({ entries: [], gap: true })
+    })
+
+    it('takes any text as the starting point', async () => {
+      const { backend } = await open()
+      await pusher(backend)(...entries(0, 2))
+      for (const after of ['', 'x', '-', '0000000000001-0000000000000001', ...HOSTILE]) {
+        expect(await backend.streams.tail(TYPE, after, 9)).toEqual({ entries: expect.any(Array), gap: expect.any(Boolean) })
+      }
+      expect(await backend.streams.tail(TYPE, '0000000000001-0000000000000001', 9)).toMatchObject({ entries: [{ entry: entry(0) }, { entry: entry(1) }], gap: true })
+    })
+  })
+
+  describe(`${name} backend: streams across a restart`, () => {
+    const open = worlds(create)
+
+    it('keeps its entries exactly when it is durable, and ids grow on', async () => {
+      const { backend, clock } = await open()
+      await backend.streams.push(TYPE, 'm1', 7, entries(0, 3))
+      const before = await backend.streams.pop(TYPE, 1)
+      clock.advance(1)
+      await reopen(backend)
+      const { durable } = backend.capabilities
+      expect(textsOf(await backend.streams.peek(TYPE, 10))).toEqual(durable ? entries(1, 2) : [])
+      if (durable) expect(await backend.streams.push(TYPE, 'm1', 7, entries(0, 3))).toEqual({ length: 2, trimmed: 0 })
+      await backend.streams.push(TYPE, 'm2', 1, entries(3, 1))
+      expect(grows(ids([...before, ...(await backend.streams.peek(TYPE, 10))]))).toBe(true)
+    })
+  })
+}

@@ -1,0 +1,290 @@
+/** The contract of tasks on their way in and out: rows 1 to 5 of the table of transitions. */
+import { describe, expect, it } from '@jest/globals'
+import { DAY, HOSTILE, HOUR, MINUTE, RETRY, SECOND, TYPE, VISIBILITY, ids, inFlight, killed, nack, pending, reserve, sole, submit, task, worlds } from './world.ts'
+import type { Create } from './world.ts'
+
+export function tasksIn(name: string, create: Create): void {
+  describe(`${name} backend: tasks.submit`, () => {
+    const open = worlds(create)
+
+    it('puts tasks at the back of their tier, untouched', async () => {
+      const { backend } = await open()
+      await submit(backend, 'a', 'b')
+      await submit(backend, 'c')
+      const { length, items } = await backend.tasks.queue(TYPE, 10)
+      expect(length).toBe(3)
+      expect(items).toEqual(['a', 'b', 'c'].map((id) => ({ id, attempt: 0, body: task(id).body })))
+    })
+
+    it('answers an id of the client that is pending, in flight, scheduled or dead as a duplicate (D27)', async () => {
+      const { backend } = await open()
+      await killed(backend, task('dead', { ownId: true }))
+      await nack(backend, await inFlight(backend, task('scheduled', { ownId: true })), { retryInMs: HOUR })
+      await inFlight(backend, task('in flight', { ownId: true }))
+      await submit(backend, task('pending', { ownId: true }))
+      const known = ['dead', 'scheduled', 'in flight', 'pending']
+      const answers = await backend.tasks.submit(TYPE, DAY, known.map((id) => task(id, { ownId: true })))
+      expect(answers).toEqual(known.map((id) => ({ duplicateOf: id })))
+      expect(await backend.tasks.locate(TYPE, known)).toEqual(['dead', 'scheduled', 'in_flight', 'pending'])
+      expect(await pending(backend)).toEqual(['pending'])
+    })
+
+    it('takes an id again once its task is gone', async () => {
+      const { backend } = await open()
+      await backend.tasks.ack(TYPE, await inFlight(backend, task('a', { ownId: true })))
+      await submit(backend, task('a', { ownId: true }))
+      expect(await pending(backend)).toEqual(['a'])
+    })
+
+    it('keeps the ids of different types apart', async () => {
+      const { backend } = await open()
+      await submit(backend, task('a', { ownId: true, key: 'k' }))
+      expect(await backend.tasks.submit('other', DAY, [task('a', { ownId: true, key: 'k' })])).toEqual([{ queued: true }])
+      expect(await pending(backend)).toEqual(['a'])
+    })
+
+    it('answers a known key with the first id, whatever the second task holds', async () => {
+      const { backend } = await open()
+      await submit(backend, task('first', { key: 'k' }))
+      const answers = await backend.tasks.submit(TYPE, DAY, [task('second', { key: 'k', body: '{"payload":{"other":1}}' })])
+      expect(answers).toEqual([{ duplicateOf: 'first' }])
+      expect((await backend.tasks.queue(TYPE, 10)).items).toEqual([{ id: 'first', attempt: 0, body: task('first').body }])
+    })
+
+    it('knows a key after its task is gone, until its window ends', async () => {
+      const { backend, clock } = await open()
+      await submit(backend, task('first', { key: 'k' }))
+      await backend.tasks.ack(TYPE, await reserve(backend))
+      clock.advance(DAY - 1)
+      expect(await backend.tasks.submit(TYPE, DAY, [task('second', { key: 'k' })])).toEqual([{ duplicateOf: 'first' }])
+      clock.advance(1)
+      await submit(backend, task('third', { key: 'k' }))
+      expect(await backend.tasks.submit(TYPE, DAY, [task('fourth', { key: 'k' })])).toEqual([{ duplicateOf: 'third' }])
+    })
+
+    it('does not prolong the window by a repeat', async () => {
+      const { backend, clock } = await open()
+      await submit(backend, task('first', { key: 'k' }))
+      clock.advance(DAY - MINUTE)
+      await backend.tasks.submit(TYPE, DAY, [task('repeat', { key: 'k' })])
+      clock.advance(MINUTE)
+      await submit(backend, task('second', { key: 'k' }))
+    })
+
+    it('keeps a key that was renewed when the sweep forgets the old one', async () => {
+      const { backend, clock } = await open()
+      await submit(backend, task('first', { key: 'k' }), task('other', { key: 'l' }))
+      clock.advance(DAY)
+      await submit(backend, task('second', { key: 'k' }))
+      expect((await backend.tasks.sweep(TYPE, 10, 500)).forgottenKeys).toBeGreaterThanOrEqual(1)
+      expect(await backend.tasks.submit(TYPE, DAY, [task('third', { key: 'k' })])).toEqual([{ duplicateOf: 'second' }])
+      await submit(backend, task('fourth', { key: 'l' }))
+    })
+
+    it('looks at the key before the id, and records no key of a refused task', async () => {
+      const { backend } = await open()
+      await submit(backend, task('a', { ownId: true, key: 'k' }), task('b', { ownId: true }))
+      const answers = await backend.tasks.submit(TYPE, DAY, [
+        task('b', { ownId: true, key: 'k' }),
+        task('b', { ownId: true, key: 'refused' }),
+        task('c', { ownId: true, key: 'refused' }),
+      ])
+      expect(answers).toEqual([{ duplicateOf: 'a' }, { duplicateOf: 'b' }, { queued: true }])
+    })
+
+    it('acts in order within a batch: a later item sees an earlier one', async () => {
+      const { backend } = await open()
+      const answers = await backend.tasks.submit(TYPE, DAY, [task('a', { key: 'k' }), task('b', { key: 'k' }), task('c', { ownId: true }), task('c', { ownId: true })])
+      expect(answers).toEqual([{ queued: true }, { duplicateOf: 'a' }, { queued: true }, { duplicateOf: 'c' }])
+      expect(await pending(backend)).toEqual(['a', 'c'])
+    })
+
+    it('answers a storm of one key with one task (G7)', async () => {
+      const { backend } = await open()
+      const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => backend.tasks.submit(TYPE, DAY, [task(`t${i}`, { key: 'k' })])))
+      expect(answers.flat().filter((answer) => answer !== 'queue_full' && 'queued' in answer)).toHaveLength(1)
+      const [first] = await pending(backend)
+      expect(answers.flat().filter((answer) => answer !== 'queue_full' && 'duplicateOf' in answer && answer.duplicateOf === first)).toHaveLength(49)
+    })
+
+    it('refuses at its bound, dead tasks included, and still answers duplicates (D54)', async () => {
+      const { backend } = await open()
+      await killed(backend, 'dead')
+      await nack(backend, await inFlight(backend, 'scheduled'), { retryInMs: HOUR })
+      await inFlight(backend, 'in flight')
+      const answers = await backend.tasks.submit(TYPE, DAY, [
+        task('a', { ownId: true, key: 'k' }), task('b', { key: 'refused' }), task('c', { key: 'k' }), task('a', { ownId: true }),
+      ], 4)
+      expect(answers).toEqual([{ queued: true }, 'queue_full', { duplicateOf: 'a' }, { duplicateOf: 'a' }])
+      expect(await backend.tasks.submit(TYPE, DAY, [task('d', { key: 'refused' })], 5)).toEqual([{ queued: true }])
+    })
+
+    it('takes any text for ids and keys', async () => {
+      const { backend } = await open()
+      await submit(backend, ...HOSTILE.map((id) => task(id, { ownId: true, key: id })))
+      expect(await backend.tasks.submit(TYPE, DAY, HOSTILE.map((id, i) => task(`again ${i}`, { key: id })))).toEqual(HOSTILE.map((id) => ({ duplicateOf: id })))
+      const leases = await reserve(backend)
+      expect(ids(leases)).toEqual(HOSTILE)
+      expect(await backend.tasks.ack(TYPE, leases)).toEqual(HOSTILE.map(() => 'ok'))
+    })
+  })
+
+  describe(`${name} backend: tasks.reserve`, () => {
+    const open = worlds(create)
+
+    it('drains high before normal before low, first in first out within each', async () => {
+      const { backend } = await open()
+      await submit(backend, task('l1', { tier: 2 }), 'n1', task('h1', { tier: 0 }), task('l2', { tier: 2 }), task('h2', { tier: 0 }), 'n2')
+      expect(await pending(backend)).toEqual(['h1', 'h2', 'n1', 'n2', 'l1', 'l2'])
+      expect(ids(await reserve(backend, 3))).toEqual(['h1', 'h2', 'n1'])
+      await submit(backend, task('h3', { tier: 0 }))
+      expect(ids(await reserve(backend))).toEqual(['h3', 'n2', 'l1', 'l2'])
+    })
+
+    it('answers what the worker needs to run the task', async () => {
+      const { backend, clock } = await open()
+      const lease = sole(await inFlight(backend, 'a'))
+      expect(lease).toEqual({ id: 'a', token: expect.any(Number), attempt: 0, maxAttempts: 3, until: clock.wallMs() + VISIBILITY, body: task('a').body })
+      expect(Number.isSafeInteger(lease.token)).toBe(true)
+    })
+
+    it('takes the attempts of the task, else of the worker that reserves it (D26)', async () => {
+      const { backend } = await open()
+      await submit(backend, task('own', { maxAttempts: 7 }), 'other')
+      expect((await reserve(backend, 2, VISIBILITY, 5)).map(({ maxAttempts }) => maxAttempts)).toEqual([7, 5])
+    })
+
+    it('issues tokens that only grow (D24)', async () => {
+      const { backend } = await open()
+      await submit(backend, 'a', 'b', 'c')
+      const [a, b] = await reserve(backend, 2)
+      const [c] = await reserve(backend, 1)
+      await backend.tasks.release(TYPE, [a, b, c].flatMap((lease) => lease ?? []))
+      const tokens = [a, b, c, ...(await reserve(backend))].map((lease) => lease?.token ?? 0)
+      expect(tokens).toEqual([...new Set(tokens)].toSorted((x, y) => x - y))
+      expect(tokens).toHaveLength(6)
+    })
+
+    it('serves the requests of one call in order', async () => {
+      const { backend } = await open()
+      await submit(backend, 'a', 'b', 'c')
+      const request = (worker: string, limit: number, defaultMaxAttempts: number) => ({ worker, limit, defaultMaxAttempts })
+      const { leases } = await backend.tasks.reserve(TYPE, VISIBILITY, [request('w1', 1, 3), request('w2', 5, 4), request('w3', 1, 3)])
+      expect(leases.map(ids)).toEqual([['a'], ['b', 'c'], []])
+      expect(leases[1]?.map(({ maxAttempts }) => maxAttempts)).toEqual([4, 4])
+    })
+
+    it('answers an empty queue with empty lists', async () => {
+      const { backend } = await open()
+      const request = { worker: 'w1', limit: 10, defaultMaxAttempts: 3 }
+      expect(await backend.tasks.reserve(TYPE, VISIBILITY, [request, request])).toEqual({ leases: [[], []], dropped: 0, nextDue: null })
+    })
+
+    it('never leases one task to two callers at once', async () => {
+      const { backend } = await open()
+      await submit(backend, ...Array.from({ length: 100 }, (_, i) => `t${i}`))
+      const got = (await Promise.all(Array.from({ length: 20 }, () => reserve(backend, 10)))).flat()
+      expect(new Set(ids(got)).size).toBe(100)
+      expect(got).toHaveLength(100)
+    })
+
+    it('answers at most 500 leases', async () => {
+      const { backend } = await open()
+      const many = Array.from({ length: 300 }, (_, i) => task(`t${i}`))
+      await submit(backend, ...many)
+      await submit(backend, ...many.map(({ id }) => task(`${id}b`)))
+      expect(await reserve(backend, 10_000)).toHaveLength(500)
+      expect(await reserve(backend, 10_000)).toHaveLength(100)
+    })
+
+    it('answers about 12 MiB at most, one task at least', async () => {
+      const { backend } = await open()
+      const body = (mib: number): string => `{"payload":{"x":"${'x'.repeat(mib * 1_048_576)}"}}`
+      for (let i = 0; i < 4; i += 1) await submit(backend, task(`t${i}`, { body: body(5) }))
+      await submit(backend, task('huge', { body: body(14) }))
+      expect(ids(await reserve(backend))).toEqual(['t0', 't1'])
+      expect(ids(await reserve(backend))).toEqual(['t2', 't3'])
+      expect(ids(await reserve(backend))).toEqual(['huge'])
+    })
+
+    it('drops what outlived its ttl, counts it and refills', async () => {
+      const { backend, clock } = await open()
+      await submit(backend, task('old', { ttlMs: MINUTE }), task('older', { ttlMs: SECOND, tier: 0 }), task('young', { ttlMs: MINUTE + 1 }), 'forever')
+      clock.advance(MINUTE)
+      const { leases, dropped } = await backend.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }])
+      expect(leases.map(ids)).toEqual([['young']])
+      expect(dropped).toBe(2)
+      expect(await backend.tasks.locate(TYPE, ['old', 'older', 'young', 'forever'])).toEqual([null, null, 'in_flight', 'pending'])
+    })
+
+    it('drops at most 1,000 in one call', async () => {
+      const { backend, clock } = await open()
+      for (const part of ['x', 'y']) await submit(backend, ...Array.from({ length: 500 }, (_, i) => task(`${part}${i}`, { ttlMs: SECOND })))
+      await submit(backend, task('one more', { ttlMs: SECOND }), 'live')
+      clock.advance(SECOND)
+      const request = [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }]
+      expect(await backend.tasks.reserve(TYPE, VISIBILITY, request)).toEqual({ leases: [[]], dropped: 1000, nextDue: null })
+      const second = await backend.tasks.reserve(TYPE, VISIBILITY, request)
+      expect(second.dropped).toBe(1)
+      expect(second.leases.map(ids)).toEqual([['live']])
+    })
+
+    it('finds the one live task behind 1,000 expired ones', async () => {
+      const { backend, clock } = await open()
+      for (const part of ['x', 'y']) await submit(backend, ...Array.from({ length: 500 }, (_, i) => task(`${part}${i}`, { ttlMs: SECOND })))
+      await submit(backend, 'live')
+      clock.advance(SECOND)
+      expect(ids(await reserve(backend))).toEqual(['live'])
+    })
+
+    it('counts the ttl from the submit, also after a retry, a release and a lost lease', async () => {
+      const { backend, clock } = await open()
+      const [retried, released, lost] = await inFlight(backend, ...['retried', 'released', 'lost'].map((id) => task(id, { ttlMs: 2 * MINUTE })))
+      await nack(backend, [retried].flatMap((lease) => lease ?? []), { retryInMs: SECOND })
+      await backend.tasks.release(TYPE, [released].flatMap((lease) => lease ?? []))
+      expect(lost?.id).toBe('lost')
+      clock.advance(2 * MINUTE)
+      await backend.tasks.sweep(TYPE, 10, 500)
+      const { leases, dropped } = await backend.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w1', limit: 10, defaultMaxAttempts: 3 }])
+      expect(leases).toEqual([[]])
+      expect(dropped).toBe(3)
+    })
+
+    it('promotes due retries first, to the back of their own tier in due order (D28)', async () => {
+      const { backend, clock } = await open()
+      const leases = await inFlight(backend, task('high', { tier: 0 }), 'late', 'early')
+      const [high, late, early] = leases
+      const item = (lease: typeof high, retryInMs: number) => ({ id: lease?.id ?? '', token: lease?.token ?? 0, error: 'e', retryInMs, permanent: false, u: 0 })
+      await backend.tasks.nack(TYPE, RETRY, [item(late, 2 * SECOND), item(early, SECOND), item(high, 3 * SECOND)])
+      await submit(backend, 'waiting')
+      expect(ids(await reserve(backend, 1))).toEqual(['waiting'])
+      await submit(backend, 'waiting too')
+      clock.advance(3 * SECOND)
+      expect(ids(await reserve(backend))).toEqual(['high', 'waiting too', 'early', 'late'])
+    })
+
+    it('says when the next retry is due', async () => {
+      const { backend, clock } = await open()
+      const [a, b] = (await inFlight(backend, 'a', 'b')).map((lease) => [lease])
+      await nack(backend, a ?? [], { retryInMs: MINUTE })
+      await nack(backend, b ?? [], { retryInMs: SECOND })
+      const next = async () => (await backend.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }])).nextDue
+      const now = clock.wallMs()
+      expect(await next()).toBe(now + SECOND)
+      clock.advance(SECOND)
+      expect(await next()).toBe(now + MINUTE)
+      clock.advance(MINUTE)
+      expect(await next()).toBe(null)
+    })
+
+    it('does not promote a moment too early', async () => {
+      const { backend, clock } = await open()
+      await nack(backend, await inFlight(backend, 'a'), { retryInMs: MINUTE })
+      clock.advance(MINUTE - 1)
+      expect(await reserve(backend)).toEqual([])
+      expect(await backend.tasks.locate(TYPE, ['a'])).toEqual(['scheduled'])
+      clock.advance(1)
+      expect(ids(await reserve(backend))).toEqual(['a'])
+    })
+  })
+}

@@ -1,0 +1,314 @@
+/** The contract of the sweep, the dead-letter queue and what can be seen of the tasks: rows 13 to 17. */
+import { describe, expect, it } from '@jest/globals'
+import { DAY, HOUR, MINUTE, SECOND, TYPE, VISIBILITY, dead, ids, inFlight, killed, nack, pending, refOf, reopen, reserve, sole, submit, task, worlds } from './world.ts'
+import type { Create } from './world.ts'
+
+export function tasksSweep(name: string, create: Create): void {
+  describe(`${name} backend: tasks.sweep`, () => {
+    const open = worlds(create)
+
+    it('hides a reserved task until its visibility deadline, then queues it again', async () => {
+      const { backend, clock } = await open()
+      await inFlight(backend, 'a')
+      clock.advance(VISIBILITY - 1)
+      expect(await backend.tasks.sweep(TYPE, 10, 500)).toEqual({ requeued: 0, promoted: 0, dead: 0, forgottenKeys: 0, more: false })
+      expect(await reserve(backend)).toEqual([])
+      clock.advance(1)
+      expect(await backend.tasks.sweep(TYPE, 10, 500)).toEqual({ requeued: 1, promoted: 0, dead: 0, forgottenKeys: 0, more: false })
+      expect(sole(await reserve(backend))).toMatchObject({ id: 'a', attempt: 0 })
+    })
+
+    it('puts them at the front of their tiers in the order of their deadlines', async () => {
+      const { backend, clock } = await open()
+      await submit(backend, 'a', 'b', 'c', task('h', { tier: 0 }))
+      await reserve(backend, 1, 3 * SECOND)
+      await reserve(backend, 1, 2 * SECOND)
+      await reserve(backend, 1, SECOND)
+      await reserve(backend, 1, 4 * SECOND)
+      await submit(backend, 'd', task('i', { tier: 0 }))
+      clock.advance(4 * SECOND)
+      expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ requeued: 4 })
+      expect(await pending(backend)).toEqual(['h', 'i', 'b', 'a', 'c', 'd'])
+    })
+
+    it('sends a task that keeps losing its lease to the dead-letter queue, after exactly so many (D26)', async () => {
+      const { backend, clock } = await open()
+      await submit(backend, 'a')
+      for (let lost = 1; lost <= 3; lost += 1) {
+        expect(ids(await reserve(backend))).toEqual(['a'])
+        clock.advance(VISIBILITY)
+        expect(await backend.tasks.sweep(TYPE, 3, 500)).toMatchObject(lost < 3 ? { requeued: 1, dead: 0 } : { requeued: 0, dead: 1 })
+      }
+      expect(await backend.tasks.dead(TYPE, 10)).toEqual({
+        length: 1, items: [{ id: 'a', attempt: 0, maxAttempts: 3, lastError: 'lease lost 3 times', diedAt: clock.wallMs(), body: task('a').body }],
+      })
+    })
+
+    it('queues it again for ever where no number is set', async () => {
+      const { backend, clock } = await open()
+      await submit(backend, 'a')
+      for (let i = 0; i < 20; i += 1) {
+        await reserve(backend)
+        clock.advance(VISIBILITY)
+        expect(await backend.tasks.sweep(TYPE, 0, 500)).toMatchObject({ requeued: 1, dead: 0 })
+      }
+    })
+
+    it('counts lost leases and failed attempts apart', async () => {
+      const { backend, clock } = await open()
+      await submit(backend, task('a', { maxAttempts: 2 }))
+      await reserve(backend)
+      clock.advance(VISIBILITY)
+      await backend.tasks.sweep(TYPE, 3, 500)
+      await nack(backend, await reserve(backend), { retryInMs: 0 })
+      await reserve(backend)
+      clock.advance(VISIBILITY)
+      expect(await backend.tasks.sweep(TYPE, 3, 500)).toMatchObject({ requeued: 1, dead: 0 })
+      expect(await nack(backend, await reserve(backend))).toEqual(['dead'])
+      expect(sole((await backend.tasks.dead(TYPE, 10)).items).attempt).toBe(2)
+    })
+
+    it('promotes due retries to the back of their tier (D28)', async () => {
+      const { backend, clock } = await open()
+      await nack(backend, await inFlight(backend, 'a'), { retryInMs: SECOND })
+      await submit(backend, 'b')
+      clock.advance(SECOND)
+      expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ promoted: 1 })
+      expect(await pending(backend)).toEqual(['b', 'a'])
+      expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ promoted: 0 })
+    })
+
+    it('takes at most the limit of each, earliest first, and says that there is more', async () => {
+      const { backend, clock } = await open()
+      await submit(backend, ...['k1', 'k2', 'k3'].map((key) => task(key, { key, maxAttempts: 9 })))
+      await nack(backend, await reserve(backend), { retryInMs: SECOND })
+      await submit(backend, 'a', 'b', 'c')
+      for (let i = 1; i <= 3; i += 1) await reserve(backend, 1, i * SECOND)
+      clock.advance(DAY)
+      expect(await backend.tasks.sweep(TYPE, 10, 2)).toEqual({ requeued: 2, promoted: 2, dead: 0, forgottenKeys: 2, more: true })
+      expect(await backend.tasks.locate(TYPE, ['a', 'b', 'c'])).toEqual(['pending', 'pending', 'in_flight'])
+      expect(await backend.tasks.sweep(TYPE, 10, 2)).toEqual({ requeued: 1, promoted: 1, dead: 0, forgottenKeys: 1, more: false })
+    })
+
+    it('moves each task once when two sweeps run together', async () => {
+      const { backend, clock } = await open()
+      await inFlight(backend, ...Array.from({ length: 50 }, (_, i) => `t${i}`))
+      clock.advance(VISIBILITY)
+      const swept = await Promise.all([backend.tasks.sweep(TYPE, 10, 500), backend.tasks.sweep(TYPE, 10, 500), reserve(backend)])
+      expect((swept[0].requeued + swept[1].requeued)).toBe(50)
+      const again = [...swept[2], ...(await reserve(backend))]
+      expect(new Set(ids(again)).size).toBe(50)
+      expect(again).toHaveLength(50)
+    })
+
+    it('neither ends nor prolongs a lease when the wall clock is set', async () => {
+      const { backend, clock } = await open()
+      await inFlight(backend, 'a')
+      clock.stepWall(HOUR)
+      expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ requeued: 0 })
+      clock.stepWall(-2 * HOUR)
+      clock.advance(VISIBILITY)
+      expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ requeued: 1 })
+    })
+  })
+
+  describe(`${name} backend: tasks.dead and replay`, () => {
+    const open = worlds(create)
+
+    it('shows the oldest death first, at most n, beside the whole length', async () => {
+      const { backend, clock } = await open()
+      await killed(backend, 'b')
+      clock.advance(SECOND)
+      await killed(backend, 'a', 'c')
+      const { length, items } = await backend.tasks.dead(TYPE, 2)
+      expect(length).toBe(3)
+      expect(ids(items)).toEqual(['b', 'a'])
+      expect(items[0]).toEqual({ id: 'b', attempt: 1, maxAttempts: 3, lastError: 'boom', diedAt: clock.wallMs() - SECOND, body: task('b').body })
+    })
+
+    it('replays in that order to the back of the normal tier, attempts 0', async () => {
+      const { backend } = await open()
+      await killed(backend, task('h', { tier: 0 }), 'n', task('l', { tier: 2 }))
+      await submit(backend, 'waiting', task('high', { tier: 0 }))
+      expect(await backend.tasks.replay(TYPE, 2)).toBe(2)
+      expect(await pending(backend)).toEqual(['high', 'waiting', 'h', 'n'])
+      expect(await dead(backend)).toEqual(['l'])
+      expect(await backend.tasks.replay(TYPE, 500)).toBe(1)
+      expect(await backend.tasks.replay(TYPE, 500)).toBe(0)
+      expect((await reserve(backend)).map(({ attempt }) => attempt)).toEqual([0, 0, 0, 0, 0])
+    })
+
+    it('starts the ttl of a replayed task anew', async () => {
+      const { backend, clock } = await open()
+      await killed(backend, task('a', { ttlMs: MINUTE }))
+      clock.advance(HOUR)
+      await backend.tasks.replay(TYPE, 1)
+      clock.advance(MINUTE - 1)
+      await backend.tasks.release(TYPE, await reserve(backend))
+      clock.advance(1)
+      expect(await reserve(backend)).toEqual([])
+    })
+
+    it('forgets the leases a replayed task had lost', async () => {
+      const { backend, clock } = await open()
+      await inFlight(backend, 'a')
+      clock.advance(VISIBILITY)
+      expect(await backend.tasks.sweep(TYPE, 1, 500)).toMatchObject({ dead: 1 })
+      await backend.tasks.replay(TYPE, 1)
+      await reserve(backend)
+      clock.advance(VISIBILITY)
+      expect(await backend.tasks.sweep(TYPE, 2, 500)).toMatchObject({ requeued: 1, dead: 0 })
+    })
+
+    it('uses the own tier of a replayed task at its next retry', async () => {
+      const { backend } = await open()
+      await killed(backend, task('low', { tier: 2 }))
+      await backend.tasks.replay(TYPE, 1)
+      await nack(backend, await reserve(backend), { retryInMs: 0 })
+      await submit(backend, 'normal')
+      expect(ids(await reserve(backend))).toEqual(['normal', 'low'])
+    })
+
+    it('puts a task that dies again at the end', async () => {
+      const { backend } = await open()
+      await killed(backend, 'a', 'b')
+      await backend.tasks.replay(TYPE, 1)
+      await nack(backend, await reserve(backend), { permanent: true })
+      expect(await dead(backend)).toEqual(['b', 'a'])
+    })
+  })
+
+  describe(`${name} backend: tasks.clearDead and select`, () => {
+    const open = worlds(create)
+
+    it('clears all dead tasks, and their ids may come again', async () => {
+      const { backend } = await open()
+      await killed(backend, task('a', { ownId: true }), 'b')
+      await submit(backend, 'c')
+      expect(await backend.tasks.clearDead(TYPE)).toBe(2)
+      expect(await backend.tasks.dead(TYPE, 10)).toEqual({ length: 0, items: [] })
+      expect(await backend.tasks.locate(TYPE, ['a', 'b', 'c'])).toEqual([null, null, 'pending'])
+      expect((await backend.tasks.counts([TYPE]))[0]?.dead).toBe(0)
+      expect(await backend.tasks.select(TYPE, 'replay', ['b'])).toEqual(['not_dead'])
+      expect(await backend.tasks.replay(TYPE, 10)).toBe(0)
+      expect(await backend.tasks.clearDead(TYPE)).toBe(0)
+      await backend.tasks.ack(TYPE, await reserve(backend))
+      await killed(backend, task('b'), task('a', { ownId: true }))
+      expect(await dead(backend)).toEqual(['b', 'a'])
+      expect((await backend.tasks.counts([TYPE]))[0]).toMatchObject({ dead: 2, totals: { submitted: 5, died: 4 } })
+    })
+
+    it('does not count cleared tasks towards the bound', async () => {
+      const { backend } = await open()
+      await killed(backend, 'a', 'b')
+      expect(await backend.tasks.submit(TYPE, DAY, [task('c')], 2)).toEqual(['queue_full'])
+      await backend.tasks.clearDead(TYPE)
+      expect(await backend.tasks.submit(TYPE, DAY, [task('c')], 2)).toEqual([{ queued: true }])
+    })
+
+    it('replays the named tasks and no other, in the order named (D50)', async () => {
+      const { backend } = await open()
+      await killed(backend, 'a', 'b', 'c')
+      await submit(backend, 'd')
+      expect(await backend.tasks.select(TYPE, 'replay', ['c', 'd', 'unknown', 'a', 'c'])).toEqual(['replayed', 'not_dead', 'not_dead', 'replayed', 'not_dead'])
+      expect(await pending(backend)).toEqual(['d', 'c', 'a'])
+      expect(await dead(backend)).toEqual(['b'])
+    })
+
+    it('removes the named tasks and no other (D50)', async () => {
+      const { backend } = await open()
+      await killed(backend, 'a', 'b', 'c')
+      expect(await backend.tasks.select(TYPE, 'remove', ['b', 'b'])).toEqual(['removed', 'not_dead'])
+      expect(await dead(backend)).toEqual(['a', 'c'])
+      expect(await backend.tasks.locate(TYPE, ['b'])).toEqual([null])
+    })
+
+    it('loses and doubles nothing when replay, select and clearDead race', async () => {
+      const { backend } = await open()
+      const all = Array.from({ length: 60 }, (_, i) => `t${i}`)
+      await killed(backend, ...all)
+      const [replayed, selected, cleared] = await Promise.all([backend.tasks.replay(TYPE, 20), backend.tasks.select(TYPE, 'replay', all.slice(10, 40)), backend.tasks.clearDead(TYPE)])
+      const queued = await pending(backend)
+      expect(queued).toHaveLength(replayed + selected.filter((answer) => answer === 'replayed').length)
+      expect(new Set(queued).size + cleared).toBe(60)
+    })
+  })
+
+  describe(`${name} backend: tasks.locate, queue and counts`, () => {
+    const open = worlds(create)
+
+    it('tells where each task is', async () => {
+      const { backend } = await open()
+      await killed(backend, 'dead')
+      await nack(backend, await inFlight(backend, 'scheduled'), { retryInMs: HOUR })
+      await inFlight(backend, 'in flight')
+      await submit(backend, 'pending')
+      expect(await backend.tasks.locate(TYPE, ['pending', 'gone', 'dead', 'scheduled', 'in flight'])).toEqual(['pending', null, 'dead', 'scheduled', 'in_flight'])
+    })
+
+    it('shows at most n pending tasks, and ends at 32 MiB', async () => {
+      const { backend } = await open()
+      const body = `{"payload":{"x":"${'x'.repeat(9 * 1_048_576)}"}}`
+      for (let i = 0; i < 5; i += 1) await submit(backend, task(`t${i}`, { body }))
+      expect(ids((await backend.tasks.queue(TYPE, 2)).items)).toEqual(['t0', 't1'])
+      const { length, items } = await backend.tasks.queue(TYPE, 10_000)
+      expect(length).toBe(5)
+      expect(ids(items)).toEqual(['t0', 't1', 't2'])
+    })
+
+    it('counts an empty type as zero', async () => {
+      const { backend } = await open()
+      const zero = { tiers: [0, 0, 0], scheduled: 0, inFlight: 0, dead: 0, oldest: null, totals: { submitted: 0, acked: 0, nacked: 0, died: 0 } }
+      expect(await backend.tasks.counts(['never', 'seen'])).toEqual([zero, zero])
+      expect(await backend.tasks.counts([])).toEqual([])
+    })
+
+    it('counts every place, and everything that ever happened', async () => {
+      const { backend, clock } = await open()
+      await killed(backend, 'dead', 'dead too')
+      const [one, two, three] = await inFlight(backend, 'acked', 'scheduled', 'lost')
+      if (one === undefined || two === undefined || three === undefined) throw new Error('three leases were expected')
+      await backend.tasks.ack(TYPE, [one, one])
+      await nack(backend, [two], { retryInMs: HOUR })
+      clock.advance(VISIBILITY)
+      await backend.tasks.sweep(TYPE, 1, 500)
+      await inFlight(backend, 'in flight')
+      await submit(backend, task('h', { tier: 0, submitted: 30 }), task('n', { submitted: 20 }), task('m', { submitted: 10 }), task('l', { tier: 2, submitted: 40 }))
+      await backend.tasks.submit(TYPE, DAY, [task('h', { ownId: true })])
+      expect(await backend.tasks.counts([TYPE])).toEqual([
+        { tiers: [1, 2, 1], scheduled: 1, inFlight: 1, dead: 3, oldest: 20, totals: { submitted: 10, acked: 1, nacked: 3, died: 3 } },
+      ])
+    })
+
+    it('keeps tasks, leases and totals across a restart exactly when it is durable', async () => {
+      const { backend, clock } = await open()
+      await killed(backend, 'dead')
+      await nack(backend, await inFlight(backend, 'scheduled'), { retryInMs: MINUTE })
+      const lease = refOf(sole(await inFlight(backend, task('in flight', { key: 'k', maxAttempts: 4 }))))
+      await submit(backend, task('low', { tier: 2 }), 'pending')
+      const before = await backend.tasks.counts([TYPE])
+      await reopen(backend)
+      const { durable } = backend.capabilities
+      expect(await backend.tasks.locate(TYPE, ['pending', 'in flight', 'scheduled', 'dead'])).toEqual(durable ? ['pending', 'in_flight', 'scheduled', 'dead'] : [null, null, null, null])
+      if (!durable) return
+      expect(await backend.tasks.counts([TYPE])).toEqual(before)
+      expect(await backend.tasks.submit(TYPE, DAY, [task('new', { key: 'k' })])).toEqual([{ duplicateOf: 'in flight' }])
+      expect(await backend.tasks.extend(TYPE, [{ ...lease, visibilityMs: VISIBILITY }])).toEqual([{ until: clock.wallMs() + VISIBILITY }])
+      clock.advance(MINUTE)
+      expect(ids(await reserve(backend))).toEqual(['pending', 'scheduled', 'low'])
+      await backend.tasks.sweep(TYPE, 10, 500)
+      expect(sole(await reserve(backend))).toMatchObject({ id: 'in flight', maxAttempts: 4 })
+    })
+
+    it('never issues a token twice, also across restarts (D24)', async () => {
+      const { backend } = await open()
+      let last = 0
+      for (let life = 0; life < 4; life += 1) {
+        const { token } = sole(await inFlight(backend, `t${life}`))
+        expect(token).toBeGreaterThan(last)
+        last = token
+        await reopen(backend)
+      }
+    })
+  })
+}

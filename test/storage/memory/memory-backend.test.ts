@@ -1,0 +1,173 @@
+/** What the memory backend alone can do wrong: its bounds, its account of text, its controls. */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { MemoryBackend } from '../../../src/storage/memory/index.ts'
+import { seededRandom } from '../../../src/runtime/index.ts'
+import { DAY, HOUR, ManualClock, SECOND, TYPE, VISIBILITY, conn, fails, ids, inFlight, item, killed, nack, pending, ref, registration, reserve, sole, submit, task } from '../contract/world.ts'
+import type { MemoryBackendOptions } from '../../../src/storage/memory/index.ts'
+
+const open: MemoryBackend[] = []
+afterEach(async () => {
+  for (const backend of open.splice(0)) await backend.close()
+})
+
+async function opened(options: Partial<MemoryBackendOptions> = {}): Promise<{ backend: MemoryBackend; clock: ManualClock }> {
+  const clock = new ManualClock()
+  const backend = new MemoryBackend({ clock, random: seededRandom(1), ...options })
+  open.push(backend)
+  await backend.open(new AbortController().signal)
+  return { backend, clock }
+}
+
+const MANY = 10 * 1024
+const text = (chars: number): string => `{"x":"${'x'.repeat(chars)}"}`
+
+describe('memory backend: room', () => {
+  const limits = { textChars: 64 * 1024 }
+
+  /** Fills the store with tasks, one in flight. */
+  async function full() {
+    const world = await opened({ limits })
+    const { backend } = world
+    await backend.workers.register([registration('w1', 'm1/1')])
+    await backend.streams.push(TYPE, 'm1', 1, [text(MANY)])
+    const [lease] = await inFlight(backend, task('held', { body: text(MANY) }))
+    if (lease === undefined) throw new Error('a lease was expected')
+    await killed(backend, task('dead', { body: text(MANY) }))
+    await submit(backend, task('a', { body: text(MANY) }), task('b', { body: text(MANY) }))
+    return { ...world, lease }
+  }
+
+  it('refuses what grows, and records none of it', async () => {
+    const { backend } = await full()
+    const big = text(2 * MANY)
+    await expect(backend.tasks.submit(TYPE, DAY, [task('c', { key: 'k' }), task('d', { body: big })])).rejects.toEqual(fails('STORAGE_FULL'))
+    await expect(backend.streams.push(TYPE, 'm1', 2, [big])).rejects.toEqual(fails('STORAGE_FULL'))
+    await expect(backend.pools.put('p', [item('a'), item('b', { payload: big })])).rejects.toEqual(fails('STORAGE_FULL'))
+    await expect(backend.kv.set('ns', [{ key: 'a', value: '1', ttlMs: null }, { key: 'b', value: big, ttlMs: null }])).rejects.toEqual(fails('STORAGE_FULL'))
+    await expect(backend.workers.register([registration('w2', 'm1/2'), registration('w3', 'm1/3', { defaults: big })])).rejects.toEqual(fails('STORAGE_FULL'))
+    await expect(backend.configs.put({ ...ref('w1'), expectGen: 0, config: big, changed: [], actor: 'admin' })).rejects.toEqual(fails('STORAGE_FULL'))
+    expect(await pending(backend)).toEqual(['a', 'b'])
+    expect(await backend.streams.length([TYPE])).toEqual([1])
+    expect(await backend.pools.sizes(['p'])).toEqual([0])
+    expect(await backend.kv.get('ns', ['a'])).toEqual([null])
+    expect(await backend.workers.get([ref('w2')])).toEqual([null])
+    expect(await backend.tasks.submit(TYPE, DAY, [task('e', { key: 'k' })])).toEqual([{ queued: true }])
+    expect(await backend.streams.push(TYPE, 'm1', 2, ['{}'])).toEqual({ length: 2, trimmed: 0 })
+  })
+
+  it('goes on with everything that shrinks or settles', async () => {
+    const { backend, lease } = await full()
+    expect(await backend.workers.beat([{ ...conn('w1', 'm1/1'), state: { state: 'RUNNING', gen: 0, lastError: 'x'.repeat(4_096) }, stats: [text(MANY), text(MANY)] }])).toEqual([{ was: 'ok', gen: 0 }])
+    await expect(submit(backend, 'c')).rejects.toEqual(fails('STORAGE_FULL'))
+    await backend.workers.beat([{ ...conn('w1', 'm1/1'), stats: [text(MANY), text(5)] }])
+    expect(await backend.stats.read(ref('w1'), 0, 240)).toEqual([text(5)])
+    expect(await backend.tasks.ack(TYPE, [lease])).toEqual(['ok'])
+    expect(await nack(backend, await reserve(backend, 1), { permanent: true })).toEqual(['dead'])
+    expect(await backend.streams.pop(TYPE, 10)).toHaveLength(1)
+    expect(await backend.tasks.clearDead(TYPE)).toBe(2)
+    await submit(backend, 'c')
+  })
+
+  it('gets back all the room that anything took', async () => {
+    const { backend, clock } = await opened({ limits })
+    const body = text(3 * 1024)
+    for (let round = 0; round < 100; round += 1) {
+      const name = (id: string): string => `${id}${round}`
+      await backend.workers.register([registration('w', `m1/${round}`)])
+      await backend.workers.beat([{ ...conn('w', `m1/${round}`), state: { state: 'ERROR', gen: 0, lastError: 'e'.repeat(999) }, stats: [body, body] }])
+      const { gen } = sole(await backend.configs.get([ref('w')])) ?? { gen: 0 }
+      await backend.configs.put({ ...ref('w'), expectGen: gen, config: text(500), changed: [], actor: 'admin' })
+      await backend.workers.forget([ref('w')])
+      await submit(backend, task(name('acked'), { body, key: name('k') }), task(name('dropped'), { body, ttlMs: SECOND }))
+      clock.advance(SECOND)
+      await backend.tasks.ack(TYPE, await reserve(backend))
+      await killed(backend, ...['cleared', 'removed', 'replayed'].map((id) => task(name(id), { body })))
+      await backend.tasks.select(TYPE, 'replay', [name('replayed')])
+      await backend.tasks.ack(TYPE, await reserve(backend))
+      await backend.tasks.select(TYPE, 'remove', [name('removed')])
+      expect(await backend.tasks.clearDead(TYPE)).toBe(1)
+      await backend.streams.push(TYPE, 'm1', round, [body, body])
+      await backend.streams.pop(TYPE, 10)
+      await backend.pools.put('p', [item('a', { payload: body }), item('a', { tags: text(5) }), item('b', { payload: body, expires: clock.wallMs() + SECOND })])
+      await backend.pools.remove('p', [{ id: 'a', token: null }])
+      await backend.kv.set('ns', [{ key: 'a', value: body, ttlMs: null }, { key: 'a', value: body, ttlMs: SECOND }, { key: 'b', value: body, ttlMs: null }])
+      await backend.kv.delete('ns', ['b'])
+      await backend.locks.acquire('ns', Array.from({ length: 20 }, (_, i) => ({ name: `l${i}`, owner: 'w', holdMs: SECOND })))
+      clock.advance(DAY)
+      await backend.tasks.sweep(TYPE, 10, 500)
+    }
+  })
+})
+
+describe('memory backend: bounds', () => {
+  it('refuses more workers of a type than it may hold, known ones excepted', async () => {
+    const { backend } = await opened({ limits: { workersPerType: 2 } })
+    expect(await backend.workers.register(['a', 'b', 'c', 'a'].map((id, i) => registration(id, `m1/${i}`)))).toMatchObject([{ created: true }, { created: true }, 'full', { created: false }])
+    expect(await backend.workers.register([{ ...registration('c', 'm1/9'), type: 'other' }])).toMatchObject([{ created: true }])
+    await backend.workers.forget([ref('a')])
+    expect(await backend.workers.register([registration('c', 'm1/10')])).toMatchObject([{ created: true }])
+  })
+
+  it('lets go the lowest generations of forgotten workers first', async () => {
+    const { backend } = await opened({ limits: { forgottenPerType: 2 } })
+    const workers = ['a', 'b', 'c']
+    await backend.workers.register(workers.map((id) => registration(id, 'm1/1')))
+    await backend.configs.raise([{ ...ref('a'), above: 8 }, { ...ref('b'), above: 4 }, { ...ref('c'), above: 6 }])
+    await backend.workers.forget(workers.map(ref))
+    expect(await backend.workers.register(workers.map((id) => registration(id, 'm1/2')))).toMatchObject([{ gen: 10 }, { gen: 0 }, { gen: 8 }])
+  })
+
+  it('promotes and sweeps a crowd of due tasks in parts', async () => {
+    const { backend, clock } = await opened()
+    for (let i = 0; i < 5; i += 1) {
+      await submit(backend, ...Array.from({ length: 500 }, (_, k) => `${i}-${k}`))
+      await nack(backend, await reserve(backend), { retryInMs: SECOND })
+    }
+    clock.advance(SECOND)
+    const { leases, nextDue } = await backend.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 500, defaultMaxAttempts: 3 }])
+    expect(ids(sole(leases))).toEqual(Array.from({ length: 500 }, (_, k) => `0-${k}`))
+    expect(nextDue).toBe(clock.wallMs())
+    expect(await backend.tasks.counts([TYPE])).toMatchObject([{ tiers: [0, 500, 0], scheduled: 1_500, inFlight: 500 }])
+    expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ promoted: 500, more: true })
+  })
+
+  it('does not open with an aborted signal', async () => {
+    const backend = new MemoryBackend({ clock: new ManualClock(), random: seededRandom(1) })
+    await expect(backend.open(AbortSignal.abort(new Error('stopped')))).rejects.toThrow('stopped')
+    expect(backend.health()).toMatchObject({ ok: false, detail: 'not open' })
+  })
+
+  it('shares no list with its callers', async () => {
+    const { backend } = await opened()
+    await backend.workers.register([registration('w', 'm1/1')])
+    const changed = ['slots']
+    await backend.configs.put({ ...ref('w'), expectGen: 0, config: '{}', changed, actor: 'admin' })
+    changed.push('enabled')
+    expect(sole(await backend.configs.history(ref('w'), 1)).changed).toEqual(['slots'])
+  })
+})
+
+describe('memory backend: controls', () => {
+  it('settles with a stale token once the comparison is off (G5)', async () => {
+    const { backend, clock } = await opened({ controls: { tokenCompare: false } })
+    const stale = sole(await inFlight(backend, 'a'))
+    clock.advance(HOUR)
+    await backend.tasks.sweep(TYPE, 10, 500)
+    await reserve(backend)
+    expect(await backend.tasks.ack(TYPE, [stale])).toEqual(['ok'])
+  })
+
+  it('queues a known id again once the presence check is off (D27)', async () => {
+    const { backend } = await opened({ controls: { presenceCheck: false } })
+    await submit(backend, task('a', { ownId: true }))
+    expect(await backend.tasks.submit(TYPE, DAY, [task('a', { ownId: true })])).toEqual([{ queued: true }])
+  })
+
+  it('loses its place in line once tasks no longer go to the front', async () => {
+    const { backend } = await opened({ controls: { frontOfTier: false } })
+    const [first] = await inFlight(backend, 'a')
+    await submit(backend, 'b')
+    await backend.tasks.release(TYPE, first === undefined ? [] : [first])
+    expect(await pending(backend)).toEqual(['b', 'a'])
+  })
+})

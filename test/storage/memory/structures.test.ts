@@ -1,0 +1,119 @@
+/** The structures under the memory backend, against the plainest thing that does the same. */
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { AckedTokens, Fence, Fences, SEGMENT } from '../../../src/storage/memory/fences.ts'
+import { Agenda } from '../../../src/storage/memory/agenda.ts'
+import { Ring } from '../../../src/storage/memory/ring.ts'
+import type { Entry } from '../../../src/storage/memory/agenda.ts'
+
+describe('Ring', () => {
+  it('behaves like an array at both ends and in between', () => {
+    const step = fc.oneof({ weight: 3, arbitrary: fc.constant('push' as const) }, { weight: 3, arbitrary: fc.constant('unshift' as const) }, { weight: 4, arbitrary: fc.constant('shift' as const) })
+    fc.assert(fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
+      const ring = new Ring<number>()
+      const array: number[] = []
+      for (const [i, name] of steps.entries()) {
+        if (name === 'shift') expect(ring.shift()).toBe(array.shift())
+        else {
+          ring[name](i)
+          array[name](i)
+        }
+        expect(ring.length).toBe(array.length)
+      }
+      expect(Array.from({ length: ring.length + 1 }, (_, i) => ring.at(i))).toEqual([...array, undefined])
+    }))
+  })
+
+  it('grows and shrinks over many turns', () => {
+    const ring = new Ring<number>()
+    for (let turn = 0; turn < 3; turn += 1) {
+      for (let i = 0; i < 10_000; i += 1) ring.push(i)
+      for (let i = 0; i < 10_000; i += 1) expect(ring.shift()).toBe(i)
+      expect(ring.shift()).toBe(undefined)
+    }
+  })
+})
+
+describe('Agenda', () => {
+  it('gives what is due in order of time, first come first, without what was cancelled', () => {
+    const step = fc.oneof(
+      { weight: 5, arbitrary: fc.record({ add: fc.integer({ min: 0, max: 30 }) }) },
+      { weight: 4, arbitrary: fc.record({ cancel: fc.nat() }) },
+      { weight: 1, arbitrary: fc.record({ due: fc.integer({ min: 0, max: 30 }) }) },
+    )
+    fc.assert(fc.property(fc.array(step, { maxLength: 400 }), (steps) => {
+      const agenda = new Agenda<number>()
+      let model: { readonly at: number; readonly item: number }[] = []
+      const entries: Entry<number>[] = []
+      for (const [i, each] of steps.entries()) {
+        if ('add' in each) {
+          entries.push(agenda.add(each.add, i))
+          model = [...model, { at: each.add, item: i }].toSorted((a, b) => a.at - b.at || a.item - b.item)
+        } else if ('cancel' in each) {
+          const entry = entries[each.cancel % Math.max(1, entries.length)]
+          if (entry !== undefined) {
+            model = model.filter(({ item }) => item !== entry.item)
+            agenda.cancel(entry)
+          }
+        } else {
+          const due = model[0] !== undefined && model[0].at <= each.due ? model.shift() : undefined
+          expect(agenda.takeDue(each.due)).toBe(due?.item ?? null)
+        }
+        expect(agenda.size).toBe(model.length)
+        expect(agenda.next()).toBe(model[0]?.at ?? null)
+      }
+    }))
+  })
+
+  it('stays in order when most of many entries are cancelled', () => {
+    const agenda = new Agenda<number>()
+    const entries = Array.from({ length: 10_000 }, (_, i) => agenda.add((i * 7_919) % 10_007, i))
+    for (const [i, entry] of entries.entries()) if (i % 10 !== 0) agenda.cancel(entry)
+    const times: number[] = []
+    for (let at = agenda.next(); at !== null; at = agenda.next()) {
+      times.push(at)
+      agenda.takeDue(Infinity)
+    }
+    expect(times).toHaveLength(1_000)
+    expect(times).toEqual(times.toSorted((a, b) => a - b))
+  })
+})
+
+describe('Fences', () => {
+  it('start at a multiple of 2^20 at or above now times 1,024', () => {
+    const now = 1_700_000_000_001
+    const token = new Fences().make(now).next()
+    expect((token - 1) % SEGMENT).toBe(0)
+    expect(token).toBeGreaterThan(now * 1024)
+    expect(token).toBeLessThanOrEqual(now * 1024 + SEGMENT + 1)
+  })
+
+  it('never fall below what an earlier life issued, though the clock stands', () => {
+    const fences = new Fences()
+    const fence = fences.make(1_000)
+    const last = Array.from({ length: 3 }, () => fence.next()).at(-1) ?? 0
+    fences.restart()
+    expect(fences.make(1_000).next()).toBeGreaterThan(last)
+  })
+
+  it('remember acknowledged tokens for the last three segments begun (D24)', () => {
+    const fence = new Fence(7 * SEGMENT)
+    const acked = new AckedTokens(fence)
+    const first = fence.next()
+    acked.record(first)
+    const skip = (n: number): void => {
+      for (let i = 0; i < n; i += 1) fence.next()
+    }
+    skip(3 * SEGMENT - 2)
+    acked.record(fence.last)
+    expect(acked.has(first)).toBe(true)
+    expect(acked.has(first + 1)).toBe(false)
+    expect(acked.has(fence.last)).toBe(true)
+    skip(1)
+    expect(acked.has(first)).toBe(false)
+    expect(acked.has(fence.last - 1)).toBe(true)
+    acked.record(fence.last)
+    expect(acked.has(fence.last)).toBe(true)
+    expect(acked.has(Number.MAX_SAFE_INTEGER)).toBe(false)
+  })
+})

@@ -1,0 +1,166 @@
+/** Backends with one safeguard less each: memory with a switch off, or behind a wrapper that spoils calls or answers. */
+import { seededRandom } from '../../../src/runtime/index.ts'
+import type { Backend, Lease, LeaseRef, Tasks } from '../../../src/storage/index.ts'
+import { MemoryBackend } from '../../../src/storage/memory/index.ts'
+import type { MemoryBackendOptions } from '../../../src/storage/memory/memory-backend.ts'
+import type { Create } from '../contract/world.ts'
+
+const random = seededRandom(1)
+const YEAR_MS = 31_536_000_000
+
+export const memory = (controls: NonNullable<MemoryBackendOptions['controls']> = {}): Create => async (clock) => new MemoryBackend({ clock, random, controls })
+
+/** `spoil` answers the methods that differ, by group. */
+type Spoiled = { readonly [G in keyof Backend]?: Partial<Backend[G]> }
+
+function wrapped(spoil: (inner: Backend) => Spoiled): Create {
+  return async (clock) => {
+    const inner = await memory()(clock)
+    const spoiled = new Map<PropertyKey, unknown>(Object.entries(spoil(inner)))
+    return new Proxy(inner, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target)
+        if (typeof value === 'function') return value.bind(target) as unknown
+        return spoiled.has(name) ? { ...(value as object), ...(spoiled.get(name) as object) } : value
+      },
+    })
+  }
+}
+
+const onTasks = (spoil: (inner: Tasks) => Partial<Tasks>): Create => wrapped(({ tasks }) => ({ tasks: spoil(tasks) }))
+const onLeases = (change: (lease: Lease) => Lease): Create => onTasks((inner) => ({
+  async reserve(...args) {
+    const answer = await inner.reserve(...args)
+    return { ...answer, leases: answer.leases.map((mine) => mine.map(change)) }
+  },
+}))
+
+/** Counts tokens from 1 in every life of the store. */
+const forgetfulTokens: Create = async (clock) => {
+  const inner = await memory()(clock)
+  const first = new Map<string, number>()
+  const back = (type: string, leases: readonly LeaseRef[]): LeaseRef[] => leases.map(({ id, token }) => ({ id, token: token + (first.get(type) ?? 0) }))
+  const tasks: Tasks = {
+    ...inner.tasks,
+    async reserve(type, ...args) {
+      const answer = await inner.tasks.reserve(type, ...args)
+      const lowest = answer.leases.flat()[0]?.token
+      if (lowest !== undefined && !first.has(type)) first.set(type, lowest - 1)
+      return { ...answer, leases: answer.leases.map((mine) => mine.map((lease) => ({ ...lease, token: lease.token - (first.get(type) ?? 0) }))) }
+    },
+    ack: (type, leases) => inner.tasks.ack(type, back(type, leases)),
+  }
+  return new Proxy(inner, {
+    get(target, name) {
+      const value: unknown = name === 'tasks' ? tasks : Reflect.get(target, name, target)
+      if (name === 'close') first.clear()
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+}
+
+/** By the safeguard that is missing. */
+export const BROKEN: Readonly<Record<string, Create>> = {
+  'the comparison of tokens': memory({ tokenCompare: false }),
+  'the look for an id that is there already': memory({ presenceCheck: false }),
+  'the front of the tier for what comes back': memory({ frontOfTier: false }),
+  'the order of what is released': onTasks((inner) => ({ release: async (type, leases) => (await inner.release(type, leases.toReversed())).toReversed() })),
+  'the exact count of attempts': onLeases((lease) => ({ ...lease, attempt: lease.attempt * 2 })),
+  'the attempts of the task itself': onTasks((inner) => ({ submit: (type, ttl, tasks, max) => inner.submit(type, ttl, tasks.map((task) => ({ ...task, maxAttempts: null })), max) })),
+  'the end of the idempotency window': onTasks((inner) => ({ submit: (type, _ttl, tasks, max) => inner.submit(type, YEAR_MS, tasks, max) })),
+  'the bound of the queue': onTasks((inner) => ({ submit: (type, ttl, tasks) => inner.submit(type, ttl, tasks) })),
+  'the ttl of a task': onTasks((inner) => ({ submit: (type, ttl, tasks, max) => inner.submit(type, ttl, tasks.map((task) => ({ ...task, ttlMs: null })), max) })),
+  'the refill after a drop': onTasks((inner) => ({
+    async reserve(type, ...args) {
+      const answer = await inner.reserve(type, ...args)
+      const leases = answer.leases.flat()
+      if (answer.dropped === 0 || leases.length === 0) return answer
+      await inner.release(type, leases)
+      return { ...answer, leases: answer.leases.map(() => []) }
+    },
+  })),
+  'the memory of acks': onTasks((inner) => {
+    const seen = new Set<number>()
+    return {
+      async ack(type, leases) {
+        const answers = await inner.ack(type, leases)
+        return answers.map((answer, i) => {
+          const token = leases[i]?.token ?? 0
+          if (answer === 'lease_lost' || seen.has(token)) return 'lease_lost'
+          seen.add(token)
+          return 'ok'
+        })
+      },
+    }
+  }),
+  'the growth of tokens over restarts': forgetfulTokens,
+  'the limit of lost leases': onTasks((inner) => ({ sweep: (type, _maxLost, limit) => inner.sweep(type, 0, limit) })),
+  'the order of deaths': onTasks((inner) => ({
+    async dead(type, n) {
+      const { length, items } = await inner.dead(type, 10_000)
+      return { length, items: items.toReversed().slice(0, n) }
+    },
+  })),
+  'the comparison of connections': wrapped(({ workers }) => ({
+    workers: {
+      async beat(items) {
+        const rows = await workers.get(items)
+        return workers.beat(items.map((item, i) => ({ ...item, conn: rows[i]?.conn ?? item.conn })))
+      },
+    },
+  })),
+  'the comparison of generations': wrapped(({ configs }) => ({
+    configs: {
+      async put(item) {
+        const [row] = await configs.get([item])
+        return configs.put({ ...item, expectGen: row?.gen ?? item.expectGen })
+      },
+    },
+  })),
+  'the generation kept of a forgotten worker': wrapped(({ workers }) => ({
+    workers: { register: async (items) => (await workers.register(items)).map((answer) => (answer !== 'full' && answer.created ? { ...answer, gen: 0 } : answer)) },
+  })),
+  'the sequence of producers': wrapped(({ streams }) => {
+    let seq = 0
+    return { streams: { push: (type, producer, _seq, entries) => streams.push(type, producer, (seq += 1), entries) } }
+  }),
+  'the removal of what is popped': wrapped(({ streams }) => ({ streams: { pop: (type, n) => streams.peek(type, n) } })),
+  'the match of a claim': wrapped(({ pools }) => ({ pools: { claim: (pool, requests) => pools.claim(pool, requests.map((request) => ({ ...request, match: {} }))) } })),
+  'the claim that a replaced item keeps': wrapped(({ pools }) => ({
+    pools: {
+      async put(pool, items) {
+        await pools.remove(pool, items.map(({ id }) => ({ id, token: null })))
+        return pools.put(pool, items)
+      },
+    },
+  })),
+  'the expiry of values': wrapped(({ kv }) => ({ kv: { set: (namespace, items) => kv.set(namespace, items.map((item) => ({ ...item, ttlMs: null }))) } })),
+  'the exclusion of locks': wrapped(({ locks }) => ({ locks: { acquire: (namespace, items) => locks.acquire(namespace, items.map((item) => ({ ...item, holdMs: 1_000 }))) } })),
+  'the durability it declares': wrapped(() => ({ capabilities: { durable: true } })),
+}
+
+/** A whole backend that notes which answers it gave, as "<method> <word>". */
+export function counted(seen: Set<string>): Create {
+  return wrapped((inner) => {
+    const groups = ['tasks', 'workers', 'configs', 'streams', 'pools', 'locks', 'counters'] as const
+    return Object.fromEntries(groups.map((group) => [group, notingOf(inner[group], seen)]))
+  })
+}
+
+function notingOf(group: object, seen: Set<string>): object {
+  const note = (method: string, answer: unknown): void => {
+    if (typeof answer === 'string' || typeof answer === 'boolean') seen.add(`${method} ${answer}`)
+    if (Array.isArray(answer)) for (const each of answer) note(method, each)
+    else if (typeof answer === 'object' && answer !== null) {
+      for (const [word, value] of Object.entries(answer)) {
+        if (word === 'was') note(method, value)
+        else if (value !== 0 && value !== null && value !== false) seen.add(`${method} ${word}`)
+      }
+    }
+  }
+  return Object.fromEntries(Object.entries(group).map(([method, call]) => [method, async (...args: readonly unknown[]): Promise<unknown> => {
+    const answer = await (call as (...all: readonly unknown[]) => Promise<unknown>)(...args)
+    note(method, answer)
+    return answer
+  }]))
+}

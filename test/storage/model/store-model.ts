@@ -1,0 +1,266 @@
+/**
+ * What the rest of a store is, in its plainest form: workers with their configs, streams, pools, locks and values. Like
+ * the model of tasks it knows no backend, and is told the tokens and stream ids that were drawn.
+ */
+import type { Beat, BeatAnswer, ClaimRequest, ConfigPut, ConfigRow, Conn, HistoryRow, LeaseRef, PoolItem, PoolRow, Ref, Registered, Registration, WorkerRow } from '../../../src/storage/index.ts'
+import { TasksModel } from './tasks-model.ts'
+import type { Time } from './tasks-model.ts'
+
+type Settled = 'ok' | 'lease_lost'
+type Worker = Omit<WorkerRow, 'type' | 'connected' | 'draining' | 'stats'> & { type: string; instance: string; drain: string | null; history: HistoryRow[]; frames: string[] }
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+const HOUR = 3_600_000
+const keyOf = ({ type, id }: Ref): string => JSON.stringify([type, id])
+/** The process behind a connection, as exactly as it is known (D6). */
+const processOf = ({ instance, conn }: { instance: string; conn: string }): string => JSON.stringify(instance === '' ? { conn } : { instance })
+
+export class FleetModel {
+  readonly masters = new Map<string, number>()
+  readonly #time: Time
+  readonly #workers = new Map<string, Mutable<Worker>>()
+  readonly #forgotten = new Map<string, number>()
+
+  constructor(time: Time) {
+    this.#time = time
+  }
+  find(ref: Ref): Mutable<Worker> | undefined {
+    return this.#workers.get(keyOf(ref))
+  }
+  lives(master: string): boolean {
+    return this.#time.now < (this.masters.get(master) ?? -Infinity) + 15_000
+  }
+  register(items: readonly Registration[]): Registered[] {
+    return items.map(({ type, id, conn, instance, hardware, defaults }) => {
+      const now = this.#time.now
+      const known = this.find({ type, id })
+      const kept = this.#forgotten.get(keyOf({ type, id })) ?? -1
+      const worker = known ?? {
+        type, id, conn: null, instance, registeredAt: now, hardware, state: 'IDLE', stateSince: now, lastSeen: now, lastError: null, drain: null, managedBy: null, appliedGen: null,
+        config: { gen: kept + 1, config: defaults, changedAt: null, actor: null }, history: [], frames: [],
+      }
+      const replaced = worker.conn === conn ? null : worker.conn
+      const draining = worker.drain === 'next' || worker.drain === processOf({ instance, conn })
+      if (worker.drain !== null && !draining) worker.state = 'IDLE'
+      Object.assign(worker, { conn, instance, hardware, stateSince: now, lastSeen: now, drain: draining ? processOf({ instance, conn }) : null })
+      this.#workers.set(keyOf({ type, id }), worker)
+      return { created: known === undefined, drain: draining, replaced, gen: worker.config.gen }
+    })
+  }
+  beat(items: readonly Beat[]): BeatAnswer[] {
+    return items.map(({ type, id, conn, state, stats = [] }) => {
+      const worker = this.find({ type, id })
+      if (worker === undefined) return { was: 'unknown', gen: 0 }
+      const { gen } = worker.config
+      if (worker.conn !== conn) return { was: 'replaced', gen }
+      worker.lastSeen = this.#time.now
+      if (state !== undefined) {
+        if (state.state !== worker.state && worker.drain === null) worker.stateSince = this.#time.now
+        Object.assign(worker, { state: state.state, appliedGen: state.gen, lastError: state.lastError })
+      }
+      worker.frames.push(...stats)
+      return { was: worker.drain === null ? 'ok' : 'drain', gen }
+    })
+  }
+  disconnect(items: readonly Conn[]): void {
+    for (const item of items) {
+      const worker = this.find(item)
+      if (worker?.conn === item.conn) Object.assign(worker, { conn: null, stateSince: this.#time.now })
+    }
+  }
+  drain(refs: readonly Ref[]): ({ conn: string | null } | 'not_found')[] {
+    return refs.map((ref) => {
+      const worker = this.find(ref)
+      if (worker === undefined) return 'not_found'
+      const { conn, instance } = worker
+      if (worker.drain === null) worker.stateSince = this.#time.now
+      worker.drain = conn !== null && this.row(ref)?.connected === true ? processOf({ instance, conn }) : 'next'
+      return { conn }
+    })
+  }
+  manage(items: readonly (Ref & { managedBy: string | null })[]): ('ok' | 'not_found')[] {
+    return items.map((item) => {
+      const worker = this.find(item)
+      if (worker !== undefined) worker.managedBy = item.managedBy
+      return worker === undefined ? 'not_found' : 'ok'
+    })
+  }
+  forget(refs: readonly Ref[]): boolean[] {
+    return refs.map((ref) => {
+      const gen = this.find(ref)?.config.gen
+      if (gen !== undefined) this.#forgotten.set(keyOf(ref), gen)
+      return this.#workers.delete(keyOf(ref))
+    })
+  }
+  put({ type, id, expectGen, config, changed, actor }: ConfigPut): { gen: number; conn: string | null } | { conflict: ConfigRow } | 'not_found' {
+    const worker = this.find({ type, id })
+    if (worker === undefined) return 'not_found'
+    if (worker.config.gen !== expectGen) return { conflict: worker.config }
+    const [gen, now] = [expectGen + 1, this.#time.now]
+    worker.config = { gen, config, changedAt: now, actor }
+    worker.history = [{ gen, ts: now, actor, changed, config }, ...worker.history].slice(0, 50)
+    return { gen, conn: worker.conn }
+  }
+  raise(items: readonly (Ref & { above: number })[]): ({ gen: number; conn: string | null } | 'not_found' | 'too_far')[] {
+    return items.map((item) => {
+      const worker = this.find(item)
+      if (worker === undefined) return 'not_found'
+      if (item.above + 1 - worker.config.gen > 1_000_000) return 'too_far'
+      worker.config = { ...worker.config, gen: Math.max(worker.config.gen, item.above + 1) }
+      return { gen: worker.config.gen, conn: worker.conn }
+    })
+  }
+  row(ref: Ref): WorkerRow | null {
+    const worker = this.find(ref)
+    if (worker === undefined) return null
+    const { instance: _instance, drain, history: _history, frames, conn, state, ...rest } = worker
+    const connected = conn !== null && this.lives(conn.slice(0, conn.lastIndexOf('/')))
+    return { ...rest, conn, connected, state: drain === null ? state : 'DRAINING', draining: drain !== null, stats: frames.at(-1) ?? null }
+  }
+  /** By the bytes of the id. */
+  page(type: string): WorkerRow[] {
+    const ids = [...this.#workers.values()].filter((worker) => worker.type === type).map(({ id }) => id)
+    return ids.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).flatMap((id) => this.row({ type, id }) ?? [])
+  }
+}
+
+export class StreamModel {
+  /** `id` null until the backend was seen to show it. */
+  entries: { entry: string; at: number; id: string | null }[] = []
+  readonly producers = new Map<string, number>()
+  readonly #time: Time
+
+  constructor(time: Time) {
+    this.#time = time
+  }
+  push(producer: string, seq: number, entries: readonly string[]): { length: number; trimmed: number } {
+    if (seq <= (this.producers.get(producer) ?? -1)) return { length: this.entries.length, trimmed: 0 }
+    this.producers.set(producer, seq)
+    const young = this.entries.filter(({ at }) => at > this.#time.now - HOUR)
+    const trimmed = this.entries.length - young.length
+    this.entries = [...young, ...entries.map((entry) => ({ entry, at: this.#time.now, id: null }))]
+    return { length: this.entries.length, trimmed }
+  }
+}
+
+type Item = Mutable<PoolItem> & { used: number; token: number; until: number }
+
+export class PoolModel {
+  readonly #time: Time
+  #items: Item[] = []
+  #puts = -1_000_000_000
+
+  constructor(time: Time) {
+    this.#time = time
+  }
+  get items(): readonly Item[] {
+    return (this.#items = this.#items.filter(({ expires }) => expires === null || expires > this.#time.now))
+  }
+  put(items: readonly PoolItem[]): ('created' | 'replaced')[] {
+    const known = [...this.items]
+    this.#items = known
+    return items.map((item) => {
+      const found = known.find(({ id }) => id === item.id)
+      if (found === undefined) known.push({ ...item, used: (this.#puts += 1), token: 0, until: 0 })
+      else Object.assign(found, item)
+      return found === undefined ? 'created' : 'replaced'
+    })
+  }
+  remove(items: readonly { id: string; token: number | null }[]): (boolean | 'lease_lost')[] {
+    return items.map(({ id, token }) => {
+      const item = token === null ? this.items.find((each) => each.id === id) : this.#held({ id, token })
+      this.#items = this.#items.filter((each) => each !== item)
+      return item === undefined && token !== null ? 'lease_lost' : item !== undefined
+    })
+  }
+  /** `tokens`: those that were drawn, in the order of the claims. */
+  claim(requests: readonly ClaimRequest[], tokens: readonly number[]): { id: string; token: number; tags: string; payload: string; until: number }[][] {
+    const drawn = [...tokens]
+    return requests.map(({ n, holdMs, match }) => {
+      const free = this.items.filter(({ until }) => until <= this.#time.now).toSorted((a, b) => a.used - b.used)
+      const fitting = free.filter(({ tags }) => Object.entries(match).every(([tag, value]) => Object.entries(JSON.parse(tags) as object).some(([name, is]) => name === tag && is === value)))
+      return fitting.slice(0, n).map((item) => {
+        item.used = item.token = drawn.shift() ?? Number.NaN
+        item.until = this.#time.now + holdMs
+        return { id: item.id, token: item.token, tags: item.tags, payload: item.payload, until: item.until }
+      })
+    })
+  }
+  extend(items: readonly (LeaseRef & { holdMs: number })[]): ({ until: number } | 'lease_lost')[] {
+    return items.map((ref) => {
+      const item = this.#held(ref)
+      return item === undefined ? 'lease_lost' : { until: (item.until = Math.max(item.until, this.#time.now + ref.holdMs)) }
+    })
+  }
+  release(refs: readonly LeaseRef[]): Settled[] {
+    return refs.map((ref) => {
+      const item = this.#held(ref)
+      if (item !== undefined) item.until = 0
+      return item === undefined ? 'lease_lost' : 'ok'
+    })
+  }
+  list(): { size: number; items: PoolRow[] } {
+    const items = this.items.map(({ id, tags, payload, expires, until }) => ({ id, tags, payload, expires, inUseUntil: until > this.#time.now ? until : null }))
+    return { size: items.length, items }
+  }
+  #held({ id, token }: LeaseRef): Item | undefined {
+    return this.items.find((item) => item.id === id && item.token === token && item.until > this.#time.now)
+  }
+}
+
+export class LocksModel {
+  readonly #time: Time
+  readonly #locks = new Map<string, { readonly token: number; until: number }>()
+
+  constructor(time: Time) {
+    this.#time = time
+  }
+  held(name: string): { readonly token: number; until: number } | undefined {
+    const lock = this.#locks.get(name)
+    return lock !== undefined && lock.until > this.#time.now ? lock : undefined
+  }
+  /** `tokens`: those that were drawn, in the order of the locks that were got. */
+  acquire(items: readonly { name: string; holdMs: number }[], tokens: readonly number[]): ({ token: number; until: number } | { heldUntil: number })[] {
+    const drawn = [...tokens]
+    return items.map(({ name, holdMs }) => {
+      const held = this.held(name)
+      if (held !== undefined) return { heldUntil: held.until }
+      const lock = { token: drawn.shift() ?? Number.NaN, until: this.#time.now + holdMs }
+      this.#locks.set(name, lock)
+      return { ...lock }
+    })
+  }
+  extend(items: readonly { name: string; token: number; holdMs: number }[]): ({ until: number } | 'lease_lost')[] {
+    return items.map(({ name, token, holdMs }) => {
+      const held = this.held(name)
+      return held?.token !== token ? 'lease_lost' : { until: (held.until = Math.max(held.until, this.#time.now + holdMs)) }
+    })
+  }
+  release(items: readonly { name: string; token: number }[]): Settled[] {
+    return items.map(({ name, token }) => (this.held(name)?.token === token && this.#locks.delete(name) ? 'ok' : 'lease_lost'))
+  }
+}
+
+/** Everything one store holds, by type, pool or namespace. */
+export class StoreModel {
+  readonly fleet: FleetModel
+  readonly values = new Map<string, { readonly value: string; readonly ends: number }>()
+  readonly sums = new Map<string, number>()
+  readonly #time: Time
+  readonly #parts = new Map<string, object>()
+
+  constructor(time: Time) {
+    this.#time = time
+    this.fleet = new FleetModel(time)
+  }
+  tasks = (type: string): TasksModel => this.#of(TasksModel, type)
+  stream = (type: string): StreamModel => this.#of(StreamModel, type)
+  pool = (name: string): PoolModel => this.#of(PoolModel, name)
+  locks = (namespace: string): LocksModel => this.#of(LocksModel, namespace)
+  #of<P extends object>(kind: new (time: Time) => P, name: string): P {
+    const key = JSON.stringify([kind.name, name])
+    const part = this.#parts.get(key) ?? new kind(this.#time)
+    this.#parts.set(key, part)
+    return part as P
+  }
+}

@@ -1,0 +1,186 @@
+/**
+ * What the task queue of one type is, in its plainest form: one list, scanned anew for every question, written from the
+ * table of transitions and from no backend. Tokens are the backend's to choose, so the model is told those it drew.
+ */
+import type {
+  Counts, DeadRow, Lease, LeaseRef, Nack, NewTask, Place, QueueRow, ReserveRequest, RetryPolicy, Submitted, Swept, Tier,
+} from '../../../src/storage/index.ts'
+
+/** Backend time, one for all parts of a model. */
+export interface Time { now: number }
+type Settled = 'ok' | 'lease_lost'
+
+/** `line`: the tier it waits in. `at`: its deadline, due time or death. */
+type Task = Omit<NewTask, 'key' | 'ownId'> & { place: Place | 'gone'; line: Tier; expires: number; attempt: number; lost: number; token: number; max: number; at: number; error: string }
+
+/** Full jitter over what grows and is capped (D25). */
+export const delayOf = ({ baseMs, factor, capMs }: RetryPolicy, attempt: number, u: number): number => Math.floor(u * Math.min(capMs, baseMs * factor ** attempt))
+
+export class TasksModel {
+  readonly keys = new Map<string, { readonly id: string; readonly ends: number }>()
+  readonly acked = new Set<number>()
+  readonly totals = { submitted: 0, acked: 0, nacked: 0, died: 0 }
+  readonly #time: Time
+  /** In the order in which they came to their places. */
+  #tasks: Task[] = []
+
+  constructor(time: Time) {
+    this.#time = time
+  }
+  in(place: Place): readonly Task[] {
+    const found = this.#tasks.filter((task) => task.place === place)
+    if (place === 'pending') return found.toSorted((a, b) => a.line - b.line)
+    return place === 'dead' ? found : found.toSorted((a, b) => a.at - b.at)
+  }
+  locate(id: string): Place | null {
+    const place = this.#tasks.find((task) => task.id === id)?.place
+    return place === 'gone' ? null : place ?? null
+  }
+  submit(windowMs: number, tasks: readonly NewTask[], maxLength = Infinity): Submitted[] {
+    const { now } = this.#time
+    return tasks.map(({ key, ownId, ...task }) => {
+      const known = key === null ? undefined : this.keys.get(key)
+      if (known !== undefined && known.ends > now) return { duplicateOf: known.id }
+      if (this.locate(task.id) !== null) return ownId ? { duplicateOf: task.id } : { queued: true }
+      if (this.#tasks.length >= maxLength) return 'queue_full'
+      if (key !== null) this.keys.set(key, { id: task.id, ends: now + windowMs })
+      this.#tasks.push({ ...task, place: 'pending', line: task.tier, expires: now + (task.ttlMs ?? Infinity), attempt: 0, lost: 0, token: 0, max: 0, at: 0, error: '' })
+      this.totals.submitted += 1
+      return { queued: true }
+    })
+  }
+  /** `tokens`: those that were drawn, in the order of the leases. */
+  reserve(visibilityMs: number, requests: readonly ReserveRequest[], tokens: readonly number[]): { leases: Lease[][]; dropped: number; nextDue: number | null } {
+    const [{ now }, drawn] = [this.#time, [...tokens]]
+    let dropped = 0
+    this.#promote(Infinity)
+    const leases = requests.map(({ limit, defaultMaxAttempts }) => {
+      const mine: Lease[] = []
+      for (const task of this.in('pending')) {
+        if (mine.length === limit) break
+        if (task.expires <= now) dropped += this.#move(task, 'gone')
+        else {
+          this.#move(task, 'in_flight', { token: drawn.shift() ?? Number.NaN, max: task.maxAttempts ?? defaultMaxAttempts, at: now + visibilityMs })
+          mine.push({ id: task.id, token: task.token, attempt: task.attempt, maxAttempts: task.max, until: task.at, body: task.body })
+        }
+      }
+      return mine
+    })
+    return { leases, dropped, nextDue: this.in('scheduled')[0]?.at ?? null }
+  }
+  ack(refs: readonly LeaseRef[]): Settled[] {
+    return refs.map((ref) => {
+      const task = this.#held(ref)
+      if (task === undefined) return this.acked.has(ref.token) ? 'ok' : 'lease_lost'
+      this.totals.acked += this.#move(task, 'gone')
+      this.acked.add(ref.token)
+      return 'ok'
+    })
+  }
+  release(refs: readonly LeaseRef[]): Settled[] {
+    const back: Task[] = []
+    const answers = refs.map((ref): Settled => {
+      const task = this.#held(ref)
+      if (task === undefined || back.includes(task)) return 'lease_lost'
+      back.push(task)
+      return 'ok'
+    })
+    this.#toFront(back)
+    return answers
+  }
+  nack(retry: RetryPolicy, items: readonly Nack[]): ('scheduled' | 'dead' | 'lease_lost')[] {
+    return items.map((item) => {
+      const task = this.#held(item)
+      if (task === undefined) return 'lease_lost'
+      const delay = item.retryInMs ?? delayOf(retry, task.attempt, item.u)
+      this.totals.nacked += 1
+      task.attempt += 1
+      if (item.permanent || task.attempt >= task.max) return this.#bury(task, item.error)
+      this.#move(task, 'scheduled', { at: this.#time.now + delay })
+      return 'scheduled'
+    })
+  }
+  extend(items: readonly (LeaseRef & { readonly visibilityMs: number })[]): ({ until: number } | 'lease_lost')[] {
+    return items.map((item) => {
+      const task = this.#held(item)
+      if (task === undefined) return 'lease_lost'
+      task.at = Math.max(task.at, this.#time.now + item.visibilityMs)
+      return { until: task.at }
+    })
+  }
+  /** `more` undefined: a limit was met exactly, so a backend may say either. */
+  sweep(maxLost: number, limit: number): Omit<Swept, 'more'> & { readonly more: boolean | undefined } {
+    const { now } = this.#time
+    const passed = this.in('in_flight').filter(({ at }) => at <= now).slice(0, limit)
+    for (const task of passed) task.lost += 1
+    const dying = passed.filter(({ lost }) => maxLost > 0 && lost >= maxLost)
+    for (const task of dying) this.#bury(task, `lease lost ${task.lost} times`)
+    this.#toFront(passed.filter((task) => !dying.includes(task)))
+    const promoted = this.#promote(limit)
+    const ended = this.endedKeys()
+    for (const { key } of ended.slice(0, limit)) this.keys.delete(key)
+    const isLeft = ended.length > limit || [...this.in('in_flight'), ...this.in('scheduled')].some(({ at }) => at <= now)
+    const isFull = [passed.length, promoted, ended.length].includes(limit)
+    return { requeued: passed.length - dying.length, promoted, dead: dying.length, forgottenKeys: Math.min(limit, ended.length), more: isLeft || (isFull ? undefined : false) }
+  }
+  /** Those whose window is over, the oldest first. */
+  endedKeys(): { key: string; ends: number }[] {
+    return [...this.keys].map(([key, { ends }]) => ({ key, ends })).filter(({ ends }) => ends <= this.#time.now).toSorted((a, b) => a.ends - b.ends)
+  }
+  replay(n: number): number {
+    return this.in('dead').slice(0, n).map((task) => this.#revive(task)).length
+  }
+  clearDead(): number {
+    return this.in('dead').map((task) => this.#move(task, 'gone')).length
+  }
+  select(action: 'replay' | 'remove', ids: readonly string[]): ('replayed' | 'removed' | 'not_dead')[] {
+    return ids.map((id) => {
+      const task = this.in('dead').find((each) => each.id === id)
+      if (task === undefined) return 'not_dead'
+      if (action === 'replay') return this.#revive(task)
+      this.#move(task, 'gone')
+      return 'removed'
+    })
+  }
+  queue(n: number): { length: number; items: QueueRow[] } {
+    return { length: this.in('pending').length, items: this.in('pending').slice(0, n).map(({ id, attempt, body }) => ({ id, attempt, body })) }
+  }
+  dead(n: number): { length: number; items: DeadRow[] } {
+    const show = ({ id, attempt, body, max, error, at }: Task): DeadRow => ({ id, attempt, body, maxAttempts: max, lastError: error, diedAt: at })
+    return { length: this.in('dead').length, items: this.in('dead').slice(0, n).map(show) }
+  }
+  counts(): Counts {
+    const [high, normal, low] = [0, 1, 2].map((tier) => this.in('pending').filter(({ line }) => line === tier)) as [Task[], Task[], Task[]]
+    const next = [high, normal, low].flatMap((tier) => tier[0]?.submitted ?? [])
+    const length = (place: Place): number => this.in(place).length
+    return {
+      tiers: [high.length, normal.length, low.length], scheduled: length('scheduled'), inFlight: length('in_flight'), dead: length('dead'),
+      oldest: next.length === 0 ? null : Math.min(...next), totals: { ...this.totals },
+    }
+  }
+  #held({ id, token }: LeaseRef): Task | undefined {
+    return this.#tasks.find((task) => task.place === 'in_flight' && task.id === id && task.token === token)
+  }
+  /** To the end of a place, or to the front of it; answers 1. */
+  #move(task: Task, place: Task['place'], changes: Partial<Task> = {}, isFirst = false): 1 {
+    Object.assign(task, { line: task.tier, ...changes, place })
+    const others = this.#tasks.filter((each) => each !== task)
+    if (place === 'gone') this.#tasks = others
+    else this.#tasks = isFirst ? [task, ...others] : [...others, task]
+    return 1
+  }
+  #toFront(tasks: readonly Task[]): void {
+    for (const task of tasks.toReversed()) this.#move(task, 'pending', {}, true)
+  }
+  #promote(limit: number): number {
+    return this.in('scheduled').filter(({ at }) => at <= this.#time.now).slice(0, limit).map((task) => this.#move(task, 'pending')).length
+  }
+  #bury(task: Task, error: string): 'dead' {
+    this.totals.died += this.#move(task, 'dead', { error, at: this.#time.now })
+    return 'dead'
+  }
+  #revive(task: Task): 'replayed' {
+    this.#move(task, 'pending', { line: 1, attempt: 0, lost: 0, expires: this.#time.now + (task.ttlMs ?? Infinity) })
+    return 'replayed'
+  }
+}

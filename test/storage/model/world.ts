@@ -1,0 +1,109 @@
+/**
+ * What a run of commands works on: the model, the backend beside it, and the ledger of everything the backend drew, so
+ * that commands can name leases that are live, over or never were.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { expect } from '@jest/globals'
+import fc from 'fast-check'
+import type { Backend, LeaseRef } from '../../../src/storage/index.ts'
+import type { ManualClock } from '../contract/world.ts'
+import { StoreModel } from './store-model.ts'
+import type { Time } from './tasks-model.ts'
+
+export interface Real {
+  readonly backend: Backend
+  readonly clock: ManualClock
+  /** Lets the backend do its idle work. */
+  readonly idle: () => Promise<void>
+}
+
+/** Few names, so that they meet often; half of them are such as a layer may stumble over. */
+export const TYPES = ['render', `{q}*?['"\\`] as const
+export const IDS = ['a', 'b', 'c', '__proto__', 'constructor', '{d}', '*', '🦊'] as const
+export const KEYS = ['k', '__proto__', `'"`] as const
+export const WORKERS = ['w1', '\uffff', '🦊', '__proto__'] as const
+export const MASTERS = ['m1', 'm2'] as const
+
+/** Which lease a command names: one that lives, one that was, the token of another, or one that never was. */
+export interface Pick { readonly how: 'live' | 'past' | 'foreign' | 'unissued'; readonly i: number; readonly j: number }
+export const pick: fc.Arbitrary<Pick> = fc.record({ how: fc.constantFrom('live', 'live', 'live', 'past', 'foreign', 'unissued'), i: fc.nat(50), j: fc.nat(50) })
+
+export class World {
+  readonly time: Time
+  store: StoreModel
+  epoch: string
+  /** Bodies of tasks that were acknowledged. */
+  readonly settled = new Set<string>()
+  /** Ids that were drawn for tasks, the newest last. */
+  readonly drawnIds: string[] = []
+  /** The ids each stream showed, in this order. */
+  readonly #seenIds = new Map<string, string[]>()
+  readonly #highest = new Map<string, number>()
+  readonly #handed = new Map<string, LeaseRef[]>()
+  readonly #ackedBefore: Map<string, Set<number>>[] = []
+  #serial = 0
+
+  constructor(epoch: string, now: number) {
+    this.epoch = epoch
+    this.time = { now }
+    this.store = new StoreModel(this.time)
+  }
+
+  serial(): number {
+    return (this.#serial += 1)
+  }
+
+  /** Notes leases as they were answered: their tokens must have grown. */
+  handOut(fence: string, leases: readonly LeaseRef[]): number[] {
+    for (const { id, token } of leases) {
+      expect(token).toBeGreaterThan(this.#highest.get(fence) ?? 0)
+      expect(Number.isSafeInteger(token)).toBe(true)
+      this.#highest.set(fence, token)
+      this.handed(fence).push({ id, token })
+    }
+    return leases.map(({ token }) => token)
+  }
+
+  seenIds(type: string): string[] {
+    const seen = this.#seenIds.get(type) ?? []
+    this.#seenIds.set(type, seen)
+    return seen
+  }
+
+  handed(fence: string): LeaseRef[] {
+    const handed = this.#handed.get(fence) ?? []
+    this.#handed.set(fence, handed)
+    return handed
+  }
+
+  leaseOf(fence: string, live: readonly LeaseRef[], { how, i, j }: Pick): LeaseRef {
+    const handed = this.handed(fence)
+    const unissued = { id: 'a', token: (this.#highest.get(fence) ?? 0) + 1 + i }
+    const { id, token } = (how === 'live' && live.length > 0 ? live : handed)[i % ((how === 'live' && live.length) || handed.length || 1)] ?? unissued
+    if (how === 'foreign') return { id, token: handed[j % (handed.length || 1)]?.token ?? 1 }
+    return how === 'unissued' ? { ...unissued, id } : { id, token }
+  }
+
+  /**
+   * The backend was closed and opened again. One that is durable keeps all but the masters that live; acks are known for
+   * three segments of tokens, and each start begins one.
+   */
+  reopened(isDurable: boolean): void {
+    if (!isDurable) {
+      this.store = new StoreModel(this.time)
+      this.#seenIds.clear()
+      return
+    }
+    this.store.fleet.masters.clear()
+    this.#ackedBefore.push(new Map(TYPES.map((type) => [type, new Set(this.store.tasks(type).acked)])))
+    const tooOld = this.#ackedBefore.length > 2 ? this.#ackedBefore.shift() : undefined
+    for (const [type, tokens] of tooOld ?? []) {
+      this.#handed.set(type, this.handed(type).filter(({ token }) => !tokens.has(token)))
+    }
+  }
+}
+
+/** Deep equality; jest is asked only to tell a difference. */
+export function same(actual: unknown, expected: unknown): void {
+  if (!isDeepStrictEqual(actual, expected)) expect(actual).toEqual(expected)
+}
