@@ -1,0 +1,60 @@
+/**
+ * @module storage/sqlite/acked
+ * Which tokens were acknowledged, one bit each, so that repeating an ack that succeeded is a success (D24). A row holds
+ * 4,096 tokens; the newest 1,024 rows of a type stay, which is more than the last three segments of 2^20 tokens.
+ */
+import type { Database, Statement } from './driver.ts'
+import type { Kept, Transaction } from './transaction.ts'
+
+const TOKENS = 4_096
+const ROWS = 1_024
+const CACHED = 1_024
+
+interface Bits extends Kept { readonly bits: Uint8Array }
+
+export class Acked {
+  readonly #txn: Transaction
+  readonly #cache = new Map<string, Bits>()
+  readonly #read: Statement<[number, number], Buffer>
+  readonly #write: Statement<[number, number, Uint8Array]>
+  readonly #trim: Statement<[{ type: number; rows: number }]>
+
+  constructor(db: Database, txn: Transaction) {
+    this.#txn = txn
+    this.#read = db.prepare<[number, number], Buffer>('SELECT bits FROM acked WHERE type = ? AND segment = ?').pluck()
+    this.#write = db.prepare('INSERT INTO acked(type, segment, bits) VALUES(?, ?, ?) ON CONFLICT(type, segment) DO UPDATE SET bits = excluded.bits')
+    this.#trim = db.prepare(`DELETE FROM acked WHERE type = :type AND segment <= (SELECT segment FROM acked WHERE type = :type ORDER BY segment DESC LIMIT 1 OFFSET :rows)`)
+  }
+
+  has(type: number, token: number): boolean {
+    const at = token % TOKENS
+    return ((this.#load(type, Math.floor(token / TOKENS), false)?.bits[at >> 3] ?? 0) & (1 << (at & 7))) !== 0
+  }
+
+  mark(type: number, token: number): void {
+    const segment = Math.floor(token / TOKENS)
+    const row = this.#load(type, segment, true)
+    if (row === undefined) return
+    if (this.#txn.keep(row, () => void this.#write.run(type, segment, row.bits))) this.#txn.onRollback(() => void this.#cache.delete(`${type}:${segment}`))
+    const at = token % TOKENS
+    row.bits[at >> 3] = (row.bits[at >> 3] ?? 0) | (1 << (at & 7))
+  }
+
+  #load(type: number, segment: number, make: boolean): Bits | undefined {
+    const key = `${type}:${segment}`
+    const cached = this.#cache.get(key)
+    if (cached !== undefined) return cached
+    const stored = this.#read.get(type, segment)
+    if (stored === undefined && !make) return undefined
+    const row = { bits: Uint8Array.from(stored ?? new Uint8Array(TOKENS / 8)), kept: 0 }
+    if (this.#cache.size >= CACHED) this.#evict()
+    this.#cache.set(key, row)
+    if (stored === undefined) this.#trim.run({ type, rows: ROWS })
+    return row
+  }
+
+  /** Rows of the running transaction stay: the database does not have them yet. */
+  #evict(): void {
+    for (const [key, row] of this.#cache) if (!this.#txn.isKept(row)) this.#cache.delete(key)
+  }
+}

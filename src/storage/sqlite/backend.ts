@@ -1,0 +1,225 @@
+/**
+ * @module storage/sqlite/backend
+ * The contract of storage on one SQLite file, for one master. This side checks arguments, groups calls, keeps time and
+ * watches the disk; the engine, behind its host, is the only one that touches the database.
+ *
+ *   closed ──open──▶ open ──close──▶ closing: refuses calls, finishes what was accepted ──▶ closed
+ *
+ * Time is the wall clock at open, or the highest time stored where that is later, plus monotonic time since: a step of
+ * the wall clock neither ends nor prolongs a lease, and no restart goes back behind a time that was answered.
+ */
+import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { FleetError } from '../../protocol/index.ts'
+import type { Cancel, Clock, Log, Random, Timers } from '../../runtime/index.ts'
+import { CHECKS, LocalBus, LocalEventLog, type Backend, type Capabilities, type Health } from '../index.ts'
+import { RULES, storageError, type GroupName, type Groups, type Rule } from './calls.ts'
+import { Committer } from './committer.ts'
+import { InlineHost, ThreadHost, type EngineHost } from './host.ts'
+
+const TICK_MS = 1_000
+const DISK_TICKS = 5
+/** While the store is never idle, the idle work gets its turn once in so many ticks. */
+const BUSY_TICKS = 30
+/** Less than this free on the disk, and nothing may grow. */
+const MIN_FREE_BYTES = 64 * 1_048_576
+
+export interface SqliteOptions {
+  /** The file; its folder is made where it is missing. */
+  readonly path: string
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly log?: Log
+  /** Where `thread.js` (or `.ts`) lies. Without it the engine runs in this thread and blocks it: for tests. */
+  readonly threadUrl?: URL
+  /** For tests: a place for the engine that outlives this backend. */
+  readonly host?: EngineHost
+  /** For tests: how many bytes are free on the disk. */
+  readonly freeBytes?: () => Promise<number>
+  /** For tests alone: answers leave before their commit. */
+  readonly lateCommit?: boolean
+}
+
+type State = 'closed' | 'opening' | 'open' | 'closing'
+
+export class SqliteBackend implements Backend {
+  readonly capabilities: Capabilities = { durable: true, shared: false, pubsub: false }
+  readonly meta: Groups['meta']
+  readonly workers: Groups['workers']
+  readonly configs: Groups['configs']
+  readonly stats: Groups['stats']
+  readonly streams: Groups['streams']
+  readonly tasks: Groups['tasks']
+  readonly pools: Groups['pools']
+  readonly kv: Groups['kv']
+  readonly locks: Groups['locks']
+  readonly counters: Groups['counters']
+  readonly bus: LocalBus
+  readonly events: LocalEventLog
+  readonly #options: SqliteOptions
+  readonly #host: EngineHost
+  readonly #committer: Committer
+  #state: State = 'closed'
+  #closing: Promise<void> = Promise.resolve()
+  #cancelTick: Cancel = () => undefined
+  /** Backend time less monotonic time. */
+  #offsetMs = 0
+  #health: Health
+  #diskLow = false
+  #ticks = 0
+  /** Changes since the idle work was last done; full ticks without one. */
+  #untidy = false
+  #quietTicks = 0
+
+  constructor(options: SqliteOptions) {
+    this.#options = options
+    this.#host = options.host ?? (options.threadUrl === undefined ? new InlineHost() : new ThreadHost(options.threadUrl))
+    this.#committer = new Committer({
+      nowMs: () => this.#nowMs(),
+      run: (group) => this.#host.run(group),
+      onOutcome: (failure, kind) => this.#noteOutcome(failure, kind),
+    })
+    this.#health = { ok: false, profile: 'durable', since: options.clock.wallMs(), detail: 'not open' }
+    const gate = (): void => this.#gate()
+    this.bus = new LocalBus(gate)
+    this.events = new LocalEventLog(gate)
+    this.meta = this.#face('meta')
+    this.workers = this.#face('workers')
+    this.configs = this.#face('configs')
+    this.stats = this.#face('stats')
+    this.streams = this.#face('streams')
+    this.tasks = this.#face('tasks')
+    this.pools = this.#face('pools')
+    this.kv = this.#face('kv')
+    this.locks = this.#face('locks')
+    this.counters = this.#face('counters')
+  }
+
+  async open(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    if (this.#state === 'open') return
+    if (this.#state === 'opening') throw new TypeError('open was called while an open was under way')
+    await this.#closing
+    this.#state = 'opening'
+    try {
+      await this.#start(signal)
+    } catch (error) {
+      this.#state = 'closed'
+      await this.#host.close(this.#nowMs())
+      throw error
+    }
+    this.#state = 'open'
+  }
+
+  close(): Promise<void> {
+    if (this.#state !== 'open') return this.#closing
+    this.#state = 'closing'
+    this.#closing = this.#stop()
+    return this.#closing
+  }
+
+  health(): Health {
+    return this.#health
+  }
+
+  async #start(signal: AbortSignal): Promise<void> {
+    const { path, clock, timers, random, log, lateCommit } = this.#options
+    const { timeMs, warnings } = await this.#host.open({ path, newEpoch: random.uuid(), ...(lateCommit !== undefined && { lateCommit }) })
+    signal.throwIfAborted()
+    for (const warning of warnings) log?.warn(warning)
+    this.#offsetMs = Math.max(clock.wallMs(), timeMs) - clock.monotonicMs()
+    this.events.restart(random.uuid().replaceAll('-', ''))
+    this.#setHealth(true, path)
+    await this.#watchDisk()
+    this.#cancelTick = timers.every(TICK_MS, () => this.#tick())
+  }
+
+  async #stop(): Promise<void> {
+    this.#cancelTick()
+    await this.#committer.drained()
+    try {
+      await this.#host.close(this.#nowMs())
+    } finally {
+      this.#state = 'closed'
+      this.#setHealth(false, 'not open')
+    }
+  }
+
+  /** One method per row of {@link RULES}: gate, check, disk, committer. */
+  #face<G extends GroupName>(group: G): Groups[G] {
+    const rules: Readonly<Record<string, Rule>> = RULES[group]
+    const methods = Object.entries(rules).map(([method, rule]) => {
+      const check = Reflect.get(CHECKS[group], method) as (...args: readonly unknown[]) => void
+      return [method, async (...args: readonly unknown[]): Promise<unknown> => {
+        this.#gate()
+        check(...args)
+        if (rule.grows && this.#diskLow) throw storageError('STORAGE_FULL', 'less than 64 MiB are free on the disk of the store; free some space', 'not_sent')
+        return this.#committer.call({ group, method, args }, rule.kind)
+      }] as const
+    })
+    return Object.fromEntries(methods) as unknown as Groups[G]
+  }
+
+  #gate(): void {
+    if (this.#state !== 'open') throw storageError('STORAGE_NOT_OPEN', `the store ${this.#options.path} is not open`, 'not_sent')
+  }
+
+  #nowMs(): number {
+    return Math.floor(this.#offsetMs + this.#options.clock.monotonicMs())
+  }
+
+  #tick(): void {
+    this.#ticks += 1
+    this.#committer.tick()
+    if (this.#ticks % DISK_TICKS === 0) void this.#watchDisk()
+    if (!this.#health.ok) void this.meta.info().catch(() => undefined) // Its outcome tells whether the store is back.
+    this.#quietTicks += 1
+    const idle = this.#quietTicks > 1 && !this.#committer.busy
+    if (this.#untidy && (idle || this.#ticks % BUSY_TICKS === 0)) void this.#tidy(idle)
+  }
+
+  /** The work nobody waits for: a step at a time, so that a call that comes meanwhile waits for one step at most. */
+  async #tidy(idle: boolean): Promise<void> {
+    this.#untidy = false
+    try {
+      const more = await this.#host.maintain(this.#nowMs(), idle)
+      if (more && this.#state === 'open') await this.#tidy(idle)
+    } catch (error) {
+      this.#options.log?.warn('the idle work of the store failed', { error })
+    }
+  }
+
+  #noteOutcome(failure: FleetError | null, kind: Rule['kind']): void {
+    if (failure === null && !this.#health.ok) this.#setHealth(true, this.#options.path)
+    if (failure !== null && this.#health.ok) {
+      this.#setHealth(false, failure.message)
+      this.#options.log?.error('the store failed', { code: failure.code, detail: failure.message })
+    }
+    if (kind === 'read') return
+    this.#untidy = true
+    this.#quietTicks = 0
+  }
+
+  #setHealth(ok: boolean, detail: string): void {
+    if (this.#health.ok === ok && this.#health.detail === detail) return
+    this.#health = { ok, profile: 'durable', since: this.#options.clock.wallMs(), detail }
+  }
+
+  async #watchDisk(): Promise<void> {
+    const { freeBytes, path, log } = this.#options
+    try {
+      const free = freeBytes === undefined ? await freeBytesOf(dirname(path)) : await freeBytes()
+      const low = free < MIN_FREE_BYTES
+      if (low && !this.#diskLow) log?.warn('the disk of the store is nearly full: nothing may grow until space is freed', { path, freeBytes: free })
+      this.#diskLow = low
+    } catch (error) {
+      log?.warn('the free space of the store cannot be read', { path, error })
+    }
+  }
+}
+
+async function freeBytesOf(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder)
+  return bavail * bsize
+}

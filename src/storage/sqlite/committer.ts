@@ -1,0 +1,178 @@
+/**
+ * @module storage/sqlite/committer
+ * Group commit. Calls that arrive while a group is in the engine form the next one, so the slower the disk, the more
+ * calls share an fsync; there is no timer, and a single caller never waits for company. Answers come with the group's,
+ * and what their receivers call at once belongs to the next one.
+ *
+ *   call ──▶ waiting (≤ 10,000 items, 64 MiB) ──▶ one group in the engine (≤ 2,000 items, 8 MiB) ──▶ answers
+ *               └ beyond: STORAGE_OVERLOADED            └ no answer within 5 s: STORAGE_UNAVAILABLE, unknown
+ */
+import { FleetError } from '../../protocol/index.ts'
+import { errorOf, storageError, type Answer, type Call, type CallGroup, type Rule } from './calls.ts'
+
+const GROUP_ITEMS = 2_000
+const GROUP_BYTES = 8 * 1_048_576
+const WAITING_ITEMS = 10_000
+const WAITING_BYTES = 64 * 1_048_576
+/** Ticks of a second within which a call settles. */
+const DEADLINE_TICKS = 5
+
+interface Pending {
+  readonly call: Call
+  readonly kind: Rule['kind']
+  readonly items: number
+  readonly bytes: number
+  /** When the call is given up, in ticks. */
+  readonly deadline: number
+  resolve(answer: unknown): void
+  reject(error: unknown): void
+}
+
+export interface CommitterOptions {
+  readonly nowMs: () => number
+  readonly run: (group: CallGroup) => Promise<readonly Answer[]>
+  /** Told of every group: the failure of the medium that it met, or null. */
+  readonly onOutcome: (failure: FleetError | null, kind: Rule['kind']) => void
+}
+
+export class Committer {
+  readonly #options: CommitterOptions
+  #waiting: Pending[] = []
+  #waitingItems = 0
+  #waitingBytes = 0
+  #running: readonly Pending[] = []
+  #busy = false
+  #scheduled = false
+  #ticks = 0
+  #idle: (() => void)[] = []
+
+  constructor(options: CommitterOptions) {
+    this.#options = options
+  }
+
+  get busy(): boolean {
+    return this.#busy || this.#waiting.length > 0
+  }
+
+  call(call: Call, kind: Rule['kind']): Promise<unknown> {
+    const { items, bytes } = sizeOf(call.args)
+    if (this.#waiting.length > 0 && (this.#waitingItems + items > WAITING_ITEMS || this.#waitingBytes + bytes > WAITING_BYTES)) {
+      return Promise.reject(storageError('STORAGE_OVERLOADED', 'too many calls wait for the store; come again in a moment', 'not_sent'))
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ call, kind, items, bytes, deadline: this.#ticks + DEADLINE_TICKS, resolve, reject })
+      this.#waitingItems += items
+      this.#waitingBytes += bytes
+      this.#schedule()
+    })
+  }
+
+  /** Once a second: gives up what has waited too long. */
+  tick(): void {
+    this.#ticks += 1
+    for (const each of this.#running) {
+      if (each.deadline < this.#ticks) each.reject(storageError('STORAGE_UNAVAILABLE', 'the store did not answer within 5 s; whether the change was made is not known', 'unknown'))
+    }
+    if ((this.#waiting[0]?.deadline ?? Infinity) >= this.#ticks) return
+    const late = this.#waiting.filter(({ deadline }) => deadline < this.#ticks)
+    this.#take(late.length)
+    for (const each of late) each.reject(storageError('STORAGE_UNAVAILABLE', 'the store was busy for 5 s; nothing was changed', 'not_sent'))
+  }
+
+  /** Resolves once everything that was accepted has its answer. */
+  drained(): Promise<void> {
+    if (!this.busy) return Promise.resolve()
+    return new Promise((resolve) => this.#idle.push(resolve))
+  }
+
+  /** At the end of the turn, so that its calls share a group. */
+  #schedule(): void {
+    if (this.#scheduled || this.#busy) return
+    this.#scheduled = true
+    process.nextTick(() => {
+      this.#scheduled = false
+      void this.#pump()
+    })
+  }
+
+  async #pump(): Promise<void> {
+    if (this.#busy) return
+    this.#busy = true
+    while (this.#waiting.length > 0) {
+      this.#running = this.#take(this.#groupLength())
+      await this.#commit(this.#running)
+      await new Promise((resolve) => process.nextTick(resolve)) // Until the answers have been heard.
+    }
+    this.#running = []
+    this.#busy = false
+    for (const each of this.#idle.splice(0)) each()
+  }
+
+  async #commit(members: readonly Pending[]): Promise<void> {
+    const kind = kindOf(members)
+    try {
+      const answers = await this.#options.run({ nowMs: this.#options.nowMs(), kind, calls: members.map(({ call }) => call) })
+      this.#options.onOutcome(failureOf(answers), kind)
+      for (const [i, each] of members.entries()) settle(each, answers[i])
+    } catch (error) {
+      this.#options.onOutcome(error instanceof FleetError ? error : null, kind)
+      for (const each of members) each.reject(error)
+    }
+  }
+
+  /** How many of those that wait make up the next group: one at least. */
+  #groupLength(): number {
+    let [items, bytes, length] = [0, 0, 0]
+    for (const each of this.#waiting) {
+      items += each.items
+      bytes += each.bytes
+      if (length > 0 && (items > GROUP_ITEMS || bytes > GROUP_BYTES)) break
+      length += 1
+    }
+    return length
+  }
+
+  #take(count: number): readonly Pending[] {
+    const taken = this.#waiting.splice(0, count)
+    for (const { items, bytes } of taken) {
+      this.#waitingItems -= items
+      this.#waitingBytes -= bytes
+    }
+    return taken
+  }
+}
+
+function kindOf(members: readonly Pending[]): Rule['kind'] {
+  if (members.some(({ kind }) => kind === 'write')) return 'write'
+  return members.some(({ kind }) => kind === 'relaxed') ? 'relaxed' : 'read'
+}
+
+function settle(pending: Pending, answer: Answer | undefined): void {
+  if (answer === undefined) pending.reject(storageError('STORAGE_UNAVAILABLE', 'the store is closing', 'not_sent'))
+  else if ('error' in answer) pending.reject(errorOf(answer.error))
+  else pending.resolve(answer.ok)
+}
+
+/** Only a failure of the medium meets every call of a group. */
+function failureOf(answers: readonly Answer[]): FleetError | null {
+  const codes = ['STORAGE_UNAVAILABLE', 'STORAGE_CORRUPT', 'STORAGE_LOCKED', 'STORAGE_SCHEMA']
+  const first = answers[0]
+  if (first === undefined || !('error' in first) || !codes.includes(first.error.code ?? '')) return null
+  const error = errorOf(first.error)
+  return error instanceof FleetError ? error : null
+}
+
+/** What a call weighs: the items of its longest list, and the length of all its texts. */
+function sizeOf(args: readonly unknown[]): { items: number; bytes: number } {
+  const items = args.reduce<number>((most, each) => (Array.isArray(each) ? Math.max(most, each.length) : most), 1)
+  return { items, bytes: textOf(args) }
+}
+
+function textOf(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 0
+  let length = 0
+  if (Array.isArray(value)) for (const each of value) length += textOf(each)
+  else for (const key in value) length += textOf(Reflect.get(value, key))
+  return length
+}

@@ -1,0 +1,127 @@
+/**
+ * @module storage/sqlite/engine
+ * The store as a synchronous machine: it runs in the thread in production and without one in tests. It owns the
+ * database and survives its faults:
+ *
+ *   open ──run──▶ open
+ *    │ disk full: rolled back, the group answers STORAGE_FULL
+ *    │ I/O error, failed commit: dropped; the group's outcome is unknown ──next call──▶ opened anew, with its checks
+ *    └ broken structure: dropped; STORAGE_CORRUPT from now on
+ */
+import { FleetError } from '../../protocol/index.ts'
+import { dataOf, storageError, type Answer, type CallGroup, type ErrorData } from './calls.ts'
+import { faultOf, messageOf } from './driver.ts'
+import { Session } from './session.ts'
+import { openStore } from './store.ts'
+
+export interface EngineOptions {
+  readonly path: string
+  /** Written into an empty store. */
+  readonly newEpoch: string
+  /** For tests alone: answers leave before the commit. */
+  readonly lateCommit?: boolean
+}
+
+export interface Opened { readonly timeMs: number; readonly warnings: readonly string[] }
+
+/** Rows freed in one step of the idle work: below 20 ms. */
+const PRUNE_ROWS = 1_000
+
+export class Engine {
+  readonly #options: EngineOptions
+  #session: Session | undefined
+  #broken: FleetError | undefined
+
+  constructor(options: EngineOptions) {
+    this.#options = options
+  }
+
+  /** @throws {FleetError} STORAGE_LOCKED, STORAGE_SCHEMA, STORAGE_CORRUPT, STORAGE_UNAVAILABLE. */
+  open(): Opened {
+    const store = openStore(this.#options.path, this.#options.newEpoch)
+    try {
+      this.#session = new Session(store, this.#options.lateCommit === true)
+    } catch (error) {
+      store.db.close()
+      throw faultOf(error) === 'corrupt' ? this.#corrupt(error) : error
+    }
+    return { timeMs: store.timeMs, warnings: store.warnings }
+  }
+
+  /** Never throws: a failure of the medium is the answer of every call it met. */
+  run(group: CallGroup): readonly Answer[] {
+    try {
+      const answers = this.#opened().run(group)
+      if (answers !== undefined) return answers
+    } catch (error) {
+      const failure: ErrorData = dataOf(this.#failed(error))
+      return group.calls.map(() => ({ error: failure }))
+    }
+    return group.calls.flatMap((call) => this.run({ ...group, calls: [call] }))
+  }
+
+  /** One step of the work that nobody waits for. True: there is more to free. `idle`: nobody would notice a checkpoint. */
+  maintain(nowMs: number, idle: boolean): boolean {
+    if (this.#session === undefined) return false
+    try {
+      const more = this.#session.maintain(nowMs, PRUNE_ROWS)
+      if (idle && !more) this.#session.checkpoint()
+      return more
+    } catch (error) {
+      this.#failed(error)
+      return false
+    }
+  }
+
+  /** What was answered is committed already, so a medium that fails here costs the mark of a clean stop, and nothing else. */
+  close(nowMs: number): void {
+    const session = this.#session
+    this.#session = undefined
+    try {
+      session?.close(nowMs)
+    } catch (error) {
+      if (faultOf(error) === null) throw error
+    }
+  }
+
+  #opened(): Session {
+    if (this.#broken !== undefined) throw this.#broken
+    if (this.#session === undefined) this.open()
+    if (this.#session === undefined) throw storageError('STORAGE_UNAVAILABLE', `${this.#options.path} is not open`, 'not_sent')
+    return this.#session
+  }
+
+  /** Decides what becomes of the handle, and what the callers are told. */
+  #failed(error: unknown): unknown {
+    const { path } = this.#options
+    switch (faultOf(error)) {
+      case 'full':
+        return storageError('STORAGE_FULL', 'the disk of the store is full; free some space', 'not_sent', error)
+      case 'corrupt':
+        this.#drop()
+        this.#broken = this.#corrupt(error)
+        return this.#broken
+      case 'busy':
+      case 'io':
+        this.#drop()
+        return storageError('STORAGE_UNAVAILABLE', `${path}: ${messageOf(error)}; whether the change was made is not known`, 'unknown', error)
+      case null:
+        if (error instanceof FleetError && error.code === 'STORAGE_CORRUPT') this.#broken = error
+        return error
+    }
+  }
+
+  #corrupt(error: unknown): FleetError {
+    return storageError('STORAGE_CORRUPT', `${this.#options.path} is damaged: ${messageOf(error)}; restore it from a backup, or name another file`, undefined, error)
+  }
+
+  #drop(): void {
+    const session = this.#session
+    this.#session = undefined
+    try {
+      session?.drop()
+    } catch {
+      // The handle failed before; that closing it fails as well changes nothing.
+    }
+  }
+}

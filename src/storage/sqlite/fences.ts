@@ -1,0 +1,72 @@
+/**
+ * @module storage/sqlite/fences
+ * The fencing tokens of queues, pools and lock namespaces, and the running totals of queues. A token is never issued
+ * twice, even by a store that was copied back from a backup: the first one after every open rises to the next multiple
+ * of 2^20 at or above now · 1,024, which is ahead of what any earlier life of the store could have issued.
+ */
+import type { Database, Statement } from './driver.ts'
+import type { Kept, Transaction } from './transaction.ts'
+
+const SEGMENT = 2 ** 20
+const TOKENS_PER_MS = 1_024
+
+export interface Fence extends Kept {
+  readonly n: number
+  last: number
+  /** Set once this life of the store has raised the counter. */
+  raised: boolean
+  deadCut: number
+  submitted: number
+  acked: number
+  nacked: number
+  died: number
+}
+
+type FenceRow = Pick<Fence, 'n' | 'last' | 'deadCut' | 'submitted' | 'acked' | 'nacked' | 'died'>
+
+export class Fences {
+  readonly #txn: Transaction
+  readonly #fences = new Map<number, Fence>()
+  readonly #save: Statement<[FenceRow]>
+
+  constructor(db: Database, txn: Transaction) {
+    this.#txn = txn
+    this.#save = db.prepare(`INSERT INTO fence(n, last, dead_cut, submitted, acked, nacked, died) VALUES(:n, :last, :deadCut, :submitted, :acked, :nacked, :died)
+      ON CONFLICT(n) DO UPDATE SET last = :last, dead_cut = :deadCut, submitted = :submitted, acked = :acked, nacked = :nacked, died = :died`)
+    for (const row of db.prepare<[], FenceRow>('SELECT n, last, dead_cut AS deadCut, submitted, acked, nacked, died FROM fence').iterate()) {
+      this.#fences.set(row.n, { ...row, raised: false, kept: 0 })
+    }
+  }
+
+  /** For reading; undefined before the first change. */
+  find(n: number): Readonly<Fence> | undefined {
+    return this.#fences.get(n)
+  }
+
+  /** For changing: what is set in it is stored with this transaction. */
+  change(n: number): Fence {
+    let fence = this.#fences.get(n)
+    if (fence === undefined) {
+      fence = { n, last: 0, raised: false, deadCut: 0, submitted: 0, acked: 0, nacked: 0, died: 0, kept: 0 }
+      this.#fences.set(n, fence)
+      this.#txn.onRollback(() => void this.#fences.delete(n))
+    }
+    const changed = fence
+    this.#txn.keep(changed, () => void this.#save.run(rowOf(changed)))
+    return changed
+  }
+
+  /** The next token. */
+  issue(fence: Fence): number {
+    if (!fence.raised) {
+      fence.last = Math.ceil(Math.max(fence.last, this.#txn.nowMs * TOKENS_PER_MS) / SEGMENT) * SEGMENT
+      fence.raised = true
+    }
+    fence.last += 1
+    return fence.last
+  }
+}
+
+function rowOf({ n, last, deadCut, submitted, acked, nacked, died }: Fence): FenceRow {
+  return { n, last, deadCut, submitted, acked, nacked, died }
+}

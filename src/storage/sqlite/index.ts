@@ -1,0 +1,2 @@
+/** State in one SQLite file (`filedb://`), for one master. */
+export { SqliteBackend, type SqliteOptions } from './backend.ts'

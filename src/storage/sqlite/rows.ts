@@ -1,0 +1,86 @@
+/**
+ * @module storage/sqlite/rows
+ * The rows of tasks: found by id, moved to the front, removed. The bodies of tasks that were submitted together lie side
+ * by side, so a batch of them is removed by ranges instead of one by one.
+ */
+import type { Tier } from '../index.ts'
+import type { Database, Statement } from './driver.ts'
+import type { Fences } from './fences.ts'
+import type { Names } from './names.ts'
+import { PLACE, type PlaceNumber, type Queue, type Queues } from './queues.ts'
+import type { Transaction } from './transaction.ts'
+
+/** What the parts of the task queues share. */
+export interface TaskContext {
+  readonly db: Database
+  readonly txn: Transaction
+  readonly names: Names
+  readonly fences: Fences
+  readonly queues: Queues
+  readonly rows: Rows
+}
+
+export interface TaskRow {
+  readonly pk: number
+  readonly place: PlaceNumber
+  /** Of its priority; a replayed task may wait in another. */
+  readonly ownTier: Tier
+  readonly ord: number
+  readonly due: number | null
+  readonly ttl: number | null
+  readonly attempt: number
+  readonly token: number | null
+  readonly leaseMax: number
+}
+
+/** Whether the row is a dead task that was cleared. */
+export function isCleared({ place, ord }: Pick<TaskRow, 'place' | 'ord'>, deadCut: number): boolean {
+  return place === PLACE.dead && ord <= deadCut
+}
+
+export class Rows {
+  readonly #find: Statement<[number, string], TaskRow>
+  readonly #take: Statement<[number, string, number], number>
+  readonly #front: Statement<[number, number]>
+  readonly #remove: Statement<[number]>
+  readonly #removeBodies: Statement<[number, number]>
+
+  constructor(db: Database) {
+    this.#find = db.prepare('SELECT pk, place, own_tier AS ownTier, ord, due, ttl, attempt, token, lease_max AS leaseMax FROM task WHERE type = ? AND id = ?')
+    this.#take = db.prepare<[number, string, number], number>('DELETE FROM task WHERE type = ? AND id = ? AND place = 1 AND token = ? RETURNING pk').pluck()
+    this.#front = db.prepare('UPDATE task SET place = 0, tier = own_tier, ord = ?, due = NULL, token = NULL, worker = NULL WHERE pk = ?')
+    this.#remove = db.prepare('DELETE FROM task WHERE pk = ?')
+    this.#removeBodies = db.prepare('DELETE FROM body WHERE pk BETWEEN ? AND ?')
+  }
+
+  find(type: number, id: string): TaskRow | undefined {
+    return this.#find.get(type, id)
+  }
+
+  /** Removes the task that this lease holds, and answers its key; its body is the caller's to remove. */
+  take(type: number, id: string, token: number): number | undefined {
+    return this.#take.get(type, id, token)
+  }
+
+  /** In flight no longer: pending, at the front of its own tier. */
+  toFront(queue: Queue, { pk, ownTier }: Pick<TaskRow, 'pk' | 'ownTier'>): void {
+    this.#front.run(queue.front, pk)
+    queue.front -= 1
+    queue.pending[ownTier] += 1
+  }
+
+  remove(pk: number): void {
+    this.#remove.run(pk)
+    this.#removeBodies.run(pk, pk)
+  }
+
+  removeBodies(pks: readonly number[]): void {
+    const sorted = pks.toSorted((a, b) => a - b)
+    for (let from = 0, to = 0; from < sorted.length; from = to) {
+      const first = sorted[from] ?? 0
+      to = from + 1
+      while (sorted[to] === first + to - from) to += 1
+      this.#removeBodies.run(first, first + to - from - 1)
+    }
+  }
+}

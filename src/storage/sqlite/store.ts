@@ -1,0 +1,120 @@
+/**
+ * @module storage/sqlite/store
+ * Opens the database so that it can be relied on, or says why not. In this order: modes, exclusive lock, identity,
+ * schema, structure, epoch. Nothing is repaired or replaced unasked: a fault names the file and its first finding.
+ *
+ * `clean` is unset at open and set at close, so a store found without it was stopped by a crash and is checked whole.
+ */
+import { FleetError } from '../../protocol/index.ts'
+import { faultOf, messageOf, openDatabase, type Database } from './driver.ts'
+import { prepareFile } from './files.ts'
+import { APPLICATION_ID, MIGRATIONS, SCHEMA } from './schema.ts'
+
+export interface Store {
+  readonly db: Database
+  readonly epoch: string
+  /** The highest time ever answered from this store; 0 in a new one. */
+  readonly timeMs: number
+  readonly warnings: readonly string[]
+}
+
+// FULL: fsync at every commit; better-sqlite3's own default would be NORMAL.
+const PRAGMAS: readonly string[] = [
+  'page_size = 4096', 'auto_vacuum = INCREMENTAL', 'journal_mode = WAL', 'synchronous = FULL',
+  'fullfsync = ON', // Does something on macOS alone, where fsync by itself does not reach the disk.
+  'cache_size = -65536', 'temp_store = MEMORY', 'mmap_size = 0', 'wal_autocheckpoint = 4000', 'journal_size_limit = 67108864',
+  'busy_timeout = 0', 'trusted_schema = OFF', 'cell_size_check = ON', 'foreign_keys = OFF',
+]
+
+/**
+ * @param newEpoch written into an empty store (D15).
+ * @throws {FleetError} STORAGE_LOCKED, STORAGE_SCHEMA, STORAGE_CORRUPT, STORAGE_UNAVAILABLE.
+ */
+export function openStore(path: string, newEpoch: string): Store {
+  const warnings = prepareFile(path)
+  let db: Database | undefined
+  try {
+    db = openDatabase(path)
+    db.pragma('locking_mode = EXCLUSIVE') // Before the first read, or SQLite would make a shared-memory file.
+    checkIdentity(db, path)
+    for (const pragma of PRAGMAS) db.pragma(pragma)
+    return { ...enter(db, path, newEpoch), warnings }
+  } catch (error) {
+    db?.close()
+    throw openError(path, error)
+  }
+}
+
+/** Marks a stop in order, and leaves one file without a log beside it. */
+export function closeStore(db: Database, timeMs: number): void {
+  try {
+    if (db.inTransaction) db.exec('ROLLBACK')
+    db.pragma('synchronous = FULL')
+    writeMeta(db, 'time', timeMs)
+    writeMeta(db, 'clean', 1)
+    db.pragma('wal_checkpoint(TRUNCATE)')
+  } finally {
+    db.close()
+  }
+}
+
+/** Before anything is written: a file of somebody else is not ours to turn into a store. */
+function checkIdentity(db: Database, path: string): void {
+  const id = db.pragma('application_id', { simple: true })
+  const version = Number(db.pragma('user_version', { simple: true }))
+  const tables = db.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck().get() ?? 0
+  if (id !== APPLICATION_ID && (tables > 0 || id !== 0)) throw new FleetError('STORAGE_CORRUPT', `${path} is a database of another program (application id ${String(id)}); name another file`)
+  if (version > SCHEMA) throw new FleetError('STORAGE_SCHEMA', `${path} was written by a newer version (schema ${version}, this one knows ${SCHEMA}); start that version, or name another file`)
+}
+
+/** The first write takes the file lock, which dies with the process. */
+function enter(db: Database, path: string, newEpoch: string): Omit<Store, 'warnings'> {
+  db.exec('BEGIN IMMEDIATE')
+  const isNew = Number(db.pragma('user_version', { simple: true })) === 0
+  const clean = isNew || readMeta(db, 'clean') === 1
+  db.exec('COMMIT')
+  if (!clean) checkStructure(db, path)
+  db.exec('BEGIN IMMEDIATE')
+  migrate(db)
+  if (isNew) writeMeta(db, 'epoch', newEpoch)
+  writeMeta(db, 'clean', 0)
+  db.exec('COMMIT')
+  return { db, epoch: String(readMeta(db, 'epoch')), timeMs: Number(readMeta(db, 'time') ?? 0) }
+}
+
+function migrate(db: Database): void {
+  const version = Number(db.pragma('user_version', { simple: true }))
+  for (const step of MIGRATIONS.slice(version)) db.exec(step)
+  if (version === SCHEMA) return
+  db.pragma(`application_id = ${APPLICATION_ID}`)
+  db.pragma(`user_version = ${SCHEMA}`)
+}
+
+function checkStructure(db: Database, path: string): void {
+  const finding = String(db.pragma('quick_check(1)', { simple: true }))
+  if (finding !== 'ok') throw new FleetError('STORAGE_CORRUPT', `${path} is damaged: ${finding}; restore it from a backup, or name another file`)
+}
+
+function readMeta(db: Database, key: string): unknown {
+  return db.prepare<[string]>('SELECT v FROM meta WHERE k = ?').pluck().get(key)
+}
+
+function writeMeta(db: Database, key: string, value: string | number): void {
+  db.prepare('INSERT INTO meta(k, v) VALUES(?, ?) ON CONFLICT(k) DO UPDATE SET v = excluded.v').run(key, value)
+}
+
+function openError(path: string, error: unknown): FleetError {
+  if (error instanceof FleetError) return error
+  const reason = messageOf(error)
+  switch (faultOf(error)) {
+    case 'busy':
+      return new FleetError('STORAGE_LOCKED', `another master uses this file: ${path}; stop it, or name another file`, { cause: error, outcome: 'not_sent' })
+    case 'corrupt':
+      return new FleetError('STORAGE_CORRUPT', `${path} is damaged: ${reason}; restore it from a backup, or name another file`, { cause: error })
+    case 'full':
+      return new FleetError('STORAGE_FULL', `${path} cannot be opened: the disk is full`, { cause: error, outcome: 'not_sent' })
+    case 'io':
+    case null:
+      return new FleetError('STORAGE_UNAVAILABLE', `${path} cannot be opened: ${reason}`, { cause: error, outcome: 'not_sent' })
+  }
+}

@@ -1,0 +1,64 @@
+/** Retries that ran once too often or too seldom: attempts end exactly at the limit, by any mix of paths (D26). */
+import { expect, it } from '@jest/globals'
+import type { Backend, Lease } from '../../src/storage/index.ts'
+import { TYPE, VISIBILITY, dead, nack, reserve, sole, submit, task } from '../storage/contract/world.ts'
+import type { World } from '../storage/contract/world.ts'
+import { onEachBackend } from './backends.ts'
+
+/** What may happen between two failures without counting as one. */
+const DETOURS: Readonly<Record<string, (world: World, lease: Lease) => Promise<unknown>>> = {
+  none: async ({ backend }, lease) => backend.tasks.extend(TYPE, [{ ...lease, visibilityMs: VISIBILITY }]),
+  release: async ({ backend }, lease) => backend.tasks.release(TYPE, [lease]),
+  'lost lease': async ({ backend, clock }) => {
+    clock.advance(VISIBILITY)
+    return backend.tasks.sweep(TYPE, 0, 500)
+  },
+  'refused settling': async ({ backend }, lease) => backend.tasks.nack(TYPE, { baseMs: 0, factor: 1, capMs: 0 }, [{ ...lease, token: lease.token - 1, error: 'x', retryInMs: null, permanent: true, u: 0 }]),
+}
+
+async function leased(backend: Backend, workersLimit: number): Promise<Lease> {
+  return sole(await reserve(backend, 1, VISIBILITY, workersLimit))
+}
+
+onEachBackend('attempts exact', (open) => {
+  for (const max of [1, 2, 3, 7]) {
+    for (const own of [true, false]) {
+      it(`dies with failure ${max} of ${max}, the limit being ${own ? 'its own' : "the worker's"}`, async () => {
+        const world = await open()
+        const { backend } = world
+        await submit(backend, task('a', { maxAttempts: own ? max : null }))
+        for (let failed = 0; failed < max; failed += 1) {
+          for (const [name, detour] of Object.entries(DETOURS)) {
+            const lease = await leased(backend, own ? 1_000 : max)
+            expect(lease).toMatchObject({ attempt: failed, maxAttempts: max })
+            await detour(world, lease)
+            if (name === 'none' || name === 'refused settling') await backend.tasks.release(TYPE, [lease])
+          }
+          const lease = await leased(backend, own ? 1_000 : max)
+          expect(await nack(backend, [lease], { retryInMs: 0 })).toEqual([failed + 1 < max ? 'scheduled' : 'dead'])
+        }
+        expect(sole((await backend.tasks.dead(TYPE, 10)).items)).toMatchObject({ id: 'a', attempt: max, maxAttempts: max })
+      })
+    }
+  }
+
+  it('starts anew with a replay, and dies again after as many', async () => {
+    const { backend } = await open()
+    await submit(backend, task('a', { maxAttempts: 2 }))
+    for (let life = 0; life < 3; life += 1) {
+      expect(await nack(backend, [await leased(backend, 1)], { retryInMs: 0 })).toEqual(['scheduled'])
+      expect(await nack(backend, [await leased(backend, 1)], { retryInMs: 0 })).toEqual(['dead'])
+      expect(await dead(backend)).toEqual(['a'])
+      await backend.tasks.replay(TYPE, 1)
+    }
+  })
+
+  it('counts one failure once, however often its nack arrives', async () => {
+    const { backend } = await open()
+    await submit(backend, task('a', { maxAttempts: 3 }))
+    const lease = await leased(backend, 1)
+    const answers = await Promise.all(Array.from({ length: 10 }, async () => nack(backend, [lease, lease], { retryInMs: 0 })))
+    expect(answers.flat().toSorted()).toEqual([...Array.from({ length: 19 }, () => 'lease_lost'), 'scheduled'])
+    expect((await leased(backend, 1)).attempt).toBe(1)
+  })
+})

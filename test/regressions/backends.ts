@@ -1,0 +1,18 @@
+/** The backends that a named storage regression runs against: all of them, each test in a store of its own. */
+import { describe } from '@jest/globals'
+import { seededRandom } from '../../src/runtime/index.ts'
+import { MemoryBackend } from '../../src/storage/memory/index.ts'
+import { worlds } from '../storage/contract/world.ts'
+import type { Create, World } from '../storage/contract/world.ts'
+import { backendOn, folders } from '../storage/sqlite/world.ts'
+
+/** `tests` gets what opens a store on a clock; it is closed after the test. */
+export function onEachBackend(name: string, tests: (open: () => Promise<World>) => void): void {
+  const folder = folders()
+  let seed = 0
+  const backends: Readonly<Record<string, Create>> = {
+    memory: async (clock) => new MemoryBackend({ clock, random: seededRandom((seed += 1)) }),
+    sqlite: async (clock) => backendOn(folder().file, clock),
+  }
+  for (const [backend, create] of Object.entries(backends)) describe(`${name} (${backend})`, () => tests(worlds(create)))
+}

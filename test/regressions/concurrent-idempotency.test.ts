@@ -1,0 +1,52 @@
+/** Two requests with one idempotency key that both became tasks: fifty at once become one, and all learn its id. */
+import { expect, it } from '@jest/globals'
+import type { Backend, Submitted } from '../../src/storage/index.ts'
+import { MINUTE, TYPE, inFlight, reserve, sole, task } from '../storage/contract/world.ts'
+import { onEachBackend } from './backends.ts'
+
+const WINDOW = MINUTE
+const CALLERS = 50
+/** Every caller brings an id, a payload and a tier of its own. */
+const storm = (backend: Backend, key: string, name: string): Promise<(readonly Submitted[])[]> =>
+  Promise.all(Array.from({ length: CALLERS }, async (_, i) => backend.tasks.submit(TYPE, WINDOW, [task(`${name}${i}`, { key, ownId: i % 2 === 0, tier: i % 3 === 0 ? 0 : 2 })])))
+
+onEachBackend('concurrent idempotency', (open) => {
+  it('makes one task of fifty concurrent submits under one key, and tells all the same id (G7)', async () => {
+    const { backend } = await open()
+    const answers = (await storm(backend, 'k', 't')).flat()
+    const { id } = sole(await reserve(backend))
+    const isFirst = (answer: Submitted): boolean => answer !== 'queue_full' && 'queued' in answer
+    expect(answers.filter(isFirst)).toHaveLength(1)
+    expect(answers.filter((answer) => !isFirst(answer))).toEqual(Array.from({ length: CALLERS - 1 }, () => ({ duplicateOf: id })))
+  })
+
+  it('makes one more when the window has ended, again of fifty at once', async () => {
+    const { backend, clock } = await open()
+    await storm(backend, 'k', 'first')
+    const first = sole(await reserve(backend))
+    await backend.tasks.ack(TYPE, [first])
+    clock.advance(WINDOW - 1)
+    expect((await storm(backend, 'k', 'early')).flat()).toEqual(Array.from({ length: CALLERS }, () => ({ duplicateOf: first.id })))
+    clock.advance(1)
+    await Promise.all([storm(backend, 'k', 'second'), backend.tasks.sweep(TYPE, 10, 500)])
+    expect(sole(await reserve(backend)).id).toMatch(/^second/)
+  })
+
+  it('keeps keys of a thousand tasks apart while they race', async () => {
+    const { backend } = await open()
+    await Promise.all(Array.from({ length: 20 }, async (_, i) => storm(backend, `k${i}`, `${i}/`)))
+    const leases = await reserve(backend)
+    expect(new Set(leases.map(({ id }) => id.split('/')[0])).size).toBe(20)
+    expect(leases).toHaveLength(20)
+  })
+
+  it('makes one task of fifty that bring the same own id, wherever that task is (D27)', async () => {
+    const { backend } = await open()
+    await inFlight(backend, 'busy')
+    for (const id of ['busy', 'new']) {
+      const answers = await Promise.all(Array.from({ length: CALLERS }, async () => backend.tasks.submit(TYPE, WINDOW, [task(id, { ownId: true })])))
+      expect(answers.flat().filter((answer) => answer !== 'queue_full' && 'queued' in answer)).toHaveLength(id === 'new' ? 1 : 0)
+    }
+    expect((await backend.tasks.queue(TYPE, 10)).length).toBe(1)
+  })
+})

@@ -1,0 +1,77 @@
+/** Queues that grew without a bound, or a bound that lost tasks: at the limit a submit is refused and leaves no trace (D54). */
+import { expect, it } from '@jest/globals'
+import type { Backend, NewTask, Submitted } from '../../src/storage/index.ts'
+import { DAY, MINUTE, SECOND, TYPE, ids, killed, nack, reserve, submit, task } from '../storage/contract/world.ts'
+import { onEachBackend } from './backends.ts'
+
+const BOUND = 4
+const QUEUED = { queued: true }
+const put = (backend: Backend, ...tasks: readonly NewTask[]): Promise<readonly Submitted[]> => backend.tasks.submit(TYPE, DAY, tasks, BOUND)
+const own = (id: string, more: Partial<NewTask> = {}): NewTask => task(id, { ownId: true, ...more })
+
+/** One task in every place: the queue is full. */
+async function full(backend: Backend): Promise<void> {
+  await killed(backend, own('dead', { key: 'k' }))
+  await submit(backend, own('scheduled'), own('in flight'))
+  const [first] = await reserve(backend)
+  await nack(backend, first === undefined ? [] : [first], { retryInMs: MINUTE })
+  await submit(backend, own('pending'))
+}
+
+onEachBackend('queue bound', (open) => {
+  it('counts the tasks of every place', async () => {
+    const { backend } = await open()
+    await full(backend)
+    expect(await backend.tasks.locate(TYPE, ['dead', 'scheduled', 'in flight', 'pending'])).toEqual(['dead', 'scheduled', 'in_flight', 'pending'])
+    expect(await put(backend, task('one more'))).toEqual(['queue_full'])
+    expect(await backend.tasks.submit('another type', DAY, [task('a')], BOUND)).toEqual([QUEUED])
+  })
+
+  it('still answers duplicates, by key and by id', async () => {
+    const { backend } = await open()
+    await full(backend)
+    expect(await put(backend, task('x', { key: 'k' }), own('in flight'), own('scheduled'), own('dead'), own('new'))).toEqual([
+      { duplicateOf: 'dead' }, { duplicateOf: 'in flight' }, { duplicateOf: 'scheduled' }, { duplicateOf: 'dead' }, 'queue_full',
+    ])
+  })
+
+  it('records neither the id nor the key of what it refused', async () => {
+    const { backend } = await open()
+    await full(backend)
+    expect(await put(backend, own('late', { key: 'late' }))).toEqual(['queue_full'])
+    expect(await backend.tasks.locate(TYPE, ['late'])).toEqual([null])
+    await backend.tasks.clearDead(TYPE)
+    expect(await put(backend, own('other', { key: 'late' }))).toEqual([QUEUED])
+    expect((await backend.tasks.counts([TYPE]))[0]?.totals.submitted).toBe(5)
+  })
+
+  it('takes of a batch what fits, in order', async () => {
+    const { backend } = await open()
+    expect(await put(backend, ...['a', 'b', 'b', 'c', 'd', 'e', 'a'].map((id) => own(id)))).toEqual([QUEUED, QUEUED, { duplicateOf: 'b' }, QUEUED, QUEUED, 'queue_full', { duplicateOf: 'a' }])
+  })
+
+  it('is never exceeded by callers that come at once', async () => {
+    const { backend } = await open()
+    const answers = await Promise.all(Array.from({ length: 50 }, async (_, i) => put(backend, task(`t${i}`))))
+    expect(answers.flat().filter((answer) => answer !== 'queue_full')).toHaveLength(BOUND)
+  })
+
+  it('has room again for what was acknowledged, dropped, removed or cleared', async () => {
+    const { backend, clock } = await open()
+    const fill = async (id: string): Promise<void> => {
+      expect(await put(backend, task(id), task('too many'))).toEqual([QUEUED, 'queue_full'])
+    }
+    await submit(backend, task('brief', { ttlMs: SECOND }), 'a', 'b', 'c')
+    clock.advance(SECOND)
+    const leases = await reserve(backend)
+    expect(ids(leases)).toEqual(['a', 'b', 'c'])
+    await fill('after the drop')
+    await backend.tasks.ack(TYPE, leases.slice(0, 1))
+    await fill('after the ack')
+    await nack(backend, leases.slice(1), { permanent: true })
+    await backend.tasks.select(TYPE, 'remove', ['b'])
+    await fill('after the removal')
+    await backend.tasks.clearDead(TYPE)
+    await fill('after the clearing')
+  })
+})

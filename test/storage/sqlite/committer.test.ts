@@ -1,0 +1,209 @@
+/** Group commit, its bounds, and what becomes of a group when something fails. */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { VirtualTime } from '../../../src/runtime/index.ts'
+import { Committer } from '../../../src/storage/sqlite/committer.ts'
+import type { Answer, CallGroup, Rule } from '../../../src/storage/sqlite/calls.ts'
+import { Engine } from '../../../src/storage/sqlite/engine.ts'
+import { SqliteBackend, type SqliteOptions } from '../../../src/storage/sqlite/index.ts'
+import { DAY, fails, ManualClock, TYPE, submit, task } from '../contract/world.ts'
+import { backendOn, folders, THREAD_URL } from './world.ts'
+
+const folder = folders()
+const opened: SqliteBackend[] = []
+
+afterEach(async () => {
+  for (const backend of opened.splice(0)) await backend.close()
+})
+
+async function openedWith(more: Partial<SqliteOptions> & { readonly time?: VirtualTime } = {}): Promise<SqliteBackend> {
+  const backend = backendOn(folder().file, new ManualClock(), more)
+  opened.push(backend)
+  await backend.open(AbortSignal.timeout(30_000))
+  return backend
+}
+
+/** A committer whose engine answers when the test says so. */
+function held(): { committer: Committer; groups: { group: CallGroup; answer: () => void }[] } {
+  const groups: { group: CallGroup; answer: () => void }[] = []
+  const run = (group: CallGroup): Promise<readonly Answer[]> => new Promise((resolve) => {
+    groups.push({ group, answer: () => resolve(group.calls.map(({ method }) => ({ ok: method }))) })
+  })
+  return { committer: new Committer({ nowMs: () => 0, run, onOutcome: () => undefined }), groups }
+}
+
+const call = (committer: Committer, method: string, items = 1, kind: Rule['kind'] = 'write', text = ''): Promise<unknown> =>
+  committer.call({ group: 'kv', method, args: [Array.from({ length: items }, () => text)] }, kind)
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+describe('group commit', () => {
+  it('sends the calls of one turn together, and what comes meanwhile with the next group', async () => {
+    const { committer, groups } = held()
+    const first = [call(committer, 'a'), call(committer, 'b')]
+    await turn()
+    const second = [call(committer, 'c'), call(committer, 'd'), call(committer, 'e')]
+    await turn()
+    expect(groups.map(({ group }) => group.calls.map(({ method }) => method))).toEqual([['a', 'b']])
+    groups[0]?.answer()
+    expect(await Promise.all(first)).toEqual(['a', 'b'])
+    await turn()
+    expect(groups[1]?.group.calls.map(({ method }) => method)).toEqual(['c', 'd', 'e'])
+    groups[1]?.answer()
+    expect(await Promise.all(second)).toEqual(['c', 'd', 'e'])
+  })
+
+  it('sends what an answer leads to together with what waited', async () => {
+    const { committer, groups } = held()
+    const chain = (async () => {
+      await call(committer, 'look', 1, 'read')
+      for (let i = 0; i < 10; i += 1) await Promise.resolve() // The caller's own layers.
+      return call(committer, 'reserve')
+    })()
+    await turn()
+    const waited = call(committer, 'ack')
+    groups[0]?.answer()
+    await turn()
+    expect(groups.map(({ group }) => group.calls.map(({ method }) => method))).toEqual([['look'], ['ack', 'reserve']])
+    groups[1]?.answer()
+    expect(await Promise.all([chain, waited])).toEqual(['reserve', 'ack'])
+  })
+
+  it('holds 2,000 items or 8 MiB a group, one call at least', async () => {
+    const { committer, groups } = held()
+    const all = [call(committer, 'a', 900), call(committer, 'b', 900), call(committer, 'c', 900), call(committer, 'd', 3, 'write', 'x'.repeat(4_000_000)), call(committer, 'e')]
+    for (let i = 0; i < 4; i += 1) {
+      await turn()
+      groups[i]?.answer()
+    }
+    await Promise.all(all)
+    expect(groups.map(({ group }) => group.calls.map(({ method }) => method))).toEqual([['a', 'b'], ['c'], ['d'], ['e']])
+  })
+
+  it('is relaxed only where every change in it is', async () => {
+    const { committer, groups } = held()
+    for (const kinds of [['read'], ['read', 'relaxed'], ['read', 'relaxed', 'write']] as const) {
+      const calls = kinds.map((kind) => call(committer, kind, 1, kind))
+      await turn()
+      groups.at(-1)?.answer()
+      await Promise.all(calls)
+    }
+    expect(groups.map(({ group }) => group.kind)).toEqual(['read', 'relaxed', 'write'])
+  })
+
+  it('refuses more than 10,000 waiting items, and takes calls again when they are gone', async () => {
+    const { committer, groups } = held()
+    const all = [call(committer, 'running', 500)]
+    await turn()
+    for (let i = 0; i < 20; i += 1) all.push(call(committer, `w${i}`, 500))
+    await expect(call(committer, 'too much')).rejects.toEqual(fails('STORAGE_OVERLOADED'))
+    for (let i = 0; i < 6; i += 1) {
+      groups[i]?.answer()
+      await turn()
+    }
+    await Promise.all(all)
+    const again = call(committer, 'again')
+    await turn()
+    groups.at(-1)?.answer()
+    expect(await again).toBe('again')
+  })
+
+  it('refuses more than 64 MiB of waiting text', async () => {
+    const { committer } = held()
+    void call(committer, 'running')
+    await turn()
+    for (let i = 0; i < 8; i += 1) void call(committer, 'w', 2, 'write', 'x'.repeat(4 * 1_048_576))
+    await expect(call(committer, 'too much', 1, 'write', 'x')).rejects.toEqual(fails('STORAGE_OVERLOADED'))
+  })
+
+  it('settles every call within 5 s: unknown where it was sent, not sent where it waited', async () => {
+    const { committer } = held()
+    const sent = call(committer, 'sent')
+    await turn()
+    const waiting = call(committer, 'waiting')
+    const answers = Promise.allSettled([sent, waiting])
+    for (let i = 0; i < 6; i += 1) committer.tick()
+    expect(await answers).toEqual([
+      { status: 'rejected', reason: expect.objectContaining({ code: 'STORAGE_UNAVAILABLE', outcome: 'unknown' }) },
+      { status: 'rejected', reason: expect.objectContaining({ code: 'STORAGE_UNAVAILABLE', outcome: 'not_sent' }) },
+    ])
+  })
+})
+
+describe('a group of which one call fails', () => {
+  it('fails that call alone and keeps the others, in memory and in the file', async () => {
+    const { file } = folder()
+    const engine = new Engine({ path: file, newEpoch: 'e' })
+    engine.open()
+    const submitCall = (id: string) => ({ group: 'tasks', method: 'submit', args: [TYPE, DAY, [task(id)]] }) as const
+    // Not to be stored: fails after its first item was.
+    const broken = { group: 'tasks', method: 'submit', args: [TYPE, DAY, [task('x'), task('y', { body: null as unknown as string })]] } as const
+    const answers = engine.run({ nowMs: 1, kind: 'write', calls: [submitCall('a'), broken, submitCall('b')] })
+    expect(answers).toEqual([{ ok: [{ queued: true }] }, { error: expect.objectContaining({ code: null }) }, { ok: [{ queued: true }] }])
+    const look = { nowMs: 2, kind: 'read', calls: [{ group: 'tasks', method: 'counts', args: [[TYPE]] }, { group: 'tasks', method: 'locate', args: [TYPE, ['a', 'b', 'x', 'y']] }] } as const
+    const seen = engine.run(look)
+    expect(seen[0]).toEqual({ ok: [expect.objectContaining({ tiers: [0, 2, 0], totals: expect.objectContaining({ submitted: 2 }) })] })
+    expect(seen[1]).toEqual({ ok: ['pending', 'pending', null, null] })
+    engine.close(3)
+    const again = new Engine({ path: file, newEpoch: 'e' })
+    again.open()
+    expect(again.run(look)).toEqual(seen)
+    again.close(4)
+  })
+})
+
+describe('a disk that is nearly full', () => {
+  it('refuses what grows, and lets settling, popping and clearing go on', async () => {
+    const time = new VirtualTime()
+    let free = 1e12
+    const backend = await openedWith({ time, freeBytes: async () => free })
+    await submit(backend, 'a', 'b')
+    const { leases: [leases = []] } = await backend.tasks.reserve(TYPE, 60_000, [{ worker: 'w', limit: 1, defaultMaxAttempts: 3 }])
+    free = 64 * 1_048_576 - 1
+    await time.advance(5_000)
+    await expect(backend.tasks.submit(TYPE, DAY, [task('c')])).rejects.toEqual(fails('STORAGE_FULL'))
+    await expect(backend.kv.set('n', [{ key: 'k', value: '1', ttlMs: null }])).rejects.toEqual(fails('STORAGE_FULL'))
+    expect(await backend.tasks.ack(TYPE, leases)).toEqual(['ok'])
+    expect((await backend.tasks.queue(TYPE, 10)).length).toBe(1)
+    expect(await backend.streams.pop(TYPE, 1)).toEqual([])
+    free = 1e12
+    await time.advance(5_000)
+    await submit(backend, 'c')
+  })
+})
+
+describe('the idle work of a SQLite store', () => {
+  it('frees cleared tasks and keys whose time has passed, and shortens the log', async () => {
+    const time = new VirtualTime()
+    const { file } = folder()
+    const backend = new SqliteBackend({ path: file, clock: time, timers: time, random: { unit: () => 0, bytes: (n) => new Uint8Array(n), uuid: () => 'u' } })
+    opened.push(backend)
+    await backend.open(AbortSignal.timeout(30_000))
+    for (let batch = 0; batch < 5; batch += 1) {
+      await backend.tasks.submit(TYPE, DAY, Array.from({ length: 500 }, (_, i) => task(`${batch}-${i}`)))
+      const { leases: [leases = []] } = await backend.tasks.reserve(TYPE, 60_000, [{ worker: 'w', limit: 500, defaultMaxAttempts: 3 }])
+      await backend.tasks.nack(TYPE, { baseMs: 1, factor: 1, capMs: 1 }, leases.map((lease) => ({ id: lease.id, token: lease.token, error: '', retryInMs: null, permanent: true, u: 0 })))
+    }
+    expect(await backend.tasks.clearDead(TYPE)).toBe(2_500)
+    await time.advance(3_000)
+    await backend.close()
+    const { default: Sqlite } = await import('better-sqlite3')
+    const db = new Sqlite(file, { readonly: true })
+    expect(db.prepare<[], number>('SELECT (SELECT count(*) FROM task) + (SELECT count(*) FROM body)').pluck().get()).toBe(0)
+    db.close()
+  })
+})
+
+describe('a storage thread that dies', () => {
+  it('leaves its calls unknown, and is started anew by the next one', async () => {
+    const { ThreadHost } = await import('../../../src/storage/sqlite/host.ts')
+    const host = new ThreadHost(THREAD_URL)
+    const backend = await openedWith({ host })
+    await submit(backend, 'a')
+    const cut = backend.tasks.counts([TYPE])
+    const died = expect(cut).rejects.toEqual(expect.objectContaining({ code: 'STORAGE_UNAVAILABLE', outcome: 'unknown' }))
+    await host.kill()
+    await died
+    expect(backend.health().ok).toBe(false)
+    expect((await backend.tasks.queue(TYPE, 10)).length).toBe(1)
+    expect(backend.health().ok).toBe(true)
+  })
+})

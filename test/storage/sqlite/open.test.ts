@@ -1,0 +1,234 @@
+/** What only a file can get wrong: its place, its modes, its identity, its structure. */
+import { chmodSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import type { Log } from '../../../src/runtime/index.ts'
+import { systemTime } from '../../../src/runtime/index.ts'
+import { APPLICATION_ID, SCHEMA } from '../../../src/storage/sqlite/schema.ts'
+import { DAY, fails, ManualClock, TYPE, reserve, submit, task } from '../contract/world.ts'
+import { backendOn, folders, THREAD_URL } from './world.ts'
+import type { SqliteBackend, SqliteOptions } from '../../../src/storage/sqlite/index.ts'
+
+const PAGE = 4_096
+const opened: SqliteBackend[] = []
+const folder = folders()
+
+afterEach(async () => {
+  for (const backend of opened.splice(0)) await backend.close()
+})
+
+function backendAt(file: string, more: Partial<SqliteOptions> = {}): SqliteBackend {
+  const backend = backendOn(file, new ManualClock(), more)
+  opened.push(backend)
+  return backend
+}
+
+const open = (backend: SqliteBackend): Promise<void> => backend.open(AbortSignal.timeout(30_000))
+
+async function openedAt(file: string, more: Partial<SqliteOptions> = {}): Promise<SqliteBackend> {
+  const backend = backendAt(file, more)
+  await open(backend)
+  return backend
+}
+
+/** A copy of the files as a crash at this moment would leave them. */
+function crashCopy(file: string, name: string): string {
+  const copy = join(dirname(file), name)
+  for (const suffix of ['', '-wal']) if (existsSync(file + suffix)) copyFileSync(file + suffix, copy + suffix)
+  chmodSync(copy, 0o600)
+  return copy
+}
+
+const modeOf = (path: string): string => (statSync(path).mode & 0o7777).toString(8)
+
+function warnings(): { readonly heard: string[]; readonly log: Log } {
+  const heard: string[] = []
+  const ignore = (): void => undefined
+  return { heard, log: { debug: ignore, info: ignore, error: ignore, warn: (message) => void heard.push(message), isEnabled: () => true } }
+}
+
+describe('the file of a SQLite store', () => {
+  it('is made for its owner alone, in a folder for its owner alone', async () => {
+    const { file } = folder()
+    await submit(await openedAt(file), 'a')
+    expect(modeOf(dirname(file))).toBe('700')
+    for (const name of readdirSync(dirname(file))) expect([name, modeOf(join(dirname(file), name))]).toEqual([name, '600'])
+    expect(readdirSync(dirname(file)).toSorted()).toEqual(['master.db', 'master.db-wal']) // No shared-memory file.
+  })
+
+  it('is narrowed, with a warning, where others could read it', async () => {
+    const { file } = folder()
+    const first = await openedAt(file)
+    await first.close()
+    chmodSync(file, 0o644)
+    chmodSync(dirname(file), 0o755)
+    const { heard, log } = warnings()
+    await openedAt(file, { log })
+    expect([modeOf(file), modeOf(dirname(file))]).toEqual(['600', '700'])
+    expect(heard).toEqual([expect.stringContaining('mode 755'), expect.stringContaining('mode 644')])
+  })
+
+  it('is one file after a stop in order', async () => {
+    const { file } = folder()
+    const backend = await openedAt(file)
+    await submit(backend, 'a')
+    await backend.close()
+    expect(readdirSync(dirname(file))).toEqual(['master.db'])
+  })
+
+  it('is refused where it is a folder or a link', async () => {
+    const { path } = folder()
+    mkdirSync(join(path, 'folder'))
+    writeFileSync(join(path, 'real'), '')
+    symlinkSync(join(path, 'real'), join(path, 'link'))
+    for (const name of ['folder', 'link']) {
+      await expect(open(backendAt(join(path, name)))).rejects.toEqual(expect.objectContaining({ code: 'STORAGE_UNAVAILABLE', message: expect.stringContaining('is not a regular file') }))
+    }
+  })
+
+  it('serves one backend at a time, in this process too (D33)', async () => {
+    const { file } = folder()
+    const first = await openedAt(file)
+    for (const more of [{}, { threadUrl: THREAD_URL }]) {
+      await expect(open(backendAt(file, more))).rejects.toEqual(expect.objectContaining({ code: 'STORAGE_LOCKED', message: expect.stringContaining('another master uses this file') }))
+    }
+    await submit(first, 'a')
+    await first.close()
+    expect(await reserve(await openedAt(file))).toHaveLength(1)
+  })
+})
+
+describe('a SQLite store that is no store of ours', () => {
+  it('is refused and left as it was, whatever made it', async () => {
+    const { path } = folder()
+    const text = join(path, 'text')
+    writeFileSync(text, 'not a database, but long enough to be looked at as one\n'.repeat(100), { mode: 0o600 })
+    const foreign = join(path, 'foreign.db')
+    new Sqlite(foreign).exec('CREATE TABLE t(x)').close()
+    const claimed = join(path, 'claimed.db')
+    new Sqlite(claimed).exec('PRAGMA application_id = 77').close()
+    for (const file of [text, foreign, claimed]) {
+      chmodSync(file, 0o600)
+      const before = readFileSync(file)
+      await expect(open(backendAt(file))).rejects.toEqual(expect.objectContaining({ code: 'STORAGE_CORRUPT', message: expect.stringContaining(file) }))
+      expect(readFileSync(file).equals(before)).toBe(true)
+    }
+  })
+
+  it('is refused where a newer version wrote it', async () => {
+    const { file } = folder()
+    await (await openedAt(file)).close()
+    const db = new Sqlite(file)
+    expect(db.pragma('application_id', { simple: true })).toBe(APPLICATION_ID)
+    db.pragma(`user_version = ${SCHEMA + 1}`)
+    db.close()
+    await expect(open(backendAt(file))).rejects.toEqual(expect.objectContaining({ code: 'STORAGE_SCHEMA', message: expect.stringContaining(`schema ${SCHEMA + 1}`) }))
+  })
+})
+
+/** A store with its tables filled and everything in the file, not in the log. */
+async function filled(file: string): Promise<void> {
+  const backend = await openedAt(file)
+  for (let batch = 0; batch < 4; batch += 1) {
+    await backend.tasks.submit(TYPE, DAY, Array.from({ length: 500 }, (_, i) => task(`t${batch}-${i}`, { body: JSON.stringify('x'.repeat(300)) })))
+  }
+  await backend.close()
+}
+
+function markUnclean(file: string): void {
+  const db = new Sqlite(file)
+  db.exec(`UPDATE meta SET v = 0 WHERE k = 'clean'`)
+  db.close()
+}
+
+function zeroPage(file: string, page: number): void {
+  const handle = openSync(file, 'r+')
+  writeSync(handle, Buffer.alloc(PAGE), 0, PAGE, (page - 1) * PAGE)
+  closeSync(handle)
+}
+
+describe('a SQLite store that is damaged', () => {
+  it('does not start after an unclean stop, and names file and finding', async () => {
+    const { file } = folder()
+    await filled(file)
+    markUnclean(file)
+    const pages = statSync(file).size / PAGE
+    let refused = 0
+    for (const page of [1, 3, Math.floor(pages / 3), Math.floor(pages / 2), pages - 1]) {
+      const copy = crashCopy(file, `page-${page}.db`)
+      zeroPage(copy, page)
+      await expect(open(backendAt(copy))).rejects.toEqual(expect.objectContaining({ code: 'STORAGE_CORRUPT', message: expect.stringContaining(copy) }))
+      refused += 1
+    }
+    expect(refused).toBe(5)
+  })
+
+  it('is noticed at the first touch after a clean stop, and then refuses everything', async () => {
+    const { file } = folder()
+    await filled(file)
+    const db = new Sqlite(file)
+    const root = db.prepare<[], number>(`SELECT rootpage FROM sqlite_schema WHERE name = 'body'`).pluck().get() ?? 0
+    db.close()
+    zeroPage(file, root)
+    const backend = await openedAt(file)
+    await expect(backend.tasks.queue(TYPE, 10)).rejects.toEqual(fails('STORAGE_CORRUPT'))
+    await expect(backend.kv.get('n', ['k'])).rejects.toEqual(fails('STORAGE_CORRUPT'))
+    expect(backend.health()).toMatchObject({ ok: false, detail: expect.stringContaining('is damaged') })
+  })
+
+  it('opens without the torn tail of its log, and keeps all before it', async () => {
+    const { file } = folder()
+    const backend = await openedAt(file)
+    await submit(backend, 'a')
+    const before = statSync(`${file}-wal`).size
+    await submit(backend, 'b')
+    const after = statSync(`${file}-wal`).size
+    for (const cut of [1, 17, PAGE, after - before - 1]) {
+      const copy = crashCopy(file, `cut-${cut}.db`)
+      truncateSync(`${copy}-wal`, after - cut)
+      const reopened = await openedAt(copy)
+      expect((await reserve(reopened)).map(({ id }) => id)).toEqual(['a'])
+    }
+  })
+
+  it('migrates nothing and loses nothing when it is opened again and again', async () => {
+    const { file } = folder()
+    await filled(file)
+    for (let life = 0; life < 3; life += 1) {
+      const backend = await openedAt(file)
+      expect((await backend.tasks.counts([TYPE]))[0]?.tiers).toEqual([0, 2_000, 0])
+      await backend.close()
+    }
+  })
+})
+
+describe('the time of a SQLite store', () => {
+  it('does not go back behind a time it has answered, though the wall clock did', async () => {
+    const { file } = folder()
+    const clock = new ManualClock()
+    const backend = backendOn(file, clock)
+    opened.push(backend)
+    await open(backend)
+    await submit(backend, 'a')
+    clock.advance(DAY)
+    await submit(backend, 'b')
+    const { nowMs } = await backend.meta.info()
+    await backend.close()
+    const earlier = new ManualClock()
+    const again = backendOn(file, earlier)
+    opened.push(again)
+    await open(again)
+    expect((await again.meta.info()).nowMs).toBe(nowMs)
+    earlier.advance(1_000)
+    expect((await again.meta.info()).nowMs).toBe(nowMs + 1_000)
+  })
+
+  it('starts at the wall clock in a new store', async () => {
+    const { file } = folder()
+    const backend = backendOn(file, systemTime)
+    opened.push(backend)
+    await open(backend)
+    expect(Math.abs((await backend.meta.info()).nowMs - systemTime.wallMs())).toBeLessThan(5_000)
+  })
+})
