@@ -1,0 +1,128 @@
+/**
+ * @module automation/build-catalog
+ * Automations into the catalog: every schema checked and compiled, defaults and secrets found, all faults reported
+ * together. And the two shapes in which REST shows an entry.
+ * @see D4, D17, D36, D52
+ */
+import {
+  compileValidator, configSchemaOf, defaultsOf, secretPathsOf,
+  type AutomationDescriptor, type BaseConfig, type CatalogEntryBody, type JsonObject, type JsonSchema, type Validator,
+} from '../protocol/index.ts'
+import type { Catalog, CatalogEntry } from './catalog.ts'
+import type { Automation } from './define.ts'
+import { AutomationError } from './errors.ts'
+import { plainSchema, schemaFaults, writeOnlyPointers, type SchemaFault } from './schema-check.ts'
+
+/**
+ * Compiles what the automations declare.
+ * @throws AutomationError with every fault: automation, JSON pointer, problem.
+ */
+export function buildCatalog(automations: readonly Automation[]): Catalog {
+  const faults = automations.flatMap(automationFaults)
+  const types = new Set<string>()
+  for (const { type } of automations) {
+    if (types.has(type)) faults.push(`automation "${type}": is defined twice`)
+    types.add(type)
+  }
+  if (faults.length > 0) throw new AutomationError(faults)
+  return new Map(automations.map((automation) => [automation.type, entryOf(automation)]))
+}
+
+/** What keeps one automation out of the catalog, one sentence each; empty when nothing does. */
+export function automationFaults(automation: Automation): string[] {
+  const { config, output, payload, pools } = automation
+  const declared: readonly (readonly [string, object | null | undefined, Check])[] = [
+    ['/config', config, configFaults], ['/output', output, objectFaults], ['/payload', payload, objectFaults],
+    ...Object.entries(pools).flatMap(([name, pool]) => (['payload', 'tags'] as const).map((part) => [`/pools/${name}/${part}`, pool[part], objectFaults] as const)),
+  ]
+  return declared.flatMap(([where, schema, check]) =>
+    schema === null || schema === undefined ? [] : faultsIn(schema, check).map(({ pointer, problem }) => `automation "${automation.type}": ${where}${pointer} ${problem}`))
+}
+
+type Check = (plain: JsonSchema) => readonly SchemaFault[]
+
+function faultsIn(schema: object, check: Check): readonly SchemaFault[] {
+  const copy = plainSchema(schema)
+  if ('faults' in copy) return copy.faults
+  const faults = schemaFaults(copy.plain)
+  return faults.length > 0 ? faults : check(copy.plain)
+}
+
+/** Tasks, outputs and pool items are JSON objects, so another schema could never be met. */
+function objectFaults({ type }: JsonSchema): readonly SchemaFault[] {
+  const allows = type === undefined || type === 'object' || (Array.isArray(type) && type.includes('object'))
+  return allows ? [] : [{ pointer: '/type', problem: 'must be "object": only objects travel' }]
+}
+
+function configFaults(own: JsonSchema): readonly SchemaFault[] {
+  try {
+    const whole = configSchemaOf(own)
+    const faults = [...schemaFaults(whole), ...unkeptSecrets(own)]
+    return faults.length > 0 ? faults : wrongDefaults(whole)
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    const [pointer = '', problem = ''] = error.message.split(/: (.*)/s)
+    return [{ pointer, problem }]
+  }
+}
+
+/** Secrets are found by their path below `properties` (D52); anywhere else at the top they would be shown. */
+function unkeptSecrets(own: JsonSchema): readonly SchemaFault[] {
+  const outside = writeOnlyPointers(own).filter((pointer) => !/^\/(?:properties|\$defs|definitions)\//.test(pointer))
+  return outside.map((pointer) => ({ pointer, problem: 'writeOnly works below /properties alone; here it would keep nothing secret' }))
+}
+
+/** A default that its own field refuses would make every worker's first PATCH fail. */
+function wrongDefaults(whole: JsonSchema): readonly SchemaFault[] {
+  const defaults = defaultsOf(whole)
+  return compileValidator(whole)(defaults).flatMap(({ path, message }) => {
+    const [, name = '', ...below] = path.split('/')
+    if (!Object.hasOwn(defaults, name)) return []
+    return [{ pointer: `/properties/${name}/default${below.map((step) => `/${step}`).join('')}`, problem: message }]
+  })
+}
+
+function plain(schema: object): JsonSchema {
+  const copy = plainSchema(schema)
+  if ('faults' in copy) throw new TypeError('entryOf was called for a schema with faults')
+  return copy.plain
+}
+
+const anything: Validator = () => []
+
+/** Only for an automation without faults. */
+function entryOf(automation: Automation): CatalogEntry {
+  const { type, name, kind, visibilityMs, retry, run } = automation
+  const configSchema = configSchemaOf(plain(automation.config))
+  const outputSchema = automation.output === null ? null : plain(automation.output)
+  const payloadSchema = automation.payload === null ? null : plain(automation.payload)
+  return Object.freeze({
+    type, name, kind, configSchema, outputSchema, payloadSchema, visibilityMs, retry,
+    validateConfig: compileValidator(configSchema),
+    defaults: Object.freeze(defaultsOf(configSchema)) as BaseConfig & JsonObject,
+    secrets: secretPathsOf(configSchema),
+    validateOutput: outputSchema === null ? anything : compileValidator(outputSchema),
+    validatePayload: payloadSchema === null ? null : compileValidator(payloadSchema),
+    pools: new Map(Object.entries(automation.pools).map(([pool, schemas]) => [pool, poolOf(plain(schemas.payload), plain(schemas.tags ?? {}))])),
+    run: run as CatalogEntry['run'], // The runner of its kind gives it the context it was written for.
+  })
+}
+
+function poolOf(payloadSchema: JsonSchema, tagsSchema: JsonSchema) {
+  return { payloadSchema, tagsSchema, validatePayload: compileValidator(payloadSchema), validateTags: compileValidator(tagsSchema) }
+}
+
+/** One element of `GET /api/v1/automations`. */
+export function toDescriptor(entry: CatalogEntry): AutomationDescriptor {
+  return { type: entry.type, class: entry.name, kind: entry.kind, config_schema: entry.configSchema }
+}
+
+/** One value of `GET /api/v1/catalog`. Queue and stream are named after the type. */
+export function toCatalogEntry({ type, kind, configSchema, payloadSchema, outputSchema, pools }: CatalogEntry): CatalogEntryBody {
+  return {
+    type, kind, config: configSchema,
+    ...(payloadSchema === null ? {} : { queue: { name: type, payload: payloadSchema } }),
+    ...(outputSchema === null ? {} : { stream: { name: type, payload: outputSchema } }),
+    ...(pools.size === 0 ? {} : { pools: Object.fromEntries([...pools].map(([name, pool]) => [name, { payload: pool.payloadSchema, tags: pool.tagsSchema }])) }),
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * @module automation/define
+ * How an author makes an automation. The schemas give `run` its types; everything but the schemas is checked here, at
+ * the author's own call, and the schemas when the catalog is built (build-catalog.ts).
+ *
+ * An automation carries a brand from the global symbol registry, so that it is recognised when plugin and master load
+ * two copies of this package.
+ * @see D25, D35, D36
+ */
+import { Type } from 'typebox'
+import { AutomationType, compileValidator, MAX_NAME_CHARS, NAME_PATTERN, MAX_RETRY_IN_MS, MAX_VISIBILITY_MS, MIN_VISIBILITY_MS, RETRY, Strict, toMs, toSeconds, VISIBILITY_MS } from '../protocol/index.ts'
+import type { AutomationKind, RetryMs } from './catalog.ts'
+import type { BatchContext, Context, Pools } from './context.ts'
+import { AutomationError } from './errors.ts'
+
+const BRAND: unique symbol = Symbol.for('muster.automation')
+
+/** The shape that {@link isAutomation} accepts; a copy of another shape is another number. */
+const SHAPE = 1
+
+/** Nothing was declared, so nothing may be named. */
+// oxlint-disable-next-line typescript/no-generated-empty-object-type -- an object without known keys is what is meant
+type Nothing = Record<never, never>
+
+/** What both kinds declare. Schemas are TypeBox or plain JSON Schema 2020-12 objects. */
+interface Declaration<C, O, P> {
+  /** Names the automation everywhere: `^[a-z0-9][a-z0-9-]{0,62}$`. */
+  readonly type: string
+  /** The descriptor's `class`; without it the type in PascalCase. */
+  readonly name?: string
+  /** An object schema without the four base fields; without it the base fields alone. */
+  readonly config?: C
+  /** What `emit` takes; without it any object. */
+  readonly output?: O
+  /** The pools that `run` may use. Their names are global. */
+  readonly pools?: P
+}
+
+export interface ContinuousDefinition<C, O, P extends Pools> extends Declaration<C, O, P> {
+  /** Runs until `signal` aborts; started again when it returns or throws. */
+  readonly run: (context: Context<C, O, P>) => Promise<void> | void
+}
+
+export interface BatchDefinition<C, O, T, P extends Pools> extends Declaration<C, O, P> {
+  /** What a submitted task holds. */
+  readonly payload: T
+  /** How long a task stays hidden from others without a sign of life: 1..43200, default 60. Extended while `run` runs. */
+  readonly visibilityTimeoutSeconds?: number
+  /** Delay before the next attempt, full jitter: base 1 s, factor 2, cap 300 s. */
+  readonly retry?: { readonly baseSeconds?: number; readonly factor?: number; readonly capSeconds?: number }
+  /** Runs one task: return is success, an error is a failed attempt. */
+  readonly run: (context: BatchContext<C, O, T, P>) => Promise<void> | void
+}
+
+/** What {@link defineBatch} and {@link defineContinuous} make and modules export. */
+export interface Automation {
+  readonly [BRAND]: typeof SHAPE
+  readonly kind: AutomationKind
+  readonly type: string
+  readonly name: string
+  readonly config: object
+  readonly output: object | null
+  readonly payload: object | null
+  readonly pools: Pools
+  readonly visibilityMs: number
+  readonly retry: RetryMs
+  readonly run: (context: never) => Promise<void> | void
+}
+
+export interface BatchAutomation<C = object, O = object, T = object, P extends Pools = Pools> extends Automation {
+  readonly kind: 'BatchAutomation'
+  readonly run: BatchDefinition<C, O, T, P>['run']
+}
+
+export interface ContinuousAutomation<C = object, O = object, P extends Pools = Pools> extends Automation {
+  readonly kind: 'ContinuousAutomation'
+  readonly run: ContinuousDefinition<C, O, P>['run']
+}
+
+/**
+ * Makes an automation whose slots take tasks from a queue.
+ * @throws AutomationError naming every field at fault.
+ */
+export function defineBatch<C extends object = Nothing, T extends object = object, O extends object = object, P extends Pools = Nothing>(
+  definition: BatchDefinition<C, O, T, P>,
+): BatchAutomation<C, O, T, P> {
+  check('defineBatch', definition, BATCH)
+  const { payload, run, visibilityTimeoutSeconds = toSeconds(VISIBILITY_MS) } = definition
+  const retry = retryMs('defineBatch', definition.type, definition.retry)
+  return Object.freeze({ ...declared(definition), kind: 'BatchAutomation', payload, visibilityMs: toMs(visibilityTimeoutSeconds), retry, run } as const)
+}
+
+/**
+ * Makes an automation whose slots run all the time.
+ * @throws AutomationError naming every field at fault.
+ */
+export function defineContinuous<C extends object = Nothing, O extends object = object, P extends Pools = Nothing>(
+  definition: ContinuousDefinition<C, O, P>,
+): ContinuousAutomation<C, O, P> {
+  check('defineContinuous', definition, CONTINUOUS)
+  return Object.freeze({ ...declared(definition), kind: 'ContinuousAutomation', payload: null, visibilityMs: VISIBILITY_MS, retry: RETRY, run: definition.run } as const)
+}
+
+/** Whether `value` is an automation, whichever copy of this package made it. */
+export function isAutomation(value: unknown): value is Automation {
+  return typeof value === 'object' && value !== null && BRAND in value && value[BRAND] === SHAPE
+}
+
+function declared<C extends object, O extends object, P extends Pools>(definition: Declaration<C, O, P>) {
+  const { type, name = pascalCase(type), config = { type: 'object', properties: {} }, output = null, pools = {} } = definition
+  return { [BRAND]: SHAPE, type, name, config, output, pools } as const
+}
+
+const pascalCase = (type: string): string => type.split('-').map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('')
+
+const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS, pattern: NAME_PATTERN })
+const Schema = Type.Optional(Type.Object({}))
+const common = { type: AutomationType, name: Type.Optional(Name), config: Schema, output: Schema, pools: Type.Optional(Type.Record(Name, Strict({ payload: Type.Object({}), tags: Schema }))) }
+const DelaySeconds = Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: toSeconds(MAX_RETRY_IN_MS) }))
+const CONTINUOUS = compileValidator(Strict(common))
+const BATCH = compileValidator(Strict({
+  ...common,
+  payload: Type.Object({}),
+  visibilityTimeoutSeconds: Type.Optional(Type.Number({ minimum: toSeconds(MIN_VISIBILITY_MS), maximum: toSeconds(MAX_VISIBILITY_MS) })),
+  retry: Type.Optional(Strict({ baseSeconds: DelaySeconds, factor: Type.Optional(Type.Number({ minimum: 1, maximum: 1_000 })), capSeconds: DelaySeconds })),
+}))
+
+/** Plain JavaScript calls this too, so nothing is taken on trust. */
+function check(by: string, definition: { readonly type: string; readonly run: unknown }, validate: typeof BATCH): void {
+  if (typeof definition !== 'object' || definition === null) throw new AutomationError(`${by} takes an object with type, config and run`)
+  const { run, ...rest } = definition
+  const faults = validate(rest).map(({ path, message }) => `${path} ${message}`)
+  if (typeof run !== 'function') faults.push('/run must be a function')
+  if (faults.length > 0) throw new AutomationError(faults.map((fault) => `${by}: automation ${JSON.stringify(definition.type)}: ${fault}`))
+}
+
+function retryMs(by: string, type: string, retry: { baseSeconds?: number; factor?: number; capSeconds?: number } = {}): RetryMs {
+  const { baseSeconds = toSeconds(RETRY.baseMs), factor = RETRY.factor, capSeconds = Math.max(baseSeconds, toSeconds(RETRY.capMs)) } = retry
+  if (capSeconds < baseSeconds) throw new AutomationError(`${by}: automation "${type}": /retry/capSeconds must be >= baseSeconds (${baseSeconds})`)
+  return { baseMs: toMs(baseSeconds), factor, capMs: toMs(capSeconds) }
+}

@@ -1,0 +1,128 @@
+/**
+ * @module automation/held
+ * A lock or a pool claim that a run holds. The master lets it go at its deadline, so it is renewed at a third of the
+ * hold until it ends:
+ *
+ *   held ── release() ──▶ released      repeating it is harmless; any other use: LeaseLost
+ *     └── refused, or not renewed in time ──▶ lost      any use: LeaseLost
+ *
+ * Time is counted from before a call was sent, so a holder never believes in a hold that the master has ended by then.
+ */
+import { MAX_HOLD_MS, MIN_HOLD_MS, RpcError, toMs, toSeconds } from '../protocol/index.ts'
+import type { Cancel, Clock, Timers } from '../runtime/index.ts'
+import type { SlotLog } from './context.ts'
+import { LeaseLost } from './errors.ts'
+
+export interface HeldPorts { readonly clock: Clock; readonly timers: Timers; readonly log: SlotLog }
+
+/** What the master does for it. */
+export interface HeldCalls {
+  /** For messages: `lock "x"`. */
+  readonly what: string
+  readonly extend: (holdMs: number) => Promise<unknown>
+  readonly release: () => Promise<unknown>
+}
+
+/** @throws RangeError naming the option. */
+export function holdMsOf({ holdSeconds }: { readonly holdSeconds: number }): number {
+  const holdMs = toMs(holdSeconds)
+  if (holdMs >= MIN_HOLD_MS && holdMs <= MAX_HOLD_MS) return holdMs
+  throw new RangeError(`holdSeconds must be ${toSeconds(MIN_HOLD_MS)} to ${toSeconds(MAX_HOLD_MS)}, got ${holdSeconds}`)
+}
+
+export class Held {
+  readonly #ports: HeldPorts
+  readonly #calls: HeldCalls
+  readonly #onEnd: (held: Held) => void
+  #state: 'held' | 'released' | 'lost' = 'held'
+  #holdMs: number
+  #endsAtMs: number
+  #cancel: Cancel = () => {}
+
+  /** `sentAtMs`: the monotonic time at which the acquiring call was sent. */
+  constructor(calls: HeldCalls, holdMs: number, sentAtMs: number, ports: HeldPorts, onEnd: (held: Held) => void) {
+    this.#calls = calls
+    this.#holdMs = holdMs
+    this.#endsAtMs = sentAtMs + holdMs
+    this.#ports = ports
+    this.#onEnd = onEnd
+    this.#arm()
+  }
+
+  /** @throws LeaseLost when it has ended; whatever the call throws otherwise. */
+  async extend(options: { readonly holdSeconds: number }): Promise<void> {
+    await this.#extend(holdMsOf(options))
+  }
+
+  async #extend(holdMs: number): Promise<void> {
+    this.#assertHeld()
+    const sentAtMs = this.#ports.clock.monotonicMs()
+    await this.#asking(() => this.#calls.extend(holdMs))
+    if (this.#state !== 'held') return
+    this.#holdMs = holdMs
+    this.#endsAtMs = sentAtMs + holdMs
+    this.#arm()
+  }
+
+  /** @throws LeaseLost when it was lost before. */
+  async release(by: () => Promise<unknown> = this.#calls.release): Promise<void> {
+    if (this.#state === 'released') return
+    this.#assertHeld()
+    this.#end('released')
+    await this.#asking(by)
+  }
+
+  /** The release of `await using`: work that is done is not undone by a lease that had ended by then. */
+  async dispose(): Promise<void> {
+    try {
+      if (this.#state === 'held') await this.release()
+    } catch (error) {
+      this.#ports.log.warn(`${this.#calls.what} could not be released; it ends by itself`, { error })
+    }
+  }
+
+  #arm(): void {
+    this.#cancel()
+    const leftMs = Math.max(0, this.#endsAtMs - this.#ports.clock.monotonicMs())
+    this.#cancel = this.#ports.timers.after(Math.min(this.#holdMs / 3, leftMs), () => void this.#renew())
+  }
+
+  /** Failures to ask are tried again until the hold is over. */
+  async #renew(): Promise<void> {
+    if (this.#overdue()) return
+    try {
+      await this.#extend(this.#holdMs)
+    } catch (error) {
+      if (this.#state !== 'held' || this.#overdue()) return
+      this.#ports.log.debug(`${this.#calls.what} could not be renewed yet`, { error })
+      this.#arm()
+    }
+  }
+
+  #overdue(): boolean {
+    if (this.#state === 'held' && this.#ports.clock.monotonicMs() >= this.#endsAtMs) this.#end('lost')
+    return this.#state !== 'held'
+  }
+
+  #assertHeld(): void {
+    if (this.#overdue()) throw new LeaseLost(`${this.#calls.what} ${this.#state === 'lost' ? 'was lost: its hold ended' : 'was released'}`)
+  }
+
+  async #asking(call: () => Promise<unknown>): Promise<void> {
+    try {
+      await call()
+    } catch (error) {
+      if (!(error instanceof RpcError) || error.code !== 'lease_lost') throw error
+      this.#end('lost')
+      throw new LeaseLost(`${this.#calls.what} was lost: the master gave it up`, { cause: error })
+    }
+  }
+
+  #end(state: 'released' | 'lost'): void {
+    if (this.#state !== 'held') return
+    this.#state = state
+    this.#cancel()
+    if (state === 'lost') this.#ports.log.warn(`${this.#calls.what} was lost`)
+    this.#onEnd(this)
+  }
+}

@@ -1,0 +1,12 @@
+/** The area's face inside the project: what authors see (public.ts is the part that is published), loading, the catalog and the slot runners. */
+export { Type, type Static } from 'typebox'
+export * from './build-catalog.ts'
+export * from './catalog.ts'
+export * from './context.ts'
+export * from './define.ts'
+export * from './errors.ts'
+export * from './load.ts'
+export * from './run-batch.ts'
+export * from './run-continuous.ts'
+export * from './slot-metrics.ts'
+export * from './slot.ts'

@@ -1,0 +1,182 @@
+/**
+ * @module automation/load
+ * Finds the installed automations. Either the modules that were named (npm packages, or paths relative to the
+ * directory), or every dependency of the nearest package.json that says where its automations are:
+ *
+ *   "muster": { "automations": "./dist/index.js" }
+ *
+ * Modules are trusted code and run in this process. All faults are reported together, each naming its module.
+ * @see D35
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire, findPackageJSON } from 'node:module'
+import { dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { automationFaults } from './build-catalog.ts'
+import { isAutomation, type Automation } from './define.ts'
+import { AutomationError } from './errors.ts'
+
+export interface LoadOptions {
+  /** `SVC_AUTOMATIONS`, split at its commas; undefined or empty: look among the dependencies. */
+  readonly specifiers?: readonly string[] | undefined
+  /** Where paths and packages are looked for: the working directory. */
+  readonly directory: string
+  /** Modules that are part of this program, by specifier. */
+  readonly builtIn?: Readonly<Record<string, () => Promise<object>>>
+  /** How a module is loaded; tests without a module of their own pass another. */
+  readonly importModule?: (url: string) => Promise<object>
+}
+
+/** A module by the name the user knows it by. */
+interface Found { readonly module: string; readonly load: () => Promise<object> }
+type Finding = Found | { readonly fault: string }
+interface Installed { readonly module: string; readonly automation: Automation }
+
+const HOW_TO_INSTALL = 'no automation is installed: npm install a package that has some, name a module in SVC_AUTOMATIONS, or take the first-party ones with SVC_AUTOMATIONS=muster/automations'
+
+/**
+ * Loads the installed automations; each is ready for buildCatalog.
+ * @throws AutomationError with every fault, one a line, each naming its module.
+ */
+export async function loadAutomations(options: LoadOptions): Promise<readonly Automation[]> {
+  const named = (options.specifiers ?? []).filter((specifier) => specifier !== '')
+  const findings = named.length > 0 ? named.map((specifier) => findNamed(specifier, options)) : findAmongDependencies(options)
+  const faults: string[] = []
+  const installed: Installed[] = []
+  for (const finding of findings) { // One after the other, so that the order of faults is the order of modules.
+    if ('fault' in finding) faults.push(finding.fault)
+    else installed.push(...await automationsOf(finding, faults))
+  }
+  faults.push(...installed.flatMap(({ module, automation }) => automationFaults(automation).map((fault) => `module ${module}: ${fault}`)), ...duplicates(installed))
+  if (faults.length === 0 && installed.length === 0) faults.push(HOW_TO_INSTALL)
+  if (faults.length > 0) throw new AutomationError(faults)
+  return installed.map(({ automation }) => automation)
+}
+
+function findNamed(specifier: string, options: LoadOptions): Finding {
+  const { directory, builtIn = {} } = options
+  const own = Object.hasOwn(builtIn, specifier) ? builtIn[specifier] : undefined
+  if (own !== undefined) return { module: specifier, load: own }
+  const path = resolve(directory, specifier)
+  const isFile = /\.m?js$/.test(specifier) && existsSync(path)
+  if (isFile) return found(specifier, path, options)
+  if (/^\.\.?(?:\/|$)/.test(specifier) || isAbsolute(specifier)) return { fault: `module ${specifier}: there is no .js or .mjs file ${path}` }
+  return findPackage(specifier, options)
+}
+
+/** The file its package.json names; without that entry, what `import` of the package would give. */
+function findPackage(specifier: string, options: LoadOptions): Finding {
+  const base = join(options.directory, 'package.json') // Need not exist: resolution looks beside it.
+  try {
+    const manifestFile = installedManifest(specifier, base)
+    const manifest = manifestFile === undefined ? undefined : readManifest(manifestFile)
+    const isWhole = manifest?.name === specifier // And not one file of the package.
+    if (isWhole && manifest.entry !== undefined) return found(specifier, join(manifest.folder, manifest.entry), options)
+    // The types know no conditions yet; Node 22 and 24 take them, and without `import` many packages do not resolve.
+    const conditions = { conditions: new Set(['node', 'import']) } as { paths?: string[] }
+    return found(specifier, createRequire(pathToFileURL(base)).resolve(specifier, conditions), options)
+  } catch (error) {
+    return { fault: `module ${specifier}: cannot be found from ${options.directory} (npm install it, or begin a path with ./): ${messageOf(error)}` }
+  }
+}
+
+function findAmongDependencies(options: LoadOptions): readonly Finding[] {
+  const file = nearestManifest(options.directory)
+  if (file === undefined) return []
+  try {
+    const manifest = readManifest(file)
+    const required = Object.keys(manifest.dependencies).map((name) => findDependency(name, file, options, true))
+    const optional = Object.keys(manifest.optionalDependencies).map((name) => findDependency(name, file, options, false))
+    return [...required, ...optional].filter((finding) => finding !== undefined)
+  } catch (error) {
+    return [{ fault: `${file}: cannot be read: ${messageOf(error)}` }]
+  }
+}
+
+/** undefined: a package without automations, or an optional one that is not there. */
+function findDependency(name: string, file: string, options: LoadOptions, required: boolean): Finding | undefined {
+  const manifestFile = installedManifest(name, file)
+  if (manifestFile === undefined) return required ? { fault: `module ${name}: is a dependency in ${file} and is not installed; run npm install` } : undefined
+  try {
+    const { entry, folder } = readManifest(manifestFile)
+    return entry === undefined ? undefined : found(name, join(folder, entry), options)
+  } catch (error) {
+    return { fault: `module ${name}: ${manifestFile}: ${messageOf(error)}` }
+  }
+}
+
+function installedManifest(name: string, base: string): string | undefined {
+  try {
+    return findPackageJSON(name, pathToFileURL(base))
+  } catch {
+    return undefined // Node's one reason to throw: there is no such package.
+  }
+}
+
+function found(module: string, path: string, { importModule = (url: string): Promise<object> => import(url) as Promise<object> }: LoadOptions): Found {
+  return { module, load: () => importModule(pathToFileURL(path).href) }
+}
+
+interface Manifest {
+  readonly folder: string
+  readonly name: string | undefined
+  /** `muster.automations`, relative to the folder. */
+  readonly entry: string | undefined
+  readonly dependencies: object
+  readonly optionalDependencies: object
+}
+
+/** @throws Error when it is not the JSON of an object, or its `muster` entry is no relative path. */
+function readManifest(file: string): Manifest {
+  const body = JSON.parse(readFileSync(file, 'utf8')) as unknown
+  const { name, muster, dependencies, optionalDependencies } = asObject(body)
+  const { automations } = asObject(muster)
+  if (automations !== undefined && !(typeof automations === 'string' && automations.startsWith('./'))) throw new Error('"muster": {"automations": …} must be a path that begins with ./')
+  return { folder: dirname(file), name: typeof name === 'string' ? name : undefined, entry: automations, dependencies: asObject(dependencies), optionalDependencies: asObject(optionalDependencies) }
+}
+
+const asObject = (value: unknown): Readonly<Record<string, unknown>> => (typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {})
+
+function nearestManifest(directory: string): string | undefined {
+  const steps = resolve(directory).split(sep)
+  const candidates = steps.map((_, up) => join(steps.slice(0, steps.length - up).join(sep) || sep, 'package.json'))
+  return candidates.find((candidate) => existsSync(candidate))
+}
+
+/** The automations of one module; what is wrong with it goes to `faults`. */
+async function automationsOf({ module, load }: Found, faults: string[]): Promise<readonly Installed[]> {
+  try {
+    const exports = exportsOf(await load())
+    const values = new Set<Automation>() // One automation may be both a named and the default export.
+    for (const [name, value] of exports) {
+      for (const each of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
+        if (isAutomation(each)) values.add(each)
+        else faults.push(`module ${module}: export "${name}" is not an automation; make one with defineBatch or defineContinuous, and export nothing else`)
+      }
+    }
+    if (exports.length === 0) faults.push(`module ${module}: exports nothing; export what defineBatch or defineContinuous made`)
+    return [...values].map((automation) => ({ module, automation }))
+  } catch (error) {
+    const problems = error instanceof AutomationError ? error.faults : [`cannot be loaded: ${messageOf(error)}`]
+    faults.push(...problems.map((problem) => `module ${module}: ${problem}`))
+    return []
+  }
+}
+
+/** The exports as their author sees them. Node gives the exports object of a CommonJS module as `default` as well. */
+function exportsOf(namespace: object): readonly (readonly [string, unknown])[] {
+  const whole = 'default' in namespace ? namespace.default : undefined
+  const isCommonJs = typeof whole === 'object' && whole !== null && !isAutomation(whole) && !Array.isArray(whole) && ('module.exports' in namespace || '__esModule' in whole)
+  return Object.entries(isCommonJs ? whole : namespace).filter(([name]) => name !== '__esModule' && name !== 'module.exports')
+}
+
+function duplicates(installed: readonly Installed[]): readonly string[] {
+  const types = [...new Set(installed.map(({ automation }) => automation.type))]
+  return types.flatMap((type) => {
+    const those = installed.filter(({ automation }) => automation.type === type)
+    return those.length === 1 ? [] : [`automation "${type}": is defined ${those.length} times, in ${[...new Set(those.map(({ module }) => `module ${module}`))].join(' and ')}`]
+  })
+}
+
+/** One line: a fault is a line. */
+const messageOf = (error: unknown): string => String(asObject(error)['message'] ?? error).split('\n', 1)[0] ?? ''

@@ -1,0 +1,192 @@
+/**
+ * @module automation/make-context
+ * The context of one run: the author's words over the ports of the slot. Seconds become milliseconds here, secrets are
+ * kept out of the log, and everything ends with the run: renewals stop, what is still held is given back, subscriptions
+ * end, and a call that comes later is refused.
+ */
+import { toMs, type RpcMethod, type RpcParams, type RpcResult } from '../protocol/index.ts'
+import type { CatalogEntry } from './catalog.ts'
+import type { BatchContext, Context, Lock, SlotLog } from './context.ts'
+import { LeaseLost } from './errors.ts'
+import { Held, holdMsOf } from './held.ts'
+import type { Masker } from './mask.ts'
+import { makePool, type PoolParts } from './make-pool.ts'
+import { follow, type Follower } from './signals.ts'
+import type { AppliedConfig, SlotPorts, TaskLease } from './slot.ts'
+
+export interface RunParts {
+  readonly entry: CatalogEntry
+  readonly slotId: number
+  readonly ports: SlotPorts
+  readonly signal: AbortSignal
+  readonly masker: Masker
+}
+
+export interface Run<C> {
+  readonly context: C
+  /** To be called when the run has settled or is abandoned. */
+  readonly end: () => void
+}
+
+/** What a call is told that comes after the end of its run. */
+const ENDED = new Error('the run has ended; await every call before you return')
+
+/** How many faults of an output its error names. */
+const FAULTS_NAMED = 5
+
+/** `config` answers the newest one. */
+export function makeContext(parts: RunParts, config: () => AppliedConfig): Run<Context> {
+  const scope = new Scope(parts)
+  const get = (): AppliedConfig => {
+    const newest = config()
+    parts.masker.see(newest)
+    return newest
+  }
+  const context = Object.defineProperty(contextOf(parts, scope), 'config', { get, enumerable: true }) as Context
+  return { context: Object.freeze(context), end: () => scope.end() }
+}
+
+/** Its config is the lease's: a plain value, since an accessor would give each of these objects a hidden class of its own, at thousands a second. */
+export function makeBatchContext(parts: RunParts, lease: TaskLease): Run<BatchContext> {
+  const scope = new Scope(parts)
+  const extend = scope.guarded(async () => {
+    if (lease.lost.aborted) throw new LeaseLost(`task ${lease.id} was lost`)
+    await lease.extend()
+  })
+  const task = Object.freeze({ id: lease.id, payload: lease.payload, attempt: lease.attempt, extend })
+  return { context: Object.freeze({ ...contextOf(parts, scope), config: lease.config, task }), end: () => scope.end() }
+}
+
+function contextOf(parts: RunParts, scope: Scope): Omit<Context, 'config'> {
+  const { entry, slotId, ports, signal } = parts
+  return {
+    slotId,
+    signal,
+    emit: scope.guarded(async (output: unknown) => ports.emit(checkedOutput(entry, output))),
+    log: scope.log,
+    metrics: ports.metrics,
+    kv: {
+      get: async (key) => (await scope.call('kv.get', { key })).value,
+      set: async (key, value, { ttlSeconds } = {}) => {
+        if (value === undefined) throw new TypeError('kv.set: undefined is not a value; delete the key instead')
+        await scope.call('kv.set', { key, value, ...(ttlSeconds === undefined ? {} : { ttl_ms: toMs(ttlSeconds) }) })
+      },
+      delete: async (key) => void (await scope.call('kv.delete', { key })),
+    },
+    lock: { acquire: (name, options) => acquire(scope, name, options) },
+    counter: {
+      add: async (name, delta) => (await scope.call('counter.add', { name, delta })).value,
+      get: async (name) => (await scope.call('counter.get', { name })).value,
+    },
+    pool: (name) => makePool(name, scope),
+    bus: {
+      publish: async (topic, message) => void (await scope.call('bus.publish', { topic, message })),
+      subscribe: (topic) => ports.primitives.subscribe(topic, scope.signal),
+    },
+    sleep: (ms) => ports.timers.sleep(ms, signal),
+    now: () => ports.clock.wallMs(),
+  }
+}
+
+async function acquire(scope: Scope, name: string, options: { holdSeconds: number }): Promise<Lock | null> {
+  const holdMs = holdMsOf(options)
+  const sentAtMs = scope.monotonicMs()
+  const answer = await scope.call('lock.acquire', { name, hold_ms: holdMs })
+  if (!answer.acquired) return null
+  const { token } = answer
+  const held = scope.hold({
+    what: `lock "${name}"`,
+    extend: (ms) => scope.send('lock.extend', { name, token, hold_ms: ms }),
+    release: () => scope.send('lock.release', { name, token }),
+  }, holdMs, sentAtMs)
+  return {
+    token,
+    extend: (next) => held.extend(next),
+    release: () => held.release(),
+    [Symbol.asyncDispose]: () => held.dispose(),
+  }
+}
+
+function checkedOutput(entry: CatalogEntry, output: unknown) {
+  if (typeof output !== 'object' || output === null || Array.isArray(output)) throw new TypeError('emit takes an object')
+  const faults = entry.validateOutput(output)
+  if (faults.length === 0) return output as Parameters<SlotPorts['emit']>[0]
+  const named = faults.slice(0, FAULTS_NAMED).map(({ path, message }) => `${path || 'the output'} ${message}`)
+  throw new TypeError(`the output does not match the schema of ${entry.type}: ${named.join('; ')}`)
+}
+
+/** What one run may still do, and what it holds. */
+class Scope implements PoolParts {
+  readonly entry: CatalogEntry
+  readonly log: SlotLog
+  readonly #ports: SlotPorts
+  readonly #stopped: AbortSignal
+  readonly #held = new Set<Held>()
+  #ended = false
+  #subscriptions: { readonly run: AbortController; readonly either: Follower } | undefined
+
+  constructor({ entry, ports, signal, masker }: RunParts) {
+    this.entry = entry
+    this.log = maskedLog(ports.log, masker)
+    this.#ports = ports
+    this.#stopped = signal
+  }
+
+  /** Aborts when the run is told to stop, and when it ends. Made when first asked for: most runs subscribe to nothing. */
+  get signal(): AbortSignal {
+    if (this.#subscriptions === undefined) {
+      const run = new AbortController()
+      if (this.#ended) run.abort(ENDED)
+      this.#subscriptions = { run, either: follow(this.#stopped, run.signal) }
+    }
+    return this.#subscriptions.either.signal
+  }
+
+  monotonicMs(): number {
+    return this.#ports.clock.monotonicMs()
+  }
+
+  /** A call of the run itself: refused once the run has ended. */
+  readonly call = this.guarded(<M extends RpcMethod>(method: M, params: RpcParams<M>) => this.send(method, params))
+
+  /** A call on behalf of something held, which may outlive the run by its release. */
+  async send<M extends RpcMethod>(method: M, params: RpcParams<M>): Promise<RpcResult<M>> {
+    return this.#ports.primitives.call(method, params)
+  }
+
+  /** What the run holds from now on. What was granted after the run had ended goes straight back. */
+  hold(calls: ConstructorParameters<typeof Held>[0], holdMs: number, sentAtMs: number): Held {
+    const held = new Held(calls, holdMs, sentAtMs, { ...this.#ports, log: this.log }, (ended) => void this.#held.delete(ended))
+    this.#held.add(held)
+    if (this.#ended) void held.dispose()
+    return held
+  }
+
+  /**
+   * `work`, refused once the run has ended. Its rejection counts as handled: a call that the plugin did not await must
+   * not end the process, and with it every other slot.
+   */
+  guarded<A extends readonly unknown[], R>(work: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
+    return (...args) => {
+      const done = this.#ended ? Promise.reject<R>(ENDED) : work(...args)
+      done.catch((error: unknown) => this.log.debug('a call of the context failed', { error }))
+      return done
+    }
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#subscriptions?.either.end()
+    this.#subscriptions?.run.abort(ENDED)
+    for (const held of this.#held) void held.dispose()
+  }
+}
+
+function maskedLog(log: SlotLog, masker: Masker): SlotLog {
+  const masked = (level: keyof SlotLog) => (message: string, fields?: object): void => {
+    const text = masker.value(message) as string
+    if (fields === undefined) log[level](text)
+    else log[level](text, masker.value(fields) as object)
+  }
+  return { debug: masked('debug'), info: masked('info'), warn: masked('warn'), error: masked('error') }
+}

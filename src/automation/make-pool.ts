@@ -1,0 +1,62 @@
+/**
+ * @module automation/make-pool
+ * A pool as a run sees it: items checked against the pool's schemas before they are put, claims renewed while held.
+ */
+import type { FieldError, JsonObject, RpcMethod, RpcParams, RpcResult } from '../protocol/index.ts'
+import type { CatalogEntry } from './catalog.ts'
+import type { Pool, PoolItem, PoolSchemas } from './context.ts'
+import { holdMsOf, type Held, type HeldCalls } from './held.ts'
+
+/** What it needs of the run. */
+export interface PoolParts {
+  readonly entry: CatalogEntry
+  monotonicMs(): number
+  readonly call: <M extends RpcMethod>(method: M, params: RpcParams<M>) => Promise<RpcResult<M>>
+  send<M extends RpcMethod>(method: M, params: RpcParams<M>): Promise<RpcResult<M>>
+  hold(calls: HeldCalls, holdMs: number, sentAtMs: number): Held
+}
+
+/** Items of one rpc call. */
+const PUT_AT_ONCE = 1_000
+
+export function makePool(pool: string, run: PoolParts): Pool<PoolSchemas> {
+  const declared = run.entry.pools.get(pool)
+  if (declared === undefined) throw new TypeError(`${run.entry.type} does not declare the pool "${pool}"; it declares: ${[...run.entry.pools.keys()].join(', ') || 'none'}`)
+  return {
+    put: async (items) => {
+      const rows = items.map((item) => checkedItem(pool, declared, item))
+      for (let start = 0; start < rows.length; start += PUT_AT_ONCE) await run.call('pool.put', { pool, items: rows.slice(start, start + PUT_AT_ONCE) })
+    },
+    claim: (options) => claim(pool, run, options),
+  }
+}
+
+async function claim(pool: string, run: PoolParts, { match, ...options }: Parameters<Pool<PoolSchemas>['claim']>[0]): ReturnType<Pool<PoolSchemas>['claim']> {
+  const holdMs = holdMsOf(options)
+  const sentAtMs = run.monotonicMs()
+  const { claims: [claimed] } = await run.call('pool.claim', { pool, hold_ms: holdMs, ...(match === undefined ? {} : { match }) })
+  if (claimed === undefined) return null
+  const { id, token, payload, tags } = claimed
+  const held = run.hold({
+    what: `item "${id}" of pool "${pool}"`,
+    extend: (ms) => run.send('pool.extend', { pool, id, token, hold_ms: ms }),
+    release: () => run.send('pool.release', { pool, id, token }),
+  }, holdMs, sentAtMs)
+  return {
+    id, payload, tags,
+    extend: (next) => held.extend(next),
+    release: () => held.release(),
+    remove: () => held.release(() => run.send('pool.remove', { pool, id, token })),
+    [Symbol.asyncDispose]: () => held.dispose(),
+  }
+}
+
+type Declared = NonNullable<ReturnType<CatalogEntry['pools']['get']>>
+
+function checkedItem(pool: string, declared: Declared, { id, payload, tags = {}, expiresAt }: PoolItem<object, object>) {
+  const faults = [...named('payload', declared.validatePayload(payload)), ...named('tags', declared.validateTags(tags))]
+  if (faults.length > 0) throw new TypeError(`item "${id}" does not fit the pool "${pool}": ${faults.join('; ')}`)
+  return { id, payload: payload as JsonObject, tags: tags as JsonObject, ...(expiresAt === undefined ? {} : { expires_at: expiresAt }) }
+}
+
+const named = (part: string, faults: readonly FieldError[]): readonly string[] => faults.map(({ path, message }) => `/${part}${path} ${message}`)

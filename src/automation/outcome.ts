@@ -1,0 +1,55 @@
+/**
+ * @module automation/outcome
+ * What a plugin threw, as the outcome it stands for. A plugin may throw anything, so nothing of it is trusted: not that
+ * it is an Error, nor that its text can be read. RetryIn and Permanent are known by name, since a plugin may have
+ * loaded another copy of this package.
+ */
+import { MAX_ERROR_CHARS, MAX_RETRY_IN_MS, toMs } from '../protocol/index.ts'
+import type { Masker } from './mask.ts'
+
+/** A failed run. `text` and `stack` are without secrets; `text` is at most 4,096 characters. */
+export interface Failure {
+  /** The class of what was thrown; 'Error' where it has none. */
+  readonly name: string
+  readonly text: string
+  readonly stack: string | undefined
+  readonly settle: { readonly retryInMs?: number; readonly permanent?: true }
+}
+
+export function failureOf(thrown: unknown, masker: Masker): Failure {
+  const { name, message, stack, seconds } = readable(thrown)
+  const text = cut(masker.text(message === '' ? name : message))
+  return { name: name === '' ? 'Error' : name, text, stack: stack === undefined ? undefined : masker.text(stack), settle: settleOf(name, seconds) }
+}
+
+/** The failure as an Error, for a span to record. */
+export function toError({ name, text, stack }: Failure): Error {
+  const error = Object.assign(new Error(text), { name })
+  if (stack !== undefined) error.stack = stack
+  return error
+}
+
+function settleOf(name: string, seconds: unknown): Failure['settle'] {
+  if (name === 'Permanent') return { permanent: true }
+  if (name !== 'RetryIn' || typeof seconds !== 'number' || !(seconds >= 0)) return {}
+  return { retryInMs: Math.min(toMs(seconds), MAX_RETRY_IN_MS) }
+}
+
+interface Readable { readonly name: string; readonly message: string; readonly stack?: string | undefined; readonly seconds?: unknown }
+
+function readable(thrown: unknown): Readable {
+  try {
+    if (typeof thrown !== 'object' || thrown === null || !('message' in thrown)) return { name: '', message: `threw ${shown(thrown)}` }
+    const { name, message, stack, seconds } = thrown as Record<string, unknown>
+    return { name: typeof name === 'string' ? name : 'Error', message: String(message), stack: typeof stack === 'string' ? stack : undefined, seconds }
+  } catch {
+    return { name: '', message: 'threw something that cannot be read' } // A getter or a toString that throws.
+  }
+}
+
+const shown = (thrown: unknown): string => (typeof thrown === 'object' && thrown !== null ? (JSON.stringify(thrown) ?? 'an object') : String(thrown))
+
+/** Never in the middle of a character. */
+function cut(text: string): string {
+  return text.length <= MAX_ERROR_CHARS ? text : text.slice(0, MAX_ERROR_CHARS).replace(/[\uD800-\uDBFF]$/, '')
+}

@@ -1,0 +1,124 @@
+/**
+ * @module automation/run-batch
+ * A slot of a batch automation: one task after the other until `stopping` aborts.
+ *
+ *   returned ─▶ ack      threw ─▶ nack (RetryIn: its delay; Permanent: dead; else the automation's backoff)
+ *   lease lost ─▶ the run is told, its outcome ignored      killed ─▶ the run is told, its task released, the slot over
+ *
+ * A plugin that keeps running after its lease was lost keeps the slot busy: a second task beside it would be more than
+ * the configured concurrency. Only `killed` leaves a run behind.
+ * @see D24, D25, D53, D55
+ */
+import { withLogFields } from '../runtime/index.ts'
+import type { CatalogEntry } from './catalog.ts'
+import type { BatchContext } from './context.ts'
+import { makeBatchContext } from './make-context.ts'
+import { Masker } from './mask.ts'
+import { failureOf, toError, type Failure } from './outcome.ts'
+import { follow, onAbort, runUntil, type Ending } from './signals.ts'
+import { slotAttributes, slotLogFields, type AppliedConfig, type SlotControl, type SlotPorts, type TaskLease, type TaskSource } from './slot.ts'
+
+/** Runs the slot until it was told to stop and its task has ended. Rejects only when a port does. */
+export function runBatchSlot(entry: CatalogEntry, control: SlotControl, source: TaskSource, ports: SlotPorts): Promise<void> {
+  return withLogFields(slotLogFields(entry, control), async () => {
+    const slot = new BatchSlot(entry, control, ports)
+    while (!control.stopping.aborted && !control.killed.aborted) {
+      const lease = await ports.span('slot.reserve', slotAttributes(entry, control), () => source.take(control.stopping))
+      if (lease === null) return
+      await slot.run(lease)
+    }
+  })
+}
+
+class BatchSlot {
+  readonly #entry: CatalogEntry
+  readonly #control: SlotControl
+  readonly #ports: SlotPorts
+  #failing = false
+  #masker: Masker
+  #maskedConfig: AppliedConfig | undefined
+
+  constructor(entry: CatalogEntry, control: SlotControl, ports: SlotPorts) {
+    this.#entry = entry
+    this.#control = control
+    this.#ports = ports
+    this.#masker = new Masker(entry.secrets)
+  }
+
+  run(lease: TaskLease): Promise<void> {
+    if (this.#control.killed.aborted) { // Reserved in the same moment.
+      lease.release()
+      return Promise.resolve()
+    }
+    return withLogFields({ task_id: lease.id }, () => this.#inSpan(lease))
+  }
+
+  async #inSpan(lease: TaskLease): Promise<void> {
+    const attributes = { ...slotAttributes(this.#entry, this.#control), 'fleet.task_id': lease.id, 'fleet.attempt': lease.attempt }
+    let recorded: Error | undefined
+    try {
+      await this.#ports.span('slot.run_one', attributes, async () => {
+        const failure = await this.#runOne(lease)
+        if (failure === undefined) return
+        recorded = toError(failure)
+        throw recorded // Only for the span: the task is settled.
+      })
+    } catch (error) {
+      if (error !== recorded) throw error
+    }
+  }
+
+  /** Runs the plugin and settles its task. */
+  async #runOne(lease: TaskLease): Promise<Failure | undefined> {
+    const masker = this.#maskerOf(lease.config)
+    const { signal, end: unfollow } = follow(lease.lost, this.#control.killed)
+    const stopWarning = onAbort(lease.lost, () => this.#ports.log.warn('the lease of the task was lost; its outcome will be ignored'))
+    const { context, end } = makeBatchContext({ entry: this.#entry, slotId: this.#control.slotId, ports: this.#ports, signal, masker }, lease)
+    try {
+      const ending = await runUntil(() => this.#entry.run(context satisfies BatchContext), this.#control.killed)
+      return this.#settle(lease, ending, masker)
+    } finally {
+      end()
+      unfollow()
+      stopWarning()
+    }
+  }
+
+  /** One for all runs under the same config: it depends on nothing else. */
+  #maskerOf(config: AppliedConfig): Masker {
+    if (config === this.#maskedConfig) return this.#masker
+    this.#maskedConfig = config
+    this.#masker = new Masker(this.#entry.secrets)
+    this.#masker.see(config)
+    return this.#masker
+  }
+
+  #settle(lease: TaskLease, ending: Ending, masker: Masker): Failure | undefined {
+    if (lease.lost.aborted) return undefined
+    switch (ending.how) {
+      case 'abandoned':
+        this.#ports.log.warn('the task was interrupted and is given back')
+        lease.release()
+        return undefined
+      case 'returned':
+        lease.ack()
+        this.#report(null)
+        return undefined
+      case 'threw': return this.#fail(lease, failureOf(ending.thrown, masker))
+    }
+  }
+
+  #fail(lease: TaskLease, failure: Failure): Failure {
+    lease.nack(failure.text, failure.settle)
+    this.#ports.log.warn('the task failed', { error: failure.text, attempt: lease.attempt, stack: failure.stack })
+    this.#report(failure.text)
+    return failure
+  }
+
+  /** A success is news only after a failure. */
+  #report(failure: string | null): void {
+    if (failure === null && !this.#failing) return
+    this.#failing = failure !== null
+    this.#ports.onError(failure)
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * @module automation/run-continuous
+ * A slot of a continuous automation: its run, started again whenever it ends, until `stopping` aborts.
+ *
+ *   threw ─▶ logged, reported; again after full jitter of 1 s, 2 s, 4 s … 60 s      returned ─▶ again after 1 s
+ *   a minute without a failure ─▶ the report is cleared, and backoff starts over
+ *   stopping ─▶ the run is told and awaited      killed ─▶ the run is left behind
+ * @see D53
+ */
+import { Backoff, withLogFields } from '../runtime/index.ts'
+import type { CatalogEntry } from './catalog.ts'
+import { makeContext } from './make-context.ts'
+import { Masker } from './mask.ts'
+import { failureOf } from './outcome.ts'
+import { follow, runUntil, type Ending } from './signals.ts'
+import { slotAttributes, slotLogFields, type SlotControl, type SlotPorts } from './slot.ts'
+
+const AGAIN_AFTER_MS = 1_000
+const BACKOFF_CAP_MS = 60_000
+/** As long as the longest backoff: a slot that fails every time never looks well. */
+const WELL_AFTER_MS = BACKOFF_CAP_MS
+
+/** Runs the slot until it was told to stop and its run has ended, or it was killed. Rejects only when a port does. */
+export function runContinuousSlot(entry: CatalogEntry, control: SlotControl, ports: SlotPorts): Promise<void> {
+  return withLogFields(slotLogFields(entry, control), () =>
+    ports.span('slot.run_continuous', slotAttributes(entry, control), () => new ContinuousSlot(entry, control, ports).run()))
+}
+
+class ContinuousSlot {
+  readonly #entry: CatalogEntry
+  readonly #control: SlotControl
+  readonly #ports: SlotPorts
+  readonly #masker: Masker
+  readonly #backoff: Backoff
+  #failing = false
+
+  constructor(entry: CatalogEntry, control: SlotControl, ports: SlotPorts) {
+    this.#entry = entry
+    this.#control = control
+    this.#ports = ports
+    this.#masker = new Masker(entry.secrets)
+    this.#backoff = new Backoff({ baseMs: AGAIN_AFTER_MS, capMs: BACKOFF_CAP_MS, random: ports.random })
+  }
+
+  async run(): Promise<void> {
+    const { signal, end } = follow(this.#control.stopping, this.#control.killed)
+    try {
+      while (!signal.aborted) {
+        const ending = await this.#runOnce(signal)
+        if (signal.aborted) this.#stopped(ending, signal)
+        else await this.#pause(this.#settle(ending), signal)
+      }
+    } finally {
+      end()
+    }
+  }
+
+  async #runOnce(signal: AbortSignal): Promise<Ending> {
+    const config = this.#ports.config
+    this.#masker.see(config())
+    const { context, end } = makeContext({ entry: this.#entry, slotId: this.#control.slotId, ports: this.#ports, signal, masker: this.#masker }, config)
+    const forgetWell = this.#ports.timers.after(WELL_AFTER_MS, () => this.#well())
+    try {
+      return await runUntil(() => this.#entry.run(context), this.#control.killed)
+    } finally {
+      forgetWell()
+      end()
+    }
+  }
+
+  /** How long to wait before the next run. */
+  #settle(ending: Ending): number {
+    if (ending.how !== 'threw') {
+      this.#well()
+      return AGAIN_AFTER_MS
+    }
+    const { text, stack } = failureOf(ending.thrown, this.#masker)
+    const waitMs = this.#backoff.nextMs()
+    this.#failing = true
+    this.#ports.log.error('the automation failed and starts again', { error: text, stack, again_in_ms: Math.round(waitMs) })
+    this.#ports.onError(text)
+    return waitMs
+  }
+
+  #well(): void {
+    this.#backoff.reset()
+    if (this.#failing) this.#ports.onError(null)
+    this.#failing = false
+  }
+
+  /** An error after the signal is how most plugins obey it; any other is worth a line, no more. */
+  #stopped(ending: Ending, signal: AbortSignal): void {
+    if (ending.how === 'abandoned') this.#ports.log.warn('the automation did not stop in time and is left behind')
+    if (ending.how !== 'threw' || ending.thrown === signal.reason) return
+    this.#ports.log.debug('the automation ended with an error after it was told to stop', { error: failureOf(ending.thrown, this.#masker).text })
+  }
+
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#ports.timers.sleep(ms, signal)
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+  }
+}

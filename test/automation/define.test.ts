@@ -1,0 +1,60 @@
+import { describe, expect, it } from '@jest/globals'
+import { AutomationError, defineBatch, defineContinuous, Type } from '../../src/automation/index.ts'
+import { isAutomation } from '../../src/automation/define.ts'
+
+const run = (): void => {}
+const batch = (more: object) => defineBatch({ type: 'mailer', payload: Type.Object({}), run, ...more })
+
+describe('defineBatch', () => {
+  it('derives the class name from the type, in PascalCase (D36)', () => {
+    expect(defineBatch({ type: 'mail-sender-2', payload: {}, run }).name).toBe('MailSender2')
+    expect(batch({ name: 'Postman' }).name).toBe('Postman')
+  })
+
+  it('takes 60 s of visibility and 1 s × 2 up to 300 s of backoff when none is given (D25)', () => {
+    expect(batch({})).toMatchObject({ visibilityMs: 60_000, retry: { baseMs: 1_000, factor: 2, capMs: 300_000 } })
+    expect(batch({ visibilityTimeoutSeconds: 1.5, retry: { factor: 3 } })).toMatchObject({ visibilityMs: 1_500, retry: { baseMs: 1_000, factor: 3, capMs: 300_000 } })
+    expect(batch({ retry: { baseSeconds: 600 } })).toMatchObject({ retry: { baseMs: 600_000, capMs: 600_000 } })
+  })
+
+  it.each([
+    [{ type: 'Mailer' }, '/type must match pattern'],
+    [{ type: 'a'.repeat(64) }, '/type must match pattern'],
+    [{ type: '' }, '/type must match pattern'],
+    [{ name: '' }, '/name must NOT have fewer than 1 characters'],
+    [{ visibilityTimeoutSeconds: 0.5 }, '/visibilityTimeoutSeconds must be >= 1'],
+    [{ visibilityTimeoutSeconds: 43_201 }, '/visibilityTimeoutSeconds must be <= 43200'],
+    [{ retry: { baseSeconds: 0 } }, '/retry/baseSeconds must be > 0'],
+    [{ retry: { factor: 0.5 } }, '/retry/factor must be >= 1'],
+    [{ retry: { baseSeconds: 20, capSeconds: 10 } }, '/retry/capSeconds must be >= baseSeconds (20)'],
+    [{ retry: { delay: 1 } }, '/retry/delay is not a known field'],
+    [{ visibilityTimeout: 5 }, '/visibilityTimeout is not a known field'],
+    [{ pools: { a: { tags: {} } } }, '/pools/a/payload is required'],
+    [{ run: 'later' }, '/run must be a function'],
+    [{ payload: 7 }, '/payload must be object'],
+  ])('refuses %j, naming the field (D36)', (more, message) => {
+    expect(() => batch(more)).toThrow(AutomationError)
+    expect(() => batch(more)).toThrow(message)
+  })
+
+  it('reports all faults together', () => {
+    expect(() => batch({ type: 'A', visibilityTimeoutSeconds: 0, run: null })).toThrow(/\/type[^]*\/visibilityTimeoutSeconds[^]*\/run/)
+  })
+
+  it('refuses what is no definition at all', () => {
+    expect(() => defineBatch(null as never)).toThrow('takes an object')
+  })
+})
+
+describe('isAutomation', () => {
+  it('knows what was defined, by a brand that every copy of the package shares', () => {
+    const made = defineContinuous({ type: 'watcher', run })
+    expect(isAutomation(made)).toBe(true)
+    expect(isAutomation({ [Symbol.for('muster.automation')]: 1 })).toBe(true)
+    expect([{ ...made, [Symbol.for('muster.automation')]: 2 }, {}, null, run, [made]].map(isAutomation)).toEqual([false, false, false, false, false])
+  })
+
+  it('makes automations that nobody changes afterwards', () => {
+    expect(Object.isFrozen(defineContinuous({ type: 'watcher', run }))).toBe(true)
+  })
+})

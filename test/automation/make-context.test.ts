@@ -1,0 +1,251 @@
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { defineContinuous, LeaseLost, runContinuousSlot, Type, type Context } from '../../src/automation/index.ts'
+import { RPC_VALIDATORS, RpcError } from '../../src/protocol/index.ts'
+import { untilAborted, World } from './world.ts'
+
+const POOLS = { proxies: { payload: Type.Object({ host: Type.String() }), tags: Type.Object({ region: Type.String() }) } }
+let slot: { world: World; done: Promise<void> } | undefined
+
+afterEach(async () => {
+  slot?.world.kill()
+  await slot?.done
+  slot = undefined
+})
+
+/** A world in which `inside` runs once as a plugin; `result` is what came of it. */
+function during<T>(inside: (context: Context<object, object, typeof POOLS>) => Promise<T>) {
+  let settle: (value: Promise<T>) => void = () => {}
+  const result = new Promise<T>((resolve) => { settle = resolve })
+  const world = new World(defineContinuous({
+    type: 'watcher', output: Type.Object({ n: Type.Integer(), items: Type.Optional(Type.Array(Type.String())) }), pools: POOLS,
+    run: async (context) => {
+      const mine = inside(context)
+      settle(mine)
+      await mine.catch(() => {})
+      if (!context.signal.aborted) await untilAborted(context.signal).catch(() => {})
+    },
+  }))
+  const begin = (): void => { slot = { world, done: runContinuousSlot(world.entry, world.control, world.ports) } }
+  return { world, result, begin }
+}
+
+const lockAnswers = (world: World): World => {
+  world.answers.set('lock.acquire', () => ({ acquired: true, token: 41, expires_at: 0 }))
+  world.answers.set('lock.extend', () => ({ expires_at: 0 }))
+  world.answers.set('lock.release', () => ({}))
+  return world
+}
+const methods = (world: World): string[] => world.calls.map(({ method }) => method)
+const refuse = (code: 'lease_lost' | 'unavailable') => () => { throw new RpcError(code, code) }
+
+describe('emit', () => {
+  it.each<[unknown, string]>([
+    [{ n: 'many' }, '/n must be integer'],
+    [{}, '/n is required'],
+    [{ n: 1, items: ['a', 2] }, '/items/1 must be string'],
+    [[1], 'emit takes an object'],
+    [null, 'emit takes an object'],
+    ['text', 'emit takes an object'],
+  ])('throws in the plugin on %j, naming the field', async (output, message) => {
+    const { world, result, begin } = during(({ emit }) => emit(output as never))
+    begin()
+    await expect(result).rejects.toThrow(message)
+    expect(world.outputs).toEqual([])
+  })
+
+  it('hands over what matches, in order', async () => {
+    const { world, result, begin } = during(async ({ emit }) => {
+      await emit({ n: 1 })
+      await emit({ n: 2 })
+    })
+    begin()
+    await result
+    expect(world.outputs).toEqual([{ n: 1 }, { n: 2 }])
+  })
+})
+
+describe('the primitives', () => {
+  it('become rpc calls, seconds becoming milliseconds (D60)', async () => {
+    const { world, result, begin } = during(async ({ kv, counter, bus, pool, lock, sleep, now }) => {
+      const before = now()
+      await sleep(250)
+      await kv.set('k', { a: 1 }, { ttlSeconds: 1.5 })
+      await kv.set('k', null)
+      await kv.delete('k')
+      await pool('proxies').put([{ id: 'p', payload: { host: 'h' }, tags: { region: 'eu' }, expiresAt: 1_800_000_000 }, { id: 'q', payload: { host: 'i' }, tags: { region: 'us' } }])
+      await bus.publish('topic', { hello: 1 })
+      bus.subscribe('topic')
+      return [await kv.get('k'), await counter.add('c', 2), await counter.get('c'), await lock.acquire('l', { holdSeconds: 2 }), await pool('proxies').claim({ holdSeconds: 30, match: { region: 'eu' } }), now() - before]
+    })
+    const answers = { 'kv.set': {}, 'kv.get': { value: 'v' }, 'kv.delete': { deleted: true }, 'counter.add': { value: 5 }, 'counter.get': { value: 6 }, 'lock.acquire': { acquired: false, held_until: 1 }, 'pool.put': { results: [] }, 'pool.claim': { claims: [] }, 'bus.publish': {} }
+    for (const [method, answer] of Object.entries(answers)) world.answers.set(method, () => answer)
+    begin()
+    await world.time.advance(250)
+    expect(await result).toEqual(['v', 5, 6, null, null, 250])
+    expect(world.calls.map(({ method, params }) => [method, params])).toEqual([
+      ['kv.set', { key: 'k', value: { a: 1 }, ttl_ms: 1_500 }], ['kv.set', { key: 'k', value: null }], ['kv.delete', { key: 'k' }],
+      ['pool.put', { pool: 'proxies', items: [{ id: 'p', payload: { host: 'h' }, tags: { region: 'eu' }, expires_at: 1_800_000_000 }, { id: 'q', payload: { host: 'i' }, tags: { region: 'us' } }] }],
+      ['bus.publish', { topic: 'topic', message: { hello: 1 } }],
+      ['kv.get', { key: 'k' }], ['counter.add', { name: 'c', delta: 2 }], ['counter.get', { name: 'c' }],
+      ['lock.acquire', { name: 'l', hold_ms: 2_000 }], ['pool.claim', { pool: 'proxies', hold_ms: 30_000, match: { region: 'eu' } }],
+    ])
+    for (const { method, params } of world.calls) expect(RPC_VALIDATORS.get(method)?.(params)).toEqual([])
+    expect(world.subscriptions).toMatchObject([{ topic: 'topic', signal: { aborted: false } }])
+  })
+
+  it.each<[string, (context: Context<object, object, typeof POOLS>) => Promise<unknown>, string]>([
+    ['a pool that was not declared', async ({ pool }) => pool('browsers' as never), 'watcher does not declare the pool "browsers"; it declares: proxies'],
+    ['an item with a wrong payload', ({ pool }) => pool('proxies').put([{ id: 'a', payload: {} as never }]), 'item "a" does not fit the pool "proxies": /payload/host is required; /tags/region is required'],
+    ['a hold out of range', ({ lock }) => lock.acquire('l', { holdSeconds: 0 }), 'holdSeconds must be 1 to 43200, got 0'],
+    ['no hold at all', ({ pool }) => pool('proxies').claim({} as never), 'holdSeconds must be 1 to 43200, got undefined'],
+    ['the value undefined', ({ kv }) => kv.set('k', undefined), 'kv.set: undefined is not a value'],
+  ])('refuse %s before anything is sent', async (_, call, message) => {
+    const { world, result, begin } = during(call)
+    begin()
+    await expect(result).rejects.toThrow(message)
+    expect(world.calls).toEqual([])
+  })
+
+  it('put more items than one call takes in several', async () => {
+    const items = Array.from({ length: 2_001 }, (_, index) => ({ id: `i${index}`, payload: { host: 'h' }, tags: { region: 'eu' } }))
+    const { world, result, begin } = during(({ pool }) => pool('proxies').put(items))
+    world.answers.set('pool.put', () => ({ results: [] }))
+    begin()
+    await result
+    expect(world.calls.map(({ params }) => (params['items'] as unknown[]).length)).toEqual([1_000, 1_000, 1])
+  })
+})
+
+describe('a lock', () => {
+  it('is renewed at a third of its hold until it is released', async () => {
+    const { world, result, begin } = during(async ({ lock, sleep }) => {
+      const held = await lock.acquire('l', { holdSeconds: 30 })
+      await sleep(35_000)
+      await held?.release()
+      await held?.release()
+      return held?.token
+    })
+    lockAnswers(world)
+    begin()
+    await world.time.advance(100_000)
+    expect(await result).toBe(41)
+    expect(methods(world)).toEqual(['lock.acquire', 'lock.extend', 'lock.extend', 'lock.extend', 'lock.release'])
+    expect(world.calls[1]?.params).toEqual({ name: 'l', token: 41, hold_ms: 30_000 })
+  })
+
+  it('is released on the way out of await using, and by the end of the run at the latest', async () => {
+    const { world, result, begin } = during(async ({ lock }) => {
+      const used = await lock.acquire('used', { holdSeconds: 30 })
+      await used?.[Symbol.asyncDispose]()
+      await lock.acquire('forgotten', { holdSeconds: 30 })
+    })
+    lockAnswers(world)
+    begin()
+    await result
+    world.stop()
+    await slot?.done
+    await world.time.advance(100_000)
+    expect(world.calls.map(({ method, params }) => [method, params['name']])).toEqual([['lock.acquire', 'used'], ['lock.release', 'used'], ['lock.acquire', 'forgotten'], ['lock.release', 'forgotten']])
+    expect(world.time.pending).toBe(0)
+  })
+
+  it('throws LeaseLost on any use once the master gave it up, and stops renewing', async () => {
+    const { world, result, begin } = during(async ({ lock, sleep }) => {
+      const held = await lock.acquire('l', { holdSeconds: 30 })
+      if (held === null) throw new Error('not acquired')
+      await sleep(11_000)
+      await expect(held.extend({ holdSeconds: 5 })).rejects.toThrow(LeaseLost)
+      await expect(held.release()).rejects.toThrow('lock "l" was lost')
+      await held[Symbol.asyncDispose]()
+    })
+    lockAnswers(world).answers.set('lock.extend', refuse('lease_lost'))
+    begin()
+    await world.time.advance(100_000)
+    await result
+    expect(methods(world)).toEqual(['lock.acquire', 'lock.extend'])
+    expect(world.logs).toMatchObject([{ level: 'warn', message: 'lock "l" was lost' }])
+  })
+
+  it('survives a master that is away for less than the hold, and is lost when it is away for longer', async () => {
+    const { world, result, begin } = during(async ({ lock, sleep }) => {
+      const held = await lock.acquire('l', { holdSeconds: 30 })
+      if (held === null) throw new Error('not acquired')
+      await sleep(25_000)
+      await held.extend({ holdSeconds: 30 })
+      await sleep(31_000)
+      await expect(held.extend({ holdSeconds: 30 })).rejects.toThrow(LeaseLost)
+    })
+    let until = 21_000
+    lockAnswers(world).answers.set('lock.extend', () => (world.time.monotonicMs() < until ? refuse('unavailable')() : { expires_at: 0 }))
+    begin()
+    await world.time.advance(25_000)
+    until = Infinity
+    await world.time.advance(100_000)
+    await result
+  })
+
+  it('is renewed for the new hold after an extend', async () => {
+    const { world, result, begin } = during(async ({ lock, sleep }) => {
+      const held = await lock.acquire('l', { holdSeconds: 3 })
+      await held?.extend({ holdSeconds: 300 })
+      await sleep(150_000)
+      await held?.release()
+    })
+    lockAnswers(world)
+    begin()
+    await world.time.advance(150_000)
+    await result
+    expect(world.calls.map(({ params }) => params['hold_ms'])).toEqual([3_000, 300_000, 300_000, undefined])
+  })
+
+  it('that is granted after the run was left behind goes straight back', async () => {
+    let grant: (answer: unknown) => void = () => {}
+    const { world, result, begin } = during(({ lock }) => lock.acquire('l', { holdSeconds: 30 }))
+    lockAnswers(world).answers.set('lock.acquire', () => new Promise((resolve) => { grant = resolve }))
+    begin()
+    await world.time.advance(0)
+    world.kill()
+    await slot?.done
+    grant({ acquired: true, token: 9, expires_at: 0 })
+    await result
+    expect(world.calls.at(-1)).toEqual({ method: 'lock.release', params: { name: 'l', token: 9 } })
+  })
+})
+
+describe('a pool claim', () => {
+  it('carries the item, is renewed, and can be released or removed', async () => {
+    const { world, result, begin } = during(async ({ pool, sleep }) => {
+      const claim = await pool('proxies').claim({ holdSeconds: 9 })
+      await sleep(3_500)
+      await claim?.remove()
+      await expect(claim?.extend({ holdSeconds: 9 })).rejects.toThrow('item "p" of pool "proxies" was released')
+      return [claim?.id, claim?.payload.host, claim?.tags.region]
+    })
+    world.answers.set('pool.claim', () => ({ claims: [{ id: 'p', token: 4, payload: { host: 'h' }, tags: { region: 'eu' }, in_use_until: 0 }] }))
+    world.answers.set('pool.extend', () => ({ in_use_until: 0 }))
+    world.answers.set('pool.remove', () => ({ removed: true }))
+    begin()
+    await world.time.advance(20_000)
+    expect(await result).toEqual(['p', 'h', 'eu'])
+    expect(world.calls.slice(1)).toEqual([
+      { method: 'pool.extend', params: { pool: 'proxies', id: 'p', token: 4, hold_ms: 9_000 } },
+      { method: 'pool.remove', params: { pool: 'proxies', id: 'p', token: 4 } },
+    ])
+  })
+})
+
+describe('the end of a run', () => {
+  it('ends its subscriptions and its sleep', async () => {
+    const { world, result, begin } = during(async ({ bus, sleep }) => {
+      bus.subscribe('topic')
+      await sleep(600_000)
+    })
+    begin()
+    await world.time.advance(0)
+    world.stop('drain')
+    await expect(result).rejects.toThrow('the slot was stopped: drain')
+    await slot?.done
+    expect(world.subscriptions[0]?.signal.aborted).toBe(true)
+    expect(world.time.pending).toBe(0)
+  })
+})

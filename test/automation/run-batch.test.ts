@@ -1,0 +1,228 @@
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { defineBatch, Permanent, RetryIn, runBatchSlot, SlotStopped, Type, type BatchContext } from '../../src/automation/index.ts'
+import { untilAborted, World } from './world.ts'
+
+type RunTask = (context: BatchContext) => Promise<void> | void
+let slot: { world: World; done: Promise<void> } | undefined
+
+function start(run: RunTask, world = worldOf(run)) {
+  const done = runBatchSlot(world.entry, world.control, world.source, world.ports)
+  slot = { world, done }
+  return { world, done }
+}
+
+const worldOf = (run: RunTask): World => new World(defineBatch({
+  type: 'mailer', payload: {}, config: Type.Object({ api_key: Type.Optional(Type.String({ writeOnly: true })) }), output: Type.Object({ n: Type.Integer() }), run,
+}), { api_key: 'hunter2-secret' })
+
+afterEach(async () => {
+  slot?.world.kill()
+  await slot?.done
+  slot = undefined
+})
+
+describe('runBatchSlot', () => {
+  it('acks a task whose run returned, and takes the next', async () => {
+    const seen: unknown[] = []
+    const { world } = start(({ task, config, slotId }) => void seen.push([task.id, task.payload, task.attempt, config.slots, slotId]))
+    world.offer('a', { url: 'x' }, 2)
+    world.offer('b')
+    await world.time.advance(0)
+    expect(seen).toEqual([['a', { url: 'x' }, 2, 1, 3], ['b', {}, 0, 1, 3]])
+    expect(world.settled).toEqual(['ack a', 'ack b'])
+  })
+
+  it.each<[string, () => unknown, string]>([
+    ['an error', () => { throw new Error('smtp is down') }, 'nack t smtp is down {}'],
+    ['a rejection', async () => { throw new Error('smtp is down') }, 'nack t smtp is down {}'],
+    ['RetryIn', () => { throw new RetryIn(2.5, 'later') }, 'nack t later {"retryInMs":2500}'],
+    ['Permanent', () => { throw new Permanent('no such user') }, 'nack t no such user {"permanent":true}'],
+    ['the RetryIn of another copy of the package', () => { throw Object.assign(new Error('later'), { name: 'RetryIn', seconds: 5 }) }, 'nack t later {"retryInMs":5000}'],
+    ['a RetryIn that was tampered with', () => { throw Object.assign(new Error('later'), { name: 'RetryIn', seconds: 'soon' }) }, 'nack t later {}'],
+    ['an error without a message', () => { throw new TypeError() }, 'nack t TypeError {}'],
+    ['a string', () => { throw 'plain' as unknown }, 'nack t threw plain {}'],
+    ['undefined', () => { throw undefined as unknown }, 'nack t threw undefined {}'],
+    ['null', () => Promise.reject(null), 'nack t threw null {}'],
+    ['a symbol', () => { throw Symbol('s') as unknown }, 'nack t threw Symbol(s) {}'],
+    ['an object', () => { throw { code: 7 } as unknown }, 'nack t threw {"code":7} {}'],
+    ['an error whose message cannot be read', () => { throw Object.defineProperty(new Error(), 'message', { get: () => { throw new Error('no') } }) as unknown }, 'nack t threw something that cannot be read {}'],
+    // oxlint-disable-next-line unicorn/no-thenable -- it is what is tested
+    ['a thenable that throws', () => ({ then: () => { throw new Error('odd') } }), 'nack t odd {}'],
+  ])('nacks a task whose run threw %s, and goes on (D55)', async (_, run, settled) => {
+    const { world } = start(({ task }) => (task.id === 't' ? (run() as Promise<void>) : undefined))
+    world.offer('t')
+    world.offer('next')
+    await world.time.advance(0)
+    expect(world.settled).toEqual([settled, 'ack next'])
+  })
+
+  it('reports a failure, and once that it runs well again', async () => {
+    const { world } = start(({ task }) => { if (task.id === 'bad') throw new Error('broken') })
+    for (const id of ['fine', 'bad', 'fine', 'fine']) world.offer(id)
+    await world.time.advance(0)
+    expect(world.errors).toEqual(['broken', null])
+  })
+
+  it('masks secrets in errors, logs and spans, and cuts errors at 4,096 characters (D17)', async () => {
+    const { world } = start(({ log, config }) => {
+      log.info('using hunter2-secret', { config, nested: [{ url: 'https://x/?key=hunter2-secret' }], error: new Error('hunter2-secret') })
+      throw new Error(`refused hunter2-secret ${'😀'.repeat(3_000)}`)
+    })
+    world.offer('t')
+    await world.time.advance(0)
+    expect(JSON.stringify([world.logs, world.settled, world.errors, world.spans.map(({ error }) => String((error as Error | undefined)?.stack))])).not.toContain('hunter2')
+    expect(world.errors[0]).toMatch(/^refused \*{8} 😀+$/u)
+    expect(world.errors[0]?.length).toBeLessThanOrEqual(4_096)
+    expect(world.errors[0]?.isWellFormed()).toBe(true)
+  })
+
+  it('ends after its task when it is told to stop, without interrupting it (D53)', async () => {
+    let finish = (): void => {}
+    const { world, done } = start(async ({ signal }) => {
+      await new Promise<void>((resolve) => { finish = resolve })
+      expect(signal.aborted).toBe(false)
+    })
+    world.offer('t')
+    await world.time.advance(0)
+    world.offer('never taken')
+    world.stop('drain')
+    await world.time.advance(3_600_000)
+    expect(world.settled).toEqual([])
+    finish()
+    await done
+    expect(world.settled).toEqual(['ack t'])
+  })
+
+  it('ends at once when it waits for a task', async () => {
+    const { world, done } = start(() => {})
+    await world.time.advance(0)
+    world.stop()
+    await done
+    expect(world.settled).toEqual([])
+  })
+
+  it('tells the run of a lost lease and ignores its outcome (D24)', async () => {
+    const reasons: unknown[] = []
+    const { world } = start(async ({ task, signal }) => {
+      if (task.id === 'later') return
+      if (task.id === 'threw') await untilAborted(signal)
+      await new Promise<void>((resolve) => { signal.addEventListener('abort', () => resolve()) })
+      reasons.push(signal.reason)
+    })
+    for (const id of ['threw', 'returned']) {
+      const { lose } = world.offer(id)
+      await world.time.advance(0)
+      lose()
+      await world.time.advance(0)
+    }
+    world.offer('later')
+    await world.time.advance(0)
+    expect(world.settled).toEqual(['ack later'])
+    expect(reasons).toEqual([new SlotStopped('lease_lost')])
+    expect(world.errors).toEqual([])
+  })
+
+  it('refuses to extend a lost task with LeaseLost', async () => {
+    const caught: unknown[] = []
+    const { world } = start(async ({ task, signal }) => {
+      await task.extend()
+      await untilAborted(signal).catch(() => {})
+      await task.extend().catch((error: unknown) => caught.push(error))
+    })
+    const { lose } = world.offer('t')
+    await world.time.advance(0)
+    lose()
+    await world.time.advance(0)
+    expect(world.settled).toEqual(['extend t'])
+    expect(caught).toMatchObject([{ name: 'LeaseLost', code: 'lease_lost' }])
+  })
+
+  it.each<[string, RunTask]>([
+    ['that obeys its signal', ({ signal }) => untilAborted(signal)],
+    ['that never settles', () => new Promise<void>(() => {})],
+  ])('releases the task of a run %s when it is killed, and ends (D53)', async (_, run) => {
+    const { world, done } = start(run)
+    world.offer('t')
+    await world.time.advance(0)
+    world.kill('shutdown')
+    await done
+    expect(world.settled).toEqual(['release t'])
+    expect(world.errors).toEqual([])
+  })
+
+  it('refuses whatever an abandoned run calls later, and survives what it throws later', async () => {
+    let later = (): void => {}
+    const refused: unknown[] = []
+    const unhandled: unknown[] = []
+    const note = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    const { world, done } = start(async ({ emit }) => {
+      await new Promise<void>((resolve) => { later = resolve })
+      await emit({ n: 1 }).catch((error: unknown) => refused.push(error))
+      void emit({ n: 2 }) // Not awaited: its rejection must not end the process.
+      throw new Error('after the end')
+    })
+    world.offer('t')
+    await world.time.advance(0)
+    world.kill()
+    await done
+    later()
+    await world.time.advance(0)
+    expect(refused).toMatchObject([{ message: expect.stringContaining('the run has ended') }])
+    process.off('unhandledRejection', note)
+    expect([world.outputs, world.settled, unhandled]).toEqual([[], ['release t'], []])
+  })
+
+  it('releases a task that arrives in the moment it is killed', async () => {
+    const world = worldOf(() => { throw new Error('must not run') })
+    world.offer('t')
+    slot = { world, done: runBatchSlot(world.entry, world.control, { take: async (stopping) => {
+      const lease = await world.source.take(stopping)
+      world.kill()
+      return lease
+    } }, world.ports) }
+    await slot.done
+    expect(world.settled).toEqual(['release t'])
+  })
+
+  it('gives a run the config as it was when its task was reserved', async () => {
+    const seen: number[] = []
+    const { world } = start(async (context) => {
+      await context.sleep(1_000)
+      seen.push(context.config.slots)
+    })
+    world.offer('t')
+    await world.time.advance(0)
+    world.config = world.applied({ slots: 9 })
+    await world.time.advance(1_000)
+    expect(seen).toEqual([1])
+    expect(Object.isFrozen(world.config)).toBe(true)
+  })
+
+  it('gives its runs contexts without accessors, since one of its own would make each outlive its run', async () => {
+    const kinds: string[] = []
+    const { world } = start((context) => {
+      const fields = Object.values(Object.getOwnPropertyDescriptors(context))
+      kinds.push(fields.every((field) => 'value' in field) ? 'plain' : 'accessor')
+    })
+    world.offer('t')
+    await world.time.advance(0)
+    expect(kinds).toEqual(['plain'])
+  })
+
+  it('makes the spans and binds the log fields of the specification', async () => {
+    const { world } = start(({ log }) => {
+      log.info('inside')
+      throw new Error('broken')
+    })
+    world.offer('t', {}, 4)
+    await world.time.advance(0)
+    const slotAttributes = { 'fleet.automation_type': 'mailer', 'fleet.worker_id': 'w1', 'fleet.slot_id': 3 }
+    expect(world.spans).toMatchObject([
+      { name: 'slot.reserve', attributes: slotAttributes },
+      { name: 'slot.run_one', attributes: { ...slotAttributes, 'fleet.task_id': 't', 'fleet.attempt': 4 }, error: { message: 'broken' } },
+      { name: 'slot.reserve' },
+    ])
+    expect(world.logs.find(({ message }) => message === 'inside')?.bound).toEqual({ automation_type: 'mailer', worker_id: 'w1', slot_id: 3, task_id: 't' })
+  })
+})

@@ -1,0 +1,127 @@
+/**
+ * A worker's side of the slot ports for these tests: virtual time, a task source that is fed by hand, primitives that
+ * answer from a table, and a record of everything that crossed.
+ */
+import { buildCatalog, type AppliedConfig, type Automation, type CatalogEntry, type Primitives, type SlotControl, type SlotPorts, type StopReason, type TaskLease, type TaskSource, SlotMetrics, SlotStopped } from '../../src/automation/index.ts'
+import type { JsonObject, RpcMethod } from '../../src/protocol/index.ts'
+import { seededRandom, VirtualTime, boundLogFields } from '../../src/runtime/index.ts'
+
+export interface SpanRecord { readonly name: string; readonly attributes: Readonly<Record<string, string | number>>; error?: unknown }
+export interface LogLine { readonly level: string; readonly message: string; readonly fields: object | undefined; readonly bound: object }
+export interface RpcCall { readonly method: RpcMethod; readonly params: JsonObject }
+type Answer = (params: JsonObject) => unknown
+
+export class World {
+  readonly time = new VirtualTime()
+  readonly outputs: JsonObject[] = []
+  readonly errors: (string | null)[] = []
+  readonly spans: SpanRecord[] = []
+  readonly logs: LogLine[] = []
+  readonly calls: RpcCall[] = []
+  /** One line for each settle, in order. */
+  readonly settled: string[] = []
+  readonly answers = new Map<string, Answer>()
+  readonly subscriptions: { topic: string; signal: AbortSignal }[] = []
+  readonly source: TaskSource
+  config: AppliedConfig
+  readonly entry: CatalogEntry
+  readonly #stopping = new AbortController()
+  readonly #killed = new AbortController()
+  readonly #waiting: TaskLease[] = []
+  #wake: (() => void) | undefined
+
+  constructor(automation: Automation, config: JsonObject = {}) {
+    const entry = buildCatalog([automation]).get(automation.type)
+    if (entry === undefined) throw new Error('the catalog lost the automation')
+    this.entry = entry
+    this.config = this.applied(config)
+    this.source = { take: (stopping) => this.#take(stopping) }
+  }
+
+  applied(config: JsonObject): AppliedConfig {
+    return Object.freeze({ ...this.entry.defaults, ...config })
+  }
+
+  get control(): SlotControl {
+    return { workerId: 'w1', slotId: 3, stopping: this.#stopping.signal, killed: this.#killed.signal }
+  }
+
+  get ports(): SlotPorts {
+    const log = (level: string) => (message: string, fields?: object): void => void this.logs.push({ level, message, fields, bound: boundLogFields() })
+    const slotLog = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') }
+    return {
+      clock: this.time, timers: this.time, random: seededRandom(7), log: slotLog, metrics: new SlotMetrics(slotLog).of(3), primitives: this.#primitives(),
+      config: () => this.config,
+      emit: (output) => void this.outputs.push(output),
+      onError: (message) => void this.errors.push(message),
+      span: async (name, attributes, inside) => {
+        const record: SpanRecord = { name, attributes }
+        this.spans.push(record)
+        try {
+          return await inside()
+        } catch (error) {
+          record.error = error
+          throw error
+        }
+      },
+    }
+  }
+
+  stop(why: StopReason = 'drain'): void {
+    this.#stopping.abort(new SlotStopped(why))
+    this.#wake?.()
+  }
+
+  kill(why: StopReason = 'shutdown'): void {
+    this.stop(why)
+    this.#killed.abort(new SlotStopped(why))
+  }
+
+  /** Hands a task to the slot; the answer loses its lease. */
+  offer(id: string, payload: JsonObject = {}, attempt = 0): { lose: () => void } {
+    const lost = new AbortController()
+    const settle = (line: string): void => void this.settled.push(line)
+    this.#waiting.push({
+      id, payload, attempt, config: this.config, lost: lost.signal,
+      extend: async () => settle(`extend ${id}`),
+      ack: () => settle(`ack ${id}`),
+      nack: (error, options = {}) => settle(`nack ${id} ${error} ${JSON.stringify(options)}`),
+      release: () => settle(`release ${id}`),
+    })
+    this.#wake?.()
+    return { lose: () => lost.abort(new SlotStopped('lease_lost')) }
+  }
+
+  async #take(stopping: AbortSignal): Promise<TaskLease | null> {
+    while (!stopping.aborted) {
+      const lease = this.#waiting.shift()
+      if (lease !== undefined) return lease
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    return null
+  }
+
+  #primitives(): Primitives {
+    return {
+      call: async (method, params) => {
+        this.calls.push({ method, params: params as JsonObject })
+        const answer = this.answers.get(method)
+        if (answer === undefined) throw new Error(`no answer for ${method}`)
+        return answer(params as JsonObject) as never
+      },
+      subscribe: (topic, signal) => {
+        this.subscriptions.push({ topic, signal })
+        return { [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true, value: undefined }) }) }
+      },
+    }
+  }
+}
+
+/** Resolves with the reason as soon as `signal` aborts: a plugin that obeys. */
+export function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+  })
+}
