@@ -1,0 +1,62 @@
+/**
+ * @module master/catalog/catalog
+ * The installed automations as the API shows them, and `me`: what the caller's token may do (D32).
+ */
+import { Type } from 'typebox'
+import { toCatalogEntry, toDescriptor } from '../../automation/index.ts'
+import { API_PREFIX, AutomationDescriptor, CatalogEntryBody } from '../../protocol/index.ts'
+import type { MasterDeps, Part } from '../deps.ts'
+import { route, type Principal } from '../http/route.ts'
+
+export interface CatalogRoutesOptions {
+  readonly deps: MasterDeps
+  readonly version: string
+  readonly epoch: string
+  /** The scheme of the backend's URL, such as `filedb`. */
+  readonly backendScheme: string
+}
+
+const MeBody = Type.Object({
+  role: Type.Union([Type.Literal('admin'), Type.Literal('scoped'), Type.Literal('worker')]),
+  automations: Type.Array(Type.String()),
+  version: Type.String(), epoch: Type.String(),
+  backend: Type.Object({ scheme: Type.String(), durable: Type.Boolean(), shared: Type.Boolean(), pubsub: Type.Boolean() }),
+  limits: Type.Object({ submit_rps_per_token: Type.Number(), max_body_bytes: Type.Integer() }),
+})
+
+export function createCatalogRoutes({ deps: { catalog, backend, settings }, version, epoch, backendScheme }: CatalogRoutesOptions): Part {
+  // The catalog never changes while the master runs, so its answers are made once.
+  const descriptors = [...catalog.values()].map(toDescriptor)
+  const entries = new Map([...catalog.values()].map((entry) => [entry.type, toCatalogEntry(entry)]))
+  const { durable, shared, pubsub } = backend.capabilities
+  return {
+    routes: [
+      route({
+        method: 'GET', path: `${API_PREFIX}/automations`, access: 'admin', summary: 'The installed automations.', response: Type.Array(AutomationDescriptor),
+        handle: () => ({ body: descriptors }),
+      }),
+      route({
+        method: 'GET', path: `${API_PREFIX}/catalog`, access: 'admin', summary: 'The schemas of all automations, by type.', response: Type.Record(Type.String(), CatalogEntryBody),
+        handle: () => ({ body: Object.fromEntries(entries) }),
+      }),
+      route({
+        method: 'GET', path: `${API_PREFIX}/catalog/{type}`, access: 'scoped', summary: 'The schemas of one automation.', response: CatalogEntryBody,
+        handle: ({ entry }) => ({ body: entries.get(entry.type) }),
+      }),
+      route({
+        method: 'GET', path: `${API_PREFIX}/me`, access: 'any', summary: 'What this token may do.', response: MeBody,
+        handle: ({ principal }) => ({
+          body: {
+            role: principal.role, automations: automationsOf(principal), version, epoch, backend: { scheme: backendScheme, durable, shared, pubsub },
+            limits: { submit_rps_per_token: settings.submitRpsPerToken, max_body_bytes: settings.maxBodyBytes },
+          },
+        }),
+      }),
+    ],
+  }
+}
+
+function automationsOf(principal: Principal): readonly string[] {
+  if (principal.role !== 'scoped' || principal.types.has('*')) return ['*']
+  return [...principal.types].toSorted()
+}

@@ -1,0 +1,196 @@
+/**
+ * @module master/control/beats
+ * States and statistics on their way to the store, one lane per automation type: what arrives in one tick, or while a
+ * call is on its way, goes together. Of a worker's states the last one counts; every stats frame is kept; any other
+ * frame only marks the worker seen.
+ *
+ * The store's answer says what the socket was not told, and it is sent now: a `config_changed` or `drain` whose signal
+ * was lost arrives with the worker's next frame (G6). An end of a connection travels in the same lane, behind its last
+ * frames. What a store that is away refused is offered again.
+ */
+import { CLOSE, FleetError, type JsonText, type WorkerState } from '../../protocol/index.ts'
+import type { Complaints } from '../../runtime/index.ts'
+import type { Beat, BeatAnswer } from '../../storage/index.ts'
+import type { MasterDeps } from '../deps.ts'
+import { RUN_ITEMS } from '../queue/lane.ts'
+import type { Announce } from '../registry/index.ts'
+import type { Connection, ReportedStateFrame } from './connection.ts'
+import { SEEN_EVERY_MS, STORE_RETRY_MS } from './limits.ts'
+import type { Outbound } from './outbound.ts'
+import type { Pressure } from './pressure.ts'
+
+interface TypeLane { readonly waiting: Set<Connection>; running: Promise<void> | null }
+interface Sent { readonly connection: Connection; readonly state: ReportedStateFrame | null; readonly stats: JsonText[] }
+
+export interface BeatsDeps {
+  readonly master: MasterDeps
+  readonly announce: Announce
+  readonly outbound: Outbound
+  readonly pressure: Pressure
+  readonly complaints: Complaints
+}
+
+const bytesOf = (stats: readonly JsonText[]): number => stats.reduce((sum, text) => sum + text.length, 0)
+
+export class Beats {
+  readonly #deps: BeatsDeps
+  readonly #lanes = new Map<string, TypeLane>()
+  readonly #stopping = new AbortController()
+
+  constructor(deps: BeatsDeps) {
+    this.#deps = deps
+  }
+
+  state(connection: Connection, state: ReportedStateFrame): void {
+    connection.pendingState = state
+    this.#enqueue(connection)
+  }
+
+  stats(connection: Connection, text: JsonText): void {
+    connection.pendingStats.push(text)
+    this.#deps.pressure.untaken(connection, text.length)
+    this.#enqueue(connection)
+  }
+
+  /** Another frame arrived. */
+  seen(connection: Connection): void {
+    if (this.#deps.master.clock.monotonicMs() - connection.lastBeatMs >= SEEN_EVERY_MS) this.#enqueue(connection)
+  }
+
+  /** The connection ended; the store hears of it after its last frames. */
+  left(connection: Connection): void {
+    this.#enqueue(connection)
+  }
+
+  /** Sends what waits, once; what the store refuses now is given up. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    for (const { running } of this.#lanes.values()) await running
+  }
+
+  #enqueue(connection: Connection): void {
+    const lane = this.#laneOf(connection.type)
+    lane.waiting.add(connection)
+    lane.running ??= this.#run(lane)
+  }
+
+  #laneOf(type: string): TypeLane {
+    const known = this.#lanes.get(type)
+    if (known !== undefined) return known
+    const lane: TypeLane = { waiting: new Set(), running: null }
+    this.#lanes.set(type, lane)
+    return lane
+  }
+
+  async #run(lane: TypeLane): Promise<void> {
+    await Promise.resolve() // What the same tick brings goes along.
+    while (lane.waiting.size > 0) {
+      const batch = [...lane.waiting].slice(0, RUN_ITEMS)
+      for (const connection of batch) lane.waiting.delete(connection)
+      if (!(await this.#send(batch, lane)) && !(await this.#pauseForStore())) break
+    }
+    lane.running = null
+  }
+
+  /** False: the master stops. */
+  async #pauseForStore(): Promise<boolean> {
+    return this.#deps.master.timers.sleep(STORE_RETRY_MS, this.#stopping.signal).then(() => true, () => false)
+  }
+
+  /** False when the store refused; the batch then waits again. */
+  async #send(batch: readonly Connection[], lane: TypeLane): Promise<boolean> {
+    const sent = batch.map((connection) => taken(connection, this.#deps.master.clock.monotonicMs()))
+    try {
+      await this.#beat(sent.filter(({ connection, state, stats }) => !connection.gone || state !== null || stats.length > 0))
+    } catch (error) {
+      this.#refused(sent, lane, error)
+      return false
+    }
+    return this.#disconnect(batch.filter(({ gone }) => gone), lane)
+  }
+
+  async #beat(sent: readonly Sent[]): Promise<void> {
+    if (sent.length === 0) return
+    const answers = await this.#deps.master.backend.workers.beat(sent.map(beatOf))
+    for (const [index, each] of sent.entries()) {
+      this.#deps.pressure.taken(each.connection, bytesOf(each.stats))
+      const answer = answers[index]
+      if (answer !== undefined) this.#answered(each, answer)
+    }
+  }
+
+  /** Puts back what was not stored, older than what arrived since. A mistake of ours would only repeat itself: dropped. */
+  #refused(sent: readonly Sent[], lane: TypeLane, error: unknown): void {
+    const again = error instanceof FleetError
+    this.#complain('states and statistics could not be stored', error)
+    for (const { connection, state, stats } of sent) {
+      if (again) {
+        connection.pendingState ??= state
+        connection.pendingStats.unshift(...stats)
+      } else {
+        this.#deps.pressure.taken(connection, bytesOf(stats))
+      }
+      if (again || connection.gone) lane.waiting.add(connection)
+    }
+  }
+
+  async #disconnect(gone: readonly Connection[], lane: TypeLane): Promise<boolean> {
+    const stored = gone.filter((connection) => connection.stored)
+    if (stored.length === 0) return true
+    try {
+      await this.#deps.master.backend.workers.disconnect(stored.map(({ ref, conn }) => ({ ...ref, conn })))
+    } catch (error) {
+      this.#complain('the end of connections could not be stored', error)
+      for (const connection of stored) lane.waiting.add(connection)
+      return false
+    }
+    for (const connection of stored) {
+      connection.stored = false
+      if (!connection.disowned) this.#deps.announce('worker.disconnected', connection.ref, { connected: false })
+    }
+    return true
+  }
+
+  #answered({ connection, state }: Sent, { was, gen }: BeatAnswer): void {
+    if (was === 'replaced') return this.#disown(connection, 'replaced by a newer connection')
+    if (was === 'unknown') return this.#disown(connection, 'the master forgot this worker; register again')
+    if (state !== null) this.#tellChanges(connection, state, was === 'drain' ? 'DRAINING' : state.state)
+    if (was === 'drain' && !connection.drainTold) this.#deps.outbound.drain(connection)
+    if (gen > connection.knownGen) this.#deps.outbound.configChanged(connection, gen)
+  }
+
+  #disown(connection: Connection, reason: string): void {
+    connection.disowned = true
+    connection.close(CLOSE.POLICY, reason)
+  }
+
+  /** Changes become events; a frame that repeats itself is none. */
+  #tellChanges(connection: Connection, { gen, lastError }: ReportedStateFrame, state: WorkerState): void {
+    connection.knownGen = Math.max(connection.knownGen, gen)
+    if (state !== connection.shownState) {
+      connection.shownState = state
+      this.#deps.announce('worker.state', connection.ref, { state, last_error: lastError })
+    }
+    if (gen !== connection.shownGen) {
+      connection.shownGen = gen
+      this.#deps.announce('worker.config_applied', connection.ref, { applied_config_gen: gen })
+    }
+  }
+
+  #complain(message: string, error: unknown): void {
+    this.#deps.complaints.about(message, (suppressed) => this.#deps.master.log.warn(message, { error, suppressed }))
+  }
+}
+
+/** Takes from the connection what waits for the store. */
+function taken(connection: Connection, nowMs: number): Sent {
+  const { pendingState: state, pendingStats: stats } = connection
+  connection.pendingState = null
+  if (stats.length > 0) connection.pendingStats = []
+  connection.lastBeatMs = nowMs
+  return { connection, state, stats }
+}
+
+function beatOf({ connection: { type, id, conn }, state, stats }: Sent): Beat {
+  return { type, id, conn, ...(state !== null && { state }), ...(stats.length > 0 && { stats }) }
+}

@@ -1,0 +1,155 @@
+/**
+ * @module master/control/inbound
+ * What workers say. Who a socket speaks for is settled by its path and its register, and by nothing inside a later
+ * frame. A frame that is not understood ends its own connection and no other (D12).
+ */
+import { Buffer } from 'node:buffer'
+import {
+  CLOSE, decodeWorkerFrame, FleetError, FrameFault, MAX_ERROR_CHARS, PROTOCOL_VERSION, type WorkerFrame,
+} from '../../protocol/index.ts'
+import type { Complaints } from '../../runtime/index.ts'
+import type { Registered, Registration } from '../../storage/index.ts'
+import type { MasterDeps } from '../deps.ts'
+import { checkDocument } from '../http/json-document.ts'
+import { Lane } from '../queue/lane.ts'
+import { statsText, type Registry } from '../registry/index.ts'
+import type { OutputSink } from '../streams/sink.ts'
+import type { Beats } from './beats.ts'
+import { PAUSE, type Connection } from './connection.ts'
+import { MAX_HARDWARE_BYTES } from './limits.ts'
+import type { Outbound } from './outbound.ts'
+import type { Pressure } from './pressure.ts'
+
+type FrameOf<T extends WorkerFrame['type']> = Extract<WorkerFrame, { type: T }>
+
+/** Of the pointer in a close reason, so that the problem still fits behind it. */
+const MAX_PATH_CHARS = 60
+
+export interface InboundDeps {
+  readonly master: MasterDeps
+  readonly registry: Registry
+  readonly sink: OutputSink
+  readonly beats: Beats
+  readonly outbound: Outbound
+  readonly pressure: Pressure
+  readonly complaints: Complaints
+  /** The registered sockets by `conn`, for the signals that name one. */
+  readonly byConn: Map<string, Connection>
+  /** The connection is registered: its deadline is met. */
+  readonly onRegistered: (connection: Connection) => void
+}
+
+export class Inbound {
+  readonly #deps: InboundDeps
+  readonly #registrations: Lane<Registration, Registered>
+  #accepted = 0
+
+  constructor(deps: InboundDeps) {
+    this.#deps = deps
+    this.#registrations = new Lane((items) => deps.master.backend.workers.register(items))
+  }
+
+  /** Takes one text message. */
+  receive(connection: Connection, text: string): void {
+    connection.misses = 0
+    if (connection.phase === 'closing') return
+    if (connection.phase === 'registering') return void connection.backlog.push(text)
+    try {
+      this.#handle(connection, decodeWorkerFrame(text))
+    } catch (error) {
+      this.#fault(connection, error)
+    }
+  }
+
+  #fault(connection: Connection, error: unknown): void {
+    if (error instanceof FrameFault) return this.refuse(connection, error.unknownType ? CLOSE.POLICY : CLOSE.INVALID_FRAME, error.message)
+    const [fault] = error instanceof FleetError && typeof error.detail !== 'string' ? error.detail : []
+    if (fault !== undefined) return this.refuse(connection, CLOSE.INVALID_FRAME, `${fault.path.slice(0, MAX_PATH_CHARS)}: ${fault.message}`)
+    if (error instanceof RangeError) return this.refuse(connection, CLOSE.INVALID_FRAME, 'the frame is nested too deeply')
+    this.#deps.master.log.error('a frame could not be handled', { error, automation_type: connection.type, worker_id: connection.id })
+    connection.close(CLOSE.INTERNAL_ERROR, 'the master could not handle this frame')
+  }
+
+  /** Closes for a fault of the worker, and says so once a minute per worker. */
+  refuse(connection: Connection, code: number, reason: string): void {
+    const { master: { log }, complaints } = this.#deps
+    complaints.about(`control ${connection.type}/${connection.id}`, (suppressed) => {
+      log.warn('a worker was disconnected', { automation_type: connection.type, worker_id: connection.id, code, reason: reason.slice(0, 200), suppressed })
+    })
+    connection.close(code, reason)
+  }
+
+  #handle(connection: Connection, frame: WorkerFrame): void {
+    if (frame.type === 'register') return this.#register(connection, frame)
+    if (connection.phase === 'new') return this.refuse(connection, CLOSE.POLICY, 'register has to be the first frame')
+    const { beats, outbound, sink, pressure } = this.#deps
+    switch (frame.type) {
+      case 'state':
+        return beats.state(connection, { state: frame.state, gen: frame.config_gen, lastError: shortened(frame.last_error) })
+      case 'stats':
+        checkDocument(frame)
+        return beats.stats(connection, statsText(frame))
+      case 'output':
+        sink.accept(connection.type, connection.id, [{ slot_id: frame.slot_id, ts: frame.ts, payload: frame.payload }])
+        break
+      case 'output_batch':
+        sink.accept(connection.type, connection.id, frame.outputs)
+        break
+      case 'ping':
+        outbound.pong(connection, frame.id)
+    }
+    pressure.fed(connection)
+    beats.seen(connection)
+  }
+
+  #register(connection: Connection, frame: FrameOf<'register'>): void {
+    if (frame.automation_type !== connection.type) return this.refuse(connection, CLOSE.POLICY, 'automation_type of register differs from the path')
+    if (frame.worker_id !== connection.id) return this.refuse(connection, CLOSE.POLICY, 'worker_id of register differs from the path')
+    if (frame.protocol_version !== PROTOCOL_VERSION) {
+      return this.refuse(connection, CLOSE.PROTOCOL_VERSION, `this master speaks protocol version ${PROTOCOL_VERSION}, the worker ${frame.protocol_version}`)
+    }
+    const hardware = JSON.stringify(frame.hardware)
+    if (Buffer.byteLength(hardware) > MAX_HARDWARE_BYTES) return this.refuse(connection, CLOSE.INVALID_FRAME, `/hardware: takes more than ${MAX_HARDWARE_BYTES} bytes`)
+    connection.phase = 'registering'
+    connection.pause(PAUSE.registering)
+    if (connection.conn === '') connection.conn = `${this.#deps.master.masterId}/${++this.#accepted}`
+    this.#deps.byConn.set(connection.conn, connection) // Before the store names it: a signal may be faster than the answer.
+    const { type, id, conn } = connection
+    const registration = { type, id, conn, instance: frame.instance_id ?? '', hardware, defaults: JSON.stringify(connection.entry.defaults) }
+    void this.#store(connection, registration)
+  }
+
+  async #store(connection: Connection, registration: Registration): Promise<void> {
+    const [answer] = await this.#registrations.add([registration]).catch((error: unknown) => [error as Error])
+    if (answer === 'full') return this.refuse(connection, CLOSE.POLICY, 'too many workers of this type')
+    if (answer === undefined || answer instanceof Error) {
+      this.#deps.complaints.about('register', (suppressed) => this.#deps.master.log.warn('workers could not be registered', { error: answer, suppressed }))
+      return connection.close(CLOSE.TRY_AGAIN_LATER, 'the store is away; try again')
+    }
+    connection.stored = true
+    this.#registered(connection, answer)
+  }
+
+  #registered(connection: Connection, { created, drain, replaced, gen }: Exclude<Registered, 'full'>): void {
+    const { registry, outbound, beats, onRegistered } = this.#deps
+    const { ref } = connection
+    if (replaced !== null && replaced !== connection.conn) registry.tell({ kind: 'replaced', ref, conn: replaced })
+    if (created) registry.announce('worker.registered', ref, { state: 'IDLE', config_gen: gen })
+    registry.announce('worker.connected', ref, { connected: true })
+    if (connection.gone) return beats.left(connection) // Hung up meanwhile: the store must not go on naming it.
+    if (connection.phase === 'closing') return
+    connection.phase = 'registered'
+    connection.lastBeatMs = this.#deps.master.clock.monotonicMs()
+    onRegistered(connection)
+    connection.shownState = drain ? 'DRAINING' : null
+    if (drain) outbound.drain(connection)
+    connection.resume(PAUSE.registering)
+    const { backlog } = connection
+    connection.backlog = []
+    for (const text of backlog) this.receive(connection, text)
+  }
+}
+
+function shortened(text: string | null): string | null {
+  return text === null ? null : text.slice(0, MAX_ERROR_CHARS).toWellFormed()
+}

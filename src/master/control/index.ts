@@ -1,0 +1,2 @@
+/** The control channel: the WebSockets of the workers. */
+export { createControl, type Control } from './control.ts'

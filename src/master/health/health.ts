@@ -1,0 +1,33 @@
+/**
+ * @module master/health/health
+ * Two questions kept apart (D45). `/healthz`: is the process alive? It never asks the backend, since a restart cures
+ * no backend. `/readyz`: should it get traffic? It names parts, and no address, host or error text (S18).
+ */
+import { HealthBody, ReadyBody } from '../../protocol/index.ts'
+import type { MasterDeps, Part } from '../deps.ts'
+import { route } from '../http/route.ts'
+
+export interface HealthOptions {
+  readonly deps: Pick<MasterDeps, 'backend' | 'catalog'>
+  /** False from the moment the master begins to stop. */
+  readonly serving: () => boolean
+}
+
+export function createHealth({ deps: { backend, catalog }, serving }: HealthOptions): Part {
+  return {
+    routes: [
+      route({
+        method: 'GET', path: '/healthz', access: 'none', summary: 'Whether the master is up.', response: HealthBody,
+        handle: () => ({ body: { status: 'ok' } }),
+      }),
+      route({
+        method: 'GET', path: '/readyz', access: 'none', summary: 'Whether the master can serve: its parts, by name.', response: ReadyBody,
+        handle: () => {
+          const parts = { backend: backend.health().ok, catalog: catalog.size > 0, serving: serving() }
+          const ready = Object.values(parts).every(Boolean)
+          return { status: ready ? 200 : 503, ...(ready ? {} : { headers: { 'retry-after': '1' } }), body: { status: ready ? 'ready' : 'not ready', parts } }
+        },
+      }),
+    ],
+  }
+}

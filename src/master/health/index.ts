@@ -1,0 +1,2 @@
+/** Whether the process lives, and whether it can serve. */
+export { createHealth } from './health.ts'

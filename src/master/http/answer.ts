@@ -1,0 +1,102 @@
+/**
+ * @module master/http/answer
+ * Writes answers. Every one names its request (D59), is never stored by a cache and never sniffed for another type;
+ * those under /api/v1 name the epoch of the store (D47). Errors have the single field `detail` (D14).
+ */
+import { API_PREFIX, detailForClient, ERRORS, FleetError } from '../../protocol/index.ts'
+import type { Log } from '../../runtime/index.ts'
+import type { Exchange } from './exchange.ts'
+import { RawJson, type Answer, type StreamBody } from './route.ts'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+type Headers = Record<string, string | number>
+
+export interface AnswererOptions {
+  readonly epoch: string
+  readonly log: Log
+  /** True while the master stops: connections are not kept. */
+  readonly stopping: () => boolean
+  /** Called with the status of every refusal. */
+  readonly onRefusal: (status: number) => void
+}
+
+export class Answerer {
+  readonly #options: AnswererOptions
+
+  constructor(options: AnswererOptions) {
+    this.#options = options
+  }
+
+  /** Sends what a handler answered; resolves when a stream has ended. */
+  async send(exchange: Exchange, { status = 200, headers = {}, body }: Answer): Promise<void> {
+    const head = this.#head(exchange, headers)
+    if (isStream(body)) return this.#stream(exchange, status, head, body)
+    if (body === undefined || status === 304 || status === 204) return this.#end(exchange, status, head, '')
+    if ((typeof body === 'string' || body instanceof Uint8Array) && head['content-type'] !== undefined) return this.#end(exchange, status, head, body)
+    head['content-type'] ??= JSON_TYPE
+    this.#end(exchange, status, head, body instanceof RawJson ? body.text : JSON.stringify(body))
+  }
+
+  /** Renders any failure. The one place where errors become answers. */
+  fail(exchange: Exchange, error: unknown): void {
+    const { response } = exchange
+    if (response.destroyed || response.writableEnded) return
+    if (response.headersSent) {
+      this.#logFault('an answer broke off', exchange, error)
+      return void response.destroy()
+    }
+    if (error instanceof FleetError) {
+      const retryAfter = error.retryAfterSeconds ?? (ERRORS[error.code].status === 503 ? 1 : undefined)
+      return this.refuse(exchange, ERRORS[error.code].status, detailForClient(error), { ...error.headers, ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }) })
+    }
+    this.#logFault('a request failed', exchange, error)
+    this.refuse(exchange, 503, `internal error, request ${exchange.id}`, { 'retry-after': '1' })
+  }
+
+  refuse(exchange: Exchange, status: number, detail: FleetError['detail'], headers: Readonly<Record<string, string>> = {}): void {
+    this.#options.onRefusal(status)
+    this.#end(exchange, status, { ...this.#head(exchange, headers), 'content-type': JSON_TYPE }, JSON.stringify({ detail }))
+  }
+
+  #head(exchange: Exchange, headers: Readonly<Record<string, string>>): Headers {
+    const head: Headers = { 'muster-request-id': exchange.id, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+    if (exchange.path.startsWith(`${API_PREFIX}/`)) head['muster-epoch'] = this.#options.epoch
+    for (const [name, value] of Object.entries(headers)) head[name.toLowerCase()] = value
+    if (this.#options.stopping() || exchange.mustClose) head['connection'] = 'close'
+    return head
+  }
+
+  #end({ response }: Exchange, status: number, head: Headers, body: string | Uint8Array): void {
+    if (response.destroyed || response.headersSent) return // The client is gone, or its deadline answered first.
+    if (status !== 304 && status !== 204) head['content-length'] = Buffer.byteLength(body)
+    response.writeHead(status, head).end(body)
+  }
+
+  async #stream(exchange: Exchange, status: number, head: Headers, { pipe }: StreamBody): Promise<void> {
+    const { response, request } = exchange
+    if (response.destroyed || response.headersSent) return
+    response.writeHead(status, head)
+    if (request.method === 'HEAD') return void response.end()
+    response.flushHeaders()
+    const write = (chunk: string | Uint8Array): boolean => !response.destroyed && response.write(chunk)
+    const drained = (): Promise<void> => new Promise((resolve) => {
+      if (response.destroyed || !response.writableNeedDrain) return resolve()
+      const done = (): void => {
+        response.off('drain', done).off('close', done)
+        resolve()
+      }
+      response.on('drain', done).on('close', done)
+    })
+    await pipe(write, exchange.signal, drained)
+    response.end()
+  }
+
+  #logFault(what: string, exchange: Exchange, error: unknown): void {
+    if (exchange.signal.aborted && (error as Error | null)?.name === 'AbortError') return
+    this.#options.log.error(what, { request_id: exchange.id, method: exchange.request.method, path: exchange.path, error })
+  }
+}
+
+function isStream(body: unknown): body is StreamBody {
+  return typeof body === 'object' && body !== null && typeof (body as Partial<StreamBody>).pipe === 'function'
+}

@@ -1,0 +1,116 @@
+/**
+ * @module master/http/app
+ * The route table as one Express application. Every request passes the same few steps, without middleware per route:
+ *
+ *   arrive ─▶ admission: token, URL, headers ─▶ Express finds the path (404) ─▶ method (405) ─▶ row (serve.ts) ─▶ answer
+ *
+ * Whatever is thrown on the way ends in the one error handler.
+ */
+import express, { type Express, type NextFunction, type Request, type Response } from 'express'
+import { FleetError, MAX_HEADERS, MAX_URL_BYTES } from '../../protocol/index.ts'
+import type { Log } from '../../runtime/index.ts'
+import type { Authenticator } from '../auth/index.ts'
+import type { Answerer } from './answer.ts'
+import { Exchange } from './exchange.ts'
+import type { Principal, Route } from './route.ts'
+import { compileRow, type Params, type Row, type RowOptions } from './serve.ts'
+import type { Traffic } from './traffic.ts'
+
+export interface AppOptions extends RowOptions {
+  readonly routes: readonly Route[]
+  readonly authenticator: Authenticator
+  readonly answerer: Answerer
+  readonly traffic: Traffic
+  readonly log: Log
+  /** A new exchange for a request that arrived. */
+  readonly exchange: (request: Request, response: Response) => Exchange
+}
+
+/** All rows of one path, by method. */
+type Rows = ReadonlyMap<string, Row>
+
+export function createApp(options: AppOptions): Express {
+  const { routes, answerer } = options
+  const app = express().disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing')
+  const isOpen = openPaths(routes)
+  app.use((request, response, next) => {
+    const exchange = options.exchange(request, response)
+    response.locals['exchange'] = exchange
+    options.traffic.open(exchange)
+    if (options.log.isEnabled('debug')) response.once('close', () => logAnswer(exchange, options.log))
+    if (admit(exchange, isOpen, options)) next()
+  })
+  for (const [path, rows] of pathsOf(options)) app.all(expressPath(path), (request, response) => serve(rows, request, response, options))
+  app.use(() => {
+    throw new FleetError('NOT_FOUND', 'there is no such path')
+  })
+  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => answerer.fail(exchangeOf(response), refusal(error)))
+  return app
+}
+
+const exchangeOf = (response: Response): Exchange => response.locals['exchange'] as Exchange
+
+function logAnswer({ id, path, request, response }: Exchange, log: Log): void {
+  log.debug(response.writableFinished ? 'answered' : 'the client went away', { request_id: id, method: request.method, path, status: response.statusCode })
+}
+
+/** Who is calling, then whether the head of the request has a size that is dealt with. False: it was refused. */
+function admit(exchange: Exchange, isOpen: (path: string) => boolean, { authenticator, answerer }: AppOptions): boolean {
+  const { url = '', rawHeaders } = exchange.request
+  if (!isOpen(exchange.path)) exchange.principal = principalOf(exchange, authenticator)
+  if (Buffer.byteLength(url) > MAX_URL_BYTES) answerer.refuse(exchange, 414, `the URL is longer than ${MAX_URL_BYTES} bytes`)
+  else if (rawHeaders.length > 2 * MAX_HEADERS) answerer.refuse(exchange, 431, `there are more than ${MAX_HEADERS} headers`)
+  else return true
+  return false
+}
+
+function principalOf({ request }: Exchange, authenticator: Authenticator): Principal {
+  const repeated = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization').length > 1
+  const principal = repeated ? 'malformed' : authenticator.authenticate(request.headers.authorization)
+  if (typeof principal === 'object') return principal
+  if (principal === 'wrong') throw new FleetError('FORBIDDEN', 'this token is not known')
+  throw new FleetError('UNAUTHENTICATED', 'send one header "Authorization: Bearer <token>"', { headers: { 'www-authenticate': 'Bearer' } })
+}
+
+async function serve(rows: Rows, request: Request, response: Response, { traffic, answerer }: AppOptions): Promise<void> {
+  const exchange = exchangeOf(response)
+  const row = rows.get(request.method)
+  if (row === undefined) throw new FleetError('METHOD_NOT_ALLOWED', `this path takes ${[...rows.keys()].join(', ')}`, { headers: { allow: [...rows.keys()].join(', ') } })
+  const params = request.params as Params
+  const entry = row.admit(exchange.principal, params)
+  if (row.route.long === true) traffic.lengthen(exchange)
+  const counted = row.route.long !== true && row.route.access !== 'none'
+  const handle = (): ReturnType<Row['handle']> => row.handle(exchange, params, entry)
+  await answerer.send(exchange, counted ? await traffic.count(handle) : await handle())
+}
+
+/** Express reports a path that does not decode as an error of its own. */
+function refusal(error: unknown): unknown {
+  return error instanceof URIError ? new FleetError('BAD_REQUEST', 'the path is not well encoded') : error
+}
+
+/** The paths with their rows; literal segments before parameters, so that `tasks/batch` is not taken for a task. */
+function pathsOf({ routes, ...options }: AppOptions): [string, Rows][] {
+  const paths = new Map<string, Map<string, Row>>()
+  for (const route of routes) {
+    const rows = paths.get(route.path) ?? new Map<string, Row>()
+    if (rows.has(route.method)) throw new TypeError(`${route.method} ${route.path} stands twice in the route table`)
+    const row = compileRow(route, options)
+    rows.set(route.method, row)
+    if (route.method === 'GET') rows.set('HEAD', row)
+    paths.set(route.path, rows)
+  }
+  const rank = (path: string): string => path.split('/').map((segment) => (segment.startsWith('{') ? '1' : '0')).join('')
+  return [...paths].toSorted(([one], [other]) => (rank(one) < rank(other) ? -1 : rank(one) > rank(other) ? 1 : 0))
+}
+
+const expressPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1')
+
+/** Tells paths that need no token: those whose every row has access `none`. */
+function openPaths(routes: readonly Route[]): (path: string) => boolean {
+  const closed = new Set(routes.filter(({ access }) => access !== 'none').map(({ path }) => path))
+  const open = routes.map(({ path }) => path).filter((path) => !closed.has(path))
+  const literal = new Set(open.filter((path) => !path.includes('{')))
+  const prefixes = open.filter((path) => path.includes('{')).map((path) => path.slice(0, path.indexOf('{')))
+  return (path) => literal.has(path) || prefixes.some((prefix) => path.startsWith(prefix))
+}

@@ -1,0 +1,100 @@
+/**
+ * @module master/http/route
+ * What a route is. One table of these mounts the routes, drives authentication and body reading, generates the test
+ * matrix (and the OpenAPI document): a route without a row cannot exist.
+ *
+ * A request passes: token valid for anything (401, 403) → path (404) → method (405) → role and type (403, 404) →
+ * content type (415) → length (413) → JSON (400) → schema (422) → handle. No byte of a body is read before its sender's
+ * role is accepted.
+ */
+import type { Static, TSchema } from 'typebox'
+import type { CatalogEntry } from '../../automation/index.ts'
+
+type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
+
+/**
+ * Who may call. `none`: no token needed. `any`: every valid token. `admin`, `worker`: that role alone. `scoped`: admin,
+ * or a scoped token that covers the `{type}` of the path.
+ */
+export type Access = 'none' | 'any' | 'admin' | 'scoped' | 'worker'
+
+export type Principal =
+  | { readonly role: 'admin'; readonly key: string }
+  | { readonly role: 'worker'; readonly key: string }
+  /** `types` may hold '*'. */
+  | { readonly role: 'scoped'; readonly types: ReadonlySet<string>; readonly key: string }
+
+export interface RouteRequest<Body = unknown, Query = unknown> {
+  /** Path parameters, decoded once: `type`, `id`, `task_id`, `pool_name` …; '' when the path has none of that name. */
+  readonly params: { readonly type: string; readonly id: string; readonly [name: string]: string }
+  readonly query: Query
+  readonly body: Body
+  /** Not there on routes of access `none`, which ask nobody who they are. `key` names the token without showing it (a digest). */
+  readonly principal: Principal
+  /** The automation of `{type}`; not there where the path has none. */
+  readonly entry: CatalogEntry
+  /** Request headers, lower case. */
+  readonly header: (name: string) => string | undefined
+  /**
+   * Aborts when the client went away; on `long` routes also when its token was revoked or the master stops, and what
+   * the handler answers then is still sent.
+   */
+  readonly signal: AbortSignal
+}
+
+/** JSON text that is sent as it is, unparsed. */
+export class RawJson {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/**
+ * A body that writes itself (server-sent events, long lists), after status and headers were sent. `write` answers false
+ * while the client reads too slowly, `drained` resolves when it has caught up, `signal` aborts when it went away, its
+ * token was revoked or the master stops.
+ */
+export interface StreamBody {
+  readonly pipe: (write: (chunk: string | Uint8Array) => boolean, signal: AbortSignal, drained: () => Promise<void>) => Promise<void>
+}
+
+export interface Answer {
+  /** 200 when left out. */
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** Serialised as JSON; RawJson, StreamBody or text with its own content-type as they are; undefined: empty. */
+  readonly body?: unknown
+}
+
+export interface Route {
+  readonly method: Method
+  /** With `{name}` for parameters: `/api/v1/automations/{type}/workers/{id}`. */
+  readonly path: string
+  readonly access: Access
+  /** One line for people and OpenAPI. */
+  readonly summary: string
+  readonly query?: TSchema
+  /** Schema of the body; left out: the route takes none. */
+  readonly body?: TSchema
+  /** A JSON array is a body too (JSON-RPC batches); everywhere else what is not an object is refused with 400 (D14). */
+  readonly bodyMayBeArray?: boolean
+  /** The body may be left out altogether; it is `{}` then. */
+  readonly bodyMayBeAbsent?: boolean
+  /** Schema of the 200 answer; left out: not JSON. */
+  readonly response?: TSchema
+  /** Long polls and streams: exempt from the request deadline and from the count of requests in work. */
+  readonly long?: boolean
+  readonly handle: (request: RouteRequest) => Promise<Answer> | Answer
+}
+
+interface Typed<Q extends TSchema, B extends TSchema> extends Omit<Route, 'query' | 'body' | 'handle'> {
+  readonly query?: Q
+  readonly body?: B
+  readonly handle: (request: RouteRequest<Static<B>, Static<Q>>) => Promise<Answer> | Answer
+}
+
+/** A row of the table; the handler's query and body are typed by their schemas, which were checked before it runs. */
+export function route<Q extends TSchema, B extends TSchema>(row: Typed<Q, B>): Route {
+  return row as unknown as Route
+}

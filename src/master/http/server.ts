@@ -1,0 +1,86 @@
+/**
+ * @module master/http/server
+ * The listening socket with its bounds. What never becomes a request (broken framing, headers that are too large or
+ * too slow) is answered here in raw bytes and the connection ends.
+ *
+ * Of all upgrades that a request may offer, only `websocket` is taken up. Any other (`h2c`, which some HTTP clients offer
+ * with every request) is passed over, and the request served as it is (RFC 9110 section 7.8).
+ */
+import { createServer, STATUS_CODES, type IncomingMessage, type RequestListener, type Server, type ServerOptions as NodeServerOptions } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { MAX_HEADER_BYTES, MAX_HEADERS } from '../../protocol/index.ts'
+
+/** Longer than the idle cut of the proxies in front, so that it is they who close. */
+const KEEP_ALIVE_MS = 75_000
+/** `lookEveryMs`: how often Node looks for slow requests; its own default of 30 s would let them be four times too slow. */
+const TIME_LIMITS = { headersWithinMs: 10_000, requestWithinMs: 30_000, lookEveryMs: 1_000 }
+export type TimeLimits = Readonly<typeof TIME_LIMITS>
+const MAX_CONNECTIONS = 20_000
+
+export interface ServerOptions {
+  readonly app: RequestListener
+  readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+  readonly requestId: () => string
+  /** Whether an answer on this socket has begun, so that raw bytes would land in its middle. */
+  readonly answering: (socket: Duplex) => boolean
+  /** Called with the status of what is refused here. */
+  readonly onRefusal: (status: number) => void
+  /** Shorter ones for tests. */
+  readonly limits?: TimeLimits | undefined
+}
+
+/** Known to Node from 22.21 and 24.9 on; before, every offer of an upgrade is one. */
+interface UpgradeChoice { readonly shouldUpgradeCallback: (request: IncomingMessage) => boolean }
+
+export function createHttpServer({ app, onUpgrade, requestId, answering, onRefusal, limits = TIME_LIMITS }: ServerOptions): Server {
+  const options: NodeServerOptions & UpgradeChoice = {
+    keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: limits.headersWithinMs, requestTimeout: limits.requestWithinMs,
+    connectionsCheckingInterval: limits.lookEveryMs, maxHeaderSize: MAX_HEADER_BYTES, insecureHTTPParser: false,
+    shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
+  }
+  const server = createServer(options, app)
+  server.maxHeadersCount = MAX_HEADERS + 1 // Node drops what is beyond without a word; one more shows that there were too many.
+  server.maxConnections = MAX_CONNECTIONS
+  server.on('checkContinue', app) // The body reader asks for the body, once the sender is accepted.
+  server.on('upgrade', onUpgrade)
+  server.on('clientError', (error: ClientError, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable || answering(socket)) return void socket.destroy()
+    const [status, detail] = meaning(error)
+    onRefusal(status)
+    refuseRaw(socket, status, detail, requestId())
+  })
+  return server
+}
+
+/** Starts listening; answers the port. @throws Error when the address cannot be used. */
+export function listen(server: Server, { host, port }: { readonly host: string; readonly port: number }): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const refused = (cause: Error): void => reject(new Error(`the master cannot listen on ${host}:${port}; choose another address with --listen`, { cause }))
+    server.once('error', refused).listen(port, host, () => {
+      server.off('error', refused)
+      resolve((server.address() as AddressInfo).port)
+    })
+  })
+}
+
+/** Answers on a socket that has no response object, and ends it. */
+export function refuseRaw(socket: Duplex, status: number, detail: string, requestId: string, headers: Readonly<Record<string, string>> = {}): void {
+  const body = JSON.stringify({ detail })
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, 'content-type: application/json; charset=utf-8', `content-length: ${Buffer.byteLength(body)}`,
+    `muster-request-id: ${requestId}`, 'cache-control: no-store', 'x-content-type-options: nosniff', 'connection: close',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ]
+  socket.on('error', () => {}) // A client that is gone already changes nothing.
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
+}
+
+interface ClientError extends Error { readonly code?: string; readonly rawPacket?: Buffer }
+
+function meaning({ code, rawPacket }: ClientError): [number, string] {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return [408, 'the request took too long to arrive']
+  if (code !== 'HPE_HEADER_OVERFLOW') return [400, 'the request is not well-formed HTTP']
+  const inFirstLine = rawPacket !== undefined && /^[A-Z]+ [^\n]*$/.test(rawPacket.toString('latin1'))
+  return inFirstLine ? [414, 'the URL is too long'] : [431, `the headers are larger than ${MAX_HEADER_BYTES} bytes`]
+}

@@ -1,0 +1,163 @@
+/**
+ * @module master/master
+ * The master: composes its parts over one backend, listens, and stops without losing what it has accepted.
+ *
+ *   start   backend opens ▶ parts start ▶ listens
+ *   stop    /readyz falls ▶ control sockets close (1001), waiting reserves are answered empty ▶ requests in flight end
+ *           (10 s at most) ▶ parts stop ▶ backend closes
+ */
+import { Registry as MetricsRegistry } from 'prom-client'
+import type { Catalog } from '../automation/index.ts'
+import { CLOSE } from '../protocol/index.ts'
+import type { Clock, Log, LoopDelay, Random, Timers } from '../runtime/index.ts'
+import type { Backend } from '../storage/index.ts'
+import { createAuthenticator, watchTokens, type TokenReading, type TokenSettings } from './auth/index.ts'
+import { createCatalogRoutes } from './catalog/index.ts'
+import { createControl } from './control/index.ts'
+import type { MasterDeps, MasterSettings, Part } from './deps.ts'
+import { createHealth } from './health/index.ts'
+import { createDashboard, createHttp, createOpenApi, type Route } from './http/index.ts'
+import { createMetrics } from './metrics/index.ts'
+import { createOverload } from './overload.ts'
+import { createPools } from './pools/index.ts'
+import { createQueue } from './queue/index.ts'
+import { createRegistry } from './registry/index.ts'
+import { createRpc } from './rpc/index.ts'
+import { createStreams } from './streams/index.ts'
+
+/** Three missed ones, and the other masters take this one for gone. */
+const BEAT_EVERY_MS = 5_000
+const FINISH_WITHIN_MS = 10_000
+
+export interface MasterOptions {
+  readonly listen: { readonly host: string; readonly port: number }
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly log: Log
+  /** The load of this process; left out: it is not watched. Stopped with the master. */
+  readonly loopDelay?: LoopDelay
+  /** Not yet open. */
+  readonly backend: Backend
+  /** The scheme of the backend's URL, as people and metrics see it. */
+  readonly backendScheme: string
+  readonly catalog: Catalog
+  readonly tokens: TokenSettings
+  /** Reads the tokens again, every 2 s; left out: they stay as they are. */
+  readonly rereadTokens?: () => Promise<TokenReading>
+  readonly settings: MasterSettings
+  /** Where the built page stands; null: it is not there. */
+  readonly dashboardDir: string | null
+  readonly version: string
+}
+
+export interface RunningMaster {
+  readonly url: string
+  readonly port: number
+  /** The route table, for those who document or test it. */
+  readonly routes: readonly Route[]
+  /** Repeatable; resolves when the backend is closed. */
+  stop(): Promise<void>
+}
+
+/**
+ * Starts a master.
+ * @throws {FleetError} what `backend.open` throws; Error when the address is taken. Nothing is left running then.
+ */
+export async function startMaster(options: MasterOptions): Promise<RunningMaster> {
+  if (options.catalog.size === 0) throw new Error('no automation is installed; name modules in SVC_AUTOMATIONS')
+  await options.backend.open(new AbortController().signal)
+  const master = await compose(options).catch(async (error: unknown) => {
+    await options.backend.close()
+    throw error
+  })
+  try {
+    for (const part of master.parts) await part.start?.()
+    const port = await master.http.listen(options.listen)
+    options.log.info('the master listens', { host: options.listen.host, port })
+    let stopped: Promise<void> | null = null
+    return { port, url: urlOf(options.listen.host, port), routes: master.routes, stop: () => (stopped ??= stop(master, options)) }
+  } catch (error) {
+    await stop(master, options)
+    throw error
+  }
+}
+
+type Composed = Awaited<ReturnType<typeof compose>>
+
+/** Makes every part; nothing runs yet. */
+async function compose(options: MasterOptions) {
+  const { backend, backendScheme, version } = options
+  const masterId = options.random.uuid()
+  const deps: MasterDeps = { ...options, masterId, metrics: new MetricsRegistry() }
+  const { epoch } = await backend.meta.info()
+  const authenticator = createAuthenticator(options.tokens)
+  let serving = true
+  const overload = createOverload(deps, options.loopDelay ?? null)
+  const queue = createQueue(deps, overload.overloaded)
+  const streams = createStreams(deps)
+  const registry = createRegistry(deps, { onDrain: (ref) => queue.dismissWaiters(ref) })
+  const control = createControl(deps, { registry, sink: streams, identify: (bearerToken) => authenticator.identify(bearerToken) })
+  const documented: readonly Part[] = [
+    heartbeat(deps), overload, streams, queue, createRpc(deps, queue), registry, control, createPools(deps),
+    createCatalogRoutes({ deps, version, epoch, backendScheme }),
+    createHealth({ deps, serving: () => serving }),
+    createMetrics({ deps, backendScheme }),
+    await createDashboard(options.dashboardDir),
+    tokenWatch(options, (tokens) => authenticator.replace(tokens)),
+  ]
+  const parts = [...documented, createOpenApi(documented.flatMap((part) => part.routes), version)]
+  authenticator.onChange(() => control.closeRevoked())
+  const routes = parts.flatMap((part) => part.routes)
+  const http = createHttp({ deps, routes, authenticator, epoch, onUpgrade: (request, socket, head) => control.upgrade(request, socket, head) })
+  return { parts, routes, http, control, queue, beginStop: () => void (serving = false) }
+}
+
+async function stop({ parts, http, control, queue, beginStop }: Composed, { backend, log }: MasterOptions): Promise<void> {
+  beginStop()
+  queue.close()
+  await Promise.all([control.closeAll(CLOSE.GOING_AWAY, 'the master stops'), http.close(FINISH_WITHIN_MS)])
+  for (const part of [...parts].toReversed()) {
+    await Promise.resolve(part.stop?.()).catch((error: unknown) => log.error('a part did not stop cleanly', { error }))
+  }
+  await backend.close()
+  log.info('the master stopped')
+}
+
+/** Says every 5 s that this master lives. */
+function heartbeat({ backend, timers, log, masterId }: MasterDeps): Part {
+  let failing = false
+  const beat = (): Promise<void> => backend.meta.beat(masterId).then(
+    () => void (failing = false),
+    (error: unknown) => {
+      if (!failing) log.warn('the store did not take the heartbeat of this master', { error })
+      failing = true
+    },
+  )
+  let cancel = (): void => {}
+  return {
+    routes: [],
+    start: async () => {
+      cancel = timers.every(BEAT_EVERY_MS, () => void beat())
+      await beat()
+    },
+    stop: () => cancel(),
+  }
+}
+
+function tokenWatch({ timers, log, tokens, rereadTokens }: MasterOptions, apply: (tokens: TokenSettings) => void): Part {
+  let end = (): void => {}
+  return {
+    routes: [],
+    start: () => {
+      if (rereadTokens !== undefined) end = watchTokens({ timers, log, reread: rereadTokens, initial: tokens, apply })
+    },
+    stop: () => end(),
+  }
+}
+
+/** Where to reach it from this machine. */
+function urlOf(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+}

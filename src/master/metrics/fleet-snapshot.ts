@@ -1,0 +1,89 @@
+/**
+ * @module master/metrics/fleet-snapshot
+ * The numbers of the whole fleet, read from the store at most every 5 s however often they are asked for. Callers that
+ * come while it is being made share it.
+ */
+import type { CatalogEntry } from '../../automation/index.ts'
+import type { WorkerState } from '../../protocol/index.ts'
+import type { Counts, WorkerRow } from '../../storage/index.ts'
+import type { MasterDeps } from '../deps.ts'
+
+const FRESH_MS = 5_000
+const PAGE = 1_000
+
+export interface WorkerNumbers {
+  readonly id: string
+  readonly state: WorkerState
+  readonly lastSeenMs: number
+  /** null before the first stats frame. */
+  readonly stats: { readonly slots: number; readonly cpuPct: number; readonly rssMb: number } | null
+}
+export interface TypeNumbers {
+  readonly type: string
+  readonly workers: readonly WorkerNumbers[]
+  readonly streamLength: number
+  /** null: not a batch automation. */
+  readonly counts: Counts | null
+}
+export interface FleetSnapshot {
+  readonly types: readonly TypeNumbers[]
+  readonly pools: readonly { readonly pool: string; readonly size: number }[]
+}
+
+/** A function that answers the newest snapshot, making a new one where that is older than 5 s. */
+export function fleetSnapshots(deps: Pick<MasterDeps, 'backend' | 'catalog' | 'clock'>): () => Promise<FleetSnapshot> {
+  let kept: { readonly atMs: number; readonly snapshot: Promise<FleetSnapshot> } | null = null
+  return () => {
+    const nowMs = deps.clock.monotonicMs()
+    if (kept !== null && nowMs - kept.atMs < FRESH_MS) return kept.snapshot
+    const snapshot = take(deps)
+    const made = { atMs: nowMs, snapshot }
+    kept = made
+    snapshot.catch(() => {
+      if (kept === made) kept = null // The next caller asks the store again.
+    })
+    return snapshot
+  }
+}
+
+async function take({ backend, catalog }: Pick<MasterDeps, 'backend' | 'catalog'>): Promise<FleetSnapshot> {
+  const entries = [...catalog.values()]
+  const batch = entries.filter(({ kind }) => kind === 'BatchAutomation')
+  const pools = [...new Set(entries.flatMap((entry) => [...entry.pools.keys()]))]
+  const [workers, lengths, counts, sizes] = await Promise.all([
+    Promise.all(entries.map((entry) => workersOf(backend, entry))),
+    backend.streams.length(entries.map(({ type }) => type)),
+    batch.length === 0 ? [] : backend.tasks.counts(batch.map(({ type }) => type)),
+    pools.length === 0 ? [] : backend.pools.sizes(pools),
+  ])
+  const countsByType = new Map(batch.map(({ type }, index) => [type, counts[index] ?? null]))
+  return {
+    types: entries.map(({ type }, index) => ({ type, workers: workers[index] ?? [], streamLength: lengths[index] ?? 0, counts: countsByType.get(type) ?? null })),
+    pools: pools.map((pool, index) => ({ pool, size: sizes[index] ?? 0 })),
+  }
+}
+
+async function workersOf(backend: MasterDeps['backend'], { type }: CatalogEntry): Promise<readonly WorkerNumbers[]> {
+  const found: WorkerNumbers[] = []
+  for (let after: string | null = null; ;) {
+    const page: readonly WorkerRow[] = await backend.workers.page(type, after, PAGE)
+    found.push(...page.map(numbersOf))
+    const last = page.at(-1)
+    if (last === undefined || page.length < PAGE) return found
+    after = last.id
+  }
+}
+
+function numbersOf({ id, state, lastSeen, stats }: WorkerRow): WorkerNumbers {
+  return { id, state, lastSeenMs: lastSeen, stats: stats === null ? null : headOf(stats) }
+}
+
+const HEAD = /^\{"slots":(?<slots>\d+),"cpu_pct":(?<cpu>[^,]+),"rss_mb":(?<rss>[^,]+),/
+
+/** The three numbers stand first in a stored frame, which can be large: mostly nothing needs to be parsed. */
+function headOf(text: string): WorkerNumbers['stats'] {
+  const head = HEAD.exec(text)?.groups
+  if (head !== undefined) return { slots: Number(head['slots']), cpuPct: Number(head['cpu']), rssMb: Number(head['rss']) }
+  const stats = JSON.parse(text) as { slots: number; cpu_pct: number; rss_mb: number }
+  return { slots: stats.slots, cpuPct: stats.cpu_pct, rssMb: stats.rss_mb }
+}

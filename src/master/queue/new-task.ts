@@ -1,0 +1,41 @@
+/** @module master/queue/new-task  From a task body of the wire to the task of the store. */
+import { compileValidator, TaskBody, type FieldError } from '../../protocol/index.ts'
+import type { CatalogEntry } from '../../automation/index.ts'
+import type { Clock, Random } from '../../runtime/index.ts'
+import type { NewTask, Tier } from '../../storage/index.ts'
+
+const validateTask = compileValidator(TaskBody)
+
+/** Every fault of a task body, its payload included (422). Pointers start at the task body. */
+export function taskFaults(body: unknown, entry: CatalogEntry): readonly FieldError[] {
+  const faults = validateTask(body)
+  const { payload } = Object(body) as { payload?: unknown }
+  return isObject(payload) ? [...faults, ...payloadFaults(payload, entry)] : faults
+}
+
+/** Faults of the payload alone, where the rest of the body was checked before. */
+export function payloadFaults(payload: unknown, entry: CatalogEntry): readonly FieldError[] {
+  return (entry.validatePayload?.(payload) ?? []).map((fault) => ({ ...fault, path: `/payload${fault.path}` }))
+}
+
+export function newTask(body: TaskBody, clock: Clock, random: Random): NewTask {
+  const { payload, priority = 0, ttl_seconds: ttlSeconds = null } = body
+  const submitted = clock.wallMs()
+  return {
+    id: body.task_id ?? random.uuid().replaceAll('-', ''),
+    ownId: body.task_id !== undefined,
+    key: body.idempotency_key ?? null,
+    tier: tierOf(priority),
+    ttlMs: ttlSeconds === null ? null : ttlSeconds * 1_000,
+    maxAttempts: body.max_attempts ?? null,
+    submitted,
+    body: `{"payload":${JSON.stringify(payload)},"priority":${priority},"submitted_at":${submitted / 1_000}}`,
+  }
+}
+
+function tierOf(priority: number): Tier {
+  if (priority > 0) return 0
+  return priority === 0 ? 1 : 2
+}
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)

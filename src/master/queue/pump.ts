@@ -1,0 +1,195 @@
+/**
+ * @module master/queue/pump
+ * Gives pending tasks to the long polls of one automation type. One reserve is in flight at a time and carries every
+ * waiter that it might serve, oldest first, so that waiting costs the store nothing and waking costs it one call.
+ *
+ *   idle ──a new waiter, wake, due retry, the tick of each second──▶ reading the workers ──▶ reserving ──▶ answering
+ *    ▲                                                                                                        │
+ *    └──── the store ran dry, and nobody woke the pump meanwhile ◀────────────────────────────────────────────┘
+ *
+ * No wake-up is lost. A waiter that was never carried is carried next, in any case; one that was carried and got
+ * nothing has seen the store dry, and from then on `#ready` bounds the tasks that became pending from above: every wake
+ * adds to it before, while or after the store is asked, and only what was leased is taken off. Where that bound cannot
+ * be told (an answer at its limits, a retry promoted on the way, a failure) it is infinite. So one submit costs one call
+ * that carries one waiter, however many wait. Should a task become ready unheard, the tick finds it.
+ *
+ * A draining worker is answered empty (G14). Its record is read right before each reserve, and `dismiss` ends what the
+ * drain found waiting before its POST is answered: leases that arrive for an ended waiter are released at once, not
+ * handed over.
+ *
+ * While the store is away patient waiters keep waiting and are served when it is back; at their deadline, and
+ * impatient ones at once, they are told the error.
+ */
+import type { CatalogEntry } from '../../automation/index.ts'
+import { RpcError } from '../../protocol/index.ts'
+import type { Cancel, Timers } from '../../runtime/index.ts'
+import type { Backend, Lease, LeaseRef, ReserveRequest } from '../../storage/index.ts'
+import { AttemptLimits } from './attempt-limits.ts'
+import { Waiters, type Ask, type Room, type Waiter } from './waiters.ts'
+
+/** What one reserve takes and answers; its bounds are the contract's. */
+const MAX_REQUESTS = 500
+const MAX_LEASES = 500
+/** Well under the bytes at which a reserve stops early: such an answer says nothing about what is left. */
+const LARGE_ANSWER_CHARS = 4 * 1_048_576
+const MAX_DROPPED = 1_000
+/** A due time that lies in the past by our reckoning is not asked for more often than this. */
+const SOONEST_MS = 10
+
+export interface PumpPorts {
+  readonly backend: Backend
+  readonly timers: Timers
+  readonly room: Room
+  /** The backend's time, to know how far away a due time is. */
+  readonly backendNowMs: () => number
+  readonly release: (leases: readonly LeaseRef[]) => Promise<void>
+  readonly onExpired: (count: number) => void
+  readonly onTrouble: (error: unknown) => void
+}
+
+interface Served { readonly waiter: Waiter; readonly request: ReserveRequest }
+
+export class Pump {
+  readonly #entry: CatalogEntry
+  readonly #ports: PumpPorts
+  readonly #waiters: Waiters
+  readonly #limits: AttemptLimits
+  #ready = 0
+  #running = false
+  #closed = false
+  #trouble: { readonly error: unknown } | null = null
+  #cancelDue: Cancel = () => {}
+  #dueMs: number | null = null
+
+  constructor(entry: CatalogEntry, ports: PumpPorts) {
+    this.#entry = entry
+    this.#ports = ports
+    this.#waiters = new Waiters(ports.room, ports.timers)
+    this.#limits = new AttemptLimits(entry.defaults.max_attempts)
+  }
+
+  get waiting(): number {
+    return this.#waiters.size
+  }
+
+  /** Up to `limit` leases, or none within `waitMs`. */
+  reserve(ask: Ask): Promise<readonly Lease[]> {
+    if (this.#closed) return Promise.resolve([])
+    const leases = this.#waiters.wait(ask, (waiter) => this.#onDeadline(waiter))
+    this.#kick()
+    return leases
+  }
+
+  /** Says that up to `tasks` tasks became pending. */
+  wake(tasks = Infinity): void {
+    if (this.#waiters.size === 0) return // Whoever comes next is carried in any case.
+    this.#ready += tasks
+    this.#kick()
+  }
+
+  /** Answers the waiters of one worker empty. */
+  dismiss(worker: string): void {
+    this.#waiters.dismiss(worker)
+  }
+
+  /** Answers every waiter empty, and whoever still comes. */
+  close(): void {
+    this.#closed = true
+    this.#cancelDue()
+    this.#waiters.dismiss()
+  }
+
+  #kick(): void {
+    if (!this.#running) void this.#run()
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true
+    await Promise.resolve() // What the same tick asks for goes along.
+    for (;;) {
+      const ready = this.#ready
+      const batch = this.#waiters.next(ready, MAX_REQUESTS)
+      this.#ready = 0 // What is woken from here on counts anew.
+      if (batch.length === 0 || !(await this.#serveOrFail(batch, ready))) break // The next tick, or the next caller, tries again.
+    }
+    this.#running = false
+  }
+
+  async #serveOrFail(batch: readonly Waiter[], ready: number): Promise<boolean> {
+    try {
+      const left = await this.#serve(batch, ready)
+      this.#ready += left // Read only now: wakes have added to it meanwhile.
+      this.#trouble = null
+      return true
+    } catch (error) {
+      this.#ready = Infinity
+      this.#trouble = { error }
+      this.#ports.onTrouble(error)
+      for (const waiter of batch) if (!waiter.patient) waiter.refuse(error)
+      return false
+    }
+  }
+
+  /** Answers how many of the `ready` tasks may still be pending. */
+  async #serve(batch: readonly Waiter[], ready: number): Promise<number> {
+    const served = await this.#servable(batch)
+    if (served.length === 0) return ready
+    const { leases, dropped, nextDue } = await this.#ports.backend.tasks.reserve(this.#entry.type, this.#entry.visibilityMs, served.map((each) => each.request))
+    if (dropped > 0) this.#ports.onExpired(dropped)
+    const orphans: Lease[] = []
+    for (const [at, { waiter }] of served.entries()) {
+      const own = leases[at] ?? []
+      if (own.length === 0 && waiter.patient) continue
+      if (!waiter.answer(own)) orphans.push(...own)
+    }
+    if (orphans.length > 0) void this.#ports.release(orphans)
+    const promoted = this.#wakeAt(nextDue)
+    return promoted || dropped >= MAX_DROPPED ? Infinity : leftOf(ready, served, leases)
+  }
+
+  /** Reads the workers' records: unknown ones are refused, draining ones answered empty, the others stay. */
+  async #servable(batch: readonly Waiter[]): Promise<readonly Served[]> {
+    const { type } = this.#entry
+    const open = batch.filter((waiter) => waiter.open)
+    const rows = await this.#ports.backend.workers.get(open.map((waiter) => ({ type, id: waiter.worker })))
+    const served: Served[] = []
+    for (const [at, waiter] of open.entries()) {
+      const row = rows[at] ?? null
+      if (row === null) waiter.refuse(new RpcError('unknown_worker', `no worker "${waiter.worker}" of type "${type}" is registered; register first`))
+      else if (row.draining) waiter.answer([])
+      else if (waiter.open) served.push({ waiter, request: { worker: waiter.worker, limit: waiter.limit, defaultMaxAttempts: this.#limits.of(row) } })
+    }
+    return served
+  }
+
+  /** Arms the timer for the next due retry. True: the one it was armed for has been promoted, and others with it perhaps. */
+  #wakeAt(dueMs: number | null): boolean {
+    const before = this.#dueMs
+    this.#cancelDue()
+    this.#dueMs = this.#waiters.size === 0 ? null : dueMs
+    if (this.#dueMs !== null) {
+      this.#cancelDue = this.#ports.timers.after(Math.max(SOONEST_MS, this.#dueMs - this.#ports.backendNowMs()), () => this.wake())
+    }
+    return before !== null && (dueMs === null || dueMs > before)
+  }
+
+  #onDeadline(waiter: Waiter): void {
+    if (this.#trouble === null) waiter.answer([])
+    else waiter.refuse(this.#trouble.error)
+  }
+}
+
+/** How many of `ready` tasks are left, after a reserve that answered `leases`. */
+function leftOf(ready: number, served: readonly Served[], leases: readonly (readonly Lease[])[]): number {
+  let count = 0
+  let chars = 0
+  let short = false
+  for (const [at, { request }] of served.entries()) {
+    const own = leases[at] ?? []
+    count += own.length
+    for (const { body } of own) chars += body.length
+    short ||= own.length < request.limit
+  }
+  if (count >= MAX_LEASES || chars >= LARGE_ANSWER_CHARS) return Infinity
+  return short ? 0 : Math.max(0, ready - count)
+}

@@ -1,0 +1,152 @@
+/**
+ * @module master/queue/queue
+ * The task queues of all automation types: their routes, the calls that the rpc of workers makes, the sweep, and the
+ * tick that lets every waiting reserve look again each second.
+ */
+import { Counter, Gauge } from 'prom-client'
+import { Complaints } from '../../runtime/index.ts'
+import type { Lease, LeaseRef, Ref } from '../../storage/index.ts'
+import type { MasterDeps, Part } from '../deps.ts'
+import { RateLimiter } from '../http/rate-limit.ts'
+import { inspectRoutes } from './inspect.ts'
+import { RUN_ITEMS } from './lane.ts'
+import { submitRoutes } from './submit.ts'
+import { Sweeper } from './sweep.ts'
+import { TypeQueue, type Extended, type NackAsk, type Nacked, type Settled } from './type-queue.ts'
+import type { Ask, Room } from './waiters.ts'
+
+/** The longest that a task waits when it became ready unheard. */
+const TICK_MS = 1_000
+
+export interface Queue extends Part {
+  /**
+   * Leases up to `limit` tasks, or none within `waitMs`; none at once for a draining worker.
+   * @throws RpcError `unknown_worker`; FleetError when the store is away, or too many wait.
+   */
+  reserve(type: string, ask: Ask): Promise<readonly Lease[]>
+  ack(type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]>
+  release(type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]>
+  extend(type: string, leases: readonly LeaseRef[]): Promise<readonly Extended[]>
+  nack(type: string, asks: readonly NackAsk[]): Promise<readonly Nacked[]>
+  /**
+   * Answers the waiting reserves of one worker empty, also those that are being served right now. To be called after
+   * its drain is stored and before the drain is answered (G14).
+   */
+  dismissWaiters(ref: Ref): void
+  /** Answers every waiting reserve empty, and those that still come: the process is about to end. */
+  close(): void
+}
+
+/** @param overloaded whether new tasks are refused for now. */
+export function createQueue(deps: MasterDeps, overloaded: () => boolean = () => false): Queue {
+  const { backend, clock, random, settings } = deps
+  const meters = metersOf(deps)
+  const complaints = new Complaints(clock)
+  const backendTime = new BackendTime(deps)
+  const room: Room = { taken: 0 }
+  const queues = new Map([...deps.catalog.values()].map((entry) => [entry.type, new TypeQueue(entry, {
+    backend, random, room, timers: deps.timers,
+    idempotencyTtlMs: settings.idempotencyTtlSeconds * 1_000,
+    maxQueueLength: settings.maxQueueLength,
+    backendNowMs: () => backendTime.nowMs(),
+    onExpired: (count) => meters.expired.inc({ automation_type: entry.type }, count),
+    onTrouble: (error) => complaints.about(`reserve/${entry.type}`, (suppressed) =>
+      deps.log.warn('tasks could not be reserved; workers keep waiting', { automation_type: entry.type, error, more_since_last_line: suppressed })),
+  })]))
+  const queueOf = (type: string): TypeQueue => {
+    const queue = queues.get(type)
+    if (queue === undefined) throw new TypeError(`no automation of type "${type}" is installed`)
+    return queue
+  }
+  meters.waitersFrom(() => queues.values())
+  return {
+    routes: [
+      ...submitRoutes({ clock, random, overloaded, queueOf, refused: meters.refused, limiter: new RateLimiter(clock, settings.submitRpsPerToken) }),
+      ...inspectRoutes(backend.tasks, queueOf),
+    ],
+    reserve: (type, ask) => queueOf(type).reserve(ask),
+    ack: (type, leases) => queueOf(type).ack(leases),
+    release: (type, leases) => queueOf(type).release(leases),
+    extend: (type, leases) => queueOf(type).extend(leases),
+    nack: (type, asks) => queueOf(type).nack(asks),
+    dismissWaiters: ({ type, id }) => queues.get(type)?.dismiss(id),
+    close: () => closeAll(queues.values()),
+    ...background(deps, queues, complaints, meters, backendTime),
+  }
+}
+
+/** The tick, the wakes from other masters, and the sweep. */
+function background(deps: MasterDeps, queues: ReadonlyMap<string, TypeQueue>, complaints: Complaints, meters: Meters, backendTime: BackendTime): Required<Pick<Part, 'start' | 'stop'>> {
+  const sweeper = new Sweeper({
+    timers: deps.timers, random: deps.random,
+    step: (type) => deps.backend.tasks.sweep(type, deps.settings.maxLostLeases, RUN_ITEMS),
+    onSwept: (type, { requeued, promoted, dead }) => {
+      meters.lost.inc({ automation_type: type, outcome: 'requeued' }, requeued)
+      meters.lost.inc({ automation_type: type, outcome: 'dead' }, dead)
+      queues.get(type)?.wake(requeued + promoted)
+    },
+    onFailed: (type, error) => complaints.about(`sweep/${type}`, (suppressed) =>
+      deps.log.warn('the sweep failed; the next one is due in 10 s', { automation_type: type, error, more_since_last_line: suppressed })),
+  })
+  const ends: (() => void)[] = []
+  return {
+    start: async () => {
+      await backendTime.learn()
+      ends.push(deps.timers.every(TICK_MS, () => {
+        for (const queue of queues.values()) queue.wake()
+      }))
+      ends.push(deps.backend.bus.onSignal((signal) => void (signal.kind === 'wake' && queues.get(signal.type)?.wake())))
+      sweeper.start([...queues.values()].filter(({ entry }) => entry.kind === 'BatchAutomation').map(({ entry }) => entry.type))
+    },
+    stop: async () => {
+      for (const end of ends.splice(0)) end()
+      closeAll(queues.values())
+      await sweeper.stop()
+    },
+  }
+}
+
+function closeAll(queues: Iterable<TypeQueue>): void {
+  for (const queue of queues) queue.close()
+}
+
+/** The backend's clock as this process can reckon it: learnt once, then carried by our own monotonic clock. */
+class BackendTime {
+  readonly #deps: MasterDeps
+  #aheadMs: number | null = null
+
+  constructor(deps: MasterDeps) {
+    this.#deps = deps
+  }
+
+  async learn(): Promise<void> {
+    const { nowMs } = await this.#deps.backend.meta.info()
+    this.#aheadMs = nowMs - this.#deps.clock.monotonicMs()
+  }
+
+  nowMs(): number {
+    return this.#aheadMs === null ? this.#deps.clock.wallMs() : this.#aheadMs + this.#deps.clock.monotonicMs()
+  }
+}
+
+interface Meters {
+  readonly expired: Counter
+  readonly refused: Counter
+  readonly lost: Counter
+  readonly waitersFrom: (queues: () => Iterable<TypeQueue>) => void
+}
+
+function metersOf({ metrics }: MasterDeps): Meters {
+  const registers = [metrics]
+  return {
+    expired: new Counter({ name: 'svc_tasks_expired_total', help: 'Tasks dropped at reserve, older than their ttl_seconds.', labelNames: ['automation_type'], registers }),
+    refused: new Counter({ name: 'svc_submits_refused_total', help: 'Tasks and batches that were not queued.', labelNames: ['automation_type', 'reason'], registers }),
+    lost: new Counter({ name: 'svc_leases_lost_total', help: 'Leases whose deadline passed, by where their task went.', labelNames: ['automation_type', 'outcome'], registers }),
+    waitersFrom: (queues) => void new Gauge({
+      name: 'svc_reserve_waiters', help: 'Reserves that wait for a task on this master.', labelNames: ['automation_type'], registers,
+      collect() {
+        for (const { entry, waiting } of queues()) this.set({ automation_type: entry.type }, waiting)
+      },
+    }),
+  }
+}

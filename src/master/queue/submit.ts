@@ -1,0 +1,117 @@
+/**
+ * @module master/queue/submit
+ * Task submission, single and in batches (D38). A task is answered after its commit; what is refused (422, 429, 503)
+ * uses up neither a task id nor an idempotency key (G7).
+ */
+import type { Counter } from 'prom-client'
+import type { CatalogEntry } from '../../automation/index.ts'
+import { API_PREFIX, BatchResults, detailForClient, ERRORS, FleetError, SubmitResult, TaskBatchBody, TaskBody, type BatchResult, type FieldError } from '../../protocol/index.ts'
+import { inSpan, type Clock, type Random } from '../../runtime/index.ts'
+import type { NewTask, Submitted } from '../../storage/index.ts'
+import type { Static } from 'typebox'
+import type { RateLimiter } from '../http/rate-limit.ts'
+import { route, type Route } from '../http/route.ts'
+import { newTask, payloadFaults, taskFaults } from './new-task.ts'
+import type { TypeQueue } from './type-queue.ts'
+
+/** Time enough for workers to make room; a guess, since nobody can know. */
+const FULL_RETRY_SECONDS = 10
+
+export interface SubmitPorts {
+  readonly clock: Clock
+  readonly random: Random
+  readonly limiter: RateLimiter
+  readonly overloaded: () => boolean
+  readonly queueOf: (type: string) => TypeQueue
+  /** By automation type and reason. */
+  readonly refused: Counter
+}
+
+type BatchResult_ = Static<typeof BatchResult>
+type RefusalReason = 'not_batch' | 'overloaded' | 'rate_limited' | 'invalid' | 'queue_full' | 'store'
+
+export function submitRoutes(ports: SubmitPorts): readonly Route[] {
+  return [
+    route({
+      method: 'POST', path: `${API_PREFIX}/automations/{type}/tasks`, access: 'scoped', body: TaskBody, response: SubmitResult,
+      summary: 'Queues a task.',
+      handle: async ({ entry, principal, body }) => ({ body: await inSpan('api.submit_task', { 'fleet.automation_type': entry.type, 'fleet.priority': body.priority ?? 0 }, async (span) => {
+        admit(ports, entry, principal.key, 1)
+        const faults = payloadFaults(body.payload, entry)
+        if (faults.length > 0) throw refusal(ports, entry, 'invalid', new FleetError('INVALID', faults))
+        const task = newTask(body, ports.clock, ports.random)
+        span.setAttribute('fleet.task_id', task.id)
+        const [outcome] = await ports.queueOf(entry.type).submit([task])
+        const result = resultOf(ports, entry, task, body.priority ?? 0, outcome)
+        span.setAttribute('fleet.task_id', result.task_id) // Of a duplicate: the task there is.
+        return result
+      }) }),
+    }),
+    route({
+      method: 'POST', path: `${API_PREFIX}/automations/{type}/tasks/batch`, access: 'scoped', body: TaskBatchBody, response: BatchResults,
+      summary: 'Queues up to 1,000 tasks; one result each, in order.',
+      handle: async ({ entry, principal, body }) => {
+        admit(ports, entry, principal.key, body.tasks.length)
+        return { body: { results: await submitBatch(ports, entry, body.tasks) } }
+      },
+    }),
+  ]
+}
+
+/** @throws FleetError BAD_REQUEST, where the automation takes no tasks; OVERLOADED, RATE_LIMITED. */
+function admit(ports: SubmitPorts, entry: CatalogEntry, key: string, count: number): void {
+  if (entry.validatePayload === null) {
+    throw refusal(ports, entry, 'not_batch', new FleetError('BAD_REQUEST', `"${entry.type}" is not a batch automation: it takes no tasks`))
+  }
+  if (ports.overloaded()) {
+    throw refusal(ports, entry, 'overloaded', new FleetError('OVERLOADED', 'the master has more work than time; submit again in a second', { retryAfterSeconds: 1 }))
+  }
+  const retryAfterSeconds = ports.limiter.take(key, count)
+  if (retryAfterSeconds !== null) {
+    throw refusal(ports, entry, 'rate_limited', new FleetError('RATE_LIMITED', 'this token submits too fast; see Retry-After', { retryAfterSeconds }))
+  }
+}
+
+async function submitBatch(ports: SubmitPorts, entry: CatalogEntry, bodies: readonly unknown[]): Promise<readonly BatchResult_[]> {
+  const faults = bodies.map((body) => taskFaults(body, entry))
+  const good = bodies.filter((_, at) => faults[at]?.length === 0) as TaskBody[]
+  const tasks = good.map((body) => newTask(body, ports.clock, ports.random))
+  const outcomes = tasks.length === 0 ? [] : await ports.queueOf(entry.type).submit(tasks)
+  const [failure] = outcomes
+  if (outcomes.length === bodies.length && outcomes.every((outcome) => outcome instanceof Error)) throw failure as Error
+  let next = 0
+  return faults.map((own) => {
+    try {
+      if (own.length > 0) throw refusal(ports, entry, 'invalid', new FleetError('INVALID', own))
+      const at = next++
+      return resultOf(ports, entry, tasks[at] as NewTask, good[at]?.priority ?? 0, outcomes[at])
+    } catch (error) {
+      return { error: itemError(error) }
+    }
+  })
+}
+
+/** @throws the failure of the store, or QUEUE_FULL. */
+function resultOf(ports: SubmitPorts, entry: CatalogEntry, task: NewTask, priority: number, outcome: Submitted | Error | undefined): SubmitResult {
+  if (outcome === undefined || outcome instanceof Error) {
+    throw refusal(ports, entry, 'store', outcome ?? new TypeError('the store answered fewer items than it was asked'))
+  }
+  if (outcome === 'queue_full') {
+    const sentence = `the queue is full: "${entry.type}" holds as many tasks as it may, dead ones included`
+    throw refusal(ports, entry, 'queue_full', new FleetError('QUEUE_FULL', sentence, { retryAfterSeconds: FULL_RETRY_SECONDS }))
+  }
+  if ('duplicateOf' in outcome) return { task_id: outcome.duplicateOf, queued: false, duplicate: true }
+  return { task_id: task.id, queued: true, priority }
+}
+
+function refusal(ports: SubmitPorts, entry: CatalogEntry, reason: RefusalReason, error: Error): Error {
+  ports.refused.inc({ automation_type: entry.type, reason })
+  return error
+}
+
+/** @throws what is no failure of the item, but a mistake of ours. */
+function itemError(error: unknown): { status: number; detail: string | FieldError[] } {
+  if (!(error instanceof FleetError)) throw error
+  const detail = detailForClient(error)
+  return { status: ERRORS[error.code].status, detail: typeof detail === 'string' ? detail : [...detail] }
+}

@@ -1,0 +1,122 @@
+/**
+ * @module master/queue/type-queue
+ * The tasks of one automation type as the rest of the master sees them: one lane for each change, the pump behind
+ * them. Whatever makes a task ready wakes the pump after its commit.
+ */
+import type { CatalogEntry } from '../../automation/index.ts'
+import type { Random } from '../../runtime/index.ts'
+import type { Backend, Lease, LeaseRef, Nack, NewTask, Submitted, Tasks } from '../../storage/index.ts'
+import { allAnswered, Lane } from './lane.ts'
+import { Pump, type PumpPorts } from './pump.ts'
+import type { Ask } from './waiters.ts'
+
+export type Settled = 'ok' | 'lease_lost'
+export type Extended = { readonly until: number } | 'lease_lost'
+export type Nacked = 'scheduled' | 'dead' | 'lease_lost'
+/** A nack as the worker words it. */
+export type NackAsk = Omit<Nack, 'u'>
+
+export interface TypeQueuePorts extends Omit<PumpPorts, 'release'> {
+  readonly backend: Backend
+  readonly random: Random
+  readonly idempotencyTtlMs: number
+  readonly maxQueueLength: number
+}
+
+export class TypeQueue {
+  readonly entry: CatalogEntry
+  readonly #tasks: Tasks
+  readonly #random: Random
+  readonly #pump: Pump
+  readonly #submits: Lane<NewTask, Submitted>
+  readonly #acks: Lane<LeaseRef, Settled>
+  readonly #releases: Lane<LeaseRef, Settled>
+  readonly #extends: Lane<LeaseRef, Extended>
+  readonly #nacks: Lane<Nack, Nacked>
+
+  constructor(entry: CatalogEntry, ports: TypeQueuePorts) {
+    const { type, visibilityMs, retry } = entry
+    const { tasks } = ports.backend
+    this.entry = entry
+    this.#tasks = tasks
+    this.#random = ports.random
+    this.#pump = new Pump(entry, { ...ports, release: (leases) => this.#giveBack(leases) })
+    this.#submits = new Lane((items) => tasks.submit(type, ports.idempotencyTtlMs, items, ports.maxQueueLength), ({ body }) => body.length)
+    this.#acks = new Lane((leases) => tasks.ack(type, leases))
+    this.#releases = new Lane((leases) => tasks.release(type, leases))
+    this.#extends = new Lane((leases) => tasks.extend(type, leases.map((lease) => ({ ...lease, visibilityMs }))))
+    this.#nacks = new Lane((items) => tasks.nack(type, retry, items))
+  }
+
+  get waiting(): number {
+    return this.#pump.waiting
+  }
+
+  /** One outcome per task; an Error for those whose call of the store failed. @throws FleetError STORAGE_OVERLOADED */
+  async submit(tasks: readonly NewTask[]): Promise<readonly (Submitted | Error)[]> {
+    const outcomes = await this.#submits.add(tasks)
+    this.wake(count(outcomes, (outcome) => !(outcome instanceof Error) && outcome !== 'queue_full' && 'queued' in outcome))
+    return outcomes
+  }
+
+  reserve(ask: Ask): Promise<readonly Lease[]> {
+    return this.#pump.reserve(ask)
+  }
+
+  async ack(leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
+    return allAnswered(await this.#acks.add(leases))
+  }
+
+  async release(leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
+    const outcomes = await this.#releases.add(leases)
+    this.wake(count(outcomes, (outcome) => outcome === 'ok'))
+    return allAnswered(outcomes)
+  }
+
+  async extend(leases: readonly LeaseRef[]): Promise<readonly Extended[]> {
+    return allAnswered(await this.#extends.add(leases))
+  }
+
+  async nack(asks: readonly NackAsk[]): Promise<readonly Nacked[]> {
+    const outcomes = await this.#nacks.add(asks.map((ask) => ({ ...ask, u: this.#random.unit() })))
+    this.wake(count(outcomes, (outcome) => outcome === 'scheduled')) // The pump learns when the next retry is due.
+    return allAnswered(outcomes)
+  }
+
+  /** Oldest death first, at most `n`. */
+  async replay(n: number): Promise<number> {
+    const most = 500
+    let replayed = 0
+    while (replayed < n) {
+      const asked = Math.min(most, n - replayed)
+      const done = await this.#tasks.replay(this.entry.type, asked)
+      replayed += done
+      this.wake(done)
+      if (done < asked) break
+    }
+    return replayed
+  }
+
+  wake(tasks?: number): void {
+    if (tasks !== 0) this.#pump.wake(tasks)
+  }
+
+  dismiss(worker: string): void {
+    this.#pump.dismiss(worker)
+  }
+
+  close(): void {
+    this.#pump.close()
+  }
+
+  /** Leases whose request is gone. Should this fail, their deadline brings them back. */
+  async #giveBack(leases: readonly LeaseRef[]): Promise<void> {
+    await this.release(leases.map(({ id, token }) => ({ id, token }))).catch(() => {})
+  }
+}
+
+function count<T>(items: readonly T[], matches: (item: T) => boolean): number {
+  let found = 0
+  for (const item of items) if (matches(item)) found += 1
+  return found
+}

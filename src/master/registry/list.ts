@@ -1,0 +1,65 @@
+/**
+ * @module master/registry/list
+ * The workers of a type, ordered by id, read from the store a page at a time. A list of one page is one answer; a longer
+ * one is written as it is read, so that it costs the memory of a page however long it is.
+ */
+import type { Static } from 'typebox'
+import type { WorkersQuery } from '../../protocol/index.ts'
+import type { CatalogEntry } from '../../automation/index.ts'
+import type { Backend, WorkerRow } from '../../storage/index.ts'
+import { RawJson, type Answer, type StreamBody } from '../http/route.ts'
+import { recordText } from './record.ts'
+
+export type ListQuery = Static<typeof WorkersQuery>
+
+/** The bound of the store's `page`. */
+const PAGE_ROWS = 1_000
+
+interface Page { readonly records: readonly string[]; readonly last: boolean }
+
+export async function listWorkers(entry: CatalogEntry, query: ListQuery, backend: Backend): Promise<Answer> {
+  const pages = readPages(entry, query, backend)
+  const first = await nextPage(pages) // Before the status is sent: a store that is away is still a 503.
+  if (first.last) return { body: new RawJson(`[${first.records.join(',')}]`) }
+  return {
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    body: { pipe: (write, signal, drained) => writePages(first, pages, write, signal, drained) } satisfies StreamBody,
+  }
+}
+
+async function writePages(first: Page, rest: AsyncGenerator<Page>, ...[write, signal, drained]: Parameters<StreamBody['pipe']>): Promise<void> {
+  let lead = '['
+  for (let page = first; ; page = await nextPage(rest)) {
+    signal.throwIfAborted()
+    if (page.records.length > 0) {
+      if (!write(`${lead}${page.records.join(',')}`)) await drained()
+      lead = ','
+    }
+    if (page.last) return void write(lead === '[' ? '[]' : ']')
+  }
+}
+
+async function nextPage(pages: AsyncGenerator<Page>): Promise<Page> {
+  const { value, done } = await pages.next()
+  return done === true ? { records: [], last: true } : value
+}
+
+async function* readPages(entry: CatalogEntry, query: ListQuery, backend: Backend): AsyncGenerator<Page> {
+  const unfiltered = query.state === undefined && query.connected === undefined
+  let left = query.limit ?? Infinity
+  let after = query.after ?? null
+  for (;;) {
+    const ask = unfiltered ? Math.min(PAGE_ROWS, left) : PAGE_ROWS
+    const rows = await backend.workers.page(entry.type, after, ask)
+    const records = rows.filter((row) => matches(row, query)).slice(0, left).map((row) => recordText(row, entry, query.view))
+    left -= records.length
+    const last = rows.length < ask || left === 0
+    yield { records, last }
+    if (last) return
+    after = rows.at(-1)?.id ?? null
+  }
+}
+
+function matches(row: WorkerRow, { state, connected }: ListQuery): boolean {
+  return (state === undefined || row.state === state) && (connected === undefined || row.connected === connected)
+}

@@ -1,0 +1,125 @@
+/**
+ * @module master/registry/patch
+ * The one way a config changes:
+ *
+ *   stored ──If-Match──▶ merge (D13, D17) ──▶ validate ──▶ compare-and-set ──▶ config_gen + 1, event, config_changed
+ *              │ 412                            │ 422        │ another was faster
+ *                                                            └──▶ again with what it left, for 5 s; with If-Match: 412
+ *
+ * Nothing is stored before the whole config is valid, and the store alone decides who was first (D18). PATCHes of one
+ * worker through this master wait for each other, so they do not race among themselves.
+ */
+import { Buffer } from 'node:buffer'
+import {
+  FleetError, forbiddenKeys, invalid, maskSecrets, mergeConfig, MAX_ACTOR_CHARS, MAX_CONFIG_BYTES, MAX_FIELD_ERRORS, pointerStep,
+  type FieldError, type JsonObject, type JsonText, type SecretPaths,
+} from '../../protocol/index.ts'
+import type { CatalogEntry } from '../../automation/index.ts'
+import type { ConfigRow, Ref } from '../../storage/index.ts'
+import type { MasterDeps } from '../deps.ts'
+import type { Principal } from '../http/route.ts'
+import { marksInclude, parseMarks, type Marks } from './etag.ts'
+import { currentConfig } from './record.ts'
+import { unknownWorker } from './refusals.ts'
+
+/** How long a PATCH without If-Match is tried against other writers. */
+const CONFLICT_RETRY_MS = 5_000
+
+export interface ConfigChange {
+  readonly ref: Ref
+  readonly entry: CatalogEntry
+  readonly patch: JsonObject
+  readonly actor: string
+  readonly ifMatch: string | undefined
+}
+
+export interface Changed {
+  readonly epoch: string
+  readonly gen: number
+  /** The connection to notify. */
+  readonly conn: string | null
+  readonly changed: readonly string[]
+  /** Secrets masked. */
+  readonly shown: JsonObject
+}
+
+/** Serialises the PATCHes of each worker. */
+export class ConfigPatcher {
+  readonly #deps: MasterDeps
+  readonly #tails = new Map<string, Promise<Changed>>()
+
+  constructor(deps: MasterDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * @throws {FleetError} NOT_FOUND, STALE_GENERATION, INVALID; OVERLOADED when other writers were faster for 5 s.
+   */
+  async apply(change: ConfigChange): Promise<Changed> {
+    const faults = forbiddenKeys(change.patch)
+    if (faults.length > 0) throw new FleetError('INVALID', faults.slice(0, MAX_FIELD_ERRORS).map((fault) => withoutSecret(fault, change.entry.secrets)))
+    const key = `${change.ref.type}/${change.ref.id}`
+    const run = (): Promise<Changed> => this.#run(change)
+    const mine = this.#tails.get(key)?.then(run, run) ?? run()
+    this.#tails.set(key, mine)
+    try {
+      return await mine
+    } finally {
+      if (this.#tails.get(key) === mine) this.#tails.delete(key)
+    }
+  }
+
+  async #run({ ref, entry, patch, actor, ifMatch }: ConfigChange): Promise<Changed> {
+    const { backend, clock } = this.#deps
+    const wanted = ifMatch === undefined ? undefined : parseMarks(ifMatch)
+    const giveUpAt = clock.monotonicMs() + CONFLICT_RETRY_MS
+    const [{ epoch }, [row]] = await Promise.all([backend.meta.info(), backend.configs.get([ref])])
+    let stored: ConfigRow | null | undefined = row
+    do {
+      if (stored === null || stored === undefined) throw unknownWorker(ref)
+      if (wanted !== undefined) requireMatch(wanted, epoch, stored.gen, ref)
+      const { config, changed } = mergeConfig(entry.configSchema, entry.secrets, currentConfig(entry, stored.config), patch)
+      const outcome = await backend.configs.put({ ...ref, expectGen: stored.gen, config: validText(config, entry), changed, actor })
+      if (outcome === 'not_found') throw unknownWorker(ref)
+      if ('gen' in outcome) return { epoch, gen: outcome.gen, conn: outcome.conn, changed, shown: maskSecrets(config, entry.secrets) }
+      stored = outcome.conflict
+    } while (clock.monotonicMs() < giveUpAt)
+    throw new FleetError('OVERLOADED', `others keep changing the config of worker ${JSON.stringify(ref.id)}; try again`, { retryAfterSeconds: 1 })
+  }
+}
+
+function requireMatch(wanted: Marks, epoch: string, gen: number, { id }: Ref): void {
+  if (marksInclude(wanted, { epoch, gen })) return
+  const [mark] = wanted === '*' ? [] : wanted
+  const named = mark === undefined ? 'If-Match names none of its generations' : mark.epoch === epoch ? `If-Match names generation ${mark.gen}` : `If-Match names generation ${mark.gen} of another epoch`
+  throw new FleetError('STALE_GENERATION', `the config of worker ${JSON.stringify(id)} is at generation ${gen}, ${named}; read it again, then repeat`)
+}
+
+/** The config as it is stored. @throws FleetError INVALID with every fault. */
+function validText(config: JsonObject, entry: CatalogEntry): JsonText {
+  const faults = entry.validateConfig(config)
+  if (faults.length > 0) throw new FleetError('INVALID', faults.map((fault) => withoutSecret(fault, entry.secrets)))
+  const text = JSON.stringify(config)
+  const bytes = Buffer.byteLength(text)
+  if (bytes > MAX_CONFIG_BYTES) throw invalid('', `the merged config takes ${bytes} bytes, at most ${MAX_CONFIG_BYTES} are allowed`, 'maxBytes', { limit: MAX_CONFIG_BYTES })
+  return text
+}
+
+/** Inside a secret even the names of keys are secret: the fault points at the secret itself, and shows nothing of it. */
+function withoutSecret(fault: FieldError, secrets: SecretPaths): FieldError {
+  const pointers = secrets.map((path) => path.map(pointerStep).join(''))
+  const pointer = pointers.find((each) => fault.path === each || fault.path.startsWith(`${each}/`))
+  if (pointer === undefined) return fault
+  return { path: pointer, message: fault.path === pointer ? fault.message : `something inside ${fault.message}`, keyword: fault.keyword, params: {} }
+}
+
+const PRINTABLE = /^[\x20-\x7e]+$/
+
+/** Who made a change, as the history shows it: the token's role and what the caller says of itself (D39). */
+export function actorOf({ role }: Principal, stated: string | undefined): string {
+  if (stated === undefined) return role
+  if (stated.length > MAX_ACTOR_CHARS || !PRINTABLE.test(stated)) {
+    throw invalid('/headers/Muster-Actor', `must be 1 to ${MAX_ACTOR_CHARS} printable ASCII characters`, 'format', {})
+  }
+  return `${role} ${stated}`
+}

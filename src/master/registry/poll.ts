@@ -1,0 +1,48 @@
+/**
+ * @module master/registry/poll
+ * The worker's own reading of its config, every 30 s as a safety net beside `config_changed`.
+ *
+ * A worker that holds a higher generation than the store, in the same epoch, proves that the store went back in time
+ * (a restored image, a failover). It would ignore every config up to the number it holds, so the stored generation is
+ * raised above that, config unchanged (D46). The claim is bounded by the store: a lying worker moves one number.
+ */
+import type { Counter } from 'prom-client'
+import type { ConfigRow, Ref } from '../../storage/index.ts'
+import type { CatalogEntry } from '../../automation/index.ts'
+import type { MasterDeps } from '../deps.ts'
+import type { Answer } from '../http/route.ts'
+import type { Announce } from './events.ts'
+import { etagOf, marksInclude, parseMarks } from './etag.ts'
+import { polledBody } from './record.ts'
+import { unknownWorker } from './refusals.ts'
+
+export interface PollDeps extends Pick<MasterDeps, 'backend' | 'log'> {
+  readonly announce: Announce
+  readonly regressions: Counter
+}
+
+export async function pollConfig(ref: Ref, entry: CatalogEntry, ifNoneMatch: string | undefined, deps: PollDeps): Promise<Answer> {
+  const [{ epoch }, [row]] = await Promise.all([deps.backend.meta.info(), deps.backend.configs.get([ref])])
+  if (row === null || row === undefined) throw unknownWorker(ref)
+  const marks = parseMarks(ifNoneMatch ?? '')
+  const etag = etagOf({ epoch, gen: row.gen })
+  if (marksInclude(marks, { epoch, gen: row.gen })) return { status: 304, headers: { etag } }
+  const seen = marks === '*' ? -1 : Math.max(-1, ...marks.filter((mark) => mark.epoch === epoch).map(({ gen }) => gen))
+  const answered = seen > row.gen ? await raised(ref, seen, row, deps) : row
+  return { headers: { etag: etagOf({ epoch, gen: answered.gen }) }, body: polledBody(answered, entry) }
+}
+
+async function raised(ref: Ref, seen: number, stored: ConfigRow, { backend, log, announce, regressions }: PollDeps): Promise<ConfigRow> {
+  const fields = { automation_type: ref.type, worker_id: ref.id, seen, stored: stored.gen }
+  regressions.inc()
+  const [outcome] = await backend.configs.raise([{ ...ref, above: seen }])
+  if (outcome === 'too_far') {
+    log.error('a worker holds a config generation far above the stored one: not believed', fields)
+    return stored
+  }
+  log.error('the store went back in time: a worker holds a config generation above the stored one, which was raised', fields)
+  const [now] = await backend.configs.get([ref])
+  if (now === null || now === undefined) throw unknownWorker(ref)
+  announce('worker.config_changed', ref, { config_gen: now.gen })
+  return now
+}

@@ -1,0 +1,81 @@
+/**
+ * @module master/registry/record
+ * A stored worker as the record of the REST API. Secrets are masked here and nowhere later (D17, D52); hardware and
+ * statistics travel as the text they were stored as.
+ *
+ * The installed automation decides what a config holds: a stored field that its schema no longer knows is left out,
+ * and a field added since has its default, so that an upgrade needs no migration.
+ */
+import { BASE_CONFIG_NAMES, maskSecrets, toSeconds, type ConfigBody, type JsonObject, type JsonText, type Stats } from '../../protocol/index.ts'
+import type { CatalogEntry } from '../../automation/index.ts'
+import type { ConfigRow, HistoryRow, WorkerRow } from '../../storage/index.ts'
+
+/** `summary`: the four base fields of the config, the host name, statistics without `metrics` and `per_slot` (D47). */
+export type View = 'summary' | undefined
+
+const secondsOrNull = (ms: number | null): number | null => (ms === null ? null : toSeconds(ms))
+const parseObject = (text: JsonText): JsonObject => JSON.parse(text) as JsonObject
+
+/** The stored config as the installed automation has it, secrets in clear: for merging, and for the worker's own poll. */
+export function currentConfig(entry: CatalogEntry, stored: JsonText): JsonObject {
+  return { ...entry.defaults, ...knownFields(entry, stored) }
+}
+
+/** Only what the schema still names: it alone says what is secret. */
+function knownFields({ configSchema }: CatalogEntry, stored: JsonText): JsonObject {
+  const properties = configSchema['properties'] ?? {}
+  return Object.fromEntries(Object.entries(parseObject(stored)).filter(([name]) => Object.hasOwn(properties, name)))
+}
+
+const shownConfig = (entry: CatalogEntry, stored: JsonText): JsonObject => maskSecrets(currentConfig(entry, stored), entry.secrets)
+
+/** The worker record as JSON text. */
+export function recordText(row: WorkerRow, entry: CatalogEntry, view: View): JsonText {
+  const plain = JSON.stringify({
+    worker_id: row.id, automation_type: row.type, state: row.state, connected: row.connected, draining: row.draining,
+    last_seen: toSeconds(row.lastSeen), last_error: row.lastError, state_since: toSeconds(row.stateSince), registered_at: toSeconds(row.registeredAt),
+    config_gen: row.config.gen, applied_config_gen: row.appliedGen, managed_by: row.managedBy,
+    config_changed_at: secondsOrNull(row.config.changedAt), config_changed_by: row.config.actor,
+  })
+  const config = shownConfig(entry, row.config.config)
+  const parts = view === 'summary'
+    ? { hardware: hostOf(row.hardware), config: JSON.stringify(picked(config, BASE_CONFIG_NAMES)), stats: row.stats === null ? 'null' : summaryStats(row.stats) }
+    : { hardware: row.hardware, config: JSON.stringify(config), stats: row.stats === null ? 'null' : fullStats(row.stats) }
+  return `${plain.slice(0, -1)},"hardware":${parts.hardware},"config":${parts.config},"current_stats":${parts.stats}}`
+}
+
+function picked(object: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => names.includes(name)))
+}
+
+const hostOf = (hardware: JsonText): JsonText => JSON.stringify(picked(parseObject(hardware), ['hostname']))
+
+/** One line of the config history (D39), secrets masked. */
+export function historyBody(row: HistoryRow, entry: CatalogEntry): object {
+  return { config_gen: row.gen, ts: toSeconds(row.ts), actor: row.actor, changed: row.changed, config: maskSecrets(knownFields(entry, row.config), entry.secrets) }
+}
+
+/** What the worker itself is given: the only answer that shows secrets. */
+export function polledBody(row: ConfigRow, entry: CatalogEntry): ConfigBody {
+  return { config: currentConfig(entry, row.config), config_gen: row.gen }
+}
+
+// Statistics are stored as REST shows them, in this order, so that neither a read nor a scrape parses a long frame.
+const NUMBERS = /^\{"slots":[^,]+,"cpu_pct":[^,]+,"rss_mb":[^,]+,"ts":[^,]+,/
+const PER_SLOT = '"per_slot":'
+
+/** The text that is stored of a `stats` frame. */
+export function statsText(stats: Omit<Stats, 'per_slot'> & Partial<Pick<Stats, 'per_slot'>>): JsonText {
+  const { slots, cpu_pct, rss_mb, ts, metrics, per_slot = [] } = stats
+  return JSON.stringify({ slots, cpu_pct, rss_mb, ts, per_slot, metrics })
+}
+
+/** A stored frame as the Stats object; the store may have left `per_slot` out of a frame that was too long. */
+export function fullStats(stored: JsonText): JsonText {
+  const numbers = NUMBERS.exec(stored)?.[0]
+  return numbers === undefined || stored.startsWith(PER_SLOT, numbers.length) ? stored : `${numbers}${PER_SLOT}[],${stored.slice(numbers.length)}`
+}
+
+export function summaryStats(stored: JsonText): JsonText {
+  return JSON.stringify(picked(parseObject(stored), ['slots', 'cpu_pct', 'rss_mb', 'ts']))
+}

@@ -1,0 +1,47 @@
+/**
+ * @module master/registry/registry
+ * The workers the master knows. Records live in the store and are read from it every time: nothing here remembers one.
+ * What happens on their sockets is master/control.
+ *
+ *   unknown ──register──▶ registered ──DELETE──▶ forgotten (its generation is kept, D46) ──register──▶ registered
+ *
+ * Every change ends the same way: stored, told to the socket and to the event log, answered.
+ */
+import { Counter } from 'prom-client'
+import type { MasterDeps, Part } from '../deps.ts'
+import { createAnnounce, type Announce } from './events.ts'
+import { registryRoutes, type RegistryHooks } from './routes.ts'
+import { Signals, type SignalListener, type SocketSignal } from './signals.ts'
+
+export interface Registry {
+  /** Reaches the socket of a worker, whichever master holds it. */
+  tell(signal: SocketSignal): void
+  /** Calls `listener` with every signal for a socket of this master; answers how to stop. */
+  onSignal(listener: SignalListener): () => void
+  /** Tells the event log what happened to a worker. */
+  readonly announce: Announce
+}
+
+export function createRegistry(deps: MasterDeps, hooks: RegistryHooks): Part & Registry {
+  const signals = new Signals(deps)
+  const announce = createAnnounce(deps)
+  const regressions = new Counter({
+    name: 'svc_store_regressions_total', registers: [deps.metrics],
+    help: 'Workers that showed a config generation above the stored one: the store went back in time.',
+  })
+  let stopListening = (): void => {}
+  return {
+    routes: registryRoutes({ deps, signals, announce, regressions, hooks }),
+    start: () => {
+      stopListening = deps.backend.bus.onSignal((signal) => {
+        if (signal.kind === 'wake' || !signals.isOurs(signal.conn)) return
+        if (signal.kind === 'drain') hooks.onDrain(signal.ref)
+        signals.hear(signal)
+      })
+    },
+    stop: () => stopListening(),
+    tell: (signal) => signals.tell(signal),
+    onSignal: (listener) => signals.on(listener),
+    announce,
+  }
+}

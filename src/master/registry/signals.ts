@@ -1,0 +1,50 @@
+/**
+ * @module master/registry/signals
+ * Reaching the socket of a worker, whichever master holds it: `conn` names its master, so a signal goes either to the
+ * listener here or over the bus to that master's inbox. A lost one is made good by the answer to the worker's next
+ * frame (G6).
+ */
+import type { Signal } from '../../storage/index.ts'
+import type { MasterDeps } from '../deps.ts'
+
+/** What concerns one socket. */
+export type SocketSignal = Exclude<Signal, { kind: 'wake' }>
+export type SignalListener = (signal: SocketSignal) => void
+
+export class Signals {
+  readonly #deps: MasterDeps
+  readonly #listeners = new Set<SignalListener>()
+
+  constructor(deps: MasterDeps) {
+    this.#deps = deps
+  }
+
+  /** Sends the signal to the master that holds the socket. */
+  tell(signal: SocketSignal): void {
+    if (this.isOurs(signal.conn)) return this.hear(signal)
+    this.#deps.backend.bus.signal(ownerOf(signal.conn), signal).catch((error: unknown) => {
+      this.#deps.log.warn('a signal to another master was lost; the next frame of the worker makes it good', { error, kind: signal.kind })
+    })
+  }
+
+  /** Whether this master holds the connection, or held it. */
+  isOurs(conn: string): boolean {
+    return ownerOf(conn) === this.#deps.masterId
+  }
+
+  /** Calls `listener` with every signal for a socket of this master; answers how to stop. */
+  on(listener: SignalListener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Passes a signal to the listeners. */
+  hear(signal: SocketSignal): void {
+    for (const listener of this.#listeners) listener(signal)
+  }
+}
+
+/** The master of a connection: `conn` is "<masterId>/<n>". */
+function ownerOf(conn: string): string {
+  return conn.slice(0, conn.lastIndexOf('/'))
+}

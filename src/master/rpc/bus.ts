@@ -1,0 +1,55 @@
+/**
+ * @module master/rpc/bus
+ * Messages of the bus for one worker, as server-sent events: `data: {"topic":…,"message":…}`. Nothing is kept: who is
+ * not connected misses what is said, and so does a reader that falls a megabyte behind (its stream ends). Where the
+ * backend has no bus, the stream stays silent but for its comment every 15 s.
+ */
+import { Type } from 'typebox'
+import { API_PREFIX, FleetError, MAX_BUS_TOPICS, Name, Strict } from '../../protocol/index.ts'
+import type { MasterDeps } from '../deps.ts'
+import { route, type Route, type StreamBody } from '../http/route.ts'
+
+const COMMENT_EVERY_MS = 15_000
+/** Written to a reader that does not read. */
+const MAX_BEHIND_CHARS = 1_048_576
+const BusQuery = Strict({ topic: Type.Array(Name, { minItems: 1, maxItems: MAX_BUS_TOPICS }) })
+
+export function busRoute(deps: Pick<MasterDeps, 'backend' | 'timers'>): Route {
+  return route({
+    method: 'GET', path: `${API_PREFIX}/automations/{type}/workers/{id}/bus`, access: 'worker', query: BusQuery, long: true,
+    summary: 'What is published on the topics named, as server-sent events.',
+    handle: ({ query }) => ({
+      headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' },
+      body: { pipe: (write, signal) => listen(deps, [...new Set(query.topic)], write, signal) } satisfies StreamBody,
+    }),
+  })
+}
+
+async function listen({ backend, timers }: Pick<MasterDeps, 'backend' | 'timers'>, topics: readonly string[], write: (chunk: string) => boolean, signal: AbortSignal): Promise<void> {
+  const slow = new AbortController()
+  const ended = AbortSignal.any([signal, slow.signal])
+  let behind = 0
+  const send = (chunk: string): void => {
+    if (ended.aborted) return
+    behind = write(chunk) ? 0 : behind + chunk.length
+    if (behind > MAX_BEHIND_CHARS) slow.abort()
+  }
+  send(': listening\n\n') // Headers leave with the first byte.
+  const cancels = [timers.every(COMMENT_EVERY_MS, () => send(':\n\n'))]
+  try {
+    for (const topic of topics) {
+      cancels.push(await backend.bus.subscribe(topic, (message) => send(`data: {"topic":${JSON.stringify(topic)},"message":${message}}\n\n`)))
+    }
+    await aborted(ended)
+    if (slow.signal.aborted) throw new FleetError('OVERLOADED', `a listener to the bus reads too slowly: ${behind} characters behind`) // Ends the connection.
+  } finally {
+    for (const cancel of cancels) cancel()
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

@@ -1,0 +1,152 @@
+/**
+ * @module master/rpc/rpc
+ * JSON-RPC 2.0 for workers (D23, D60): one route, a single call or an array of them. Calls of one request run side by
+ * side, since each is one step of the store and those of one kind share a lane; answers stand in the order of the calls.
+ *
+ * A call without `id` is a notification and gets no answer. One that would grant a lease is not carried out at all:
+ * nobody could ever settle what it was granted.
+ *
+ * @see https://www.jsonrpc.org/specification
+ */
+import { Counter } from 'prom-client'
+import { Type } from 'typebox'
+import { API_PREFIX, detailForClient, FleetError, MAX_RPC_CALLS, RPC_VALIDATORS, RpcError, type FieldError, type RpcMethod } from '../../protocol/index.ts'
+import type { MasterDeps, Part } from '../deps.ts'
+import { RawJson, route, type Answer } from '../http/route.ts'
+import type { Queue } from '../queue/index.ts'
+import { AnswerRoom } from './answer-room.ts'
+import { busRoute } from './bus.ts'
+import type { Caller, Methods } from './caller.ts'
+import { poolMethods } from './pools.ts'
+import { primitiveMethods } from './primitives.ts'
+import { taskMethods } from './tasks.ts'
+
+/** What the master needs when the store does not say how long it will be away. */
+const RETRY_AFTER_MS = 1_000
+const GRANTS: ReadonlySet<string> = new Set<RpcMethod>(['tasks.reserve', 'pool.claim', 'lock.acquire'])
+
+type AnyMethod = (params: unknown, caller: Caller) => Promise<unknown>
+type CallId = string | number | null
+interface Call { readonly jsonrpc: '2.0'; readonly method: string; readonly params?: unknown; readonly id?: CallId }
+
+export function createRpc(deps: MasterDeps, queue: Queue): Part {
+  const rpc = new Rpc(deps, queue)
+  return {
+    routes: [
+      route({
+        method: 'POST', path: `${API_PREFIX}/automations/{type}/workers/{id}/rpc`, access: 'worker', body: Type.Unknown(), bodyMayBeArray: true, long: true,
+        response: Type.Unknown(), summary: 'JSON-RPC 2.0 of a worker: tasks, pools, locks, counters, key-value store, messages.',
+        handle: ({ params, entry, signal, body }) => rpc.handle(body, { entry, workerId: params.id, signal, granted: [], room: new AnswerRoom() }),
+      }),
+      busRoute(deps),
+    ],
+  }
+}
+
+class Rpc {
+  readonly #deps: MasterDeps
+  readonly #queue: Queue
+  readonly #methods: Methods<RpcMethod>
+  readonly #errors: Counter
+
+  constructor(deps: MasterDeps, queue: Queue) {
+    this.#deps = deps
+    this.#queue = queue
+    this.#methods = { ...taskMethods(queue), ...poolMethods(deps.backend.pools), ...primitiveMethods(deps.backend) }
+    this.#errors = new Counter({ name: 'svc_rpc_errors_total', help: 'Calls of workers that were answered with an error.', labelNames: ['code'], registers: [deps.metrics] })
+  }
+
+  async handle(body: unknown, caller: Caller): Promise<Answer> {
+    const text = Array.isArray(body) ? await this.#batch(body, caller) : await this.#answer(body, caller)
+    if (caller.granted.length > 0) this.#giveBackWhenUnheard(caller)
+    return text === null ? { status: 204 } : { body: new RawJson(text) }
+  }
+
+  async #batch(calls: readonly unknown[], caller: Caller): Promise<string | null> {
+    if (calls.length === 0 || calls.length > MAX_RPC_CALLS) {
+      return this.#failed(null, new RpcError('invalid_request', `a batch holds 1 to ${MAX_RPC_CALLS} calls, this one ${calls.length}`))
+    }
+    const answers = await Promise.all(calls.map((call) => this.#answer(call, caller)))
+    const told = answers.filter((answer) => answer !== null)
+    return told.length === 0 ? null : `[${told.join(',')}]`
+  }
+
+  /** The text of one response; null for a notification. */
+  async #answer(call: unknown, caller: Caller): Promise<string | null> {
+    const fault = shapeFault(call)
+    if (fault !== null) return this.#failed(idOf(call), new RpcError('invalid_request', fault))
+    const { id, method, params = {} } = call as Call
+    if (id === undefined && GRANTS.has(method)) return null
+    try {
+      const result = await this.#invoke(method, params, caller)
+      return id === undefined ? null : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result instanceof RawJson ? result.text : JSON.stringify(result)}}`
+    } catch (error) {
+      const text = this.#failed(id ?? null, this.#asRpcError(error, method))
+      return id === undefined ? null : text
+    }
+  }
+
+  #invoke(name: string, params: unknown, caller: Caller): Promise<unknown> {
+    const validate = RPC_VALIDATORS.get(name)
+    if (validate === undefined) throw new RpcError('method_not_found', `no method "${name.slice(0, 64)}"`)
+    const faults = validate(params)
+    if (faults.length > 0) throw invalidParams(faults)
+    return (this.#methods[name as RpcMethod] as AnyMethod)(params, caller)
+  }
+
+  #failed(id: CallId, error: RpcError): string {
+    this.#errors.inc({ code: error.code })
+    return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${JSON.stringify(error.toBody())}}`
+  }
+
+  #asRpcError(error: unknown, method: string): RpcError {
+    if (error instanceof RpcError) return error
+    if (error instanceof FleetError && error.code === 'INVALID' && typeof error.detail !== 'string') return invalidParams(error.detail)
+    if (error instanceof FleetError) {
+      const retryAfterMs = error.retryAfterSeconds === undefined ? RETRY_AFTER_MS : error.retryAfterSeconds * 1_000
+      const detail = detailForClient(error)
+      return new RpcError('unavailable', typeof detail === 'string' ? detail : error.message, { retry_after_ms: retryAfterMs }, { cause: error })
+    }
+    this.#deps.log.error('a call of a worker failed for a reason of ours', { method, error })
+    return new RpcError('unavailable', 'the master could not do this; its log says why', { retry_after_ms: RETRY_AFTER_MS }, { cause: error })
+  }
+
+  /**
+   * Leases of a client that goes away before its answer is written are released at once.
+   * @throws FleetError, when it is gone already, or the master stops: what is released may not be answered as well.
+   */
+  #giveBackWhenUnheard({ entry, granted, signal }: Caller): void {
+    const giveBack = (): void => void this.#queue.release(entry.type, granted).catch((error: unknown) =>
+      this.#deps.log.debug('leases of a client that went away run out by themselves', { automation_type: entry.type, error }))
+    signal.addEventListener('abort', giveBack, { once: true })
+    if (!signal.aborted) return
+    giveBack()
+    throw new FleetError('OVERLOADED', 'the request ended before it was answered', { retryAfterSeconds: 1 })
+  }
+}
+
+function invalidParams(errors: readonly FieldError[]): RpcError {
+  const [first] = errors
+  const more = errors.length > 1 ? `, and ${errors.length - 1} more` : ''
+  return new RpcError('invalid_params', `params${first?.path ?? ''}: ${first?.message ?? 'are wrong'}${more}`, { errors })
+}
+
+/** What keeps a value from being a call; null: it is one. */
+function shapeFault(call: unknown): string | null {
+  if (typeof call !== 'object' || call === null || Array.isArray(call)) return 'a call is an object'
+  const { jsonrpc, method, id, params } = call as Record<keyof Call, unknown>
+  if (jsonrpc !== '2.0') return '/jsonrpc: must be "2.0"'
+  if (typeof method !== 'string') return '/method: must be a string'
+  if (!isId(id) && id !== undefined) return '/id: must be a string, a number or null'
+  if (params !== undefined && (typeof params !== 'object' || params === null)) return '/params: must be an object'
+  return null
+}
+
+function idOf(call: unknown): CallId {
+  const id: unknown = typeof call === 'object' && call !== null ? (call as { id?: unknown }).id : null
+  return isId(id) ? id : null
+}
+
+function isId(id: unknown): id is CallId {
+  return typeof id === 'string' || typeof id === 'number' || id === null
+}

@@ -1,0 +1,40 @@
+import { describe, expect, it } from '@jest/globals'
+import { runMaster, TOKENS } from '../running-master.ts'
+
+describe('automations and catalog', () => {
+  it('lists descriptors', async () => {
+    const master = await runMaster()
+    const { json } = await master.call('GET', '/api/v1/automations')
+    expect(json).toEqual([
+      expect.objectContaining({ type: 'mailer', class: 'Mailer', kind: 'BatchAutomation' }),
+      expect.objectContaining({ type: 'probe', class: 'Probe', kind: 'ContinuousAutomation' }),
+    ])
+    expect(Object.keys((json as object[])[0] ?? {}).toSorted()).toEqual(['class', 'config_schema', 'kind', 'type'])
+  })
+
+  it('shows queue, stream and pools only where they are declared', async () => {
+    const master = await runMaster()
+    const catalog = (await master.call('GET', '/api/v1/catalog')).json as Record<string, object>
+    expect(Object.keys(catalog)).toEqual(['mailer', 'probe'])
+    expect(Object.keys(catalog['mailer'] ?? {}).toSorted()).toEqual(['config', 'kind', 'pools', 'queue', 'stream', 'type'])
+    expect(Object.keys(catalog['probe'] ?? {}).toSorted()).toEqual(['config', 'kind', 'stream', 'type'])
+    expect((await master.call('GET', '/api/v1/catalog/mailer')).json).toEqual(catalog['mailer'])
+  })
+
+  it('answers 404 for a type that is not installed', async () => {
+    const master = await runMaster()
+    expect((await master.call('GET', '/api/v1/catalog/nowhere')).status).toBe(404)
+  })
+})
+
+describe('me (D32)', () => {
+  it.each([
+    [TOKENS.admin, 'admin', ['*']], [TOKENS.worker, 'worker', ['*']], [TOKENS.mailer, 'scoped', ['mailer']], [TOKENS.everyType, 'scoped', ['*']],
+  ])('tells what a token may do', async (token, role, automations) => {
+    const master = await runMaster()
+    const { epoch } = await master.backend.meta.info()
+    expect((await master.call('GET', '/api/v1/me', { token })).json).toEqual({
+      role, automations, version: '1.2.3', epoch, backend: { scheme: 'memory', durable: false, shared: false, pubsub: false }, limits: { submit_rps_per_token: 0, max_body_bytes: 131_072 },
+    })
+  })
+})

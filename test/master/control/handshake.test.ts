@@ -1,0 +1,205 @@
+import { once } from 'node:events'
+import { connect as connectSocket, type Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { MAX_HANDSHAKES_PER_SECOND, MAX_UNREGISTERED } from '../../../src/master/control/limits.ts'
+import { readHandshake } from '../../../src/master/control/handshake.ts'
+import { ADMIN_TOKEN, registerFrame, World, WORKER_TOKEN, type WorkerClient } from '../registry/world.ts'
+
+let world: World
+const sockets: Socket[] = []
+beforeEach(async () => {
+  world = await World.open()
+})
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+  await world.close()
+})
+
+const CONTROL = '/api/v1/automations/mailer/workers/w1/control'
+
+/** Sends raw text and answers the first bytes that come back. */
+async function raw(text: string): Promise<string> {
+  const socket = connectSocket(world.port, '127.0.0.1')
+  sockets.push(socket)
+  socket.on('error', () => {})
+  socket.write(text)
+  const [data] = (await once(socket, 'data')) as [Buffer]
+  return data.toString()
+}
+
+const upgrade = (path: string, more = ''): string =>
+  `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${more}\r\n`
+const VERSION = 'Sec-WebSocket-Version: 13\r\n'
+
+describe('the token of a control socket', () => {
+  it('is read from the header or from the query', async () => {
+    for (const client of [world.connect('w1'), world.connect('w2', { token: null, query: `?token=${WORKER_TOKEN}` })]) {
+      await client.opened
+      client.send(registerFrame(client.socket.url.includes('/w1/') ? 'w1' : 'w2'))
+      await client.settled()
+    }
+    expect(await world.get<unknown[]>('?connected=true')).toHaveLength(2)
+  })
+
+  it.each([['a wrong one', { token: 'guess' }], ['the admin token', { token: ADMIN_TOKEN }], ['none', { token: null }], ['a wrong one in the query', { token: null, query: '?token=guess' }]])(
+    'that is %s is accepted and closed with 4401 (D12)', async (_, options) => {
+      const client = world.connect('w1', options)
+      await client.opened
+      expect((await client.closed).code).toBe(4401)
+    })
+
+  it('may hold a comma, as everywhere else', async () => {
+    world.validTokens.set('one,token', { role: 'worker', key: 'c' })
+    const client = world.connect('w1', { token: 'one,token' })
+    await client.opened
+    client.send(registerFrame('w1'))
+    await client.settled()
+    expect(await world.get('/w1')).toMatchObject({ connected: true })
+  })
+
+  it('in the header wins over one in the query', async () => {
+    expect((await world.connect('w1', { token: 'guess', query: `?token=${WORKER_TOKEN}` }).closed).code).toBe(4401)
+  })
+
+  it('is looked at before the type: a stranger learns nothing about what is installed', async () => {
+    expect((await world.connect('w1', { type: 'unknown', token: 'guess' }).closed).code).toBe(4401)
+  })
+
+  it('leaves no trace in the request, whatever its path (S15)', () => {
+    for (const path of [CONTROL, '/elsewhere']) {
+      const request = { url: `${path}?token=${WORKER_TOKEN}`, headers: {} }
+      readHandshake(request as Parameters<typeof readHandshake>[0])
+      expect(request.url).toBe(path)
+    }
+  })
+
+  it('that is revoked closes its sockets and no other (D22)', async () => {
+    world.validTokens.set('next-worker-token', { role: 'worker', key: 'n' })
+    const [stays, goes] = [world.connect('w1', { token: 'next-worker-token' }), world.connect('w2')]
+    await Promise.all([stays.opened, goes.opened])
+    stays.send(registerFrame('w1'))
+    await stays.settled()
+    world.validTokens.delete(WORKER_TOKEN)
+    world.control.closeRevoked()
+    expect((await goes.closed).code).toBe(4401)
+    await stays.settled()
+  })
+})
+
+describe('the path of a control socket', () => {
+  it('with an unknown type is closed with 1008 (D12, D61)', async () => {
+    expect((await world.connect('w1', { type: 'unknown' }).closed).code).toBe(1008)
+  })
+
+  it.each(['a/b', 'tab\there', 'x'.repeat(257)])('with an id that is none is closed with 1008: %j', async (id) => {
+    expect((await world.connect(id).closed).code).toBe(1008)
+  })
+
+  it.each(['/api/v1/automations/mailer/workers/w1', '/control', `${CONTROL}/`, '/api/v1/automations/mailer/workers/%zz/control'])('that is not the channel\'s is 404 before the upgrade: %s (S15)', async (path) => {
+    const answer = await raw(upgrade(path, VERSION))
+    expect(answer).toMatch(/^HTTP\/1\.1 404 /)
+    expect(answer).toContain('{"detail":')
+  })
+
+  it('with another WebSocket version is 400 before the upgrade (S15)', async () => {
+    expect(await raw(upgrade(CONTROL, 'Sec-WebSocket-Version: 99\r\n'))).toMatch(/^HTTP\/1\.1 (400|426) /)
+  })
+})
+
+describe('register', () => {
+  it('has to come within 10 s (D12)', async () => {
+    const [silent, prompt] = [world.connect('w1'), world.connect('w2')]
+    await Promise.all([silent.opened, prompt.opened])
+    prompt.send(registerFrame('w2'))
+    await prompt.settled()
+    await world.time.advance(9_000)
+    expect(silent.socket.readyState).toBe(silent.socket.OPEN)
+    await world.time.advance(2_000)
+    expect(await silent.closed).toMatchObject({ code: 1008, reason: expect.stringContaining('register') })
+    await prompt.settled()
+  })
+
+  it.each(['state', 'stats', 'output', 'ping'])('has to come before %s (D12)', async (type) => {
+    const frames: Record<string, object> = {
+      state: { state: 'IDLE', config_gen: 0, ts: 1, last_error: null }, stats: { slots: 1, cpu_pct: 0, rss_mb: 1, ts: 1, metrics: {} },
+      output: { slot_id: 0, ts: 1, payload: {} }, ping: { id: 'x' },
+    }
+    const client = world.connect('w1')
+    await client.opened
+    client.send({ type, ...frames[type] })
+    expect(await client.closed).toMatchObject({ code: 1008, reason: expect.stringContaining('register') })
+    expect(world.sink.taken).toEqual([])
+  })
+
+  it.each([['worker_id', registerFrame('w2')], ['automation_type', registerFrame('w1', { type: 'feed' })]])('has to name the %s of the path (D12)', async (field, frame) => {
+    const client = world.connect('w1')
+    await client.opened
+    client.send(frame)
+    expect(await client.closed).toMatchObject({ code: 1008, reason: expect.stringContaining(field) })
+  })
+
+  it('of another protocol version is closed with 4000', async () => {
+    const client = world.connect('w1')
+    await client.opened
+    client.send(registerFrame('w1', { protocol_version: 2 }))
+    expect((await client.closed).code).toBe(4000)
+    expect((await world.call('GET', '/w1')).status).toBe(404)
+  })
+
+  it('may be repeated for the same worker, but not turn into another (S16)', async () => {
+    const client = await world.worker('w1')
+    client.send(registerFrame('w1', { hardware: { cores: 64, ram_gb: 4, hostname: 'h', kernel: 'k' } }))
+    await client.settled()
+    expect(await world.get('/w1')).toMatchObject({ connected: true, hardware: { cores: 64 } })
+    client.send(registerFrame('w2'))
+    expect(await client.closed).toMatchObject({ code: 1008, reason: expect.stringContaining('worker_id') })
+  })
+
+  it('with a huge hardware record is refused', async () => {
+    const client = world.connect('w1')
+    await client.opened
+    client.send(registerFrame('w1', { hardware: { cores: 1, ram_gb: 4, hostname: 'h'.repeat(20_000), kernel: 'k' } }))
+    expect(await client.closed).toMatchObject({ code: 1007, reason: expect.stringContaining('/hardware') })
+  })
+})
+
+describe('admission', () => {
+  const open = (count: number): Promise<WorkerClient[]> => Promise.all(Array.from({ length: count }, async (_, index) => {
+    const client = world.connect(`w${index}`)
+    await client.opened
+    return client
+  }))
+
+  it('refuses more handshakes a second than it can serve with 503 and Retry-After, and lets them in afterwards (G13)', async () => {
+    await open(MAX_HANDSHAKES_PER_SECOND)
+    const answer = await raw(upgrade(CONTROL, VERSION))
+    expect(answer).toMatch(/^HTTP\/1\.1 503 /)
+    expect(answer.toLowerCase()).toContain('retry-after: 1')
+    world.time.jump(1_000)
+    expect(await raw(upgrade(CONTROL, VERSION))).toMatch(/^HTTP\/1\.1 101 /)
+  })
+
+  it('refuses a socket more while too many have not registered (S15)', async () => {
+    for (let opened = 0; opened < MAX_UNREGISTERED; opened += MAX_HANDSHAKES_PER_SECOND) {
+      await open(MAX_HANDSHAKES_PER_SECOND)
+      world.time.jump(1_000)
+    }
+    expect(await raw(upgrade(CONTROL, VERSION))).toMatch(/^HTTP\/1\.1 503 /)
+  }, 20_000)
+})
+
+describe('the end of the master', () => {
+  it('closes every socket with the code given, lets none in, and cuts off who does not answer', async () => {
+    const worker = await world.worker('w1')
+    const deaf = connectSocket(world.port, '127.0.0.1')
+    sockets.push(deaf)
+    deaf.write(upgrade(CONTROL, `${VERSION}Authorization: Bearer ${WORKER_TOKEN}\r\n`))
+    await once(deaf, 'data')
+    const cut = once(deaf, 'close')
+    const closed = world.control.closeAll(1001, 'the master stops')
+    expect(await worker.closed).toEqual({ code: 1001, reason: 'the master stops' })
+    await world.time.advance(3_000)
+    await Promise.all([closed, cut])
+    expect(await raw(upgrade(CONTROL, VERSION))).toMatch(/^HTTP\/1\.1 503 /)
+  })
+})

@@ -1,0 +1,313 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { FleetError } from '../../../src/protocol/index.ts'
+import { registerFrame, stateFrame, statsFrame, World, WORKER_TOKEN, type WorkerClient } from '../registry/world.ts'
+
+let world: World
+const others: World[] = []
+beforeEach(async () => {
+  world = await World.open()
+})
+afterEach(async () => {
+  for (const other of others.splice(0)) await other.close()
+  await world.close()
+})
+
+const drain = (id = 'w1'): Promise<unknown> => world.call('POST', `/${id}/drain`)
+const state = async (id = 'w1'): Promise<unknown> => (await world.get(`/${id}`))['state']
+async function says(worker: WorkerClient, more: object = {}): Promise<void> {
+  worker.send(stateFrame(more))
+  await worker.settled()
+}
+
+describe('registration', () => {
+  it('makes the record IDLE with the default config at generation 0 (D3, D4)', async () => {
+    await world.worker('w1')
+    expect(await world.get('/w1')).toMatchObject({ state: 'IDLE', connected: true, config_gen: 0, config: { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0 } })
+  })
+
+  it('again keeps state and config, and says connected without registered (D3)', async () => {
+    const first = await world.worker('w1')
+    await says(first)
+    await world.patch('w1', { slots: 4 })
+    await first.close()
+    await world.worker('w1')
+    expect(await world.get('/w1')).toMatchObject({ state: 'RUNNING', connected: true, config_gen: 1, config: { slots: 4 } })
+    const names = (await world.events()).map(({ name }) => name)
+    expect(names.filter((name) => name === 'worker.registered')).toHaveLength(1)
+    expect(names.filter((name) => name === 'worker.connected')).toHaveLength(2)
+  })
+
+  it('is settled in order with the frames that came right behind it', async () => {
+    const worker = world.connect('w1')
+    await worker.opened
+    worker.send(registerFrame('w1'))
+    worker.send(stateFrame({ state: 'ERROR', last_error: 'cold start' }))
+    worker.send(statsFrame({ ts: 7 }))
+    await worker.settled()
+    expect(await world.get('/w1')).toMatchObject({ state: 'ERROR', last_error: 'cold start', current_stats: { ts: 7 } })
+  })
+
+  it('is refused with 1008 when the type has too many workers', async () => {
+    world.deps.backend.workers.register = async (items) => items.map(() => 'full')
+    const worker = world.connect('w1')
+    await worker.opened
+    worker.send(registerFrame('w1'))
+    expect(await worker.closed).toMatchObject({ code: 1008, reason: 'too many workers of this type' })
+  })
+
+  it('is put off with 1013 while the store is away', async () => {
+    world.deps.backend.workers.register = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'away'))
+    const worker = world.connect('w1')
+    await worker.opened
+    worker.send(registerFrame('w1'))
+    expect((await worker.closed).code).toBe(1013)
+  })
+})
+
+describe('two connections of one worker', () => {
+  it('leave the newest, the older is closed with 1008 (D11)', async () => {
+    const older = await world.worker('w1')
+    const newer = await world.worker('w1')
+    expect(await older.closed).toEqual({ code: 1008, reason: 'replaced by a newer connection' })
+    await says(newer, { state: 'ERROR' })
+    expect(await world.get('/w1')).toMatchObject({ connected: true, state: 'ERROR' })
+    expect((await world.events()).filter(({ name }) => name === 'worker.disconnected')).toEqual([])
+  })
+
+  it('on two masters also leave the newest, by signal (D11, D33)', async () => {
+    const other = await World.open({ shared: world, masterId: 'm2' })
+    others.push(other)
+    const older = await world.worker('w1')
+    const newer = await other.worker('w1')
+    expect((await older.closed).reason).toBe('replaced by a newer connection')
+    await newer.settled()
+  })
+
+  it('on two masters also when the signal was lost: the older hears it with its next frame (D11, G6)', async () => {
+    const other = await World.open({ shared: world, masterId: 'm2' })
+    others.push(other)
+    world.deps.backend.bus.signal = async () => {}
+    const older = await world.worker('w1')
+    await other.worker('w1')
+    older.send(stateFrame({ state: 'ERROR' }))
+    expect((await older.closed).reason).toBe('replaced by a newer connection')
+    expect(await state()).toBe('IDLE')
+  })
+})
+
+describe('the end of a connection', () => {
+  it('shows in the record and in the event log, after the last frames', async () => {
+    const worker = await world.worker('w1')
+    worker.send(stateFrame({ state: 'ERROR', last_error: 'last words' }))
+    await worker.close()
+    await world.time.advance(0)
+    expect(await world.get('/w1')).toMatchObject({ connected: false, state: 'ERROR', last_error: 'last words' })
+    expect((await world.events()).at(-1)).toMatchObject({ name: 'worker.disconnected', data: { worker_id: 'w1', connected: false } })
+  })
+
+  it('that happens while it registers does not leave the worker connected', async () => {
+    const { workers } = world.deps.backend
+    const register = workers.register.bind(workers)
+    let release = (): void => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    workers.register = async (items) => {
+      await held
+      return register(items)
+    }
+    const worker = world.connect('w1')
+    await worker.opened
+    worker.send(registerFrame('w1'))
+    await world.time.advance(0)
+    world.control.closeRevoked() // Still valid: nothing happens.
+    worker.socket.terminate()
+    await worker.closed
+    world.validTokens.delete(WORKER_TOKEN)
+    world.control.closeRevoked()
+    await world.time.advance(3_000)
+    release()
+    await world.time.advance(0)
+    expect(await world.get('/w1')).toMatchObject({ connected: false })
+  })
+
+  it('reaches the store once it is back', async () => {
+    const worker = await world.worker('w1')
+    const { workers } = world.deps.backend
+    const disconnect = workers.disconnect.bind(workers)
+    workers.disconnect = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'away'))
+    await worker.close()
+    await world.time.advance(3_000)
+    expect(await world.get('/w1')).toMatchObject({ connected: true })
+    workers.disconnect = disconnect
+    await world.time.advance(1_000)
+    expect(await world.get('/w1')).toMatchObject({ connected: false })
+  })
+})
+
+describe('a store that is away', () => {
+  it('gets states and statistics when it is back: the newest state, every frame (G18)', async () => {
+    const worker = await world.worker('w1')
+    const { workers } = world.deps.backend
+    const beat = workers.beat.bind(workers)
+    workers.beat = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'away'))
+    worker.send(stateFrame({ state: 'RUNNING' }))
+    worker.send(statsFrame({ ts: 1 }))
+    await worker.settled()
+    worker.send(stateFrame({ state: 'ERROR' }))
+    worker.send(statsFrame({ ts: 2 }))
+    await worker.settled()
+    expect(await state()).toBe('IDLE')
+    workers.beat = beat
+    await world.time.advance(1_000)
+    expect(await state()).toBe('ERROR')
+    expect((await world.get<{ ts: number }[]>('/w1/stats')).map(({ ts }) => ts)).toEqual([1, 2])
+    expect(world.logged.filter(({ message }) => message.includes('could not be stored'))).toHaveLength(1)
+  })
+})
+
+describe('a state that the store refused', () => {
+  it('is offered again by itself (G18)', async () => {
+    const worker = await world.worker('w1')
+    const { workers } = world.deps.backend
+    const beat = workers.beat.bind(workers)
+    workers.beat = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'away'))
+    await says(worker, { state: 'ERROR' })
+    workers.beat = beat
+    await world.time.advance(1_000)
+    expect(await state()).toBe('ERROR')
+  })
+
+  it('does not come before one that arrived since', async () => {
+    const worker = await world.worker('w1')
+    const { workers } = world.deps.backend
+    const beat = workers.beat.bind(workers)
+    let refuse = (): void => {}
+    workers.beat = () => new Promise((_, reject) => (refuse = () => reject(new FleetError('STORAGE_UNAVAILABLE', 'away'))))
+    await says(worker, { state: 'ERROR' })
+    await says(worker, { state: 'RUNNING' })
+    workers.beat = beat
+    refuse()
+    await world.time.advance(1_000)
+    expect(await state()).toBe('RUNNING')
+  })
+})
+
+describe('config_changed', () => {
+  it('follows a PATCH at once', async () => {
+    const worker = await world.worker('w1')
+    await world.patch('w1', { slots: 3 })
+    expect(await worker.next()).toEqual({ type: 'config_changed', config_gen: 1 })
+  })
+
+  it('arrives with the next state frame when its signal was lost, and once (G6)', async () => {
+    const worker = await world.worker('w1')
+    await world.deps.backend.configs.put({ type: 'mailer', id: 'w1', expectGen: 0, config: '{}', changed: [], actor: 'admin' })
+    await says(worker)
+    expect(await worker.next()).toEqual({ type: 'config_changed', config_gen: 1 })
+    await says(worker)
+    await says(worker, { config_gen: 1 })
+    expect(worker.frames).toEqual([])
+  })
+
+  it('is not sent to a worker that already speaks of the generation', async () => {
+    await (await world.worker('w1')).close()
+    await world.patch('w1', { slots: 3 })
+    const again = await world.worker('w1')
+    await says(again, { config_gen: 1 })
+    expect(again.frames).toEqual([])
+  })
+
+  it('comes from another master too (D33)', async () => {
+    const other = await World.open({ shared: world, masterId: 'm2' })
+    others.push(other)
+    const worker = await world.worker('w1')
+    await other.patch('w1', { slots: 3 })
+    expect(await worker.next()).toEqual({ type: 'config_changed', config_gen: 1 })
+  })
+})
+
+describe('drain', () => {
+  it('sends the frame once, and no state frame of that process clears DRAINING (D6)', async () => {
+    const worker = await world.worker('w1', { instance: 'p1' })
+    await drain()
+    expect(await worker.next()).toEqual({ type: 'drain' })
+    await says(worker, { state: 'RUNNING', last_error: 'still busy' })
+    expect(await world.get('/w1')).toMatchObject({ state: 'DRAINING', draining: true, last_error: 'still busy' })
+    await drain()
+    expect(await worker.next()).toEqual({ type: 'drain' })
+    await says(worker)
+    expect(worker.frames).toEqual([])
+    expect((await world.events()).filter(({ name }) => name === 'worker.state')).toEqual([])
+  })
+
+  it('is repeated to the same process when it comes back (D6)', async () => {
+    const worker = await world.worker('w1', { instance: 'p1' })
+    await drain()
+    await worker.close()
+    const again = await world.worker('w1', { instance: 'p1' })
+    expect(await again.next()).toEqual({ type: 'drain' })
+    expect(await state()).toBe('DRAINING')
+  })
+
+  it('ends with a new process, which is IDLE (D6)', async () => {
+    const worker = await world.worker('w1', { instance: 'p1' })
+    await drain()
+    await worker.close()
+    const next = await world.worker('w1', { instance: 'p2' })
+    expect(next.frames).toEqual([])
+    expect(await world.get('/w1')).toMatchObject({ state: 'IDLE', draining: false })
+  })
+
+  it('without instance_id is bound to the connection (D5, D6)', async () => {
+    const worker = await world.worker('w1')
+    await drain()
+    await says(worker, { state: 'RUNNING' })
+    expect(await state()).toBe('DRAINING')
+    await worker.close()
+    const next = await world.worker('w1')
+    expect(next.frames).toEqual([])
+    expect(await state()).toBe('IDLE')
+  })
+
+  it('asked for while the worker is away goes to whichever process registers next (D6, D61)', async () => {
+    await (await world.worker('w1', { instance: 'p1' })).close()
+    await world.time.advance(0)
+    await drain()
+    const next = await world.worker('w1', { instance: 'p2' })
+    expect(await next.next()).toEqual({ type: 'drain' })
+    expect(await state()).toBe('DRAINING')
+  })
+
+  it('arrives with the next state frame when its signal was lost (G6)', async () => {
+    const worker = await world.worker('w1', { instance: 'p1' })
+    await world.deps.backend.workers.drain([{ type: 'mailer', id: 'w1' }])
+    await says(worker)
+    expect(await worker.next()).toEqual({ type: 'drain' })
+    await says(worker)
+    expect(worker.frames).toEqual([])
+  })
+
+  it('reaches the queue of the master that holds the socket (G14)', async () => {
+    const other = await World.open({ shared: world, masterId: 'm2' })
+    others.push(other)
+    const worker = await world.worker('w1')
+    await other.call('POST', '/w1/drain')
+    expect(await worker.next()).toEqual({ type: 'drain' })
+    expect(other.drains).toEqual([{ type: 'mailer', id: 'w1' }])
+    expect(world.drains).toEqual([{ type: 'mailer', id: 'w1' }])
+  })
+})
+
+describe('a forgotten worker', () => {
+  it('is closed at its next frame, so that it registers again with a higher generation (D46)', async () => {
+    const worker = await world.worker('w1')
+    await world.patch('w1', { slots: 3 })
+    await world.call('DELETE', '/w1')
+    worker.send(stateFrame())
+    expect(await worker.closed).toMatchObject({ code: 1008, reason: expect.stringContaining('register again') })
+    expect((await world.call('GET', '/w1')).status).toBe(404)
+    await world.worker('w1')
+    expect(await world.get('/w1')).toMatchObject({ config_gen: 2, config: { slots: 1 } })
+    const names = (await world.events()).map(({ name }) => name)
+    expect(names.filter((name) => name === 'worker.disconnected')).toEqual([])
+  })
+})

@@ -1,0 +1,60 @@
+import { describe, expect, it } from '@jest/globals'
+import { WebSocket } from 'ws'
+import { Connection } from '../../../src/master/control/connection.ts'
+import { HARD_BUFFER_BYTES, SOFT_BUFFER_BYTES } from '../../../src/master/control/limits.ts'
+import { Outbound } from '../../../src/master/control/outbound.ts'
+import { VirtualTime } from '../../../src/runtime/index.ts'
+import { entryOf } from '../registry/world.ts'
+
+/** A peer whose unread bytes the test sets: no real one can be made to leave exactly so many. */
+function peer() {
+  const time = new VirtualTime()
+  const socket = {
+    readyState: WebSocket.OPEN, bufferedAmount: 0, sent: [] as unknown[], ended: false,
+    send: (text: string) => void socket.sent.push(JSON.parse(text)),
+    terminate: () => void (socket.ended = true),
+  }
+  const connection = new Connection(socket as unknown as WebSocket, entryOf('mailer'), 'w1', 'token', 0)
+  return { time, socket, connection, outbound: new Outbound(time) }
+}
+
+describe('a peer that leaves bytes unread', () => {
+  it('is cut off above the hard bound (G17)', () => {
+    const { socket, connection, outbound } = peer()
+    socket.bufferedAmount = 1
+    outbound.configChanged(connection, 1)
+    socket.bufferedAmount = HARD_BUFFER_BYTES + 1
+    outbound.sweep()
+    expect(socket.ended).toBe(true)
+  })
+
+  it('is cut off when nothing moved for 30 s, and not while it reads (G17)', () => {
+    const { time, socket, connection, outbound } = peer()
+    socket.bufferedAmount = 1_000
+    outbound.configChanged(connection, 1)
+    for (let second = 0; second < 100; second += 1) {
+      time.jump(1_000)
+      socket.bufferedAmount -= second % 25 === 0 ? 1 : 0
+      outbound.sweep()
+    }
+    expect(socket.ended).toBe(false)
+    time.jump(30_000)
+    outbound.sweep()
+    expect(socket.ended).toBe(true)
+  })
+
+  it('gets the newest of what was held as soon as it is below the soft bound (G17)', () => {
+    const { socket, connection, outbound } = peer()
+    socket.bufferedAmount = 1
+    outbound.configChanged(connection, 1)
+    socket.bufferedAmount = SOFT_BUFFER_BYTES + 1
+    for (const gen of [2, 3]) outbound.configChanged(connection, gen)
+    outbound.drain(connection)
+    outbound.pong(connection, 'lost')
+    outbound.sweep()
+    expect(socket.sent).toEqual([{ type: 'config_changed', config_gen: 1 }])
+    socket.bufferedAmount = SOFT_BUFFER_BYTES
+    outbound.sweep()
+    expect(socket.sent.slice(1)).toEqual([{ type: 'config_changed', config_gen: 3 }, { type: 'drain' }])
+  })
+})

@@ -1,0 +1,106 @@
+import { once } from 'node:events'
+import { connect as connectSocket, type Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { FleetError } from '../../../src/protocol/index.ts'
+import { outputFrame, registerFrame, statsFrame, World, WORKER_TOKEN, type WorkerClient } from '../registry/world.ts'
+
+let world: World
+const sockets: Socket[] = []
+beforeEach(async () => {
+  world = await World.open()
+})
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+  await world.close()
+})
+
+describe('inbound pressure', () => {
+  it('stops reading the sockets that feed a full type, and goes on when it is relieved', async () => {
+    const [worker, other] = [await world.worker('w1'), await world.worker('f1', { type: 'feed' })]
+    world.sink.fill('mailer')
+    worker.send(outputFrame({ n: 0 }))
+    while (world.sink.taken.length === 0) await world.time.advance(1)
+    for (let n = 1; n <= 50; n += 1) worker.send(outputFrame({ n, filler: 'x'.repeat(10_000) }))
+    other.send(outputFrame({ other: true }))
+    await other.settled()
+    await world.time.advance(100)
+    const before = world.sink.taken.filter(({ type }) => type === 'mailer').length
+    expect(before).toBeLessThan(50)
+    world.sink.relieve('mailer')
+    await worker.settled()
+    expect(world.sink.taken.filter(({ type }) => type === 'mailer')).toHaveLength(51)
+  })
+
+  it('stops reading a socket with 256 KiB that the store has not taken, and loses nothing', async () => {
+    const worker = await world.worker('w1')
+    const { workers } = world.deps.backend
+    const beat = workers.beat.bind(workers)
+    let taken = 0
+    workers.beat = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'away'))
+    for (let ts = 1; ts <= 40; ts += 1) worker.send(statsFrame({ ts, metrics: { filler: 'x'.repeat(50_000) } }))
+    for (let turn = 0; turn < 20; turn += 1) await world.time.advance(10)
+    workers.beat = async (items) => {
+      taken = Math.max(taken, ...items.map(({ stats = [] }) => stats.length))
+      return beat(items)
+    }
+    await world.time.advance(1_000)
+    await worker.settled()
+    expect(taken).toBeGreaterThan(0)
+    expect(taken).toBeLessThan(20)
+    expect((await world.get<{ ts: number }[]>('/w1/stats')).map(({ ts }) => ts)).toEqual(Array.from({ length: 40 }, (_, index) => index + 1))
+  })
+})
+
+describe('outbound pressure', () => {
+  /** Has the master answer more than the peer, which does not read, has room for. */
+  async function congested(pings: number, idChars: number): Promise<WorkerClient> {
+    const worker = await world.worker('w1')
+    worker.socket.pause()
+    for (let n = 0; n < pings; n += 1) worker.send({ type: 'ping', id: 'x'.repeat(idChars) })
+    while (worker.socket.bufferedAmount > 0) await world.time.advance(0)
+    for (let turn = 0; turn < 20; turn += 1) await world.time.advance(0)
+    return worker
+  }
+
+  it('keeps only the newest config_changed and the drain for a peer that does not read (G17)', async () => {
+    const worker = await congested(400, 60_000)
+    for (const slots of [2, 3, 4]) await world.patch('w1', { slots })
+    await world.call('POST', '/w1/drain')
+    worker.socket.resume()
+    for (let turn = 0; turn < 3; turn += 1) await world.time.advance(1_000)
+    await worker.settled()
+    expect(worker.frames.filter(({ type }) => type !== 'ping')).toEqual([{ type: 'config_changed', config_gen: 3 }, { type: 'drain' }])
+  }, 20_000)
+
+  /** A worker, spoken by hand, that never reads after its handshake. */
+  async function deaf(id: string): Promise<Socket> {
+    const socket = connectSocket({ port: world.port, host: '127.0.0.1' })
+    sockets.push(socket)
+    socket.on('error', () => {})
+    socket.write(`GET /api/v1/automations/mailer/workers/${id}/control HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer ${WORKER_TOKEN}\r\n\r\n`)
+    await once(socket, 'data')
+    socket.pause()
+    socket.write(masked(JSON.stringify(registerFrame(id))))
+    return socket
+  }
+
+  it('cuts off a peer that asks for answers and never reads them', async () => {
+    const socket = await deaf('w1')
+    const gone = once(socket, 'close')
+    const ask = masked(JSON.stringify({ type: 'ping', id: 'x'.repeat(60_000) }))
+    for (let n = 0; n < 400; n += 1) socket.write(ask)
+    const ended = gone.then(() => true)
+    for (let elapsed = 0; elapsed < 80 && !(await Promise.race([ended, world.time.advance(1_000).then(() => false)])); elapsed += 1);
+    socket.resume()
+    await gone
+    const other = await world.worker('w2')
+    await other.settled()
+  }, 20_000)
+})
+
+/** A text frame with an empty mask. */
+function masked(text: string): Buffer {
+  const payload = Buffer.from(text)
+  const length = payload.length < 126 ? [0x80 | payload.length] : [0x80 | 126, payload.length >> 8, payload.length & 0xff]
+  return Buffer.concat([Buffer.from([0x81, ...length, 0, 0, 0, 0]), payload])
+}

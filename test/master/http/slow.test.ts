@@ -1,0 +1,119 @@
+/**
+ * Clients that are slow on purpose, against a listening server with the time limits shortened and the machine's own
+ * clock: how long Node waits for bytes is no port of ours.
+ */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { Registry } from 'prom-client'
+import { createAuthenticator } from '../../../src/master/auth/index.ts'
+import { createHttp, route, type Http } from '../../../src/master/http/index.ts'
+import { AnyObject } from '../../../src/protocol/index.ts'
+import { seededRandom, systemTime, VirtualTime, type Time } from '../../../src/runtime/index.ts'
+import { recordingLog } from '../recording-log.ts'
+import { head } from '../running-master.ts'
+
+const ADMIN = 'admin-token-of-the-test'
+const SHORT = { headersWithinMs: 300, requestWithinMs: 600, lookEveryMs: 50 }
+const MAX_BODY_BYTES = 1_048_576
+const POST = (length: number): string => head('POST', '/api/v1/thing', ['Content-Type: application/json', `Content-Length: ${length}`])
+const GET = head('GET', '/api/v1/large')
+
+const servers: Http[] = []
+const clients: Client[] = []
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.socket.destroy()
+  await Promise.all(servers.splice(0).map((http) => http.close(0)))
+})
+
+async function serve(time: Time = systemTime) {
+  const metrics = new Registry()
+  const { log } = recordingLog()
+  const settings = { submitRpsPerToken: 0, idempotencyTtlSeconds: 60, maxBodyBytes: MAX_BODY_BYTES, maxLostLeases: 10, maxQueueLength: 10 }
+  const http = createHttp({
+    deps: { clock: time, timers: time, random: seededRandom(1), log, catalog: new Map(), settings, metrics }, epoch: 'the-epoch', limits: SHORT,
+    routes: [
+      route({ method: 'POST', path: '/api/v1/thing', access: 'admin', summary: 'A thing.', body: AnyObject, handle: () => ({ body: { done: true } }) }),
+      route({ method: 'GET', path: '/api/v1/large', access: 'admin', summary: 'Much.', handle: () => ({ body: 'x'.repeat(16 * 1_048_576) }) }),
+      route({ method: 'GET', path: '/healthz', access: 'none', summary: 'Up.', handle: () => ({ body: { status: 'ok' } }) }),
+    ],
+    authenticator: createAuthenticator({ admin: ADMIN, worker: null, workerPeers: [], scopes: new Map() }), onUpgrade: (_, socket) => void socket.destroy(),
+  })
+  const port = await http.listen({ host: '127.0.0.1', port: 0 })
+  servers.push(http)
+  return { port, http, metrics }
+}
+
+interface Client { readonly socket: Socket; readonly text: () => string; readonly ended: Promise<void> }
+
+async function open(port: number, bytes: string, read = true): Promise<Client> {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {}) // The close that follows says enough.
+  let text = ''
+  if (read) socket.on('data', (chunk) => (text += chunk.toString('latin1')))
+  const ended = new Promise<void>((resolve) => void socket.once('close', () => resolve()))
+  await once(socket, 'connect')
+  socket.write(bytes)
+  const client = { socket, text: () => text, ended }
+  clients.push(client)
+  return client
+}
+
+const healthMs = async (port: number): Promise<number> => {
+  const startedMs = systemTime.monotonicMs()
+  expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200)
+  return systemTime.monotonicMs() - startedMs
+}
+
+describe('a slow client', () => {
+  it.each([
+    ['headers that do not end', 'GET /healthz HTTP/1.1\r\nHost: test\r\nX-Slow:'],
+    ['a body that does not end', `${POST(100)}{"a":`],
+    ['a chunked body that does not end', `${head('POST', '/api/v1/thing', ['Content-Type: application/json', 'Transfer-Encoding: chunked'])}5\r\n{"a":\r\n`],
+    ['a second request that does not end', 'GET /healthz HTTP/1.1\r\nHost: test\r\n\r\nGET /healthz HTTP/1.1\r\nHost'],
+  ])('is answered 408, counted, and its connection ends: %s (S5)', async (_, bytes) => {
+    const { port, metrics } = await serve()
+    const { text, ended } = await open(port, bytes)
+    await ended
+    expect(text()).toMatch(/HTTP\/1\.1 408 Request Timeout\r\n[^]*muster-request-id: \S+\r\n[^]*\r\n\r\n\{"detail":"the request took too long to arrive"\}$/)
+    expect(await metrics.metrics()).toContain('svc_http_refusals_total{status="408"} 1')
+  })
+
+  it('is served when it is done in time', async () => {
+    const { port } = await serve()
+    const { socket, text, ended } = await open(port, POST(7).slice(0, 20))
+    for (const part of [POST(7).slice(20), '{"a"', ':1}']) {
+      await systemTime.sleep(50)
+      socket.write(part)
+    }
+    await ended
+    expect(text()).toMatch(/^HTTP\/1\.1 200 /)
+  })
+
+  it('that does not read its answer is cut off at the deadline of the request (S5)', async () => {
+    const time = new VirtualTime()
+    const { port, metrics } = await serve(time)
+    const { socket, ended } = await open(port, GET, false)
+    await once(socket, 'readable') // The answer has begun.
+    await time.advance(32_000)
+    socket.resume()
+    await ended
+    expect(socket.bytesRead).toBeLessThan(16 * 1_048_576)
+    expect(await metrics.metrics()).not.toContain('status="408"') // It was answered, as far as it cared to read.
+  })
+})
+
+describe('1,000 slow clients', () => {
+  it('cost little memory and nobody else time, and are all ended (S5)', async () => {
+    const { port } = await serve()
+    const before = process.memoryUsage().rss
+    const slow: Client[] = []
+    for (let each = 0; each < 1_000; each += 1) slow.push(await open(port, each % 2 === 0 ? 'GET /healthz HTTP/1.1\r\nHost: test\r\nX-Slow:' : `${POST(MAX_BODY_BYTES)}{"a":"${'x'.repeat(1_000)}`))
+    const waits: number[] = []
+    for (let each = 0; each < 50; each += 1) waits.push(await healthMs(port))
+    expect(Math.max(...waits)).toBeLessThan(1_000)
+    expect(process.memoryUsage().rss - before).toBeLessThan(128 * 1_048_576)
+    await Promise.all(slow.map(({ ended }) => ended))
+    expect(slow.filter(({ text }) => !text().startsWith('HTTP/1.1 408 '))).toEqual([])
+  }, 20_000)
+})

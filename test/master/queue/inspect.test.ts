@@ -1,0 +1,97 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { World } from './world.ts'
+
+let world: World
+beforeEach(async () => {
+  world = await World.open()
+  await world.workers(['w'])
+})
+afterEach(() => world.close())
+
+const ids = (json: unknown): string[] => (json as { items: { id: string }[] }).items.map(({ id }) => id)
+
+/** Brings a task into the dead letters. */
+async function die(id: string, error = 'boom'): Promise<void> {
+  await world.submit('a@b', { task_id: id })
+  const [lease] = await world.take('w')
+  await world.rpc('w', 'tasks.nack', { tasks: [{ task_id: id, token: lease?.token ?? 0, error, permanent: true }] })
+}
+
+describe('the queue as it is shown', () => {
+  it('lists high, then normal, then low, first in first out within a tier; length counts all', async () => {
+    for (const [id, priority] of [['n1', 0], ['l1', -1], ['h1', 1], ['n2', 0], ['h2', 900]] as const) await world.submit('a@b', { task_id: id, priority })
+    const { json } = await world.call('GET', '/automations/mailer/queue?n=4')
+    expect(ids(json)).toEqual(['h1', 'h2', 'n1', 'n2'])
+    expect(json).toMatchObject({ length: 5 })
+    expect((json as { items: { priority: number }[] }).items[1]?.priority).toBe(900)
+  })
+
+  it('shows 20 without n, and consumes nothing', async () => {
+    await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks: Array.from({ length: 25 }, () => ({ payload: { to: 'a@b' } })) } })
+    expect(ids((await world.call('GET', '/automations/mailer/queue')).json)).toHaveLength(20)
+    expect((await world.call('GET', '/automations/mailer/queue?n=10000')).json).toMatchObject({ length: 25 })
+  })
+
+  it.each(['0', '-1', '1.5', '1e3', '10001', '', 'x', '5&n=6'])('refuses n=%s, naming it (D9)', async (n) => {
+    for (const path of ['queue', 'dead']) {
+      const { status, json } = await world.call('GET', `/automations/mailer/${path}?n=${n}`)
+      expect(status).toBe(422)
+      expect((json as { detail: { path: string }[] }).detail[0]?.path).toBe('/n')
+    }
+  })
+
+  it('tells where a task is, and 404 when it is gone (D29)', async () => {
+    const id = await world.submit()
+    expect((await world.call('GET', `/automations/mailer/tasks/${id}`)).json).toEqual({ task_id: id, place: 'pending' })
+    const [lease] = await world.take('w')
+    expect(await world.place(id)).toBe('in_flight')
+    await world.rpc('w', 'tasks.ack', { tasks: [{ task_id: id, token: lease?.token ?? 0 }] })
+    expect((await world.call('GET', `/automations/mailer/tasks/${id}`)).status).toBe(404)
+  })
+})
+
+describe('the dead letters', () => {
+  it('carry last_error, died_at and max_attempts, oldest death first (D29, D50)', async () => {
+    await die('a', 'first "quoted"')
+    await world.time.advance(1_500)
+    await die('b')
+    const { json } = await world.call('GET', '/automations/mailer/dead')
+    expect(ids(json)).toEqual(['a', 'b'])
+    expect((json as { items: unknown[] }).items[0]).toEqual({
+      id: 'a', payload: { to: 'a@b' }, attempt: 1, max_attempts: 3, priority: 0, last_error: 'first "quoted"',
+      submitted_at: world.time.wallMs() / 1_000 - 1.5, died_at: world.time.wallMs() / 1_000 - 1.5,
+    })
+  })
+
+  it('are replayed oldest death first, attempt 0, and reach a waiting worker at once', async () => {
+    await die('a')
+    await die('b')
+    const waiting = world.rpc('w', 'tasks.reserve', { limit: 5, wait_ms: 30_000 })
+    await world.time.advance(100)
+    expect((await world.call('POST', '/automations/mailer/dead/replay', { body: { n: 1 } })).json).toEqual({ replayed: 1 })
+    expect((await waiting).tasks).toMatchObject([{ task_id: 'a', attempt: 0 }])
+    expect(await world.place('b')).toBe('dead')
+  })
+
+  it('are replayed 50 at a time without n, and in one call beyond the 500 a store takes (D9)', async () => {
+    await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks: Array.from({ length: 700 }, (_, at) => ({ payload: { to: 'a@b' }, task_id: `t${at}`, max_attempts: 1 })) } })
+    for (const limit of [500, 200]) {
+      const leases = await world.take('w', limit)
+      await world.rpc('w', 'tasks.nack', { tasks: leases.map(({ task_id, token }) => ({ task_id, token, error: 'no' })) })
+    }
+    expect((await world.call('POST', '/automations/mailer/dead/replay', { body: {} })).json).toEqual({ replayed: 50 })
+    expect((await world.call('POST', '/automations/mailer/dead/replay', { body: { n: 10_000 } })).json).toEqual({ replayed: 650 })
+    expect((await world.call('POST', '/automations/mailer/dead/replay', { body: { n: 1 } })).json).toEqual({ replayed: 0 })
+  })
+
+  it('refuse a replay of n outside 1..10000 (D9)', async () => {
+    for (const n of [0, -1, 1.5, 10_001, '5', null]) expect((await world.call('POST', '/automations/mailer/dead/replay', { body: { n } })).status).toBe(422)
+  })
+
+  it('are cleared as a whole', async () => {
+    await die('a')
+    await die('b')
+    expect((await world.call('DELETE', '/automations/mailer/dead')).json).toEqual({ cleared: 2 })
+    expect((await world.call('GET', '/automations/mailer/dead')).json).toEqual({ length: 0, items: [] })
+  })
+})

@@ -1,0 +1,100 @@
+import { describe, expect, it } from '@jest/globals'
+import { allAnswered, Lane } from '../../../src/master/queue/lane.ts'
+import { FleetError } from '../../../src/protocol/index.ts'
+
+/** A lane whose runs end when the test says so. */
+function held() {
+  const runs: { items: readonly number[]; end: (error?: Error) => void }[] = []
+  const lane = new Lane<number, string>((items) => new Promise((resolve, reject) => {
+    runs.push({ items, end: (error) => (error === undefined ? resolve(items.map((item) => `a${item}`)) : reject(error)) })
+  }), (item) => (item === -1 ? 40 * 1_048_576 : 1))
+  return { lane, runs }
+}
+const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+const range = (n: number): number[] => Array.from({ length: n }, (_, at) => at)
+
+describe('a lane', () => {
+  it('sends the calls of one tick as one run, and answers each its own items', async () => {
+    const { lane, runs } = held()
+    const answers = [lane.add([1, 2]), lane.add([3]), lane.add([4, 5])]
+    await tick()
+    expect(runs.map((run) => run.items)).toEqual([[1, 2, 3, 4, 5]])
+    runs[0]?.end()
+    expect(await Promise.all(answers)).toEqual([['a1', 'a2'], ['a3'], ['a4', 'a5']])
+  })
+
+  it('gathers what arrives while a run is on its way', async () => {
+    const { lane, runs } = held()
+    const first = lane.add([1])
+    await tick()
+    const later = [lane.add([2]), lane.add([3])]
+    await tick()
+    expect(runs).toHaveLength(1)
+    runs[0]?.end()
+    await first
+    await tick()
+    expect(runs[1]?.items).toEqual([2, 3])
+    runs[1]?.end()
+    expect(await Promise.all(later)).toEqual([['a2'], ['a3']])
+  })
+
+  it('splits more than 500 items, in order', async () => {
+    const { lane, runs } = held()
+    const answers = lane.add(range(1_200))
+    await tick()
+    expect(runs.map((run) => run.items.length)).toEqual([500, 500, 200])
+    for (const run of runs) run.end()
+    expect(await answers).toEqual(range(1_200).map((item) => `a${item}`))
+  })
+
+  it('tells apart which items of a call failed when one of its runs did', async () => {
+    const { lane, runs } = held()
+    const answers = lane.add(range(501))
+    await tick()
+    runs[0]?.end()
+    runs[1]?.end(new Error('gone'))
+    const told = await answers
+    expect(told[499]).toBe('a499')
+    expect(told[500]).toEqual(new Error('gone'))
+    expect(() => allAnswered(told)).toThrow('gone')
+  })
+
+  it('goes on after a failed run', async () => {
+    const { lane, runs } = held()
+    const failed = lane.add([1])
+    await tick()
+    runs[0]?.end(new Error('gone'))
+    expect(allAnswered.bind(null, await failed)).toThrow('gone')
+    const next = lane.add([2])
+    await tick()
+    runs[1]?.end()
+    expect(await next).toEqual(['a2'])
+  })
+
+  it('refuses what would wait beyond 10,000 items, and says that nothing was sent (G17)', async () => {
+    const { lane, runs } = held()
+    const sent = lane.add([0])
+    await tick()
+    const waiting = lane.add(range(9_999))
+    await expect(lane.add([1, 2])).rejects.toMatchObject({ code: 'STORAGE_OVERLOADED', outcome: 'not_sent' })
+    const last = lane.add([1])
+    runs[0]?.end()
+    await sent
+    await tick()
+    for (const run of runs) run.end()
+    expect(await waiting).toHaveLength(9_999)
+    expect(await last).toEqual(['a1'])
+  })
+
+  it('refuses what would wait beyond 64 MiB (G17)', async () => {
+    const { lane, runs } = held()
+    void lane.add([0])
+    await tick()
+    const waiting = lane.add([-1])
+    await expect(lane.add([-1])).rejects.toBeInstanceOf(FleetError)
+    runs[0]?.end()
+    await tick()
+    runs[1]?.end()
+    expect(await waiting).toEqual(['a-1'])
+  })
+})

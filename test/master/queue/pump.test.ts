@@ -1,0 +1,333 @@
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { MAX_WAITERS, Waiters } from '../../../src/master/queue/waiters.ts'
+import { FleetError } from '../../../src/protocol/index.ts'
+import { VirtualTime } from '../../../src/runtime/index.ts'
+import { AWAY, settled, Watched, World, type WorldOptions } from './world.ts'
+
+let world: World
+async function open(options: WorldOptions = {}, workers: readonly string[] = ['w', 'v', 'u']): Promise<World> {
+  world = await World.open(options)
+  await world.workers(workers)
+  return world
+}
+afterEach(() => world.close())
+
+/** A long poll whose outcome can be looked at before it has one. */
+function poll(worker: string, { limit = 1, waitMs = 30_000, signal = new AbortController().signal } = {}) {
+  const seen: { ids: string[] | null; error: unknown } = { ids: null, error: null }
+  const done = world.queue.reserve('mailer', { worker, limit, waitMs, signal }).then(
+    (leases) => void (seen.ids = leases.map(({ id }) => id)),
+    (error: unknown) => void (seen.error = error),
+  )
+  return { seen, done }
+}
+
+describe('a reserve', () => {
+  it('answers what is pending at once: high, normal, low, first in first out within a tier', async () => {
+    await open()
+    for (const [task_id, priority] of [['n1', 0], ['l1', -5], ['h1', 5], ['n2', 0], ['h2', 1]] as const) await world.submit('a@b', { task_id, priority })
+    expect((await world.take('w', 10)).map(({ task_id }) => task_id)).toEqual(['h1', 'h2', 'n1', 'n2', 'l1'])
+  })
+
+  it('answers empty at once without wait_ms, and at its deadline with one', async () => {
+    await open()
+    expect(await world.take('w')).toEqual([])
+    const { seen } = poll('w', { waitMs: 5_000 })
+    await world.time.advance(4_999)
+    expect(seen.ids).toBeNull()
+    await world.time.advance(1)
+    expect(seen.ids).toEqual([])
+  })
+
+  it('that waits is given the task of a submit at once', async () => {
+    await open()
+    const { seen } = poll('w')
+    await world.time.advance(500)
+    const id = await world.submit()
+    await settled(world)
+    expect(seen.ids).toEqual([id])
+  })
+
+  it('answers no more than 500 tasks, whatever its limit (D60)', async () => {
+    await open()
+    const tasks = Array.from({ length: 600 }, () => ({ payload: { to: 'a@b' } }))
+    await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks } })
+    expect(await world.take('w', 10_000)).toHaveLength(500)
+    expect(await world.take('w', 10_000)).toHaveLength(100)
+  })
+
+  it('serves waiters in the order in which they came', async () => {
+    await open()
+    const polls = [poll('w'), poll('v'), poll('u')]
+    await settled(world)
+    const ids = [await world.submit(), await world.submit()]
+    await settled(world)
+    expect(polls.map(({ seen }) => seen.ids)).toEqual([[ids[0]], [ids[1]], null])
+  })
+
+  it('asks the store for the waiters it might serve, not for all, at one submit', async () => {
+    const store = new Watched()
+    await open({ backend: store.wrap })
+    const polls = [poll('w'), poll('v'), poll('u')]
+    await settled(world)
+    const before = store.named('tasks.reserve').length
+    await world.submit()
+    await settled(world)
+    expect(store.named('tasks.reserve').slice(before).map(([, , requests]) => (requests as unknown[]).length)).toEqual([1])
+    expect(polls.filter(({ seen }) => seen.ids !== null)).toHaveLength(1)
+  })
+
+  it('carries all that arrive in one tick in one call', async () => {
+    const store = new Watched()
+    await open({ backend: store.wrap })
+    await Promise.all(['w', 'v', 'u'].map((worker) => world.queue.reserve('mailer', { worker, limit: 3, waitMs: 0, signal: new AbortController().signal })))
+    expect(store.named('tasks.reserve')).toHaveLength(1)
+    expect(store.named('tasks.reserve')[0]?.[2]).toMatchObject([{ worker: 'w', limit: 3 }, { worker: 'v' }, { worker: 'u' }])
+  })
+
+  it('leases a task for the visibility of its automation (D25)', async () => {
+    await open()
+    await world.submit()
+    const [lease] = await world.take('w')
+    expect(lease?.expires_at).toBe(world.time.wallMs() / 1_000 + 60)
+  })
+
+  it('finds a due retry at its due time, without a sweep (D28)', async () => {
+    await open()
+    const id = await world.submit()
+    const [lease] = await world.take('w')
+    await world.rpc('w', 'tasks.nack', { tasks: [{ task_id: id, token: lease?.token ?? 0, error: 'x', retry_in_ms: 3_210 }] })
+    const { seen } = poll('w')
+    await world.time.advance(3_209)
+    expect(seen.ids).toBeNull()
+    await world.time.advance(15)
+    expect(seen.ids).toEqual([id])
+  })
+
+  it('learns of a retry that is scheduled while it waits', async () => {
+    await open()
+    const id = await world.submit()
+    const [lease] = await world.take('w')
+    const { seen } = poll('v')
+    await settled(world)
+    await world.rpc('w', 'tasks.nack', { tasks: [{ task_id: id, token: lease?.token ?? 0, error: 'x', retry_in_ms: 100 }] })
+    await world.time.advance(101)
+    expect(seen.ids).toEqual([id])
+  })
+
+  it('is woken by a release, and by the signal of another master', async () => {
+    await open()
+    const id = await world.submit()
+    const [lease] = await world.take('w')
+    const first = poll('v')
+    await settled(world)
+    await world.rpc('w', 'tasks.release', { tasks: [{ task_id: id, token: lease?.token ?? 0 }] })
+    await settled(world)
+    expect(first.seen.ids).toEqual([id])
+    const second = poll('u')
+    await settled(world)
+    await world.deps.backend.tasks.submit('mailer', 60_000, [{ id: 'elsewhere', ownId: true, key: null, tier: 1, ttlMs: null, maxAttempts: null, submitted: 0, body: '{"payload":{}}' }])
+    await world.deps.backend.bus.signal('m1', { kind: 'wake', type: 'mailer' })
+    await settled(world)
+    expect(second.seen.ids).toEqual(['elsewhere'])
+  })
+
+  it('finds within a second what became ready unheard (G3)', async () => {
+    await open()
+    const { seen } = poll('w')
+    await settled(world)
+    await world.deps.backend.tasks.submit('mailer', 60_000, [{ id: 'elsewhere', ownId: true, key: null, tier: 1, ttlMs: null, maxAttempts: null, submitted: 0, body: '{"payload":{}}' }])
+    await world.time.advance(1_001)
+    expect(seen.ids).toEqual(['elsewhere'])
+  })
+
+  it('asks again at once when an answer stopped at its own bounds', async () => {
+    await open()
+    const tasks = Array.from({ length: 600 }, () => ({ payload: { to: 'a@b' } }))
+    await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks } })
+    const polls = [poll('w', { limit: 500 }), poll('v', { limit: 500 })]
+    await settled(world)
+    expect(polls.map(({ seen }) => seen.ids?.length)).toEqual([500, 100])
+  })
+
+  it('serves every waiter when a reserve for one promoted retries for more', async () => {
+    await open()
+    await Promise.all([world.submit(), world.submit()])
+    const leases = await world.take('w', 2)
+    await world.rpc('w', 'tasks.nack', { tasks: leases.map(({ task_id, token }) => ({ task_id, token, error: 'x', retry_in_ms: 500 })) })
+    const polls = [poll('w'), poll('v'), poll('u')]
+    await settled(world)
+    world.time.jump(600) // Past the due time, before its timer fires.
+    await world.submit()
+    await settled(world)
+    expect(polls.map(({ seen }) => seen.ids?.length)).toEqual([1, 1, 1])
+  })
+
+  it('goes past any number of tasks that outlived their ttl, and counts them', async () => {
+    await open()
+    const stale = Array.from({ length: 1_000 }, () => ({ payload: { to: 'a@b' }, ttl_seconds: 1 }))
+    for (let batch = 0; batch < 2; batch += 1) await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks: stale } })
+    const id = await world.submit()
+    await world.time.advance(2_000)
+    const { seen } = poll('w')
+    await settled(world)
+    expect(seen.ids).toEqual([id])
+    expect(await world.metric('svc_tasks_expired_total')).toMatch(/ 2000$/)
+  })
+})
+
+describe('the attempt limit of a task', () => {
+  it('is its own, else the Config of the worker that reserves it, also after that changed (D26)', async () => {
+    await open()
+    await world.workers(['x'], { max_attempts: 7 })
+    const limitOf = async (worker: string, more: object = {}): Promise<number | undefined> => {
+      await world.submit('a@b', more)
+      return (await world.take(worker))[0]?.max_attempts
+    }
+    expect(await limitOf('w')).toBe(3)
+    expect(await limitOf('x')).toBe(7)
+    expect(await limitOf('x', { max_attempts: 2 })).toBe(2)
+    await world.deps.backend.configs.put({ type: 'mailer', id: 'x', expectGen: 0, config: '{"max_attempts":9}', changed: ['max_attempts'], actor: 'admin' })
+    expect(await limitOf('x')).toBe(9)
+  })
+})
+
+describe('a worker that may not take tasks', () => {
+  it('is told unknown_worker when nobody registered it (D7)', async () => {
+    await open()
+    expect((await world.tryRpc('nobody', 'tasks.reserve', { limit: 1, wait_ms: 30_000 })).error).toMatchObject({ code: -32_002, data: { code: 'unknown_worker' } })
+  })
+
+  it('is answered empty at once while it drains, and takes nothing from others (G14)', async () => {
+    await open()
+    await world.drain('w')
+    const id = await world.submit()
+    const { seen } = poll('w')
+    const other = poll('v')
+    await settled(world)
+    expect(seen.ids).toEqual([])
+    expect(other.seen.ids).toEqual([id])
+  })
+
+  it('is answered empty the moment its drain is asked for, and only it (G14)', async () => {
+    await open()
+    const [mine, other] = [poll('w'), poll('v')]
+    await settled(world)
+    await world.drain('w')
+    await settled(world)
+    expect(mine.seen.ids).toEqual([])
+    expect(other.seen.ids).toBeNull()
+    const id = await world.submit()
+    await settled(world)
+    expect(other.seen.ids).toEqual([id])
+  })
+
+  it.each(['workers.get', 'tasks.reserve'])('gets no task when its drain is answered while its reserve is at %s (G14)', async (at) => {
+    const store = new Watched()
+    await open({ backend: store.wrap })
+    const id = await world.submit()
+    let letGo = (): void => {}
+    const held = new Promise<void>((resolve) => (letGo = resolve))
+    store.gate = (name) => (name === at ? held : undefined)
+    const { seen } = poll('w')
+    await settled(world)
+    store.gate = () => undefined
+    await world.drain('w')
+    letGo()
+    await settled(world)
+    expect(seen.ids).toEqual([])
+    expect(await world.place(id)).toBe('pending')
+    expect((await world.take('v')).map(({ task_id, attempt }) => [task_id, attempt])).toEqual([[id, 0]])
+  })
+})
+
+describe('a client that goes away', () => {
+  it('stops waiting: nothing is leased for it', async () => {
+    await open()
+    const client = new AbortController()
+    const { seen } = poll('w', { signal: client.signal })
+    await settled(world)
+    client.abort()
+    const id = await world.submit()
+    await settled(world)
+    expect(seen.ids).toEqual([])
+    expect(await world.place(id)).toBe('pending')
+    expect(await world.metric('svc_reserve_waiters')).toMatch(/ 0$/)
+  })
+
+  it('gives back at once what was being leased for it, attempt unchanged (S13)', async () => {
+    const store = new Watched()
+    await open({ backend: store.wrap })
+    const id = await world.submit()
+    let letGo = (): void => {}
+    const held = new Promise<void>((resolve) => (letGo = resolve))
+    store.gate = (name) => (name === 'tasks.reserve' ? held : undefined)
+    const client = new AbortController()
+    const { seen } = poll('w', { signal: client.signal })
+    const next = poll('v')
+    await settled(world)
+    client.abort()
+    store.gate = () => undefined
+    letGo()
+    await settled(world)
+    expect(seen.ids).toEqual([])
+    expect(next.seen.ids).toEqual([id])
+  })
+})
+
+describe('too many waiters', () => {
+  it('of one worker: from the fifth on the oldest is answered empty', async () => {
+    await open()
+    const polls = Array.from({ length: 6 }, () => poll('w'))
+    await settled(world)
+    expect(polls.map(({ seen }) => seen.ids)).toEqual([[], [], null, null, null, null])
+  })
+
+  it('in all: beyond 20,000 the new one is refused with a time to come back (G17)', async () => {
+    await open()
+    const waiters = new Waiters({ taken: MAX_WAITERS }, new VirtualTime())
+    const refused = waiters.wait({ worker: 'w', limit: 1, waitMs: 1, signal: new AbortController().signal }, () => {})
+    await expect(refused).rejects.toEqual(expect.objectContaining({ code: 'OVERLOADED', retryAfterSeconds: 1 }))
+  })
+})
+
+describe('while the store is away', () => {
+  it('waiting workers keep waiting, and are served within 2 s of its return (G3, G18)', async () => {
+    const store = new Watched()
+    await open({ backend: store.wrap })
+    const id = await world.submit()
+    store.failure = (name) => (name === 'tasks.reserve' ? AWAY : undefined)
+    const { seen } = poll('w')
+    await world.time.advance(10_000)
+    expect(seen).toEqual({ ids: null, error: null })
+    store.failure = () => undefined
+    await world.time.advance(2_000)
+    expect(seen.ids).toEqual([id])
+    expect(world.logged.filter(({ level }) => level === 'warn')).toHaveLength(1)
+  })
+
+  it('those that do not wait are told at once, the others at their deadline (G18)', async () => {
+    const store = new Watched()
+    await open({ backend: store.wrap })
+    store.failure = (name) => (name === 'workers.get' ? AWAY : undefined)
+    const hasty = poll('w', { waitMs: 0 })
+    const patient = poll('v', { waitMs: 2_500 })
+    await settled(world)
+    expect(hasty.seen.error).toBe(AWAY)
+    expect(patient.seen.error).toBeNull()
+    await world.time.advance(2_500)
+    expect(patient.seen.error).toBeInstanceOf(FleetError)
+  })
+})
+
+describe('a master that stops', () => {
+  it('answers every waiter empty, and those that still come', async () => {
+    await open()
+    const before = poll('w')
+    await settled(world)
+    world.queue.close()
+    const after = poll('v')
+    await Promise.all([before.done, after.done])
+    expect([before.seen.ids, after.seen.ids]).toEqual([[], []])
+  })
+})

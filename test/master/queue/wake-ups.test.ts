@@ -1,0 +1,98 @@
+/**
+ * No wake-up is lost: whatever interleaving of submits, reserves, releases, nacks, drains, departures and slow store
+ * calls, an idle worker has its task as soon as everything has settled. The tick of each second is left out, so that
+ * it cannot hide a lost wake-up.
+ */
+import fc from 'fast-check'
+import { describe, expect, it } from '@jest/globals'
+import type { Lease } from '../../../src/storage/index.ts'
+import { settled, Watched, World } from './world.ts'
+
+const WORKERS = ['a', 'b', 'c'] as const
+
+type Step =
+  | { readonly do: 'submit'; readonly count: number }
+  | { readonly do: 'reserve'; readonly worker: string; readonly limit: number }
+  | { readonly do: 'nack'; readonly retryInMs: number }
+  | { readonly do: 'release' | 'leave' | 'hold' | 'free' | 'settle' | 'pass' }
+
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ do: fc.constant('submit' as const), count: fc.integer({ min: 1, max: 3 }) }),
+  fc.record({ do: fc.constant('reserve' as const), worker: fc.constantFrom(...WORKERS), limit: fc.integer({ min: 1, max: 3 }) }),
+  fc.record({ do: fc.constant('nack' as const), retryInMs: fc.constantFrom(0, 2, 7) }),
+  fc.record({ do: fc.constantFrom('release' as const, 'leave' as const) }),
+  fc.record({ do: fc.constantFrom('hold' as const, 'free' as const, 'settle' as const, 'pass' as const) }),
+)
+
+/** One run: what was leased and not yet settled, and who waits. */
+class Run {
+  readonly #world: World
+  readonly #store: Watched
+  readonly leases: Lease[] = []
+  readonly waiting = new Map<AbortController, { worker: string }>()
+  #free = (): void => {}
+
+  constructor(world: World, store: Watched) {
+    this.#world = world
+    this.#store = store
+  }
+
+  async take(step: Step): Promise<void> {
+    switch (step.do) {
+      case 'submit': return void Promise.all(Array.from({ length: step.count }, () => this.#world.submit()))
+      case 'reserve': return this.#reserve(step.worker, step.limit)
+      case 'release': return this.#give((ref) => this.#world.queue.release('mailer', [ref]))
+      case 'nack': return this.#give((ref) => this.#world.queue.nack('mailer', [{ ...ref, error: '', retryInMs: step.retryInMs, permanent: false }]))
+      case 'leave': return [...this.waiting.keys()].at(0)?.abort()
+      case 'hold': return this.#hold()
+      case 'free': return this.#free()
+      case 'settle': return settled(this.#world)
+      case 'pass': return this.#world.time.advance(3)
+    }
+  }
+
+  #reserve(worker: string, limit: number): void {
+    const client = new AbortController()
+    this.waiting.set(client, { worker })
+    void this.#world.queue.reserve('mailer', { worker, limit, waitMs: 30_000, signal: client.signal }).then((leases) => {
+      this.waiting.delete(client)
+      this.leases.push(...leases)
+    })
+  }
+
+  #give(settle: (lease: Lease) => Promise<unknown>): void {
+    const lease = this.leases.shift()
+    if (lease !== undefined) void settle(lease)
+  }
+
+  /** Every call of the store now waits until `free`. */
+  #hold(): void {
+    this.#free()
+    const held = new Promise<void>((resolve) => (this.#free = resolve))
+    this.#store.gate = () => held
+  }
+
+  async finish(): Promise<void> {
+    this.#store.gate = () => undefined
+    this.#free()
+    for (let turn = 0; turn < 5; turn += 1) await settled(this.#world)
+    await this.#world.time.advance(30) // A due time is not looked at more often than every 10 ms.
+  }
+}
+
+describe('an idle worker', () => {
+  it('is woken whenever a task is ready, under any interleaving of submit, release, promote, reserve (G3)', async () => {
+    await fc.assert(fc.asyncProperty(fc.array(anyStep, { maxLength: 40 }), async (steps) => {
+      const store = new Watched()
+      const world = await World.open({ backend: store.wrap, settings: { maxLostLeases: 0 } })
+      await world.workers(WORKERS, { max_attempts: 1_000 })
+      const run = new Run(world, store)
+      for (const each of steps) await run.take(each)
+      await run.finish()
+      const { length } = await world.deps.backend.tasks.queue('mailer', 1)
+      const stuck = length > 0 && run.waiting.size > 0
+      await world.close()
+      expect(stuck).toBe(false)
+    }), { numRuns: 300, interruptAfterTimeLimit: 20_000 })
+  }, 40_000)
+})

@@ -1,0 +1,319 @@
+/**
+ * A small master for tests of registry and control: the real parts on the memory backend, a listening HTTP server and
+ * real WebSocket clients, with time that only the test moves.
+ */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Registry as MetricsRegistry } from 'prom-client'
+import { Type } from 'typebox'
+import { WebSocket, type ClientOptions } from 'ws'
+import type { Catalog, CatalogEntry } from '../../../src/automation/index.ts'
+import { createControl, type Control } from '../../../src/master/control/index.ts'
+import type { MasterDeps, Part } from '../../../src/master/deps.ts'
+import { queryReader } from '../../../src/master/http/query.ts'
+import { RawJson, type Answer, type Principal, type Route, type StreamBody } from '../../../src/master/http/route.ts'
+import { createRegistry, type Registry } from '../../../src/master/registry/index.ts'
+import type { OutputSink } from '../../../src/master/streams/sink.ts'
+import {
+  compileValidator, configSchemaOf, defaultsOf, FleetError, ERRORS, secretPathsOf,
+  type BaseConfig, type FieldError, type JsonObject, type JsonSchema, type Output,
+} from '../../../src/protocol/index.ts'
+import { seededRandom, VirtualTime, type LogFields, type LogLevel } from '../../../src/runtime/index.ts'
+import { MemoryBackend } from '../../../src/storage/memory/index.ts'
+import type { Backend, Ref } from '../../../src/storage/index.ts'
+
+export const WORKER_TOKEN = 'worker-token-of-the-fleet'
+export const ADMIN_TOKEN = 'admin-token-of-the-fleet'
+
+const MAILER_CONFIG = Type.Object({
+  interval: Type.Optional(Type.Number({ minimum: 1, default: 5 })),
+  note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  label: Type.Optional(Type.String({ maxLength: 400_000 })),
+  api_key: Type.Optional(Type.String({ writeOnly: true, minLength: 4 })),
+  smtp: Type.Optional(Type.Object({ host: Type.String(), password: Type.String({ writeOnly: true }) }, { additionalProperties: false })),
+  vault: Type.Optional(Type.Object({ pin: Type.Integer() }, { additionalProperties: false, writeOnly: true })),
+})
+
+/** An entry of the catalog as plugin loading would make it. */
+export function entryOf(type: string, config: JsonSchema = { ...MAILER_CONFIG }): CatalogEntry {
+  const configSchema = configSchemaOf(config)
+  return {
+    type, name: type, kind: 'BatchAutomation', configSchema, validateConfig: compileValidator(configSchema),
+    defaults: defaultsOf(configSchema) as BaseConfig & JsonObject, secrets: secretPathsOf(configSchema),
+    outputSchema: null, validateOutput: () => [], payloadSchema: null, validatePayload: null, pools: new Map(),
+    visibilityMs: 60_000, retry: { baseMs: 1_000, factor: 2, capMs: 300_000 }, run: () => {},
+  }
+}
+
+/** Takes outputs, and is full when told so. */
+class TestSink implements OutputSink {
+  readonly taken: { type: string; workerId: string; outputs: readonly Output[] }[] = []
+  readonly #full = new Set<string>()
+  readonly #listeners = new Set<() => void>()
+
+  accept(type: string, workerId: string, outputs: readonly Output[]): void {
+    this.taken.push({ type, workerId, outputs })
+  }
+  full(type: string): boolean {
+    return this.#full.has(type)
+  }
+  onRelief(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+  fill(type: string): void {
+    this.#full.add(type)
+  }
+  relieve(type: string): void {
+    this.#full.delete(type)
+    for (const listener of this.#listeners) listener()
+  }
+  get payloads(): readonly unknown[] {
+    return this.taken.flatMap(({ outputs }) => outputs.map(({ payload }) => payload))
+  }
+}
+
+interface LogLine { readonly level: LogLevel; readonly message: string; readonly fields: LogFields }
+
+export interface Reply { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: unknown }
+
+export class World {
+  readonly time = new VirtualTime()
+  readonly sink = new TestSink()
+  readonly drains: Ref[] = []
+  readonly logged: LogLine[] = []
+  readonly validTokens = new Map<string, Principal>([
+    [WORKER_TOKEN, { role: 'worker', key: 'w' }], [ADMIN_TOKEN, { role: 'admin', key: 'a' }],
+  ])
+  readonly deps: MasterDeps
+  readonly registry: Part & Registry
+  readonly control: Control
+  readonly #server: Server
+  readonly #clients: WorkerClient[] = []
+
+  static async open(options: { backend?: (real: Backend) => Backend; catalog?: Catalog; masterId?: string; shared?: World } = {}): Promise<World> {
+    const world = new World(options)
+    if (options.shared === undefined) await world.deps.backend.open(AbortSignal.timeout(5_000))
+    await world.beat()
+    world.time.every(5_000, () => void world.beat())
+    await world.registry.start?.()
+    await world.control.start?.()
+    world.#server.listen(0, '127.0.0.1')
+    await once(world.#server, 'listening')
+    return world
+  }
+
+  private constructor({ backend = (real) => real, catalog, masterId = 'm1', shared }: { backend?: (real: Backend) => Backend; catalog?: Catalog; masterId?: string; shared?: World }) {
+    const random = seededRandom(7)
+    const log = (level: LogLevel) => (message: string, fields: LogFields = {}): void => void this.logged.push({ level, message, fields })
+    this.deps = {
+      clock: this.time, timers: this.time, random, masterId, metrics: new MetricsRegistry(),
+      log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error'), isEnabled: () => true },
+      backend: shared === undefined ? backend(new MemoryBackend({ clock: this.time, random })) : shared.deps.backend,
+      catalog: catalog ?? new Map([['mailer', entryOf('mailer')], ['feed', entryOf('feed')]]),
+      settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 86_400, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 5_000_000 },
+    }
+    this.registry = createRegistry(this.deps, { onDrain: (ref) => void this.drains.push(ref) })
+    this.control = createControl(this.deps, { registry: this.registry, sink: this.sink, identify: (token) => this.validTokens.get(token) ?? 'wrong' })
+    this.#server = createServer((request, response) => void this.#serve(request, response))
+    this.#server.on('upgrade', (request, socket, head) => this.control.upgrade(request, socket, head))
+  }
+
+  async close(): Promise<void> {
+    for (const client of this.#clients) client.socket.terminate()
+    await this.control.stop?.()
+    await this.registry.stop?.()
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+    await this.deps.backend.close()
+  }
+
+  /** Says that this master lives, as master.ts does. */
+  async beat(): Promise<void> {
+    await this.deps.backend.meta.beat(this.deps.masterId).catch(() => {})
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  /** Connects without registering. */
+  connect(id: string, { type = 'mailer', token = WORKER_TOKEN, query = '', ...options }: ClientOptions & { type?: string; token?: string | null; query?: string } = {}): WorkerClient {
+    const headers = token === null ? {} : { authorization: `Bearer ${token}` }
+    const url = `ws://127.0.0.1:${this.port}/api/v1/automations/${type}/workers/${encodeURIComponent(id)}/control${query}`
+    const client = new WorkerClient(new WebSocket(url, { perMessageDeflate: false, headers, ...options }))
+    this.#clients.push(client)
+    return client
+  }
+
+  /** Connects, registers, and waits until the master answers. */
+  async worker(id: string, { instance, type = 'mailer' }: { instance?: string; type?: string } = {}): Promise<WorkerClient> {
+    const client = this.connect(id, { type })
+    await client.opened
+    client.send(registerFrame(id, { type, ...(instance !== undefined && { instance }) }))
+    await client.settled()
+    return client
+  }
+
+  /** Registers a worker in the store alone, as if its socket were elsewhere. */
+  async record(id: string, conn = 'elsewhere/1', type = 'mailer'): Promise<void> {
+    const defaults = JSON.stringify(this.deps.catalog.get(type)?.defaults)
+    await this.deps.backend.workers.register([{ type, id, conn, instance: '', hardware: JSON.stringify(HARDWARE), defaults }])
+  }
+
+  async call(method: string, path: string, { body, headers = {}, token = ADMIN_TOKEN }: { body?: unknown; headers?: Record<string, string>; token?: string } = {}): Promise<Reply> {
+    const response = await fetch(`http://127.0.0.1:${this.port}/api/v1/automations/mailer/workers${path}`, {
+      method, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, json: text === '' ? undefined : (JSON.parse(text) as unknown) }
+  }
+
+  async get<T = Record<string, unknown>>(path: string): Promise<T> {
+    const { status, json, text } = await this.call('GET', path)
+    if (status !== 200) throw new Error(`GET ${path}: ${status} ${text}`)
+    return json as T
+  }
+
+  async patch(id: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> {
+    return this.call('PATCH', `/${id}/config`, { body, headers })
+  }
+
+  async epoch(): Promise<string> {
+    return (await this.deps.backend.meta.info()).epoch
+  }
+
+  /** Names and data of all events so far. */
+  async events(): Promise<readonly { name: string; data: Record<string, unknown> }[]> {
+    await this.time.advance(0)
+    const events = await this.deps.backend.events.read('', 10_000)
+    if (events === 'reset') throw new Error('the event log was reset')
+    return events.map(({ name, data }) => ({ name, data: JSON.parse(data) as Record<string, unknown> }))
+  }
+
+  async metric(name: string): Promise<string | undefined> {
+    return (await this.deps.metrics.metrics()).split('\n').find((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      await this.#answer(request, response)
+    } catch (error) {
+      const known = error instanceof FleetError
+      response.writeHead(known ? ERRORS[error.code].status : 500, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ detail: known ? error.detail : String((error as Error).stack) }))
+    }
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '', 'http://localhost')
+    const found = this.#find(request.method ?? '', url.pathname)
+    if (found === undefined) throw new FleetError('NOT_FOUND', 'no such path')
+    const { route, params } = found
+    const principal = this.validTokens.get(request.headers.authorization?.slice('Bearer '.length) ?? '')
+    if (principal === undefined || (route.access === 'worker') !== (principal.role === 'worker')) throw new FleetError('FORBIDDEN', 'not allowed')
+    const entry = this.deps.catalog.get(params.type)
+    if (entry === undefined) throw new FleetError('NOT_FOUND', 'no such type')
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const text = Buffer.concat(chunks).toString()
+    const answer = await route.handle({
+      params, principal, entry, signal: new AbortController().signal,
+      query: route.query === undefined ? {} : queryReader(route.query)(url.search),
+      body: text === '' ? undefined : (JSON.parse(text) as unknown),
+      header: (name) => request.headers[name]?.toString(),
+    })
+    await write(answer, response)
+  }
+
+  #find(method: string, path: string): { route: Route; params: { type: string; id: string } } | undefined {
+    for (const route of [...this.registry.routes, ...this.control.routes]) {
+      const pattern = new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
+      const groups = method === route.method ? pattern.exec(path)?.groups : undefined
+      if (groups !== undefined) return { route, params: { type: groups['type'] ?? '', id: decodeURIComponent(groups['id'] ?? '') } }
+    }
+    return undefined
+  }
+}
+
+async function write({ status = 200, headers = {}, body }: Answer, response: ServerResponse): Promise<void> {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers })
+  if (body instanceof RawJson) response.end(body.text)
+  else if (typeof body === 'object' && body !== null && 'pipe' in body) {
+    await (body as StreamBody).pipe((chunk) => response.write(chunk), new AbortController().signal, () => once(response, 'drain').then(() => {}))
+    response.end()
+  } else response.end(body === undefined ? undefined : JSON.stringify(body))
+}
+
+export const HARDWARE = { cores: 2, ram_gb: 4, hostname: 'node-7', kernel: '6.1' }
+
+export function registerFrame(id: string, { type = 'mailer', instance, ...more }: { type?: string; instance?: string; [field: string]: unknown } = {}): object {
+  return { type: 'register', worker_id: id, automation_type: type, protocol_version: 1, hardware: HARDWARE, ...(instance !== undefined && { instance_id: instance }), ...more }
+}
+
+export const stateFrame = (more: object = {}): object => ({ type: 'state', state: 'RUNNING', config_gen: 0, ts: 1, last_error: null, ...more })
+export const statsFrame = (more: object = {}): object => ({ type: 'stats', slots: 1, cpu_pct: 2.5, rss_mb: 64, ts: 1, metrics: {}, ...more })
+export const outputFrame = (payload: object): object => ({ type: 'output', slot_id: 0, ts: 1, payload })
+
+interface Closed { readonly code: number; readonly reason: string }
+
+/** A worker's end of the channel. */
+export class WorkerClient {
+  readonly socket: WebSocket
+  readonly opened: Promise<void>
+  readonly closed: Promise<Closed>
+  /** Frames of the master that no one asked for yet; answers to `settled` apart. */
+  readonly frames: Record<string, unknown>[] = []
+  pings = 0
+  readonly #waiting: (() => void)[] = []
+  readonly #barriers = new Map<string, () => void>()
+  #barrier = 0
+
+  constructor(socket: WebSocket) {
+    this.socket = socket
+    socket.on('error', () => {})
+    socket.on('ping', () => (this.pings += 1))
+    socket.on('message', (data) => this.#receive(JSON.parse((data as Buffer).toString()) as Record<string, unknown>))
+    this.opened = new Promise((resolve, reject) => {
+      socket.once('open', resolve)
+      socket.once('error', reject)
+    })
+    this.opened.catch(() => {}) // Some tests expect the refusal elsewhere.
+    this.closed = new Promise((resolve) => void socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() })))
+  }
+
+  #receive(frame: Record<string, unknown>): void {
+    const barrier = frame['type'] === 'ping' ? this.#barriers.get(String(frame['id'])) : undefined
+    if (barrier !== undefined) return barrier()
+    this.frames.push(frame)
+    this.#waiting.shift()?.()
+  }
+
+  send(frame: object): void {
+    this.socket.send(JSON.stringify(frame))
+  }
+
+  /** Sends a ping and waits for its answer: all sent before was handled. */
+  async settled(): Promise<void> {
+    const id = `barrier-${++this.#barrier}`
+    const answered = new Promise<void>((resolve) => this.#barriers.set(id, resolve))
+    this.send({ type: 'ping', id })
+    const ended = this.closed.then(({ code, reason }) => Promise.reject(new Error(`closed instead: ${code} ${reason}`)))
+    await Promise.race([answered, ended])
+  }
+
+  /** The next frame of the master. */
+  async next(): Promise<Record<string, unknown>> {
+    while (this.frames.length === 0) await new Promise<void>((resolve) => void this.#waiting.push(resolve))
+    return this.frames.shift() ?? {}
+  }
+
+  async close(): Promise<void> {
+    this.socket.close()
+    await this.closed
+  }
+}
+
+export type Detail = readonly FieldError[]

@@ -1,0 +1,98 @@
+import { afterEach, describe, expect, it } from '@jest/globals'
+import type { Backend } from '../../../src/storage/index.ts'
+import { settled, World } from '../queue/world.ts'
+
+let world: World
+afterEach(() => world.close())
+
+/** The memory backend has no bus between processes; this one hears what it says. */
+function withBus(real: Backend): Backend {
+  const listeners = new Map<string, Set<(data: string) => void>>()
+  const bus: Backend['bus'] = {
+    publish: async (messages) => {
+      for (const { topic, data } of messages) for (const on of listeners.get(topic) ?? []) on(data)
+    },
+    subscribe: async (topic, on) => {
+      const own = listeners.get(topic) ?? new Set()
+      listeners.set(topic, own.add(on))
+      return () => void own.delete(on)
+    },
+    signal: async () => {},
+    onSignal: () => () => {},
+  }
+  return new Proxy(real, { get: (target, key: string) => {
+    const value: unknown = key === 'bus' ? bus : Reflect.get(target, key)
+    return typeof value === 'function' ? (value as () => unknown).bind(target) : value
+  } })
+}
+
+const BUS = '/automations/mailer/workers/w/bus'
+
+describe('publishing', () => {
+  it('is answered, also where the backend has no bus', async () => {
+    world = await World.open()
+    expect(await world.rpc('w', 'bus.publish', { topic: 'orders', message: { a: 1 } })).toEqual({})
+  })
+
+  it('is refused on the topics of outputs, which are the master\'s (S13)', async () => {
+    world = await World.open()
+    for (const topic of ['mailer.emit', 'feed.emit', 'another-type.emit']) {
+      expect((await world.tryRpc('w', 'bus.publish', { topic, message: 1 })).error).toMatchObject({ code: -32_602, data: { errors: [{ path: '/topic' }] } })
+    }
+    await world.rpc('w', 'bus.publish', { topic: 'my.emit.too', message: 1 })
+  })
+
+  it('is refused above 64 KiB of JSON', async () => {
+    world = await World.open()
+    await world.rpc('w', 'bus.publish', { topic: 't', message: 'x'.repeat(65_534) })
+    expect((await world.tryRpc('w', 'bus.publish', { topic: 't', message: 'x'.repeat(65_535) })).error).toMatchObject({ data: { errors: [{ path: '/message' }] } })
+  })
+})
+
+describe('listening', () => {
+  it('hears what is published on its topics while it listens, one event a line', async () => {
+    world = await World.open({ backend: withBus })
+    const client = new AbortController()
+    const { chunks, ended } = await world.stream(`${BUS}?topic=orders&topic=a%20b&topic=orders`, client.signal)
+    await settled(world)
+    await world.rpc('v', 'bus.publish', { topic: 'orders', message: { text: 'one\ntwo' } })
+    await world.rpc('v', 'bus.publish', { topic: 'other', message: 1 })
+    await world.rpc('v', 'bus.publish', { topic: 'a b', message: null })
+    expect(chunks.slice(1)).toEqual(['data: {"topic":"orders","message":{"text":"one\\ntwo"}}\n\n', 'data: {"topic":"a b","message":null}\n\n'])
+    client.abort()
+    await ended
+    await world.rpc('v', 'bus.publish', { topic: 'orders', message: 2 })
+    expect(chunks).toHaveLength(3)
+  })
+
+  it('is told every 15 s that the master lives, also where there is no bus', async () => {
+    world = await World.open()
+    const client = new AbortController()
+    const { chunks, ended } = await world.stream(`${BUS}?topic=orders`, client.signal)
+    await world.rpc('v', 'bus.publish', { topic: 'orders', message: 1 })
+    await world.time.advance(45_000)
+    expect(chunks).toHaveLength(4)
+    expect(chunks.every((chunk) => chunk.startsWith(':') && chunk.endsWith('\n\n'))).toBe(true)
+    const timers = world.time.pending
+    client.abort()
+    await ended
+    expect(world.time.pending).toBe(timers - 1)
+  })
+
+  it('ends for a reader that falls a megabyte behind (G17)', async () => {
+    world = await World.open({ backend: withBus })
+    const { chunks, ended } = await world.stream(`${BUS}?topic=t`, new AbortController().signal, () => false)
+    await settled(world)
+    const outcome = expect(ended).rejects.toMatchObject({ code: 'OVERLOADED' })
+    for (let sent = 0; sent < 40; sent += 1) await world.rpc('v', 'bus.publish', { topic: 't', message: 'x'.repeat(60_000) })
+    await outcome
+    expect(chunks.length).toBeLessThan(20)
+  })
+
+  it('takes 1 to 64 topics', async () => {
+    world = await World.open()
+    const topics = (count: number): string => Array.from({ length: count }, (_, at) => `topic=t${at}`).join('&')
+    for (const query of ['', topics(65), 'topic=', `topic=${'x'.repeat(257)}`]) expect((await world.call('GET', `${BUS}?${query}`)).status).toBe(422)
+    expect((await world.call('GET', `${BUS}?${topics(64)}`)).status).toBe(200)
+  })
+})

@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { World } from '../queue/world.ts'
+
+let world: World
+beforeEach(async () => {
+  world = await World.open()
+})
+afterEach(() => world.close())
+
+const nowSeconds = (): number => world.time.wallMs() / 1_000
+
+describe('the key-value store', () => {
+  it('keeps JSON values of any kind; absent is null, and delete tells', async () => {
+    for (const value of [{ a: [1, null] }, 'text', 7, true, null, []]) {
+      expect(await world.rpc('w', 'kv.set', { key: 'k', value })).toEqual({})
+      expect(await world.rpc('v', 'kv.get', { key: 'k' })).toEqual({ value })
+    }
+    expect(await world.rpc('w', 'kv.delete', { key: 'k' })).toEqual({ deleted: true })
+    expect(await world.rpc('w', 'kv.delete', { key: 'k' })).toEqual({ deleted: false })
+    expect(await world.rpc('w', 'kv.get', { key: 'k' })).toEqual({ value: null })
+  })
+
+  it('forgets a value after its ttl_ms', async () => {
+    await world.rpc('w', 'kv.set', { key: 'k', value: 1, ttl_ms: 1_000 })
+    await world.time.advance(1_001)
+    expect(await world.rpc('w', 'kv.get', { key: 'k' })).toEqual({ value: null })
+  })
+
+  it('has a namespace per automation unless the plugin names one (D60)', async () => {
+    await world.rpc('w', 'kv.set', { key: 'k', value: 'mailer' })
+    await world.rpc('w', 'kv.set', { key: 'k', value: 'shared', namespace: 'common' })
+    expect(await world.rpc('w', 'kv.get', { key: 'k' }, { type: 'feed' })).toEqual({ value: null })
+    expect(await world.rpc('w', 'kv.get', { key: 'k', namespace: 'common' }, { type: 'feed' })).toEqual({ value: 'shared' })
+  })
+
+  it('takes values up to 256 KiB of JSON, and refuses larger ones naming the field', async () => {
+    await world.rpc('w', 'kv.set', { key: 'k', value: 'x'.repeat(262_142) })
+    const { error } = await world.tryRpc('w', 'kv.set', { key: 'k', value: 'x'.repeat(262_143) })
+    expect(error).toMatchObject({ code: -32_602, data: { errors: [{ path: '/value' }] } })
+    expect((await world.tryRpc('w', 'kv.set', { key: 'k' })).error?.code).toBe(-32_602)
+  })
+
+  it('answers no more than 32 MiB to one request: later calls do nothing, and say so', async () => {
+    await world.rpc('w', 'kv.set', { key: 'k', value: 'x'.repeat(262_142) })
+    const calls = Array.from({ length: 300 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'kv.get', params: { key: id === 0 ? 'absent' : 'k' } }))
+    const answers = (await world.post('w', calls)).json as { id: number; error?: { code: number; data: object } }[]
+    expect(answers.map(({ id }) => id)).toEqual(calls.map(({ id }) => id))
+    const refused = answers.filter(({ error }) => error !== undefined)
+    expect(refused[0]?.error).toMatchObject({ code: -32_003, data: { code: 'unavailable', retry_after_ms: 1_000 } })
+    expect(300 - refused.length).toBeGreaterThanOrEqual(129) // 128 are 32 MiB.
+    expect(300 - refused.length).toBeLessThanOrEqual(257)
+    expect(await world.rpc('w', 'kv.get', { key: 'absent' })).toEqual({ value: null })
+  })
+
+  it.each(['', 'x'.repeat(257), 'a\u0000b', '\udfff'])('refuses the key %j (D56)', async (key) => {
+    expect((await world.tryRpc('w', 'kv.get', { key })).error?.code).toBe(-32_602)
+  })
+})
+
+describe('a lock', () => {
+  it('has one holder at a time, until its hold has passed (G4)', async () => {
+    const first = await world.rpc('w', 'lock.acquire', { name: 'l', hold_ms: 1_500 })
+    expect(first).toEqual({ acquired: true, token: expect.any(Number), expires_at: nowSeconds() + 1.5 })
+    expect(await world.rpc('v', 'lock.acquire', { name: 'l', hold_ms: 1_500 })).toEqual({ acquired: false, held_until: nowSeconds() + 1.5 })
+    await world.time.advance(1_500)
+    expect(await world.rpc('v', 'lock.acquire', { name: 'l', hold_ms: 1_000 })).toMatchObject({ acquired: true })
+  })
+
+  it('is extended and released by its token alone; any other is the error lease_lost (D60)', async () => {
+    const lock = await world.rpc('w', 'lock.acquire', { name: 'l', hold_ms: 1_000 })
+    if (!lock.acquired) throw new Error('not acquired')
+    expect(await world.rpc('w', 'lock.extend', { name: 'l', token: lock.token, hold_ms: 5_000 })).toEqual({ expires_at: nowSeconds() + 5 })
+    expect((await world.tryRpc('v', 'lock.release', { name: 'l', token: lock.token + 1 })).error).toMatchObject({ code: -32_001, data: { code: 'lease_lost' } })
+    expect((await world.tryRpc('v', 'lock.extend', { name: 'l', token: lock.token + 1, hold_ms: 1_000 })).error?.code).toBe(-32_001)
+    expect(await world.rpc('w', 'lock.release', { name: 'l', token: lock.token })).toEqual({})
+    expect((await world.tryRpc('w', 'lock.release', { name: 'l', token: lock.token })).error?.code).toBe(-32_001)
+  })
+
+  it.each([999, 43_200_001, -1, 1_000.5])('refuses a hold of %d ms', async (hold) => {
+    expect((await world.tryRpc('w', 'lock.acquire', { name: 'l', hold_ms: hold })).error?.code).toBe(-32_602)
+  })
+})
+
+describe('a counter', () => {
+  it('adds, also below zero, and starts at 0', async () => {
+    expect(await world.rpc('w', 'counter.get', { name: 'n' })).toEqual({ value: 0 })
+    expect(await world.rpc('w', 'counter.add', { name: 'n', delta: 5 })).toEqual({ value: 5 })
+    expect(await world.rpc('v', 'counter.add', { name: 'n', delta: -7 })).toEqual({ value: -2 })
+  })
+
+  it('stays unchanged where it would leave ±(2^53−1) (D60)', async () => {
+    await world.rpc('w', 'counter.add', { name: 'n', delta: Number.MAX_SAFE_INTEGER })
+    expect((await world.tryRpc('w', 'counter.add', { name: 'n', delta: 1 })).error).toMatchObject({ code: -32_005, data: { code: 'out_of_range' } })
+    expect(await world.rpc('w', 'counter.get', { name: 'n' })).toEqual({ value: Number.MAX_SAFE_INTEGER })
+  })
+})
