@@ -1,0 +1,175 @@
+/**
+ * @module worker/bus
+ * What plugins subscribe to: one stream of server-sent events per topic, shared by all slots that listen, open as long
+ * as one does. The bus keeps nothing (D23): what is published while the stream is away is missed, and a listener that
+ * does not read loses the oldest messages, logged once a minute at most.
+ */
+import { StringDecoder } from 'node:string_decoder'
+import { Pool } from 'undici'
+import { MAX_BUS_TOPICS } from '../protocol/index.ts'
+import { Backoff, type Clock, type Log, type Random, type Timers } from '../runtime/index.ts'
+
+/** The master sends at least a comment every 15 s. */
+const SILENCE_MS = 45_000
+const RETRY_BASE_MS = 500
+const RETRY_CAP_MS = 30_000
+const MAX_QUEUED = 1_000
+/** One message is at most 64 KiB. */
+const MAX_EVENT_CHARS = 1_048_576
+const WARN_EVERY_MS = 60_000
+
+export interface BusDeps {
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly log: Log
+  readonly origin: string
+  readonly busPath: string
+  readonly token: () => string
+}
+
+/** One iteration: what has come and was not read. */
+class Listener {
+  readonly queue: unknown[] = []
+  #wake: (() => void) | undefined
+
+  /** False: the oldest message had to go. */
+  put(message: unknown): boolean {
+    this.queue.push(message)
+    this.wake()
+    if (this.queue.length <= MAX_QUEUED) return true
+    this.queue.shift()
+    return false
+  }
+
+  wake(): void {
+    this.#wake?.()
+  }
+
+  arrival(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
+  }
+}
+
+interface Topic { readonly listeners: Set<Listener>; readonly abort: AbortController }
+
+export class BusClient {
+  readonly #deps: BusDeps
+  readonly #pool: Pool
+  readonly #topics = new Map<string, Topic>()
+  #warnedAtMs = -Infinity
+
+  constructor(deps: BusDeps) {
+    this.#deps = deps
+    this.#pool = new Pool(deps.origin, { connections: MAX_BUS_TOPICS, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
+  }
+
+  /** Messages published on `topic` while the iteration runs; ends when the signal aborts. */
+  async *subscribe(topic: string, signal: AbortSignal): AsyncGenerator {
+    const listener = new Listener()
+    const wake = (): void => listener.wake()
+    const leave = this.#join(topic, listener)
+    signal.addEventListener('abort', wake, { once: true })
+    try {
+      while (!signal.aborted) {
+        if (listener.queue.length === 0) await listener.arrival()
+        while (listener.queue.length > 0 && !signal.aborted) yield listener.queue.shift()
+      }
+    } finally {
+      signal.removeEventListener('abort', wake)
+      leave()
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const { abort } of this.#topics.values()) abort.abort()
+    await this.#pool.destroy()
+  }
+
+  #join(name: string, listener: Listener): () => void {
+    const topic = this.#topics.get(name) ?? this.#open(name)
+    topic.listeners.add(listener)
+    return () => {
+      topic.listeners.delete(listener)
+      if (topic.listeners.size > 0) return
+      topic.abort.abort()
+      if (this.#topics.get(name) === topic) this.#topics.delete(name)
+    }
+  }
+
+  #open(name: string): Topic {
+    const topic: Topic = { listeners: new Set(), abort: new AbortController() }
+    this.#topics.set(name, topic)
+    void this.#follow(name, topic)
+    return topic
+  }
+
+  /** Keeps the stream of one topic up until nobody listens any more; never rejects. */
+  async #follow(name: string, { abort, listeners }: Topic): Promise<void> {
+    const backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, floor: 0.5, random: this.#deps.random })
+    while (!abort.signal.aborted) {
+      try {
+        await this.#read(name, abort.signal, (message) => {
+          backoff.reset()
+          for (const listener of listeners) if (!listener.put(message)) this.#warnSlow(name)
+        })
+      } catch (error) {
+        if (!abort.signal.aborted) this.#deps.log.warn('a bus subscription broke, trying on', { topic: name, error: (error as Error).message })
+      }
+      await this.#deps.timers.sleep(backoff.nextMs(), abort.signal).catch(() => {}) // Aborted: the loop ends.
+    }
+  }
+
+  async #read(topic: string, signal: AbortSignal, deliver: (message: unknown) => void): Promise<void> {
+    const silence = new AbortController()
+    const arm = (): (() => void) => this.#deps.timers.after(SILENCE_MS, () => silence.abort(new Error(`not a byte for ${SILENCE_MS} ms`)))
+    let cancel = arm()
+    try {
+      const { statusCode, body } = await this.#pool.request({
+        method: 'GET', path: `${this.#deps.busPath}?topic=${encodeURIComponent(topic)}`, signal: AbortSignal.any([signal, silence.signal]),
+        headers: { accept: 'text/event-stream', authorization: `Bearer ${this.#deps.token()}` },
+      })
+      if (statusCode !== 200) {
+        await body.dump()
+        throw new Error(`the master answered HTTP ${statusCode}`)
+      }
+      const events = new EventReader(deliver)
+      for await (const chunk of body as AsyncIterable<Buffer>) {
+        cancel()
+        cancel = arm()
+        events.push(chunk)
+      }
+    } finally {
+      cancel()
+    }
+  }
+
+  #warnSlow(topic: string): void {
+    const now = this.#deps.clock.monotonicMs()
+    if (now - this.#warnedAtMs < WARN_EVERY_MS) return
+    this.#warnedAtMs = now
+    this.#deps.log.warn('a slot does not read its bus messages: the oldest are dropped', { topic })
+  }
+}
+
+/** Server-sent events as they arrive in pieces; `data: {"topic":…,"message":…}` is all that is looked at. */
+class EventReader {
+  readonly #deliver: (message: unknown) => void
+  readonly #decoder = new StringDecoder('utf8')
+  #text = ''
+
+  constructor(deliver: (message: unknown) => void) {
+    this.#deliver = deliver
+  }
+
+  push(chunk: Buffer): void {
+    const lines = (this.#text + this.#decoder.write(chunk)).split(/\r?\n/)
+    this.#text = lines.pop() ?? ''
+    if (this.#text.length > MAX_EVENT_CHARS) throw new Error('an event is too long')
+    for (const line of lines) {
+      if (line.startsWith('data:')) this.#deliver((JSON.parse(line.slice('data:'.length)) as { message: unknown }).message)
+    }
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * @module worker/config
+ * Follows the worker's config: asks when told (`config_changed`), on each connect, and every 30 s in any case.
+ *
+ *   poll ──304──▶ nothing   ──200──▶ newer? ──no──▶ nothing
+ *     │                                └─yes─▶ valid? ──no──▶ the old one stays, `last_error` says why
+ *     └─404─▶ register again                     └─yes─▶ frozen, swapped whole (G16), applied
+ *
+ * Newer is: of another epoch (the master lost its state, D15), or of a higher generation within the epoch. A config that
+ * was refused is not remembered as seen: it is asked for again with each poll, and refused again in silence.
+ */
+import type { AppliedConfig, CatalogEntry } from '../automation/index.ts'
+import { CONFIG_POLL_MS, RECONNECT_BASE_MS, RpcError, type FieldError } from '../protocol/index.ts'
+import { Backoff, type Cancel, type Log, type Random, type Timers } from '../runtime/index.ts'
+import type { HttpAnswer } from './rpc-client.ts'
+
+/** A register takes a moment to be stored; a 404 within it means "not yet". */
+const YOUNG_MS = 10_000
+
+/** One version of the config. `epoch` is null with a master that names none. */
+interface Version { readonly epoch: string | null; readonly gen: number }
+
+export interface ConfigDeps {
+  readonly timers: Timers
+  readonly random: Random
+  readonly log: Log
+  readonly entry: CatalogEntry
+  /** GET of the config, with `If-None-Match` unless null. */
+  readonly fetch: (etag: string | null) => Promise<HttpAnswer>
+  /** Milliseconds since the channel opened; 0 while it is away. */
+  readonly channelAgeMs: () => number
+  readonly registerAgain: (why: string) => void
+  readonly onApplied: (config: AppliedConfig) => void
+  /** The master knows this worker: the poll was answered. */
+  readonly onKnown: () => void
+  /** null: the newest config is applied. */
+  readonly onError: (message: string | null) => void
+}
+
+export class ConfigFollower {
+  readonly #deps: ConfigDeps
+  readonly #backoff: Backoff
+  #current: AppliedConfig
+  #applied: Version | null = null
+  #refused: string | null = null
+  #polling = false
+  #again = false
+  #cancelNext: Cancel | undefined
+  #ended = false
+
+  constructor(deps: ConfigDeps) {
+    this.#deps = deps
+    this.#current = frozen(structuredClone(deps.entry.defaults))
+    this.#backoff = new Backoff({ baseMs: RECONNECT_BASE_MS, capMs: CONFIG_POLL_MS, floor: 0.5, random: deps.random })
+  }
+
+  /** The newest applied config; before any, the automation's defaults. */
+  get current(): AppliedConfig {
+    return this.#current
+  }
+
+  /** For the state frame; 0 before any, which is the generation of the defaults. */
+  get appliedGen(): number {
+    return this.#applied?.gen ?? 0
+  }
+
+  start(): void {
+    this.#schedule(this.#deps.random.unit() * CONFIG_POLL_MS) // A phase of its own, so that a fleet does not ask in step.
+  }
+
+  /** Asks at once; asked while asking, once more afterwards. */
+  poll(): void {
+    if (this.#ended) return
+    this.#again = this.#polling
+    if (this.#polling) return
+    this.#polling = true
+    this.#cancelNext?.()
+    void this.#ask().then((nextMs) => {
+      this.#polling = false
+      if (this.#again) this.poll()
+      else this.#schedule(nextMs)
+    })
+  }
+
+  stop(): void {
+    this.#ended = true
+    this.#cancelNext?.()
+  }
+
+  #schedule(ms: number): void {
+    if (this.#ended) return
+    this.#cancelNext?.()
+    this.#cancelNext = this.#deps.timers.after(ms, () => this.poll())
+  }
+
+  /** One poll; never rejects. Returns the milliseconds until the next. */
+  async #ask(): Promise<number> {
+    try {
+      return this.#take(await this.#deps.fetch(this.#etag()))
+    } catch (error) {
+      if (this.#ended) return CONFIG_POLL_MS // Our own end broke it.
+      const message = error instanceof RpcError ? error.message : `the config could not be read: ${(error as Error).message}`
+      this.#deps.log.warn('the config poll failed', { error: message })
+      return this.#backoff.nextMs()
+    }
+  }
+
+  #etag(): string | null {
+    return this.#applied === null || this.#applied.epoch === null ? null : `"${this.#applied.epoch}.${this.#applied.gen}"`
+  }
+
+  #take(answer: HttpAnswer): number {
+    if (this.#ended) return CONFIG_POLL_MS
+    if (answer.status === 404) return this.#unknown()
+    if (answer.status !== 200 && answer.status !== 304) throw new Error(`the master answered HTTP ${answer.status}`)
+    if (answer.status === 200) this.#consider(answer)
+    else this.#settled()
+    this.#backoff.reset() // Not before: an answer that says nothing is a failure.
+    this.#deps.onKnown()
+    return CONFIG_POLL_MS
+  }
+
+  #unknown(): number {
+    const ageMs = this.#deps.channelAgeMs()
+    if (ageMs >= YOUNG_MS) this.#deps.registerAgain('the master does not know this worker')
+    return this.#backoff.nextMs()
+  }
+
+  #consider(answer: HttpAnswer): void {
+    const body = JSON.parse(answer.text) as { config?: unknown; config_gen?: unknown }
+    const gen = body.config_gen
+    if (typeof gen !== 'number' || !Number.isSafeInteger(gen)) throw new Error('the answer has no config_gen')
+    const version = { epoch: epochOf(answer), gen }
+    if (!this.#isNewer(version)) return this.#settled()
+    const faults = this.#deps.entry.validateConfig(body.config)
+    if (faults.length > 0) return this.#refuse(version, faults)
+    this.#apply(version, body.config as AppliedConfig)
+  }
+
+  #isNewer({ epoch, gen }: Version): boolean {
+    const applied = this.#applied
+    if (applied === null) return true
+    const otherEpoch = epoch !== null && applied.epoch !== null && epoch !== applied.epoch
+    return otherEpoch || gen > applied.gen
+  }
+
+  #refuse({ epoch, gen }: Version, faults: readonly FieldError[]): void {
+    const name = `${epoch ?? ''}.${gen}`
+    if (this.#refused === name) return
+    this.#refused = name
+    const text = faults.map(({ path, message }) => `${path === '' ? 'the config' : path}: ${message}`).join('; ')
+    this.#deps.log.error('a config does not fit the schema of this worker: the old one stays; do master and worker run the same automation?', { config_gen: gen, faults: text })
+    this.#deps.onError(`config ${gen} is refused: ${text}`)
+  }
+
+  #apply(version: Version, config: AppliedConfig): void {
+    if (this.#applied !== null && version.gen <= this.#applied.gen) this.#deps.log.warn('the master has lost its state: its config is taken, whatever its generation', { epoch: version.epoch })
+    this.#applied = version
+    this.#current = frozen(config)
+    this.#settled()
+    this.#deps.log.info('a config is applied', { config_gen: version.gen, enabled: config.enabled, slots: config.slots })
+    this.#deps.onApplied(this.#current)
+  }
+
+  #settled(): void {
+    this.#refused = null
+    this.#deps.onError(null)
+  }
+}
+
+/** The part of the ETag before the last dot, else the header; null when the master names neither (D15, D47). */
+function epochOf({ headers }: HttpAnswer): string | null {
+  const etag = headers['etag']
+  const found = typeof etag === 'string' ? /^(?:W\/)?"(.+)\.\d+"$/.exec(etag)?.[1] : undefined
+  const named = headers['muster-epoch']
+  return found ?? (typeof named === 'string' ? named : null)
+}
+
+/** Freezes a JSON value at every depth. */
+function frozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const each of Object.values(value)) frozen<unknown>(each)
+  return Object.freeze(value)
+}

@@ -1,0 +1,94 @@
+/**
+ * @module worker/drain
+ * The end of a worker, in two forms (D53).
+ *
+ *   drain frame   nothing new; tasks in flight finish, however long they take
+ *   SIGTERM       the same with a deadline: what runs after `SVC_DRAIN_TIMEOUT_SECONDS` is interrupted, its task released
+ *
+ *   draining ─▶ slots gone ─▶ all leases given back ─▶ settles answered ─▶ outputs sent ─▶ sockets closed ─▶ over
+ *
+ * Continuous slots are told at once and have that many seconds in both. A SIGTERM during a drain adds its deadline.
+ * After the slots the rest has a bound as well, below the 15 s that a pod's grace period leaves for it: a master that
+ * is away keeps no worker alive.
+ */
+import type { Cancel, Log, Timers } from '../runtime/index.ts'
+
+/** By the drain frame: the master reserves nothing for us any more; an answer may still be on its way. */
+const LAST_RESERVE_MS = 1_000
+/** By SIGTERM nobody has told it, but a queue with tasks in it answers at once. Cut off, such an answer would cost each of its tasks a lost lease. */
+const ANSWER_ON_ITS_WAY_MS = 250
+/** After SIGTERM and its deadline: for the last settles. */
+const LAST_SETTLES_MS = 6_000
+const LAST_OUTPUTS_MS = 3_000
+
+export type DrainForm = 'drain' | 'shutdown'
+
+export interface DrainDeps {
+  readonly timers: Timers
+  readonly log: Log
+  readonly drainTimeoutMs: number
+  readonly visibilityMs: number
+  readonly slots: { drain(why: DrainForm): Promise<void>; kill(why: 'shutdown'): void }
+  readonly feed: { stop(graceMs: number): Promise<void> }
+  readonly leases: { readonly size: number; releaseAll(): void; stop(): void }
+  readonly settles: { idle(): Promise<void> }
+  readonly outbox: { idle(): Promise<void> }
+  /** Ends what is left: sockets and timers. */
+  readonly close: () => Promise<void>
+}
+
+export class Drain {
+  readonly #deps: DrainDeps
+  #over: Promise<void> | undefined
+  #form: DrainForm | undefined
+  #cancels: Cancel[] = []
+  readonly #hurry = new AbortController()
+
+  constructor(deps: DrainDeps) {
+    this.#deps = deps
+  }
+
+  get hasBegun(): boolean {
+    return this.#form !== undefined
+  }
+
+  /** Begins, or hastens, the end; the same promise each time, resolved when the worker is over. Never rejects. */
+  begin(form: DrainForm, why: string): Promise<void> {
+    const { drainTimeoutMs, log, slots, timers } = this.#deps
+    if (form === 'shutdown' && this.#form !== 'shutdown') {
+      this.#cancels.push(
+        timers.after(drainTimeoutMs, () => slots.kill('shutdown')),
+        timers.after(drainTimeoutMs + LAST_SETTLES_MS, () => this.#hurry.abort()),
+      )
+    }
+    if (this.#form !== 'shutdown') this.#form = form
+    if (this.#over === undefined) log.info('the worker drains: nothing new is taken', { why })
+    this.#over ??= this.#run(form).catch((error: unknown) => log.error('the drain failed', { error }))
+    return this.#over
+  }
+
+  async #run(form: DrainForm): Promise<void> {
+    const { close, feed, leases, log, outbox, settles, slots, timers, visibilityMs } = this.#deps
+    await Promise.all([feed.stop(form === 'drain' ? LAST_RESERVE_MS : ANSWER_ON_ITS_WAY_MS), slots.drain(form)])
+    leases.releaseAll()
+    leases.stop()
+    // Without extension each lease is over by then, and a settle has nothing left to say.
+    this.#cancels.push(timers.after(visibilityMs, () => this.#hurry.abort()))
+    if (!(await finished(settles.idle(), this.#hurry.signal))) log.error('outcomes could not be delivered before the end: their tasks come back when the leases run out')
+    const late = new AbortController()
+    this.#cancels.push(timers.after(LAST_OUTPUTS_MS, () => late.abort()))
+    if (!(await finished(outbox.idle(), late.signal))) log.warn('outputs could not be sent before the end and are lost')
+    for (const cancel of this.#cancels) cancel()
+    await close()
+    log.info('the worker is over')
+  }
+}
+
+/** Whether `work` ends before `signal` aborts. */
+async function finished(work: Promise<void>, signal: AbortSignal): Promise<boolean> {
+  const aborted = new Promise<false>((resolve) => {
+    if (signal.aborted) resolve(false)
+    else signal.addEventListener('abort', () => resolve(false), { once: true })
+  })
+  return Promise.race([work.then(() => true as const), aborted])
+}

@@ -1,0 +1,33 @@
+/**
+ * @module worker/host
+ * The machine and the process as the worker describes them. A port, so that tests and simulated fleets bring their own.
+ */
+import { availableParallelism, hostname, release, totalmem, type as systemName } from 'node:os'
+import type { Static } from 'typebox'
+import type { Hardware } from '../protocol/index.ts'
+
+const BYTES_PER_GB = 1024 ** 3
+
+export interface Host {
+  /** As `register` sends it. */
+  hardware(): Static<typeof Hardware>
+  /** CPU time this process has used since it began, user and system, in milliseconds. */
+  cpuMs(): number
+  /** Resident memory in bytes. */
+  rssBytes(): number
+}
+
+/** The machine this process runs on. */
+export const systemHost: Host = {
+  hardware: () => ({
+    cores: availableParallelism(),
+    ram_gb: Math.round((totalmem() / BYTES_PER_GB) * 10) / 10,
+    hostname: hostname(),
+    kernel: `${systemName()} ${release()}`,
+  }),
+  cpuMs: () => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1_000
+  },
+  rssBytes: () => process.memoryUsage.rss(),
+}

@@ -1,0 +1,72 @@
+/** @module worker/lease  One reserved task as a slot sees it: its outcome counts once, and its end is a signal. */
+import { SlotStopped, type AppliedConfig, type TaskLease } from '../automation/index.ts'
+import { MAX_ERROR_CHARS, MAX_RETRY_IN_MS, type JsonObject, type ReservedTask, type RpcParams } from '../protocol/index.ts'
+
+/** How a lease ends by our word, ready for the wire. */
+export type Outcome =
+  | { readonly method: 'tasks.ack' | 'tasks.release'; readonly item: RpcParams<'tasks.ack'>['tasks'][number] }
+  | { readonly method: 'tasks.nack'; readonly item: RpcParams<'tasks.nack'>['tasks'][number] }
+
+/** Who holds the leases; see leases.ts. */
+export interface LeaseHolder {
+  settle(lease: HeldLease, outcome: Outcome): void
+  /** @throws LeaseLost */
+  extend(lease: HeldLease): Promise<void>
+}
+
+export class HeldLease implements TaskLease {
+  readonly id: string
+  readonly token: number
+  readonly payload: JsonObject
+  readonly attempt: number
+  readonly config: AppliedConfig
+  readonly #holder: LeaseHolder
+  readonly #lost = new AbortController()
+  #settled = false
+
+  constructor(task: ReservedTask, config: AppliedConfig, holder: LeaseHolder) {
+    this.id = task.task_id
+    this.token = task.token
+    this.payload = task.payload as JsonObject
+    this.attempt = task.attempt
+    this.config = config
+    this.#holder = holder
+  }
+
+  get lost(): AbortSignal {
+    return this.#lost.signal
+  }
+
+  extend(): Promise<void> {
+    return this.#holder.extend(this)
+  }
+
+  ack(): void {
+    this.#settle({ method: 'tasks.ack', item: { task_id: this.id, token: this.token } })
+  }
+
+  nack(error: string, { retryInMs, permanent }: { readonly retryInMs?: number; readonly permanent?: boolean } = {}): void {
+    const item = {
+      task_id: this.id, token: this.token, error: error.slice(0, MAX_ERROR_CHARS),
+      ...(retryInMs !== undefined && { retry_in_ms: Math.min(Math.max(Math.round(retryInMs), 0), MAX_RETRY_IN_MS) }),
+      ...(permanent !== undefined && { permanent }),
+    }
+    this.#settle({ method: 'tasks.nack', item })
+  }
+
+  release(): void {
+    this.#settle({ method: 'tasks.release', item: { task_id: this.id, token: this.token } })
+  }
+
+  /** The master says that the lease has ended: whatever the slot still says is ignored. */
+  end(): void {
+    this.#settled = true
+    this.#lost.abort(new SlotStopped('lease_lost'))
+  }
+
+  #settle(outcome: Outcome): void {
+    if (this.#settled) return
+    this.#settled = true
+    this.#holder.settle(this, outcome)
+  }
+}

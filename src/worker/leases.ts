@@ -1,0 +1,105 @@
+/**
+ * @module worker/leases
+ * Every lease this worker holds, from the answer of a reserve until its outcome is handed over. All of them are extended
+ * in one call at each third of the visibility timeout (D25), so that two calls in a row may fail before one runs out.
+ *
+ * A lease ends against our will only by the master's word, `lease_lost`. Our own clock never ends one: while a master is
+ * away nobody else can be given the task, and the fencing token refuses whoever comes too late (D24).
+ */
+import { LeaseLost, type AppliedConfig } from '../automation/index.ts'
+import { MAX_SETTLE_ITEMS, type ReservedTask, type RpcMethod, type RpcParams, type RpcResult } from '../protocol/index.ts'
+import type { Cancel, Log, Timers } from '../runtime/index.ts'
+import { HeldLease, type LeaseHolder, type Outcome } from './lease.ts'
+import type { CallOptions } from './rpc-client.ts'
+
+const MAX_CALL_MS = 15_000
+
+export interface CallRpc {
+  call<M extends RpcMethod>(method: M, params: RpcParams<M>, options?: CallOptions): Promise<RpcResult<M>>
+}
+
+export interface LeasesDeps {
+  readonly timers: Timers
+  readonly log: Log
+  readonly rpc: CallRpc
+  readonly visibilityMs: number
+  readonly settles: { add(outcome: Outcome): void }
+}
+
+export class Leases implements LeaseHolder {
+  readonly #deps: LeasesDeps
+  readonly #held = new Map<number, HeldLease>()
+  readonly #everyMs: number
+  #cancel: Cancel | undefined
+
+  constructor(deps: LeasesDeps) {
+    this.#deps = deps
+    this.#everyMs = deps.visibilityMs / 3
+  }
+
+  get size(): number {
+    return this.#held.size
+  }
+
+  start(): void {
+    this.#schedule(this.#everyMs)
+  }
+
+  stop(): void {
+    this.#cancel?.()
+  }
+
+  hold(task: ReservedTask, config: AppliedConfig): HeldLease {
+    const lease = new HeldLease(task, config, this)
+    this.#held.set(lease.token, lease)
+    return lease
+  }
+
+  settle(lease: HeldLease, outcome: Outcome): void {
+    this.#held.delete(lease.token)
+    this.#deps.settles.add(outcome)
+  }
+
+  async extend(lease: HeldLease): Promise<void> {
+    if (this.#held.has(lease.token)) await this.#extendMany([lease])
+    if (lease.lost.aborted) throw new LeaseLost(`the lease of task ${lease.id} has ended; another worker may have the task`)
+  }
+
+  /** Gives back whatever is still held: the end of the process is near. */
+  releaseAll(): void {
+    for (const lease of this.#held.values()) lease.release()
+  }
+
+  #schedule(ms: number): void {
+    this.#cancel = this.#deps.timers.after(ms, () => {
+      this.#schedule(this.#everyMs)
+      void this.#extendAll()
+    })
+  }
+
+  async #extendAll(): Promise<void> {
+    const held = [...this.#held.values()]
+    const parts = Array.from({ length: Math.ceil(held.length / MAX_SETTLE_ITEMS) }, (_, index) => held.slice(index * MAX_SETTLE_ITEMS, (index + 1) * MAX_SETTLE_ITEMS))
+    try {
+      await Promise.all(parts.map((part) => this.#extendMany(part)))
+    } catch (error) {
+      this.#deps.log.warn('leases could not be extended, trying on', { leases: held.length, error: (error as Error).message })
+      this.#cancel?.()
+      this.#schedule(this.#everyMs / 3)
+    }
+  }
+
+  async #extendMany(leases: readonly HeldLease[]): Promise<void> {
+    const tasks = leases.map(({ id, token }) => ({ task_id: id, token }))
+    const { results } = await this.#deps.rpc.call('tasks.extend', { tasks }, { timeoutMs: Math.min(MAX_CALL_MS, this.#everyMs) })
+    for (const [index, lease] of leases.entries()) {
+      if (results[index]?.ok === false) this.#end(lease)
+    }
+  }
+
+  #end(lease: HeldLease): void {
+    if (!this.#held.delete(lease.token)) return // Settled while the call was out.
+    this.#deps.log.warn('a lease was lost: the task is or was with someone else', { task_id: lease.id })
+    lease.end()
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * @module worker/outbox
+ * Everything the control channel sends after `register`, in order, within a bound.
+ *
+ *   output ─▶ open frame ──10 ms, or full──▶ sealed frames ──▶ socket        1,024 frames, 16 MiB; oldest evicted
+ *   state, stats ─▶ "due" ─────── made at the moment of sending ──▶ socket   newest only, no place in the bound
+ *
+ * Outputs that come together share a frame (D37). While nothing can be sent the open frame stays open and fills up, so
+ * a disconnect costs as few frames as possible. Beyond the bound whole frames go, oldest first, and every output in
+ * them is counted. A frame handed to the socket is never sent again: an output arrives at most once (G10).
+ * Settles never pass here (G11): see settles.ts.
+ */
+import { MAX_FRAME_BYTES, MAX_OUTPUTS_PER_FRAME, toSeconds, WORKER_BUFFER_BYTES, WORKER_BUFFER_FRAMES, type JsonObject } from '../protocol/index.ts'
+import type { Cancel, Clock, Log, Timers } from '../runtime/index.ts'
+
+/** How long an output waits for company. */
+const GROUP_MS = 10
+/** What may lie unsent in the socket before frames wait here, where they can still be evicted; one frame always may. */
+export const SOCKET_HIGH_BYTES = 1_048_576
+const WARN_EVERY_MS = 60_000
+const HEAD = '{"type":"output_batch","outputs":['
+const TAIL = ']}'
+
+/** The sending end of an open connection. */
+export interface Sink {
+  /** Bytes accepted and not yet given to the network. */
+  readonly bufferedAmount: number
+  /** `done` is called once, when the frame left the process or the connection broke. */
+  send(text: string, done: () => void): void
+}
+
+/** Frames of which only the newest matters; made when they can be sent. */
+interface Reports {
+  /** The frame as JSON text. */
+  state(): string
+  stats(): string
+}
+export type ReportName = keyof Reports
+
+interface SealedFrame { readonly text: string; readonly bytes: number; readonly outputs: number }
+
+export interface OutboxDeps {
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Log
+  readonly reports: Reports
+  /** Frames that may wait; only tests pass another number. With frames filled up as they are, 16 MiB come first. */
+  readonly maxFrames?: number
+}
+
+export class Outbox {
+  readonly #deps: OutboxDeps
+  readonly #sealed: SealedFrame[] = []
+  readonly #due = new Set<ReportName>()
+  #entries: string[] = []
+  #openBytes = 0
+  #sealedBytes = 0
+  #grouping: Cancel | undefined
+  #sink: Sink | undefined
+  #evicted = 0
+  #warnedAtMs = -Infinity
+  #idleWaiters: (() => void)[] = []
+
+  constructor(deps: OutboxDeps) {
+    this.#deps = deps
+  }
+
+  /** Outputs lost to the bound since the process began. */
+  get outputsEvicted(): number {
+    return this.#evicted
+  }
+
+  /** Frames that wait, the one still filling included. */
+  get frames(): number {
+    return this.#sealed.length + (this.#entries.length > 0 ? 1 : 0)
+  }
+
+  /** Takes one output. @throws RangeError when it does not fit a frame. */
+  output(slotId: number, payload: JsonObject): void {
+    const entry = JSON.stringify({ slot_id: slotId, ts: toSeconds(this.#deps.clock.wallMs()), payload })
+    const bytes = Buffer.byteLength(entry) + 1
+    if (HEAD.length + bytes + TAIL.length > MAX_FRAME_BYTES) {
+      throw new RangeError(`the output has ${bytes} bytes as JSON where a frame holds ${MAX_FRAME_BYTES}; emit it in parts, or emit a reference to it`)
+    }
+    if (HEAD.length + this.#openBytes + bytes + TAIL.length > MAX_FRAME_BYTES) this.#seal()
+    this.#entries.push(entry)
+    this.#openBytes += bytes
+    if (this.#entries.length >= MAX_OUTPUTS_PER_FRAME) this.#seal()
+    this.#bound()
+    this.#grouping ??= this.#deps.timers.after(GROUP_MS, () => {
+      this.#grouping = undefined
+      this.#pump()
+    })
+  }
+
+  /** Asks for a fresh report; repeated asks before it can be sent are one. */
+  report(name: ReportName): void {
+    this.#due.add(name)
+    this.#pump()
+  }
+
+  /** A registered connection: state and statistics go first, then what waited. */
+  attach(sink: Sink): void {
+    this.#sink = sink
+    this.#due.clear()
+    this.#due.add('state').add('stats')
+    this.#pump()
+  }
+
+  detach(): void {
+    this.#sink = undefined
+  }
+
+  /** Resolves when nothing waits any more and the socket has taken it all. */
+  async idle(): Promise<void> {
+    this.#pump()
+    while (this.frames > 0 || (this.#sink?.bufferedAmount ?? 0) > 0) await new Promise<void>((resolve) => void this.#idleWaiters.push(resolve))
+  }
+
+  #pump(): void {
+    const sink = this.#sink
+    if (sink === undefined) return
+    for (const name of this.#due) {
+      if (sink.bufferedAmount >= SOCKET_HIGH_BYTES) return
+      this.#due.delete(name)
+      this.#send(sink, this.#deps.reports[name]())
+    }
+    while (sink.bufferedAmount < SOCKET_HIGH_BYTES) {
+      if (this.#sealed.length === 0) this.#seal()
+      const frame = this.#sealed.shift()
+      if (frame === undefined) return
+      this.#sealedBytes -= frame.bytes
+      this.#send(sink, frame.text)
+    }
+  }
+
+  #send(sink: Sink, text: string): void {
+    sink.send(text, () => {
+      const waits = this.#sealed.length > 0 || this.#due.size > 0 || this.#grouping === undefined
+      if (sink === this.#sink && waits) this.#pump()
+      for (const wake of this.#idleWaiters.splice(0)) wake()
+    })
+  }
+
+  #seal(): void {
+    if (this.#entries.length === 0) return
+    const [only] = this.#entries
+    const text = this.#entries.length === 1 && only !== undefined ? `{"type":"output",${only.slice(1)}` : `${HEAD}${this.#entries.join(',')}${TAIL}`
+    const bytes = HEAD.length + this.#openBytes + TAIL.length
+    this.#sealed.push({ text, bytes, outputs: this.#entries.length })
+    this.#sealedBytes += bytes
+    this.#entries = []
+    this.#openBytes = 0
+  }
+
+  #bound(): void {
+    while (this.frames > (this.#deps.maxFrames ?? WORKER_BUFFER_FRAMES) || this.#sealedBytes + this.#openBytes > WORKER_BUFFER_BYTES) {
+      const oldest = this.#sealed.shift()
+      if (oldest === undefined) return
+      this.#sealedBytes -= oldest.bytes
+      this.#evicted += oldest.outputs
+      this.#warn()
+    }
+  }
+
+  #warn(): void {
+    const now = this.#deps.clock.monotonicMs()
+    if (now - this.#warnedAtMs < WARN_EVERY_MS) return
+    this.#warnedAtMs = now
+    this.#deps.log.warn('the buffer for outputs is full: the oldest are dropped until the master can be reached', { outputs_evicted: this.#evicted })
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * @module worker/rpc-client
+ * HTTP to the master: JSON-RPC 2.0 (D23, D60), one call or many in one body, and plain GET for the config poll.
+ *
+ * A call fails in one of two ways. The master answered: an {@link RpcError} with its code. No answer came, or none that
+ * can be read: `unavailable`, whose data say more. `outcome` is `not_sent` when the master surely did nothing, else
+ * `unknown`: the call may have had its effect. `retry_after_ms` stands there when the master named a time. Reads are
+ * tried twice when the connection broke; everything else is the caller's decision.
+ */
+import { Pool, type Dispatcher } from 'undici'
+import { RPC_ERRORS, RpcError, type RpcErrorName, type RpcMethod, type RpcParams, type RpcResponse, type RpcResult } from '../protocol/index.ts'
+import type { Clock, Timers } from '../runtime/index.ts'
+import { retryAfterMs } from './retry-after.ts'
+
+const CALL_MS = 15_000
+/** The largest answer is a reserve: 12 MiB of payloads, and their frame. */
+const MAX_RESPONSE_BYTES = 32 * 1_048_576
+/** Below the 75 s after which the master closes an idle connection. */
+const KEEP_ALIVE_MAX_MS = 60_000
+const READS: ReadonlySet<RpcMethod> = new Set<RpcMethod>(['kv.get', 'counter.get'])
+const NAMES = new Map(Object.entries(RPC_ERRORS).map(([name, code]) => [code as number, name as RpcErrorName]))
+/** Errors of a connection that was never made. */
+const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])
+
+export interface CallOptions {
+  readonly timeoutMs?: number
+  readonly signal?: AbortSignal
+}
+export type RpcCall = { [M in RpcMethod]: { readonly method: M; readonly params: RpcParams<M> } }[RpcMethod]
+export type RpcOutcome = { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly error: RpcError }
+export interface HttpAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly text: string
+}
+
+export interface RpcClientDeps {
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly origin: string
+  readonly rpcPath: string
+  readonly token: () => string
+  /** Sockets to the master; calls beyond wait their turn. */
+  readonly connections: number
+}
+
+export class RpcClient {
+  readonly #deps: RpcClientDeps
+  readonly #pool: Pool
+  #nextId = 1
+
+  constructor(deps: RpcClientDeps) {
+    this.#deps = deps
+    this.#pool = new Pool(deps.origin, {
+      connections: deps.connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS, maxResponseSize: MAX_RESPONSE_BYTES,
+    })
+  }
+
+  /** @throws RpcError */
+  async call<M extends RpcMethod>(method: M, params: RpcParams<M>, options: CallOptions = {}): Promise<RpcResult<M>> {
+    try {
+      return await this.#single(method, params, options)
+    } catch (error) {
+      if (READS.has(method) && error instanceof RpcError && error.data['broken'] === true) return this.#single(method, params, options)
+      throw error
+    }
+  }
+
+  /** Many calls in one body, 1 to 1000; one outcome each, in order. @throws RpcError when there is no answer at all. */
+  async batch(calls: readonly RpcCall[], options: CallOptions = {}): Promise<readonly RpcOutcome[]> {
+    const requests = calls.map(({ method, params }) => ({ jsonrpc: '2.0', id: this.#nextId++, method, params }))
+    const answer = await this.#post(requests, options)
+    if (!Array.isArray(answer)) throw answered(answer as RpcResponse) ?? noAnswer('the master answered a batch with a single value')
+    const byId = new Map((answer as RpcResponse[]).map((each) => [each.id, each]))
+    return requests.map(({ id }) => {
+      const response = byId.get(id)
+      if (response === undefined) return { ok: false, error: noAnswer('the master left this call of a batch unanswered') }
+      return 'result' in response ? { ok: true, result: response.result } : { ok: false, error: errorOf(response.error) }
+    })
+  }
+
+  /** A GET with the token. @throws RpcError `unavailable` when no answer comes. */
+  get(path: string, headers: Readonly<Record<string, string>>, options: CallOptions = {}): Promise<HttpAnswer> {
+    return this.#request({ method: 'GET', path, headers: { ...headers, ...this.#authorization() } }, options)
+  }
+
+  /** Ends every call that is still out. */
+  async close(): Promise<void> {
+    await this.#pool.destroy()
+  }
+
+  async #single<M extends RpcMethod>(method: M, params: RpcParams<M>, options: CallOptions): Promise<RpcResult<M>> {
+    const response = (await this.#post({ jsonrpc: '2.0', id: this.#nextId++, method, params }, options)) as RpcResponse
+    const error = answered(response)
+    if (error !== undefined) throw error
+    return (response as { result: RpcResult<M> }).result
+  }
+
+  async #post(body: unknown, options: CallOptions): Promise<unknown> {
+    const headers = { 'content-type': 'application/json', ...this.#authorization() }
+    const answer = await this.#request({ method: 'POST', path: this.#deps.rpcPath, headers, body: JSON.stringify(body) }, options)
+    if (answer.status !== 200) throw this.#refusal(answer)
+    return parsed(answer.text)
+  }
+
+  async #request(request: Dispatcher.RequestOptions, { timeoutMs = CALL_MS, signal }: CallOptions): Promise<HttpAnswer> {
+    const deadline = new AbortController()
+    const cancel = this.#deps.timers.after(timeoutMs, () => deadline.abort(new Error(`no answer within ${timeoutMs} ms`)))
+    try {
+      const either = signal === undefined ? deadline.signal : AbortSignal.any([deadline.signal, signal])
+      const { statusCode, headers, body } = await this.#pool.request({ ...request, signal: either })
+      return { status: statusCode, headers, text: await body.text() }
+    } catch (error) {
+      const code = String((error as { code?: unknown }).code)
+      const data = { outcome: NOT_SENT.has(code) ? 'not_sent' : 'unknown', broken: code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' }
+      throw new RpcError('unavailable', `the master did not answer: ${(error as Error).message}`, data, { cause: error })
+    } finally {
+      cancel()
+    }
+  }
+
+  #refusal({ status, headers }: HttpAnswer): RpcError {
+    const waitMs = retryAfterMs(headers['retry-after'], this.#deps.clock.wallMs())
+    const hint = status === 401 || status === 403 ? ': fix the worker token (SVC_WORKER_TOKEN or its file)' : ''
+    const outcome = status >= 500 ? 'unknown' : 'not_sent'
+    return new RpcError('unavailable', `the master answered HTTP ${status}${hint}`, { outcome, status, ...(waitMs > 0 && { retry_after_ms: waitMs }) })
+  }
+
+  #authorization(): { authorization: string } {
+    return { authorization: `Bearer ${this.#deps.token()}` }
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new RpcError('unavailable', 'the master answered with something that is not JSON', { outcome: 'unknown' }, { cause })
+  }
+}
+
+function answered(response: RpcResponse): RpcError | undefined {
+  if (typeof response !== 'object' || response === null) return noAnswer('the master answered with something that is not JSON-RPC')
+  if ('error' in response) return errorOf(response.error)
+  return 'result' in response ? undefined : noAnswer('the master answered with something that is not JSON-RPC')
+}
+
+function errorOf(error: { readonly code: number; readonly message: string; readonly data?: Readonly<Record<string, unknown>> }): RpcError {
+  return new RpcError(NAMES.get(error.code) ?? 'unavailable', error.message, error.data ?? {})
+}
+
+function noAnswer(message: string): RpcError {
+  return new RpcError('unavailable', message, { outcome: 'unknown' })
+}
+
+/** What a call failed with. Anything but an RpcError means that the answer had not the shape of one: not of our master. */
+export function asRpcError(error: unknown): RpcError {
+  if (error instanceof RpcError) return error
+  return new RpcError('unavailable', `the answer of the master can not be used: ${(error as Error).message}; do master and worker run the same release?`, { outcome: 'unknown' }, { cause: error })
+}
+
+/** What the master asks a caller to wait, in milliseconds; 0 when it named nothing. */
+export function askedToWaitMs(error: RpcError): number {
+  const ms = error.data['retry_after_ms']
+  return typeof ms === 'number' && ms > 0 ? ms : 0
+}

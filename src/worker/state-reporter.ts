@@ -1,0 +1,82 @@
+/**
+ * @module worker/state-reporter
+ * When a state frame is due: every 15 s, and whenever what it says has changed. A task that fails now and then must not
+ * become a flood of frames, so changes within 100 ms are one.
+ *
+ *   IDLE     not enabled, no slots asked for, or ended
+ *   RUNNING  slots are asked for
+ *   ERROR    … and each of them failed last, or none can be started
+ *
+ * DRAINING is never said here: it is the master's word (D6).
+ */
+import { STATE_EVERY_MS, toSeconds, type ReportedState } from '../protocol/index.ts'
+import type { Cancel, Clock, Timers } from '../runtime/index.ts'
+
+const MIN_GAP_MS = 100
+
+/** What the frame says; equal ones need not be sent again at once. */
+export interface WorkerCondition {
+  readonly state: ReportedState
+  readonly configGen: number
+  readonly lastError: string | null
+}
+
+/** The state of a worker of which `target` slots are asked for. */
+export function stateOf({ target, active, failing, spawnFails }: { target: number; active: number; failing: number; spawnFails: boolean }): ReportedState {
+  if (target === 0) return 'IDLE'
+  if (active === 0) return spawnFails ? 'ERROR' : 'RUNNING'
+  return failing >= active ? 'ERROR' : 'RUNNING'
+}
+
+export interface StateReporterDeps {
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly condition: () => WorkerCondition
+  /** Asks the outbox for a fresh state frame. */
+  readonly send: () => void
+}
+
+export class StateReporter {
+  readonly #deps: StateReporterDeps
+  #said: WorkerCondition | undefined
+  #saidAtMs = -Infinity
+  #cancelGap: Cancel | undefined
+  #cancelPeriod: Cancel | undefined
+
+  constructor(deps: StateReporterDeps) {
+    this.#deps = deps
+  }
+
+  start(): void {
+    this.#cancelPeriod = this.#deps.timers.every(STATE_EVERY_MS, this.#deps.send)
+  }
+
+  stop(): void {
+    this.#cancelGap?.()
+    this.#cancelPeriod?.()
+  }
+
+  /** Something may have changed. */
+  look(): void {
+    if (this.#cancelGap !== undefined || !this.#isNews()) return
+    const gapMs = this.#saidAtMs + MIN_GAP_MS - this.#deps.clock.monotonicMs()
+    if (gapMs <= 0) return this.#deps.send()
+    this.#cancelGap = this.#deps.timers.after(gapMs, () => {
+      this.#cancelGap = undefined
+      if (this.#isNews()) this.#deps.send()
+    })
+  }
+
+  /** The frame, made when it is sent. */
+  frame(): string {
+    const said = this.#deps.condition()
+    this.#said = said
+    this.#saidAtMs = this.#deps.clock.monotonicMs()
+    return JSON.stringify({ type: 'state', state: said.state, config_gen: said.configGen, ts: toSeconds(this.#deps.clock.wallMs()), last_error: said.lastError })
+  }
+
+  #isNews(): boolean {
+    const now = this.#deps.condition()
+    return now.state !== this.#said?.state || now.configGen !== this.#said.configGen || now.lastError !== this.#said.lastError
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * @module worker/tasks
+ * One reserver for all batch slots. Slots ask with `take`; the answers of one long poll after the other go to those who
+ * wait, first come first served.
+ *
+ *   take ─▶ waiting ◀── hand out ── answer of tasks.reserve {limit: waiting + prefetch} ──▶ ready ──take──▶ slot
+ *                                                             ready for 2 s, or no slot for it ──▶ released
+ *
+ * Never more than one call is out. An empty answer that came early (a draining worker, a crowded master) is followed by
+ * a pause, as a failure is. `stop` ends it: nothing new is asked for, what no slot has is released, and so is whatever
+ * the last call still brings.
+ */
+import type { AppliedConfig, TaskLease, TaskSource } from '../automation/index.ts'
+import { MAX_RESERVED_PER_CALL, MAX_WAIT_MS, type ReservedTask, type RpcError } from '../protocol/index.ts'
+import { Backoff, type Cancel, type Clock, type Log, type Random, type Timers } from '../runtime/index.ts'
+import type { HeldLease } from './lease.ts'
+import type { CallRpc, Leases } from './leases.ts'
+import { Prefetch } from './prefetch.ts'
+import { askedToWaitMs, asRpcError } from './rpc-client.ts'
+
+/** Below the master's 30 s, so that its answer is on the way before any proxy loses patience. */
+const WAIT_MS = Math.min(25_000, MAX_WAIT_MS)
+/** The long poll, and what a slow network adds. */
+const CALL_MS = WAIT_MS + 10_000
+/** An empty answer before this was not waited for. */
+const EARLY_MS = 1_000
+const PAUSE_BASE_MS = 200
+const PAUSE_CAP_MS = 5_000
+/** A lease that no slot took for so long is worth more to another worker. */
+const READY_MS = 2_000
+
+interface Waiter { readonly give: (lease: HeldLease | null) => void }
+interface Ready { readonly lease: HeldLease; readonly sinceMs: number }
+
+export interface TaskFeedDeps {
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly log: Log
+  readonly rpc: CallRpc
+  readonly leases: Leases
+  readonly config: () => AppliedConfig
+  readonly registerAgain: (why: string) => void
+}
+
+export class TaskFeed implements TaskSource {
+  readonly #deps: TaskFeedDeps
+  readonly #pause: Backoff
+  readonly #prefetch: Prefetch
+  readonly #waiting = new Set<Waiter>()
+  #ready: Ready[] = []
+  #slots = 0
+  #calling: Promise<void> | undefined
+  #cancelNext: Cancel | undefined
+  #cancelReady: Cancel | undefined
+  #stopped = false
+  readonly #abort = new AbortController()
+
+  constructor(deps: TaskFeedDeps) {
+    this.#deps = deps
+    this.#pause = new Backoff({ baseMs: PAUSE_BASE_MS, capMs: PAUSE_CAP_MS, floor: 0.5, random: deps.random })
+    this.#prefetch = new Prefetch(deps.clock.monotonicMs())
+  }
+
+  /** How many slots there are to feed. */
+  setSlots(slots: number): void {
+    this.#slots = slots
+    for (const { lease } of this.#ready.splice(Prefetch.most(slots))) lease.release()
+  }
+
+  take(stopping: AbortSignal): Promise<TaskLease | null> {
+    if (stopping.aborted) return Promise.resolve(null)
+    this.#prefetch.taken()
+    const ready = this.#nextReady()
+    const taken = ready === undefined ? this.#wait(stopping) : Promise.resolve(ready)
+    this.#schedule()
+    return taken
+  }
+
+  /** Ends the reserving. The call that is out may still be answered within `graceMs`; resolves when it is over. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopped = true
+    this.#cancelNext?.()
+    this.#cancelReady?.()
+    for (const { lease } of this.#ready.splice(0)) lease.release()
+    const cancel = this.#deps.timers.after(graceMs, () => this.#abort.abort(new Error('the worker stops')))
+    await this.#calling
+    cancel()
+  }
+
+  /** Past its time a lease is worth nothing here, even if the timer that gives it back is late: a stopped process wakes up with leases that have ended. */
+  #nextReady(): HeldLease | undefined {
+    const before = this.#deps.clock.monotonicMs() - READY_MS
+    for (let next = this.#ready.shift(); next !== undefined; next = this.#ready.shift()) {
+      if (next.sinceMs > before && !next.lease.lost.aborted) return next.lease
+      next.lease.release()
+    }
+    return undefined
+  }
+
+  #wait(stopping: AbortSignal): Promise<TaskLease | null> {
+    return new Promise((resolve) => {
+      const give = (lease: HeldLease | null): void => {
+        this.#waiting.delete(waiter)
+        stopping.removeEventListener('abort', leave)
+        resolve(lease)
+      }
+      const leave = (): void => give(null)
+      const waiter: Waiter = { give }
+      this.#waiting.add(waiter)
+      stopping.addEventListener('abort', leave, { once: true })
+    })
+  }
+
+  /**
+   * Asks in a moment, so that all slots that become free together are counted in one limit. The end of this turn comes
+   * before the outcomes of the tasks that made them free are sent (settles.ts): the master then looks the worker up
+   * while they travel, and can store them and the new leases in one commit.
+   */
+  #schedule(ms = 0): void {
+    if (this.#stopped || this.#calling !== undefined || this.#cancelNext !== undefined) return
+    if (ms === 0 && !this.#isShort()) return
+    this.#cancelNext = ms === 0 ? atEndOfTurn(() => this.#ask()) : this.#deps.timers.after(ms, () => this.#ask())
+  }
+
+  #ask(): void {
+    this.#cancelNext = undefined
+    if (!this.#isShort()) return
+    this.#calling = this.#reserve().then((pauseMs) => {
+      this.#calling = undefined
+      this.#schedule(pauseMs)
+    })
+  }
+
+  #isShort(): boolean {
+    const depth = this.#prefetch.depth(this.#slots)
+    return this.#waiting.size > 0 || (depth > 0 && this.#ready.length <= depth / 2)
+  }
+
+  /** One call; never rejects. Returns how long to wait before the next. */
+  async #reserve(): Promise<number> {
+    const { clock, rpc } = this.#deps
+    const limit = Math.min(MAX_RESERVED_PER_CALL, Math.max(1, this.#waiting.size + this.#prefetch.depth(this.#slots) - this.#ready.length))
+    const startMs = clock.monotonicMs()
+    try {
+      const { tasks } = await rpc.call('tasks.reserve', { limit, wait_ms: WAIT_MS }, { timeoutMs: CALL_MS, signal: this.#abort.signal })
+      const tookMs = clock.monotonicMs() - startMs
+      this.#prefetch.answered(clock.monotonicMs(), tookMs, tasks.length >= limit)
+      this.#handOut(tasks)
+      if (tasks.length === 0 && tookMs < EARLY_MS) return this.#pause.nextMs()
+      this.#pause.reset()
+      return 0
+    } catch (error) {
+      return this.#failed(asRpcError(error))
+    }
+  }
+
+  #failed(error: RpcError): number {
+    if (this.#stopped) return 0
+    if (error.code === 'unknown_worker') this.#deps.registerAgain('the master does not know this worker')
+    const waitMs = Math.max(this.#pause.nextMs(), askedToWaitMs(error))
+    this.#deps.log.warn('no tasks could be reserved, trying on', { error: error.message, retry_in_ms: Math.round(waitMs) })
+    return waitMs
+  }
+
+  #handOut(tasks: readonly ReservedTask[]): void {
+    const config = this.#deps.config()
+    const sinceMs = this.#deps.clock.monotonicMs()
+    for (const task of tasks) {
+      const lease = this.#deps.leases.hold(task, config)
+      const [waiter] = this.#waiting
+      if (this.#stopped) lease.release()
+      else if (waiter !== undefined) waiter.give(lease)
+      else if (this.#ready.length < Prefetch.most(this.#slots)) this.#ready.push({ lease, sinceMs })
+      else lease.release()
+    }
+    this.#watchReady()
+  }
+
+  #watchReady(): void {
+    const oldest = this.#ready[0]
+    if (oldest === undefined || this.#cancelReady !== undefined) return
+    this.#cancelReady = this.#deps.timers.after(oldest.sinceMs + READY_MS - this.#deps.clock.monotonicMs(), () => {
+      this.#cancelReady = undefined
+      const before = this.#deps.clock.monotonicMs() - READY_MS
+      const fresh = this.#ready.findIndex(({ sinceMs }) => sinceMs > before)
+      for (const { lease } of this.#ready.splice(0, fresh === -1 ? this.#ready.length : fresh)) lease.release()
+      this.#watchReady()
+    })
+  }
+}
+
+/** When everything that is ready to run in this turn of the event loop has run. */
+function atEndOfTurn(task: () => void): Cancel {
+  let cancelled = false
+  process.nextTick(() => {
+    if (!cancelled) task()
+  })
+  return () => {
+    cancelled = true
+  }
+}

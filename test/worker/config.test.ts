@@ -1,0 +1,180 @@
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import type { AppliedConfig } from '../../src/automation/index.ts'
+import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
+import { ConfigFollower } from '../../src/worker/config.ts'
+import type { HttpAnswer } from '../../src/worker/rpc-client.ts'
+import { batchEntry, keptLog, type KeptLog } from './world.ts'
+
+const entry = batchEntry(() => {})
+
+let time: VirtualTime
+let log: KeptLog
+let asked: (string | null)[]
+let answer: () => HttpAnswer | Promise<HttpAnswer>
+let applied: AppliedConfig[]
+let errors: (string | null)[]
+let again: string[]
+let ageMs: number
+let follower: ConfigFollower
+
+beforeEach(() => {
+  time = new VirtualTime()
+  log = keptLog()
+  asked = []
+  applied = []
+  errors = []
+  again = []
+  ageMs = 60_000
+  serve('e1', 1)
+  follower = new ConfigFollower({
+    timers: time, random: seededRandom(3), log, entry, channelAgeMs: () => ageMs,
+    fetch: async (etag) => {
+      asked.push(etag)
+      return answer()
+    },
+    registerAgain: (why) => void again.push(why), onApplied: (config) => void applied.push(config), onKnown: () => {}, onError: (message) => void errors.push(message),
+  })
+})
+
+const base = { enabled: true, slots: 2, max_attempts: 3, recycle_seconds: 0 }
+
+function serve(epoch: string | null, gen: number, config: object = base): void {
+  const headers: Record<string, string> = epoch === null ? {} : { etag: `"${epoch}.${gen}"`, 'muster-epoch': epoch }
+  answer = () => ({ status: 200, headers, text: JSON.stringify({ config, config_gen: gen }) })
+}
+
+async function poll(): Promise<void> {
+  follower.poll()
+  await time.advance(0)
+}
+
+describe('the config follower', () => {
+  it('starts with the defaults at generation 0 (D4)', () => {
+    expect(follower.current).toMatchObject({ enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0 })
+    expect(follower.appliedGen).toBe(0)
+  })
+
+  it('applies a new config whole and frozen at every depth (G16)', async () => {
+    serve('e1', 4, { ...base, text: 'hello' })
+    await poll()
+    expect(follower.current).toEqual({ ...base, text: 'hello' })
+    expect(Object.isFrozen(follower.current)).toBe(true)
+    expect(follower.appliedGen).toBe(4)
+    expect(applied).toHaveLength(1)
+  })
+
+  it('asks every 30 s in any case, with what it has, from a random phase', async () => {
+    follower.start()
+    await time.advance(30_000)
+    expect(asked).toEqual([null])
+    answer = () => ({ status: 304, headers: { etag: '"e1.1"' }, text: '' })
+    await time.advance(60_000)
+    expect(asked).toEqual([null, '"e1.1"', '"e1.1"'])
+    expect(applied).toHaveLength(1)
+  })
+
+  it('ignores a generation at or below its own within an epoch', async () => {
+    serve('e1', 7)
+    await poll()
+    for (const gen of [7, 6, 0]) {
+      serve('e1', gen, { ...base, slots: 9 })
+      await poll()
+    }
+    expect([applied.length, follower.appliedGen, follower.current.slots]).toEqual([1, 7, 2])
+  })
+
+  it('takes any generation of another epoch: the master lost its state (D15)', async () => {
+    serve('e1', 7)
+    await poll()
+    serve('e2', 0, { ...base, enabled: false })
+    await poll()
+    expect([follower.appliedGen, follower.current.enabled]).toEqual([0, false])
+    await poll()
+    expect(asked.at(-1)).toBe('"e2.0"')
+    expect(log.lines.some(({ message }) => message.includes('lost its state'))).toBe(true)
+  })
+
+  it('keeps the generation rule with a master that names no epoch', async () => {
+    serve(null, 3)
+    await poll()
+    serve(null, 2, { ...base, slots: 9 })
+    await poll()
+    serve(null, 4, { ...base, slots: 5 })
+    await poll()
+    expect([applied.length, follower.appliedGen, follower.current.slots]).toEqual([2, 4, 5])
+    expect(asked).toEqual([null, null, null])
+  })
+
+  it('keeps the old config when the new one does not fit the schema, and says why (G16)', async () => {
+    await poll()
+    serve('e1', 2, { ...base, slots: 'many' })
+    await poll()
+    await poll()
+    expect([applied.length, follower.appliedGen, follower.current.slots]).toEqual([1, 1, 2])
+    expect(errors.filter((each) => each !== null)).toEqual([expect.stringContaining('config 2 is refused: /slots')])
+    serve('e1', 3)
+    await poll()
+    expect([follower.appliedGen, errors.at(-1)]).toEqual([3, null])
+  })
+
+  it('asks once more when told of a change while asking', async () => {
+    const answers: ((value: HttpAnswer) => void)[] = []
+    answer = () => new Promise((resolve) => void answers.push(resolve))
+    follower.poll()
+    await time.advance(0)
+    follower.poll()
+    follower.poll()
+    await time.advance(0)
+    expect(asked).toHaveLength(1)
+    answers[0]?.({ status: 304, headers: {}, text: '' })
+    await time.advance(0)
+    expect(asked).toHaveLength(2)
+  })
+
+  it('registers again at a 404, but gives a fresh register the time to be stored (D7)', async () => {
+    answer = () => ({ status: 404, headers: {}, text: '{"detail":"unknown worker"}' })
+    ageMs = 50
+    await poll()
+    expect(again).toEqual([])
+    ageMs = 20_000
+    await time.advance(1_000)
+    expect(asked).toHaveLength(2)
+    expect(again).toHaveLength(1)
+  })
+
+  it('tries again with backoff while the master can not answer', async () => {
+    answer = () => ({ status: 503, headers: {}, text: '{"detail":"no"}' })
+    await poll()
+    await time.advance(1_000)
+    expect(asked).toHaveLength(2)
+    await time.advance(60_000)
+    expect(asked.length).toBeLessThan(9)
+    serve('e1', 1)
+    await time.advance(30_000)
+    expect(applied).toHaveLength(1)
+  })
+
+  it('backs off as well when answers come that say nothing', async () => {
+    answer = () => ({ status: 200, headers: {}, text: '<html>' })
+    await poll()
+    await time.advance(60_000)
+    expect(asked.length).toBeLessThan(12)
+  })
+
+  it('says nothing of a poll that its own end broke', async () => {
+    answer = () => new Promise((_, reject) => void time.after(10, () => reject(new Error('the client is destroyed'))))
+    await poll()
+    follower.stop()
+    await time.advance(1_000)
+    expect(log.lines).toEqual([])
+  })
+
+  it('asks no more once stopped', async () => {
+    follower.start()
+    follower.stop()
+    follower.poll()
+    await time.advance(120_000)
+    expect(asked).toEqual([])
+    expect(time.pending).toBe(0)
+  })
+})

@@ -1,0 +1,189 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { MasterFrame } from '../../src/protocol/index.ts'
+import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
+import { workerAddress } from '../../src/worker/address.ts'
+import { ControlChannel } from '../../src/worker/control-channel.ts'
+import { Outbox } from '../../src/worker/outbox.ts'
+import { Peer } from './peer.ts'
+import { keptLog, testHost, turns, until, type KeptLog } from './world.ts'
+
+let time: VirtualTime
+let peer: Peer
+let log: KeptLog
+let received: MasterFrame[]
+let refused: string[]
+let tokens: string[]
+let outbox: Outbox
+let channel: ControlChannel
+
+beforeEach(async () => {
+  time = new VirtualTime()
+  log = keptLog()
+  received = []
+  refused = []
+  tokens = ['first']
+  peer = await new Peer().start()
+  const state = (): string => JSON.stringify({ type: 'state', state: 'IDLE', config_gen: 0, ts: 1, last_error: null })
+  const stats = (): string => JSON.stringify({ type: 'stats', slots: 0, cpu_pct: 0, rss_mb: 1, ts: 1, metrics: {} })
+  outbox = new Outbox({ clock: time, timers: time, log, reports: { state, stats } })
+  channel = make(peer.url)
+})
+
+afterEach(async () => {
+  await channel.close()
+  await peer.close()
+})
+
+function make(masterUrl: string): ControlChannel {
+  return new ControlChannel({
+    clock: time, timers: time, random: seededRandom(7), log, url: workerAddress(masterUrl, 'render', 'w 1').controlUrl, token: () => tokens.at(-1) ?? '', outbox,
+    identity: { workerId: 'w 1', type: 'render', instanceId: 'i1', hardware: () => testHost.hardware() },
+    onOpen: () => {}, onClose: () => {}, onFrame: (frame) => void received.push(frame), onRefused: (why) => void refused.push(why),
+  })
+}
+
+const opened = (): Promise<void> => until(time, 'the channel opens', () => channel.isOpen)
+const delays = (): readonly number[] => log.lines.filter(({ message }) => message === 'the control channel is closed').map(({ fields }) => (fields as { retry_in_ms: number }).retry_in_ms)
+
+describe('the control channel', () => {
+  it('registers first, with the token in the header and the path prefix of a proxy kept', async () => {
+    channel = make(`${peer.url}/fleet/`)
+    channel.start()
+    await opened()
+    await turns()
+    expect(peer.handshakeUrls).toEqual(['/fleet/api/v1/automations/render/workers/w%201/control'])
+    expect(peer.handshakes[0]).toMatchObject({ authorization: 'Bearer first' })
+    expect(peer.handshakes[0]?.['sec-websocket-extensions']).toBeUndefined()
+    expect(peer.frames.map(({ type }) => type)).toEqual(['register', 'ping', 'state', 'stats'])
+    expect(peer.of('register')[0]).toEqual({
+      type: 'register', worker_id: 'w 1', automation_type: 'render', protocol_version: 1, instance_id: 'i1', hardware: testHost.hardware(),
+    })
+  })
+
+  it('draws each delay from [d/2, d], d = 1, 2, 4 … 30 s, while the master is away (G13)', async () => {
+    const { port } = peer
+    await peer.close()
+    channel = make(`http://127.0.0.1:${port}`)
+    channel.start()
+    for (let step = 0; step < 2_000 && delays().length < 8; step += 1) await time.advance(200)
+    const bounds = [1, 2, 4, 8, 16, 30, 30, 30].map((seconds) => seconds * 1_000)
+    for (const [index, delay] of delays().slice(0, 8).entries()) {
+      expect(delay).toBeLessThanOrEqual(bounds[index] ?? 0)
+      expect(delay).toBeGreaterThanOrEqual((bounds[index] ?? 0) / 2)
+    }
+    expect(new Set(delays()).size).toBeGreaterThan(5)
+    peer = await new Peer().start()
+  })
+
+  it('starts over at one second only after 30 s of a good connection, and registers anew each time (G13)', async () => {
+    channel.start()
+    for (let round = 1; round <= 5; round += 1) {
+      await until(time, 'it opens', () => channel.isOpen && peer.of('register').length === round)
+      peer.sockets[0]?.terminate()
+      await until(time, 'the break is seen', () => delays().length === round)
+      await time.advance(16_000)
+    }
+    expect(delays()[4]).toBeGreaterThanOrEqual(8_000)
+    await until(time, 'it opens', () => channel.isOpen)
+    await time.advance(30_000)
+    peer.sockets[0]?.terminate()
+    await until(time, 'the break is seen', () => delays().length === 6)
+    expect(delays()[5]).toBeLessThanOrEqual(1_000)
+  })
+
+  it('ends a connection on which not a byte came for 45 s, and no sooner (G12)', async () => {
+    channel.start()
+    await opened()
+    await time.advance(40_000)
+    peer.ping()
+    await turns()
+    await time.advance(44_000)
+    expect(channel.isOpen).toBe(true)
+    await time.advance(2_000)
+    await until(time, 'the end', () => !channel.isOpen || peer.of('register').length === 2)
+    expect(log.lines.some(({ message }) => message.includes('silent'))).toBe(true)
+  })
+
+  it('stops for good at close code 4000', async () => {
+    peer.closeCode = 4000
+    channel.start()
+    await until(time, 'the refusal', () => refused.length > 0)
+    await time.advance(600_000)
+    expect(peer.handshakes).toHaveLength(1)
+    expect(refused[0]).toContain('run master and worker of one release')
+  })
+
+  it('keeps trying at close code 4401, with the token of the moment, and says what to fix', async () => {
+    peer.closeCode = 4401
+    channel.start()
+    await until(time, 'the refusal', () => delays().length === 1)
+    expect(log.lines.find(({ level }) => level === 'error')?.message).toContain('fix the token')
+    tokens.push('second')
+    peer.closeCode = null
+    await opened()
+    expect(peer.handshakes.map(({ authorization }) => authorization)).toEqual(['Bearer first', 'Bearer second'])
+  })
+
+  it('sends nothing that waits into a connection that is refused after the upgrade (G11)', async () => {
+    outbox.output(0, { n: 1 })
+    peer.closeCode = 4401
+    channel.start()
+    await until(time, 'the refusal', () => delays().length === 2)
+    expect(outbox.frames).toBe(1)
+    peer.closeCode = null
+    await until(time, 'the output', () => peer.outputs.length === 1)
+  })
+
+  it('says what to do when another process has taken its id (D11)', async () => {
+    channel.start()
+    await opened()
+    peer.sockets[0]?.close(1008, 'replaced by a newer connection')
+    await until(time, 'it is told', () => delays().length === 1)
+    expect(log.lines.find(({ level }) => level === 'warn')?.message).toContain('SVC_WORKER_ID')
+  })
+
+  it('says where to look when something else than a master answers the handshake', async () => {
+    peer.handshakeStatus = 404
+    channel.start()
+    await until(time, 'it is refused', () => delays().length === 1)
+    expect(log.lines.find(({ level }) => level === 'warn')?.fields).toEqual({ status: 404, advice: expect.stringContaining('SVC_MASTER_URL') })
+  })
+
+  it('treats a handshake refused with 403 as a wrong token', async () => {
+    peer.handshakeStatus = 403
+    channel.start()
+    await until(time, 'the refusal', () => delays().length === 1)
+    expect(log.lines.find(({ level }) => level === 'error')?.message).toContain('fix the token')
+    peer.handshakeStatus = null
+    await opened()
+  })
+
+  it('waits at least as long as a 503 asks for', async () => {
+    peer.handshakeStatus = 503
+    peer.handshakeHeaders = { 'Retry-After': '20' }
+    channel.start()
+    await until(time, 'the refusal', () => delays().length === 1)
+    expect(delays()[0]).toBeGreaterThanOrEqual(20_000)
+    expect(delays()[0]).toBeLessThanOrEqual(30_000)
+  })
+
+  it('hands on what the master says, and passes over frames it does not know', async () => {
+    channel.start()
+    await opened()
+    peer.send({ type: 'from_the_future' })
+    peer.send({ type: 'config_changed', config_gen: 4 })
+    peer.send({ type: 'drain' })
+    await until(time, 'two frames', () => received.length === 2)
+    expect(received).toEqual([{ type: 'config_changed', config_gen: 4 }, { type: 'drain' }])
+    expect(channel.isOpen).toBe(true)
+  })
+
+  it('goes on without an answer to its ping after a moment', async () => {
+    peer.answersPings = false
+    channel.start()
+    await until(time, 'the register', () => peer.of('register').length === 1)
+    expect(channel.isOpen).toBe(false)
+    await time.advance(2_000)
+    expect(channel.isOpen).toBe(true)
+  })
+})

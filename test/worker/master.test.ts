@@ -1,0 +1,143 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { buildCatalog, defineBatch, Type, type Catalog } from '../../src/automation/index.ts'
+import { startMaster, type RunningMaster } from '../../src/master/index.ts'
+import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
+import { MemoryBackend } from '../../src/storage/memory/index.ts'
+import { startWorker, type RunningWorker } from '../../src/worker/index.ts'
+import { keptLog, testHost, until, type KeptLog } from './world.ts'
+
+const ADMIN = 'admin-token-of-this-test'
+const WORKER = 'worker-token-of-this-test'
+
+let time: VirtualTime
+let log: KeptLog
+let master: RunningMaster
+let catalog: Catalog
+let worker: RunningWorker | undefined
+let finish: (() => void)[]
+
+beforeEach(async () => {
+  time = new VirtualTime()
+  log = keptLog()
+  finish = []
+  worker = undefined
+  catalog = buildCatalog([defineBatch({
+    type: 'render', config: Type.Object({ text: Type.Optional(Type.String()) }), payload: Type.Object({ slow: Type.Optional(Type.Boolean()), fail: Type.Optional(Type.Boolean()) }),
+    output: Type.Object({ id: Type.String() }),
+    run: async ({ task, emit, kv }) => {
+      if (task.payload.fail === true) throw new Error('as asked')
+      if (task.payload.slow === true) {
+        await new Promise<void>((resolve) => void finish.push(resolve))
+        await kv.set('last', task.id)
+      }
+      await emit({ id: task.id })
+    },
+  })])
+  master = await startMaster({
+    listen: { host: '127.0.0.1', port: 0 }, clock: time, timers: time, random: seededRandom(1), log: keptLog(), backend: new MemoryBackend({ clock: time, random: seededRandom(2) }),
+    backendScheme: 'memory', catalog, tokens: { admin: ADMIN, worker: WORKER, workerPeers: [], scopes: new Map() },
+    settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 86_400, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 5_000_000 }, dashboardDir: null, version: '0',
+  })
+})
+
+afterEach(async () => {
+  const over = new Set<string>()
+  worker?.drain('the test is over')
+  void (worker?.done ?? Promise.resolve()).then(() => over.add('worker'))
+  while (!over.has('worker')) await time.advance(500)
+  void master.stop().then(() => over.add('master'))
+  while (!over.has('master')) await time.advance(500)
+})
+
+function start(token = WORKER): RunningWorker {
+  const entry = catalog.get('render')
+  if (entry === undefined) throw new Error('no entry')
+  worker = startWorker({ masterUrl: master.url, token, entry, workerId: 'w1', drainTimeoutSeconds: 5, clock: time, timers: time, random: seededRandom(3), log, host: testHost })
+  return worker
+}
+
+/** A call of the REST API, with time going on until it is answered. */
+async function api<T>(method: string, path: string, body?: object): Promise<T> {
+  let answer: { status: number; value: T } | undefined
+  const call = fetch(`${master.url}/api/v1/automations/render${path}`, {
+    method, headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' }, ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  void call.then(async (response) => {
+    answer = { status: response.status, value: (await response.json()) as T }
+  })
+  await until(time, `${method} ${path} is answered`, () => answer !== undefined)
+  if (answer === undefined || answer.status >= 400) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`)
+  return answer.value
+}
+
+interface Record { readonly state: string; readonly connected: boolean; readonly applied_config_gen: number | null; readonly last_error: string | null; readonly current_stats: { readonly slots: number } | null }
+const record = (): Promise<Record> => api('GET', '/workers/w1')
+
+async function becomes(what: string, holds: (record: Record) => boolean): Promise<void> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    if (holds(await record())) return
+    await time.advance(50)
+  }
+  throw new Error(`this did not come true: ${what}; the record is ${JSON.stringify(await record())}`)
+}
+
+async function enabled(slots: number): Promise<RunningWorker> {
+  const running = start()
+  await until(time, 'registered', () => running.state().registered)
+  await api('PATCH', '/workers/w1/config', { enabled: true, slots })
+  await until(time, 'the slots run', () => running.state().slots === slots)
+  return running
+}
+
+describe('a worker with a real master', () => {
+  it('shows an applied config in the record moments after the PATCH', async () => {
+    await enabled(3)
+    await becomes('applied', (each) => each.applied_config_gen === 1 && each.state === 'RUNNING' && each.connected)
+    await time.advance(15_000)
+    await becomes('stats', (each) => each.current_stats?.slots === 3)
+  })
+
+  it('runs a batch of tasks once each and brings their outputs into the stream', async () => {
+    await enabled(10)
+    const submitted = await api<{ results: { task_id: string }[] }>('POST', '/tasks/batch', { tasks: Array.from({ length: 300 }, () => ({ payload: {} })) })
+    let length = 0
+    while (length < 300) ({ length } = await api<{ length: number }>('GET', '/output/length'))
+    const outputs = await api<{ payload: { id: string } }[]>('POST', '/output/pop', { n: 1_000 })
+    expect(outputs.map(({ payload }) => payload.id).toSorted()).toEqual(submitted.results.map(({ task_id: id }) => id).toSorted())
+    expect(await api('GET', '/queue')).toMatchObject({ length: 0 })
+  })
+
+  it('finishes its task after a drain by POST, long beyond the visibility timeout, and exits 0 (D53, G14)', async () => {
+    const running = await enabled(2)
+    await api('POST', '/tasks', { payload: { slow: true }, task_id: 'slow' })
+    await until(time, 'the task runs', () => finish.length === 1)
+    await api('POST', '/workers/w1/drain')
+    await until(time, 'draining', () => running.state().draining)
+    await api('POST', '/tasks', { payload: {}, task_id: 'next' })
+    for (let third = 0; third < 10; third += 1) await time.advance(20_000) // Each extends the lease.
+    for (const done of finish) done()
+    let code: number | undefined
+    void running.done.then((each) => {
+      code = each
+    })
+    await until(time, 'the end', () => code !== undefined)
+    expect(code).toBe(0)
+    expect(finish).toHaveLength(1)
+    const left = await api<{ items: { id: string; attempt: number }[] }>('GET', '/queue')
+    expect(left.items.map(({ id, attempt }) => [id, attempt])).toEqual([['next', 0]])
+  })
+
+  it('leaves a failing task to the backoff of the queue, and says what failed', async () => {
+    await enabled(1)
+    await api('POST', '/tasks', { payload: { fail: true }, max_attempts: 1, task_id: 'bad' })
+    await becomes('ERROR', (each) => each.state === 'ERROR' && each.last_error === 'as asked')
+    const dead = await api<{ items: { id: string; last_error: string }[] }>('GET', '/dead')
+    expect(dead.items).toMatchObject([{ id: 'bad', last_error: 'as asked' }])
+  })
+
+  it('is told that its token is wrong, and goes on trying', async () => {
+    start('wrong-token')
+    await until(time, 'the complaint', () => log.lines.some(({ level, message }) => level === 'error' && message.includes('fix the token')))
+    expect(worker?.state().registered).toBe(false)
+  })
+})

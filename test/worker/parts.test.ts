@@ -1,0 +1,134 @@
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { MAX_FRAME_BYTES } from '../../src/protocol/index.ts'
+import { VirtualTime } from '../../src/runtime/index.ts'
+import { workerAddress } from '../../src/worker/address.ts'
+import { ErrorsSeen } from '../../src/worker/errors-seen.ts'
+import { Prefetch } from '../../src/worker/prefetch.ts'
+import { retryAfterMs } from '../../src/worker/retry-after.ts'
+import { StateReporter, stateOf, type WorkerCondition } from '../../src/worker/state-reporter.ts'
+import { Stats } from '../../src/worker/stats.ts'
+import { testHost } from './world.ts'
+
+let time: VirtualTime
+
+beforeEach(() => {
+  time = new VirtualTime()
+})
+
+describe('the address of a worker', () => {
+  it('keeps a path prefix, turns http into ws, and escapes names', () => {
+    expect(workerAddress('https://fleet.example/muster/', 'render', 'box 1?')).toEqual({
+      origin: 'https://fleet.example',
+      configPath: '/muster/api/v1/automations/render/workers/box%201%3F/config',
+      rpcPath: '/muster/api/v1/automations/render/workers/box%201%3F/rpc',
+      busPath: '/muster/api/v1/automations/render/workers/box%201%3F/bus',
+      controlUrl: 'wss://fleet.example/muster/api/v1/automations/render/workers/box%201%3F/control',
+    })
+    expect(workerAddress('http://[::1]:8080', 'a', 'b').controlUrl).toBe('ws://[::1]:8080/api/v1/automations/a/workers/b/control')
+  })
+
+  it.each(['master:8080', 'ftp://master', 'http://user:secret@master', 'http://master/?token=secret', 'nonsense'])('refuses %s and repeats no secret of it', (url) => {
+    expect(() => workerAddress(url, 'a', 'b')).toThrow(TypeError)
+    expect(() => workerAddress(url, 'a', 'b')).not.toThrow(/secret/)
+  })
+})
+
+describe('the errors of a worker', () => {
+  it('show the newest, and the one before it when that is well again', () => {
+    let changes = 0
+    const errors = new ErrorsSeen(() => {
+      changes += 1
+    })
+    errors.set('slot 1', 'first')
+    errors.set('config', 'second')
+    errors.set('slot 2', null)
+    expect([errors.last, changes]).toEqual(['second', 2])
+    errors.set('config', null)
+    expect(errors.last).toBe('first')
+    errors.set('slot 1', 'x'.repeat(5_000))
+    expect(errors.last).toHaveLength(4_096)
+    errors.set('slot 1', null)
+    expect(errors.last).toBeNull()
+  })
+})
+
+describe('prefetching', () => {
+  const run = (slots: number, tasksPerCycle: number, cycleMs: number): number => {
+    const prefetch = new Prefetch(0)
+    for (let cycle = 1; cycle <= 100; cycle += 1) {
+      for (let task = 0; task < tasksPerCycle; task += 1) prefetch.taken()
+      prefetch.answered(cycle * cycleMs, 3, true)
+    }
+    return prefetch.depth(slots)
+  }
+
+  it('holds what the slots take in two round trips, up to four leases a slot, for tasks that take no time', () => {
+    expect(run(100, 100, 4)).toBe(149)
+    expect(run(10, 100, 4)).toBe(40)
+    expect(run(10, 2, 1)).toBeGreaterThan(5)
+  })
+
+  it('holds none for tasks that take a second', () => {
+    expect(run(100, 100, 1_000)).toBe(0)
+  })
+})
+
+describe('the state of a worker', () => {
+  it.each([
+    ['IDLE', { target: 0, active: 0, failing: 0, spawnFails: true }],
+    ['RUNNING', { target: 2, active: 2, failing: 1, spawnFails: false }],
+    ['ERROR', { target: 2, active: 2, failing: 2, spawnFails: false }],
+    ['ERROR', { target: 2, active: 0, failing: 0, spawnFails: true }],
+    ['RUNNING', { target: 2, active: 0, failing: 0, spawnFails: false }],
+  ] as const)('is %s for %o', (state, slots) => expect(stateOf(slots)).toBe(state))
+
+  it('is told at each change and every 15 s, changes within 100 ms as one', async () => {
+    const said: WorkerCondition[] = []
+    let condition: WorkerCondition = { state: 'IDLE', configGen: 0, lastError: null }
+    const reporter = new StateReporter({
+      clock: time, timers: time, condition: () => condition,
+      send: () => {
+        const { state, config_gen: configGen, last_error: lastError } = JSON.parse(reporter.frame()) as { state: 'IDLE'; config_gen: number; last_error: null }
+        said.push({ state, configGen, lastError })
+      },
+    })
+    reporter.start()
+    reporter.look()
+    reporter.look()
+    for (const configGen of [1, 2, 3]) {
+      condition = { ...condition, configGen }
+      reporter.look()
+    }
+    await time.advance(100)
+    expect(said.map(({ configGen }) => configGen)).toEqual([0, 3])
+    await time.advance(30_000)
+    expect(said).toHaveLength(4)
+    reporter.stop()
+    expect(time.pending).toBe(0)
+  })
+})
+
+describe('the stats frame', () => {
+  const make = (counters: object, metrics: Record<string, number> = {}): Stats => new Stats({
+    clock: time, host: { ...testHost, cpuMs: () => time.monotonicMs() / 4 }, metrics: () => metrics, perSlot: () => [{ slot_id: 0, age_seconds: 1, counters: counters as Record<string, unknown> }],
+  })
+
+  it('tells the share of one core since the frame before', async () => {
+    const stats = make({})
+    await time.advance(15_000)
+    expect(JSON.parse(stats.frame())).toMatchObject({ type: 'stats', slots: 1, cpu_pct: 25, rss_mb: 64, per_slot: [{ slot_id: 0 }] })
+  })
+
+  it('leaves out per_slot, then the metrics, rather than exceed a frame', () => {
+    const pad = 'x'.repeat(MAX_FRAME_BYTES)
+    expect(JSON.parse(make({ [pad]: 1 }, { 'counter.a': 1 }).frame())).toMatchObject({ metrics: { 'counter.a': 1 } })
+    expect(make({ [pad]: 1 }).frame()).not.toContain('per_slot')
+    expect(JSON.parse(make({}, { [pad]: 1 }).frame())).toMatchObject({ metrics: {} })
+  })
+})
+
+describe('Retry-After', () => {
+  it('reads seconds and dates, at most a minute, and passes over the rest', () => {
+    expect(['5', '0', '3600', 'soon', undefined, 'Thu, 01 Jan 1970 00:00:30 GMT', '-4'].map((each) => retryAfterMs(each, 10_000))).toEqual([5_000, 0, 60_000, 0, 0, 20_000, 0])
+  })
+})

@@ -1,0 +1,349 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { CatalogEntry } from '../../src/automation/index.ts'
+import { boundLogFields, seededRandom, VirtualTime } from '../../src/runtime/index.ts'
+import { startWorker, type RunningWorker, type WorkerOptions } from '../../src/worker/index.ts'
+import { Peer } from './peer.ts'
+import { batchEntry, continuousEntry, keptLog, testHost, turns, until, type KeptLog } from './world.ts'
+
+const never = (signal: AbortSignal): Promise<void> => new Promise((resolve) => {
+  signal.addEventListener('abort', () => resolve(), { once: true })
+})
+
+let time: VirtualTime
+let peer: Peer
+let log: KeptLog
+let worker: RunningWorker | undefined
+
+beforeEach(async () => {
+  time = new VirtualTime()
+  log = keptLog()
+  peer = await new Peer().start()
+  worker = undefined
+  time.every(5_000, () => peer.ping())
+})
+
+afterEach(async () => {
+  if (worker !== undefined) {
+    worker.drain('the test is over')
+    const over = new Set<number>()
+    void worker.done.then((code) => over.add(code))
+    while (over.size === 0) await time.advance(500)
+  }
+  await peer.close()
+})
+
+function start(entry: CatalogEntry, more: Partial<WorkerOptions> = {}): RunningWorker {
+  worker = startWorker({
+    masterUrl: peer.url, token: 'worker-token', entry, workerId: 'w1', drainTimeoutSeconds: 30, clock: time, timers: time, random: seededRandom(1), log, host: testHost, ...more,
+  })
+  return worker
+}
+
+const exited = async (running: RunningWorker): Promise<0 | 1> => {
+  let code: 0 | 1 | undefined
+  void running.done.then((each) => {
+    code = each
+  })
+  await until(time, 'the worker exits', () => code !== undefined)
+  return code as 0 | 1
+}
+
+describe('a worker and its tasks', () => {
+  it('registers, reads its config, runs tasks, acks them and sends what they emit', async () => {
+    const running = start(batchEntry(({ task, emit }) => emit({ done: task.id })))
+    peer.submit('a', 'b', 'c')
+    await until(time, 'three acks', () => peer.settled('tasks.ack').length === 3)
+    await until(time, 'three outputs', () => peer.outputs.length === 3)
+    expect(peer.frames[0]).toMatchObject({ type: 'register', worker_id: 'w1', automation_type: 'render', protocol_version: 1, instance_id: expect.any(String) })
+    expect(peer.settled('tasks.ack')).toEqual(['a', 'b', 'c'])
+    expect(peer.outputs).toEqual([{ done: 'a' }, { done: 'b' }, { done: 'c' }])
+    expect(running.state()).toMatchObject({ state: 'RUNNING', registered: true, connected: true, configGen: 1, lastError: null, slots: 1 })
+    expect(peer.handshakes[0]?.authorization).toBe('Bearer worker-token')
+  })
+
+  it('nacks a task whose run throws and shows the message as last_error until one succeeds', async () => {
+    start(batchEntry(({ task }) => {
+      if (task.id === 'bad') throw new Error('no such file')
+    }))
+    peer.submit('bad')
+    await until(time, 'a nack', () => peer.settled('tasks.nack').length === 1)
+    await until(time, 'an ERROR state', () => peer.of('state').at(-1)?.state === 'ERROR')
+    expect(peer.of('state').at(-1)).toMatchObject({ last_error: 'no such file', config_gen: 1 })
+    peer.submit('good')
+    await until(time, 'RUNNING again', () => peer.of('state').at(-1)?.state === 'RUNNING')
+    expect(peer.of('state').at(-1)?.last_error).toBeNull()
+  })
+
+  it('gives a task the config as it was when the task was reserved (G16)', async () => {
+    const seen: unknown[] = []
+    let go = (): void => {}
+    start(batchEntry(async (context) => {
+      await new Promise<void>((resolve) => {
+        go = resolve
+      })
+      seen.push((context.config as { text?: string }).text)
+    }))
+    peer.config = { ...peer.config, text: 'old' }
+    peer.submit('a')
+    await until(time, 'the task runs', () => worker?.state().slots === 1 && peer.leased.size === 1)
+    await turns()
+    peer.setConfig({ text: 'new' })
+    await until(time, 'the new config is applied', () => worker?.state().configGen === 2)
+    go()
+    await until(time, 'an ack', () => peer.settled('tasks.ack').length === 1)
+    expect(seen).toEqual(['old'])
+  })
+
+  it('tells the run whose lease the master calls lost and ignores its outcome', async () => {
+    const reasons: unknown[] = []
+    start(batchEntry(async ({ signal }) => {
+      await never(signal)
+      reasons.push((signal.reason as { why?: string }).why)
+    }))
+    peer.submit('a')
+    await until(time, 'a lease', () => peer.leased.size === 1)
+    peer.lostTokens.add([...peer.leased.keys()][0] ?? 0)
+    await time.advance(20_000)
+    await until(time, 'the run is told', () => reasons.length === 1)
+    await turns()
+    expect(reasons).toEqual(['lease_lost'])
+    expect(peer.settles).toEqual([])
+  })
+})
+
+describe('a worker that drains', () => {
+  it('by frame finishes the task in flight without a deadline, takes nothing new and exits 0 (D53, G14)', async () => {
+    let go = (): void => {}
+    const running = start(batchEntry(() => new Promise<void>((resolve) => {
+      go = resolve
+    })))
+    peer.submit('long')
+    await until(time, 'a lease', () => peer.leased.size === 1)
+    peer.send({ type: 'drain' })
+    await until(time, 'draining', () => running.state().draining)
+    peer.submit('next')
+    await time.advance(600_000)
+    expect(peer.settles).toEqual([])
+    expect(running.state().slots).toBe(1)
+    go()
+    expect(await exited(running)).toBe(0)
+    expect(peer.settled('tasks.ack')).toEqual(['long'])
+    expect(peer.settled('tasks.release')).toEqual([])
+    expect(peer.leased.size).toBe(0)
+    expect(peer.pending.map(({ task_id: id }) => id)).toEqual(['next'])
+  })
+
+  it('on SIGTERM releases what runs after the drain timeout and exits 0 (D53, G14)', async () => {
+    const reasons: unknown[] = []
+    const running = start(batchEntry(async ({ signal }) => {
+      await never(signal)
+      reasons.push((signal.reason as { why?: string }).why)
+    }))
+    peer.submit('stuck')
+    await until(time, 'a lease', () => peer.leased.size === 1)
+    running.drain('SIGTERM')
+    await time.advance(29_000)
+    expect(peer.settles).toEqual([])
+    expect(await exited(running)).toBe(0)
+    expect(peer.settled('tasks.release')).toEqual(['stuck'])
+    expect(reasons).toEqual(['shutdown'])
+  })
+
+  it('tells continuous slots at once and leaves them behind after the drain timeout (D53)', async () => {
+    let toldAtMs: number | undefined
+    const running = start(continuousEntry(({ signal }) => {
+      signal.addEventListener('abort', () => {
+        toldAtMs = time.monotonicMs()
+      })
+      return new Promise<void>(() => {})
+    }))
+    await until(time, 'a slot', () => running.state().slots === 1)
+    const atMs = time.monotonicMs()
+    peer.send({ type: 'drain' })
+    await until(time, 'the slot is told', () => toldAtMs !== undefined)
+    expect((toldAtMs ?? Infinity) - atMs).toBeLessThan(100)
+    await time.advance(29_000)
+    expect(running.state().slots).toBe(1)
+    expect(await exited(running)).toBe(0)
+    expect(time.monotonicMs() - atMs).toBeLessThan(40_000)
+  })
+
+  it('exits 0 while its master is away, after SIGTERM and the deadline', async () => {
+    const running = start(batchEntry(({ signal }) => never(signal)))
+    peer.submit('a')
+    await until(time, 'a lease', () => peer.leased.size === 1)
+    await peer.close()
+    const atMs = time.monotonicMs()
+    running.drain('SIGTERM')
+    expect(await exited(running)).toBe(0)
+    expect(time.monotonicMs() - atMs).toBeLessThan(44_000) // A pod's grace period is the timeout and 15 s.
+    expect(time.pending).toBe(1) // The test's own: nothing of the worker keeps the process alive.
+    peer = await new Peer().start()
+  })
+
+  it('sends outputs that still wait before it closes', async () => {
+    const running = start(batchEntry(async ({ emit, task }) => {
+      for (let n = 0; n < 2_500; n += 1) await emit({ id: task.id, n })
+      worker?.drain('SIGTERM')
+    }))
+    peer.submit('a')
+    expect(await exited(running)).toBe(0)
+    expect(peer.outputs.map((each) => each['n'])).toEqual(Array.from({ length: 2_500 }, (_, n) => n))
+    expect(Math.max(...peer.of('output_batch').map(({ outputs }) => outputs.length))).toBe(1_000)
+  })
+})
+
+describe('a worker beside trouble', () => {
+  it('exits 1 without another try when the master speaks another protocol version', async () => {
+    peer.closeCode = 4000
+    const running = start(batchEntry(() => {}))
+    expect(await exited(running)).toBe(1)
+    expect(peer.handshakes).toHaveLength(1)
+    expect(log.lines.some(({ level, message }) => level === 'error' && message.includes('the master cannot work with it'))).toBe(true)
+  })
+
+  it('keeps the other slots running when one fails over and over (G25)', async () => {
+    const running = start(continuousEntry(async ({ slotId, emit, sleep }) => {
+      if (slotId === 1) throw new Error('boom')
+      for (;;) {
+        await emit({ slotId })
+        await sleep(1_000)
+      }
+    }))
+    peer.config['slots'] = 3
+    await until(time, 'the error shows', () => running.state().lastError === 'boom')
+    await time.advance(30_000)
+    await until(time, 'outputs of both', () => peer.outputs.length > 40)
+    expect(new Set(peer.outputs.map((each) => each['slotId']))).toEqual(new Set([0, 2]))
+    expect(running.state()).toMatchObject({ state: 'RUNNING', slots: 3 })
+  })
+
+  it('logs and shows an error that escaped a plugin, and goes on', async () => {
+    const running = start(batchEntry(() => {}))
+    await until(time, 'a slot', () => running.state().slots === 1)
+    running.reportStrayError(new Error('thrown in a callback'))
+    await until(time, 'the state tells it', () => peer.of('state').at(-1)?.last_error?.includes('thrown in a callback') === true)
+    peer.submit('a')
+    await until(time, 'an ack', () => peer.settled('tasks.ack').length === 1)
+    expect(running.state().state).toBe('RUNNING')
+  })
+
+  it('registers again when the master forgot it', async () => {
+    const running = start(batchEntry(() => {}))
+    await until(time, 'registered', () => running.state().registered)
+    await time.advance(11_000)
+    peer.configStatus = 404
+    peer.send({ type: 'config_changed', config_gen: 2 })
+    await until(time, 'a second register', () => peer.of('register').length === 2)
+    peer.configStatus = null
+    await until(time, 'registered again', () => running.state().registered)
+    expect(peer.of('register')[1]).toEqual(peer.of('register')[0])
+  })
+
+  it('keeps running tasks through a master that is away and settles them when it is back (G11)', async () => {
+    let go = (): void => {}
+    const running = start(batchEntry(() => new Promise<void>((resolve) => {
+      go = resolve
+    })))
+    peer.submit('a')
+    await until(time, 'a lease', () => peer.leased.size === 1)
+    const port = peer.port
+    await peer.close()
+    await until(time, 'the break is seen', () => !running.state().connected)
+    go()
+    await time.advance(5_000)
+    peer = await new Peer().start(port)
+    await until(time, 'the ack arrives', () => peer.settled('tasks.ack').length === 1)
+    expect(peer.settled('tasks.ack')).toEqual(['a'])
+  })
+
+  it('keeps a plugin that throws over and over from filling the log (G17)', async () => {
+    const running = start(batchEntry(() => {}))
+    await until(time, 'a slot', () => running.state().slots === 1)
+    for (let n = 0; n < 1_000; n += 1) running.reportStrayError(new Error(`thrown, the ${n}th time`))
+    const escaped = () => log.lines.filter(({ message }) => message.includes('escaped the automation'))
+    expect(escaped()).toHaveLength(1)
+    await time.advance(60_000)
+    running.reportStrayError(new Error('again'))
+    expect(escaped()[1]?.fields).toMatchObject({ suppressed: 999 })
+  })
+
+  it('says once a minute that the master is away, and at once when it is away for another reason', async () => {
+    const running = start(batchEntry(() => {}))
+    await until(time, 'registered', () => running.state().slots === 1)
+    const reserving = () => log.lines.filter(({ message }) => message.includes('no tasks could be reserved'))
+    peer.rpcMethods['tasks.reserve'] = () => ({ error: { code: -32003, message: 'the store is away' } })
+    peer.submit('a') // Ends the long poll.
+    await until(time, 'a first failure', () => reserving().length === 1)
+    await time.advance(30_000)
+    expect(reserving()).toHaveLength(1)
+    peer.rpcStatus = 500
+    await until(time, 'a second failure', () => reserving().length === 2)
+  })
+
+  it('logs outcomes without the slot and the task that happened to come first', async () => {
+    const lines: object[] = []
+    const warn = (message: string): void => void (message.includes('not delivered') && lines.push(boundLogFields()))
+    const running = start(batchEntry(() => {}), { log: { ...log, warn } })
+    await until(time, 'a slot', () => running.state().slots === 1)
+    peer.rpcMethods['tasks.ack'] = () => ({ error: { code: -32003, message: 'the store is away' } })
+    peer.submit('a')
+    await until(time, 'an ack fails', () => lines.length > 0)
+    expect(lines[0]).toEqual({ automation_type: 'render', worker_id: 'w1' })
+    delete peer.rpcMethods['tasks.ack']
+  })
+
+  it('shows its figures right after registering, and when the number of slots changes', async () => {
+    const running = start(batchEntry(() => {}))
+    await until(time, 'registered', () => running.state().registered)
+    await time.advance(2_000)
+    await until(time, 'stats', () => peer.of('stats').at(-1)?.slots === 1)
+    peer.setConfig({ slots: 5 })
+    await until(time, 'five slots', () => running.state().slots === 5)
+    await time.advance(1_000)
+    await until(time, 'new stats', () => peer.of('stats').at(-1)?.slots === 5)
+    expect(time.monotonicMs()).toBeLessThan(15_000)
+  })
+
+  it('ends by SIGTERM without cutting off a reserve whose answer is on its way (G14)', async () => {
+    const running = start(batchEntry(() => {}))
+    await until(time, 'a long poll', () => peer.rpcCalls.some(({ method }) => method === 'tasks.reserve'))
+    running.drain('SIGTERM')
+    await time.advance(50)
+    await turns()
+    peer.submit('late')
+    expect(await exited(running)).toBe(0)
+    expect(peer.settled('tasks.release')).toEqual(['late'])
+  })
+
+  it('reports its figures every 15 s, with each slot', async () => {
+    const running = start(continuousEntry(async ({ metrics, signal }) => {
+      metrics.counter('rounds').add(2)
+      await never(signal)
+    }))
+    peer.config['slots'] = 2
+    await until(time, 'slots', () => running.state().slots === 2)
+    await time.advance(15_000)
+    await until(time, 'stats', () => peer.of('stats').length > 0)
+    const stats = peer.of('stats').at(-1)
+    expect(stats).toMatchObject({ slots: 2, rss_mb: 64, metrics: { 'counter.rounds': 4 } })
+    expect(stats?.per_slot?.map((each) => [each.slot_id, each.counters])).toEqual([[0, { rounds: 2 }], [1, { rounds: 2 }]])
+  })
+
+  it('serves health, readiness and metrics when asked to', async () => {
+    const running = start(batchEntry(() => {}), { healthListen: { host: '127.0.0.1', port: 0 } })
+    await until(time, 'it listens', () => running.state().healthPort !== null && running.state().registered)
+    const base = `http://127.0.0.1:${running.state().healthPort}`
+    expect((await fetch(`${base}/healthz`)).status).toBe(200)
+    expect((await fetch(`${base}/readyz`)).status).toBe(200)
+    expect(await (await fetch(`${base}/metrics`)).text()).toContain('svc_worker_process_connected{automation_type="render",worker_id="w1"} 1')
+    peer.submit('a')
+    await until(time, 'an ack', () => peer.settled('tasks.ack').length === 1)
+  })
+
+  it('exits 1 when its health listener can not have the address', async () => {
+    const running = start(batchEntry(() => {}), { healthListen: { host: '127.0.0.1', port: peer.port } })
+    expect(await exited(running)).toBe(1)
+    expect(log.lines.some(({ message }) => message.includes('SVC_HEALTH_LISTEN'))).toBe(true)
+  })
+})
