@@ -1,0 +1,100 @@
+/**
+ * @module cmd/dev
+ * `muster dev`: a whole fleet on this machine, in one process tree. The master runs in this process on a SQLite file,
+ * one child worker for each installed automation; Ctrl-C drains the workers, then stops the master, exit 0. A second
+ * start goes on with the same state.
+ */
+import type { Catalog } from '../automation/index.ts'
+import { systemRandom, systemTime, type Log } from '../runtime/index.ts'
+import { Child } from './dev/children.ts'
+import { enable, firstOutput, sampleConfig, type Master } from './dev/samples.ts'
+import { openState, type DevState } from './dev/state.ts'
+import { tokenBlock, tryBlock } from './dev/greeting.ts'
+import { runMaster } from './master.ts'
+import { aborted, HELP_TAIL, loadCatalog, LOG_SETTINGS, refuse, withProcess } from './process.ts'
+import { hostPort, list, text } from './readers.ts'
+import { describeSettings, readSettings, setting, type Values } from './settings.ts'
+import { VERSION } from './version.ts'
+
+const SETTINGS = {
+  listen: setting(hostPort, { name: 'SVC_LISTEN', help: 'host:port of the master.', fallback: '127.0.0.1:8080' }),
+  stateDir: setting(text, { name: 'SVC_STATE_DIR', help: 'Where state and tokens are kept; delete it to start over.', fallback: '.muster' }),
+  automations: setting(list, { name: 'SVC_AUTOMATIONS', help: 'Comma-separated modules that hold automations.', fallback: 'muster/automations' }),
+  ...LOG_SETTINGS,
+  logLevel: { ...LOG_SETTINGS.logLevel, fallback: 'warn' },
+} as const
+
+/** A development fleet ends with whoever started it: a killed `make` or `npx` must not leave it behind on its port. */
+const PARENT_LOOK_MS = 1_000
+
+/** How long the first output is waited for before the start is called quiet. */
+const FIRST_OUTPUT_WITHIN_MS = 30_000
+
+export function help(): string {
+  return `muster dev: a development fleet on this machine: master, workers, dashboard\n\n  muster dev\n  SVC_AUTOMATIONS=./my-automation.js muster dev --listen 127.0.0.1:9000\n\n${describeSettings(SETTINGS)}\n${HELP_TAIL}`
+}
+
+export async function run(argv: readonly string[]): Promise<number> {
+  const { values, faults } = readSettings(SETTINGS, process.env, argv)
+  refuse(faults)
+  const catalog = await loadCatalog(values.automations, process.cwd())
+  return withProcess(values, async (log, stop) => {
+    const orphaned = new AbortController()
+    const parent = process.ppid
+    const cancel = systemTime.every(PARENT_LOOK_MS, () => void (process.ppid !== parent && orphaned.abort('the parent process ended')))
+    const code = await fleet(values, catalog, log, AbortSignal.any([stop, orphaned.signal]))
+    cancel()
+    return code
+  })
+}
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`)
+
+async function fleet(values: Values<typeof SETTINGS>, catalog: Catalog, log: Log, stop: AbortSignal): Promise<number> {
+  print(`muster ${VERSION}: a development fleet on this machine. State is kept in ${values.stateDir}; delete it to start over.`)
+  const state = openState(values.stateDir, systemRandom)
+  const running = await runMaster({
+    listen: values.listen, backendUrl: { scheme: 'filedb', path: state.storePath }, catalog, log,
+    tokens: { admin: state.adminToken, worker: state.workerToken },
+  })
+  state.keep()
+  const master = { url: running.url, adminToken: state.adminToken }
+  print(`  master   ready   ${master.url}   backend filedb://${state.storePath}`)
+  const children = [...catalog.keys()].map((type) => startWorker(type, values, state, master))
+  try {
+    await greet(catalog, master, state, running.port, stop)
+    await aborted(stop)
+  } catch (error) {
+    if (!stop.aborted) throw error
+  } finally {
+    print('  stopping: the workers finish what they run, then the master ends')
+    await Promise.all(children.map((child) => child.stop()))
+    await running.stop()
+    print('  stopped; the state is kept')
+  }
+  return 0
+}
+
+function startWorker(type: string, values: Values<typeof SETTINGS>, state: DevState, master: Master): Child {
+  const child = new Child({
+    name: `dev-${type}`, command: process.execPath, args: [process.argv[1] ?? '', 'worker'], print,
+    environment: {
+      ...process.env, SVC_MASTER_URL: master.url, SVC_WORKER_TOKEN_FILE: state.workerTokenFile, SVC_AUTOMATION_TYPE: type, SVC_WORKER_ID: `dev-${type}`,
+      SVC_AUTOMATIONS: values.automations.join(','), SVC_LOG_LEVEL: values.logLevel, SVC_LOG_FORMAT: values.logFormat,
+    },
+  })
+  child.start()
+  return child
+}
+
+async function greet(catalog: Catalog, master: Master, state: DevState, port: number, stop: AbortSignal): Promise<void> {
+  await Promise.all([...catalog.keys()].map(async (type) => {
+    const outcome = await enable(master, type, `dev-${type}`, sampleConfig(type, port), systemTime, stop)
+    const refused = typeof outcome === 'string' ? outcome : `needs a config before it can run: ${outcome.refused}`
+    print(`  worker   ready   dev-${type} (${refused})`)
+  }))
+  print(tokenBlock(state))
+  print(tryBlock(catalog, master.url, state.adminTokenFile))
+  const type = await firstOutput(master, [...catalog.keys()], systemTime, FIRST_OUTPUT_WITHIN_MS, stop)
+  print(type === null ? '  no output yet' : `  first output of ${type} is in its stream. Ctrl-C stops everything.`)
+}

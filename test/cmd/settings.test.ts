@@ -1,0 +1,82 @@
+import { describe, expect, it } from '@jest/globals'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { atLeast, backendUrl, hostPort, httpUrl, integer, oneOf, text, workerId } from '../../src/cmd/readers.ts'
+import { describeSettings, readSettings, setting } from '../../src/cmd/settings.ts'
+
+const TABLE = {
+  listen: setting(hostPort, { name: 'SVC_LISTEN', help: 'Where to listen.', fallback: '0.0.0.0:8080' }),
+  token: setting(text, { name: 'SVC_TOKEN', help: 'Who we are.', secret: true, required: true }),
+  level: setting(oneOf('low', 'high'), { name: 'SVC_LEVEL', help: 'How loud.' }),
+} as const
+
+describe('readSettings', () => {
+  it('takes the flag before the variable before the default (D34)', () => {
+    const read = (environment: Record<string, string>, ...argv: string[]) => readSettings(TABLE, { SVC_TOKEN: 't', ...environment }, argv).values.listen.port
+    expect(read({})).toBe(8080)
+    expect(read({ SVC_LISTEN: '127.0.0.1:1' })).toBe(1)
+    expect(read({ SVC_LISTEN: '127.0.0.1:1' }, '--listen', '127.0.0.1:2')).toBe(2)
+    expect(read({ SVC_LISTEN: '127.0.0.1:1' }, '--listen=127.0.0.1:3')).toBe(3)
+  })
+
+  it('reports all faults together (D34)', () => {
+    const { faults } = readSettings(TABLE, { SVC_LISTEN: '8080', SVC_LEVEL: 'loud' }, ['--lisen', 'x', 'stray', '--level'])
+    expect(faults).toEqual([
+      { name: '--lisen', problem: 'is not known; did you mean --listen?; see --help' },
+      { name: 'stray', problem: 'is not known; see --help' },
+      { name: '--level', problem: 'needs a value' },
+      { name: 'SVC_LISTEN', problem: '"8080" is not host:port; for example 0.0.0.0:8080' },
+      { name: 'SVC_TOKEN', problem: 'is required; set it, or give SVC_TOKEN_FILE' },
+      { name: 'SVC_LEVEL', problem: '"loud" is not known; known: low, high' },
+    ])
+  })
+
+  it('refuses a secret as a flag without repeating it', () => {
+    const { faults } = readSettings(TABLE, { SVC_TOKEN: 't' }, ['--token', 'hunter2'])
+    expect(faults).toEqual([{ name: '--token', problem: 'secrets are never flags; set SVC_TOKEN or SVC_TOKEN_FILE' }])
+    expect(JSON.stringify(readSettings(TABLE, { SVC_TOKEN: 't' }, ['--token=hunter2']))).not.toContain('hunter2')
+  })
+
+  it('reads a secret from the file its _FILE form names (D22)', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'muster-settings-'))
+    try {
+      const file = join(directory, 'token')
+      writeFileSync(file, 'from-the-file\n')
+      expect(readSettings(TABLE, { SVC_TOKEN_FILE: file }, []).values.token).toBe('from-the-file')
+      expect(readSettings(TABLE, { SVC_TOKEN_FILE: file, SVC_TOKEN: 'both' }, []).faults).toEqual([{ name: 'SVC_TOKEN', problem: 'is set, and SVC_TOKEN_FILE as well; set one of them' }])
+      expect(readSettings(TABLE, { SVC_TOKEN_FILE: join(directory, 'absent') }, []).faults).toEqual([{ name: 'SVC_TOKEN', problem: 'SVC_TOKEN_FILE cannot be read: ENOENT' }])
+    } finally {
+      rmSync(directory, { recursive: true })
+    }
+  })
+
+  it('lists every setting with its forms and its default', () => {
+    const help = describeSettings(TABLE)
+    expect(help).toContain('SVC_LISTEN, --listen\n      Where to listen. (default 0.0.0.0:8080)')
+    expect(help).toContain('SVC_TOKEN, or SVC_TOKEN_FILE\n      Who we are. (required)')
+  })
+})
+
+describe('the readers', () => {
+  it.each<[string, (value: string) => unknown, string, unknown]>([
+    ['host:port', hostPort, '[::1]:80', { host: '::1', port: 80 }],
+    ['whole number', integer(0, 10), '10', 10],
+    ['number', atLeast(0), '0.5', 0.5],
+    ['memory://', backendUrl, 'memory://', { scheme: 'memory' }],
+    ['mem://', backendUrl, 'mem://', { scheme: 'memory' }],
+    ['relative filedb', backendUrl, 'filedb://.muster/master.db', { scheme: 'filedb', path: '.muster/master.db' }],
+    ['absolute filedb', backendUrl, 'filedb:///var/lib/m.db', { scheme: 'filedb', path: '/var/lib/m.db' }],
+  ])('read %s', (_name, read, value, expected) => {
+    expect(read(value)).toEqual(expected)
+  })
+
+  it.each<[(value: string) => unknown, string, RegExp]>([
+    [hostPort, 'localhost', /not host:port/], [hostPort, 'a:70000', /not host:port/], [integer(0, 10), '11', /from 0 to 10/], [integer(0, 10), '1.5', /whole number/],
+    [atLeast(0), 'NaN', /0 or more/], [atLeast(0), '-1', /0 or more/], [httpUrl, 'ftp://u:p@x', /^is not an http or https URL/], [httpUrl, 'http://u:p@h', /user or a password/],
+    [workerId, 'a/b', /cannot name a worker/], [workerId, '..', /cannot name a worker/],
+    [backendUrl, 'postgres://h/db', /scheme "postgres" is not known; known: memory, mem, filedb/], [backendUrl, 'filedb://', /needs the path/], [backendUrl, 'memory://x', /takes nothing/], [backendUrl, 'x', /not a URL/],
+  ])('%p refuses %j (D2, D34)', (read, value, problem) => {
+    expect(() => read(value)).toThrow(problem)
+  })
+})

@@ -1,0 +1,123 @@
+/**
+ * `muster dev`: the first minutes of somebody who has just installed it, as real processes.
+ */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { Fleet, freePort, until, type Proc } from './fleet.ts'
+
+let fleet: Fleet
+let port: number
+beforeEach(async () => {
+  fleet = new Fleet()
+  port = await freePort()
+})
+afterEach(() => fleet.stop())
+
+const state = (name: string): string => join(fleet.directory, 'state', name)
+const start = (settings: Readonly<Record<string, string>> = {}): Proc => fleet.spawn('dev', { SVC_LISTEN: `127.0.0.1:${port}`, SVC_STATE_DIR: join(fleet.directory, 'state'), SVC_LOG_LEVEL: 'info', ...settings })
+const isUp = (dev: Proc): Promise<void> => until('the first output is seen', async () => dev.output().includes('first output of'), dev.output)
+const interrupted = (dev: Proc): Promise<number | null> => {
+  dev.child.kill('SIGINT')
+  return dev.exited
+}
+
+/** A line of the screen, run as a person would run it. */
+async function shell(line: string): Promise<unknown> {
+  const child = spawn('bash', ['-c', line], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let text = ''
+  child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()))
+  await once(child, 'close')
+  return JSON.parse(text)
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+const childrenOf = (pid: number): readonly number[] => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter((each) => each !== '').map(Number)
+
+describe('muster dev', () => {
+  it('brings up a fleet whose lines on the screen work, and goes on with its state at the second start (D57)', async () => {
+    const first = start()
+    await isUp(first)
+    const tokens = ['admin-token', 'worker-token'].map((name) => readFileSync(state(name), 'utf8').trim())
+    for (const token of tokens) expect(first.output().split(token)).toHaveLength(2)
+    for (const name of ['admin-token', 'worker-token', 'master.db']) expect(statSync(state(name)).mode & 0o777).toBe(0o600)
+
+    const lines = first.output().split('\n').map((line) => line.trim()).filter((line) => line.startsWith('curl '))
+    expect(lines).toHaveLength(3)
+    const [workers = '', submit = '', peek = ''] = lines
+    expect(await shell(workers)).toMatchObject([{ worker_id: 'dev-http-probe', state: 'RUNNING', connected: true }])
+    expect(await shell(submit)).toMatchObject({ queued: true })
+    await until('the task has its output', async () => ((await shell(peek)) as unknown[]).length === 1)
+    expect(await shell(peek)).toMatchObject([{ payload: { status: 200 } }])
+    expect(await interrupted(first)).toBe(0)
+
+    const second = start()
+    await isUp(second)
+    expect(second.output()).toContain('dev-http-request (as configured before)')
+    expect(second.output()).toContain('tokens: as made at the first start')
+    for (const token of tokens) expect(second.output()).not.toContain(token)
+    expect(await shell(peek)).toMatchObject([{ payload: { status: 200 } }])
+    expect(await interrupted(second)).toBe(0)
+  }, 60_000)
+
+  it('starts a worker again that died, and leaves none behind when it is killed itself', async () => {
+    const dev = start()
+    await isUp(dev)
+    const [victim = 0] = childrenOf(dev.child.pid ?? 0)
+    process.kill(victim, 'SIGKILL')
+    await until('it is started again', async () => dev.output().includes('ended with SIGKILL; starting it again in') && childrenOf(dev.child.pid ?? 0).length === 2)
+
+    const children = childrenOf(dev.child.pid ?? 0)
+    dev.child.kill('SIGKILL')
+    await dev.exited
+    const next = start()
+    await isUp(next)
+    await until('the old workers are gone', async () => !children.some(isAlive))
+    expect(await interrupted(next)).toBe(0)
+  }, 60_000)
+
+  it('says what is taken and what to do, exit 1, and shows the tokens at the start that comes up', async () => {
+    const taken = createServer().listen(port, '127.0.0.1')
+    await once(taken, 'listening')
+    const refused = start()
+    expect(await refused.exited).toBe(1)
+    expect(refused.output()).toContain(`the master cannot listen on 127.0.0.1:${port}; choose another address with --listen`)
+    taken.close()
+    await once(taken, 'close')
+    const dev = start()
+    await isUp(dev)
+    expect(dev.output()).toContain(readFileSync(state('admin-token'), 'utf8').trim())
+
+    const double = start({ SVC_LISTEN: `127.0.0.1:${await freePort()}` })
+    expect(await double.exited).toBe(1)
+    expect(double.output()).toContain(`another master uses this file: ${state('master.db')}`)
+    expect(await interrupted(dev)).toBe(0)
+  }, 60_000)
+
+  it('names the state that it cannot use, exit 1', async () => {
+    const file = join(fleet.directory, 'file')
+    writeFileSync(file, 'no directory')
+    mkdirSync(join(fleet.directory, 'foreign'))
+    writeFileSync(join(fleet.directory, 'foreign/master.db'), 'this is no database'.repeat(100))
+    const starts = [start({ SVC_STATE_DIR: file }), start({ SVC_STATE_DIR: join(fleet.directory, 'foreign') })]
+    expect(await Promise.all(starts.map(({ exited }) => exited))).toEqual([1, 1])
+    expect(starts[0]?.output()).toContain(`the state directory ${file} cannot be used; name another one with --state-dir`)
+    expect(starts[1]?.output()).toContain(`${join(fleet.directory, 'foreign/master.db')} is damaged`)
+  }, 60_000)
+
+  it('ends with 0 when it is interrupted while it starts', async () => {
+    const dev = start()
+    await until('the master is ready', async () => dev.output().includes('master   ready'), dev.output)
+    expect(await interrupted(dev)).toBe(0)
+    expect(dev.output()).toContain('stopped; the state is kept')
+  }, 60_000)
+})

@@ -1,0 +1,179 @@
+/**
+ * Faults of real processes: stopped, killed, doubled, fed with plugins that misbehave. Each is one that a fleet meets.
+ */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { Fleet, until, type Proc } from './fleet.ts'
+
+const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/faulty.mjs') }
+const SLOW = '/automations/slow'
+const BAD = '/automations/bad'
+
+interface Output { readonly payload: { readonly task_id: string; readonly pid: number } }
+interface Dead { readonly items: readonly { readonly payload: { readonly way: string }; readonly last_error: string }[] }
+interface WorkerRecord { readonly connected: boolean; readonly state: string; readonly config_gen: number; readonly applied_config_gen: number | null; readonly current_stats: { readonly slots: number } | null }
+
+let fleet: Fleet
+afterEach(() => fleet.stop())
+
+async function world(): Promise<Proc> {
+  fleet = new Fleet()
+  return fleet.startMaster(AUTOMATIONS)
+}
+
+const notesFile = (): string => join(fleet.directory, 'notes')
+const worker = (type: string, id: string, settings: Readonly<Record<string, string>> = {}): Proc => fleet.startWorker(type, id, { ...AUTOMATIONS, NOTES: notesFile(), ...settings })
+const record = (type: string, id: string): Promise<WorkerRecord> => fleet.ok('GET', `/automations/${type}/workers/${id}`)
+const length = async (path: string): Promise<number> => (await fleet.ok<{ length: number }>('GET', path)).length
+const submit = async (automation: string, payload: object): Promise<string> => (await fleet.ok<{ task_id: string }>('POST', `${automation}/tasks`, { payload })).task_id
+const isGone = async (id: string): Promise<boolean> => (await fleet.call('GET', `${SLOW}/tasks/${id}`)).status === 404
+
+/** Every start of a task so far. */
+function starts(): readonly { readonly id: string; readonly pid: number; readonly atMs: number }[] {
+  const lines = (() => {
+    try {
+      return readFileSync(notesFile(), 'utf8').trim().split('\n')
+    } catch {
+      return [] // Nothing has started.
+    }
+  })()
+  return lines.map((line) => line.split(' ')).map(([, id = '', pid, atMs]) => ({ id, pid: Number(pid), atMs: Number(atMs) }))
+}
+
+describe('a worker', () => {
+  it('that was stopped past its leases settles nothing, and runs nothing it has lost (G5)', async () => {
+    await world()
+    const sleeper = worker('slow', 'sleeper')
+    await fleet.configure('slow', 'sleeper', { enabled: true, slots: 2 })
+    const tasks = [await submit(SLOW, { ms: 300 }), await submit(SLOW, { ms: 300 })]
+    await until('both run', async () => starts().length === 2)
+    process.kill(sleeper.child.pid ?? 0, 'SIGSTOP')
+    const heir = worker('slow', 'heir')
+    await fleet.configure('slow', 'heir', { enabled: true, slots: 2 })
+    await until('the heir has done both', async () => (await Promise.all(tasks.map(isGone))).every(Boolean))
+    process.kill(sleeper.child.pid ?? 0, 'SIGCONT')
+    await until('the sleeper is told, twice', async () => sleeper.output().split('the lease had ended').length + sleeper.output().split('a lease was lost').length === 4, sleeper.output)
+
+    expect(starts().map(({ pid }) => pid)).toEqual([sleeper, sleeper, heir, heir].map(({ child }) => child.pid))
+    const done = await fleet.ok<Output[]>('POST', `${SLOW}/output/pop`, { n: 10 })
+    expect(done.filter(({ payload }) => payload.pid === heir.child.pid).map(({ payload }) => payload.task_id).toSorted()).toEqual(tasks.toSorted())
+    const next = await submit(SLOW, { ms: 1 })
+    await until('the fleet goes on', () => isGone(next))
+  }, 60_000)
+
+  it('gives its tasks back at SIGTERM, uncharged, and exits 0 (G8, G14)', async () => {
+    await world()
+    const leaving = worker('slow', 'leaving', { SVC_DRAIN_TIMEOUT_SECONDS: '1' })
+    await fleet.configure('slow', 'leaving', { enabled: true, slots: 3 })
+    const registered = performance.now()
+    await until('its slots show', async () => (await record('slow', 'leaving')).current_stats?.slots === 3)
+    expect(performance.now() - registered).toBeLessThan(5_000)
+    for (let n = 0; n < 6; n += 1) await submit(SLOW, { ms: 60_000 })
+    await until('three run', async () => starts().length === 3)
+    leaving.child.kill('SIGTERM')
+    expect(await leaving.exited).toBe(0)
+    const { items } = await fleet.ok<{ items: readonly { attempt: number }[] }>('GET', `${SLOW}/queue`)
+    expect(items.map(({ attempt }) => attempt)).toEqual([0, 0, 0, 0, 0, 0]) // All there at once: none waits for the end of a lease.
+  }, 60_000)
+
+  it('survives a plugin that misbehaves, names what it did, and fills no log (G17, G25)', async () => {
+    await world()
+    const hardy = worker('bad', 'hardy')
+    await fleet.configure('bad', 'hardy', { enabled: true, slots: 2, max_attempts: 1 })
+    const failing = ['throws at once', 'throws nothing', 'throws a trap', 'emits 2 MiB', 'emits another schema']
+    for (const way of ['never ends', ...failing, 'leaves a rejection', 'throws from a timer', 'does well']) await submit(BAD, { way })
+    await until('all but one are settled', async () => (await length(`${BAD}/output/length`)) === 1 && (await length(`${BAD}/dead`)) === failing.length, hardy.output)
+
+    const { items } = await fleet.ok<Dead>('GET', `${BAD}/dead`)
+    expect(Object.fromEntries(items.map(({ payload, last_error: error }) => [payload.way, error]))).toEqual({
+      'throws at once': 'no good', 'throws nothing': 'threw null', 'throws a trap': 'threw something that cannot be read',
+      'emits 2 MiB': expect.stringContaining('a frame holds 1048576'), 'emits another schema': expect.stringContaining('/text'),
+    })
+    expect(hardy.child.exitCode).toBeNull()
+    expect(hardy.output().split('\n').length).toBeLessThan(30)
+  }, 60_000)
+
+  it('that shares its id with another backs off, and says what to do (D11)', async () => {
+    await world()
+    const twins = [worker('slow', 'twin'), worker('slow', 'twin')]
+    await until('both were replaced', async () => twins.every(({ output }) => output().includes('SVC_WORKER_ID')))
+    await until('one of them waits for seconds', async () => twins.some(({ output }) => /retry_in_ms=[2-9]\d{3}/.test(output())), () => twins.map(({ output }) => output()).join('\n'))
+    expect(twins.map(({ output }) => output()).join('\n').split('replaced by a newer connection').length).toBeLessThan(12)
+  }, 60_000)
+})
+
+describe('a fleet', () => {
+  it('keeps what was accepted, and runs nothing again that was acked, while its processes are killed (G1, G2, G3)', async () => {
+    let master = await world()
+    const workers = ['a', 'b'].map((id) => worker('slow', id))
+    for (const id of ['a', 'b']) await fleet.configure('slow', id, { enabled: true, slots: 8 })
+    const accepted = new Set<string>()
+    const goneAtMs = new Map<string, number>()
+    const load = loaded(accepted, goneAtMs)
+    for (const victim of ['a', 'master', 'b', 'master'] as const) {
+      const before = goneAtMs.size
+      await until('work goes on', async () => goneAtMs.size > before + 20)
+      if (victim === 'master') {
+        master.child.kill('SIGKILL')
+        await master.exited
+        master = await fleet.startMaster(AUTOMATIONS)
+      } else {
+        const index = victim === 'a' ? 0 : 1
+        workers[index]?.child.kill('SIGKILL')
+        await workers[index]?.exited
+        workers[index] = worker('slow', victim)
+      }
+    }
+    await load.stop()
+    await until('everything accepted is done', async () => {
+      for (const id of accepted) if (!goneAtMs.has(id)) await look(id, goneAtMs)
+      return goneAtMs.size === accepted.size
+    }, () => `${goneAtMs.size} of ${accepted.size}`, 60_000)
+
+    const started = new Set(starts().map(({ id }) => id))
+    expect([...accepted].filter((id) => !started.has(id))).toEqual([])
+    expect(starts().filter(({ id, atMs }) => atMs > (goneAtMs.get(id) ?? Infinity))).toEqual([])
+    expect(await length(`${SLOW}/dead`)).toBe(0)
+  }, 120_000)
+
+  it('takes its configs anew when the master has lost its store (D15)', async () => {
+    const master = await world()
+    worker('slow', 'w')
+    for (const slots of [1, 2, 3]) await fleet.configure('slow', 'w', { enabled: true, slots })
+    await until('the third config is applied', async () => (await record('slow', 'w')).applied_config_gen === 3)
+    master.child.kill('SIGTERM')
+    expect(await master.exited).toBe(0)
+    for (const suffix of ['', '-wal', '-shm']) rmSync(join(fleet.directory, `master.db${suffix}`), { force: true })
+    await fleet.startMaster(AUTOMATIONS)
+    const gen = await fleet.configure('slow', 'w', { enabled: true, slots: 4 })
+    await until('a lower generation is applied', async () => (await record('slow', 'w')).applied_config_gen === gen)
+    expect(gen).toBe(1)
+    const task = await submit(SLOW, { ms: 1 })
+    await until('it works', () => isGone(task))
+  }, 60_000)
+})
+
+async function look(id: string, goneAtMs: Map<string, number>): Promise<void> {
+  const answer = await fleet.call('GET', `${SLOW}/tasks/${id}`).catch(() => null)
+  if (answer?.status === 404) goneAtMs.set(id, Date.now())
+}
+
+/** Submits and watches, until it is stopped; a call that a killed master broke is not made good. */
+function loaded(accepted: Set<string>, goneAtMs: Map<string, number>): { stop(): Promise<void> } {
+  const stopped = new AbortController()
+  const submitting = (async () => {
+    while (!stopped.signal.aborted) {
+      const tasks = Array.from({ length: 10 }, (_, n) => ({ payload: { ms: n === 0 ? 500 : 5 } }))
+      const answer = await fleet.call<{ results: { task_id: string }[] }>('POST', `${SLOW}/tasks/batch`, { tasks }).catch(() => null)
+      if (answer?.status === 200) for (const { task_id: id } of answer.body.results) accepted.add(id)
+      for (const id of accepted) if (!stopped.signal.aborted && !goneAtMs.has(id)) await look(id, goneAtMs)
+    }
+  })()
+  return {
+    stop: () => {
+      stopped.abort()
+      return submitting
+    },
+  }
+}

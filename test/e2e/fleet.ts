@@ -1,0 +1,109 @@
+/**
+ * @module test/e2e/fleet
+ * A fleet of real processes of the built command, for one test: a master on a SQLite file in a folder of its own, workers
+ * beside it, and a small typed hand on the REST API. Everything it started ends with `stop`.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const MUSTER = join(process.cwd(), 'dist/cmd/muster.js')
+export const ADMIN_TOKEN = 'admin-token-of-the-e2e-test'
+export const WORKER_TOKEN = 'worker-token-of-the-e2e-test'
+
+export interface Proc {
+  readonly child: ChildProcess
+  /** Resolves with the exit code; null when a signal ended it. */
+  readonly exited: Promise<number | null>
+  readonly output: () => string
+}
+
+export interface Answer<T = unknown> { readonly status: number; readonly body: T; readonly headers: Headers }
+
+export class Fleet {
+  readonly directory = mkdtempSync(join(tmpdir(), 'muster-e2e-'))
+  readonly #started: Proc[] = []
+  #port = 0
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`
+  }
+
+  /** Starts the master, on the same port and file each time, without the settings `unset`; resolves when it is ready. */
+  async startMaster(settings: Readonly<Record<string, string>> = {}, unset: readonly string[] = []): Promise<Proc> {
+    this.#port ||= await freePort()
+    const environment = {
+      SVC_LISTEN: `127.0.0.1:${this.#port}`, SVC_BACKEND_URL: `filedb://${join(this.directory, 'master.db')}`, SVC_AUTOMATIONS: 'muster/automations',
+      SVC_ADMIN_TOKEN: ADMIN_TOKEN, SVC_WORKER_TOKEN: WORKER_TOKEN, ...settings,
+    }
+    const master = this.spawn('master', Object.fromEntries(Object.entries(environment).filter(([name]) => !unset.includes(name))))
+    await until(`the master is ready`, async () => (await fetch(`${this.url}/readyz`).catch(() => null))?.status === 200, () => master.output())
+    return master
+  }
+
+  startWorker(type: string, id: string, settings: Readonly<Record<string, string>> = {}): Proc {
+    return this.spawn('worker', { SVC_MASTER_URL: this.url, SVC_WORKER_TOKEN: WORKER_TOKEN, SVC_AUTOMATION_TYPE: type, SVC_WORKER_ID: id, SVC_AUTOMATIONS: 'muster/automations', ...settings })
+  }
+
+  spawn(subcommand: string, environment: Readonly<Record<string, string>>): Proc {
+    if (!existsSync(MUSTER)) throw new Error('dist/cmd/muster.js is missing: run `npm run build` first (`make test` does)')
+    const child = spawn(process.execPath, [MUSTER, subcommand], { cwd: process.cwd(), env: { PATH: process.env['PATH'] ?? '', ...environment }, stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    const exited = once(child, 'exit').then(([code]) => code as number | null)
+    const proc = { child, exited, output: () => output }
+    this.#started.push(proc)
+    return proc
+  }
+
+  async call<T>(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer<T>> {
+    const response = await fetch(`${this.url}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    return { status: response.status, headers: response.headers, body: (await response.json()) as T }
+  }
+
+  /** The same, for a call that must succeed. */
+  async ok<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const answer = await this.call<T>(method, path, body)
+    if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+
+  /** Registers, then PATCHes a worker's config; answers the new generation. */
+  async configure(type: string, id: string, config: object): Promise<number> {
+    const path = `/automations/${type}/workers/${id}`
+    await until(`${type}/${id} is registered`, async () => (await this.call(`GET`, path)).status === 200)
+    return (await this.ok<{ config_gen: number }>('PATCH', `${path}/config`, config)).config_gen
+  }
+
+  async stop(): Promise<void> {
+    for (const { child } of this.#started) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    await Promise.all(this.#started.map(({ exited }) => exited))
+    rmSync(this.directory, { recursive: true, force: true })
+  }
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Waits for a condition of another process, which has no event to await here; fails with what was seen. */
+export async function until(what: string, holds: () => Promise<boolean>, context: () => string = () => '', withinMs = 30_000): Promise<void> {
+  const deadline = performance.now() + withinMs
+  while (performance.now() < deadline) {
+    if (await holds()) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  throw new Error(`after ${withinMs / 1_000} s it was not so that ${what}\n${context()}`)
+}
