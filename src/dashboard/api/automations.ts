@@ -1,0 +1,79 @@
+/**
+ * @module dashboard/api/automations
+ * What is installed, as far as this token may see it: an admin reads the whole list, a scoped token each of its types.
+ */
+import type { AutomationDescriptor, CatalogEntryBody, JsonSchema } from '../../protocol/index.ts'
+import type { Api } from './client.ts'
+import type { Me } from './me.ts'
+import { isProblem, Problem } from './problem.ts'
+
+export interface Automation {
+  readonly type: string
+  readonly kind: CatalogEntryBody['kind']
+  /** Name of the implementation; only an admin is told. */
+  readonly className: string | null
+  readonly configSchema: JsonSchema
+  readonly payloadSchema: JsonSchema | null
+  readonly outputSchema: JsonSchema | null
+  readonly pools: readonly { readonly name: string; readonly payload: JsonSchema; readonly tags: JsonSchema }[]
+}
+
+export interface Installed {
+  readonly automations: readonly Automation[]
+  /** Types the token names and the master does not have. */
+  readonly missing: readonly string[]
+}
+
+export const isBatch = ({ kind }: Automation): boolean => kind === 'BatchAutomation'
+
+function toAutomation(entry: CatalogEntryBody, descriptor?: AutomationDescriptor): Automation {
+  return {
+    type: entry.type, kind: entry.kind, className: descriptor?.class ?? null,
+    configSchema: descriptor?.config_schema ?? entry.config,
+    payloadSchema: entry.queue?.payload ?? null,
+    outputSchema: entry.stream?.payload ?? null,
+    pools: Object.entries(entry.pools ?? {}).map(([name, { payload, tags }]) => ({ name, payload, tags })),
+  }
+}
+
+export async function loadInstalled(api: Api, me: Me, signal: AbortSignal): Promise<Installed> {
+  if (me.role === 'admin') return { automations: byType(await loadAll(api, signal)), missing: [] }
+  const types = me.automations.includes('*') ? await allTypes(api, signal) : me.automations
+  const found = await Promise.all(types.map((type) => loadOne(api, type, signal)))
+  const automations = found.filter((each) => each !== null)
+  return { automations: byType(automations), missing: types.filter((_, index) => found[index] === null) }
+}
+
+async function loadAll(api: Api, signal: AbortSignal): Promise<readonly Automation[]> {
+  const [descriptors, catalog] = await Promise.all([
+    api.get<readonly AutomationDescriptor[]>(['automations'], {}, signal),
+    api.get<Readonly<Record<string, CatalogEntryBody>>>(['catalog'], {}, signal),
+  ])
+  const descriptorOf = new Map(descriptors.body.map((each) => [each.type, each]))
+  return Object.values(catalog.body).map((entry) => toAutomation(entry, descriptorOf.get(entry.type)))
+}
+
+async function loadOne(api: Api, type: string, signal: AbortSignal): Promise<Automation | null> {
+  try {
+    return toAutomation((await api.get<CatalogEntryBody>(['catalog', type], {}, signal)).body)
+  } catch (error) {
+    if (isProblem(error, 404)) return null
+    throw error
+  }
+}
+
+/**
+ * A scoped token for every type may not read the list, but the overview names what it covers (D48, D61).
+ * @throws {Problem} a master that has no overview cannot tell such a token its types.
+ */
+async function allTypes(api: Api, signal: AbortSignal): Promise<readonly string[]> {
+  try {
+    const { body } = await api.get<{ automations: Readonly<Record<string, unknown>> }>(['overview'], {}, signal)
+    return Object.keys(body.automations)
+  } catch (error) {
+    if (isProblem(error, 404)) throw new Problem('this token covers every type, but this master tells the names of its types to an admin token only; sign in with one, or with a token scoped to named types')
+    throw error
+  }
+}
+
+const byType = (automations: readonly Automation[]): readonly Automation[] => automations.toSorted((a, b) => (a.type < b.type ? -1 : 1))

@@ -1,0 +1,88 @@
+/**
+ * @module dashboard/api/client
+ * Calls of the master's REST API with one token. Nothing is retried here: a read is polled again anyway, and a write
+ * whose answer never came is shown as unknown.
+ */
+import { Problem, problemOf } from './problem.ts'
+import type { ServerClock } from './server-clock.ts'
+
+const READ_WITHIN_MS = 15_000
+const WRITE_WITHIN_MS = 30_000
+
+export type Query = Readonly<Record<string, string | number>>
+
+interface Reply<T> {
+  readonly body: T
+  /** The life of the master's store (`Muster-Epoch`); null when a proxy took the header away. */
+  readonly epoch: string | null
+}
+
+interface WriteOptions { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }
+
+export interface Api {
+  /** @throws {Problem} */
+  get<T>(path: readonly string[], query?: Query, signal?: AbortSignal): Promise<Reply<T>>
+  /** @throws {Problem} */
+  send<T>(method: 'POST' | 'PATCH' | 'DELETE', path: readonly string[], options?: WriteOptions): Promise<Reply<T>>
+}
+
+export interface ApiParts {
+  /** Ends in a slash: `https://host/prefix/api/v1/`. */
+  readonly base: URL
+  readonly token: string
+  readonly clock: ServerClock
+  readonly localMs: () => number
+  /** An answer refused the token (401) or a right (403). */
+  readonly onRefused?: () => void
+}
+
+export function createApi(parts: ApiParts): Api {
+  return {
+    get: (path, query = {}, signal) => call(parts, 'GET', addressOf(parts.base, path, query), {}, within(READ_WITHIN_MS, signal)),
+    send: (method, path, options = {}) => call(parts, method, addressOf(parts.base, path, {}), options, within(WRITE_WITHIN_MS)),
+  }
+}
+
+/** Every segment is encoded: ids hold any character but a slash. */
+export function addressOf(base: URL, path: readonly string[], query: Query): URL {
+  const url = new URL(path.map(encodeURIComponent).join('/'), base)
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value))
+  return url
+}
+
+function within(ms: number, signal?: AbortSignal): AbortSignal {
+  const timeout = AbortSignal.timeout(ms)
+  return signal === undefined ? timeout : AbortSignal.any([timeout, signal])
+}
+
+async function call<T>(parts: ApiParts, method: string, url: URL, { body, headers }: WriteOptions, signal: AbortSignal): Promise<Reply<T>> {
+  const { status, answer, text } = await answered(parts, method, url, { body, headers: headers ?? {} }, signal)
+  const json = parsed(text)
+  if (answer.ok && json.ok) return { body: json.value as T, epoch: answer.headers.get('muster-epoch') }
+  if (status === 401 || status === 403) parts.onRefused?.()
+  if (!answer.ok && json.ok) throw problemOf(status, answer.headers, json.value)
+  throw new Problem(`${status} with something that is not JSON; is the master behind this address?`, { status, requestId: answer.headers.get('muster-request-id') })
+}
+
+async function answered({ token, clock, localMs }: ApiParts, method: string, url: URL, { body, headers }: WriteOptions, signal: AbortSignal): Promise<{ status: number; answer: Response; text: string }> {
+  const sentMs = localMs()
+  try {
+    const answer = await fetch(url, {
+      method, signal, credentials: 'omit', redirect: 'error',
+      headers: { ...headers, authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    clock.sample(answer.headers.get('date'), sentMs, localMs())
+    return { status: answer.status, answer, text: await answer.text() }
+  } catch (cause) {
+    throw new Problem(method === 'GET' ? 'the master does not answer' : 'the master did not answer; whether this was done is not known', { cause })
+  }
+}
+
+function parsed(text: string): { readonly ok: true; readonly value: unknown } | { readonly ok: false } {
+  try {
+    return { ok: true, value: JSON.parse(text) }
+  } catch {
+    return { ok: false } // Said by the caller, with the status.
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * @module dashboard/app
+ * Who is signed in, and the page for them.
+ *
+ *   no token ─────────────────────────▶ signed out ──token accepted──▶ signed in ──sign out, here or in another tab──▶ signed out
+ *   token kept ──/me──▶ accepted ─────────────────────────────────────────▲ │
+ *                  └──▶ refused, no answer ──▶ signed out, with the reason   │ 401 or 403, and /me refuses too
+ *                                                                            └──▶ asked again above the place, drafts stay
+ */
+import { useCallback, useEffect, useMemo, useState } from 'react'
+import { checkText, checkToken, type Me, type TokenCheck } from './api/me.ts'
+import { openApi, SessionContext } from './api/session.ts'
+import { Shell } from './shell.tsx'
+import { SignIn } from './sign-in/sign-in.tsx'
+import { onSignedOutElsewhere, removeToken, storedToken, storeToken } from './sign-in/token-store.ts'
+import { useTokenWatch } from './sign-in/use-token-watch.ts'
+
+type Phase =
+  | { readonly kind: 'checking'; readonly token: string }
+  | { readonly kind: 'unchecked'; readonly token: string; readonly why: string }
+  | { readonly kind: 'signed_out'; readonly why: string | null }
+  | { readonly kind: 'signed_in'; readonly token: string; readonly me: Me; readonly refused: string | null }
+
+function firstPhase(): Phase {
+  const token = storedToken()
+  return token === null ? { kind: 'signed_out', why: null } : { kind: 'checking', token }
+}
+
+function phaseAfter(token: string, result: TokenCheck): Phase {
+  if (result.kind === 'accepted') return { kind: 'signed_in', token, me: result.me, refused: null }
+  const why = checkText(result)
+  return result.kind === 'no_answer' ? { kind: 'unchecked', token, why: why ?? '' } : { kind: 'signed_out', why }
+}
+
+export function App() {
+  const [phase, setPhase] = useState(firstPhase)
+  const accept = useCallback((token: string, me: Me): void => {
+    storeToken(token)
+    setPhase({ kind: 'signed_in', token, me, refused: null })
+  }, [])
+  const signOut = useCallback((): void => {
+    removeToken()
+    setPhase({ kind: 'signed_out', why: null })
+  }, [])
+  useEffect(() => {
+    if (phase.kind !== 'checking') return undefined
+    const { token } = phase
+    const stop = new AbortController()
+    void checkToken(openApi(token), stop.signal).then((result) => {
+      if (!stop.signal.aborted) setPhase(phaseAfter(token, result))
+    })
+    return () => stop.abort()
+  }, [phase])
+  useEffect(() => onSignedOutElsewhere(() => setPhase({ kind: 'signed_out', why: null })), [])
+
+  switch (phase.kind) {
+    case 'checking': return <main className="sign-in"><h1>Muster</h1><output>Checking the token…</output></main>
+    case 'unchecked': return <Unchecked why={phase.why} onRetry={() => setPhase({ kind: 'checking', token: phase.token })} onSignOut={signOut} />
+    case 'signed_out': return <SignIn why={phase.why} onAccepted={accept} />
+    case 'signed_in': return <SignedIn token={phase.token} me={phase.me} refused={phase.refused} onAccepted={accept} onSignOut={signOut}
+      onRefused={(why) => setPhase((now) => (now.kind === 'signed_in' ? { ...now, refused: why } : now))} />
+  }
+}
+
+function Unchecked({ why, onRetry, onSignOut }: { readonly why: string; readonly onRetry: () => void; readonly onSignOut: () => void }) {
+  return (
+    <main className="sign-in">
+      <h1>Muster</h1>
+      <p role="alert" className="problem">{why}</p>
+      <div className="buttons">
+        <button type="button" onClick={onSignOut}>Sign out</button>
+        <button type="button" className="primary" onClick={onRetry}>Try again</button>
+      </div>
+    </main>
+  )
+}
+
+interface SignedInProps {
+  readonly token: string
+  readonly me: Me
+  readonly refused: string | null
+  readonly onAccepted: (token: string, me: Me) => void
+  readonly onRefused: (why: string) => void
+  readonly onSignOut: () => void
+}
+
+/** The places stay mounted below a second sign-in, so that nothing typed there is lost. */
+function SignedIn({ token, me, refused, onAccepted, onRefused, onSignOut }: SignedInProps) {
+  const watch = useTokenWatch(token, onRefused)
+  const session = useMemo(() => ({ api: openApi(token, watch), me }), [token, watch, me])
+  return (
+    <SessionContext value={session}>
+      {refused !== null && <SignIn why={refused} onAccepted={onAccepted} />}
+      <div hidden={refused !== null}><Shell onSignOut={onSignOut} /></div>
+    </SessionContext>
+  )
+}

@@ -1,0 +1,8 @@
+// The page's entry: mounts the dashboard. Everything it shows is fetched with the token that a person gives it (D20).
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { App } from './app.tsx'
+
+const root = document.querySelector('#root')
+if (root === null) throw new TypeError('index.html has no #root')
+createRoot(root).render(<StrictMode><App /></StrictMode>)

@@ -1,0 +1,16 @@
+/** @module dashboard/parts/json-view  A JSON value as text: cut when it is long, whole on request. */
+import { useState } from 'react'
+import { cutText, prettyJson } from './json-text.ts'
+
+const SHOWN_CHARACTERS = 2_000
+
+export function JsonView({ value, label }: { readonly value: unknown; readonly label: string }) {
+  const [whole, setWhole] = useState(false)
+  const text = prettyJson(value)
+  return (
+    <>
+      <pre aria-label={label}><bdi>{whole ? text : cutText(text, SHOWN_CHARACTERS)}</bdi></pre>
+      {text.length > SHOWN_CHARACTERS && <button type="button" className="link" onClick={() => setWhole(!whole)}>{whole ? 'Show less' : 'Show all'}</button>}
+    </>
+  )
+}

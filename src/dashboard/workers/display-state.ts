@@ -1,0 +1,66 @@
+/**
+ * @module dashboard/workers/display-state
+ * One state word for a worker, the master's, with two that only the passing of time makes: `offline` (no connection) and
+ * `late` (connected, but nothing heard for over 45 s). The stored word is always shown beside `offline`.
+ */
+import type { WorkerBody, WorkerState } from '../../protocol/index.ts'
+import { plural } from '../parts/numbers.ts'
+
+type StateWord = WorkerState | 'offline' | 'late'
+type Tone = 'good' | 'warn' | 'bad' | 'away' | 'calm'
+
+export interface DisplayState {
+  readonly word: StateWord
+  /** Never colour alone. */
+  readonly mark: string
+  readonly tone: Tone
+  /** What the master last knew, when `word` hides it. */
+  readonly was: WorkerState | null
+}
+
+const LATE_AFTER_SECONDS = 45
+const LOOKS: Readonly<Record<StateWord, { readonly mark: string; readonly tone: Tone }>> = {
+  RUNNING: { mark: '●', tone: 'good' },
+  IDLE: { mark: '○', tone: 'calm' },
+  DRAINING: { mark: '◐', tone: 'warn' },
+  ERROR: { mark: '✗', tone: 'bad' },
+  late: { mark: '◔', tone: 'warn' },
+  offline: { mark: '◌', tone: 'away' },
+}
+
+type Seen = Pick<WorkerBody, 'state' | 'connected' | 'last_seen'>
+
+export function displayState({ state, connected, last_seen }: Seen, nowSeconds: number): DisplayState {
+  const word = !connected ? 'offline' : nowSeconds - last_seen > LATE_AFTER_SECONDS ? 'late' : state
+  return { word, ...LOOKS[word], was: word === state ? null : state }
+}
+
+type Configured = Pick<WorkerBody, 'config_gen' | 'applied_config_gen'>
+
+/** Whether the worker runs another config than the one it should. */
+export const isBehind = ({ config_gen, applied_config_gen }: Configured): boolean => applied_config_gen !== null && applied_config_gen < config_gen
+
+/** `14`; `14, runs 12`; `14, not applied yet`. */
+export function configText({ config_gen, applied_config_gen }: Configured): string {
+  if (applied_config_gen === null) return `${config_gen}, not applied yet`
+  return applied_config_gen === config_gen ? String(config_gen) : `${config_gen}, runs ${applied_config_gen}`
+}
+
+/** One sentence about all of them. */
+export function verdictText(workers: readonly (Seen & Configured)[], nowSeconds: number): string {
+  if (workers.length === 0) return 'No worker has registered yet.'
+  const words = workers.map((worker) => displayState(worker, nowSeconds).word)
+  const count = (word: StateWord): number => words.filter((each) => each === word).length
+  const behind = workers.filter((worker) => worker.connected && isBehind(worker)).length
+  const parts = [
+    [count('ERROR'), 'in ERROR'], [count('offline'), 'offline'], [count('late'), 'late'], [behind, 'behind their config'],
+  ].flatMap(([n, what]) => (n === 0 ? [] : [`${n} ${what}`]))
+  return parts.length === 0 ? `All well: ${plural(workers.length, 'worker is', 'workers are')} connected and up to date.` : `${plural(workers.length, 'worker')}: ${parts.join(', ')}.`
+}
+
+/** Every word stands in the id, type, host, state or error of the worker; capitals do not matter. */
+export function matchesFilter(worker: WorkerBody, filter: string, nowSeconds: number): boolean {
+  const { worker_id, automation_type, hardware, last_error } = worker
+  const text = [worker_id, automation_type, hardware.hostname, displayState(worker, nowSeconds).word, worker.state, last_error ?? ''].join('\n').toLowerCase()
+  return filter.toLowerCase().split(/\s+/).every((word) => text.includes(word))
+}
