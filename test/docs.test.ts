@@ -1,0 +1,39 @@
+/**
+ * Runs every command of every Markdown page of the repository, against the package that `npm run build` made.
+ * How pages write commands down: docs/page.ts. Without dist/ the pages are skipped, by name.
+ */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, it } from '@jest/globals'
+import { type Packed, pack } from './docs/package.ts'
+import { hasCommands, stepsOf } from './docs/page.ts'
+import { readPage } from './docs/read.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const DIST = join(ROOT, 'dist')
+const PAGE_MS = 300_000
+const ELSEWHERE = /(?:^|\/)(?:node_modules|dist|coverage|\.[^/]+)(?:\/|$)/
+
+const built = existsSync(join(DIST, 'cmd/muster.js')) && existsSync(join(DIST, 'package.json'))
+const commandsOf = (page: string): boolean => hasCommands(stepsOf(readFileSync(join(ROOT, page), 'utf8')))
+const names = readdirSync(ROOT, { recursive: true, encoding: 'utf8' })
+const pages = names.filter((name) => name.endsWith('.md') && !ELSEWHERE.test(name) && commandsOf(name)).toSorted()
+const makeTargets = new Set([...readFileSync(join(ROOT, 'Makefile'), 'utf8').matchAll(/^([a-z0-9-]+):/gm)].map((match) => match[1] ?? ''))
+
+describe(built ? 'the commands of' : 'the commands of (needs dist/: npm run build)', () => {
+  let packed: Packed
+  let folder: string
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'muster-pack-'))
+    if (built) packed = pack(DIST, folder)
+  }, PAGE_MS)
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  if (pages.length === 0) it.todo('README.md has none yet')
+  for (const page of pages) {
+    const test = built ? it : it.skip
+    test(`${page} do what it says`, () => readPage(readFileSync(join(ROOT, page), 'utf8'), { packed, makeTargets }), PAGE_MS)
+  }
+})

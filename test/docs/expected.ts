@@ -1,0 +1,24 @@
+// Compares what a command printed with what a page says it prints.
+
+const ANYTHING = '…'
+// oxlint-disable-next-line no-control-regex
+const COLOUR = /\u001B\[[\d;]*m/g
+
+const escaped = (text: string): string => text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)
+
+function lineSource(line: string): string {
+  if (line.trim() === ANYTHING) return String.raw`(?:[^\n]*\n)*`
+  return `${line.trimEnd().split(ANYTHING).map(escaped).join(String.raw`[^\n]*`)}${String.raw`\n`}`
+}
+
+/** Output as it is compared: without colours, trailing blanks and blank lines at the end. */
+export function plain(output: string): string {
+  const lines = output.replaceAll(COLOUR, '').split('\n').map((line) => line.trimEnd())
+  return `${lines.join('\n').trim()}\n`
+}
+
+/** `whole`: the output is this and no more. `start`: it begins so; the command may go on printing. */
+export function prints(output: string, expected: string, how: 'whole' | 'start'): boolean {
+  const source = plain(expected).trimEnd().split('\n').map(lineSource).join('')
+  return new RegExp(`^${source}${how === 'whole' ? '$' : ''}`).test(plain(output))
+}

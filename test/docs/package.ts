@@ -1,0 +1,57 @@
+// The package as a user gets it: packed from dist/ by npm, installed without a network.
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export interface Packed { readonly tarball: string; readonly version: string; readonly dependencies: readonly string[] }
+
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
+
+/** Packs `dist` into `folder`. */
+export function pack(dist: string, folder: string): Packed {
+  const args = ['pack', dist, '--pack-destination', folder, '--json', '--ignore-scripts', '--loglevel', 'error']
+  execFileSync('npm', args, { stdio: 'pipe', cwd: folder })
+  const { name, version, dependencies = {} } = JSON.parse(readFileSync(join(dist, 'package.json'), 'utf8'))
+  return { tarball: join(folder, `${name}-${version}.tgz`), version, dependencies: Object.keys(dependencies) }
+}
+
+/**
+ * What `npm install muster` does on our pages: the tarball is unpacked, and only the dependencies that its manifest
+ * names are linked from this repository's node_modules, so one that it forgets is not found.
+ */
+function installScript({ tarball, version, dependencies }: Packed, modules: string): string {
+  const links = dependencies.flatMap((name) => {
+    const place = `node_modules/muster/node_modules/${name}`
+    return [`mkdir -p "$(dirname ${place})"`, `ln -sfn ${quoted(join(modules, name))} ${place}`]
+  })
+  return [
+    'mkdir -p node_modules/.bin node_modules/muster',
+    `tar -xzf ${quoted(tarball)} -C node_modules/muster --strip-components=1`,
+    ...links,
+    'ln -sfn ../muster/cmd/muster.js node_modules/.bin/muster',
+    `[ -e package.json ] || echo '{ "dependencies": { "muster": "${version}" } }' >package.json`,
+  ].join('\n')
+}
+
+/**
+ * What `npx muster` does on our pages: starts the installed command. The real one hides how a command ended on
+ * Ctrl-C: its shell dies of the signal, or passes it on a second time.
+ */
+const START_SCRIPT = `folder=$PWD
+until [ -x "$folder/node_modules/.bin/$1" ] || [ "$folder" = / ]; do folder=$(dirname "$folder"); done
+if [ "$folder" = / ]; then echo "npx: $1 is not installed here" >&2; exit 127; fi
+exec "$folder/node_modules/.bin/$1" "\${@:2}"`
+
+function writeTool(path: string, script: string): void {
+  writeFileSync(path, `#!/usr/bin/env bash\nset -euo pipefail\n${script}\n`)
+  chmodSync(path, 0o755)
+}
+
+/** Writes an `npx` into `bin`, and an `npm` that installs our package by itself and leaves all else to the real one. */
+export function writeTools(bin: string, packed: Packed, modules: string): void {
+  mkdirSync(bin, { recursive: true })
+  const real = execFileSync('bash', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim()
+  const leave = `if [ "$*" != 'install muster' ] && [ "$*" != 'i muster' ]; then exec ${quoted(real)} "$@"; fi`
+  writeTool(join(bin, 'npm'), `${leave}\n${installScript(packed, modules)}`)
+  writeTool(join(bin, 'npx'), START_SCRIPT)
+}

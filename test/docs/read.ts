@@ -1,0 +1,85 @@
+// Reads a page as a person would who types everything it says.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Packed, writeTools } from './package.ts'
+import { type Step, stepsOf } from './page.ts'
+import { Terminal } from './terminal.ts'
+
+const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url))
+const INSTALLS = /^npm (?:install|i) muster$/m
+const WRITTEN_PORT = /\b8080\b/g
+
+export interface Shelf { readonly packed: Packed; readonly makeTargets: ReadonlySet<string> }
+
+/** Four digits, so that columns stand as the page shows them. */
+async function freePort(): Promise<number> {
+  const port = 2000 + Math.floor(Math.random() * 8000)
+  const server = createServer().listen(port, '127.0.0.1')
+  try {
+    await once(server, 'listening')
+  } catch {
+    return freePort()
+  }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+function environment(bin: string, home: string, port: number): NodeJS.ProcessEnv {
+  return {
+    PATH: [bin, dirname(process.execPath), process.env['PATH']].join(':'),
+    HOME: home, LANG: 'C.UTF-8', NO_COLOR: '1', SVC_LISTEN: `127.0.0.1:${port}`,
+    NPM_CONFIG_OFFLINE: 'true', NPM_CONFIG_LOGLEVEL: 'error', NPM_CONFIG_UPDATE_NOTIFIER: 'false', NPM_CONFIG_FUND: 'false', NPM_CONFIG_AUDIT: 'false',
+  }
+}
+
+function checkTargets(script: string, known: ReadonlySet<string>): void {
+  const named = [...script.matchAll(/^\s*make ([a-z][a-z0-9-]*)/gm)].map((match) => match[1] ?? '')
+  const unknown = named.filter((target) => !known.has(target))
+  if (unknown.length > 0) throw new Error(`make has no target ${unknown.join(', ')}`)
+}
+
+async function take(step: Step, terminal: Terminal, folder: string, { makeTargets }: Shelf): Promise<void> {
+  switch (step.kind) {
+    case 'file':
+      mkdirSync(dirname(join(folder, step.name)), { recursive: true })
+      return writeFileSync(join(folder, step.name), step.content)
+    case 'clone':
+      return checkTargets(step.script, makeTargets)
+    case 'dev':
+      return terminal.keep(step.script, step.expected)
+    case 'run':
+      return terminal.run(step.script, step.expected)
+  }
+}
+
+async function takeAll(steps: readonly Step[], terminal: Terminal, folder: string, shelf: Shelf): Promise<void> {
+  for (const step of steps) {
+    await take(step, terminal, folder, shelf).catch((cause: unknown) => {
+      throw new Error(`line ${step.line}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    })
+  }
+  await terminal.interrupt()
+}
+
+/** Takes every step of a page in an empty folder; rejects with the line and the difference at the first that fails. */
+export async function readPage(markdown: string, shelf: Shelf): Promise<void> {
+  const place = mkdtempSync(join(tmpdir(), 'muster-docs-'))
+  const [folder, home, bin] = [join(place, 'reader'), join(place, 'home'), join(place, 'bin')]
+  for (const each of [folder, home]) mkdirSync(each)
+  writeTools(bin, shelf.packed, MODULES)
+  const port = await freePort()
+  const terminal = new Terminal(folder, home, environment(bin, home, port))
+  const steps = stepsOf(markdown.replaceAll(WRITTEN_PORT, String(port)))
+  try {
+    if (!INSTALLS.test(markdown)) await terminal.run('npm install muster')
+    await takeAll(steps, terminal, folder, shelf)
+  } finally {
+    await terminal.close()
+    rmSync(place, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,93 @@
+// A reader's terminal: runs one script after another in one folder, and keeps one command running beside them.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { plain, prints } from './expected.ts'
+
+const STEP_MS = 60_000 // Most take well below a second; a loaded machine may take its time.
+const STRICT = 'set -euo pipefail; exec 2>&1'
+
+interface Running { readonly child: ChildProcess; readonly exited: Promise<unknown[]>; output: string }
+
+/** What a page said and what happened instead. */
+const difference = (expected: string, output: string): Error => new Error(`the page says:\n${plain(expected)}\nprinted was:\n${plain(output)}`)
+
+export class Terminal {
+  readonly #folder: string
+  readonly #state: string
+  readonly #env: NodeJS.ProcessEnv
+  #background: Running | undefined
+
+  /** `home` holds the terminal's own files, away from the reader's folder. */
+  constructor(folder: string, home: string, env: NodeJS.ProcessEnv) {
+    this.#folder = folder
+    this.#env = env
+    this.#state = join(home, 'state.sh')
+    writeFileSync(this.#state, '')
+  }
+
+  /** Runs a script to its end; exports and the current folder stay for the next one. */
+  async run(script: string, expected?: string): Promise<void> {
+    const keep = `{ export -p; printf 'cd %q\\n' "$PWD"; } >"${this.#state}"`
+    const running = this.#start(`source "${this.#state}"\n${STRICT}\n${script}\n${keep}`)
+    const timer = setTimeout(() => signal(running, 'SIGKILL'), STEP_MS)
+    const [code] = await running.exited
+    clearTimeout(timer)
+    if (code !== 0) throw new Error(`exit ${String(code)} instead of 0; printed was:\n${plain(running.output)}`)
+    if (expected !== undefined && !prints(running.output, expected, 'whole')) throw difference(expected, running.output)
+  }
+
+  /** Starts a script that keeps running, and waits until it has printed what is expected of it. */
+  async keep(script: string, expected = '…\n…'): Promise<void> {
+    await this.interrupt()
+    const running = this.#start(`source "${this.#state}"\n${STRICT}\n${script}`)
+    this.#background = running
+    const deadline = Date.now() + STEP_MS
+    const ended = running.exited.then(() => 'ended' as const)
+    while (running.output === '' || !prints(running.output, expected, 'start')) {
+      const left = deadline - Date.now()
+      const aborted = AbortSignal.timeout(Math.max(1, left))
+      const more = await Promise.race([ended, once(running.child.stdout ?? running.child, 'data', { signal: aborted }).catch(() => 'late' as const)])
+      if (more === 'ended' || more === 'late') throw new Error(`it ${more === 'ended' ? 'ended' : 'was late'}. ${difference(expected, running.output).message}`)
+    }
+  }
+
+  /** Ctrl-C to what runs in the background; it has to exit 0. */
+  async interrupt(): Promise<void> {
+    const running = this.#background
+    this.#background = undefined
+    if (running === undefined) return
+    signal(running, 'SIGINT')
+    const timer = setTimeout(() => signal(running, 'SIGKILL'), STEP_MS)
+    const [code, killedBy] = await running.exited
+    clearTimeout(timer)
+    if (code !== 0) throw new Error(`exit ${String(code ?? killedBy)} after Ctrl-C instead of 0; printed was:\n${plain(running.output)}`)
+  }
+
+  /** Leaves nothing running, whatever state the page was left in. */
+  async close(): Promise<void> {
+    const running = this.#background
+    this.#background = undefined
+    if (running === undefined) return
+    signal(running, 'SIGKILL')
+    await running.exited
+  }
+
+  #start(script: string): Running {
+    const child = spawn('bash', ['-c', script], { cwd: this.#folder, env: this.#env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
+    const running: Running = { child, exited: once(child, 'close'), output: '' }
+    child.stdout.setEncoding('utf8').on('data', (text: string) => { running.output += text })
+    return running
+  }
+}
+
+/** To the whole group of processes, as a terminal sends Ctrl-C. */
+function signal({ child }: Running, name: NodeJS.Signals): void {
+  if (child.pid === undefined) return
+  try {
+    process.kill(-child.pid, name)
+  } catch {
+    // The group is gone already; `exited` tells.
+  }
+}
