@@ -20,6 +20,7 @@ verify: .tools/ready ## Types, lint, dead code, import direction, ports, sizes, 
 	@echo "verifying types"; npm run --silent typecheck
 	@echo "verifying lint and dead code"; npm run --silent lint
 	@find hack -name 'verify-*.mjs' -print0 | sort -z | xargs -0 -n 1 bash -c 'echo "verifying $$0"; node "$$0"'
+	@node hack/verify-lock.mjs test/bench
 dev: .tools/built ## A running fleet on this machine: master, workers, dashboard (ARGS="--listen 127.0.0.1:9000")
 	@set -m; node dist/cmd/muster.js dev $(ARGS) || exit $$? # A job of its own: Ctrl-C reaches the fleet alone, and make ends with its exit code.
 test: .tools/built ## All tests; what the machine lacks and cannot install is a named, counted skip (with CI=true a failure)

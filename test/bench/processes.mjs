@@ -1,7 +1,7 @@
 /** Starting and ending what the benchmark measures. Everything started here is ended by its own handle. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -38,9 +38,20 @@ export function start(command, args, environment = {}) {
   }
 }
 
+function accepts(port) {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.on('error', () => resolve(false))
+  })
+}
+
 export async function startRedis(directory) {
   const port = await freePort()
   const server = start('redis-server', ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', directory, '--save', '', '--appendonly', 'no', '--maxmemory-policy', 'noeviction'])
+  await until('redis answers', () => accepts(port))
   return { ...server, port }
 }
 
