@@ -12,11 +12,10 @@ import {
   DEFAULT_IDEMPOTENCY_TTL_SECONDS, DEFAULT_MAX_LOST_LEASES, DEFAULT_MAX_QUEUE_LENGTH, MAX_BODY_BYTES, MAX_TTL_SECONDS,
 } from '../protocol/index.ts'
 import { systemLoopDelay, systemRandom, systemTime, type Log } from '../runtime/index.ts'
-import type { Backend } from '../storage/index.ts'
-import { MemoryBackend } from '../storage/memory/index.ts'
-import { SqliteBackend } from '../storage/sqlite/index.ts'
+import { accessOf, BACKEND_SETTINGS, createBackend, type BackendAccess, type BackendUrl } from './backend.ts'
 import { aborted, AUTOMATIONS_SETTING, HELP_TAIL, loadCatalog, LOG_SETTINGS, refuse, withProcess } from './process.ts'
-import { atLeast, backendUrl, hostPort, integer, text, type BackendUrl, type HostPort } from './readers.ts'
+import { atLeast, hostPort, integer, text, type HostPort } from './readers.ts'
+import { watchedSecret } from './secret-file.ts'
 import { describeSettings, readSettings, setting, SettingsError, type SettingFault } from './settings.ts'
 import { VERSION } from './version.ts'
 
@@ -38,7 +37,7 @@ const TOKENS = {
 
 const SETTINGS = {
   listen: setting(hostPort, { name: 'SVC_LISTEN', help: 'host:port of the API, the control channel and the dashboard.', fallback: '0.0.0.0:8080' }),
-  backendUrl: setting(backendUrl, { name: 'SVC_BACKEND_URL', help: 'Where the state lives: filedb://PATH (SQLite) or memory:// (nothing is kept).', fallback: 'filedb://.muster/master.db' }),
+  ...BACKEND_SETTINGS,
   ...AUTOMATIONS_SETTING, ...TOKENS, ...LIMITS, ...LOG_SETTINGS,
 } as const
 
@@ -63,13 +62,18 @@ export async function run(argv: readonly string[]): Promise<number> {
   return withProcess(values, async (log, stop) => {
     for (const warning of tokenWarnings(tokens)) log.warn(warning)
     announce(reading.tokens, tokens)
+    const password = watchedSecret('SVC_BACKEND_PASSWORD', values.backendPassword ?? '', process.env, systemTime, log)
     const rereads = TOKEN_VARIABLES.some((name) => (process.env[`${name}_FILE`] ?? '') !== '')
-    const master = await runMaster({
-      listen: values.listen, backendUrl: values.backendUrl, catalog, log, tokens: { ...tokens },
-      limits: values, ...(rereads ? { reread: async () => keepGenerated(await readAgain(), reading.tokens, tokens) } : {}),
-    })
-    await aborted(stop)
-    await master.stop()
+    try {
+      const master = await runMaster({
+        listen: values.listen, backendUrl: values.backendUrl, access: accessOf(values, () => password.current() || undefined), catalog, log, tokens: { ...tokens },
+        limits: values, ...(rereads ? { reread: async () => keepGenerated(await readAgain(), reading.tokens, tokens) } : {}),
+      })
+      await aborted(stop)
+      await master.stop()
+    } finally {
+      password.stop()
+    }
     return 0
   })
 }
@@ -109,6 +113,7 @@ function announce(set: TokenSettings, inForce: TokenSettings): void {
 export interface RunMasterOptions {
   readonly listen: HostPort
   readonly backendUrl: BackendUrl
+  readonly access?: BackendAccess
   readonly catalog: Catalog
   readonly log: Log
   readonly tokens: Partial<TokenSettings>
@@ -117,26 +122,15 @@ export interface RunMasterOptions {
 }
 
 /** The master on this machine's clock, sockets and disk; shared by `muster master` and `muster dev`. */
-export function runMaster({ listen, backendUrl: url, catalog, log, tokens, limits = DEFAULT_LIMITS, reread }: RunMasterOptions): Promise<RunningMaster> {
+export function runMaster({ listen, backendUrl: url, access, catalog, log, tokens, limits = DEFAULT_LIMITS, reread }: RunMasterOptions): Promise<RunningMaster> {
   return startMaster({
     listen, catalog, log, clock: systemTime, timers: systemTime, random: systemRandom, loopDelay: systemLoopDelay(),
-    backend: openBackend(url, log), backendScheme: url.scheme, version: VERSION,
+    backend: createBackend(url, log, access), backendScheme: url.scheme, version: VERSION,
     tokens: { admin: null, worker: null, workerPeers: [], scopes: new Map(), ...tokens },
     ...(reread === undefined ? {} : { rereadTokens: reread }),
     settings: limits,
     dashboardDir: builtDashboard(),
   })
-}
-
-function openBackend(url: BackendUrl, log: Log): Backend {
-  if (url.scheme === 'memory') return new MemoryBackend({ clock: systemTime, random: systemRandom })
-  return new SqliteBackend({ path: url.path, clock: systemTime, timers: systemTime, random: systemRandom, log, threadUrl: fileBeside('../storage/sqlite/thread', 'js', 'ts') })
-}
-
-/** A file of this package by its place beside the code: built, or in a checkout that Node runs from source. */
-function fileBeside(path: string, ...extensions: readonly string[]): URL {
-  const candidates = extensions.map((extension) => new URL(`${path}.${extension}`, import.meta.url))
-  return candidates.find((url) => existsSync(url)) ?? (candidates[0] as URL)
 }
 
 function builtDashboard(): string | null {

@@ -64,21 +64,3 @@ export const flag: Read<boolean> = (value) => {
   if (['0', 'false', 'no', 'off', ''].includes(value)) return false
   throw new Error(`${JSON.stringify(value)} is not 1 or 0`)
 }
-
-/** Where the state lives. `path`: of a filedb. */
-export type BackendUrl = { readonly scheme: 'memory' } | { readonly scheme: 'filedb'; readonly path: string }
-
-const KNOWN_SCHEMES = 'memory, mem, filedb'
-
-export const backendUrl: Read<BackendUrl> = (value) => {
-  const match = /^(?<scheme>[a-z][a-z0-9+.-]*):\/\/(?<rest>.*)$/s.exec(value)
-  if (match === null) throw new Error(`is not a URL; for example filedb://.muster/master.db; known schemes: ${KNOWN_SCHEMES}`)
-  const { scheme = '', rest = '' } = match.groups ?? {}
-  if (scheme === 'memory' || scheme === 'mem') {
-    if (rest !== '') throw new Error(`${scheme}:// takes nothing behind it`)
-    return { scheme: 'memory' }
-  }
-  if (scheme !== 'filedb') throw new Error(`scheme ${JSON.stringify(scheme)} is not known; known: ${KNOWN_SCHEMES}`)
-  if (rest === '' || rest.endsWith('/')) throw new Error('filedb:// needs the path of a file; for example filedb://.muster/master.db')
-  return { scheme: 'filedb', path: rest }
-}

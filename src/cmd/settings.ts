@@ -19,6 +19,8 @@ export interface Setting<T> {
   readonly fallback?: string
   readonly required?: boolean
   readonly secret?: boolean
+  /** What may stand in the variable and not in the flag, which anybody on the machine can read. @throws Error as `read` does. */
+  readonly checkFlag?: (text: string) => void
 }
 
 export type SettingsTable = Readonly<Record<string, Setting<unknown>>>
@@ -56,7 +58,9 @@ export function readSettings<T extends SettingsTable>(table: T, environment: Env
   const values: Record<string, unknown> = {}
   for (const [key, each] of Object.entries(table)) {
     try {
-      const text = flags.get(flagOf(each.name)) ?? textFromEnvironment(each, environment) ?? each.fallback
+      const flag = flags.get(flagOf(each.name))
+      if (flag !== undefined) each.checkFlag?.(flag)
+      const text = flag ?? textFromEnvironment(each, environment) ?? each.fallback
       if (text === undefined && each.required === true) throw new Error(`is required; set it, or give ${each.secret === true ? `${each.name}_FILE` : flagOf(each.name)}`)
       values[key] = text === undefined ? undefined : each.read(text)
     } catch (error) {

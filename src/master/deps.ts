@@ -6,6 +6,7 @@ import type { Registry as MetricsRegistry } from 'prom-client'
 import type { Catalog } from '../automation/index.ts'
 import type { Clock, Log, Random, Timers } from '../runtime/index.ts'
 import type { Backend } from '../storage/index.ts'
+import type { StoreEpoch } from './epoch.ts'
 import type { Route } from './http/route.ts'
 
 /** The settings that core logic needs; durations as the setting's own unit says. */
@@ -27,6 +28,7 @@ export interface MasterDeps {
   readonly settings: MasterSettings
   /** Random per master process; the first part of every `conn`. */
   readonly masterId: string
+  readonly epoch: StoreEpoch
   /** Where each part registers its own counters (`svc_…`); never the global registry. */
   readonly metrics: MetricsRegistry
 }

@@ -15,6 +15,7 @@ import { createAuthenticator, watchTokens, type TokenReading, type TokenSettings
 import { createCatalogRoutes } from './catalog/index.ts'
 import { createControl } from './control/index.ts'
 import type { MasterDeps, MasterSettings, Part } from './deps.ts'
+import { StoreEpoch } from './epoch.ts'
 import { createHealth } from './health/index.ts'
 import { createDashboard, createHttp, createOpenApi, type Route } from './http/index.ts'
 import { createMetrics } from './metrics/index.ts'
@@ -89,8 +90,9 @@ type Composed = Awaited<ReturnType<typeof compose>>
 async function compose(options: MasterOptions) {
   const { backend, backendScheme, version } = options
   const masterId = options.random.uuid()
-  const deps: MasterDeps = { ...options, masterId, metrics: new MetricsRegistry() }
-  const { epoch } = await backend.meta.info()
+  const epoch = new StoreEpoch(backend)
+  await epoch.read()
+  const deps: MasterDeps = { ...options, masterId, epoch, metrics: new MetricsRegistry() }
   const authenticator = createAuthenticator(options.tokens)
   let serving = true
   const overload = createOverload(deps, options.loopDelay ?? null)
@@ -100,7 +102,7 @@ async function compose(options: MasterOptions) {
   const control = createControl(deps, { registry, sink: streams, identify: (bearerToken) => authenticator.identify(bearerToken) })
   const documented: readonly Part[] = [
     heartbeat(deps), overload, streams, queue, createRpc(deps, queue), registry, control, createPools(deps),
-    createCatalogRoutes({ deps, version, epoch, backendScheme }),
+    createCatalogRoutes({ deps, version, backendScheme }),
     createHealth({ deps, serving: () => serving }),
     createMetrics({ deps, backendScheme }),
     await createDashboard(options.dashboardDir),
@@ -109,7 +111,7 @@ async function compose(options: MasterOptions) {
   const parts = [...documented, createOpenApi(documented.flatMap((part) => part.routes), version)]
   authenticator.onChange(() => control.closeRevoked())
   const routes = parts.flatMap((part) => part.routes)
-  const http = createHttp({ deps, routes, authenticator, epoch, onUpgrade: (request, socket, head) => control.upgrade(request, socket, head) })
+  const http = createHttp({ deps, routes, authenticator, epoch: () => epoch.current, onUpgrade: (request, socket, head) => control.upgrade(request, socket, head) })
   return { parts, routes, http, control, queue, beginStop: () => void (serving = false) }
 }
 
@@ -124,10 +126,10 @@ async function stop({ parts, http, control, queue, beginStop }: Composed, { back
   log.info('the master stopped')
 }
 
-/** Says every 5 s that this master lives. */
-function heartbeat({ backend, timers, log, masterId }: MasterDeps): Part {
+/** Says every 5 s that this master lives, and looks whether the store is still the one it was (D46). */
+function heartbeat({ backend, timers, log, masterId, epoch }: MasterDeps): Part {
   let failing = false
-  const beat = (): Promise<void> => backend.meta.beat(masterId).then(
+  const beat = (): Promise<void> => Promise.all([backend.meta.beat(masterId), epoch.read()]).then(
     () => void (failing = false),
     (error: unknown) => {
       if (!failing) log.warn('the store did not take the heartbeat of this master', { error })

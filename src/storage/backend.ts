@@ -1,7 +1,7 @@
 /**
  * @module storage/backend
- * The only way the master touches state. memory/ and sqlite/ implement it; both pass test/storage/contract.ts
- * and the model suite.
+ * The only way the master touches state. memory/, sqlite/ and redis/ implement it; all pass
+ * test/storage/contract.ts and the model suite.
  *
  * Delivery is at least once. A reserved task is leased, not owned: when its visibility deadline has passed the sweep
  * makes it pending again, while a worker that slept through it still believes it holds it. So every lease carries a

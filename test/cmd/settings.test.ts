@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { atLeast, backendUrl, hostPort, httpUrl, integer, oneOf, text, workerId } from '../../src/cmd/readers.ts'
+import { backendUrl } from '../../src/cmd/backend.ts'
+import { atLeast, hostPort, httpUrl, integer, oneOf, text, workerId } from '../../src/cmd/readers.ts'
 import { describeSettings, readSettings, setting } from '../../src/cmd/settings.ts'
 
 const TABLE = {
@@ -75,7 +76,7 @@ describe('the readers', () => {
     [hostPort, 'localhost', /not host:port/], [hostPort, 'a:70000', /not host:port/], [integer(0, 10), '11', /from 0 to 10/], [integer(0, 10), '1.5', /whole number/],
     [atLeast(0), 'NaN', /0 or more/], [atLeast(0), '-1', /0 or more/], [httpUrl, 'ftp://u:p@x', /^is not an http or https URL/], [httpUrl, 'http://u:p@h', /user or a password/],
     [workerId, 'a/b', /cannot name a worker/], [workerId, '..', /cannot name a worker/],
-    [backendUrl, 'postgres://h/db', /scheme "postgres" is not known; known: memory, mem, filedb/], [backendUrl, 'filedb://', /needs the path/], [backendUrl, 'memory://x', /takes nothing/], [backendUrl, 'x', /not a URL/],
+    [backendUrl, 'postgres://h/db', /scheme "postgres" is not known; known: memory, mem, filedb, kvstore/], [backendUrl, 'filedb://', /needs the path/], [backendUrl, 'memory://x', /takes nothing/], [backendUrl, 'x', /not a URL/],
   ])('%p refuses %j (D2, D34)', (read, value, problem) => {
     expect(() => read(value)).toThrow(problem)
   })

@@ -1,7 +1,8 @@
 /**
  * @module test/e2e/fleet
  * A fleet of real processes of the built command, for one test: a master on a SQLite file in a folder of its own, workers
- * beside it, and a small typed hand on the REST API. Everything it started ends with `stop`.
+ * beside it, and a small typed hand on the REST API. Everything it started ends with `stop`. Two fleets on one store that
+ * is shared are one fleet with two masters.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -25,18 +26,23 @@ export interface Answer<T = unknown> { readonly status: number; readonly body: T
 
 export class Fleet {
   readonly directory = mkdtempSync(join(tmpdir(), 'muster-e2e-'))
+  readonly #backendUrl: string
   readonly #started: Proc[] = []
   #port = 0
+
+  constructor(backendUrl?: string) {
+    this.#backendUrl = backendUrl ?? `filedb://${join(this.directory, 'master.db')}`
+  }
 
   get url(): string {
     return `http://127.0.0.1:${this.#port}`
   }
 
-  /** Starts the master, on the same port and file each time, without the settings `unset`; resolves when it is ready. */
+  /** Starts the master, on the same port and store each time, without the settings `unset`; resolves when it is ready. */
   async startMaster(settings: Readonly<Record<string, string>> = {}, unset: readonly string[] = []): Promise<Proc> {
     this.#port ||= await freePort()
     const environment = {
-      SVC_LISTEN: `127.0.0.1:${this.#port}`, SVC_BACKEND_URL: `filedb://${join(this.directory, 'master.db')}`, SVC_AUTOMATIONS: 'muster/automations',
+      SVC_LISTEN: `127.0.0.1:${this.#port}`, SVC_BACKEND_URL: this.#backendUrl, SVC_AUTOMATIONS: 'muster/automations',
       SVC_ADMIN_TOKEN: ADMIN_TOKEN, SVC_WORKER_TOKEN: WORKER_TOKEN, ...settings,
     }
     const master = this.spawn('master', Object.fromEntries(Object.entries(environment).filter(([name]) => !unset.includes(name))))

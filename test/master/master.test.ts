@@ -62,6 +62,22 @@ describe('a master', () => {
     await time.advance(60_000)
     expect(await others()).toBe(2)
   })
+
+  it('names the epoch that the store has by now, at its next heartbeat (D46, D47)', async () => {
+    const time = new VirtualTime()
+    const backend = new MemoryBackend({ clock: time, random: systemRandom })
+    const { log } = recordingLog()
+    const master = await runMaster({ backend, clock: time, timers: time, log })
+    const known = await backend.meta.info()
+    const named = async (): Promise<unknown> => {
+      const { headers, json } = await master.call('GET', '/api/v1/me')
+      return [headers.get('muster-epoch'), (json as { epoch: string }).epoch]
+    }
+    backend.meta.info = async () => ({ ...known, epoch: 'another' })
+    expect(await named()).toEqual([known.epoch, known.epoch])
+    await time.advance(5_000)
+    expect(await named()).toEqual(['another', 'another'])
+  })
 })
 
 describe('start', () => {

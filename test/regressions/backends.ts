@@ -4,6 +4,7 @@ import { seededRandom } from '../../src/runtime/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
 import { worlds } from '../storage/contract/world.ts'
 import type { Create, World } from '../storage/contract/world.ts'
+import { withRedisStore } from '../storage/redis/world.ts'
 import { backendOn, folders } from '../storage/sqlite/world.ts'
 
 /** `tests` gets what opens a store on a clock; it is closed after the test. */
@@ -15,4 +16,5 @@ export function onEachBackend(name: string, tests: (open: () => Promise<World>) 
     sqlite: async (clock) => backendOn(folder().file, clock),
   }
   for (const [backend, create] of Object.entries(backends)) describe(`${name} (${backend})`, () => tests(worlds(create)))
+  withRedisStore(`${name} (redis)`, (create) => describe(`${name} (redis)`, () => tests(worlds(create))))
 }

@@ -11,7 +11,6 @@ import { route, type Principal } from '../http/route.ts'
 export interface CatalogRoutesOptions {
   readonly deps: MasterDeps
   readonly version: string
-  readonly epoch: string
   /** The scheme of the backend's URL, such as `filedb`. */
   readonly backendScheme: string
 }
@@ -24,7 +23,7 @@ const MeBody = Type.Object({
   limits: Type.Object({ submit_rps_per_token: Type.Number(), max_body_bytes: Type.Integer() }),
 })
 
-export function createCatalogRoutes({ deps: { catalog, backend, settings }, version, epoch, backendScheme }: CatalogRoutesOptions): Part {
+export function createCatalogRoutes({ deps: { catalog, backend, settings, epoch }, version, backendScheme }: CatalogRoutesOptions): Part {
   // The catalog never changes while the master runs, so its answers are made once.
   const descriptors = [...catalog.values()].map(toDescriptor)
   const entries = new Map([...catalog.values()].map((entry) => [entry.type, toCatalogEntry(entry)]))
@@ -47,7 +46,7 @@ export function createCatalogRoutes({ deps: { catalog, backend, settings }, vers
         method: 'GET', path: `${API_PREFIX}/me`, access: 'any', summary: 'What this token may do.', response: MeBody,
         handle: ({ principal }) => ({
           body: {
-            role: principal.role, automations: automationsOf(principal), version, epoch, backend: { scheme: backendScheme, durable, shared, pubsub },
+            role: principal.role, automations: automationsOf(principal), version, epoch: epoch.current, backend: { scheme: backendScheme, durable, shared, pubsub },
             limits: { submit_rps_per_token: settings.submitRpsPerToken, max_body_bytes: settings.maxBodyBytes },
           },
         }),

@@ -12,7 +12,7 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 type Headers = Record<string, string | number>
 
 export interface AnswererOptions {
-  readonly epoch: string
+  readonly epoch: () => string
   readonly log: Log
   /** True while the master stops: connections are not kept. */
   readonly stopping: () => boolean
@@ -60,7 +60,7 @@ export class Answerer {
 
   #head(exchange: Exchange, headers: Readonly<Record<string, string>>): Headers {
     const head: Headers = { 'muster-request-id': exchange.id, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
-    if (exchange.path.startsWith(`${API_PREFIX}/`)) head['muster-epoch'] = this.#options.epoch
+    if (exchange.path.startsWith(`${API_PREFIX}/`)) head['muster-epoch'] = this.#options.epoch()
     for (const [name, value] of Object.entries(headers)) head[name.toLowerCase()] = value
     if (this.#options.stopping() || exchange.mustClose) head['connection'] = 'close'
     return head

@@ -15,10 +15,11 @@ import { createHttpServer, listen, type TimeLimits } from './server.ts'
 import { Traffic } from './traffic.ts'
 
 export interface HttpOptions {
-  readonly deps: Omit<MasterDeps, 'backend' | 'masterId'>
+  readonly deps: Omit<MasterDeps, 'backend' | 'masterId' | 'epoch'>
   readonly routes: readonly Route[]
   readonly authenticator: Authenticator
-  readonly epoch: string
+  /** Of the store, as every answer of the API names it. */
+  readonly epoch: () => string
   /** Takes every request for an upgrade to a WebSocket, whatever its path. */
   readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   /** How long clients may take to send; left out, as the limits of the wire say. */

@@ -73,7 +73,7 @@ export class ConfigPatcher {
     const { backend, clock } = this.#deps
     const wanted = ifMatch === undefined ? undefined : parseMarks(ifMatch)
     const giveUpAt = clock.monotonicMs() + CONFLICT_RETRY_MS
-    const [{ epoch }, [row]] = await Promise.all([backend.meta.info(), backend.configs.get([ref])])
+    const [epoch, [row]] = await Promise.all([this.#deps.epoch.read(), backend.configs.get([ref])])
     let stored: ConfigRow | null | undefined = row
     do {
       if (stored === null || stored === undefined) throw unknownWorker(ref)

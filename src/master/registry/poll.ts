@@ -16,13 +16,13 @@ import { etagOf, marksInclude, parseMarks } from './etag.ts'
 import { polledBody } from './record.ts'
 import { unknownWorker } from './refusals.ts'
 
-export interface PollDeps extends Pick<MasterDeps, 'backend' | 'log'> {
+export interface PollDeps extends Pick<MasterDeps, 'backend' | 'log' | 'epoch'> {
   readonly announce: Announce
   readonly regressions: Counter
 }
 
 export async function pollConfig(ref: Ref, entry: CatalogEntry, ifNoneMatch: string | undefined, deps: PollDeps): Promise<Answer> {
-  const [{ epoch }, [row]] = await Promise.all([deps.backend.meta.info(), deps.backend.configs.get([ref])])
+  const [epoch, [row]] = await Promise.all([deps.epoch.read(), deps.backend.configs.get([ref])])
   if (row === null || row === undefined) throw unknownWorker(ref)
   const marks = parseMarks(ifNoneMatch ?? '')
   const etag = etagOf({ epoch, gen: row.gen })

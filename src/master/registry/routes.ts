@@ -94,7 +94,7 @@ function configRoutes({ deps, signals, announce, regressions }: RouteParts): rea
     }),
     route({
       method: 'GET', path: CONFIG, access: 'worker', summary: 'The config a worker runs, secrets included.', response: ConfigBody,
-      handle: (request) => pollConfig(refOf(request), request.entry, request.header('if-none-match'), { backend, log, announce, regressions }),
+      handle: (request) => pollConfig(refOf(request), request.entry, request.header('if-none-match'), { backend, log, epoch: deps.epoch, announce, regressions }),
     }),
     route({
       method: 'GET', path: `${CONFIG}/history`, access: 'scoped', summary: 'Past configs of a worker, newest first.', query: HistoryQuery, response: HistoryRows,

@@ -28,7 +28,7 @@ async function serve(...routes: readonly Route[]) {
   const settings = { submitRpsPerToken: 0, idempotencyTtlSeconds: 60, maxBodyBytes: 1_024, maxLostLeases: 10, maxQueueLength: 10 }
   const http = createHttp({
     deps: { clock: time, timers: time, random: seededRandom(1), log, catalog: new Map(), settings, metrics },
-    routes, authenticator, epoch: 'the-epoch', onUpgrade: (_, socket) => void socket.destroy(),
+    routes, authenticator, epoch: () => 'the-epoch', onUpgrade: (_, socket) => void socket.destroy(),
   })
   const port = await http.listen({ host: '127.0.0.1', port: 0 })
   servers.push({ http, time })

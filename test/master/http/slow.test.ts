@@ -31,7 +31,7 @@ async function serve(time: Time = systemTime) {
   const { log } = recordingLog()
   const settings = { submitRpsPerToken: 0, idempotencyTtlSeconds: 60, maxBodyBytes: MAX_BODY_BYTES, maxLostLeases: 10, maxQueueLength: 10 }
   const http = createHttp({
-    deps: { clock: time, timers: time, random: seededRandom(1), log, catalog: new Map(), settings, metrics }, epoch: 'the-epoch', limits: SHORT,
+    deps: { clock: time, timers: time, random: seededRandom(1), log, catalog: new Map(), settings, metrics }, epoch: () => 'the-epoch', limits: SHORT,
     routes: [
       route({ method: 'POST', path: '/api/v1/thing', access: 'admin', summary: 'A thing.', body: AnyObject, handle: () => ({ body: { done: true } }) }),
       route({ method: 'GET', path: '/api/v1/large', access: 'admin', summary: 'Much.', handle: () => ({ body: 'x'.repeat(16 * 1_048_576) }) }),

@@ -6,6 +6,7 @@ import { Registry as MetricsRegistry } from 'prom-client'
 import { Type } from 'typebox'
 import type { CatalogEntry } from '../../../src/automation/index.ts'
 import type { MasterDeps, MasterSettings, Part } from '../../../src/master/deps.ts'
+import { StoreEpoch } from '../../../src/master/epoch.ts'
 import { queryReader } from '../../../src/master/http/query.ts'
 import { RawJson, type Answer, type Principal, type Route, type StreamBody } from '../../../src/master/http/route.ts'
 import { createPools } from '../../../src/master/pools/index.ts'
@@ -69,10 +70,11 @@ export class World {
     const random = seededRandom(7)
     const log = (level: LogLevel) => (message: string, fields: LogFields = {}): void => void this.logged.push({ level, message, fields })
     const catalog = entries ?? [entryOf('mailer', { pools: new Map([['accounts', accounts]]) }), entryOf('feed', { kind: 'ContinuousAutomation', payloadSchema: null, validatePayload: null })]
+    const store = backend(new MemoryBackend({ clock: this.time, random }))
     this.deps = {
       clock: this.time, timers: this.time, random, masterId: 'm1', metrics: new MetricsRegistry(),
       log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error'), isEnabled: () => true },
-      backend: backend(new MemoryBackend({ clock: this.time, random })),
+      backend: store, epoch: new StoreEpoch(store),
       catalog: new Map(catalog.map((entry) => [entry.type, entry])),
       settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 86_400, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 5_000_000, ...settings },
     }

@@ -11,6 +11,7 @@ import { WebSocket, type ClientOptions } from 'ws'
 import type { Catalog, CatalogEntry } from '../../../src/automation/index.ts'
 import { createControl, type Control } from '../../../src/master/control/index.ts'
 import type { MasterDeps, Part } from '../../../src/master/deps.ts'
+import { StoreEpoch } from '../../../src/master/epoch.ts'
 import { queryReader } from '../../../src/master/http/query.ts'
 import { RawJson, type Answer, type Principal, type Route, type StreamBody } from '../../../src/master/http/route.ts'
 import { createRegistry, type Registry } from '../../../src/master/registry/index.ts'
@@ -107,10 +108,11 @@ export class World {
   private constructor({ backend = (real) => real, catalog, masterId = 'm1', shared }: { backend?: (real: Backend) => Backend; catalog?: Catalog; masterId?: string; shared?: World }) {
     const random = seededRandom(7)
     const log = (level: LogLevel) => (message: string, fields: LogFields = {}): void => void this.logged.push({ level, message, fields })
+    const store = shared === undefined ? backend(new MemoryBackend({ clock: this.time, random })) : shared.deps.backend
     this.deps = {
       clock: this.time, timers: this.time, random, masterId, metrics: new MetricsRegistry(),
       log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error'), isEnabled: () => true },
-      backend: shared === undefined ? backend(new MemoryBackend({ clock: this.time, random })) : shared.deps.backend,
+      backend: store, epoch: new StoreEpoch(store),
       catalog: catalog ?? new Map([['mailer', entryOf('mailer')], ['feed', entryOf('feed')]]),
       settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 86_400, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 5_000_000 },
     }

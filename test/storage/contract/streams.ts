@@ -124,7 +124,7 @@ export function streams(name: string, create: Create): void {
       expect(await backend.streams.pop(TYPE, 10_000)).toHaveLength(3)
       expect(await backend.streams.pop(TYPE, 10_000)).toHaveLength(1)
       expect(sole(await backend.streams.pop(TYPE, 10_000)).entry).toHaveLength(33 * MIB + 8)
-    })
+    }, 30_000)
   })
 
   describe(`${name} backend: streams.tail`, () => {

@@ -1,0 +1,43 @@
+/**
+ * @module storage/redis/configs
+ * The `configs` of the contract: compare-and-set of a worker's config, and its history. They lie beside the registry of
+ * the type (workers-layout.ts), so that a change and the connection to notify come out of one step.
+ */
+import type { ConfigRow, Configs } from '../index.ts'
+import type { Caller } from './caller.ts'
+import { GET_CONFIGS, HISTORY, PUT, RAISE } from './configs-scripts.ts'
+import { inBatches } from './workers-batches.ts'
+import { configRow, escaped, historyKey, historyRow, historyText, registryKeys } from './workers-layout.ts'
+
+/** The most a generation may rise at once: a forged one must not use up the numbers. */
+const MAX_LEAP = 1_000_000
+
+type PutReply = readonly ['put', string | null] | readonly ['conflict', string, string] | readonly ['unknown']
+type RaiseReply = readonly [gen: string, conn: string | null] | 'not_found' | 'too_far'
+
+export function createConfigs(caller: Caller): Configs {
+  return {
+    put: async (put) => {
+      const { type, id, expectGen, config, actor } = put
+      const args = [id, String(expectGen), String(expectGen + 1), escaped(actor), config, historyText(put)]
+      const [was, ...answer] = (await caller.run(PUT, [...registryKeys(type), historyKey(type, id)], args)) as PutReply
+      if (was === 'unknown') return 'not_found'
+      if (was === 'put') return { gen: expectGen + 1, conn: answer[0] ?? null }
+      const [gen = '', cfg = ''] = answer
+      return { conflict: configRow(gen ?? '', cfg) }
+    },
+    get: (refs) => inBatches(refs, ({ id }) => id.length, async (type, part) => {
+      const reply = await caller.run(GET_CONFIGS, registryKeys(type), part.map(({ id }) => id), { repeatable: true })
+      const [gens, cfgs] = reply as readonly [readonly (string | null)[], readonly (string | null)[]]
+      return gens.map((gen, i): ConfigRow | null => (gen === null ? null : configRow(gen, cfgs[i] ?? '')))
+    }),
+    history: async ({ type, id }, limit) => ((await caller.run(HISTORY, [historyKey(type, id)], [limit], { repeatable: true })) as readonly string[]).map(historyRow),
+    raise: async (items) => {
+      const raised = await inBatches(items, ({ id }) => id.length, async (type, part) => {
+        const args = part.flatMap(({ id, above }) => [id, above])
+        return (await caller.run(RAISE, registryKeys(type), [MAX_LEAP, ...args], { repeatable: true })) as readonly RaiseReply[]
+      })
+      return raised.map((answer) => (typeof answer === 'string' ? answer : { gen: Number(answer[0]), conn: answer[1] }))
+    },
+  }
+}

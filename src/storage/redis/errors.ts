@@ -1,0 +1,74 @@
+/**
+ * @module storage/redis/errors
+ * What a failed command says about itself. The one question that decides is whether it may have run:
+ *
+ *   moved, ask, not_run   it did not run; it may be sent again, elsewhere or in a moment
+ *   unknown               it was sent and its answer never came
+ *   refused               the server, or the script, said no to this call as it is
+ */
+import { FleetError, type FleetErrorOptions } from '../../protocol/index.ts'
+
+export type Fault =
+  | { readonly kind: 'moved' | 'ask'; readonly address: string }
+  | { readonly kind: 'not_run'; readonly why: string }
+  | { readonly kind: 'unknown'; readonly why: string }
+  | { readonly kind: 'refused'; readonly error: Error }
+
+/** Replies after which the connection is of no use until it was made anew. */
+export const RECONNECT = /^(?:READONLY|LOADING|MASTERDOWN|UNKILLABLE)\b/
+/** Trouble that waiting does not mend. */
+export const DENIED = /^(?:NOAUTH|WRONGPASS|NOPERM)|invalid password|certificate|cluster support disabled/
+const LATER = /^(?:CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS)\b/
+/** ioredis says so when nothing was written. */
+const NOT_WRITTEN = /^Stream isn't writeable/
+
+const FULL_RETRY_SECONDS = 5
+
+export const unavailable = (why: string, outcome: 'not_sent' | 'unknown', options: FleetErrorOptions = {}): FleetError =>
+  new FleetError('STORAGE_UNAVAILABLE', outcome === 'unknown' ? `${why}; whether the change was made is not known` : why, { retryAfterSeconds: 1, ...options, outcome })
+
+export const notOpen = (): FleetError => new FleetError('STORAGE_NOT_OPEN', 'the store is not open', { outcome: 'not_sent' })
+
+/** A reply of the server, as against trouble on the way. */
+export const isReply = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError'
+
+export const isMissingScript = (error: unknown): boolean => isReply(error) && error.message.startsWith('NOSCRIPT')
+
+export function faultOf(error: unknown): Fault {
+  if (!isReply(error)) return withoutReply(error instanceof Error ? error.message : String(error))
+  const { message } = error
+  const [code = '', , address = ''] = message.split(' ')
+  if (code === 'MOVED' || code === 'ASK') return { kind: code === 'ASK' ? 'ask' : 'moved', address }
+  if (RECONNECT.test(message) || LATER.test(message)) return { kind: 'not_run', why: `the store is not ready: ${message}` }
+  return { kind: 'refused', error: refusalOf(code, error) }
+}
+
+function withoutReply(message: string): Fault {
+  if (NOT_WRITTEN.test(message)) return { kind: 'not_run', why: 'the connection to the store is broken' }
+  return { kind: 'unknown', why: message === 'Command timed out' ? 'the store did not answer in time' : 'the connection to the store broke before the answer' }
+}
+
+function refusalOf(code: string, cause: Error): Error {
+  const { message } = cause
+  const rest = message.slice(code.length + 1)
+  const full = (detail: string): FleetError => new FleetError('STORAGE_FULL', detail, { retryAfterSeconds: FULL_RETRY_SECONDS, outcome: 'not_sent', cause })
+  switch (code) {
+    case 'FULL': return full(rest)
+    case 'OOM': return full('the store is at its memory limit (maxmemory); nothing may grow until something is taken out')
+    case 'MISCONF': return full('the store cannot write to its disk, and takes no change until it can')
+    case 'CORRUPT': return new FleetError('STORAGE_CORRUPT', rest, { cause })
+    case 'WRONGTYPE': return new FleetError('STORAGE_CORRUPT', 'the store holds something else under a name of ours', { cause })
+    case 'NOAUTH': case 'WRONGPASS': case 'NOPERM': return unavailable(rightsSentence(message), 'not_sent', { cause })
+    default: return new Error(`a script failed: ${message}`, { cause })
+  }
+}
+
+/** Plain words for what keeps a connection from serving; never holds a password. */
+export function rightsSentence(message: string): string {
+  if (message.startsWith('NOAUTH')) return 'the store asks for a password; set SVC_BACKEND_PASSWORD'
+  if (message.startsWith('WRONGPASS') || /invalid password|invalid username/i.test(message)) return 'the store refuses the user or the password; check the user in SVC_BACKEND_URL and SVC_BACKEND_PASSWORD'
+  if (message.startsWith('NOPERM')) return `the store's user lacks a right: ${message.slice('NOPERM '.length)}`
+  if (message.includes('cluster support disabled')) return 'the server is no node of a cluster; use kvstore://host:port'
+  if (message.includes('certificate')) return `the store's certificate is not trusted: ${message}; set SVC_BACKEND_CA_FILE`
+  return message
+}

@@ -1,0 +1,199 @@
+/**
+ * @module storage/redis/events
+ * The event log that all masters of a store share, under `{ev}`:
+ *
+ *   log  LIST  the newest 10,000 entries as JSON; the number of the oldest is `last` − LLEN + 1
+ *   h    HASH  last: number of the newest · run: first part of every id · life: the life of the store that run began in
+ *
+ * Ids are `<run>-<number>`. A store that was restarted may have lost numbers it had given out, so the first append after
+ * that begins a new run with an empty log: an id from before answers `reset`, and is never taken for another event's.
+ *
+ * An append tells its own listeners as soon as everything before it was told; otherwise, and for other masters, the
+ * channel `ev` brings it. Numbers make gaps visible: what a lost message would have brought is read from the log, and
+ * when that is gone too, listeners get an event `reset` in its place.
+ */
+import type { Log } from '../../runtime/index.ts'
+import type { EventLog, LoggedEvent, NewEvent } from '../index.ts'
+import type { Caller, Reply } from './caller.ts'
+import { eventsKey } from './keys.ts'
+import { script } from './script.ts'
+
+const LENGTH = 10_000
+const PAGE = 1_000
+const READ_BYTES = 32 * 1_048_576
+const KEYS = [eventsKey('log'), eventsKey('h')]
+export const EVENTS_CHANNEL = 'ev'
+
+/** ARGV: channel, life, a run in reserve, entries. Answers run and number of the first one. */
+const APPEND = script('events.append', [], `
+local state = redis.call('HMGET', KEYS[2], 'last', 'run', 'life')
+local last, run = tonumber(state[1] or 0), state[2]
+if not run or state[3] ~= ARGV[3] then
+  redis.call('UNLINK', KEYS[1])
+  last, run = 0, ARGV[4]
+end
+local count = #ARGV - 4
+for i = 5, #ARGV, 1000 do redis.call('RPUSH', KEYS[1], unpack(ARGV, i, math.min(i + 999, #ARGV))) end
+redis.call('LTRIM', KEYS[1], -${LENGTH}, -1)
+redis.call('HSET', KEYS[2], 'last', int(last + count), 'run', run, 'life', ARGV[3])
+redis.call('PUBLISH', ARGV[2], run .. ' ' .. int(last + 1) .. ' [' .. table.concat(ARGV, ',', 5) .. ']')
+return {run, last + 1}
+`)
+
+/** ARGV: run ('' for the current one), the number before the first, limit. Answers run, number of the first, entries; nil: gone. */
+const READ = script('events.read', ['no-writes'], `
+local state = redis.call('HMGET', KEYS[2], 'last', 'run')
+local last, run, after = tonumber(state[1] or 0), state[2] or '', tonumber(ARGV[3])
+local first = last - redis.call('LLEN', KEYS[1]) + 1
+if (ARGV[2] ~= '' and ARGV[2] ~= run) or after > last or after < first - 1 then return false end
+local entries, bytes = {}, 0
+for at = after + 1 - first, math.min(last - first, after - first + tonumber(ARGV[4])), 500 do
+  for _, entry in ipairs(redis.call('LRANGE', KEYS[1], at, math.min(at + 499, after - first + tonumber(ARGV[4])))) do
+    bytes = bytes + #entry
+    if #entries > 0 and bytes > ${READ_BYTES} then return {run, after + 1, entries} end
+    entries[#entries + 1] = entry
+  end
+end
+return {run, after + 1, entries}
+`)
+
+/** Where the log stands: run, number of the newest. */
+const STATE = script('events.state', ['no-writes'], `
+local state = redis.call('HMGET', KEYS[2], 'run', 'last')
+return {state[1] or '', tonumber(state[2] or 0)}
+`)
+
+export interface EventsOptions {
+  readonly caller: Caller
+  /** A text that no other append draws. */
+  readonly draw: () => string
+  readonly log?: Log | undefined
+}
+
+type Listener = (events: readonly LoggedEvent[]) => void
+
+export class RedisEventLog implements EventLog {
+  readonly #options: EventsOptions
+  readonly #listeners = new Set<Listener>()
+  /** The newest event that listeners were told. */
+  #run = ''
+  #last = 0
+  #catching: Promise<void> | null = null
+  #isBehind = false
+
+  constructor(options: EventsOptions) {
+    this.#options = options
+  }
+
+  /** Begins to tell from here on. */
+  async open(): Promise<void> {
+    const [run, last] = (await this.#options.caller.run(STATE, KEYS, [], { repeatable: true })) as readonly [string, number]
+    this.#run = run
+    this.#last = last
+  }
+
+  async append(events: readonly NewEvent[]): Promise<void> {
+    if (events.length === 0) return
+    const { caller, draw } = this.#options
+    const entries = events.map(({ name, scope, data }) => JSON.stringify([name, scope, data]))
+    const [run, first] = (await caller.run(APPEND, KEYS, [caller.channel(EVENTS_CHANNEL), caller.runId(), draw(), ...entries])) as readonly [string, number]
+    this.#arrived(run, first, events)
+  }
+
+  async read(after: string, limit: number): Promise<readonly LoggedEvent[] | 'reset'> {
+    const point = pointOf(after)
+    if (point === null) return 'reset'
+    const page = await this.#page(point.run, point.number, limit)
+    return page === null ? 'reset' : page.events
+  }
+
+  onAppend(on: Listener): () => void {
+    const listener: Listener = (events) => on(events)
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** A message of the channel. */
+  heard(text: string): void {
+    const match = /^(?<run>[0-9a-z]+) (?<first>\d{1,16}) (?<entries>\[.*\])$/s.exec(text)
+    const entries = match === null ? null : entriesOf(match.groups?.['entries'] ?? '')
+    if (entries === null) this.#options.log?.warn('a message of the event channel was not understood')
+    else this.#arrived(match?.groups?.['run'] ?? '', Number(match?.groups?.['first']), entries)
+  }
+
+  /** Tells what was appended unheard: after the channel was away, or a number is missing. */
+  catchUp(): Promise<void> {
+    this.#isBehind = true
+    this.#catching ??= this.#catchUp()
+    return this.#catching
+  }
+
+  #arrived(run: string, first: number, events: readonly NewEvent[]): void {
+    if (run === this.#run && first + events.length - 1 <= this.#last) return // Told before.
+    if (this.#catching === null && (run === this.#run || first === 1) && first === (run === this.#run ? this.#last + 1 : 1)) this.#tell(run, first, events)
+    else void this.catchUp()
+  }
+
+  /** What arrives while it reads is read as well. */
+  async #catchUp(): Promise<void> {
+    try {
+      while (this.#isBehind) {
+        this.#isBehind = false
+        await this.#readOn()
+      }
+    } catch (error) {
+      this.#options.log?.warn('missed events could not be read; the next event tries again', { error })
+    } finally {
+      this.#catching = null
+    }
+  }
+
+  async #readOn(): Promise<void> {
+    for (;;) {
+      const page = await this.#page(this.#run, this.#last, PAGE)
+      if (page === null) await this.#restart()
+      else if (page.events.length === 0) return
+      else this.#tell(page.run, page.first, page.events)
+    }
+  }
+
+  /** What was missed is gone. */
+  async #restart(): Promise<void> {
+    await this.open()
+    this.#call([{ id: idOf(this.#run, this.#last), name: 'reset', scope: '*', data: '{}' }])
+  }
+
+  async #page(run: string, after: number, limit: number): Promise<{ readonly run: string; readonly first: number; readonly events: readonly LoggedEvent[] } | null> {
+    const reply = (await this.#options.caller.run(READ, KEYS, [run, after, limit], { repeatable: true })) as readonly [string, number, readonly Reply[]] | null
+    if (reply === null) return null
+    const [current, first, entries] = reply
+    return { run: current, first, events: entries.flatMap((entry, i) => entriesOf(`[${String(entry)}]`)?.map((event) => ({ id: idOf(current, first + i), ...event })) ?? []) }
+  }
+
+  #tell(run: string, first: number, events: readonly NewEvent[]): void {
+    this.#run = run
+    this.#last = first + events.length - 1
+    this.#call(events.map(({ name, scope, data }, i) => ({ id: idOf(run, first + i), name, scope, data })))
+  }
+
+  #call(events: readonly LoggedEvent[]): void {
+    for (const listener of this.#listeners) listener(events)
+  }
+}
+
+const idOf = (run: string, number: number): string => `${run}-${number}`
+
+/** The empty text is the point before the first event of the log as it stands. */
+function pointOf(id: string): { readonly run: string; readonly number: number } | null {
+  if (id === '') return { run: '', number: 0 }
+  const groups = /^(?<run>[0-9a-z]+)-(?<number>\d{1,15})$/.exec(id)?.groups
+  return groups === undefined ? null : { run: groups['run'] ?? '', number: Number(groups['number']) }
+}
+
+function entriesOf(text: string): NewEvent[] | null {
+  try {
+    return (JSON.parse(text) as readonly (readonly [string, string, string])[]).map(([name, scope, data]) => ({ name, scope, data }))
+  } catch {
+    return null
+  }
+}

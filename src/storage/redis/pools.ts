@@ -1,0 +1,95 @@
+/**
+ * @module storage/redis/pools
+ * The `pools` of the contract: what goes into the scripts of pool-scripts.ts, and what comes out.
+ *
+ * A record is `expiry:length of tags:tags payload`, the length in characters of UTF-16, and only read here. What a claim
+ * may match is kept apart as text that a script can search without parsing JSON: a line `"tag":value` for each top-level
+ * tag whose value is text, a finite number or a boolean, as JSON.stringify writes it (which leaves no line break inside).
+ * Before them stands `#length` of a large record, so that a claim knows without reading it when its answer is full.
+ */
+import { key } from './keys.ts'
+import { CLAIM, EXTEND, LIST, PUT, RELEASE, REMOVE, SIZE } from './pool-scripts.ts'
+import { runPruned } from './pruning.ts'
+import type { Caller } from './caller.ts'
+import type { Claim, ClaimRequest, PoolItem, PoolRow, Pools } from '../index.ts'
+
+/** Records up to this long do not count towards the size of an answer: 1,000 of them are 4 MiB. */
+const SMALL_CHARS = 4_096
+const REPEATABLE = { repeatable: true }
+
+const keysOf = (pool: string): readonly string[] => ['i', 'g', 's', 'f', 'c', 'o', 'e', 'm'].map((part) => key('p', pool, part))
+const sizeKeysOf = (pool: string): readonly string[] => ['s', 'e'].map((part) => key('p', pool, part))
+
+export function createPools(caller: Caller): Pools {
+  return {
+    put: async (pool, items) => {
+      const args = items.flatMap((item) => {
+        const record = recordOf(item)
+        return [item.id, item.expires ?? '', linesOf(record, item.tags), record]
+      })
+      return ((await runPruned(caller, PUT, keysOf(pool), args)) as readonly number[]).map((isNew) => (isNew === 1 ? 'created' : 'replaced'))
+    },
+    remove: async (pool, items) => {
+      const answers = (await runPruned(caller, REMOVE, keysOf(pool), items.flatMap(({ id, token }) => [id, token ?? '']))) as readonly number[]
+      return items.map(({ token }, i) => answers[i] === 1 || (token === null ? false : 'lease_lost'))
+    },
+    claim: async (pool, requests) => {
+      const args = [caller.runId(), requests.length, ...requests.flatMap(argumentsOf)]
+      return ((await runPruned(caller, CLAIM, keysOf(pool), args)) as readonly (readonly (string | number)[])[]).map(claimsOf)
+    },
+    extend: async (pool, items) => {
+      const args = items.flatMap(({ id, token, holdMs }) => [id, token, holdMs])
+      return ((await runPruned(caller, EXTEND, keysOf(pool), args, REPEATABLE)) as readonly number[]).map((until) => (until === 0 ? 'lease_lost' : { until }))
+    },
+    release: async (pool, leases) => {
+      const args = leases.flatMap(({ id, token }) => [id, token])
+      return ((await runPruned(caller, RELEASE, keysOf(pool), args)) as readonly number[]).map((was) => (was === 1 ? 'ok' : 'lease_lost'))
+    },
+    list: async (pool, n) => {
+      const [size, ...rows] = (await runPruned(caller, LIST, keysOf(pool), [n], REPEATABLE)) as readonly (string | number)[]
+      return { size: Number(size), items: triples(rows, rowOf) }
+    },
+    sizes: async (pools) => (await Promise.all(pools.map((pool) => caller.run(SIZE, sizeKeysOf(pool), [], REPEATABLE)))).map(Number),
+  }
+}
+
+const recordOf = ({ expires, tags, payload }: PoolItem): string => `${expires ?? ''}:${tags.length}:${tags}${payload}`
+
+function textsOf(record: string): Omit<PoolItem, 'id'> {
+  const first = record.indexOf(':')
+  const start = record.indexOf(':', first + 1) + 1
+  const end = start + Number(record.slice(first + 1, start - 1))
+  return { tags: record.slice(start, end), payload: record.slice(end), expires: first === 0 ? null : Number(record.slice(0, first)) }
+}
+
+/** Each line between two breaks; '' for none. */
+function linesOf(record: string, tags: string): string {
+  const size = record.length > SMALL_CHARS ? [`#${record.length}`] : []
+  const lines = Object.entries(JSON.parse(tags) as object).flatMap(([tag, value]: [string, unknown]) => (isMatchable(value) ? [lineOf(tag, value)] : []))
+  return size.length + lines.length === 0 ? '' : `\n${[...size, ...lines].join('\n')}\n`
+}
+
+const lineOf = (tag: string, value: string | number | boolean): string => `${JSON.stringify(tag)}:${JSON.stringify(value)}`
+const isMatchable = (value: unknown): value is string | number | boolean => typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)
+
+function argumentsOf({ owner, n, holdMs, match }: ClaimRequest): readonly (string | number)[] {
+  const wanted = Object.entries(match).map(([tag, value]) => `\n${lineOf(tag, value)}\n`)
+  return [owner, n, holdMs, wanted.length, ...wanted]
+}
+
+function claimsOf(answer: readonly (string | number)[]): readonly Claim[] {
+  const until = Number(answer.at(-1))
+  return triples(answer.slice(0, -1), (id, token, record) => {
+    const { tags, payload } = textsOf(String(record))
+    return { id: String(id), token: Number(token), tags, payload, until }
+  })
+}
+
+function rowOf(id: string | number, record: string | number, until: string | number): PoolRow {
+  return { id: String(id), ...textsOf(String(record)), inUseUntil: until === 0 ? null : Number(until) }
+}
+
+type Field = string | number
+function triples<T>(fields: readonly Field[], of: (a: Field, b: Field, c: Field) => T): readonly T[] {
+  return Array.from({ length: fields.length / 3 }, (_, i) => of(fields[3 * i] ?? '', fields[3 * i + 1] ?? '', fields[3 * i + 2] ?? ''))
+}

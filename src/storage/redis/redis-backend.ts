@@ -1,0 +1,198 @@
+/**
+ * @module storage/redis/redis-backend
+ * The contract of storage on Redis, for any number of masters at once. This side checks arguments, groups calls and
+ * counts what is under way; the groups turn a call into a script, and the connection brings it there.
+ *
+ *   closed ──open──▶ open ──close──▶ closing: refuses calls, finishes what was accepted ──▶ closed
+ *
+ *   caller ─▶ RedisBackend ─▶ lane ─▶ tasks, workers, pools … ─▶ Connection ─▶ one script, one hash tag
+ *                                     bus, events ◀─ messages ─ RedisBus
+ */
+import type { Clock, Log, Random, Time } from '../../runtime/index.ts'
+import { CHECKS, type Backend, type Bus, type Capabilities, type EventLog, type Health, type LeaseRef, type Meta, type Nack, type NewTask, type Tasks } from '../index.ts'
+import { RedisBus } from './bus.ts'
+import { createConfigs } from './configs.ts'
+import { Connection, type ConnectionOptions } from './connection.ts'
+import { createCounters } from './counters.ts'
+import { notOpen } from './errors.ts'
+import { EVENTS_CHANNEL, RedisEventLog } from './events.ts'
+import { createKv } from './kv.ts'
+import { Lanes } from './lane.ts'
+import { createLocks } from './locks.ts'
+import { createMeta, type StoreMeta } from './meta.ts'
+import { createPools } from './pools.ts'
+import { createStats } from './stats.ts'
+import { createStreams } from './streams.ts'
+import { createTasks } from './tasks.ts'
+import type { StoreUrl } from './url.ts'
+import { createWorkers } from './workers.ts'
+
+export interface RedisBackendOptions {
+  readonly url: StoreUrl
+  /** Wins over the one in the URL; asked anew for each connection. */
+  readonly password?: ConnectionOptions['password']
+  /** PEM texts for `kvstores://`; without a CA those of the system are trusted. */
+  readonly tls?: ConnectionOptions['tls']
+  readonly time: Time
+  readonly random: Random
+  readonly log?: Log | undefined
+  /** For tests: the time of the store, in place of its server's. */
+  readonly clock?: Clock | undefined
+}
+
+type State = 'closed' | 'opening' | 'open' | 'closing'
+
+export class RedisBackend implements Backend {
+  readonly capabilities: Capabilities = { durable: true, shared: true, pubsub: true }
+  readonly meta: Meta
+  readonly workers: Backend['workers']
+  readonly configs: Backend['configs']
+  readonly stats: Backend['stats']
+  readonly streams: Backend['streams']
+  readonly tasks: Tasks
+  readonly pools: Backend['pools']
+  readonly kv: Backend['kv']
+  readonly locks: Backend['locks']
+  readonly counters: Backend['counters']
+  readonly bus: Bus
+  readonly events: EventLog
+  readonly #connection: Connection
+  readonly #bus: RedisBus
+  readonly #events: RedisEventLog
+  readonly #meta: StoreMeta
+  #state: State = 'closed'
+  #closing: Promise<void> = Promise.resolve()
+  #underWay = 0
+  #onIdle: () => void = () => undefined
+
+  constructor(options: RedisBackendOptions) {
+    const { time, random, log } = options
+    const connection = new Connection(options)
+    const bus = new RedisBus({ caller: connection, subscriber: () => connection.subscriber(), time, random, log })
+    const events = new RedisEventLog({ caller: connection, log, draw: () => random.uuid().replaceAll('-', '') })
+    const meta = createMeta(connection, connection.readmit)
+    connection.onReady(() => bus.wakeAll())
+    bus.onSubscribed(() => void this.#caughtUp())
+    this.#connection = connection
+    this.#bus = bus
+    this.#events = events
+    this.#meta = meta
+    this.meta = this.#face(CHECKS.meta, { info: () => meta.info(), beat: (masterId: string) => this.#beat(masterId) })
+    this.workers = this.#face(CHECKS.workers, createWorkers(connection, () => meta.live()))
+    this.configs = this.#face(CHECKS.configs, createConfigs(connection))
+    this.stats = this.#face(CHECKS.stats, createStats(connection))
+    this.streams = this.#face(CHECKS.streams, createStreams(connection, () => options.url.form === 'cluster'))
+    this.tasks = this.#face(CHECKS.tasks, grouped(createTasks(connection), new Lanes(() => connection.isAway), (type) => bus.expectWakes(type)))
+    this.pools = this.#face(CHECKS.pools, createPools(connection))
+    this.kv = this.#face(CHECKS.kv, createKv(connection))
+    this.locks = this.#face(CHECKS.locks, createLocks(connection))
+    this.counters = this.#face(CHECKS.counters, createCounters(connection))
+    this.bus = {
+      publish: (messages) => this.#call(() => bus.publish(messages)),
+      subscribe: (topic, on) => this.#call(() => bus.subscribe(topic, on)),
+      signal: (masterId, signal) => this.#call(() => bus.signal(masterId, signal)),
+      onSignal: (on) => bus.onSignal(on),
+    }
+    this.events = {
+      append: (some) => this.#call(() => events.append(some)),
+      read: (after, limit) => this.#call(() => events.read(after, limit)),
+      onAppend: (on) => events.onAppend(on),
+    }
+  }
+
+  async open(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    if (this.#state === 'open') return
+    if (this.#state === 'opening') throw new TypeError('open was called while an open was under way')
+    await this.#closing
+    this.#state = 'opening'
+    try {
+      await this.#connection.open(signal)
+      await this.#events.open()
+      await this.#bus.open()
+      await this.#bus.listen(EVENTS_CHANNEL, (text) => this.#events.heard(text))
+    } catch (error) {
+      this.#end()
+      throw error
+    }
+    this.#state = 'open'
+  }
+
+  close(): Promise<void> {
+    if (this.#state !== 'open') return this.#closing
+    this.#state = 'closing'
+    this.#closing = this.#stop()
+    return this.#closing
+  }
+
+  health(): Health {
+    return this.#connection.health()
+  }
+
+  async #stop(): Promise<void> {
+    if (this.#underWay > 0) await new Promise<void>((resolve) => void (this.#onIdle = resolve))
+    await this.#meta.leave().catch(() => undefined) // The store is away: the others notice within 15 s.
+    this.#end()
+  }
+
+  #end(): void {
+    this.#bus.close()
+    this.#connection.close()
+    this.#state = 'closed'
+  }
+
+  async #beat(masterId: string): Promise<readonly string[]> {
+    await this.#bus.answerTo(masterId)
+    return this.#meta.beat(masterId)
+  }
+
+  /** Messages were lost while nobody listened. */
+  async #caughtUp(): Promise<void> {
+    if (this.#state === 'open') await this.#events.catchUp()
+  }
+
+  /** A group whose every call is checked and counted. */
+  #face<G extends object>(checks: Readonly<Record<keyof G, unknown>>, group: G): G {
+    const methods = Object.entries(checks as Readonly<Record<string, (...args: readonly unknown[]) => void>>).map(([name, check]) => {
+      const method = Reflect.get(group, name) as (...args: readonly unknown[]) => Promise<unknown>
+      return [name, (...args: readonly unknown[]) => this.#call(() => {
+        check(...args)
+        return method(...args)
+      })] as const
+    })
+    return Object.fromEntries(methods) as unknown as G
+  }
+
+  async #call<T>(run: () => Promise<T>): Promise<T> {
+    if (this.#state !== 'open') throw notOpen()
+    this.#underWay += 1
+    try {
+      return await run()
+    } finally {
+      this.#underWay -= 1
+      if (this.#underWay === 0) this.#onIdle()
+    }
+  }
+}
+
+const LEASE_BYTES = 64
+const bytesOfLease = ({ id }: LeaseRef): number => id.length + LEASE_BYTES
+const bytesOfNack = (nack: Nack): number => bytesOfLease(nack) + nack.error.length
+const bytesOfTask = ({ id, key, body }: NewTask): number => id.length + (key?.length ?? 0) + body.length + LEASE_BYTES
+
+/** The operations that single tasks go through travel in groups; the master hands over all others in batches already. */
+function grouped(tasks: Tasks, lanes: Lanes, onReserve: (type: string) => void): Tasks {
+  return {
+    ...tasks,
+    submit: (type, windowMs, items, maxLength) => lanes.add(JSON.stringify(['submit', type, windowMs, maxLength]), items, bytesOfTask, (all) => tasks.submit(type, windowMs, all, maxLength)),
+    ack: (type, leases) => lanes.add(JSON.stringify(['ack', type]), leases, bytesOfLease, (all) => tasks.ack(type, all)),
+    release: (type, leases) => lanes.add(JSON.stringify(['release', type]), leases, bytesOfLease, (all) => tasks.release(type, all)),
+    nack: (type, retry, items) => lanes.add(JSON.stringify(['nack', type, retry]), items, bytesOfNack, (all) => tasks.nack(type, retry, all)),
+    extend: (type, items) => lanes.add(JSON.stringify(['extend', type]), items, bytesOfLease, (all) => tasks.extend(type, all)),
+    locate: (type, ids) => lanes.add(JSON.stringify(['locate', type]), ids, (id) => id.length, (all) => tasks.locate(type, all)),
+    reserve: (type, visibilityMs, requests) => {
+      onReserve(type)
+      return tasks.reserve(type, visibilityMs, requests)
+    },
+  }
+}

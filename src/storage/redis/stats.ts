@@ -1,0 +1,23 @@
+/**
+ * @module storage/redis/stats
+ * The `stats` of the contract: the ring of frames that workers.beat writes. It is in the order of arrival, which need not
+ * be the order of the frames' own times, so all of its 240 are looked at.
+ */
+import type { StatsHistory } from '../index.ts'
+import type { Caller } from './caller.ts'
+import { registryKeys, ringKey } from './workers-layout.ts'
+import { STATS } from './workers-scripts.ts'
+
+export function createStats(caller: Caller): StatsHistory {
+  return {
+    read: async ({ type, id }, sinceSeconds, limit) => {
+      const frames = (await caller.run(STATS, [...registryKeys(type), ringKey(type, id)], [id], { repeatable: true })) as readonly string[] | null
+      return frames === null ? 'not_found' : frames.filter((frame) => timeOf(frame) >= sinceSeconds).slice(-limit)
+    },
+  }
+}
+
+function timeOf(frame: string): number {
+  const { ts } = JSON.parse(frame) as { readonly ts?: unknown }
+  return typeof ts === 'number' ? ts : 0
+}

@@ -1,0 +1,69 @@
+/**
+ * @module storage/redis/streams
+ * The `streams` of the contract. How a stream lies in Redis, and where ids come from, is told in streams-scripts.ts.
+ *
+ * Pushes of one type run one after the other: one whose answer never came is sent again under its number, and must not
+ * be overtaken by the next, whose higher number would make it a repeat.
+ */
+import type { StreamEntry, Streams } from '../index.ts'
+import type { Caller, Reply } from './caller.ts'
+import { key } from './keys.ts'
+import { LENGTH, PEEK, POP, PUSH, TAIL } from './streams-scripts.ts'
+import { Turns } from './turns.ts'
+
+const MS_DIGITS = 13
+const SEQUENCE_DIGITS = 16
+const ID_CHARS = MS_DIGITS + 1 + SEQUENCE_DIGITS
+
+type Found = readonly [past: number, rows: readonly string[], entries: readonly string[]]
+type Tail = readonly [...Found, start: number, gone: string | null]
+
+/** @param isCluster there a server counts its own subscribers alone, so a push publishes without asking who listens. */
+export function createStreams(caller: Caller, isCluster: () => boolean): Streams {
+  const turns = new Turns()
+  return {
+    push: (type, producer, seq, entries) => turns.take(type, async () => {
+      const args = [`p${producer}`, seq, caller.channel(`event:${type}.emit`), isCluster() ? 1 : 0, ...entries]
+      const [length = 0, trimmed = 0] = (await caller.run(PUSH, keysOf(type), args, { repeatable: true })) as readonly number[]
+      return { length, trimmed }
+    }),
+    tail: async (type, after, n) => {
+      const behind = after === null ? [] : greatestUpTo(after)
+      const [past, rows, found, start, gone] = (await caller.run(TAIL, keysOf(type), [n, ...behind], { repeatable: true })) as Tail
+      const isAtHead = past === start
+      return { entries: entriesOf([past, rows, found]), gap: after !== null && isAtHead && (gone === null || after !== idOf(gone, start)) }
+    },
+    peek: async (type, n) => entriesOf((await caller.run(PEEK, keysOf(type), [n], { repeatable: true })) as readonly Reply[] as Found),
+    pop: async (type, n) => entriesOf((await caller.run(POP, keysOf(type), [n])) as readonly Reply[] as Found),
+    length: (types) => Promise.all(types.map(async (type) => Number(await caller.run(LENGTH, keysOf(type).slice(0, 1), [], { repeatable: true })))),
+  }
+}
+
+const keysOf = (type: string): string[] => ['l', 'b', 'h'].map((part) => key('o', type, part))
+
+/** `<flush ms, 13 digits>-<sequence, 16 digits>`: grows, sorts as text. */
+const idOf = (ms: string, sequence: number): string => `${ms.padStart(MS_DIGITS, '0')}-${String(sequence).padStart(SEQUENCE_DIGITS, '0')}`
+
+function entriesOf([past, rows, entries]: Found): StreamEntry[] {
+  const flushes = rows.map((row) => row.split(':'))
+  let at = 0
+  return entries.map((entry, i) => {
+    const sequence = past + 1 + i
+    while (Number(flushes[at]?.[1]) < sequence) at += 1
+    return { id: idOf(flushes[at]?.[0] ?? '', sequence), entry }
+  })
+}
+
+/**
+ * Time and sequence of the greatest possible id that is not above `text`, compared as text: what a client sends as the
+ * point to go on from may be anything. The sequence may be −1.
+ */
+export function greatestUpTo(text: string): readonly [ms: number, sequence: number] {
+  const [prefix = ''] = /^(?:\d{13}-\d{0,16}|\d{0,13})/.exec(text) ?? []
+  const isWhole = prefix.length === ID_CHARS
+  const next = text[prefix.length] ?? ''
+  const isAbove = !isWhole && next > (prefix.length === MS_DIGITS ? '-' : '9') // Above all ids that begin with the prefix; else below them.
+  const digits = prefix.replace('-', '').padEnd(MS_DIGITS + SEQUENCE_DIGITS, isAbove ? '9' : '0')
+  const [ms, sequence] = [Number(digits.slice(0, MS_DIGITS)), Number(digits.slice(MS_DIGITS))]
+  return [ms, isWhole || isAbove ? sequence : sequence - 1]
+}

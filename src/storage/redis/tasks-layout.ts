@@ -1,0 +1,214 @@
+/**
+ * @module storage/redis/tasks-layout
+ * What Redis holds for the tasks of one automation type T, all of it under the hash tag `{q:T}`:
+ *
+ *   p0 p1 p2  LIST    tickets of the pending tasks of a tier, next in line first
+ *   t         HASH    id → body, of every task that is not dead
+ *   v  l      ZSET id by deadline, HASH id → lease: in flight
+ *   d  s      ZSET ticket by due time, SET of ids: scheduled
+ *   dz        ZSET    id by the number of its death (`died` as it was then), so that deaths of one moment keep their order
+ *   dt dm     HASH id → body, HASH id → epitaph: dead. Apart from `t`, so that clearing them is one UNLINK
+ *   i  iz     HASH key → `<end>:<first id>`, ZSET key by end: idempotency windows
+ *   m         HASH    f (last token), run (the life of the store it was drawn in), n (segments begun), s0..s3 (which of them
+ *                     the bitmaps hold), submitted, acked, nacked, died (running totals)
+ *   k0..k3    STRING  bitmaps of acknowledged tokens, one segment of 2^20 tokens each; the oldest is recycled
+ *
+ *   ticket    `submitted|bytes|expires|tier|ttl|own max|attempt|lost|look:id`   numbers, some of them empty, up to the colon
+ *   lease     `token:max:<length of worker>:<worker><ticket>`              max: of the worker; an own max in the ticket wins
+ *   epitaph   `died:max:<length of ticket>:<ticket><error>`
+ *
+ * A ticket is all of a task but its body, and moves with it from place to place; so no script decodes a body, none has to
+ * read one to know its size, and a task in flight costs one field and one score. `look` is 0 where a reserve need not
+ * look at bytes and expires: the body is short and lives as long as it takes.
+ *
+ * Scripts write the place a task comes to before they leave the one it was in. None of these writes can fail; if one did,
+ * a task would be found twice (at least once is the promise), and a ticket without its body is dropped.
+ */
+import { key } from './keys.ts'
+import { script } from './script.ts'
+import type { NewTask } from '../index.ts'
+import type { Caller, CallOptions, Reply } from './caller.ts'
+import type { Script, ScriptFlag } from './script.ts'
+
+type Part = 'p0' | 'p1' | 'p2' | 't' | 'v' | 'l' | 'd' | 's' | 'dz' | 'dt' | 'dm' | 'i' | 'iz' | 'm' | 'k0' | 'k1' | 'k2' | 'k3'
+export const PENDING: readonly Part[] = ['p0', 'p1', 'p2']
+export const ACKED: readonly Part[] = ['k0', 'k1', 'k2', 'k3']
+
+/** A script on some of the keys of one type. */
+export interface TaskScript { readonly script: Script; readonly parts: readonly Part[] }
+
+/** In `body` every key is a local of its name in capitals: `T`, `P0`. */
+export function taskScript(name: string, flags: readonly ScriptFlag[], parts: readonly Part[], body: string): TaskScript {
+  const locals = `local ${parts.map((part) => part.toUpperCase()).join(', ')} = ${parts.map((_, i) => `KEYS[${i + 1}]`).join(', ')}`
+  return { script: script(`tasks.${name}`, flags, `${locals}\n${BASE}\n${body}`), parts }
+}
+
+export function run(caller: Caller, { script: of, parts }: TaskScript, type: string, args: readonly (string | number)[], options?: CallOptions): Promise<Reply> {
+  const stem = key('q', type, '')
+  return caller.run(of, parts.map((part) => stem + part), args, options)
+}
+
+/** Tokens of one bitmap. */
+export const SEGMENT = 2 ** 20
+/** Bytes of a body below which it does not count towards the size of an answer: 500 of them are 2 MiB. */
+const SHORT_BODY = 4_096
+
+export const READS: CallOptions = { repeatable: true }
+export const listOf = (reply: Reply): readonly Reply[] => (Array.isArray(reply) ? (reply as readonly Reply[]) : [])
+
+/** `expires` is left to the script: the time is the store's. */
+export function ticketOf({ id, tier, ttlMs, maxAttempts, submitted, body }: NewTask): string {
+  const bytes = Buffer.byteLength(body)
+  const look = ttlMs === null && bytes < SHORT_BODY ? 0 : 1
+  return `${submitted}|${bytes}||${tier}|${ttlMs ?? ''}|${maxAttempts ?? ''}|0|0|${look}:${id}`
+}
+
+export interface Ticket { readonly id: string; readonly submitted: number; readonly ownMax: number | null; readonly attempt: number }
+
+export function readTicket(ticket: string): Ticket {
+  const colon = ticket.indexOf(':')
+  const [submitted, , , , , ownMax, attempt] = ticket.slice(0, colon).split('|')
+  return { id: ticket.slice(colon + 1), submitted: Number(submitted), ownMax: ownMax === '' ? null : Number(ownMax), attempt: Number(attempt) }
+}
+
+// ── Pieces of Lua ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Commands with any number of arguments: Lua passes at most some 8,000 at once. Pieces of even length part no pair. */
+const BASE = `
+local call, match, sub, find, byte, floor = redis.call, string.match, string.sub, string.find, string.byte, math.floor
+local function write(command, key, list)
+  local n = #list
+  if n <= 2000 then return n > 0 and call(command, key, unpack(list)) end
+  local last
+  for i = 1, n, 2000 do last = call(command, key, unpack(list, i, math.min(i + 1999, n))) end
+  return last
+end
+local function fetch(key, fields)
+  if #fields == 0 then return {} end
+  if #fields <= 2000 then return call('HMGET', key, unpack(fields)) end
+  local values = {}
+  for i = 1, #fields, 2000 do
+    local part = call('HMGET', key, unpack(fields, i, math.min(i + 1999, #fields)))
+    for j = 1, #part do values[i + j - 1] = part[j] end
+  end
+  return values
+end
+`
+
+/** Takes a ticket apart and makes it anew. */
+export const TICKET = `
+local function read_ticket(ticket)
+  local submitted, bytes, expires, tier, ttl, max, attempt, lost, look, id = match(ticket, '^(%d+)|(%d+)|(%d*)|(%d)|(%d*)|(%d*)|(%d+)|(%d+)|(%d):(.*)$')
+  return { submitted = submitted, bytes = bytes, expires = expires, tier = tonumber(tier), ttl = ttl, max = max, attempt = tonumber(attempt), lost = tonumber(lost), look = look, id = id }
+end
+local function write_ticket(t)
+  return table.concat({ t.submitted, t.bytes, t.expires, t.tier, t.ttl, t.max, t.attempt, t.lost, t.look }, '|') .. ':' .. t.id
+end
+`
+
+/** The lease `record` stands for, if `token` is the one it was issued with. */
+export const LEASE = `
+local function is_held(record, token) return record and sub(record, 1, #token + 1) == token .. ':' end
+local function read_lease(record)
+  local max, length, rest = match(record, '^%d+:(%d+):(%d+):(.*)$')
+  return max, sub(rest, length + 1)
+end
+`
+
+/** Queues tickets, a list of them a tier, and wakes the masters where a tier was empty. ARGV[2] and [3]: the channel and what to say there. */
+export const QUEUE = `
+local TIERS, woken = { P0, P1, P2 }, false
+local function push_back(tiers)
+  for t = 1, 3 do
+    if #tiers[t] > 0 and write('RPUSH', TIERS[t], tiers[t]) == #tiers[t] then woken = true end
+  end
+end
+local function push_front(tiers)
+  for t = 1, 3 do
+    local list, reversed = tiers[t], {}
+    for i = #list, 1, -1 do reversed[#reversed + 1] = list[i] end
+    if #list > 0 and write('LPUSH', TIERS[t], reversed) == #list then woken = true end
+  end
+end
+local function wake() if woken then call('PUBLISH', ARGV[2], ARGV[3]) end end
+`
+
+/** Due retries to the back of their tiers, in due order. Answers how many, and when the next one is due. */
+export const PROMOTE = `
+local function promote(limit)
+  local first = call('ZRANGE', D, 0, 0, 'WITHSCORES')
+  if not first[1] or tonumber(first[2]) > now then return 0, first[2] end
+  local due = call('ZRANGE', D, 0, limit, 'WITHSCORES')
+  local tickets, ids, tiers, next_due = {}, {}, { {}, {}, {} }, nil
+  for i = 1, #due, 2 do
+    if #tickets == limit or tonumber(due[i + 1]) > now then next_due = due[i + 1] break end
+    local tier, id = match(due[i], '^%d+|%d+|%d*|(%d)[%d|]*:(.*)$')
+    table.insert(tickets, due[i])
+    table.insert(ids, id)
+    table.insert(tiers[tier + 1], due[i])
+  end
+  push_back(tiers)
+  write('ZREM', D, tickets)
+  write('SREM', S, ids)
+  return #tickets, next_due
+end
+`
+
+/** Bodies from one hash to another, a few at a time: they may be large. */
+const MOVE = `
+local function move(from, to, ids)
+  for i = 1, #ids, 100 do
+    local part, found = { unpack(ids, i, math.min(i + 99, #ids)) }, {}
+    local bodies = call('HMGET', from, unpack(part))
+    for j = 1, #part do
+      if bodies[j] then found[#found + 1] = part[j] found[#found + 1] = bodies[j] end
+    end
+    write('HSET', to, found)
+    call('HDEL', from, unpack(part))
+  end
+end
+`
+
+/** `dead`: items { id, max, ticket, error }, their leases already ended. */
+export const BURY = `${MOVE}
+local function bury(dead)
+  if #dead == 0 then return end
+  local before = call('HINCRBY', M, 'died', #dead) - #dead
+  local ids, order, epitaphs = {}, {}, {}
+  for i = 1, #dead do
+    local one = dead[i]
+    ids[i] = one.id
+    order[2 * i - 1] = before + i
+    order[2 * i] = one.id
+    epitaphs[2 * i - 1] = one.id
+    epitaphs[2 * i] = int(now) .. ':' .. one.max .. ':' .. #one.ticket .. ':' .. one.ticket .. one.error
+  end
+  write('HSET', DM, epitaphs)
+  write('ZADD', DZ, order)
+  move(T, DT, ids)
+end
+`
+
+/** Dead tasks to the back of the normal tier, as new; answers how many. `epitaphs`: those of `ids`. */
+export const REVIVE = `${MOVE}
+local function unbury(ids)
+  write('HDEL', DM, ids)
+  write('ZREM', DZ, ids)
+end
+local function revive(ids, epitaphs)
+  local tickets = {}
+  for i = 1, #ids do
+    if epitaphs[i] then
+      local length, rest = match(epitaphs[i], '^%d+:%d+:(%d+):(.*)$')
+      local t = read_ticket(sub(rest, 1, length))
+      t.attempt, t.lost = 0, 0
+      if t.ttl ~= '' then t.expires = int(now + t.ttl) end
+      tickets[#tickets + 1] = write_ticket(t)
+    end
+  end
+  push_back({ {}, tickets, {} })
+  move(DT, T, ids)
+  unbury(ids)
+  return #tickets
+end
+`

@@ -1,0 +1,132 @@
+/**
+ * @module storage/redis/tasks-reserve
+ * Leases the tasks next in line. As many tickets are read as are wanted, and more where some of them outlived their ttl;
+ * what was leased or dropped is cut off the tiers in the end.
+ *
+ * Tokens: `f` counts them. A counter that is new, or was drawn in another life of the store, first rises to a multiple of
+ * 2^20 at or above now · 1,024, so no token comes twice even where the store lost its last writes. Each multiple begins a
+ * segment; a batch that would cross into the next one starts there, so its tokens share a segment. The segment that
+ * begins takes over the bitmap of the oldest.
+ */
+import { MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
+import { FENCE } from './fence.ts'
+import { ACKED, PENDING, PROMOTE, QUEUE, listOf, readTicket, run, taskScript } from './tasks-layout.ts'
+import type { Lease, Reserved, ReserveRequest } from '../index.ts'
+import type { Caller, Reply } from './caller.ts'
+
+/** Tasks one reserve drops because they outlived their ttl, and retries it promotes. */
+const MAX_DROPS = 1_000
+const MAX_PROMOTED = 1_000
+/** Tickets looked at together after some were dropped. */
+const REFILL = 100
+
+/**
+ * ARGV: channel, type, visibility ms, run id, then worker, limit, default max attempts of each request.
+ * Answers until, the token before the first one, how many were dropped, when the next retry is due or nil, then ticket and
+ * body of each lease; the requests fill up in order.
+ */
+const RESERVE = taskScript('reserve', ['allow-oom'], [...PENDING, ...ACKED, 't', 'v', 'l', 'd', 's', 'm'], `${FENCE}${QUEUE}${PROMOTE}
+local wanted = 0
+for i = 6, #ARGV, 3 do wanted = wanted + ARGV[i + 1] end
+wanted = math.min(wanted, ${MAX_RESERVED_PER_CALL})
+local promoted, next_due = promote(${MAX_PROMOTED})
+
+local tickets, ids, n, outlived, drops, room, full = {}, {}, 0, {}, 0, nil, false
+local cuts = { 0, 0, 0 }
+for t = 1, 3 do
+  local count = wanted - n
+  while count > 0 and not full do
+    local line = call('LRANGE', TIERS[t], cuts[t], cuts[t] + count - 1)
+    for i = 1, #line do
+      if n == wanted then full = true break end
+      local ticket = line[i]
+      local colon = find(ticket, ':', 1, true)
+      local id, over, size = colon and sub(ticket, colon + 1), not colon, nil
+      if colon and byte(ticket, colon - 1) ~= 48 then
+        local bytes, expires = match(ticket, '^%d+|(%d+)|(%d*)')
+        size = tonumber(bytes)
+        over = not bytes or (expires ~= '' and tonumber(expires) <= now)
+      end
+      if over then
+        if drops == ${MAX_DROPS} then full = true break end
+        drops = drops + 1
+        outlived[#outlived + 1] = id or nil
+      else
+        if room and size and size > room then full = true break end
+        room = (room or ${MAX_RESERVE_BYTES}) - (size or 0)
+        n = n + 1
+        ids[n], tickets[n] = id, ticket
+      end
+      cuts[t] = cuts[t] + 1
+    end
+    if #line < count then break end
+    count = wanted - n
+    if count > 0 then count = math.max(count, ${REFILL}) end
+  end
+end
+
+local function cut()
+  for t = 1, 3 do
+    if cuts[t] > 0 then call('LTRIM', TIERS[t], cuts[t], -1) end
+  end
+  write('HDEL', T, outlived)
+  if full or n == wanted then wake() end
+end
+if n == 0 then
+  cut()
+  return { 0, 0, drops, next_due or false }
+end
+
+local bodies, m = fetch(T, ids), call('HMGET', M, 'f', 'run', 'n')
+local first = newest(m[1], m[2], ARGV[5])
+if floor((first + n) / SEGMENT) > floor(first / SEGMENT) then first = math.ceil((first + 1) / SEGMENT) * SEGMENT end
+local deadline = int(now + ARGV[4])
+local deadlines, leases, reply, live = {}, {}, { tonumber(deadline), first, 0, next_due or false }, 0
+local at, left, stem = 3, 0, nil
+for i = 1, n do
+  if bodies[i] then
+    while left == 0 do
+      at = at + 3
+      left = tonumber(ARGV[at + 1])
+      stem = ':' .. ARGV[at + 2] .. ':' .. #ARGV[at] .. ':' .. ARGV[at]
+    end
+    left = left - 1
+    local id, ticket, odd = ids[i], tickets[i], 2 * live + 1
+    live = live + 1
+    deadlines[odd], deadlines[odd + 1] = deadline, id
+    leases[odd], leases[odd + 1] = id, int(first + live) .. stem .. ticket
+    reply[odd + 4], reply[odd + 5] = ticket, bodies[i]
+  end
+end
+reply[3] = drops + n - live
+
+if first == tonumber(m[1]) then
+  call('HSET', M, 'f', int(first + n))
+else
+  local begun = (tonumber(m[3]) or 0) + 1
+  call('UNLINK', ({ K0, K1, K2, K3 })[begun % 4 + 1])
+  call('HSET', M, 'f', int(first + n), 'run', ARGV[5], 'n', begun, 's' .. begun % 4, int(first / SEGMENT))
+end
+write('HSET', L, leases)
+write('ZADD', V, deadlines)
+cut()
+return reply
+`)
+
+export async function reserve(caller: Caller, type: string, visibilityMs: number, requests: readonly ReserveRequest[]): Promise<Reserved> {
+  const args: (string | number)[] = [caller.channel('wake'), type, visibilityMs, caller.runId()]
+  for (const { worker, limit, defaultMaxAttempts } of requests) args.push(worker, limit, defaultMaxAttempts)
+  const [until, before, dropped, nextDue, ...found] = listOf(await run(caller, RESERVE, type, args))
+  let taken = 0
+  const leases = requests.map(({ limit, defaultMaxAttempts }) => {
+    const first = taken
+    taken = Math.min(first + limit, found.length / 2)
+    return Array.from({ length: taken - first }, (_, i): Lease => leaseOf(found, first + i, Number(before), Number(until), defaultMaxAttempts))
+  })
+  return { leases, dropped: Number(dropped), nextDue: nextDue === null || nextDue === undefined ? null : Number(nextDue) }
+}
+
+function leaseOf(found: readonly Reply[], i: number, before: number, until: number, defaultMaxAttempts: number): Lease {
+  const { id, attempt, ownMax } = readTicket(String(found[2 * i]))
+  return { id, token: before + i + 1, attempt, maxAttempts: ownMax ?? defaultMaxAttempts, until, body: String(found[2 * i + 1]) }
+}

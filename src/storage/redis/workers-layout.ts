@@ -1,0 +1,96 @@
+/**
+ * @module storage/redis/workers-layout
+ * The registry of one automation type as Redis holds it, under the tag `{w:T}`. One hash a field rather than one a
+ * worker: a batch then reads and writes each field of all its workers in one inner call.
+ *
+ *   ix     ZSET of all ids, score 0: pages by the bytes of the id
+ *   desc   id → `registered ms:instance:hardware`          g     id → generation of the config; the worker exists
+ *   st     id → `state:since ms:applied gen:error`         cfg   id → `changed ms:actor:config`
+ *   sn     id → last seen, ms                              cs    id → newest stats frame
+ *   conn   id → connection, while there is one             mb    id → managed by, where somebody does
+ *   dr     id → to whom a drain is bound: '' whoever registers next, `i<instance>`, `c<conn>`; absent: no drain (D6)
+ *   gone   ZSET of the forgotten ids by their last generation (D46)
+ *   sr:<id>   LIST of stats frames, oldest first           ch:<id>   LIST of config changes, newest first
+ *
+ * In `desc`, `cfg` and history rows the last field is opaque text and runs to the end, so the ones before it must be free
+ * of colons: instance and actor are escaped. `st` holds what was reported; a record with a drain reads DRAINING. Its
+ * applied generation is empty before the first state frame, its error `e<text>` or empty.
+ */
+import { cutError, type Beat, type ConfigPut, type ConfigRow, type HistoryRow, type WorkerRow } from '../index.ts'
+import type { ReportedState } from '../../protocol/index.ts'
+import { key } from './keys.ts'
+
+const PARTS = ['ix', 'desc', 'st', 'sn', 'conn', 'dr', 'mb', 'g', 'cfg', 'cs', 'gone']
+
+/** First line of every script on the registry: the keys of {@link registryKeys} by name. KEYS[12] and on are the script's own. */
+export const REGISTRY = `local ${PARTS.join(', ')} = unpack(KEYS, 1, ${PARTS.length})`
+/** Lua: state, since and the rest of a `st`. */
+export const STATE_OF = `local function stateOf(st) return string.match(st, '^(%u+):(%d+):(.*)$') end`
+
+export const registryKeys = (type: string): string[] => PARTS.map((part) => key('w', type, part))
+export const ringKey = (type: string, id: string): string => key('w', type, `sr:${id}`)
+export const historyKey = (type: string, id: string): string => key('w', type, `ch:${id}`)
+
+/** Free of colons, and another text for every other one. */
+export const escaped = (text: string): string => text.replaceAll(/[%:]/g, (char) => (char === '%' ? '%25' : '%3a'))
+const unescaped = (text: string): string => text.replaceAll(/%25|%3a/g, (code) => (code === '%25' ? '%' : ':'))
+
+/** The first `n` fields, and whatever follows as one. */
+function fields(text: string, n: number): string[] {
+  const found: string[] = []
+  let from = 0
+  for (let i = 0; i < n; i += 1) {
+    const colon = text.indexOf(':', from)
+    found.push(text.slice(from, colon))
+    from = colon + 1
+  }
+  return [...found, text.slice(from)]
+}
+
+/** What a beat says of the state, as `st` holds it behind the time. */
+export function reportOf({ gen, lastError }: NonNullable<Beat['state']>): string {
+  return `${gen}:${lastError === null ? '' : `e${cutError(lastError)}`}`
+}
+
+export function configRow(gen: string, cfg: string): ConfigRow {
+  const [changed = '', actor = '', config = ''] = fields(cfg, 2)
+  const isSet = changed !== ''
+  return { gen: Number(gen), config, changedAt: isSet ? Number(changed) : null, actor: isSet ? unescaped(actor) : null }
+}
+
+/** A history row without its time, which the script puts in front. `changed` is JSON of one line. */
+export function historyText({ expectGen, actor, changed, config }: ConfigPut): string {
+  return `${expectGen + 1}:${escaped(actor)}:${JSON.stringify(changed)}\n${config}`
+}
+
+export function historyRow(text: string): HistoryRow {
+  const [ts = '', gen = '', actor = '', rest = ''] = fields(text, 3)
+  const lineEnd = rest.indexOf('\n')
+  return { gen: Number(gen), ts: Number(ts), actor: unescaped(actor), changed: JSON.parse(rest.slice(0, lineEnd)) as string[], config: rest.slice(lineEnd + 1) }
+}
+
+/** One worker as the reading scripts answer it, null where the field is absent. */
+export interface StoredWorker {
+  readonly g: string | null
+  readonly cfg: string | null
+  readonly desc: string | null
+  readonly st: string | null
+  readonly sn: string | null
+  readonly conn: string | null
+  readonly dr: string | null
+  readonly mb: string | null
+  readonly cs: string | null
+}
+
+export function workerRow(type: string, id: string, stored: StoredWorker, isConnected: (conn: string) => boolean): WorkerRow | null {
+  const { g, cfg, desc, st, sn, conn, dr, mb, cs } = stored
+  if (g === null || cfg === null || desc === null || st === null) return null
+  const [registered, , hardware = ''] = fields(desc, 2)
+  const [state, since, applied = '', error = ''] = fields(st, 3)
+  const draining = dr !== null
+  return {
+    type, id, conn, connected: conn !== null && isConnected(conn), registeredAt: Number(registered), hardware,
+    state: draining ? 'DRAINING' : (state as ReportedState), stateSince: Number(since), lastSeen: Number(sn), lastError: error === '' ? null : error.slice(1),
+    draining, managedBy: mb, appliedGen: applied === '' ? null : Number(applied), config: configRow(g, cfg), stats: cs,
+  }
+}

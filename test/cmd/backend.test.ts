@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { backendUrl, BACKEND_SETTINGS } from '../../src/cmd/backend.ts'
+import { readSettings } from '../../src/cmd/settings.ts'
+
+describe('the settings of the backend', () => {
+  it('take every Redis URL, and call it by its main name (D2)', () => {
+    expect(['kvstore://h', 'redis://h', 'kvstores://h', 'rediss://h', 'kvstore+cluster://h,i', 'kvstore+sentinel://h/main'].map((url) => backendUrl(url).scheme)).toEqual(['kvstore', 'kvstore', 'kvstores', 'kvstores', 'kvstore', 'kvstore'])
+  })
+
+  it('refuse a password in the flag and take it in the variable, and never show it (D54)', () => {
+    const url = 'kvstore://fleet:hunter2@127.0.0.1:6379'
+    for (const argv of [['--backend-url', url], [`--backend-url=${url}`]]) {
+      const { faults } = readSettings(BACKEND_SETTINGS, {}, argv)
+      expect(faults).toEqual([{ name: 'SVC_BACKEND_URL', problem: expect.stringContaining('SVC_BACKEND_PASSWORD') }])
+      expect(JSON.stringify(faults)).not.toContain('hunter2')
+    }
+    expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL: url }, []).faults).toEqual([])
+    expect(readSettings(BACKEND_SETTINGS, {}, ['--backend-url', 'kvstore://fleet@127.0.0.1']).faults).toEqual([])
+    expect(JSON.stringify(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL: 'kvstore://u:hunter2/@h:x' }, []).faults)).not.toContain('hunter2')
+    expect(readSettings(BACKEND_SETTINGS, {}, ['--backend-password', 'hunter2']).faults).toEqual([{ name: '--backend-password', problem: expect.stringContaining('secrets are never flags') }])
+  })
+
+  it('read the PEM files at start, and name the one that is not there (D54)', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'muster-pem-'))
+    try {
+      const file = join(folder, 'ca.pem')
+      writeFileSync(file, 'PEM')
+      expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_CA_FILE: file }, []).values.backendCaFile).toBe('PEM')
+      expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_KEY_FILE: join(folder, 'absent') }, []).faults).toEqual([{ name: 'SVC_BACKEND_KEY_FILE', problem: expect.stringMatching(/absent" cannot be read: ENOENT/) }])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+})

@@ -1,0 +1,113 @@
+/** Messages between two masters on one store. */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
+import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
+import type { Backend, Signal } from '../../../src/storage/index.ts'
+import { fails, HOSTILE, ref, submit, TYPE, VISIBILITY } from '../contract/world.ts'
+import { startRedis, withRedisServer, type RedisServer } from './server.ts'
+
+const open: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const each of open.splice(0).toReversed()) await each.close()
+})
+
+async function masterOn(server: RedisServer, seed: number): Promise<RedisBackend> {
+  const backend = new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: seededRandom(seed) })
+  open.push(backend)
+  await backend.open(AbortSignal.timeout(20_000))
+  await backend.meta.beat(`m${seed}`)
+  return backend
+}
+
+async function twoMasters(): Promise<{ server: RedisServer; first: RedisBackend; second: RedisBackend }> {
+  const server = await startRedis()
+  open.push(server)
+  return { server, first: await masterOn(server, 1), second: await masterOn(server, 2) }
+}
+
+/** Everything a master hears; `next` waits until there are so many. */
+function signalsOf(backend: Backend): { readonly heard: Signal[]; next(count: number): Promise<readonly Signal[]> } {
+  const heard: Signal[] = []
+  let told = (): void => undefined
+  backend.bus.onSignal((signal) => {
+    heard.push(signal)
+    told()
+  })
+  return {
+    heard,
+    next: async (count) => {
+      while (heard.length < count) await new Promise<void>((resolve) => void (told = resolve))
+      return heard
+    },
+  }
+}
+
+withRedisServer('redis bus', () => {
+  describe('redis bus', () => {
+    it('brings a signal to the master it is for, and to no other (D33)', async () => {
+      const { first, second } = await twoMasters()
+      const [ones, twos] = [signalsOf(first), signalsOf(second)]
+      const signals: Signal[] = [
+        { kind: 'config_changed', ref: ref('{w}:*'), conn: 'm2/1', gen: 2 ** 40 }, { kind: 'drain', ref: ref('w'), conn: 'm2/1' }, { kind: 'replaced', ref: ref('w'), conn: 'm2/1' }, { kind: 'wake', type: TYPE },
+      ]
+      for (const signal of signals) await first.bus.signal('m2', signal)
+      expect(await twos.next(4)).toEqual(signals)
+      expect(ones.heard).toEqual([])
+    })
+
+    it('wakes every master when a task arrives in an empty tier', async () => {
+      const { first, second } = await twoMasters()
+      const twos = signalsOf(second)
+      await submit(first, 'a')
+      expect(await twos.next(1)).toEqual([{ kind: 'wake', type: TYPE }])
+    })
+
+    it('subscribes again when its connection was cut, and wakes what is waited for, in case a wake was lost', async () => {
+      const { server, first, second } = await twoMasters()
+      await second.tasks.reserve('mailer', VISIBILITY, [{ worker: 'w', limit: 1, defaultMaxAttempts: 3 }])
+      const twos = signalsOf(second)
+      const heard: string[] = []
+      await second.bus.subscribe('news', (data) => heard.push(data))
+      await server.connect().call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+      expect(await twos.next(1)).toEqual([{ kind: 'wake', type: 'mailer' }])
+      await first.bus.publish([{ topic: 'news', data: '1' }])
+      await first.bus.signal('m2', { kind: 'wake', type: 'x' })
+      await twos.next(2)
+      expect(heard).toEqual(['1'])
+    })
+
+    it('takes any topic, and each subscriber ends by itself', async () => {
+      const { first, second } = await twoMasters()
+      const heard: string[] = []
+      const ends = await Promise.all(HOSTILE.flatMap((topic, n) => [second.bus.subscribe(topic, (data) => heard.push(`${n} ${data}`)), second.bus.subscribe(topic, () => undefined)]))
+      for (const end of ends.filter((_, n) => n % 2 === 1)) end()
+      await first.bus.publish(HOSTILE.map((topic, n) => ({ topic, data: `"${n}"` })))
+      while (heard.length < HOSTILE.length) await new Promise(setImmediate)
+      expect(heard).toEqual(HOSTILE.map((_, n) => `${n} "${n}"`))
+      for (const end of ends) {
+        end()
+        end()
+      }
+      await first.bus.publish(HOSTILE.map((topic) => ({ topic, data: 'late' })))
+      const twos = signalsOf(second)
+      await first.bus.signal('m2', { kind: 'wake', type: 'x' })
+      await twos.next(1)
+      expect(heard).toHaveLength(HOSTILE.length)
+    })
+
+    it('does not stumble over what others publish on its channels', async () => {
+      const { server, first, second } = await twoMasters()
+      const twos = signalsOf(second)
+      for (const text of ['', 'null', '[]', '{"kind":"drain"}', '{"kind":"wake"}', '{"kind":"config_changed","ref":{"type":"a","id":"b"},"conn":"c"}', '{"kind":"other","ref":{"type":"a","id":"b"},"conn":"c"}']) await server.connect().publish('muster:s:m2', text)
+      await server.connect().publish('muster:ev', 'nonsense')
+      await first.bus.signal('m2', { kind: 'wake', type: 'x' })
+      expect(await twos.next(1)).toEqual([{ kind: 'wake', type: 'x' }])
+    })
+
+    it('says so when it cannot listen', async () => {
+      const { server, second } = await twoMasters()
+      await server.kill()
+      await expect(second.bus.subscribe('news', () => undefined)).rejects.toEqual(fails('STORAGE_UNAVAILABLE'))
+    })
+  })
+})

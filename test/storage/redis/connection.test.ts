@@ -1,0 +1,267 @@
+/** The connection against real servers that are killed, frozen, demoted, filled and emptied under it. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { seededRandom, systemTime, VirtualTime } from '../../../src/runtime/index.ts'
+import type { Caller, Reply } from '../../../src/storage/redis/caller.ts'
+import { Connection, type ConnectionOptions } from '../../../src/storage/redis/connection.ts'
+import { key } from '../../../src/storage/redis/keys.ts'
+import { script } from '../../../src/storage/redis/script.ts'
+import { slotOf } from '../../../src/storage/redis/slots.ts'
+import { parseStoreUrl } from '../../../src/storage/redis/url.ts'
+import { recordingLog } from '../../master/recording-log.ts'
+import { fails } from '../contract/world.ts'
+import { startCluster, startRedis, startSentinel, withRedisServer, type RedisOptions, type RedisServer } from './server.ts'
+
+const ADD = script('test.add', [], `return redis.call('INCRBY', KEYS[1], ARGV[2])`)
+const TAKE = script('test.take', ['allow-oom'], `return redis.call('DEL', KEYS[1])`)
+const TIME = script('test.time', ['no-writes'], 'return int(now)')
+const COUNTER = key('c', 'test', 'n')
+
+const open: { close(): unknown }[] = []
+afterEach(async () => {
+  for (const each of open.splice(0).toReversed()) await each.close()
+})
+const keep = <T extends { close(): unknown }>(each: T): T => {
+  open.push(each)
+  return each
+}
+
+const connect = (url: string, more: Partial<ConnectionOptions> = {}): Connection => keep(new Connection({ url: parseStoreUrl(url), time: systemTime, random: seededRandom(1), ...more }))
+
+async function world(options: RedisOptions = {}, more: Partial<ConnectionOptions> = {}): Promise<{ server: RedisServer; connection: Connection }> {
+  const server = keep(await startRedis(options))
+  const connection = connect(server.url, more)
+  await connection.open(AbortSignal.timeout(20_000))
+  return { server, connection }
+}
+
+const add = (caller: Caller, n = 1, repeatable = false): Promise<Reply> => caller.run(ADD, [COUNTER], [n], { repeatable })
+const opening = (connection: Connection): Promise<void> => connection.open(AbortSignal.timeout(20_000))
+const outcome = (code: string, of: string): unknown => expect.objectContaining({ code, outcome: of })
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (const limit = AbortSignal.timeout(15_000); !(await isSo()); await systemTime.sleep(5)) limit.throwIfAborted()
+}
+
+withRedisServer('redis connection', () => {
+  describe('redis connection: calls', () => {
+    it('takes the time of the store, or of the clock that a test brings', async () => {
+      const { server, connection } = await world()
+      expect(Math.abs(Number(await connection.run(TIME, [COUNTER], [])) - systemTime.wallMs())).toBeLessThan(60_000)
+      const clock = new VirtualTime()
+      const dated = connect(server.url, { clock })
+      await opening(dated)
+      expect(await dated.run(TIME, [COUNTER], [])).toBe(`${clock.wallMs()}`)
+    })
+
+    it('goes on when the scripts are gone from the server (NOSCRIPT)', async () => {
+      const { server, connection } = await world()
+      await server.connect().script('FLUSH')
+      expect(await Promise.all([add(connection), add(connection), add(connection)])).toEqual([1, 2, 3])
+    })
+
+    it('keeps stores of different prefixes and databases apart, messages included', async () => {
+      const { server, connection } = await world()
+      await add(connection, 5)
+      const others = [connect(`${server.url}/1`), connect(`${server.url}?prefix=team-a`)]
+      for (const other of others) {
+        await opening(other)
+        expect(await add(other)).toBe(1)
+      }
+      expect(new Set([connection, ...others].map((each) => each.channel('wake')))).toEqual(new Set(['muster:wake', 'muster:db1:wake', 'team-a:wake']))
+      expect((await server.connect().keys('*')).every((name) => /^(?:muster|team-a):\{/.test(name))).toBe(true)
+    })
+
+    it('tells a full store and a faulty script apart from an absent one', async () => {
+      const { server, connection } = await world()
+      await add(connection)
+      await server.connect().config('SET', 'maxmemory', '1')
+      await expect(add(connection)).rejects.toEqual(fails('STORAGE_FULL'))
+      expect(await connection.run(TAKE, [COUNTER], [])).toBe(1)
+      await server.connect().config('SET', 'maxmemory', '0')
+      await expect(connection.run(ADD, [COUNTER], ['x'])).rejects.toThrow(/a script failed: ERR/)
+      await server.connect().lpush(COUNTER, 'foreign')
+      await expect(add(connection)).rejects.toEqual(fails('STORAGE_CORRUPT'))
+    })
+  })
+
+  describe('redis connection: the store goes away', () => {
+    it('keeps calls for a moment, and serves them in order when the store is back', async () => {
+      const { server, connection } = await world({ appendfsync: 'always' })
+      await server.kill()
+      await until(() => !connection.health().ok)
+      const waiting = [1, 10, 100].map((n) => add(connection, n))
+      await server.start()
+      expect(await Promise.all(waiting)).toEqual([1, 11, 111])
+      expect(connection.health().ok).toBe(true)
+    })
+
+    it('refuses them unsent after two seconds, and new ones at once (G18)', async () => {
+      const time = new VirtualTime()
+      const { server, connection } = await world({}, { time })
+      await server.kill()
+      await until(() => !connection.health().ok)
+      const waiting = expect(add(connection)).rejects.toEqual(outcome('STORAGE_UNAVAILABLE', 'not_sent'))
+      await time.advance(2_000)
+      await waiting
+      await expect(add(connection)).rejects.toEqual(outcome('STORAGE_UNAVAILABLE', 'not_sent'))
+    })
+
+    it('calls the outcome unknown when the connection breaks under way, and never sends such a call twice', async () => {
+      const { server, connection } = await world({ appendfsync: 'always' })
+      server.pause()
+      const call = expect(add(connection)).rejects.toEqual(outcome('STORAGE_UNAVAILABLE', 'unknown'))
+      await server.kill()
+      await call
+      await server.start()
+      expect(await add(connection)).toBe(1)
+    })
+
+    it('sends a call that repeats harmlessly once more', async () => {
+      const { server, connection } = await world({ appendfsync: 'always' })
+      server.pause()
+      const call = add(connection, 1, true)
+      await server.kill()
+      await server.start()
+      expect(await call).toBe(1)
+    })
+
+    it('notices a server that is there and silent, and comes back without a restart (G18)', async () => {
+      const { server, connection } = await world()
+      server.pause()
+      const since = systemTime.monotonicMs()
+      await until(() => !connection.health().ok)
+      expect(systemTime.monotonicMs() - since).toBeLessThan(5_000)
+      expect(connection.health().detail).toContain('did not answer in time')
+      server.resume()
+      await until(() => connection.health().ok)
+      expect(await add(connection)).toBe(1)
+    }, 20_000)
+
+    it('waits out a demotion (READONLY)', async () => {
+      const { server, connection } = await world()
+      const admin = server.connect()
+      await admin.replicaof('127.0.0.1', 1)
+      const call = add(connection)
+      await until(() => !connection.health().ok)
+      await admin.replicaof('NO', 'ONE')
+      expect(await call).toBe(1)
+    })
+
+    it('gives a store that was emptied under it another epoch (D15)', async () => {
+      const { server, connection } = await world()
+      await server.connect().flushall()
+      await connection.readmit()
+      expect(await server.connect().hget('muster:{m}:info', 'epoch')).toMatch(/^[\w-]{36}$/)
+    })
+  })
+
+  describe('redis connection: start', () => {
+    it('names a wrong or missing password, and never shows one (D34)', async () => {
+      const server = keep(await startRedis({ password: 'right' }))
+      const where = `kvstore://127.0.0.1:${server.port}`
+      await expect(opening(connect(where))).rejects.toThrow(/set SVC_BACKEND_PASSWORD/)
+      const refused = await opening(connect(where, { password: () => 'hunter2' })).catch(String)
+      expect(refused).toMatch(/refuses the user or the password/)
+      expect(refused).not.toContain('hunter2')
+      await expect(opening(connect(where, { password: () => 'right' }))).resolves.toBeUndefined()
+      await expect(opening(connect(server.url))).resolves.toBeUndefined()
+    })
+
+    it('uses a rotated password at the next connection (D22)', async () => {
+      let password = 'first'
+      const { server, connection } = await world({ password: 'first' }, { password: () => password })
+      await server.connect().config('SET', 'requirepass', 'second')
+      password = 'second'
+      await server.connect().call('CLIENT', 'KILL', 'TYPE', 'normal').catch(() => undefined)
+      await until(() => connection.health().ok)
+      expect(await add(connection)).toBe(1)
+    })
+
+    it('names the commands that the user of the store may not call', async () => {
+      const server = keep(await startRedis())
+      await server.connect().call('ACL', 'SETUSER', 'fleet', 'on', '>pw', '~muster:*', '&muster:*', '+@all', '-hincrby', '-zadd')
+      await expect(opening(connect(`kvstore://fleet:pw@127.0.0.1:${server.port}`))).rejects.toThrow(/may not call ZADD on/)
+      await server.connect().call('ACL', 'SETUSER', 'fleet', '+@all')
+      await expect(opening(connect(`kvstore://fleet:pw@127.0.0.1:${server.port}`))).resolves.toBeUndefined()
+      await expect(opening(connect(`kvstore://fleet:pw@127.0.0.1:${server.port}?prefix=other`))).rejects.toThrow(/key|may not call/)
+    })
+
+    it('refuses a node of a cluster behind a URL of a single server, and the other way round', async () => {
+      const node = keep(await startRedis({ config: ['cluster-enabled yes'] }))
+      await expect(opening(connect(node.url))).rejects.toThrow(/use kvstore\+cluster/)
+      const single = keep(await startRedis())
+      await expect(opening(connect(`kvstore+cluster://127.0.0.1:${single.port}`))).rejects.toThrow(/use kvstore:/)
+    })
+
+    it('refuses a store that a newer release has written, and touches nothing (G27)', async () => {
+      const { server, connection } = await world()
+      const admin = server.connect()
+      await admin.hset('muster:{m}:info', 'schema', '999')
+      const before = await admin.hgetall('muster:{m}:info')
+      connection.close()
+      await expect(opening(connect(server.url))).rejects.toEqual(fails('STORAGE_SCHEMA'))
+      expect(await admin.hgetall('muster:{m}:info')).toEqual(before)
+    })
+
+    it('gives up when it is told to', async () => {
+      const server = keep(await startRedis())
+      await server.stop()
+      const stop = new AbortController()
+      const result = connect(server.url).open(stop.signal)
+      stop.abort(new Error('enough'))
+      await expect(result).rejects.toThrow('enough')
+    })
+  })
+
+  describe('redis connection: TLS', () => {
+    const hasOpenssl = spawnSync('openssl', ['version']).status === 0
+    ;(hasOpenssl ? it : it.skip)('checks the certificate of the server, and names the way out', async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'muster-tls-'))
+      keep({ close: () => rmSync(folder, { recursive: true }) })
+      const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+      execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', '/CN=redis', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', keyFile, '-out', certFile], { stdio: 'ignore' })
+      const server = keep(await startRedis({ tls: { certFile, keyFile, caFile: certFile } }))
+      await expect(opening(connect(server.url))).rejects.toThrow(/SVC_BACKEND_CA_FILE/)
+      const trusting = connect(server.url, { tls: { ca: readFileSync(certFile, 'utf8') } })
+      await opening(trusting)
+      expect(await add(trusting)).toBe(1)
+    })
+  })
+
+  describe('redis connection: Sentinel and Cluster', () => {
+    it('follows a failover to the new primary', async () => {
+      const fleet = keep(await startSentinel())
+      const connection = connect(`kvstore+sentinel://127.0.0.1:${fleet.sentinel.port}/${fleet.name}`)
+      await opening(connection)
+      const before = connection.runId()
+      await fleet.failover()
+      await until(() => connection.health().ok && connection.runId() !== before)
+      expect(await add(connection)).toBe(1)
+    }, 60_000)
+
+    it('follows a slot that moved, and a node that was restarted', async () => {
+      const { log } = recordingLog()
+      const cluster = keep(await startCluster({ appendfsync: 'always' }))
+      const connection = connect(`kvstore+cluster://${cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`, { log })
+      await opening(connection)
+      const names = Array.from({ length: 30 }, (_, n) => key('c', `t${n}`, 'n'))
+      const all = (): Promise<Reply[]> => Promise.all(names.map((name) => connection.run(ADD, [name], [1])))
+      expect(new Set(await all())).toEqual(new Set([1]))
+      const clients = cluster.nodes.map((node) => node.connect())
+      const ids = await Promise.all(clients.map((client) => client.call('CLUSTER', 'MYID')))
+      const moved = slotOf(key('c', 'moved', 'n'))
+      const owner = Math.floor(moved / Math.ceil(16_384 / 3))
+      for (const client of clients) await client.call('CLUSTER', 'SETSLOT', moved, 'NODE', String(ids[(owner + 1) % 3]))
+      expect(await connection.run(ADD, [key('c', 'moved', 'n')], [1])).toBe(1)
+      const before = connection.runId()
+      await cluster.nodes[0]?.restart()
+      await until(() => connection.health().ok && connection.runId() !== before)
+      await until(async () => String(await clients[0]?.call('CLUSTER', 'INFO')).includes('cluster_state:ok')) // A node that came back serves after 2 s.
+      expect(new Set(await all())).toEqual(new Set([2]))
+    }, 60_000)
+  })
+})

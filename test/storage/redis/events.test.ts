@@ -1,0 +1,110 @@
+/** The event log that two masters share, with messages lost and the store restarted under it. */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
+import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
+import type { LoggedEvent, NewEvent } from '../../../src/storage/index.ts'
+import { startRedis, withRedisServer, type RedisOptions, type RedisServer } from './server.ts'
+
+const open: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const each of open.splice(0).toReversed()) await each.close()
+})
+
+interface Master { readonly backend: RedisBackend; readonly heard: LoggedEvent[]; until(isSo: () => boolean): Promise<void> }
+
+async function masters(options: RedisOptions = {}): Promise<{ server: RedisServer; first: Master; second: Master }> {
+  const server = await startRedis(options)
+  open.push(server)
+  return { server, first: await masterOn(server, 1), second: await masterOn(server, 2) }
+}
+
+async function masterOn(server: RedisServer, seed: number): Promise<Master> {
+  const backend = new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: seededRandom(seed) })
+  open.push(backend)
+  await backend.open(AbortSignal.timeout(20_000))
+  const heard: LoggedEvent[] = []
+  let told = (): void => undefined
+  backend.events.onAppend((events) => {
+    heard.push(...events)
+    told()
+  })
+  return {
+    backend, heard,
+    until: async (isSo) => {
+      while (!isSo()) await new Promise<void>((resolve) => void (told = resolve))
+    },
+  }
+}
+
+const event = (n: number | string): NewEvent => ({ name: 'worker.state', scope: 'render', data: `{"n":${JSON.stringify(n)}}` })
+const told = (events: readonly LoggedEvent[]): string[] => events.map(({ data }) => data)
+const datas = (...ns: readonly (number | string)[]): string[] => ns.map((n) => event(n).data)
+
+withRedisServer('redis event log', () => {
+  describe('redis event log', () => {
+    it('tells every master everything, once, in one order (G10)', async () => {
+      const { first, second } = await masters()
+      await Promise.all(Array.from({ length: 50 }, (_, n) => (n % 2 === 0 ? first : second).backend.events.append([event(n), event(`${n}'`)])))
+      await first.until(() => first.heard.length >= 100)
+      await second.until(() => second.heard.length >= 100)
+      expect(first.heard).toEqual(second.heard)
+      expect(new Set(told(first.heard)).size).toBe(100)
+      const middle = first.heard[49]?.id ?? ''
+      expect(await second.backend.events.read(middle, 1_000)).toEqual(first.heard.slice(50))
+    })
+
+    it('tells its own listeners within the append while nothing of others is on its way', async () => {
+      const { first } = await masters()
+      for (let n = 0; n < 3; n += 1) {
+        await first.backend.events.append([event(n)])
+        expect(first.heard).toHaveLength(n + 1)
+      }
+    })
+
+    it('reads on what a cut connection made it miss (G10)', async () => {
+      const { server, first, second } = await masters()
+      await first.backend.events.append([event(0)])
+      await second.until(() => second.heard.length === 1)
+      await server.connect().call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+      for (let n = 1; n < 20; n += 1) await first.backend.events.append([event(n)])
+      await second.until(() => second.heard.length >= 20)
+      expect(told(second.heard)).toEqual(datas(...Array.from({ length: 20 }, (_, n) => n)))
+    })
+
+    it('fills a gap that a single lost message left', async () => {
+      const { server, first, second } = await masters()
+      await first.backend.events.append([event(0)])
+      await second.until(() => second.heard.length === 1)
+      // As an append of another master whose message was lost.
+      await server.connect().multi().rpush('muster:{ev}:log', JSON.stringify(['worker.state', 'render', event(1).data])).hincrby('muster:{ev}:h', 'last', 1).exec()
+      await first.backend.events.append([event(2)])
+      await second.until(() => second.heard.length >= 3)
+      await first.until(() => first.heard.length >= 3)
+      expect([told(first.heard), told(second.heard)]).toEqual([datas(0, 1, 2), datas(0, 1, 2)])
+    })
+
+    it('answers reset, and tells it, when the store was restarted and what came after begins anew (D31)', async () => {
+      const { server, first, second } = await masters()
+      await first.backend.events.append([event(0), event(1)])
+      await second.until(() => second.heard.length === 2)
+      const before = first.heard[0]?.id ?? ''
+      await server.restart()
+      await first.backend.meta.info()
+      await first.backend.events.append([event(2)])
+      await first.until(() => first.heard.some(({ data }) => data === event(2).data || data === '{}'))
+      expect(await first.backend.events.read(before, 10)).toBe('reset')
+      const known = await first.backend.events.read('', 10)
+      expect(known === 'reset' ? known : told(known)).toEqual(datas(2))
+      expect(new Set(first.heard.map(({ id }) => id)).size).toBe(first.heard.length)
+    })
+
+    it('keeps any text, ids included, as it is', async () => {
+      const { first, second } = await masters()
+      const odd: NewEvent = { name: 'n', scope: '{"]', data: '{"a":"\\u0000 🦊 \\" ] ["}' }
+      await first.backend.events.append([odd, event(1)])
+      await second.until(() => second.heard.length === 2)
+      expect(second.heard[0]).toMatchObject(odd)
+      expect(await second.backend.events.read('', 1)).toEqual([second.heard[0]])
+    })
+  })
+})

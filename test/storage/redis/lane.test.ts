@@ -1,0 +1,75 @@
+import { describe, expect, it } from '@jest/globals'
+import { Lanes } from '../../../src/storage/redis/lane.ts'
+import { fails } from '../contract/world.ts'
+
+/** An item that fills a group. */
+const LARGE = -1
+
+interface Group { readonly items: readonly number[]; end(): void; fail(): void }
+
+/** A store that answers when the test says so: twice each item. */
+function slowStore(isAway = false) {
+  const groups: Group[] = []
+  const lanes = new Lanes(() => isAway)
+  const run = (items: readonly number[]): Promise<readonly number[]> => new Promise((resolve, reject) => {
+    groups.push({ items, end: () => resolve(items.map((n) => 2 * n)), fail: () => reject(new Error('away')) })
+  })
+  return { groups, add: (items: readonly number[], name = 'ack') => lanes.add(name, items, (n) => (n === LARGE ? 2 * 1_048_576 : 1), run) }
+}
+const turn = (): Promise<void> => new Promise(setImmediate)
+const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i)
+
+describe('a lane', () => {
+  it('sends the calls of one turn together and answers each with its own', async () => {
+    const { groups, add } = slowStore()
+    const answers = Promise.all([add([1]), add([2, 3]), add([4], 'nack')])
+    await turn()
+    expect(groups.map(({ items }) => items)).toEqual([[1, 2, 3], [4]])
+    for (const group of groups) group.end()
+    expect(await answers).toEqual([[2], [4, 6], [8]])
+  })
+
+  it('collects while two groups are under way, 500 items or 1 MiB in one', async () => {
+    const { groups, add } = slowStore()
+    const first = [add([1]), turn().then(() => add([2]))]
+    await turn()
+    await turn()
+    const rest = [...upTo(600).map((n) => add([n])), add([LARGE]), add([2])]
+    await turn()
+    expect(groups.map(({ items }) => items.length)).toEqual([1, 1])
+    for (let sent = 0; sent < groups.length; sent += 1) {
+      groups[sent]?.end()
+      await turn()
+    }
+    await Promise.all([...first, ...rest])
+    expect(groups.map(({ items }) => items.length)).toEqual([1, 1, 500, 100, 1, 1])
+  })
+
+  it('fails the calls of a group together, and goes on', async () => {
+    const { groups, add } = slowStore()
+    const [one, other] = [add([1]), add([2])]
+    await turn()
+    groups[0]?.fail()
+    await expect(one).rejects.toThrow('away')
+    await expect(other).rejects.toThrow('away')
+    const next = add([3])
+    await turn()
+    groups[1]?.end()
+    expect(await next).toEqual([6])
+  })
+
+  it.each([[false, 10_000], [true, 2_000]])('refuses at once what is too much to wait; away %p: %d items', async (isAway, most) => {
+    const { groups, add } = slowStore(isAway)
+    const busy = [add([1]), turn().then(() => add([2]))]
+    await turn()
+    await turn()
+    const waiting = add(upTo(most))
+    await expect(add([1])).rejects.toEqual(fails('STORAGE_OVERLOADED'))
+    for (let sent = 0; sent < groups.length; sent += 1) {
+      groups[sent]?.end()
+      await turn()
+    }
+    expect(await waiting).toHaveLength(most)
+    await Promise.all(busy)
+  })
+})

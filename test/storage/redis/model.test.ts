@@ -1,0 +1,4 @@
+import { testModel } from '../model/run.ts'
+import { withRedisStore } from './world.ts'
+
+withRedisStore('redis backend: model', (create) => testModel('redis', { create }))

@@ -1,0 +1,283 @@
+/**
+ * Private redis-servers for tests: each on a free loopback port, with a folder of its own that `close` removes. Readiness
+ * is read from the server's log, never slept for. Nothing here touches a server that it did not start.
+ *
+ *   const server = await startRedis({ appendfsync: 'always' })
+ *   await server.kill(); await server.restart()   // same port, same data
+ *   await server.close()
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, it } from '@jest/globals'
+import { Redis } from 'ioredis'
+
+const HOST = '127.0.0.1'
+const READY = /Ready to accept connections|monitor master/
+const TAKEN = /Address already in use/
+const PORTS_TRIED = 5
+/** A cluster or a failover settles within a second or two; a busy machine gets this long. */
+const SETTLES_WITHIN_MS = 30_000
+
+/** redis-server on PATH; undefined: there is none, and what needs it is a named skip (a failure with CI=true). */
+export const REDIS_SERVER = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'redis-server')).find(isExecutable)
+
+/** Runs `define`, which describes tests, or leaves a named skip in their place. */
+export function withRedisServer(name: string, define: () => void): void {
+  if (REDIS_SERVER !== undefined) define()
+  else describe(name, () => it.skip('redis-server is not installed', () => undefined))
+}
+
+interface Tls { readonly certFile: string; readonly keyFile: string; readonly caFile: string }
+export interface RedisOptions {
+  /** Append-only file with this fsync; without one nothing survives a restart. */
+  readonly appendfsync?: 'no' | 'everysec' | 'always'
+  readonly password?: string
+  /** As redis.conf writes it: `100mb`. */
+  readonly maxmemory?: string
+  readonly maxmemoryPolicy?: string
+  /** TLS only, on the same port; clients need no certificate. */
+  readonly tls?: Tls
+  /** Further lines of redis.conf. */
+  readonly config?: readonly string[]
+}
+
+/** One redis-server. The address stays the same over restarts. */
+export class RedisServer {
+  readonly host = HOST
+  readonly port: number
+  readonly folder = mkdtempSync(join(tmpdir(), 'muster-redis-'))
+  readonly options: RedisOptions
+  readonly #clients: Redis[] = []
+  readonly #sentinel: boolean
+  #child: ChildProcess | null = null
+  readonly #onExit = (): void => void this.#child?.kill('SIGKILL')
+
+  constructor(port: number, options: RedisOptions, sentinel = false) {
+    this.port = port
+    this.options = options
+    this.#sentinel = sentinel
+    writeFileSync(join(this.folder, 'redis.conf'), `${configOf(this, options).join('\n')}\n`, { mode: 0o600 })
+    process.once('exit', this.#onExit)
+  }
+
+  /** `kvstore://…`, or `kvstores://…` under TLS. */
+  get url(): string {
+    const { password, tls } = this.options
+    const credentials = password === undefined ? '' : `:${encodeURIComponent(password)}@`
+    return `${tls === undefined ? 'kvstore' : 'kvstores'}://${credentials}${this.host}:${this.port}`
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
+  /** Starts the process and waits until it serves. */
+  async start(): Promise<void> {
+    if (REDIS_SERVER === undefined) throw new Error('redis-server is not on PATH: install it, or skip with withRedisServer')
+    const child = spawn(REDIS_SERVER, [join(this.folder, 'redis.conf'), ...(this.#sentinel ? ['--sentinel'] : [])], { cwd: this.folder, stdio: ['ignore', 'pipe', 'ignore'] })
+    this.#child = child
+    const log: string[] = []
+    for await (const line of createInterface({ input: child.stdout })) {
+      log.push(line)
+      if (!READY.test(line)) continue
+      child.stdout.resume()
+      return
+    }
+    this.#child = null
+    throw new Error(`redis-server ended at its start:\n${log.join('\n')}`)
+  }
+
+  /** Ends it in order: an append-only file is complete. */
+  stop(): Promise<void> {
+    return this.#end('SIGTERM')
+  }
+
+  /** Ends it as a crash would. */
+  kill(): Promise<void> {
+    return this.#end('SIGKILL')
+  }
+
+  /** On the same port and data; a running one is stopped first. */
+  async restart(): Promise<void> {
+    await this.stop()
+    await this.start()
+  }
+
+  /** Freezes the process: connections stay open, nothing is answered. */
+  pause(): void {
+    this.#child?.kill('SIGSTOP')
+  }
+
+  resume(): void {
+    this.#child?.kill('SIGCONT')
+  }
+
+  /** A client of the test's own, closed with the server. */
+  connect(): Redis {
+    const { password, tls } = this.options
+    const client = new Redis({ host: this.host, port: this.port, ...(password !== undefined && { password }), ...(tls !== undefined && { tls: { rejectUnauthorized: false } }) })
+    client.on('error', () => undefined) // It goes on trying; a command that fails says so itself.
+    this.#clients.push(client)
+    return client
+  }
+
+  async close(): Promise<void> {
+    for (const client of this.#clients.splice(0)) client.disconnect()
+    await this.kill()
+    process.off('exit', this.#onExit)
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#child
+    this.#child = null
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return
+    const gone = once(child, 'exit')
+    child.kill(signal)
+    child.kill('SIGCONT') // One that is paused would never end in order.
+    await gone
+  }
+}
+
+/** Starts a standalone server with nothing in it. */
+export function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
+  return started(options)
+}
+
+export interface RedisCluster { readonly nodes: readonly RedisServer[]; close(): Promise<void> }
+
+/** Three primaries that share the 16,384 slots, all of them agreed and serving. */
+export async function startCluster(options: RedisOptions = {}): Promise<RedisCluster> {
+  const nodes: RedisServer[] = []
+  const close = async (): Promise<void> => {
+    await Promise.all(nodes.map((node) => node.close()))
+  }
+  try {
+    for (let i = 0; i < 3; i += 1) nodes.push(await startNode(options))
+    await assemble(nodes)
+    return { nodes, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+export interface RedisSentinel {
+  readonly sentinel: RedisServer
+  /** What the sentinel calls the primary. */
+  readonly name: string
+  /** The first is the primary at first. */
+  readonly nodes: readonly RedisServer[]
+  /** Makes the replica the primary; answers when the sentinel names it. */
+  readonly failover: () => Promise<void>
+  close(): Promise<void>
+}
+
+/** A primary, its replica in sync, and one sentinel that watches them. */
+export async function startSentinel(options: RedisOptions = {}): Promise<RedisSentinel> {
+  const name = 'fleet'
+  const all: RedisServer[] = []
+  const close = async (): Promise<void> => {
+    await Promise.all(all.map((server) => server.close()))
+  }
+  try {
+    const primary = await started(options)
+    all.push(primary)
+    const replica = await started({ ...options, config: [...(options.config ?? []), `replicaof ${HOST} ${primary.port}`] })
+    all.push(replica)
+    await until('the replica is in sync', async () => (await replica.connect().info('replication')).includes('master_link_status:up'))
+    const sentinel = await started({ config: [`sentinel monitor ${name} ${HOST} ${primary.port} 1`, `sentinel down-after-milliseconds ${name} 1000`] }, true)
+    all.push(sentinel)
+    const client = sentinel.connect()
+    await until('the sentinel knows the replica', async () => ((await client.call('SENTINEL', 'REPLICAS', name)) as unknown[]).length === 1)
+    const failover = async (): Promise<void> => {
+      const before = String(await client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name))
+      await until('the sentinel fails over', async () => (await client.call('SENTINEL', 'FAILOVER', name).catch(() => null)) === 'OK')
+      await until('another primary is named', async () => String(await client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name)) !== before)
+    }
+    return { sentinel, name, nodes: [primary, replica], failover, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** A port that was free may be taken a moment later: then another. */
+async function started(options: RedisOptions, sentinel = false): Promise<RedisServer> {
+  for (let tried = 1; ; tried += 1) {
+    const server = new RedisServer(await freePort(), options, sentinel)
+    try {
+      await server.start()
+      return server
+    } catch (error) {
+      await server.close()
+      if (tried === PORTS_TRIED || !TAKEN.test(String(error))) throw error
+    }
+  }
+}
+
+const startNode = async (options: RedisOptions): Promise<RedisServer> =>
+  started({ ...options, config: [...(options.config ?? []), 'cluster-enabled yes', 'cluster-node-timeout 5000', `cluster-port ${await freePort()}`] })
+
+async function assemble(nodes: readonly RedisServer[]): Promise<void> {
+  const clients = nodes.map((node) => node.connect())
+  const [first, ...others] = nodes
+  const share = Math.ceil(16_384 / nodes.length)
+  for (const [i, client] of clients.entries()) {
+    await client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1)
+    await client.call('CLUSTER', 'ADDSLOTSRANGE', i * share, Math.min((i + 1) * share, 16_384) - 1)
+  }
+  for (const other of others) {
+    const busPort = /cluster-port (?<port>\d+)/.exec(other.options.config?.join('\n') ?? '')?.groups?.['port'] ?? ''
+    await clients[nodes.indexOf(first ?? other)]?.call('CLUSTER', 'MEET', other.host, other.port, busPort)
+  }
+  const agrees = async (client: Redis): Promise<boolean> => {
+    const [info, slots] = [String(await client.call('CLUSTER', 'INFO')), (await client.call('CLUSTER', 'SLOTS')) as unknown[]]
+    return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${nodes.length}`) && slots.length === nodes.length
+  }
+  await until('the cluster agrees', async () => (await Promise.all(clients.map(agrees))).every(Boolean))
+}
+
+async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+  for (const limit = AbortSignal.timeout(SETTLES_WITHIN_MS); !(await isSo()); ) {
+    if (limit.aborted) throw new Error(`gave up after ${SETTLES_WITHIN_MS} ms: ${what}`)
+    await pause(20)
+  }
+}
+
+function configOf({ port, folder }: RedisServer, options: RedisOptions): string[] {
+  const { appendfsync, password, maxmemory, maxmemoryPolicy, tls, config = [] } = options
+  return [
+    `bind ${HOST}`, `dir ${folder}`, 'save ""', 'databases 16', 'repl-diskless-sync-delay 0',
+    ...(tls === undefined ? [`port ${port}`] : ['port 0', `tls-port ${port}`, `tls-cert-file ${tls.certFile}`, `tls-key-file ${tls.keyFile}`, `tls-ca-cert-file ${tls.caFile}`, 'tls-auth-clients no']),
+    ...(appendfsync === undefined ? ['appendonly no'] : ['appendonly yes', `appendfsync ${appendfsync}`]),
+    ...(password === undefined ? [] : [`requirepass ${JSON.stringify(password)}`, `masterauth ${JSON.stringify(password)}`]),
+    ...(maxmemory === undefined ? [] : [`maxmemory ${maxmemory}`]),
+    ...(maxmemoryPolicy === undefined ? [] : [`maxmemory-policy ${maxmemoryPolicy}`]),
+    ...config,
+  ]
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, HOST)
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false // Not there, or not to be run: the next folder of PATH is asked.
+  }
+}

@@ -1,0 +1,292 @@
+/**
+ * What the contract cannot see of the scripts of tasks: how many commands they send, what is left when one of these fails,
+ * when they wake the masters, and which tokens they draw over the lives of a store.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import type { Redis } from 'ioredis'
+import { createTasks } from '../../../src/storage/redis/tasks.ts'
+import { DAY, HOUR, ManualClock, MINUTE, RETRY, SECOND, TYPE, VISIBILITY, ids, refOf, sole, task } from '../contract/world.ts'
+import type { Lease, NewTask, Tasks } from '../../../src/storage/index.ts'
+import { startRedis, withRedisServer, type RedisServer } from './server.ts'
+import { TracedCaller } from './traced.ts'
+
+const SEGMENT = 2 ** 20
+const READS = new Set(['HMGET', 'HLEN', 'ZRANGE', 'ZMSCORE', 'ZSCORE', 'LRANGE', 'GETBIT'])
+const KEY = `muster:{q:${TYPE}}:`
+
+let server: RedisServer
+let client: Redis
+let clock: ManualClock
+let caller: TracedCaller
+let tasks: Tasks
+
+const batch = (n: number, more: Partial<NewTask> = {}): NewTask[] => Array.from({ length: n }, (_, i) => task(`t${String(i).padStart(5, '0')}`, { ownId: true, ...more }))
+const submit = (...items: readonly NewTask[]) => tasks.submit(TYPE, DAY, items, 1_000_000)
+const reserve = (limit = 500) => tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w:1', limit, defaultMaxAttempts: 3 }])
+const leased = async (limit = 500): Promise<readonly Lease[]> => sole((await reserve(limit)).leases)
+const nack = (leases: readonly Lease[], permanent = false, retryInMs: number | null = SECOND) =>
+  tasks.nack(TYPE, RETRY, leases.map((lease) => ({ ...refOf(lease), error: 'boom', retryInMs, permanent, u: 0.5 })))
+const commandsOf = async (call: () => Promise<unknown>): Promise<readonly string[]> => {
+  await call()
+  return caller.runs.at(-1)?.commands ?? []
+}
+const wakes = async (call: () => Promise<unknown>): Promise<boolean> => (await commandsOf(call)).includes('PUBLISH')
+
+async function inFlight(n: number): Promise<readonly Lease[]> {
+  const leases: Lease[] = []
+  const all = batch(n)
+  for (let from = 0; from < n; from += 500) {
+    await submit(...all.slice(from, from + 500))
+    leases.push(...(await leased()))
+  }
+  return leases
+}
+
+/** Everything the server holds, as it would write it down. */
+async function contents(): Promise<Readonly<Record<string, string>>> {
+  const keys = (await client.keys('*')).toSorted()
+  return Object.fromEntries(await Promise.all(keys.map(async (key) => [key, (await client.dumpBuffer(key))?.toString('hex') ?? ''] as const)))
+}
+
+/** A store with a task in every place, and one call of every method that moves some. `keeps`: the ids that must not vanish. */
+async function moves(): Promise<readonly { readonly name: string; readonly keeps: readonly string[]; readonly call: () => Promise<unknown> }[]> {
+  const held = await inFlight(6)
+  await nack(held.slice(0, 1))
+  await nack(held.slice(1, 3), true)
+  await submit(task('high', { tier: 0, key: 'k', ttlMs: HOUR }), task('old', { ttlMs: SECOND }), task('normal'))
+  clock.advance(VISIBILITY)
+  const live = ['t00000', 't00001', 't00002', 't00003', 't00004', 't00005', 'high', 'normal']
+  const but = (...gone: readonly string[]): string[] => live.filter((id) => !gone.includes(id))
+  return [
+    { name: 'submit', keeps: [...live, 'new'], call: () => submit(task('new', { ownId: true, ttlMs: HOUR })) },
+    { name: 'reserve', keeps: live, call: () => reserve() },
+    { name: 'ack', keeps: but('t00003'), call: () => tasks.ack(TYPE, held.slice(3, 4)) },
+    { name: 'release', keeps: live, call: () => tasks.release(TYPE, held.slice(3, 5)) },
+    { name: 'nack', keeps: live, call: () => nack(held.slice(3, 5)) },
+    { name: 'nack, dying', keeps: live, call: () => nack(held.slice(3, 5), true) },
+    { name: 'extend', keeps: live, call: () => tasks.extend(TYPE, held.slice(3).map((lease) => ({ ...refOf(lease), visibilityMs: MINUTE }))) },
+    { name: 'sweep', keeps: live, call: () => tasks.sweep(TYPE, 0, 500) },
+    { name: 'sweep, dying', keeps: live, call: () => tasks.sweep(TYPE, 1, 500) },
+    { name: 'replay', keeps: live, call: () => tasks.replay(TYPE, 2) },
+    { name: 'select', keeps: live, call: () => tasks.select(TYPE, 'replay', ['t00002']) },
+    { name: 'select, removing', keeps: but('t00002'), call: () => tasks.select(TYPE, 'remove', ['t00002']) },
+  ]
+}
+
+/** The ids of all tasks that come to a worker sooner or later, or lie in the dead-letter queue. */
+async function found(): Promise<Set<string>> {
+  const seen = new Set<string>()
+  for (let i = 0; i < 4; i += 1) {
+    clock.advance(30 * SECOND)
+    await tasks.sweep(TYPE, 0, 500)
+    for (const id of [...ids(await leased()), ...ids((await tasks.dead(TYPE, 100)).items)]) seen.add(id)
+  }
+  return seen
+}
+
+withRedisServer('redis scripts of tasks', () => {
+  beforeAll(async () => {
+    server = await startRedis()
+    client = server.connect()
+  })
+  afterAll(() => server.close())
+  beforeEach(async () => {
+    await client.flushall()
+    clock = new ManualClock()
+    caller = new TracedCaller(client, clock)
+    tasks = createTasks(caller)
+  })
+
+  describe('redis scripts of tasks, commands', () => {
+    it('are as many for a hundred tasks as for one', async () => {
+      const counted = async (n: number): Promise<Record<string, number>> => {
+        await submit(task(`first ${n}`))
+        const all = batch(n)
+        const runs: Record<string, number> = {}
+        const note = async <T>(name: string, call: () => Promise<T>): Promise<T> => {
+          const answer = await call()
+          runs[name] = caller.runs.at(-1)?.commands.length ?? 0
+          return answer
+        }
+        await note('submit', () => submit(...all))
+        await leased(1)
+        const leases = sole((await note('reserve', () => reserve(n))).leases)
+        await note('extend', () => tasks.extend(TYPE, leases.map((lease) => ({ ...refOf(lease), visibilityMs: HOUR }))))
+        await note('locate', () => tasks.locate(TYPE, ids(leases)))
+        await note('ack', () => tasks.ack(TYPE, leases))
+        await submit(...all)
+        await note('release', async () => tasks.release(TYPE, await leased(n)))
+        await note('nack', async () => nack(await leased(n), false, 0))
+        await note('nack, dying', async () => nack(await leased(n), true))
+        await note('dead', () => tasks.dead(TYPE, n))
+        await note('replay', () => tasks.replay(TYPE, n))
+        await note('queue', () => tasks.queue(TYPE, n))
+        await leased(n)
+        clock.advance(VISIBILITY)
+        await note('sweep', () => tasks.sweep(TYPE, 0, 500))
+        await note('sweep, none', () => tasks.sweep(TYPE, 0, 500))
+        await leased()
+        await note('reserve, none', () => reserve())
+        await note('counts', () => tasks.counts([TYPE]))
+        return runs
+      }
+      const expected = {
+        submit: 6, reserve: 9, ack: 7, extend: 3, release: 5, nack: 6, 'nack, dying': 10, dead: 4, replay: 9, queue: 6,
+        sweep: 9, 'sweep, none': 3, 'reserve, none': 4, counts: 7, locate: 3,
+      }
+      expect(await counted(1)).toEqual(expected)
+      await client.flushall()
+      expect(await counted(100)).toEqual(expected)
+      // With TIME, which the clock of this test stands in for, one more of each.
+      expect((expected.submit + expected.reserve + expected.ack + 3) / 100).toBeLessThanOrEqual(0.3)
+    })
+
+    it('change nothing when any of them up to the first write fails', async () => {
+      const { length } = await moves()
+      for (let i = 0; i < length; i += 1) {
+        await client.flushall()
+        const move = (await moves())[i]
+        const before = await contents()
+        for (caller.failsAt = 1; ; caller.failsAt += 1) {
+          await expect(move?.call()).rejects.toThrow('injected')
+          const next = caller.runs.at(-1)?.commands.at(-1) ?? ''
+          if (!READS.has(next)) break
+          expect([move?.name, isDeepStrictEqual(await contents(), before)]).toEqual([move?.name, true])
+        }
+        caller.failsAt = 0
+      }
+    })
+
+    it('lose no task, whichever of them fails (G1)', async () => {
+      const { length } = await moves()
+      for (let i = 0; i < length; i += 1) {
+        let isDone = false
+        for (let at = 1; !isDone; at += 1) {
+          await client.flushall()
+          const move = (await moves())[i]
+          caller.failsAt = at
+          isDone = await (move?.call() ?? Promise.resolve()).then(() => true, () => false)
+          caller.failsAt = 0
+          if (!isDone) await move?.call()
+          const seen = await found()
+          expect([move?.name, at, move?.keeps.filter((id) => !seen.has(id))]).toEqual([move?.name, at, []])
+        }
+      }
+    })
+
+    it('take lists that are longer than what Lua passes at once', async () => {
+      await inFlight(9_000)
+      clock.advance(VISIBILITY)
+      expect(await tasks.sweep(TYPE, 1, 10_000)).toEqual({ requeued: 0, promoted: 0, dead: 9_000, forgottenKeys: 0, more: false })
+      const { length, items } = await tasks.dead(TYPE, 10_000)
+      expect([length, ids(items)]).toEqual([9_000, ids(batch(9_000))])
+      for (let n = 0; n < 9_000; n += 500) await tasks.replay(TYPE, 500)
+      expect(ids((await tasks.queue(TYPE, 10_000)).items)).toEqual(ids(batch(9_000)))
+    }, 30_000)
+
+    it('touch keys of one hash tag alone, and none of them ends by itself', async () => {
+      for (const { call } of await moves()) await call().catch(() => undefined)
+      const keys = await client.keys('*')
+      expect(keys.filter((key) => !key.startsWith(KEY))).toEqual([])
+      expect(await Promise.all(keys.map((key) => client.ttl(key)))).toEqual(keys.map(() => -1))
+    })
+  })
+
+  describe('redis scripts of tasks, wake-ups', () => {
+    it('are published where a tier was empty, and only there', async () => {
+      expect(await wakes(() => submit(...batch(3)))).toBe(true)
+      expect(await wakes(() => submit(task('another')))).toBe(false)
+      expect(await wakes(() => submit(task('high', { tier: 0 })))).toBe(true)
+      expect(await wakes(() => submit(...batch(1)))).toBe(false)
+      const leases = await leased()
+      expect(await wakes(() => tasks.release(TYPE, leases.slice(0, 1)))).toBe(true)
+      expect(await wakes(() => tasks.release(TYPE, leases.slice(1, 2)))).toBe(true)
+      expect(await wakes(() => tasks.release(TYPE, leases.slice(2, 3)))).toBe(false)
+      await leased()
+      await nack(leases.slice(3), true)
+      expect(await wakes(() => tasks.replay(TYPE, 1))).toBe(true)
+      await leased()
+      clock.advance(VISIBILITY)
+      expect(await wakes(() => tasks.sweep(TYPE, 0, 500))).toBe(true)
+      expect(await wakes(() => tasks.sweep(TYPE, 0, 500))).toBe(false)
+    })
+
+    it('tell of promoted retries that a reserve leaves to others', async () => {
+      await nack(await inFlight(3), false, 0)
+      expect(await wakes(() => reserve(1))).toBe(true)
+      await tasks.release(TYPE, await leased())
+      await nack(await leased(), false, 0)
+      expect(await wakes(() => reserve(100))).toBe(false)
+    })
+  })
+
+  describe('redis scripts of tasks, tokens', () => {
+    const next = async (): Promise<Lease> => {
+      await submit(task('a'))
+      return sole(await leased())
+    }
+
+    it('rise above all of earlier lives of the store, and never fall (D24)', async () => {
+      const atStart = Math.ceil((clock.wallMs() * 1024) / SEGMENT) * SEGMENT
+      const first = await next()
+      expect(first.token).toBe(atStart + 1)
+      await tasks.release(TYPE, [first])
+      const second = sole(await leased())
+      expect(second.token).toBe(atStart + 2)
+      await tasks.ack(TYPE, [second])
+      caller.life = 'run-2'
+      clock.stepWall(-HOUR)
+      expect((await next()).token).toBe(atStart + SEGMENT + 1)
+    })
+
+    it('of acknowledged tasks stay known for the last segments begun (D24)', async () => {
+      const first = await next()
+      const all = [first]
+      await tasks.ack(TYPE, all)
+      for (let life = 2; life <= 4; life += 1) {
+        caller.life = `run-${life}`
+        const lease = await next()
+        all.push(lease)
+        await tasks.ack(TYPE, [lease])
+        expect(await tasks.ack(TYPE, all)).toEqual(all.map(() => 'ok'))
+      }
+      caller.life = 'run-5'
+      await next()
+      expect(await tasks.ack(TYPE, [first])).toEqual(['lease_lost'])
+    })
+
+    it('of one reserve lie in one segment, which begins anew where they would not (D24)', async () => {
+      const { token } = await next()
+      const edge = Math.ceil(token / SEGMENT) * SEGMENT
+      await client.hset(`${KEY}m`, 'f', String(edge - 10))
+      await submit(...batch(300))
+      const leases = await leased()
+      expect(leases.map((lease) => lease.token)).toEqual(leases.map((_, i) => edge + 1 + i))
+      const some = leases.filter((_, i) => i % 3 !== 1).toReversed()
+      expect(await tasks.ack(TYPE, some)).toEqual(some.map(() => 'ok'))
+      const again = leases.map((lease, i) => (i % 3 === 1 ? { ...lease, id: 'unknown' } : lease))
+      expect(await tasks.ack(TYPE, again)).toEqual(leases.map((_, i) => (i % 3 === 1 ? 'lease_lost' : 'ok')))
+    })
+  })
+
+  describe('redis scripts of tasks, entries that no submit made', () => {
+    it('are dropped and counted', async () => {
+      await client.rpush(`${KEY}p1`, 'nonsense', 'more: nonsense', '1|2||1|||0|0|0:without a body')
+      await submit(task('a'))
+      const { leases, dropped } = await reserve(1)
+      expect([ids(leases.flat()), dropped]).toEqual([[], 3])
+      expect(ids(await leased())).toEqual(['a'])
+      await client.zadd(`${KEY}v`, 1, 'no lease')
+      expect(await tasks.sweep(TYPE, 0, 500)).toMatchObject({ requeued: 0, more: false })
+      expect(await client.zscore(`${KEY}v`, 'no lease')).toBe(null)
+    })
+
+    it('have an expiry where it is time for one', async () => {
+      await submit(task('a', { ttlMs: MINUTE }), task('b', { body: `{"payload":"${'x'.repeat(5_000)}"}` }))
+      clock.advance(MINUTE)
+      const { leases, dropped } = await reserve()
+      expect([ids(leases.flat()), dropped]).toEqual([['b'], 1])
+    })
+  })
+})

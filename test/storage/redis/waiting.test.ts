@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals'
+import { VirtualTime } from '../../../src/runtime/index.ts'
+import { WaitingRoom } from '../../../src/storage/redis/waiting.ts'
+
+const MIB = 1_048_576
+const why = (): string => 'the store is away'
+
+function room(): { time: VirtualTime; wait: (lane: string, bytes?: number) => Promise<string>; wake: () => void } {
+  const time = new VirtualTime()
+  const waiting = new WaitingRoom(time)
+  const since = time.monotonicMs()
+  return { time, wait: (lane, bytes = 1) => waiting.wait({ lane, bytes }, since, why).then(() => 'woken', (error: { code: string }) => error.code), wake: () => waiting.wake() }
+}
+
+describe('the waiting room', () => {
+  it('lets everybody go in the order of arrival when the store is back', async () => {
+    const { wait, wake } = room()
+    const order: number[] = []
+    const all = [0, 1, 2].map((n) => wait('a').then(() => order.push(n)))
+    wake()
+    await Promise.all(all)
+    expect(order).toEqual([0, 1, 2])
+  })
+
+  it('refuses what waited two seconds, and from then on everything at once, unsent (G18)', async () => {
+    const { time, wait } = room()
+    const early = wait('a')
+    await time.advance(1_000)
+    const late = wait('a')
+    await time.advance(1_000)
+    expect(await Promise.all([early, late, wait('a')])).toEqual(['STORAGE_UNAVAILABLE', 'STORAGE_UNAVAILABLE', 'STORAGE_UNAVAILABLE'])
+    const { time: clock } = room()
+    await expect(new WaitingRoom(clock).wait({ lane: 'a', bytes: 1 }, clock.monotonicMs() - 2_000, why)).rejects.toEqual(expect.objectContaining({ code: 'STORAGE_UNAVAILABLE', outcome: 'not_sent', retryAfterSeconds: 1 }))
+  })
+
+  it('holds 2,000 calls or 8 MiB a lane, and 64 MiB in all', async () => {
+    const { wait, wake } = room()
+    const calls = Array.from({ length: 2_000 }, () => wait('many'))
+    expect(await wait('many')).toBe('STORAGE_UNAVAILABLE')
+    const large = Array.from({ length: 7 }, (_, n) => wait(`large ${n}`, 8 * MIB))
+    expect(await wait('large 0', 1)).toBe('STORAGE_UNAVAILABLE')
+    expect(await wait('one more', 8 * MIB)).toBe('STORAGE_UNAVAILABLE')
+    wake()
+    expect(new Set(await Promise.all([...calls, ...large]))).toEqual(new Set(['woken']))
+    const again = wait('large 0', 8 * MIB)
+    wake()
+    expect(await again).toBe('woken')
+  })
+})

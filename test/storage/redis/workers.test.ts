@@ -1,0 +1,272 @@
+/** What the contract cannot see of the registry in Redis: the commands its scripts send, what a failure leaves, batches, bounds, the memory limit. */
+import { isDeepStrictEqual } from 'node:util'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import type { Redis } from 'ioredis'
+import type { Caller, CallOptions, Reply } from '../../../src/storage/redis/caller.ts'
+import { createConfigs } from '../../../src/storage/redis/configs.ts'
+import { createStats } from '../../../src/storage/redis/stats.ts'
+import { Turns } from '../../../src/storage/redis/turns.ts'
+import { createWorkers, type RegistryLimits } from '../../../src/storage/redis/workers.ts'
+import type { Beat, ConfigPut } from '../../../src/storage/index.ts'
+import { conn, ids, ManualClock, ref, registration, SECOND, sole, TYPE } from '../contract/world.ts'
+import { startRedis, withRedisServer, type RedisServer } from './server.ts'
+import { TracedCaller } from './traced.ts'
+
+const READS = new Set(['HMGET', 'HGET', 'HLEN', 'HEXISTS', 'ZMSCORE', 'ZCARD', 'ZRANGE', 'LRANGE'])
+
+let server: RedisServer
+let client: Redis
+let caller: TracedCaller
+let clock: ManualClock
+
+function groups(limits?: RegistryLimits, over: Caller = caller) {
+  return { workers: createWorkers(over, () => Promise.resolve(['m1']), limits), configs: createConfigs(over), stats: createStats(over) }
+}
+const names = (n: number): string[] => Array.from({ length: n }, (_, i) => `w${i}`)
+const report = (state: 'IDLE' | 'RUNNING' = 'RUNNING', lastError: string | null = null): NonNullable<Beat['state']> => ({ state, gen: 1, lastError })
+const put = (expectGen: number, more: Partial<ConfigPut> = {}): ConfigPut => ({ ...ref('w0'), expectGen, config: '{"slots":2}', changed: ['slots'], actor: 'admin', ...more })
+
+/** Everything the server holds. */
+async function contents(): Promise<Readonly<Record<string, string>>> {
+  const keys = (await client.keys('*')).toSorted()
+  return Object.fromEntries(await Promise.all(keys.map(async (key) => [key, (await client.dumpBuffer(key))?.toString('hex') ?? ''] as const)))
+}
+
+/** Three workers, of which w2 drains and w3 was forgotten; then one call of every method that changes or reads something. */
+async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
+  const { workers, configs, stats } = groups()
+  await workers.register(names(4).map((id) => registration(id, `m1/${id}`, { instance: 'i1' })))
+  await configs.put(put(0))
+  await workers.beat([{ ...conn('w0', 'm1/w0'), state: report(), stats: ['{"ts":1}'] }])
+  await workers.drain([ref('w2')])
+  await workers.manage([{ ...ref('w1'), managedBy: 'x' }])
+  await workers.forget([ref('w3')])
+  return [
+    () => workers.register([registration('w3', 'm1/8'), registration('w4', 'm1/9'), registration('w2', 'm1/10', { instance: 'i2' }), registration('w0', 'm1/11')]),
+    () => workers.beat([{ ...conn('w0', 'm1/w0'), state: report('IDLE'), stats: ['{"ts":2}'] }, conn('w1', 'm1/w1')]),
+    () => workers.disconnect([conn('w0', 'm1/w0')]),
+    () => workers.drain([ref('w0'), ref('unknown')]),
+    () => workers.manage([{ ...ref('w0'), managedBy: 'x' }, { ...ref('w1'), managedBy: null }]),
+    () => workers.forget([ref('w0'), ref('w1')]),
+    () => workers.get([ref('w0')]),
+    () => workers.page(TYPE, null, 10),
+    () => configs.put(put(1)),
+    () => configs.get([ref('w0')]),
+    () => configs.history(ref('w0'), 10),
+    () => configs.raise([{ ...ref('w0'), above: 10 }]),
+    () => stats.read(ref('w0'), 0, 10),
+  ]
+}
+
+/** Notes which calls may be repeated; hands everything on. */
+class Noting implements Caller {
+  readonly repeatable: [script: string, repeatable: boolean][] = []
+  readonly runId = (): string => ''
+  readonly channel = (name: string): string => name
+
+  run(script: Parameters<Caller['run']>[0], keys: readonly string[], args: readonly (string | number)[], options: CallOptions = {}): Promise<Reply> {
+    this.repeatable.push([script.name, options.repeatable ?? false])
+    return caller.run(script, keys, args)
+  }
+}
+
+withRedisServer('redis registry', () => {
+  beforeAll(async () => {
+    server = await startRedis()
+    client = server.connect()
+  })
+  afterAll(() => server.close())
+  beforeEach(async () => {
+    await client.config('SET', 'maxmemory', '0')
+    await client.flushall()
+    clock = new ManualClock()
+    caller = new TracedCaller(client, clock)
+  })
+
+  describe('redis scripts of the registry', () => {
+    it('read all they need before their first write', async () => {
+      for (const call of await calls()) {
+        await call()
+        const { script, commands } = sole(caller.runs.slice(-1))
+        const firstWrite = commands.findIndex((command) => !READS.has(command))
+        expect([script, firstWrite < 0 ? [] : commands.slice(firstWrite).filter((command) => READS.has(command))]).toEqual([script, []])
+      }
+    })
+
+    it('change nothing when any command up to their first write fails', async () => {
+      const { length } = await calls()
+      for (let i = 0; i < length; i += 1) {
+        await client.flushall()
+        const call = (await calls())[i]
+        const before = await contents()
+        let [failure, isSame] = ['', true]
+        for (caller.failsAt = 1; isSame && failure !== 'none'; caller.failsAt += 1) {
+          failure = await (call?.() ?? Promise.resolve()).then(() => 'none', String)
+          isSame = isDeepStrictEqual(await contents(), before)
+        }
+        expect(caller.failsAt).toBeGreaterThan(2)
+        caller.failsAt = 0
+      }
+    })
+
+    it('send as many commands for 500 workers as for one', async () => {
+      const { workers, configs } = groups()
+      const sent = async (n: number): Promise<Record<string, number>> => {
+        const all = names(n).map((id) => `${n}-${id}`)
+        caller.runs.splice(0)
+        await workers.register(all.map((id) => registration(id, `m1/${id}`)))
+        await workers.beat(all.map((id) => ({ ...conn(id, `m1/${id}`), state: report() })))
+        await workers.drain(all.map(ref))
+        await workers.manage(all.map((id) => ({ ...ref(id), managedBy: 'x' })))
+        await configs.raise(all.map((id) => ({ ...ref(id), above: 3 })))
+        await workers.get(all.map(ref))
+        await workers.page(TYPE, null, n)
+        await workers.disconnect(all.map((id) => conn(id, `m1/${id}`)))
+        await workers.forget(all.map(ref))
+        return Object.fromEntries(caller.runs.map(({ script, commands }) => [script, commands.length]))
+      }
+      const one = await sent(1)
+      // With TIME, which the clock of this test stands in for, one more of each.
+      expect(one).toEqual({
+        'workers.register': 15, 'workers.beat': 6, 'workers.drain': 6, 'workers.manage': 2, 'configs.raise': 3, 'workers.get': 9, 'workers.page': 10, 'workers.disconnect': 4, 'workers.forget': 14,
+      })
+      expect(await sent(500)).toEqual(one)
+    })
+
+    it('leave nothing of a forgotten worker but its generation', async () => {
+      const { workers } = groups()
+      await calls()
+      await workers.forget(names(3).map(ref))
+      expect(Object.keys(await contents())).toEqual([`muster:{w:${TYPE}}:gone`])
+    })
+  })
+
+  describe('redis registry, batches', () => {
+    it('answers in the order of the items when types and sizes make several scripts of one call', async () => {
+      const { workers } = groups()
+      const types = ['a', 'b']
+      const items = names(1_200).map((id, i) => ({ ...registration(id, `m1/${id}`), type: types[i % 2] ?? '', hardware: JSON.stringify('x'.repeat(i % 100 === 0 ? 300_000 : 10)) }))
+      expect(await workers.register(items)).toEqual(items.map(() => ({ created: true, drain: false, replaced: null, gen: 0 })))
+      expect(caller.runs.length).toBeGreaterThan(4)
+      const rows = await workers.get(items)
+      expect(rows.map((row) => [row?.type, row?.id, row?.hardware.length])).toEqual(items.map(({ type, id, hardware }) => [type, id, hardware.length]))
+      const beats = await workers.beat(items.map(({ type, id }, i) => ({ type, id, conn: `m1/${i % 3 === 0 ? id : 'other'}` })))
+      expect(beats.map(({ was }) => was)).toEqual(items.map((_, i) => (i % 3 === 0 ? 'ok' : 'replaced')))
+    })
+
+    it('rejects when one of its scripts fails, and not before all of them have ended', async () => {
+      const { workers } = groups()
+      await client.hset('muster:{w:bad}:g', 'w', 0)
+      await client.set('muster:{w:bad}:conn', 'not a hash')
+      await expect(workers.beat([{ type: 'bad', id: 'w', conn: 'm1/1' }, conn('w', 'm1/1')])).rejects.toMatchObject({ code: 'STORAGE_CORRUPT' })
+      expect(caller.runs.map(({ script }) => script)).toContain('workers.beat')
+    })
+
+    it('may repeat what repeats harmlessly, and nothing else', async () => {
+      const noting = new Noting()
+      const { workers, configs, stats } = groups(undefined, noting)
+      await workers.register([registration('w0', 'm1/1')])
+      await workers.beat([{ ...conn('w0', 'm1/1'), state: report() }])
+      await workers.beat([{ ...conn('w0', 'm1/1'), stats: ['{"ts":1}'] }, conn('w0', 'm1/1')])
+      await workers.disconnect([conn('w0', 'm1/1')])
+      await workers.get([ref('w0')])
+      await workers.page(TYPE, null, 1)
+      await workers.drain([ref('w0')])
+      await workers.manage([{ ...ref('w0'), managedBy: null }])
+      await configs.put(put(0))
+      await configs.raise([{ ...ref('w0'), above: 0 }])
+      await configs.get([ref('w0')])
+      await configs.history(ref('w0'), 1)
+      await stats.read(ref('w0'), 0, 1)
+      await workers.forget([ref('w0')])
+      expect(noting.repeatable).toEqual([
+        ['workers.register', true], ['workers.beat', true], ['workers.beat', false], ['workers.disconnect', true], ['workers.get', true], ['workers.page', true], ['workers.drain', false], ['workers.manage', false],
+        ['configs.put', false], ['configs.raise', true], ['configs.get', true], ['configs.history', true], ['stats.read', true], ['workers.forget', false],
+      ])
+    })
+  })
+
+  describe('redis registry, texts and bounds', () => {
+    it('keeps any text apart from the fields around it', async () => {
+      const { workers, configs } = groups()
+      const odd = '%3a:%25:\n{"}:\u0000é'
+      await workers.register([registration('w0', 'm1/1', { instance: odd, hardware: `:${odd}`, defaults: `::${odd}` })])
+      expect((await workers.get([ref('w0')]))[0]).toMatchObject({ hardware: `:${odd}`, config: { config: `::${odd}`, changedAt: null, actor: null } })
+      await workers.drain([ref('w0')])
+      expect(await workers.register([registration('w0', 'm1/2', { instance: odd })])).toMatchObject([{ drain: true }])
+      await configs.put(put(0, { actor: odd, changed: [odd], config: `\n:${odd}` }))
+      expect(await configs.history(ref('w0'), 1)).toEqual([{ gen: 1, ts: clock.wallMs(), actor: odd, changed: [odd], config: `\n:${odd}` }])
+      for (const lastError of ['', odd, null]) {
+        await workers.beat([{ ...conn('w0', 'm1/2'), state: report('IDLE', lastError) }])
+        expect((await workers.get([ref('w0')]))[0]).toMatchObject({ lastError, appliedGen: 1, config: { actor: odd, config: `\n:${odd}` } })
+      }
+    })
+
+    it('refuses records beyond its bound, and still knows those it has', async () => {
+      const { workers } = groups({ records: 2, forgotten: 10 })
+      const answers = await workers.register([registration('a', 'm1/1'), registration('b', 'm1/2'), registration('c', 'm1/3'), registration('a', 'm1/4')])
+      expect(answers).toEqual([{ created: true, drain: false, replaced: null, gen: 0 }, { created: true, drain: false, replaced: null, gen: 0 }, 'full', { created: false, drain: false, replaced: 'm1/1', gen: 0 }])
+      await workers.forget([ref('b')])
+      expect(await workers.register([registration('c', 'm1/3')])).toMatchObject([{ created: true }])
+      expect(ids(await workers.page(TYPE, null, 10))).toEqual(['a', 'c'])
+    })
+
+    it('forgets the lowest generations first beyond its bound (D46)', async () => {
+      const { workers, configs } = groups({ records: 10, forgotten: 2 })
+      await workers.register(['a', 'b', 'c'].map((id) => registration(id, 'm1/1')))
+      await configs.raise([{ ...ref('a'), above: 4 }, { ...ref('b'), above: 2 }, { ...ref('c'), above: 8 }])
+      await workers.forget(['a', 'b', 'c'].map(ref))
+      expect(await workers.register(['a', 'b', 'c'].map((id) => registration(id, 'm1/2')))).toMatchObject([{ gen: 6 }, { gen: 0 }, { gen: 10 }])
+    })
+
+    it('carries generations up to 2^53 without losing one', async () => {
+      const { workers, configs } = groups()
+      await workers.register([registration('w0', 'm1/1')])
+      const high = Number.MAX_SAFE_INTEGER - 2
+      await client.hset(`muster:{w:${TYPE}}:g`, 'w0', String(high))
+      expect(await configs.put(put(high))).toEqual({ gen: high + 1, conn: 'm1/1' })
+      await workers.forget([ref('w0')])
+      expect(await workers.register([registration('w0', 'm1/1')])).toMatchObject([{ gen: high + 2 }])
+    })
+  })
+
+  describe('redis registry at the memory limit', () => {
+    it('still tells states and drains and keeps the newest frame alone; only joining is refused', async () => {
+      const { workers, configs, stats } = groups()
+      await workers.register([registration('w0', 'm1/1'), registration('w1', 'm1/2')])
+      await workers.beat([{ ...conn('w0', 'm1/1'), stats: ['{"ts":1}', '{"ts":2}'] }])
+      await client.config('SET', 'maxmemory', '1')
+      clock.advance(SECOND)
+      await expect(workers.register([registration('w2', 'm1/3')])).rejects.toMatchObject({ code: 'STORAGE_FULL' })
+      await expect(configs.put(put(0))).rejects.toMatchObject({ code: 'STORAGE_FULL' })
+      expect(await workers.drain([ref('w1')])).toEqual([{ conn: 'm1/2' }])
+      const answers = await workers.beat([{ ...conn('w0', 'm1/1'), state: report(), stats: ['{"ts":3}', '{"ts":4}'] }, conn('w1', 'm1/2')])
+      expect(answers).toEqual([{ was: 'ok', gen: 0 }, { was: 'drain', gen: 0 }])
+      expect(await workers.get([ref('w0')])).toMatchObject([{ state: 'RUNNING', lastSeen: clock.wallMs(), stats: '{"ts":4}' }])
+      expect(await stats.read(ref('w0'), 0, 240)).toEqual(['{"ts":4}'])
+      expect(await workers.forget([ref('w1')])).toEqual([true])
+    })
+  })
+})
+
+describe('turns', () => {
+  it('run the calls of one name one after the other, also past a failure, and other names beside them', async () => {
+    const turns = new Turns()
+    const log: string[] = []
+    let lose: (error: Error) => void = () => undefined
+    const first = new Promise<void>((_, reject) => {
+      lose = reject
+    })
+    const failing = turns.take('a', async () => {
+      log.push('a1')
+      await first
+    })
+    const second = turns.take('a', () => Promise.resolve(log.push('a2')))
+    await turns.take('b', () => Promise.resolve(log.push('b1')))
+    expect(log).toEqual(['a1', 'b1'])
+    lose(new Error('lost'))
+    await expect(failing).rejects.toThrow('lost')
+    await second
+    expect(log).toEqual(['a1', 'b1', 'a2'])
+  })
+})

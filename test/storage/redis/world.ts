@@ -1,0 +1,48 @@
+/**
+ * What the tests of the Redis backend share: one store per file, and backends in it that know nothing of each other,
+ * since each has a prefix of its own. The store's time is the test's; its connections live on the machine's.
+ */
+import { afterAll, beforeAll, describe, it } from '@jest/globals'
+import { Redis } from 'ioredis'
+import { seededRandom, systemTime, type Clock } from '../../../src/runtime/index.ts'
+import { parseStoreUrl, RedisBackend, type RedisBackendOptions } from '../../../src/storage/redis/index.ts'
+import type { Create } from '../contract/world.ts'
+import { REDIS_SERVER, startRedis, type RedisOptions, type RedisServer } from './server.ts'
+
+/** A standalone server to test against in place of a private one, `kvstore://…`, set up as {@link DURABLE} says. Nothing but our own prefixes is touched. */
+const FOREIGN_URL = process.env['SVC_TEST_REDIS_URL']
+const PREFIX = `muster-test-${process.pid}-`
+/** What makes a Redis keep all it answered (D46). */
+export const DURABLE: RedisOptions = { appendfsync: 'always', maxmemoryPolicy: 'noeviction' }
+let serial = 0
+
+/** A backend on the store at `url`, whose data nobody shares. */
+export function backendAt(url: string, clock: Clock, more: Partial<RedisBackendOptions> = {}): RedisBackend {
+  serial += 1
+  return new RedisBackend({ url: parseStoreUrl(`${url}?prefix=${PREFIX}${serial}`), clock, time: systemTime, random: seededRandom(serial), ...more })
+}
+
+/** Runs `define` with a store for the tests in it, or leaves a named skip. */
+export function withRedisStore(name: string, define: (create: Create) => void): void {
+  if (FOREIGN_URL === undefined && REDIS_SERVER === undefined) {
+    describe(name, () => it.skip('redis-server is not installed', () => undefined))
+    return
+  }
+  let server: RedisServer | null = null
+  beforeAll(async () => {
+    if (FOREIGN_URL === undefined) server = await startRedis(DURABLE)
+  })
+  afterAll(async () => {
+    if (FOREIGN_URL !== undefined) await tidy(FOREIGN_URL)
+    await server?.close()
+  })
+  define((clock) => Promise.resolve(backendAt(FOREIGN_URL ?? server?.url ?? '', clock)))
+}
+
+/** Removes what the tests of this process left on a server that is not ours. */
+async function tidy(url: string): Promise<void> {
+  const { hosts: [address], user, password, database, tls } = parseStoreUrl(url)
+  const client = new Redis({ ...address, db: database, ...(user !== null && { username: user }), ...(password !== null && { password }), ...(tls && { tls: {} }) })
+  for await (const keys of client.scanStream({ match: `${PREFIX}*`, count: 1_000 }) as AsyncIterable<string[]>) if (keys.length > 0) await client.unlink(...keys)
+  client.disconnect()
+}
