@@ -5,7 +5,8 @@
 //
 // Tasks: all are added, in batches of 100 with 4 requests in flight, then one worker process with 100 slots runs them;
 // the rate is tasks / (time to add + time to process). Muster goes through REST and the control channel, three processes;
-// BullMQ goes straight to Redis (no AOF), from this process and one worker process, as its documentation advises.
+// BullMQ goes straight to Redis, from this process and one worker process, as its documentation advises. Redis runs
+// without AOF for both.
 // Outputs: one continuous slot emits as fast as it may; the rate is outputs / time until the last is in the stream.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -18,6 +19,8 @@ const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5'
 const [ROUNDS, TASKS, OUTPUTS] = [Number(values.rounds), Number(values.tasks), Number(values.outputs)]
 const PAYLOAD = { text: 'x'.repeat(180) }
 const directory = mkdtempSync(join(tmpdir(), 'muster-bench-'))
+let files = 0
+const freshFile = () => join(directory, `${(files += 1)}`)
 
 /** Runs `work(i)` for i in 0..count-1 with `width` in flight. */
 async function inFlight(count, width, work) {
@@ -35,8 +38,8 @@ function checkDelivery(file, submitted) {
   if (missing > 0 || ran.length !== submitted.length) throw new Error(`delivery was not exact: ${submitted.length} submitted, ${ran.length} runs, ${missing} missing`)
 }
 
-async function musterTasks(backendUrl, round) {
-  const ids = join(directory, `muster-${round}-${backendUrl.length}`)
+async function musterTasks(backendUrl) {
+  const ids = freshFile()
   const master = await startMaster(backendUrl)
   const worker = startWorker(master.url, 'noop', ids)
   try {
@@ -67,8 +70,17 @@ async function isGone(url, id) {
   return response.status === 404
 }
 
-async function bullmqTasks(round) {
-  const ids = join(directory, `bullmq-${round}`)
+async function musterOnRedis(measure) {
+  const redis = await startRedis(directory)
+  try {
+    return await measure(`kvstore://127.0.0.1:${redis.port}`)
+  } finally {
+    await redis.stop()
+  }
+}
+
+async function bullmqTasks() {
+  const ids = freshFile()
   const redis = await startRedis(directory)
   const queue = new Queue('noop', { connection: { host: '127.0.0.1', port: redis.port }, defaultJobOptions: { removeOnComplete: true } })
   await queue.waitUntilReady()
@@ -114,14 +126,14 @@ async function musterOutputs(backendUrl) {
   }
 }
 
-let file = 0
-const fileUrl = () => `filedb://${join(directory, `${(file += 1)}.db`)}`
 const SUBJECTS = {
-  'tasks, Muster on memory': (round) => musterTasks('memory://', round),
-  'tasks, Muster on SQLite': (round) => musterTasks(fileUrl(), round),
-  'tasks, BullMQ on Redis': (round) => bullmqTasks(round),
+  'tasks, Muster on memory': () => musterTasks('memory://'),
+  'tasks, Muster on SQLite': () => musterTasks(`filedb://${freshFile()}`),
+  'tasks, Muster on Redis': () => musterOnRedis(musterTasks),
+  'tasks, BullMQ on Redis': bullmqTasks,
   'outputs, Muster on memory': () => musterOutputs('memory://'),
-  'outputs, Muster on SQLite': () => musterOutputs(fileUrl()),
+  'outputs, Muster on SQLite': () => musterOutputs(`filedb://${freshFile()}`),
+  'outputs, Muster on Redis': () => musterOnRedis(musterOutputs),
 }
 
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
@@ -132,7 +144,7 @@ try {
   process.stdout.write(`Node ${process.version}, ${cpus().length} × ${cpus()[0].model}; ${TASKS} tasks of 200 bytes, ${OUTPUTS} outputs, ${ROUNDS} rounds, interleaved\n`)
   for (let round = 1; round <= ROUNDS; round += 1) {
     for (const [name, measure] of Object.entries(SUBJECTS)) {
-      const figures = await measure(round)
+      const figures = await measure()
       results[name].push(figures)
       process.stdout.write(`round ${round}  ${name.padEnd(28)} ${Math.round(figures.rate).toLocaleString('en').padStart(9)}/s\n`)
     }
@@ -143,7 +155,7 @@ try {
     if (rounds[0].add !== undefined) process.stdout.write(`${'  add'.padEnd(28)} ${line(rounds.map(({ add }) => add))}\n${'  process'.padEnd(28)} ${line(rounds.map(({ process: rate }) => rate))}\n`)
   }
   const peer = median(results['tasks, BullMQ on Redis'].map(({ rate }) => rate))
-  for (const name of ['tasks, Muster on memory', 'tasks, Muster on SQLite']) process.stdout.write(`ratio to BullMQ, ${name.slice(7)}: ${(median(results[name].map(({ rate }) => rate)) / peer).toFixed(2)}\n`)
+  for (const name of Object.keys(SUBJECTS).filter((each) => each.startsWith('tasks, Muster'))) process.stdout.write(`ratio to BullMQ, ${name.slice(7)}: ${(median(results[name].map(({ rate }) => rate)) / peer).toFixed(2)}\n`)
 } catch (error) {
   process.stderr.write(`error: ${error.message}\n`)
   process.exitCode = 1
