@@ -1,7 +1,7 @@
 // Compares what a command printed with what a page says it prints.
 
 const ANYTHING = '…'
-// oxlint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex -- Escape sequences are what it removes.
 const COLOUR = /\u001B\[[\d;]*m/g
 
 const escaped = (text: string): string => text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)

@@ -3,7 +3,7 @@
  * A table whose rows become cards on a narrow screen. There the layout takes the meaning of the elements away, which is
  * why every role is written out, and every cell carries the name of its column.
  */
-/* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/no-interactive-element-to-noninteractive-role, jsx-a11y/prefer-tag-over-role */
+/* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/no-interactive-element-to-noninteractive-role, jsx-a11y/prefer-tag-over-role -- see above */
 import type { ReactNode } from 'react'
 
 export interface CardTableProps {

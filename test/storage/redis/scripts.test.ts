@@ -2,7 +2,6 @@
  * What the contract cannot see of the scripts of pools, values, locks and counters: how many commands they send, in
  * which order, and what is left when one of these fails.
  */
-import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { createCounters } from '../../../src/storage/redis/counters.ts'
@@ -10,6 +9,7 @@ import { createKv } from '../../../src/storage/redis/kv.ts'
 import { createLocks } from '../../../src/storage/redis/locks.ts'
 import { createPools } from '../../../src/storage/redis/pools.ts'
 import { HOUR, item, ManualClock, MINUTE, refOf, SECOND, sole } from '../contract/world.ts'
+import { contents, testAtomicity } from './atomicity.ts'
 import { startRedis, withRedisServer, type RedisServer } from './server.ts'
 import { TracedCaller } from './traced.ts'
 
@@ -26,12 +26,6 @@ const names = (n: number): string[] => Array.from({ length: n }, (_, i) => `n${i
 const items = (n: number) => names(n).map((id) => item(id))
 const request = (n: number, match = {}) => ({ owner: 'w1', n, holdMs: MINUTE, match })
 const commandsOfLast = (): readonly string[] => caller.runs.at(-1)?.commands ?? []
-
-/** Everything the server holds, as it would write it down. */
-async function contents(): Promise<Readonly<Record<string, string>>> {
-  const keys = (await client.keys('*')).toSorted()
-  return Object.fromEntries(await Promise.all(keys.map(async (key) => [key, (await client.dumpBuffer(key))?.toString('hex') ?? ''] as const)))
-}
 
 /** One call of every method, on a store where none of them finds nothing. */
 async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
@@ -74,31 +68,7 @@ withRedisServer('redis scripts', () => {
   })
 
   describe('redis scripts of pools and primitives', () => {
-    it('read all they need before their first write', async () => {
-      for (const call of await calls()) {
-        await call()
-        const { script, commands } = sole(caller.runs.slice(-1))
-        const firstWrite = commands.findIndex((command) => !READS.has(command))
-        const readsAfter = firstWrite < 0 ? [] : commands.slice(firstWrite).filter((command) => READS.has(command))
-        expect([script, readsAfter]).toEqual([script, []])
-      }
-    })
-
-    it('change nothing when any command up to their first write fails', async () => {
-      const { length } = await calls()
-      for (let i = 0; i < length; i += 1) {
-        await client.flushall()
-        const call = (await calls())[i]
-        const before = await contents()
-        let [failure, isSame] = ['', true]
-        for (caller.failsAt = 1; isSame && failure !== 'none'; caller.failsAt += 1) {
-          failure = await (call?.() ?? Promise.resolve()).then(() => 'none', String)
-          isSame = isDeepStrictEqual(await contents(), before)
-        }
-        expect(caller.failsAt).toBeGreaterThan(2)
-        caller.failsAt = 0
-      }
-    })
+    testAtomicity({ client: () => client, caller: () => caller, reset: async () => void (await client.flushall()), calls, reads: READS })
 
     it('send as many commands for a thousand items as for one', async () => {
       const { pools, kv, locks, counters } = groups()
@@ -150,7 +120,7 @@ withRedisServer('redis scripts', () => {
       expect(await kv.get('n', ['n0', 'n1249'])).toEqual([null, null])
       expect(await locks.acquire('n', [{ name: 'n1249', owner: 'w1', holdMs: SECOND }])).toEqual([{ token: expect.any(Number), until: clock.wallMs() + SECOND }])
       expect(caller.runs.map(({ script }) => script)).toEqual(['pools.size', ...['pools.claim', 'kv.get', 'locks.acquire'].flatMap((name) => [name, name, name])])
-      expect(Object.keys(await contents()).toSorted()).toEqual(['muster:{l:n}:h', 'muster:{l:n}:m', 'muster:{l:n}:x', ...['c', 'i', 'm', 'o', 's'].map((part) => `muster:{p:p}:${part}`)])
+      expect(Object.keys(await contents(client)).toSorted()).toEqual(['muster:{l:n}:h', 'muster:{l:n}:m', 'muster:{l:n}:x', ...['c', 'i', 'm', 'o', 's'].map((part) => `muster:{p:p}:${part}`)])
     })
 
     it('frees thousands of ended claims in bounded steps', async () => {

@@ -1,12 +1,12 @@
 /** What the contract cannot see of the streams in Redis: commands, publishing, producers, the order of pushes, what a failure leaves. */
-import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'
 import type { Caller, Reply } from '../../../src/storage/redis/caller.ts'
 import { createStreams, greatestUpTo } from '../../../src/storage/redis/streams.ts'
 import type { Streams } from '../../../src/storage/index.ts'
-import { HOUR, ids, ManualClock, SECOND, sole, TYPE } from '../contract/world.ts'
+import { HOUR, ids, ManualClock, SECOND, TYPE } from '../contract/world.ts'
+import { contents, testAtomicity } from './atomicity.ts'
 import { startRedis, withRedisServer, type RedisServer } from './server.ts'
 import { TracedCaller } from './traced.ts'
 
@@ -20,11 +20,6 @@ let client: Redis
 let caller: TracedCaller
 let clock: ManualClock
 let streams: Streams
-
-async function contents(): Promise<Readonly<Record<string, string>>> {
-  const keys = (await client.keys('*')).toSorted()
-  return Object.fromEntries(await Promise.all(keys.map(async (key) => [key, (await client.dumpBuffer(key))?.toString('hex') ?? ''] as const)))
-}
 
 /** Three flushes, one of them too old, one taken in part; then one call of every method. */
 async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
@@ -67,32 +62,12 @@ withRedisServer('redis streams', () => {
   })
 
   describe('redis scripts of streams', () => {
-    it('read all they need before their first write', async () => {
-      for (const call of await calls()) {
-        await call()
-        const { script, commands } = sole(caller.runs.slice(-1))
-        const firstWrite = commands.findIndex((command) => !READS.has(command))
-        expect([script, firstWrite < 0 ? [] : commands.slice(firstWrite).filter((command) => READS.has(command))]).toEqual([script, []])
-      }
-    })
-
-    it('change nothing when any command up to their first write fails', async () => {
-      const { length } = await calls()
-      for (let i = 0; i < length; i += 1) {
+    testAtomicity({ client: () => client, caller: () => caller, reset: async () => {
         await client.flushall()
         clock = new ManualClock()
         caller = new TracedCaller(client, clock)
         streams = createStreams(caller, () => false)
-        const call = (await calls())[i]
-        const before = await contents()
-        let [failure, isSame] = ['', true]
-        for (caller.failsAt = 1; isSame && failure !== 'none'; caller.failsAt += 1) {
-          failure = await (call?.() ?? Promise.resolve()).then(() => 'none', String)
-          isSame = isDeepStrictEqual(await contents(), before)
-        }
-        expect(caller.failsAt).toBeGreaterThan(2)
-      }
-    })
+      }, calls, reads: READS })
 
     it('send as many commands for a thousand entries as for one', async () => {
       const sent = async (type: string, n: number): Promise<Record<string, number>> => {
@@ -112,7 +87,7 @@ withRedisServer('redis streams', () => {
     it('leave no entry and no flush behind once all was taken', async () => {
       await calls()
       await streams.pop(TYPE, 10)
-      expect(Object.keys(await contents())).toEqual([`muster:{o:${TYPE}}:h`])
+      expect(Object.keys(await contents(client))).toEqual([`muster:{o:${TYPE}}:h`])
     })
   })
 

@@ -8,6 +8,7 @@ import type { Redis } from 'ioredis'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
 import { DAY, HOUR, ManualClock, MINUTE, RETRY, SECOND, TYPE, VISIBILITY, ids, refOf, sole, task } from '../contract/world.ts'
 import type { Lease, NewTask, Tasks } from '../../../src/storage/index.ts'
+import { contents } from './atomicity.ts'
 import { startRedis, withRedisServer, type RedisServer } from './server.ts'
 import { TracedCaller } from './traced.ts'
 
@@ -41,12 +42,6 @@ async function inFlight(n: number): Promise<readonly Lease[]> {
     leases.push(...(await leased()))
   }
   return leases
-}
-
-/** Everything the server holds, as it would write it down. */
-async function contents(): Promise<Readonly<Record<string, string>>> {
-  const keys = (await client.keys('*')).toSorted()
-  return Object.fromEntries(await Promise.all(keys.map(async (key) => [key, (await client.dumpBuffer(key))?.toString('hex') ?? ''] as const)))
 }
 
 /** A store with a task in every place, and one call of every method that moves some. `keeps`: the ids that must not vanish. */
@@ -147,12 +142,12 @@ withRedisServer('redis scripts of tasks', () => {
       for (let i = 0; i < length; i += 1) {
         await client.flushall()
         const move = (await moves())[i]
-        const before = await contents()
+        const before = await contents(client)
         for (caller.failsAt = 1; ; caller.failsAt += 1) {
           await expect(move?.call()).rejects.toThrow('injected')
           const next = caller.runs.at(-1)?.commands.at(-1) ?? ''
           if (!READS.has(next)) break
-          expect([move?.name, isDeepStrictEqual(await contents(), before)]).toEqual([move?.name, true])
+          expect([move?.name, isDeepStrictEqual(await contents(client), before)]).toEqual([move?.name, true])
         }
         caller.failsAt = 0
       }

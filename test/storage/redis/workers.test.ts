@@ -1,5 +1,4 @@
 /** What the contract cannot see of the registry in Redis: the commands its scripts send, what a failure leaves, batches, bounds, the memory limit. */
-import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import type { Caller, CallOptions, Reply } from '../../../src/storage/redis/caller.ts'
@@ -8,7 +7,8 @@ import { createStats } from '../../../src/storage/redis/stats.ts'
 import { Turns } from '../../../src/storage/redis/turns.ts'
 import { createWorkers, type RegistryLimits } from '../../../src/storage/redis/workers.ts'
 import type { Beat, ConfigPut } from '../../../src/storage/index.ts'
-import { conn, ids, ManualClock, ref, registration, SECOND, sole, TYPE } from '../contract/world.ts'
+import { conn, ids, ManualClock, ref, registration, SECOND, TYPE } from '../contract/world.ts'
+import { contents, testAtomicity } from './atomicity.ts'
 import { startRedis, withRedisServer, type RedisServer } from './server.ts'
 import { TracedCaller } from './traced.ts'
 
@@ -25,12 +25,6 @@ function groups(limits?: RegistryLimits, over: Caller = caller) {
 const names = (n: number): string[] => Array.from({ length: n }, (_, i) => `w${i}`)
 const report = (state: 'IDLE' | 'RUNNING' = 'RUNNING', lastError: string | null = null): NonNullable<Beat['state']> => ({ state, gen: 1, lastError })
 const put = (expectGen: number, more: Partial<ConfigPut> = {}): ConfigPut => ({ ...ref('w0'), expectGen, config: '{"slots":2}', changed: ['slots'], actor: 'admin', ...more })
-
-/** Everything the server holds. */
-async function contents(): Promise<Readonly<Record<string, string>>> {
-  const keys = (await client.keys('*')).toSorted()
-  return Object.fromEntries(await Promise.all(keys.map(async (key) => [key, (await client.dumpBuffer(key))?.toString('hex') ?? ''] as const)))
-}
 
 /** Three workers, of which w2 drains and w3 was forgotten; then one call of every method that changes or reads something. */
 async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
@@ -84,30 +78,7 @@ withRedisServer('redis registry', () => {
   })
 
   describe('redis scripts of the registry', () => {
-    it('read all they need before their first write', async () => {
-      for (const call of await calls()) {
-        await call()
-        const { script, commands } = sole(caller.runs.slice(-1))
-        const firstWrite = commands.findIndex((command) => !READS.has(command))
-        expect([script, firstWrite < 0 ? [] : commands.slice(firstWrite).filter((command) => READS.has(command))]).toEqual([script, []])
-      }
-    })
-
-    it('change nothing when any command up to their first write fails', async () => {
-      const { length } = await calls()
-      for (let i = 0; i < length; i += 1) {
-        await client.flushall()
-        const call = (await calls())[i]
-        const before = await contents()
-        let [failure, isSame] = ['', true]
-        for (caller.failsAt = 1; isSame && failure !== 'none'; caller.failsAt += 1) {
-          failure = await (call?.() ?? Promise.resolve()).then(() => 'none', String)
-          isSame = isDeepStrictEqual(await contents(), before)
-        }
-        expect(caller.failsAt).toBeGreaterThan(2)
-        caller.failsAt = 0
-      }
-    })
+    testAtomicity({ client: () => client, caller: () => caller, reset: async () => void (await client.flushall()), calls, reads: READS })
 
     it('send as many commands for 500 workers as for one', async () => {
       const { workers, configs } = groups()
@@ -137,7 +108,7 @@ withRedisServer('redis registry', () => {
       const { workers } = groups()
       await calls()
       await workers.forget(names(3).map(ref))
-      expect(Object.keys(await contents())).toEqual([`muster:{w:${TYPE}}:gone`])
+      expect(Object.keys(await contents(client))).toEqual([`muster:{w:${TYPE}}:gone`])
     })
   })
 
