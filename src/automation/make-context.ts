@@ -50,7 +50,7 @@ export function makeContext(parts: RunParts, config: () => AppliedConfig): Run<C
 export function makeBatchContext(parts: RunParts, lease: TaskLease): Run<BatchContext> {
   const scope = new Scope(parts)
   const extend = scope.guarded(async () => {
-    if (lease.lost.aborted) throw new LeaseLost(`task ${lease.id} was lost`)
+    if (lease.isLost) throw new LeaseLost(`task ${lease.id} was lost`)
     await lease.extend()
   })
   const task = Object.freeze({ id: lease.id, payload: lease.payload, attempt: lease.attempt, extend })

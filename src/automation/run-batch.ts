@@ -15,7 +15,7 @@ import type { BatchContext } from './context.ts'
 import { makeBatchContext } from './make-context.ts'
 import { Masker } from './mask.ts'
 import { failureOf, toError, type Failure } from './outcome.ts'
-import { follow, onAbort, runUntil, type Ending } from './signals.ts'
+import { onAbort, runUntil, type Ending } from './signals.ts'
 import { slotAttributes, slotLogFields, type AppliedConfig, type SlotControl, type SlotPorts, type TaskLease, type TaskSource } from './slot.ts'
 
 /** Runs the slot until it was told to stop and its task has ended. Rejects only when a port does. */
@@ -37,12 +37,15 @@ class BatchSlot {
   #failing = false
   #masker: Masker
   #maskedConfig: AppliedConfig | undefined
+  /** The task that runs now. */
+  #lease: TaskLease | undefined
 
   constructor(entry: CatalogEntry, control: SlotControl, ports: SlotPorts) {
     this.#entry = entry
     this.#control = control
     this.#ports = ports
     this.#masker = new Masker(entry.secrets)
+    onAbort(control.killed, () => this.#lease?.interrupt(control.killed.reason)) // One listener for all tasks: millions may run.
   }
 
   run(lease: TaskLease): Promise<void> {
@@ -71,16 +74,14 @@ class BatchSlot {
   /** Runs the plugin and settles its task. */
   async #runOne(lease: TaskLease): Promise<Failure | undefined> {
     const masker = this.#maskerOf(lease.config)
-    const { signal, end: unfollow } = follow(lease.lost, this.#control.killed)
-    const stopWarning = onAbort(lease.lost, () => this.#ports.log.warn('the lease of the task was lost; its outcome will be ignored'))
-    const { context, end } = makeBatchContext({ entry: this.#entry, slotId: this.#control.slotId, ports: this.#ports, signal, masker }, lease)
+    const { context, end } = makeBatchContext({ entry: this.#entry, slotId: this.#control.slotId, ports: this.#ports, signal: lease.signal, masker }, lease)
+    this.#lease = lease
     try {
       const ending = await runUntil(() => this.#entry.run(context satisfies BatchContext), this.#control.killed)
       return this.#settle(lease, ending, masker)
     } finally {
       end()
-      unfollow()
-      stopWarning()
+      this.#lease = undefined
     }
   }
 
@@ -94,7 +95,10 @@ class BatchSlot {
   }
 
   #settle(lease: TaskLease, ending: Ending, masker: Masker): Failure | undefined {
-    if (lease.lost.aborted) return undefined
+    if (lease.isLost) {
+      this.#ports.log.warn('the lease of the task was lost; its outcome is ignored')
+      return undefined
+    }
     switch (ending.how) {
       case 'abandoned':
         this.#ports.log.warn('the task was interrupted and is given back')

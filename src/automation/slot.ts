@@ -20,8 +20,12 @@ export interface TaskLease {
   readonly attempt: number
   /** As it was when the task was reserved. */
   readonly config: AppliedConfig
-  /** Aborts (reason SlotStopped 'lease_lost') when the lease ended; the outcome is then ignored. */
-  readonly lost: AbortSignal
+  /** What the run is told by: aborts with a SlotStopped when the lease is lost, and by {@link interrupt}. */
+  readonly signal: AbortSignal
+  /** The lease has ended against our will; the outcome is then ignored. */
+  readonly isLost: boolean
+  /** Tells the run to stop. */
+  interrupt(reason: unknown): void
   /** @throws LeaseLost */
   extend(): Promise<void>
   /** Hand the outcome over; retried by the process around until it is answered. Only the first call counts. */

@@ -21,8 +21,9 @@ export class HeldLease implements TaskLease {
   readonly attempt: number
   readonly config: AppliedConfig
   readonly #holder: LeaseHolder
-  readonly #lost = new AbortController()
+  readonly #abort = new AbortController()
   #settled = false
+  #lost = false
 
   constructor(task: ReservedTask, config: AppliedConfig, holder: LeaseHolder) {
     this.id = task.task_id
@@ -33,8 +34,16 @@ export class HeldLease implements TaskLease {
     this.#holder = holder
   }
 
-  get lost(): AbortSignal {
-    return this.#lost.signal
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  get isLost(): boolean {
+    return this.#lost
+  }
+
+  interrupt(reason: unknown): void {
+    this.#abort.abort(reason)
   }
 
   extend(): Promise<void> {
@@ -61,7 +70,8 @@ export class HeldLease implements TaskLease {
   /** The master says that the lease has ended: whatever the slot still says is ignored. */
   end(): void {
     this.#settled = true
-    this.#lost.abort(new SlotStopped('lease_lost'))
+    this.#lost = true
+    this.interrupt(new SlotStopped('lease_lost'))
   }
 
   #settle(outcome: Outcome): void {

@@ -62,7 +62,7 @@ export class Leases implements LeaseHolder {
 
   async extend(lease: HeldLease): Promise<void> {
     if (this.#held.has(lease.token)) await this.#extendMany([lease])
-    if (lease.lost.aborted) throw new LeaseLost(`the lease of task ${lease.id} has ended; another worker may have the task`)
+    if (lease.isLost) throw new LeaseLost(`the lease of task ${lease.id} has ended; another worker may have the task`)
   }
 
   /** Gives back whatever is still held: the end of the process is near. */

@@ -92,7 +92,7 @@ export class TaskFeed implements TaskSource {
   #nextReady(): HeldLease | undefined {
     const before = this.#deps.clock.monotonicMs() - READY_MS
     for (let next = this.#ready.shift(); next !== undefined; next = this.#ready.shift()) {
-      if (next.sinceMs > before && !next.lease.lost.aborted) return next.lease
+      if (next.sinceMs > before && !next.lease.isLost) return next.lease
       next.lease.release()
     }
     return undefined

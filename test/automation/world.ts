@@ -79,17 +79,26 @@ export class World {
 
   /** Hands a task to the slot; the answer loses its lease. */
   offer(id: string, payload: JsonObject = {}, attempt = 0): { lose: () => void } {
-    const lost = new AbortController()
+    const told = new AbortController()
+    let isLost = false
     const settle = (line: string): void => void this.settled.push(line)
     this.#waiting.push({
-      id, payload, attempt, config: this.config, lost: lost.signal,
+      id, payload, attempt, config: this.config, signal: told.signal,
+      get isLost() {
+        return isLost
+      },
+      interrupt: (reason) => told.abort(reason),
       extend: async () => settle(`extend ${id}`),
       ack: () => settle(`ack ${id}`),
       nack: (error, options = {}) => settle(`nack ${id} ${error} ${JSON.stringify(options)}`),
       release: () => settle(`release ${id}`),
     })
     this.#wake?.()
-    return { lose: () => lost.abort(new SlotStopped('lease_lost')) }
+    const lose = (): void => {
+      isLost = true
+      told.abort(new SlotStopped('lease_lost'))
+    }
+    return { lose }
   }
 
   async #take(stopping: AbortSignal): Promise<TaskLease | null> {

@@ -85,7 +85,7 @@ export async function runTask(automation: Automation, config: object, payload: J
     stopping.abort(new SlotStopped('drain'))
   }
   const lease: TaskLease = {
-    id, payload, attempt: 0, config: whole, lost: new AbortController().signal,
+    id, payload, attempt: 0, config: whole, signal: new AbortController().signal, isLost: false, interrupt: () => {},
     extend: () => Promise.resolve(), ack: () => settle({ how: 'acked' }), nack: (error, options = {}) => settle({ how: 'nacked', error, ...options }), release: () => settle({ how: 'released' }),
   }
   const control = { workerId: 'w', slotId: 0, stopping: stopping.signal, killed: new AbortController().signal }
