@@ -12,6 +12,9 @@ export const NAME_PATTERN = '^[^\\u0000-\\u001f\\u007f-\\u009f]+$'
 /** The same without a slash, since it stands in paths. */
 const WORKER_ID_PATTERN = '^[^/\\u0000-\\u001f\\u007f-\\u009f]+$'
 
+/** Our own patterns, each free of anything that could make a matching engine go back over the text. */
+export const OWN_PATTERNS: ReadonlySet<string> = new Set([TYPE_PATTERN, NAME_PATTERN, WORKER_ID_PATTERN])
+
 /** Strict object: an unknown field is a fault. */
 export const Strict = <T extends Parameters<typeof Type.Object>[0]>(fields: T, options: { description?: string } = {}) =>
   Type.Object(fields, { ...options, additionalProperties: false })
@@ -21,7 +24,8 @@ export const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS, patte
 /** `.` and `..` are refused as well, see {@link isWorkerId}. */
 export const WorkerId = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS, pattern: WORKER_ID_PATTERN, format: 'well-formed' })
 export const Seconds = Type.Number({ description: 'unix seconds' })
-export const AnyObject = Type.Record(Type.String(), Type.Unknown())
+/** Not a record of anything: that would try a pattern on every key of every payload. */
+export const AnyObject = Type.Unsafe<Record<string, unknown>>({ type: 'object' })
 export const N = Type.Integer({ minimum: 1, maximum: MAX_N })
 export const Priority = Type.Integer({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 })
 export const TtlSeconds = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS })
