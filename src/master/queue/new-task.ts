@@ -22,7 +22,7 @@ export function newTask(body: TaskBody, clock: Clock, random: Random): NewTask {
   const { payload, priority = 0, ttl_seconds: ttlSeconds = null } = body
   const submitted = clock.wallMs()
   return {
-    id: body.task_id ?? random.uuid().replaceAll('-', ''),
+    id: body.task_id ?? timedUuid(submitted, random),
     ownId: body.task_id !== undefined,
     key: body.idempotency_key ?? null,
     tier: tierOf(priority),
@@ -31,6 +31,15 @@ export function newTask(body: TaskBody, clock: Clock, random: Random): NewTask {
     submitted,
     body: `{"payload":${JSON.stringify(payload)},"priority":${priority},"submitted_at":${submitted / 1_000}}`,
   }
+}
+
+/**
+ * A UUID of version 7 (RFC 9562), as hex: it begins with the time in ms, so that tasks of one moment stand on the same pages
+ * of an index. With random ids each task had to write a page of its own, at submit and again at ack.
+ */
+function timedUuid(ms: number, random: Random): string {
+  const drawn = random.uuid()
+  return `${Math.floor(ms).toString(16).padStart(12, '0')}7${drawn.slice(15, 18)}${drawn.slice(19, 23)}${drawn.slice(24)}`
 }
 
 function tierOf(priority: number): Tier {

@@ -10,11 +10,12 @@ const open = async (options: WorldOptions = {}): Promise<World> => (world = awai
 afterEach(() => world.close())
 
 describe('submitting a task', () => {
-  it('queues it under an id of 32 hex digits, and answers its priority', async () => {
+  it('queues it under a UUID of 32 hex digits that begins with the time, and answers its priority', async () => {
     await open()
     const { status, json } = await world.call('POST', TASKS, { body: mail() })
     expect(status).toBe(200)
-    expect(json).toEqual({ task_id: expect.stringMatching(/^[0-9a-f]{32}$/), queued: true, priority: 0 })
+    expect(json).toEqual({ task_id: expect.stringMatching(/^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/), queued: true, priority: 0 })
+    expect(parseInt((json as { task_id: string }).task_id.slice(0, 12), 16)).toBe(world.time.wallMs())
   })
 
   it('keeps an id and a priority of its own', async () => {
