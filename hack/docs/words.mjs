@@ -57,7 +57,7 @@ export const RPC_WORDS = {
   'counter.add': '', 'counter.get': '0 where nobody added.',
   'pool.put': 'Adds or replaces items.', 'pool.claim': 'Exclusive use of free items, longest unused first.',
   'pool.extend': '', 'pool.release': '', 'pool.remove': 'A claimed item needs its token.',
-  'bus.publish': 'Does nothing on the backends there are today.',
+  'bus.publish': 'Reaches whoever listens now, through any master. Does nothing where the store has no bus.',
 }
 
 export const FRAME_WORDS = {

@@ -1,8 +1,9 @@
 /**
  * @module master/rpc/bus
- * Messages of the bus for one worker, as server-sent events: `data: {"topic":…,"message":…}`. Nothing is kept: who is
- * not connected misses what is said, and so does a reader that falls a megabyte behind (its stream ends). Where the
- * backend has no bus, the stream stays silent but for its comment every 15 s.
+ * Messages of the bus for one worker, as server-sent events: `data: {"topic":…,"message":…}`. From the first comment on
+ * it hears everything that is said on its topics. Nothing is kept: who is not connected misses what is said, and so
+ * does a reader that falls a megabyte behind (its stream ends). Where the backend has no bus, the stream stays silent
+ * but for its comment every 15 s.
  */
 import { Type } from 'typebox'
 import { API_PREFIX, FleetError, MAX_BUS_TOPICS, Name, Strict } from '../../protocol/index.ts'
@@ -12,6 +13,8 @@ import { route, type Route, type StreamBody } from '../http/route.ts'
 const COMMENT_EVERY_MS = 15_000
 /** Written to a reader that does not read. */
 const MAX_BEHIND_CHARS = 1_048_576
+/** What every topic begins with on the bus. */
+const TOPIC_FORM = /^event:(?=.)/
 const BusQuery = Strict({ topic: Type.Array(Name, { minItems: 1, maxItems: MAX_BUS_TOPICS }) })
 
 export function busRoute(deps: Pick<MasterDeps, 'backend' | 'timers'>): Route {
@@ -25,6 +28,11 @@ export function busRoute(deps: Pick<MasterDeps, 'backend' | 'timers'>): Route {
   })
 }
 
+/** A topic as the store knows it: `event:orders` and `orders` are one. */
+export function bareTopic(topic: string): string {
+  return topic.replace(TOPIC_FORM, '')
+}
+
 async function listen({ backend, timers }: Pick<MasterDeps, 'backend' | 'timers'>, topics: readonly string[], write: (chunk: string) => boolean, signal: AbortSignal): Promise<void> {
   const slow = new AbortController()
   const ended = AbortSignal.any([signal, slow.signal])
@@ -34,12 +42,12 @@ async function listen({ backend, timers }: Pick<MasterDeps, 'backend' | 'timers'
     behind = write(chunk) ? 0 : behind + chunk.length
     if (behind > MAX_BEHIND_CHARS) slow.abort()
   }
-  send(': listening\n\n') // Headers leave with the first byte.
   const cancels = [timers.every(COMMENT_EVERY_MS, () => send(':\n\n'))]
   try {
     for (const topic of topics) {
-      cancels.push(await backend.bus.subscribe(topic, (message) => send(`data: {"topic":${JSON.stringify(topic)},"message":${message}}\n\n`)))
+      cancels.push(await backend.bus.subscribe(bareTopic(topic), (message) => send(`data: {"topic":${JSON.stringify(topic)},"message":${message}}\n\n`)))
     }
+    send(': listening\n\n')
     await aborted(ended)
     if (slow.signal.aborted) throw new FleetError('OVERLOADED', `a listener to the bus reads too slowly: ${behind} characters behind`) // Ends the connection.
   } finally {

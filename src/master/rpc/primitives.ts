@@ -2,6 +2,7 @@
 import { invalid, MAX_BUS_MESSAGE_BYTES, MAX_KV_VALUE_BYTES, RpcError, toSeconds, TYPE_PATTERN, type JsonText, type RpcMethod } from '../../protocol/index.ts'
 import type { Backend } from '../../storage/index.ts'
 import { RawJson } from '../http/route.ts'
+import { bareTopic } from './bus.ts'
 import type { Methods } from './caller.ts'
 
 type PrimitiveMethod = Extract<RpcMethod, `${'kv' | 'lock' | 'counter' | 'bus'}.${string}`>
@@ -42,7 +43,8 @@ export function primitiveMethods({ kv, locks, counters, bus }: Backend): Methods
       return { value }
     },
     'counter.get': async ({ name, namespace }, { entry }) => ({ value: only(await counters.get(namespace ?? entry.type, [name])) }),
-    'bus.publish': async ({ topic, message }) => {
+    'bus.publish': async ({ topic: asked, message }) => {
+      const topic = bareTopic(asked)
       if (EMIT_TOPIC.test(topic)) throw invalid('/topic', 'ends in ".emit", which is where the master tells of outputs; choose another name', 'reserved')
       await bus.publish([{ topic, data: textWithin('/message', message, MAX_BUS_MESSAGE_BYTES) }])
       return {}

@@ -6,7 +6,7 @@ let world: World
 afterEach(() => world.close())
 
 /** The memory backend has no bus between processes; this one hears what it says. */
-function withBus(real: Backend): Backend {
+function withBus(real: Backend, subscribed = async (): Promise<void> => undefined): Backend {
   const listeners = new Map<string, Set<(data: string) => void>>()
   const bus: Backend['bus'] = {
     publish: async (messages) => {
@@ -15,6 +15,7 @@ function withBus(real: Backend): Backend {
     subscribe: async (topic, on) => {
       const own = listeners.get(topic) ?? new Set()
       listeners.set(topic, own.add(on))
+      await subscribed()
       return () => void own.delete(on)
     },
     signal: async () => {},
@@ -36,7 +37,7 @@ describe('publishing', () => {
 
   it('is refused on the topics of outputs, which are the master\'s (S13)', async () => {
     world = await World.open()
-    for (const topic of ['mailer.emit', 'feed.emit', 'another-type.emit']) {
+    for (const topic of ['mailer.emit', 'feed.emit', 'another-type.emit', 'event:mailer.emit']) {
       expect((await world.tryRpc('w', 'bus.publish', { topic, message: 1 })).error).toMatchObject({ code: -32_602, data: { errors: [{ path: '/topic' }] } })
     }
     await world.rpc('w', 'bus.publish', { topic: 'my.emit.too', message: 1 })
@@ -63,6 +64,35 @@ describe('listening', () => {
     await ended
     await world.rpc('v', 'bus.publish', { topic: 'orders', message: 2 })
     expect(chunks).toHaveLength(3)
+  })
+
+  it('knows a topic with `event:` in front, the form it has on the bus, and without; and calls it as it was asked for', async () => {
+    world = await World.open({ backend: withBus })
+    const client = new AbortController()
+    const { chunks, ended } = await world.stream(`${BUS}?topic=orders&topic=event:orders&topic=event:`, client.signal)
+    await settled(world)
+    await world.rpc('v', 'bus.publish', { topic: 'orders', message: 1 })
+    await world.rpc('v', 'bus.publish', { topic: 'event:orders', message: 2 })
+    await world.rpc('v', 'bus.publish', { topic: 'event:', message: 3 }) // Nothing behind it: a topic of that name.
+    expect(chunks.slice(1).map((chunk) => JSON.parse(chunk.slice('data: '.length)) as unknown)).toEqual([
+      { topic: 'orders', message: 1 }, { topic: 'event:orders', message: 1 }, { topic: 'orders', message: 2 }, { topic: 'event:orders', message: 2 }, { topic: 'event:', message: 3 },
+    ])
+    client.abort()
+    await ended
+  })
+
+  it('says when it hears its topics: not before', async () => {
+    let subscribed = (): void => undefined
+    world = await World.open({ backend: (real) => withBus(real, () => new Promise((resolve) => void (subscribed = resolve))) })
+    const client = new AbortController()
+    const { chunks, ended } = await world.stream(`${BUS}?topic=orders`, client.signal)
+    await settled(world)
+    expect(chunks).toEqual([])
+    subscribed()
+    await settled(world)
+    expect(chunks).toEqual([': listening\n\n'])
+    client.abort()
+    await ended
   })
 
   it('is told every 15 s that the master lives, also where there is no bus', async () => {
