@@ -50,6 +50,7 @@ const pem: Read<string> = (path) => {
 export const BACKEND_SETTINGS = {
   backendUrl: setting(backendUrl, { name: 'SVC_BACKEND_URL', help: 'Where the state lives: filedb://PATH (SQLite), kvstore://HOST:PORT (Redis, kvstores:// over TLS) or memory:// (nothing is kept).', fallback: 'filedb://.muster/master.db', checkFlag: withoutPassword }),
   backendPassword: setting(text, { name: 'SVC_BACKEND_PASSWORD', help: 'Password of the Redis.', secret: true }),
+  backendSentinelPassword: setting(text, { name: 'SVC_BACKEND_SENTINEL_PASSWORD', help: 'Password of the sentinels, where they ask for one themselves.', secret: true }),
   backendCaFile: setting(pem, { name: 'SVC_BACKEND_CA_FILE', help: 'PEM file of the authorities that the certificate of the Redis is checked against, in place of those of the system.' }),
   backendCertFile: setting(pem, { name: 'SVC_BACKEND_CERT_FILE', help: 'PEM file of the certificate that is shown to the Redis.' }),
   backendKeyFile: setting(pem, { name: 'SVC_BACKEND_KEY_FILE', help: 'PEM file of the key of that certificate.' }),
@@ -59,10 +60,11 @@ export const BACKEND_SETTINGS = {
 export interface BackendAccess {
   /** Asked anew for each connection, so that a rotated password is used by the next one (D22). */
   readonly password: () => string | undefined
+  readonly sentinelPassword: () => string | undefined
   readonly tls: { readonly ca?: string | undefined; readonly cert?: string | undefined; readonly key?: string | undefined }
 }
 
-export const accessOf = ({ backendCaFile: ca, backendCertFile: cert, backendKeyFile: key }: Values<typeof BACKEND_SETTINGS>, password: BackendAccess['password']): BackendAccess => ({ password, tls: { ca, cert, key } })
+export const accessOf = ({ backendCaFile: ca, backendCertFile: cert, backendKeyFile: key }: Values<typeof BACKEND_SETTINGS>, passwords: Pick<BackendAccess, 'password' | 'sentinelPassword'>): BackendAccess => ({ ...passwords, tls: { ca, cert, key } })
 
 /** The backend on this machine's clock, sockets and disk; not yet open. */
 export function createBackend(url: BackendUrl, log: Log, access?: BackendAccess): Backend {

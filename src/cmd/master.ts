@@ -63,16 +63,19 @@ export async function run(argv: readonly string[]): Promise<number> {
     for (const warning of tokenWarnings(tokens)) log.warn(warning)
     announce(reading.tokens, tokens)
     const password = watchedSecret('SVC_BACKEND_PASSWORD', values.backendPassword ?? '', process.env, systemTime, log)
+    const sentinelPassword = watchedSecret('SVC_BACKEND_SENTINEL_PASSWORD', values.backendSentinelPassword ?? '', process.env, systemTime, log)
+    const access = accessOf(values, { password: () => password.current() || undefined, sentinelPassword: () => sentinelPassword.current() || undefined })
     const rereads = TOKEN_VARIABLES.some((name) => (process.env[`${name}_FILE`] ?? '') !== '')
     try {
       const master = await runMaster({
-        listen: values.listen, backendUrl: values.backendUrl, access: accessOf(values, () => password.current() || undefined), catalog, log, tokens: { ...tokens },
+        listen: values.listen, backendUrl: values.backendUrl, access, catalog, log, tokens: { ...tokens },
         limits: values, ...(rereads ? { reread: async () => keepGenerated(await readAgain(), reading.tokens, tokens) } : {}),
       })
       await aborted(stop)
       await master.stop()
     } finally {
       password.stop()
+      sentinelPassword.stop()
     }
     return 0
   })

@@ -190,6 +190,7 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       batch('requests', requests, (request) => {
         name('worker', request.worker)
         integer('limit', request.limit, 1, MAX_N)
+        integer('gen', request.gen, 0, ANY)
         integer('defaultMaxAttempts', request.defaultMaxAttempts, 1, MAX_ATTEMPTS)
       })
     },

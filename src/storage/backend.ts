@@ -123,7 +123,7 @@ export interface Workers {
   /** Record, config, history and stats go; the generation alone is kept (D46). False: not known. */
   forget(refs: readonly Ref[]): List<boolean>
   get(refs: readonly Ref[]): List<WorkerRow | null>
-  /** By UTF-8 bytes of the id, those after `after`; limit 1..1000, the caller pages on. */
+  /** By UTF-8 bytes of the id, those after `after`; limit 1..1000. Ends early at 32 MiB, after one row at least: the caller pages on until it gets none. */
   page(type: string, after: string | null, limit: number): List<WorkerRow>
 }
 
@@ -185,11 +185,18 @@ export interface NewTask {
   readonly body: JsonText
 }
 export type Submitted = { readonly queued: true } | { readonly duplicateOf: string } | 'queue_full'
+/** `not_issued`: lost as well, under a token that this store has not issued: it went back in time (G26). */
+export type LeaseLost = 'lease_lost' | 'not_issued'
 export interface LeaseRef { readonly id: string; readonly token: Token }
 export interface Lease extends LeaseRef { readonly attempt: number; readonly maxAttempts: number; readonly until: EpochMs; readonly body: JsonText }
-export interface ReserveRequest { readonly worker: string; readonly limit: number; readonly defaultMaxAttempts: number }
-/** One list per request, in order; an empty one is no error. `nextDue`: when the next scheduled retry is due. */
-export interface Reserved { readonly leases: readonly (readonly Lease[])[]; readonly dropped: number; readonly nextDue: EpochMs | null }
+/** `gen`: the generation of the worker's config that `defaultMaxAttempts` was read from. */
+export interface ReserveRequest { readonly worker: string; readonly limit: number; readonly gen: number; readonly defaultMaxAttempts: number }
+/** Why a worker gets no task: it is not registered, a drain of it is in force (G14), its config has another generation. */
+export type Refusal = 'unknown' | 'draining' | 'stale'
+/** An empty list is no error. */
+export type Reservation = readonly Lease[] | Refusal
+/** One answer per request, in order. `nextDue`: when the next scheduled retry is due. */
+export interface Reserved { readonly answers: readonly Reservation[]; readonly dropped: number; readonly nextDue: EpochMs | null }
 /** Delay of a retry: ⌊u · min(capMs, baseMs · factor^attempt)⌋, attempt as before the nack. */
 export interface RetryPolicy { readonly baseMs: number; readonly factor: number; readonly capMs: number }
 /** `u` in [0, 1): the jitter, drawn by the master. */
@@ -213,15 +220,15 @@ export interface Counts {
 export interface Tasks {
   /** Keys are looked at before ids; a batch acts in order. At `maxLength` tasks of the type, dead included: queue_full, nothing recorded. */
   submit(type: string, idempotencyTtlMs: number, tasks: readonly NewTask[], maxLength?: number): List<Submitted>
-  /** Promotes due retries, then leases: high tier first, FIFO within. Drops what outlived its ttl, at most 1,000 a call, and refills. At most 500 leases and about 12 MiB in all. */
+  /** Promotes due retries, then leases to those workers that may have tasks, as their records say in this very step: high tier first, FIFO within. Drops what outlived its ttl, at most 1,000 a call, and refills. At most 500 leases and about 12 MiB in all. */
   reserve(type: string, visibilityMs: number, requests: readonly ReserveRequest[]): Promise<Reserved>
   /** Repeating an ack that succeeded is ok. */
-  ack(type: string, leases: readonly LeaseRef[]): List<'ok' | 'lease_lost'>
+  ack(type: string, leases: readonly LeaseRef[]): List<'ok' | LeaseLost>
   /** Given back to the front of its tier, attempt unchanged. */
-  release(type: string, leases: readonly LeaseRef[]): List<'ok' | 'lease_lost'>
-  nack(type: string, retry: RetryPolicy, items: readonly Nack[]): List<'scheduled' | 'dead' | 'lease_lost'>
+  release(type: string, leases: readonly LeaseRef[]): List<'ok' | LeaseLost>
+  nack(type: string, retry: RetryPolicy, items: readonly Nack[]): List<'scheduled' | 'dead' | LeaseLost>
   /** Deadline = max(old, now + visibilityMs). */
-  extend(type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): List<{ readonly until: EpochMs } | 'lease_lost'>
+  extend(type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): List<{ readonly until: EpochMs } | LeaseLost>
   /** Passed deadlines back to the front of their tiers in deadline order, or dead at `maxLost` (0: never); due retries promoted; expired keys forgotten. At most `limit` of each. */
   sweep(type: string, maxLost: number, limit: number): Promise<Swept>
   locate(type: string, ids: readonly string[]): List<Place | null>

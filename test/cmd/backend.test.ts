@@ -20,6 +20,7 @@ describe('the settings of the backend', () => {
     expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL: url }, []).faults).toEqual([])
     expect(readSettings(BACKEND_SETTINGS, {}, ['--backend-url', 'kvstore://fleet@127.0.0.1']).faults).toEqual([])
     expect(JSON.stringify(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL: 'kvstore://u:hunter2/@h:x' }, []).faults)).not.toContain('hunter2')
+    expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_SENTINEL_PASSWORD: 'hunter2' }, []).values.backendSentinelPassword).toBe('hunter2')
     expect(readSettings(BACKEND_SETTINGS, {}, ['--backend-password', 'hunter2']).faults).toEqual([{ name: '--backend-password', problem: expect.stringContaining('secrets are never flags') }])
   })
 

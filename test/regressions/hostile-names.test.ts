@@ -3,7 +3,7 @@
  * in every place where there is one, and no two of them meet.
  */
 import { expect, it } from '@jest/globals'
-import { DAY, DEFAULTS, HARDWARE, HOSTILE, MINUTE, VISIBILITY, ids, item, refOf, reopen, sole, task } from '../storage/contract/world.ts'
+import { DAY, DEFAULTS, HARDWARE, HOSTILE, MINUTE, ask, ids, item, leasesOf, refOf, reopen, sole, task } from '../storage/contract/world.ts'
 import { onEachBackend } from './backends.ts'
 
 onEachBackend('hostile names', (open) => {
@@ -15,13 +15,13 @@ onEachBackend('hostile names', (open) => {
       expect(await backend.tasks.submit(type, DAY, tasks)).toEqual(HOSTILE.map((name) => ({ duplicateOf: name })))
     }
     for (const type of HOSTILE) {
-      const leases = sole((await backend.tasks.reserve(type, VISIBILITY, [{ worker: type, limit: 500, defaultMaxAttempts: 3 }])).leases)
+      const leases = leasesOf(sole((await ask(backend, [{ worker: type, limit: 500, defaultMaxAttempts: 3 }], { type })).answers))
       expect(leases.map(({ id, body }) => [id, body])).toEqual(tasks.map(({ id, body }) => [id, body]))
       const nacks = leases.map((lease) => ({ ...refOf(lease), error: lease.id, retryInMs: null, permanent: true, u: 0 }))
       expect(await backend.tasks.nack(type, { baseMs: 0, factor: 1, capMs: 0 }, nacks)).toEqual(HOSTILE.map(() => 'dead'))
       expect((await backend.tasks.dead(type, 500)).items.map(({ id, lastError }) => [id, lastError])).toEqual(HOSTILE.map((name) => [name, name]))
       expect(await backend.tasks.select(type, 'replay', HOSTILE)).toEqual(HOSTILE.map(() => 'replayed'))
-      const again = sole((await backend.tasks.reserve(type, VISIBILITY, [{ worker: type, limit: 500, defaultMaxAttempts: 3 }])).leases)
+      const again = leasesOf(sole((await ask(backend, [{ worker: type, limit: 500, defaultMaxAttempts: 3 }], { type })).answers))
       expect(await backend.tasks.ack(type, again.map(refOf))).toEqual(HOSTILE.map(() => 'ok'))
       expect(await backend.tasks.locate(type, HOSTILE)).toEqual(HOSTILE.map(() => null))
     }

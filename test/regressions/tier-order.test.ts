@@ -1,7 +1,7 @@
 /** Priorities that were lost on the way back: a tier is drained before the next, however its tasks came into it. */
 import { expect, it } from '@jest/globals'
 import type { NewTask, Tier } from '../../src/storage/index.ts'
-import { SECOND, TYPE, VISIBILITY, ids, inFlight, killed, nack, reserve, submit, task } from '../storage/contract/world.ts'
+import { SECOND, TYPE, VISIBILITY, ask, ids, inFlight, killed, leasesOf, nack, reserve, submit, task } from '../storage/contract/world.ts'
 import { onEachBackend } from './backends.ts'
 
 const tiered = (id: string, tier: Tier): NewTask => task(id, { tier })
@@ -37,8 +37,8 @@ onEachBackend('tier order', (open) => {
     const { backend } = await open()
     await submit(backend, low, normal, high, tiered('low 2', 2), tiered('high 2', 0))
     const request = { worker: 'w', limit: 2, defaultMaxAttempts: 3 }
-    const { leases } = await backend.tasks.reserve(TYPE, VISIBILITY, [request, request, request])
-    expect(leases.map(ids)).toEqual([['high', 'high 2'], ['normal', 'low'], ['low 2']])
+    const { answers } = await ask(backend, [request, request, request])
+    expect(answers.map(leasesOf).map(ids)).toEqual([['high', 'high 2'], ['normal', 'low'], ['low 2']])
   })
 
   it('serves a late high task before everything that waits, but takes nothing back', async () => {

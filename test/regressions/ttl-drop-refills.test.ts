@@ -1,11 +1,11 @@
 /** Workers that went home empty because expired tasks stood in front of a live one: the same call goes on behind them. */
 import { expect, it } from '@jest/globals'
 import type { Backend, NewTask, Reserved, Tier } from '../../src/storage/index.ts'
-import { SECOND, TYPE, VISIBILITY, ids, pending, reserve, submit, task } from '../storage/contract/world.ts'
+import { SECOND, TYPE, ask, ids, leasesOf, pending, reserve, submit, task } from '../storage/contract/world.ts'
 import { onEachBackend } from './backends.ts'
 
 const brief = (id: string, tier: Tier = 1): NewTask => task(id, { tier, ttlMs: SECOND })
-const ask = (backend: Backend, ...limits: number[]): Promise<Reserved> => backend.tasks.reserve(TYPE, VISIBILITY, limits.map((limit) => ({ worker: 'w', limit, defaultMaxAttempts: 3 })))
+const askFor = (backend: Backend, ...limits: number[]): Promise<Reserved> => ask(backend, limits.map((limit) => ({ worker: 'w', limit, defaultMaxAttempts: 3 })))
 
 onEachBackend('ttl drop refills', (open) => {
   it('finds the live task behind 999 expired ones with a limit of 1', async () => {
@@ -14,8 +14,8 @@ onEachBackend('ttl drop refills', (open) => {
     await submit(backend, ...expired.slice(0, 500))
     await submit(backend, ...expired.slice(500), 'live')
     clock.advance(SECOND)
-    const { leases, dropped } = await ask(backend, 1)
-    expect([leases.map(ids), dropped]).toEqual([[['live']], 999])
+    const { answers, dropped } = await askFor(backend, 1)
+    expect([answers.map(leasesOf).map(ids), dropped]).toEqual([[['live']], 999])
   })
 
   it('fills every request of a call across all tiers, and counts what it dropped', async () => {
@@ -23,8 +23,8 @@ onEachBackend('ttl drop refills', (open) => {
     const live = (id: string, tier: Tier): NewTask => task(id, { tier })
     await submit(backend, brief('x1', 0), live('h', 0), brief('x2', 0), brief('x3'), live('n1', 1), brief('x4'), live('n2', 1), brief('x5', 2), live('l', 2))
     clock.advance(SECOND)
-    const { leases, dropped } = await ask(backend, 1, 2, 2)
-    expect([leases.map(ids), dropped]).toEqual([[['h'], ['n1', 'n2'], ['l']], 5])
+    const { answers, dropped } = await askFor(backend, 1, 2, 2)
+    expect([answers.map(leasesOf).map(ids), dropped]).toEqual([[['h'], ['n1', 'n2'], ['l']], 5])
     expect((await backend.tasks.counts([TYPE]))[0]).toMatchObject({ tiers: [0, 0, 0], inFlight: 4 })
   })
 
@@ -32,7 +32,7 @@ onEachBackend('ttl drop refills', (open) => {
     const { backend, clock } = await open()
     await submit(backend, brief('x1'), 'a', brief('x2'))
     clock.advance(SECOND)
-    expect((await ask(backend, 1)).dropped).toBe(1)
+    expect((await askFor(backend, 1)).dropped).toBe(1)
     expect(await pending(backend)).toEqual(['x2'])
   })
 
@@ -42,7 +42,7 @@ onEachBackend('ttl drop refills', (open) => {
     clock.advance(SECOND - 1)
     expect(ids(await reserve(backend, 1))).toEqual(['a'])
     clock.advance(1)
-    expect(await ask(backend, 10)).toMatchObject({ leases: [[]], dropped: 1 })
+    expect(await askFor(backend, 10)).toMatchObject({ answers: [[]], dropped: 1 })
     expect(await backend.tasks.locate(TYPE, ['a', 'b'])).toEqual(['in_flight', null])
     await submit(backend, task('b', { ownId: true }))
     expect(ids(await reserve(backend))).toEqual(['b'])

@@ -10,6 +10,7 @@ import { primitives } from './contract/primitives.ts'
 import { registry } from './contract/registry.ts'
 import { streams } from './contract/streams.ts'
 import { tasksIn } from './contract/tasks-in.ts'
+import { tasksRefused } from './contract/tasks-refused.ts'
 import { tasksSettle } from './contract/tasks-settle.ts'
 import { tasksSweep } from './contract/tasks-sweep.ts'
 import type { Create } from './contract/world.ts'
@@ -18,5 +19,5 @@ export type { Create } from './contract/world.ts'
 
 /** Runs the whole contract; `create` answers an isolated, unopened backend that lives on the given clock. */
 export function testBackend(name: string, create: Create): void {
-  for (const suite of [lifecycle, tasksIn, tasksSettle, tasksSweep, streams, registry, drains, configs, pools, primitives]) suite(name, create)
+  for (const suite of [lifecycle, tasksIn, tasksRefused, tasksSettle, tasksSweep, streams, registry, drains, configs, pools, primitives]) suite(name, create)
 }

@@ -69,7 +69,7 @@ async function workersOf(backend: MasterDeps['backend'], { type }: CatalogEntry)
     const page: readonly WorkerRow[] = await backend.workers.page(type, after, PAGE)
     found.push(...page.map(numbersOf))
     const last = page.at(-1)
-    if (last === undefined || page.length < PAGE) return found
+    if (last === undefined) return found // A page may end early by its bytes, so a short one is not the last.
     after = last.id
   }
 }

@@ -3,9 +3,10 @@
  * Gives pending tasks to the long polls of one automation type. One reserve is in flight at a time and carries every
  * waiter that it might serve, oldest first, so that waiting costs the store nothing and waking costs it one call.
  *
- *   idle ──a new waiter, wake, due retry, the tick of each second──▶ reading the workers ──▶ reserving ──▶ answering
- *    ▲                                                                                                        │
- *    └──── the store ran dry, and nobody woke the pump meanwhile ◀────────────────────────────────────────────┘
+ *   idle ──a new waiter, wake, due retry, the tick of each second──▶ reserving ──▶ answering
+ *    ▲                                                                  ▲             │ │
+ *    │                     reading the configs that are not known ──────┴── stale ◀───┘ │
+ *    └──── the store ran dry, and nobody woke the pump meanwhile ◀──────────────────────┘
  *
  * No wake-up is lost. A waiter that was never carried is carried next, in any case; one that was carried and got
  * nothing has seen the store dry, and from then on `#ready` bounds the tasks that became pending from above: every wake
@@ -13,9 +14,10 @@
  * be told (an answer at its limits, a retry promoted on the way, a failure) it is infinite. So one submit costs one call
  * that carries one waiter, however many wait. Should a task become ready unheard, the tick finds it.
  *
- * A draining worker is answered empty (G14). Its record is read right before each reserve, and `dismiss` ends what the
- * drain found waiting before its POST is answered: leases that arrive for an ended waiter are released at once, not
- * handed over.
+ * A draining worker is answered empty (G14). The reserve itself looks at its record, so no drain slips in between; and
+ * `dismiss` ends what the drain found waiting before its POST is answered: leases that arrive for an ended waiter are
+ * released at once, not handed over. The reserve brings along the attempt limit of each worker, and the generation of
+ * the config that it was read from: where that has changed the store answers `stale`, and the config is read anew.
  *
  * While the store is away patient waiters keep waiting and are served when it is back; at their deadline, and
  * impatient ones at once, they are told the error.
@@ -23,7 +25,7 @@
 import type { CatalogEntry } from '../../automation/index.ts'
 import { RpcError } from '../../protocol/index.ts'
 import type { Cancel, Timers } from '../../runtime/index.ts'
-import type { Backend, Lease, LeaseRef, ReserveRequest } from '../../storage/index.ts'
+import type { Backend, Lease, LeaseRef, Reservation, ReserveRequest } from '../../storage/index.ts'
 import { AttemptLimits } from './attempt-limits.ts'
 import { Waiters, type Ask, type Room, type Waiter } from './waiters.ts'
 
@@ -47,7 +49,7 @@ export interface PumpPorts {
   readonly onTrouble: (error: unknown) => void
 }
 
-interface Served { readonly waiter: Waiter; readonly request: ReserveRequest }
+interface Asked { readonly waiter: Waiter; readonly request: ReserveRequest }
 
 export class Pump {
   readonly #entry: CatalogEntry
@@ -65,7 +67,7 @@ export class Pump {
     this.#entry = entry
     this.#ports = ports
     this.#waiters = new Waiters(ports.room, ports.timers)
-    this.#limits = new AttemptLimits(entry.defaults.max_attempts)
+    this.#limits = new AttemptLimits(entry.defaults.max_attempts, (workers) => ports.backend.configs.get(workers.map((id) => ({ type: entry.type, id }))))
   }
 
   get waiting(): number {
@@ -132,34 +134,50 @@ export class Pump {
 
   /** Answers how many of the `ready` tasks may still be pending. */
   async #serve(batch: readonly Waiter[], ready: number): Promise<number> {
-    const served = await this.#servable(batch)
-    if (served.length === 0) return ready
-    const { leases, dropped, nextDue } = await this.#ports.backend.tasks.reserve(this.#entry.type, this.#entry.visibilityMs, served.map((each) => each.request))
+    const asked = await this.#asked(batch)
+    if (asked.length === 0) return ready
+    const { answers, dropped, nextDue } = await this.#ports.backend.tasks.reserve(this.#entry.type, this.#entry.visibilityMs, asked.map(({ request }) => request))
     if (dropped > 0) this.#ports.onExpired(dropped)
     const orphans: Lease[] = []
-    for (const [at, { waiter }] of served.entries()) {
-      const own = leases[at] ?? []
-      if (own.length === 0 && waiter.patient) continue
-      if (!waiter.answer(own)) orphans.push(...own)
-    }
+    for (const [at, { waiter }] of asked.entries()) orphans.push(...this.#answer(waiter, answers[at] ?? []))
     if (orphans.length > 0) void this.#ports.release(orphans)
     const promoted = this.#wakeAt(nextDue)
-    return promoted || dropped >= MAX_DROPPED ? Infinity : leftOf(ready, served, leases)
+    return promoted || dropped >= MAX_DROPPED ? Infinity : leftOf(ready, asked, answers)
   }
 
-  /** Reads the workers' records: unknown ones are refused, draining ones answered empty, the others stay. */
-  async #servable(batch: readonly Waiter[]): Promise<readonly Served[]> {
-    const { type } = this.#entry
-    const open = batch.filter((waiter) => waiter.open)
-    const rows = await this.#ports.backend.workers.get(open.map((waiter) => ({ type, id: waiter.worker })))
-    const served: Served[] = []
-    for (const [at, waiter] of open.entries()) {
-      const row = rows[at] ?? null
-      if (row === null) waiter.refuse(new RpcError('unknown_worker', `no worker "${waiter.worker}" of type "${type}" is registered; register first`))
-      else if (row.draining) waiter.answer([])
-      else if (waiter.open) served.push({ waiter, request: { worker: waiter.worker, limit: waiter.limit, defaultMaxAttempts: this.#limits.of(row) } })
+  /** The requests of those that still wait; who is not registered is told so. */
+  async #asked(batch: readonly Waiter[]): Promise<readonly Asked[]> {
+    const limits = await this.#limits.of(new Set(batch.map(({ worker }) => worker)))
+    const asked: Asked[] = []
+    for (const waiter of batch) {
+      const limit = limits.get(waiter.worker)
+      if (limit === undefined) this.#refuseUnknown(waiter)
+      else if (waiter.open) asked.push({ waiter, request: { worker: waiter.worker, limit: waiter.limit, gen: limit.gen, defaultMaxAttempts: limit.maxAttempts } })
     }
-    return served
+    return asked
+  }
+
+  /** Answers the leases that nobody took. */
+  #answer(waiter: Waiter, answer: Reservation): readonly Lease[] {
+    switch (answer) {
+      case 'unknown':
+        this.#limits.forget(waiter.worker)
+        this.#refuseUnknown(waiter)
+        return []
+      case 'stale':
+        this.#limits.forget(waiter.worker)
+        this.#waiters.again(waiter)
+        return []
+      case 'draining':
+        waiter.answer([])
+        return []
+      default:
+        return (answer.length === 0 && waiter.patient) || waiter.answer(answer) ? [] : answer
+    }
+  }
+
+  #refuseUnknown(waiter: Waiter): void {
+    waiter.refuse(new RpcError('unknown_worker', `no worker "${waiter.worker}" of type "${this.#entry.type}" is registered; register first`))
   }
 
   /** Arms the timer for the next due retry. True: the one it was armed for has been promoted, and others with it perhaps. */
@@ -179,13 +197,14 @@ export class Pump {
   }
 }
 
-/** How many of `ready` tasks are left, after a reserve that answered `leases`. */
-function leftOf(ready: number, served: readonly Served[], leases: readonly (readonly Lease[])[]): number {
+/** How many of `ready` tasks are left, after a reserve that answered so. */
+function leftOf(ready: number, asked: readonly Asked[], answers: readonly Reservation[]): number {
   let count = 0
   let chars = 0
   let short = false
-  for (const [at, { request }] of served.entries()) {
-    const own = leases[at] ?? []
+  for (const [at, { request }] of asked.entries()) {
+    const own = answers[at] ?? []
+    if (typeof own === 'string') continue
     count += own.length
     for (const { body } of own) chars += body.length
     short ||= own.length < request.limit

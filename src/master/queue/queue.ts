@@ -8,6 +8,7 @@ import { Complaints } from '../../runtime/index.ts'
 import type { Lease, LeaseRef, Ref } from '../../storage/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { RateLimiter } from '../http/rate-limit.ts'
+import { regressionsIn } from '../regressions.ts'
 import { inspectRoutes } from './inspect.ts'
 import { RUN_ITEMS } from './lane.ts'
 import { submitRoutes } from './submit.ts'
@@ -42,6 +43,7 @@ export function createQueue(deps: MasterDeps, overloaded: () => boolean = () => 
   const { backend, clock, random, settings } = deps
   const meters = metersOf(deps)
   const complaints = new Complaints(clock)
+  const regressions = regressionsIn(deps.metrics)
   const backendTime = new BackendTime(deps)
   const room: Room = { taken: 0 }
   const queues = new Map([...deps.catalog.values()].map((entry) => [entry.type, new TypeQueue(entry, {
@@ -49,6 +51,11 @@ export function createQueue(deps: MasterDeps, overloaded: () => boolean = () => 
     idempotencyTtlMs: settings.idempotencyTtlSeconds * 1_000,
     maxQueueLength: settings.maxQueueLength,
     backendNowMs: () => backendTime.nowMs(),
+    onRegression: ({ id, token }) => {
+      regressions.inc()
+      complaints.about(`regression/${entry.type}`, (suppressed) =>
+        deps.log.error('the store went back in time: a worker holds a lease that the store has not issued', { automation_type: entry.type, task_id: id, token, more_since_last_line: suppressed }))
+    },
     onExpired: (count) => meters.expired.inc({ automation_type: entry.type }, count),
     onTrouble: (error) => complaints.about(`reserve/${entry.type}`, (suppressed) =>
       deps.log.warn('tasks could not be reserved; workers keep waiting', { automation_type: entry.type, error, more_since_last_line: suppressed })),

@@ -5,7 +5,7 @@
  */
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { Random } from '../../runtime/index.ts'
-import type { Backend, Lease, LeaseRef, Nack, NewTask, Submitted, Tasks } from '../../storage/index.ts'
+import type { Backend, Lease, LeaseLost, LeaseRef, Nack, NewTask, Submitted, Tasks } from '../../storage/index.ts'
 import { allAnswered, Lane } from './lane.ts'
 import { Pump, type PumpPorts } from './pump.ts'
 import type { Ask } from './waiters.ts'
@@ -21,6 +21,8 @@ export interface TypeQueuePorts extends Omit<PumpPorts, 'release'> {
   readonly random: Random
   readonly idempotencyTtlMs: number
   readonly maxQueueLength: number
+  /** A lease was shown under a token that the store has not issued. */
+  readonly onRegression: (lease: LeaseRef) => void
 }
 
 export class TypeQueue {
@@ -42,10 +44,11 @@ export class TypeQueue {
     this.#random = ports.random
     this.#pump = new Pump(entry, { ...ports, release: (leases) => this.#giveBack(leases) })
     this.#submits = new Lane((items) => tasks.submit(type, ports.idempotencyTtlMs, items, ports.maxQueueLength), ({ body }) => body.length)
-    this.#acks = new Lane((leases) => tasks.ack(type, leases))
-    this.#releases = new Lane((leases) => tasks.release(type, leases))
-    this.#extends = new Lane((leases) => tasks.extend(type, leases.map((lease) => ({ ...lease, visibilityMs }))))
-    this.#nacks = new Lane((items) => tasks.nack(type, retry, items))
+    const lost = lostOf(ports.onRegression)
+    this.#acks = new Lane(async (leases) => lost(leases, await tasks.ack(type, leases)))
+    this.#releases = new Lane(async (leases) => lost(leases, await tasks.release(type, leases)))
+    this.#extends = new Lane(async (leases) => lost(leases, await tasks.extend(type, leases.map((lease) => ({ ...lease, visibilityMs })))))
+    this.#nacks = new Lane(async (items) => lost(items, await tasks.nack(type, retry, items)))
   }
 
   get waiting(): number {
@@ -112,6 +115,19 @@ export class TypeQueue {
   /** Leases whose request is gone. Should this fail, their deadline brings them back. */
   async #giveBack(leases: readonly LeaseRef[]): Promise<void> {
     await this.release(leases.map(({ id, token }) => ({ id, token }))).catch(() => {})
+  }
+}
+
+/** What the store answered as callers see it: a token that it has not issued is told to whom it concerns, and is a lost lease. */
+function lostOf(onRegression: (lease: LeaseRef) => void) {
+  return <Answer>(leases: readonly LeaseRef[], answers: readonly (Answer | LeaseLost)[]): readonly (Answer | 'lease_lost')[] => {
+    if (!answers.includes('not_issued')) return answers as readonly (Answer | 'lease_lost')[]
+    return answers.map((answer, at) => {
+      const lease = leases[at]
+      if (answer !== 'not_issued') return answer
+      if (lease !== undefined) onRegression(lease)
+      return 'lease_lost'
+    })
   }
 }
 

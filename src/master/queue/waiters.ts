@@ -121,6 +121,11 @@ export class Waiters {
     return [...batch]
   }
 
+  /** The store could not be asked for this one yet: it is carried once more, whatever is ready. */
+  again(waiter: Waiter): void {
+    if (waiter.open) this.#unasked.add(waiter)
+  }
+
   /** Answers those of one worker empty; of every worker, when none is named. */
   dismiss(worker?: string): void {
     const waiters = worker === undefined ? this.#fifo : this.#byWorker.get(worker) ?? []

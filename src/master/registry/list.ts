@@ -53,11 +53,16 @@ async function* readPages(entry: CatalogEntry, query: ListQuery, backend: Backen
     const rows = await backend.workers.page(entry.type, after, ask)
     const records = rows.filter((row) => matches(row, query)).slice(0, left).map((row) => recordText(row, entry, query.view))
     left -= records.length
-    const last = rows.length < ask || left === 0
+    after = rows.at(-1)?.id ?? null
+    const last = left === 0 || (rows.length < ask && (await isEnd(entry, after, backend)))
     yield { records, last }
     if (last) return
-    after = rows.at(-1)?.id ?? null
   }
+}
+
+/** A page that is shorter than asked for may have ended by its bytes. */
+async function isEnd({ type }: CatalogEntry, last: string | null, backend: Backend): Promise<boolean> {
+  return last === null || (await backend.workers.page(type, last, 1)).length === 0
 }
 
 function matches(row: WorkerRow, { state, connected }: ListQuery): boolean {

@@ -7,8 +7,8 @@
  *
  * Every change ends the same way: stored, told to the socket and to the event log, answered.
  */
-import { Counter } from 'prom-client'
 import type { MasterDeps, Part } from '../deps.ts'
+import { regressionsIn } from '../regressions.ts'
 import { createAnnounce, type Announce } from './events.ts'
 import { registryRoutes, type RegistryHooks } from './routes.ts'
 import { Signals, type SignalListener, type SocketSignal } from './signals.ts'
@@ -25,10 +25,7 @@ export interface Registry {
 export function createRegistry(deps: MasterDeps, hooks: RegistryHooks): Part & Registry {
   const signals = new Signals(deps)
   const announce = createAnnounce(deps)
-  const regressions = new Counter({
-    name: 'svc_store_regressions_total', registers: [deps.metrics],
-    help: 'Workers that showed a config generation above the stored one: the store went back in time.',
-  })
+  const regressions = regressionsIn(deps.metrics)
   let stopListening = (): void => {}
   return {
     routes: registryRoutes({ deps, signals, announce, regressions, hooks }),

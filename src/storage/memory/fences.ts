@@ -7,10 +7,17 @@ export const SEGMENT = 2 ** 20
 const SEGMENTS_KEPT = 3
 
 export class Fence {
+  readonly #start: number
   #last: number
 
   constructor(start: number) {
+    this.#start = start
     this.#last = start
+  }
+
+  /** Above what was issued; nothing is where nothing was. */
+  isAhead(token: number): boolean {
+    return token > this.#last && this.#last > this.#start
   }
 
   get last(): number {

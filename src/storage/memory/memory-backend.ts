@@ -44,7 +44,7 @@ function partsOf(store: Store, epoch: string) {
   }
   return {
     meta, workers: new MemoryWorkers(store, records, masters), configs: new MemoryConfigs(store, records), stats: new MemoryStats(records), streams: new MemoryStreams(store),
-    tasks: new MemoryTasks(store), pools: new MemoryPools(store), kv: new MemoryKv(store), locks: new MemoryLocks(store), counters: new MemoryCounters(store),
+    tasks: new MemoryTasks(store, records), pools: new MemoryPools(store), kv: new MemoryKv(store), locks: new MemoryLocks(store), counters: new MemoryCounters(store),
   }
 }
 type Parts = ReturnType<typeof partsOf>

@@ -27,8 +27,8 @@ export const LIMITS: Limits = {
 }
 
 /** Guards that a control switches off, so that a test can be seen red without them. */
-export interface Safeguards { readonly tokenCompare: boolean; readonly presenceCheck: boolean; readonly frontOfTier: boolean }
-export const SAFEGUARDS: Safeguards = { tokenCompare: true, presenceCheck: true, frontOfTier: true }
+export interface Safeguards { readonly tokenCompare: boolean; readonly presenceCheck: boolean; readonly frontOfTier: boolean; readonly drainCheck: boolean }
+export const SAFEGUARDS: Safeguards = { tokenCompare: true, presenceCheck: true, frontOfTier: true, drainCheck: true }
 
 export interface Store {
   /** Backend time. */

@@ -15,7 +15,7 @@ import { DeadLetters } from './dead-letters.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import { Ring } from './ring.ts'
 import { sizeOf } from './task.ts'
-import type { Counts, NewTask } from '../index.ts'
+import type { Counts, LeaseLost, NewTask } from '../index.ts'
 import type { Fence } from './fences.ts'
 import type { Store } from './store.ts'
 import type { Task } from './task.ts'
@@ -56,6 +56,11 @@ export class TaskQueue {
   held(id: string, token: number): Task | undefined {
     const task = this.#live.get(id)
     return task?.place === 'in_flight' && (task.token === token || !this.#store.safeguards.tokenCompare) ? task : undefined
+  }
+
+  /** What to call a lease that is not held. */
+  lost(token: number): LeaseLost {
+    return this.#fence.isAhead(token) ? 'not_issued' : 'lease_lost'
   }
 
   submit({ id, tier, ttlMs, maxAttempts, submitted, body }: NewTask): void {

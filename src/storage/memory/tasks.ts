@@ -9,9 +9,10 @@ import { TaskQueue } from './task-queue.ts'
 import { valueOf, within } from './store.ts'
 import { RECORD } from './ledger.ts'
 import type { Allowance } from './task-queue.ts'
-import type { Counts, Lease, LeaseRef, Nack, NewTask, Place, QueueRow, DeadRow, Reserved, ReserveRequest, RetryPolicy, Submitted, Swept, Tasks } from '../index.ts'
+import type { Counts, Lease, LeaseLost, LeaseRef, Nack, NewTask, Place, QueueRow, DeadRow, Refusal, Reserved, ReserveRequest, RetryPolicy, Submitted, Swept, Tasks } from '../index.ts'
 import type { Store, Sync } from './store.ts'
 import type { Task } from './task.ts'
+import type { WorkerRecords } from './worker-records.ts'
 
 /** Tasks one reserve drops because they outlived their ttl, and retries it promotes. */
 const MAX_DROPS = 1_000
@@ -21,10 +22,12 @@ const textOf = ({ id, body }: Task): number => id.length + body.length
 
 export class MemoryTasks implements Sync<Tasks> {
   readonly #store: Store
+  readonly #records: WorkerRecords
   readonly #queues = new Map<string, TaskQueue>()
 
-  constructor(store: Store) {
+  constructor(store: Store, records: WorkerRecords) {
     this.#store = store
+    this.#records = records
   }
 
   submit(type: string, idempotencyTtlMs: number, tasks: readonly NewTask[], maxLength = Infinity): readonly Submitted[] {
@@ -49,26 +52,26 @@ export class MemoryTasks implements Sync<Tasks> {
     const now = this.#store.now()
     queue.promote(MAX_PROMOTED, now)
     const allowance: Allowance = { tasks: MAX_RESERVED_PER_CALL, chars: Infinity, drops: MAX_DROPS }
-    const leases = requests.map((request) => lease(queue, request, allowance, now, now + visibilityMs))
-    return { leases, dropped: MAX_DROPS - allowance.drops, nextDue: queue.nextDue() }
+    const answers = requests.map((request) => this.#refusal(type, request) ?? lease(queue, request, allowance, now, now + visibilityMs))
+    return { answers, dropped: MAX_DROPS - allowance.drops, nextDue: queue.nextDue() }
   }
 
-  ack(type: string, leases: readonly LeaseRef[]): readonly ('ok' | 'lease_lost')[] {
+  ack(type: string, leases: readonly LeaseRef[]): readonly ('ok' | LeaseLost)[] {
     const queue = this.#of(type)
     return leases.map(({ id, token }) => {
       const task = queue.held(id, token)
-      if (task === undefined) return queue.acked.has(token) ? 'ok' : 'lease_lost'
+      if (task === undefined) return queue.acked.has(token) ? 'ok' : queue.lost(token)
       queue.complete(task)
       return 'ok'
     })
   }
 
-  release(type: string, leases: readonly LeaseRef[]): readonly ('ok' | 'lease_lost')[] {
+  release(type: string, leases: readonly LeaseRef[]): readonly ('ok' | LeaseLost)[] {
     const queue = this.#of(type)
     const back: Task[] = []
     const answers = leases.map(({ id, token }) => {
       const task = queue.held(id, token)
-      if (task === undefined) return 'lease_lost'
+      if (task === undefined) return queue.lost(token)
       queue.giveUp(task)
       back.push(task)
       return 'ok'
@@ -77,12 +80,12 @@ export class MemoryTasks implements Sync<Tasks> {
     return answers
   }
 
-  nack(type: string, retry: RetryPolicy, items: readonly Nack[]): readonly ('scheduled' | 'dead' | 'lease_lost')[] {
+  nack(type: string, retry: RetryPolicy, items: readonly Nack[]): readonly ('scheduled' | 'dead' | LeaseLost)[] {
     const queue = this.#of(type)
     const now = this.#store.now()
     return items.map(({ id, token, error, retryInMs, permanent, u }) => {
       const task = queue.held(id, token)
-      if (task === undefined) return 'lease_lost'
+      if (task === undefined) return queue.lost(token)
       const delayMs = retryInMs ?? backoffMs(retry, task.attempt, u)
       task.attempt += 1
       queue.totals.nacked += 1
@@ -95,12 +98,12 @@ export class MemoryTasks implements Sync<Tasks> {
     })
   }
 
-  extend(type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): readonly ({ readonly until: number } | 'lease_lost')[] {
+  extend(type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): readonly ({ readonly until: number } | LeaseLost)[] {
     const queue = this.#of(type)
     const now = this.#store.now()
     return items.map(({ id, token, visibilityMs }) => {
       const task = queue.held(id, token)
-      if (task === undefined) return 'lease_lost'
+      if (task === undefined) return queue.lost(token)
       queue.extend(task, now + visibilityMs)
       return { until: task.until }
     })
@@ -174,6 +177,14 @@ export class MemoryTasks implements Sync<Tasks> {
 
   counts(types: readonly string[]): readonly Counts[] {
     return types.map((type) => this.#of(type).counts())
+  }
+
+  /** Why this worker gets no task; null: it may have some. */
+  #refusal(type: string, { worker, gen }: ReserveRequest): Refusal | null {
+    const record = this.#records.find({ type, id: worker })
+    if (record === undefined) return 'unknown'
+    if (record.drain !== null && this.#store.safeguards.drainCheck) return 'draining'
+    return record.config.gen === gen ? null : 'stale'
   }
 
   #of(type: string): TaskQueue {

@@ -2,9 +2,10 @@
  * @module storage/memory/workers
  * The `workers` of the contract: who registered, on which connection, in which state, draining or not.
  */
-import { MAX_RING_FRAME_BYTES } from '../../protocol/index.ts'
+import { MAX_ANSWER_BYTES, MAX_RING_FRAME_BYTES } from '../../protocol/index.ts'
 import { cutError } from '../index.ts'
 import { RECORD } from './ledger.ts'
+import { within } from './store.ts'
 import type { JsonObject } from '../../protocol/index.ts'
 import type { Beat, BeatAnswer, Conn, Ref, Registered, Registration, WorkerRow, Workers } from '../index.ts'
 import type { Masters } from './masters.ts'
@@ -85,7 +86,7 @@ export class MemoryWorkers implements Sync<Workers> {
   }
 
   page(type: string, after: string | null, limit: number): readonly WorkerRow[] {
-    return this.#records.page(type, after, limit).map((record) => this.#row(record))
+    return within(this.#records.page(type, after, limit), limit, MAX_ANSWER_BYTES, textOf, (record) => this.#row(record))
   }
 
   #connect(record: WorkerRecord, { conn, instance, hardware }: Registration): void {
@@ -126,6 +127,8 @@ export class MemoryWorkers implements Sync<Workers> {
     }
   }
 }
+
+const textOf = ({ hardware, config, lastError, stats }: WorkerRecord): number => RECORD + hardware.length + config.config.length + (lastError?.length ?? 0) + (stats?.length ?? 0)
 
 /** The process behind the record's connection, as exactly as it is known. */
 function boundTo({ conn, instance }: WorkerRecord): Drain {

@@ -3,7 +3,7 @@
  * Messages between masters, over a connection of its own that only listens. Channels, all behind the store's prefix:
  *
  *   s:<masterId>   signals to the master that holds a socket      wake           a type whose empty tier got a task
- *   event:<topic>  what plugins publish                           ev             entries of the event log (events.ts)
+ *   event:<topic>  what plugins publish, and what workers emit    ev             entries of the event log (events.ts)
  *
  * A message may be lost, and everything that rests on one has another way to come true. Whenever the connection was made
  * anew all channels are subscribed again, then the types that were waited for are woken, in case a wake was lost.
@@ -13,15 +13,16 @@ import { FleetError } from '../../protocol/index.ts'
 import { Backoff, type Cancel, type Log, type Random, type Time } from '../../runtime/index.ts'
 import type { Bus, Signal } from '../index.ts'
 import type { Caller } from './caller.ts'
-import { notOpen, unavailable } from './errors.ts'
+import { isReply, notOpen, unavailable } from './errors.ts'
 import { metaKey } from './keys.ts'
 import { script } from './script.ts'
 import { WAIT_MS } from './waiting.ts'
+import { inWords } from './words.ts'
 
+const OPEN_WITHIN_MS = 10_000
 const RETRY_BASE_MS = 50
-const RETRY_CAP_MS = 2_000
-/** A silent connection is made anew when a probe got no answer for so long. */
-const PROBE_EVERY_MS = 5_000
+const RETRY_CAP_MS = 500
+const PROBE_EVERY_MS = 2_000
 
 /** ARGV: channel and text of each. The key decides which server of a Cluster passes them on, and is never written. */
 const PUBLISH = script('bus.publish', ['allow-oom'], `
@@ -49,21 +50,26 @@ export class RedisBus implements Bus {
   readonly #types = new Set<string>()
   #client: Redis | null = null
   #isSubscribed = false
-  #waiting: (() => void)[] = []
+  #awaySince: number
+  #waiting: { readonly resolve: () => void; readonly reject: (error: FleetError) => void }[] = []
+  /** Why nothing is subscribed, as far as known. */
+  #trouble = 'no connection to listen on'
   #cancel: Cancel = () => undefined
   #cancelProbe: Cancel = () => undefined
 
   constructor(options: BusOptions) {
     this.#options = options
+    this.#awaySince = options.time.monotonicMs()
     this.#backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, random: options.random, floor: 0.5 })
   }
 
   /** Resolves when everything is subscribed. */
   open(): Promise<void> {
+    this.#awaySince = this.#options.time.monotonicMs()
     this.#listen('wake', (type) => this.#tell({ kind: 'wake', type }))
     this.#cancelProbe = this.#options.time.every(PROBE_EVERY_MS, () => void this.#probe())
     this.#connect()
-    return this.#subscribed()
+    return this.#subscribed(OPEN_WITHIN_MS)
   }
 
   close(): void {
@@ -74,7 +80,7 @@ export class RedisBus implements Bus {
     this.#isSubscribed = false
     this.#channels.clear()
     this.#types.clear()
-    for (const resolve of this.#waiting.splice(0)) resolve()
+    for (const { reject } of this.#waiting.splice(0)) reject(notOpen())
   }
 
   async publish(messages: readonly { readonly topic: string; readonly data: string }[]): Promise<void> {
@@ -120,12 +126,23 @@ export class RedisBus implements Bus {
     const end = this.#listen(channel, on)
     try {
       await this.#subscribed()
-      await this.#client?.subscribe(this.#options.caller.channel(channel)) // Harmless where it is subscribed already.
+      await this.#subscribe(channel)
     } catch (error) {
       end()
       throw error instanceof FleetError ? error : unavailable('the connection to the store broke', 'not_sent', { cause: error })
     }
     return end
+  }
+
+  /** Harmless where it is subscribed already. */
+  async #subscribe(channel: string): Promise<void> {
+    const [client, sentMs] = [this.#client, this.#options.time.monotonicMs()]
+    try {
+      await client?.subscribe(this.#options.caller.channel(channel))
+    } catch (error) {
+      if (client === this.#client && !isReply(error)) this.#leave(sentMs)
+      throw error
+    }
   }
 
   #listen(channel: string, on: Listener): () => void {
@@ -141,20 +158,29 @@ export class RedisBus implements Bus {
   }
 
   /** Waits for a connection, as long as a call may wait for one. */
-  #subscribed(): Promise<void> {
+  #subscribed(withinMs = WAIT_MS): Promise<void> {
     if (this.#isSubscribed) return Promise.resolve()
+    const { time } = this.#options
+    const isAway = (): FleetError => unavailable(`the store is away: ${this.#trouble}`, 'not_sent')
+    const leftMs = this.#awaySince + withinMs - time.monotonicMs()
+    if (leftMs <= 0) return Promise.reject(isAway())
     return new Promise((resolve, reject) => {
-      const cancel = this.#options.time.after(WAIT_MS, () => reject(unavailable('the store is away: no connection to listen on', 'not_sent')))
-      this.#waiting.push(() => {
-        cancel()
-        if (this.#isSubscribed) resolve()
-        else reject(notOpen())
+      const cancel = time.after(leftMs, () => reject(isAway()))
+      this.#waiting.push({
+        resolve: () => {
+          cancel()
+          resolve()
+        },
+        reject: (error) => {
+          cancel()
+          reject(error)
+        },
       })
     })
   }
 
   #connect(): void {
-    const client = new Redis<'legacy'>({ ...this.#options.subscriber(), replyMapping: 'legacy', retryStrategy: null })
+    const client = new Redis<'legacy'>({ ...this.#options.subscriber(), replyMapping: 'legacy', retryStrategy: null, sentinelRetryStrategy: () => null })
     this.#client = client
     client.on('error', () => undefined) // The end event follows, and the commands' connection says why.
     client.on('message', (channel: string, data: string) => this.#heard(channel, data))
@@ -167,35 +193,42 @@ export class RedisBus implements Bus {
     try {
       const { channel } = this.#options.caller
       await client.subscribe(...[...this.#channels.keys()].map(channel))
-    } catch {
+    } catch (error) {
+      this.#refused(error)
       client.disconnect() // Its end event makes the next one.
       return
     }
     if (client !== this.#client) return
     this.#backoff.reset()
     this.#isSubscribed = true
-    for (const resolve of this.#waiting.splice(0)) resolve()
+    for (const { resolve } of this.#waiting.splice(0)) resolve()
     for (const on of this.#subscribedListeners) on()
     this.wakeAll()
   }
 
+  /** Nobody waits for what waiting does not mend: the user of the store may not listen. */
+  #refused(error: unknown): void {
+    const { sentence, isHopeless } = inWords(error)
+    this.#trouble = sentence
+    if (isHopeless) for (const { reject } of this.#waiting.splice(0)) reject(unavailable(sentence, 'not_sent', { cause: error }))
+  }
+
+  #leave(sinceMs: number): void {
+    this.#awaySince = this.#isSubscribed ? sinceMs : Math.min(sinceMs, this.#awaySince)
+    this.#isSubscribed = false
+  }
+
   #lost(client: Redis): void {
     if (client !== this.#client) return
-    this.#isSubscribed = false
+    if (this.#isSubscribed) this.#leave(this.#options.time.monotonicMs())
     this.#cancel = this.#options.time.after(this.#backoff.nextMs(), () => {
       if (this.#client === client) this.#connect()
     })
   }
 
-  /** A connection that only listens notices a cut cable by asking alone. */
+  /** A connection that only listens notices a cut cable by asking alone; it ends when no answer comes. */
   async #probe(): Promise<void> {
-    const client = this.#client
-    if (client === null || !this.#isSubscribed) return
-    let answered = false
-    this.#options.time.after(PROBE_EVERY_MS - 1, () => {
-      if (!answered && client === this.#client) client.disconnect()
-    })
-    answered = await client.ping().then(() => true, () => false)
+    if (this.#isSubscribed) await this.#client?.ping().catch(() => undefined)
   }
 
   #heard(channel: string, data: string): void {

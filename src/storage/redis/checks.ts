@@ -55,9 +55,11 @@ function pairsOf(reply: Reply): Map<string, string> {
   return pairs
 }
 
+export const isTooOld = ({ version }: Facts): boolean => !(Number.parseInt(version, 10) >= LEAST_MAJOR)
+
 /** Why this server cannot be used; null: it can. */
 export function refusalOf(facts: Facts, isClusterUrl: boolean): string | null {
-  if (!(Number.parseInt(facts.version, 10) >= LEAST_MAJOR)) return `the server is version ${facts.version || 'unknown'}; Redis ${LEAST_MAJOR}.0 or a compatible server is needed`
+  if (isTooOld(facts)) return `the server is version ${facts.version || 'unknown'}; Redis ${LEAST_MAJOR}.0 or a compatible server is needed`
   if (facts.clusterEnabled && !isClusterUrl) return 'the server is a node of a cluster; use kvstore+cluster://host:port,host:port'
   if (!facts.clusterEnabled && isClusterUrl) return 'the server is no node of a cluster; use kvstore://host:port'
   return null
@@ -123,6 +125,8 @@ local function try(name, ...)
   if type(reply) == 'table' and reply.err and (reply.err:find('NOPERM', 1, true) or reply.err:find("executing the script can't", 1, true)) then denied[#denied + 1] = name end
 end
 try('PUBLISH', ARGV[2], '')
+try('PUBSUB', 'NUMPAT')
+if denied[#denied] ~= 'PUBSUB' then try('PUBSUB', 'NUMSUB', ARGV[2]) end
 local i = 3
 while i <= #ARGV do
   local name, count = ARGV[i], tonumber(ARGV[i + 1])

@@ -4,7 +4,7 @@
  * even length never part a pair.
  */
 export const CHUNKS = `
-local PIECE = 1000
+local PIECE = 4000
 local function write(command, key, list)
   for i = 1, #list, PIECE do redis.call(command, key, unpack(list, i, math.min(i + PIECE - 1, #list))) end
 end

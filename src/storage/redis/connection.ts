@@ -30,8 +30,6 @@ import { WAIT_MS, WaitingRoom } from './waiting.ts'
 
 const TICK_MS = 1_000
 const OPEN_WITHIN_MS = 10_000
-/** A call that was sent earlier than this is not sent a second time: its caller gives up after 5 s. */
-const REPEAT_WITHIN_MS = 3_000
 /** Between two tries of a call that a server would not take yet. */
 const PAUSE_MS = 25
 const MAX_REDIRECTIONS = 16
@@ -40,6 +38,8 @@ export interface ConnectionOptions {
   readonly url: StoreUrl
   /** Wins over the one in the URL; asked anew for each connection. */
   readonly password?: (() => string | undefined) | undefined
+  /** Of the sentinels themselves. */
+  readonly sentinelPassword?: (() => string | undefined) | undefined
   /** PEM texts; without a CA those of the system are trusted. */
   readonly tls?: { readonly ca?: string | undefined; readonly cert?: string | undefined; readonly key?: string | undefined } | undefined
   readonly time: Time
@@ -136,9 +136,19 @@ export class Connection implements Caller {
   }
 
   async #run(call: Call, repeatable: boolean): Promise<Reply> {
-    const { time } = this.#options
-    const startedMs = time.monotonicMs()
-    let mayRepeat = repeatable
+    const startedMs = this.#options.time.monotonicMs()
+    try {
+      return await this.#attempt(call, startedMs)
+    } catch (error) {
+      if (!repeatable || !(error instanceof FleetError) || error.outcome !== 'unknown') throw error
+      return await this.#attempt(call, startedMs).catch(() => {
+        throw error // That the second was not sent, or was refused, says nothing about the first.
+      })
+    }
+  }
+
+  /** Until it is answered, refused, or its outcome unknown. */
+  async #attempt(call: Call, startedMs: number): Promise<Reply> {
     let [redirections, asked]: [number, string | null] = [0, null]
     for (;;) {
       const node = await this.#ready(call, asked, startedMs)
@@ -148,24 +158,20 @@ export class Connection implements Caller {
         return await node.evaluate(call.script, call.keys, call.args, asking)
       } catch (error) {
         const fault = faultOf(error)
-        const elapsedMs = time.monotonicMs() - startedMs
-        if (fault.kind === 'unknown') {
-          if (!mayRepeat || elapsedMs > REPEAT_WITHIN_MS) throw unavailable(fault.why, 'unknown', { cause: error })
-          mayRepeat = false
-          continue
-        }
+        if (fault.kind === 'refused') throw fault.error
+        if (fault.kind === 'unknown') throw unavailable(fault.why, 'unknown', { cause: error })
         redirections += 1
-        asked = await this.#resend(fault, redirections, elapsedMs, node)
+        asked = await this.#resend(fault, redirections, Math.min(startedMs, node.awaySinceMs), node)
       }
     }
   }
 
   /** What has not run is sent again. Answers the server that is to be asked out of turn, if any. */
-  async #resend(fault: Exclude<Fault, { kind: 'unknown' }>, redirections: number, elapsedMs: number, node: StoreNode): Promise<string | null> {
-    if (fault.kind === 'refused') throw fault.error
+  async #resend(fault: Exclude<Fault, { kind: 'unknown' | 'refused' }>, redirections: number, sinceMs: number, node: StoreNode): Promise<string | null> {
+    const { time } = this.#options
     if (fault.kind === 'not_run') {
-      if (elapsedMs > WAIT_MS) throw unavailable(fault.why, 'not_sent')
-      await this.#options.time.sleep(PAUSE_MS)
+      if (time.monotonicMs() - sinceMs > WAIT_MS) throw unavailable(fault.why, 'not_sent')
+      await time.sleep(PAUSE_MS)
       return null
     }
     if (redirections > MAX_REDIRECTIONS) throw unavailable('the cluster sends a call round in circles', 'not_sent')
@@ -312,12 +318,14 @@ export class Connection implements Caller {
   }
 
   #base(): RedisOptions {
-    const { url, tls } = this.#options
+    const { url, tls, sentinelPassword } = this.#options
     const password = this.#password()
+    const ofSentinels = sentinelPassword?.()
     const [first] = url.hosts
     return {
       db: url.database, keyPrefix: '',
-      ...(url.user === null ? {} : { username: url.user }), ...(password === null ? {} : { password }),
+      ...(url.user === null ? {} : { username: url.user }), ...(password === null ? {} : { password }), ...(ofSentinels === undefined ? {} : { sentinelPassword: ofSentinels }),
+      ...(url.tls && url.form === 'sentinel' ? { sentinelTLS: definedOf(tls) } : {}),
       ...(url.tls ? { tls: { ...definedOf(tls), ...(first === undefined || url.form !== 'single' || /^[\d.:]+$/.test(first.host) ? {} : { servername: first.host }) } } : {}),
     }
   }

@@ -7,6 +7,7 @@
  *   refused               the server, or the script, said no to this call as it is
  */
 import { FleetError, type FleetErrorOptions } from '../../protocol/index.ts'
+import { inWords } from './words.ts'
 
 export type Fault =
   | { readonly kind: 'moved' | 'ask'; readonly address: string }
@@ -16,8 +17,6 @@ export type Fault =
 
 /** Replies after which the connection is of no use until it was made anew. */
 export const RECONNECT = /^(?:READONLY|LOADING|MASTERDOWN|UNKILLABLE)\b/
-/** Trouble that waiting does not mend. */
-export const DENIED = /^(?:NOAUTH|WRONGPASS|NOPERM)|invalid password|certificate|cluster support disabled/
 const LATER = /^(?:CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS)\b/
 /** ioredis says so when nothing was written. */
 const NOT_WRITTEN = /^Stream isn't writeable/
@@ -45,7 +44,7 @@ export function faultOf(error: unknown): Fault {
 
 function withoutReply(message: string): Fault {
   if (NOT_WRITTEN.test(message)) return { kind: 'not_run', why: 'the connection to the store is broken' }
-  return { kind: 'unknown', why: message === 'Command timed out' ? 'the store did not answer in time' : 'the connection to the store broke before the answer' }
+  return { kind: 'unknown', why: 'the connection to the store broke before the answer' }
 }
 
 function refusalOf(code: string, cause: Error): Error {
@@ -58,17 +57,7 @@ function refusalOf(code: string, cause: Error): Error {
     case 'MISCONF': return full('the store cannot write to its disk, and takes no change until it can')
     case 'CORRUPT': return new FleetError('STORAGE_CORRUPT', rest, { cause })
     case 'WRONGTYPE': return new FleetError('STORAGE_CORRUPT', 'the store holds something else under a name of ours', { cause })
-    case 'NOAUTH': case 'WRONGPASS': case 'NOPERM': return unavailable(rightsSentence(message), 'not_sent', { cause })
+    case 'NOAUTH': case 'WRONGPASS': case 'NOPERM': return unavailable(inWords(cause).sentence, 'not_sent', { cause })
     default: return new Error(`a script failed: ${message}`, { cause })
   }
-}
-
-/** Plain words for what keeps a connection from serving; never holds a password. */
-export function rightsSentence(message: string): string {
-  if (message.startsWith('NOAUTH')) return 'the store asks for a password; set SVC_BACKEND_PASSWORD'
-  if (message.startsWith('WRONGPASS') || /invalid password|invalid username/i.test(message)) return 'the store refuses the user or the password; check the user in SVC_BACKEND_URL and SVC_BACKEND_PASSWORD'
-  if (message.startsWith('NOPERM')) return `the store's user lacks a right: ${message.slice('NOPERM '.length)}`
-  if (message.includes('cluster support disabled')) return 'the server is no node of a cluster; use kvstore://host:port'
-  if (message.includes('certificate')) return `the store's certificate is not trusted: ${message}; set SVC_BACKEND_CA_FILE`
-  return message
 }

@@ -130,8 +130,9 @@ export class RedisEventLog implements EventLog {
 
   #arrived(run: string, first: number, events: readonly NewEvent[]): void {
     if (run === this.#run && first + events.length - 1 <= this.#last) return // Told before.
-    if (this.#catching === null && (run === this.#run || first === 1) && first === (run === this.#run ? this.#last + 1 : 1)) this.#tell(run, first, events)
-    else void this.catchUp()
+    const isNext = run === this.#run ? first === this.#last + 1 : this.#run === '' && first === 1
+    if (this.#catching === null && isNext) this.#tell(run, first, events)
+    else void this.catchUp() // Also where a new run begins: what the old one still told may have been missed.
   }
 
   /** What arrives while it reads is read as well. */

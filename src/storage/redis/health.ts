@@ -1,13 +1,15 @@
 /**
  * @module storage/redis/health
  * The last known condition of the store, in words: kept by the connection, read without I/O. It says once when the store
- * goes and comes, and once an hour when its settings keep nothing safe.
+ * goes and comes, once for each further reason while it is away, and once an hour when its settings keep nothing safe.
  */
 import type { Clock, Log } from '../../runtime/index.ts'
 import type { Health } from '../index.ts'
 import type { Profile } from './checks.ts'
 
 const TICKS_PER_HOUR = 3_600
+/** Different reasons of one absence that are told. */
+const MAX_REASONS = 10
 
 export interface HealthOptions {
   readonly time: Clock
@@ -23,6 +25,8 @@ export class HealthBook {
   #warnings: readonly string[] = []
   #version = ''
   #ticks = 0
+  /** Why the store is away, as far as the log knows. */
+  readonly #told = new Set<string>()
 
   constructor(options: HealthOptions) {
     this.#options = options
@@ -50,11 +54,13 @@ export class HealthBook {
   note(trouble: string | null): void {
     const { log } = this.#options
     if (trouble === null && !this.#health.ok) log?.info('the store serves')
-    if (trouble !== null && this.#health.ok) log?.error('the store is away; calls wait a moment, then are refused', { reason: trouble })
+    if (trouble === null) this.#told.clear()
+    else this.#tell(trouble)
     if ((trouble === null) !== this.#health.ok || trouble !== null) this.#set(trouble)
   }
 
   closed(): void {
+    this.#told.clear()
     this.#set('not open')
   }
 
@@ -62,6 +68,14 @@ export class HealthBook {
   tick(): void {
     this.#ticks += 1
     if (this.#ticks % TICKS_PER_HOUR === 0 && this.#profile === 'unsafe') for (const warning of this.#warnings) this.#options.log?.warn(`the store: ${warning}`)
+  }
+
+  /** The first reason is seldom the one that helps: a connection breaks, and only the next one is refused for its password. */
+  #tell(trouble: string): void {
+    const isFirst = this.#health.ok
+    if ((!isFirst && this.#told.size === 0) || this.#told.has(trouble) || this.#told.size >= MAX_REASONS) return // Before the first opening its caller tells.
+    this.#told.add(trouble)
+    this.#options.log?.error(isFirst ? 'the store is away; calls wait a moment, then are refused' : 'the store is still away', { reason: trouble })
   }
 
   #set(trouble: string | null): void {

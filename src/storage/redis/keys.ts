@@ -8,7 +8,7 @@ export const PREFIX = 'muster:'
 
 const escaped = (name: string): string => name.replaceAll(/[%{}]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)
 
-/** `key('q', 'mailer', 'p0')` → `muster:{q:mailer}:p0`. Kinds: q tasks, o stream, w registry, p pool, k kv, l locks, c counters. */
+/** `key('a', 'mailer', 'p0')` → `muster:{a:mailer}:p0`. Kinds: a tasks and registry of an automation type, o stream, p pool, k kv, l locks, c counters. */
 export const key = (kind: string, name: string, part: string): string => `${PREFIX}{${kind}:${escaped(name)}}:${part}`
 
 /** `metaKey('info')` → `muster:{m}:info`. */

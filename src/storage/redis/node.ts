@@ -7,29 +7,35 @@
  *     └──────────────────────────────── connection broke, or a probe got no answer ────────────────────────────────┘
  *
  * Nothing is queued while away and nothing is sent twice: what was under way when the connection broke is reported as
- * such, since it may have run.
+ * such, since it may have run. A connection that owes answers and stays silent is given up as a whole; one on which a
+ * large answer is still arriving is not. An absence begins with the oldest call that got no answer, so that whoever waited
+ * behind that call does not wait anew.
  */
 import { Redis, type RedisOptions } from 'ioredis'
 import type { Cancel, Random, Time } from '../../runtime/index.ts'
 import type { Reply } from './caller.ts'
-import { factsOf, type Facts } from './checks.ts'
-import { DENIED, isMissingScript, RECONNECT, rightsSentence } from './errors.ts'
+import { factsOf, isTooOld, type Facts } from './checks.ts'
+import { faultOf, isMissingScript, RECONNECT } from './errors.ts'
 import { scripts, type Script } from './script.ts'
+import { WAIT_MS } from './waiting.ts'
+import { inWords } from './words.ts'
 
 const RECONNECT_BASE_MS = 50
-const RECONNECT_CAP_MS = 2_000
+/** A store that is back is found within half a second; waiting reserves count on that. */
+const RECONNECT_CAP_MS = 500
 const PREPARE_AGAIN_MS = 500
 const DISCONNECT_TIMEOUT_MS = 100
-/** No answer within this time, and the outcome is unknown. */
-export const COMMAND_TIMEOUT_MS = 2_000
 
-/** With its defaults ioredis sends commands again whose answer was cut off, and so runs them twice. */
+/**
+ * With its defaults ioredis sends commands again whose answer was cut off, and so runs them twice. `socketTimeout` is the
+ * longest silence while an answer is due.
+ */
 export function clientOptions(random: Random): RedisOptions {
   return {
     maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, enableOfflineQueue: false, enableAutoPipelining: false,
-    autoResubscribe: false, lazyConnect: true, protocol: 2, connectTimeout: COMMAND_TIMEOUT_MS, disconnectTimeout: DISCONNECT_TIMEOUT_MS, disableClientInfo: true,
+    autoResubscribe: false, lazyConnect: true, protocol: 2, connectTimeout: WAIT_MS, socketTimeout: WAIT_MS, disconnectTimeout: DISCONNECT_TIMEOUT_MS, maxLoadingRetryTime: RECONNECT_CAP_MS, disableClientInfo: true,
     retryStrategy: (times) => delayMs(times, random),
-    sentinelRetryStrategy: (times) => delayMs(times, random),
+    sentinelRetryStrategy: (times) => delayMs(times, random), sentinelCommandTimeout: WAIT_MS,
     reconnectOnError: (error) => RECONNECT.test(error.message),
   }
 }
@@ -53,6 +59,8 @@ export class StoreNode {
   readonly #client: Redis
   #status: 'away' | 'preparing' | 'prepared' | 'ready' = 'away'
   #awaySince: number
+  /** When the oldest call was sent that got no answer or was not carried out; null: none since it last took a change. */
+  #failingSince: number | null = null
   #facts: Facts | null = null
   #trouble: string | null = null
   #cancelPrepare: Cancel = () => undefined
@@ -65,11 +73,19 @@ export class StoreNode {
     this.#options = options
     this.#awaySince = time.monotonicMs()
 
-    this.#client = new Redis<'legacy'>({ ...clientOptions(random), commandTimeout: COMMAND_TIMEOUT_MS, ...redis(), replyMapping: 'legacy' })
-    this.#client.on('error', (error: Error) => this.#note(error))
+    /** Passwords may have changed since. */
+    const renew = (): void => {
+      const { password, sentinelPassword } = redis()
+      Object.assign(this.#client.options, { password, sentinelPassword })
+    }
+    this.#client = new Redis<'legacy'>({ ...clientOptions(random), ...redis(), replyMapping: 'legacy' })
+    this.#client.on('error', (error: Error) => {
+      renew() // While no sentinel answers nothing is closed.
+      this.#note(error)
+    })
     this.#client.on('ready', () => void this.#prepare())
     this.#client.on('close', () => {
-      this.#client.options.password = redis().password
+      renew()
       this.#leave()
     })
     this.#client.connect().catch(() => undefined) // Its error event says why, and it tries again by itself.
@@ -79,9 +95,10 @@ export class StoreNode {
     return this.#status
   }
 
-  /** On the monotonic clock; of no meaning while ready. */
+  /** Since when it carries out no changes, on the monotonic clock; while ready, and none has failed, of no meaning. */
   get awaySinceMs(): number {
-    return this.#awaySince
+    if (this.#status === 'ready') return this.#failingSince ?? this.#options.time.monotonicMs()
+    return Math.min(this.#awaySince, this.#failingSince ?? Infinity)
   }
 
   /** What the server said of itself when it was last prepared; kept while away. */
@@ -102,6 +119,7 @@ export class StoreNode {
   /** The store as a whole is fit to be used. */
   admit(): void {
     if (this.#status !== 'prepared') return
+    this.#failingSince = null
     this.#trouble = null
     this.#isDenied = false
     this.#change('ready')
@@ -110,12 +128,12 @@ export class StoreNode {
   /** EVALSHA travels alone; on NOSCRIPT nothing has run, and the source follows. */
   async evaluate(script: Script, keys: readonly string[], args: readonly (string | number)[], asking = false): Promise<Reply> {
     const rest = [keys.length, ...keys, ...args]
-    try {
-      return await this.#send('EVALSHA', [script.sha, ...rest], asking)
-    } catch (error) {
+    const reply = await this.#send('EVALSHA', [script.sha, ...rest], asking).catch((error: unknown) => {
       if (!isMissingScript(error)) throw error
       return this.#send('EVAL', [script.source, ...rest], asking)
-    }
+    })
+    if (script.writes) this.#failingSince = null // A server that takes no changes may still answer reads.
+    return reply
   }
 
   command(name: string, ...args: readonly (string | number)[]): Promise<Reply> {
@@ -126,19 +144,8 @@ export class StoreNode {
   async probe(): Promise<void> {
     if (this.#status === 'away' || this.#probing) return
     this.#probing = true
-    try {
-      await this.command('PING')
-    } catch (error) {
-      if (error instanceof Error && error.message === 'Command timed out') this.reconnect('the store did not answer in time')
-    } finally {
-      this.#probing = false
-    }
-  }
-
-  reconnect(why: string): void {
-    this.#trouble = why
-    this.#leave() // At once: a peer that is silent does not answer a farewell either.
-    if (this.#client.status !== 'reconnecting' && this.#client.status !== 'end') this.#client.disconnect(true)
+    await this.command('PING').catch(() => undefined) // What became of it is noted where it was sent.
+    this.#probing = false
   }
 
   close(): void {
@@ -146,17 +153,32 @@ export class StoreNode {
     this.#client.disconnect()
   }
 
-  #send(name: string, args: readonly (string | number)[], asking: boolean): Promise<Reply> {
-    if (asking) this.#client.call('ASKING').catch(() => undefined) // The command right behind it fails with it.
-    return this.#client.call(name, [...args]) as Promise<Reply>
+  async #send(name: string, args: readonly (string | number)[], asking: boolean): Promise<Reply> {
+    const sentMs = this.#options.time.monotonicMs()
+    try {
+      if (asking) this.#client.call('ASKING').catch(() => undefined) // The command right behind it fails with it.
+      return (await this.#client.call(name, [...args])) as Reply
+    } catch (error) {
+      this.#failed(error, sentMs)
+      throw error
+    }
+  }
+
+  #failed(error: unknown, sentMs: number): void {
+    const fault = faultOf(error)
+    if (fault.kind !== 'unknown' && fault.kind !== 'not_run') return // It was answered.
+    this.#failingSince = Math.min(sentMs, this.#failingSince ?? Infinity)
+    if (fault.kind === 'not_run' && this.#status === 'ready') this.#trouble = fault.why
   }
 
   async #prepare(): Promise<void> {
     this.#cancelPrepare()
     this.#change('preparing')
     try {
-      const [facts] = await Promise.all([factsOf((name, ...args) => this.command(name, ...args)), ...scripts().map(({ source }) => this.command('SCRIPT', 'LOAD', source))])
-      this.#facts = facts
+      const loading = Promise.all(scripts().map(({ source }) => this.command('SCRIPT', 'LOAD', source)))
+      loading.catch(() => undefined)
+      this.#facts = await factsOf((name, ...args) => this.command(name, ...args))
+      if (!isTooOld(this.#facts)) await loading // Else it knows no scripts like ours, and is refused for its version.
       if (this.#status === 'preparing') this.#change('prepared')
     } catch (error) {
       this.#note(error)
@@ -165,9 +187,9 @@ export class StoreNode {
   }
 
   #note(error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error)
-    this.#trouble = rightsSentence(message)
-    this.#isDenied = DENIED.test(message)
+    const { sentence, isHopeless } = inWords(error)
+    this.#trouble = sentence
+    this.#isDenied = isHopeless
     this.#options.onChange(this)
   }
 

@@ -9,7 +9,7 @@
  *                                     bus, events ◀─ messages ─ RedisBus
  */
 import type { Clock, Log, Random, Time } from '../../runtime/index.ts'
-import { CHECKS, type Backend, type Bus, type Capabilities, type EventLog, type Health, type LeaseRef, type Meta, type Nack, type NewTask, type Tasks } from '../index.ts'
+import { CHECKS, type Backend, type Bus, type Capabilities, type EventLog, type Health, type LeaseRef, type Meta, type Nack, type NewTask, type ReserveRequest, type Tasks } from '../index.ts'
 import { RedisBus } from './bus.ts'
 import { createConfigs } from './configs.ts'
 import { Connection, type ConnectionOptions } from './connection.ts'
@@ -17,7 +17,7 @@ import { createCounters } from './counters.ts'
 import { notOpen } from './errors.ts'
 import { EVENTS_CHANNEL, RedisEventLog } from './events.ts'
 import { createKv } from './kv.ts'
-import { Lanes } from './lane.ts'
+import { GROUP_BYTES, GROUP_ITEMS, Lanes } from './lane.ts'
 import { createLocks } from './locks.ts'
 import { createMeta, type StoreMeta } from './meta.ts'
 import { createPools } from './pools.ts'
@@ -31,6 +31,8 @@ export interface RedisBackendOptions {
   readonly url: StoreUrl
   /** Wins over the one in the URL; asked anew for each connection. */
   readonly password?: ConnectionOptions['password']
+  /** Of the sentinels themselves; asked anew like the other. */
+  readonly sentinelPassword?: ConnectionOptions['sentinelPassword']
   /** PEM texts for `kvstores://`; without a CA those of the system are trusted. */
   readonly tls?: ConnectionOptions['tls']
   readonly time: Time
@@ -178,6 +180,8 @@ export class RedisBackend implements Backend {
 const LEASE_BYTES = 64
 const bytesOfLease = ({ id }: LeaseRef): number => id.length + LEASE_BYTES
 const bytesOfNack = (nack: Nack): number => bytesOfLease(nack) + nack.error.length
+/** A group asks for as many leases as other groups have items. */
+const bytesOfRequest = ({ limit }: ReserveRequest): number => Math.floor((Math.min(limit, GROUP_ITEMS) * GROUP_BYTES) / GROUP_ITEMS)
 const bytesOfTask = ({ id, key, body }: NewTask): number => id.length + (key?.length ?? 0) + body.length + LEASE_BYTES
 
 /** The operations that single tasks go through travel in groups; the master hands over all others in batches already. */
@@ -190,9 +194,13 @@ function grouped(tasks: Tasks, lanes: Lanes, onReserve: (type: string) => void):
     nack: (type, retry, items) => lanes.add(JSON.stringify(['nack', type, retry]), items, bytesOfNack, (all) => tasks.nack(type, retry, all)),
     extend: (type, items) => lanes.add(JSON.stringify(['extend', type]), items, bytesOfLease, (all) => tasks.extend(type, all)),
     locate: (type, ids) => lanes.add(JSON.stringify(['locate', type]), ids, (id) => id.length, (all) => tasks.locate(type, all)),
-    reserve: (type, visibilityMs, requests) => {
+    reserve: async (type, visibilityMs, requests) => {
       onReserve(type)
-      return tasks.reserve(type, visibilityMs, requests)
+      const parts = await lanes.add(JSON.stringify(['reserve', type, visibilityMs]), requests, bytesOfRequest, async (all) => {
+        const { answers, dropped, nextDue } = await tasks.reserve(type, visibilityMs, all)
+        return answers.map((answer, at) => ({ answer, dropped: at === 0 ? dropped : 0, nextDue }))
+      })
+      return { answers: parts.map(({ answer }) => answer), dropped: parts.reduce((sum, { dropped }) => sum + dropped, 0), nextDue: parts[0]?.nextDue ?? null }
     },
   }
 }

@@ -3,19 +3,25 @@
  * What can be seen of the tasks that are not dead, without moving any.
  */
 import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
-import { PENDING, READS, listOf, readTicket, run, taskScript } from './tasks-layout.ts'
+import { BODIES_AT_ONCE, PENDING, READS, listOf, readTicket, run, taskScript } from './tasks-layout.ts'
 import type { Counts, Place, QueueRow } from '../index.ts'
 import type { Caller } from './caller.ts'
 
 const PLACES: readonly (Place | null)[] = [null, 'pending', 'in_flight', 'scheduled', 'dead']
 
-/** ARGV: ids. Answers an index of PLACES each. Whether a body is there is asked of those alone that are nowhere else. */
+/** ARGV: ids. Answers an index of PLACES each. Whether a body is there is asked of those alone that are nowhere else, a few at a time: it may be large. */
 const LOCATE = taskScript('locate', ['no-writes'], ['t', 'l', 's', 'dm'], `
 local ids = { unpack(ARGV, 2) }
 local leases, scheduled, dead = fetch(L, ids), call('SMISMEMBER', S, unpack(ids)), fetch(DM, ids)
-local answers = {}
+local answers, others = {}, {}
 for i = 1, #ids do
-  answers[i] = (dead[i] and 4) or (leases[i] and 2) or (scheduled[i] == 1 and 3) or call('HEXISTS', T, ids[i])
+  answers[i] = (dead[i] and 4) or (leases[i] and 2) or (scheduled[i] == 1 and 3) or 0
+  if answers[i] == 0 then others[#others + 1] = i end
+end
+for from = 1, #others, ${BODIES_AT_ONCE} do
+  local part = {}
+  for i = from, math.min(from + ${BODIES_AT_ONCE - 1}, #others) do part[#part + 1] = ids[others[i]] end
+  for i, body in ipairs(call('HMGET', T, unpack(part))) do answers[others[from + i - 1]] = body and 1 or 0 end
 end
 return answers
 `)

@@ -1,6 +1,7 @@
 /**
  * @module storage/redis/tasks-layout
- * What Redis holds for the tasks of one automation type T, all of it under the hash tag `{q:T}`:
+ * What Redis holds for the tasks of one automation type T, all of it under the hash tag `{a:T}`, beside the registry of
+ * the type (workers-layout.ts):
  *
  *   p0 p1 p2  LIST    tickets of the pending tasks of a tier, next in line first
  *   t         HASH    id → body, of every task that is not dead
@@ -9,8 +10,8 @@
  *   dz        ZSET    id by the number of its death (`died` as it was then), so that deaths of one moment keep their order
  *   dt dm     HASH id → body, HASH id → epitaph: dead. Apart from `t`, so that clearing them is one UNLINK
  *   i  iz     HASH key → `<end>:<first id>`, ZSET key by end: idempotency windows
- *   m         HASH    f (last token), run (the life of the store it was drawn in), n (segments begun), s0..s3 (which of them
- *                     the bitmaps hold), submitted, acked, nacked, died (running totals)
+ *   m         HASH    f (last token), run (the life of the store it was drawn in), u b (the tokens after u up to b were
+ *                     skipped when f last rose), n (segments begun), s0..s3 (which of them the bitmaps hold), submitted, acked, nacked, died (running totals)
  *   k0..k3    STRING  bitmaps of acknowledged tokens, one segment of 2^20 tokens each; the oldest is recycled
  *
  *   ticket    `submitted|bytes|expires|tier|ttl|own max|attempt|lost|look:id`   numbers, some of them empty, up to the colon
@@ -31,25 +32,29 @@ import type { Caller, CallOptions, Reply } from './caller.ts'
 import type { Script, ScriptFlag } from './script.ts'
 
 type Part = 'p0' | 'p1' | 'p2' | 't' | 'v' | 'l' | 'd' | 's' | 'dz' | 'dt' | 'dm' | 'i' | 'iz' | 'm' | 'k0' | 'k1' | 'k2' | 'k3'
+/** Of the registry: generation and drain by worker. */
+type RecordPart = 'g' | 'dr'
 export const PENDING: readonly Part[] = ['p0', 'p1', 'p2']
 export const ACKED: readonly Part[] = ['k0', 'k1', 'k2', 'k3']
 
 /** A script on some of the keys of one type. */
-export interface TaskScript { readonly script: Script; readonly parts: readonly Part[] }
+export interface TaskScript { readonly script: Script; readonly parts: readonly (Part | RecordPart)[] }
 
 /** In `body` every key is a local of its name in capitals: `T`, `P0`. */
-export function taskScript(name: string, flags: readonly ScriptFlag[], parts: readonly Part[], body: string): TaskScript {
+export function taskScript(name: string, flags: readonly ScriptFlag[], parts: TaskScript['parts'], body: string): TaskScript {
   const locals = `local ${parts.map((part) => part.toUpperCase()).join(', ')} = ${parts.map((_, i) => `KEYS[${i + 1}]`).join(', ')}`
   return { script: script(`tasks.${name}`, flags, `${locals}\n${BASE}\n${body}`), parts }
 }
 
 export function run(caller: Caller, { script: of, parts }: TaskScript, type: string, args: readonly (string | number)[], options?: CallOptions): Promise<Reply> {
-  const stem = key('q', type, '')
+  const stem = key('a', type, '')
   return caller.run(of, parts.map((part) => stem + part), args, options)
 }
 
 /** Tokens of one bitmap. */
 export const SEGMENT = 2 ** 20
+/** Bodies that a script holds together: each may be a megabyte. */
+export const BODIES_AT_ONCE = 100
 /** Bytes of a body below which it does not count towards the size of an answer: 500 of them are 2 MiB. */
 const SHORT_BODY = 4_096
 
@@ -115,6 +120,26 @@ local function read_lease(record)
 end
 `
 
+/**
+ * What a lease that is not held answers: 0; -1 where its token was not issued by this store, which proves that the store
+ * went back in time (G26): above the counter, or skipped when the counter last rose, after `u` up to `b`.
+ */
+export const LOST = `
+local function lost_code(token, f, u, b)
+  local isAbove = f and token > tonumber(f)
+  return (isAbove or (u and token > tonumber(u) and token <= tonumber(b))) and -1 or 0
+end
+local function tell_lost(answers, token_of)
+  local m
+  for i = 1, #answers do
+    if answers[i] == 0 then
+      m = m or call('HMGET', M, 'f', 'u', 'b')
+      answers[i] = lost_code(tonumber(token_of(i)), m[1], m[2], m[3])
+    end
+  end
+end
+`
+
 /** Queues tickets, a list of them a tier, and wakes the masters where a tier was empty. ARGV[2] and [3]: the channel and what to say there. */
 export const QUEUE = `
 local TIERS, woken = { P0, P1, P2 }, false
@@ -157,8 +182,8 @@ end
 /** Bodies from one hash to another, a few at a time: they may be large. */
 const MOVE = `
 local function move(from, to, ids)
-  for i = 1, #ids, 100 do
-    local part, found = { unpack(ids, i, math.min(i + 99, #ids)) }, {}
+  for i = 1, #ids, ${BODIES_AT_ONCE} do
+    local part, found = { unpack(ids, i, math.min(i + ${BODIES_AT_ONCE - 1}, #ids)) }, {}
     local bodies = call('HMGET', from, unpack(part))
     for j = 1, #part do
       if bodies[j] then found[#found + 1] = part[j] found[#found + 1] = bodies[j] end

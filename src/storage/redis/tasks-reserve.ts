@@ -3,6 +3,9 @@
  * Leases the tasks next in line. As many tickets are read as are wanted, and more where some of them outlived their ttl;
  * what was leased or dropped is cut off the tiers in the end.
  *
+ * Whether a worker may have tasks is read from the registry, which shares the hash tag, in the same step: a drain that
+ * was answered, by whichever master, is seen by every reserve after it (G14).
+ *
  * Tokens: `f` counts them. A counter that is new, or was drawn in another life of the store, first rises to a multiple of
  * 2^20 at or above now · 1,024, so no token comes twice even where the store lost its last writes. Each multiple begins a
  * segment; a batch that would cross into the next one starts there, so its tokens share a segment. The segment that
@@ -11,7 +14,7 @@
 import { MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
 import { FENCE } from './fence.ts'
 import { ACKED, PENDING, PROMOTE, QUEUE, listOf, readTicket, run, taskScript } from './tasks-layout.ts'
-import type { Lease, Reserved, ReserveRequest } from '../index.ts'
+import type { Lease, Refusal, Reserved, ReserveRequest } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 
 /** Tasks one reserve drops because they outlived their ttl, and retries it promotes. */
@@ -20,14 +23,25 @@ const MAX_PROMOTED = 1_000
 /** Tickets looked at together after some were dropped. */
 const REFILL = 100
 
+const REFUSALS: Readonly<Record<string, Refusal>> = { u: 'unknown', d: 'draining', s: 'stale' }
+
 /**
- * ARGV: channel, type, visibility ms, run id, then worker, limit, default max attempts of each request.
- * Answers until, the token before the first one, how many were dropped, when the next retry is due or nil, then ticket and
- * body of each lease; the requests fill up in order.
+ * ARGV: channel, type, visibility ms, run id, then worker, limit, generation, default max attempts of each request.
+ * Answers until, the token before the first one, how many were dropped, when the next retry is due or nil, one letter a
+ * request (of REFUSALS, or o), then ticket and body of each lease; the requests that are not refused fill up in order.
  */
-const RESERVE = taskScript('reserve', ['allow-oom'], [...PENDING, ...ACKED, 't', 'v', 'l', 'd', 's', 'm'], `${FENCE}${QUEUE}${PROMOTE}
-local wanted = 0
-for i = 6, #ARGV, 3 do wanted = wanted + ARGV[i + 1] end
+const RESERVE = taskScript('reserve', ['allow-oom'], [...PENDING, ...ACKED, 't', 'v', 'l', 'd', 's', 'm', 'g', 'dr'], `${FENCE}${QUEUE}${PROMOTE}
+local workers = {}
+for i = 6, #ARGV, 4 do workers[#workers + 1] = ARGV[i] end
+local gens, drains = fetch(G, workers), fetch(DR, workers)
+local limits, letters, wanted = {}, {}, 0
+for k = 1, #workers do
+  local at = 2 + 4 * k
+  local letter = (not gens[k] and 'u') or (drains[k] and 'd') or (gens[k] ~= ARGV[at + 2] and 's') or 'o'
+  letters[k], limits[k] = letter, letter == 'o' and tonumber(ARGV[at + 1]) or 0
+  wanted = wanted + limits[k]
+end
+letters = table.concat(letters)
 wanted = math.min(wanted, ${MAX_RESERVED_PER_CALL})
 local promoted, next_due = promote(${MAX_PROMOTED})
 
@@ -74,28 +88,28 @@ local function cut()
 end
 if n == 0 then
   cut()
-  return { 0, 0, drops, next_due or false }
+  return { 0, 0, drops, next_due or false, letters }
 end
 
 local bodies, m = fetch(T, ids), call('HMGET', M, 'f', 'run', 'n')
 local first = newest(m[1], m[2], ARGV[5])
 if floor((first + n) / SEGMENT) > floor(first / SEGMENT) then first = math.ceil((first + 1) / SEGMENT) * SEGMENT end
 local deadline = int(now + ARGV[4])
-local deadlines, leases, reply, live = {}, {}, { tonumber(deadline), first, 0, next_due or false }, 0
-local at, left, stem = 3, 0, nil
+local deadlines, leases, reply, live = {}, {}, { tonumber(deadline), first, 0, next_due or false, letters }, 0
+local k, left, stem = 0, 0, nil
 for i = 1, n do
   if bodies[i] then
     while left == 0 do
-      at = at + 3
-      left = tonumber(ARGV[at + 1])
-      stem = ':' .. ARGV[at + 2] .. ':' .. #ARGV[at] .. ':' .. ARGV[at]
+      k = k + 1
+      left = limits[k]
+      stem = ':' .. ARGV[5 + 4 * k] .. ':' .. #workers[k] .. ':' .. workers[k]
     end
     left = left - 1
     local id, ticket, odd = ids[i], tickets[i], 2 * live + 1
     live = live + 1
     deadlines[odd], deadlines[odd + 1] = deadline, id
     leases[odd], leases[odd + 1] = id, int(first + live) .. stem .. ticket
-    reply[odd + 4], reply[odd + 5] = ticket, bodies[i]
+    reply[odd + 5], reply[odd + 6] = ticket, bodies[i]
   end
 end
 reply[3] = drops + n - live
@@ -105,7 +119,8 @@ if first == tonumber(m[1]) then
 else
   local begun = (tonumber(m[3]) or 0) + 1
   call('UNLINK', ({ K0, K1, K2, K3 })[begun % 4 + 1])
-  call('HSET', M, 'f', int(first + n), 'run', ARGV[5], 'n', begun, 's' .. begun % 4, int(first / SEGMENT))
+  local skipped = m[1] and { 'u', m[1], 'b', int(first) } or {}
+  call('HSET', M, 'f', int(first + n), 'run', ARGV[5], 'n', begun, 's' .. begun % 4, int(first / SEGMENT), unpack(skipped))
 end
 write('HSET', L, leases)
 write('ZADD', V, deadlines)
@@ -115,15 +130,17 @@ return reply
 
 export async function reserve(caller: Caller, type: string, visibilityMs: number, requests: readonly ReserveRequest[]): Promise<Reserved> {
   const args: (string | number)[] = [caller.channel('wake'), type, visibilityMs, caller.runId()]
-  for (const { worker, limit, defaultMaxAttempts } of requests) args.push(worker, limit, defaultMaxAttempts)
-  const [until, before, dropped, nextDue, ...found] = listOf(await run(caller, RESERVE, type, args))
+  for (const { worker, limit, gen, defaultMaxAttempts } of requests) args.push(worker, limit, gen, defaultMaxAttempts)
+  const [until, before, dropped, nextDue, letters, ...found] = listOf(await run(caller, RESERVE, type, args))
   let taken = 0
-  const leases = requests.map(({ limit, defaultMaxAttempts }) => {
+  const answers = requests.map(({ limit, defaultMaxAttempts }, i) => {
+    const refused = REFUSALS[String(letters).charAt(i)]
+    if (refused !== undefined) return refused
     const first = taken
     taken = Math.min(first + limit, found.length / 2)
-    return Array.from({ length: taken - first }, (_, i): Lease => leaseOf(found, first + i, Number(before), Number(until), defaultMaxAttempts))
+    return Array.from({ length: taken - first }, (_, n): Lease => leaseOf(found, first + n, Number(before), Number(until), defaultMaxAttempts))
   })
-  return { leases, dropped: Number(dropped), nextDue: nextDue === null || nextDue === undefined ? null : Number(nextDue) }
+  return { answers, dropped: Number(dropped), nextDue: nextDue === null || nextDue === undefined ? null : Number(nextDue) }
 }
 
 function leaseOf(found: readonly Reply[], i: number, before: number, until: number, defaultMaxAttempts: number): Lease {

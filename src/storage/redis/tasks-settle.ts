@@ -3,21 +3,21 @@
  * The ends of a lease, and its prolongation. Each of them reads the leases of the batch at once and counts only where the
  * token is the one the lease was issued with; an item named twice is settled once.
  */
-import { ACKED, BURY, LEASE, PENDING, QUEUE, READS, SEGMENT, TICKET, listOf, run, taskScript } from './tasks-layout.ts'
-import type { LeaseRef, Nack, RetryPolicy } from '../index.ts'
-import type { Caller } from './caller.ts'
+import { ACKED, BURY, LEASE, LOST, PENDING, QUEUE, READS, SEGMENT, TICKET, listOf, run, taskScript } from './tasks-layout.ts'
+import type { LeaseLost, LeaseRef, Nack, RetryPolicy } from '../index.ts'
+import type { Caller, Reply } from './caller.ts'
 
-type Settled = 'ok' | 'lease_lost'
+type Settled = 'ok' | LeaseLost
 
 /**
  * Tokens that were acknowledged stay known, a bit each, for as long as their segment has a bitmap (D24). Tokens that
  * follow one another, as those of one reserve do, are set up to 32 at a time.
- * ARGV: id, token of each. Answers nil where all are ok, else 1 or 0 each.
+ * ARGV: id, token of each. Answers nil where all are ok, else 1, or what LOST says, each.
  */
-const ACK = taskScript('ack', ['allow-oom'], ['t', 'v', 'l', 'm', ...ACKED], `${LEASE}
+const ACK = taskScript('ack', ['allow-oom'], ['t', 'v', 'l', 'm', ...ACKED], `${LEASE}${LOST}
 local ids, n = {}, (#ARGV - 1) / 2
 for i = 1, n do ids[i] = ARGV[2 * i] end
-local records, segments = fetch(L, ids), call('HMGET', M, 's0', 's1', 's2', 's3')
+local records, segments = fetch(L, ids), call('HMGET', M, 's0', 's1', 's2', 's3', 'f', 'u', 'b')
 local bitmaps, slot_of = { K0, K1, K2, K3 }, {}
 for slot = 1, 4 do if segments[slot] then slot_of[tonumber(segments[slot])] = slot end end
 
@@ -45,7 +45,7 @@ for i = 1, n do
   elseif acked[token] or (slot and call('GETBIT', bitmaps[slot], number % ${SEGMENT}) == 1) then
     answers[i] = 1
   else
-    answers[i], lost = 0, true
+    answers[i], lost = lost_code(number, segments[5], segments[6], segments[7]), true
   end
 end
 if #gone > 0 then
@@ -60,7 +60,7 @@ return lost and answers
 `)
 
 /** To the front of the tiers, the first of them foremost. ARGV: channel, type, then id, token of each. Answers as ACK. */
-const RELEASE = taskScript('release', ['allow-oom'], [...PENDING, 'v', 'l'], `${LEASE}${QUEUE}
+const RELEASE = taskScript('release', ['allow-oom'], [...PENDING, 'v', 'l', 'm'], `${LEASE}${LOST}${QUEUE}
 local ids, n = {}, (#ARGV - 3) / 2
 for i = 1, n do ids[i] = ARGV[2 * i + 2] end
 local records = fetch(L, ids)
@@ -76,6 +76,7 @@ for i = 1, n do
     answers[i], lost = 0, true
   end
 end
+tell_lost(answers, function(i) return ARGV[2 * i + 3] end)
 if #back > 0 then
   push_front(tiers)
   write('HDEL', L, back)
@@ -87,9 +88,9 @@ return lost and answers
 
 /**
  * ARGV: base, factor, cap of the delay, then id, token, error, delay or '', '1' where permanent, jitter of each.
- * Answers 0 lost, 1 scheduled or 2 dead each.
+ * Answers 1 scheduled, 2 dead, or what LOST says, each.
  */
-const NACK = taskScript('nack', ['allow-oom'], ['t', 'v', 'l', 'd', 's', 'dz', 'dt', 'dm', 'm'], `${TICKET}${LEASE}${BURY}
+const NACK = taskScript('nack', ['allow-oom'], ['t', 'v', 'l', 'd', 's', 'dz', 'dt', 'dm', 'm'], `${TICKET}${LEASE}${LOST}${BURY}
 local base, factor, cap = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local ids, n = {}, (#ARGV - 4) / 6
 for i = 1, n do ids[i] = ARGV[6 * i - 1] end
@@ -118,6 +119,7 @@ for i = 1, n do
     end
   end
 end
+tell_lost(answers, function(i) return ARGV[6 * i] end)
 if #ended > 0 then
   bury(dead)
   write('ZADD', D, due)
@@ -129,8 +131,8 @@ end
 return answers
 `)
 
-/** ARGV: id, token, visibility ms of each. Answers the deadline of each, or 0. */
-const EXTEND = taskScript('extend', ['allow-oom'], ['v', 'l'], `${LEASE}
+/** ARGV: id, token, visibility ms of each. Answers the deadline, or what LOST says, each. */
+const EXTEND = taskScript('extend', ['allow-oom'], ['v', 'l', 'm'], `${LEASE}${LOST}
 local ids, n = {}, (#ARGV - 1) / 3
 for i = 1, n do ids[i] = ARGV[3 * i - 1] end
 local records, deadlines = fetch(L, ids), call('ZMSCORE', V, unpack(ids))
@@ -148,30 +150,32 @@ for i = 1, n do
     answers[i] = math.max(old, till)
   end
 end
+tell_lost(answers, function(i) return ARGV[3 * i] end)
 write('ZADD', V, moved)
 return answers
 `)
 
+const lostOf = (answer: Reply | undefined): LeaseLost | null => (answer === 0 ? 'lease_lost' : answer === -1 ? 'not_issued' : null)
 const pairsOf = (leases: readonly LeaseRef[]): (string | number)[] => leases.flatMap(({ id, token }) => [id, token])
 
 export async function ack(caller: Caller, type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
   const answers = listOf(await run(caller, ACK, type, pairsOf(leases), READS))
-  return leases.map((_, i) => (answers[i] === 0 ? 'lease_lost' : 'ok'))
+  return leases.map((_, i) => lostOf(answers[i]) ?? 'ok')
 }
 
 export async function release(caller: Caller, type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
   const answers = listOf(await run(caller, RELEASE, type, [caller.channel('wake'), type, ...pairsOf(leases)]))
-  return leases.map((_, i) => (answers[i] === 0 ? 'lease_lost' : 'ok'))
+  return leases.map((_, i) => lostOf(answers[i]) ?? 'ok')
 }
 
 /** The errors are cut already. */
-export async function nack(caller: Caller, type: string, retry: RetryPolicy, items: readonly Nack[]): Promise<readonly ('scheduled' | 'dead' | 'lease_lost')[]> {
+export async function nack(caller: Caller, type: string, retry: RetryPolicy, items: readonly Nack[]): Promise<readonly ('scheduled' | 'dead' | LeaseLost)[]> {
   const args = items.flatMap(({ id, token, error, retryInMs, permanent, u }) => [id, token, error, retryInMs ?? '', permanent ? '1' : '0', u])
   const answers = listOf(await run(caller, NACK, type, [retry.baseMs, retry.factor, retry.capMs, ...args]))
-  return items.map((_, i) => (['lease_lost', 'scheduled', 'dead'] as const)[Number(answers[i])] ?? 'lease_lost')
+  return items.map((_, i) => lostOf(answers[i]) ?? (answers[i] === 2 ? 'dead' : 'scheduled'))
 }
 
-export async function extend(caller: Caller, type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): Promise<readonly ({ readonly until: number } | 'lease_lost')[]> {
+export async function extend(caller: Caller, type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): Promise<readonly ({ readonly until: number } | LeaseLost)[]> {
   const answers = listOf(await run(caller, EXTEND, type, items.flatMap(({ id, token, visibilityMs }) => [id, token, visibilityMs]), READS))
-  return items.map((_, i) => (answers[i] === 0 ? 'lease_lost' : { until: Number(answers[i]) }))
+  return items.map((_, i) => lostOf(answers[i]) ?? { until: Number(answers[i]) })
 }

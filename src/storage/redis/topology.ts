@@ -6,9 +6,10 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import type { Random, Time } from '../../runtime/index.ts'
 import type { Reply } from './caller.ts'
-import { DENIED, isReply, rightsSentence } from './errors.ts'
-import { clientOptions, COMMAND_TIMEOUT_MS, StoreNode } from './node.ts'
+import { isReply } from './errors.ts'
+import { clientOptions, StoreNode } from './node.ts'
 import { nameOf, type HostPort, type StoreUrl } from './url.ts'
+import { inWords } from './words.ts'
 
 const SLOTS = 16_384
 
@@ -105,7 +106,7 @@ export class Topology {
   async #askSeed(seed: HostPort): Promise<boolean> {
     const { base, random } = this.#options
 
-    const client = new Redis<'legacy'>({ ...clientOptions(random), commandTimeout: COMMAND_TIMEOUT_MS, ...base(), ...seed, retryStrategy: null, replyMapping: 'legacy' })
+    const client = new Redis<'legacy'>({ ...clientOptions(random), ...base(), ...seed, retryStrategy: null, replyMapping: 'legacy' })
     client.on('error', (error: Error) => this.#note(error))
     try {
       await client.connect()
@@ -120,9 +121,9 @@ export class Topology {
   }
 
   #note(error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error)
-    this.#trouble = rightsSentence(message)
-    this.#isDenied = DENIED.test(message)
+    const { sentence, isHopeless } = inWords(error)
+    this.#trouble = sentence
+    this.#isDenied = isHopeless
   }
 
   /** Ranges as `[first, last, [host, port, …primary], …replicas]`. An empty host is the one that was asked. */

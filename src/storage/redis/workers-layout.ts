@@ -1,6 +1,7 @@
 /**
  * @module storage/redis/workers-layout
- * The registry of one automation type as Redis holds it, under the tag `{w:T}`. One hash a field rather than one a
+ * The registry of one automation type T as Redis holds it, under the hash tag `{a:T}`, which it shares with the tasks
+ * (tasks-layout.ts): a reserve reads `g` and `dr`, so no drain slips in between. One hash a field rather than one a
  * worker: a batch then reads and writes each field of all its workers in one inner call.
  *
  *   ix     ZSET of all ids, score 0: pages by the bytes of the id
@@ -27,9 +28,9 @@ export const REGISTRY = `local ${PARTS.join(', ')} = unpack(KEYS, 1, ${PARTS.len
 /** Lua: state, since and the rest of a `st`. */
 export const STATE_OF = `local function stateOf(st) return string.match(st, '^(%u+):(%d+):(.*)$') end`
 
-export const registryKeys = (type: string): string[] => PARTS.map((part) => key('w', type, part))
-export const ringKey = (type: string, id: string): string => key('w', type, `sr:${id}`)
-export const historyKey = (type: string, id: string): string => key('w', type, `ch:${id}`)
+export const registryKeys = (type: string): string[] => PARTS.map((part) => key('a', type, part))
+export const ringKey = (type: string, id: string): string => key('a', type, `sr:${id}`)
+export const historyKey = (type: string, id: string): string => key('a', type, `ch:${id}`)
 
 /** Free of colons, and another text for every other one. */
 export const escaped = (text: string): string => text.replaceAll(/[%:]/g, (char) => (char === '%' ? '%25' : '%3a'))

@@ -3,6 +3,7 @@
  * Drains, who manages a worker, and reading. Drain and manage run at the memory limit: what they add is small, and bound
  * by the number of records.
  */
+import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
 import { REGISTRY, STATE_OF } from './workers-layout.ts'
 import { script } from './script.ts'
 
@@ -67,6 +68,9 @@ if #free > 0 then redis.call('HDEL', mb, unpack(free)) end
 return answers
 `)
 
+/** Rows of a page that are read before the rest, however many are asked for: each may be a megabyte. */
+const FIRST_ROWS = 20
+
 const ROWS = `
 local function rows(ids)
   local answer = { ids }
@@ -82,11 +86,26 @@ ${ROWS}
 return rows({ unpack(ARGV, 2) })
 `)
 
-/** ARGV: '-' or '(' with the id to begin behind, number of rows. Answers as {@link GET}. */
+/**
+ * ARGV: '-' or '(' with the id to begin behind, number of rows. Answers as {@link GET}, as far as an answer reaches: a few
+ * rows tell how large the others may be, and what is read beyond the bound is left out.
+ */
 export const PAGE = script('workers.page', ['no-writes'], `
 ${REGISTRY}
 ${ROWS}
-return rows(redis.call('ZRANGE', ix, ARGV[2], '+', 'BYLEX', 'LIMIT', '0', ARGV[3]))
+local ids = redis.call('ZRANGE', ix, ARGV[2], '+', 'BYLEX', 'LIMIT', '0', ARGV[3])
+local answer, bytes, size = { {}, {}, {}, {}, {}, {}, {}, {}, {}, {} }, 0, ${FIRST_ROWS}
+while #answer[1] < #ids do
+  local from = #answer[1]
+  local part = rows({ unpack(ids, from + 1, math.min(from + size, #ids)) })
+  for k = 1, #part[1] do
+    for _, column in ipairs(part) do bytes = bytes + (column[k] and #column[k] or 0) end
+    if bytes > ${MAX_ANSWER_BYTES} and #answer[1] > 0 then return answer end
+    for c, column in ipairs(part) do answer[c][from + k] = column[k] end
+  end
+  size = math.max(1, math.floor((${MAX_ANSWER_BYTES} - bytes) / bytes * #answer[1]))
+end
+return answer
 `)
 
 /** KEYS behind the registry's: the ring. ARGV: id. Answers all frames, oldest first, or false where the worker is not known. */

@@ -1,9 +1,10 @@
 /**
  * @module storage/sqlite/engine-reserve
  * What time decides about tasks: due retries come back, the next in line are leased, leases that ran out are taken.
+ * Whether a worker may have tasks is read from its record in the same transaction, so no drain slips in between (G14).
  */
 import { MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
-import type { Lease, ReserveRequest, Tasks, Tier } from '../index.ts'
+import type { Refusal, Reservation, ReserveRequest, Tasks, Tier } from '../index.ts'
 import type { Sync } from './calls.ts'
 import { KIND } from './names.ts'
 import type { Queue } from './queues.ts'
@@ -20,6 +21,7 @@ interface Picked { readonly pk: number; readonly id: string; readonly attempt: n
 interface Room { leases: number; bytes: number; drops: number; readonly wanted: number }
 
 export function reservationOf({ db, txn, names, fences, queues, rows }: TaskContext): Pick<Sync<Tasks>, 'reserve' | 'sweep'> {
+  const find = db.prepare<[number, string], { draining: 0 | 1; gen: number }>('SELECT drain IS NOT NULL AS draining, gen FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?')
   const dueRetries = db.prepare<[number, number, number], { pk: number; ownTier: Tier }>('SELECT pk, own_tier AS ownTier FROM task WHERE type = ? AND place = 2 AND due <= ? ORDER BY due, ord LIMIT ?')
   const promote = db.prepare<[number, number, number]>('UPDATE task SET place = 0, tier = ?, ord = ?, due = NULL WHERE pk = ?')
   const nextDue = db.prepare<[number], number | null>('SELECT min(due) FROM task WHERE type = ? AND place = 2').pluck()
@@ -32,6 +34,13 @@ export function reservationOf({ db, txn, names, fences, queues, rows }: TaskCont
   const oldKeys = db.prepare<[number, number, number], string>('SELECT key FROM idem WHERE type = ? AND expires <= ? ORDER BY expires LIMIT ?').pluck()
   const forgetKey = db.prepare<[number, string]>('DELETE FROM idem WHERE type = ? AND key = ?')
 
+  /** Why this worker gets no task; null: it may have some. */
+  function refusal(type: number, { worker, gen }: ReserveRequest): Refusal | null {
+    const record = find.get(type, worker)
+    if (record === undefined) return 'unknown'
+    if (record.draining === 1) return 'draining'
+    return record.gen === gen ? null : 'stale'
+  }
   function promoteDue(queue: Queue, limit: number): number {
     const due = queue.scheduled === 0 ? [] : dueRetries.all(queue.type, txn.nowMs, limit)
     for (const { pk, ownTier } of due) {
@@ -77,11 +86,15 @@ export function reservationOf({ db, txn, names, fences, queues, rows }: TaskCont
     }
     return all
   }
-  function leaseAll(queue: Queue, picked: readonly Picked[], requests: readonly ReserveRequest[], until: number): Lease[][] {
+  /** Nobody takes part who is refused. */
+  function leaseAll(queue: Queue, picked: readonly Picked[], requests: readonly ReserveRequest[], refusals: readonly (Refusal | null)[], until: number): Reservation[] {
+    if (picked.length === 0) return refusals.map((refused) => refused ?? [])
     const fence = fences.change(queue.type)
     let next = 0
     queue.inFlight += picked.length
-    return requests.map(({ worker, limit, defaultMaxAttempts }) => {
+    return requests.map(({ worker, limit, defaultMaxAttempts }, i) => {
+      const refused = refusals[i] ?? null
+      if (refused !== null) return refused
       const mine = picked.slice(next, next + limit)
       next += mine.length
       return mine.map(({ pk, id, attempt, ownMax, body }) => {
@@ -114,14 +127,15 @@ export function reservationOf({ db, txn, names, fences, queues, rows }: TaskCont
   return {
     reserve(typeName, visibilityMs, requests) {
       const type = names.find(KIND.type, typeName)
-      if (type === undefined) return { leases: requests.map(() => []), dropped: 0, nextDue: null }
+      if (type === undefined) return { answers: requests.map(() => 'unknown'), dropped: 0, nextDue: null }
       const queue = queues.change(type)
       promoteDue(queue, PROMOTED_PER_RESERVE)
-      const wanted = Math.min(MAX_RESERVED_PER_CALL, requests.reduce((sum, { limit }) => sum + limit, 0))
+      const refusals = requests.map((request) => refusal(type, request))
+      const wanted = Math.min(MAX_RESERVED_PER_CALL, requests.reduce((sum, { limit }, i) => sum + (refusals[i] === null ? limit : 0), 0))
       const room: Room = { wanted, leases: wanted, bytes: MAX_RESERVE_BYTES, drops: MAX_DROPPED }
       const picked = TIERS.flatMap((tier) => pick(queue, tier, room))
-      const leases = picked.length === 0 ? requests.map(() => []) : leaseAll(queue, picked, requests, txn.nowMs + visibilityMs)
-      return { leases, dropped: MAX_DROPPED - room.drops, nextDue: queue.scheduled === 0 ? null : nextDue.get(type) ?? null }
+      const answers = leaseAll(queue, picked, requests, refusals, txn.nowMs + visibilityMs)
+      return { answers, dropped: MAX_DROPPED - room.drops, nextDue: queue.scheduled === 0 ? null : nextDue.get(type) ?? null }
     },
     sweep(typeName, maxLost, limit) {
       const type = names.find(KIND.type, typeName)

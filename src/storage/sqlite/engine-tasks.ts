@@ -6,7 +6,7 @@
  * The counts move with each row (queues.ts), the token decides who may settle (fences.ts), and dead rows up to
  * `deadCut` were cleared: they count as absent everywhere until the idle work has removed them.
  */
-import { cutError, type LeaseRef, type NewTask, type Nack, type RetryPolicy, type Submitted, type Tasks } from '../index.ts'
+import { cutError, type LeaseLost, type LeaseRef, type NewTask, type Nack, type RetryPolicy, type Submitted, type Tasks } from '../index.ts'
 import { Acked } from './acked.ts'
 import type { Sync } from './calls.ts'
 import type { Database } from './driver.ts'
@@ -84,13 +84,13 @@ function settlementOf({ db, txn, names, fences, queues, rows }: TaskContext): Pi
     const row = rows.find(type, id)
     return row?.place === PLACE.inFlight && row.token === token ? row : undefined
   }
-  function each<I extends LeaseRef, A>(typeName: string, items: readonly I[], settleOne: (row: TaskRow, item: I, queue: Queue, type: number) => A): (A | 'lease_lost')[] {
+  function each<I extends LeaseRef, A>(typeName: string, items: readonly I[], settleOne: (row: TaskRow, item: I, queue: Queue, type: number) => A): (A | LeaseLost)[] {
     const type = names.find(KIND.type, typeName)
     if (type === undefined) return items.map(() => 'lease_lost')
     const queue = queues.change(type)
     return items.map((item) => {
       const row = held(type, item)
-      return row === undefined ? 'lease_lost' : settleOne(row, item, queue, type)
+      return row === undefined ? fences.lost(type, item.token) : settleOne(row, item, queue, type)
     })
   }
   function fail(row: TaskRow, item: Nack, queue: Queue, type: number, retry: RetryPolicy): 'scheduled' | 'dead' {
@@ -115,9 +115,9 @@ function settlementOf({ db, txn, names, fences, queues, rows }: TaskContext): Pi
       const queue = queues.change(type)
       const fence = fences.change(type)
       const gone: number[] = []
-      const answers = leases.map(({ id, token }): 'ok' | 'lease_lost' => {
+      const answers = leases.map(({ id, token }): 'ok' | LeaseLost => {
         const pk = rows.take(type, id, token)
-        if (pk === undefined) return acked.has(type, token) ? 'ok' : 'lease_lost'
+        if (pk === undefined) return acked.has(type, token) ? 'ok' : fences.lost(type, token)
         gone.push(pk)
         acked.mark(type, token)
         return 'ok'

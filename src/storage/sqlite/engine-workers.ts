@@ -7,7 +7,7 @@
  * a record with a drain reads DRAINING. The newest frame is the newest of the ring, unless it was cut for the ring:
  * then `stats` holds the whole.
  */
-import { MAX_RING_FRAME_BYTES, STATS_FRAMES, type ReportedState } from '../../protocol/index.ts'
+import { MAX_ANSWER_BYTES, MAX_RING_FRAME_BYTES, STATS_FRAMES, type ReportedState } from '../../protocol/index.ts'
 import { cutError, type Beat, type BeatAnswer, type Ref, type Registered, type Registration, type StatsHistory, type WorkerRow, type Workers } from '../index.ts'
 import type { Sync } from './calls.ts'
 import type { Database } from './driver.ts'
@@ -87,7 +87,14 @@ export function workersOf(db: Database, txn: Transaction, names: Names, masters:
     }),
     page(typeName, after, limit) {
       const type = names.find(KIND.type, typeName)
-      return type === undefined ? [] : some.all(type, after ?? '', limit).map((stored) => rowOf(typeName, stored))
+      const page: WorkerRow[] = []
+      let chars = 0
+      if (type !== undefined) for (const stored of some.iterate(type, after ?? '', limit)) {
+        chars += stored.hardware.length + stored.config.length + (stored.lastError?.length ?? 0) + (stored.stats?.length ?? 0)
+        if (chars > MAX_ANSWER_BYTES && page.length > 0) break
+        page.push(rowOf(typeName, stored))
+      }
+      return page
     },
   }
 }

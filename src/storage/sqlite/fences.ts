@@ -4,6 +4,7 @@
  * twice, even by a store that was copied back from a backup: the first one after every open rises to the next multiple
  * of 2^20 at or above now · 1,024, which is ahead of what any earlier life of the store could have issued.
  */
+import type { LeaseLost } from '../index.ts'
 import type { Database, Statement } from './driver.ts'
 import type { Kept, Transaction } from './transaction.ts'
 
@@ -15,12 +16,16 @@ export interface Fence extends Kept {
   last: number
   /** Set once this life of the store has raised the counter. */
   raised: boolean
+  /** What was skipped when it was raised, after `from` up to `to`. */
+  skipped: { readonly from: number; readonly to: number }
   deadCut: number
   submitted: number
   acked: number
   nacked: number
   died: number
 }
+
+const NOTHING = { from: 0, to: 0 }
 
 type FenceRow = Pick<Fence, 'n' | 'last' | 'deadCut' | 'submitted' | 'acked' | 'nacked' | 'died'>
 
@@ -34,7 +39,7 @@ export class Fences {
     this.#save = db.prepare(`INSERT INTO fence(n, last, dead_cut, submitted, acked, nacked, died) VALUES(:n, :last, :deadCut, :submitted, :acked, :nacked, :died)
       ON CONFLICT(n) DO UPDATE SET last = :last, dead_cut = :deadCut, submitted = :submitted, acked = :acked, nacked = :nacked, died = :died`)
     for (const row of db.prepare<[], FenceRow>('SELECT n, last, dead_cut AS deadCut, submitted, acked, nacked, died FROM fence').iterate()) {
-      this.#fences.set(row.n, { ...row, raised: false, kept: 0 })
+      this.#fences.set(row.n, { ...row, raised: false, skipped: NOTHING, kept: 0 })
     }
   }
 
@@ -47,7 +52,7 @@ export class Fences {
   change(n: number): Fence {
     let fence = this.#fences.get(n)
     if (fence === undefined) {
-      fence = { n, last: 0, raised: false, deadCut: 0, submitted: 0, acked: 0, nacked: 0, died: 0, kept: 0 }
+      fence = { n, last: 0, raised: false, skipped: NOTHING, deadCut: 0, submitted: 0, acked: 0, nacked: 0, died: 0, kept: 0 }
       this.#fences.set(n, fence)
       this.#txn.onRollback(() => void this.#fences.delete(n))
     }
@@ -56,11 +61,19 @@ export class Fences {
     return changed
   }
 
+  /** What to call a lease that is not held: a token that was not issued here proves that the store went back in time. */
+  lost(n: number, token: number): LeaseLost {
+    const { last, skipped } = this.#fences.get(n) ?? { last: 0, skipped: NOTHING }
+    return last > 0 && (token > last || (token > skipped.from && token <= skipped.to)) ? 'not_issued' : 'lease_lost'
+  }
+
   /** The next token. */
   issue(fence: Fence): number {
     if (!fence.raised) {
+      const from = fence.last
       fence.last = Math.ceil(Math.max(fence.last, this.#txn.nowMs * TOKENS_PER_MS) / SEGMENT) * SEGMENT
       fence.raised = true
+      if (from > 0) fence.skipped = { from, to: fence.last }
     }
     fence.last += 1
     return fence.last

@@ -192,6 +192,45 @@ describe('the attempt limit of a task', () => {
   })
 })
 
+describe('the records of workers', () => {
+  const configReads = (store: Watched): readonly unknown[] => store.named('configs.get').flatMap(([refs]) => refs as unknown[])
+
+  it('are not read for a reserve: the config once, and again when it has changed', async () => {
+    const store = new Watched()
+    await open({ backend: store.wrap })
+    for (let i = 0; i < 5; i += 1) {
+      await world.submit()
+      for (const worker of ['w', 'v']) await world.take(worker)
+    }
+    expect([store.named('workers.get'), configReads(store)]).toEqual([[], [{ type: 'mailer', id: 'w' }, { type: 'mailer', id: 'v' }]])
+    await world.deps.backend.configs.put({ type: 'mailer', id: 'w', expectGen: 0, config: '{"max_attempts":9}', changed: ['max_attempts'], actor: 'admin' })
+    await Promise.all([world.submit(), world.submit()])
+    expect((await Promise.all(['w', 'v'].map((worker) => world.take(worker)))).map(([lease]) => lease?.max_attempts)).toEqual([9, 3])
+    expect(configReads(store).slice(2)).toEqual([{ type: 'mailer', id: 'w' }])
+  })
+
+  it('that change while their workers wait keep nobody waiting, neither who is patient nor who is not', async () => {
+    await open()
+    const waiting = [poll('w'), poll('v')]
+    await settled(world)
+    for (const id of ['w', 'v', 'u']) await world.deps.backend.configs.raise([{ type: 'mailer', id, above: 6 }])
+    const ids = [await world.submit(), await world.submit(), await world.submit()]
+    const hasty = poll('u', { waitMs: 0 })
+    await settled(world)
+    expect([...waiting, hasty].map(({ seen }) => seen.ids)).toEqual(ids.map((id) => [id]))
+  })
+
+  it('are told apart for more workers than are remembered', async () => {
+    const crew = Array.from({ length: 11_000 }, (_, i) => `w${i}`)
+    await open({}, crew)
+    const polls = crew.map((worker) => poll(worker))
+    await settled(world)
+    expect(polls.filter(({ seen }) => seen.error !== null || seen.ids !== null)).toEqual([])
+    await world.drain('w0')
+    expect((await world.tryRpc('w0', 'tasks.reserve', { limit: 1, wait_ms: 30_000 })).result).toEqual({ tasks: [] })
+  })
+})
+
 describe('a worker that may not take tasks', () => {
   it('is told unknown_worker when nobody registered it (D7)', async () => {
     await open()
@@ -222,7 +261,23 @@ describe('a worker that may not take tasks', () => {
     expect(other.seen.ids).toEqual([id])
   })
 
-  it.each(['workers.get', 'tasks.reserve'])('gets no task when its drain is answered while its reserve is at %s (G14)', async (at) => {
+  it('is answered empty within a second when its drain was answered by another master (G14)', async () => {
+    await open()
+    const { seen } = poll('w')
+    await settled(world)
+    await world.deps.backend.workers.drain([{ type: 'mailer', id: 'w' }]) // Nobody tells this master.
+    const id = await world.submit()
+    await settled(world)
+    expect([seen.ids, await world.place(id)]).toEqual([[], 'pending'])
+    expect((await world.take('v')).map(({ task_id }) => task_id)).toEqual([id])
+    const quiet = poll('u')
+    await settled(world)
+    await world.deps.backend.workers.drain([{ type: 'mailer', id: 'u' }])
+    await world.time.advance(1_000)
+    expect(quiet.seen.ids).toEqual([])
+  })
+
+  it.each(['configs.get', 'tasks.reserve'])('gets no task when its drain is answered while its reserve is at %s (G14)', async (at) => {
     const store = new Watched()
     await open({ backend: store.wrap })
     const id = await world.submit()
@@ -309,7 +364,7 @@ describe('while the store is away', () => {
   it('those that do not wait are told at once, the others at their deadline (G18)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
-    store.failure = (name) => (name === 'workers.get' ? AWAY : undefined)
+    store.failure = (name) => (name === 'tasks.reserve' ? AWAY : undefined)
     const hasty = poll('w', { waitMs: 0 })
     const patient = poll('v', { waitMs: 2_500 })
     await settled(world)

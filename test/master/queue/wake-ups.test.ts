@@ -1,5 +1,5 @@
 /**
- * No wake-up is lost: whatever interleaving of submits, reserves, releases, nacks, drains, departures and slow store
+ * No wake-up is lost: whatever interleaving of submits, reserves, releases, nacks, config changes, departures and slow store
  * calls, an idle worker has its task as soon as everything has settled. The tick of each second is left out, so that
  * it cannot hide a lost wake-up.
  */
@@ -14,12 +14,14 @@ type Step =
   | { readonly do: 'submit'; readonly count: number }
   | { readonly do: 'reserve'; readonly worker: string; readonly limit: number }
   | { readonly do: 'nack'; readonly retryInMs: number }
+  | { readonly do: 'reconfigure'; readonly worker: string }
   | { readonly do: 'release' | 'leave' | 'hold' | 'free' | 'settle' | 'pass' }
 
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('submit' as const), count: fc.integer({ min: 1, max: 3 }) }),
   fc.record({ do: fc.constant('reserve' as const), worker: fc.constantFrom(...WORKERS), limit: fc.integer({ min: 1, max: 3 }) }),
   fc.record({ do: fc.constant('nack' as const), retryInMs: fc.constantFrom(0, 2, 7) }),
+  fc.record({ do: fc.constant('reconfigure' as const), worker: fc.constantFrom(...WORKERS) }),
   fc.record({ do: fc.constantFrom('release' as const, 'leave' as const) }),
   fc.record({ do: fc.constantFrom('hold' as const, 'free' as const, 'settle' as const, 'pass' as const) }),
 )
@@ -31,6 +33,7 @@ class Run {
   readonly leases: Lease[] = []
   readonly waiting = new Map<AbortController, { worker: string }>()
   #free = (): void => {}
+  #generation = 0
 
   constructor(world: World, store: Watched) {
     this.#world = world
@@ -41,6 +44,7 @@ class Run {
     switch (step.do) {
       case 'submit': return void Promise.all(Array.from({ length: step.count }, () => this.#world.submit()))
       case 'reserve': return this.#reserve(step.worker, step.limit)
+      case 'reconfigure': return this.#reconfigure(step.worker)
       case 'release': return this.#give((ref) => this.#world.queue.release('mailer', [ref]))
       case 'nack': return this.#give((ref) => this.#world.queue.nack('mailer', [{ ...ref, error: '', retryInMs: step.retryInMs, permanent: false }]))
       case 'leave': return [...this.waiting.keys()].at(0)?.abort()
@@ -58,6 +62,13 @@ class Run {
       this.waiting.delete(client)
       this.leases.push(...leases)
     })
+  }
+
+  /** At another master: this one learns of it by the next reserve. */
+  #reconfigure(id: string): void {
+    const { configs } = this.#world.deps.backend
+    this.#generation += 1
+    void configs.raise([{ type: 'mailer', id, above: this.#generation }])
   }
 
   #give(settle: (lease: Lease) => Promise<unknown>): void {

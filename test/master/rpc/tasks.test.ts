@@ -73,6 +73,15 @@ describe('a lease', () => {
     expect(await world.place(task_id)).toBe('in_flight')
   })
 
+  it('with a token that the store has not issued is lost, counted and logged: the store went back in time (G26)', async () => {
+    const { task_id, token } = await taken()
+    const tasks = [{ task_id, token: token + 5 }]
+    for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend'] as const) expect((await world.rpc('w', method, { tasks })).results).toEqual([LOST])
+    expect((await world.rpc('w', 'tasks.nack', { tasks: [{ task_id, token: token + 5, error: 'x' }, { task_id, token: 1, error: 'x' }] })).results).toEqual([LOST, LOST])
+    expect(await world.metric('svc_store_regressions_total')).toMatch(/ 4$/)
+    expect(world.logged.filter(({ level }) => level === 'error')).toMatchObject([{ message: expect.stringContaining('went back in time'), fields: { task_id, token: token + 5 } }])
+  })
+
   it('is prolonged by extend, for the visibility of the automation from now (D25)', async () => {
     const lease = await taken()
     for (let third = 0; third < 12; third += 1) {

@@ -5,7 +5,7 @@ import type { Create } from './world.ts'
 import type { Backend, LoggedEvent, NewEvent, Signal } from '../../../src/storage/index.ts'
 
 /** One call of every method that answers a promise. */
-const calls: Record<string, (backend: Backend) => Promise<unknown>> = {
+export const CALLS: Record<string, (backend: Backend) => Promise<unknown>> = {
   'meta.info': (b) => b.meta.info(),
   'meta.beat': (b) => b.meta.beat('m1'),
   'workers.register': (b) => b.workers.register([registration('w', 'm1/1')]),
@@ -27,7 +27,7 @@ const calls: Record<string, (backend: Backend) => Promise<unknown>> = {
   'streams.pop': (b) => b.streams.pop(TYPE, 1),
   'streams.length': (b) => b.streams.length([TYPE]),
   'tasks.submit': (b) => b.tasks.submit(TYPE, DAY, [task('a')]),
-  'tasks.reserve': (b) => b.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 1, defaultMaxAttempts: 1 }]),
+  'tasks.reserve': (b) => b.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 1, gen: 0, defaultMaxAttempts: 1 }]),
   'tasks.ack': (b) => b.tasks.ack(TYPE, [{ id: 'a', token: 1 }]),
   'tasks.nack': (b) => b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: null, permanent: false, u: 0 }]),
   'tasks.release': (b) => b.tasks.release(TYPE, [{ id: 'a', token: 1 }]),
@@ -71,8 +71,8 @@ const wrong: Record<string, (backend: Backend) => Promise<unknown>> = {
   'an id without a UTF-8 form': (b) => b.tasks.submit(TYPE, DAY, [task('\ud800')]),
   'a ttl below a second': (b) => b.tasks.submit(TYPE, DAY, [task('a', { ttlMs: 999 })]),
   'half a millisecond': (b) => b.tasks.submit(TYPE, DAY, [task('a', { ttlMs: 1000.5 })]),
-  'a visibility below a second': (b) => b.tasks.reserve(TYPE, 999, [{ worker: 'w', limit: 1, defaultMaxAttempts: 1 }]),
-  'a limit of 0': (b) => b.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 0, defaultMaxAttempts: 1 }]),
+  'a visibility below a second': (b) => b.tasks.reserve(TYPE, 999, [{ worker: 'w', limit: 1, gen: 0, defaultMaxAttempts: 1 }]),
+  'a limit of 0': (b) => b.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 0, gen: 0, defaultMaxAttempts: 1 }]),
   'a retry after more than a day': (b) => b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: DAY + 1, permanent: false, u: 0 }]),
   'a u of 1': (b) => b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: null, permanent: false, u: 1 }]),
   'a broken token': (b) => b.tasks.ack(TYPE, [{ id: 'a', token: 1.5 }]),
@@ -90,7 +90,7 @@ export function lifecycle(name: string, create: Create): void {
   describe(`${name} backend: open and close`, () => {
     const open = worlds(create)
 
-    for (const [method, call] of Object.entries(calls)) {
+    for (const [method, call] of Object.entries(CALLS)) {
       it(`refuses ${method} before open and after close`, async () => {
         const fresh = await create(new ManualClock())
         await expect(call(fresh)).rejects.toEqual(fails('STORAGE_NOT_OPEN'))

@@ -192,7 +192,7 @@ export function pools(name: string, create: Create): void {
       await backend.pools.put(POOL, [item('whole', { payload: `"${'x'.repeat(40 * 1_048_576)}"` }), item('next')])
       expect(ids(await claim(backend, 5))).toEqual(['whole'])
       expect(ids(await claim(backend, 5))).toEqual(['next'])
-    })
+    }, 30_000)
   })
 
   describe(`${name} backend: pools.extend and release`, () => {

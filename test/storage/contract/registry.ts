@@ -219,6 +219,18 @@ export function registry(name: string, create: Create): void {
       expect((await backend.workers.page(TYPE, null, 1))[0]).toEqual(await row(backend, '!'))
     })
 
+    it('ends a page early at 32 MiB, one row at least, and goes on behind it (D56)', async () => {
+      const { backend } = await open()
+      const hardware = (mib: number): string => `{"x":"${'x'.repeat(mib * 1_048_576)}"}`
+      for (const [id, mib] of [['a', 9], ['b', 9], ['c', 9], ['d', 9], ['e', 33], ['f', 1]] as const) await backend.workers.register([registration(id, `m1/${id}`, { hardware: hardware(mib) })])
+      expect(ids(await backend.workers.page(TYPE, null, 1_000))).toEqual(['a', 'b', 'c'])
+      expect(ids(await backend.workers.page(TYPE, null, 2))).toEqual(['a', 'b'])
+      expect(ids(await backend.workers.page(TYPE, 'c', 1_000))).toEqual(['d'])
+      expect(ids(await backend.workers.page(TYPE, 'd', 1_000))).toEqual(['e'])
+      expect(ids(await backend.workers.page(TYPE, 'e', 1_000))).toEqual(['f'])
+      expect(await backend.workers.page(TYPE, 'f', 1_000)).toEqual([])
+    }, 30_000)
+
     it('keeps the registry and the generations of the forgotten exactly when it is durable', async () => {
       const { backend, clock } = await open()
       await backend.workers.register([registration('w1', 'm1/1', { instance: 'i1' }), registration('w2', 'm1/2')])

@@ -1,6 +1,6 @@
 /** The contract of tasks on their way in and out: rows 1 to 5 of the table of transitions. */
 import { describe, expect, it } from '@jest/globals'
-import { DAY, HOSTILE, HOUR, MINUTE, RETRY, SECOND, TYPE, VISIBILITY, ids, inFlight, killed, nack, pending, reserve, sole, submit, task, worlds } from './world.ts'
+import { DAY, HOSTILE, HOUR, MINUTE, RETRY, SECOND, TYPE, VISIBILITY, ask, ids, inFlight, killed, leasesOf, nack, pending, reserve, sole, submit, task, worlds } from './world.ts'
 import type { Create } from './world.ts'
 
 export function tasksIn(name: string, create: Create): void {
@@ -169,7 +169,8 @@ export function tasksIn(name: string, create: Create): void {
       const { backend } = await open()
       await submit(backend, 'a', 'b', 'c')
       const request = (worker: string, limit: number, defaultMaxAttempts: number) => ({ worker, limit, defaultMaxAttempts })
-      const { leases } = await backend.tasks.reserve(TYPE, VISIBILITY, [request('w1', 1, 3), request('w2', 5, 4), request('w3', 1, 3)])
+      const { answers } = await ask(backend, [request('w1', 1, 3), request('w2', 5, 4), request('w3', 1, 3)])
+      const leases = answers.map(leasesOf)
       expect(leases.map(ids)).toEqual([['a'], ['b', 'c'], []])
       expect(leases[1]?.map(({ maxAttempts }) => maxAttempts)).toEqual([4, 4])
     })
@@ -177,7 +178,7 @@ export function tasksIn(name: string, create: Create): void {
     it('answers an empty queue with empty lists', async () => {
       const { backend } = await open()
       const request = { worker: 'w1', limit: 10, defaultMaxAttempts: 3 }
-      expect(await backend.tasks.reserve(TYPE, VISIBILITY, [request, request])).toEqual({ leases: [[], []], dropped: 0, nextDue: null })
+      expect(await ask(backend, [request, request])).toEqual({ answers: [[], []], dropped: 0, nextDue: null })
     })
 
     it('never leases one task to two callers at once', async () => {
@@ -211,8 +212,8 @@ export function tasksIn(name: string, create: Create): void {
       const { backend, clock } = await open()
       await submit(backend, task('old', { ttlMs: MINUTE }), task('older', { ttlMs: SECOND, tier: 0 }), task('young', { ttlMs: MINUTE + 1 }), 'forever')
       clock.advance(MINUTE)
-      const { leases, dropped } = await backend.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }])
-      expect(leases.map(ids)).toEqual([['young']])
+      const { answers, dropped } = await ask(backend, [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }])
+      expect(answers.map(leasesOf).map(ids)).toEqual([['young']])
       expect(dropped).toBe(2)
       expect(await backend.tasks.locate(TYPE, ['old', 'older', 'young', 'forever'])).toEqual([null, null, 'in_flight', 'pending'])
     })
@@ -223,10 +224,10 @@ export function tasksIn(name: string, create: Create): void {
       await submit(backend, task('one more', { ttlMs: SECOND }), 'live')
       clock.advance(SECOND)
       const request = [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }]
-      expect(await backend.tasks.reserve(TYPE, VISIBILITY, request)).toEqual({ leases: [[]], dropped: 1000, nextDue: null })
-      const second = await backend.tasks.reserve(TYPE, VISIBILITY, request)
+      expect(await ask(backend, request)).toEqual({ answers: [[]], dropped: 1000, nextDue: null })
+      const second = await ask(backend, request)
       expect(second.dropped).toBe(1)
-      expect(second.leases.map(ids)).toEqual([['live']])
+      expect(second.answers.map(leasesOf).map(ids)).toEqual([['live']])
     })
 
     it('finds the one live task behind 1,000 expired ones', async () => {
@@ -245,8 +246,8 @@ export function tasksIn(name: string, create: Create): void {
       expect(lost?.id).toBe('lost')
       clock.advance(2 * MINUTE)
       await backend.tasks.sweep(TYPE, 10, 500)
-      const { leases, dropped } = await backend.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w1', limit: 10, defaultMaxAttempts: 3 }])
-      expect(leases).toEqual([[]])
+      const { answers, dropped } = await ask(backend, [{ worker: 'w1', limit: 10, defaultMaxAttempts: 3 }])
+      expect(answers).toEqual([[]])
       expect(dropped).toBe(3)
     })
 
@@ -268,7 +269,7 @@ export function tasksIn(name: string, create: Create): void {
       const [a, b] = (await inFlight(backend, 'a', 'b')).map((lease) => [lease])
       await nack(backend, a ?? [], { retryInMs: MINUTE })
       await nack(backend, b ?? [], { retryInMs: SECOND })
-      const next = async () => (await backend.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }])).nextDue
+      const next = async () => (await ask(backend, [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }])).nextDue
       const now = clock.wallMs()
       expect(await next()).toBe(now + SECOND)
       clock.advance(SECOND)

@@ -48,10 +48,24 @@ export function tasksSettle(name: string, create: Create): void {
         const { backend } = await open()
         const [a, b] = await inFlight(backend, 'a', 'b')
         const [tokenA, tokenB] = [a?.token ?? 0, b?.token ?? 0]
-        for (const lease of [{ id: 'unknown', token: tokenA }, { id: 'a', token: tokenB }, { id: 'a', token: tokenB + 1_000_000_000 }, { id: 'a', token: 0 }, { id: 'a', token: Number.MAX_SAFE_INTEGER }]) {
+        for (const lease of [{ id: 'unknown', token: tokenA }, { id: 'a', token: tokenB }, { id: 'a', token: 0 }]) {
           expect(await call(backend, lease)).toEqual(['lease_lost'])
         }
+        for (const token of [tokenB + 1, tokenB + 1_000_000_000, Number.MAX_SAFE_INTEGER]) expect(await call(backend, { id: 'a', token })).toEqual(['not_issued'])
         expect(await backend.tasks.locate(TYPE, ['a', 'b'])).toEqual(['in_flight', 'in_flight'])
+      })
+
+      it(`tells the ${use} of a token that no life of the store has issued from one that was lost, also after a restart (G26)`, async () => {
+        const { backend, clock } = await open()
+        const [a] = await inFlight(backend, 'a')
+        const token = a?.token ?? 0
+        await reopen(backend)
+        if (!backend.capabilities.durable) return
+        expect(await call(backend, { id: 'a', token: token + 1 })).toEqual(['not_issued'])
+        clock.advance(MINUTE)
+        const [b] = await inFlight(backend, 'b')
+        expect(await call(backend, { id: 'b', token: (b?.token ?? 0) + 1 })).toEqual(['not_issued'])
+        expect(await call(backend, { id: 'b', token })).toEqual(['lease_lost'])
       })
 
       it(`refuses the ${use} of a lease that was nacked or released`, async () => {

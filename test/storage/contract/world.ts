@@ -3,7 +3,7 @@
  * of the calls. One rule of time runs through all suites: a moment has passed as soon as the clock equals it.
  */
 import { afterEach, expect } from '@jest/globals'
-import type { Backend, Conn, Lease, LeaseRef, NewTask, PoolItem, Registration } from '../../../src/storage/index.ts'
+import type { Backend, Conn, Lease, LeaseRef, NewTask, PoolItem, Registration, Reservation, Reserved, ReserveRequest } from '../../../src/storage/index.ts'
 import type { Clock } from '../../../src/runtime/index.ts'
 
 export const SECOND = 1_000
@@ -90,8 +90,22 @@ export async function submit(backend: Backend, ...tasks: readonly (string | NewT
 }
 
 export async function reserve(backend: Backend, limit = 500, visibilityMs = VISIBILITY, defaultMaxAttempts = 3): Promise<readonly Lease[]> {
-  const { leases } = await backend.tasks.reserve(TYPE, visibilityMs, [{ worker: 'w1', limit, defaultMaxAttempts }])
-  return sole(leases)
+  return leasesOf(sole((await ask(backend, [{ worker: 'w1', limit, defaultMaxAttempts }], { visibilityMs })).answers))
+}
+
+/** A reserve as a master makes it: who is not registered registers first, and each request brings its config's generation. */
+export async function ask(backend: Backend, requests: readonly Omit<ReserveRequest, 'gen'>[], { type = TYPE, visibilityMs = VISIBILITY } = {}): Promise<Reserved> {
+  const refs = requests.map(({ worker }) => ({ type, id: worker }))
+  const rows = await backend.configs.get(refs)
+  const missing = refs.filter((_, i) => rows[i] === null)
+  if (missing.length > 0) await backend.workers.register(missing.map((of) => registration(of.id, 'm1/0', of)))
+  return backend.tasks.reserve(type, visibilityMs, requests.map((request, i) => ({ ...request, gen: rows[i]?.gen ?? 0 })))
+}
+
+/** The leases of an answer, which must not be a refusal. */
+export function leasesOf(answer: Reservation): readonly Lease[] {
+  if (typeof answer === 'string') throw new Error(`the reserve was refused: ${answer}`)
+  return answer
 }
 
 export const ids = (items: readonly { readonly id: string }[]): string[] => items.map(({ id }) => id)

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { seededRandom } from '../../../src/runtime/index.ts'
-import { DAY, HOUR, ManualClock, SECOND, TYPE, VISIBILITY, conn, fails, ids, inFlight, item, killed, nack, pending, ref, registration, reserve, sole, submit, task } from '../contract/world.ts'
+import { DAY, HOUR, ManualClock, SECOND, TYPE, ask, conn, fails, ids, inFlight, item, killed, leasesOf, nack, pending, ref, registration, reserve, sole, submit, task } from '../contract/world.ts'
 import type { MemoryBackendOptions } from '../../../src/storage/memory/index.ts'
 
 const open: MemoryBackend[] = []
@@ -124,8 +124,8 @@ describe('memory backend: bounds', () => {
       await nack(backend, await reserve(backend), { retryInMs: SECOND })
     }
     clock.advance(SECOND)
-    const { leases, nextDue } = await backend.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 500, defaultMaxAttempts: 3 }])
-    expect(ids(sole(leases))).toEqual(Array.from({ length: 500 }, (_, k) => `0-${k}`))
+    const { answers, nextDue } = await ask(backend, [{ worker: 'w1', limit: 500, defaultMaxAttempts: 3 }])
+    expect(ids(leasesOf(sole(answers)))).toEqual(Array.from({ length: 500 }, (_, k) => `0-${k}`))
     expect(nextDue).toBe(clock.wallMs())
     expect(await backend.tasks.counts([TYPE])).toMatchObject([{ tiers: [0, 500, 0], scheduled: 1_500, inFlight: 500 }])
     expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ promoted: 500, more: true })

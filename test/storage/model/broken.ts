@@ -1,6 +1,6 @@
 /** Backends with one safeguard less each: memory with a switch off, or behind a wrapper that spoils calls or answers. */
 import { seededRandom } from '../../../src/runtime/index.ts'
-import type { Backend, Lease, LeaseRef, Tasks } from '../../../src/storage/index.ts'
+import type { Backend, Lease, LeaseRef, Reserved, ReserveRequest, Tasks } from '../../../src/storage/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import type { MemoryBackendOptions } from '../../../src/storage/memory/memory-backend.ts'
 import type { Create } from '../contract/world.ts'
@@ -28,10 +28,13 @@ function wrapped(spoil: (inner: Backend) => Spoiled): Create {
 }
 
 const onTasks = (spoil: (inner: Tasks) => Partial<Tasks>): Create => wrapped(({ tasks }) => ({ tasks: spoil(tasks) }))
+/** What was answered, with each lease as `change` makes it. */
+const changed = (answer: Reserved, change: (lease: Lease) => Lease): Reserved => ({ ...answer, answers: answer.answers.map((mine) => (typeof mine === 'string' ? mine : mine.map(change))) })
+const leasesIn = ({ answers }: Reserved): readonly Lease[] => answers.flatMap((mine) => (typeof mine === 'string' ? [] : mine))
 const onLeases = (change: (lease: Lease) => Lease): Create => onTasks((inner) => ({
   async reserve(...args) {
     const answer = await inner.reserve(...args)
-    return { ...answer, leases: answer.leases.map((mine) => mine.map(change)) }
+    return changed(answer, change)
   },
 }))
 
@@ -44,9 +47,9 @@ const forgetfulTokens: Create = async (clock) => {
     ...inner.tasks,
     async reserve(type, ...args) {
       const answer = await inner.tasks.reserve(type, ...args)
-      const lowest = answer.leases.flat()[0]?.token
+      const lowest = leasesIn(answer)[0]?.token
       if (lowest !== undefined && !first.has(type)) first.set(type, lowest - 1)
-      return { ...answer, leases: answer.leases.map((mine) => mine.map((lease) => ({ ...lease, token: lease.token - (first.get(type) ?? 0) }))) }
+      return changed(answer, (lease) => ({ ...lease, token: lease.token - (first.get(type) ?? 0) }))
     },
     ack: (type, leases) => inner.tasks.ack(type, back(type, leases)),
   }
@@ -64,6 +67,15 @@ export const BROKEN: Readonly<Record<string, Create>> = {
   'the comparison of tokens': memory({ tokenCompare: false }),
   'the look for an id that is there already': memory({ presenceCheck: false }),
   'the front of the tier for what comes back': memory({ frontOfTier: false }),
+  'the look at drains in a reserve': memory({ drainCheck: false }),
+  'the generation that a reserve names': wrapped(({ tasks, configs }) => ({
+    tasks: {
+      async reserve(type, ms, requests) {
+        const rows = await configs.get(requests.map(({ worker }) => ({ type, id: worker })))
+        return tasks.reserve(type, ms, requests.map((request, i): ReserveRequest => ({ ...request, gen: rows[i]?.gen ?? request.gen })))
+      },
+    },
+  })),
   'the order of what is released': onTasks((inner) => ({ release: async (type, leases) => (await inner.release(type, leases.toReversed())).toReversed() })),
   'the exact count of attempts': onLeases((lease) => ({ ...lease, attempt: lease.attempt * 2 })),
   'the attempts of the task itself': onTasks((inner) => ({ submit: (type, ttl, tasks, max) => inner.submit(type, ttl, tasks.map((task) => ({ ...task, maxAttempts: null })), max) })),
@@ -73,10 +85,10 @@ export const BROKEN: Readonly<Record<string, Create>> = {
   'the refill after a drop': onTasks((inner) => ({
     async reserve(type, ...args) {
       const answer = await inner.reserve(type, ...args)
-      const leases = answer.leases.flat()
+      const leases = leasesIn(answer)
       if (answer.dropped === 0 || leases.length === 0) return answer
       await inner.release(type, leases)
-      return { ...answer, leases: answer.leases.map(() => []) }
+      return { ...answer, answers: answer.answers.map((mine) => (typeof mine === 'string' ? mine : [])) }
     },
   })),
   'the memory of acks': onTasks((inner) => {
@@ -153,7 +165,7 @@ function notingOf(group: object, seen: Set<string>): object {
     if (Array.isArray(answer)) for (const each of answer) note(method, each)
     else if (typeof answer === 'object' && answer !== null) {
       for (const [word, value] of Object.entries(answer)) {
-        if (word === 'was') note(method, value)
+        if (word === 'was' || Array.isArray(value)) note(method, value)
         else if (value !== 0 && value !== null && value !== false) seen.add(`${method} ${word}`)
       }
     }

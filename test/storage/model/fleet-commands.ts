@@ -81,4 +81,12 @@ const read = command('page, history and stats in part', fc.record({ ref, limit: 
   })
 })
 
+/** A worker that takes tasks: the one that most commands on tasks name. */
+const enlist = command('enlist', fc.record({ type: fc.constantFrom(...TYPES) }), async ({ type }, world, { backend }) => {
+  const items = [{ type, id: 'w1', conn: `m1/${world.serial()}`, instance: '', hardware: HARDWARE, defaults: DEFAULTS }]
+  same(await backend.workers.register(items), world.store.fleet.register(items))
+})
+
+/** What tasks have to do with workers. */
+export const crewCommands: AnyCommand[] = [enlist, enlist, enlist, enlist, drain]
 export const fleetCommands: AnyCommand[] = [register, register, register, registerTwice, beat, beat, beat, disconnect, drain, drain, forget, manage, put, put, raise, masterBeat, masterBeat, read]

@@ -8,13 +8,13 @@
  */
 import { describe, it } from '@jest/globals'
 import fc from 'fast-check'
-import { ManualClock, start } from '../contract/world.ts'
+import { DEFAULTS, HARDWARE, ManualClock, start } from '../contract/world.ts'
 import type { Create } from '../contract/world.ts'
 import type { AnyCommand } from './command.ts'
-import { fleetCommands } from './fleet-commands.ts'
+import { crewCommands, fleetCommands } from './fleet-commands.ts'
 import { taskCommands } from './task-commands.ts'
 import { thingCommands, timeCommands } from './thing-commands.ts'
-import { World } from './world.ts'
+import { TYPES, World } from './world.ts'
 import type { Real } from './world.ts'
 import type { Backend } from '../../../src/storage/index.ts'
 
@@ -56,9 +56,9 @@ export async function search(wanted: Search): Promise<Result> {
 function commandsOf(seed: number, isDurable: boolean): AnyCommand[] {
   const others = [...fleetCommands, ...thingCommands]
   switch (seed % 4) {
-    case 0: return [...taskCommands, ...others, ...timeCommands(8, isDurable)]
+    case 0: return [...taskCommands, ...crewCommands, ...others, ...timeCommands(8, isDurable)]
     case 1: return [...others, ...timeCommands(6, isDurable)]
-    default: return [...taskCommands, ...timeCommands(6, isDurable)]
+    default: return [...taskCommands, ...crewCommands, ...timeCommands(6, isDurable)]
   }
 }
 
@@ -74,6 +74,9 @@ async function runRound({ create, idle, seed, shrinks, path, replayPath }: Searc
     try {
       const { epoch, nowMs } = await backend.meta.info()
       const model = new World(epoch, nowMs)
+      const crew = TYPES.map((type) => ({ type, id: 'w1', conn: 'm1/0', instance: '', hardware: HARDWARE, defaults: DEFAULTS }))
+      model.store.fleet.register(crew)
+      await backend.workers.register(crew)
       await fc.asyncModelRun(() => ({ model, real }), run)
     } finally {
       await backend.close()

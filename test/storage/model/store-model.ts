@@ -2,7 +2,7 @@
  * What the rest of a store is, in its plainest form: workers with their configs, streams, pools, locks and values. Like
  * the model of tasks it knows no backend, and is told the tokens and stream ids that were drawn.
  */
-import type { Beat, BeatAnswer, ClaimRequest, ConfigPut, ConfigRow, Conn, HistoryRow, LeaseRef, PoolItem, PoolRow, Ref, Registered, Registration, WorkerRow } from '../../../src/storage/index.ts'
+import type { Beat, BeatAnswer, ClaimRequest, ConfigPut, ConfigRow, Conn, HistoryRow, LeaseRef, PoolItem, PoolRow, Ref, Refusal, Registered, Registration, WorkerRow } from '../../../src/storage/index.ts'
 import { TasksModel } from './tasks-model.ts'
 import type { Time } from './tasks-model.ts'
 
@@ -77,6 +77,13 @@ export class FleetModel {
       worker.drain = conn !== null && this.row(ref)?.connected === true ? processOf({ instance, conn }) : 'next'
       return { conn }
     })
+  }
+  /** Why a worker gets no task; null: it may have some. */
+  refusal(ref: Ref, gen: number): Refusal | null {
+    const worker = this.find(ref)
+    if (worker === undefined) return 'unknown'
+    if (worker.drain !== null) return 'draining'
+    return worker.config.gen === gen ? null : 'stale'
   }
   manage(items: readonly (Ref & { managedBy: string | null })[]): ('ok' | 'not_found')[] {
     return items.map((item) => {

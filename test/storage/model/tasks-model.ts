@@ -3,7 +3,7 @@
  * table of transitions and from no backend. Tokens are the backend's to choose, so the model is told those it drew.
  */
 import type {
-  Counts, DeadRow, Lease, LeaseRef, Nack, NewTask, Place, QueueRow, ReserveRequest, RetryPolicy, Submitted, Swept, Tier,
+  Counts, DeadRow, Lease, LeaseRef, Nack, NewTask, Place, QueueRow, Refusal, Reserved, ReserveRequest, RetryPolicy, Submitted, Swept, Tier,
 } from '../../../src/storage/index.ts'
 
 /** Backend time, one for all parts of a model. */
@@ -49,12 +49,14 @@ export class TasksModel {
       return { queued: true }
     })
   }
-  /** `tokens`: those that were drawn, in the order of the leases. */
-  reserve(visibilityMs: number, requests: readonly ReserveRequest[], tokens: readonly number[]): { leases: Lease[][]; dropped: number; nextDue: number | null } {
+  /** `refusals`: who may have none, and why. `tokens`: those that were drawn, in the order of the leases. */
+  reserve(visibilityMs: number, requests: readonly ReserveRequest[], refusals: readonly (Refusal | null)[], tokens: readonly number[]): Reserved {
     const [{ now }, drawn] = [this.#time, [...tokens]]
     let dropped = 0
     this.#promote(Infinity)
-    const leases = requests.map(({ limit, defaultMaxAttempts }) => {
+    const answers = requests.map(({ limit, defaultMaxAttempts }, i) => {
+      const refused = refusals[i] ?? null
+      if (refused !== null) return refused
       const mine: Lease[] = []
       for (const task of this.in('pending')) {
         if (mine.length === limit) break
@@ -66,7 +68,7 @@ export class TasksModel {
       }
       return mine
     })
-    return { leases, dropped, nextDue: this.in('scheduled')[0]?.at ?? null }
+    return { answers, dropped, nextDue: this.in('scheduled')[0]?.at ?? null }
   }
   ack(refs: readonly LeaseRef[]): Settled[] {
     return refs.map((ref) => {

@@ -2,8 +2,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
+import { RedisEventLog } from '../../../src/storage/redis/events.ts'
 import type { LoggedEvent, NewEvent } from '../../../src/storage/index.ts'
 import { startRedis, withRedisServer, type RedisOptions, type RedisServer } from './server.ts'
+import { TracedCaller } from './traced.ts'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -91,11 +93,44 @@ withRedisServer('redis event log', () => {
       await server.restart()
       await first.backend.meta.info()
       await first.backend.events.append([event(2)])
-      await first.until(() => first.heard.some(({ data }) => data === event(2).data || data === '{}'))
+      for (const master of [first, second]) await master.until(() => master.heard.some(({ name }) => name === 'reset'))
       expect(await first.backend.events.read(before, 10)).toBe('reset')
       const known = await first.backend.events.read('', 10)
       expect(known === 'reset' ? known : told(known)).toEqual(datas(2))
       expect(new Set(first.heard.map(({ id }) => id)).size).toBe(first.heard.length)
+    })
+
+    it('tells reset where a restart of the store began the log anew, since the old one may have held more (G10)', async () => {
+      const server = await startRedis()
+      open.push(server)
+      const caller = new TracedCaller(server.connect(), systemTime)
+      const [here, there] = ['a', 'b'].map((run) => new RedisEventLog({ caller, draw: () => run }))
+      const heard: LoggedEvent[] = []
+      await there?.append([event(0)])
+      await here?.open()
+      here?.onAppend((events) => heard.push(...events))
+      await there?.append([event('missed')]) // No channel is listened to here: its message is lost.
+      caller.life = 'run-2'
+      await here?.append([event(2)])
+      await here?.catchUp()
+      await here?.append([event(3)])
+      expect(heard.map(({ name, data }) => [name, data])).toEqual([['reset', '{}'], ['worker.state', event(3).data]])
+    })
+
+    it('tells reset to a listener whose place in the log is gone, and goes on from there (D31)', async () => {
+      const { server, first, second } = await masters()
+      await first.backend.events.append([event(0)])
+      await second.until(() => second.heard.length === 1)
+      // As appends of another master whose messages were lost.
+      const entry = JSON.stringify(['worker.state', 'render', event('missed').data])
+      await server.connect().multi().rpush('muster:{ev}:log', ...Array.from({ length: 10_000 }, () => entry)).ltrim('muster:{ev}:log', -10_000, -1).hincrby('muster:{ev}:h', 'last', 10_001).exec()
+      await first.backend.events.append([event('shows the gap')])
+      await second.until(() => second.heard.some(({ name }) => name === 'reset'))
+      await first.backend.events.append([event('after')])
+      await second.until(() => second.heard.at(-1)?.data === event('after').data)
+      expect(second.heard.map(({ name }) => name)).toEqual(['worker.state', 'reset', 'worker.state'])
+      expect(await second.backend.events.read(second.heard[0]?.id ?? '', 1)).toBe('reset')
+      expect(await second.backend.events.read(second.heard[1]?.id ?? '', 10)).toEqual(second.heard.slice(2))
     })
 
     it('keeps any text, ids included, as it is', async () => {

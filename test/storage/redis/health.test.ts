@@ -52,6 +52,22 @@ describe('the health of the store', () => {
     expect(book.health).toMatchObject({ ok: false, detail: 'gone' })
     expect(lines.map(({ level }) => level)).toEqual(['info', 'warn', 'info', 'warn', 'warn', 'error'])
   })
+
+  it('tells each further reason of an absence once, since the first seldom says what to do', () => {
+    const { log, lines } = recordingLog()
+    const book = new HealthBook({ time: new VirtualTime(), log, where: 'kvstore://h:1' })
+    book.note('not yet connected')
+    expect(lines).toEqual([])
+    book.note(null)
+    for (let tick = 0; tick < 3; tick += 1) for (const reason of ['the connection broke', 'the password is wrong']) book.note(reason)
+    for (let n = 0; n < 100; n += 1) book.note(`reason ${n}`)
+    expect(book.health.detail).toBe('reason 99')
+    const told = lines.filter(({ level }) => level === 'error').map(({ fields }) => fields?.['reason'])
+    expect(told).toEqual(['the connection broke', 'the password is wrong', ...Array.from({ length: 8 }, (_, n) => `reason ${n}`)])
+    book.note(null)
+    book.note('the connection broke')
+    expect(lines.filter(({ level }) => level === 'error')).toHaveLength(11)
+  })
 })
 
 const open: { close(): Promise<void> }[] = []

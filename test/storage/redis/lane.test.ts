@@ -17,6 +17,15 @@ function slowStore(isAway = false) {
   return { groups, add: (items: readonly number[], name = 'ack') => lanes.add(name, items, (n) => (n === LARGE ? 2 * 1_048_576 : 1), run) }
 }
 const turn = (): Promise<void> => new Promise(setImmediate)
+/** A group for each of four turns. */
+async function fourUnderWay(add: (items: readonly number[]) => Promise<unknown>): Promise<readonly Promise<unknown>[]> {
+  const calls: Promise<unknown>[] = []
+  for (let n = 1; n <= 4; n += 1) {
+    calls.push(add([n]))
+    await turn()
+  }
+  return calls
+}
 const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i)
 
 describe('a lane', () => {
@@ -29,20 +38,18 @@ describe('a lane', () => {
     expect(await answers).toEqual([[2], [4, 6], [8]])
   })
 
-  it('collects while two groups are under way, 500 items or 1 MiB in one', async () => {
+  it('collects while four groups are under way, 128 items or 1 MiB in one', async () => {
     const { groups, add } = slowStore()
-    const first = [add([1]), turn().then(() => add([2]))]
-    await turn()
-    await turn()
+    const first = await fourUnderWay(add)
     const rest = [...upTo(600).map((n) => add([n])), add([LARGE]), add([2])]
     await turn()
-    expect(groups.map(({ items }) => items.length)).toEqual([1, 1])
+    expect(groups.map(({ items }) => items.length)).toEqual([1, 1, 1, 1])
     for (let sent = 0; sent < groups.length; sent += 1) {
       groups[sent]?.end()
       await turn()
     }
     await Promise.all([...first, ...rest])
-    expect(groups.map(({ items }) => items.length)).toEqual([1, 1, 500, 100, 1, 1])
+    expect(groups.map(({ items }) => items.length)).toEqual([1, 1, 1, 1, 128, 128, 128, 128, 88, 1, 1])
   })
 
   it('fails the calls of a group together, and goes on', async () => {
@@ -60,9 +67,7 @@ describe('a lane', () => {
 
   it.each([[false, 10_000], [true, 2_000]])('refuses at once what is too much to wait; away %p: %d items', async (isAway, most) => {
     const { groups, add } = slowStore(isAway)
-    const busy = [add([1]), turn().then(() => add([2]))]
-    await turn()
-    await turn()
+    const busy = await fourUnderWay(add)
     const waiting = add(upTo(most))
     await expect(add([1])).rejects.toEqual(fails('STORAGE_OVERLOADED'))
     for (let sent = 0; sent < groups.length; sent += 1) {

@@ -33,7 +33,8 @@ export function withRedisServer(name: string, define: () => void): void {
   else describe(name, () => it.skip('redis-server is not installed', () => undefined))
 }
 
-interface Tls { readonly certFile: string; readonly keyFile: string; readonly caFile: string }
+/** `client`: clients must show a certificate of the authority; the test's own show this one. */
+interface Tls { readonly certFile: string; readonly keyFile: string; readonly caFile: string; readonly client?: { readonly cert: string; readonly key: string } }
 export interface RedisOptions {
   /** Append-only file with this fsync; without one nothing survives a restart. */
   readonly appendfsync?: 'no' | 'everysec' | 'always'
@@ -41,7 +42,7 @@ export interface RedisOptions {
   /** As redis.conf writes it: `100mb`. */
   readonly maxmemory?: string
   readonly maxmemoryPolicy?: string
-  /** TLS only, on the same port; clients need no certificate. */
+  /** TLS only, on the same port. */
   readonly tls?: Tls
   /** Further lines of redis.conf. */
   readonly config?: readonly string[]
@@ -121,7 +122,7 @@ export class RedisServer {
   /** A client of the test's own, closed with the server. */
   connect(): Redis {
     const { password, tls } = this.options
-    const client = new Redis({ host: this.host, port: this.port, ...(password !== undefined && { password }), ...(tls !== undefined && { tls: { rejectUnauthorized: false } }) })
+    const client = new Redis({ host: this.host, port: this.port, ...(password !== undefined && { password }), ...(tls !== undefined && { tls: { rejectUnauthorized: false, ...tls.client } }) })
     client.on('error', () => undefined) // It goes on trying; a command that fails says so itself.
     this.#clients.push(client)
     return client
@@ -150,7 +151,13 @@ export function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   return started(options)
 }
 
-export interface RedisCluster { readonly nodes: readonly RedisServer[]; close(): Promise<void> }
+export interface RedisCluster {
+  /** The primaries. */
+  readonly nodes: readonly RedisServer[]
+  /** Adds a replica of one of them; answers when it is in sync and every node knows of it. */
+  readonly addReplica: (primary: RedisServer) => Promise<RedisServer>
+  close(): Promise<void>
+}
 
 /** Three primaries that share the 16,384 slots, all of them agreed and serving. */
 export async function startCluster(options: RedisOptions = {}): Promise<RedisCluster> {
@@ -161,7 +168,14 @@ export async function startCluster(options: RedisOptions = {}): Promise<RedisClu
   try {
     for (let i = 0; i < 3; i += 1) nodes.push(await startNode(options))
     await assemble(nodes)
-    return { nodes, close }
+    const primaries = [...nodes]
+    const addReplica = async (primary: RedisServer): Promise<RedisServer> => {
+      const replica = await startNode(options)
+      nodes.push(replica)
+      await follow(replica, primary, nodes)
+      return replica
+    }
+    return { nodes: primaries, addReplica, close }
   } catch (error) {
     await close()
     throw error
@@ -192,7 +206,7 @@ export async function startSentinel(options: RedisOptions = {}): Promise<RedisSe
     const replica = await started({ ...options, config: [...(options.config ?? []), `replicaof ${HOST} ${primary.port}`] })
     all.push(replica)
     await until('the replica is in sync', async () => (await replica.connect().info('replication')).includes('master_link_status:up'))
-    const sentinel = await started({ config: [`sentinel monitor ${name} ${HOST} ${primary.port} 1`, `sentinel down-after-milliseconds ${name} 1000`] }, true)
+    const sentinel = await started({ config: [`sentinel monitor ${name} ${HOST} ${primary.port} 1`, `sentinel down-after-milliseconds ${name} 1000`, ...(options.password === undefined ? [] : [`sentinel auth-pass ${name} ${JSON.stringify(options.password)}`])] }, true)
     all.push(sentinel)
     const client = sentinel.connect()
     await until('the sentinel knows the replica', async () => ((await client.call('SENTINEL', 'REPLICAS', name)) as unknown[]).length === 1)
@@ -234,14 +248,25 @@ async function assemble(nodes: readonly RedisServer[]): Promise<void> {
     await client.call('CLUSTER', 'ADDSLOTSRANGE', i * share, Math.min((i + 1) * share, 16_384) - 1)
   }
   for (const other of others) {
-    const busPort = /cluster-port (?<port>\d+)/.exec(other.options.config?.join('\n') ?? '')?.groups?.['port'] ?? ''
-    await clients[nodes.indexOf(first ?? other)]?.call('CLUSTER', 'MEET', other.host, other.port, busPort)
+    await clients[nodes.indexOf(first ?? other)]?.call('CLUSTER', 'MEET', other.host, other.port, busPortOf(other))
   }
   const agrees = async (client: Redis): Promise<boolean> => {
     const [info, slots] = [String(await client.call('CLUSTER', 'INFO')), (await client.call('CLUSTER', 'SLOTS')) as unknown[]]
     return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${nodes.length}`) && slots.length === nodes.length
   }
   await until('the cluster agrees', async () => (await Promise.all(clients.map(agrees))).every(Boolean))
+}
+
+const busPortOf = ({ options }: RedisServer): string => /cluster-port (?<port>\d+)/.exec(options.config?.join('\n') ?? '')?.groups?.['port'] ?? ''
+
+async function follow(replica: RedisServer, primary: RedisServer, nodes: readonly RedisServer[]): Promise<void> {
+  const [own, of] = [replica.connect(), primary.connect()]
+  await of.call('CLUSTER', 'MEET', replica.host, replica.port, busPortOf(replica))
+  const id = String(await of.call('CLUSTER', 'MYID'))
+  await until('the replica knows its primary', async () => String(await own.call('CLUSTER', 'NODES')).includes(id))
+  await own.call('CLUSTER', 'REPLICATE', id)
+  const isKnown = async (node: RedisServer): Promise<boolean> => String(await node.connect().call('CLUSTER', 'NODES')).includes(`slave ${id}`)
+  await until('the replica is in sync', async () => (await own.info('replication')).includes('master_link_status:up') && (await Promise.all(nodes.map(isKnown))).every(Boolean))
 }
 
 async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
@@ -255,7 +280,7 @@ function configOf({ port, folder }: RedisServer, options: RedisOptions): string[
   const { appendfsync, password, maxmemory, maxmemoryPolicy, tls, config = [] } = options
   return [
     `bind ${HOST}`, `dir ${folder}`, 'save ""', 'databases 16', 'repl-diskless-sync-delay 0',
-    ...(tls === undefined ? [`port ${port}`] : ['port 0', `tls-port ${port}`, `tls-cert-file ${tls.certFile}`, `tls-key-file ${tls.keyFile}`, `tls-ca-cert-file ${tls.caFile}`, 'tls-auth-clients no']),
+    ...(tls === undefined ? [`port ${port}`] : ['port 0', `tls-port ${port}`, `tls-cert-file ${tls.certFile}`, `tls-key-file ${tls.keyFile}`, `tls-ca-cert-file ${tls.caFile}`, `tls-auth-clients ${tls.client === undefined ? 'no' : 'yes'}`]),
     ...(appendfsync === undefined ? ['appendonly no'] : ['appendonly yes', `appendfsync ${appendfsync}`]),
     ...(password === undefined ? [] : [`requirepass ${JSON.stringify(password)}`, `masterauth ${JSON.stringify(password)}`]),
     ...(maxmemory === undefined ? [] : [`maxmemory ${maxmemory}`]),

@@ -6,7 +6,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
-import { DAY, HOUR, ManualClock, MINUTE, RETRY, SECOND, TYPE, VISIBILITY, ids, refOf, sole, task } from '../contract/world.ts'
+import { createWorkers } from '../../../src/storage/redis/workers.ts'
+import { DAY, HOUR, ManualClock, MINUTE, RETRY, SECOND, TYPE, VISIBILITY, ids, leasesOf, refOf, registration, sole, task } from '../contract/world.ts'
 import type { Lease, NewTask, Tasks } from '../../../src/storage/index.ts'
 import { contents } from './atomicity.ts'
 import { startRedis, withRedisServer, type RedisServer } from './server.ts'
@@ -14,7 +15,7 @@ import { TracedCaller } from './traced.ts'
 
 const SEGMENT = 2 ** 20
 const READS = new Set(['HMGET', 'HLEN', 'ZRANGE', 'ZMSCORE', 'ZSCORE', 'LRANGE', 'GETBIT'])
-const KEY = `muster:{q:${TYPE}}:`
+const KEY = `muster:{a:${TYPE}}:`
 
 let server: RedisServer
 let client: Redis
@@ -24,8 +25,8 @@ let tasks: Tasks
 
 const batch = (n: number, more: Partial<NewTask> = {}): NewTask[] => Array.from({ length: n }, (_, i) => task(`t${String(i).padStart(5, '0')}`, { ownId: true, ...more }))
 const submit = (...items: readonly NewTask[]) => tasks.submit(TYPE, DAY, items, 1_000_000)
-const reserve = (limit = 500) => tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w:1', limit, defaultMaxAttempts: 3 }])
-const leased = async (limit = 500): Promise<readonly Lease[]> => sole((await reserve(limit)).leases)
+const reserve = (limit = 500) => tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w:1', limit, gen: 0, defaultMaxAttempts: 3 }])
+const leased = async (limit = 500): Promise<readonly Lease[]> => leasesOf(sole((await reserve(limit)).answers))
 const nack = (leases: readonly Lease[], permanent = false, retryInMs: number | null = SECOND) =>
   tasks.nack(TYPE, RETRY, leases.map((lease) => ({ ...refOf(lease), error: 'boom', retryInMs, permanent, u: 0.5 })))
 const commandsOf = async (call: () => Promise<unknown>): Promise<readonly string[]> => {
@@ -33,6 +34,12 @@ const commandsOf = async (call: () => Promise<unknown>): Promise<readonly string
   return caller.runs.at(-1)?.commands ?? []
 }
 const wakes = async (call: () => Promise<unknown>): Promise<boolean> => (await commandsOf(call)).includes('PUBLISH')
+
+/** An empty store but for the worker that takes the tasks. */
+async function emptied(): Promise<void> {
+  await client.flushall()
+  await createWorkers(caller, async () => []).register([registration('w:1', 'm1/1')])
+}
 
 async function inFlight(n: number): Promise<readonly Lease[]> {
   const leases: Lease[] = []
@@ -87,10 +94,10 @@ withRedisServer('redis scripts of tasks', () => {
   })
   afterAll(() => server.close())
   beforeEach(async () => {
-    await client.flushall()
     clock = new ManualClock()
     caller = new TracedCaller(client, clock)
     tasks = createTasks(caller)
+    await emptied()
   })
 
   describe('redis scripts of tasks, commands', () => {
@@ -106,9 +113,10 @@ withRedisServer('redis scripts of tasks', () => {
         }
         await note('submit', () => submit(...all))
         await leased(1)
-        const leases = sole((await note('reserve', () => reserve(n))).leases)
+        const leases = leasesOf(sole((await note('reserve', () => reserve(n))).answers))
         await note('extend', () => tasks.extend(TYPE, leases.map((lease) => ({ ...refOf(lease), visibilityMs: HOUR }))))
         await note('locate', () => tasks.locate(TYPE, ids(leases)))
+        await note('locate, gone', () => tasks.locate(TYPE, ids(leases).map((id) => `${id}?`)))
         await note('ack', () => tasks.ack(TYPE, leases))
         await submit(...all)
         await note('release', async () => tasks.release(TYPE, await leased(n)))
@@ -127,11 +135,11 @@ withRedisServer('redis scripts of tasks', () => {
         return runs
       }
       const expected = {
-        submit: 6, reserve: 9, ack: 7, extend: 3, release: 5, nack: 6, 'nack, dying': 10, dead: 4, replay: 9, queue: 6,
-        sweep: 9, 'sweep, none': 3, 'reserve, none': 4, counts: 7, locate: 3,
+        submit: 6, reserve: 11, ack: 7, extend: 3, release: 5, nack: 6, 'nack, dying': 10, dead: 4, replay: 9, queue: 6,
+        sweep: 9, 'sweep, none': 3, 'reserve, none': 6, counts: 7, locate: 3, 'locate, gone': 4,
       }
       expect(await counted(1)).toEqual(expected)
-      await client.flushall()
+      await emptied()
       expect(await counted(100)).toEqual(expected)
       // With TIME, which the clock of this test stands in for, one more of each.
       expect((expected.submit + expected.reserve + expected.ack + 3) / 100).toBeLessThanOrEqual(0.3)
@@ -140,7 +148,7 @@ withRedisServer('redis scripts of tasks', () => {
     it('change nothing when any of them up to the first write fails', async () => {
       const { length } = await moves()
       for (let i = 0; i < length; i += 1) {
-        await client.flushall()
+        await emptied()
         const move = (await moves())[i]
         const before = await contents(client)
         for (caller.failsAt = 1; ; caller.failsAt += 1) {
@@ -158,7 +166,7 @@ withRedisServer('redis scripts of tasks', () => {
       for (let i = 0; i < length; i += 1) {
         let isDone = false
         for (let at = 1; !isDone; at += 1) {
-          await client.flushall()
+          await emptied()
           const move = (await moves())[i]
           caller.failsAt = at
           isDone = await (move?.call() ?? Promise.resolve()).then(() => true, () => false)
@@ -235,6 +243,27 @@ withRedisServer('redis scripts of tasks', () => {
       expect((await next()).token).toBe(atStart + SEGMENT + 1)
     })
 
+    it('that an older state of the store has not issued prove that it went back, also once its counter has risen (G26)', async () => {
+      const [first] = await inFlight(1)
+      if (first === undefined) throw new Error('one was leased')
+      const image = await Promise.all((await client.keys('*')).map(async (name) => [name, (await client.dumpBuffer(name)) ?? Buffer.alloc(0)] as const))
+      await submit(...batch(9).slice(1))
+      const gone = await leased()
+      await client.flushall()
+      for (const [name, dump] of image) await client.restore(name, 0, dump)
+      const settle = async (): Promise<unknown[]> => [
+        await tasks.ack(TYPE, gone.slice(0, 2)), await tasks.release(TYPE, gone.slice(2, 4)), await nack(gone.slice(4, 6)),
+        await tasks.extend(TYPE, gone.slice(6).map((lease) => ({ ...refOf(lease), visibilityMs: MINUTE }))),
+      ]
+      const proof = Array.from({ length: 4 }, () => ['not_issued', 'not_issued'])
+      expect(await settle()).toEqual(proof)
+      caller.life = 'run-2'
+      clock.advance(SECOND)
+      const fresh = await inFlight(3)
+      expect(await settle()).toEqual(proof)
+      expect(await tasks.ack(TYPE, [...fresh, first])).toEqual(['ok', 'ok', 'ok'])
+    })
+
     it('of acknowledged tasks stay known for the last segments begun (D24)', async () => {
       const first = await next()
       const all = [first]
@@ -269,8 +298,7 @@ withRedisServer('redis scripts of tasks', () => {
     it('are dropped and counted', async () => {
       await client.rpush(`${KEY}p1`, 'nonsense', 'more: nonsense', '1|2||1|||0|0|0:without a body')
       await submit(task('a'))
-      const { leases, dropped } = await reserve(1)
-      expect([ids(leases.flat()), dropped]).toEqual([[], 3])
+      expect(await reserve(1)).toMatchObject({ answers: [[]], dropped: 3 })
       expect(ids(await leased())).toEqual(['a'])
       await client.zadd(`${KEY}v`, 1, 'no lease')
       expect(await tasks.sweep(TYPE, 0, 500)).toMatchObject({ requeued: 0, more: false })
@@ -280,8 +308,7 @@ withRedisServer('redis scripts of tasks', () => {
     it('have an expiry where it is time for one', async () => {
       await submit(task('a', { ttlMs: MINUTE }), task('b', { body: `{"payload":"${'x'.repeat(5_000)}"}` }))
       clock.advance(MINUTE)
-      const { leases, dropped } = await reserve()
-      expect([ids(leases.flat()), dropped]).toEqual([['b'], 1])
+      expect(await reserve()).toMatchObject({ answers: [[{ id: 'b' }]], dropped: 1 })
     })
   })
 })

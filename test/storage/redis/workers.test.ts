@@ -101,14 +101,25 @@ withRedisServer('redis registry', () => {
       expect(one).toEqual({
         'workers.register': 15, 'workers.beat': 6, 'workers.drain': 6, 'workers.manage': 2, 'configs.raise': 3, 'workers.get': 9, 'workers.page': 10, 'workers.disconnect': 4, 'workers.forget': 14,
       })
-      expect(await sent(500)).toEqual(one)
+      expect(await sent(500)).toEqual({ ...one, 'workers.page': 19 }) // A few rows first, then all others.
     })
+
+    it('read a page of large rows in pieces that grow and shrink with them, and answer no more than 32 MiB', async () => {
+      const { workers } = groups()
+      const all = names(80).map((id) => id.padStart(4, '0')).toSorted()
+      await workers.register(all.map((id) => registration(id, `m1/${id}`)))
+      for (const [i, id] of all.entries()) await workers.beat([{ ...conn(id, `m1/${id}`), stats: [`{"ts":1,"x":"${'x'.repeat(i < 30 ? 10 : 1_000_000)}"}`] }])
+      const pages: string[][] = []
+      for (let page = ids(await workers.page(TYPE, null, 1_000)); page.length > 0; page = ids(await workers.page(TYPE, page.at(-1) ?? null, 1_000))) pages.push(page)
+      expect(pages.flat()).toEqual(all)
+      expect(pages.map((page) => page.length)).toEqual([63, 17])
+    }, 30_000)
 
     it('leave nothing of a forgotten worker but its generation', async () => {
       const { workers } = groups()
       await calls()
       await workers.forget(names(3).map(ref))
-      expect(Object.keys(await contents(client))).toEqual([`muster:{w:${TYPE}}:gone`])
+      expect(Object.keys(await contents(client))).toEqual([`muster:{a:${TYPE}}:gone`])
     })
   })
 
@@ -127,8 +138,8 @@ withRedisServer('redis registry', () => {
 
     it('rejects when one of its scripts fails, and not before all of them have ended', async () => {
       const { workers } = groups()
-      await client.hset('muster:{w:bad}:g', 'w', 0)
-      await client.set('muster:{w:bad}:conn', 'not a hash')
+      await client.hset('muster:{a:bad}:g', 'w', 0)
+      await client.set('muster:{a:bad}:conn', 'not a hash')
       await expect(workers.beat([{ type: 'bad', id: 'w', conn: 'm1/1' }, conn('w', 'm1/1')])).rejects.toMatchObject({ code: 'STORAGE_CORRUPT' })
       expect(caller.runs.map(({ script }) => script)).toContain('workers.beat')
     })
@@ -194,7 +205,7 @@ withRedisServer('redis registry', () => {
       const { workers, configs } = groups()
       await workers.register([registration('w0', 'm1/1')])
       const high = Number.MAX_SAFE_INTEGER - 2
-      await client.hset(`muster:{w:${TYPE}}:g`, 'w0', String(high))
+      await client.hset(`muster:{a:${TYPE}}:g`, 'w0', String(high))
       expect(await configs.put(put(high))).toEqual({ gen: high + 1, conn: 'm1/1' })
       await workers.forget([ref('w0')])
       expect(await workers.register([registration('w0', 'm1/1')])).toMatchObject([{ gen: high + 2 }])

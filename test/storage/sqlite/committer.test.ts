@@ -5,7 +5,7 @@ import { Committer } from '../../../src/storage/sqlite/committer.ts'
 import type { Answer, CallGroup, Rule } from '../../../src/storage/sqlite/calls.ts'
 import { Engine } from '../../../src/storage/sqlite/engine.ts'
 import { SqliteBackend, type SqliteOptions } from '../../../src/storage/sqlite/index.ts'
-import { DAY, fails, ManualClock, TYPE, submit, task } from '../contract/world.ts'
+import { DAY, fails, ManualClock, TYPE, reserve, submit, task } from '../contract/world.ts'
 import { backendOn, folders, THREAD_URL } from './world.ts'
 
 const folder = folders()
@@ -156,7 +156,7 @@ describe('a disk that is nearly full', () => {
     let free = 1e12
     const backend = await openedWith({ time, freeBytes: async () => free })
     await submit(backend, 'a', 'b')
-    const { leases: [leases = []] } = await backend.tasks.reserve(TYPE, 60_000, [{ worker: 'w', limit: 1, defaultMaxAttempts: 3 }])
+    const leases = await reserve(backend, 1)
     free = 64 * 1_048_576 - 1
     await time.advance(5_000)
     await expect(backend.tasks.submit(TYPE, DAY, [task('c')])).rejects.toEqual(fails('STORAGE_FULL'))
@@ -179,7 +179,7 @@ describe('the idle work of a SQLite store', () => {
     await backend.open(AbortSignal.timeout(30_000))
     for (let batch = 0; batch < 5; batch += 1) {
       await backend.tasks.submit(TYPE, DAY, Array.from({ length: 500 }, (_, i) => task(`${batch}-${i}`)))
-      const { leases: [leases = []] } = await backend.tasks.reserve(TYPE, 60_000, [{ worker: 'w', limit: 500, defaultMaxAttempts: 3 }])
+      const leases = await reserve(backend)
       await backend.tasks.nack(TYPE, { baseMs: 1, factor: 1, capMs: 1 }, leases.map((lease) => ({ id: lease.id, token: lease.token, error: '', retryInMs: null, permanent: true, u: 0 })))
     }
     expect(await backend.tasks.clearDead(TYPE)).toBe(2_500)

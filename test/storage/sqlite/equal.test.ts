@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, type Random } from '../../../src/runtime/index.ts'
 import type { Backend, LeaseRef } from '../../../src/storage/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
-import { ManualClock, SECOND, start } from '../contract/world.ts'
+import { ask, ManualClock, SECOND, start } from '../contract/world.ts'
 import { backendOn, folders } from './world.ts'
 
 const CALLS = 4_000
@@ -32,7 +32,7 @@ function draw(random: Random, seen: Seen, n: number): Step {
     id: of([id(), `${n}-${int(1e9)}`]), ownId: true, key: of([null, null, `k${int(20)}`]), tier: of([0, 1, 2] as const), ttlMs: of([null, null, 10_000]),
     maxAttempts: of([null, 1, 2]), submitted: n, body: `{"payload":${int(100)}}`,
   }))
-  const requests = Array.from({ length: 1 + int(2) }, () => ({ worker: 'w', limit: 1 + int(4), defaultMaxAttempts: 1 + int(3) }))
+  const requests = Array.from({ length: 1 + int(2) }, () => ({ worker: of(['w', 'w', 'w', `w${int(4)}`]), limit: 1 + int(4), gen: int(8) === 0 ? 1 : 0, defaultMaxAttempts: 1 + int(3) }))
   const leases = some(seen.leases)
   const nacks = leases.map((lease) => ({ ...lease, error: 'e', retryInMs: of([null, 0, 3_000]), permanent: int(5) === 0, u: random.unit() }))
   const ids = Array.from({ length: 3 }, id)
@@ -72,11 +72,11 @@ function draw(random: Random, seen: Seen, n: number): Step {
 function remember(seen: Seen, answer: unknown): void {
   if (Array.isArray(answer)) for (const each of answer) remember(seen, each)
   if (typeof answer !== 'object' || answer === null) return
-  const { id, token, body, leases, entries, entry, payload } = answer as Record<string, unknown>
+  const { id, token, body, answers, entries, entry, payload } = answer as Record<string, unknown>
   if (typeof id === 'string' && typeof token === 'number') (payload === undefined ? seen.leases : seen.claims).push({ id, token })
   else if (typeof token === 'number') for (const name of ['l0', 'l1', 'l2']) seen.locks.push({ name, token })
   if (typeof id === 'string' && typeof entry === 'string') seen.ids.push(id)
-  if (body === undefined) for (const each of [leases, entries]) if (each !== undefined) remember(seen, each)
+  if (body === undefined) for (const each of [answers, entries]) if (each !== undefined) remember(seen, each)
 }
 
 /** Everything that can be read. */
@@ -93,7 +93,7 @@ async function view(backend: Backend): Promise<unknown> {
 async function prime(backend: Backend): Promise<void> {
   for (const type of TYPES) {
     await backend.tasks.submit(type, SECOND, [{ id: 'first', ownId: false, key: null, tier: 1, ttlMs: null, maxAttempts: null, submitted: 1, body: '{}' }])
-    await backend.tasks.reserve(type, SECOND, [{ worker: 'w', limit: 1, defaultMaxAttempts: 1 }])
+    await ask(backend, [{ worker: 'w', limit: 1, defaultMaxAttempts: 1 }], { type, visibilityMs: SECOND })
   }
   await backend.pools.put('p', [{ id: 'first', tags: '{}', payload: '1', expires: null }])
   await backend.pools.claim('p', [{ owner: 'o', n: 1, holdMs: SECOND, match: {} }])

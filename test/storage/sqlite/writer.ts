@@ -19,6 +19,8 @@ export type Line =
 
 const TYPE = 'render'
 const WORKER = { type: TYPE, id: 'w1' }
+/** Its config is not changed, so its generation is 0. */
+const TAKER = { type: TYPE, id: 'w2' }
 const [file = '', run = '', late] = process.argv.slice(2)
 
 function say(line: Line): void {
@@ -35,7 +37,8 @@ async function submits(backend: SqliteBackend): Promise<void> {
 
 async function settles(backend: SqliteBackend): Promise<void> {
   for (;;) {
-    const { leases: [leases = []] } = await backend.tasks.reserve(TYPE, 3_600_000, [{ worker: 'w1', limit: 10, defaultMaxAttempts: 3 }])
+    const { answers: [leases] } = await backend.tasks.reserve(TYPE, 3_600_000, [{ worker: TAKER.id, limit: 10, gen: 0, defaultMaxAttempts: 3 }])
+    if (typeof leases !== 'object') throw new Error(`the reserve of a registered worker answered ${leases}`)
     say({ op: 'reserve', ids: leases.map(({ id }) => id), tokens: leases.map(({ token }) => token) })
     const done = leases.slice(0, 6)
     if (done.length === 0) continue
@@ -77,7 +80,7 @@ async function main(): Promise<void> {
     say({ op: 'refused', code: String(Reflect.get(Object(error), 'code')), message: String(Reflect.get(Object(error), 'message')) })
     return
   }
-  await backend.workers.register([{ ...WORKER, conn: `${run}/1`, instance: '', hardware: '{}', defaults: '{}' }])
+  await backend.workers.register([WORKER, TAKER].map((worker) => ({ ...worker, conn: `${run}/1`, instance: '', hardware: '{}', defaults: '{}' })))
   const [last] = (await backend.streams.tail(TYPE, null, 1)).entries
   say({ op: 'open' })
   await Promise.all([submits(backend), settles(backend), streams(backend, last === undefined ? 1 : Number(last.entry) + 1), values(backend)])

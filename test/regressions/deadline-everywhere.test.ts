@@ -1,0 +1,66 @@
+/** Calls of a store that went silent and hung with it: every one ends within two seconds, however many stood before it (G18). */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { seededRandom, systemTime } from '../../src/runtime/index.ts'
+import { parseStoreUrl, RedisBackend } from '../../src/storage/redis/index.ts'
+import { CALLS } from '../storage/contract/lifecycle.ts'
+import { DAY, TYPE, start, task } from '../storage/contract/world.ts'
+import { startRedis, withRedisServer, type RedisServer } from '../storage/redis/server.ts'
+
+const WITHIN_MS = 2_000
+const AT_ONCE_MS = 300
+/** So many groups of one lane that they stand in line four deep. */
+const GROUPS = 6
+
+const open: { close(): Promise<unknown> }[] = []
+afterEach(async () => {
+  for (const each of open.splice(0)) await each.close()
+})
+
+async function world(): Promise<{ redis: RedisServer; backend: RedisBackend }> {
+  const redis = await startRedis({ appendfsync: 'always' })
+  const backend = new RedisBackend({ url: parseStoreUrl(redis.url), time: systemTime, random: seededRandom(1) })
+  open.push(redis, backend) // The store ends first: closing the backend then has nobody to say farewell to.
+  await start(backend)
+  return { redis, backend }
+}
+
+interface Ended { readonly name: string; readonly inTime: boolean; readonly why: string }
+
+/** How each call ended, by what it waited from now on. */
+async function ended(calls: Readonly<Record<string, Promise<unknown>>>, withinMs = WITHIN_MS): Promise<readonly Ended[]> {
+  const begin = performance.now()
+  return Promise.all(Object.entries(calls).map(async ([name, call]) => {
+    const why = await call.then(() => 'it succeeded', (error: unknown) => (error as { code?: string }).code ?? String(error))
+    return { name, inTime: performance.now() - begin < withinMs, why }
+  }))
+}
+
+const isAway = (calls: Readonly<Record<string, unknown>>): readonly Ended[] => Object.keys(calls).map((name) => ({ name, inTime: true, why: 'STORAGE_UNAVAILABLE' }))
+
+const WAYS: readonly (readonly [string, (redis: RedisServer) => unknown])[] = [
+  ['froze', (redis) => redis.pause()], ['was killed', (redis) => redis.kill()],
+  ['froze, then was killed', (redis) => {
+    redis.pause()
+    setTimeout(() => void redis.kill(), 1_200)
+  }],
+]
+
+withRedisServer('deadline everywhere', () => {
+  describe('deadline everywhere (redis)', () => {
+    it.each(WAYS)('ends every call of every method within 2 s when the store %s, and from then on at once', async (_way, go) => {
+      const { redis, backend } = await world()
+      await go(redis)
+      const calls = Object.fromEntries(Object.entries(CALLS).map(([name, call]) => [name, call(backend)]))
+      expect(await ended(calls)).toEqual(isAway(calls))
+      const later = Object.fromEntries(Object.entries(CALLS).map(([name, call]) => [name, call(backend)]))
+      expect(await ended(later, AT_ONCE_MS)).toEqual(isAway(later))
+    })
+
+    it.each(WAYS)('ends calls that stand in line within 2 s when the store %s', async (_way, go) => {
+      const { redis, backend } = await world()
+      await go(redis)
+      const groups = Object.fromEntries(Array.from({ length: GROUPS }, (_group, n) => [`group ${n}`, backend.tasks.submit(TYPE, DAY, Array.from({ length: 300 }, (_task, i) => task(`${n}/${i}`)))]))
+      expect(await ended(groups)).toEqual(isAway(groups))
+    })
+  })
+})

@@ -1,0 +1,56 @@
+/** Stores that dropped what they were told to keep: whatever policy may evict, its operator is told; and no key of ours has an end that an eviction could go by. */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { seededRandom, systemTime } from '../../src/runtime/index.ts'
+import { parseStoreUrl, RedisBackend } from '../../src/storage/redis/index.ts'
+import { DAY, TYPE, fails, killed, reserve, start, submit, task } from '../storage/contract/world.ts'
+import { startRedis, withRedisServer } from '../storage/redis/server.ts'
+
+const VOLATILE = ['volatile-lru', 'volatile-lfu', 'volatile-random', 'volatile-ttl']
+const ALL_KEYS = ['allkeys-lru', 'allkeys-lfu', 'allkeys-random']
+const MIB = 1_048_576
+
+const open: { close(): Promise<unknown> }[] = []
+afterEach(async () => {
+  for (const each of open.splice(0).toReversed()) await each.close()
+})
+
+withRedisServer('eviction policies', () => {
+  describe('eviction policies (redis)', () => {
+    it('are warned about, all but noeviction, and those that evict by ttl lose nothing of a store that is full', async () => {
+      const redis = await startRedis({ maxmemory: '32mb' })
+      open.push(redis)
+      const client = redis.connect()
+      for (const policy of [...VOLATILE, ...ALL_KEYS, 'noeviction']) {
+        await client.flushall()
+        await client.config('SET', 'maxmemory-policy', policy)
+        const backend = new RedisBackend({ url: parseStoreUrl(redis.url), time: systemTime, random: seededRandom(1) })
+        open.push(backend)
+        await start(backend)
+        const { detail, profile } = backend.health()
+        expect([policy, detail.includes(`maxmemory-policy is ${policy}`), profile]).toEqual([policy, policy !== 'noeviction', 'unsafe'])
+        if (!ALL_KEYS.includes(policy)) await fill(backend)
+      }
+    }, 60_000)
+  })
+})
+
+/** To the brim, with a task in every place and all that has an end: it is all there afterwards. */
+async function fill(backend: RedisBackend): Promise<void> {
+  await killed(backend, 'dead')
+  await submit(backend, task('in flight', { key: 'k', ttlMs: DAY }))
+  await reserve(backend)
+  await backend.kv.set('n', [{ key: 'a', value: '1', ttlMs: DAY }])
+  const body = `{"payload":${JSON.stringify('x'.repeat(MIB))}}`
+  let stored = 0
+  const full = async (): Promise<void> => {
+    for (;;) {
+      await backend.tasks.submit(TYPE, DAY, Array.from({ length: 4 }, (_, i) => task(`t${stored + i}`, { ownId: true, body })))
+      stored += 4
+    }
+  }
+  await expect(full()).rejects.toEqual(fails('STORAGE_FULL'))
+  expect(stored).toBeGreaterThan(10)
+  const names = ['dead', 'in flight', ...Array.from({ length: stored }, (_, i) => `t${i}`)]
+  expect(await backend.tasks.locate(TYPE, names)).toEqual(['dead', 'in_flight', ...Array.from({ length: stored }, () => 'pending')])
+  expect(await backend.kv.get('n', ['a'])).toEqual(['1'])
+}

@@ -1,0 +1,116 @@
+/**
+ * The network between clients and servers of a test, as a load balancer, or as a cable that fails: carries bytes on, each
+ * connection to the next server in turn.
+ *
+ *   point()   connections made from now on go to other servers
+ *   refuse()  connections whose client has said something like it end, and those that will
+ *   freeze()  every connection, also one that is made now, stays open and carries nothing, for ever: a cut cable
+ *   cut()     every connection ends, and a new one ends at once: a firewall that refuses
+ *   slow()    what the server answers on connections made from now on arrives at about 3 MiB a second
+ *   mend()    what is made from now on is carried again
+ */
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+
+const HOST = '127.0.0.1'
+/** Of what a client says first: enough to know a connection by. */
+const MAX_SAID = 4_096
+
+/** One connection, and the one that carries it on, if any. */
+interface Pair { said: string; readonly sockets: readonly Socket[] }
+
+export class Forwarder {
+  readonly #server: Server
+  readonly #pairs = new Set<Pair>()
+  #ports: readonly number[]
+  #accepted = 0
+  #state: 'carries' | 'slow' | 'frozen' | 'cut' = 'carries'
+  #refused: RegExp | null = null
+
+  private constructor(ports: readonly number[]) {
+    this.#ports = ports
+    this.#server = createServer((client) => this.#accept(client))
+  }
+
+  static async to(...ports: readonly number[]): Promise<Forwarder> {
+    const forwarder = new Forwarder(ports)
+    await once(forwarder.#server.listen(0, HOST), 'listening')
+    return forwarder
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  point(...ports: readonly number[]): void {
+    this.#ports = ports
+  }
+
+  /** null: lets all through again. */
+  refuse(words: RegExp | null): void {
+    this.#refused = words
+    for (const pair of this.#pairs) if (words?.test(pair.said) === true) end(pair)
+  }
+
+  freeze(): void {
+    this.#state = 'frozen'
+    for (const { sockets } of this.#pairs) for (const socket of sockets) socket.unpipe().pause()
+  }
+
+  cut(): void {
+    this.#state = 'cut'
+    for (const pair of this.#pairs) end(pair)
+  }
+
+  slow(): void {
+    this.#state = 'slow'
+  }
+
+  mend(): void {
+    this.#state = 'carries'
+  }
+
+  async close(): Promise<void> {
+    this.cut()
+    this.#server.close()
+    await once(this.#server, 'close')
+  }
+
+  #accept(client: Socket): void {
+    if (this.#state === 'cut') client.on('error', () => undefined).destroy()
+    else if (this.#state === 'frozen') this.#keep(client.pause())
+    else this.#carry(client, connect(this.#ports[this.#accepted++ % this.#ports.length] ?? 0, HOST))
+  }
+
+  #carry(client: Socket, server: Socket): void {
+    const pair = this.#keep(client, server)
+    if (this.#state === 'slow') server.on('data', () => delay(server))
+    client.on('data', (chunk: Buffer) => {
+      if (pair.said.length < MAX_SAID) pair.said += chunk.toString('latin1')
+      if (this.#refused?.test(pair.said) === true) end(pair)
+    })
+    client.pipe(server).pipe(client)
+  }
+
+  #keep(...sockets: readonly Socket[]): Pair {
+    const pair = { said: '', sockets }
+    this.#pairs.add(pair)
+    for (const socket of sockets) {
+      socket.setNoDelay().on('error', () => undefined).on('close', () => { // Its close event follows an error.
+        this.#pairs.delete(pair)
+        end(pair)
+      })
+    }
+    return pair
+  }
+}
+
+function end({ sockets }: Pair): void {
+  for (const socket of sockets) socket.destroy()
+}
+
+/** A chunk is 64 KiB at most. */
+function delay(socket: Socket): void {
+  socket.pause()
+  setTimeout(() => socket.resume(), 20)
+}
