@@ -29,9 +29,11 @@ test: .tools/built ## All tests; what the machine lacks and cannot install is a 
 
 ##@ Now and then
 build: .tools/built ## The package that is published, in dist/
-soak: .tools/ready ## The long runs: ten times the random commands against each store
-	@SOAK=1 npm test --silent -- test/storage/memory/model test/storage/sqlite/model $(ARGS)
-bench: .tools/built .tools/bench-ready ## Measurements beside a peer; minutes, on a machine that does nothing else
+soak: .tools/built ## The long runs: ten times the random commands against each store, a hundred restarts of a Redis under load
+	@CI=true hack/install-debian.sh redis-server
+	@SOAK=1 npm test --silent -- test/storage/memory/model test/storage/sqlite/model test/storage/redis/model $(ARGS)
+	@SOAK=1 npm test --silent -- test/e2e/redis-restarts $(ARGS)
+bench: .tools/built .tools/bench-ready ## Measurements beside peers and limits; minutes, on a machine that does nothing else (ARGS="--only cycle-100")
 	@CI=true hack/install-debian.sh redis-server
 	@node test/bench/main.mjs $(ARGS)
 clean: ## Remove what was built; the tools in .tools and node_modules stay

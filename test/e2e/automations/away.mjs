@@ -1,0 +1,20 @@
+/**
+ * Automations for the tests in which the store goes away, run by the built command: `quick` gets its leases back soon,
+ * `steady` may be without its master for long, and the tasks of `still` are reserved by the test itself. Each run is
+ * noted in the file NOTES.
+ */
+import { appendFileSync } from 'node:fs'
+import { defineBatch, Type } from '../../../dist/automation/public.js'
+
+const shared = {
+  config: Type.Object({}), payload: Type.Object({ ms: Type.Integer() }), output: Type.Object({ task_id: Type.String() }),
+  async run({ task, emit, sleep }) {
+    appendFileSync(process.env.NOTES ?? '/dev/null', `${task.id} ${Date.now()}\n`)
+    await sleep(task.payload.ms)
+    await emit({ task_id: task.id })
+  },
+}
+
+export const quick = defineBatch({ ...shared, type: 'quick', visibilityTimeoutSeconds: 2 })
+export const steady = defineBatch({ ...shared, type: 'steady', visibilityTimeoutSeconds: 60 })
+export const still = defineBatch({ ...shared, type: 'still', visibilityTimeoutSeconds: 60 })

@@ -1,0 +1,278 @@
+/**
+ * @module test/e2e/away
+ * A fleet at work on a Redis that goes away: one master, workers, submitters whose every id and answer is kept, one long
+ * task, and a reserve of the test's own that waits. What holds through every absence is checked in one place.
+ *
+ *   work ──▶ begin() ─ refused, not ready, alive ─▶ end() ──▶ served again within 10 s ──▶ everything acknowledged is done
+ */
+import { expect } from '@jest/globals'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { startRedis, type RedisOptions, type RedisServer } from '../storage/redis/server.ts'
+import { Fleet, until, WORKER_TOKEN, type Answer, type Proc } from './fleet.ts'
+
+const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/away.mjs') }
+
+/** What the issue and G18 promise. */
+const REFUSED_WITHIN_MS = 2_000
+const NOT_READY_WITHIN_MS = 5_000
+const BACK_WITHIN_MS = 10_000
+export const WAITERS_SERVED_WITHIN_MS = 2_000
+
+const SUBMITTERS = 8
+/** Between two submits of each: what is acknowledged is asked for one by one in the end. */
+const SUBMIT_EVERY_MS = 5
+const ASKED_TOGETHER = 100
+/** Asked for round after round beside the submits: reads, a change, a take. */
+const PATROL: readonly (readonly [method: string, path: string, body?: object])[] = [
+  ['GET', '/automations/quick/workers'], ['GET', '/automations/quick/workers/w'], ['PATCH', '/automations/quick/workers/w/config', { slots: 8 }],
+  ['GET', '/automations/quick/queue'], ['GET', '/automations/quick/dead'], ['POST', '/automations/quick/output/pop', { n: 10 }], ['GET', '/automations/quick/workers/w/config/history'],
+]
+const PATROL_EVERY_MS = 100
+
+interface Submitted { readonly task_id: string }
+interface Leased { readonly task_id: string; readonly token: number }
+interface RpcAnswer { readonly result?: { readonly tasks?: readonly Leased[]; readonly results?: readonly { readonly ok: boolean }[] } }
+interface Refusal { readonly what: string; readonly status: number; readonly retryAfter: string | null; readonly detail: string }
+
+export interface WorldOptions {
+  readonly redis?: RedisOptions
+  /** Where the master finds the store, when not at the server itself. */
+  readonly url?: (redis: RedisServer) => Promise<string> | string
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+export class AwayWorld {
+  readonly fleet: Fleet
+  readonly redis: RedisServer
+  readonly master: Proc
+  readonly workers: readonly Proc[]
+  readonly acknowledged: string[] = []
+  readonly refused: Refusal[] = []
+  /** When each id was seen to be gone from the store. */
+  readonly #goneAtMs = new Map<string, number>()
+  readonly #ended = new AbortController()
+  #load: Promise<unknown> = Promise.resolve()
+  #serial = 0
+  /** Of all requests that were answered, and which one it was. */
+  longest = { ms: 0, what: '' }
+
+  private constructor(redis: RedisServer, fleet: Fleet, master: Proc, workers: readonly Proc[]) {
+    this.redis = redis
+    this.fleet = fleet
+    this.master = master
+    this.workers = workers
+  }
+
+  static async start({ redis: options = { appendfsync: 'always' }, url = (redis) => redis.url, settings = {} }: WorldOptions = {}): Promise<AwayWorld> {
+    const redis = await startRedis(options)
+    const fleet = new Fleet(await url(redis))
+    try {
+      const master = await fleet.startMaster({ ...AUTOMATIONS, ...settings })
+      const workers = ['quick', 'steady', 'still'].map((type) => fleet.startWorker(type, 'w', { ...AUTOMATIONS, NOTES: join(fleet.directory, 'notes') }))
+      await Promise.all([fleet.configure('quick', 'w', { enabled: true, slots: 8 }), fleet.configure('steady', 'w', { enabled: true, slots: 1 })])
+      await until('all workers are registered', async () => (await fleet.call('GET', '/automations/still/workers/w')).status === 200)
+      return new AwayWorld(redis, fleet, master, workers)
+    } catch (error) {
+      await Promise.all([fleet.stop(), redis.close()])
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#ended.abort()
+    await this.fleet.stop()
+    await this.#load
+    await this.redis.close()
+  }
+
+  // ── Load ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Submits one task after the other, under ids of our own, and keeps what was answered. */
+  startLoad(submitEveryMs = SUBMIT_EVERY_MS): void {
+    this.#load = Promise.all([...Array.from({ length: SUBMITTERS }, () => this.#submitting(submitEveryMs)), this.#patrolling()])
+  }
+
+  async endLoad(): Promise<void> {
+    this.#ended.abort()
+    await this.#load
+  }
+
+  async submit(type: string, ms: number, id = `t${(this.#serial += 1)}`): Promise<Answer<Submitted & { detail: string }>> {
+    return this.fleet.call('POST', `/automations/${type}/tasks`, { task_id: id, payload: { ms } })
+  }
+
+  /** Submits until it is acknowledged: an id that is known is a duplicate, not another task (D27). */
+  async submitted(type: string, ms: number, id = `t${(this.#serial += 1)}`): Promise<string> {
+    await until(`${id} is acknowledged`, async () => (await this.submit(type, ms, id)).status === 200, () => this.#seen())
+    return id
+  }
+
+  async moreAcknowledged(count: number, withinMs = 30_000): Promise<void> {
+    const wanted = this.acknowledged.length + count
+    await until(`${count} more tasks are acknowledged`, async () => this.acknowledged.length >= wanted, () => this.#seen(), withinMs)
+  }
+
+  /** The ids of all tasks that were begun, once for each time, with the time. */
+  begun(): readonly (readonly [id: string, atMs: number])[] {
+    const file = join(this.fleet.directory, 'notes')
+    const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
+    return lines.map((line) => line.split(' ')).map(([id = '', atMs]) => [id, Number(atMs)])
+  }
+
+  async #submitting(everyMs: number): Promise<void> {
+    while (!this.#ended.signal.aborted) {
+      const answer = await this.#timed('a submit', () => this.submit('quick', 1))
+      if (answer === null) return
+      if (answer.status === 200) this.acknowledged.push(answer.body.task_id)
+      await pause(everyMs)
+      if (this.acknowledged.length % 50 === 0) await this.#look(this.acknowledged.at(-25) ?? '')
+    }
+  }
+
+  async #patrolling(): Promise<void> {
+    while (!this.#ended.signal.aborted) {
+      const answers = await Promise.all(PATROL.map(([method, path, body]) => this.#timed(`${method} ${path}`, () => this.fleet.call<{ detail: string }>(method, path, body))))
+      if (answers.includes(null)) return
+      await pause(PATROL_EVERY_MS)
+    }
+  }
+
+  /** Notes how long it took, and what was refused; null: the master is gone. */
+  async #timed<T extends { detail: string }>(what: string, call: () => Promise<Answer<T>>): Promise<Answer<T> | null> {
+    const startedMs = performance.now()
+    const answer = await call().catch(() => null)
+    if (answer === null) return null
+    const ms = Math.round(performance.now() - startedMs)
+    if (ms > this.longest.ms) this.longest = { ms, what: `${what}, answered ${answer.status}` }
+    if (answer.status !== 200) this.refused.push({ what, status: answer.status, retryAfter: answer.headers.get('retry-after'), detail: answer.body.detail })
+    return answer
+  }
+
+  // ── A reserve of the test's own ───────────────────────────────────────────────────────────────────────────────────
+
+  async #rpc(method: string, params: object): Promise<RpcAnswer> {
+    const response = await fetch(`${this.fleet.url}/api/v1/automations/still/workers/w/rpc`, {
+      method: 'POST', headers: { authorization: `Bearer ${WORKER_TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    })
+    return (await response.json()) as RpcAnswer
+  }
+
+  /** Waits for the next task of `still`, through every absence; settles it and answers its id. */
+  waitForTask(): Promise<string> {
+    const served = this.#reserved()
+    served.catch(() => undefined) // A test that failed before awaits it no more.
+    return served
+  }
+
+  async #reserved(): Promise<string> {
+    for (;;) {
+      const { result } = await this.#rpc('tasks.reserve', { limit: 1, wait_ms: 30_000 })
+      const [task] = result?.tasks ?? []
+      if (task === undefined) continue // Its deadline passed, or it was told that the store is away.
+      await until('the settling is accepted', async () => (await this.#rpc('tasks.ack', { tasks: [{ task_id: task.task_id, token: task.token }] })).result?.results?.[0]?.ok === true)
+      return task.task_id
+    }
+  }
+
+  // ── The checks ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  get epoch(): Promise<string | null> {
+    return this.fleet.call('GET', '/me').then(({ headers }) => headers.get('muster-epoch'))
+  }
+
+  async status(path: '/healthz' | '/readyz'): Promise<number> {
+    return (await fetch(this.fleet.url + path)).status
+  }
+
+  /** The store has just gone: submits are refused, the master says that it is not ready, and goes on living. */
+  async isRefused(): Promise<void> {
+    const goneMs = performance.now()
+    const before = this.refused.length
+    await until('the master is not ready', async () => (await this.status('/readyz')) === 503, () => this.#seen(), NOT_READY_WITHIN_MS)
+    await until('every submitter was refused', async () => this.refused.length >= before + SUBMITTERS + PATROL.length, () => this.#seen(), NOT_READY_WITHIN_MS)
+    expect(performance.now() - goneMs).toBeLessThan(NOT_READY_WITHIN_MS)
+    expect(await this.status('/healthz')).toBe(200)
+  }
+
+  /** The store has just returned: everything is served again in time. `waiting`: what waited for a task. */
+  async isServed(waiting: Promise<string>): Promise<void> {
+    const returnedMs = performance.now()
+    const left = (): number => BACK_WITHIN_MS - (performance.now() - returnedMs)
+    await this.moreAcknowledged(1, left())
+    await until('the master is ready', async () => (await this.status('/readyz')) === 200, () => this.#seen(), left())
+    const submittedMs = performance.now()
+    const id = await this.submitted('still', 0)
+    expect(await waiting).toBe(id)
+    expect(performance.now() - submittedMs).toBeLessThan(WAITERS_SERVED_WITHIN_MS)
+    const fresh = this.acknowledged.at(-1) ?? ''
+    await until('a new task is begun', async () => this.begun().some(([begun]) => begun === fresh), () => this.#seen(), left())
+    expect(performance.now() - returnedMs).toBeLessThan(BACK_WITHIN_MS)
+  }
+
+  /** Ends the load. Everything acknowledged was begun and is done, nothing twice that was done, and refusals were as promised. */
+  async allDone(withinMs = 60_000): Promise<void> {
+    await this.endLoad()
+    await until('everything acknowledged is done', async () => {
+      const left = this.acknowledged.filter((id) => !this.#goneAtMs.has(id))
+      return (await Promise.all(left.slice(0, ASKED_TOGETHER).map((id) => this.#look(id)))).every(Boolean) && left.length <= ASKED_TOGETHER
+    }, () => this.#seen(), withinMs)
+    const begun = this.begun()
+    const ids = new Set(begun.map(([id]) => id))
+    expect(this.acknowledged.filter((id) => !ids.has(id))).toEqual([])
+    expect(begun.filter(([id, atMs]) => atMs > (this.#goneAtMs.get(id) ?? Infinity))).toEqual([])
+    expect((await this.fleet.ok<{ length: number }>('GET', '/automations/quick/dead')).length).toBe(0)
+    expect(this.refused.find(({ status, retryAfter }) => status !== 503 || retryAfter === null)).toBeUndefined()
+    expect([this.longest.what, this.longest.ms < REFUSED_WITHIN_MS]).toEqual([this.longest.what, true])
+  }
+
+  /** A long task ran through all of it once, and its output is there once. */
+  async ranOnce(id: string): Promise<void> {
+    await until('the long task is done', async () => (await this.fleet.call('GET', `/automations/steady/tasks/${id}`)).status === 404, () => this.#seen())
+    expect(this.begun().filter(([begun]) => begun === id)).toHaveLength(1)
+    await until('its output is there', async () => (await this.fleet.ok<{ length: number }>('GET', '/automations/steady/output/length')).length > 0, () => this.#seen(), 5_000)
+    const outputs = await this.fleet.ok<{ payload: Submitted }[]>('POST', '/automations/steady/output/pop', { n: 100 })
+    expect(outputs.map(({ payload }) => payload.task_id)).toEqual([id])
+  }
+
+  async #look(id: string): Promise<boolean> {
+    const answer = await this.fleet.call('GET', `/automations/quick/tasks/${id}`).catch(() => null)
+    if (answer?.status === 404) this.#goneAtMs.set(id, Date.now())
+    return answer?.status === 404
+  }
+
+  #seen(): string {
+    return `${this.acknowledged.length} acknowledged, ${this.refused.length} refused, the last with ${JSON.stringify(this.refused.at(-1))}\n${this.master.output().slice(-4_000)}`
+  }
+}
+
+/** How a store goes away, and how it comes back. */
+export interface Absence {
+  readonly begin: (world: AwayWorld) => Promise<unknown>
+  readonly end: (world: AwayWorld) => Promise<unknown>
+  readonly lastsMs?: number
+}
+
+/** One absence from beginning to end, with all that holds through it. */
+export async function throughAbsence(world: AwayWorld, { begin, end, lastsMs = 3_000 }: Absence): Promise<void> {
+  const epoch = await world.epoch
+  const long = await world.submitted('steady', lastsMs + 2_500)
+  const waiting = world.waitForTask()
+  world.startLoad()
+  await world.moreAcknowledged(300)
+  await until('the long task has begun', async () => world.begun().some(([id]) => id === long))
+  const gone = performance.now()
+  await begin(world)
+  await world.isRefused()
+  await pause(Math.max(0, lastsMs - (performance.now() - gone)))
+  expect(await world.status('/healthz')).toBe(200)
+  await end(world)
+  await world.isServed(waiting)
+  await world.moreAcknowledged(300)
+  await world.allDone()
+  await world.ranOnce(long)
+  expect(await world.epoch).toBe(epoch)
+  for (const worker of world.workers) expect(worker.child.exitCode).toBeNull()
+}

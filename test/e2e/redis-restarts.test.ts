@@ -1,0 +1,57 @@
+/**
+ * A Redis that ends again and again under load, in order or killed: after each return every waiting reserve is served
+ * within 2 s, and in the end nothing acknowledged was lost (regression waiter-survives-restart; G1, G2, G3).
+ *
+ *   SEED=… [SOAK=1] npm test -- test/e2e/redis-restarts     SOAK=1: a hundred restarts, else five
+ */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { setTimeout as pause } from 'node:timers/promises'
+import { seededRandom } from '../../src/runtime/index.ts'
+import { withRedisServer } from '../storage/redis/server.ts'
+import { AwayWorld, WAITERS_SERVED_WITHIN_MS } from './away.ts'
+
+const isSoak = process.env['SOAK'] === '1'
+const RESTARTS = isSoak ? 100 : 5
+const TIMEOUT_MS = isSoak ? 3_600_000 : 180_000
+const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1_000_000))
+/** Reserves that wait all the time: as many as one worker may have. */
+const WAITERS = 4
+const LONGEST_ABSENCE_MS = 2_500
+
+const open: AwayWorld[] = []
+afterEach(async () => {
+  for (const world of open.splice(0)) await world.close()
+})
+
+const tell = (line: string): void => void process.stderr.write(`redis-restarts: ${line}\n`)
+
+withRedisServer('a fleet whose Redis is restarted', () => {
+  describe('a fleet whose Redis is restarted', () => {
+    it(`${RESTARTS} times under load serves every waiting reserve within 2 s of each return, and loses nothing (G1, G2, G3)`, async () => {
+      tell(`seed ${SEED}`)
+      const random = seededRandom(SEED)
+      const world = await AwayWorld.start()
+      open.push(world)
+      const epoch = await world.epoch
+      world.startLoad(isSoak ? 50 : 5)
+      let slowestMs = 0
+      for (let restart = 1; restart <= RESTARTS; restart += 1) {
+        const waiting = Array.from({ length: WAITERS }, () => world.waitForTask())
+        await world.moreAcknowledged(20)
+        await (random.unit() < 0.5 ? world.redis.kill() : world.redis.stop())
+        await pause(random.unit() * LONGEST_ABSENCE_MS)
+        await world.redis.start()
+        const returnedMs = performance.now()
+        const ids = waiting.map((_, n) => `still-${restart}-${n}`)
+        await Promise.all(ids.map((id) => world.submitted('still', 0, id)))
+        expect((await Promise.all(waiting)).toSorted()).toEqual(ids)
+        const servedMs = Math.round(performance.now() - returnedMs)
+        if (servedMs >= WAITERS_SERVED_WITHIN_MS) throw new Error(`restart ${restart} of seed ${SEED}: the waiting reserves were served after ${servedMs} ms\n${world.master.output().slice(-8_000)}`)
+        slowestMs = Math.max(slowestMs, servedMs)
+        if (restart % 10 === 0) tell(`${restart} of ${RESTARTS} restarts, ${world.acknowledged.length} tasks acknowledged, ${world.refused.length} requests refused, waiters served after ${slowestMs} ms at most, longest answer ${world.longest.ms} ms`)
+      }
+      await world.allDone(isSoak ? 600_000 : 60_000)
+      expect(await world.epoch).toBe(epoch)
+    }, TIMEOUT_MS)
+  })
+})
