@@ -1,35 +1,44 @@
-/**
- * The automations of the benchmark: a task that does nothing, and a firehose of outputs.
- * What ran is written to the file BENCH_IDS at the end, one id a line, so that exact delivery can be checked.
- */
-import { appendFileSync } from 'node:fs'
-import { defineBatch, defineContinuous, Type } from '../../dist/automation/public.js'
+/** The automations of the benchmark. What ran is noted in the file BENCH_IDS, see recorder.mjs. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { defineBatch, defineContinuous, RetryIn, Type } from '../../dist/automation/public.js'
+import { recorder } from './recorder.mjs'
 
-let ids = []
-const file = process.env.BENCH_IDS
-const flush = () => {
-  if (file !== undefined && ids.length > 0) appendFileSync(file, `${ids.join('\n')}\n`)
-  ids = []
-}
-process.on('exit', flush)
+const { ran, flush } = recorder(process.env.BENCH_IDS)
+const Text = Type.Object({ text: Type.String() })
 
-export const noop = defineBatch({
-  type: 'noop',
-  config: Type.Object({}),
-  payload: Type.Object({ text: Type.String() }),
-  output: Type.Object({}),
+/** A task that does nothing. */
+export const noop = defineBatch({ type: 'noop', payload: Text, run: ({ task }) => ran(task.id) })
+
+/** Fails once, and asks to run again 200 ms later. */
+export const retry = defineBatch({
+  type: 'retry',
+  payload: Text,
   run({ task }) {
-    ids.push(task.id)
+    ran(`${task.id}/${task.attempt}`)
+    if (task.attempt === 0) throw new RetryIn(0.2, 'not yet')
   },
 })
 
+/** Lasts long enough to be killed; what it holds comes back after five seconds without a sign of life. */
+export const held = defineBatch({
+  type: 'held',
+  payload: Type.Object({ ms: Type.Integer() }),
+  visibilityTimeoutSeconds: 5,
+  async run({ task }) {
+    ran(task.id)
+    flush()
+    await sleep(task.payload.ms)
+  },
+})
+
+/** Emits `total` outputs as fast as it may. */
 export const firehose = defineContinuous({
   type: 'firehose',
   config: Type.Object({ total: Type.Integer({ default: 0 }) }),
   output: Type.Object({ n: Type.Integer(), text: Type.String() }),
-  async run({ config, emit, signal, sleep }) {
+  async run({ config, emit, signal, sleep: pause }) {
     const text = 'x'.repeat(150)
     for (let n = 0; n < config.total && !signal.aborted; n += 1) await emit({ n, text })
-    await sleep(3_600_000)
+    await pause(3_600_000)
   },
 })

@@ -1,10 +1,16 @@
 /** Starting and ending what the benchmark measures. Everything started here is ended by its own handle. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '../..')
+export const ADMIN_TOKEN = 'bench-admin-token'
+export const WORKER_TOKEN = 'bench-worker-token'
+/** What Linux counts processor time in, for programs. */
+const TICKS_PER_SECOND = 100
+const PAGE_BYTES = 4_096
 
 export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1')
@@ -15,68 +21,80 @@ export async function freePort() {
   return port
 }
 
-/** Polls until `holds` answers true; the benchmark's own waiting costs at most one small request each 5 ms. */
-export async function until(what, holds, withinMs = 120_000) {
+/** Polls until `holds` answers true; the benchmark's own waiting costs at most one small request each `everyMs`. */
+export async function until(what, holds, { withinMs = 120_000, everyMs = 5 } = {}) {
   const deadline = performance.now() + withinMs
   while (performance.now() < deadline) {
     if (await holds()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    await new Promise((resolve) => setTimeout(resolve, everyMs))
   }
   throw new Error(`not within ${withinMs} ms: ${what}`)
 }
 
+/** `stop` and `kill` may be called again: a process that has ended stays so. */
 export function start(command, args, environment = {}) {
   const child = spawn(command, args, { cwd: ROOT, env: { PATH: process.env.PATH, ...environment }, stdio: ['ignore', 'pipe', 'inherit'] })
   child.stdout.on('data', () => {})
   const exited = once(child, 'exit')
-  return {
-    child,
-    stop: async () => {
-      child.kill('SIGTERM')
-      await exited
-    },
+  const end = async (signal) => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal)
+    await exited
+  }
+  return { child, pid: child.pid, stop: () => end('SIGTERM'), kill: () => end('SIGKILL') }
+}
+
+/** Resolves with the first line that the process prints. */
+export async function firstLine({ child }) {
+  const [chunk] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit').then(([code]) => { throw new Error(`ended with ${code} before it was ready`) })])
+  return chunk.toString().trim()
+}
+
+/** Processor time of a process so far, in milliseconds; NaN where the system does not tell. */
+export function cpuMs(pid) {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ')
+    return ((Number(fields[11]) + Number(fields[12])) * 1_000) / TICKS_PER_SECOND
+  } catch {
+    return NaN
   }
 }
 
-function accepts(port) {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => {
-      socket.destroy()
-      resolve(true)
-    })
-    socket.on('error', () => resolve(false))
+/** Resident memory of a process; NaN where the system does not tell. */
+export function rssBytes(pid) {
+  try {
+    return Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES
+  } catch {
+    return NaN
+  }
+}
+
+/** @param options.port the one to listen on, for a master that comes back; options.nodeArguments for Node itself. */
+export async function startMaster(backendUrl, { port, nodeArguments = [] } = {}) {
+  const listens = port ?? (await freePort())
+  const url = `http://127.0.0.1:${listens}`
+  const master = start(process.execPath, [...nodeArguments, 'dist/cmd/muster.js', 'master'], {
+    SVC_LISTEN: `127.0.0.1:${listens}`, SVC_BACKEND_URL: backendUrl, SVC_AUTOMATIONS: './test/bench/automations.mjs',
+    SVC_ADMIN_TOKEN: ADMIN_TOKEN, SVC_WORKER_TOKEN: WORKER_TOKEN, SVC_LOG_LEVEL: 'error',
   })
+  await until('the master is ready', async () => {
+    if (master.child.exitCode !== null) throw new Error(`the master ended with ${master.child.exitCode}`)
+    return (await fetch(`${url}/readyz`).catch(() => null))?.status === 200
+  }, { withinMs: 30_000 })
+  return { ...master, url, port: listens }
 }
 
-export async function startRedis(directory) {
-  const port = await freePort()
-  const server = start('redis-server', ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', directory, '--save', '', '--appendonly', 'no', '--maxmemory-policy', 'noeviction'])
-  await until('redis answers', () => accepts(port))
-  return { ...server, port }
-}
-
-export async function startMaster(backendUrl) {
-  const port = await freePort()
-  const url = `http://127.0.0.1:${port}`
-  const master = start(process.execPath, ['dist/cmd/muster.js', 'master'], {
-    SVC_LISTEN: `127.0.0.1:${port}`, SVC_BACKEND_URL: backendUrl, SVC_AUTOMATIONS: './test/bench/automations.mjs',
-    SVC_ADMIN_TOKEN: 'bench-admin-token', SVC_WORKER_TOKEN: 'bench-worker-token', SVC_LOG_LEVEL: 'warn',
-  })
-  await until('the master is ready', async () => (await fetch(`${url}/readyz`).catch(() => null))?.status === 200)
-  return { ...master, url }
-}
-
-export function startWorker(url, type, ids) {
+/** `ids`: the file that gets what ran, see recorder.mjs. */
+export function startWorker(url, type, ids, id = 'w-1') {
   return start(process.execPath, ['dist/cmd/muster.js', 'worker'], {
-    SVC_MASTER_URL: url, SVC_WORKER_TOKEN: 'bench-worker-token', SVC_AUTOMATION_TYPE: type, SVC_WORKER_ID: 'w-1',
-    SVC_AUTOMATIONS: './test/bench/automations.mjs', SVC_LOG_LEVEL: 'warn', BENCH_IDS: ids,
+    SVC_MASTER_URL: url, SVC_WORKER_TOKEN: WORKER_TOKEN, SVC_AUTOMATION_TYPE: type, SVC_WORKER_ID: id,
+    SVC_AUTOMATIONS: './test/bench/automations.mjs', SVC_LOG_LEVEL: 'error', BENCH_IDS: ids,
   })
 }
 
 export async function call(url, method, path, body) {
   const response = await fetch(`${url}/api/v1/automations/${path}`, {
     method,
-    headers: { authorization: 'Bearer bench-admin-token', ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    headers: { authorization: `Bearer ${ADMIN_TOKEN}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   if (response.status !== 200) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)

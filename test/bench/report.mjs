@@ -1,0 +1,120 @@
+/** What a run says: medians with their range, ratios within the rounds, gates; as text while it runs, as Markdown in the end. */
+
+export function median(numbers) {
+  const sorted = numbers.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+}
+
+/** Four digits at most after the first that is not zero; thousands parted. */
+export function format(number) {
+  if (!Number.isFinite(number)) return '–'
+  if (Math.abs(number) >= 1_000) return Math.round(number).toLocaleString('en')
+  return `${Number(number.toPrecision(3))}`
+}
+
+/** Median of the ratios of one round each: the two were measured within moments, so a slower minute slows both. */
+export function ratioOf(figures, others, field = 'value') {
+  const rounds = Math.min(figures.length, others.length)
+  return median(Array.from({ length: rounds }, (_, i) => figures[i][field] / others[i][field]))
+}
+
+const isOurs = (subject) => subject.startsWith('Muster')
+const isLimit = (subject) => subject.startsWith('limit:')
+
+function bestPeerOf({ row, figures }) {
+  const peers = Object.keys(figures).filter((name) => !isOurs(name) && !isLimit(name))
+  const sign = row.better === 'lower' ? 1 : -1
+  return peers.toSorted((a, b) => sign * (medianOf(figures[a]) - medianOf(figures[b])))[0]
+}
+const medianOf = (figures, field = 'value') => median(figures.map((each) => each[field]))
+
+/** `{ text, met }`; met is null where a subject of the gate could not be had. */
+export function judge({ figures, skipped }, gate) {
+  const { subject, over, field = 'value', atLeast, atMost } = gate
+  const bound = atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`
+  const what = over === undefined ? field : `${field === 'value' ? '' : `${field} `}× ${over}`
+  const names = over === undefined ? [subject] : [subject, over]
+  if (names.some((name) => figures[name] === undefined)) {
+    return { text: `${what} ${bound}: not measured`, met: names.some((name) => skipped[name] !== undefined) ? null : false }
+  }
+  const found = over === undefined ? medianOf(figures[subject], field) : ratioOf(figures[subject], figures[over], field)
+  const met = atLeast === undefined ? found <= atMost : found >= atLeast
+  return { text: over === undefined ? `${what} ${format(found)} (${bound})` : `${format(found)} ${what} (${bound})`, met }
+}
+
+const verdictOf = ({ text, met }) => `${met === null ? 'skipped' : met ? 'met' : 'MISSED'}: ${text}`
+
+/** What is said of one row: its lines and its gates. */
+export function summaryOf(result) {
+  const { row, figures, skipped, failed } = result
+  const best = bestPeerOf(result)
+  const limit = Object.keys(figures).find(isLimit)
+  const lines = Object.keys(row.subjects).map((subject) => {
+    const own = figures[subject]
+    if (own === undefined) return { subject, missing: skipped[subject] === undefined ? `failed: ${failed[subject]}` : `skipped: ${skipped[subject]}` }
+    const values = own.map(({ value }) => value)
+    const share = limit === undefined || !isOurs(subject) ? undefined : ratioOf(own, figures[limit])
+    return {
+      subject, rounds: values.length, median: median(values), min: Math.min(...values), max: Math.max(...values), costs: costsOf(own),
+      ratio: best === undefined || !isOurs(subject) ? undefined : ratioOf(own, figures[best]),
+      share: row.better === 'lower' && share !== undefined ? 1 / share : share,
+    }
+  })
+  return { row, best, lines, gates: (row.gates ?? []).map((gate) => ({ ...judge(result, gate), subject: gate.subject })) }
+}
+
+export const COSTS = { redisCpuUs: 'Redis CPU µs', innerCalls: 'inner calls', nodeCpuUs: 'Node CPU µs', p50: 'p50 ms', p99: 'p99 ms', max: 'max ms' }
+
+function costsOf(own) {
+  const known = Object.keys(COSTS).filter((field) => own.every((each) => Number.isFinite(each[field])))
+  return Object.fromEntries(known.map((field) => [field, field === 'max' ? Math.max(...own.map(({ max }) => max)) : medianOf(own, field)]))
+}
+
+export const isSound = ({ lines, gates }) => gates.every(({ met }) => met !== false) && lines.every(({ missing }) => missing?.startsWith('failed') !== true)
+
+const HEAD = ['operation', 'subject', 'median', 'range', '× best other', 'of limit', 'aim', 'gate']
+
+/** The cells of the table, a row a subject; what belongs to the operation stands in its first line. */
+export function tableOf(summaries) {
+  return [HEAD, ...summaries.flatMap(({ row, lines, gates }) => lines.map((line, i) => [
+    i === 0 ? `${row.title} (${row.unit})` : '',
+    line.subject,
+    ...(line.missing === undefined ? [format(line.median), `${format(line.min)} to ${format(line.max)}`] : [line.missing, '']),
+    line.ratio === undefined ? '' : format(line.ratio),
+    line.share === undefined ? '' : `${Math.round(line.share * 100)} %`,
+    i === 0 && row.aim !== undefined ? `${row.better === 'lower' ? '≤' : '≥'} ${format(row.aim)}` : '',
+    gates.filter(({ subject }) => subject === line.subject).map(verdictOf).join('; '),
+  ]))]
+}
+
+/** The cells of what one item costs, for the subjects of which it is known. */
+export function costTableOf(summaries) {
+  const body = summaries.flatMap(({ row, lines }) => lines.filter(({ costs }) => Object.keys(costs ?? {}).length > 0)
+    .map(({ subject, costs }, i) => [i === 0 ? row.title : '', subject, ...Object.keys(COSTS).map((field) => (costs[field] === undefined ? '' : format(costs[field])))]))
+  return [['operation', 'subject', ...Object.values(COSTS)], ...body]
+}
+
+export function alignedText(table) {
+  const widths = table[0].map((_, column) => Math.max(...table.map((cells) => cells[column].length)))
+  return table.map((cells) => cells.map((cell, column) => cell.padEnd(widths[column])).join('  ').trimEnd()).join('\n')
+}
+
+const escaped = (cell) => cell.replaceAll('|', '\\|')
+export function markdown([head, ...body]) {
+  const line = (cells) => `| ${cells.map(escaped).join(' | ')} |`
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...body.map(line)].join('\n')
+}
+
+const LEVELS = { storage: 'Storage level: called in process, as a library is', service: 'Service level: through REST, rpc and the control channel' }
+
+const conditionOf = ({ row }) => `- **${row.title}**: ${row.note}.${row.rounds === undefined ? '' : ` Rounds: at most ${row.rounds}.`}`
+
+/** The page that a whole run leaves behind. `notes`: Markdown written by hand. */
+export function pageOf({ machine, summaries, notes }) {
+  const sections = Object.entries(LEVELS).filter(([level]) => summaries.some(({ row }) => row.level === level)).flatMap(([level, title]) => {
+    const own = summaries.filter(({ row }) => row.level === level)
+    return [`## ${title}`, markdown(tableOf(own)), '### Costs per item', markdown(costTableOf(own)), '### Conditions', own.map(conditionOf).join('\n')]
+  })
+  return `${['# Measured', 'Written by `make bench`; what is said by hand stands in [NOTES.md](NOTES.md) and is repeated at the end.', machine.map((each) => `- ${each}`).join('\n'), ...sections, notes.trim()].join('\n\n')}\n`
+}

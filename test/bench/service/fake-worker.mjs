@@ -1,0 +1,107 @@
+/**
+ * Workers that run nothing: sockets in this process that register as the protocol says, report once, and count what
+ * they are told. They come back as real ones do: after half to all of 1, 2, 4 … 30 s, and not before the Retry-After of
+ * a refusal.
+ */
+import { WebSocket } from 'ws'
+import { WORKER_TOKEN } from '../processes.mjs'
+import { nowMs } from '../recorder.mjs'
+
+const HARDWARE = { cores: 2, ram_gb: 8, hostname: 'bench', kernel: 'bench' }
+const FIRST_DELAY_MS = 1_000
+const HEADERS = { authorization: `Bearer ${WORKER_TOKEN}` }
+
+export const controlPath = (type, id) => `/api/v1/automations/${type}/workers/${id}/control`
+
+export class FakeWorker {
+  #port
+  #type
+  #delayMs = FIRST_DELAY_MS
+  #ended = false
+  #onOpen = () => {}
+  socket = null
+  /** The master has read `register`: the ping behind it came back. */
+  isRegistered = false
+  refusals = 0
+  onFrame = () => {}
+
+  constructor(port, type, id) {
+    this.#port = port
+    this.#type = type
+    this.id = id
+  }
+
+  /** Resolves once registered, however many attempts that takes. */
+  open() {
+    return new Promise((resolve) => {
+      this.#onOpen = resolve
+      this.#connect()
+    })
+  }
+
+  send(frame) {
+    this.socket.send(JSON.stringify(frame))
+  }
+
+  /** Ends the socket as a cut cable would; the worker comes back by itself. */
+  cut() {
+    this.socket?.terminate()
+  }
+
+  end() {
+    this.#ended = true
+    this.socket?.terminate()
+  }
+
+  #connect() {
+    if (this.#ended) return
+    let retryAfterMs = 0
+    const socket = new WebSocket(`ws://127.0.0.1:${this.#port}${controlPath(this.#type, this.id)}`, { headers: HEADERS, perMessageDeflate: false })
+    this.socket = socket
+    socket.on('open', () => {
+      this.send({ type: 'register', worker_id: this.id, automation_type: this.#type, protocol_version: 1, hardware: HARDWARE })
+      this.send({ type: 'ping', id: 'greeting' })
+    })
+    socket.on('message', (/** @type {Buffer} */ data) => this.#received(JSON.parse(data.toString())))
+    socket.on('unexpected-response', (request, response) => {
+      this.refusals += 1
+      retryAfterMs = Number(response.headers['retry-after'] ?? 0) * 1_000
+      request.destroy()
+      socket.terminate()
+    })
+    socket.on('error', () => {}) // Said by `close` as well.
+    socket.on('close', () => this.#closed(retryAfterMs))
+  }
+
+  #received(frame) {
+    if (frame.type === 'ping' && frame.id === 'greeting') {
+      this.isRegistered = true
+      this.#delayMs = FIRST_DELAY_MS // A real one forgets its failures after 30 s; ours stand for workers that were there for long.
+      const ts = Date.now() / 1_000
+      this.send({ type: 'state', state: 'IDLE', config_gen: 1, ts, last_error: null })
+      this.send({ type: 'stats', slots: 0, cpu_pct: 0, rss_mb: 60, ts, metrics: {} })
+      this.#onOpen(nowMs())
+    } else this.onFrame(frame)
+  }
+
+  #closed(retryAfterMs) {
+    this.isRegistered = false
+    const delay = Math.max(this.#delayMs * (0.5 + Math.random() / 2), retryAfterMs * (1 + Math.random() / 2))
+    this.#delayMs = Math.min(30_000, this.#delayMs * 2)
+    if (!this.#ended) setTimeout(() => this.#connect(), delay)
+  }
+}
+
+/** Opens `count` of them, at most `width` at a time; `use(workers)`; ends them. */
+export async function withFakeWorkers(port, type, count, use, width = 100) {
+  const workers = Array.from({ length: count }, (_, at) => new FakeWorker(port, type, `fake-${at}`))
+  try {
+    let next = 0
+    await Promise.all(Array.from({ length: Math.min(width, count) }, async () => {
+      while (next < count) await workers[next++].open()
+    }))
+    return await use(workers)
+  } finally {
+    for (const worker of workers) worker.end()
+  }
+}

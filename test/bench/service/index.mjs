@@ -1,0 +1,17 @@
+/**
+ * The rows of the service level, in the order of the table: everything goes through REST, rpc and the control channel of
+ * the built command. Some say `rounds`: the most they are worth the time of.
+ */
+import { backlog } from './backlog.mjs'
+import { recovered, retried } from './failures.mjs'
+import { idleWorker, reconnectStorm } from './idle-fleet.mjs'
+import { configNotified } from './notify.mjs'
+import { outputsBatched, outputsEmitted, outputsSingle, pop100 } from './outputs.mjs'
+import { pickup500, pickup2000, pickup5000 } from './pickup.mjs'
+import { submitBatches, submitSingle } from './submit.mjs'
+import { systemTasks, systemTasksSingle } from './system-tasks.mjs'
+
+export const rows = [
+  systemTasks, systemTasksSingle, submitSingle, submitBatches, pickup500, pickup2000, pickup5000, outputsSingle, outputsBatched,
+  outputsEmitted, pop100, configNotified, retried, recovered, idleWorker, reconnectStorm, backlog,
+]

@@ -1,0 +1,88 @@
+/**
+ * The physical limits beside our rows, each in a process of its own as the master is. Usage: limit-server.mjs MODE …
+ * Prints the port it listens on.
+ *
+ *   http      raw node:http that reads a body and sends it back
+ *   express   the same through Express with its JSON reader
+ *   check     raw node:http that parses a batch of tasks, checks it against the schemas, and answers as many ids
+ *   answer N  raw node:http that answers N bytes to anything
+ *   frames    a ws server that parses each frame, counts the outputs in it, and answers a frame `ping` with that number
+ *   sockets   a ws server that keeps sockets and answers frames `ping`
+ *   notify P  HTTP in, one GET and one SET on the Redis at port P, a frame to the socket named in the path, HTTP out
+ */
+import { createServer } from 'node:http'
+import express from 'express'
+import { Redis } from 'ioredis'
+import { WebSocketServer } from 'ws'
+
+const [mode, setting] = process.argv.slice(2)
+
+const answer = (response, text) => response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text)
+
+function withBody(request, use) {
+  const chunks = []
+  request.on('data', (chunk) => chunks.push(chunk))
+  request.on('end', () => use(Buffer.concat(chunks).toString()))
+}
+
+/** Sockets by the path they came by; `onFrame(socket, frame)` gets what they send, parsed. */
+function sockets(server, onFrame) {
+  const byPath = new Map()
+  const upgrades = new WebSocketServer({ server, perMessageDeflate: false })
+  upgrades.on('connection', (socket, { url }) => {
+    byPath.set(url, socket)
+    socket.on('message', (/** @type {Buffer} */ data) => onFrame(socket, JSON.parse(data.toString())))
+    socket.on('close', () => byPath.delete(url))
+  })
+  return byPath
+}
+
+const pong = (socket, frame) => frame.type === 'ping' && socket.send(JSON.stringify(frame))
+
+const SERVERS = {
+  http: () => createServer((request, response) => withBody(request, (text) => answer(response, text))),
+  express: () => createServer(express().disable('x-powered-by').disable('etag').use(express.json()).post('/{*path}', (request, response) => void response.json(request.body))),
+  async check() {
+    const { compileValidator, TaskBatchBody, TaskBody } = await import('../../../src/protocol/index.ts')
+    const [batch, task] = [compileValidator(TaskBatchBody), compileValidator(TaskBody)]
+    const payload = compileValidator({ type: 'object', required: ['text'], properties: { text: { type: 'string' } }, additionalProperties: false })
+    return createServer((request, response) => withBody(request, (text) => {
+      const body = JSON.parse(text)
+      if (batch(body).length > 0 || body.tasks.some((each) => task(each).length + payload(each.payload).length > 0)) throw new Error('the task is not valid')
+      answer(response, JSON.stringify({ results: body.tasks.map((_, at) => ({ task_id: `${at}`.padStart(32, '0'), queued: true, priority: 0 })) }))
+    }))
+  },
+  answer() {
+    const text = JSON.stringify('x'.repeat(Number(setting) - 2))
+    return createServer((request, response) => withBody(request, () => answer(response, text)))
+  },
+  frames() {
+    const server = createServer()
+    let outputs = 0
+    sockets(server, (socket, frame) => {
+      if (frame.type === 'ping') socket.send(JSON.stringify({ type: 'ping', id: `${outputs}` }))
+      else outputs += frame.type === 'output_batch' ? frame.outputs.length : frame.type === 'output' ? 1 : 0
+    })
+    return server
+  },
+  sockets() {
+    const server = createServer((_request, response) => answer(response, '{}'))
+    sockets(server, pong)
+    return server
+  },
+  notify() {
+    const redis = new Redis({ host: '127.0.0.1', port: Number(setting) })
+    const server = createServer((request, response) => withBody(request, async (text) => {
+      await redis.get(request.url)
+      await redis.set(request.url, text)
+      byPath.get(request.url)?.send('{"type":"config_changed","config_gen":2}')
+      answer(response, text)
+    }))
+    const byPath = sockets(server, pong)
+    return server
+  },
+}
+
+const server = await SERVERS[mode]()
+server.keepAliveTimeout = 75_000
+server.listen(0, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`))

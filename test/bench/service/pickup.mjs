@@ -1,0 +1,94 @@
+/**
+ * Pick-up latency: from the answer to a submit until the automation's run of that task begins in an idle worker process.
+ * Open loop, evenly spaced, one task a request; load from this process. All processes read the machine's monotonic
+ * clock. A run that began before its answer was read counts as 0. `sent…` is the same from the moment the submit was sent.
+ * A first part of the load warms up all processes; it is delivered exactly as well, and its latencies are not counted.
+ */
+import { Redis } from 'ioredis'
+import { spread } from '../load.mjs'
+import { call, until } from '../processes.mjs'
+import { exactRuns, nowMs } from '../recorder.mjs'
+import { startRedis } from '../stores.mjs'
+import { evenly } from './open-loop.mjs'
+import { requestBytes, withLoad } from './rest-load.mjs'
+import { drained } from './system-tasks.mjs'
+import { freshFile, onEachStore, PAYLOAD, withBullmq } from './subjects.mjs'
+
+const SUBMIT = requestBytes('POST', '/api/v1/automations/noop/tasks', { payload: PAYLOAD })
+const [WARM_UP_SECONDS, SECONDS] = [2, 2]
+
+/** Submits at the pace, notes when each was sent and answered. @returns `{ id, sentMs, answeredMs }` for each. */
+async function offered(count, rate, submit) {
+  const tasks = []
+  await evenly(count, rate, async () => {
+    const sentMs = nowMs()
+    const id = await submit()
+    tasks.push({ id, sentMs, answeredMs: nowMs() })
+  })
+  return tasks
+}
+
+/** Offers the load twice; what the second part of it shows. */
+async function measured(bench, rate, submit, drain, costs) {
+  const before = await offered(bench.count(rate * WARM_UP_SECONDS), rate, submit)
+  await drain(before)
+  const spent = await costs()
+  const tasks = await offered(bench.count(rate * SECONDS), rate, submit)
+  await drain(tasks)
+  return { before, tasks, spent: await spent(tasks.length) }
+}
+
+function latencies({ before, tasks, spent }, ran) {
+  const began = exactRuns(ran, [...before, ...tasks].map(({ id }) => id))
+  const picked = spread(tasks.map(({ id, answeredMs }) => Math.max(0, began.get(id) - answeredMs)))
+  const sent = spread(tasks.map(({ id, sentMs }) => began.get(id) - sentMs))
+  return { value: picked.p50, ...picked, sentP50: sent.p50, sentP99: sent.p99, sentMax: sent.max, ...spent }
+}
+
+const onMuster = (rate) => async (bench, fleet) => {
+  const ran = freshFile(bench)
+  const worker = await fleet.worker('noop', ran)
+  await call(fleet.url, 'PATCH', 'noop/workers/w-1/config', { enabled: true, slots: 100 })
+  const drain = (tasks) => drained(fleet.url, tasks.map(({ id }) => id))
+  const figures = await withLoad(fleet.port, 50, (load) => measured(bench, rate, async () => JSON.parse(await load.send(SUBMIT)).task_id, drain, fleet.costs))
+  await worker.stop()
+  return latencies(figures, ran)
+}
+
+const onBullmq = (rate) => (bench) => withBullmq(bench, 'noop', async ({ queue, worker, isEmpty, costs }) => {
+  const ran = freshFile(bench)
+  const peer = await worker(ran)
+  const figures = await measured(bench, rate, async () => (await queue.add('noop', PAYLOAD)).id, () => until('every job is done', isEmpty), costs)
+  await peer.stop()
+  return latencies(figures, ran)
+})
+
+/** One empty script on an idle Redis at the same pace: what the machine itself adds. */
+const roundTrip = (rate) => async (bench) => {
+  const redis = await startRedis(bench.directory)
+  const client = new Redis({ host: '127.0.0.1', port: redis.port })
+  try {
+    const tookMs = []
+    await evenly(bench.count(rate * SECONDS), rate, async () => {
+      const sentMs = nowMs()
+      await client.eval('return 1', 0)
+      tookMs.push(nowMs() - sentMs)
+    })
+    const figures = spread(tookMs)
+    return { value: figures.p50, ...figures }
+  } finally {
+    client.disconnect()
+    await redis.stop()
+  }
+}
+
+const at = (rate, more = {}) => ({
+  id: `pickup-${rate}`, level: 'service', title: `pick-up latency at ${rate.toLocaleString('en')} tasks/s, p50`, unit: 'ms', better: 'lower',
+  note: 'submit answered until its run begins in one worker process of 100 slots; open loop, load from this process; BullMQ in this process and one worker process of concurrency 100',
+  subjects: { ...onEachStore(onMuster(rate)), BullMQ: onBullmq(rate), 'limit: empty EVAL, one round trip': roundTrip(rate) },
+  ...more,
+})
+
+export const pickup500 = at(500)
+export const pickup2000 = at(2_000)
+export const pickup5000 = at(5_000, { aim: 1, gates: [{ subject: 'Muster, Redis', over: 'BullMQ', atMost: 0.5 }] })

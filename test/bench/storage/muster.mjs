@@ -1,0 +1,111 @@
+/**
+ * Our backends, called in this process as the master calls them: ids are drawn, bodies are written as JSON, leased bodies are
+ * parsed, since a peer's library does all three. What the master adds (HTTP, validation, the control channel) is not here.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
+import { MemoryBackend } from '../../../src/storage/memory/index.ts'
+import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
+import { SqliteBackend } from '../../../src/storage/sqlite/index.ts'
+import { inFlight } from '../load.mjs'
+import { redisCosts, startRedis } from '../stores.mjs'
+import { PAYLOAD } from './life.mjs'
+
+export const TYPE = 'noop'
+const WORKER = 'w-1'
+const DAY_MS = 86_400_000
+const VISIBILITY_MS = 600_000
+const OPENS_WITHIN_MS = 20_000
+
+/** As the master draws them. */
+function timedUuid(ms) {
+  const drawn = systemRandom.uuid()
+  return `${ms.toString(16).padStart(12, '0')}7${drawn.slice(15, 18)}${drawn.slice(19, 23)}${drawn.slice(24)}`
+}
+
+function newTask() {
+  const submitted = systemTime.wallMs()
+  return {
+    id: timedUuid(submitted), ownId: false, key: null, tier: 1, ttlMs: null, maxAttempts: null, submitted,
+    body: `{"payload":${JSON.stringify(PAYLOAD)},"priority":0,"submitted_at":${submitted / 1_000}}`,
+  }
+}
+
+export async function submit(backend, n) {
+  const tasks = Array.from({ length: n }, newTask)
+  const answers = await backend.tasks.submit(TYPE, DAY_MS, tasks)
+  if (answers.some((answer) => answer.queued !== true)) throw new Error('a task was refused')
+  return tasks.map(({ id }) => id)
+}
+
+/** The one place that knows how a reserve is asked for. */
+export async function reserve(backend, limit) {
+  const { answers: [answer] } = await backend.tasks.reserve(TYPE, VISIBILITY_MS, [{ worker: WORKER, limit, gen: 0, defaultMaxAttempts: 5 }])
+  if (typeof answer === 'string') throw new Error(`a reserve was refused: ${answer}`)
+  return answer
+}
+
+export async function ack(backend, leases) {
+  const answers = await backend.tasks.ack(TYPE, leases)
+  if (answers.some((answer) => answer !== 'ok')) throw new Error('a lease was lost')
+}
+
+/** Reserves and acknowledges `n` tasks in batches, `width` of them in flight. */
+async function drain(backend, n, batch, width) {
+  const done = []
+  await inFlight(width, width, async () => {
+    while (done.length < n) {
+      const leases = await reserve(backend, batch)
+      if (leases.length === 0) return
+      for (const { body } of leases) JSON.parse(body)
+      await ack(backend, leases)
+      for (const { id } of leases) done.push(id)
+    }
+  })
+  return done
+}
+
+/** `end` ends what the store needed beside the backend. */
+const MADE = {
+  redis: async (bench, { appendfsync } = {}) => {
+    const redis = await startRedis(bench.directory, { appendfsync })
+    const backend = new RedisBackend({ url: parseStoreUrl(`kvstore://127.0.0.1:${redis.port}`), time: systemTime, random: systemRandom })
+    return { backend, costs: () => redisCosts(redis.port), end: () => redis.stop() }
+  },
+  sqlite: (bench) => {
+    const folder = mkdtempSync(join(bench.directory, 'sqlite-'))
+    const threadUrl = new URL('../../../src/storage/sqlite/thread.ts', import.meta.url)
+    const backend = new SqliteBackend({ path: join(folder, 'bench.db'), clock: systemTime, timers: systemTime, random: systemRandom, threadUrl })
+    return { backend, end: () => rmSync(folder, { recursive: true, force: true }) }
+  },
+  memory: () => ({ backend: new MemoryBackend({ clock: systemTime, random: systemRandom }), end: () => {} }),
+}
+
+/** An open backend on a fresh store, with one registered worker. */
+export async function openBackend(store, bench, settings) {
+  const { backend, end, costs } = await MADE[store](bench, settings)
+  const close = async () => {
+    await backend.close()
+    await end()
+  }
+  try {
+    await backend.open(AbortSignal.timeout(OPENS_WITHIN_MS))
+    await backend.workers.register([{ type: TYPE, id: WORKER, conn: 'bench/1', instance: '', hardware: '{}', defaults: '{}' }])
+    return { backend, close, costs }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+export async function countOf(backend) {
+  const [{ tiers, scheduled, inFlight: leased, dead }] = await backend.tasks.counts([TYPE])
+  return tiers[0] + tiers[1] + tiers[2] + scheduled + leased + dead
+}
+
+/** The driver of a life on `store`. */
+export const openMuster = (store) => async (bench, shape) => {
+  const { backend, ...rest } = await openBackend(store, bench, shape)
+  return { ...rest, add: (n) => submit(backend, n), drain: (n) => drain(backend, n, shape.batch, shape.takers), count: () => countOf(backend) }
+}
