@@ -40,15 +40,28 @@ export function createApp(options: AppOptions): Express {
     if (options.log.isEnabled('debug')) response.once('close', () => logAnswer(exchange, options.log))
     if (admit(exchange, isOpen, options)) next()
   })
-  for (const [path, rows] of pathsOf(options)) app.all(expressPath(path), (request, response) => serve(rows, request, response, options))
-  app.use(() => {
-    throw new FleetError('NOT_FOUND', 'there is no such path')
+  for (const [path, rows] of pathsOf(options)) {
+    app.all(expressPath(path), (request, response, next) => {
+      const row = rows.get(request.method)
+      if (row === undefined) methodsOf(response).push(...rows.keys())
+      return row === undefined ? next() : serve(row, request, response, options)
+    })
+  }
+  app.use((_request, response) => {
+    throw nowhere(methodsOf(response))
   })
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => answerer.fail(exchangeOf(response), refusal(error)))
   return app
 }
 
 const exchangeOf = (response: Response): Exchange => response.locals['exchange'] as Exchange
+/** Methods of the paths that fitted so far and do not take this one. More than one may fit: a task may be called `batch`. */
+const methodsOf = (response: Response): string[] => (response.locals['methods'] ??= []) as string[]
+
+function nowhere(methods: readonly string[]): FleetError {
+  if (methods.length === 0) return new FleetError('NOT_FOUND', 'there is no such path')
+  return new FleetError('METHOD_NOT_ALLOWED', `this path takes ${methods.join(', ')}`, { headers: { allow: methods.join(', ') } })
+}
 
 function logAnswer({ id, path, request, response }: Exchange, log: Log): void {
   log.debug(response.writableFinished ? 'answered' : 'the client went away', { request_id: id, method: request.method, path, status: response.statusCode })
@@ -72,10 +85,8 @@ function principalOf({ request }: Exchange, authenticator: Authenticator): Princ
   throw new FleetError('UNAUTHENTICATED', 'send one header "Authorization: Bearer <token>"', { headers: { 'www-authenticate': 'Bearer' } })
 }
 
-async function serve(rows: Rows, request: Request, response: Response, { traffic, answerer }: AppOptions): Promise<void> {
+async function serve(row: Row, request: Request, response: Response, { traffic, answerer }: AppOptions): Promise<void> {
   const exchange = exchangeOf(response)
-  const row = rows.get(request.method)
-  if (row === undefined) throw new FleetError('METHOD_NOT_ALLOWED', `this path takes ${[...rows.keys()].join(', ')}`, { headers: { allow: [...rows.keys()].join(', ') } })
   const params = request.params as Params
   const entry = row.admit(exchange.principal, params)
   if (row.route.long === true) traffic.lengthen(exchange)

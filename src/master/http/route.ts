@@ -14,7 +14,8 @@ type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
 
 /**
  * Who may call. `none`: no token needed. `any`: every valid token. `admin`, `worker`: that role alone. `scoped`: admin,
- * or a scoped token that covers the `{type}` of the path.
+ * or a scoped token that covers the `{type}` of the path; where the path has none, any scoped token, which is answered
+ * of its own types alone.
  */
 export type Access = 'none' | 'any' | 'admin' | 'scoped' | 'worker'
 

@@ -35,7 +35,7 @@ export function compileRow(route: Route, { catalog, maxBodyBytes }: RowOptions):
   return {
     route,
     admit: (principal, params) => {
-      checkRole(route, principal, params['type'] ?? '')
+      checkRole(route, principal, params['type'])
       for (const name of names) checkName(name, params[name] ?? '')
       return names.includes('type') ? entryOf(catalog, params['type'] ?? '') : undefined
     },
@@ -83,11 +83,14 @@ function headerOf({ request }: Exchange, name: string): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value
 }
 
-function checkRole({ access }: Route, principal: Principal | null, type: string): void {
+function checkRole({ access }: Route, principal: Principal | null, type: string | undefined): void {
   if (access === 'none') return
-  const allowed = principal !== null && (access === 'any' || (access === 'scoped' ? covers(principal, type) : principal.role === access))
+  const allowed = principal !== null && (access === 'any' || (access === 'scoped' ? maySee(principal, type) : principal.role === access))
   if (!allowed) throw new FleetError('FORBIDDEN', 'this token may not do this')
 }
+
+/** @param type undefined: the path has none. */
+const maySee = (principal: Principal, type: string | undefined): boolean => (type === undefined ? principal.role !== 'worker' : covers(principal, type))
 
 function entryOf(catalog: Catalog, type: string): CatalogEntry {
   const entry = catalog.get(type)

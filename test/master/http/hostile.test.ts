@@ -3,6 +3,7 @@
  * input the next good request is served.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { buildCatalog, defineBatch, Type } from '../../../src/automation/index.ts'
 import { head, sendRaw, startTestMaster, TOKENS, type TestMaster } from '../running-master.ts'
 
 const SUBMIT = '/api/v1/automations/mailer/tasks'
@@ -317,5 +318,26 @@ describe('errors', () => {
     expect(reply.headers.get('x-content-type-options')).toBe('nosniff')
     expect(reply.headers.get('muster-epoch')).not.toBeNull()
     expect(reply.headers.get('x-powered-by')).toBeNull()
+  })
+})
+
+describe('a pattern in the schema of an automation (S10)', () => {
+  it('that explodes in other engines stalls nobody here: the answer is a 422, and others are served meanwhile', async () => {
+    const explosive = (pattern: string) => Type.Optional(Type.String({ pattern }))
+    const mailer = defineBatch({ type: 'mailer', payload: Type.Object({ to: explosive('^(a|aa|a?a)+$') }), config: Type.Object({ host: explosive('^(a+)+$') }), run: async () => {} })
+    const victim = await startTestMaster({ catalog: buildCatalog([mailer]) })
+    try {
+      await victim.backend.workers.register([{ type: 'mailer', id: 'w', conn: 'm/1', instance: '', hardware: '{}', defaults: '{}' }])
+      const hostile = `${'a'.repeat(50_000)}!`
+      const startedMs = performance.now()
+      const statuses = await Promise.all([
+        victim.call('POST', SUBMIT, { body: { payload: { to: hostile } } }), victim.call('POST', `${SUBMIT}/validate`, { body: { payload: { to: hostile } } }),
+        victim.call('PATCH', '/api/v1/automations/mailer/workers/w/config', { body: { host: hostile } }), victim.call('GET', '/healthz'),
+      ])
+      expect(statuses.map(({ status }) => status)).toEqual([422, 200, 422, 200])
+      expect(performance.now() - startedMs).toBeLessThan(5_000) // A backtracking engine would take longer than the universe has.
+    } finally {
+      await victim.stop()
+    }
   })
 })

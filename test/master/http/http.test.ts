@@ -88,6 +88,17 @@ describe('answers', () => {
     expect(await (await call(`${API}/other%2Fone`)).json()).toBe('other/one')
   })
 
+  it('come from the parameter where the literal segment does not take the method: a thing may bear that name (D29)', async () => {
+    const { call } = await serve(
+      thing(({ params }) => ({ body: params['name'] }), { path: `${API}/{name}` }),
+      thing(() => ({ body: 'literal' }), { method: 'POST', path: `${API}/batch` }),
+    )
+    expect(await (await call(`${API}/batch`)).json()).toBe('batch')
+    expect(await (await call(`${API}/batch`, { method: 'POST' })).json()).toBe('literal')
+    const refused = await call(`${API}/batch`, { method: 'DELETE' })
+    expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'POST, GET, HEAD'])
+  })
+
   it('stream, hold back while the client does not read, and end with the handler', async () => {
     const { call } = await serve(thing(() => ({
       headers: { 'content-type': 'text/event-stream' },
