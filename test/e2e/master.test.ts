@@ -1,5 +1,6 @@
 /**
- * The master as a process: how it starts, what it prints, how its tokens are rotated, how it stops.
+ * The master as a process: how it starts, what it prints, how it takes tokens that change, how it stops. Their rotation
+ * under load is rotation.test.ts.
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { execFile } from 'node:child_process'
@@ -74,29 +75,6 @@ describe('muster master', () => {
     for (const token of [admin, worker]) expect(master.output().split(token)).toHaveLength(2)
     expect(master.output()).not.toContain(NEW_TOKEN)
   }, 30_000)
-
-  it('rotates the worker token in the three steps of the specification, its workers at work throughout', async () => {
-    const fleet = open()
-    let master = await fleet.startMaster()
-    let worker = fleet.startWorker('http-probe', 'p-1')
-    const path = '/automations/http-probe/workers/p-1'
-    const connected = (): Promise<void> => until('the worker is connected', async () => (await fleet.call<{ connected: boolean }>('GET', path)).body.connected, () => worker.output())
-    const restarted = async (settings: Readonly<Record<string, string>>): Promise<void> => {
-      expect(await ended(master)).toBe(0)
-      master = await fleet.startMaster(settings)
-    }
-    await connected()
-    expect(await accepts(fleet)).toEqual({ old: true, new: false })
-    await restarted({ SVC_WORKER_TOKENS: NEW_TOKEN }) // 1: both
-    expect(await accepts(fleet)).toEqual({ old: true, new: true })
-    await connected()
-    expect(await ended(worker)).toBe(0) // 2: the workers, one at a time
-    worker = fleet.startWorker('http-probe', 'p-1', { SVC_WORKER_TOKEN: NEW_TOKEN })
-    await connected()
-    await restarted({ SVC_WORKER_TOKEN: NEW_TOKEN }) // 3: the old one stops working
-    expect(await accepts(fleet)).toEqual({ old: false, new: true })
-    await connected()
-  }, 90_000)
 
   it('takes a token file that changed without a restart, and ends the sockets of the old token within 5 s (D22)', async () => {
     const fleet = open()

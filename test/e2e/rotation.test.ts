@@ -1,0 +1,190 @@
+/**
+ * The rotation of the worker token (the specification's three steps), under load: a real master, real workers, and somebody
+ * who submits throughout. Nothing that was acknowledged is lost, and no worker is ever turned away: it is out of touch
+ * for as long as it takes to connect again, and no longer.
+ */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Fleet, until, WORKER_TOKEN, type Proc } from './fleet.ts'
+
+const NEW_TOKEN = 'worker-token-that-is-new'
+const QUICK = '/automations/quick'
+const IDS = ['q-1', 'q-2', 'q-3']
+/** The first attempts are 1, 2 and 4 s apart, so this is what connecting again may take after a short absence. */
+const BACK_WITHIN_MS = 10_000
+
+const worlds: Rotation[] = []
+afterEach(async () => {
+  await Promise.all(worlds.splice(0).map((world) => world.stop()))
+})
+function open(): Rotation {
+  const world = new Rotation()
+  worlds.push(world)
+  return world
+}
+
+type Settings = Readonly<Record<string, string>>
+
+class Rotation {
+  readonly fleet = new Fleet()
+  readonly #settings: Settings = {
+    SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/away.mjs'), NOTES: join(this.fleet.directory, 'notes'),
+  }
+  readonly #workers = new Map<string, Proc>()
+  readonly #everything: Proc[] = []
+  readonly acknowledged: string[] = []
+  #submitting = true
+  #submitter: Promise<void> | null = null
+  #master: Proc | null = null
+
+  /** A fleet at work, with somebody who submits. */
+  async start(ofMaster: Settings = {}, ofWorkers: Settings = {}): Promise<void> {
+    await this.#startMaster(ofMaster)
+    for (const id of IDS) await this.#startWorker(id, ofWorkers)
+    for (const id of IDS) await this.fleet.configure('quick', id, { enabled: true, slots: 4 })
+    this.#submitter = this.#submit()
+    await until('tasks are done', async () => this.#done().size > 20, () => this.seen())
+  }
+
+  file(name: string): string {
+    return join(this.fleet.directory, name)
+  }
+
+  /** In one step, so that nobody reads half of it. */
+  write(name: string, text: string): void {
+    writeFileSync(this.file('next'), text)
+    renameSync(this.file('next'), this.file(name))
+  }
+
+  async restartMaster(tokens: Settings): Promise<void> {
+    this.#master?.child.kill('SIGTERM')
+    expect(await this.#master?.exited).toBe(0)
+    await this.#startMaster(tokens)
+    await this.allBack()
+  }
+
+  async #startMaster(tokens: Settings): Promise<void> {
+    this.#master = await this.fleet.startMaster({ ...this.#settings, ...tokens }, 'SVC_WORKER_TOKEN_FILE' in tokens ? ['SVC_WORKER_TOKEN'] : [])
+    this.#everything.push(this.#master)
+  }
+
+  async #startWorker(id: string, settings: Settings): Promise<void> {
+    const worker = this.fleet.startWorker('quick', id, { ...this.#settings, ...settings })
+    this.#everything.push(worker)
+    this.#workers.set(id, worker)
+    await this.#back(id)
+  }
+
+  /** Lets a worker end in good order, and starts it anew. */
+  async moveWorker(id: string, settings: Settings): Promise<void> {
+    const worker = this.#workers.get(id)
+    worker?.child.kill('SIGTERM')
+    expect(await worker?.exited).toBe(0)
+    await this.#startWorker(id, settings)
+  }
+
+  async allBack(): Promise<void> {
+    for (const id of IDS) await this.#back(id)
+  }
+
+  async #back(id: string): Promise<void> {
+    await until(`${id} is connected`, async () => (await this.fleet.call<{ connected?: boolean }>('GET', `${QUICK}/workers/${id}`)).body.connected === true, () => this.seen(), BACK_WITHIN_MS)
+  }
+
+  /** Whether the old token and the new one open what is a worker's. */
+  async accepted(): Promise<{ readonly old: boolean; readonly new: boolean }> {
+    const opens = async (token: string): Promise<boolean> =>
+      (await fetch(`${this.fleet.url}/api/v1${QUICK}/workers/${IDS[0]}/config`, { headers: { authorization: `Bearer ${token}` } })).status === 200
+    return { old: await opens(WORKER_TOKEN), new: await opens(NEW_TOKEN) }
+  }
+
+  /** How many control sockets this master has closed for their token. */
+  async turnedAway(): Promise<number> {
+    const text = await (await fetch(`${this.fleet.url}/metrics`)).text()
+    return Number(/^svc_control_closed_total\{code="4401"\} (\d+)$/m.exec(text)?.[1] ?? 0)
+  }
+
+  /** Goes on until a while after the last step, then stops submitting; resolves when every task was done. */
+  async finish(): Promise<void> {
+    const before = this.acknowledged.length
+    await until('tasks are acknowledged after the last step', async () => this.acknowledged.length > before + 20, () => this.seen())
+    this.#submitting = false
+    await this.#submitter
+    await until('every task was done', async () => {
+      const done = this.#done()
+      return this.acknowledged.every((id) => done.has(id))
+    }, () => this.seen(), 60_000)
+    await until('every task is gone', async () => (await this.fleet.ok<{ length: number }>('GET', `${QUICK}/queue`)).length === 0)
+    expect(await this.fleet.ok('GET', `${QUICK}/dead`)).toMatchObject({ length: 0 })
+  }
+
+  #done(): ReadonlySet<string> {
+    const file = this.file('notes')
+    return new Set(existsSync(file) ? readFileSync(file, 'utf8').split('\n').map((line) => line.split(' ')[0] ?? '') : [])
+  }
+
+  seen(): string {
+    return this.#everything.map(({ output }) => output()).join('\n')
+  }
+
+  async stop(): Promise<void> {
+    this.#submitting = false
+    await this.fleet.stop()
+    await this.#submitter
+  }
+
+  /** One task after the other; what is not acknowledged, since the master is away, is submitted again under its id. */
+  async #submit(): Promise<void> {
+    for (let n = 0; this.#submitting; n += 1) {
+      const id = `t${n}`
+      while (this.#submitting) {
+        const answer = await this.fleet.call('POST', `${QUICK}/tasks`, { payload: { ms: 5 }, task_id: id }).catch(() => null)
+        if (answer?.status === 200) {
+          this.acknowledged.push(id)
+          break
+        }
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    }
+  }
+}
+
+describe('the rotation of the worker token', () => {
+  it('in the three steps of the specification loses no task and turns no worker away', async () => {
+    const world = open()
+    await world.start()
+    expect(await world.accepted()).toEqual({ old: true, new: false })
+    await world.restartMaster({ SVC_WORKER_TOKENS: NEW_TOKEN }) // 1: both are accepted
+    expect(await world.accepted()).toEqual({ old: true, new: true })
+    for (const id of IDS) await world.moveWorker(id, { SVC_WORKER_TOKEN: NEW_TOKEN }) // 2: one at a time
+    await world.restartMaster({ SVC_WORKER_TOKEN: NEW_TOKEN }) // 3: the old one stops working
+    expect(await world.accepted()).toEqual({ old: false, new: true })
+    await world.finish()
+    expect(world.seen()).not.toContain('refuses the worker token')
+  }, 180_000)
+
+  it('by files alone restarts nothing: a worker drops out once, when its old token goes, and comes back with the new one (D22)', async () => {
+    const world = open()
+    world.write('worker', WORKER_TOKEN)
+    world.write('peers', '')
+    world.write('of-workers', WORKER_TOKEN)
+    await world.start(
+      { SVC_WORKER_TOKEN_FILE: world.file('worker'), SVC_WORKER_TOKENS_FILE: world.file('peers') },
+      { SVC_WORKER_TOKEN: '', SVC_WORKER_TOKEN_FILE: world.file('of-workers') },
+    )
+    world.write('peers', NEW_TOKEN) // 1
+    await until('both are accepted', async () => (await world.accepted()).new)
+    world.write('of-workers', NEW_TOKEN) // 2
+    await until('the workers read it', async () => world.seen().split('SVC_WORKER_TOKEN was rotated').length === IDS.length + 1, () => world.seen())
+    expect(await world.turnedAway()).toBe(0)
+    world.write('worker', NEW_TOKEN) // 3
+    world.write('peers', '')
+    await until('the old one is refused', async () => !(await world.accepted()).old, () => world.seen(), 6_000)
+    await until('their sockets are closed', async () => (await world.turnedAway()) === IDS.length, () => world.seen(), 6_000)
+    await world.allBack()
+    await world.finish()
+    expect(await world.turnedAway()).toBe(IDS.length)
+    expect(await world.accepted()).toEqual({ old: false, new: true })
+  }, 180_000)
+})
