@@ -53,6 +53,8 @@ export const STREAM_MAX_AGE_MS = 3_600_000
 export const STATS_FRAMES = 240
 export const MAX_RING_FRAME_BYTES = 262_144
 export const CONFIG_HISTORY_ROWS = 50
+export const QUEUE_SAMPLES = 240
+export const QUEUE_SAMPLE_EVERY_MS = 15_000
 
 // Tasks (D25, D26, D54).
 export const VISIBILITY_MS = 60_000

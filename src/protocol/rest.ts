@@ -5,7 +5,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { Hardware, Stats, WORKER_STATES } from './frames.ts'
-import { DEFAULT_N, MAX_TASKS_PER_BATCH } from './limits.ts'
+import { DEFAULT_N, MAX_TASKS_PER_BATCH, QUEUE_SAMPLES } from './limits.ts'
 import { AnyObject, MaxAttempts, N, Name, Nullable, Priority, Seconds, Strict, TtlSeconds } from './names.ts'
 
 const Schema = AnyObject
@@ -16,6 +16,8 @@ const Answer = Type.Object
 // Errors
 const FieldErrorBody = Answer({ path: Type.String(), message: Type.String(), keyword: Type.String(), params: AnyObject })
 export const ErrorBody = Strict({ detail: Type.Union([Type.String(), Type.Array(FieldErrorBody)]) })
+/** What a dry run answers (D49). `changed`: top-level fields, of a config that is valid. */
+export const ValidatedBody = Answer({ valid: Type.Boolean(), errors: Type.Array(FieldErrorBody), changed: Type.Optional(Type.Array(Type.String())) })
 
 // Discovery and catalog
 export const AutomationDescriptor = Answer({ type: Type.String(), class: Type.String(), kind: Kind, config_schema: Schema })
@@ -84,6 +86,38 @@ export const DeadBody = Answer({
 export type DeadBody = Static<typeof DeadBody>
 export const ReplayedBody = Answer({ replayed: Type.Integer() })
 export const ClearedBody = Answer({ cleared: Type.Integer() })
+export const SelectBody = Strict({
+  action: Type.Union([Type.Literal('replay'), Type.Literal('remove')]),
+  task_ids: Type.Array(Name, { minItems: 1, maxItems: MAX_TASKS_PER_BATCH }),
+})
+export const SelectedBody = Answer({
+  results: Type.Array(Answer({ task_id: Type.String(), outcome: Type.Union([Type.Literal('replayed'), Type.Literal('removed'), Type.Literal('not_dead')]) })),
+})
+
+// Totals (D48)
+const queueCounts = { high: Type.Integer(), normal: Type.Integer(), low: Type.Integer(), in_flight: Type.Integer(), scheduled: Type.Integer(), dead: Type.Integer() }
+export const QueueCountsBody = Answer(queueCounts)
+export type QueueCountsBody = Static<typeof QueueCountsBody>
+export const QueueStatsQuery = Strict({
+  since: Type.Optional(Type.Number({ minimum: 0, default: 0 })), limit: Type.Optional(Type.Integer({ ...N, default: QUEUE_SAMPLES })),
+})
+/** The last four are running totals. */
+export const QueueSample = Answer({ ts: Seconds, ...queueCounts, submitted: Type.Integer(), acked: Type.Integer(), nacked: Type.Integer(), died: Type.Integer() })
+export type QueueSample = Static<typeof QueueSample>
+export const OverviewBody = Answer({
+  ts: Seconds,
+  automations: Type.Record(Type.String(), Answer({
+    kind: Kind,
+    workers: Answer({
+      total: Type.Integer(), connected: Type.Integer(), behind: Type.Integer(),
+      IDLE: Type.Integer(), RUNNING: Type.Integer(), ERROR: Type.Integer(), DRAINING: Type.Integer(),
+    }),
+    slots: Type.Integer(),
+    queue: Nullable(Answer({ ...queueCounts, oldest_submitted_at: Nullable(Seconds) })),
+    stream: Answer({ length: Type.Integer() }),
+  })),
+})
+export type OverviewBody = Static<typeof OverviewBody>
 
 // Pools
 export const PoolBody = Answer({

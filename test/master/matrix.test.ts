@@ -19,6 +19,8 @@ const closed = { none: 401, malformed: 401, wrong: 403 } as const
 const any: Record<Kind, Verdict> = { ...open, ...closed }
 const admin: Record<Kind, Verdict> = { ...closed, worker: 403, covering: 403, other: 403, 'every type': 403, admin: 'in' }
 const scoped: Record<Kind, Verdict> = { ...closed, worker: 403, covering: 'in', other: 403, 'every type': 'in', admin: 'in' }
+/** Without a type in its path: a scoped token sees its own types there. */
+const ownTypes: Record<Kind, Verdict> = { ...scoped, other: 'in' }
 const worker: Record<Kind, Verdict> = { ...closed, worker: 'in', covering: 403, other: 403, 'every type': 403, admin: 403 }
 
 const TYPE = '/api/v1/automations/{type}'
@@ -26,14 +28,14 @@ const WORKER = `${TYPE}/workers/{id}`
 /** The specification's endpoint matrix and what was added to it. */
 const EXPECTED: Record<string, Record<Kind, Verdict>> = {
   'GET /': open, 'GET /assets/{file}': open, 'GET /healthz': open, 'GET /readyz': open, 'GET /metrics': open, 'GET /api/v1/openapi.json': open,
-  'GET /api/v1/me': any,
+  'GET /api/v1/me': any, 'GET /api/v1/overview': ownTypes,
   'GET /api/v1/automations': admin, 'GET /api/v1/catalog': admin, 'GET /api/v1/pools/{pool_name}': admin,
   'GET /api/v1/catalog/{type}': scoped,
   [`GET ${TYPE}/workers`]: scoped, [`GET ${WORKER}`]: scoped, [`DELETE ${WORKER}`]: scoped, [`GET ${WORKER}/stats`]: scoped, [`POST ${WORKER}/drain`]: scoped,
-  [`PATCH ${WORKER}/config`]: scoped, [`GET ${WORKER}/config/history`]: scoped,
+  [`PATCH ${WORKER}/config`]: scoped, [`POST ${WORKER}/config/validate`]: scoped, [`GET ${WORKER}/config/history`]: scoped,
   [`GET ${TYPE}/output/length`]: scoped, [`GET ${TYPE}/output/peek`]: scoped, [`POST ${TYPE}/output/pop`]: scoped, [`GET ${TYPE}/output/tail`]: scoped,
-  [`POST ${TYPE}/tasks`]: scoped, [`POST ${TYPE}/tasks/batch`]: scoped, [`GET ${TYPE}/tasks/{task_id}`]: scoped,
-  [`GET ${TYPE}/queue`]: scoped, [`GET ${TYPE}/dead`]: scoped, [`DELETE ${TYPE}/dead`]: scoped, [`POST ${TYPE}/dead/replay`]: scoped,
+  [`POST ${TYPE}/tasks`]: scoped, [`POST ${TYPE}/tasks/batch`]: scoped, [`POST ${TYPE}/tasks/validate`]: scoped, [`GET ${TYPE}/tasks/{task_id}`]: scoped,
+  [`GET ${TYPE}/queue`]: scoped, [`GET ${TYPE}/queue/stats`]: scoped, [`POST ${TYPE}/dead/select`]: scoped, [`GET ${TYPE}/dead`]: scoped, [`DELETE ${TYPE}/dead`]: scoped, [`POST ${TYPE}/dead/replay`]: scoped,
   [`GET ${WORKER}/config`]: worker, [`POST ${WORKER}/rpc`]: worker, [`GET ${WORKER}/bus`]: worker,
 }
 

@@ -1,9 +1,10 @@
-/** A whole master on the memory backend, listening on a free port of this machine. */
+/** A whole master, on the memory backend where the test names no other, listening on a free port of this machine. */
 import { afterEach } from '@jest/globals'
 import { connect, type Socket } from 'node:net'
 import { buildCatalog, defineBatch, defineContinuous, Type } from '../../src/automation/index.ts'
 import { startMaster, type MasterOptions, type RunningMaster } from '../../src/master/index.ts'
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
+import type { Backend } from '../../src/storage/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
 import { recordingLog, type Line } from './recording-log.ts'
 
@@ -29,7 +30,7 @@ export const testCatalog = () => buildCatalog([
 
 export interface TestMaster extends RunningMaster {
   readonly lines: Line[]
-  readonly backend: MemoryBackend
+  readonly backend: Backend
   /** Calls the API with a token of {@link TOKENS}; undefined: none. */
   call(method: string, path: string, options?: { token?: string | undefined; body?: unknown; headers?: Record<string, string> }): Promise<Reply>
 }
@@ -50,11 +51,11 @@ export async function runMaster(options: Partial<MasterOptions> = {}): Promise<T
 /** A master that the caller stops. */
 export async function startTestMaster(options: Partial<MasterOptions> = {}): Promise<TestMaster> {
   const { log, lines } = recordingLog()
-  const backend = new MemoryBackend({ clock: systemTime, random: systemRandom })
+  const { backend = new MemoryBackend({ clock: systemTime, random: systemRandom }) } = options
   const master = await startMaster({
-    listen: { host: '127.0.0.1', port: 0 }, clock: systemTime, timers: systemTime, random: systemRandom, log, backend, backendScheme: 'memory', catalog: testCatalog(), version: '1.2.3',
+    listen: { host: '127.0.0.1', port: 0 }, clock: systemTime, timers: systemTime, random: systemRandom, log, backendScheme: 'memory', catalog: testCatalog(), version: '1.2.3',
     tokens: { admin: TOKENS.admin, worker: TOKENS.worker, workerPeers: [], scopes: new Map([[TOKENS.mailer, ['mailer']], [TOKENS.probe, ['probe']], [TOKENS.everyType, ['*']]]) },
-    settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 3_600, maxBodyBytes: 131_072, maxLostLeases: 10, maxQueueLength: 10_000 }, dashboardDir: null, ...options,
+    settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 3_600, maxBodyBytes: 131_072, maxLostLeases: 10, maxQueueLength: 10_000 }, dashboardDir: null, ...options, backend,
   })
   return { ...master, lines, backend, call: (method, path, more) => call(master.url, method, path, more) }
 }

@@ -1,7 +1,7 @@
 /**
  * @module master/metrics/fleet-snapshot
- * The numbers of the whole fleet, read from the store at most every 5 s however often they are asked for. Callers that
- * come while it is being made share it.
+ * The numbers of the whole fleet, read from the store at most every 5 s however often they are asked for, by a scrape or
+ * for the overview. Callers that come while it is being made share it.
  */
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { WorkerState } from '../../protocol/index.ts'
@@ -14,18 +14,23 @@ const PAGE = 1_000
 export interface WorkerNumbers {
   readonly id: string
   readonly state: WorkerState
+  readonly connected: boolean
+  /** Runs an older config than the stored one. */
+  readonly behind: boolean
   readonly lastSeenMs: number
   /** null before the first stats frame. */
   readonly stats: { readonly slots: number; readonly cpuPct: number; readonly rssMb: number } | null
 }
 export interface TypeNumbers {
   readonly type: string
+  readonly kind: CatalogEntry['kind']
   readonly workers: readonly WorkerNumbers[]
   readonly streamLength: number
   /** null: not a batch automation. */
   readonly counts: Counts | null
 }
 export interface FleetSnapshot {
+  readonly takenMs: number
   readonly types: readonly TypeNumbers[]
   readonly pools: readonly { readonly pool: string; readonly size: number }[]
 }
@@ -46,7 +51,7 @@ export function fleetSnapshots(deps: Pick<MasterDeps, 'backend' | 'catalog' | 'c
   }
 }
 
-async function take({ backend, catalog }: Pick<MasterDeps, 'backend' | 'catalog'>): Promise<FleetSnapshot> {
+async function take({ backend, catalog, clock }: Pick<MasterDeps, 'backend' | 'catalog' | 'clock'>): Promise<FleetSnapshot> {
   const entries = [...catalog.values()]
   const batch = entries.filter(({ kind }) => kind === 'BatchAutomation')
   const pools = [...new Set(entries.flatMap((entry) => [...entry.pools.keys()]))]
@@ -58,7 +63,8 @@ async function take({ backend, catalog }: Pick<MasterDeps, 'backend' | 'catalog'
   ])
   const countsByType = new Map(batch.map(({ type }, index) => [type, counts[index] ?? null]))
   return {
-    types: entries.map(({ type }, index) => ({ type, workers: workers[index] ?? [], streamLength: lengths[index] ?? 0, counts: countsByType.get(type) ?? null })),
+    takenMs: clock.wallMs(),
+    types: entries.map(({ type, kind }, index) => ({ type, kind, workers: workers[index] ?? [], streamLength: lengths[index] ?? 0, counts: countsByType.get(type) ?? null })),
     pools: pools.map((pool, index) => ({ pool, size: sizes[index] ?? 0 })),
   }
 }
@@ -74,8 +80,8 @@ async function workersOf(backend: MasterDeps['backend'], { type }: CatalogEntry)
   }
 }
 
-function numbersOf({ id, state, lastSeen, stats }: WorkerRow): WorkerNumbers {
-  return { id, state, lastSeenMs: lastSeen, stats: stats === null ? null : headOf(stats) }
+function numbersOf({ id, state, connected, appliedGen, config, lastSeen, stats }: WorkerRow): WorkerNumbers {
+  return { id, state, connected, behind: appliedGen !== null && appliedGen < config.gen, lastSeenMs: lastSeen, stats: stats === null ? null : headOf(stats) }
 }
 
 const HEAD = /^\{"slots":(?<slots>\d+),"cpu_pct":(?<cpu>[^,]+),"rss_mb":(?<rss>[^,]+),/

@@ -1,2 +1,2 @@
-/** What the master says about its fleet to a monitoring system. */
+/** What the master says about its fleet in numbers: to a monitoring system, and to those who look. */
 export { createMetrics } from './metrics.ts'

@@ -8,6 +8,7 @@ import type { MasterDeps, Part } from '../deps.ts'
 import { route } from '../http/route.ts'
 import { gauge, type Sample } from './exposition.ts'
 import { fleetSnapshots, type FleetSnapshot, type TypeNumbers, type WorkerNumbers } from './fleet-snapshot.ts'
+import { overviewRoute } from './overview.ts'
 
 export interface MetricsOptions {
   readonly deps: MasterDeps
@@ -18,7 +19,7 @@ export interface MetricsOptions {
 export function createMetrics({ deps, backendScheme }: MetricsOptions): Part {
   const snapshot = fleetSnapshots(deps)
   return {
-    routes: [route({
+    routes: [overviewRoute(snapshot), route({
       method: 'GET', path: '/metrics', access: 'none', summary: 'Metrics in the Prometheus text format.',
       handle: async () => {
         const fleet = await snapshot().catch((error: unknown) => {

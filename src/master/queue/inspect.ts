@@ -1,16 +1,30 @@
 /**
  * @module master/queue/inspect
- * Looking into a queue and its dead letters, and putting dead tasks back (D9, D29, D50, D56). Bodies are spliced into
- * the answer as the text they are stored as.
+ * Looking into a queue and its dead letters, and putting dead tasks back (D9, D29, D48, D50, D56). Bodies are spliced
+ * into the answer as the text they are stored as.
  */
-import { API_PREFIX, ClearedBody, DEFAULT_N, DeadBody, FleetError, NBody, nQuery, QueueBody, ReplayedBody, TaskPlace } from '../../protocol/index.ts'
+import { Type } from 'typebox'
+import {
+  API_PREFIX, ClearedBody, DEFAULT_N, DeadBody, FleetError, NBody, nQuery, QUEUE_SAMPLES, QueueBody, QueueSample, QueueStatsQuery, ReplayedBody, SelectBody, SelectedBody, TaskPlace,
+} from '../../protocol/index.ts'
 import type { DeadRow, QueueRow, Tasks } from '../../storage/index.ts'
 import { RawJson, route, type Route } from '../http/route.ts'
+import type { Samples } from './samples.ts'
 import type { TypeQueue } from './type-queue.ts'
 
 const AUTOMATION = `${API_PREFIX}/automations/{type}`
 
-export function inspectRoutes(tasks: Tasks, queueOf: (type: string) => TypeQueue): readonly Route[] {
+export interface InspectPorts {
+  readonly tasks: Tasks
+  readonly samples: Pick<Samples, 'read'>
+  readonly queueOf: (type: string) => TypeQueue
+}
+
+export function inspectRoutes(ports: InspectPorts): readonly Route[] {
+  return [...queueRoutes(ports), ...deadRoutes(ports)]
+}
+
+function queueRoutes({ tasks, samples }: InspectPorts): readonly Route[] {
   return [
     route({
       method: 'GET', path: `${AUTOMATION}/tasks/{task_id}`, access: 'scoped', response: TaskPlace,
@@ -26,6 +40,16 @@ export function inspectRoutes(tasks: Tasks, queueOf: (type: string) => TypeQueue
       },
     }),
     route({
+      method: 'GET', path: `${AUTOMATION}/queue/stats`, access: 'scoped', query: QueueStatsQuery, response: Type.Array(QueueSample),
+      summary: 'How many tasks there were, every 15 s of the last hour, oldest first; empty where this master just started.',
+      handle: ({ params, query }) => ({ body: samples.read(params.type, query.since ?? 0, query.limit ?? QUEUE_SAMPLES) }),
+    }),
+  ]
+}
+
+function deadRoutes({ tasks, queueOf }: InspectPorts): readonly Route[] {
+  return [
+    route({
       method: 'GET', path: `${AUTOMATION}/dead`, access: 'scoped', query: nQuery(DEFAULT_N.dead), response: DeadBody,
       summary: 'The dead-letter queue, oldest death first.',
       handle: async ({ params, query }) => {
@@ -37,6 +61,14 @@ export function inspectRoutes(tasks: Tasks, queueOf: (type: string) => TypeQueue
       method: 'POST', path: `${AUTOMATION}/dead/replay`, access: 'scoped', body: NBody, bodyMayBeAbsent: true, response: ReplayedBody,
       summary: 'Puts dead tasks back into the normal tier, oldest death first, as if never tried.',
       handle: async ({ params, body }) => ({ body: { replayed: await queueOf(params.type).replay(body.n ?? DEFAULT_N.dead) } }),
+    }),
+    route({
+      method: 'POST', path: `${AUTOMATION}/dead/select`, access: 'scoped', body: SelectBody, response: SelectedBody,
+      summary: 'Replays or removes the dead tasks that are named, and no other; one outcome each, in order.',
+      handle: async ({ params, body: { action, task_ids: ids } }) => {
+        const outcomes = await queueOf(params.type).select(action, ids)
+        return { body: { results: ids.map((id, at) => ({ task_id: id, outcome: outcomes[at] })) } }
+      },
     }),
     route({
       method: 'DELETE', path: `${AUTOMATION}/dead`, access: 'scoped', response: ClearedBody,

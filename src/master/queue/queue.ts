@@ -1,7 +1,7 @@
 /**
  * @module master/queue/queue
- * The task queues of all automation types: their routes, the calls that the rpc of workers makes, the sweep, and the
- * tick that lets every waiting reserve look again each second.
+ * The task queues of all automation types: their routes, the calls that the rpc of workers makes, the sweep, the
+ * samples of how they went, and the tick that lets every waiting reserve look again each second.
  */
 import { Counter, Gauge } from 'prom-client'
 import { Complaints } from '../../runtime/index.ts'
@@ -11,6 +11,7 @@ import { RateLimiter } from '../http/rate-limit.ts'
 import { regressionsIn } from '../regressions.ts'
 import { inspectRoutes } from './inspect.ts'
 import { RUN_ITEMS } from './lane.ts'
+import { Samples } from './samples.ts'
 import { submitRoutes } from './submit.ts'
 import { Sweeper } from './sweep.ts'
 import { TypeQueue, type Extended, type NackAsk, type Nacked, type Settled } from './type-queue.ts'
@@ -66,10 +67,14 @@ export function createQueue(deps: MasterDeps, overloaded: () => boolean = () => 
     return queue
   }
   meters.waitersFrom(() => queues.values())
+  const samples = new Samples(batchTypes(queues), {
+    clock, timers: deps.timers, counts: (types) => backend.tasks.counts(types),
+    onFailed: (error) => complaints.about('samples', (suppressed) => deps.log.warn('the queues could not be counted; their statistics have a gap', { error, more_since_last_line: suppressed })),
+  })
   return {
     routes: [
       ...submitRoutes({ clock, random, overloaded, queueOf, refused: meters.refused, limiter: new RateLimiter(clock, settings.submitRpsPerToken) }),
-      ...inspectRoutes(backend.tasks, queueOf),
+      ...inspectRoutes({ tasks: backend.tasks, samples, queueOf }),
     ],
     reserve: (type, ask) => queueOf(type).reserve(ask),
     ack: (type, leases) => queueOf(type).ack(leases),
@@ -78,12 +83,23 @@ export function createQueue(deps: MasterDeps, overloaded: () => boolean = () => 
     nack: (type, asks) => queueOf(type).nack(asks),
     dismissWaiters: ({ type, id }) => queues.get(type)?.dismiss(id),
     close: () => closeAll(queues.values()),
-    ...background(deps, queues, complaints, meters, backendTime),
+    ...background(deps, { queues, samples, complaints, meters, backendTime }),
   }
 }
 
-/** The tick, the wakes from other masters, and the sweep. */
-function background(deps: MasterDeps, queues: ReadonlyMap<string, TypeQueue>, complaints: Complaints, meters: Meters, backendTime: BackendTime): Required<Pick<Part, 'start' | 'stop'>> {
+const batchTypes = (queues: ReadonlyMap<string, TypeQueue>): readonly string[] =>
+  [...queues.values()].filter(({ entry }) => entry.kind === 'BatchAutomation').map(({ entry }) => entry.type)
+
+interface Background {
+  readonly queues: ReadonlyMap<string, TypeQueue>
+  readonly samples: Samples
+  readonly complaints: Complaints
+  readonly meters: Meters
+  readonly backendTime: BackendTime
+}
+
+/** The tick, the wakes from other masters, the sweep and the samples. */
+function background(deps: MasterDeps, { queues, samples, complaints, meters, backendTime }: Background): Required<Pick<Part, 'start' | 'stop'>> {
   const sweeper = new Sweeper({
     timers: deps.timers, random: deps.random,
     step: (type) => deps.backend.tasks.sweep(type, deps.settings.maxLostLeases, RUN_ITEMS),
@@ -103,12 +119,13 @@ function background(deps: MasterDeps, queues: ReadonlyMap<string, TypeQueue>, co
         for (const queue of queues.values()) queue.wake()
       }))
       ends.push(deps.backend.bus.onSignal((signal) => void (signal.kind === 'wake' && queues.get(signal.type)?.wake())))
-      sweeper.start([...queues.values()].filter(({ entry }) => entry.kind === 'BatchAutomation').map(({ entry }) => entry.type))
+      sweeper.start(batchTypes(queues))
+      samples.start()
     },
     stop: async () => {
       for (const end of ends.splice(0)) end()
       closeAll(queues.values())
-      await sweeper.stop()
+      await Promise.all([sweeper.stop(), samples.stop()])
     },
   }
 }

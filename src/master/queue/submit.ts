@@ -1,11 +1,13 @@
 /**
  * @module master/queue/submit
- * Task submission, single and in batches (D38). A task is answered after its commit; what is refused (422, 429, 503)
- * uses up neither a task id nor an idempotency key (G7).
+ * Task submission, single and in batches (D38), and its dry run (D49). A task is answered after its commit; what is
+ * refused (422, 429, 503) uses up neither a task id nor an idempotency key (G7).
  */
 import type { Counter } from 'prom-client'
 import type { CatalogEntry } from '../../automation/index.ts'
-import { API_PREFIX, BatchResults, detailForClient, ERRORS, FleetError, SubmitResult, TaskBatchBody, TaskBody, type BatchResult, type FieldError } from '../../protocol/index.ts'
+import {
+  AnyObject, API_PREFIX, BatchResults, detailForClient, ERRORS, FleetError, SubmitResult, TaskBatchBody, TaskBody, ValidatedBody, type BatchResult, type FieldError,
+} from '../../protocol/index.ts'
 import { inSpan, type Clock, type Random } from '../../runtime/index.ts'
 import type { NewTask, Submitted } from '../../storage/index.ts'
 import type { Static } from 'typebox'
@@ -55,14 +57,23 @@ export function submitRoutes(ports: SubmitPorts): readonly Route[] {
         return { body: { results: await submitBatch(ports, entry, body.tasks) } }
       },
     }),
+    route({
+      method: 'POST', path: `${API_PREFIX}/automations/{type}/tasks/validate`, access: 'scoped', body: AnyObject, response: ValidatedBody,
+      summary: 'Checks a task as a submit would, and queues nothing.',
+      handle: ({ entry, body }) => {
+        if (entry.validatePayload === null) throw notBatch(entry)
+        const errors = taskFaults(body, entry)
+        return { body: { valid: errors.length === 0, errors } }
+      },
+    }),
   ]
 }
 
+const notBatch = ({ type }: CatalogEntry): FleetError => new FleetError('BAD_REQUEST', `"${type}" is not a batch automation: it takes no tasks`)
+
 /** @throws FleetError BAD_REQUEST, where the automation takes no tasks; OVERLOADED, RATE_LIMITED. */
 function admit(ports: SubmitPorts, entry: CatalogEntry, key: string, count: number): void {
-  if (entry.validatePayload === null) {
-    throw refusal(ports, entry, 'not_batch', new FleetError('BAD_REQUEST', `"${entry.type}" is not a batch automation: it takes no tasks`))
-  }
+  if (entry.validatePayload === null) throw refusal(ports, entry, 'not_batch', notBatch(entry))
   if (ports.overloaded()) {
     throw refusal(ports, entry, 'overloaded', new FleetError('OVERLOADED', 'the master has more work than time; submit again in a second', { retryAfterSeconds: 1 }))
   }

@@ -6,13 +6,14 @@
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { Random } from '../../runtime/index.ts'
 import type { Backend, Lease, LeaseLost, LeaseRef, Nack, NewTask, Submitted, Tasks } from '../../storage/index.ts'
-import { allAnswered, Lane } from './lane.ts'
+import { allAnswered, Lane, RUN_ITEMS } from './lane.ts'
 import { Pump, type PumpPorts } from './pump.ts'
 import type { Ask } from './waiters.ts'
 
 export type Settled = 'ok' | 'lease_lost'
 export type Extended = { readonly until: number } | 'lease_lost'
 export type Nacked = 'scheduled' | 'dead' | 'lease_lost'
+type Selected = 'replayed' | 'removed' | 'not_dead'
 /** A nack as the worker words it. */
 export type NackAsk = Omit<Nack, 'u'>
 
@@ -88,16 +89,26 @@ export class TypeQueue {
 
   /** Oldest death first, at most `n`. */
   async replay(n: number): Promise<number> {
-    const most = 500
     let replayed = 0
     while (replayed < n) {
-      const asked = Math.min(most, n - replayed)
+      const asked = Math.min(RUN_ITEMS, n - replayed)
       const done = await this.#tasks.replay(this.entry.type, asked)
       replayed += done
       this.wake(done)
       if (done < asked) break
     }
     return replayed
+  }
+
+  /** Acts on these dead tasks and on no other; one outcome each, in order. */
+  async select(action: 'replay' | 'remove', ids: readonly string[]): Promise<readonly Selected[]> {
+    const outcomes: Selected[] = []
+    for (let from = 0; from < ids.length; from += RUN_ITEMS) {
+      const done = await this.#tasks.select(this.entry.type, action, ids.slice(from, from + RUN_ITEMS))
+      this.wake(count(done, (outcome) => outcome === 'replayed'))
+      outcomes.push(...done)
+    }
+    return outcomes
   }
 
   wake(tasks?: number): void {

@@ -7,15 +7,17 @@
  *                                                            └──▶ again with what it left, for 5 s; with If-Match: 412
  *
  * Nothing is stored before the whole config is valid, and the store alone decides who was first (D18). PATCHes of one
- * worker through this master wait for each other, so they do not race among themselves.
+ * worker through this master wait for each other, so they do not race among themselves. A dry run goes as far as
+ * "validate" and no further (D49).
  */
 import { Buffer } from 'node:buffer'
+import type { Static } from 'typebox'
 import {
   FleetError, forbiddenKeys, invalid, maskSecrets, mergeConfig, MAX_ACTOR_CHARS, MAX_CONFIG_BYTES, MAX_FIELD_ERRORS, pointerStep,
-  type FieldError, type JsonObject, type JsonText, type SecretPaths,
+  type FieldError, type JsonObject, type JsonText, type SecretPaths, type ValidatedBody,
 } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
-import type { ConfigRow, Ref } from '../../storage/index.ts'
+import type { Backend, ConfigRow, Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import type { Principal } from '../http/route.ts'
 import { marksInclude, parseMarks, type Marks } from './etag.ts'
@@ -56,8 +58,8 @@ export class ConfigPatcher {
    * @throws {FleetError} NOT_FOUND, STALE_GENERATION, INVALID; OVERLOADED when other writers were faster for 5 s.
    */
   async apply(change: ConfigChange): Promise<Changed> {
-    const faults = forbiddenKeys(change.patch)
-    if (faults.length > 0) throw new FleetError('INVALID', faults.slice(0, MAX_FIELD_ERRORS).map((fault) => withoutSecret(fault, change.entry.secrets)))
+    const faults = patchFaults(change)
+    if (faults.length > 0) throw new FleetError('INVALID', faults)
     const key = `${change.ref.type}/${change.ref.id}`
     const run = (): Promise<Changed> => this.#run(change)
     const mine = this.#tails.get(key)?.then(run, run) ?? run()
@@ -95,14 +97,42 @@ function requireMatch(wanted: Marks, epoch: string, gen: number, { id }: Ref): v
   throw new FleetError('STALE_GENERATION', `the config of worker ${JSON.stringify(id)} is at generation ${gen}, ${named}; read it again, then repeat`)
 }
 
+/**
+ * What a PATCH would come to, of the config as it is now; stores nothing and tells nobody.
+ * @throws {FleetError} NOT_FOUND.
+ */
+export async function validatePatch(change: Pick<ConfigChange, 'ref' | 'entry' | 'patch'>, { configs }: Pick<Backend, 'configs'>): Promise<Static<typeof ValidatedBody>> {
+  const { ref, entry, patch } = change
+  const [row] = await configs.get([ref])
+  if (row === null || row === undefined) throw unknownWorker(ref)
+  const stored = currentConfig(entry, row.config)
+  const merged = (before: JsonObject) => mergeConfig(entry.configSchema, entry.secrets, before, patch)
+  const own = patchFaults(change)
+  const checked = own.length > 0 ? own : textOrFaults(merged(stored).config, entry)
+  if (typeof checked !== 'string') return { valid: false, errors: [...checked] }
+  // Against the masked config: a secret that is sent always counts as changed, or whoever may ask could guess it.
+  return { valid: true, errors: [], changed: [...merged(maskSecrets(stored, entry.secrets)).changed] }
+}
+
+/** Faults of a PATCH by itself, whatever is stored. */
+function patchFaults({ patch, entry }: Pick<ConfigChange, 'patch' | 'entry'>): readonly FieldError[] {
+  return forbiddenKeys(patch).slice(0, MAX_FIELD_ERRORS).map((fault) => withoutSecret(fault, entry.secrets))
+}
+
 /** The config as it is stored. @throws FleetError INVALID with every fault. */
 function validText(config: JsonObject, entry: CatalogEntry): JsonText {
+  const checked = textOrFaults(config, entry)
+  if (typeof checked !== 'string') throw new FleetError('INVALID', checked)
+  return checked
+}
+
+function textOrFaults(config: JsonObject, entry: CatalogEntry): JsonText | readonly FieldError[] {
   const faults = entry.validateConfig(config)
-  if (faults.length > 0) throw new FleetError('INVALID', faults.map((fault) => withoutSecret(fault, entry.secrets)))
+  if (faults.length > 0) return faults.map((fault) => withoutSecret(fault, entry.secrets))
   const text = JSON.stringify(config)
   const bytes = Buffer.byteLength(text)
-  if (bytes > MAX_CONFIG_BYTES) throw invalid('', `the merged config takes ${bytes} bytes, at most ${MAX_CONFIG_BYTES} are allowed`, 'maxBytes', { limit: MAX_CONFIG_BYTES })
-  return text
+  if (bytes <= MAX_CONFIG_BYTES) return text
+  return [{ path: '', message: `the merged config takes ${bytes} bytes, at most ${MAX_CONFIG_BYTES} are allowed`, keyword: 'maxBytes', params: { limit: MAX_CONFIG_BYTES } }]
 }
 
 /** Inside a secret even the names of keys are secret: the fault points at the secret itself, and shows nothing of it. */

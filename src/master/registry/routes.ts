@@ -1,12 +1,12 @@
 /**
  * @module master/registry/routes
  * The rows of the route table that speak of workers.
- * @see D7, D8, D9, D10, D15, D39, D40, D47
+ * @see D7, D8, D9, D10, D15, D39, D40, D47, D49
  */
 import type { Counter } from 'prom-client'
 import { Type } from 'typebox'
 import {
-  AnyObject, API_PREFIX, ConfigBody, DrainBody, N, RemovedBody, Seconds, Stats, StatsQuery, Strict, toSeconds, WorkerBody, WorkersQuery,
+  AnyObject, API_PREFIX, ConfigBody, DrainBody, N, RemovedBody, Seconds, Stats, StatsQuery, Strict, toSeconds, ValidatedBody, WorkerBody, WorkersQuery,
   DEFAULT_N, type JsonObject,
 } from '../../protocol/index.ts'
 import type { Ref } from '../../storage/index.ts'
@@ -15,7 +15,7 @@ import { RawJson, route, type Route, type RouteRequest } from '../http/route.ts'
 import { etagOf } from './etag.ts'
 import type { Announce } from './events.ts'
 import { listWorkers } from './list.ts'
-import { actorOf, ConfigPatcher } from './patch.ts'
+import { actorOf, ConfigPatcher, validatePatch } from './patch.ts'
 import { pollConfig } from './poll.ts'
 import { fullStats, historyBody, recordText, summaryStats } from './record.ts'
 import { unknownWorker } from './refusals.ts'
@@ -91,6 +91,10 @@ function configRoutes({ deps, signals, announce, regressions }: RouteParts): rea
         announce('worker.config_changed', ref, { config_gen: gen, changed, config_changed_at: toSeconds(clock.wallMs()), config_changed_by: actor })
         return { headers: { etag: etagOf({ epoch, gen }) }, body: { config: shown, config_gen: gen } }
       },
+    }),
+    route({
+      method: 'POST', path: `${CONFIG}/validate`, access: 'scoped', summary: 'Checks a PATCH of a config, and changes nothing.', body: AnyObject, response: ValidatedBody,
+      handle: async (request) => ({ body: await validatePatch({ ref: refOf(request), entry: request.entry, patch: request.body as JsonObject }, backend) }),
     }),
     route({
       method: 'GET', path: CONFIG, access: 'worker', summary: 'The config a worker runs, secrets included.', response: ConfigBody,

@@ -2,12 +2,13 @@ import { describe, expect, it } from '@jest/globals'
 import { gauge } from '../../../src/master/metrics/exposition.ts'
 import { fleetSnapshots } from '../../../src/master/metrics/fleet-snapshot.ts'
 import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
+import type { Backend } from '../../../src/storage/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { runMaster, testCatalog, type TestMaster } from '../running-master.ts'
 
 const STATS = '{"slots":4,"cpu_pct":12.5,"rss_mb":80,"ts":5,"metrics":{},"per_slot":[]}'
 
-async function withWorker(backend: MemoryBackend, id = 'w-1'): Promise<void> {
+async function withWorker(backend: Backend, id = 'w-1'): Promise<void> {
   const ref = { type: 'mailer', id, conn: `test/${id}` }
   await backend.workers.register([{ ...ref, instance: '', hardware: '{}', defaults: '{}' }])
   await backend.workers.beat([{ ...ref, state: { state: 'RUNNING', gen: 0, lastError: null }, stats: [STATS] }])

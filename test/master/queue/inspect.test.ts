@@ -73,6 +73,17 @@ describe('the dead letters', () => {
     expect(await world.place('b')).toBe('dead')
   })
 
+  it('are replayed by name, and reach a waiting worker at once (D50)', async () => {
+    await die('a')
+    await die('b')
+    const waiting = world.rpc('w', 'tasks.reserve', { limit: 5, wait_ms: 30_000 })
+    await world.time.advance(100)
+    await world.call('POST', '/automations/mailer/dead/select', { body: { action: 'replay', task_ids: ['b'] } })
+    const { tasks } = await waiting
+    expect(tasks).toMatchObject([{ task_id: 'b', attempt: 0 }])
+    expect(world.time.monotonicMs()).toBe(100)
+  })
+
   it('are replayed 50 at a time without n, and in one call beyond the 500 a store takes (D9)', async () => {
     await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks: Array.from({ length: 700 }, (_, at) => ({ payload: { to: 'a@b' }, task_id: `t${at}`, max_attempts: 1 })) } })
     for (const limit of [500, 200]) {

@@ -1,0 +1,44 @@
+/**
+ * @module master/metrics/overview
+ * `GET /api/v1/overview`: the fleet in a few numbers for each type, from the snapshot that /metrics is made of, so that
+ * many who look cost the store no more than one (D48). `ts` says of when the numbers are.
+ */
+import { API_PREFIX, OverviewBody, toSeconds, type WorkerState } from '../../protocol/index.ts'
+import { covers } from '../auth/index.ts'
+import { route, type Route } from '../http/route.ts'
+import { countsBody } from '../queue/counts.ts'
+import type { FleetSnapshot, TypeNumbers, WorkerNumbers } from './fleet-snapshot.ts'
+
+export function overviewRoute(snapshot: () => Promise<FleetSnapshot>): Route {
+  return route({
+    method: 'GET', path: `${API_PREFIX}/overview`, access: 'scoped', response: OverviewBody,
+    summary: 'Workers, slots, queue and stream of every type of the token, in numbers up to 5 s old.',
+    handle: async ({ principal }) => {
+      const { takenMs, types } = await snapshot()
+      const shown = types.filter(({ type }) => covers(principal, type)).map((each) => [each.type, overviewOf(each)] as const)
+      return { body: { ts: toSeconds(takenMs), automations: Object.fromEntries(shown) } }
+    },
+  })
+}
+
+function overviewOf({ kind, workers, counts, streamLength }: TypeNumbers): OverviewBody['automations'][string] {
+  const oldest = counts?.oldest ?? null
+  return {
+    kind, workers: workersOf(workers),
+    slots: workers.reduce((sum, { connected, stats }) => sum + (connected ? (stats?.slots ?? 0) : 0), 0),
+    queue: counts === null ? null : { ...countsBody(counts), oldest_submitted_at: oldest === null ? null : toSeconds(oldest) },
+    stream: { length: streamLength },
+  }
+}
+
+function workersOf(workers: readonly WorkerNumbers[]): OverviewBody['automations'][string]['workers'] {
+  const states: Record<WorkerState, number> = { IDLE: 0, RUNNING: 0, ERROR: 0, DRAINING: 0 }
+  let connected = 0
+  let behind = 0
+  for (const worker of workers) {
+    states[worker.state] += 1
+    if (worker.connected) connected += 1
+    if (worker.behind) behind += 1
+  }
+  return { total: workers.length, connected, behind, ...states }
+}

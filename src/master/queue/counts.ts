@@ -1,0 +1,7 @@
+/** @module master/queue/counts  The counts of the store in the words of the wire. */
+import type { QueueCountsBody } from '../../protocol/index.ts'
+import type { Counts } from '../../storage/index.ts'
+
+export function countsBody({ tiers: [high, normal, low], inFlight, scheduled, dead }: Counts): QueueCountsBody {
+  return { high, normal, low, in_flight: inFlight, scheduled, dead }
+}

@@ -1,0 +1,49 @@
+/**
+ * A whole master over HTTP on each of the stores, for what a route does with them. Clock and timers are moved by the
+ * test; what a store does on its own thread or server takes the time it takes.
+ */
+import { afterEach, describe } from '@jest/globals'
+import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
+import { MemoryBackend } from '../../src/storage/memory/index.ts'
+import { ManualClock, type Create } from '../storage/contract/world.ts'
+import { withRedisStore } from '../storage/redis/world.ts'
+import { backendOn, folders } from '../storage/sqlite/world.ts'
+import { startTestMaster, type TestMaster } from './running-master.ts'
+
+export interface StoredWorld {
+  readonly master: TestMaster
+  /** Moves the clock, and fires the timers of the master that fall due. */
+  readonly advance: (ms: number) => Promise<void>
+}
+
+/** `tests` gets what opens a master on a store of its own; it is stopped after the test. */
+export function onEachStore(name: string, tests: (open: () => Promise<StoredWorld>) => void): void {
+  describe(`${name} (memory)`, () => tests(opener(async (clock) => new MemoryBackend({ clock, random: seededRandom(1) }))))
+  describe(`${name} (sqlite)`, () => {
+    let file = (): string => ''
+    tests(opener(async (clock) => backendOn(file(), clock)))
+    const folder = folders() // After the hook that stops the master on it.
+    file = () => folder().file
+  })
+  withRedisStore(`${name} (redis)`, (create) => describe(`${name} (redis)`, () => tests(opener(create))))
+}
+
+function opener(create: Create): () => Promise<StoredWorld> {
+  const masters: TestMaster[] = []
+  afterEach(async () => {
+    await Promise.all(masters.splice(0).map((master) => master.stop()))
+  })
+  return async () => {
+    const clock = new ManualClock()
+    const time = new VirtualTime()
+    const master = await startTestMaster({ clock, timers: time, backend: await create(clock) })
+    masters.push(master)
+    return {
+      master,
+      advance: (ms) => {
+        clock.advance(ms)
+        return time.advance(ms)
+      },
+    }
+  }
+}
