@@ -11,9 +11,11 @@ export const TYPE_PATTERN = '^[a-z0-9][a-z0-9-]{0,62}$'
 export const NAME_PATTERN = '^[^\\u0000-\\u001f\\u007f-\\u009f]+$'
 /** The same without a slash, since it stands in paths. */
 const WORKER_ID_PATTERN = '^[^/\\u0000-\\u001f\\u007f-\\u009f]+$'
+/** Printable ASCII, as header values and claims have to be. */
+export const PRINTABLE_PATTERN = '^[\\x20-\\x7e]+$'
 
 /** Our own patterns, each free of anything that could make a matching engine go back over the text. */
-export const OWN_PATTERNS: ReadonlySet<string> = new Set([TYPE_PATTERN, NAME_PATTERN, WORKER_ID_PATTERN])
+export const OWN_PATTERNS: ReadonlySet<string> = new Set([TYPE_PATTERN, NAME_PATTERN, WORKER_ID_PATTERN, PRINTABLE_PATTERN])
 
 /** Strict object: an unknown field is a fault. */
 export const Strict = <T extends Parameters<typeof Type.Object>[0]>(fields: T, options: { description?: string } = {}) =>

@@ -5,8 +5,8 @@
  */
 import { Type, type Static } from 'typebox'
 import { Hardware, Stats, WORKER_STATES } from './frames.ts'
-import { DEFAULT_N, MAX_TASKS_PER_BATCH, QUEUE_SAMPLES } from './limits.ts'
-import { AnyObject, MaxAttempts, N, Name, Nullable, Priority, Seconds, Strict, TtlSeconds } from './names.ts'
+import { DEFAULT_N, MAX_ACTOR_CHARS, MAX_TASKS_PER_BATCH, QUEUE_SAMPLES } from './limits.ts'
+import { AnyObject, MaxAttempts, N, Name, Nullable, PRINTABLE_PATTERN, Priority, Seconds, Strict, TtlSeconds } from './names.ts'
 
 const Schema = AnyObject
 const Kind = Type.Union([Type.Literal('ContinuousAutomation'), Type.Literal('BatchAutomation')])
@@ -18,6 +18,7 @@ const FieldErrorBody = Answer({ path: Type.String(), message: Type.String(), key
 export const ErrorBody = Strict({ detail: Type.Union([Type.String(), Type.Array(FieldErrorBody)]) })
 /** What a dry run answers (D49). `changed`: top-level fields, of a config that is valid. */
 export const ValidatedBody = Answer({ valid: Type.Boolean(), errors: Type.Array(FieldErrorBody), changed: Type.Optional(Type.Array(Type.String())) })
+export type ValidatedBody = Static<typeof ValidatedBody>
 
 // Discovery and catalog
 export const AutomationDescriptor = Answer({ type: Type.String(), class: Type.String(), kind: Kind, config_schema: Schema })
@@ -44,17 +45,27 @@ export const WorkersQuery = Strict({
 })
 export const ConfigBody = Answer({ config: AnyObject, config_gen: Type.Integer() })
 export type ConfigBody = Static<typeof ConfigBody>
+export const HistoryBody = Type.Array(Answer({ config_gen: Type.Integer(), ts: Seconds, actor: Type.String(), changed: Type.Array(Type.String()), config: AnyObject }))
+export type HistoryBody = Static<typeof HistoryBody>
+/** The body of PUT claim (D51). */
+export const ClaimBody = Strict({ managed_by: Type.String({ minLength: 1, maxLength: MAX_ACTOR_CHARS, pattern: PRINTABLE_PATTERN }) })
+export type ClaimBody = Static<typeof ClaimBody>
 export const StatsQuery = Strict({
   since: Type.Optional(Type.Number({ minimum: 0, default: 0 })), limit: Type.Optional(Type.Integer({ ...N, default: DEFAULT_N.stats })),
   view: Type.Optional(Type.Literal('summary')),
 })
 export const DrainBody = Answer({ worker_id: Type.String(), drain: Type.Literal('requested') })
+export type DrainBody = Static<typeof DrainBody>
 export const RemovedBody = Answer({ worker_id: Type.String(), removed: Type.Boolean() })
+export type RemovedBody = Static<typeof RemovedBody>
 
 // Output streams
 export const OutputEntry = Answer({ id: Type.String(), slot_id: Type.Integer(), ts: Seconds, payload: AnyObject })
 export type OutputEntry = Static<typeof OutputEntry>
 export const LengthBody = Answer({ length: Type.Integer() })
+export type LengthBody = Static<typeof LengthBody>
+export const TailBody = Answer({ entries: Type.Array(OutputEntry), gap: Type.Boolean() })
+export type TailBody = Static<typeof TailBody>
 /** `?n=` with a default of its own for each inspection (D9). */
 export const nQuery = (fallback: number) => Strict({ n: Type.Optional(Type.Integer({ ...N, default: fallback })) })
 /** The body of an act on up to `n` items. */
@@ -75,7 +86,9 @@ export const SubmitResult = Type.Union([
 export type SubmitResult = Static<typeof SubmitResult>
 export const BatchResult = Type.Union([SubmitResult, Answer({ error: Answer({ status: Type.Integer(), detail: ErrorBody.properties.detail }) })])
 export const BatchResults = Answer({ results: Type.Array(BatchResult) })
+export type BatchResults = Static<typeof BatchResults>
 export const TaskPlace = Answer({ task_id: Type.String(), place: Type.Union([Type.Literal('pending'), Type.Literal('in_flight'), Type.Literal('scheduled'), Type.Literal('dead')]) })
+export type TaskPlace = Static<typeof TaskPlace>
 const queueItem = { id: Type.String(), payload: AnyObject, attempt: Type.Integer(), submitted_at: Seconds, priority: Type.Integer() }
 export const QueueBody = Answer({ length: Type.Integer(), items: Type.Array(Answer(queueItem)) })
 export type QueueBody = Static<typeof QueueBody>
@@ -85,7 +98,9 @@ export const DeadBody = Answer({
 })
 export type DeadBody = Static<typeof DeadBody>
 export const ReplayedBody = Answer({ replayed: Type.Integer() })
+export type ReplayedBody = Static<typeof ReplayedBody>
 export const ClearedBody = Answer({ cleared: Type.Integer() })
+export type ClearedBody = Static<typeof ClearedBody>
 export const SelectBody = Strict({
   action: Type.Union([Type.Literal('replay'), Type.Literal('remove')]),
   task_ids: Type.Array(Name, { minItems: 1, maxItems: MAX_TASKS_PER_BATCH }),
@@ -93,6 +108,7 @@ export const SelectBody = Strict({
 export const SelectedBody = Answer({
   results: Type.Array(Answer({ task_id: Type.String(), outcome: Type.Union([Type.Literal('replayed'), Type.Literal('removed'), Type.Literal('not_dead')]) })),
 })
+export type SelectedBody = Static<typeof SelectedBody>
 
 // Totals (D48)
 const queueCounts = { high: Type.Integer(), normal: Type.Integer(), low: Type.Integer(), in_flight: Type.Integer(), scheduled: Type.Integer(), dead: Type.Integer() }
@@ -129,3 +145,12 @@ export type PoolBody = Static<typeof PoolBody>
 // Health and identity
 export const HealthBody = Answer({ status: Type.String() })
 export const ReadyBody = Answer({ status: Type.String(), parts: Type.Record(Type.String(), Type.Boolean()) })
+export type ReadyBody = Static<typeof ReadyBody>
+export const MeBody = Answer({
+  role: Type.Union([Type.Literal('admin'), Type.Literal('scoped'), Type.Literal('worker')]),
+  automations: Type.Array(Type.String()),
+  version: Type.String(), epoch: Type.String(),
+  backend: Answer({ scheme: Type.String(), durable: Type.Boolean(), shared: Type.Boolean(), pubsub: Type.Boolean() }),
+  limits: Answer({ submit_rps_per_token: Type.Number(), max_body_bytes: Type.Integer() }),
+})
+export type MeBody = Static<typeof MeBody>

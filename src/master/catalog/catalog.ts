@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox'
 import { toCatalogEntry, toDescriptor } from '../../automation/index.ts'
-import { API_PREFIX, AutomationDescriptor, CatalogEntryBody } from '../../protocol/index.ts'
+import { API_PREFIX, AutomationDescriptor, CatalogEntryBody, MeBody } from '../../protocol/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { route, type Principal } from '../http/route.ts'
 
@@ -14,14 +14,6 @@ export interface CatalogRoutesOptions {
   /** The scheme of the backend's URL, such as `filedb`. */
   readonly backendScheme: string
 }
-
-const MeBody = Type.Object({
-  role: Type.Union([Type.Literal('admin'), Type.Literal('scoped'), Type.Literal('worker')]),
-  automations: Type.Array(Type.String()),
-  version: Type.String(), epoch: Type.String(),
-  backend: Type.Object({ scheme: Type.String(), durable: Type.Boolean(), shared: Type.Boolean(), pubsub: Type.Boolean() }),
-  limits: Type.Object({ submit_rps_per_token: Type.Number(), max_body_bytes: Type.Integer() }),
-})
 
 export function createCatalogRoutes({ deps: { catalog, backend, settings, epoch }, version, backendScheme }: CatalogRoutesOptions): Part {
   // The catalog never changes while the master runs, so its answers are made once.

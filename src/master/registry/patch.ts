@@ -11,7 +11,6 @@
  * "validate" and no further (D49).
  */
 import { Buffer } from 'node:buffer'
-import type { Static } from 'typebox'
 import {
   FleetError, forbiddenKeys, invalid, maskSecrets, mergeConfig, MAX_ACTOR_CHARS, MAX_CONFIG_BYTES, MAX_FIELD_ERRORS, pointerStep,
   type FieldError, type JsonObject, type JsonText, type SecretPaths, type ValidatedBody,
@@ -101,7 +100,7 @@ function requireMatch(wanted: Marks, epoch: string, gen: number, { id }: Ref): v
  * What a PATCH would come to, of the config as it is now; stores nothing and tells nobody.
  * @throws {FleetError} NOT_FOUND.
  */
-export async function validatePatch(change: Pick<ConfigChange, 'ref' | 'entry' | 'patch'>, { configs }: Pick<Backend, 'configs'>): Promise<Static<typeof ValidatedBody>> {
+export async function validatePatch(change: Pick<ConfigChange, 'ref' | 'entry' | 'patch'>, { configs }: Pick<Backend, 'configs'>): Promise<ValidatedBody> {
   const { ref, entry, patch } = change
   const [row] = await configs.get([ref])
   if (row === null || row === undefined) throw unknownWorker(ref)

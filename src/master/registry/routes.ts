@@ -6,7 +6,7 @@
 import type { Counter } from 'prom-client'
 import { Type } from 'typebox'
 import {
-  AnyObject, API_PREFIX, ConfigBody, DrainBody, N, RemovedBody, Seconds, Stats, StatsQuery, Strict, toSeconds, ValidatedBody, WorkerBody, WorkersQuery,
+  AnyObject, API_PREFIX, ConfigBody, DrainBody, HistoryBody, N, RemovedBody, Stats, StatsQuery, Strict, toSeconds, ValidatedBody, WorkerBody, WorkersQuery,
   DEFAULT_N, type JsonObject,
 } from '../../protocol/index.ts'
 import type { Ref } from '../../storage/index.ts'
@@ -41,7 +41,6 @@ const CONFIG = `${WORKER}/config`
 const DEFAULT_HISTORY_ROWS = 20
 const SummaryQuery = Strict({ view: Type.Optional(Type.Literal('summary')) })
 const HistoryQuery = Strict({ limit: Type.Optional(Type.Integer({ ...N, default: DEFAULT_HISTORY_ROWS })) })
-const HistoryRows = Type.Array(Type.Object({ config_gen: Type.Integer(), ts: Seconds, actor: Type.String(), changed: Type.Array(Type.String()), config: AnyObject }))
 
 const refOf = ({ params }: RouteRequest): Ref => ({ type: params.type, id: params.id })
 
@@ -101,7 +100,7 @@ function configRoutes({ deps, signals, announce, regressions }: RouteParts): rea
       handle: (request) => pollConfig(refOf(request), request.entry, request.header('if-none-match'), { backend, log, epoch: deps.epoch, announce, regressions }),
     }),
     route({
-      method: 'GET', path: `${CONFIG}/history`, access: 'scoped', summary: 'Past configs of a worker, newest first.', query: HistoryQuery, response: HistoryRows,
+      method: 'GET', path: `${CONFIG}/history`, access: 'scoped', summary: 'Past configs of a worker, newest first.', query: HistoryQuery, response: HistoryBody,
       handle: async (request) => {
         const ref = refOf(request)
         const [[row], history] = await Promise.all([backend.configs.get([ref]), backend.configs.history(ref, request.query.limit ?? DEFAULT_HISTORY_ROWS)])

@@ -1,13 +1,12 @@
 /** @module master/streams/routes  Length, peek, pop and tail of an output stream (D9, D50, D56). */
 import { Type } from 'typebox'
-import { API_PREFIX, DEFAULT_N, LengthBody, N, Name, nQuery, NBody, OutputEntry, Strict } from '../../protocol/index.ts'
+import { API_PREFIX, DEFAULT_N, LengthBody, N, Name, nQuery, NBody, OutputEntry, Strict, TailBody } from '../../protocol/index.ts'
 import type { StreamEntry, Streams } from '../../storage/index.ts'
 import { RawJson, route, type Route } from '../http/route.ts'
 
 const OUTPUT = `${API_PREFIX}/automations/{type}/output`
 const DEFAULT_TAIL = 100
 const TailQuery = Strict({ n: Type.Optional(Type.Integer({ ...N, default: DEFAULT_TAIL })), after: Type.Optional(Name) })
-const TailBody = Type.Object({ entries: Type.Array(OutputEntry), gap: Type.Boolean() })
 
 export function streamRoutes(streams: Streams): readonly Route[] {
   return [

@@ -1,0 +1,60 @@
+/**
+ * @module client/event-reader
+ * The text of server-sent events, piece by piece as it comes. @see WHATWG HTML, section 9.2.6
+ */
+import { StringDecoder } from 'node:string_decoder'
+
+export interface SentEvent {
+  /** The newest `id` of the stream so far; undefined before the first. */
+  readonly id: string | undefined
+  readonly name: string
+  readonly data: string
+}
+
+/** Far above any event of a master. */
+const MAX_EVENT_CHARS = 1_048_576
+const LINE_END = /\r\n|\n|\r(?!$)/
+
+export class EventReader {
+  readonly #decoder = new StringDecoder('utf8')
+  #rest = ''
+  #id: string | undefined
+  #name = ''
+  #data: string[] = []
+  #chars = 0
+
+  constructor(lastEventId?: string) {
+    this.#id = lastEventId
+  }
+
+  /** The events that `chunk` completes. @throws Error when one grows beyond 1 MiB. */
+  read(chunk: Uint8Array): SentEvent[] {
+    const lines = (this.#rest + this.#decoder.write(chunk)).split(LINE_END)
+    this.#rest = lines.pop() ?? ''
+    this.#chars += chunk.length
+    const events = lines.flatMap((line) => this.#line(line))
+    if (this.#chars > MAX_EVENT_CHARS) throw new Error(`an event is longer than ${MAX_EVENT_CHARS} characters`)
+    return events
+  }
+
+  #line(line: string): SentEvent[] {
+    if (line === '') return this.#dispatch()
+    const colon = line.indexOf(':')
+    const field = colon === -1 ? line : line.slice(0, colon)
+    const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '')
+    if (field === 'data') this.#data.push(value)
+    else if (field === 'event') this.#name = value
+    else if (field === 'id' && !value.includes('\0')) this.#id = value
+    else if (field === '') this.#chars = 0 // A comment: the stream lives.
+    return []
+  }
+
+  #dispatch(): SentEvent[] {
+    const event = { id: this.#id, name: this.#name === '' ? 'message' : this.#name, data: this.#data.join('\n') }
+    const complete = this.#data.length > 0
+    this.#name = ''
+    this.#data = []
+    this.#chars = 0
+    return complete ? [event] : []
+  }
+}

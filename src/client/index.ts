@@ -1,0 +1,6 @@
+/** The typed client of a master. */
+export { MasterClient } from './client.ts'
+export { MasterError, type MasterErrorCode } from './master-error.ts'
+export type { Reply } from './answer.ts'
+export type { ClientOptions } from './transport.ts'
+export type { FeedItem } from './feed.ts'

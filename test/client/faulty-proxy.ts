@@ -1,0 +1,81 @@
+/**
+ * @module test/client/faulty-proxy
+ * A proxy between a client and a master that does to each request what the test wrote down for it, in order; what comes
+ * after the script is passed on.
+ */
+import { once } from 'node:events'
+import { createServer, request as httpRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+
+export type Deed =
+  | 'pass'
+  /** The connection ends before the master hears of it. */
+  | 'reset before'
+  /** The master does it, and the connection ends without a word. */
+  | 'reset after'
+  /** The first half of the answer, then the end. */
+  | 'cut'
+  /** Never a byte. */
+  | 'hang'
+  /** Head and first bytes of a 200, then silence. */
+  | 'stall'
+  /** An answer of its own. */
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body: string }
+  /** An answer that the test writes, when it wants. */
+  | ((response: ServerResponse, request: IncomingMessage) => void)
+
+export interface SeenRequest { readonly method: string; readonly path: string; readonly headers: IncomingMessage['headers']; readonly body: string }
+
+export class FaultyProxy {
+  readonly seen: SeenRequest[] = []
+  readonly script: Deed[]
+  readonly #target: string
+  readonly #server: Server
+
+  private constructor(target: string, script: Deed[]) {
+    this.#target = target
+    this.script = script
+    this.#server = createServer((request, response) => void this.#serve(request, response))
+  }
+
+  static async start(target: string, ...script: Deed[]): Promise<FaultyProxy> {
+    const proxy = new FaultyProxy(target, script)
+    proxy.#server.listen(0, '127.0.0.1')
+    await once(proxy.#server, 'listening')
+    return proxy
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections()
+    this.#server.close()
+    await once(this.#server, 'close')
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await text(request)
+    this.seen.push({ method: request.method ?? '', path: request.url ?? '', headers: request.headers, body })
+    const deed = this.script.shift() ?? 'pass'
+    if (typeof deed === 'function') return deed(response, request)
+    if (deed === 'hang') return
+    if (deed === 'reset before') return void response.destroy()
+    if (deed === 'stall') return void response.writeHead(200, { 'content-type': 'application/json', 'muster-epoch': 'e' }).write('{')
+    if (typeof deed === 'object') return void response.writeHead(deed.status, deed.headers ?? {}).end(deed.body)
+    const { status, headers, answer } = await this.#forward(request, body)
+    if (deed === 'reset after') return void response.destroy()
+    response.writeHead(status, headers)
+    if (deed === 'pass') return void response.end(answer)
+    response.write(answer.slice(0, answer.length / 2), () => response.destroy())
+  }
+
+  async #forward({ method, url, headers }: IncomingMessage, body: string): Promise<{ status: number; headers: IncomingMessage['headers']; answer: string }> {
+    const onward = httpRequest(this.#target + (url ?? ''), { method: method ?? 'GET', headers, agent: false })
+    onward.end(body)
+    const [answer] = (await once(onward, 'response')) as [IncomingMessage]
+    return { status: answer.statusCode ?? 0, headers: answer.headers, answer: await text(answer) }
+  }
+}
