@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { Registry } from 'prom-client'
 import { buildCatalog, defineBatch } from '../../src/automation/index.ts'
 import { httpProbe, httpRequest } from '../../src/automations/index.ts'
+import { NOUNS } from '../../src/cmd/admin/index.ts'
 import { help as devHelp } from '../../src/cmd/dev.ts'
 import { help as masterHelp } from '../../src/cmd/master.ts'
 import { help as workerHelp } from '../../src/cmd/worker.ts'
@@ -118,6 +119,15 @@ function settings(help) {
   return table(['variable', 'flag', 'default', 'meaning'], rows)
 }
 
+/** The admin verbs with their own options. */
+function adminVerbs() {
+  const rows = Object.entries(NOUNS).flatMap(([noun, { verbs }]) => verbs.map((verb) => {
+    const options = Object.values(verb.options).map(({ name, short, value }) => code(`${short === undefined || short === name ? '' : `-${short}, `}${name.length === 1 ? '-' : '--'}${name}${value === undefined ? '' : ` ${value}`}`))
+    return [code(`${noun} ${verb.name} ${verb.operands}`.trim()), verb.summary.replace(/\.$/, ''), options.join(', ')]
+  }))
+  return table(['muster …', 'what', 'options'], rows)
+}
+
 // ── Metrics ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Labels of the counters and gauges that the parts of the master register: those without a sample show none. */
@@ -203,6 +213,7 @@ export async function tables() {
     'dev-settings': settings(devHelp()),
     'master-settings': settings(masterHelp()),
     'worker-settings': settings(workerHelp()),
+    'admin-verbs': adminVerbs(),
     metrics: master.metrics,
     'base-config': fields({ properties: protocol.BASE_CONFIG_FIELDS, required: BASE }, {}),
     'http-probe-config': fields(probe.configSchema, words.FIELD_WORDS, { without: BASE }),

@@ -1,0 +1,30 @@
+import { expect, it } from '@jest/globals'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeReader } from '../../../src/cmd/admin/pipe-reader.ts'
+
+it('sees a pipe lose its reader without a write, and takes a file for read', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'muster-pipe-'))
+  const path = join(folder, 'pipe')
+  spawnSync('bash', ['-c', 'mkfifo "$0"', path])
+  const readEnd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  const reader = spawn('sleep', ['60'], { stdio: [readEnd, 'ignore', 'ignore'] })
+  closeSync(readEnd)
+  const pipe = openSync(path, constants.O_WRONLY)
+  const file = openSync(join(folder, 'file'), 'w')
+  try {
+    const [isRead, isFileRead] = [pipeReader(pipe), pipeReader(file)]
+    expect([isRead(), isFileRead()]).toEqual([true, true])
+    reader.kill()
+    await once(reader, 'exit')
+    expect([isRead(), isFileRead()]).toEqual([false, true])
+  } finally {
+    reader.kill()
+    closeSync(pipe)
+    closeSync(file)
+    rmSync(folder, { recursive: true })
+  }
+})

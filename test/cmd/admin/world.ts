@@ -1,0 +1,42 @@
+/** The admin verbs in this process, against a real master over real HTTP; only the terminal is the test's. */
+import type { Io } from '../../../src/cmd/admin/index.ts'
+import { runAdmin } from '../../../src/cmd/admin/index.ts'
+import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
+import { TOKENS } from '../../master/running-master.ts'
+
+export interface Ran { readonly code: number; readonly out: string; readonly err: string; readonly questions: readonly string[] }
+
+export interface Terminal {
+  readonly environment?: Readonly<Record<string, string>>
+  readonly stdin?: string | (() => Promise<string>)
+  /** What a person answers; left out: nobody is there. */
+  readonly answer?: boolean
+  readonly unread?: AbortSignal
+  readonly onOut?: (out: string) => void
+}
+
+/** Runs `muster …words` as it would be typed, words split at spaces. */
+export async function muster(url: string, words: string | readonly string[], terminal: Terminal = {}): Promise<Ran> {
+  const [noun = '', ...rest] = typeof words === 'string' ? words.split(' ') : words
+  const ran = { code: -1, out: '', err: '', questions: [] as string[] }
+  const io: Io = {
+    environment: { SVC_MASTER_URL: url, SVC_API_TOKEN: TOKENS.admin, ...terminal.environment }, time: systemTime, random: seededRandom(1), user: 'ana',
+    out: (text) => {
+      ran.out += text
+      terminal.onOut?.(ran.out)
+    },
+    err: (text) => void (ran.err += text),
+    unread: () => ({ signal: terminal.unread ?? new AbortController().signal, end: () => {} }),
+    stdin: async () => (typeof terminal.stdin === 'function' ? terminal.stdin() : terminal.stdin ?? ''),
+    ask: terminal.answer === undefined ? null : async (question) => {
+      ran.questions.push(question)
+      return terminal.answer === true
+    },
+  }
+  ran.code = await runAdmin(noun, rest, io)
+  return ran
+}
+
+export const lines = (text: string): string[] => text.trimEnd().split('\n')
+/** The cells of a table, by the two spaces between them. */
+export const cells = (text: string): string[][] => lines(text).map((line) => line.split(/ {2,}/))
