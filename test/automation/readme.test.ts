@@ -12,7 +12,7 @@ const README = read('../../src/automation/README.md')
 describe("the author's guide", () => {
   it.each(['thumbnail', 'heartbeat'])('shows the example %s as it is here', (name) => {
     const example = read(`examples/${name}.ts`).replace("'../../../src/automation/index.ts'", "'muster/automation'")
-    expect(README).toContain(`\`\`\`ts\n${example}\`\`\`\n`)
+    expect(README).toContain(`\`\`\`ts ${name}.ts\n${example}\`\`\`\n`)
   })
 
   it('has a batch example that takes a proxy, emits and gives the proxy back', async () => {

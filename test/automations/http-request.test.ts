@@ -21,8 +21,8 @@ const status = (code: number, headers: Record<string, string> = {}): RequestList
 describe('http-request', () => {
   it('emits the answer of the server', async () => {
     const server = await serving(ok)
-    const { outcome, outputs } = await runTask(httpRequest, allow(server), { url: `${server.url}/path?key=secret` })
-    expect(outcome).toEqual({ how: 'acked' })
+    const { attempt, outputs } = await runTask(httpRequest, allow(server), { url: `${server.url}/path?key=secret` })
+    expect(attempt).toMatchObject({ outcome: 'acked' })
     expect(outputs).toEqual([{
       task_id: 'task-1', attempt: 0, status: 200, url: `${server.url}/path`, address: '127.0.0.1', content_type: 'text/plain', body: 'héllo', body_encoding: 'utf8', truncated: false, bytes: 6,
       total_ms: expect.any(Number),
@@ -42,52 +42,52 @@ describe('http-request', () => {
 
   it.each([408, 425, 429, 500, 503])('tries again after %i', async (code) => {
     const server = await serving(status(code))
-    const { outcome, outputs } = await runTask(httpRequest, allow(server), { url: `${server.url}/p?q=query-secret` })
-    expect(outcome).toEqual({ how: 'nacked', error: `GET ${server.url}/p answered ${code}` })
+    const { attempt, outputs } = await runTask(httpRequest, allow(server), { url: `${server.url}/p?q=query-secret` })
+    expect(attempt).toMatchObject({ outcome: 'scheduled', error: `GET ${server.url}/p answered ${code}`, retryInSeconds: null })
     expect(outputs).toEqual([])
   })
 
   it('obeys a Retry-After of 1 to 300 seconds and no other', async () => {
     const after = async (value: string) => {
       const server = await serving(status(503, { 'retry-after': value }))
-      return (await runTask(httpRequest, allow(server), { url: server.url })).outcome
+      return (await runTask(httpRequest, allow(server), { url: server.url })).attempt
     }
-    expect(await after('7')).toMatchObject({ how: 'nacked', retryInMs: 7_000 })
-    expect(await after('301')).not.toHaveProperty('retryInMs')
-    expect(await after('0')).not.toHaveProperty('retryInMs')
-    expect(await after('Wed, 21 Oct 2026 07:28:00 GMT')).not.toHaveProperty('retryInMs')
+    expect(await after('7')).toMatchObject({ outcome: 'scheduled', retryInSeconds: 7 })
+    expect(await after('301')).toMatchObject({ outcome: 'scheduled', retryInSeconds: null })
+    expect(await after('0')).toMatchObject({ outcome: 'scheduled', retryInSeconds: null })
+    expect(await after('Wed, 21 Oct 2026 07:28:00 GMT')).toMatchObject({ outcome: 'scheduled', retryInSeconds: null })
   })
 
   it.each([301, 400, 401, 404, 410])('gives up at once after %i', async (code) => {
     const server = await serving(status(code))
-    expect((await runTask(httpRequest, allow(server), { url: server.url })).outcome).toMatchObject({ how: 'nacked', permanent: true })
+    expect((await runTask(httpRequest, allow(server), { url: server.url })).attempt).toMatchObject({ outcome: 'dead' })
   })
 
   it('takes the expected status from the task', async () => {
     const server = await serving(status(404))
-    expect((await runTask(httpRequest, allow(server), { url: server.url, expect_status: [404] })).outcome).toEqual({ how: 'acked' })
+    expect((await runTask(httpRequest, allow(server), { url: server.url, expect_status: [404] })).attempt).toMatchObject({ outcome: 'acked' })
     const fine = await serving(ok)
-    expect((await runTask(httpRequest, allow(fine), { url: fine.url, expect_status: [404] })).outcome).toMatchObject({ permanent: true })
+    expect((await runTask(httpRequest, allow(fine), { url: fine.url, expect_status: [404] })).attempt).toMatchObject({ outcome: 'dead' })
   })
 
   it('gives up at once on a blocked destination, naming what would open it', async () => {
     const server = await serving(ok)
-    const { outcome } = await runTask(httpRequest, { enabled: true, allow_ports: [server.port] }, { url: server.url })
-    expect(outcome).toMatchObject({ how: 'nacked', permanent: true, error: '127.0.0.1 is not a public address and not in allow_cidrs' })
+    const { attempt } = await runTask(httpRequest, { enabled: true, allow_ports: [server.port] }, { url: server.url })
+    expect(attempt).toMatchObject({ outcome: 'dead', error: '127.0.0.1 is not a public address and not in allow_cidrs' })
     expect(server.heard).toHaveLength(0)
     const named = await runTask(httpRequest, { enabled: true, allow_ports: [server.port] }, { url: `http://localhost:${server.port}/` })
-    expect(named.outcome).toMatchObject({ permanent: true, error: expect.stringMatching(/localhost \((127\.0\.0\.1|::1)\) is not a public address/) })
+    expect(named.attempt).toMatchObject({ outcome: 'dead', error: expect.stringMatching(/localhost \((127\.0\.0\.1|::1)\) is not a public address/) })
     expect(server.heard).toHaveLength(0)
   })
 
   it.each(['not a url', 'http://', 'javascript:alert(1)', 'http://u:p@127.0.0.1/'])('gives up at once on the url %j', async (url) => {
-    expect((await runTask(httpRequest, { enabled: true, allow_cidrs: ['127.0.0.0/8'] }, { url })).outcome).toMatchObject({ permanent: true })
+    expect((await runTask(httpRequest, { enabled: true, allow_cidrs: ['127.0.0.0/8'] }, { url })).attempt).toMatchObject({ outcome: 'dead' })
   })
 
   it.each(['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'keep-alive', 'expect', 'proxy-authorization'])('refuses a task that sets the header %s', async (name) => {
     const server = await serving(ok)
-    const { outcome } = await runTask(httpRequest, allow(server), { url: server.url, headers: { [name]: 'x' } })
-    expect(outcome).toMatchObject({ permanent: true, error: `the header ${name} may not be set by a task` })
+    const { attempt } = await runTask(httpRequest, allow(server), { url: server.url, headers: { [name]: 'x' } })
+    expect(attempt).toMatchObject({ outcome: 'dead', error: `the header ${name} may not be set by a task` })
     expect(server.heard).toHaveLength(0)
   })
 
@@ -111,11 +111,11 @@ describe('http-request', () => {
 
   it('judges each redirect and counts them', async () => {
     const loop = await serving((_request, response) => response.writeHead(302, { location: '/again' }).end())
-    expect((await runTask(httpRequest, { ...allow(loop), follow_redirects: 3 }, { url: loop.url })).outcome).toMatchObject({ permanent: true, error: expect.stringContaining('more than 3 times') })
+    expect((await runTask(httpRequest, { ...allow(loop), follow_redirects: 3 }, { url: loop.url })).attempt).toMatchObject({ outcome: 'dead', error: expect.stringContaining('more than 3 times') })
     expect(loop.heard).toHaveLength(4)
     const inside = await serving(status(302, { location: 'http://169.254.169.254/latest/meta-data' }))
-    expect((await runTask(httpRequest, { ...allow(inside), allow_ports: [80, inside.port], follow_redirects: 3 }, { url: inside.url })).outcome)
-      .toMatchObject({ permanent: true, error: '169.254.169.254 is not a public address and not in allow_cidrs' })
+    expect((await runTask(httpRequest, { ...allow(inside), allow_ports: [80, inside.port], follow_redirects: 3 }, { url: inside.url })).attempt)
+      .toMatchObject({ outcome: 'dead', error: '169.254.169.254 is not a public address and not in allow_cidrs' })
   })
 
   it('turns a POST into a GET at a 303, without its body', async () => {
@@ -136,11 +136,11 @@ describe('http-request', () => {
   it('tries again when nothing answers in time, and when the connection breaks', async () => {
     const silent = await serving(() => {})
     const late = await runTask(httpRequest, { ...allow(silent), timeout_seconds: 0.1 }, { url: silent.url, timeout_seconds: 300 })
-    expect(late.outcome).toEqual({ how: 'nacked', error: `GET ${silent.url}/ had no full answer within 0.1 s` })
+    expect(late.attempt).toMatchObject({ outcome: 'scheduled', error: `GET ${silent.url}/ had no full answer within 0.1 s`, retryInSeconds: null })
     const breaking = await serving((_request, response) => response.writeHead(200, { 'content-length': '10' }).write('half', () => response.destroy()))
-    expect((await runTask(httpRequest, allow(breaking), { url: breaking.url })).outcome).toEqual({ how: 'nacked', error: `${breaking.url}/: reset (ECONNRESET)` })
+    expect((await runTask(httpRequest, allow(breaking), { url: breaking.url })).attempt).toMatchObject({ outcome: 'scheduled', error: `${breaking.url}/: reset (ECONNRESET)`, retryInSeconds: null })
     const { url } = breaking
     await servers.pop()?.stop()
-    expect((await runTask(httpRequest, { enabled: true, allow_cidrs: ['127.0.0.0/8'], allow_ports: [Number(new URL(url).port)] }, { url })).outcome).toEqual({ how: 'nacked', error: `${url}/: refused (ECONNREFUSED)` })
+    expect((await runTask(httpRequest, { enabled: true, allow_cidrs: ['127.0.0.0/8'], allow_ports: [Number(new URL(url).port)] }, { url })).attempt).toMatchObject({ outcome: 'scheduled', error: `${url}/: refused (ECONNREFUSED)`, retryInSeconds: null })
   })
 })

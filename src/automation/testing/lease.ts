@@ -1,0 +1,79 @@
+/** @module automation/testing/lease  One reserved task as its slot sees it: its outcome counts once, and its end is a signal. */
+import type { JsonObject } from '../../protocol/index.ts'
+import type { Lease } from '../../storage/index.ts'
+import { SlotStopped, type AppliedConfig, type TaskLease } from '../index.ts'
+
+/** How a lease ends: by the slot's word, or lost. */
+export type Settle = 'lost' | { readonly outcome: 'acked' | 'released' } | { readonly outcome: 'failed'; readonly error: string; readonly retryInMs: number | null; readonly permanent: boolean }
+
+interface LeaseHolder { readonly extend: () => Promise<void>; readonly settle: (how: Settle) => void }
+
+export class LocalLease implements TaskLease {
+  readonly id: string
+  readonly token: number
+  readonly payload: JsonObject
+  readonly attempt: number
+  readonly config: AppliedConfig
+  readonly slotId: number
+  readonly startSeconds: number
+  readonly #holder: LeaseHolder
+  readonly #abort = new AbortController()
+  #over = false
+  #lost = false
+
+  constructor({ id, token, attempt, body }: Lease, config: AppliedConfig, slotId: number, startSeconds: number, holder: LeaseHolder) {
+    this.id = id
+    this.token = token
+    this.attempt = attempt
+    this.payload = (JSON.parse(body) as { payload: JsonObject }).payload
+    this.config = config
+    this.slotId = slotId
+    this.startSeconds = startSeconds
+    this.#holder = holder
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  get isLost(): boolean {
+    return this.#lost
+  }
+
+  /** Its outcome was handed over, or it was lost. */
+  get isOver(): boolean {
+    return this.#over
+  }
+
+  interrupt(reason: unknown): void {
+    this.#abort.abort(reason)
+  }
+
+  extend(): Promise<void> {
+    return this.#holder.extend()
+  }
+
+  ack(): void {
+    this.#settle({ outcome: 'acked' })
+  }
+
+  nack(error: string, { retryInMs = null, permanent = false }: { readonly retryInMs?: number | null; readonly permanent?: boolean } = {}): void {
+    this.#settle({ outcome: 'failed', error, retryInMs: retryInMs === null ? null : Math.round(retryInMs), permanent })
+  }
+
+  release(): void {
+    this.#settle({ outcome: 'released' })
+  }
+
+  lose(): void {
+    this.#lost = true
+    this.interrupt(new SlotStopped('lease_lost'))
+    this.#settle('lost')
+  }
+
+  #settle(how: Settle): void {
+    if (this.#over) return
+    this.#over = true
+    this.#holder.settle(how)
+  }
+}

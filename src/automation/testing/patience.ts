@@ -1,0 +1,31 @@
+/** @module automation/testing/patience  How long a run may wait for something real, and what to say when it waited longer. */
+import { toMs, toSeconds } from '../../protocol/index.ts'
+import type { Clock } from '../../runtime/index.ts'
+import { STOP_WITHIN_MS, type WatchedRun } from './watched-run.ts'
+
+/** Below the five seconds after which most test runners end a test without a word of ours. */
+const MAX_WAIT_SECONDS = 4
+
+export class Patience {
+  readonly #clock: Clock
+  readonly #mayIgnoreSignal: boolean
+  readonly #maxWaitMs: number
+
+  constructor(clock: Clock, mayIgnoreSignal: boolean, maxWaitSeconds = MAX_WAIT_SECONDS) {
+    this.#clock = clock
+    this.#mayIgnoreSignal = mayIgnoreSignal
+    this.#maxWaitMs = toMs(maxWaitSeconds)
+  }
+
+  /** Milliseconds that the run may still wait outside of its context; at most 0: it is over. */
+  leftMs({ lastSeenMs, toldAtMs }: WatchedRun): number {
+    const untilMs = Math.min(lastSeenMs + this.#maxWaitMs, toldAtMs === undefined || this.#mayIgnoreSignal ? Infinity : toldAtMs + STOP_WITHIN_MS)
+    return untilMs - this.#clock.monotonicMs()
+  }
+
+  /** `open`: what the run has opened. */
+  complaint(run: WatchedRun, open: readonly string[]): string {
+    const what = open.length === 0 ? 'it has no timer, connection or file open, so it may wait for a promise that nobody settles' : `it has open: ${open.join(', ')}`
+    return `${run.who}: run has waited ${toSeconds(this.#maxWaitMs)} s for something outside of its context, and virtual time stands still meanwhile; ${run.lastCall}; ${what}. Wait for it with a deadline (AbortSignal.timeout), or allow more with maxWaitSeconds`
+  }
+}

@@ -1,0 +1,50 @@
+/** @module automation/testing/task-seeds  The author's tasks, checked as the master checks a submit, and made tasks of the store. */
+import { compileValidator, TaskBody } from '../../protocol/index.ts'
+import type { CatalogEntry } from '../index.ts'
+import type { NewTask, Tier } from '../../storage/index.ts'
+
+const validateTask = compileValidator(TaskBody)
+const NAMES = new Set(['id', 'payload', 'priority', 'maxAttempts'])
+/** Fields by the names that the master's check says. */
+const WIRE = { task_id: 'id', max_attempts: 'maxAttempts' } as const
+
+interface Seed { readonly id: string; readonly payload: unknown; readonly priority?: number; readonly maxAttempts?: number }
+
+export function newTasks(seeds: readonly unknown[], entry: CatalogEntry, known: ReadonlySet<string>, nowMs: number): { readonly tasks: readonly NewTask[]; readonly problems: readonly string[] } {
+  const taken = new Set(known)
+  const tasks: NewTask[] = []
+  const problems: string[] = []
+  for (const [index, seed] of seeds.entries()) {
+    const given = Object(seed) as Partial<Seed>
+    const whole: Seed = { ...given, id: given.id ?? freeId(taken), payload: given.payload }
+    const faults = [...faultsOf(whole, entry), ...(taken.has(whole.id) ? [`/id: "${whole.id}" is another task's`] : [])]
+    problems.push(...faults.map((fault) => `tasks[${index}]${fault}`))
+    taken.add(whole.id)
+    if (faults.length === 0) tasks.push(storedTask(whole, nowMs))
+  }
+  return { tasks, problems }
+}
+
+function freeId(taken: ReadonlySet<string>): string {
+  let n = taken.size + 1
+  while (taken.has(`task-${n}`)) n += 1
+  return `task-${n}`
+}
+
+function faultsOf({ id, payload, priority, maxAttempts, ...others }: Seed, entry: CatalogEntry): readonly string[] {
+  const unknown = Object.keys(others).map((name) => `/${name}: is no field of a task; known: ${[...NAMES].join(', ')}`)
+  const body = { task_id: id, payload, ...(priority !== undefined && { priority }), ...(maxAttempts !== undefined && { max_attempts: maxAttempts }) }
+  const shape = validateTask(body).map(({ path, message }) => `${path.replace(/^\/(task_id|max_attempts)/, (_, name: keyof typeof WIRE) => `/${WIRE[name]}`)}: ${message}`)
+  if (unknown.length + shape.length > 0) return [...unknown, ...shape]
+  return (entry.validatePayload?.(payload) ?? []).map(({ path, message }) => `/payload${path}: ${message}`)
+}
+
+function storedTask({ id, payload, priority = 0, maxAttempts = null }: Omit<Seed, 'maxAttempts'> & { readonly maxAttempts?: number | null }, nowMs: number): NewTask {
+  const body = `{"payload":${JSON.stringify(payload)},"priority":${priority},"submitted_at":${nowMs / 1_000}}`
+  return { id, ownId: true, key: null, tier: tierOf(priority), ttlMs: null, maxAttempts, submitted: nowMs, body }
+}
+
+function tierOf(priority: number): Tier {
+  if (priority > 0) return 0
+  return priority === 0 ? 1 : 2
+}

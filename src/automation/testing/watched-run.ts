@@ -1,0 +1,270 @@
+/**
+ * @module automation/testing/watched-run
+ * One run of the automation under watch. Its context is the runner's, with every call recorded on the way:
+ *
+ *   inside: at least one call of the context is open ─▶ virtual time may go on
+ *   outside: none is ─▶ it works, or waits for something real; virtual time stands still
+ *
+ * At its end it must hold nothing and owe nothing. Whoever is told to stop has two seconds to end.
+ */
+import { inspect, isDeepStrictEqual } from 'node:util'
+import { toSeconds } from '../../protocol/index.ts'
+import type { Clock, Time } from '../../runtime/index.ts'
+import type { BatchContext, Context, Lock, Masker, SlotLog } from '../index.ts'
+import { Awaitable } from './awaitable.ts'
+import type { Faults } from './errors.ts'
+import type { Call, CallName } from './options.ts'
+
+/** How long a run may go on after its signal. */
+export const STOP_WITHIN_MS = 2_000
+/** A run that calls so often without ever waiting goes in circles. */
+const MAX_CALLS_A_TURN = 100_000
+
+export interface WatchDeps {
+  readonly time: Time
+  readonly realClock: Clock
+  readonly faults: Faults
+  readonly masker: Masker
+  readonly calls: Call[]
+  /** Runs `log` such that its line counts as the automation's. */
+  readonly asAutomation: (log: () => void) => void
+  /** Something happened that may end a wait. */
+  readonly nudge: () => void
+  readonly onOverdue: (run: WatchedRun) => void
+  /** This run can never end. */
+  readonly onStuck: (message: string) => void
+}
+
+interface OpenCall { readonly record: { -readonly [K in keyof Call]: Call[K] }; readonly answered: Promise<unknown>; readonly promise: Awaitable<unknown> }
+type Plugin = (context: BatchContext | Context) => Promise<void> | void
+/** What a lock and a claim have in common; a claim also has `remove`. */
+type Holding = Pick<Lock, 'extend' | 'release'> & AsyncDisposable & { readonly remove?: () => Promise<void> }
+
+export class WatchedRun {
+  readonly slotId: number
+  readonly taskId: string | null
+  readonly startSeconds: number
+  /** Real time of the last sign of life. */
+  lastSeenMs: number
+  /** Real time at which it was told to stop. */
+  toldAtMs: number | undefined
+  /** It was told to stop, and two seconds have passed. */
+  isOverdue = false
+  hasEnded = false
+  readonly #deps: WatchDeps
+  readonly #context: BatchContext | Context
+  readonly #calls: OpenCall[] = []
+  readonly #open = new Set<Promise<unknown>>()
+  readonly #held = new Set<string>()
+  #callsThisTurn = 0
+
+  constructor(context: BatchContext | Context, deps: WatchDeps) {
+    this.#context = context
+    this.#deps = deps
+    this.slotId = context.slotId
+    this.taskId = 'task' in context ? context.task.id : null
+    this.startSeconds = toSeconds(deps.time.monotonicMs())
+    this.lastSeenMs = deps.realClock.monotonicMs()
+    if (context.signal.aborted) this.#told()
+    else context.signal.addEventListener('abort', () => this.#told(), { once: true })
+  }
+
+  /** For messages. */
+  get who(): string {
+    return this.taskId === null ? `slot ${this.slotId}` : `slot ${this.slotId}, task "${this.taskId}"`
+  }
+
+  get isOutside(): boolean {
+    return !this.hasEnded && this.#open.size === 0 && (!this.isOverdue || this.#deps.faults.allows('signal'))
+  }
+
+  /** What it did last, for a message. */
+  get lastCall(): string {
+    const last = this.#calls.at(-1)?.record
+    return last === undefined ? 'it has not called its context' : `its last call was ${last.call}(${last.args.map((arg) => this.#deps.masker.text(shown(arg))).join(', ')}), at ${last.atSeconds} s`
+  }
+
+  /** The event loop has turned: what the run does is no endless loop. */
+  turned(): void {
+    this.#callsThisTurn = 0
+  }
+
+  async around(run: Plugin): Promise<void> {
+    try {
+      await run(this.#watchedContext())
+      this.#checkReturn()
+    } catch (error) {
+      this.#keepSecret('its error', error instanceof Error ? error.message : error)
+      throw error
+    } finally {
+      this.hasEnded = true
+      this.#checkAwaited()
+      this.#deps.nudge()
+    }
+  }
+
+  /** A run that threw may leave things behind: the runtime gives them back. */
+  #checkReturn(): void {
+    for (const what of this.#held) this.#deps.faults.add('held', `${this.who}: ${what} is still held when run returns; release it, or take it with await using`)
+    const waiting = this.#calls.filter(({ record, answered }) => this.#open.has(answered) && record.call !== 'sleep') // A sleep may have lost a race.
+    for (const { record, promise } of waiting) if (promise.wasAwaited) this.#deps.faults.add('unawaited', `${this.who}: ${record.call} was still under way when run returned`)
+  }
+
+  #checkAwaited(): void {
+    for (const { record, promise } of this.#calls) if (!promise.wasAwaited) this.#deps.faults.add('unawaited', `${this.who}: nobody awaited ${record.call}; await it before run returns`)
+  }
+
+  #told(): void {
+    this.toldAtMs = this.#deps.realClock.monotonicMs()
+  }
+
+  /** It had its two seconds, which are real ones: every wait of the context ends with the signal, so it waits for something else. */
+  overdue(): void {
+    if (this.hasEnded || this.isOverdue) return
+    this.isOverdue = true
+    const { why } = this.#context.signal.reason as { why?: unknown }
+    this.#deps.faults.add('signal', `${this.who}: run goes on ${toSeconds(STOP_WITHIN_MS)} s after its signal (why: ${String(why)}); pass signal on to what you wait for, and look at signal.aborted in loops`)
+    this.#deps.onOverdue(this)
+  }
+
+  #watchedContext(): BatchContext & Context {
+    const context = this.#context
+    const { kv, counter, lock, bus } = context
+    const watched = {
+      slotId: context.slotId, signal: context.signal, metrics: context.metrics, now: context.now, log: this.#watchedLog(context.log),
+      get config() {
+        return context.config
+      },
+      emit: this.#watched('emit', async (output: Parameters<Context['emit']>[0]) => this.#emit(output)),
+      kv: { get: this.#watched('kv.get', kv.get), set: this.#watched('kv.set', kv.set), delete: this.#watched('kv.delete', kv.delete) },
+      counter: { add: this.#watched('counter.add', counter.add), get: this.#watched('counter.get', counter.get) },
+      lock: { acquire: this.#watched('lock.acquire', async (name: string, options: { holdSeconds: number }) => this.#hold('lock', name, `lock "${name}"`, await lock.acquire(name, options)), withoutFunctions) },
+      pool: (name: never) => this.#watchedPool(name),
+      bus: { publish: this.#watched('bus.publish', bus.publish), subscribe: (topic: string) => this.#watchedSubscription(topic, bus.subscribe(topic)) },
+      sleep: this.#watched('sleep', context.sleep),
+      ...('task' in context && { task: Object.freeze({ ...context.task, extend: this.#watched('task.extend', context.task.extend) }) }),
+    }
+    return Object.freeze(watched) as unknown as BatchContext & Context
+  }
+
+  /** Records each call. A call that never waits, over and over, is not answered: nothing else would ever run. */
+  #watched<A extends readonly unknown[], R>(call: CallName, work: (...args: A) => Promise<R>, show: (result: R) => unknown = (result) => result, named: readonly unknown[] = []): (...args: A) => Promise<R> {
+    return (...args) => {
+      const { calls, faults, time } = this.#deps
+      const record: OpenCall['record'] = { call, args: [...named, ...args], slotId: this.slotId, taskId: this.taskId, atSeconds: toSeconds(time.monotonicMs()) }
+      calls.push(record)
+      if (this.hasEnded) faults.add('unawaited', `${this.who}: ${call} was called after run had ended`)
+      const answered = this.#isEndless() ? new Promise<R>(() => {}) : work(...args)
+      answered.then((result) => {
+        if (result !== undefined) record.result = show(result)
+      }, (error: unknown) => void (record.error = String(error instanceof Error ? error.message : error)))
+      const promise = Awaitable.of(this.#inside(answered))
+      this.#calls.push({ record, answered, promise })
+      return promise
+    }
+  }
+
+  #isEndless(): boolean {
+    this.#callsThisTurn += 1
+    if (this.#callsThisTurn <= MAX_CALLS_A_TURN) return false
+    this.#deps.onStuck(`${this.who}: run made ${MAX_CALLS_A_TURN} calls of its context and never waited; a loop needs a sleep, or an end when signal.aborted`)
+    return true
+  }
+
+  /** Virtual time may go on while `waiting` is open. */
+  #inside<T>(waiting: Promise<T>): Promise<T> {
+    this.#open.add(waiting)
+    const seen = (): void => {
+      this.#open.delete(waiting)
+      this.lastSeenMs = this.#deps.realClock.monotonicMs()
+      this.#deps.nudge()
+    }
+    waiting.then(seen, seen)
+    this.#deps.nudge()
+    return waiting
+  }
+
+  async #emit(output: Parameters<Context['emit']>[0]): Promise<void> {
+    this.#keepSecret('an output', output)
+    try {
+      await this.#context.emit(output)
+    } catch (error) {
+      if (error instanceof TypeError || error instanceof RangeError) this.#deps.faults.add('output', `${this.who}: ${error.message}`)
+      throw error
+    }
+  }
+
+  #watchedLog(log: SlotLog): SlotLog {
+    const level = (name: keyof SlotLog) => (message: string, fields?: object): void => {
+      this.#keepSecret('a log line', [message, fields])
+      this.#deps.asAutomation(() => log[name](message, fields))
+    }
+    return { debug: level('debug'), info: level('info'), warn: level('warn'), error: level('error') }
+  }
+
+  #watchedPool(name: never): object {
+    const pool = this.#context.pool(name)
+    const claim = async (options: Parameters<typeof pool.claim>[0]) => {
+      const lease = await pool.claim(options)
+      return this.#hold('pool', name, lease === null ? '' : `item "${lease.id}" of pool "${String(name)}"`, lease)
+    }
+    return { put: this.#watched('pool.put', pool.put, undefined, [name]), claim: this.#watched('pool.claim', claim, withoutFunctions, [name]) }
+  }
+
+  /** Remembers what is held until it is let go. */
+  #hold<H extends Holding>(kind: 'lock' | 'pool', name: string, what: string, holding: H | null): H | null {
+    if (holding === null) return null
+    this.#held.add(what)
+    const letGo = (call: CallName, by: () => PromiseLike<void>) => this.#watched(call, async () => {
+      this.#held.delete(what)
+      await by()
+    }, undefined, [name])
+    const { remove } = holding
+    return {
+      ...holding,
+      extend: this.#watched(`${kind}.extend`, holding.extend, undefined, [name]),
+      release: letGo(`${kind}.release`, holding.release),
+      ...(remove !== undefined && { remove: letGo('pool.remove', remove) }),
+      [Symbol.asyncDispose]: letGo(`${kind}.release`, () => holding[Symbol.asyncDispose]()),
+    }
+  }
+
+  #watchedSubscription(topic: string, messages: AsyncIterable<unknown>): AsyncIterable<unknown> {
+    this.#deps.calls.push({ call: 'bus.subscribe', args: [topic], slotId: this.slotId, taskId: this.taskId, atSeconds: toSeconds(this.#deps.time.monotonicMs()) })
+    return {
+      [Symbol.asyncIterator]: () => {
+        const iterator = messages[Symbol.asyncIterator]()
+        return { next: () => this.#inside(iterator.next()), return: async () => (await iterator.return?.()) ?? { done: true, value: undefined } }
+      },
+    }
+  }
+
+  #keepSecret(where: string, value: unknown): void {
+    const secret = secretIn(value, this.#deps.masker)
+    if (secret !== undefined) this.#deps.faults.add('secret', `${this.who}: ${where} holds a secret of the config${secret === '' ? '' : `, at ${secret}`}`)
+  }
+}
+
+/** JSON pointer of the first text that holds a secret. */
+function secretIn(value: unknown, masker: Masker, path = '', depth = 0): string | undefined {
+  if (typeof value !== 'object' || value === null) return isDeepStrictEqual(masker.value(value), value) ? undefined : path
+  if (value instanceof Error) return secretIn(value.message, masker, path)
+  if (depth > MAX_DEPTH) return undefined
+  for (const [key, each] of Object.entries(value)) {
+    const found = secretIn(each, masker, `${path}/${key}`, depth + 1)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+/** As deep as a document of the wire may be. */
+const MAX_DEPTH = 64
+
+function withoutFunctions(value: object | null): object | null {
+  return value === null ? null : Object.fromEntries(Object.entries(value).filter(([, each]) => typeof each !== 'function'))
+}
+
+const MAX_SHOWN_CHARS = 60
+function shown(value: unknown): string {
+  const text = inspect(value, { breakLength: Infinity, depth: 2 })
+  return text.length <= MAX_SHOWN_CHARS ? text : `${text.slice(0, MAX_SHOWN_CHARS)}…`
+}
