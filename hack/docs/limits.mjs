@@ -23,6 +23,7 @@ export const limitRows = (l) => [
   ['visibility timeout', `${seconds(l.VISIBILITY_MS)}; ${seconds(l.MIN_VISIBILITY_MS)} to ${seconds(l.MAX_VISIBILITY_MS)}`, 'the automation', 'the task is pending again'],
   ['backoff of a failed task', `${seconds(l.RETRY.baseMs)} × ${l.RETRY.factor}ⁿ, cap ${seconds(l.RETRY.capMs)}, full jitter`, 'the automation', ''],
   ['sweep of passed deadlines', `every ${seconds(l.SWEEP_EVERY_MS)}`, '', ''],
+  ['event log; events a stream may be behind; streams of a master', [l.EVENT_LOG_LENGTH, l.MAX_EVENTS_BEHIND, l.MAX_EVENT_STREAMS].map(count).join('; '), '', '`reset`; `reset`; 503'],
   ['output stream', `${count(l.STREAM_MAX_ENTRIES)} entries, ${seconds(l.STREAM_MAX_AGE_MS)}`, '', 'oldest trimmed at each push'],
   ['answer of queue, dead, peek, pop, tail', bytes(l.MAX_ANSWER_BYTES), '', 'ends early; pop removes only what it answers'],
   ['stats history of a worker', `${l.STATS_FRAMES} frames, one every ${seconds(l.STATE_EVERY_MS)}`, '', 'oldest dropped'],

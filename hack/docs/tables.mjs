@@ -15,7 +15,7 @@ import { limitRows } from './limits.mjs'
 import { code, shapeOf, table } from './shape.mjs'
 import * as words from './words.mjs'
 
-const { CLOSE, ERRORS, MASTER_FRAMES, RPC, RPC_ERRORS, WORKER_FRAMES } = protocol
+const { CLOSE, ERRORS, EVENTS, MASTER_FRAMES, RPC, RPC_ERRORS, WORKER_FRAMES } = protocol
 
 /** Shapes that readers know by name. */
 const NAMED = new Map([
@@ -64,7 +64,7 @@ function asked({ query, body }) {
 
 function answered({ response, path }) {
   if (path.endsWith('/rpc')) return 'JSON-RPC'
-  if (path.endsWith('/bus')) return 'server-sent events'
+  if (path.endsWith('/bus') || path.endsWith('/events')) return 'server-sent events'
   if (path.endsWith('.json')) return 'JSON'
   return response === undefined ? 'not JSON' : shapeCode(response)
 }
@@ -96,6 +96,11 @@ function frames(schemas) {
 
 const rpcMethods = () => table(['method', 'params', 'result', 'notes'], Object.entries(RPC).map(([method, { params, result }]) =>
   [code(method), shapeCode(params), shapeCode(result), wordOf(words.RPC_WORDS, method)]))
+
+const events = () => table(['event', 'data', 'when'], Object.entries(EVENTS).map(([name, { properties }]) => {
+  const { type: _, worker_id: __, ts: ___, ...changed } = properties
+  return [code(name), code(shapeOf({ ...EVENTS[name], properties: changed }, WITHOUT_TOKEN)), wordOf(words.EVENT_WORDS, name)]
+}))
 
 const errors = () => table(['status', 'code', 'same call again', 'when'], Object.entries(ERRORS).map(([name, { status, retryable }]) =>
   [status, code(name), retryable ? 'later' : 'no', wordOf(words.ERROR_WORDS, name)]))
@@ -209,6 +214,7 @@ export async function tables() {
     rpc: rpcMethods(),
     'rpc-errors': rpcErrors(),
     errors: errors(),
+    events: events(),
     limits: table(['what', 'bound', 'setting', 'beyond it'], limitRows(protocol)),
     'dev-settings': settings(devHelp()),
     'master-settings': settings(masterHelp()),

@@ -72,6 +72,20 @@ export const FRAME_WORDS = {
   task_assign: 'Reserved, never sent.',
 }
 
+export const EVENT_WORDS = {
+  'worker.registered': 'A worker is there for the first time, or again after it was forgotten.',
+  'worker.connected': 'It holds a control channel. `state` and `draining` where this process ends the drain of an earlier one.',
+  'worker.disconnected': 'It has none: it hung up, was silent too long, or its master is gone.',
+  'worker.state': 'Another state or `last_error`.',
+  'worker.config_changed': 'A PATCH; without `changed`, the generation was raised above that of the worker.',
+  'worker.config_applied': 'The worker runs this generation.',
+  'worker.draining': 'A drain was asked for.',
+  'worker.forgotten': 'The record is gone.',
+  'worker.claimed': 'Somebody else manages the config; null: nobody.',
+  'queue.totals': 'Tasks came, moved or went. At most once a second and type.',
+  reset: 'What happened before is not known here: read everything anew.',
+}
+
 export const FIELD_WORDS = {
   user_agent: 'The `user-agent` header.',
   authorization: 'Secret: never shown again.',

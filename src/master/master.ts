@@ -16,8 +16,10 @@ import { createCatalogRoutes } from './catalog/index.ts'
 import { createControl } from './control/index.ts'
 import type { MasterDeps, MasterSettings, Part } from './deps.ts'
 import { StoreEpoch } from './epoch.ts'
+import { createEvents } from './events/index.ts'
 import { createHealth } from './health/index.ts'
 import { createDashboard, createHttp, createOpenApi, type Route } from './http/index.ts'
+import { createMasters } from './masters.ts'
 import { createMetrics } from './metrics/index.ts'
 import { createOverload } from './overload.ts'
 import { createPools } from './pools/index.ts'
@@ -26,8 +28,6 @@ import { createRegistry } from './registry/index.ts'
 import { createRpc } from './rpc/index.ts'
 import { createStreams } from './streams/index.ts'
 
-/** Three missed ones, and the other masters take this one for gone. */
-const BEAT_EVERY_MS = 5_000
 const FINISH_WITHIN_MS = 10_000
 
 export interface MasterOptions {
@@ -96,12 +96,13 @@ async function compose(options: MasterOptions) {
   const authenticator = createAuthenticator(options.tokens)
   let serving = true
   const overload = createOverload(deps, options.loopDelay ?? null)
+  const masters = createMasters(deps)
   const queue = createQueue(deps, overload.overloaded)
   const streams = createStreams(deps)
   const registry = createRegistry(deps, { onDrain: (ref) => queue.dismissWaiters(ref) })
   const control = createControl(deps, { registry, sink: streams, identify: (bearerToken) => authenticator.identify(bearerToken) })
   const documented: readonly Part[] = [
-    heartbeat(deps), overload, streams, queue, createRpc(deps, queue), registry, control, createPools(deps),
+    masters, overload, streams, queue, createRpc(deps, queue), registry, control, createPools(deps), createEvents(deps, { masters, announce: registry.announce }),
     createCatalogRoutes({ deps, version, backendScheme }),
     createHealth({ deps, serving: () => serving }),
     createMetrics({ deps, backendScheme }),
@@ -124,27 +125,6 @@ async function stop({ parts, http, control, queue, beginStop }: Composed, { back
   }
   await backend.close()
   log.info('the master stopped')
-}
-
-/** Says every 5 s that this master lives, and looks whether the store is still the one it was (D46). */
-function heartbeat({ backend, timers, log, masterId, epoch }: MasterDeps): Part {
-  let failing = false
-  const beat = (): Promise<void> => Promise.all([backend.meta.beat(masterId), epoch.read()]).then(
-    () => void (failing = false),
-    (error: unknown) => {
-      if (!failing) log.warn('the store did not take the heartbeat of this master', { error })
-      failing = true
-    },
-  )
-  let cancel = (): void => {}
-  return {
-    routes: [],
-    start: async () => {
-      cancel = timers.every(BEAT_EVERY_MS, () => void beat())
-      await beat()
-    },
-    stop: () => cancel(),
-  }
 }
 
 function tokenWatch({ timers, log, tokens, rereadTokens }: MasterOptions, apply: (tokens: TokenSettings) => void): Part {

@@ -4,6 +4,7 @@
  */
 export * from './config.ts'
 export * from './errors.ts'
+export * from './events.ts'
 export * from './frames.ts'
 export * from './json.ts'
 export * from './limits.ts'

@@ -22,6 +22,7 @@ export const MAX_KV_VALUE_BYTES = 262_144
 export const MAX_BUS_MESSAGE_BYTES = 65_536
 export const MAX_BUS_TOPICS = 64
 export const MAX_ACTOR_CHARS = 128
+export const MAX_MANAGED_BY_CHARS = 128
 
 // What one parsed document may hold, so that checking it stays cheap.
 export const MAX_JSON_DEPTH = 64
@@ -66,6 +67,12 @@ export const DEFAULT_MAX_LOST_LEASES = 10
 export const DEFAULT_MAX_QUEUE_LENGTH = 5_000_000
 export const DEFAULT_IDEMPOTENCY_TTL_SECONDS = 86_400
 export const SWEEP_EVERY_MS = 10_000
+
+// The event stream (D31, D51).
+export const EVENT_LOG_LENGTH = 10_000
+export const MAX_EVENT_STREAMS = 1_000
+export const MAX_EVENTS_BEHIND = 1_000
+export const EVENT_COMMENT_MS = 15_000
 
 // Worker and control channel.
 export const CONFIG_POLL_MS = 30_000

@@ -3,7 +3,7 @@
  * Names and numbers that many shapes share, as schemas (D9, D36, D56, D59).
  */
 import { Type } from 'typebox'
-import { MAX_ATTEMPTS, MAX_HOLD_MS, MAX_N, MAX_NAME_CHARS, MAX_TTL_SECONDS, MIN_HOLD_MS } from './limits.ts'
+import { MAX_ATTEMPTS, MAX_HOLD_MS, MAX_MANAGED_BY_CHARS, MAX_N, MAX_NAME_CHARS, MAX_TTL_SECONDS, MIN_HOLD_MS } from './limits.ts'
 
 /** An automation type. */
 export const TYPE_PATTERN = '^[a-z0-9][a-z0-9-]{0,62}$'
@@ -11,8 +11,8 @@ export const TYPE_PATTERN = '^[a-z0-9][a-z0-9-]{0,62}$'
 export const NAME_PATTERN = '^[^\\u0000-\\u001f\\u007f-\\u009f]+$'
 /** The same without a slash, since it stands in paths. */
 const WORKER_ID_PATTERN = '^[^/\\u0000-\\u001f\\u007f-\\u009f]+$'
-/** Printable ASCII, as header values and claims have to be. */
-export const PRINTABLE_PATTERN = '^[\\x20-\\x7e]+$'
+/** Printable ASCII. */
+const PRINTABLE_PATTERN = '^[ -~]+$'
 
 /** Our own patterns, each free of anything that could make a matching engine go back over the text. */
 export const OWN_PATTERNS: ReadonlySet<string> = new Set([TYPE_PATTERN, NAME_PATTERN, WORKER_ID_PATTERN, PRINTABLE_PATTERN])
@@ -33,6 +33,8 @@ export const Priority = Type.Integer({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1
 export const TtlSeconds = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS })
 export const MaxAttempts = Type.Integer({ minimum: 1, maximum: MAX_ATTEMPTS })
 export const HoldMs = Type.Integer({ minimum: MIN_HOLD_MS, maximum: MAX_HOLD_MS })
+/** Who manages a config, in words of its own (D31, D51). */
+export const ManagedBy = Type.String({ minLength: 1, maxLength: MAX_MANAGED_BY_CHARS, pattern: PRINTABLE_PATTERN })
 /** A fencing token: grows with every lease. */
 export const Token = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 export const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()])

@@ -4,9 +4,10 @@
  * Requests are strict; answers may gain fields. Keys are the wire's snake_case.
  */
 import { Type, type Static } from 'typebox'
+import { QueueTotals } from './events.ts'
 import { Hardware, Stats, WORKER_STATES } from './frames.ts'
-import { DEFAULT_N, MAX_ACTOR_CHARS, MAX_TASKS_PER_BATCH, QUEUE_SAMPLES } from './limits.ts'
-import { AnyObject, MaxAttempts, N, Name, Nullable, PRINTABLE_PATTERN, Priority, Seconds, Strict, TtlSeconds } from './names.ts'
+import { DEFAULT_N, MAX_TASKS_PER_BATCH, QUEUE_SAMPLES } from './limits.ts'
+import { AnyObject, ManagedBy, MaxAttempts, N, Name, Nullable, Priority, Seconds, Strict, TtlSeconds } from './names.ts'
 
 const Schema = AnyObject
 const Kind = Type.Union([Type.Literal('ContinuousAutomation'), Type.Literal('BatchAutomation')])
@@ -48,7 +49,7 @@ export type ConfigBody = Static<typeof ConfigBody>
 export const HistoryBody = Type.Array(Answer({ config_gen: Type.Integer(), ts: Seconds, actor: Type.String(), changed: Type.Array(Type.String()), config: AnyObject }))
 export type HistoryBody = Static<typeof HistoryBody>
 /** The body of PUT claim (D51). */
-export const ClaimBody = Strict({ managed_by: Type.String({ minLength: 1, maxLength: MAX_ACTOR_CHARS, pattern: PRINTABLE_PATTERN }) })
+export const ClaimBody = Strict({ managed_by: ManagedBy })
 export type ClaimBody = Static<typeof ClaimBody>
 export const StatsQuery = Strict({
   since: Type.Optional(Type.Number({ minimum: 0, default: 0 })), limit: Type.Optional(Type.Integer({ ...N, default: DEFAULT_N.stats })),
@@ -129,7 +130,7 @@ export const OverviewBody = Answer({
       IDLE: Type.Integer(), RUNNING: Type.Integer(), ERROR: Type.Integer(), DRAINING: Type.Integer(),
     }),
     slots: Type.Integer(),
-    queue: Nullable(Answer({ ...queueCounts, oldest_submitted_at: Nullable(Seconds) })),
+    queue: Nullable(QueueTotals),
     stream: Answer({ length: Type.Integer() }),
   })),
 })

@@ -80,8 +80,10 @@ export interface Ref { readonly type: string; readonly id: string }
 export interface Conn extends Ref { readonly conn: string }
 /** `instance`: D5; '' when the worker sent none. `defaults`: the config of a worker seen for the first time. */
 export interface Registration extends Conn { readonly instance: string; readonly hardware: JsonText; readonly defaults: JsonText }
-/** `drain`: the frame is to be sent. `replaced`: the earlier connection, to be closed (D11). `full`: too many records of the type. */
-export type Registered = { readonly created: boolean; readonly drain: boolean; readonly replaced: string | null; readonly gen: number } | 'full'
+/** What a record says of its worker, as it was last reported; DRAINING while a drain is set. */
+export interface Reported { readonly state: WorkerState; readonly lastError: string | null; readonly appliedGen: number | null }
+/** `before`: what the record said until now; null where it was created. `drain`: the frame is to be sent. `replaced`: the earlier connection, to be closed (D11). `full`: too many records of the type. */
+export type Registered = { readonly before: Reported | null; readonly drain: boolean; readonly replaced: string | null; readonly gen: number } | 'full'
 /** What arrived on one connection since its last flush; with neither state nor stats only `lastSeen` moves. */
 export interface Beat extends Conn {
   readonly state?: { readonly state: ReportedState; readonly gen: number; readonly lastError: string | null }
@@ -310,4 +312,6 @@ export interface EventLog {
   /** Those after `after`; `reset` when that point is gone. 10,000 are kept. */
   read(after: string, limit: number): Promise<readonly LoggedEvent[] | 'reset'>
   onAppend(on: (events: readonly LoggedEvent[]) => void): () => void
+  /** The id of the newest event that listeners were told: from there on they hear everything. No I/O. */
+  newest(): string
 }

@@ -6,10 +6,8 @@
  * Ids are `<run>-<sequence>`. The run is drawn at every start: an id from before a restart can never be taken for one
  * of this life. Listeners are called in the order of the appends, within the append, and must not throw.
  */
+import { EVENT_LOG_LENGTH } from '../protocol/index.ts'
 import type { EventLog, LoggedEvent, NewEvent } from './backend.ts'
-
-/** Ten minutes of a busy fleet; older points answer `reset`. */
-const EVENT_LOG_LENGTH = 10_000
 
 export class LocalEventLog implements EventLog {
   readonly #gate: () => void
@@ -57,6 +55,10 @@ export class LocalEventLog implements EventLog {
     const listener = (events: readonly LoggedEvent[]): void => on(events) // Its own, so that one function may listen twice.
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
+  }
+
+  newest(): string {
+    return `${this.#run}-${this.#last}`
   }
 
   #keep({ name, scope, data }: NewEvent): LoggedEvent {

@@ -28,10 +28,11 @@ const WORKER = `${TYPE}/workers/{id}`
 /** The specification's endpoint matrix and what was added to it. */
 const EXPECTED: Record<string, Record<Kind, Verdict>> = {
   'GET /': open, 'GET /assets/{file}': open, 'GET /healthz': open, 'GET /readyz': open, 'GET /metrics': open, 'GET /api/v1/openapi.json': open,
-  'GET /api/v1/me': any, 'GET /api/v1/overview': ownTypes,
+  'GET /api/v1/me': any, 'GET /api/v1/overview': ownTypes, 'GET /api/v1/events': ownTypes,
   'GET /api/v1/automations': admin, 'GET /api/v1/catalog': admin, 'GET /api/v1/pools/{pool_name}': admin,
   'GET /api/v1/catalog/{type}': scoped,
   [`GET ${TYPE}/workers`]: scoped, [`GET ${WORKER}`]: scoped, [`DELETE ${WORKER}`]: scoped, [`GET ${WORKER}/stats`]: scoped, [`POST ${WORKER}/drain`]: scoped,
+  [`PUT ${WORKER}/claim`]: scoped, [`DELETE ${WORKER}/claim`]: scoped,
   [`PATCH ${WORKER}/config`]: scoped, [`POST ${WORKER}/config/validate`]: scoped, [`GET ${WORKER}/config/history`]: scoped,
   [`GET ${TYPE}/output/length`]: scoped, [`GET ${TYPE}/output/peek`]: scoped, [`POST ${TYPE}/output/pop`]: scoped, [`GET ${TYPE}/output/tail`]: scoped,
   [`POST ${TYPE}/tasks`]: scoped, [`POST ${TYPE}/tasks/batch`]: scoped, [`POST ${TYPE}/tasks/validate`]: scoped, [`GET ${TYPE}/tasks/{task_id}`]: scoped,

@@ -8,7 +8,7 @@
  * was lost arrives with the worker's next frame (G6). An end of a connection travels in the same lane, behind its last
  * frames. What a store that is away refused is offered again.
  */
-import { CLOSE, FleetError, type JsonText, type WorkerState } from '../../protocol/index.ts'
+import { CLOSE, FleetError, type JsonText } from '../../protocol/index.ts'
 import type { Complaints } from '../../runtime/index.ts'
 import type { Beat, BeatAnswer } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
@@ -18,6 +18,7 @@ import type { Connection, ReportedStateFrame } from './connection.ts'
 import { SEEN_EVERY_MS, STORE_RETRY_MS } from './limits.ts'
 import type { Outbound } from './outbound.ts'
 import type { Pressure } from './pressure.ts'
+import type { Told } from './told.ts'
 
 interface TypeLane { readonly waiting: Set<Connection>; running: Promise<void> | null }
 interface Sent { readonly connection: Connection; readonly state: ReportedStateFrame | null; readonly stats: JsonText[] }
@@ -25,6 +26,7 @@ interface Sent { readonly connection: Connection; readonly state: ReportedStateF
 export interface BeatsDeps {
   readonly master: MasterDeps
   readonly announce: Announce
+  readonly told: Told
   readonly outbound: Outbound
   readonly pressure: Pressure
   readonly complaints: Complaints
@@ -146,7 +148,9 @@ export class Beats {
     }
     for (const connection of stored) {
       connection.stored = false
-      if (!connection.disowned) this.#deps.announce('worker.disconnected', connection.ref, { connected: false })
+      if (connection.disowned) continue
+      this.#deps.told.flush(connection)
+      this.#deps.announce('worker.disconnected', connection.ref, { connected: false })
     }
     return true
   }
@@ -154,27 +158,18 @@ export class Beats {
   #answered({ connection, state }: Sent, { was, gen }: BeatAnswer): void {
     if (was === 'replaced') return this.#disown(connection, 'replaced by a newer connection')
     if (was === 'unknown') return this.#disown(connection, 'the master forgot this worker; register again')
-    if (state !== null) this.#tellChanges(connection, state, was === 'drain' ? 'DRAINING' : state.state)
+    if (state !== null) {
+      connection.knownGen = Math.max(connection.knownGen, state.gen)
+      this.#deps.told.reports(connection, { state: was === 'drain' ? 'DRAINING' : state.state, lastError: state.lastError, appliedGen: state.gen })
+    }
     if (was === 'drain' && !connection.drainTold) this.#deps.outbound.drain(connection)
     if (gen > connection.knownGen) this.#deps.outbound.configChanged(connection, gen)
   }
 
   #disown(connection: Connection, reason: string): void {
     connection.disowned = true
+    this.#deps.told.forget(connection)
     connection.close(CLOSE.POLICY, reason)
-  }
-
-  /** Changes become events; a frame that repeats itself is none. */
-  #tellChanges(connection: Connection, { gen, lastError }: ReportedStateFrame, state: WorkerState): void {
-    connection.knownGen = Math.max(connection.knownGen, gen)
-    if (state !== connection.shownState) {
-      connection.shownState = state
-      this.#deps.announce('worker.state', connection.ref, { state, last_error: lastError })
-    }
-    if (gen !== connection.shownGen) {
-      connection.shownGen = gen
-      this.#deps.announce('worker.config_applied', connection.ref, { applied_config_gen: gen })
-    }
   }
 
   #complain(message: string, error: unknown): void {

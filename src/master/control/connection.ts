@@ -9,13 +9,16 @@
  */
 import type { WebSocket } from 'ws'
 import type { CatalogEntry } from '../../automation/index.ts'
-import type { JsonText, WorkerState } from '../../protocol/index.ts'
-import type { Beat, Ref } from '../../storage/index.ts'
+import type { JsonText } from '../../protocol/index.ts'
+import type { Beat, Ref, Reported } from '../../storage/index.ts'
 
 /** Why reading is paused; bits of {@link Connection.pausedFor}. */
 export const PAUSE = { registering: 1, sink: 2, untaken: 4 } as const
 
 export type ReportedStateFrame = NonNullable<Beat['state']>
+
+/** As every record begins. */
+export const NOTHING_REPORTED: Reported = { state: 'IDLE', lastError: null, appliedGen: null }
 
 export class Connection implements Ref {
   readonly socket: WebSocket
@@ -48,9 +51,11 @@ export class Connection implements Ref {
   /** The highest generation this socket was told of or spoke of. */
   knownGen = 0
   drainTold = false
-  /** As last told to the event log. */
-  shownState: WorkerState | null = null
-  shownGen: number | null = null
+  /** What the record says, and what the event log was told of it (told.ts). */
+  reported: Reported = NOTHING_REPORTED
+  told: Reported = NOTHING_REPORTED
+  /** Before it differences are not told. */
+  tellableAtMs = -Infinity
 
   /** Kept back while the peer does not read. */
   heldGen: number | null = null

@@ -29,6 +29,7 @@ import { Inbound } from './inbound.ts'
 import { CLOSE_GRACE_MS } from './limits.ts'
 import { Outbound } from './outbound.ts'
 import { Pressure } from './pressure.ts'
+import { Told } from './told.ts'
 
 export interface ControlParts {
   readonly registry: Registry
@@ -67,6 +68,7 @@ class ControlChannel implements Control {
   readonly #rejected = new Set<WebSocket>()
   readonly #outbound: Outbound
   readonly #pressure: Pressure
+  readonly #told: Told
   readonly #beats: Beats
   readonly #inbound: Inbound
   readonly #heartbeat: Heartbeat
@@ -84,7 +86,8 @@ class ControlChannel implements Control {
     this.#admission = new Admission(deps.clock)
     this.#outbound = new Outbound(deps.clock)
     this.#pressure = new Pressure(sink)
-    this.#beats = new Beats({ master: deps, announce: registry.announce, outbound: this.#outbound, pressure: this.#pressure, complaints })
+    this.#told = new Told({ clock: deps.clock, timers: deps.timers, announce: registry.announce })
+    this.#beats = new Beats({ master: deps, announce: registry.announce, told: this.#told, outbound: this.#outbound, pressure: this.#pressure, complaints })
     this.#inbound = new Inbound({
       master: deps, registry, sink, complaints, beats: this.#beats, outbound: this.#outbound, pressure: this.#pressure,
       byConn: this.#byConn, onRegistered: (connection) => void this.#unregistered.delete(connection),
@@ -203,10 +206,11 @@ class ControlChannel implements Control {
     switch (signal.kind) {
       case 'config_changed': return this.#outbound.configChanged(connection, signal.gen)
       case 'drain':
-        connection.shownState = 'DRAINING' // Told by whoever asked for the drain.
+        this.#told.knows(connection, 'DRAINING') // Told by whoever asked for the drain.
         return this.#outbound.drain(connection)
       case 'replaced':
         connection.disowned = true
+        this.#told.forget(connection)
         return connection.close(CLOSE.POLICY, 'replaced by a newer connection')
     }
   }

@@ -15,7 +15,7 @@ import { Lane } from '../queue/lane.ts'
 import { statsText, type Registry } from '../registry/index.ts'
 import type { OutputSink } from '../streams/sink.ts'
 import type { Beats } from './beats.ts'
-import { PAUSE, type Connection } from './connection.ts'
+import { NOTHING_REPORTED, PAUSE, type Connection } from './connection.ts'
 import { MAX_HARDWARE_BYTES } from './limits.ts'
 import type { Outbound } from './outbound.ts'
 import type { Pressure } from './pressure.ts'
@@ -126,22 +126,25 @@ export class Inbound {
       this.#deps.complaints.about('register', (suppressed) => this.#deps.master.log.warn('workers could not be registered', { error: answer, suppressed }))
       return connection.close(CLOSE.TRY_AGAIN_LATER, 'the store is away; try again')
     }
+    const isNews = !connection.stored // A register may be repeated.
     connection.stored = true
-    this.#registered(connection, answer)
+    this.#registered(connection, answer, isNews)
   }
 
-  #registered(connection: Connection, { created, drain, replaced, gen }: Exclude<Registered, 'full'>): void {
+  #registered(connection: Connection, { before, drain, replaced, gen }: Exclude<Registered, 'full'>, isNews: boolean): void {
     const { registry, outbound, beats, onRegistered } = this.#deps
     const { ref } = connection
     if (replaced !== null && replaced !== connection.conn) registry.tell({ kind: 'replaced', ref, conn: replaced })
-    if (created) registry.announce('worker.registered', ref, { state: 'IDLE', config_gen: gen })
-    registry.announce('worker.connected', ref, { connected: true })
+    const isOver = before?.state === 'DRAINING' && !drain // Another process than the one that was to be drained.
+    connection.told = { ...(before ?? NOTHING_REPORTED), ...(isOver && { state: 'IDLE' }) }
+    connection.reported = connection.told
+    if (before === null) registry.announce('worker.registered', ref, { state: 'IDLE', config_gen: gen })
+    if (isNews) registry.announce('worker.connected', ref, { connected: true, ...(isOver && { state: 'IDLE', draining: false }) })
     if (connection.gone) return beats.left(connection) // Hung up meanwhile: the store must not go on naming it.
     if (connection.phase === 'closing') return
     connection.phase = 'registered'
     connection.lastBeatMs = this.#deps.master.clock.monotonicMs()
     onRegistered(connection)
-    connection.shownState = drain ? 'DRAINING' : null
     if (drain) outbound.drain(connection)
     connection.resume(PAUSE.registering)
     const { backlog } = connection

@@ -6,7 +6,7 @@
 import { API_PREFIX, OverviewBody, toSeconds, type WorkerState } from '../../protocol/index.ts'
 import { covers } from '../auth/index.ts'
 import { route, type Route } from '../http/route.ts'
-import { countsBody } from '../queue/counts.ts'
+import { totalsBody } from '../queue/counts.ts'
 import type { FleetSnapshot, TypeNumbers, WorkerNumbers } from './fleet-snapshot.ts'
 
 export function overviewRoute(snapshot: () => Promise<FleetSnapshot>): Route {
@@ -22,11 +22,10 @@ export function overviewRoute(snapshot: () => Promise<FleetSnapshot>): Route {
 }
 
 function overviewOf({ kind, workers, counts, streamLength }: TypeNumbers): OverviewBody['automations'][string] {
-  const oldest = counts?.oldest ?? null
   return {
     kind, workers: workersOf(workers),
     slots: workers.reduce((sum, { connected, stats }) => sum + (connected ? (stats?.slots ?? 0) : 0), 0),
-    queue: counts === null ? null : { ...countsBody(counts), oldest_submitted_at: oldest === null ? null : toSeconds(oldest) },
+    queue: counts === null ? null : totalsBody(counts),
     stream: { length: streamLength },
   }
 }

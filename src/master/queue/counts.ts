@@ -1,7 +1,11 @@
 /** @module master/queue/counts  The counts of the store in the words of the wire. */
-import type { QueueCountsBody } from '../../protocol/index.ts'
+import { toSeconds, type QueueCountsBody, type QueueTotals } from '../../protocol/index.ts'
 import type { Counts } from '../../storage/index.ts'
 
 export function countsBody({ tiers: [high, normal, low], inFlight, scheduled, dead }: Counts): QueueCountsBody {
   return { high, normal, low, in_flight: inFlight, scheduled, dead }
+}
+
+export function totalsBody(counts: Counts): QueueTotals {
+  return { ...countsBody(counts), oldest_submitted_at: counts.oldest === null ? null : toSeconds(counts.oldest) }
 }

@@ -3,16 +3,12 @@
  * What happens to workers, told to the event log (D31, D51). Telling never holds up or fails what it tells of: the
  * change is stored already, and whoever misses an event reads the record.
  */
-import { toSeconds, type JsonObject } from '../../protocol/index.ts'
+import { toSeconds, type EventData, type WorkerEventName } from '../../protocol/index.ts'
 import type { NewEvent, Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 
-type WorkerEventName =
-  | 'worker.registered' | 'worker.connected' | 'worker.disconnected' | 'worker.state'
-  | 'worker.config_changed' | 'worker.config_applied' | 'worker.draining' | 'worker.forgotten'
-
 /** `changed`: the fields of the record that changed, as the wire names them; never a config. */
-export type Announce = (name: WorkerEventName, ref: Ref, changed?: JsonObject) => void
+export type Announce = <Name extends WorkerEventName>(name: Name, ref: Ref, changed: Omit<EventData<Name>, 'type' | 'worker_id' | 'ts'>) => void
 
 export function createAnnounce({ backend, clock, log }: MasterDeps): Announce {
   let waiting: NewEvent[] = []
@@ -21,7 +17,7 @@ export function createAnnounce({ backend, clock, log }: MasterDeps): Announce {
     waiting = []
     backend.events.append(events).catch((error: unknown) => log.warn('events could not be recorded', { error, events: events.length }))
   }
-  return (name, { type, id }, changed = {}) => {
+  return (name, { type, id }, changed) => {
     if (waiting.length === 0) queueMicrotask(flush)
     const data = JSON.stringify({ type, worker_id: id, ts: toSeconds(clock.wallMs()), ...changed })
     waiting.push({ name, scope: type, data })

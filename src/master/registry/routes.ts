@@ -13,6 +13,7 @@ import type { Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { RawJson, route, type Route, type RouteRequest } from '../http/route.ts'
 import { etagOf } from './etag.ts'
+import { claimRoutes } from './claims.ts'
 import type { Announce } from './events.ts'
 import { listWorkers } from './list.ts'
 import { actorOf, ConfigPatcher, validatePatch } from './patch.ts'
@@ -45,7 +46,7 @@ const HistoryQuery = Strict({ limit: Type.Optional(Type.Integer({ ...N, default:
 const refOf = ({ params }: RouteRequest): Ref => ({ type: params.type, id: params.id })
 
 export function registryRoutes(parts: RouteParts): readonly Route[] {
-  return [...recordRoutes(parts), ...configRoutes(parts), ...actRoutes(parts)]
+  return [...recordRoutes(parts), ...configRoutes(parts), ...actRoutes(parts), ...claimRoutes(parts.deps.backend, parts.announce)]
 }
 
 function recordRoutes({ deps: { backend } }: RouteParts): readonly Route[] {
@@ -87,7 +88,7 @@ function configRoutes({ deps, signals, announce, regressions }: RouteParts): rea
         const patch = request.body as JsonObject
         const { epoch, gen, conn, changed, shown } = await patcher.apply({ ref, entry: request.entry, patch, actor, ifMatch: request.header('if-match') })
         if (conn !== null) signals.tell({ kind: 'config_changed', ref, conn, gen })
-        announce('worker.config_changed', ref, { config_gen: gen, changed, config_changed_at: toSeconds(clock.wallMs()), config_changed_by: actor })
+        announce('worker.config_changed', ref, { config_gen: gen, changed: [...changed], config_changed_at: toSeconds(clock.wallMs()), config_changed_by: actor })
         return { headers: { etag: etagOf({ epoch, gen }) }, body: { config: shown, config_gen: gen } }
       },
     }),
@@ -131,7 +132,7 @@ function actRoutes({ deps: { backend }, signals, announce, hooks }: RouteParts):
         const ref = refOf(request)
         const [removed] = await backend.workers.forget([ref])
         if (removed !== true) throw unknownWorker(ref)
-        announce('worker.forgotten', ref)
+        announce('worker.forgotten', ref, {})
         return { body: { worker_id: ref.id, removed: true } }
       },
     }),

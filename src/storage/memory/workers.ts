@@ -7,7 +7,7 @@ import { cutError } from '../index.ts'
 import { RECORD } from './ledger.ts'
 import { within } from './store.ts'
 import type { JsonObject } from '../../protocol/index.ts'
-import type { Beat, BeatAnswer, Conn, Ref, Registered, Registration, WorkerRow, Workers } from '../index.ts'
+import type { Beat, BeatAnswer, Conn, Ref, Registered, Registration, Reported, WorkerRow, Workers } from '../index.ts'
 import type { Masters } from './masters.ts'
 import type { Store, Sync } from './store.ts'
 import type { Drain, WorkerRecord, WorkerRecords } from './worker-records.ts'
@@ -30,8 +30,9 @@ export class MemoryWorkers implements Sync<Workers> {
       const record = known ?? this.#records.create(item)
       if (record === undefined) return 'full'
       const replaced = record.conn === item.conn ? null : record.conn // A register may be repeated.
+      const before = known === undefined ? null : reportedOf(known)
       this.#connect(record, item)
-      return { created: known === undefined, drain: record.drain !== null, replaced, gen: record.config.gen }
+      return { before, drain: record.drain !== null, replaced, gen: record.config.gen }
     })
   }
 
@@ -119,13 +120,16 @@ export class MemoryWorkers implements Sync<Workers> {
   }
 
   #row(record: WorkerRecord): WorkerRow {
-    const { type, id, conn, registeredAt, hardware, stateSince, lastSeen, lastError, managedBy, appliedGen, config, stats } = record
-    const draining = record.drain !== null
+    const { type, id, conn, registeredAt, hardware, stateSince, lastSeen, managedBy, config, stats } = record
     return {
-      type, id, conn, connected: this.#masters.holds(conn), registeredAt, hardware, state: draining ? 'DRAINING' : record.state, stateSince, lastSeen, lastError,
-      draining, managedBy, appliedGen, config, stats,
+      type, id, conn, connected: this.#masters.holds(conn), registeredAt, hardware, ...reportedOf(record), stateSince, lastSeen,
+      draining: record.drain !== null, managedBy, config, stats,
     }
   }
+}
+
+function reportedOf({ drain, state, lastError, appliedGen }: WorkerRecord): Reported {
+  return { state: drain === null ? state : 'DRAINING', lastError, appliedGen }
 }
 
 const textOf = ({ hardware, config, lastError, stats }: WorkerRecord): number => RECORD + hardware.length + config.config.length + (lastError?.length ?? 0) + (stats?.length ?? 0)

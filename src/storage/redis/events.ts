@@ -12,13 +12,13 @@
  * channel `ev` brings it. Numbers make gaps visible: what a lost message would have brought is read from the log, and
  * when that is gone too, listeners get an event `reset` in its place.
  */
+import { EVENT_LOG_LENGTH } from '../../protocol/index.ts'
 import type { Log } from '../../runtime/index.ts'
 import type { EventLog, LoggedEvent, NewEvent } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 import { eventsKey } from './keys.ts'
 import { script } from './script.ts'
 
-const LENGTH = 10_000
 const PAGE = 1_000
 const READ_BYTES = 32 * 1_048_576
 const KEYS = [eventsKey('log'), eventsKey('h')]
@@ -34,7 +34,7 @@ if not run or state[3] ~= ARGV[3] then
 end
 local count = #ARGV - 4
 for i = 5, #ARGV, 1000 do redis.call('RPUSH', KEYS[1], unpack(ARGV, i, math.min(i + 999, #ARGV))) end
-redis.call('LTRIM', KEYS[1], -${LENGTH}, -1)
+redis.call('LTRIM', KEYS[1], -${EVENT_LOG_LENGTH}, -1)
 redis.call('HSET', KEYS[2], 'last', int(last + count), 'run', run, 'life', ARGV[3])
 redis.call('PUBLISH', ARGV[2], run .. ' ' .. int(last + 1) .. ' [' .. table.concat(ARGV, ',', 5) .. ']')
 return {run, last + 1}
@@ -113,6 +113,10 @@ export class RedisEventLog implements EventLog {
     return () => void this.#listeners.delete(listener)
   }
 
+  newest(): string {
+    return idOf(this.#run, this.#last)
+  }
+
   /** A message of the channel. */
   heard(text: string): void {
     const match = /^(?<run>[0-9a-z]+) (?<first>\d{1,16}) (?<entries>\[.*\])$/s.exec(text)
@@ -161,7 +165,7 @@ export class RedisEventLog implements EventLog {
   /** What was missed is gone. */
   async #restart(): Promise<void> {
     await this.open()
-    this.#call([{ id: idOf(this.#run, this.#last), name: 'reset', scope: '*', data: '{}' }])
+    this.#call([{ id: this.newest(), name: 'reset', scope: '*', data: '{}' }])
   }
 
   async #page(run: string, after: number, limit: number): Promise<{ readonly run: string; readonly first: number; readonly events: readonly LoggedEvent[] } | null> {
@@ -182,7 +186,8 @@ export class RedisEventLog implements EventLog {
   }
 }
 
-const idOf = (run: string, number: number): string => `${run}-${number}`
+/** A log that nothing was appended to has no run. */
+const idOf = (run: string, number: number): string => (run === '' ? '' : `${run}-${number}`)
 
 /** The empty text is the point before the first event of the log as it stands. */
 function pointOf(id: string): { readonly run: string; readonly number: number } | null {

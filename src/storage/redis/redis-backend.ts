@@ -99,6 +99,7 @@ export class RedisBackend implements Backend {
       append: (some) => this.#call(() => events.append(some)),
       read: (after, limit) => this.#call(() => events.read(after, limit)),
       onAppend: (on) => events.onAppend(on),
+      newest: () => events.newest(),
     }
   }
 

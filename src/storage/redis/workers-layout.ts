@@ -17,8 +17,8 @@
  * of colons: instance and actor are escaped. `st` holds what was reported; a record with a drain reads DRAINING. Its
  * applied generation is empty before the first state frame, its error `e<text>` or empty.
  */
-import { cutError, type Beat, type ConfigPut, type ConfigRow, type HistoryRow, type WorkerRow } from '../index.ts'
-import type { ReportedState } from '../../protocol/index.ts'
+import { cutError, type Beat, type ConfigPut, type ConfigRow, type HistoryRow, type Reported, type WorkerRow } from '../index.ts'
+import type { WorkerState } from '../../protocol/index.ts'
 import { key } from './keys.ts'
 
 const PARTS = ['ix', 'desc', 'st', 'sn', 'conn', 'dr', 'mb', 'g', 'cfg', 'cs', 'gone']
@@ -51,6 +51,12 @@ function fields(text: string, n: number): string[] {
 /** What a beat says of the state, as `st` holds it behind the time. */
 export function reportOf({ gen, lastError }: NonNullable<Beat['state']>): string {
   return `${gen}:${lastError === null ? '' : `e${cutError(lastError)}`}`
+}
+
+/** What a record says of its worker, from state, applied generation and error as `st` holds them. */
+export function reportedOf(text: string): Reported {
+  const [state, applied = '', error = ''] = fields(text, 2)
+  return { state: state as WorkerState, lastError: error === '' ? null : error.slice(1), appliedGen: applied === '' ? null : Number(applied) }
 }
 
 export function configRow(gen: string, cfg: string): ConfigRow {
@@ -87,11 +93,10 @@ export function workerRow(type: string, id: string, stored: StoredWorker, isConn
   const { g, cfg, desc, st, sn, conn, dr, mb, cs } = stored
   if (g === null || cfg === null || desc === null || st === null) return null
   const [registered, , hardware = ''] = fields(desc, 2)
-  const [state, since, applied = '', error = ''] = fields(st, 3)
+  const [state, since, rest = ''] = fields(st, 2)
   const draining = dr !== null
   return {
     type, id, conn, connected: conn !== null && isConnected(conn), registeredAt: Number(registered), hardware,
-    state: draining ? 'DRAINING' : (state as ReportedState), stateSince: Number(since), lastSeen: Number(sn), lastError: error === '' ? null : error.slice(1),
-    draining, managedBy: mb, appliedGen: applied === '' ? null : Number(applied), config: configRow(g, cfg), stats: cs,
+    ...reportedOf(`${draining ? 'DRAINING' : state}:${rest}`), stateSince: Number(since), lastSeen: Number(sn), draining, managedBy: mb, config: configRow(g, cfg), stats: cs,
   }
 }

@@ -8,8 +8,8 @@ import { script } from './script.ts'
 
 /**
  * ARGV: the bound on records, then per item id, conn, instance, hardware, default config.
- * Answers per item false (full) or { created, drain, replaced or false, generation as text: ioredis rounds integers near
- * 2^53 }.
+ * Answers per item false (full) or { what the record said before or false: it was created, drain, replaced or false,
+ * generation as text: ioredis rounds integers near 2^53 }.
  */
 export const REGISTER = script('workers.register', [], `
 ${REGISTRY}
@@ -31,16 +31,17 @@ local function create(worker, defaults)
   room = room - 1
   worker.gen = worker.kept and int(worker.kept + 1) or '0'
   worker.st, worker.cfg, worker.registered = 'IDLE:' .. time .. '::', '::' .. defaults, time
-  return { 1, 0, false, worker.gen }
+  return { false, 0, false, worker.gen }
 end
 local function renew(worker, item, binding)
   local state, _, rest = stateOf(worker.st)
+  local before = (worker.dr and 'DRAINING' or state) .. ':' .. rest
   local concerned = worker.dr and (worker.dr == '' or worker.dr == binding)
   if worker.dr and not concerned then state = 'IDLE' end
   worker.dr = concerned and binding
   worker.st = state .. ':' .. time .. ':' .. rest
   worker.registered = worker.registered or string.match(worker.desc, '^%d+')
-  return { 0, concerned and 1 or 0, worker.conn and worker.conn ~= item.conn and worker.conn, worker.gen }
+  return { before, concerned and 1 or 0, worker.conn and worker.conn ~= item.conn and worker.conn, worker.gen }
 end
 
 local answers = {}

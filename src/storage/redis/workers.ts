@@ -14,7 +14,7 @@ import type { Script } from './script.ts'
 import { Turns } from './turns.ts'
 import { BEAT, BEAT_IN_FULL_STORE } from './workers-beat-script.ts'
 import { inBatches } from './workers-batches.ts'
-import { escaped, historyKey, registryKeys, reportOf, ringKey, workerRow, type StoredWorker } from './workers-layout.ts'
+import { escaped, historyKey, registryKeys, reportedOf, reportOf, ringKey, workerRow, type StoredWorker } from './workers-layout.ts'
 import { DISCONNECT, FORGET, REGISTER } from './workers-register-script.ts'
 import { DRAIN, GET, MANAGE, PAGE } from './workers-scripts.ts'
 
@@ -88,12 +88,12 @@ export function createWorkers(caller: Caller, liveMasters: LiveMasters, limits: 
   }
 }
 
-type RegisterReply = readonly [created: number, drain: number, replaced: string | null, gen: string] | null
+type RegisterReply = readonly [before: string | null, drain: number, replaced: string | null, gen: string] | null
 
 function registered(answer: RegisterReply): Registered {
   if (answer === null) return 'full'
-  const [created, drain, replaced, gen] = answer
-  return { created: created === 1, drain: drain === 1, replaced, gen: Number(gen) }
+  const [before, drain, replaced, gen] = answer
+  return { before: before === null ? null : reportedOf(before), drain: drain === 1, replaced, gen: Number(gen) }
 }
 
 async function beat(caller: Caller, script: Script, type: string, part: readonly Beat[], ringFrames: number): Promise<readonly BeatAnswer[]> {

@@ -19,7 +19,7 @@ import type { Transaction } from './transaction.ts'
 const MAX_WORKERS = 50_000
 const MAX_FORGOTTEN = 1_000_000
 
-interface Known { readonly instance: string; readonly conn: string | null; readonly state: ReportedState; readonly since: number; readonly drain: string | null; readonly frames: number; readonly gen: number }
+interface Known { readonly instance: string; readonly conn: string | null; readonly state: ReportedState; readonly lastError: string | null; readonly appliedGen: number | null; readonly since: number; readonly drain: string | null; readonly frames: number; readonly gen: number }
 interface Stored extends Omit<WorkerRow, 'type' | 'connected' | 'draining' | 'config'> {
   readonly drain: string | null
   readonly gen: number
@@ -36,7 +36,7 @@ const ROW = `SELECT worker.id, conn, registered AS registeredAt, hardware, state
 const bindingOf = ({ instance, conn }: { readonly instance: string; readonly conn: string }): string => (instance === '' ? `c${conn}` : `i${instance}`)
 
 export function workersOf(db: Database, txn: Transaction, names: Names, masters: Masters): Sync<Workers> {
-  const find = db.prepare<[number, string], Known>('SELECT instance, conn, state, since, drain, frames, gen FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?')
+  const find = db.prepare<[number, string], Known>('SELECT instance, conn, state, error AS lastError, applied_gen AS appliedGen, since, drain, frames, gen FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?')
   const one = db.prepare<[number, string], Stored>(`${ROW} WHERE worker.type = ? AND worker.id = ?`)
   const some = db.prepare<[number, string, number], Stored>(`${ROW} WHERE worker.type = ? AND worker.id > ? ORDER BY worker.id LIMIT ?`)
   const setConn = db.prepare<[string | null, number, number, string]>('UPDATE worker SET conn = ?, since = ? WHERE type = ? AND id = ?')
@@ -115,7 +115,7 @@ function registrationOf(db: Database, txn: Transaction, names: Names, find: Find
     sizes.add(type, 1)
     insert.run(type, id, instance, conn, txn.nowMs, hardware, txn.nowMs, txn.nowMs)
     const { gen } = insertConfig.get(type, id, defaults) as { gen: number }
-    return { created: true, drain: false, replaced: null, gen }
+    return { before: null, drain: false, replaced: null, gen }
   }
   function register(item: Registration): Registered {
     const type = names.number(KIND.type, item.type)
@@ -124,7 +124,9 @@ function registrationOf(db: Database, txn: Transaction, names: Names, find: Find
     const isBound = worker.drain !== null && (worker.drain === '' || worker.drain === bindingOf(item))
     const isOver = worker.drain !== null && !isBound
     renew.run(item.instance, item.conn, item.hardware, isOver ? 'IDLE' : worker.state, txn.nowMs, txn.nowMs, isBound ? bindingOf(item) : null, type, item.id)
-    return { created: false, drain: isBound, replaced: worker.conn === item.conn ? null : worker.conn, gen: worker.gen } // A register may be repeated.
+    const { lastError, appliedGen } = worker
+    const before = { state: worker.drain === null ? worker.state : 'DRAINING', lastError, appliedGen } as const
+    return { before, drain: isBound, replaced: worker.conn === item.conn ? null : worker.conn, gen: worker.gen } // A register may be repeated.
   }
   return { register, sizes }
 }

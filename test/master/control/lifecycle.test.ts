@@ -236,7 +236,8 @@ describe('drain', () => {
     expect(await worker.next()).toEqual({ type: 'drain' })
     await says(worker)
     expect(worker.frames).toEqual([])
-    expect((await world.events()).filter(({ name }) => name === 'worker.state')).toEqual([])
+    const told = (await world.events()).filter(({ name }) => name === 'worker.state').map(({ data }) => [data['state'], data['last_error']])
+    expect(told).toEqual([['DRAINING', 'still busy'], ['DRAINING', null]])
   })
 
   it('is repeated to the same process when it comes back (D6)', async () => {

@@ -58,6 +58,16 @@ export function drains(name: string, create: Create): void {
       expect(await told(backend, 'm1/3', 'i1')).toEqual([true])
     })
 
+    it('is what the next register finds, as the record read until then (D51)', async () => {
+      const { backend } = await connected('i1')
+      await backend.workers.beat([{ ...conn('w1', 'm1/1'), state: { state: 'RUNNING', gen: 3, lastError: 'a:b' } }])
+      await backend.workers.drain([ref('w1')])
+      const before = { state: 'DRAINING', lastError: 'a:b', appliedGen: 3 }
+      expect(await backend.workers.register([registration('w1', 'm1/2', { instance: 'i1' })])).toMatchObject([{ before, drain: true }])
+      expect(await backend.workers.register([registration('w1', 'm1/3', { instance: 'i2' })])).toMatchObject([{ before, drain: false }])
+      expect(await backend.workers.register([registration('w1', 'm1/4', { instance: 'i2' })])).toMatchObject([{ before: { ...before, state: 'IDLE' }, drain: false }])
+    })
+
     it('ends with the register of another process, IDLE', async () => {
       const { backend, clock } = await connected('i1')
       await backend.workers.drain([ref('w1')])

@@ -218,6 +218,21 @@ export function lifecycle(name: string, create: Create): void {
       expect(await read(backend, (await read(backend, second)).at(-1)?.id ?? '')).toEqual([])
     })
 
+    it('names the point from which on listeners hear everything, from the very beginning (G10)', async () => {
+      const { backend } = await open()
+      const begun = backend.events.newest()
+      const heard: LoggedEvent[] = []
+      backend.events.onAppend((some) => {
+        heard.push(...some)
+        expect(backend.events.newest()).toBe(some.at(-1)?.id)
+      })
+      expect(await read(backend, begun)).toEqual([])
+      await backend.events.append(events(0, 3))
+      await backend.events.append(events(3, 1))
+      expect(await read(backend, begun)).toEqual(heard)
+      expect(await read(backend, backend.events.newest())).toEqual([])
+    })
+
     it('answers reset when the point is gone or never was (D31)', async () => {
       const { backend } = await open()
       const heard: string[] = []

@@ -6,6 +6,8 @@ import type { Backend, Beat, WorkerRow } from '../../../src/storage/index.ts'
 
 const beat = (id: string, name: string, more: Partial<Beat> = {}): Beat => ({ ...conn(id, name), ...more })
 const state = (value: 'IDLE' | 'RUNNING' | 'ERROR', gen = 0, lastError: string | null = null): NonNullable<Beat['state']> => ({ state: value, gen, lastError })
+/** What a worker that has not yet reported reads as. */
+const NEW = { state: 'IDLE', lastError: null, appliedGen: null }
 const row = async (backend: Backend, id: string): Promise<WorkerRow | null> => sole(await backend.workers.get([ref(id)]))
 
 export function registry(name: string, create: Create): void {
@@ -15,7 +17,7 @@ export function registry(name: string, create: Create): void {
     it('makes a record with the default config, IDLE, generation 0 (D3, D4)', async () => {
       const { backend, clock } = await open()
       await backend.meta.beat('m1')
-      expect(await backend.workers.register([registration('w1', 'm1/1')])).toEqual([{ created: true, drain: false, replaced: null, gen: 0 }])
+      expect(await backend.workers.register([registration('w1', 'm1/1')])).toEqual([{ before: null, drain: false, replaced: null, gen: 0 }])
       const now = clock.wallMs()
       expect(await row(backend, 'w1')).toEqual({
         type: TYPE, id: 'w1', conn: 'm1/1', connected: true, registeredAt: now, hardware: HARDWARE, state: 'IDLE', stateSince: now, lastSeen: now, lastError: null,
@@ -31,7 +33,7 @@ export function registry(name: string, create: Create): void {
       const registeredAt = clock.wallMs()
       clock.advance(SECOND)
       const answers = await backend.workers.register([registration('w1', 'm1/2', { hardware: '{"cores":8}', defaults: '{"slots":9}' })])
-      expect(answers).toEqual([{ created: false, drain: false, replaced: 'm1/1', gen: 1 }])
+      expect(answers).toEqual([{ before: { state: 'RUNNING', lastError: 'odd', appliedGen: 0 }, drain: false, replaced: 'm1/1', gen: 1 }])
       expect(await row(backend, 'w1')).toMatchObject({
         conn: 'm1/2', registeredAt, hardware: '{"cores":8}', state: 'RUNNING', lastError: 'odd', lastSeen: clock.wallMs(), stateSince: clock.wallMs(), stats: '{"ts":1}',
         config: { gen: 1, config: '{"slots":2}', actor: 'admin' },
@@ -42,13 +44,13 @@ export function registry(name: string, create: Create): void {
       const { backend } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       await backend.workers.disconnect([conn('w1', 'm1/1')])
-      expect(await backend.workers.register([registration('w1', 'm1/2')])).toEqual([{ created: false, drain: false, replaced: null, gen: 0 }])
+      expect(await backend.workers.register([registration('w1', 'm1/2')])).toEqual([{ before: NEW, drain: false, replaced: null, gen: 0 }])
     })
 
     it('acts in order within a batch', async () => {
       const { backend } = await open()
       expect(await backend.workers.register([registration('w1', 'm1/1'), registration('w2', 'm1/2'), registration('w1', 'm1/3')])).toEqual([
-        { created: true, drain: false, replaced: null, gen: 0 }, { created: true, drain: false, replaced: null, gen: 0 }, { created: false, drain: false, replaced: 'm1/1', gen: 0 },
+        { before: null, drain: false, replaced: null, gen: 0 }, { before: null, drain: false, replaced: null, gen: 0 }, { before: NEW, drain: false, replaced: 'm1/1', gen: 0 },
       ])
     })
 
@@ -191,12 +193,12 @@ export function registry(name: string, create: Create): void {
       expect(await backend.workers.get([ref('w1')])).toEqual([null])
       expect(await backend.configs.get([ref('w1')])).toEqual([null])
       expect(await backend.stats.read(ref('w1'), 0, 10)).toBe('not_found')
-      expect(await backend.workers.register([registration('w1', 'm1/3')])).toEqual([{ created: true, drain: false, replaced: null, gen: 4 }])
+      expect(await backend.workers.register([registration('w1', 'm1/3')])).toEqual([{ before: null, drain: false, replaced: null, gen: 4 }])
       expect(await row(backend, 'w1')).toMatchObject({ state: 'IDLE', managedBy: null, stats: null, appliedGen: null, config: { gen: 4, config: DEFAULTS, changedAt: null, actor: null } })
       expect(await backend.configs.history(ref('w1'), 10)).toEqual([])
       expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual([])
       await backend.workers.forget([ref('w1')])
-      expect(await backend.workers.register([registration('w1', 'm1/4')])).toMatchObject([{ created: true, gen: 5 }])
+      expect(await backend.workers.register([registration('w1', 'm1/4')])).toMatchObject([{ before: null, gen: 5 }])
     })
 
     it('pages by the bytes of the id, each worker once (D40)', async () => {
@@ -247,7 +249,7 @@ export function registry(name: string, create: Create): void {
       expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual(['{"ts":1}', '{"ts":2}'])
       expect(await backend.configs.history(ref('w1'), 10)).toHaveLength(1)
       clock.advance(HOUR)
-      expect(await backend.workers.register([registration('w2', 'm2/1')])).toEqual([{ created: true, drain: false, replaced: null, gen: 2 }])
+      expect(await backend.workers.register([registration('w2', 'm2/1')])).toEqual([{ before: null, drain: false, replaced: null, gen: 2 }])
     })
   })
 }

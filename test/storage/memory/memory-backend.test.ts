@@ -102,10 +102,10 @@ describe('memory backend: room', () => {
 describe('memory backend: bounds', () => {
   it('refuses more workers of a type than it may hold, known ones excepted', async () => {
     const { backend } = await opened({ limits: { workersPerType: 2 } })
-    expect(await backend.workers.register(['a', 'b', 'c', 'a'].map((id, i) => registration(id, `m1/${i}`)))).toMatchObject([{ created: true }, { created: true }, 'full', { created: false }])
-    expect(await backend.workers.register([{ ...registration('c', 'm1/9'), type: 'other' }])).toMatchObject([{ created: true }])
+    expect(await backend.workers.register(['a', 'b', 'c', 'a'].map((id, i) => registration(id, `m1/${i}`)))).toMatchObject([{ before: null }, { before: null }, 'full', { before: { state: 'IDLE' } }])
+    expect(await backend.workers.register([{ ...registration('c', 'm1/9'), type: 'other' }])).toMatchObject([{ before: null }])
     await backend.workers.forget([ref('a')])
-    expect(await backend.workers.register([registration('c', 'm1/10')])).toMatchObject([{ created: true }])
+    expect(await backend.workers.register([registration('c', 'm1/10')])).toMatchObject([{ before: null }])
   })
 
   it('lets go the lowest generations of forgotten workers first', async () => {

@@ -130,7 +130,7 @@ export const BROKEN: Readonly<Record<string, Create>> = {
     },
   })),
   'the generation kept of a forgotten worker': wrapped(({ workers }) => ({
-    workers: { register: async (items) => (await workers.register(items)).map((answer) => (answer !== 'full' && answer.created ? { ...answer, gen: 0 } : answer)) },
+    workers: { register: async (items) => (await workers.register(items)).map((answer) => (answer !== 'full' && answer.before === null ? { ...answer, gen: 0 } : answer)) },
   })),
   'the sequence of producers': wrapped(({ streams }) => {
     let seq = 0

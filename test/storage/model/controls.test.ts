@@ -11,7 +11,7 @@ const COMMANDS = 6_000
 const ANSWERS = [
   'submit queued', 'submit duplicateOf', 'submit queue_full', 'reserve dropped', 'reserve token', 'reserve unknown', 'reserve draining', 'reserve stale', 'ack ok', 'ack lease_lost', 'nack scheduled', 'nack dead', 'nack lease_lost', 'release ok', 'release lease_lost',
   'extend until', 'extend lease_lost', 'sweep requeued', 'sweep promoted', 'sweep dead', 'sweep forgottenKeys', 'sweep more', 'locate pending', 'locate in_flight', 'locate scheduled', 'locate dead',
-  'select replayed', 'select removed', 'select not_dead', 'register created', 'register drain', 'register replaced', 'beat ok', 'beat drain', 'beat replaced', 'beat unknown', 'drain conn', 'drain not_found',
+  'select replayed', 'select removed', 'select not_dead', 'register before', 'register drain', 'register replaced', 'beat ok', 'beat drain', 'beat replaced', 'beat unknown', 'drain conn', 'drain not_found',
   'manage ok', 'manage not_found', 'put gen', 'put conflict', 'put not_found', 'raise gen', 'raise not_found', 'raise too_far', 'push trimmed', 'tail gap', 'put created', 'put replaced', 'claim token',
   'remove true', 'remove false', 'remove lease_lost', 'acquire token', 'acquire heldUntil', 'add out_of_range',
 ]

@@ -40,11 +40,12 @@ export class FleetModel {
         config: { gen: kept + 1, config: defaults, changedAt: null, actor: null }, history: [], frames: [],
       }
       const replaced = worker.conn === conn ? null : worker.conn
+      const before = known === undefined ? null : { state: worker.drain === null ? worker.state : 'DRAINING', lastError: worker.lastError, appliedGen: worker.appliedGen } as const
       const draining = worker.drain === 'next' || worker.drain === processOf({ instance, conn })
       if (worker.drain !== null && !draining) worker.state = 'IDLE'
       Object.assign(worker, { conn, instance, hardware, stateSince: now, lastSeen: now, drain: draining ? processOf({ instance, conn }) : null })
       this.#workers.set(keyOf({ type, id }), worker)
-      return { created: known === undefined, drain: draining, replaced, gen: worker.config.gen }
+      return { before, drain: draining, replaced, gen: worker.config.gen }
     })
   }
   beat(items: readonly Beat[]): BeatAnswer[] {

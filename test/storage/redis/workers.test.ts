@@ -128,7 +128,7 @@ withRedisServer('redis registry', () => {
       const { workers } = groups()
       const types = ['a', 'b']
       const items = names(1_200).map((id, i) => ({ ...registration(id, `m1/${id}`), type: types[i % 2] ?? '', hardware: JSON.stringify('x'.repeat(i % 100 === 0 ? 300_000 : 10)) }))
-      expect(await workers.register(items)).toEqual(items.map(() => ({ created: true, drain: false, replaced: null, gen: 0 })))
+      expect(await workers.register(items)).toEqual(items.map(() => ({ before: null, drain: false, replaced: null, gen: 0 })))
       expect(caller.runs.length).toBeGreaterThan(4)
       const rows = await workers.get(items)
       expect(rows.map((row) => [row?.type, row?.id, row?.hardware.length])).toEqual(items.map(({ type, id, hardware }) => [type, id, hardware.length]))
@@ -187,9 +187,9 @@ withRedisServer('redis registry', () => {
     it('refuses records beyond its bound, and still knows those it has', async () => {
       const { workers } = groups({ records: 2, forgotten: 10 })
       const answers = await workers.register([registration('a', 'm1/1'), registration('b', 'm1/2'), registration('c', 'm1/3'), registration('a', 'm1/4')])
-      expect(answers).toEqual([{ created: true, drain: false, replaced: null, gen: 0 }, { created: true, drain: false, replaced: null, gen: 0 }, 'full', { created: false, drain: false, replaced: 'm1/1', gen: 0 }])
+      expect(answers).toEqual([{ before: null, drain: false, replaced: null, gen: 0 }, { before: null, drain: false, replaced: null, gen: 0 }, 'full', { before: { state: 'IDLE', lastError: null, appliedGen: null }, drain: false, replaced: 'm1/1', gen: 0 }])
       await workers.forget([ref('b')])
-      expect(await workers.register([registration('c', 'm1/3')])).toMatchObject([{ created: true }])
+      expect(await workers.register([registration('c', 'm1/3')])).toMatchObject([{ before: null }])
       expect(ids(await workers.page(TYPE, null, 10))).toEqual(['a', 'c'])
     })
 

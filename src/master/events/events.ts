@@ -1,0 +1,82 @@
+/**
+ * @module master/events/events
+ * `GET /api/v1/events`: what changes in the fleet, as it changes, to whoever may see it (D31, D51). Who tells what: changes
+ * of workers are told where they happen (registry, control), the totals of queues and the workers of masters that are
+ * gone by the one master that looks for all.
+ */
+import { Gauge } from 'prom-client'
+import { API_PREFIX, FleetError, MAX_EVENT_STREAMS } from '../../protocol/index.ts'
+import { Complaints } from '../../runtime/index.ts'
+import { covers } from '../auth/index.ts'
+import type { MasterDeps, Part } from '../deps.ts'
+import { route, type Principal, type Route, type StreamBody } from '../http/route.ts'
+import type { Masters } from '../masters.ts'
+import type { Announce } from '../registry/index.ts'
+import { Feed, type View } from './feed.ts'
+import { Reader } from './reader.ts'
+import { Stranded } from './stranded.ts'
+import { Totals } from './totals.ts'
+
+const FULL_RETRY_SECONDS = 5
+
+export interface EventsParts {
+  readonly masters: Pick<Masters, 'leads' | 'onBeat'>
+  readonly announce: Announce
+}
+
+export function createEvents(deps: MasterDeps, { masters, announce }: EventsParts): Part {
+  const complaints = new Complaints(deps.clock)
+  const feed = new Feed(deps)
+  const totals = new Totals(deps, () => masters.leads(), complaints)
+  const stranded = new Stranded(deps, announce, complaints)
+  masters.onBeat((alive) => stranded.heard(alive))
+  return {
+    routes: [eventsRoute(deps, feed, complaints)],
+    start: async () => {
+      feed.start()
+      await totals.start()
+    },
+    stop: async () => {
+      totals.stop()
+      feed.stop()
+      await stranded.stop()
+    },
+  }
+}
+
+function eventsRoute({ timers, log, metrics }: MasterDeps, feed: Feed, complaints: Complaints): Route {
+  let open = 0
+  const streams: Gauge = new Gauge({ name: 'svc_event_streams', help: 'Event streams that are open.', registers: [metrics], collect: () => streams.set(open) })
+  return route({
+    method: 'GET', path: `${API_PREFIX}/events`, access: 'scoped', long: true, summary: 'What changes, as server-sent events; resumed with `Last-Event-ID`.',
+    handle: ({ principal, header }) => {
+      if (open >= MAX_EVENT_STREAMS) {
+        throw new FleetError('OVERLOADED', `this master serves ${MAX_EVENT_STREAMS} event streams already; try again`, { retryAfterSeconds: FULL_RETRY_SECONDS })
+      }
+      const lastEventId = header('last-event-id') ?? ''
+      const pipe: StreamBody['pipe'] = async (write, signal, drained) => {
+        open += 1
+        try {
+          await new Reader(feed, timers, viewOf(principal), { write, signal, drained }).run(lastEventId)
+        } catch (error) {
+          if (!isStoreAway(error)) throw error
+          complaints.about('log', (suppressed) => log.warn('the event log could not be read; readers come back', { error, suppressed }))
+        } finally {
+          open -= 1
+        }
+      }
+      return { headers: { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }, body: { pipe } satisfies StreamBody }
+    },
+  })
+}
+
+/** The stream has begun, so there is no status left to say it with: it ends, and the client comes back. */
+function isStoreAway(error: unknown): boolean {
+  return error instanceof FleetError && error.code.startsWith('STORAGE_')
+}
+
+function viewOf(principal: Principal): View {
+  const isAll = principal.role === 'admin' || (principal.role === 'scoped' && principal.types.has('*'))
+  const key = isAll ? '*' : principal.role === 'scoped' ? [...principal.types].toSorted().join(' ') : ''
+  return { key, sees: (scope) => covers(principal, scope) }
+}

@@ -1,0 +1,70 @@
+/**
+ * @module master/events/totals
+ * The totals of queues and dead letters, told when they changed, once a second and type at most (D31, D51). Tasks come and
+ * go through every master, so one of them looks for all; the others listen, and go on from what was told when they
+ * take over.
+ */
+import { toSeconds, type QueueTotals } from '../../protocol/index.ts'
+import type { Cancel, Complaints } from '../../runtime/index.ts'
+import type { LoggedEvent, NewEvent } from '../../storage/index.ts'
+import type { MasterDeps } from '../deps.ts'
+import { totalsBody } from '../queue/counts.ts'
+
+const LOOK_EVERY_MS = 1_000
+const NAME = 'queue.totals'
+
+export class Totals {
+  readonly #deps: MasterDeps
+  readonly #leads: () => boolean
+  readonly #complaints: Complaints
+  readonly #types: readonly string[]
+  /** As last told, by whichever master; JSON. */
+  readonly #told = new Map<string, string>()
+  #isLooking = false
+  #ends: Cancel[] = []
+
+  constructor(deps: MasterDeps, leads: () => boolean, complaints: Complaints) {
+    this.#deps = deps
+    this.#leads = leads
+    this.#complaints = complaints
+    this.#types = [...deps.catalog.values()].filter(({ kind }) => kind === 'BatchAutomation').map(({ type }) => type)
+  }
+
+  /** What stands now is told to nobody: who comes reads it. */
+  async start(): Promise<void> {
+    if (this.#types.length === 0) return
+    const { backend, timers } = this.#deps
+    this.#ends = [backend.events.onAppend((events) => this.#heard(events)), timers.every(LOOK_EVERY_MS, () => void this.#look())]
+    for (const [type, queue] of await this.#read()) this.#told.set(type, queue)
+  }
+
+  stop(): void {
+    for (const end of this.#ends) end()
+  }
+
+  #heard(events: readonly LoggedEvent[]): void {
+    for (const { name, scope, data } of events) {
+      if (name === NAME) this.#told.set(scope, JSON.stringify((JSON.parse(data) as { queue: QueueTotals }).queue))
+    }
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking || !this.#leads()) return
+    this.#isLooking = true
+    try {
+      const ts = toSeconds(this.#deps.clock.wallMs())
+      const changed = [...await this.#read()].filter(([type, queue]) => this.#told.get(type) !== queue)
+      await this.#deps.backend.events.append(changed.map(([type, queue]): NewEvent => ({ name: NAME, scope: type, data: `{"type":${JSON.stringify(type)},"ts":${ts},"queue":${queue}}` })))
+      for (const [type, queue] of changed) this.#told.set(type, queue)
+    } catch (error) {
+      this.#complaints.about('totals', (suppressed) => this.#deps.log.warn('the totals of the queues could not be told', { error, suppressed }))
+    } finally {
+      this.#isLooking = false
+    }
+  }
+
+  async #read(): Promise<ReadonlyMap<string, string>> {
+    const counts = await this.#deps.backend.tasks.counts(this.#types)
+    return new Map(counts.map((each, at) => [this.#types[at] ?? '', JSON.stringify(totalsBody(each))]))
+  }
+}

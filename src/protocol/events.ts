@@ -1,0 +1,46 @@
+/**
+ * @module protocol/events
+ * What `GET /api/v1/events` tells: something changed, in server-sent events (D31, D51). The data of each is one JSON object
+ * of the fields that changed, named as the record names them; never a config, and nothing that a heartbeat brings.
+ *
+ *   id: <opaque>      where to resume: `Last-Event-ID`
+ *   event: <name>
+ *   data: {"type":…,"worker_id":…,"ts":…, …}
+ */
+import { Type, type Static } from 'typebox'
+import { ReportedState, WORKER_STATES } from './frames.ts'
+import { Nullable, Seconds } from './names.ts'
+
+const Data = Type.Object
+const ofType = { type: Type.String(), ts: Seconds }
+const ofWorker = { type: Type.String(), worker_id: Type.String(), ts: Seconds }
+const StateName = Type.Enum([...WORKER_STATES])
+
+/** The tasks of a type, by where they are (D48). */
+export const QueueTotals = Data({
+  high: Type.Integer(), normal: Type.Integer(), low: Type.Integer(), in_flight: Type.Integer(), scheduled: Type.Integer(), dead: Type.Integer(),
+  oldest_submitted_at: Nullable(Seconds),
+})
+export type QueueTotals = Static<typeof QueueTotals>
+
+/** The data of each event, by its name. */
+export const EVENTS = {
+  'worker.registered': Data({ ...ofWorker, state: Type.Literal('IDLE'), config_gen: Type.Integer() }),
+  'worker.connected': Data({ ...ofWorker, connected: Type.Literal(true), state: Type.Optional(ReportedState), draining: Type.Optional(Type.Literal(false)) }),
+  'worker.disconnected': Data({ ...ofWorker, connected: Type.Literal(false) }),
+  'worker.state': Data({ ...ofWorker, state: StateName, last_error: Nullable(Type.String()) }),
+  'worker.config_changed': Data({
+    ...ofWorker, config_gen: Type.Integer(), changed: Type.Optional(Type.Array(Type.String())),
+    config_changed_at: Type.Optional(Seconds), config_changed_by: Type.Optional(Type.String()),
+  }),
+  'worker.config_applied': Data({ ...ofWorker, applied_config_gen: Nullable(Type.Integer()) }),
+  'worker.draining': Data({ ...ofWorker, state: Type.Literal('DRAINING'), draining: Type.Literal(true) }),
+  'worker.forgotten': Data(ofWorker),
+  'worker.claimed': Data({ ...ofWorker, managed_by: Nullable(Type.String()) }),
+  'queue.totals': Data({ ...ofType, queue: QueueTotals }),
+  reset: Data({ ts: Seconds }),
+} as const
+
+type EventName = keyof typeof EVENTS
+export type EventData<Name extends EventName> = Static<(typeof EVENTS)[Name]>
+export type WorkerEventName = Extract<EventName, `worker.${string}`>

@@ -1,0 +1,93 @@
+/** What the event log is told of workers' states: differences, and no more of them than it can take (D31, D51). */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { stateFrame, World, type WorkerClient } from '../registry/world.ts'
+
+let world: World
+beforeEach(async () => {
+  world = await World.open()
+})
+afterEach(() => world.close())
+
+async function says(worker: WorkerClient, more: object = {}): Promise<void> {
+  worker.send(stateFrame(more))
+  await worker.settled()
+}
+
+const COMMON = ['type', 'worker_id', 'ts']
+/** Names and changed fields, from the event number `from` on. */
+async function told(from = 0): Promise<unknown[]> {
+  return (await world.events()).slice(from).map(({ name, data }) => [name, Object.fromEntries(Object.entries(data).filter(([field]) => !COMMON.includes(field)))])
+}
+
+describe('a worker that comes back', () => {
+  it('tells nothing but that, while its state, error and generation are those of before', async () => {
+    const frame = { state: 'ERROR', last_error: 'oh: no', config_gen: 0 }
+    await says(await world.worker('w'), frame)
+    const before = (await told()).length
+    for (const _ of [1, 2]) await says(await world.worker('w'), frame)
+    expect(await told(before)).toEqual([['worker.connected', { connected: true }], ['worker.connected', { connected: true }]])
+    await says(await world.worker('w'), { ...frame, last_error: null, config_gen: 1 })
+    expect(await told(before + 3)).toEqual([['worker.state', { state: 'ERROR', last_error: null }], ['worker.config_applied', { applied_config_gen: 1 }]])
+  })
+
+  it('as another process than the one that was drained says that the drain is over', async () => {
+    const first = await world.worker('w', { instance: 'a' })
+    await says(first)
+    await world.call('POST', '/w/drain')
+    await says(first, { state: 'IDLE' })
+    const before = (await told()).length
+    await says(await world.worker('w', { instance: 'a' }), { state: 'IDLE' })
+    await says(await world.worker('w', { instance: 'b' }), { state: 'RUNNING' })
+    expect(await told(before)).toEqual([
+      ['worker.connected', { connected: true }], ['worker.connected', { connected: true, state: 'IDLE', draining: false }], ['worker.state', { state: 'RUNNING', last_error: null }],
+    ])
+  })
+
+  it('is not told again when it repeats its register', async () => {
+    const worker = await world.worker('w')
+    worker.send({ type: 'register', worker_id: 'w', automation_type: 'mailer', protocol_version: 1, hardware: { cores: 1, ram_gb: 1, hostname: 'h', kernel: 'k' } })
+    await worker.settled()
+    expect((await told()).map((each) => (each as unknown[])[0])).toEqual(['worker.registered', 'worker.connected'])
+  })
+})
+
+describe('a worker that keeps changing its mind', () => {
+  const flips = async (worker: WorkerClient, count: number): Promise<void> => {
+    for (let n = 0; n < count; n += 1) await says(worker, { state: n % 2 === 0 ? 'RUNNING' : 'IDLE', last_error: `${n}` })
+  }
+
+  it('is told ten times at once, then once a second the newest', async () => {
+    const worker = await world.worker('w')
+    await flips(worker, 50)
+    expect(await told(13)).toEqual([])
+    await world.time.advance(1_000)
+    expect(await told(13)).toEqual([['worker.state', { state: 'IDLE', last_error: '49' }]])
+    await flips(worker, 5)
+    await world.time.advance(1_000)
+    expect(await told(14)).toEqual([['worker.state', { state: 'RUNNING', last_error: '4' }]])
+    await world.time.advance(10_000)
+    expect(await told(15)).toEqual([])
+    await flips(worker, 5)
+    expect(await told(15)).toHaveLength(5)
+  })
+
+  it('and is back where it was by then is told no more', async () => {
+    const worker = await world.worker('w')
+    await flips(worker, 10)
+    const before = (await told()).length
+    await says(worker, { state: 'ERROR', last_error: 'x' })
+    await says(worker, { state: 'IDLE', last_error: '9' })
+    await world.time.advance(2_000)
+    expect(await told(before)).toEqual([])
+  })
+
+  it('is told its last word before its end, and nothing after it was drained by another master', async () => {
+    const [leaver, drained] = [await world.worker('w'), await world.worker('v')]
+    for (const worker of [leaver, drained]) await flips(worker, 20)
+    await world.call('POST', '/v/drain')
+    const before = (await told()).length
+    await leaver.close()
+    await world.time.advance(3_000)
+    expect(await told(before)).toEqual([['worker.state', { state: 'IDLE', last_error: '19' }], ['worker.disconnected', { connected: false }], ['worker.state', { state: 'DRAINING', last_error: '19' }]])
+  })
+})

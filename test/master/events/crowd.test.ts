@@ -1,0 +1,112 @@
+/** Many readers, and readers that do not read. */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { MAX_EVENT_STREAMS, MAX_EVENTS_BEHIND } from '../../../src/protocol/index.ts'
+import { Listener } from './listener.ts'
+import { happened, openWorld, range } from './world.ts'
+
+const listeners: Listener[] = []
+afterEach(() => {
+  for (const listener of listeners.splice(0)) listener.close()
+})
+
+async function listen(url: string): Promise<Listener> {
+  const listener = await Listener.begin(url)
+  listeners.push(listener)
+  return listener
+}
+
+describe('a thousand readers', () => {
+  it('all hear everything; one more is refused until one leaves', async () => {
+    const { master, backend, time } = await openWorld()
+    for (let at = 0; at < MAX_EVENT_STREAMS; at += 100) await Promise.all(range(at, 100).map(() => listen(master.url)))
+    const refused = await master.call('GET', '/api/v1/events')
+    expect([refused.status, refused.headers.get('retry-after'), refused.json]).toEqual([503, '5', { detail: expect.stringContaining('1000 event streams') }])
+    expect((await master.call('GET', '/metrics')).text).toContain(`svc_event_streams ${MAX_EVENT_STREAMS}`)
+
+    for (const n of range(0, 20)) {
+      await backend.events.append([happened(n), happened(-n - 1)])
+      await time.advance(10)
+    }
+    await time.advance(50)
+    for (const listener of listeners) await listener.first(40)
+    const expected = range(0, 20).flatMap((n) => [n, -n - 1])
+    for (const { events } of listeners) expect(events.map(({ data }) => data['n'])).toEqual(expected)
+
+    const [leaver] = listeners
+    leaver?.close()
+    await leaver?.ended
+    await listenAgain(master.url)
+  }, 60_000)
+})
+
+/** The master hears of an end a moment later. */
+async function listenAgain(url: string): Promise<void> {
+  for (;;) {
+    const listener = await Listener.open(url)
+    listeners.push(listener)
+    if (listener.response.statusCode === 200) return
+  }
+}
+
+describe('a reader that does not read', () => {
+  const LINE = 'x'.repeat(1_000)
+
+  it('costs a piece and no more, however much happens, and is told reset when it reads on (G10)', async () => {
+    const { master, tell } = await openWorld()
+    const slow = await Promise.all(range(0, 50).map(() => listen(master.url)))
+    const [quick, ...rest] = [await listen(master.url), ...slow]
+    for (const { response } of rest) response.pause()
+    const storm = async (from: number, count: number): Promise<void> => {
+      for (let n = from; n < from + count; n += 100) {
+        await tell(...range(n, 100).map((each) => happened(each, 'mailer', LINE)))
+        await quick.first(n + 100)
+      }
+    }
+    await storm(0, 12_000) // The log is full, the buffers of the system as well.
+    const before = process.memoryUsage().rss
+    await storm(12_000, 6_000) // 6 MB; 300 MB, if each of them had a copy.
+    expect((process.memoryUsage().rss - before) / 1_048_576).toBeLessThan(100)
+
+    const [one] = slow
+    one?.response.resume()
+    await one?.until(() => one.names.includes('reset'))
+    await tell(happened(-1))
+    await one?.until(() => one.events.at(-1)?.data['n'] === -1)
+    const heard = one?.events.map(({ name, data }) => (name === 'reset' ? 'reset' : data['n'])) ?? []
+    const at = heard.indexOf('reset')
+    expect(heard.slice(0, at)).toEqual(range(0, at))
+    expect(heard.slice(at + 1)).toEqual([...range(18_000 - (heard.length - at - 2), heard.length - at - 2), -1])
+    expect(at).toBeLessThan(18_000 - MAX_EVENTS_BEHIND)
+  }, 60_000)
+
+  it('is cut off after 30 s, and others go on', async () => {
+    const { master, time, tell } = await openWorld()
+    const [stuck, quick] = [await listen(master.url), await listen(master.url)]
+    stuck.response.pause()
+    for (let n = 0; n < 12_000; n += 500) {
+      await tell(...range(n, 500).map((each) => happened(each, 'mailer', LINE)))
+      await quick.first(n + 500)
+    }
+    await time.advance(29_000)
+    await time.advance(2_000)
+    stuck.response.resume()
+    expect(await stuck.ended).toBe(false)
+    await tell(happened(-1))
+    await quick.first(12_001)
+    expect(master.lines.filter(({ message }) => message === 'an answer broke off')).toHaveLength(1)
+  }, 60_000)
+
+  it('ends with the master, whatever it has not taken', async () => {
+    const { master, time, tell } = await openWorld()
+    const stuck = await listen(master.url)
+    stuck.response.pause()
+    for (let n = 0; n < 12_000; n += 500) {
+      await tell(...range(n, 500).map((each) => happened(each, 'mailer', LINE)))
+    }
+    const stopped = master.stop()
+    await time.advance(1)
+    await stopped
+    stuck.response.resume()
+    expect(await stuck.ended).toBe(false)
+  }, 60_000)
+})

@@ -1,0 +1,181 @@
+/** What one master does for all: totals of queues, and the workers of a master that is gone. Two masters, one store. */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { Registry as MetricsRegistry } from 'prom-client'
+import type { MasterDeps, Part } from '../../../src/master/deps.ts'
+import { StoreEpoch } from '../../../src/master/epoch.ts'
+import { createEvents } from '../../../src/master/events/index.ts'
+import { createMasters } from '../../../src/master/masters.ts'
+import { createRegistry } from '../../../src/master/registry/index.ts'
+import { seededRandom, systemRandom, VirtualTime } from '../../../src/runtime/index.ts'
+import { MemoryBackend } from '../../../src/storage/memory/index.ts'
+import type { Backend } from '../../../src/storage/index.ts'
+import { recordingLog } from '../recording-log.ts'
+import { testCatalog } from '../running-master.ts'
+import { replaced } from './world.ts'
+
+class Store {
+  readonly time = new VirtualTime()
+  /** One that several masters may share. */
+  readonly backend: Backend
+  readonly heard: { name: string; data: Record<string, unknown> }[] = []
+  readonly #parts = new Map<string, Part[]>()
+
+  private constructor() {
+    const real = new MemoryBackend({ clock: this.time, random: systemRandom })
+    this.backend = replaced(real, { capabilities: { durable: false, shared: true, pubsub: false } })
+    real.events.onAppend((events) => this.heard.push(...events.map(({ name, data }) => ({ name, data: JSON.parse(data) as Record<string, unknown> }))))
+  }
+
+  static async open(): Promise<Store> {
+    const store = new Store()
+    await store.backend.open(AbortSignal.timeout(5_000))
+    return store
+  }
+
+  /** A master, as far as it matters here. */
+  async master(masterId: string): Promise<void> {
+    const { time, backend } = this
+    const deps: MasterDeps = {
+      clock: time, timers: time, random: seededRandom(1), backend, masterId, log: recordingLog().log, metrics: new MetricsRegistry(), epoch: new StoreEpoch(backend), catalog: testCatalog(),
+      settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 60, maxBodyBytes: 1_024, maxLostLeases: 10, maxQueueLength: 1_000 },
+    }
+    const masters = createMasters(deps)
+    const registry = createRegistry(deps, { onDrain: () => {} })
+    const parts = [masters, registry, createEvents(deps, { masters, announce: registry.announce })]
+    this.#parts.set(masterId, parts)
+    for (const part of parts) await part.start?.()
+  }
+
+  /** It says nothing more. */
+  async end(masterId: string): Promise<void> {
+    for (const part of this.#parts.get(masterId)?.toReversed() ?? []) await part.stop?.()
+  }
+
+  async worker(id: string, conn: string): Promise<void> {
+    await this.backend.workers.register([{ type: 'mailer', id, conn, instance: '', hardware: '{}', defaults: '{}' }])
+  }
+
+  async submit(...ids: string[]): Promise<void> {
+    await this.backend.tasks.submit('mailer', 60_000, ids.map((id) => ({ id, ownId: false, key: null, tier: 1, ttlMs: null, maxAttempts: null, submitted: 5_000, body: '{"payload":{},"priority":0,"submitted_at":5}' })))
+  }
+
+  get told(): unknown[] {
+    return this.heard.splice(0).map(({ name, data }) => [name, data['worker_id'] ?? data['queue'] ?? data['type']])
+  }
+
+  async close(): Promise<void> {
+    for (const id of this.#parts.keys()) await this.end(id)
+    await this.backend.close()
+  }
+}
+
+let store: Store
+afterEach(() => store.close())
+
+const SECOND = 1_000
+const queue = (more: object) => ({ high: 0, normal: 0, low: 0, in_flight: 0, scheduled: 0, dead: 0, oldest_submitted_at: null, ...more })
+
+describe('the totals of a queue', () => {
+  it('are told when they changed, once a second, and only then (D31, D51)', async () => {
+    store = await Store.open()
+    await store.submit('before')
+    await store.master('m1')
+    await store.time.advance(5 * SECOND)
+    expect(store.told).toEqual([])
+    for (const id of ['a', 'b', 'c']) await store.submit(id)
+    await store.time.advance(SECOND)
+    expect(store.heard).toEqual([{ name: 'queue.totals', data: { type: 'mailer', ts: expect.any(Number), queue: queue({ normal: 4, oldest_submitted_at: 5 }) } }])
+    store.heard.length = 0
+    await store.time.advance(10 * SECOND)
+    expect(store.told).toEqual([])
+    await store.worker('w', 'm1/1')
+    const { answers: [leases = []] } = await store.backend.tasks.reserve('mailer', 60_000, [{ worker: 'w', limit: 4, gen: 0, defaultMaxAttempts: 1 }])
+    await store.time.advance(SECOND)
+    const retry = { baseMs: 1_000, factor: 2, capMs: 1_000 }
+    await store.backend.tasks.nack('mailer', retry, Array.isArray(leases) ? leases.map(({ id, token }) => ({ id, token, error: 'no', retryInMs: null, permanent: true, u: 0 })) : [])
+    await store.time.advance(SECOND)
+    expect(store.told).toEqual([['queue.totals', queue({ in_flight: 4 })], ['queue.totals', queue({ dead: 4 })]])
+  })
+
+  it('are told once, however many masters there are, and go on being told when one dies or comes', async () => {
+    store = await Store.open()
+    for (const id of ['m2', 'm3']) await store.master(id)
+    await store.time.advance(20 * SECOND)
+    const told = async (forMs: number): Promise<number[]> => {
+      const seen: number[] = []
+      for (let ms = 0; ms < forMs; ms += SECOND) {
+        await store.submit(`t-${store.time.monotonicMs()}`)
+        await store.time.advance(SECOND)
+      }
+      for (const { data } of store.heard.splice(0)) seen.push((data['queue'] as { normal: number }).normal)
+      return seen
+    }
+    expect(await told(5 * SECOND)).toEqual([1, 2, 3, 4, 5])
+    await store.end('m2')
+    const afterDeath = await told(30 * SECOND)
+    expect(afterDeath).toEqual([...new Set(afterDeath)].toSorted((a, b) => a - b))
+    expect(afterDeath.slice(-10)).toEqual([26, 27, 28, 29, 30, 31, 32, 33, 34, 35])
+    await store.master('m1')
+    const afterBirth = await told(30 * SECOND)
+    expect(afterBirth).toEqual([...new Set(afterBirth)].toSorted((a, b) => a - b))
+    expect(afterBirth.slice(-10)).toEqual([56, 57, 58, 59, 60, 61, 62, 63, 64, 65])
+  })
+})
+
+describe('a master that is gone', () => {
+  it('has its workers told as disconnected within 20 s, once, by one of the others, and nobody else\'s', async () => {
+    store = await Store.open()
+    for (const id of ['m1', 'm2', 'm3']) await store.master(id)
+    await store.worker('of-1', 'm1/1')
+    for (const id of ['a', 'b']) await store.worker(id, 'm3/1')
+    await store.worker('moved', 'm3/2')
+    await store.time.advance(10 * SECOND)
+    await store.end('m3')
+    await store.worker('moved', 'm2/9')
+    await store.time.advance(20 * SECOND)
+    expect(store.told).toEqual([['worker.disconnected', 'a'], ['worker.disconnected', 'b']])
+    await store.time.advance(60 * SECOND)
+    expect(store.told).toEqual([])
+  })
+
+  it('has them told as connected again when it was only away', async () => {
+    store = await Store.open()
+    for (const id of ['m1', 'm2']) await store.master(id)
+    await store.worker('w', 'm1/1')
+    await store.time.advance(10 * SECOND)
+    await store.end('m1')
+    await store.time.advance(20 * SECOND)
+    expect(store.told).toEqual([['worker.disconnected', 'w']])
+    await store.backend.meta.beat('m1')
+    await store.time.advance(5 * SECOND)
+    expect(store.told).toEqual([['worker.connected', 'w']])
+  })
+
+  it('is told of when the one that had to tell it dies as well', async () => {
+    store = await Store.open()
+    for (const id of ['m1', 'm2', 'm3']) await store.master(id)
+    await store.worker('a', 'm3/1')
+    await store.worker('b', 'm1/1')
+    await store.time.advance(10 * SECOND)
+    await store.end('m3')
+    await store.time.advance(5 * SECOND)
+    await store.end('m1')
+    await store.time.advance(30 * SECOND)
+    expect(store.told).toEqual([['worker.disconnected', 'a'], ['worker.disconnected', 'b']])
+  })
+
+  it('has them told by the next one, when there was no other, and once', async () => {
+    store = await Store.open()
+    await store.master('m1')
+    await store.worker('w', 'm1/1')
+    await store.end('m1')
+    await store.time.advance(60 * SECOND)
+    for (const id of ['m2', 'm3']) {
+      await store.master(id)
+      await store.time.advance(5 * SECOND)
+      await store.end(id)
+      await store.time.advance(60 * SECOND)
+    }
+    expect(store.told).toEqual([['worker.disconnected', 'w']])
+  })
+})

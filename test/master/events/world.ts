@@ -1,0 +1,42 @@
+/** A whole master with real HTTP, on the memory backend, in time that only the test moves. */
+import { systemRandom, VirtualTime } from '../../../src/runtime/index.ts'
+import type { MasterOptions } from '../../../src/master/index.ts'
+import type { Backend, NewEvent } from '../../../src/storage/index.ts'
+import { MemoryBackend } from '../../../src/storage/memory/index.ts'
+import { runMaster, type TestMaster } from '../running-master.ts'
+
+export interface EventsWorld {
+  readonly master: TestMaster
+  readonly backend: Backend
+  readonly time: VirtualTime
+  /** Appends, and lets the next wake-up come. */
+  readonly tell: (...events: readonly NewEvent[]) => Promise<void>
+}
+
+export async function openWorld({ wrap = (real) => real, ...options }: Partial<MasterOptions> & { wrap?: (real: Backend) => Backend } = {}): Promise<EventsWorld> {
+  const time = new VirtualTime()
+  const backend = wrap(new MemoryBackend({ clock: time, random: systemRandom }))
+  const master = await runMaster({ backend, clock: time, timers: time, ...options })
+  const tell = async (...events: readonly NewEvent[]): Promise<void> => {
+    await backend.events.append(events)
+    await time.advance(50)
+  }
+  return { master, backend, time, tell }
+}
+
+/** `real` with some of its groups replaced. */
+export function replaced(real: Backend, groups: Partial<Backend>): Backend {
+  return new Proxy(real, {
+    get: (target, key) => {
+      const value: unknown = Reflect.get(Object.hasOwn(groups, key) ? groups : target, key)
+      return typeof value === 'function' ? (value as () => unknown).bind(target) : value
+    },
+  })
+}
+
+/** Something that happened to a worker, told apart by `n`. */
+export function happened(n: number, scope = 'mailer', more = ''): NewEvent {
+  return { name: 'worker.state', scope, data: JSON.stringify({ type: scope, worker_id: 'w', ts: 1, n, ...(more !== '' && { last_error: more }) }) }
+}
+
+export const range = (from: number, count: number): readonly number[] => Array.from({ length: count }, (_, at) => from + at)
