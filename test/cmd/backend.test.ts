@@ -6,6 +6,18 @@ import { backendUrl, BACKEND_SETTINGS } from '../../src/cmd/backend.ts'
 import { readSettings } from '../../src/cmd/settings.ts'
 
 describe('the settings of the backend', () => {
+  it('take memory, mem and filedb (D2)', () => {
+    expect(['memory://', 'mem://', 'filedb://state/master.db', 'filedb:///var/lib/muster.db'].map((url) => backendUrl(url))).toEqual([
+      { scheme: 'memory' }, { scheme: 'memory' }, { scheme: 'filedb', path: 'state/master.db' }, { scheme: 'filedb', path: '/var/lib/muster.db' },
+    ])
+  })
+
+  it('refuse an unknown scheme, naming the known ones (D2)', () => {
+    for (const url of ['postgres://h', 'file:///x', 'KVSTORE://h', 'master.db', '']) {
+      expect(() => backendUrl(url)).toThrow('memory, mem, filedb, kvstore, kvstores, kvstore+sentinel, kvstore+cluster')
+    }
+  })
+
   it('take every Redis URL, and call it by its main name (D2)', () => {
     expect(['kvstore://h', 'redis://h', 'kvstores://h', 'rediss://h', 'kvstore+cluster://h,i', 'kvstore+sentinel://h/main'].map((url) => backendUrl(url).scheme)).toEqual(['kvstore', 'kvstore', 'kvstores', 'kvstores', 'kvstore', 'kvstore'])
   })

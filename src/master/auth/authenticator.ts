@@ -35,13 +35,14 @@ export function bearerTokenOf(header: string): string | undefined {
   return BEARER.exec(header)?.[1]
 }
 
-export function createAuthenticator(tokens: TokenSettings): Authenticator {
+/** @param equal compares two digests of one length, in a time that does not tell where they differ */
+export function createAuthenticator(tokens: TokenSettings, equal: (one: Buffer, other: Buffer) => boolean = timingSafeEqual): Authenticator {
   let candidates = candidatesOf(tokens)
   const listeners = new Set<() => void>()
   const identify = (bearerToken: string): Principal | 'wrong' => {
     const digest = digestOf(bearerToken)
     let found: Principal | 'wrong' = 'wrong'
-    for (const each of candidates) if (timingSafeEqual(each.digest, digest)) found = each.principal
+    for (const each of candidates) if (equal(each.digest, digest)) found = each.principal
     return found
   }
   return {

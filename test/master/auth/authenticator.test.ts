@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { timingSafeEqual } from 'node:crypto'
 import { covers, createAuthenticator, type TokenSettings } from '../../../src/master/auth/index.ts'
 
 const TOKENS: TokenSettings = {
@@ -30,6 +31,18 @@ describe('authenticate', () => {
   it('takes no token but a whole one', () => {
     for (const token of ['admin-token-of-the-tes', 'admin-token-of-the-test2', 'ADMIN-TOKEN-OF-THE-TEST', 'dmin-token-of-the-test', 'x'.repeat(8_192)]) {
       expect([token, roleOf(`Bearer ${token}`)]).toEqual([token, 'wrong'])
+    }
+  })
+
+  it('compares every candidate in constant time, whichever matches', () => {
+    for (const token of ['admin-token-of-the-test', 'worker-token-of-the-test', 'every-type-of-the-test', 'nobody']) {
+      let compared = 0
+      const counting = createAuthenticator(TOKENS, (one, other) => {
+        compared += 1
+        return timingSafeEqual(one, other)
+      })
+      counting.identify(token)
+      expect([token, compared]).toEqual([token, 5])
     }
   })
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, it } from '@jest/globals'
 import { Redis } from 'ioredis'
 import { seededRandom, systemTime, type Clock } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend, type RedisBackendOptions } from '../../../src/storage/redis/index.ts'
-import type { Create } from '../contract/world.ts'
+import type { Backend } from '../../../src/storage/index.ts'
 import { REDIS_SERVER, startRedis, type RedisOptions, type RedisServer } from './server.ts'
 
 /** A standalone server to test against in place of a private one, `kvstore://…`, set up as {@link DURABLE} says. Nothing but our own prefixes is touched. */
@@ -23,7 +23,7 @@ export function backendAt(url: string, clock: Clock, more: Partial<RedisBackendO
 }
 
 /** Runs `define` with a store for the tests in it, or leaves a named skip. */
-export function withRedisStore(name: string, define: (create: Create) => void): void {
+export function withRedisStore(name: string, define: (create: (clock: Clock) => Promise<Backend>) => void): void {
   if (FOREIGN_URL === undefined && REDIS_SERVER === undefined) {
     describe(name, () => it.skip('redis-server is not installed', () => undefined))
     return

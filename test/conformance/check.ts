@@ -1,0 +1,61 @@
+/**
+ * @module test/conformance/check
+ * Holds the conformance table against the tests as they stand in their files. A row that nothing shows is a fault, and so
+ * is a proof whose test is gone: renamed, removed or skipped. It reads text and runs nothing; that the tests pass is
+ * theirs to show.
+ */
+import type { Row } from './table/index.ts'
+
+/** The text of a file below `test/`; undefined: there is none. */
+export type ReadTest = (file: string) => string | undefined
+interface Finding { readonly faults: readonly string[]; readonly shown: number; readonly pending: ReadonlyMap<string, number> }
+
+/** A line on which a test begins: `it('…`, `it.each([…])('…`, or the end of a table of several lines. */
+const TEST_LINE = /^\s*(?:(?:it|test)(?:\.each\(.*)?\(|\](?: as const)?\)\()/
+/** `it('first-id, second-id: what it does'`. */
+const TITLE = /^\s*it\(["'`](?<ids>[^:]+): /
+const LAST_DECISION = 61
+
+const testLinesOf = (text: string): readonly string[] => text.split('\n').filter((line) => TEST_LINE.test(line))
+
+/** `suites`: the conformance tests by name, whose titles begin with the ids of rows. */
+export function check(table: readonly Row[], suites: Readonly<Record<string, string>>, read: ReadTest): Finding {
+  const ids = new Set(table.map(([id]) => id))
+  const titled = new Set<string>()
+  const faults: string[] = []
+  for (const [suite, text] of Object.entries(suites)) {
+    for (const line of testLinesOf(text)) {
+      const named = TITLE.exec(line)?.groups?.['ids']?.split(', ') ?? []
+      if (named.length === 0) faults.push(`${suite}: a title begins with the ids of its rows: ${line.trim()}`)
+      for (const id of named) {
+        titled.add(id)
+        if (!ids.has(id)) faults.push(`${suite}: "${id}" is no row of the table`)
+      }
+    }
+  }
+  const pending = new Map<string, number>()
+  for (const row of table) faults.push(...faultsOf(row, titled, read, pending))
+  faults.push(...table.map(([id]) => id).filter((id, at, all) => all.indexOf(id) !== at).map((id) => `${id}: stands twice`))
+  for (let n = 1; n <= LAST_DECISION; n += 1) if (!table.some(([id]) => new RegExp(`^D${n}[a-z]?$`).test(id))) faults.push(`D${n}: has no row`)
+  return { faults, shown: table.length - [...pending.values()].reduce((sum, count) => sum + count, 0), pending }
+}
+
+function faultsOf([id, , ...proofs]: Row, titled: ReadonlySet<string>, read: ReadTest, pending: Map<string, number>): string[] {
+  if (proofs.length === 0 && !titled.has(id)) return [`${id}: no test shows it`]
+  return proofs.flatMap((proof) => {
+    if ('pending' in proof) {
+      pending.set(proof.pending, (pending.get(proof.pending) ?? 0) + 1)
+      return titled.has(id) || proofs.length > 1 ? [`${id}: is shown, and still called pending`] : []
+    }
+    const text = read(proof.file)
+    if (text === undefined) return [`${id}: there is no test/${proof.file}`]
+    const found = proof.title !== '' && testLinesOf(text).some((line) => line.includes(proof.title))
+    return found ? [] : [`${id}: test/${proof.file} has no test "${proof.title}"`]
+  })
+}
+
+/** `N rows, N shown`, and what is pending for which part. */
+export function summary(table: readonly Row[], { shown, pending }: Finding): string {
+  const parts = [...pending].map(([part, count]) => `, ${count} pending: ${part}`)
+  return `conformance: ${table.length} rows, ${shown} shown${parts.join('')}`
+}

@@ -1,0 +1,51 @@
+/** The dead-letter queue: inspection, replay, clear. */
+import { expect, it } from '@jest/globals'
+import { onEachStore, type Json, type World } from './world.ts'
+
+onEachStore('dead letters', (open) => {
+  /** A world with `count` dead tasks, `d-0` the first to die, a second apart. */
+  const withDead = async (count: number, task: object = {}): Promise<World> => {
+    const world = await open()
+    await world.worker('w-1')
+    for (let i = 0; i < count; i += 1) {
+      await world.dead('w-1', { task_id: `d-${i}`, ...task })
+      world.time.jump(1_000)
+    }
+    return world
+  }
+  const dead = (world: World, query = ''): Promise<Json> => world.ok('GET', `/mailer/dead${query}`)
+  const replay = (world: World, body: object = {}): Promise<Json> => world.ok('POST', '/mailer/dead/replay', body)
+  const ids = ({ items }: Json): string[] => items.map(({ id }: Json) => id)
+
+  it('dead-item/fields, route/dead, D29a: shows each with its limit, its error and its death', async () => {
+    const world = await withDead(1, { max_attempts: 5, priority: 2 })
+    expect(await dead(world)).toEqual({ length: 1, items: [{
+      id: 'd-0', payload: { to: 'x' }, attempt: expect.any(Number), max_attempts: 5, submitted_at: world.now - 1, priority: 2, last_error: 'failed', died_at: world.now - 1,
+    }] })
+  })
+
+  it('limits/n-dead, inspect/dead-not-consuming, D9f, D50c: shows 50 without n, the oldest death first, and consumes none', async () => {
+    const world = await withDead(55)
+    const all = await dead(world)
+    expect([all.length, all.items.length, ids(all).slice(0, 2)]).toEqual([55, 50, ['d-0', 'd-1']])
+    expect([ids(await dead(world, '?n=1')), (await dead(world)).length]).toEqual([['d-0'], 55])
+    expect(await replay(world)).toEqual({ replayed: 50 })
+  })
+
+  it('task/replay, route/replay: puts up to n back, attempt 0, to the back of the normal tier', async () => {
+    const world = await withDead(3, { priority: 5 })
+    await world.submit({ task_id: 'waiting' })
+    await world.submit({ task_id: 'low', priority: -1 })
+    expect(await replay(world, { n: 2 })).toEqual({ replayed: 2 })
+    const { items } = await world.ok('GET', '/mailer/queue')
+    expect(items.map(({ id, attempt }: Json) => [id, attempt])).toEqual([['waiting', 0], ['d-0', 0], ['d-1', 0], ['low', 0]])
+    expect(ids(await dead(world))).toEqual(['d-2'])
+    expect([await replay(world, { n: 10 }), await replay(world)]).toEqual([{ replayed: 1 }, { replayed: 0 }])
+  })
+
+  it('task/clear, route/clear: removes all of them for good', async () => {
+    const world = await withDead(3)
+    expect(await world.ok('DELETE', '/mailer/dead')).toEqual({ cleared: 3 })
+    expect([await dead(world), await world.place('d-0'), await world.ok('DELETE', '/mailer/dead')]).toEqual([{ length: 0, items: [] }, 'gone', { cleared: 0 }])
+  })
+})

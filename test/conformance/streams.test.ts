@@ -1,0 +1,89 @@
+/** Output streams: bounds, peek, pop, tail. */
+import { expect, it } from '@jest/globals'
+import { eventually, onEachStore, SECOND, type Json, type Worker, type World } from './world.ts'
+
+onEachStore('streams', (open) => {
+  const length = (world: World): Promise<Json> => world.ok('GET', '/probe/output/length')
+  const numbers = (entries: Json): number[] => entries.map(({ payload }: Json) => payload.i)
+  const pop = (world: World, n?: number): Promise<Json> => world.ok('POST', '/probe/output/pop', n === undefined ? {} : { n })
+  const tail = (world: World, query = ''): Promise<Json> => world.ok('GET', `/probe/output/tail${query}`)
+
+  /** A stream of `count` outputs, numbered from 0. */
+  const stream = async (count: number): Promise<{ world: World; worker: Worker }> => {
+    const world = await open()
+    const worker = await world.worker('p-1', { type: 'probe' })
+    await push(world, worker, 0, count)
+    return { world, worker }
+  }
+  const push = async (world: World, worker: Worker, from: number, count: number): Promise<void> => {
+    const before = (await length(world)).length
+    for (let at = from; at < from + count; at += 1_000) {
+      worker.send({ type: 'output_batch', outputs: Array.from({ length: Math.min(1_000, from + count - at) }, (_, i) => ({ slot_id: 0, ts: 1, payload: { i: at + i } })) })
+    }
+    await eventually(() => length(world), { length: Math.min(50_000, before + count) })
+  }
+
+  it('output/id, output/slot_id, output/ts, output/payload, route/length, D30a: holds entries under ids of their own', async () => {
+    const { world } = await stream(3)
+    expect(await length(world)).toEqual({ length: 3 })
+    const entries = await world.ok('GET', '/probe/output/peek')
+    expect(entries).toEqual([0, 1, 2].map((i) => ({ id: expect.any(String), slot_id: 0, ts: 1, payload: { i } })))
+    const ids = entries.map(({ id }: Json) => id)
+    expect([new Set(ids).size, ids.toSorted()]).toEqual([3, ids])
+  })
+
+  it('route/peek, limits/n-peek, D9d: peeks the oldest, 10 without n, and removes nothing', async () => {
+    const { world } = await stream(12)
+    expect(numbers(await world.ok('GET', '/probe/output/peek'))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    expect(numbers(await world.ok('GET', '/probe/output/peek?n=2'))).toEqual([0, 1])
+    expect(await length(world)).toEqual({ length: 12 })
+  })
+
+  it('route/pop, pop/destructive, D9h: pops the oldest, 10 without n, once', async () => {
+    const { world } = await stream(15)
+    expect(numbers(await pop(world, 3))).toEqual([0, 1, 2])
+    expect(numbers(await pop(world))).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
+    expect(numbers(await world.ok('GET', '/probe/output/peek'))).toEqual([13, 14])
+  })
+
+  it('pop/atomic: shares no entry between concurrent pops', async () => {
+    const { world } = await stream(100)
+    const popped = await Promise.all(Array.from({ length: 20 }, () => pop(world, 7)))
+    expect(popped.flatMap(numbers).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, i) => i))
+  })
+
+  it('pop/does-not-wait: answers an empty stream at once with nothing', async () => {
+    const world = await open()
+    expect([await pop(world), await world.ok('GET', '/probe/output/peek'), await length(world)]).toEqual([[], [], { length: 0 }])
+  })
+
+  it('stream/entries, limits/stream-entries: keeps the newest 50,000', async () => {
+    const { world, worker } = await stream(50_000)
+    await push(world, worker, 50_000, 5)
+    await eventually(async () => ({ first: numbers(await world.ok('GET', '/probe/output/peek?n=1'))[0] }), { first: 5 })
+    expect(await length(world)).toEqual({ length: 50_000 })
+  })
+
+  it('stream/age, limits/stream-age, D61d: drops with a push what arrived more than 3600 s ago', async () => {
+    const { world, worker } = await stream(3)
+    world.time.jump(3_601 * SECOND)
+    worker.output({ i: 9 }, { ts: 1 })
+    await eventually(async () => ({ all: numbers(await world.ok('GET', '/probe/output/peek')).join() }), { all: '9' })
+  })
+
+  it('D50b: tails the newest, goes on behind an id, and tells a gap', async () => {
+    const { world } = await stream(5)
+    const newest = await tail(world, '?n=2')
+    expect([numbers(newest.entries), newest.gap]).toEqual([[3, 4], false])
+    const [first] = await world.ok('GET', '/probe/output/peek?n=1')
+    const behind = await tail(world, `?after=${first.id}`)
+    expect([numbers(behind.entries), behind.gap]).toEqual([[1, 2, 3, 4], false])
+    await pop(world, 3)
+    expect(await tail(world, `?after=${first.id}`)).toMatchObject({ gap: true })
+    expect(await length(world)).toEqual({ length: 2 })
+  })
+
+  it('stream/not-changeable: offers no route that changes its bounds', async () => {
+    expect((await open()).routes.filter((route) => route.includes('/output')).map((route) => route.replace(/ .*\/output/, ' ')).toSorted()).toEqual(['GET /length', 'GET /peek', 'GET /tail', 'POST /pop'])
+  })
+})

@@ -1,0 +1,303 @@
+/**
+ * @module test/conformance/world
+ * What the conformance tests speak to: a whole master on a store of each kind, over real HTTP and real WebSockets, with
+ * time that only the test moves. Nothing here knows the project's schemas or words: requests and frames are written by
+ * hand, as a client would that has read the contract alone.
+ */
+import { afterEach, describe, expect, jest } from '@jest/globals'
+import { once } from 'node:events'
+import { WebSocket, type ClientOptions } from 'ws'
+import { buildCatalog, defineBatch, defineContinuous } from '../../src/automation/index.ts'
+import { startMaster, type RunningMaster } from '../../src/master/index.ts'
+import { seededRandom, VirtualTime, type Clock } from '../../src/runtime/index.ts'
+import type { Backend } from '../../src/storage/index.ts'
+import { MemoryBackend } from '../../src/storage/memory/index.ts'
+import { recordingLog, type Line } from '../master/recording-log.ts'
+import { withRedisStore } from '../storage/redis/world.ts'
+import { backendOn, folders } from '../storage/sqlite/world.ts'
+
+export const SECOND = 1_000
+/** Nothing takes long, but a machine may be busy. */
+const WITHIN_MS = 15_000
+jest.setTimeout(2 * WITHIN_MS)
+
+export const API = '/api/v1'
+export const ADMIN = 'admin-token-of-the-conformance-test'
+export const WORKER = 'worker-token-of-the-conformance-test'
+/** Accepted beside {@link WORKER}, as in the middle of a rotation. */
+export const WORKER_PEER = 'second-worker-token-of-the-conformance-test'
+/** Covers `mailer`. */
+export const SCOPED = 'scoped-mailer-of-the-conformance-test'
+/** Covers `probe`. */
+export const OTHER = 'scoped-probe-of-the-conformance-test'
+/** Covers `*`. */
+export const EVERY = 'scoped-every-type-of-the-conformance-test'
+
+const run = async (): Promise<void> => {}
+const object = (properties: Record<string, object>, required: readonly string[] = []) => ({ type: 'object', properties, required, additionalProperties: false })
+const PAYLOAD = object({ to: { type: 'string' } }, ['to'])
+const SENT = object({ sent: { type: 'boolean' } }, ['sent'])
+export const SCHEMAS = { payload: PAYLOAD, output: SENT, pool: object({ user: { type: 'string' } }, ['user']), tags: object({ region: { type: 'string' } }) }
+
+const catalog = () => buildCatalog([
+  defineBatch({
+    type: 'mailer', payload: PAYLOAD, output: SENT, pools: { accounts: { payload: SCHEMAS.pool, tags: SCHEMAS.tags } }, run,
+    config: object({
+      host: { type: 'string', default: 'localhost' }, note: { type: ['string', 'null'] }, limits: { type: 'object' }, password: { type: 'string', writeOnly: true, minLength: 4 },
+      smtp: object({ user: { type: 'string' }, pin: { type: 'string', writeOnly: true } }), keys: { type: 'array', items: { type: 'string', writeOnly: true } },
+    }),
+  }),
+  defineBatch({ type: 'brief', payload: { type: 'object' }, visibilityTimeoutSeconds: 5, retry: { baseSeconds: 10, factor: 1, capSeconds: 10 }, run }),
+  defineContinuous({ type: 'probe', name: 'Prober', output: { type: 'object' }, run }),
+])
+
+interface WorldOptions { readonly submitRpsPerToken?: number; readonly maxBodyBytes?: number; readonly maxQueueLength?: number; readonly maxLostLeases?: number; readonly idempotencyTtlSeconds?: number }
+// oxlint-disable-next-line typescript/no-explicit-any -- answers are read as a client reads them that has none of our types
+export type Json = any
+interface Answer { readonly status: number; readonly headers: Headers; readonly text: string; readonly body: Json }
+interface CallOptions { readonly token?: string | null; readonly body?: unknown; readonly headers?: Record<string, string> }
+export interface Listening { readonly status: number; readonly contentType: string | null; readonly text: () => string; readonly end: () => void }
+export type Open = (options?: WorldOptions) => Promise<World>
+
+/** Runs `tests` on a master over each store; each world is closed after its test. */
+export function onEachStore(section: string, tests: (open: Open) => void): void {
+  const folder = folders()
+  let seed = 0
+  const stores: Readonly<Record<string, (time: VirtualTime) => Promise<Backend>>> = {
+    memory: async (clock) => new MemoryBackend({ clock, random: seededRandom((seed += 1)) }),
+    sqlite: async (time) => backendOn(folder().file, time),
+  }
+  for (const [store, create] of Object.entries(stores)) describe(`${section} (${store})`, () => tests(opening(create)))
+  withRedisStore(`${section} (redis)`, (create: (clock: Clock) => Promise<Backend>) => describe(`${section} (redis)`, () => tests(opening(create))))
+}
+
+function opening(create: (time: VirtualTime) => Promise<Backend>): Open {
+  const worlds: World[] = []
+  afterEach(async () => {
+    for (const world of worlds.splice(0)) await world.close()
+  })
+  return async (options = {}) => {
+    const time = new VirtualTime()
+    const { log, lines } = recordingLog()
+    const backend = await create(time)
+    const master = await startMaster({
+      listen: { host: '127.0.0.1', port: 0 }, clock: time, timers: time, random: seededRandom(11), log, backend, backendScheme: 'any', catalog: catalog(), version: '1.2.3', dashboardDir: null,
+      tokens: { admin: ADMIN, worker: WORKER, workerPeers: [WORKER_PEER], scopes: new Map([[SCOPED, ['mailer']], [OTHER, ['probe']], [EVERY, ['*']]]) },
+      settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 86_400, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 5_000_000, ...options },
+    })
+    const world = new World(master, time, lines, backend.capabilities)
+    worlds.push(world)
+    return world
+  }
+}
+
+export class World {
+  readonly time: VirtualTime
+  readonly lines: readonly Line[]
+  readonly capabilities: Backend['capabilities']
+  readonly #master: RunningMaster
+  readonly #workers: Worker[] = []
+  readonly #streams: AbortController[] = []
+
+  constructor(master: RunningMaster, time: VirtualTime, lines: readonly Line[], capabilities: Backend['capabilities']) {
+    this.#master = master
+    this.time = time
+    this.lines = lines
+    this.capabilities = capabilities
+  }
+
+  get url(): string {
+    return this.#master.url
+  }
+  get routes(): readonly string[] {
+    return this.#master.routes.map(({ method, path }) => `${method} ${path}`)
+  }
+  /** Unix seconds. */
+  get now(): number {
+    return this.time.wallMs() / SECOND
+  }
+
+  /** Lets time pass in steps that leave sockets and stores the moment they need. */
+  async pass(ms: number, step = 5 * SECOND): Promise<void> {
+    for (let left = ms; left > 0; left -= step) {
+      await this.time.advance(Math.min(step, left))
+      await this.call('GET', '/readyz', { token: null })
+      await Promise.all(this.#workers.map((worker) => worker.heard()))
+    }
+  }
+
+  /** `token` null: no Authorization header. A string as body is sent as it is. */
+  async call(method: string, path: string, { token = ADMIN, body, headers = {} }: CallOptions = {}): Promise<Answer> {
+    const response = await fetch(this.url + path, {
+      method, redirect: 'manual',
+      headers: { ...(token !== null && { authorization: `Bearer ${token}` }), ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, body: response.headers.get('content-type')?.startsWith('application/json') === true ? JSON.parse(text) : undefined }
+  }
+
+  /** A call under `/api/v1/automations` that must answer 200. */
+  async ok(method: string, path: string, body?: unknown, options: CallOptions = {}): Promise<Json> {
+    const answer = await this.call(method, `${API}/automations${path}`, { ...options, ...(body !== undefined && { body }) })
+    if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`)
+    return answer.body
+  }
+
+  /** The status of a call under `/api/v1/automations`. */
+  async status(method: string, path: string, body?: unknown, options: CallOptions = {}): Promise<number> {
+    return (await this.call(method, `${API}/automations${path}`, { ...options, ...(body !== undefined && { body }) })).status
+  }
+
+  record(id: string, type = 'mailer'): Promise<Json> {
+    return this.ok('GET', `/${type}/workers/${id}`)
+  }
+  patch(id: string, config: object, type = 'mailer'): Promise<Json> {
+    return this.ok('PATCH', `/${type}/workers/${id}/config`, config)
+  }
+  submit(task: object, type = 'mailer'): Promise<Json> {
+    return this.ok('POST', `/${type}/tasks`, type === 'mailer' ? { payload: { to: 'x' }, ...task } : { payload: {}, ...task })
+  }
+
+  /** One JSON-RPC call of a worker: its result, or its error. */
+  async rpc(id: string, method: string, params: object, type = 'mailer'): Promise<Json> {
+    const answer = await this.ok('POST', `/${type}/workers/${id}/rpc`, { jsonrpc: '2.0', id: 1, method, params }, { token: WORKER })
+    return answer.result ?? answer.error
+  }
+  async reserve(id: string, limit = 1, type = 'mailer'): Promise<Json[]> {
+    return (await this.rpc(id, 'tasks.reserve', { limit }, type)).tasks
+  }
+  /** Settles one reserved task; answers its result. */
+  async settle(id: string, verb: 'ack' | 'nack' | 'release' | 'extend', { task_id, token }: Json, more: object = {}, type = 'mailer'): Promise<Json> {
+    const { results } = await this.rpc(id, `tasks.${verb}`, { tasks: [{ task_id, token, ...(verb === 'nack' && { error: 'failed' }), ...more }] }, type)
+    return results[0]
+  }
+  /** Where a task is. */
+  async place(taskId: string, type = 'mailer'): Promise<string> {
+    const { status, body } = await this.call('GET', `${API}/automations/${type}/tasks/${taskId}`)
+    return status === 404 ? 'gone' : body.place
+  }
+  /** The id of a task that failed for good. */
+  async dead(id: string, task: object = {}, type = 'mailer'): Promise<string> {
+    await this.submit(task, type)
+    const [reserved] = await this.reserve(id, 1, type)
+    expect(await this.settle(id, 'nack', reserved, { permanent: true }, type)).toEqual({ ok: true, outcome: 'dead' })
+    return reserved.task_id
+  }
+
+  /** Connects without registering; resolves when the socket is open. */
+  async connect(id: string, { type = 'mailer', token = WORKER, query = '', ...options }: ClientOptions & { type?: string; token?: string | null; query?: string } = {}): Promise<Worker> {
+    const address = `${this.url.replace('http', 'ws')}${API}/automations/${type}/workers/${id}/control${query}`
+    const worker = new Worker(new WebSocket(address, { headers: token === null ? {} : { authorization: `Bearer ${token}` }, ...options }), id, type)
+    await once(worker.socket, 'open')
+    return worker
+  }
+
+  /** Connects and registers; resolves when the record is there. */
+  async worker(id: string, { type = 'mailer', ...fields }: { type?: string; instance_id?: string; hardware?: object } = {}): Promise<Worker> {
+    const worker = await this.connect(id, { type })
+    worker.register(fields)
+    await worker.heard()
+    this.#workers.push(worker)
+    return worker
+  }
+
+  /** Reads an event stream until the world closes, or `end` is called. */
+  async listen(path: string, { token = ADMIN, headers = {} }: Pick<CallOptions, 'token' | 'headers'> = {}): Promise<Listening> {
+    const abort = new AbortController()
+    this.#streams.push(abort)
+    const response = await fetch(this.url + path, { headers: { authorization: `Bearer ${token}`, ...headers }, signal: abort.signal })
+    let text = ''
+    const read = async (): Promise<void> => {
+      for await (const chunk of response.body ?? []) text += new TextDecoder().decode(chunk)
+    }
+    void read().catch(() => {}) // It ends by being aborted.
+    return { status: response.status, contentType: response.headers.get('content-type'), text: () => text, end: () => abort.abort() }
+  }
+
+  async metric(series: string): Promise<string | undefined> {
+    const { text } = await this.call('GET', '/metrics', { token: null })
+    return text.split('\n').find((line) => line.startsWith(`${series} `))?.slice(series.length + 1)
+  }
+
+  async close(): Promise<void> {
+    for (const stream of this.#streams) stream.abort()
+    for (const { socket } of this.#workers) socket.terminate()
+    await this.#master.stop()
+  }
+}
+
+export const HARDWARE = { cores: 4, ram_gb: 7.5, hostname: 'node-7', kernel: '6.1.0' }
+
+/** The worker's end of a control channel; what it says is the test's. */
+export class Worker {
+  readonly socket: WebSocket
+  readonly id: string
+  readonly type: string
+  /** What the master said, answers to {@link heard} left out. */
+  readonly frames: Json[] = []
+  readonly closed: Promise<{ readonly code: number; readonly reason: string }>
+  readonly #answered = new Set<string>()
+
+  constructor(socket: WebSocket, id: string, type: string) {
+    this.socket = socket
+    this.id = id
+    this.type = type
+    socket.on('error', () => {}) // The close that follows says enough.
+    socket.on('message', (data: Buffer) => {
+      const frame: Json = JSON.parse(data.toString())
+      if (frame.type === 'ping' && String(frame.id).startsWith('heard ')) this.#answered.add(frame.id)
+      else this.frames.push(frame)
+    })
+    this.closed = new Promise((resolve) => void socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() })))
+  }
+
+  send(frame: object | string): void {
+    this.socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
+  }
+  register(fields: object = {}): void {
+    this.send({ type: 'register', worker_id: this.id, automation_type: this.type, protocol_version: 1, hardware: HARDWARE, ...fields })
+  }
+  state(fields: object = {}): void {
+    this.send({ type: 'state', state: 'RUNNING', config_gen: 0, ts: 1_767_225_600, last_error: null, ...fields })
+  }
+  stats(fields: object = {}): void {
+    this.send({ type: 'stats', slots: 2, cpu_pct: 12.5, rss_mb: 80, ts: 1_767_225_600, metrics: {}, ...fields })
+  }
+  output(payload: object, fields: object = {}): void {
+    this.send({ type: 'output', slot_id: 1, ts: 1_767_225_600, payload, ...fields })
+  }
+
+  /** Resolves when the master has answered a ping, and so has read all before it; at once when the socket is gone. */
+  async heard(): Promise<void> {
+    if (this.socket.readyState !== WebSocket.OPEN) return
+    const id = `heard ${this.#answered.size + 1}`
+    this.send({ type: 'ping', id })
+    await until(() => this.#answered.has(id) || this.socket.readyState === WebSocket.CLOSED)
+  }
+
+  /** The next frame of this type that the master says. */
+  async next(type: string): Promise<Json> {
+    await until(() => this.frames.some((frame) => frame.type === type))
+    return this.frames.splice(this.frames.findIndex((frame) => frame.type === type), 1)[0] ?? {}
+  }
+}
+
+/** Waits for what a socket or a store does in its own time. */
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + WITHIN_MS
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`it did not become so within ${WITHIN_MS} ms: ${holds.toString()}`)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+}
+
+/** Waits until what `read` answers has this shape. */
+export async function eventually<T>(read: () => Promise<T>, shape: object): Promise<T> {
+  let seen: T | undefined
+  await until(async () => {
+    seen = await read()
+    return expect.objectContaining(shape).asymmetricMatch(seen)
+  }).catch(() => expect(seen).toMatchObject(shape))
+  return seen as T
+}
