@@ -1,7 +1,7 @@
 /** Tokens, the control channel with its frames, the bus, errors, limits and versions. */
 import { by, type Row } from './row.ts'
 
-const rotation = by('e2e/master.test.ts', 'rotates the worker token in the three steps of the specification')
+const rotation = by('e2e/rotation.test.ts', 'in the three steps of the specification loses no task and turns no worker away')
 
 export const CHANNEL: readonly Row[] = [
   // Tokens

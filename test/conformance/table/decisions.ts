@@ -2,8 +2,6 @@
 import { by, pending, type Row } from './row.ts'
 
 const OPERATOR = pending('the operator')
-const EVENTS = pending('events and claims')
-const COMMANDS = pending('the commands of the command line')
 const matrix = by('master/matrix.test.ts', 'lets in whom it should and nobody else, in every cell')
 
 export const DECISIONS: readonly Row[] = [
@@ -109,9 +107,9 @@ export const DECISIONS: readonly Row[] = [
   ['D30a', 'Output ids grow.'],
   ['D30b', 'A claim takes what was used least recently.'],
   ['D30c', 'An unknown pool is 404.'],
-  ['D31a', 'GET events streams what changed, resumable.', EVENTS],
-  ['D31b', 'PUT and DELETE claim record who manages a config.', EVENTS],
-  ['D31c', 'A token sees the events of its types.', EVENTS],
+  ['D31a', 'GET events streams what changed, resumable.'],
+  ['D31b', 'PUT and DELETE claim record who manages a config.'],
+  ['D31c', 'A token sees the events of its types.'],
   ['D32a', 'GET /readyz.'],
   ['D32b', 'GET openapi.json.'],
   ['D32c', 'GET me.'],
@@ -147,9 +145,9 @@ export const DECISIONS: readonly Row[] = [
   ['D39c', 'The record tells the last change.'],
   ['D40', 'The workers list takes state, connected, limit and after.'],
   ['D41', 'The wire is snake_case.'],
-  ['D42a', 'The command line has admin verbs.', COMMANDS],
-  ['D42b', 'They have three forms of output.', COMMANDS],
-  ['D42c', 'Exit codes tell the outcome.', COMMANDS],
+  ['D42a', 'The command line has admin verbs.', by('e2e/admin.test.ts', 'configures a worker, gives it work and shows what came out'), by('cmd/admin/usage.test.ts', 'has help with an example for every noun and verb')],
+  ['D42b', 'They have three forms of output.', by('cmd/admin/fleet.test.ts', 'get and -o json are the answer of the API unchanged, and -o yaml says the same'), by('cmd/admin/fleet.test.ts', 'ls shows the workers of one type')],
+  ['D42c', 'Exit codes tell the outcome.', by('e2e/admin.test.ts', 'answers scripts with exit codes'), by('cmd/admin/fleet.test.ts', 'set that somebody overtook changes nothing and says who it was, exit 5'), by('cmd/admin/fleet.test.ts', 'drain asks the worker to end, and --wait gives up with exit 6')],
   ['D43a', 'FleetWorker has the fields of its spec.', OPERATOR],
   ['D43b', 'It has the fields of its status.', OPERATOR],
   ['D43c', 'It is the whole config.', OPERATOR],
@@ -165,15 +163,15 @@ export const DECISIONS: readonly Row[] = [
   ['D47a', 'Every answer names the epoch.'],
   ['D47b', 'A record carries state_since.'],
   ['D47c', 'view=summary cuts records and statistics.'],
-  ['D48a', 'GET overview sums the fleet up.', pending('overview and queue statistics')],
-  ['D48b', 'GET queue/stats shows the queue over time.', pending('overview and queue statistics')],
-  ['D49a', 'config/validate tries a PATCH and stores nothing.', pending('dry runs')],
-  ['D49b', 'tasks/validate tries a submit and stores nothing.', pending('dry runs')],
-  ['D50a', 'dead/select replays or removes the named.', pending('selection of dead letters')],
+  ['D48a', 'GET overview sums the fleet up.'],
+  ['D48b', 'GET queue/stats shows the queue over time.'],
+  ['D49a', 'config/validate tries a PATCH and stores nothing.'],
+  ['D49b', 'tasks/validate tries a submit and stores nothing.'],
+  ['D50a', 'dead/select replays or removes the named.'],
   ['D50b', 'output/tail follows a stream and tells a gap.'],
   ['D50c', 'The oldest death is first.'],
-  ['D51a', 'Events have names, data and a comment every 15 s.', EVENTS],
-  ['D51b', 'A claim is answered with the record, and DELETE repeats harmlessly.', EVENTS],
+  ['D51a', 'Events have names, data and a comment every 15 s.', by('master/events/stream.test.ts', 'tells the life of a worker as it goes on'), by('master/events/stream.test.ts', 'is kept open by a comment every 15 s'), by('master/events/masters.test.ts', 'are told when they changed, once a second')],
+  ['D51b', 'A claim is answered with the record, and DELETE repeats harmlessly.'],
   ['D52a', 'A secret inside objects is masked by its path.'],
   ['D52b', 'A secret inside arrays makes the whole field secret.'],
   ['D53a', 'A drain by POST has no deadline.', by('worker/master.test.ts', 'finishes its task after a drain by POST, long beyond the visibility timeout')],
@@ -221,7 +219,7 @@ export const DECISIONS: readonly Row[] = [
   ['D60n', 'unavailable tells when to come back.', by('master/rpc/rpc.test.ts', 'while the store is away is unavailable, with a time to come back')],
   ['D60o', 'A stale token is data in task lists, an error alone.', by('master/rpc/tasks.test.ts', 'with a guessed token, or of a task that never was, is lost'), by('master/rpc/pools.test.ts', 'any other is the error lease_lost')],
   ['D61a', 'A batch answers {results}.'],
-  ['D61b', 'On the command line a worker is TYPE/ID.', COMMANDS],
+  ['D61b', 'On the command line a worker is TYPE/ID.', by('cmd/admin/fleet.test.ts', 'ls shows the workers of one type')],
   ['D61c', 'An unknown type on the control path is 1008.'],
   ['D61d', 'The age of an output counts from its arrival.'],
   ['D61e', 'current_stats is null before the first frame.'],
