@@ -1,0 +1,138 @@
+/**
+ * @module operator/kube/cache
+ * The objects of the watched scopes as last seen. For one life of an object (one uid) it never goes back: neither to a
+ * lower generation nor, within a generation, to a lower resource version, whoever offers it: a replica of the API server
+ * that is behind, or a watch event that was overtaken by the answer to a write. Another uid replaces the entry.
+ */
+import { keyOf, type KubeObject, type ObjectKey } from './objects.ts'
+
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
+
+/** What an entry changed from and to; `after` is undefined once the object is gone. */
+export interface Change<T extends KubeObject> {
+  readonly key: ObjectKey
+  readonly before: T | undefined
+  readonly after: T | undefined
+}
+
+export interface ObjectCache<T extends KubeObject> {
+  /** Whether every scope has been listed once. */
+  readonly synced: boolean
+  readonly size: number
+  get(key: ObjectKey): T | undefined
+  all(): Iterable<T>
+  /** Objects under a value of an index that was given at creation. */
+  byIndex(index: string, value: string): readonly T[]
+}
+
+/** The values under which an object is found in an index. */
+export type IndexOf<T extends KubeObject> = (object: T) => readonly string[]
+
+export class WritableCache<T extends KubeObject> implements ObjectCache<T> {
+  readonly #objects = new Map<ObjectKey, T>()
+  readonly #indices: ReadonlyMap<string, { readonly of: IndexOf<T>; readonly keys: Map<string, Set<ObjectKey>> }>
+  readonly #unsynced = new Set<string>()
+
+  constructor(indices: Readonly<Record<string, IndexOf<T>>> = {}) {
+    this.#indices = new Map(Object.entries(indices).map(([name, of]) => [name, { of, keys: new Map() }]))
+  }
+
+  get synced(): boolean {
+    return this.#unsynced.size === 0
+  }
+
+  get size(): number {
+    return this.#objects.size
+  }
+
+  get(key: ObjectKey): T | undefined {
+    return this.#objects.get(key)
+  }
+
+  all(): Iterable<T> {
+    return this.#objects.values()
+  }
+
+  byIndex(index: string, value: string): readonly T[] {
+    const found = this.#indices.get(index)
+    if (found === undefined) throw new TypeError(`the cache has no index "${index}"`)
+    return [...(found.keys.get(value) ?? [])].flatMap((key) => this.#objects.get(key) ?? [])
+  }
+
+  /** Not synced until `scope` is. */
+  expect(scope: string): void {
+    this.#unsynced.add(scope)
+  }
+
+  listed(scope: string): void {
+    this.#unsynced.delete(scope)
+  }
+
+  /** Takes what a list or watch shows; undefined when that is older than the entry, or the entry itself. */
+  offer(seen: T): Change<T> | undefined {
+    const key = keyOf(seen.metadata)
+    const before = this.#objects.get(key)
+    if (before !== undefined && !isNewer(seen, before)) return undefined
+    const after = stripped(seen)
+    if (before !== undefined) this.#unindex(key, before)
+    this.#objects.set(key, after)
+    for (const { of, keys } of this.#indices.values()) for (const value of of(after)) members(keys, value).add(key)
+    return { key, before, after }
+  }
+
+  /** Takes the answer to a write of ours: only where the object is still known, since it may be gone by now. */
+  answered(written: T): void {
+    if (this.#objects.get(keyOf(written.metadata))?.metadata.uid === written.metadata.uid) this.offer(written)
+  }
+
+  /** Drops an object that was seen to be gone; undefined when the entry is another life of it, or none. */
+  remove(gone: KubeObject): Change<T> | undefined {
+    const key = keyOf(gone.metadata)
+    const before = this.#objects.get(key)
+    if (before?.metadata.uid !== gone.metadata.uid) return undefined
+    this.#unindex(key, before)
+    this.#objects.delete(key)
+    return { key, before, after: undefined }
+  }
+
+  #unindex(key: ObjectKey, object: T): void {
+    for (const { of, keys } of this.#indices.values()) {
+      for (const value of of(object)) {
+        const set = members(keys, value)
+        set.delete(key)
+        if (set.size === 0) keys.delete(value)
+      }
+    }
+  }
+}
+
+function members(keys: Map<string, Set<ObjectKey>>, value: string): Set<ObjectKey> {
+  const known = keys.get(value) ?? new Set<ObjectKey>()
+  keys.set(value, known)
+  return known
+}
+
+function isNewer({ metadata: seen }: KubeObject, { metadata: known }: KubeObject): boolean {
+  if (seen.uid !== known.uid) return true
+  const [before, after] = [known.generation ?? 0, seen.generation ?? 0]
+  return after > before || (after === before && compareVersions(seen.resourceVersion, known.resourceVersion) !== 'older')
+}
+
+/**
+ * How resource version `a` stands to `b`. They are decimal and grow in every API server there is, which Kubernetes
+ * guarantees from 1.35 on; anything else counts as newer, so that nothing is missed.
+ */
+export function compareVersions(a: string, b: string): 'older' | 'same' | 'newer' {
+  if (a === b) return 'same'
+  const isDecimal = /^[1-9]\d*$/
+  if (!isDecimal.test(a) || !isDecimal.test(b)) return 'newer'
+  return a.length < b.length || (a.length === b.length && a < b) ? 'older' : 'newer'
+}
+
+/** Without what we never read and which is often larger than the rest. */
+function stripped<T extends KubeObject>(object: T): T {
+  const { managedFields: _, ...metadata } = object.metadata as T['metadata'] & { readonly managedFields?: unknown }
+  if (metadata.annotations?.[LAST_APPLIED] === undefined) return { ...object, metadata }
+  const annotations = Object.fromEntries(Object.entries(metadata.annotations).filter(([name]) => name !== LAST_APPLIED))
+  return { ...object, metadata: { ...metadata, annotations } }
+}

@@ -1,0 +1,78 @@
+/**
+ * @module operator/kube/controller
+ * Runs a reconcile for every key that the queue hands out, 16 at a time and never two for one key. A reconcile that
+ * throws is tried again with backoff; its key is never lost.
+ */
+import type { Clock, Log } from '../../runtime/index.ts'
+import type { ObjectKey } from './objects.ts'
+import type { Outcome, WorkQueue } from './work-queue.ts'
+
+export const MAX_CONCURRENT_RECONCILES = 16
+
+/** As controller-runtime names them. */
+export type ReconcileResult = 'success' | 'requeue_after' | 'requeue' | 'error'
+
+export interface ControllerObserver {
+  readonly onStart: () => void
+  readonly onEnd: (result: ReconcileResult, ranMs: number, isTerminal: boolean) => void
+}
+
+export interface ControllerDeps {
+  readonly queue: WorkQueue
+  readonly clock: Clock
+  readonly log: Log
+  readonly reconcile: (key: ObjectKey, signal: AbortSignal) => Promise<Outcome>
+  readonly observer?: ControllerObserver
+}
+
+export class Controller {
+  readonly #deps: ControllerDeps
+  #finishedMs: number
+
+  constructor(deps: ControllerDeps) {
+    this.#deps = deps
+    this.#finishedMs = deps.clock.monotonicMs()
+  }
+
+  /** When a reconcile last ended, by the monotonic clock; at first, when this was made. */
+  get finishedMs(): number {
+    return this.#finishedMs
+  }
+
+  /** Resolves once the signal has aborted and every reconcile has ended. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all(Array.from({ length: MAX_CONCURRENT_RECONCILES }, () => this.#work(signal)))
+  }
+
+  async #work(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const key = await this.#deps.queue.take(signal).catch(() => undefined) // Aborted.
+      if (key === undefined) return
+      await this.#reconcile(key, signal)
+    }
+  }
+
+  async #reconcile(key: ObjectKey, signal: AbortSignal): Promise<void> {
+    const { clock, log, observer, queue, reconcile } = this.#deps
+    const startedMs = clock.monotonicMs()
+    observer?.onStart()
+    let outcome: Outcome = { kind: 'retry' }
+    let result: ReconcileResult = 'error'
+    try {
+      outcome = await reconcile(key, signal)
+      result = resultOf(outcome)
+    } catch (error) {
+      if (!signal.aborted) log.error('a reconcile failed, it is tried again', { key, error })
+    } finally {
+      this.#finishedMs = clock.monotonicMs()
+      observer?.onEnd(result, this.#finishedMs - startedMs, outcome.kind === 'terminal')
+      queue.done(key, outcome)
+    }
+  }
+}
+
+function resultOf(outcome: Outcome): ReconcileResult {
+  if (outcome.kind === 'terminal') return 'error'
+  if (outcome.kind === 'ok') return outcome.againAfterMs === undefined ? 'success' : 'requeue_after'
+  return outcome.afterMs === undefined ? 'requeue' : 'requeue_after'
+}

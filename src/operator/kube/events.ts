@@ -1,0 +1,209 @@
+/**
+ * @module operator/kube/events
+ * Events of events.k8s.io/v1, for people: never needed for a decision, so every bound drops rather than waits. Equal
+ * ones (uid, type, reason, note) become one Event whose series is counted up at most every 5 min.
+ */
+import type { Clock, Log, Random, Timers } from '../../runtime/index.ts'
+import { KubeError } from './kube-error.ts'
+import { collectionPath, microTime, objectPath, type ObjectRef, type Resource } from './objects.ts'
+import { Rate } from './rate.ts'
+import type { KubeTransport } from './transport.ts'
+
+const EVENT: Resource = { group: 'events.k8s.io', version: 'v1', plural: 'events', kind: 'Event' }
+const FOLD_MS = 5 * 60_000
+/** After so long without a repetition the next one is a new Event. */
+const SERIES_MS = 2 * FOLD_MS
+const MAX_QUEUED = 1_000
+const MAX_SERIES = 10_000
+const PER_OBJECT = 10
+const PER_OBJECT_PER_SECOND = 1 / 60
+const PER_SECOND = 10
+const ATTEMPTS = 3
+const RETRY_MS = 2_000
+const MAX_NOTE_CHARS = 1_024
+const MAX_NAME_CHARS = 253
+/** Characters of `.` and 16 hexadecimal digits. */
+const SUFFIX_CHARS = 17
+// oxlint-disable-next-line no-control-regex -- Control characters are what it finds.
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g
+
+export type EventType = 'Normal' | 'Warning'
+
+/** What an event is about. */
+export interface EventTarget extends ObjectRef {
+  readonly apiVersion: string
+  readonly kind: string
+}
+
+export interface EventRecorder {
+  record(target: EventTarget, type: EventType, reason: string, message: string): void
+}
+
+export interface EventRecorderDeps {
+  readonly transport: KubeTransport
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly log: Log
+  /** The controller's name, such as `muster.dev/operator`, and this replica's. */
+  readonly controller: string
+  readonly instance: string
+  readonly onDrop?: () => void
+}
+
+interface Series {
+  readonly target: EventTarget
+  readonly type: EventType
+  readonly reason: string
+  readonly note: string
+  /** The Event's name; undefined until it was created. */
+  name: string | undefined
+  count: number
+  /** How many of them the API server knows of. */
+  writtenCount: number
+  lastWallMs: number
+  lastMs: number
+  writtenMs: number
+  isQueued: boolean
+}
+
+export class FoldingEventRecorder implements EventRecorder {
+  readonly #deps: EventRecorderDeps
+  readonly #series = new Map<string, Series>()
+  readonly #buckets = new Map<string, Rate>()
+  readonly #rate: Rate
+  readonly #queue: Series[] = []
+  #wake: (() => void) | undefined
+
+  constructor(deps: EventRecorderDeps) {
+    this.#deps = deps
+    this.#rate = new Rate(deps.clock, PER_SECOND, PER_SECOND)
+  }
+
+  record(target: EventTarget, type: EventType, reason: string, message: string): void {
+    const note = message.replaceAll(CONTROLS, ' ').slice(0, MAX_NOTE_CHARS)
+    const key = JSON.stringify([target.uid, type, reason, note])
+    const known = this.#series.get(key)
+    const nowMs = this.#deps.clock.monotonicMs()
+    if (known !== undefined && nowMs - known.lastMs < SERIES_MS) {
+      known.count += 1
+      known.lastMs = nowMs
+      known.lastWallMs = this.#deps.clock.wallMs()
+      if (nowMs - known.writtenMs >= FOLD_MS) this.#enqueue(known)
+      return
+    }
+    if (!this.#bucketOf(target.uid).take()) {
+      this.#deps.onDrop?.()
+      return
+    }
+    const series: Series = { target, type, reason, note, name: undefined, count: 1, writtenCount: 1, lastWallMs: this.#deps.clock.wallMs(), lastMs: nowMs, writtenMs: nowMs, isQueued: false }
+    this.#remember(key, series)
+    this.#enqueue(series)
+  }
+
+  /** Sends what is recorded until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { timers } = this.#deps
+    const stopFolding = timers.every(FOLD_MS / 5, () => this.#fold())
+    while (!signal.aborted) {
+      const series = this.#queue.shift()
+      if (series === undefined) {
+        await this.#arrival(signal)
+        continue
+      }
+      series.isQueued = false
+      while (!this.#rate.take() && !signal.aborted) await timers.sleep(Math.max(1, this.#rate.waitMs()), signal).catch(() => {}) // Aborted: the loops end.
+      await this.#send(series, signal)
+    }
+    stopFolding()
+  }
+
+  /** Writes the counts that have grown, and forgets what does not repeat. */
+  #fold(): void {
+    const nowMs = this.#deps.clock.monotonicMs()
+    for (const [key, series] of this.#series) {
+      if (series.count > series.writtenCount && nowMs - series.writtenMs >= FOLD_MS) this.#enqueue(series)
+      else if (nowMs - series.lastMs >= SERIES_MS) this.#series.delete(key)
+    }
+    for (const [uid, bucket] of this.#buckets) if (bucket.isFull) this.#buckets.delete(uid)
+  }
+
+  #enqueue(series: Series): void {
+    if (series.isQueued) return
+    if (this.#queue.length >= MAX_QUEUED) {
+      this.#deps.onDrop?.()
+      return
+    }
+    series.isQueued = true
+    this.#queue.push(series)
+    this.#wake?.()
+  }
+
+  async #send(series: Series, signal: AbortSignal): Promise<void> {
+    const { log, onDrop, timers } = this.#deps
+    for (let attempt = 1; attempt <= ATTEMPTS && !signal.aborted; attempt += 1) {
+      try {
+        await (series.name === undefined ? this.#create(series, signal) : this.#count(series, series.name, signal))
+        return
+      } catch (error) {
+        const status = error instanceof KubeError ? error.status : 0
+        if (status === 404 && series.name !== undefined) {
+          series.name = undefined // The API server forgets Events after an hour.
+          continue
+        }
+        if (status >= 400 && status < 500 && status !== 429) {
+          log.info(series.note, { reason: series.reason, object: `${series.target.namespace}/${series.target.name}`, refused: (error as Error).message })
+          return
+        }
+        await timers.sleep((error instanceof KubeError ? error.retryAfterMs : undefined) ?? RETRY_MS, signal).catch(() => {}) // Aborted: the loop ends.
+      }
+    }
+    onDrop?.()
+  }
+
+  async #create(series: Series, signal: AbortSignal): Promise<void> {
+    const { clock, controller, instance, random, transport } = this.#deps
+    const { target, type, reason, note } = series
+    const name = `${target.name.slice(0, MAX_NAME_CHARS - SUFFIX_CHARS)}.${Buffer.from(random.bytes(8)).toString('hex')}`
+    const { apiVersion, kind, namespace, uid } = target
+    await transport.json({
+      method: 'POST', path: collectionPath(EVENT, namespace), body: {
+        apiVersion: 'events.k8s.io/v1', kind: 'Event', metadata: { name, namespace }, eventTime: microTime(clock.wallMs()), type, reason, note,
+        action: reason, reportingController: controller, reportingInstance: instance.slice(0, 128), regarding: { apiVersion, kind, namespace, name: target.name, uid },
+      },
+    }, signal)
+    series.name = name
+    series.writtenCount = 1
+    series.writtenMs = clock.monotonicMs()
+  }
+
+  async #count(series: Series, name: string, signal: AbortSignal): Promise<void> {
+    const { count, lastWallMs } = series // What is recorded from here on is for the next time.
+    const body = { series: { count, lastObservedTime: microTime(lastWallMs) } }
+    await this.#deps.transport.json({
+      method: 'PATCH', path: objectPath(EVENT, { namespace: series.target.namespace, name }), contentType: 'application/merge-patch+json', body,
+    }, signal)
+    series.writtenCount = count
+    series.writtenMs = this.#deps.clock.monotonicMs()
+  }
+
+  #bucketOf(uid: string): Rate {
+    const bucket = this.#buckets.get(uid) ?? new Rate(this.#deps.clock, PER_OBJECT, PER_OBJECT_PER_SECOND)
+    this.#buckets.set(uid, bucket)
+    return bucket
+  }
+
+  #remember(key: string, series: Series): void {
+    this.#series.delete(key)
+    this.#series.set(key, series)
+    const [oldest] = this.#series.size > MAX_SERIES ? this.#series.keys() : []
+    if (oldest !== undefined) this.#series.delete(oldest)
+  }
+
+  #arrival(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+      signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+  }
+}

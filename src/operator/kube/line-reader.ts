@@ -1,0 +1,41 @@
+/**
+ * @module operator/kube/line-reader
+ * Cuts a watch body, which arrives in pieces of any size, into lines. Pieces are joined as bytes and decoded per line,
+ * so that a character which was cut in two by the network is whole again; a line beyond the bound is an error, since
+ * the peer decides its length.
+ */
+import { KubeError } from './kube-error.ts'
+
+/** An object is at most 1.5 MiB in etcd; in JSON, escaped, it stays below this. */
+export const MAX_LINE_BYTES = 4 * 1_048_576
+const NEWLINE = 0x0a
+
+export class LineReader {
+  readonly #maxBytes: number
+  #pieces: Uint8Array[] = []
+  #bytes = 0
+
+  constructor(maxBytes = MAX_LINE_BYTES) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** The lines that `chunk` completes; empty ones are left out. @throws {KubeError} `UnreadableLine` above the bound. */
+  *push(chunk: Uint8Array): Generator<string> {
+    let start = 0
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      this.#keep(chunk.subarray(start, end))
+      start = end + 1
+      const line = Buffer.concat(this.#pieces).toString('utf8')
+      this.#pieces = []
+      this.#bytes = 0
+      if (line.trim() !== '') yield line
+    }
+    if (start < chunk.length) this.#keep(chunk.subarray(start))
+  }
+
+  #keep(piece: Uint8Array): void {
+    this.#bytes += piece.length
+    if (this.#bytes > this.#maxBytes) throw new KubeError(0, 'UnreadableLine', `a line of the watch is longer than ${this.#maxBytes} bytes`)
+    this.#pieces.push(piece)
+  }
+}

@@ -1,0 +1,282 @@
+/**
+ * @module operator/kube/status-writer
+ * Writes status by server-side apply, as seldom as it can. Always the whole status that we own, so that what is left out
+ * disappears; only when it differs from what the cache shows. One entry an object: the latest status wins.
+ *
+ * Always with the resource version that the cache shows under the uid that is meant, so that the status of an object never
+ * lands on a namesake: kube-apiserver looks at the version, but for `/status` of a custom resource not at the uid.
+ *
+ *   put, transition ──500 ms for company──▶ due ──100/s──┐
+ *                                                        ├─▶ in flight (16) ──▶ answered: the answer goes into the cache
+ *   put, heartbeat ──the object's own place in a period──▶ due ──10/s──┘      ├─▶ 404, 400, 422: dropped
+ *                                                                             └─▶ 409 and all else: backoff, due again
+ *
+ * A heartbeat (how long ago, how much: what moves all the time and means nothing new) rides along free with a transition.
+ * One writer serves one term of leadership: its signal ends with the term, and with it every write.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { Backoff, type Clock, type Log, type Random, type Timers } from '../../runtime/index.ts'
+import { Heap } from './heap.ts'
+import { KubeError } from './kube-error.ts'
+import { apiVersionOf, keyOf, objectPath, type KubeObject, type ObjectKey, type ObjectRef, type Resource } from './objects.ts'
+import { Rate } from './rate.ts'
+import type { KubeTransport } from './transport.ts'
+
+const COMPANY_MS = 500
+const MAX_IN_FLIGHT = 16
+const TRANSITIONS_PER_SECOND = 100
+const HEARTBEATS_PER_SECOND = 10
+const MIN_HEARTBEAT_PERIOD_MS = 60_000
+/** A place in the period must not be missed by the last bit of a number. */
+const ROUNDING = 1e-6
+/** Times of objects that are gone are kept until there are so many. */
+const MAX_TIMES_TOO_MANY = 1_000
+const RETRY_BASE_MS = 1_000
+const RETRY_CAP_MS = 30_000
+
+export type StatusKind = 'transition' | 'heartbeat'
+
+export interface StatusWriter<S> {
+  put(target: ObjectRef, status: S, kind: StatusKind): void
+  /** Sends every transition now; resolves when they are answered, or the signal aborts. */
+  flush(signal: AbortSignal): Promise<void>
+}
+
+export interface StatusWriterDeps<T extends KubeObject, S> {
+  readonly transport: KubeTransport
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly log: Log
+  readonly resource: Resource
+  readonly fieldManager: string
+  /** The end of the term. */
+  readonly signal: AbortSignal
+  readonly cache: { readonly size: number; get(key: ObjectKey): T | undefined; answered(written: T): void }
+  /** Asked before every write. */
+  readonly mayWrite: () => boolean
+  /** The status without what moves all the time. A transition that differs in nothing else is a heartbeat. */
+  readonly meaningOf: (status: S) => unknown
+  readonly onWrite?: (kind: StatusKind) => void
+}
+
+interface Entry<S> {
+  target: ObjectRef
+  status: S
+  kind: StatusKind
+  dueMs: number
+  isSending: boolean
+  readonly backoff: Backoff
+}
+
+export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<S> {
+  readonly #deps: StatusWriterDeps<T, S>
+  readonly #entries = new Map<ObjectKey, Entry<S>>()
+  readonly #due: Readonly<Record<StatusKind, Heap<ObjectKey>>> = { transition: new Heap(), heartbeat: new Heap() }
+  readonly #rates: Readonly<Record<StatusKind, Rate>>
+  readonly #writtenMs = new Map<ObjectKey, number>()
+  readonly #startedMs: number
+  #inFlight = 0
+  #isFlushing = false
+  #cancelTimer: () => void = () => {}
+  #idle: (() => void)[] = []
+
+  constructor(deps: StatusWriterDeps<T, S>) {
+    this.#deps = deps
+    this.#startedMs = deps.clock.monotonicMs()
+    this.#rates = {
+      transition: new Rate(deps.clock, MAX_IN_FLIGHT, TRANSITIONS_PER_SECOND),
+      heartbeat: new Rate(deps.clock, 1, HEARTBEATS_PER_SECOND),
+    }
+    deps.signal.addEventListener('abort', () => this.#end(), { once: true })
+  }
+
+  put(target: ObjectRef, status: S, kind: StatusKind): void {
+    if (this.#deps.signal.aborted) return
+    const key = keyOf(target)
+    const known = this.#entries.get(key)
+    const entry = known?.target.uid === target.uid ? known : undefined
+    const real = this.#kindOf(target, status, kind, entry)
+    if (real === undefined) {
+      if (entry?.isSending === false) this.#entries.delete(key) // Back to what is there already.
+      return
+    }
+    const becomesUrgent = entry === undefined || (entry.kind === 'heartbeat' && real === 'transition')
+    const next: Entry<S> = entry ?? { target, status, kind: real, dueMs: 0, isSending: false, backoff: this.#newBackoff() }
+    next.status = status
+    if (becomesUrgent) {
+      next.kind = real
+      next.dueMs = real === 'heartbeat' ? this.#heartbeatAtMs(key, target.uid) : this.#deps.clock.monotonicMs() + (this.#isFlushing ? 0 : COMPANY_MS)
+    }
+    this.#entries.set(key, next)
+    if (becomesUrgent && !next.isSending) this.#enqueue(key, next)
+  }
+
+  /** Whether this status is on its way to the API server, so that a watch event which shows it says nothing new. */
+  isSending(object: KubeObject): boolean {
+    const entry = this.#entries.get(keyOf(object.metadata))
+    return entry?.isSending === true && entry.target.uid === object.metadata.uid && isDeepStrictEqual(entry.status, object.status)
+  }
+
+  async flush(signal: AbortSignal): Promise<void> {
+    this.#isFlushing = true
+    const nowMs = this.#deps.clock.monotonicMs()
+    for (const [key, entry] of this.#entries) {
+      if (entry.kind === 'heartbeat' && !entry.isSending) this.#entries.delete(key)
+      else if (!entry.isSending) this.#enqueue(key, entry, nowMs)
+    }
+    while (this.#entries.size > 0 && !signal.aborted && !this.#deps.signal.aborted) await this.#change(signal)
+    this.#isFlushing = false
+  }
+
+  /** What this put amounts to beside what the cache shows and what waits already; undefined: nothing. */
+  #kindOf(target: ObjectRef, status: S, kind: StatusKind, entry: Entry<S> | undefined): StatusKind | undefined {
+    if (entry?.isSending === true) return isDeepStrictEqual(entry.status, status) ? entry.kind : kind
+    const current = this.#deps.cache.get(keyOf(target))
+    if (current?.metadata.uid !== target.uid) return kind // Not seen yet, or no more: it shows when the write is due.
+    if (isDeepStrictEqual(current.status, status)) return undefined
+    if (kind === 'heartbeat') return entry?.kind ?? 'heartbeat'
+    const { meaningOf } = this.#deps
+    return isDeepStrictEqual(meaningOf((current.status ?? {}) as S), meaningOf(status)) ? 'heartbeat' : 'transition'
+  }
+
+  /** The object's own place in the period: the first a full period after the start, then once a period. */
+  #heartbeatAtMs(key: ObjectKey, uid: string): number {
+    const periodMs = Math.max(MIN_HEARTBEAT_PERIOD_MS, (this.#deps.cache.size * 1_000) / HEARTBEATS_PER_SECOND)
+    const earliestMs = Math.max(this.#startedMs, this.#writtenMs.get(key) ?? 0) + periodMs
+    const placeMs = this.#startedMs + share(uid) * periodMs
+    return placeMs + Math.ceil((earliestMs - placeMs) / periodMs - ROUNDING) * periodMs
+  }
+
+  #enqueue(key: ObjectKey, entry: Entry<S>, dueMs = entry.dueMs): void {
+    entry.dueMs = dueMs
+    this.#due[entry.kind].add(dueMs, key)
+    this.#pump()
+  }
+
+  /** Sends what is due and within the rates, and sets the timer for the rest. */
+  #pump(): void {
+    this.#cancelTimer()
+    if (this.#deps.signal.aborted) return
+    const waits = (['transition', 'heartbeat'] as const).flatMap((kind) => this.#sendDue(kind))
+    if (waits.length > 0) this.#cancelTimer = this.#deps.timers.after(Math.max(1, Math.min(...waits)), () => this.#pump())
+  }
+
+  /** @returns how long until the next of this kind; nothing when that needs no timer. */
+  #sendDue(kind: StatusKind): readonly number[] {
+    const heap = this.#due[kind]
+    for (let top = heap.peek(); top !== undefined; top = heap.peek()) {
+      const entry = this.#entries.get(top.value)
+      if (entry === undefined || entry.isSending || entry.kind !== kind || entry.dueMs !== top.rank) {
+        heap.pop()
+        continue
+      }
+      if (this.#inFlight >= MAX_IN_FLIGHT) return [] // The next answer comes back here.
+      const waitMs = top.rank - this.#deps.clock.monotonicMs()
+      if (waitMs > 0) return [waitMs]
+      if (!this.#rates[kind].take()) return [this.#rates[kind].waitMs()]
+      heap.pop()
+      void this.#send(top.value, entry)
+    }
+    return []
+  }
+
+  async #send(key: ObjectKey, entry: Entry<S>): Promise<void> {
+    const { cache, mayWrite, onWrite } = this.#deps
+    const current = cache.get(key)
+    const isMeant = current?.metadata.uid === entry.target.uid // Else it is gone, or another has its name.
+    if (!isMeant || isDeepStrictEqual(current.status, entry.status) || !mayWrite()) {
+      this.#forget(key, entry)
+      return
+    }
+    const { status, kind } = entry
+    entry.isSending = true
+    this.#inFlight += 1
+    try {
+      const { body } = await this.#apply(entry.target, current.metadata.resourceVersion, status)
+      this.#remember(key, kind === 'heartbeat' ? entry.dueMs : this.#deps.clock.monotonicMs())
+      onWrite?.(kind)
+      entry.backoff.reset()
+      cache.answered(body)
+      this.#settled(key, entry, status)
+    } catch (error) {
+      this.#failed(key, entry, error)
+    } finally {
+      this.#inFlight -= 1
+      this.#pump()
+    }
+  }
+
+  #apply(target: ObjectRef, resourceVersion: string, status: S): Promise<{ readonly body: T }> {
+    const { fieldManager, resource, signal, transport } = this.#deps
+    const body = { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { name: target.name, namespace: target.namespace, resourceVersion }, status }
+    return transport.json<T>({
+      method: 'PATCH', path: objectPath(resource, target, 'status'), query: { fieldManager, force: true }, contentType: 'application/apply-patch+yaml', body,
+    }, signal)
+  }
+
+  /** Another status may have come in the meantime, or another object under the same name. */
+  #settled(key: ObjectKey, entry: Entry<S>, sent: S): void {
+    entry.isSending = false
+    if (this.#entries.get(key) !== entry || isDeepStrictEqual(entry.status, sent)) {
+      this.#forget(key, entry)
+      return
+    }
+    this.#entries.delete(key)
+    this.put(entry.target, entry.status, 'transition')
+    this.#wake()
+  }
+
+  #remember(key: ObjectKey, atMs: number): void {
+    const { cache } = this.#deps
+    this.#writtenMs.set(key, atMs)
+    if (this.#writtenMs.size <= cache.size + MAX_TIMES_TOO_MANY) return
+    for (const known of this.#writtenMs.keys()) if (cache.get(known) === undefined) this.#writtenMs.delete(known)
+  }
+
+  #failed(key: ObjectKey, entry: Entry<S>, error: unknown): void {
+    entry.isSending = false
+    if (this.#deps.signal.aborted || this.#entries.get(key) !== entry) return
+    const status = error instanceof KubeError ? error.status : 0
+    if (status === 404 || status === 400 || status === 422) {
+      if (status !== 404) this.#deps.log.error('the API server refuses a status of ours', { key, error })
+      this.#forget(key, entry)
+      return
+    }
+    const askedMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0
+    this.#enqueue(key, entry, this.#deps.clock.monotonicMs() + Math.max(askedMs, entry.backoff.nextMs()))
+  }
+
+  #forget(key: ObjectKey, entry: Entry<S>): void {
+    if (this.#entries.get(key) === entry) this.#entries.delete(key)
+    this.#wake()
+  }
+
+  #end(): void {
+    this.#cancelTimer()
+    this.#entries.clear()
+    this.#wake()
+  }
+
+  #change(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      this.#idle.push(resolve)
+      signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+  }
+
+  #wake(): void {
+    for (const resolve of this.#idle.splice(0)) resolve()
+  }
+
+  #newBackoff(): Backoff {
+    return new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, floor: 0.5, random: this.#deps.random })
+  }
+}
+
+/** A number in [0, 1) that a uid always gets, spread evenly (FNV-1a). */
+function share(uid: string): number {
+  let hash = 0x811c9dc5
+  for (const char of uid) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0
+  return hash / 2 ** 32
+}

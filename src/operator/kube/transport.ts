@@ -1,0 +1,257 @@
+/**
+ * @module operator/kube/transport
+ * HTTP to the API server. Per TLS identity there are two keep-alive pools: one of 16 connections for calls, and one
+ * for watches, each of which holds a connection for minutes; shared, watches of many namespaces would leave no room
+ * for calls. Another CA or client certificate makes new pools, while the old ones finish what they have begun.
+ *
+ * A call either answers or throws a {@link KubeError}; nothing is repeated but a GET whose idle connection turned out
+ * to be closed. Redirects are errors: the token is for this server alone.
+ */
+import { Agent, type Dispatcher } from 'undici'
+import type { Clock, Timers } from '../../runtime/index.ts'
+import type { Credentials, KubeIdentity } from './identity.ts'
+import { errorOfStatus, KubeError } from './kube-error.ts'
+import { LineReader } from './line-reader.ts'
+
+const CALL_CONNECTIONS = 16
+const CONNECT_MS = 2_000
+const HEADERS_MS = 10_000
+const CALL_MS = 15_000
+/** A watch that is silent for so long is half-open: a bookmark comes about every minute. */
+const IDLE_MS = 90_000
+/** Below the 90 s after which the API server closes an idle connection. */
+const KEEP_ALIVE_MS = 30_000
+const KEEP_ALIVE_MAX_MS = 60_000
+const BROKEN_SOCKET = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+
+export interface KubeRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
+  readonly body?: unknown
+  /** `application/json` when left out. */
+  readonly contentType?: string
+  /** `application/json` when left out. */
+  readonly accept?: string
+}
+
+export interface KubeAnswer<T> {
+  readonly status: number
+  readonly body: T
+  /** The API server's clock, in milliseconds since 1970; undefined when it did not tell. */
+  readonly dateMs: number | undefined
+}
+
+export interface WatchLine {
+  readonly type: string
+  readonly object: unknown
+}
+
+export interface KubeTransport {
+  /** One call. @throws {KubeError} */
+  json<T>(request: KubeRequest, signal: AbortSignal): Promise<KubeAnswer<T>>
+  /** The lines of a watch until the server closes it. @throws {KubeError} also `Idle` after 90 s without a byte, and `UnreadableLine`. */
+  lines(request: KubeRequest, signal: AbortSignal): AsyncIterable<WatchLine>
+}
+
+export interface TransportDeps {
+  readonly identity: KubeIdentity
+  readonly clock: Clock
+  readonly timers: Timers
+  /** Told of every answer; the code of a call without one is `<error>`, as in client-go. */
+  readonly onRequest?: (method: string, code: string, host: string) => void
+}
+
+interface Pools { readonly identity: string; readonly calls: Agent; readonly watches: Agent }
+type Response = Dispatcher.ResponseData
+
+export class PooledTransport implements KubeTransport {
+  readonly #deps: TransportDeps
+  readonly #draining = new Set<Pools>()
+  #pools: Pools | undefined
+
+  constructor(deps: TransportDeps) {
+    this.#deps = deps
+  }
+
+  async json<T>(request: KubeRequest, signal: AbortSignal): Promise<KubeAnswer<T>> {
+    try {
+      return await this.#call<T>(request, signal)
+    } catch (error) {
+      const isBroken = BROKEN_SOCKET.has(codeOf((error as Error).cause)) && request.method === 'GET' && !signal.aborted
+      if (!isBroken) throw error
+      return this.#call<T>(request, signal)
+    }
+  }
+
+  async *lines(request: KubeRequest, signal: AbortSignal): AsyncGenerator<WatchLine> {
+    const idle = new Deadline(this.#deps.timers, signal)
+    let isOpen = false
+    try {
+      idle.set(HEADERS_MS)
+      const response = await this.#send(request, 'watches', idle.signal)
+      isOpen = true
+      const reader = new LineReader()
+      idle.set(IDLE_MS)
+      for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+        idle.set(IDLE_MS)
+        for (const line of reader.push(chunk)) yield parsedLine(line)
+      }
+    } catch (error) {
+      if (!idle.passed) throw asKubeError(error, signal)
+      throw isOpen ? new KubeError(0, 'Idle', 'the watch was silent for too long', { cause: error }) : tooLate(error)
+    } finally {
+      idle.end()
+    }
+  }
+
+  /** Ends every call that is still out. */
+  async close(): Promise<void> {
+    const all = [...this.#draining, ...(this.#pools === undefined ? [] : [this.#pools])]
+    this.#pools = undefined
+    await Promise.all(all.flatMap(({ calls, watches }) => [calls.destroy(), watches.destroy()]))
+  }
+
+  async #call<T>(request: KubeRequest, signal: AbortSignal): Promise<KubeAnswer<T>> {
+    const whole = new Deadline(this.#deps.timers, signal)
+    const headers = new Deadline(this.#deps.timers, whole.signal)
+    try {
+      whole.set(CALL_MS)
+      headers.set(HEADERS_MS)
+      const response = await this.#send(request, 'calls', headers.signal)
+      headers.end()
+      const text = await response.body.text()
+      return { status: response.statusCode, body: parsed(text) as T, dateMs: dateOf(response) }
+    } catch (error) {
+      if (whole.passed || headers.passed) throw tooLate(error)
+      throw asKubeError(error, signal)
+    } finally {
+      headers.end()
+      whole.end()
+    }
+  }
+
+  async #send(request: KubeRequest, pool: 'calls' | 'watches', signal: AbortSignal): Promise<Response> {
+    const { server } = this.#deps.identity
+    const credentials = await this.#deps.identity.credentials()
+    signal.throwIfAborted() // An exec plugin may take long.
+    const agent = this.#poolsOf(credentials)[pool]
+    let response: Response
+    try {
+      response = await agent.request({
+        origin: server.origin, path: `${server.pathname.replace(/\/$/, '')}${request.path}`, query: definedOf(request.query), method: request.method, signal,
+        headers: headersOf(request, credentials), ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+      })
+    } catch (error) {
+      this.#deps.onRequest?.(request.method, '<error>', server.host)
+      throw error
+    }
+    this.#deps.onRequest?.(request.method, String(response.statusCode), server.host)
+    if (response.statusCode >= 300) throw await this.#refusal(response)
+    return response
+  }
+
+  async #refusal(response: Response): Promise<KubeError> {
+    const text = await response.body.text()
+    const retryAfter = response.headers['retry-after']
+    return errorOfStatus(response.statusCode, statusBody(text), typeof retryAfter === 'string' ? retryAfter : undefined)
+  }
+
+  #poolsOf({ tls }: Credentials): Pools {
+    const identity = JSON.stringify(tls)
+    const known = this.#pools
+    if (known?.identity === identity) return known
+    const options: Agent.Options = {
+      pipelining: 1, allowH2: false, headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
+      connect: { timeout: CONNECT_MS, ...tls },
+    }
+    this.#pools = { identity, calls: new Agent({ ...options, connections: CALL_CONNECTIONS }), watches: new Agent(options) }
+    if (known !== undefined) this.#drain(known)
+    return this.#pools
+  }
+
+  #drain(old: Pools): void {
+    this.#draining.add(old)
+    void Promise.all([old.calls.close(), old.watches.close()]).finally(() => this.#draining.delete(old))
+  }
+}
+
+/** Aborts after a time that may be set anew, or with its parent. */
+class Deadline {
+  readonly #timers: Timers
+  readonly #abort = new AbortController()
+  readonly signal: AbortSignal
+  #cancel: () => void = () => {}
+  passed = false
+
+  constructor(timers: Timers, parent: AbortSignal) {
+    this.#timers = timers
+    this.signal = AbortSignal.any([parent, this.#abort.signal])
+  }
+
+  set(ms: number): void {
+    this.#cancel()
+    this.#cancel = this.#timers.after(ms, () => {
+      this.passed = true
+      this.#abort.abort()
+    })
+  }
+
+  end(): void {
+    this.#cancel()
+  }
+}
+
+function headersOf(request: KubeRequest, { authorization }: Credentials): Record<string, string> {
+  return {
+    accept: request.accept ?? 'application/json',
+    'user-agent': 'muster-operator',
+    ...(authorization === undefined ? {} : { authorization }),
+    ...(request.body === undefined ? {} : { 'content-type': request.contentType ?? 'application/json' }),
+  }
+}
+
+const definedOf = (query: KubeRequest['query']): Record<string, string> =>
+  Object.fromEntries(Object.entries(query ?? {}).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])))
+
+function dateOf({ headers }: Response): number | undefined {
+  const ms = Date.parse(String(headers['date']))
+  return Number.isNaN(ms) ? undefined : ms
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new KubeError(0, 'UnreadableAnswer', 'the API server answered with something else than JSON', { cause: error })
+  }
+}
+
+/** What a refusal says; a proxy in between may answer with anything. */
+function statusBody(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // The HTTP status says enough.
+  }
+}
+
+function parsedLine(line: string): WatchLine {
+  try {
+    const { type, object } = JSON.parse(line) as Partial<WatchLine>
+    if (typeof type === 'string' && typeof object === 'object' && object !== null) return { type, object }
+  } catch (error) {
+    throw new KubeError(0, 'UnreadableLine', 'a line of the watch is no JSON', { cause: error })
+  }
+  throw new KubeError(0, 'UnreadableLine', 'a line of the watch is no event')
+}
+
+const tooLate = (cause: unknown): KubeError => new KubeError(0, 'NoAnswer', 'the API server did not answer in time', { cause })
+
+const codeOf = (error: unknown): string => String((error as { code?: unknown } | undefined)?.code)
+
+function asKubeError(error: unknown, signal: AbortSignal): Error {
+  if (error instanceof KubeError) return error
+  if (signal.aborted) return signal.reason instanceof Error ? signal.reason : new Error('aborted', { cause: signal.reason })
+  return new KubeError(0, 'NoAnswer', `the API server did not answer: ${(error as Error).message}`, { cause: error })
+}

@@ -1,0 +1,228 @@
+/**
+ * @module operator/kube/work-queue
+ * Keys to be worked on. A key is at one place at a time:
+ *
+ *   waiting (until its deadline) ──▶ due ──take──▶ running ──done──▶ gone, or waiting, or due at once when it was
+ *                                                                    added while it ran
+ *
+ * The order is that of priority + seconds waited. As all keys age alike, this is the order of (time it was added -
+ * priority), which never changes while a key is due: a heap holds it, and no key waits longer than the distance between
+ * the highest and the lowest priority, 200 s, and its turn. A run supersedes every deadline that was set before it.
+ */
+import { Backoff, type Clock, type Random, type Timers } from '../../runtime/index.ts'
+import { Heap } from './heap.ts'
+import type { ObjectKey } from './objects.ts'
+
+/** An edit, a deletion, a push from elsewhere, a sweep over everything. */
+export type Priority = 100 | 90 | 50 | -100
+
+export type Outcome =
+  | { readonly kind: 'ok'; readonly againAfterMs?: number }
+  /** Tried again after `afterMs`, or after the key's own backoff. */
+  | { readonly kind: 'retry'; readonly afterMs?: number }
+  /** Only a change can help: nothing is tried again. */
+  | { readonly kind: 'terminal' }
+
+const AGING_MS_PER_POINT = 1_000
+const RETRY_BASE_MS = 1_000
+const RETRY_CAP_MS = 30_000
+
+export interface QueueObserver {
+  readonly onAdd: () => void
+  /** A key left the queue after `waitedMs`. */
+  readonly onTake: (waitedMs: number) => void
+  readonly onDone: (ranMs: number) => void
+  readonly onRetry: () => void
+}
+
+export interface WorkQueueDeps {
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly observer?: QueueObserver
+}
+
+interface Due { rank: number; priority: Priority; readonly sinceMs: number }
+interface Waiting { readonly atMs: number; readonly priority: Priority }
+interface Running { readonly priority: Priority; readonly sinceMs: number; again: Priority | undefined }
+
+export class WorkQueue {
+  readonly #deps: WorkQueueDeps
+  readonly #due = new Map<ObjectKey, Due>()
+  readonly #waiting = new Map<ObjectKey, Waiting>()
+  readonly #running = new Map<ObjectKey, Running>()
+  readonly #backoffs = new Map<ObjectKey, Backoff>()
+  readonly #dueHeap = new Heap<ObjectKey>()
+  readonly #waitingHeap = new Heap<ObjectKey>()
+  readonly #takers: (() => void)[] = []
+  #cancelTimer: () => void = () => {}
+  #parked: string | null = null
+  #releasedMs = -Infinity
+
+  constructor(deps: WorkQueueDeps) {
+    this.#deps = deps
+  }
+
+  /** Same key: one entry; the higher priority wins, and the time it has waited is kept. */
+  add(key: ObjectKey, priority: Priority): void {
+    const running = this.#running.get(key)
+    if (running !== undefined) running.again = higher(running.again, priority)
+    else this.#makeDue(key, priority)
+  }
+
+  /** The earlier of two deadlines wins. */
+  addAfter(key: ObjectKey, delayMs: number, priority: Priority): void {
+    if (delayMs <= 0) {
+      this.add(key, priority)
+      return
+    }
+    const atMs = this.#deps.clock.monotonicMs() + delayMs
+    const known = this.#waiting.get(key)
+    if (known !== undefined && known.atMs <= atMs) return
+    this.#waiting.set(key, { atMs, priority })
+    this.#waitingHeap.add(atMs, key)
+    this.#arm()
+  }
+
+  /** The key that comes first, as soon as there is one. Rejects with the signal's reason. */
+  async take(signal: AbortSignal): Promise<ObjectKey> {
+    signal.throwIfAborted()
+    for (;;) {
+      const key = this.#parked === null ? this.#first() : undefined
+      if (key !== undefined) return key
+      await this.#change(signal)
+      if (!signal.aborted) continue
+      this.#takers.shift()?.() // The key we were woken for is another's to take.
+      signal.throwIfAborted()
+    }
+  }
+
+  /** The key's run is over. @throws {TypeError} when it was not running. */
+  done(key: ObjectKey, outcome: Outcome): void {
+    const run = this.#running.get(key)
+    if (run === undefined) throw new TypeError(`${key} is not running`)
+    this.#running.delete(key)
+    this.#deps.observer?.onDone(this.#deps.clock.monotonicMs() - run.sinceMs)
+    if (outcome.kind !== 'retry') this.#backoffs.delete(key)
+    if (outcome.kind === 'retry') this.#retry(key, outcome.afterMs, run.priority)
+    else if (outcome.kind === 'ok' && outcome.againAfterMs !== undefined) this.addAfter(key, outcome.againAfterMs, 50)
+    if (run.again !== undefined) this.#makeDue(key, run.again)
+  }
+
+  /** With a reason: hands nothing out until it is called with null. Keys go on to be added, and to age. */
+  park(reason: string | null): void {
+    this.#parked = reason
+    if (reason !== null) return
+    this.#releasedMs = this.#deps.clock.monotonicMs()
+    this.#wakeAll()
+  }
+
+  /** When it was last released from parking, by the monotonic clock. */
+  get releasedMs(): number {
+    return this.#releasedMs
+  }
+
+  get parked(): string | null {
+    return this.#parked
+  }
+
+  /** Keys that could be taken now. */
+  get depth(): number {
+    return this.#due.size
+  }
+
+  /** How long the keys that run now have been running. */
+  runningMs(): readonly number[] {
+    const nowMs = this.#deps.clock.monotonicMs()
+    return [...this.#running.values()].map(({ sinceMs }) => nowMs - sinceMs)
+  }
+
+  /** Since when the key that is due for longest has been, by the monotonic clock; undefined when none is. */
+  get oldestDueMs(): number | undefined {
+    let oldest: number | undefined
+    for (const { sinceMs } of this.#due.values()) oldest = Math.min(oldest ?? sinceMs, sinceMs)
+    return oldest
+  }
+
+  #retry(key: ObjectKey, afterMs: number | undefined, priority: Priority): void {
+    this.#deps.observer?.onRetry()
+    const backoff = this.#backoffs.get(key) ?? new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, random: this.#deps.random })
+    this.#backoffs.set(key, backoff)
+    this.addAfter(key, Math.max(1, afterMs ?? backoff.nextMs()), priority)
+  }
+
+  #makeDue(key: ObjectKey, priority: Priority): void {
+    const nowMs = this.#deps.clock.monotonicMs()
+    const rank = nowMs - priority * AGING_MS_PER_POINT
+    const known = this.#due.get(key)
+    if (known !== undefined && known.rank <= rank) return
+    if (known === undefined) this.#deps.observer?.onAdd()
+    this.#due.set(key, { rank, priority, sinceMs: known?.sinceMs ?? nowMs })
+    this.#dueHeap.add(rank, key)
+    this.#takers.shift()?.()
+  }
+
+  #first(): ObjectKey | undefined {
+    for (let top = this.#dueHeap.peek(); top !== undefined; top = this.#dueHeap.peek()) {
+      this.#dueHeap.pop()
+      const due = this.#due.get(top.value)
+      if (due?.rank !== top.rank) continue // Left behind by a later, higher priority.
+      this.#due.delete(top.value)
+      this.#waiting.delete(top.value)
+      const nowMs = this.#deps.clock.monotonicMs()
+      this.#running.set(top.value, { priority: due.priority, sinceMs: nowMs, again: undefined })
+      this.#deps.observer?.onTake(nowMs - due.sinceMs)
+      return top.value
+    }
+    return undefined
+  }
+
+  /** Resolves when something may have become due; rejects when the signal aborts. */
+  #change(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        this.#takers.splice(this.#takers.indexOf(wake), 1)
+        reject(signal.reason as Error)
+      }
+      const wake = (): void => {
+        signal.removeEventListener('abort', onAbort)
+        resolve()
+      }
+      this.#takers.push(wake)
+      signal.addEventListener('abort', onAbort, { once: true })
+    })
+  }
+
+  #wakeAll(): void {
+    for (const wake of this.#takers.splice(0)) wake()
+  }
+
+  /** One timer for all deadlines. */
+  #arm(): void {
+    this.#cancelTimer()
+    const top = this.#waitingHeap.peek()
+    if (top === undefined) return
+    this.#cancelTimer = this.#deps.timers.after(Math.max(0, top.rank - this.#deps.clock.monotonicMs()), () => this.#promote())
+  }
+
+  #promote(): void {
+    const nowMs = this.#deps.clock.monotonicMs()
+    for (let top = this.#waitingHeap.peek(); top !== undefined && top.rank <= nowMs; top = this.#waitingHeap.peek()) {
+      this.#waitingHeap.pop()
+      const waiting = this.#waiting.get(top.value)
+      if (waiting?.atMs !== top.rank) continue // Superseded by a run or an earlier deadline.
+      this.#waiting.delete(top.value)
+      this.add(top.value, waiting.priority)
+    }
+    this.#arm()
+  }
+
+  /** Ends the timer; nothing becomes due any more by time alone. */
+  close(): void {
+    this.#cancelTimer()
+  }
+}
+
+function higher(a: Priority | undefined, b: Priority): Priority {
+  return a !== undefined && a > b ? a : b
+}

@@ -1,0 +1,100 @@
+import { describe, expect, it } from '@jest/globals'
+import { priorityOf, WritableCache, type Change } from '../../../src/operator/kube/index.ts'
+import { compareVersions } from '../../../src/operator/kube/cache.ts'
+import { probe, type Probe } from './world.ts'
+
+const cacheOf = (...objects: readonly Probe[]): WritableCache<Probe> => {
+  const cache = new WritableCache<Probe>({ type: ({ spec }) => [spec?.type ?? ''] })
+  for (const object of objects) cache.offer(object)
+  return cache
+}
+
+describe('the cache', () => {
+  it('refuses a stale view: a lower generation, or a lower version of the same generation', () => {
+    const cache = cacheOf(probe('a', { generation: 3, resourceVersion: '30' }))
+    expect(cache.offer(probe('a', { generation: 2, resourceVersion: '40' }))).toBeUndefined()
+    expect(cache.offer(probe('a', { generation: 3, resourceVersion: '9' }))).toBeUndefined()
+    expect(cache.get('ns/a')?.metadata).toMatchObject({ generation: 3, resourceVersion: '30' })
+  })
+
+  it('takes another uid under the same name, whatever its generation, and ignores the end of the former life', () => {
+    const cache = cacheOf(probe('a', { generation: 9, uid: 'old' }))
+    expect(cache.offer(probe('a', { generation: 1, uid: 'new' }))).toMatchObject({ before: { metadata: { uid: 'old' } }, after: { metadata: { uid: 'new' } } })
+    expect(cache.remove(probe('a', { uid: 'old' }))).toBeUndefined()
+    expect(cache.get('ns/a')?.metadata.uid).toBe('new')
+  })
+
+  it('takes the answer to a write only for an object that it still knows', () => {
+    const cache = cacheOf(probe('a'))
+    cache.answered(probe('a', { resourceVersion: '11', generation: 2 }))
+    expect(cache.get('ns/a')?.metadata.generation).toBe(2)
+    cache.remove(probe('a'))
+    cache.answered(probe('a', { resourceVersion: '12' }))
+    expect(cache.get('ns/a')).toBeUndefined()
+  })
+
+  it('strips what is never read and keeps what it does not know', () => {
+    const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{}', mine: 'stays' }
+    const cache = cacheOf(probe('a', Object.assign({ annotations }, { managedFields: [{ manager: 'x' }], unknown: 1 })))
+    expect(cache.get('ns/a')?.metadata).toEqual({ ...probe('a').metadata, annotations: { mine: 'stays' }, unknown: 1 })
+  })
+
+  it('follows its indices through edits and removals', () => {
+    const cache = cacheOf(probe('a'), probe('b'))
+    expect(cache.byIndex('type', 'a').map(({ metadata }) => metadata.name)).toEqual(['a', 'b'])
+    cache.offer(probe('a', { generation: 2, resourceVersion: '11' }, { spec: { type: 'other' } }))
+    cache.remove(probe('b'))
+    expect(cache.byIndex('type', 'a')).toEqual([])
+    expect(cache.byIndex('type', 'other')).toHaveLength(1)
+    expect(() => cache.byIndex('typo', 'a')).toThrow('no index "typo"')
+  })
+
+  it('is synced once every scope was listed', () => {
+    const cache = cacheOf()
+    cache.expect('one')
+    cache.expect('two')
+    cache.listed('one')
+    expect(cache.synced).toBe(false)
+    cache.listed('two')
+    expect(cache.synced).toBe(true)
+  })
+})
+
+describe('resource versions', () => {
+  it('compare as numbers of any length, and count as newer when they are none', () => {
+    expect([compareVersions('9', '10'), compareVersions('10', '9'), compareVersions('7', '7'), compareVersions('99999999999999999998', '99999999999999999999')]).toEqual(['older', 'newer', 'same', 'older'])
+    expect(compareVersions('abc', '10')).toBe('newer')
+  })
+})
+
+describe('the priority of a change', () => {
+  const options = { annotation: 'example.org/look', isOurs: ({ status }: Probe) => (status as { ours?: boolean } | undefined)?.ours === true }
+  const synced = { status: { observedGeneration: 1 } }
+  const from = (before: Probe | undefined, after: Probe | undefined, source: 'list' | 'watch' = 'watch') =>
+    priorityOf({ key: 'ns/a', before, after } satisfies Change<Probe>, source, options)
+
+  it('is that of an edit for a new object, a new generation, another uid and the annotation', () => {
+    expect(from(undefined, probe('a'))).toBe(100)
+    expect(from(probe('a'), probe('a', { generation: 2 }))).toBe(100)
+    expect(from(probe('a'), probe('a', { uid: 'other' }))).toBe(100)
+    expect(from(probe('a'), probe('a', { annotations: { 'example.org/look': 'now' } }))).toBe(100)
+  })
+
+  it('is that of a deletion when it is asked for, and when the object is gone', () => {
+    expect(from(probe('a'), probe('a', { deletionTimestamp: '2026-01-01T00:00:00Z', generation: 2 }))).toBe(90)
+    expect(from(probe('a'), undefined)).toBe(90)
+  })
+
+  it('is that of a sweep for what a list shows unchanged, unless it was edited while nobody looked', () => {
+    expect(from(probe('a', {}, synced), probe('a', {}, synced), 'list')).toBe(-100)
+    expect(from(undefined, probe('a', {}, synced), 'list')).toBe(-100)
+    expect(from(undefined, probe('a', { generation: 2 }, synced), 'list')).toBe(100)
+    expect(from(undefined, probe('a'), 'list')).toBe(100)
+  })
+
+  it('is none for labels and for a status of ours, and that of a sweep for a status of another', () => {
+    expect(from(probe('a', {}, synced), probe('a', { labels: { x: 'y' } }, synced))).toBeUndefined()
+    expect(from(probe('a', {}, synced), probe('a', {}, { status: { observedGeneration: 1, ours: true } }))).toBeUndefined()
+    expect(from(probe('a', {}, synced), probe('a', {}, { status: { observedGeneration: 1, by: 'hand' } }))).toBe(-100)
+  })
+})

@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { FoldingEventRecorder, type EventTarget } from '../../../src/operator/kube/index.ts'
+import { EVENTS } from '../fake-apiserver.ts'
+import { random, turns, until, world, type World } from './world.ts'
+
+let w: World
+let recorder: FoldingEventRecorder
+let drops: number
+let ended: Promise<void>
+
+beforeEach(async () => {
+  w = await world(EVENTS)
+  drops = 0
+  recorder = new FoldingEventRecorder({
+    transport: w.transport, clock: w.time, timers: w.time, random: random(), log: w.log, controller: 'muster.dev/operator', instance: 'pod-1',
+    onDrop: () => { drops += 1 },
+  })
+  ended = recorder.run(w.abort.signal)
+})
+afterEach(async () => {
+  w.abort.abort(new Error('over'))
+  await ended
+  await w.close()
+})
+
+const target = (name = 'a', namespace = 'ns'): EventTarget => ({ apiVersion: 'example.org/v1', kind: 'Probe', namespace, name, uid: `uid-${name}` })
+const events = () => w.fake.store.list(EVENTS, undefined)
+
+async function passes(ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 1_000) {
+    await w.time.advance(Math.min(1_000, left))
+    await turns(8)
+  }
+}
+
+describe('the event recorder', () => {
+  it('makes an Event of events.k8s.io/v1 about the object', async () => {
+    recorder.record(target(), 'Warning', 'Rejected', 'no such\nfield')
+    await until(w.time, 'it is there', () => events().length === 1)
+    expect(events()[0]).toMatchObject({
+      apiVersion: 'events.k8s.io/v1', type: 'Warning', reason: 'Rejected', action: 'Rejected', note: 'no such field', reportingController: 'muster.dev/operator', reportingInstance: 'pod-1',
+      regarding: { apiVersion: 'example.org/v1', kind: 'Probe', namespace: 'ns', name: 'a', uid: 'uid-a' }, metadata: { namespace: 'ns' },
+    })
+    expect(events()[0]?.['eventTime']).toMatch(/\.\d{6}Z$/)
+  })
+
+  it('folds equal ones into a series, written at most every 5 min', async () => {
+    for (let minute = 0; minute < 21; minute += 1) {
+      recorder.record(target(), 'Normal', 'Drift', 'reverted')
+      await passes(60_000)
+    }
+    expect(events()).toHaveLength(1)
+    const patches = w.fake.seen('PATCH')
+    expect(patches.length).toBeGreaterThanOrEqual(3)
+    expect(patches.length).toBeLessThanOrEqual(4)
+    const { count = 0 } = (events()[0]?.['series'] ?? {}) as { count?: number }
+    expect(count).toBeGreaterThanOrEqual(16)
+  })
+
+  it('writes the count of a storm that has ended, once', async () => {
+    for (let index = 0; index < 100; index += 1) recorder.record(target(), 'Normal', 'Drift', 'reverted')
+    await passes(20 * 60_000)
+    expect(w.fake.seen('PATCH')).toHaveLength(1)
+    expect(events()[0]?.['series']).toMatchObject({ count: 100 })
+  })
+
+  it('begins another Event when the first was forgotten by the API server', async () => {
+    recorder.record(target(), 'Normal', 'Drift', 'reverted')
+    await until(w.time, 'it is there', () => events().length === 1)
+    w.fake.store.delete({ kind: EVENTS, namespace: 'ns', name: events()[0]?.metadata.name ?? '' }, undefined)
+    recorder.record(target(), 'Normal', 'Drift', 'reverted')
+    await passes(7 * 60_000)
+    expect(events()).toHaveLength(1)
+  })
+
+  it('lets an object have 10 and then one a minute: event storm', async () => {
+    for (let index = 0; index < 30; index += 1) recorder.record(target(), 'Normal', 'Storm', `number ${index}`)
+    await passes(10_000)
+    expect(events()).toHaveLength(10)
+    expect(drops).toBe(20)
+    await passes(120_000)
+    for (let index = 0; index < 5; index += 1) recorder.record(target(), 'Normal', 'Storm', `later ${index}`)
+    await passes(5_000)
+    expect(events()).toHaveLength(12)
+  })
+
+  it('sends 10 a second over all and keeps 1,000', async () => {
+    for (let index = 0; index < 1_500; index += 1) recorder.record(target(`p${index}`), 'Normal', 'Storm', 'once')
+    expect(drops).toBeGreaterThanOrEqual(499)
+    await passes(10_000)
+    expect(events().length).toBeGreaterThan(40)
+    expect(events().length).toBeLessThanOrEqual(112)
+  })
+
+  it('logs instead in a namespace that is being deleted', async () => {
+    w.fake.store.terminating.add('ns')
+    recorder.record(target(), 'Normal', 'Released', 'the claim was given back')
+    await until(w.time, 'it is logged', () => w.log.lines.length === 1)
+    expect(w.log.lines[0]).toMatchObject({ level: 'info', message: 'the claim was given back', fields: { reason: 'Released', object: 'ns/a' } })
+    expect(drops).toBe(0)
+  })
+
+  it('tries three times while the API server is away, then counts a drop and goes on', async () => {
+    w.fake.script({ method: 'POST' }, { kind: 'refuse', status: 503 }, 3)
+    recorder.record(target(), 'Normal', 'One', 'lost')
+    recorder.record(target(), 'Normal', 'Two', 'kept')
+    await passes(10_000)
+    expect(drops).toBe(1)
+    expect(events().map(({ reason }) => reason)).toEqual(['Two'])
+  })
+
+  it('gives names that fit, however long the object\'s is', async () => {
+    recorder.record(target('x'.repeat(253)), 'Normal', 'Long', 'name')
+    await until(w.time, 'it is there', () => events().length === 1)
+    expect(events()[0]?.metadata.name).toHaveLength(253)
+  })
+})

@@ -1,0 +1,192 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { ALWAYS_LEADING, LeaseElector } from '../../../src/operator/kube/index.ts'
+import { LEASES, type FakeKind } from '../fake-apiserver.ts'
+import { transportTo, turns, until, world, type World } from './world.ts'
+
+interface Replica { readonly elector: LeaseElector; readonly terms: AbortSignal[]; readonly stop: AbortController; readonly ended: Promise<void> }
+
+let w: World
+let replicas: Replica[]
+
+beforeEach(async () => {
+  w = await world(LEASES)
+  replicas = []
+})
+afterEach(async () => {
+  for (const { stop } of replicas) stop.abort(new Error('over'))
+  await Promise.race([Promise.all(replicas.map(({ ended }) => ended)), turns(200)])
+  await w.close()
+})
+
+function replica(identity: string, time = w.time): Replica {
+  const terms: AbortSignal[] = []
+  const stop = new AbortController()
+  const transport = time === w.time ? w.transport : transportTo(w.fake, time, w.credentials)
+  const elector = new LeaseElector({ transport, clock: time, timers: time, log: w.log, namespace: 'here', name: 'muster-operator', identity, onLead: (term) => terms.push(term) })
+  const each = { elector, terms, stop, ended: elector.run(stop.signal) }
+  replicas.push(each)
+  return each
+}
+
+const where = { kind: LEASES satisfies FakeKind, namespace: 'here', name: 'muster-operator' }
+const lease = () => w.fake.store.get(where).spec ?? {}
+const leads = ({ elector }: Replica): Promise<void> => until(w.time, 'it leads', () => elector.state === 'leading')
+
+/** Time passes, and the API server keeps up with it. */
+async function passes(ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 100) {
+    await w.time.advance(Math.min(100, left))
+    await turns(8)
+  }
+}
+
+describe('the lease', () => {
+  it('is created, held and renewed, with times of six digits', async () => {
+    const a = replica('a')
+    await leads(a)
+    expect(lease()).toMatchObject({ holderIdentity: 'a', leaseDurationSeconds: 15, leaseTransitions: 0 })
+    expect(lease()['renewTime']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
+    const before = lease()['renewTime']
+    await passes(60_000)
+    expect(a.elector.mayWrite()).toBe(true)
+    expect(a.terms).toHaveLength(1)
+    expect(lease()['renewTime']).not.toBe(before)
+    expect(w.fake.seen('PUT').length).toBeLessThanOrEqual(31)
+  })
+
+  it('has one holder; a standby follows within 3 s of a release', async () => {
+    const a = replica('a')
+    await leads(a)
+    const b = replica('b')
+    await passes(30_000)
+    expect(b.elector.state).toBe('standby')
+    expect(b.elector.mayWrite()).toBe(false)
+    a.stop.abort(new Error('SIGTERM'))
+    const stoppedMs = w.time.monotonicMs()
+    await leads(b)
+    expect(w.time.monotonicMs() - stoppedMs).toBeLessThan(3_000)
+    expect(a.terms[0]?.aborted).toBe(true)
+    expect(lease()).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 })
+  })
+
+  it('goes to the standby within 20 s when its holder is gone without a word', async () => {
+    const a = replica('a')
+    await leads(a)
+    const b = replica('b')
+    await passes(4_000)
+    w.fake.script({ method: 'PUT' }, { kind: 'hang' }, 1) // The next renewal is a's last act.
+    await until(w.time, 'the holder hangs', () => w.fake.seen('PUT').length > 2)
+    const goneMs = w.time.monotonicMs()
+    a.stop.abort(new Error('SIGKILL'))
+    w.fake.script({ method: 'PUT' }, { kind: 'break' }, 1) // Not even its release arrives.
+    await passes(20_000)
+    expect(b.elector.state).toBe('leading')
+    expect(w.time.monotonicMs() - goneMs).toBeLessThanOrEqual(20_100)
+    expect(lease()).toMatchObject({ holderIdentity: 'b' })
+  })
+
+  it('lets its holder write no longer than 10 s after its last good renewal began', async () => {
+    const a = replica('a')
+    await leads(a)
+    await passes(100)
+    const renewedMs = w.time.monotonicMs()
+    w.fake.script({}, { kind: 'refuse', status: 500 }, 1_000)
+    await passes(9_000)
+    expect(a.elector.mayWrite()).toBe(true)
+    w.time.jump(renewedMs + 10_000 - w.time.monotonicMs()) // Before the next look at the clock.
+    expect([a.elector.state, a.elector.mayWrite()]).toEqual(['leading', false])
+    await passes(600)
+    expect(a.elector.state).toBe('standby')
+    expect(a.terms[0]?.aborted).toBe(true)
+  })
+
+  it('is not taken by two: a holder has stopped before the next begins, whatever their wall clocks say', async () => {
+    const a = replica('a')
+    await leads(a)
+    const b = replica('b')
+    await passes(4_000)
+    for (const stepMs of [3_600_000, -7_200_000]) {
+      w.time.stepWall(stepMs)
+      await passes(30_000)
+      expect([a.elector.state, b.elector.state]).toEqual(['leading', 'standby'])
+    }
+    w.fake.script({ method: 'PUT' }, { kind: 'refuse', status: 500 }, 7)
+    for (let step = 0; step < 400 && b.elector.state === 'standby'; step += 1) {
+      await passes(100)
+      expect(a.elector.mayWrite() && b.elector.mayWrite()).toBe(false)
+    }
+  })
+
+  it('is not written by a leader that slept through it: SIGSTOP for twice its length', async () => {
+    const a = replica('a')
+    await leads(a)
+    await passes(4_000)
+    const { metadata } = w.fake.store.get(where)
+    w.fake.store.replace(where, '', { metadata, spec: { ...lease(), holderIdentity: 'b', leaseTransitions: 1 } }, 'b')
+    w.time.jump(30_000) // Nothing of ours ran: no timer, no renewal.
+    expect(a.elector.mayWrite()).toBe(false)
+    const puts = w.fake.seen('PUT').length
+    const confirmed = a.elector.confirm(new AbortController().signal)
+    await until(w.time, 'the API server was asked', () => a.elector.state === 'standby')
+    expect(await confirmed).toBe(false)
+    expect(lease()['holderIdentity']).toBe('b')
+    expect(a.terms[0]?.aborted).toBe(true)
+    expect(w.fake.seen('PUT').length - puts).toBeLessThanOrEqual(1)
+  })
+
+  it('must be confirmed after a stall above 2 s, which a confirmation then heals', async () => {
+    const a = replica('a')
+    await leads(a)
+    await passes(4_000)
+    w.time.jump(4_000)
+    expect(a.elector.mayWrite()).toBe(false)
+    const confirmed = a.elector.confirm(new AbortController().signal)
+    await until(w.time, 'it may write again', () => a.elector.mayWrite())
+    expect(await confirmed).toBe(true)
+    expect(a.terms).toHaveLength(1)
+  })
+
+  it('is kept when the answer to a renewal was lost', async () => {
+    const a = replica('a')
+    await leads(a)
+    w.fake.script({ method: 'PUT' }, { kind: 'lose' })
+    await passes(15_000)
+    expect(a.elector.mayWrite()).toBe(true)
+    expect(a.terms).toHaveLength(1)
+  })
+
+  it('is kept when one renewal hangs', async () => {
+    const a = replica('a')
+    await leads(a)
+    w.fake.script({ method: 'PUT' }, { kind: 'hang' })
+    await passes(20_000)
+    expect(a.elector.mayWrite()).toBe(true)
+    expect(a.terms).toHaveLength(1)
+  })
+
+  it('is given up at once when another has taken it', async () => {
+    const a = replica('a')
+    await leads(a)
+    const { metadata } = w.fake.store.get(where)
+    w.fake.store.replace(where, '', { metadata, spec: { ...lease(), holderIdentity: 'thief' } }, 'thief')
+    await passes(3_000)
+    expect([a.elector.state, a.elector.mayWrite()]).toEqual(['standby', false])
+    expect(await a.elector.confirm(new AbortController().signal)).toBe(false)
+    expect(lease()['holderIdentity']).toBe('thief')
+  })
+
+  it('is taken again by the same process, as another term', async () => {
+    const a = replica('a')
+    await leads(a)
+    w.fake.script({}, { kind: 'refuse', status: 500 }, 8)
+    await passes(13_000)
+    expect(a.terms[0]?.aborted).toBe(true)
+    await passes(10_000)
+    expect(a.elector.mayWrite()).toBe(true)
+    expect(a.terms).toHaveLength(2)
+  })
+
+  it('is not needed by a single replica', async () => {
+    expect([ALWAYS_LEADING.state, ALWAYS_LEADING.mayWrite(), await ALWAYS_LEADING.confirm(new AbortController().signal)]).toEqual(['leading', true, true])
+  })
+})

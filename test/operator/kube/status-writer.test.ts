@@ -1,0 +1,317 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { ApplyStatusWriter, KubeError, refOf, WritableCache, type KubeRequest, type KubeTransport } from '../../../src/operator/kube/index.ts'
+import { PROBES } from '../fake-apiserver.ts'
+import { created, edited, PROBE, probe, random, scripted, turns, until, world, type Probe, type World } from './world.ts'
+
+interface Status { readonly observedGeneration: number; readonly state?: string; readonly conditions?: readonly object[]; readonly seen?: number }
+
+let w: World
+let cache: WritableCache<Probe>
+let term: AbortController
+let mayWrite: boolean
+let kinds: string[]
+
+beforeEach(async () => {
+  w = await world()
+  cache = new WritableCache<Probe>()
+  term = new AbortController()
+  mayWrite = true
+  kinds = []
+})
+afterEach(async () => {
+  term.abort(new Error('over'))
+  await w.close()
+})
+
+const writerOver = (transport: KubeTransport): ApplyStatusWriter<Probe, Status> => new ApplyStatusWriter<Probe, Status>({
+  transport, clock: w.time, timers: w.time, random: random(), log: w.log, resource: PROBE, fieldManager: 'muster-operator', signal: term.signal, cache,
+  mayWrite: () => mayWrite, meaningOf: (status) => ({ ...status, seen: 0 }), onWrite: (kind) => kinds.push(kind),
+})
+
+/** A probe that the API server and the cache know. */
+function known(name: string): Probe {
+  cache.offer(created(w, name))
+  return cache.get(`ns/${name}`) ?? probe(name)
+}
+
+const writes = () => w.fake.seen('PATCH', /status$/)
+const statusOf = (name: string) => w.fake.store.get({ kind: PROBES, namespace: 'ns', name }).status
+const inForce: Status = { observedGeneration: 1, state: 'IDLE' }
+
+describe('the status writer', () => {
+  it('waits 500 ms for company, then applies the latest status as a whole, with the version', async () => {
+    const writer = writerOver(w.transport)
+    const object = known('a')
+    writer.put(refOf(object), { observedGeneration: 1, state: 'ERROR', conditions: [{ type: 'Stalled' }] }, 'transition')
+    await w.time.advance(400)
+    writer.put(refOf(object), inForce, 'transition')
+    expect(writes()).toEqual([])
+    await w.time.advance(100)
+    await until(w.time, 'the status is written', () => kinds.length === 1)
+    expect(writes().map(({ query, headers, body }) => [query.get('fieldManager'), query.get('force'), headers['content-type'], body])).toEqual([[
+      'muster-operator', 'true', 'application/apply-patch+yaml',
+      { apiVersion: 'conformance.muster.dev/v1', kind: 'Probe', metadata: { name: 'a', namespace: 'ns', resourceVersion: object.metadata.resourceVersion }, status: inForce },
+    ]])
+    expect(cache.get('ns/a')?.status).toEqual(inForce)
+  })
+
+  it('removes a condition that it leaves out, and nothing of another manager', async () => {
+    const writer = writerOver(w.transport)
+    const ref = refOf(known('a'))
+    w.fake.store.patch({ kind: PROBES, namespace: 'ns', name: 'a' }, 'status', 'application/apply-patch+yaml', { status: { conditions: [{ type: 'Theirs', status: 'True' }] } }, 'other', false)
+    cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
+    writer.put(ref, { observedGeneration: 1, conditions: [{ type: 'Ready', status: 'False' }, { type: 'Stalled', status: 'True' }] }, 'transition')
+    await until(w.time, 'the first is written', () => kinds.length === 1)
+    writer.put(ref, { observedGeneration: 1, conditions: [{ type: 'Ready', status: 'True' }] }, 'transition')
+    await until(w.time, 'the second is written', () => kinds.length === 2)
+    expect(statusOf('a')?.['conditions']).toEqual([{ type: 'Theirs', status: 'True' }, { type: 'Ready', status: 'True' }])
+  })
+
+  it('writes nothing when nothing differs, also after a restart', async () => {
+    const object = known('a')
+    const first = writerOver(w.transport)
+    first.put(refOf(object), inForce, 'transition')
+    await until(w.time, 'the status is written', () => kinds.length === 1)
+    const second = writerOver(w.transport)
+    for (let pass = 0; pass < 50; pass += 1) {
+      second.put(refOf(object), { state: 'IDLE', observedGeneration: 1 }, 'transition')
+      await w.time.advance(1_000)
+    }
+    expect(writes()).toHaveLength(1)
+  })
+
+  it('takes a status back that is no longer wanted', async () => {
+    const writer = writerOver(w.transport)
+    const object = known('a')
+    writer.put(refOf(object), inForce, 'transition')
+    writer.put(refOf(object), { observedGeneration: -1 }, 'transition')
+    await w.time.advance(5_000)
+    expect(writes()).toEqual([])
+  })
+
+  it('never writes to another life of the object', async () => {
+    const writer = writerOver(w.transport)
+    const object = known('a')
+    writer.put(refOf(object), inForce, 'transition')
+    w.fake.store.delete({ kind: PROBES, namespace: 'ns', name: 'a' }, undefined)
+    created(w, 'a')
+    await w.time.advance(500)
+    await until(w.time, 'the write was refused', () => writes().length === 1)
+    await turns()
+    cache.remove(object)
+    cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
+    await w.time.advance(60_000)
+    await turns()
+    expect(writes()).toHaveLength(1)
+    expect(statusOf('a')).toEqual({ observedGeneration: -1 })
+  })
+
+  it('drops what is about an object that is gone', async () => {
+    const writer = writerOver(w.transport)
+    const object = known('a')
+    w.fake.store.delete({ kind: PROBES, namespace: 'ns', name: 'a' }, undefined)
+    writer.put(refOf(object), inForce, 'transition')
+    await until(w.time, 'the write was tried', () => writes().length === 1)
+    await turns()
+    await w.time.advance(120_000)
+    expect(writes()).toHaveLength(1)
+  })
+
+  it.each([409, 429, 500, 503])('tries again after %d, and the latest status wins', async (status) => {
+    const writer = writerOver(w.transport)
+    const object = known('a')
+    w.fake.script({ method: 'PATCH' }, { kind: 'refuse', status })
+    writer.put(refOf(object), { observedGeneration: 1, state: 'ERROR' }, 'transition')
+    await until(w.time, 'the refusal', () => writes().length === 1)
+    writer.put(refOf(object), inForce, 'transition')
+    await until(w.time, 'it is written', () => kinds.length === 1)
+    expect(statusOf('a')).toMatchObject(inForce)
+  })
+
+  it('does not write again, when the answer was lost and the watch shows that it took effect', async () => {
+    const writer = writerOver(w.transport)
+    w.fake.script({ method: 'PATCH' }, { kind: 'lose' })
+    writer.put(refOf(known('a')), { observedGeneration: 1, state: 'IDLE' }, 'transition')
+    await until(w.time, 'it took effect', () => statusOf('a')?.['state'] === 'IDLE')
+    await turns()
+    cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
+    await w.time.advance(120_000)
+    expect(writes()).toHaveLength(1)
+    expect(w.time.pending).toBe(0)
+  })
+
+  it('says once, and does not try again, that a status is refused for its content', async () => {
+    const writer = writerOver(w.transport)
+    w.fake.script({ method: 'PATCH' }, { kind: 'refuse', status: 422, reason: 'Invalid' })
+    writer.put(refOf(known('a')), inForce, 'transition')
+    await until(w.time, 'the refusal is logged', () => w.log.lines.length === 1)
+    await w.time.advance(60_000)
+    expect(writes()).toHaveLength(1)
+  })
+
+  it('writes nothing without leadership, and nothing after the term', async () => {
+    const writer = writerOver(w.transport)
+    mayWrite = false
+    writer.put(refOf(known('a')), inForce, 'transition')
+    await w.time.advance(5_000)
+    mayWrite = true
+    writer.put(refOf(known('b')), inForce, 'transition')
+    term.abort(new Error('the lease was lost'))
+    writer.put(refOf(known('c')), inForce, 'transition')
+    await w.time.advance(120_000)
+    expect(writes()).toEqual([])
+    expect(w.time.pending).toBe(0)
+  })
+
+  it('ends a write under way with the term: lease lost mid-write', async () => {
+    const writer = writerOver(w.transport)
+    w.fake.script({ method: 'PATCH' }, { kind: 'hang' })
+    writer.put(refOf(known('a')), inForce, 'transition')
+    await until(w.time, 'the write is out', () => writes().length === 1)
+    term.abort(new Error('the lease was lost'))
+    await until(w.time, 'the timers are gone', () => w.time.pending === 0)
+    await w.time.advance(60_000)
+    expect(writes()).toHaveLength(1)
+    expect(w.log.lines).toEqual([])
+  })
+
+  it('puts its answers into the cache', async () => {
+    const writer = writerOver(w.transport)
+    const ref = refOf(known('a'))
+    writer.put(ref, inForce, 'transition')
+    await until(w.time, 'it is written', () => kinds.length === 1)
+    expect(cache.get('ns/a')).toMatchObject({ status: inForce, metadata: { generation: 1, resourceVersion: String(w.fake.store.version) } })
+  })
+
+  it('tries again with the version that the watch brings, after an edit that it had not seen', async () => {
+    const writer = writerOver(w.transport)
+    const ref = refOf(known('a'))
+    edited(w, 'a', { slots: 5 })
+    writer.put(ref, inForce, 'transition')
+    await until(w.time, 'the write was refused', () => writes().length === 1)
+    await turns()
+    cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
+    await until(w.time, 'it is written', () => kinds.length === 1)
+    expect(cache.get('ns/a')).toMatchObject({ spec: { slots: 5 }, metadata: { generation: 2 } })
+  })
+
+  it('knows a status of its own while it is on its way', async () => {
+    const writer = writerOver(w.transport)
+    const object = known('a')
+    let release = (): void => {}
+    w.fake.script({ method: 'PATCH' }, { kind: 'delay', until: new Promise<void>((resolve) => { release = resolve }) })
+    writer.put(refOf(object), inForce, 'transition')
+    expect(writer.isSending({ ...object, status: inForce })).toBe(false)
+    await until(w.time, 'the write is out', () => writes().length === 1)
+    expect(writer.isSending({ ...object, status: inForce })).toBe(true)
+    expect(writer.isSending({ ...object, status: { by: 'hand' } })).toBe(false)
+    release()
+    await until(w.time, 'it is written', () => kinds.length === 1)
+    expect(writer.isSending({ ...object, status: inForce })).toBe(false)
+  })
+
+  it('flushes transitions at once, and heartbeats not at all', async () => {
+    const writer = writerOver(w.transport)
+    writer.put(refOf(known('a')), inForce, 'transition')
+    writer.put(refOf(known('b')), { observedGeneration: -1, seen: 1 }, 'heartbeat')
+    await writer.flush(new AbortController().signal)
+    expect(kinds).toEqual(['transition'])
+    await w.time.advance(600_000)
+    expect(kinds).toEqual(['transition'])
+  })
+})
+
+describe('the budgets of the status writer', () => {
+  /** A transport that notes when each write was sent, and answers at once. */
+  function counting(answerAfterMs = 0): { readonly transport: KubeTransport; readonly sentMs: number[]; most: number } {
+    const state = { sentMs: [] as number[], most: 0, transport: scripted(async () => { throw new Error('not yet') }) }
+    let open = 0
+    state.transport = scripted(async ({ body }: KubeRequest) => {
+      state.sentMs.push(w.time.monotonicMs())
+      state.most = Math.max(state.most, open += 1)
+      if (answerAfterMs > 0) await w.time.sleep(answerAfterMs)
+      open -= 1
+      const { metadata, status } = body as Probe
+      const version = String(1_000 + state.sentMs.length)
+      return { status: 200, body: { ...probe(metadata.name), metadata: { ...probe(metadata.name).metadata, resourceVersion: version }, status } as never, dateMs: undefined }
+    })
+    return state
+  }
+
+  function many(count: number, status?: Status): readonly Probe[] {
+    return Array.from({ length: count }, (_, index) => {
+      const object = probe(`p${index}`, {}, status === undefined ? {} : { status })
+      cache.offer(object)
+      return object
+    })
+  }
+
+  it('sends 100 transitions a second, 16 at once', async () => {
+    const { transport, sentMs, ...rest } = counting()
+    const writer = writerOver(transport)
+    for (const object of many(1_000)) writer.put(refOf(object), inForce, 'transition')
+    await w.time.advance(20_000)
+    expect(sentMs).toHaveLength(1_000)
+    expect((sentMs.at(-1) ?? 0) - (sentMs[0] ?? 0)).toBeGreaterThanOrEqual(9_800)
+    expect((sentMs.at(-1) ?? 0) - (sentMs[0] ?? 0)).toBeLessThan(10_500)
+    expect(rest.most).toBeLessThanOrEqual(16)
+    const slow = counting(1_000)
+    const second = writerOver(slow.transport)
+    for (const object of many(100)) second.put(refOf(object), { observedGeneration: 1, state: 'ERROR' }, 'transition')
+    await w.time.advance(20_000)
+    expect(slow.most).toBe(16)
+    expect(slow.sentMs).toHaveLength(100)
+  })
+
+  it('spreads heartbeats over a period, the first a full period after the start, 10/s over all', async () => {
+    const count = 2_000
+    await w.time.advance(1_000_000)
+    const startMs = w.time.monotonicMs()
+    const { transport, sentMs } = counting()
+    const writer = writerOver(transport)
+    const objects = many(count, inForce)
+    const periodMs = 200_000
+    for (let second = 0; second < 600; second += 5) {
+      for (const object of objects) writer.put(refOf(object), { ...inForce, seen: second + 1 }, 'transition') // By its content it is a heartbeat.
+      await w.time.advance(5_000)
+    }
+    expect(Math.min(...sentMs)).toBeGreaterThanOrEqual(startMs + periodMs)
+    const spans = sentMs.slice(11).map((ms, index) => ms - (sentMs[index] ?? 0))
+    expect(Math.min(...spans)).toBeGreaterThanOrEqual(1_000) // Never 12 within a second: a permit of the bucket, and 10.
+    expect(sentMs.length).toBeGreaterThan(1.8 * count)
+    expect(sentMs.length).toBeLessThanOrEqual(2 * count)
+    expect(new Set(kinds)).toEqual(new Set(['heartbeat']))
+  }, 30_000)
+
+  it('lets a heartbeat ride along with a transition, free', async () => {
+    const { transport, sentMs } = counting()
+    const writer = writerOver(transport)
+    const [object = probe('none')] = many(1, inForce)
+    writer.put(refOf(object), { ...inForce, seen: 1 }, 'heartbeat')
+    writer.put(refOf(object), { ...inForce, state: 'ERROR', seen: 2 }, 'transition')
+    writer.put(refOf(object), { ...inForce, state: 'ERROR', seen: 3 }, 'heartbeat')
+    await w.time.advance(500)
+    expect(sentMs).toHaveLength(1)
+    expect(cache.get('ns/p0')?.status).toEqual({ ...inForce, state: 'ERROR', seen: 3 })
+    await w.time.advance(55_000)
+    expect(sentMs).toHaveLength(1)
+  })
+
+  it('keeps one entry an object in an outage, and recovers within its rates', async () => {
+    let isAway = true
+    const state = counting()
+    const writer = writerOver(scripted(async (request, signal) => {
+      if (isAway) throw new KubeError(0, 'NoAnswer', 'away')
+      return state.transport.json(request, signal)
+    }))
+    const objects = many(500)
+    for (let round = 0; round < 20; round += 1) {
+      for (const object of objects) writer.put(refOf(object), { observedGeneration: 1, state: `S${round}` }, 'transition')
+      await w.time.advance(15_000)
+    }
+    isAway = false
+    await w.time.advance(40_000)
+    expect(state.sentMs).toHaveLength(500)
+    expect([...cache.all()].every(({ status }) => (status as Status).state === 'S19')).toBe(true)
+  })
+})

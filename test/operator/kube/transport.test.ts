@@ -1,0 +1,216 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { identityFromText, KubeError, type KubeRequest, type WatchLine } from '../../../src/operator/kube/index.ts'
+import { LineReader, MAX_LINE_BYTES } from '../../../src/operator/kube/line-reader.ts'
+import { PROBES } from '../fake-apiserver.ts'
+import { created, edited, transportTo, turns, until, world, type World } from './world.ts'
+
+const PATH = '/apis/conformance.muster.dev/v1/namespaces/ns/probes'
+const list: KubeRequest = { method: 'GET', path: PATH }
+const never = new AbortController().signal
+let w: World
+
+beforeEach(async () => {
+  w = await world()
+})
+afterEach(() => w.close())
+
+const failure = async (call: Promise<unknown>): Promise<KubeError> => {
+  const error = await call.then(() => undefined, (thrown: unknown) => thrown)
+  if (!(error instanceof KubeError)) throw new Error(`expected a KubeError, got ${String(error)}`)
+  return error
+}
+
+/** Reads a watch in the background. */
+function watching(query: KubeRequest['query'] = {}): { readonly lines: WatchLine[]; readonly ended: Promise<unknown>; isOver: boolean } {
+  const state = { lines: [] as WatchLine[], isOver: false, ended: Promise.resolve<unknown>(undefined) }
+  state.ended = (async () => {
+    for await (const line of w.transport.lines({ ...list, query: { watch: true, ...query } }, w.abort.signal)) state.lines.push(line)
+  })().catch((error: unknown) => error).finally(() => {
+    state.isOver = true
+  })
+  return state
+}
+
+describe('a call to the API server', () => {
+  it('asks for its credentials each time', async () => {
+    await w.transport.json(list, never)
+    w.credentials.current = { authorization: 'Bearer rotated', tls: {} }
+    await w.transport.json(list, never)
+    expect(w.fake.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer first', 'Bearer rotated'])
+  })
+
+  it('keeps its connections, and makes new pools for another TLS identity', async () => {
+    for (let call = 0; call < 20; call += 1) await w.transport.json(list, never)
+    expect(w.fake.socketCount).toBeLessThanOrEqual(2) // One may still be busy when the next call begins.
+    w.credentials.current = { authorization: undefined, tls: { servername: 'other' } }
+    await w.transport.json(list, never)
+    await until(w.time, 'the old pool is drained', () => w.fake.socketCount === 1)
+    expect(w.fake.requests).toHaveLength(21)
+  })
+
+  it('opens no more than 16 connections', async () => {
+    let release = (): void => {}
+    w.fake.script({}, { kind: 'delay', until: new Promise<void>((resolve) => { release = resolve }) }, 40)
+    const calls = Array.from({ length: 40 }, () => w.transport.json(list, never))
+    await until(w.time, 'the first calls are out', () => w.fake.requests.length >= 16)
+    await turns()
+    expect(w.fake.socketCount).toBe(16)
+    release()
+    expect(await Promise.all(calls)).toHaveLength(40)
+  })
+
+  it('throws what the API server says, and how long it asks to wait', async () => {
+    w.fake.script({}, { kind: 'refuse', status: 429, reason: 'TooManyRequests', retryAfter: 7 })
+    expect(await failure(w.transport.json(list, never))).toMatchObject({ status: 429, reason: 'TooManyRequests', retryAfterMs: 7_000 })
+    w.fake.script({}, { kind: 'answer', status: 502, body: '<html>a proxy</html>' })
+    expect(await failure(w.transport.json(list, never))).toMatchObject({ status: 502, reason: 'Status502', retryAfterMs: undefined })
+  })
+
+  it('follows no redirect', async () => {
+    w.fake.script({}, { kind: 'answer', status: 307, headers: { location: w.fake.url }, body: '' })
+    expect(await failure(w.transport.json(list, never))).toMatchObject({ status: 307 })
+    expect(w.fake.requests).toHaveLength(1)
+  })
+
+  it('repeats a GET once when its connection broke, and nothing else', async () => {
+    w.fake.script({}, { kind: 'break' })
+    expect((await w.transport.json(list, never)).status).toBe(200)
+    w.fake.script({}, { kind: 'break' }, 2)
+    expect(await failure(w.transport.json(list, never))).toMatchObject({ status: 0, reason: 'NoAnswer' })
+    w.fake.script({ method: 'POST' }, { kind: 'lose' })
+    const post: KubeRequest = { method: 'POST', path: PATH, body: { metadata: { name: 'a' }, spec: { type: 'a' } } }
+    expect(await failure(w.transport.json(post, never))).toMatchObject({ status: 0, reason: 'NoAnswer' })
+    expect(w.fake.seen('POST')).toHaveLength(1)
+    expect(w.fake.store.list(PROBES, 'ns')).toHaveLength(1) // It took effect: unknown is not failed.
+  })
+
+  it('gives up after 10 s without headers', async () => {
+    w.fake.script({}, { kind: 'hang' })
+    const call = failure(w.transport.json(list, never))
+    await until(w.time, 'the call is out', () => w.fake.requests.length === 1)
+    await w.time.advance(10_000)
+    expect(await call).toMatchObject({ status: 0, reason: 'NoAnswer' })
+  })
+
+  it('ends with the signal', async () => {
+    w.fake.script({}, { kind: 'hang' })
+    const abort = new AbortController()
+    const call = w.transport.json(list, abort.signal)
+    await until(w.time, 'the call is out', () => w.fake.requests.length === 1)
+    abort.abort(new Error('the term is over'))
+    await expect(call).rejects.toThrow('the term is over')
+  })
+
+  it('tells the clock of the API server, and counts what it was answered', async () => {
+    const told: string[][] = []
+    const transport = transportTo(w.fake, w.time, w.credentials, (...each) => told.push(each))
+    const { dateMs } = await transport.json(list, never)
+    expect(Math.abs((dateMs ?? 0) - Date.now())).toBeLessThan(5_000)
+    w.fake.script({ method: 'PUT' }, { kind: 'break' })
+    await failure(transport.json({ method: 'PUT', path: `${PATH}/a`, body: {} }, never))
+    expect(told).toEqual([['GET', '200', new URL(w.fake.url).host], ['PUT', '<error>', new URL(w.fake.url).host]])
+    await transport.close()
+  })
+
+  it('names the token in no error', async () => {
+    w.credentials.current = { authorization: 'Bearer canary-4711', tls: {} }
+    w.fake.token = 'another'
+    const error = await failure(w.transport.json(list, never))
+    expect(error.status).toBe(401)
+    w.fake.script({}, { kind: 'break' }, 2)
+    const broken = await failure(w.transport.json(list, never))
+    for (const each of [error, broken]) expect(`${JSON.stringify(each)} ${each.stack} ${String(each.cause)}`).not.toContain('canary')
+  })
+})
+
+describe('a watch', () => {
+  it('delivers lines, also when a character or a line is cut in two', async () => {
+    const watch = watching()
+    await until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
+    const bytes = Buffer.from(`${JSON.stringify({ type: 'ADDED', object: { metadata: { name: 'grün-😀' } } })}\n`)
+    for (let at = 0; at < bytes.length; at += 1) {
+      w.fake.sendRaw(bytes.subarray(at, at + 1))
+      await turns(2)
+    }
+    await until(w.time, 'the line arrives', () => watch.lines.length === 1)
+    expect(watch.lines).toEqual([{ type: 'ADDED', object: { metadata: { name: 'grün-😀' } } }])
+  })
+
+  it('ends when the server closes it', async () => {
+    const watch = watching()
+    await until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
+    created(w, 'a')
+    edited(w, 'a', { slots: 2 })
+    w.fake.endWatches()
+    expect(await watch.ended).toBeUndefined()
+    expect(watch.lines.map(({ type }) => type)).toEqual(['ADDED', 'MODIFIED'])
+  })
+
+  it('is given up after 90 s of silence, and not before: half-open', async () => {
+    const watch = watching({ allowWatchBookmarks: true })
+    await until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
+    for (let minute = 0; minute < 3; minute += 1) {
+      await w.time.advance(60_000)
+      w.fake.bookmark()
+      await until(w.time, 'a bookmark arrives', () => watch.lines.length === minute + 1)
+    }
+    w.fake.silenceWatches()
+    await w.time.advance(89_000)
+    expect(watch.isOver).toBe(false)
+    await w.time.advance(2_000)
+    expect(await watch.ended).toMatchObject({ reason: 'Idle' })
+  })
+
+  it.each([['no JSON', '{"type":\n'], ['no event', '{"type":"ADDED"}\n'], ['longer than 4 MiB', `{"x":"${'x'.repeat(MAX_LINE_BYTES)}`]])('refuses a line that is %s', async (_, bytes) => {
+    const watch = watching()
+    await until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
+    w.fake.sendRaw(bytes)
+    expect(await watch.ended).toMatchObject({ name: 'KubeError', reason: 'UnreadableLine' })
+  })
+
+  it('fails when the connection is cut in the middle of a line', async () => {
+    const watch = watching()
+    await until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
+    w.fake.sendRaw('{"type":"ADD', true)
+    expect(await watch.ended).toMatchObject({ reason: 'NoAnswer' })
+    expect(watch.lines).toEqual([])
+  })
+
+  it('leaves room for calls, however many there are', async () => {
+    for (let index = 0; index < 20; index += 1) watching()
+    await until(w.time, 'the watches are open', () => w.fake.watchCount === 20)
+    expect((await w.transport.json(list, never)).status).toBe(200)
+  })
+})
+
+describe('the line reader', () => {
+  it('finds the same lines however the bytes are cut', () => {
+    const text = '{"a":"ä😀"}\n\n{"b":1}\r\n{"c":2}\nrest'
+    const bytes = Buffer.from(text)
+    for (let size = 1; size <= bytes.length; size += 1) {
+      const reader = new LineReader()
+      const lines: string[] = []
+      for (let at = 0; at < bytes.length; at += size) lines.push(...reader.push(bytes.subarray(at, at + size)))
+      expect(lines.map((line) => line.trim())).toEqual(['{"a":"ä😀"}', '{"b":1}', '{"c":2}'])
+    }
+  })
+})
+
+describe('the identity', () => {
+  const text = (cluster: string, user: string): string => `apiVersion: v1
+kind: Config
+current-context: c
+clusters: [{name: k, cluster: {server: "https://kube.example:6443/prefix", ${cluster}}}]
+users: [{name: u, user: {${user}}}]
+contexts: [{name: c, context: {cluster: k, user: u, namespace: fleet}}]`
+
+  it('comes from a kubeconfig', async () => {
+    const identity = identityFromText(text(`certificate-authority-data: ${Buffer.from('the CA').toString('base64')}, tls-server-name: inner`, 'token: t0'))
+    expect([identity.server.href, identity.namespace]).toEqual(['https://kube.example:6443/prefix', 'fleet'])
+    expect(await identity.credentials()).toEqual({ authorization: 'Bearer t0', tls: { ca: 'the CA', servername: 'inner' } })
+  })
+
+  it('refuses a proxy, which it would go round', () => {
+    expect(() => identityFromText(text('proxy-url: "http://proxy.example"', 'token: t0'))).toThrow('proxy-url')
+  })
+})

@@ -1,0 +1,293 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { WatchLoop, WritableCache, type RestartReason } from '../../../src/operator/kube/index.ts'
+import { PROBES } from '../fake-apiserver.ts'
+import { created, edited, PROBE, probe, random, turns, until, world, type Probe, type World } from './world.ts'
+
+let w: World
+let cache: WritableCache<Probe>
+let changes: string[]
+let restarts: RestartReason[]
+let ended: Promise<void>
+
+beforeEach(async () => {
+  w = await world()
+  cache = new WritableCache<Probe>()
+  changes = []
+  restarts = []
+  ended = Promise.resolve()
+})
+
+afterEach(async () => {
+  w.abort.abort(new Error('over'))
+  await ended
+  await w.close()
+})
+
+function started(namespace?: string): WatchLoop<Probe> {
+  const loop = new WatchLoop<Probe>({
+    transport: w.transport, cache, clock: w.time, timers: w.time, random: random(), log: w.log, resource: PROBE, namespace,
+    onChange: ({ key, before, after }, source) => changes.push(`${source} ${before === undefined ? 'add' : after === undefined ? 'remove' : 'change'} ${key}`),
+    onRestart: (reason) => restarts.push(reason),
+  })
+  ended = loop.run(w.abort.signal)
+  return loop
+}
+
+const watched = (): Promise<void> => until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
+const lists = (): number => w.fake.requests.filter(({ query }) => !query.has('watch')).length
+const slotsOf = (name: string): number | undefined => cache.get(`ns/${name}`)?.spec?.slots
+
+/** Until a change that is made only now is seen. */
+async function follows(): Promise<void> {
+  const name = `canary-${w.fake.store.version}`
+  created(w, name)
+  const start = performance.now()
+  while (cache.get(`ns/${name}`) === undefined) {
+    if (performance.now() - start > 4_000) throw new Error('the loop has stopped')
+    await w.time.advance(100)
+  }
+}
+
+describe('the watch loop', () => {
+  it('lists in pages with a consistent read, then follows', async () => {
+    for (let index = 0; index < 1_203; index += 1) created(w, `p${String(index).padStart(4, '0')}`)
+    started()
+    await watched()
+    expect(cache.size).toBe(1_203)
+    expect(cache.synced).toBe(true)
+    expect(w.fake.requests.slice(0, 3).map(({ query }) => [query.get('limit'), query.get('resourceVersion'), query.has('continue')])).toEqual([['500', null, false], ['500', null, true], ['500', null, true]])
+    const query = w.fake.requests[3]?.query
+    expect([query?.get('allowWatchBookmarks'), query?.get('resourceVersion')]).toEqual(['true', String(w.fake.store.version)])
+    expect(Number(query?.get('timeoutSeconds'))).toBeGreaterThanOrEqual(240)
+    expect(Number(query?.get('timeoutSeconds'))).toBeLessThanOrEqual(360)
+    changes = []
+    created(w, 'new')
+    edited(w, 'new', { slots: 3 })
+    w.fake.store.delete({ kind: PROBES, namespace: 'ns', name: 'p0000' }, undefined)
+    await until(w.time, 'the events are in', () => cache.get('ns/p0000') === undefined)
+    expect(changes).toEqual(['watch add ns/new', 'watch change ns/new', 'watch remove ns/p0000'])
+  })
+
+  it('sees one namespace alone', async () => {
+    created(w, 'a', 'one')
+    created(w, 'a', 'two')
+    started('one')
+    await watched()
+    created(w, 'b', 'two')
+    created(w, 'b', 'one')
+    await until(w.time, 'the event is in', () => cache.get('one/b') !== undefined)
+    expect([...cache.all()].map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)).toEqual(['one/a', 'one/b'])
+  })
+
+  it('resumes at once when the server closes, from the last version it has seen, and does not list again', async () => {
+    started()
+    await watched()
+    created(w, 'a')
+    await until(w.time, 'the event is in', () => cache.size === 1)
+    created(w, 'elsewhere', 'other')
+    w.fake.bookmark()
+    await turns()
+    await w.time.advance(1_000)
+    w.fake.endWatches()
+    await watched()
+    expect(lists()).toBe(1)
+    expect(w.fake.requests.at(-1)?.query.get('resourceVersion')).toBe(String(w.fake.store.version))
+    expect(restarts).toEqual(['closed'])
+  })
+
+  it('starts no watch within 0.8 s of the one before', async () => {
+    started()
+    for (let round = 0; round < 5; round += 1) {
+      await watched()
+      w.fake.endWatches()
+    }
+    await watched()
+    expect(w.time.monotonicMs()).toBeGreaterThanOrEqual(5 * 800)
+  })
+
+  it('gives a half-open watch up after 90 s and misses nothing', async () => {
+    created(w, 'a')
+    started()
+    await watched()
+    w.fake.silenceWatches()
+    edited(w, 'a', { slots: 9 })
+    await w.time.advance(91_000)
+    await until(w.time, 'the edit is seen', () => slotsOf('a') === 9)
+    expect(restarts).toEqual(['idle'])
+    expect(lists()).toBe(1)
+  })
+
+  it('lists again after a 410, and removes what went away in the meantime', async () => {
+    created(w, 'a')
+    created(w, 'b')
+    started()
+    await watched()
+    w.fake.dropEvents(2)
+    w.fake.store.delete({ kind: PROBES, namespace: 'ns', name: 'a' }, undefined)
+    edited(w, 'b', { slots: 4 })
+    w.fake.store.compact()
+    created(w, 'c')
+    w.fake.store.compact()
+    w.fake.sendRaw('{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}\n')
+    await until(w.time, 'the list is in', () => cache.get('ns/a') === undefined)
+    expect(slotsOf('b')).toBe(4)
+    expect(restarts).toEqual(['expired'])
+    expect(changes).toContain('list remove ns/a')
+  })
+
+  it('survives a storm of 410 with growing pauses', async () => {
+    started()
+    await watched()
+    w.fake.endWatches()
+    w.fake.script({ watch: true }, { kind: 'refuse', status: 410, reason: 'Expired' }, 100)
+    const before = lists()
+    for (let minute = 0; minute < 10; minute += 1) {
+      await w.time.advance(60_000)
+      await turns()
+    }
+    expect(lists() - before).toBeGreaterThan(10)
+    expect(lists() - before).toBeLessThan(100)
+    w.fake.script({ watch: true }, { kind: 'refuse', status: 410 }, 0)
+    await follows()
+  })
+
+  it('lists again when a page has expired', async () => {
+    for (let index = 0; index < 600; index += 1) created(w, `p${index}`)
+    w.fake.script({ path: /probes$/ }, { kind: 'delay', until: Promise.resolve() })
+    w.fake.script({ path: /probes$/ }, { kind: 'refuse', status: 410, reason: 'Expired' })
+    started()
+    await watched()
+    expect(cache.size).toBe(600)
+    expect(restarts).toEqual(['expired'])
+  })
+
+  it('lists again after a line it cannot read', async () => {
+    created(w, 'a')
+    started()
+    await watched()
+    w.fake.dropEvents(1)
+    edited(w, 'a', { slots: 5 })
+    w.fake.sendRaw('{"type":"MODIFIED","object":{}}\n')
+    await until(w.time, 'the list is in', () => slotsOf('a') === 5)
+    expect(restarts).toEqual(['unreadable'])
+  })
+
+  it('goes on from where it was after another ERROR event, with a pause', async () => {
+    started()
+    await watched()
+    const beforeMs = w.time.monotonicMs()
+    w.fake.sendRaw('{"type":"ERROR","object":{"kind":"Status","code":500,"reason":"InternalError","message":"etcd"}}\n')
+    await until(w.time, 'the error is noticed', () => restarts.length === 1)
+    await until(w.time, 'the watch is open again', () => w.fake.requests.filter(({ query }) => query.has('watch')).length === 2)
+    expect(w.time.monotonicMs() - beforeMs).toBeGreaterThanOrEqual(800)
+    expect(restarts).toEqual(['error'])
+    expect(lists()).toBe(1)
+  })
+
+  it('outlives a restart of the API server', async () => {
+    created(w, 'a')
+    started()
+    await watched()
+    await w.fake.restart()
+    edited(w, 'a', { slots: 6 })
+    await until(w.time, 'the loop notices', () => restarts.length > 0)
+    await follows()
+    expect(slotsOf('a')).toBe(6)
+  })
+
+  it('outlives an API server that is away for an hour, and asks seldom', async () => {
+    const loop = started()
+    await watched()
+    await w.fake.close()
+    const asked = w.credentials.asked
+    for (let minute = 0; minute < 60; minute += 1) {
+      for (let second = 0; second < 60; second += 1) await w.time.advance(1_000)
+      expect(w.time.monotonicMs() - loop.activeMs).toBeLessThan(40_000)
+    }
+    expect(w.credentials.asked - asked).toBeLessThan(1_000)
+    await w.fake.start()
+    await follows()
+  })
+
+  it('waits for a kind that is not there yet, and keeps what it knows when it goes', async () => {
+    w.fake.script({ path: /probes$/ }, { kind: 'refuse', status: 404, reason: 'NotFound' }, 3)
+    created(w, 'a')
+    started()
+    await watched()
+    expect(restarts).toEqual(['missing', 'missing', 'missing'])
+    w.fake.script({ path: /probes$/ }, { kind: 'refuse', status: 404, reason: 'NotFound' }, 2)
+    w.fake.script({ path: /probes$/, watch: true }, { kind: 'refuse', status: 404, reason: 'NotFound' })
+    w.fake.endWatches()
+    await until(w.time, 'the kind is missed', () => restarts.filter((each) => each === 'missing').length > 4)
+    expect(cache.size).toBe(1)
+    await follows()
+  })
+
+  it('honours Retry-After', async () => {
+    w.fake.script({ path: /probes$/ }, { kind: 'refuse', status: 429, reason: 'TooManyRequests', retryAfter: 45 })
+    started()
+    await until(w.time, 'the refusal is in', () => restarts.length === 1)
+    await w.time.advance(44_000)
+    expect(w.fake.requests).toHaveLength(1)
+    await w.time.advance(2_000)
+    await watched()
+  })
+
+  it('finds a lost event at the next safety list, within 18 min', async () => {
+    created(w, 'a')
+    started()
+    await watched()
+    w.fake.dropEvents(1)
+    edited(w, 'a', { slots: 7 })
+    for (let round = 0; round < 18; round += 1) {
+      await w.time.advance(60_000)
+      w.fake.bookmark()
+      await turns()
+    }
+    await until(w.time, 'the list is in', () => slotsOf('a') === 7)
+    expect(restarts[0]).toBe('relist')
+  })
+
+  it('refuses the stale list of a replica that is behind', async () => {
+    created(w, 'a')
+    const stale = w.fake.store.version
+    edited(w, 'a', { slots: 8 })
+    started()
+    await watched()
+    w.fake.script({ path: /probes$/, watch: false }, { kind: 'stale', version: stale })
+    w.fake.sendRaw('{"type":"ERROR","object":{"code":410}}\n')
+    await until(w.time, 'the stale list was read', () => lists() === 2)
+    await watched()
+    expect(slotsOf('a')).toBe(8)
+  })
+
+  it('keeps an object that came into the cache after the list was made', async () => {
+    started()
+    await watched()
+    cache.offer(probe('late', { resourceVersion: '900' }))
+    w.fake.sendRaw('{"type":"ERROR","object":{"code":410}}\n')
+    await until(w.time, 'the list was read', () => lists() === 2)
+    await watched()
+    expect(cache.get('ns/late')).toBeDefined()
+  })
+
+  it('takes a new object under an old name, and asks for it', async () => {
+    created(w, 'a')
+    started()
+    await watched()
+    const uid = cache.get('ns/a')?.metadata.uid
+    w.fake.dropEvents(1)
+    w.fake.store.delete({ kind: PROBES, namespace: 'ns', name: 'a' }, undefined)
+    created(w, 'a')
+    await until(w.time, 'the new one is in', () => cache.get('ns/a')?.metadata.uid !== uid)
+    expect(changes.at(-1)).toBe('watch change ns/a')
+  })
+
+  it('ends with its signal and leaves no timer', async () => {
+    started()
+    await watched()
+    w.abort.abort(new Error('over'))
+    await ended
+    expect(w.time.pending).toBe(0)
+  })
+})

@@ -1,0 +1,205 @@
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { VirtualTime } from '../../../src/runtime/index.ts'
+import { WorkQueue, type ObjectKey, type Priority } from '../../../src/operator/kube/index.ts'
+import { Heap } from '../../../src/operator/kube/heap.ts'
+import { random, turns } from './world.ts'
+
+let time: VirtualTime
+let queue: WorkQueue
+const never = new AbortController().signal
+
+beforeEach(() => {
+  time = new VirtualTime()
+  queue = new WorkQueue({ clock: time, timers: time, random: random() })
+})
+
+/** The keys that can be taken now, in order; each is done at once. */
+async function drained(): Promise<readonly ObjectKey[]> {
+  const keys: ObjectKey[] = []
+  while (queue.depth > 0) {
+    const key = await queue.take(never)
+    keys.push(key)
+    queue.done(key, { kind: 'ok' })
+  }
+  return keys
+}
+
+describe('the heap', () => {
+  it('gives the least first, and equal ones in the order they came', () => {
+    fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 9 })), (ranks) => {
+      const heap = new Heap<readonly [number, number]>()
+      ranks.forEach((rank, index) => heap.add(rank, [rank, index]))
+      const popped = ranks.map(() => heap.pop())
+      expect(popped).toEqual(ranks.map((rank, index) => [rank, index]).toSorted(([a = 0, i = 0], [b = 0, j = 0]) => a - b || i - j))
+      expect(heap.pop()).toBeUndefined()
+    }))
+  })
+})
+
+describe('the work queue', () => {
+  it('hands out edits first, then deletions, pushes and sweeps', async () => {
+    queue.add('ns/swept', -100)
+    queue.add('ns/pushed', 50)
+    queue.add('ns/deleted', 90)
+    queue.add('ns/edited', 100)
+    expect(await drained()).toEqual(['ns/edited', 'ns/deleted', 'ns/pushed', 'ns/swept'])
+  })
+
+  it('holds a key once, at its highest priority', async () => {
+    queue.add('ns/a', -100)
+    queue.add('ns/b', 50)
+    queue.add('ns/a', 100)
+    queue.add('ns/a', 50)
+    expect(await drained()).toEqual(['ns/a', 'ns/b'])
+  })
+
+  it('lets no key wait for more than 200 s and its turn while edits keep coming', async () => {
+    queue.add('ns/swept', -100)
+    let waitedSeconds = 0
+    for (let key: ObjectKey | undefined; key !== 'ns/swept'; waitedSeconds += 1) {
+      queue.add(`ns/edit-${waitedSeconds}a`, 100)
+      queue.add(`ns/edit-${waitedSeconds}b`, 100)
+      key = await queue.take(never)
+      queue.done(key, { kind: 'ok' })
+      if (key !== 'ns/swept') await time.advance(1_000)
+      expect(waitedSeconds).toBeLessThan(410) // Two edits come for each that is taken: the turn takes as long again.
+    }
+    expect(waitedSeconds).toBeGreaterThan(199)
+  })
+
+  it('overtakes a full pass of 10,000 with an edit', async () => {
+    for (let index = 0; index < 10_000; index += 1) queue.add(`ns/${index}`, -100)
+    await time.advance(150_000)
+    queue.add('ns/9999', 100)
+    expect(await queue.take(never)).toBe('ns/9999')
+    expect(queue.depth).toBe(9_999)
+  })
+
+  it('never runs a key twice at once, and runs it again when it was added meanwhile', async () => {
+    queue.add('ns/a', 100)
+    const key = await queue.take(never)
+    queue.add('ns/a', 50)
+    expect(queue.depth).toBe(0)
+    queue.done(key, { kind: 'ok' })
+    expect(await drained()).toEqual(['ns/a'])
+  })
+
+  it('keeps the earlier of two deadlines', async () => {
+    queue.addAfter('ns/a', 5_000, 50)
+    queue.addAfter('ns/a', 9_000, 50)
+    queue.addAfter('ns/a', 2_000, 50)
+    await time.advance(1_999)
+    expect(queue.depth).toBe(0)
+    await time.advance(1)
+    expect(await drained()).toEqual(['ns/a'])
+    await time.advance(60_000)
+    expect(queue.depth).toBe(0)
+  })
+
+  it('comes back to a key when its run asked for it, unless another run came first', async () => {
+    queue.add('ns/a', 100)
+    queue.done(await queue.take(never), { kind: 'ok', againAfterMs: 45_000 })
+    await time.advance(10_000)
+    queue.add('ns/a', 100)
+    queue.done(await queue.take(never), { kind: 'ok' })
+    await time.advance(60_000)
+    expect(queue.depth).toBe(0)
+  })
+
+  it('backs off from 1 s to 30 s with full jitter, and starts over after a success', async () => {
+    const waits: number[] = []
+    queue.add('ns/a', 100)
+    for (let run = 0; run < 40; run += 1) {
+      queue.done(await queue.take(never), { kind: 'retry' })
+      const fromMs = time.monotonicMs()
+      while (queue.depth === 0) await time.advanceToNext()
+      waits.push(time.monotonicMs() - fromMs)
+    }
+    expect(waits[0]).toBeLessThanOrEqual(1_000)
+    expect(Math.max(...waits)).toBeLessThanOrEqual(30_000)
+    expect(Math.max(...waits)).toBeGreaterThan(20_000)
+    expect(Math.min(...waits.slice(6))).toBeLessThan(6_000)
+    queue.done(await queue.take(never), { kind: 'ok' })
+    queue.add('ns/a', 100)
+    queue.done(await queue.take(never), { kind: 'retry' })
+    await time.advance(1_000)
+    expect(queue.depth).toBe(1)
+  })
+
+  it('waits as long as a retry says, and an edit does not wait for it', async () => {
+    queue.add('ns/a', 50)
+    queue.done(await queue.take(never), { kind: 'retry', afterMs: 300_000 })
+    await time.advance(200_000)
+    expect(queue.depth).toBe(0)
+    queue.add('ns/a', 100)
+    expect(await drained()).toEqual(['ns/a'])
+  })
+
+  it('hands nothing out while it is parked, and edits first afterwards', async () => {
+    queue.park('the breaker is open')
+    queue.add('ns/a', -100)
+    const taken = queue.take(never)
+    await time.advance(60_000)
+    queue.add('ns/b', 100)
+    expect(queue.depth).toBe(2)
+    queue.park(null)
+    expect(await taken).toBe('ns/b')
+  })
+
+  it('leaves a key to another taker when the one that was woken has given up', async () => {
+    const abort = new AbortController()
+    const first = queue.take(abort.signal).catch(() => 'gave up')
+    const second = queue.take(never)
+    queue.add('ns/a', 100)
+    abort.abort(new Error('over'))
+    expect([await first, await second]).toContain('ns/a')
+    if ((await first) !== 'ns/a') expect(await second).toBe('ns/a')
+    expect(queue.depth).toBe(0)
+  })
+
+  it('rejects a take whose signal aborts', async () => {
+    const abort = new AbortController()
+    const taken = queue.take(abort.signal)
+    abort.abort(new Error('over'))
+    await expect(taken).rejects.toThrow('over')
+    await turns()
+    queue.add('ns/a', 100)
+    expect(await drained()).toEqual(['ns/a'])
+  })
+
+  it('refuses to end a run that never began', () => {
+    expect(() => queue.done('ns/a', { kind: 'ok' })).toThrow(TypeError)
+  })
+
+  it('loses and doubles no key under any order of calls', async () => {
+    const call = fc.record({ key: fc.integer({ min: 0, max: 4 }), priority: fc.constantFrom<Priority>(100, 90, 50, -100), what: fc.constantFrom('add', 'after', 'take', 'ok', 'retry', 'time') })
+    await fc.assert(fc.asyncProperty(fc.array(call, { maxLength: 60 }), async (calls) => {
+      time = new VirtualTime()
+      queue = new WorkQueue({ clock: time, timers: time, random: random() })
+      const wanted = new Set<ObjectKey>()
+      const running = new Set<ObjectKey>()
+      for (const { key: number, priority, what } of calls) {
+        const key: ObjectKey = `ns/${number}`
+        if (what === 'add' || what === 'after') {
+          if (what === 'add') queue.add(key, priority)
+          else queue.addAfter(key, 3_000, priority)
+          wanted.add(key)
+        } else if (what === 'time') await time.advance(1_500)
+        else if (what === 'take' && queue.depth > 0) {
+          const taken = await queue.take(never)
+          expect(running.has(taken)).toBe(false)
+          running.add(taken)
+          wanted.delete(taken)
+        } else if (running.delete(key)) {
+          queue.done(key, { kind: what === 'retry' ? 'retry' : 'ok' })
+          if (what === 'retry') wanted.add(key)
+        }
+      }
+      for (const key of running) queue.done(key, { kind: 'ok' })
+      await time.advance(31_000)
+      const left = new Set(await drained())
+      for (const key of wanted) expect(left).toContain(key)
+    }), { numRuns: 200 })
+  })
+})

@@ -1,0 +1,85 @@
+/** What the runtime's tests share: virtual time beside real sockets, a fake API server, and a transport to it. */
+import { seededRandom, VirtualTime, type Log, type LogLevel } from '../../../src/runtime/index.ts'
+import { PooledTransport, type Credentials, type KubeObject, type KubeTransport, type Resource } from '../../../src/operator/kube/index.ts'
+import { FakeApiServer, PROBES, type FakeKind } from '../fake-apiserver.ts'
+
+const PATIENCE_MS = 4_000
+
+export const PROBE: Resource = { group: PROBES.group, version: PROBES.version, plural: PROBES.plural, kind: PROBES.kind }
+export interface Probe extends KubeObject { readonly spec?: { readonly type?: string; readonly slots?: number } }
+
+export interface World {
+  readonly time: VirtualTime
+  readonly fake: FakeApiServer
+  readonly transport: PooledTransport
+  readonly log: KeptLog
+  readonly abort: AbortController
+  readonly credentials: { current: Credentials; asked: number }
+  close(): Promise<void>
+}
+
+export async function world(...kinds: readonly FakeKind[]): Promise<World> {
+  const time = new VirtualTime()
+  const fake = await new FakeApiServer(kinds.length === 0 ? [PROBES] : kinds, time.wallMs).start()
+  const credentials = { current: { authorization: 'Bearer first', tls: {} } as Credentials, asked: 0 }
+  const transport = transportTo(fake, time, credentials)
+  const abort = new AbortController()
+  const close = async (): Promise<void> => {
+    abort.abort(new Error('the test is over'))
+    await transport.close()
+    await fake.close()
+  }
+  return { time, fake, transport, log: keptLog(), abort, credentials, close }
+}
+
+export function transportTo(fake: FakeApiServer, time: VirtualTime, credentials: World['credentials'], onRequest?: (...told: string[]) => void): PooledTransport {
+  return new PooledTransport({
+    clock: time, timers: time, ...(onRequest === undefined ? {} : { onRequest }),
+    identity: {
+      server: new URL(fake.url), namespace: 'here',
+      credentials: async () => {
+        credentials.asked += 1
+        return credentials.current
+      },
+    },
+  })
+}
+
+/** A transport that forgets to answer, refuses or answers as the test says; no sockets. */
+export const scripted = (json: KubeTransport['json']): KubeTransport => ({ json, async *lines() {} })
+
+export const random = () => seededRandom(7)
+
+/** Lets real I/O and virtual time go on together, a millisecond at a turn, until `holds`. */
+export async function until(time: VirtualTime, what: string, holds: () => boolean): Promise<void> {
+  const start = performance.now()
+  while (!holds()) {
+    if (performance.now() - start > PATIENCE_MS) throw new Error(`this did not come true: ${what}`)
+    await time.advance(1)
+  }
+}
+
+/** Lets real I/O go on while the virtual clock stands. */
+export async function turns(count = 40): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => void setImmediate(resolve))
+}
+
+export interface KeptLog extends Log { readonly lines: { readonly level: LogLevel; readonly message: string; readonly fields: object | undefined }[] }
+
+export function keptLog(): KeptLog {
+  const lines: KeptLog['lines'] = []
+  const at = (level: LogLevel) => (message: string, fields?: object): void => void lines.push({ level, message, fields })
+  return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), isEnabled: () => true }
+}
+
+/** A probe as the API would show it. */
+export function probe(name: string, meta: Partial<KubeObject['metadata']> = {}, rest: Partial<Probe> = {}): Probe {
+  return { apiVersion: 'conformance.muster.dev/v1', kind: 'Probe', metadata: { name, namespace: 'ns', uid: `uid-${name}`, resourceVersion: '10', generation: 1, ...meta }, spec: { type: 'a' }, ...rest }
+}
+
+/** Creates a probe in the fake API server. */
+export const created = ({ fake }: World, name: string, namespace = 'ns') =>
+  fake.store.create({ kind: PROBES, namespace }, { metadata: { name }, spec: { type: 'a' } }, 'kubectl')
+
+export const edited = ({ fake }: World, name: string, spec: object, namespace = 'ns') =>
+  fake.store.patch({ kind: PROBES, namespace, name }, '', 'application/merge-patch+json', { spec }, 'kubectl', false)
