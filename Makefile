@@ -9,7 +9,7 @@ NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster)/' # Tests that need more 
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help check verify dev test soak bench build clean force # test is also a folder: not phony, make would call it up to date
+.PHONY: help check verify dev test test-api tools soak bench build clean force # test is also a folder: not phony, make would call it up to date
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,10 +25,16 @@ dev: .tools/built ## A running fleet on this machine: master, workers, dashboard
 	@set -m; node dist/cmd/muster.js dev $(ARGS) || exit $$? # A job of its own: Ctrl-C reaches the fleet alone, and make ends with its exit code.
 test: .tools/built ## All tests; what the machine lacks and cannot install is a named, counted skip (with CI=true a failure)
 	@hack/install-debian.sh redis-server chromium
+	@[ "$${CI:-}" != true ] || hack/install-tools.sh
 	@npm test --silent -- $(ARGS) --testPathIgnorePatterns /node_modules/ $(NOT_AT_COMMIT)
 
 ##@ Now and then
 build: .tools/built ## The package that is published, in dist/
+tools: ## An API server of Kubernetes and its store: those of this machine, else built from Go modules (15 minutes, once)
+	@hack/install-tools.sh
+test-api: .tools/built ## The tests against a real API server of Kubernetes, which `make tools` brings
+	@for program in etcd kube-apiserver kube-controller-manager kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
+	@npm test --silent -- 'test/operator/.*apiserver' $(ARGS)
 soak: .tools/built ## The long runs: ten times the random commands against each store, a hundred restarts of a Redis under load
 	@CI=true hack/install-debian.sh redis-server
 	@SOAK=1 npm test --silent -- test/storage/memory/model test/storage/sqlite/model test/storage/redis/model $(ARGS)

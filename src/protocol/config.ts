@@ -7,12 +7,10 @@
  *   stored ──mask──▶ what REST reads show
  * @see D4, D13, D16, D17, D52
  */
-import { isDeepStrictEqual } from 'node:util'
 import { Type } from 'typebox'
 import type { FieldError } from './errors.ts'
-import { pointerStep, type JsonObject, type JsonSchema, type JsonValue } from './json.ts'
+import { isJsonObject, pointerStep, sameJson, type JsonObject, type JsonSchema, type JsonValue } from './json.ts'
 import { DEFAULT_MAX_ATTEMPTS, MAX_ATTEMPTS, MAX_SLOTS } from './limits.ts'
-import { compileValidator } from './validator.ts'
 
 export interface BaseConfig {
   readonly enabled: boolean
@@ -38,7 +36,7 @@ export const SECRET_MASK = '********'
 export type SecretPaths = readonly (readonly string[])[]
 
 type Properties = Readonly<Record<string, JsonSchema>>
-const propertiesOf = (schema: JsonSchema): Properties => (schema['properties'] ?? {}) as Properties
+export const propertiesOf = (schema: JsonSchema): Properties => (schema['properties'] ?? {}) as Properties
 
 /** The whole Config schema: `own` with the base fields, strict. @throws TypeError when `own` is not an object schema or names a base field. */
 export function configSchemaOf(own: JsonSchema): JsonSchema {
@@ -82,7 +80,9 @@ function mentionsSecret(node: unknown, root: JsonSchema, seen: Set<unknown>): bo
   return Object.entries(schema).some(([keyword, child]) => keyword !== '$defs' && mentionsSecret(child, root, seen))
 }
 
-function resolveLocal(root: JsonSchema, reference: string): unknown {
+/** What a reference within the schema leads to. */
+export function resolveLocal(root: JsonSchema, reference: string): unknown {
+  if (reference === '#') return root
   if (!reference.startsWith('#/')) return undefined
   const steps = reference.slice(2).split('/').map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
   return steps.reduce<unknown>((node, step) => (typeof node === 'object' && node !== null ? (node as JsonSchema)[step] : undefined), root)
@@ -93,26 +93,27 @@ export function maskSecrets(config: JsonObject, secrets: SecretPaths): JsonObjec
   return secrets.reduce((masked, path) => replaceAt(masked, path, () => SECRET_MASK), config)
 }
 
+/** `config` with the values at the secret paths left out. */
+export function withoutSecrets(config: JsonObject, secrets: SecretPaths): JsonObject {
+  return secrets.reduce((bare, path) => replaceAt(bare, path, () => undefined), config)
+}
+
 /** The values at the secret paths that are set, for keeping them out of texts. */
 export function secretValues(config: JsonObject, secrets: SecretPaths): readonly JsonValue[] {
   return secrets.map((path) => valueAt(config, path)).filter((value) => value !== undefined)
 }
 
 function valueAt(value: JsonValue | undefined, path: readonly string[]): JsonValue | undefined {
-  return path.reduce<JsonValue | undefined>((node, key) => (isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined), value)
+  return path.reduce<JsonValue | undefined>((node, key) => (isJsonObject(node) && Object.hasOwn(node, key) ? node[key] : undefined), value)
 }
 
 /** A copy with the value at `path`, where there is one, replaced; undefined removes it. */
 function replaceAt(object: JsonObject, [key, ...rest]: readonly string[], replace: (old: JsonValue) => JsonValue | undefined): JsonObject {
   if (key === undefined || !Object.hasOwn(object, key)) return object
   const old = object[key] as JsonValue
-  const next = rest.length === 0 ? replace(old) : isObject(old) ? replaceAt(old, rest, replace) : old
+  const next = rest.length === 0 ? replace(old) : isJsonObject(old) ? replaceAt(old, rest, replace) : old
   const { [key]: _, ...others } = object
   return next === undefined ? others : { ...others, [key]: next }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 export interface Merged {
@@ -139,15 +140,41 @@ export function mergeConfig(schema: JsonSchema, secrets: SecretPaths, stored: Js
 /** Top-level names in which two configs differ by value. */
 function changedNames(before: JsonObject, after: JsonObject): readonly string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)])
-  return [...names].filter((name) => !isDeepStrictEqual(before[name], after[name])).toSorted()
+  return [...names].filter((name) => !sameJson(before[name], after[name])).toSorted()
 }
 
-function acceptsNull(schema: JsonSchema, name: string): boolean {
+/**
+ * Whether null is a value of the field, and not the word for "back to the default". Read from the schema, not compiled: the
+ * operator asks it of schemas that came over the network. A field that is not known counts as such: the validator refuses it.
+ */
+export function acceptsNull(schema: JsonSchema, name: string): boolean {
   const fields = propertiesOf(schema)
-  const field = Object.hasOwn(fields, name) ? fields[name] : undefined
-  if (field === undefined) return true // Left to the validator, which refuses the unknown field.
-  const alone = schema['$defs'] === undefined ? field : { ...field, $defs: schema['$defs'] }
-  return compileValidator(alone)(null).length === 0
+  return !Object.hasOwn(fields, name) || takesNull(fields[name], schema, new Map())
+}
+
+/** Each schema is looked at once, however many ways lead to it; one that leads back to itself takes nothing. */
+function takesNull(node: unknown, root: JsonSchema, known: Map<JsonObject, boolean>): boolean {
+  if (typeof node === 'boolean') return node
+  if (!isJsonObject(node)) return false
+  const answer = known.get(node)
+  if (answer !== undefined) return answer
+  known.set(node, false)
+  const found = passesNull(node, root, (child) => takesNull(child, root, known))
+  known.set(node, found)
+  return found
+}
+
+/** Every keyword that null can fail on; the others speak of objects, arrays, numbers and texts alone. */
+function passesNull(node: JsonObject, root: JsonSchema, takes: (child: unknown) => boolean): boolean {
+  const list = (keyword: string): readonly JsonValue[] | undefined => (Array.isArray(node[keyword]) ? (node[keyword] as readonly JsonValue[]) : undefined)
+  const { type, $ref: reference, if: condition } = node
+  if (type !== undefined && ![type].flat().includes('null') && node['nullable'] !== true) return false
+  if (list('enum')?.includes(null) === false || (node['const'] ?? null) !== null) return false
+  if (typeof reference === 'string' && !takes(resolveLocal(root, reference))) return false
+  if (list('allOf')?.every(takes) === false || list('anyOf')?.some(takes) === false) return false
+  if ((list('oneOf')?.filter(takes).length ?? 1) !== 1) return false
+  if (node['not'] !== undefined && takes(node['not'])) return false
+  return condition === undefined || takes((takes(condition) ? node['then'] : node['else']) ?? true)
 }
 
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
@@ -155,7 +182,7 @@ const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
 /** Every key that must not stand in a config, wherever it stands (D13). Depth is the caller's bound. */
 export function forbiddenKeys(value: JsonValue, path = ''): readonly FieldError[] {
   if (Array.isArray(value)) return value.flatMap((each: JsonValue, index) => forbiddenKeys(each, `${path}/${index}`))
-  if (!isObject(value)) return []
+  if (!isJsonObject(value)) return []
   return Object.entries(value).flatMap(([key, each]) =>
     FORBIDDEN.has(key)
       ? [{ path: `${path}/${key}`, message: 'this key is not allowed in a config', keyword: 'propertyNames', params: { propertyName: key } }]

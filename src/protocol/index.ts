@@ -2,6 +2,7 @@
  * The wire, once: control frames, REST and rpc shapes, errors, limits, and the merging of configs.
  * No I/O; imports nothing of ours. Everybody meets here.
  */
+export * from './compare.ts'
 export * from './config.ts'
 export * from './errors.ts'
 export * from './events.ts'

@@ -59,6 +59,10 @@ describe('secrets', () => {
     expect(secretPathsOf({ properties: { a: { anyOf: [{ $ref: '#/$defs/s' }] } }, $defs: { s: { type: 'string', writeOnly: true } } })).toEqual([['a']])
   })
 
+  it('are found where a field refers to the whole schema', () => {
+    expect(secretPathsOf({ properties: { key: { type: 'string', writeOnly: true }, below: { items: { $ref: '#' } }, plain: {} } })).toEqual([['key'], ['below']])
+  })
+
   it('are masked wherever they are set (D17)', () => {
     expect(maskSecrets(stored, secrets)).toEqual({ api_key: SECRET_MASK, smtp: { user: 'u', password: SECRET_MASK }, keys: SECRET_MASK })
     expect(maskSecrets({ host: 'a' }, secrets)).toEqual({ host: 'a' })

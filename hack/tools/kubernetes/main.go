@@ -1,0 +1,59 @@
+// Command kubernetes is the parts of Kubernetes as one binary; the name it is called by chooses the part.
+//
+// Only modules are fetched, so it can be built where release archives are out of reach.
+// Built by hack/install-tools.sh, which links it to each of the names below.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"k8s.io/component-base/cli"
+	kubectl "k8s.io/kubectl/pkg/cmd"
+	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
+	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
+	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
+
+	_ "k8s.io/component-base/logs/json/register"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+)
+
+func command(name string) *cobra.Command {
+	switch name {
+	case "kube-apiserver":
+		return apiserver.NewAPIServerCommand()
+	case "kube-controller-manager":
+		return controllermanager.NewControllerManagerCommand()
+	case "kube-scheduler":
+		return scheduler.NewSchedulerCommand()
+	case "kubelet":
+		return kubelet.NewKubeletCommand(context.Background())
+	case "kube-proxy":
+		return proxy.NewProxyCommand()
+	default:
+		return nil
+	}
+}
+
+func main() {
+	name := filepath.Base(os.Args[0])
+	if name == "kubectl" {
+		if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
+			kubectlutil.CheckErr(err)
+		}
+		return
+	}
+	part := command(name)
+	if part == nil {
+		fmt.Fprintf(os.Stderr, "%s: call me kube-apiserver, kube-controller-manager, kube-scheduler, kubelet, kube-proxy or kubectl\n", name)
+		os.Exit(64)
+	}
+	os.Exit(cli.Run(part))
+}

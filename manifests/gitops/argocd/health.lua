@@ -1,0 +1,29 @@
+-- Health of a FleetWorker for Argo CD, which knows nothing of kinds that are not its own: put it into the config map
+-- argocd-cm under the key resource.customizations.health.muster.dev_FleetWorker.
+--
+-- In this order: not yet seen, suspended, stalled, under way, ready or not.
+
+local function condition(type)
+  for _, each in ipairs(obj.status.conditions or {}) do
+    if each.type == type then return each end
+  end
+  return { status = "Unknown" }
+end
+
+if obj.status == nil or obj.status.observedGeneration ~= obj.metadata.generation then
+  return { status = "Progressing", message = "waiting for the operator" }
+end
+local ready = condition("Ready")
+if obj.spec.suspend then
+  return { status = "Suspended", message = ready.message }
+end
+local stalled = condition("Stalled")
+if stalled.status == "True" then
+  return { status = "Degraded", message = stalled.message }
+end
+local reconciling = condition("Reconciling")
+if reconciling.status == "True" then
+  return { status = "Progressing", message = reconciling.message }
+end
+local words = { True = "Healthy", False = "Degraded" }
+return { status = words[ready.status] or "Progressing", message = ready.message }

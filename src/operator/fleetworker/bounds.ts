@@ -1,0 +1,84 @@
+/**
+ * @module operator/fleetworker/bounds
+ * What a FleetWorker must keep to before anything is done for it: the sizes no schema can see, and every rule of the
+ * CustomResourceDefinition once more, since an object may be older than the rule it breaks. Each fault is one sentence;
+ * together they end in `ConfigInvalid`, and nothing is sent.
+ *
+ * Depth is found without recursion, and before anything that recurses.
+ * @see D13, D43
+ */
+import { Buffer } from 'node:buffer'
+import { forbiddenKeys, MAX_CONFIG_BYTES, MAX_JSON_DEPTH, MAX_SLOTS, pointerStep, TYPE_PATTERN, type JsonValue } from '../../protocol/index.ts'
+import { FIELD_PATTERN, POINTER_PATTERN, WORKER_ID_PATTERN, workerIdOf, type ConfigSource, type FleetWorker } from './schema.ts'
+
+const TYPE = new RegExp(TYPE_PATTERN)
+const WORKER_ID = new RegExp(WORKER_ID_PATTERN)
+const FIELD = new RegExp(FIELD_PATTERN)
+const POINTER = new RegExp(POINTER_PATTERN)
+const BAD_STEP = /^-$|~(?![01])/
+const BAD_FIELDS = new Set(['__proto__', 'constructor', 'prototype'])
+
+/** All faults of the spec, sources not read; empty when there are none. */
+export function boundFaults(resource: FleetWorker): readonly string[] {
+  const { spec } = resource
+  const { config = {}, configFrom = [], ignoreDifferences = [] } = spec
+  return [
+    ...(TYPE.test(spec.type) ? [] : ['spec.type: must be an automation type']),
+    ...(WORKER_ID.test(workerIdOf(resource)) ? [] : ['spec.workerId: must begin and end with a letter or digit; between them . _ : @ - are allowed too']),
+    ...valueFaults(config, 'spec.config'),
+    ...configFrom.flatMap(sourceFaults),
+    ...twice(configFrom.map(({ field }) => field)).map((field) => `spec.configFrom: names ${JSON.stringify(field)} twice; leave one out`),
+    ...configFrom.filter(({ field }) => Object.hasOwn(config, field)).map(({ field }) => `spec.configFrom: ${JSON.stringify(field)} stands in spec.config too; leave one out`),
+    ...slotsFaults(resource),
+    ...ignoreDifferences.filter((pointer) => !isPointer(pointer)).map((pointer) => `spec.ignoreDifferences: ${JSON.stringify(pointer)} is no JSON pointer to a value`),
+  ]
+}
+
+/** What is wrong with a config, or with one value of it. Says where, never what stands there. */
+export function valueFaults(value: JsonValue, at: string): readonly string[] {
+  if (!withinDepth(value)) return [`${at}: is nested deeper than ${MAX_JSON_DEPTH} levels`]
+  const bytes = Buffer.byteLength(JSON.stringify(value))
+  if (bytes > MAX_CONFIG_BYTES) return [`${at}: takes ${bytes} bytes, at most ${MAX_CONFIG_BYTES} are allowed`]
+  return [
+    ...forbiddenKeys(value).map(({ path, message }) => `${at}${path}: ${message}`),
+    ...unsafeIntegers(value).map((path) => `${at}${path}: is an integer beyond ±(2^53 - 1), which would be changed on its way; write it as text`),
+  ]
+}
+
+function withinDepth(value: JsonValue): boolean {
+  let level: readonly object[] = isContainer(value) ? [value] : []
+  for (let depth = 1; level.length > 0; depth += 1) {
+    if (depth > MAX_JSON_DEPTH) return false
+    level = level.flatMap((each) => Object.values(each).filter(isContainer))
+  }
+  return true
+}
+
+const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+/** JSON pointers of integers that a double cannot hold exactly. */
+function unsafeIntegers(value: JsonValue, at = ''): readonly string[] {
+  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value) ? [at] : []
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, each]: [string, JsonValue]) => unsafeIntegers(each, `${at}${pointerStep(key)}`))
+}
+
+function sourceFaults({ field, secretKeyRef, configMapKeyRef }: ConfigSource): readonly string[] {
+  const at = `spec.configFrom: ${JSON.stringify(field)}`
+  return [
+    ...(FIELD.test(field) && !BAD_FIELDS.has(field) ? [] : [`${at} may not be the name of a field`]),
+    ...((secretKeyRef === undefined) === (configMapKeyRef === undefined) ? [`${at} must name one of secretKeyRef and configMapKeyRef`] : []),
+  ]
+}
+
+function slotsFaults({ spec: { slots, config = {}, configFrom = [] } }: FleetWorker): readonly string[] {
+  if (slots === undefined) return []
+  if (!Number.isInteger(slots) || slots < 0 || slots > MAX_SLOTS) return [`spec.slots: must be an integer from 0 to ${MAX_SLOTS}`]
+  const other = (config['slots'] ?? null) !== null ? 'config' : configFrom.some(({ field }) => field === 'slots') ? 'configFrom' : undefined
+  return other === undefined ? [] : [`spec.slots: slots stand in spec.${other} too; set them once`]
+}
+
+/** RFC 6901 without `-`, which names no value that is there. */
+const isPointer = (text: string): boolean => POINTER.test(text) && !text.split('/').some((step) => BAD_STEP.test(step))
+
+const twice = (names: readonly string[]): readonly string[] => [...new Set(names.filter((name, index) => names.indexOf(name) !== index))]

@@ -1,0 +1,195 @@
+/**
+ * @module operator/fleetworker/conditions
+ * What is known of one FleetWorker, as conditions: one pure function from facts to the list that goes into the status.
+ *
+ *   Synced   this spec is in force at the master          ─┐
+ *   Online   the worker's process is there                 ├─▶ Ready: the first of them that counts and fails
+ *   Applied  the worker runs this config                   │
+ *   Healthy  the worker is not in ERROR                   ─┘
+ *   Reconciling, Stalled, Drifted: there only while true; the first two never together
+ *
+ * Not counted: Synced and Applied where nothing is to be in force (`suspend`, `Observe`); all but Synced once a drain is
+ * complete, as nobody is left. While the master is away the last facts stand, and what only it can say is Unknown.
+ * Reasons are API: they stand here once, and the reference lists them.
+ * @see D43; kstatus, https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
+ */
+import type { WorkerState } from '../../protocol/index.ts'
+import { MAX_MESSAGE_CHARS, type Condition, type ConditionStatus } from './schema.ts'
+import { cleanText, kubeTime } from './text.ts'
+
+/** Three frames of `state`: a reconnect does not show. */
+export const ONLINE_MS = 45_000
+/** How long a connected worker may take to acknowledge a config. */
+export const ACK_MS = 120_000
+
+const SYNCED = {
+  InSync: 'True', DriftTolerated: 'True',
+  Updating: 'False', WorkerNotRegistered: 'False', RegistrationTimeout: 'False', UnknownType: 'False', ConfigInvalid: 'False', Rejected: 'False',
+  SourceNotFound: 'False', SourceForbidden: 'False', SecretNotWriteOnly: 'False', Forbidden: 'False', OwnershipConflict: 'False', ContestedField: 'False',
+  Pending: 'Unknown', Suspended: 'Unknown', ObserveOnly: 'Unknown', MasterUnreachable: 'Unknown',
+} as const satisfies Record<string, ConditionStatus>
+const ONLINE = {
+  Connected: 'True', RecentlySeen: 'True',
+  Offline: 'False', Drained: 'False', WorkerNotRegistered: 'False',
+  MasterUnreachable: 'Unknown', Pending: 'Unknown',
+} as const satisfies Record<string, ConditionStatus>
+const APPLIED = {
+  Acknowledged: 'True',
+  WaitingForWorker: 'False', AckTimeout: 'False', GenerationBehind: 'False',
+  NotReported: 'Unknown', Pending: 'Unknown',
+} as const satisfies Record<string, ConditionStatus>
+const HEALTHY = {
+  WorkerHealthy: 'True', Draining: 'True',
+  WorkerError: 'False',
+  Offline: 'Unknown', MasterUnreachable: 'Unknown', Pending: 'Unknown',
+} as const satisfies Record<string, ConditionStatus>
+
+export type SyncedReason = keyof typeof SYNCED
+
+/** Every type with its reasons and their status; Ready has those of the four beside its own. */
+export const REASONS = { Synced: SYNCED, Online: ONLINE, Applied: APPLIED, Healthy: HEALTHY } as const
+
+/** Reasons of Synced that end by themselves, or when something else than this object changes. */
+const RECONCILING: ReadonlySet<string> = new Set<SyncedReason>(['Updating', 'WorkerNotRegistered', 'SourceNotFound', 'SourceForbidden', 'Forbidden'])
+/** Reasons of Synced that need a person. */
+const STALLED: ReadonlySet<string> = new Set<SyncedReason>(['Rejected', 'ConfigInvalid', 'UnknownType', 'RegistrationTimeout', 'SecretNotWriteOnly', 'OwnershipConflict'])
+
+/** The worker's record at the master. */
+export interface WorkerFacts {
+  readonly connected: boolean
+  readonly lastSeenMs: number
+  readonly state: WorkerState | (string & {})
+  readonly lastError: string | null
+  readonly draining: boolean
+  readonly configGen: number
+  readonly appliedConfigGen: number | null
+  /** The later of the last PATCH and the last registration: since then the worker owes an acknowledgement. */
+  readonly owesSinceMs: number
+}
+
+export interface Facts {
+  readonly generation: number
+  readonly policy: 'Enforce' | 'Warn' | 'Observe'
+  readonly suspend: boolean
+  readonly drain: boolean
+  /** The finalizer is at work. */
+  readonly releasing: boolean
+  /** What the last pass over the config came to, and in which words. */
+  readonly synced: { readonly reason: SyncedReason; readonly message: string }
+  /** Null: the master does not know it. Undefined: not asked yet. */
+  readonly worker: WorkerFacts | null | undefined
+  /** Away for longer than a minute; before that nothing is written at all. */
+  readonly masterAway: boolean
+  /** Pointers that differ and are left so; 0 when there are none. */
+  readonly driftCount: number
+  /** The master's clock. */
+  readonly nowMs: number
+  /** Conditions of the status that stands. */
+  readonly before: readonly Condition[]
+}
+
+interface Verdict { readonly reason: string; readonly message: string; readonly status: ConditionStatus }
+type Judged = Readonly<Record<keyof typeof REASONS, Verdict>>
+
+/** The whole list: the five that are always there, then those that are true. */
+export function conditionsOf(facts: Facts): readonly Condition[] {
+  const judged: Judged = { Synced: syncedOf(facts), Online: onlineOf(facts), Applied: appliedOf(facts), Healthy: healthyOf(facts) }
+  const stalled = stalledOf(facts, judged)
+  const found: readonly (readonly [string, Verdict | undefined])[] = [
+    ['Ready', readyOf(facts, judged)], ...Object.entries(judged),
+    ['Reconciling', stalled === undefined ? reconcilingOf(facts, judged) : undefined], ['Stalled', stalled], ['Drifted', driftedOf(facts)],
+  ]
+  return found.flatMap(([type, verdict]) => (verdict === undefined ? [] : [conditionOf(type, verdict, facts)]))
+}
+
+function conditionOf(type: string, { status, reason, message }: Verdict, { before, generation, nowMs }: Facts): Condition {
+  const old = before.find((each) => each.type === type)
+  const lastTransitionTime = old?.status === status ? old.lastTransitionTime : kubeTime(nowMs)
+  return { type, status, observedGeneration: generation, lastTransitionTime, reason, message: cleanText(message, MAX_MESSAGE_CHARS) }
+}
+
+const isHandsOff = ({ suspend, policy }: Facts): boolean => suspend || policy === 'Observe'
+
+function syncedOf(facts: Facts): Verdict {
+  const { synced, masterAway } = facts
+  const verdict = ({ reason, message }: Facts['synced']): Verdict => ({ status: SYNCED[reason], reason, message })
+  if (facts.suspend) return verdict({ reason: 'Suspended', message: 'suspended: nothing is written to the master' })
+  if (facts.policy === 'Observe') return verdict({ reason: 'ObserveOnly', message: 'managementPolicy is Observe: nothing is written to the master' })
+  if (!masterAway) return verdict(synced)
+  const old = facts.before.find(({ type }) => type === 'Synced')
+  return old?.observedGeneration === facts.generation ? old : verdict({ reason: 'MasterUnreachable', message: 'the master is away; this spec waits for it' })
+}
+
+function onlineOf({ worker, masterAway, nowMs, drain }: Facts): Verdict {
+  const verdict = (reason: keyof typeof ONLINE, message: string): Verdict => ({ status: ONLINE[reason], reason, message })
+  if (masterAway) return verdict('MasterUnreachable', 'the master is away')
+  if (worker === undefined) return verdict('Pending', 'the master was not asked yet')
+  if (worker === null) return verdict('WorkerNotRegistered', 'no worker of this id has registered')
+  if (worker.connected) return verdict('Connected', 'the worker is connected')
+  if (nowMs - worker.lastSeenMs < ONLINE_MS) return verdict('RecentlySeen', 'the worker was seen within the last 45 seconds')
+  if (drain) return verdict('Drained', 'the worker has ended after its drain')
+  return verdict('Offline', `the worker was last seen at ${kubeTime(worker.lastSeenMs)}`)
+}
+
+function appliedOf({ worker, nowMs, masterAway, before }: Facts): Verdict {
+  const verdict = (reason: keyof typeof APPLIED, message: string): Verdict => ({ status: APPLIED[reason], reason, message })
+  if (worker === undefined) return (masterAway ? before.find(({ type }) => type === 'Applied') : undefined) ?? verdict('Pending', 'the master was not asked yet')
+  if (worker === null || worker.appliedConfigGen === null) return verdict('NotReported', 'the worker has not said yet which config it runs')
+  const { configGen, appliedConfigGen } = worker
+  if (appliedConfigGen === configGen) return verdict('Acknowledged', `the worker runs generation ${configGen}`)
+  if (appliedConfigGen > configGen) return verdict('GenerationBehind', `the worker runs generation ${appliedConfigGen}, the master is at ${configGen}; it moves up at the worker's next poll`)
+  const message = `the worker runs generation ${appliedConfigGen} of ${configGen}`
+  return verdict(worker.connected && nowMs - worker.owesSinceMs >= ACK_MS ? 'AckTimeout' : 'WaitingForWorker', message)
+}
+
+function healthyOf(facts: Facts): Verdict {
+  const { worker, masterAway } = facts
+  const verdict = (reason: keyof typeof HEALTHY, message: string): Verdict => ({ status: HEALTHY[reason], reason, message })
+  if (masterAway) return verdict('MasterUnreachable', 'the master is away')
+  if (worker === undefined || worker === null) return verdict('Pending', 'nothing is known of the worker yet')
+  if (onlineOf(facts).status === 'False') return verdict('Offline', 'the worker is not there to ask')
+  if (worker.state === 'ERROR') return verdict('WorkerError', worker.lastError ?? 'the worker reports an error')
+  return worker.state === 'DRAINING' ? verdict('Draining', 'the worker finishes its work') : verdict('WorkerHealthy', `the worker is ${worker.state}`)
+}
+
+/** With `drain` set, the process of a registered worker is still there. */
+const isDraining = ({ drain, worker }: Facts, { Online }: Judged): boolean => drain && worker !== null && worker !== undefined && Online.status === 'True'
+const isDrained = ({ Online }: Judged): boolean => Online.reason === 'Drained'
+
+function readyOf(facts: Facts, judged: Judged): Verdict {
+  const counted = (type: keyof Judged): boolean => {
+    if (type === 'Synced') return !isHandsOff(facts)
+    return !isDrained(judged) && (type !== 'Applied' || !isHandsOff(facts))
+  }
+  const verdicts = (['Synced', 'Online', 'Applied', 'Healthy'] as const).filter(counted).map((type) => judged[type])
+  const failed = verdicts.find(({ status }) => status === 'False')
+  if (failed !== undefined) return failed
+  if (isDraining(facts, judged)) return { status: 'False', reason: 'Draining', message: 'the worker finishes its work' }
+  return verdicts.find(({ status }) => status === 'Unknown') ?? { status: 'True', ...readyReason(facts, judged) }
+}
+
+function readyReason(facts: Facts, judged: Judged): Pick<Verdict, 'reason' | 'message'> {
+  if (facts.suspend) return { reason: 'Suspended', message: 'suspended; the worker is healthy' }
+  if (isDrained(judged)) return { reason: 'Drained', message: 'the worker has ended after its drain' }
+  if (facts.policy === 'Observe') return { reason: 'ObserveOnly', message: 'observed; the worker is healthy' }
+  return { reason: 'Ready', message: 'the worker runs this config and is healthy' }
+}
+
+function stalledOf(facts: Facts, { Synced }: Judged): Verdict | undefined {
+  return !facts.releasing && STALLED.has(Synced.reason) ? { ...Synced, status: 'True' } : undefined
+}
+
+function reconcilingOf(facts: Facts, judged: Judged): Verdict | undefined {
+  const { Synced, Online, Applied } = judged
+  if (facts.releasing) return { status: 'True', reason: 'Releasing', message: 'giving the worker back before this object goes' }
+  if (RECONCILING.has(Synced.reason) || Synced.reason === 'MasterUnreachable') return { ...Synced, status: 'True' }
+  if (isDraining(facts, judged)) return { status: 'True', reason: 'Draining', message: 'the worker finishes its work' }
+  const waits = Applied.reason === 'WaitingForWorker' && Online.status === 'True' && !isHandsOff(facts)
+  return waits ? { ...Applied, status: 'True' } : undefined
+}
+
+function driftedOf({ synced, suspend, policy, driftCount }: Facts): Verdict | undefined {
+  if (synced.reason === 'ContestedField' && !suspend && policy !== 'Observe') return { status: 'True', reason: 'ContestedField', message: synced.message }
+  if (driftCount === 0) return undefined
+  return { status: 'True', reason: 'DriftDetected', message: `the config differs at ${driftCount} ${driftCount === 1 ? 'place' : 'places'}; status.drift names them` }
+}

@@ -1,0 +1,98 @@
+/**
+ * @module operator/fleetworker/desired
+ * What the custom resource says the config shall be: `config`, the values `configFrom` names, `slots`. The custom
+ * resource is the whole config (D43), so a field that is missing here shall be at its default. Pure, over sources that
+ * were read before.
+ *
+ *   config ─────────────┐
+ *   configFrom ─read──▶ ├──▶ named: field → value    one value each, bounded; a null the field does not accept is "not named"
+ *   slots ──────────────┘    versions: field → where its value came from
+ *
+ * A version stands for a value that cannot be compared, as reads of the master mask it (D17): the field is sent again
+ * when its version moved.
+ */
+import { acceptsNull, SECRET_MASK, secretValues, type JsonObject, type JsonSchema, type JsonValue, type SecretPaths } from '../../protocol/index.ts'
+import { boundFaults, valueFaults } from './bounds.ts'
+import type { ConfigSource, FleetWorker } from './schema.ts'
+
+/** The config of an automation type, as its catalog entry describes it. */
+export interface ConfigType {
+  readonly schema: JsonSchema
+  readonly secrets: SecretPaths
+}
+
+/** What one entry of `configFrom` holds now. */
+export interface Source {
+  readonly text: string
+  /** Its uid and resourceVersion. */
+  readonly version: string
+}
+
+export interface Desired {
+  readonly named: JsonObject
+  /** Of the named fields that hold a secret or come from a source. */
+  readonly versions: ReadonlyMap<string, string>
+}
+
+/** Why there is nothing to send. No try with the same object can end otherwise. */
+export interface Problem {
+  readonly reason: 'ConfigInvalid' | 'SecretNotWriteOnly'
+  readonly message: string
+}
+
+/** `sources` holds every field of `configFrom`; that one is missing or refused is found where they are read. */
+export function desiredOf(resource: FleetWorker, sources: ReadonlyMap<string, Source>, type: ConfigType): Desired | Problem {
+  const faults = boundFaults(resource)
+  if (faults.length > 0) return invalidConfig(faults)
+  const { metadata, spec } = resource
+  const misused = (spec.configFrom ?? []).filter((source) => source.secretKeyRef !== undefined && !isSecretField(source.field, type))
+  if (misused.length > 0) return { reason: 'SecretNotWriteOnly', message: `a Secret may only set a field that is secret as a whole, or every read would show it: ${misused.map(({ field }) => field).join(', ')}` }
+  const read = (spec.configFrom ?? []).map((source) => ({ source, value: sourceValue(source, sources) }))
+  const unread = read.flatMap(({ value }) => ('fault' in value ? [value.fault] : []))
+  if (unread.length > 0) return invalidConfig(unread)
+  const named = Object.fromEntries([
+    ...Object.entries(spec.config ?? {}).filter(([name, value]) => value !== null || acceptsNull(type.schema, name)),
+    ...read.flatMap(({ source, value }) => ('value' in value ? [[source.field, value.value] as const] : [])),
+    ...(spec.slots === undefined ? [] : [['slots', spec.slots] as const]),
+  ])
+  const late = [...valueFaults(named, 'the config'), ...maskFaults(named, type)]
+  return late.length > 0 ? invalidConfig(late) : { named, versions: versionsOf(named, metadata.generation, sources, type) }
+}
+
+const invalidConfig = (faults: readonly string[]): Problem => ({ reason: 'ConfigInvalid', message: faults.join('; ') })
+
+/** Fields that hold a secret at any depth: as reads mask it, they are never equal for certain. */
+export const holdsSecret = (name: string, { secrets }: ConfigType): boolean => secrets.some(([first]) => first === name)
+/** Fields whose whole value is the secret (D52). */
+export const isSecretField = (name: string, { secrets }: ConfigType): boolean => secrets.some((path) => path.length === 1 && path[0] === name)
+
+function sourceValue({ field, as }: ConfigSource, sources: ReadonlyMap<string, Source>): { readonly value: JsonValue } | { readonly fault: string } {
+  const text = sources.get(field)?.text
+  if (text === undefined) throw new TypeError(`the source of ${field} was not read`)
+  if (as !== 'JSON') return { value: text }
+  const value = parsed(text)
+  const at = `the source of ${field}`
+  if (value === undefined) return { fault: `${at} is not JSON` }
+  const [fault] = valueFaults(value, at)
+  return fault === undefined ? { value } : { fault }
+}
+
+/** What the parser says quotes the text, which may be a secret. */
+function parsed(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch {
+    return undefined // Not JSON: the caller says so, in words that quote nothing.
+  }
+}
+
+/** The mask would keep whatever the master has, so the result would not be what this object says. */
+function maskFaults(named: JsonObject, { secrets }: ConfigType): readonly string[] {
+  const masked = secrets.filter((path) => secretValues(named, [path]).includes(SECRET_MASK))
+  return masked.map((path) => `/${path.join('/')} of the config is "${SECRET_MASK}", which reads show in the place of a secret; write the secret, or leave the field out`)
+}
+
+function versionsOf(named: JsonObject, generation: number, sources: ReadonlyMap<string, Source>, type: ConfigType): ReadonlyMap<string, string> {
+  const versioned = Object.keys(named).filter((name) => sources.has(name) || holdsSecret(name, type))
+  return new Map(versioned.map((name) => [name, sources.get(name)?.version ?? `generation:${generation}`]))
+}

@@ -1,0 +1,51 @@
+/**
+ * @module operator/fleetworker/secrets
+ * When a field that cannot be read back is sent again. The operator's memory stands in `status.config`: from which
+ * version each field was sent (`sources`), to which life of the store (`epoch`), and up to which generation the config
+ * was judged. A field is due when one of them no longer speaks of what is there:
+ *
+ *   its version moved · another epoch · the config moved on since, and its history names the field or does not reach back
+ *
+ * Write-ahead: before a field is sent for the first time it is remembered with an empty version, so that a crash between
+ * the PATCH and the status cannot leave a secret behind that nobody would take back.
+ */
+import type { Desired } from './desired.ts'
+
+export interface SecretMemory {
+  readonly epoch: string | undefined
+  /** The last config generation that was judged. */
+  readonly generation: number | undefined
+  readonly sources: ReadonlyMap<string, string>
+}
+
+export interface Observed {
+  readonly epoch: string
+  readonly configGen: number
+  /** Fields that PATCHes since the remembered generation changed; null: the history does not reach back to it. */
+  readonly changedSince: ReadonlySet<string> | null
+}
+
+export interface SecretActs {
+  /** Named, and to be sent whatever reads show. */
+  readonly due: ReadonlySet<string>
+  /** Sent once and no longer named: to be taken back. */
+  readonly forgotten: ReadonlySet<string>
+}
+
+export function secretActs({ named, versions }: Desired, memory: SecretMemory, observed: Observed): SecretActs {
+  const due = [...versions].filter(([field, version]) => memory.sources.get(field) !== version || isStale(field, memory, observed)).map(([field]) => field)
+  const forgotten = [...memory.sources.keys()].filter((field) => !Object.hasOwn(named, field))
+  return { due: new Set(due), forgotten: new Set(forgotten) }
+}
+
+function isStale(field: string, memory: SecretMemory, observed: Observed): boolean {
+  if (memory.epoch !== observed.epoch) return true
+  if (memory.generation === observed.configGen) return false
+  return observed.changedSince?.has(field) ?? true
+}
+
+/** What is remembered before the PATCH: fields new to the memory, with an empty version. */
+export function writeAhead(sources: ReadonlyMap<string, string>, { versions }: Desired): ReadonlyMap<string, string> {
+  const fresh = [...versions.keys()].filter((field) => !sources.has(field))
+  return new Map([...sources, ...fresh.map((field) => [field, ''] as const)])
+}

@@ -1,0 +1,83 @@
+/**
+ * @module operator/fleetworker/status
+ * The whole status of one FleetWorker. What is not known is left out, and no empty object is ever in it: server-side
+ * apply would turn one over fields we own into null, which the API server refuses. Everything that others wrote is cut to
+ * the size the schema allows, so that a status is never refused for what a worker said.
+ */
+import type { Stats } from '../../protocol/index.ts'
+import { conditionsOf, type Facts } from './conditions.ts'
+import { MAX_DRIFT_PATHS, MAX_MESSAGE_CHARS, type FleetWorkerStatus } from './schema.ts'
+import { cleanText, kubeTime } from './text.ts'
+
+const MAX_INT32 = 2 ** 31 - 1
+
+/** What the operator must still know after a restart. @see secrets.ts */
+export interface Memory {
+  readonly generation: number
+  readonly epoch: string
+  readonly sources: ReadonlyMap<string, string>
+}
+
+export interface Drift {
+  /** JSON pointers, all of them. */
+  readonly paths: readonly string[]
+  readonly detectedMs: number
+  readonly by: string | null
+}
+
+export interface StatusFacts extends Facts {
+  readonly uid: string
+  readonly stats: Pick<Stats, 'slots' | 'cpu_pct' | 'rss_mb'> | null
+  readonly memory: Memory | undefined
+  readonly drift: Drift | undefined
+}
+
+export function statusOf(facts: StatusFacts): FleetWorkerStatus {
+  const { worker, generation, uid } = facts
+  return {
+    observedGeneration: generation,
+    conditions: [...conditionsOf(facts)],
+    selector: `muster.dev/uid=${uid}`,
+    ...workerPart(worker), ...statsPart(facts.stats), ...configPart(facts), ...driftPart(facts.drift),
+  }
+}
+
+function workerPart(worker: Facts['worker']): Partial<FleetWorkerStatus> {
+  if (worker === null || worker === undefined) return {}
+  return {
+    state: cleanText(worker.state, 64), lastSeenTime: kubeTime(worker.lastSeenMs),
+    ...(worker.lastError !== null && { lastError: cleanText(worker.lastError, MAX_MESSAGE_CHARS) }),
+  }
+}
+
+/** Whole numbers that fit: floats in a status would differ at each read. */
+const whole = (value: number): number => Math.min(Math.max(Math.round(value), 0), MAX_INT32)
+
+function statsPart(stats: StatusFacts['stats']): Partial<FleetWorkerStatus> {
+  return stats === null ? {} : { slots: whole(stats.slots), cpuPercent: whole(stats.cpu_pct), rssMegabytes: whole(stats.rss_mb) }
+}
+
+function configPart({ memory, worker }: StatusFacts): Partial<FleetWorkerStatus> {
+  const applied = worker?.appliedConfigGen ?? undefined
+  if (memory === undefined && applied === undefined) return {}
+  return {
+    config: {
+      ...(memory !== undefined && { generation: memory.generation, epoch: cleanText(memory.epoch, 64) }),
+      ...(applied !== undefined && { appliedGeneration: applied }),
+      ...(memory !== undefined && memory.sources.size > 0 && { sources: [...memory.sources].map(([field, version]) => ({ field, version })).toSorted(byField) }),
+    },
+  }
+}
+
+const byField = (a: { readonly field: string }, b: { readonly field: string }): number => (a.field < b.field ? -1 : 1)
+
+function driftPart(drift: Drift | undefined): Partial<FleetWorkerStatus> {
+  if (drift === undefined || drift.paths.length === 0) return {}
+  const { paths, detectedMs, by } = drift
+  return {
+    drift: {
+      paths: paths.slice(0, MAX_DRIFT_PATHS).map((path) => cleanText(path, 256)), count: paths.length, detectedTime: kubeTime(detectedMs),
+      ...(by !== null && { by: cleanText(by, 160) }),
+    },
+  }
+}

@@ -1,0 +1,60 @@
+import { describe, expect, it } from '@jest/globals'
+import type { JsonValue } from '../../../src/protocol/index.ts'
+import { boundFaults, valueFaults, type FleetWorkerSpec } from '../../../src/operator/fleetworker/index.ts'
+import { fleetWorker } from './world.ts'
+
+const faults = (spec: Partial<FleetWorkerSpec>): readonly string[] => boundFaults(fleetWorker(spec))
+const nested = (levels: number): JsonValue => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`) as JsonValue
+const secretSource = (field: string) => ({ field, secretKeyRef: { name: 's', key: 'k' } })
+
+describe('boundFaults', () => {
+  it('finds nothing in a whole spec that keeps to the rules', () => {
+    const spec = { workerId: 'a:b@c', config: { a: 1 }, configFrom: [secretSource('b')], slots: 4, ignoreDifferences: ['/a~1b/0', '/c~0'] }
+    expect(faults(spec)).toEqual([])
+  })
+
+  it('counts a null as slots that are not named, as the rule of the API server does', () => {
+    expect(faults({ slots: 1, config: { slots: null } })).toEqual([])
+  })
+
+  it.each<[string, Partial<FleetWorkerSpec>, string]>([
+    ['a type that is none', { type: 'Http' }, 'spec.type'],
+    ['a worker id that would leave its path', { workerId: '..' }, 'spec.workerId'],
+    ['a source without a reference', { configFrom: [{ field: 'a' }] }, 'must name one of secretKeyRef and configMapKeyRef'],
+    ['a source with two references', { configFrom: [{ ...secretSource('a'), configMapKeyRef: { name: 'c', key: 'k' } }] }, 'must name one of'],
+    ['a source for a forbidden name', { configFrom: [secretSource('__proto__')] }, 'may not be the name of a field'],
+    ['two sources for one field', { configFrom: [secretSource('a'), secretSource('a')] }, 'names "a" twice'],
+    ['a field in config and configFrom', { config: { a: 1 }, configFrom: [secretSource('a')] }, 'stands in spec.config too'],
+    ['slots in two places', { slots: 1, config: { slots: 1 } }, 'slots stand in spec.config too'],
+    ['slots in a source too', { slots: 1, configFrom: [secretSource('slots')] }, 'slots stand in spec.configFrom too'],
+    ['slots out of range', { slots: 1.5 }, 'spec.slots: must be an integer'],
+    ['a pointer without a slash', { ignoreDifferences: ['a'] }, '"a" is no JSON pointer'],
+    ['a pointer behind the end of an array', { ignoreDifferences: ['/a/-'] }, '"/a/-" is no JSON pointer'],
+    ['a pointer with a broken escape', { ignoreDifferences: ['/a~2'] }, '"/a~2" is no JSON pointer'],
+  ])('names %s', (_, spec, message) => {
+    expect(faults(spec)).toEqual([expect.stringContaining(message)])
+  })
+})
+
+describe('valueFaults', () => {
+  it('allows 64 levels and names the 65th, however deep it goes on', () => {
+    expect(valueFaults({ a: nested(63) }, 'c')).toEqual([])
+    expect(valueFaults({ a: nested(64) }, 'c')).toEqual(['c: is nested deeper than 64 levels'])
+    expect(valueFaults(nested(10_000), 'c')).toEqual(['c: is nested deeper than 64 levels'])
+  })
+
+  it('allows 256 KiB and not a byte more', () => {
+    const value = (bytes: number): JsonValue => ({ a: 'x'.repeat(bytes - '{"a":""}'.length) })
+    expect(valueFaults(value(262_144), 'c')).toEqual([])
+    expect(valueFaults(value(262_145), 'c')).toEqual(['c: takes 262145 bytes, at most 262144 are allowed'])
+  })
+
+  it('names integers a double cannot hold, wherever they stand', () => {
+    expect(valueFaults(JSON.parse('{"a":[9007199254740991,1.5]}') as JsonValue, 'c')).toEqual([])
+    expect(valueFaults(JSON.parse('{"a":[9007199254740993],"b/c":-1e300}') as JsonValue, 'c').map((each) => each.split(':')[0])).toEqual(['c/a/0', 'c/b~1c'])
+  })
+
+  it('names keys that would reach a prototype', () => {
+    expect(valueFaults(JSON.parse('{"a":{"__proto__":{"x":1}}}') as JsonValue, 'c')).toEqual([expect.stringContaining('c/a/__proto__: ')])
+  })
+})

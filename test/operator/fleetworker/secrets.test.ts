@@ -1,0 +1,37 @@
+import { describe, expect, it } from '@jest/globals'
+import { secretActs, writeAhead, type Desired, type Observed, type SecretMemory } from '../../../src/operator/fleetworker/index.ts'
+
+const desired: Desired = { named: { api_key: 'k', url: 'u' }, versions: new Map([['api_key', 's:2']]) }
+const memory = (more: Partial<SecretMemory> = {}): SecretMemory => ({ epoch: 'e1', generation: 7, sources: new Map([['api_key', 's:2']]), ...more })
+const observed = (more: Partial<Observed> = {}): Observed => ({ epoch: 'e1', configGen: 7, changedSince: new Set(), ...more })
+const due = (remembered: SecretMemory, seen: Observed): readonly string[] => [...secretActs(desired, remembered, seen).due]
+
+describe('secretActs', () => {
+  it('leaves a secret alone while nothing speaks against the memory', () => {
+    expect(due(memory(), observed())).toEqual([])
+    expect(due(memory(), observed({ configGen: 9, changedSince: new Set(['url']) }))).toEqual([])
+  })
+
+  it.each<[string, SecretMemory, Observed]>([
+    ['its version moved', memory({ sources: new Map([['api_key', 's:1']]) }), observed()],
+    ['it was never sent', memory({ sources: new Map() }), observed()],
+    ['it was about to be sent when we ended', memory({ sources: new Map([['api_key', '']]) }), observed()],
+    ['the store is another', memory(), observed({ epoch: 'e2' })],
+    ['somebody changed it since', memory(), observed({ configGen: 8, changedSince: new Set(['api_key']) })],
+    ['the history does not reach back', memory(), observed({ configGen: 80, changedSince: null })],
+    ['the generation went back', memory(), observed({ configGen: 5, changedSince: null })],
+  ])('sends a secret again when %s', (_, remembered, seen) => {
+    expect(due(remembered, seen)).toEqual(['api_key'])
+  })
+
+  it('takes back what it sent once and is no longer named', () => {
+    expect([...secretActs(desired, memory({ sources: new Map([['api_key', 's:2'], ['old', 's:1']]) }), observed()).forgotten]).toEqual(['old'])
+  })
+})
+
+describe('writeAhead', () => {
+  it('remembers a field before it is sent for the first time', () => {
+    expect(Object.fromEntries(writeAhead(new Map([['old', 's:1']]), desired))).toEqual({ old: 's:1', api_key: '' })
+    expect(Object.fromEntries(writeAhead(new Map([['api_key', 's:1']]), desired))).toEqual({ api_key: 's:1' })
+  })
+})

@@ -1,0 +1,55 @@
+/**
+ * Programs of Kubernetes for tests, found by hack/install-tools.sh: KUBEBUILDER_ASSETS, PATH, or what `make tools` built.
+ * A private process of one of them, ended by its pid, its output kept in a file that a failure quotes.
+ */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { describe, it } from '@jest/globals'
+import { hackPath } from '../hack/tree.ts'
+
+export function programPath(name: string): string | undefined {
+  const { status, stdout } = spawnSync(hackPath('install-tools.sh'), ['--where', name], { encoding: 'utf8' })
+  return status === 0 ? stdout.trim() : undefined
+}
+
+/** Runs `define`, which describes tests, or leaves a named skip in their place. */
+export function withPrograms(names: readonly string[], name: string, define: () => void): void {
+  const absent = names.filter((each) => programPath(each) === undefined)
+  if (absent.length === 0) define()
+  else describe(name, () => it.skip(`${absent.join(', ')}: not here; make tools builds it`, () => undefined))
+}
+
+export class Program {
+  readonly #child: ChildProcess
+  readonly #logFile: string
+  readonly #onExit = (): void => void this.#child.kill('SIGKILL')
+
+  constructor(name: string, args: readonly string[], logFile: string) {
+    const path = programPath(name)
+    if (path === undefined) throw new Error(`${name} is not here: run make tools, or skip with withPrograms`)
+    const log = openSync(logFile, 'a')
+    this.#child = spawn(path, args, { stdio: ['ignore', log, log] })
+    closeSync(log)
+    this.#logFile = logFile
+    process.once('exit', this.#onExit)
+  }
+
+  get ended(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null
+  }
+
+  /** The last of its output. */
+  log(): string {
+    return readFileSync(this.#logFile, 'utf8').slice(-4_000)
+  }
+
+  /** Its data is gone with it, so it need not end in order. */
+  async kill(): Promise<void> {
+    process.off('exit', this.#onExit)
+    if (this.ended) return
+    const gone = once(this.#child, 'exit')
+    this.#child.kill('SIGKILL')
+    await gone
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * Private API servers of Kubernetes for tests: etcd and kube-apiserver on free loopback ports, in a folder that `close`
+ * removes. As in a cluster: TLS, a bearer token a user, RBAC, an audit log. No kubelet, and no controllers before
+ * `startControllers`: without them nothing collects garbage, and a deleted namespace stays.
+ *
+ *   const server = await startApiServer({ users: ['operator'] })
+ *   await server.request('GET', '/api/v1/namespaces')        // as the admin
+ *   await server.kubectl('get', 'namespaces')
+ *   await server.close()
+ */
+import { execFile } from 'node:child_process'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Agent, request } from 'undici'
+import { makeCertificates, type Certificates } from '../storage/redis/certificates.ts'
+import { Program, programPath, withPrograms } from './programs.ts'
+
+const HOST = '127.0.0.1'
+/** Three to eight seconds on an idle machine. */
+const READY_WITHIN_MS = 60_000
+const STARTS_TRIED = 3
+const KUBECTL_WITHIN_MS = 30_000
+/** Those that tests ask for: what a deletion needs, and what every namespace holds. */
+const CONTROLLERS = 'garbage-collector-controller,namespace-controller,serviceaccount-controller,root-ca-certificate-publisher-controller'
+const AUDIT_POLICY = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', omitStages: ['RequestReceived'], rules: [{ level: 'Metadata' }] }
+
+export interface ApiServerOptions {
+  /** Users beside the admin, without any right. */
+  readonly users?: readonly string[]
+}
+export interface Answer { readonly status: number; readonly headers: Readonly<Record<string, unknown>>; readonly body: Readonly<Record<string, unknown>> }
+export interface Ran { readonly code: number; readonly stdout: string; readonly stderr: string }
+export interface RequestOptions { readonly body?: object; readonly contentType?: string; readonly token?: string }
+export interface CustomResourceDefinition {
+  readonly spec: { readonly group: string; readonly names: { readonly plural: string }; readonly versions: readonly { readonly name: string }[] }
+}
+export interface AuditEvent {
+  readonly verb: string
+  readonly user: { readonly username: string }
+  readonly requestURI: string
+  readonly objectRef?: { readonly resource: string; readonly apiGroup?: string; readonly namespace?: string; readonly name?: string; readonly subresource?: string }
+  readonly responseStatus?: { readonly code: number }
+}
+
+/** Runs `define` where the programs are, or leaves a named skip in its place. */
+export const withApiServer = (name: string, define: () => void): void => withPrograms(['etcd', 'kube-apiserver', 'kubectl'], name, define)
+
+export class ApiServer {
+  readonly folder = mkdtempSync(join(tmpdir(), 'muster-apiserver-'))
+  readonly adminToken = randomUUID()
+  readonly #tokens: ReadonlyMap<string, string>
+  readonly #certificates: Certificates
+  readonly #agent: Agent
+  readonly #programs: Program[] = []
+  #port = 0
+
+  constructor({ users = [] }: ApiServerOptions) {
+    this.#tokens = new Map(users.map((user) => [user, randomUUID()]))
+    this.#certificates = makeCertificates()
+    this.#agent = new Agent({ connect: { ca: this.#certificates.ca.cert } })
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' } })
+    const people = [...this.#tokens].map(([user, token]) => `${token},${user},${user}\n`)
+    this.#write('tokens.csv', `${this.adminToken},admin,admin,"system:masters"\n${people.join('')}`)
+    this.#write('accounts.key', privateKey)
+    this.#write('accounts.pub', publicKey)
+    this.#write('audit-policy.json', JSON.stringify(AUDIT_POLICY))
+  }
+
+  get url(): string {
+    return `https://${HOST}:${this.#port}`
+  }
+
+  /** The authority that signed the server's certificate. */
+  get caFile(): string {
+    return this.#certificates.ca.certFile
+  }
+
+  /** Of one of the users it was started with. */
+  tokenOf(user: string): string {
+    const token = this.#tokens.get(user)
+    if (token === undefined) throw new TypeError(`the API server was not started with the user ${user}`)
+    return token
+  }
+
+  async start(): Promise<void> {
+    const [client, peer, port] = [await freePort(), await freePort(), await freePort()]
+    const etcd = `http://${HOST}:${client}`
+    this.#run('etcd', [
+      '--name=default', `--data-dir=${this.#file('etcd')}`, '--unsafe-no-fsync', '--log-level=error',
+      `--listen-client-urls=${etcd}`, `--advertise-client-urls=${etcd}`,
+      `--listen-peer-urls=http://${HOST}:${peer}`, `--initial-advertise-peer-urls=http://${HOST}:${peer}`, `--initial-cluster=default=http://${HOST}:${peer}`,
+    ])
+    const { server, ca } = this.#certificates
+    const apiServer = this.#run('kube-apiserver', [
+      `--etcd-servers=${etcd}`, `--secure-port=${port}`, `--bind-address=${HOST}`, `--advertise-address=${HOST}`, '--endpoint-reconciler-type=none',
+      `--cert-dir=${this.#file('certificates')}`, `--tls-cert-file=${server.certFile}`, `--tls-private-key-file=${server.keyFile}`, `--client-ca-file=${ca.certFile}`,
+      `--token-auth-file=${this.#file('tokens.csv')}`, '--authorization-mode=RBAC', '--service-cluster-ip-range=10.0.0.0/24',
+      '--service-account-issuer=https://kubernetes.default.svc', `--service-account-key-file=${this.#file('accounts.pub')}`, `--service-account-signing-key-file=${this.#file('accounts.key')}`,
+      `--audit-policy-file=${this.#file('audit-policy.json')}`, `--audit-log-path=${this.#file('audit.log')}`,
+    ])
+    this.#port = port
+    this.#write('kubeconfig.json', JSON.stringify(this.#kubeconfig()))
+    await until('the API server is ready', apiServer, async () => (await this.#status('/readyz')) === 200 && (await this.#status('/api/v1/namespaces/default')) === 200)
+  }
+
+  /** Garbage collection and the end of namespaces. */
+  async startControllers(): Promise<void> {
+    const port = await freePort()
+    const controllers = this.#run('kube-controller-manager', [
+      `--kubeconfig=${this.#file('kubeconfig.json')}`, `--controllers=${CONTROLLERS}`, '--leader-elect=false', `--bind-address=${HOST}`, `--secure-port=${port}`,
+      `--cert-dir=${this.#file('certificates')}`, `--service-account-private-key-file=${this.#file('accounts.key')}`, `--root-ca-file=${this.caFile}`,
+    ])
+    // Every namespace gets its account as soon as they run.
+    await until('the controllers run', controllers, async () => (await this.#status('/api/v1/namespaces/default/serviceaccounts/default')) === 200)
+  }
+
+  /** Creates a CustomResourceDefinition and waits until its kind is served: for a moment the answer is 404 or 429. */
+  async install(definition: CustomResourceDefinition): Promise<void> {
+    const { status, body } = await this.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', { body: definition })
+    if (status !== 201) throw new Error(`the definition was refused: ${String(body['message'])}`)
+    const { group, names, versions } = definition.spec
+    const path = `/apis/${group}/${versions[0]?.name}/${names.plural}`
+    await until(`${path} is served`, this.#programs.at(-1), async () => (await this.#status(path)) === 200)
+  }
+
+  /** One call, as the admin unless a token is given. Any status is an answer. */
+  async request(method: string, path: string, { body, contentType = 'application/json', token = this.adminToken }: RequestOptions = {}): Promise<Answer> {
+    const headers = { authorization: `Bearer ${token}`, accept: 'application/json', ...(body !== undefined && { 'content-type': contentType }) }
+    const answer = await request(`${this.url}${path}`, { method, headers, dispatcher: this.#agent, ...(body !== undefined && { body: JSON.stringify(body) }) })
+    const text = await answer.body.text()
+    return { status: answer.statusCode, headers: answer.headers, body: (/^[{[]/.test(text) ? JSON.parse(text) : { message: text }) as Answer['body'] }
+  }
+
+  /** As the admin. What it keeps of the server it keeps in this folder. */
+  kubectl(...args: readonly string[]): Promise<Ran> {
+    const program = programPath('kubectl')
+    if (program === undefined) throw new Error('kubectl is not here: run make tools, or skip with withApiServer')
+    const all = [`--kubeconfig=${this.#file('kubeconfig.json')}`, `--cache-dir=${this.#file('kubectl')}`, ...args]
+    return new Promise((done) => {
+      execFile(program, all, { timeout: KUBECTL_WITHIN_MS, env: { ...process.env, HOME: this.folder } }, (error, stdout, stderr) => {
+        done({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, stdout, stderr })
+      })
+    })
+  }
+
+  /** What was asked of it so far, one event a finished request. */
+  audit(): readonly AuditEvent[] {
+    const lines = existsSync(this.#file('audit.log')) ? readFileSync(this.#file('audit.log'), 'utf8').split('\n') : []
+    return lines.slice(0, -1).map((line) => JSON.parse(line) as AuditEvent)
+  }
+
+  async close(): Promise<void> {
+    for (const program of this.#programs.splice(0).toReversed()) await program.kill()
+    await this.#agent.destroy()
+    this.#certificates.close()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  async #status(path: string): Promise<number | undefined> {
+    try {
+      return (await this.request('GET', path)).status
+    } catch {
+      return undefined // Not listening yet.
+    }
+  }
+
+  #kubeconfig(): object {
+    return {
+      apiVersion: 'v1', kind: 'Config', 'current-context': 'test',
+      clusters: [{ name: 'test', cluster: { server: this.url, 'certificate-authority': this.caFile } }],
+      users: [{ name: 'admin', user: { token: this.adminToken } }],
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'admin', namespace: 'default' } }],
+    }
+  }
+
+  #run(name: string, args: readonly string[]): Program {
+    const program = new Program(name, args, this.#file(`${name}.log`))
+    this.#programs.push(program)
+    return program
+  }
+
+  #file(name: string): string {
+    return join(this.folder, name)
+  }
+
+  #write(name: string, text: string): void {
+    writeFileSync(this.#file(name), text, { mode: 0o600 })
+  }
+}
+
+/** Starts one with nothing in it. A port that was free may be taken a moment later: then others are tried. */
+export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
+  for (let tried = 1; ; tried += 1) {
+    const server = new ApiServer(options)
+    try {
+      await server.start()
+      return server
+    } catch (error) {
+      await server.close()
+      if (tried === STARTS_TRIED || !/address already in use/.test(String(error))) throw error
+    }
+  }
+}
+
+async function until(what: string, program: Program | undefined, isSo: () => Promise<boolean>): Promise<void> {
+  for (const limit = AbortSignal.timeout(READY_WITHIN_MS); !(await isSo()); ) {
+    if (program?.ended !== false || limit.aborted) throw new Error(`gave up: ${what}\n${program?.log() ?? ''}`)
+    await pause(50)
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, HOST)
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
