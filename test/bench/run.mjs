@@ -6,8 +6,6 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 setFlagsFromString('--expose-gc')
-/** What collecting by force would otherwise do to whoever waits for the next round: a server that is never idle keeps its code. */
-setFlagsFromString('--no-flush-bytecode')
 const collectGarbage = runInNewContext('gc')
 
 /** A subject that this machine cannot have: a named skip, not a failure. */
