@@ -9,7 +9,7 @@ NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster)/' # Tests that need more 
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help check verify dev test test-api tools soak bench build clean force # test is also a folder: not phony, make would call it up to date
+.PHONY: help check verify dev test test-api tools soak api-fuzz bench build clean force # test is also a folder: not phony, make would call it up to date
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,7 @@ dev: .tools/built ## A running fleet on this machine: master, workers, dashboard
 	@set -m; node dist/cmd/muster.js dev $(ARGS) || exit $$? # A job of its own: Ctrl-C reaches the fleet alone, and make ends with its exit code.
 test: .tools/built ## All tests; what the machine lacks and cannot install is a named, counted skip (with CI=true a failure)
 	@hack/install-debian.sh redis-server chromium
+	@hack/install-python.sh
 	@[ "$${CI:-}" != true ] || hack/install-tools.sh
 	@npm test --silent -- $(ARGS) --testPathIgnorePatterns /node_modules/ $(NOT_AT_COMMIT)
 
@@ -39,6 +40,9 @@ soak: .tools/built ## The long runs: ten times the random commands against each 
 	@CI=true hack/install-debian.sh redis-server
 	@SOAK=1 npm test --silent -- test/storage/memory/model test/storage/sqlite/model test/storage/redis/model $(ARGS)
 	@SOAK=1 npm test --silent -- test/e2e/redis-restarts $(ARGS)
+api-fuzz: .tools/built ## Ten minutes of hostile and ordinary requests to every route of a master (FUZZ_SECONDS=3600 for an hour)
+	@CI=true hack/install-python.sh
+	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) npm test --silent -- test/openapi/fuzz $(ARGS)
 bench: .tools/built .tools/bench-ready ## Measurements beside peers and limits; minutes, on a machine that does nothing else (ARGS="--only cycle-100")
 	@CI=true hack/install-debian.sh redis-server
 	@node test/bench/main.mjs $(ARGS)

@@ -24,7 +24,12 @@ program_of() {
   esac
 }
 
-has() { command -v "$(program_of "$1")" >/dev/null; }
+has() {
+  case "$1" in
+    python3-venv) python3 -c 'import ensurepip, venv' >/dev/null 2>&1 ;; # A module, no program.
+    *) command -v "$(program_of "$1")" >/dev/null ;;
+  esac
+}
 quietly() { "$@" >>"$log" 2>&1; }
 
 # Package lists are fetched once, and only when those of the machine do not know the package or are too old.

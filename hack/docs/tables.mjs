@@ -19,12 +19,12 @@ const { CLOSE, ERRORS, EVENTS, MASTER_FRAMES, RPC, RPC_ERRORS, WORKER_FRAMES } =
 
 /** Shapes that readers know by name. */
 const NAMED = new Map([
-  ['Worker', protocol.WorkerBody], ['Stats', protocol.Stats], ['Output', protocol.OutputEntry], ['CatalogEntry', protocol.CatalogEntryBody],
+  ['Worker', protocol.WorkerBody], ['WorkerSummary', protocol.WorkerSummary], ['Stats', protocol.Stats], ['StatsSummary', protocol.StatsSummary], ['Output', protocol.OutputEntry], ['CatalogEntry', protocol.CatalogEntryBody],
   ['Automation', protocol.AutomationDescriptor], ['Task', protocol.TaskBody], ['Hardware', protocol.Hardware], ['SlotStats', protocol.SlotStats],
   ['Submitted', protocol.SubmitResult], ['ReservedTask', protocol.ReservedTask], ['Claim', protocol.PoolClaim],
   ['name', protocol.Name], ['name', protocol.WorkerId], ['type', protocol.AutomationType], ['token', protocol.Token], ['seconds', protocol.Seconds],
 ].map(([name, schema]) => [JSON.stringify(schema), name]))
-const OBJECTS = ['Worker', 'Hardware', 'Stats', 'SlotStats', 'Output', 'Task', 'Submitted', 'Automation', 'CatalogEntry', 'ReservedTask', 'Claim']
+const OBJECTS = ['Worker', 'WorkerSummary', 'Hardware', 'Stats', 'StatsSummary', 'SlotStats', 'Output', 'Task', 'Submitted', 'Automation', 'CatalogEntry', 'ReservedTask', 'Claim']
 
 /** A generation has the schema of a token. */
 const WITHOUT_TOKEN = new Map([...NAMED].filter(([, name]) => name !== 'token'))

@@ -15,8 +15,9 @@ const StateName = Type.Enum([...WORKER_STATES])
 const Answer = Type.Object
 
 // Errors
-const FieldErrorBody = Answer({ path: Type.String(), message: Type.String(), keyword: Type.String(), params: AnyObject })
-export const ErrorBody = Strict({ detail: Type.Union([Type.String(), Type.Array(FieldErrorBody)]) })
+export const FieldErrorBody = Answer({ path: Type.String(), message: Type.String(), keyword: Type.String(), params: AnyObject })
+export const RefusalBody = Strict({ detail: Type.String() })
+export const InvalidBody = Strict({ detail: Type.Array(FieldErrorBody, { minItems: 1 }) })
 /** What a dry run answers (D49). `changed`: top-level fields, of a config that is valid. */
 export const ValidatedBody = Answer({ valid: Type.Boolean(), errors: Type.Array(FieldErrorBody), changed: Type.Optional(Type.Array(Type.String())) })
 export type ValidatedBody = Static<typeof ValidatedBody>
@@ -40,6 +41,10 @@ export const WorkerBody = Answer({
   managed_by: Nullable(Type.String()), state_since: Seconds, config_changed_at: Nullable(Seconds), config_changed_by: Nullable(Type.String()),
 })
 export type WorkerBody = Static<typeof WorkerBody>
+// With `view=summary`.
+export const StatsSummary = Type.Omit(Stats, ['metrics', 'per_slot'], { additionalProperties: false })
+export const WorkerSummary = Answer({ ...WorkerBody.properties, hardware: Strict({ hostname: Type.String() }), current_stats: Nullable(StatsSummary) })
+export const WorkerInView = Type.Union([WorkerBody, WorkerSummary])
 export const WorkersQuery = Strict({
   state: Type.Optional(StateName), connected: Type.Optional(Type.Boolean()), limit: Type.Optional(N), after: Type.Optional(Name),
   view: Type.Optional(Type.Literal('summary')),
@@ -79,24 +84,25 @@ const taskFields = {
 }
 export const TaskBody = Strict(taskFields)
 export type TaskBody = Static<typeof TaskBody>
+/** Its items are checked one by one, since each is answered by itself. */
 export const TaskBatchBody = Strict({ tasks: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MAX_TASKS_PER_BATCH }) })
+export const TaskBatch = Strict({ tasks: Type.Array(TaskBody, { minItems: 1, maxItems: MAX_TASKS_PER_BATCH }) })
 export const SubmitResult = Type.Union([
   Answer({ task_id: Type.String(), queued: Type.Literal(true), priority: Type.Integer() }),
   Answer({ task_id: Type.String(), queued: Type.Literal(false), duplicate: Type.Literal(true) }),
 ])
 export type SubmitResult = Static<typeof SubmitResult>
-export const BatchResult = Type.Union([SubmitResult, Answer({ error: Answer({ status: Type.Integer(), detail: ErrorBody.properties.detail }) })])
+export const BatchResult = Type.Union([SubmitResult, Answer({ error: Answer({ status: Type.Integer(), detail: Type.Union([Type.String(), Type.Array(FieldErrorBody)]) }) })])
 export const BatchResults = Answer({ results: Type.Array(BatchResult) })
 export type BatchResults = Static<typeof BatchResults>
 export const TaskPlace = Answer({ task_id: Type.String(), place: Type.Union([Type.Literal('pending'), Type.Literal('in_flight'), Type.Literal('scheduled'), Type.Literal('dead')]) })
 export type TaskPlace = Static<typeof TaskPlace>
 const queueItem = { id: Type.String(), payload: AnyObject, attempt: Type.Integer(), submitted_at: Seconds, priority: Type.Integer() }
-export const QueueBody = Answer({ length: Type.Integer(), items: Type.Array(Answer(queueItem)) })
+export const QueueItem = Answer(queueItem)
+export const QueueBody = Answer({ length: Type.Integer(), items: Type.Array(QueueItem) })
 export type QueueBody = Static<typeof QueueBody>
-export const DeadBody = Answer({
-  length: Type.Integer(),
-  items: Type.Array(Answer({ ...queueItem, max_attempts: Type.Integer(), last_error: Nullable(Type.String()), died_at: Seconds })),
-})
+export const DeadItem = Answer({ ...queueItem, max_attempts: Type.Integer(), last_error: Nullable(Type.String()), died_at: Seconds })
+export const DeadBody = Answer({ length: Type.Integer(), items: Type.Array(DeadItem) })
 export type DeadBody = Static<typeof DeadBody>
 export const ReplayedBody = Answer({ replayed: Type.Integer() })
 export type ReplayedBody = Static<typeof ReplayedBody>
@@ -137,10 +143,8 @@ export const OverviewBody = Answer({
 export type OverviewBody = Static<typeof OverviewBody>
 
 // Pools
-export const PoolBody = Answer({
-  size: Type.Integer(),
-  items: Type.Array(Answer({ id: Type.String(), tags: AnyObject, payload: AnyObject, expires_at: Nullable(Seconds), in_use_until: Nullable(Seconds) })),
-})
+export const PoolItem = Answer({ id: Type.String(), tags: AnyObject, payload: AnyObject, expires_at: Nullable(Seconds), in_use_until: Nullable(Seconds) })
+export const PoolBody = Answer({ size: Type.Integer(), items: Type.Array(PoolItem) })
 export type PoolBody = Static<typeof PoolBody>
 
 // Health and identity

@@ -6,6 +6,7 @@ import { startMaster, type MasterOptions, type RunningMaster } from '../../src/m
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import type { Backend } from '../../src/storage/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
+import { checkRaw } from '../openapi/every-answer.ts'
 import { recordingLog, type Line } from './recording-log.ts'
 
 export const TOKENS = {
@@ -82,6 +83,7 @@ export function sendRaw(port: number, bytes: string | Uint8Array, { after }: { a
       after?.(socket)
     })
     const done = (): void => {
+      checkRaw(port, bytes, text)
       const statuses = [...text.matchAll(/^HTTP\/1\.1 (?<status>\d{3})/gm)].map((match) => Number(match.groups?.['status']))
       resolve({ text, statuses, status: statuses.at(-1) ?? 0 })
     }

@@ -48,7 +48,8 @@ function eventsRoute({ timers, log, metrics }: MasterDeps, feed: Feed, complaint
   let open = 0
   const streams: Gauge = new Gauge({ name: 'svc_event_streams', help: 'Event streams that are open.', registers: [metrics], collect: () => streams.set(open) })
   return route({
-    method: 'GET', path: `${API_PREFIX}/events`, access: 'scoped', long: true, summary: 'What changes, as server-sent events; resumed with `Last-Event-ID`.',
+    method: 'GET', path: `${API_PREFIX}/events`, access: 'scoped', long: true, summary: 'What changes, as server-sent events.', media: 'text/event-stream',
+    reads: { 'last-event-id': 'Goes on behind this event; where that is not possible, a `reset` comes first.' },
     handle: ({ principal, header }) => {
       if (open >= MAX_EVENT_STREAMS) {
         throw new FleetError('OVERLOADED', `this master serves ${MAX_EVENT_STREAMS} event streams already; try again`, { retryAfterSeconds: FULL_RETRY_SECONDS })

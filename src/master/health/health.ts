@@ -22,6 +22,7 @@ export function createHealth({ deps: { backend, catalog }, serving }: HealthOpti
       }),
       route({
         method: 'GET', path: '/readyz', access: 'none', summary: 'Whether the master can serve: its parts, by name.', response: ReadyBody,
+        others: { 503: { description: 'It cannot: a part is away, or the master stops.', schema: ReadyBody } },
         handle: () => {
           const parts = { backend: backend.health().ok, catalog: catalog.size > 0, serving: serving() }
           const ready = Object.values(parts).every(Boolean)

@@ -39,13 +39,14 @@ export async function createDashboard(directory: string | null): Promise<Part> {
     routes: [
       route({
         method: 'GET', path: '/', access: 'none', summary: 'The dashboard.',
+        media: 'text/html', others: { 404: { description: 'The dashboard is not built.', media: 'text/html' } },
         handle: async () => {
           const page = directory === null ? null : await readFile(join(directory, 'index.html'), 'utf8').catch(() => null)
           return page === null ? { status: 404, headers: PAGE_HEADERS, body: NOT_BUILT } : { headers: PAGE_HEADERS, body: page }
         },
       }),
       route({
-        method: 'GET', path: '/assets/{file}', access: 'none', summary: 'A file of the dashboard.',
+        method: 'GET', path: '/assets/{file}', access: 'none', summary: 'A file of the dashboard.', media: '*/*',
         handle: ({ params, header }) => asset(assets, files, params['file'] ?? '', header('accept-encoding') ?? ''),
       }),
     ],

@@ -1,11 +1,13 @@
 /**
  * @module master/http/openapi
- * The route table as an OpenAPI 3.1 document (D32). It is open to everybody and the same for every installation: it
- * speaks of `{type}` and names no automation.
+ * The route table as an OpenAPI 3.1 document (D32), and nothing but the table: what a row does not state, the document
+ * does not say. It is open to everybody and the same for every installation: it speaks of `{type}` and names no automation.
  */
-import type { TSchema } from 'typebox'
-import { API_PREFIX, ErrorBody, type JsonSchema } from '../../protocol/index.ts'
+import { Type, type TSchema } from 'typebox'
+import { API_PREFIX, AutomationType, Name, OBJECTS, WorkerId, type JsonSchema } from '../../protocol/index.ts'
 import type { Part } from '../deps.ts'
+import { components, responsesOf } from './openapi-answers.ts'
+import { named, namedSchemas } from './openapi-schemas.ts'
 import { route, type Access, type Route } from './route.ts'
 
 /** The path of the document is part of it. */
@@ -13,25 +15,25 @@ export function createOpenApi(routes: readonly Route[], version: string): Part {
   const text = (): string => (made ??= JSON.stringify(openApiOf([...routes, row], version)))
   let made: string | undefined
   const row = route({
-    method: 'GET', path: `${API_PREFIX}/openapi.json`, access: 'none', summary: 'This API as an OpenAPI 3.1 document.',
+    method: 'GET', path: `${API_PREFIX}/openapi.json`, access: 'none', summary: 'This API as an OpenAPI 3.1 document.', response: Type.Object({ openapi: Type.String() }),
     handle: () => ({ headers: { 'content-type': 'application/json; charset=utf-8' }, body: text() }),
   })
   return { routes: [row] }
 }
 
-/** The document of a route table. */
+/**
+ * The document of a route table.
+ * @throws TypeError for a row that does not say what it answers.
+ */
 function openApiOf(routes: readonly Route[], version: string): object {
+  const names = namedSchemas(OBJECTS)
   const paths: Record<string, Record<string, object>> = {}
   for (const each of routes) paths[each.path] = { ...paths[each.path], [each.method.toLowerCase()]: operation(each) }
   return {
     openapi: '3.1.0',
-    info: { title: 'Muster', version, description: 'Coordinates a fleet of worker processes.' },
-    paths,
-    components: {
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
-      schemas: { Error: ErrorBody },
-      responses: { Error: { description: 'Why the request was refused.', content: json({ $ref: '#/components/schemas/Error' }) } },
-    },
+    info: { title: 'Muster', version, description: 'Coordinates a fleet of worker processes.', license: { name: 'Apache 2.0', identifier: 'Apache-2.0' } },
+    paths: named(paths, names),
+    components: named({ ...components(), schemas: OBJECTS }, names),
   }
 }
 
@@ -39,27 +41,34 @@ const WHO: Readonly<Record<Access, string>> = {
   none: 'Needs no token.', any: 'Any valid token.', admin: 'The admin token.', worker: 'A worker token.', scoped: 'The admin token, or a scoped token that covers the type.',
 }
 
-function operation({ access, summary, query, body, bodyMayBeAbsent = false, response, path, method }: Route): object {
+function operation(row: Route): object {
+  const { access, summary, path, method } = row
   return {
     operationId: operationId(method, path), summary, description: WHO[access], security: access === 'none' ? [] : [{ bearer: [] }],
-    parameters: [...pathParameters(path), ...queryParameters(query)],
-    ...(body === undefined ? {} : { requestBody: { required: !bodyMayBeAbsent, content: json(body) } }),
-    responses: {
-      200: { description: 'Done.', ...(response === undefined ? {} : { content: json(response) }) },
-      default: { $ref: '#/components/responses/Error' },
-    },
+    parameters: [...pathParameters(path), ...queryParameters(row.query), ...headerParameters(row.reads)],
+    ...requestBody(row),
+    responses: responsesOf(row),
   }
 }
 
-const json = (schema: TSchema | JsonSchema): object => ({ 'application/json': { schema } })
+function requestBody({ body, bodyInFull = body, bodyMayBeAbsent = false, example }: Route): object {
+  if (bodyInFull === undefined) return {}
+  return { requestBody: { required: !bodyMayBeAbsent, content: { 'application/json': { schema: bodyInFull, ...(example === undefined ? {} : { example }) } } } }
+}
 
 const operationId = (method: string, path: string): string =>
   `${method.toLowerCase()}_${path.replace(API_PREFIX, '').replaceAll(/[^\w]+/g, '_').replaceAll(/^_+|_+$/g, '') || 'root'}`
 
+/** What serve.ts takes under each name. */
+const PATH_SCHEMAS: Readonly<Record<string, object>> = { type: AutomationType, id: { ...WorkerId, not: { enum: ['.', '..'] } } }
+
 const pathParameters = (path: string): object[] =>
-  [...path.matchAll(/\{(?<name>\w+)\}/g)].map(({ groups }) => ({ name: groups?.['name'], in: 'path', required: true, schema: { type: 'string', minLength: 1 } }))
+  [...path.matchAll(/\{(?<name>\w+)\}/g)].map(({ groups: { name = '' } = {} }) => ({ name, in: 'path', required: true, schema: PATH_SCHEMAS[name] ?? Name }))
 
 function queryParameters(query: TSchema | undefined): object[] {
   const { properties = {}, required = [] } = (query ?? {}) as { properties?: Record<string, JsonSchema>; required?: readonly string[] }
   return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: required.includes(name), schema }))
 }
+
+const headerParameters = (reads: Route['reads'] = {}): object[] =>
+  Object.entries(reads).map(([name, description]) => ({ name, in: 'header', description, schema: { type: 'string' } }))

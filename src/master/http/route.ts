@@ -9,6 +9,7 @@
  */
 import type { Static, TSchema } from 'typebox'
 import type { CatalogEntry } from '../../automation/index.ts'
+import type { ErrorCode } from '../../protocol/index.ts'
 
 type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -68,7 +69,32 @@ export interface Answer {
   readonly body?: unknown
 }
 
-export interface Route {
+/** An answer that is neither the row's 200 nor a refusal like all others. Without a schema it has no body, unless `media` says which. */
+interface OtherAnswer { readonly description: string; readonly schema?: TSchema; readonly media?: string }
+
+/**
+ * What a row answers, for the OpenAPI document alone. The refusals that follow from the row's other properties (token,
+ * names in the path, query, body) are not repeated here.
+ */
+interface Answers {
+  /** Schema of the 200 answer. A row states this or `media`. */
+  readonly response?: TSchema
+  /** Media type of a 200 answer that is not JSON. */
+  readonly media?: string
+  readonly others?: Readonly<Record<number, OtherAnswer>>
+  /** Refusals of its own. */
+  readonly refuses?: readonly ErrorCode[]
+  /** Whether its answer bears an ETag. */
+  readonly etag?: boolean
+  /** Request headers that change the answer, each in a sentence. */
+  readonly reads?: Readonly<Record<string, string>>
+  /** What the handler demands of the body beyond `body`. */
+  readonly bodyInFull?: TSchema
+  /** A body that a client might send; every row with a body has one. */
+  readonly example?: unknown
+}
+
+export interface Route extends Answers {
   readonly method: Method
   /** With `{name}` for parameters: `/api/v1/automations/{type}/workers/{id}`. */
   readonly path: string
@@ -82,8 +108,6 @@ export interface Route {
   readonly bodyMayBeArray?: boolean
   /** The body may be left out altogether; it is `{}` then. */
   readonly bodyMayBeAbsent?: boolean
-  /** Schema of the 200 answer; left out: not JSON. */
-  readonly response?: TSchema
   /** Long polls and streams: exempt from the request deadline and from the count of requests in work. */
   readonly long?: boolean
   readonly handle: (request: RouteRequest) => Promise<Answer> | Answer

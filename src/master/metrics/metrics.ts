@@ -20,7 +20,7 @@ export function createMetrics({ deps, backendScheme }: MetricsOptions): Part {
   const snapshot = fleetSnapshots(deps)
   return {
     routes: [overviewRoute(snapshot), route({
-      method: 'GET', path: '/metrics', access: 'none', summary: 'Metrics in the Prometheus text format.',
+      method: 'GET', path: '/metrics', access: 'none', summary: 'Metrics in the Prometheus text format.', media: 'text/plain',
       handle: async () => {
         const fleet = await snapshot().catch((error: unknown) => {
           deps.log.warn('the metrics are without the fleet: the store did not answer', { error })

@@ -58,12 +58,13 @@ function deadRoutes({ tasks, queueOf }: InspectPorts): readonly Route[] {
       },
     }),
     route({
-      method: 'POST', path: `${AUTOMATION}/dead/replay`, access: 'scoped', body: NBody, bodyMayBeAbsent: true, response: ReplayedBody,
+      method: 'POST', path: `${AUTOMATION}/dead/replay`, access: 'scoped', body: NBody, bodyMayBeAbsent: true, response: ReplayedBody, example: { n: 10 },
       summary: 'Puts dead tasks back into the normal tier, oldest death first, as if never tried.',
       handle: async ({ params, body }) => ({ body: { replayed: await queueOf(params.type).replay(body.n ?? DEFAULT_N.dead) } }),
     }),
     route({
       method: 'POST', path: `${AUTOMATION}/dead/select`, access: 'scoped', body: SelectBody, response: SelectedBody,
+      example: { action: 'replay', task_ids: ['order-7'] },
       summary: 'Replays or removes the dead tasks that are named, and no other; one outcome each, in order.',
       handle: async ({ params, body: { action, task_ids: ids } }) => {
         const outcomes = await queueOf(params.type).select(action, ids)

@@ -6,7 +6,7 @@
 import type { Counter } from 'prom-client'
 import type { CatalogEntry } from '../../automation/index.ts'
 import {
-  AnyObject, API_PREFIX, BatchResults, detailForClient, ERRORS, FleetError, SubmitResult, TaskBatchBody, TaskBody, ValidatedBody, type BatchResult, type FieldError,
+  AnyObject, API_PREFIX, BatchResults, detailForClient, ERRORS, FleetError, SubmitResult, TaskBatch, TaskBatchBody, TaskBody, ValidatedBody, type BatchResult, type FieldError,
 } from '../../protocol/index.ts'
 import { inSpan, type Clock, type Random } from '../../runtime/index.ts'
 import type { NewTask, Submitted } from '../../storage/index.ts'
@@ -35,7 +35,8 @@ type RefusalReason = 'not_batch' | 'overloaded' | 'rate_limited' | 'invalid' | '
 export function submitRoutes(ports: SubmitPorts): readonly Route[] {
   return [
     route({
-      method: 'POST', path: `${API_PREFIX}/automations/{type}/tasks`, access: 'scoped', body: TaskBody, response: SubmitResult,
+      method: 'POST', path: `${API_PREFIX}/automations/{type}/tasks`, access: 'scoped', body: TaskBody, response: SubmitResult, refuses: ['RATE_LIMITED'],
+      example: { payload: { url: 'https://example.com/' }, priority: 1, idempotency_key: 'order-7' },
       summary: 'Queues a task.',
       handle: async ({ entry, principal, body }) => ({ body: await inSpan('api.submit_task', { 'fleet.automation_type': entry.type, 'fleet.priority': body.priority ?? 0 }, async (span) => {
         admit(ports, entry, principal.key, 1)
@@ -50,7 +51,8 @@ export function submitRoutes(ports: SubmitPorts): readonly Route[] {
       }) }),
     }),
     route({
-      method: 'POST', path: `${API_PREFIX}/automations/{type}/tasks/batch`, access: 'scoped', body: TaskBatchBody, response: BatchResults,
+      method: 'POST', path: `${API_PREFIX}/automations/{type}/tasks/batch`, access: 'scoped', body: TaskBatchBody, response: BatchResults, refuses: ['RATE_LIMITED'],
+      bodyInFull: TaskBatch, example: { tasks: [{ payload: { url: 'https://example.com/' } }, { payload: { url: 'https://example.org/' }, priority: -1 }] },
       summary: 'Queues up to 1,000 tasks; one result each, in order.',
       handle: async ({ entry, principal, body }) => {
         admit(ports, entry, principal.key, body.tasks.length)
@@ -59,6 +61,7 @@ export function submitRoutes(ports: SubmitPorts): readonly Route[] {
     }),
     route({
       method: 'POST', path: `${API_PREFIX}/automations/{type}/tasks/validate`, access: 'scoped', body: AnyObject, response: ValidatedBody,
+      example: { payload: { url: 'https://example.com/' } },
       summary: 'Checks a task as a submit would, and queues nothing.',
       handle: ({ entry, body }) => {
         if (entry.validatePayload === null) throw notBatch(entry)

@@ -6,7 +6,7 @@
 import type { Counter } from 'prom-client'
 import { Type } from 'typebox'
 import {
-  AnyObject, API_PREFIX, ConfigBody, DrainBody, HistoryBody, N, RemovedBody, Stats, StatsQuery, Strict, toSeconds, ValidatedBody, WorkerBody, WorkersQuery,
+  AnyObject, API_PREFIX, ConfigBody, DrainBody, HistoryBody, N, RemovedBody, Stats, StatsQuery, StatsSummary, Strict, toSeconds, ValidatedBody, WorkerInView, WorkersQuery,
   DEFAULT_N, type JsonObject,
 } from '../../protocol/index.ts'
 import type { Ref } from '../../storage/index.ts'
@@ -53,11 +53,11 @@ function recordRoutes({ deps: { backend } }: RouteParts): readonly Route[] {
   return [
     route({
       method: 'GET', path: WORKERS, access: 'scoped', summary: 'The workers of a type, ordered by id.',
-      query: WorkersQuery, response: Type.Array(WorkerBody),
+      query: WorkersQuery, response: Type.Array(WorkerInView),
       handle: ({ entry, query }) => listWorkers(entry, query, backend),
     }),
     route({
-      method: 'GET', path: WORKER, access: 'scoped', summary: 'One worker.', query: SummaryQuery, response: WorkerBody,
+      method: 'GET', path: WORKER, access: 'scoped', summary: 'One worker.', query: SummaryQuery, response: WorkerInView,
       handle: async (request) => {
         const [row] = await backend.workers.get([refOf(request)])
         if (row === null || row === undefined) throw unknownWorker(refOf(request))
@@ -65,7 +65,7 @@ function recordRoutes({ deps: { backend } }: RouteParts): readonly Route[] {
       },
     }),
     route({
-      method: 'GET', path: `${WORKER}/stats`, access: 'scoped', summary: 'Statistics of a worker, oldest first.', query: StatsQuery, response: Type.Array(Stats),
+      method: 'GET', path: `${WORKER}/stats`, access: 'scoped', summary: 'Statistics of a worker, oldest first.', query: StatsQuery, response: Type.Array(Type.Union([Stats, StatsSummary])),
       handle: async (request) => {
         const { since = 0, limit = DEFAULT_N.stats, view } = request.query
         const frames = await backend.stats.read(refOf(request), since, limit)
@@ -81,7 +81,9 @@ function configRoutes({ deps, signals, announce, regressions }: RouteParts): rea
   const patcher = new ConfigPatcher(deps)
   return [
     route({
-      method: 'PATCH', path: CONFIG, access: 'scoped', summary: 'Changes fields of a config.', body: AnyObject, response: ConfigBody,
+      method: 'PATCH', path: CONFIG, access: 'scoped', summary: 'Changes fields of a config.', body: AnyObject, response: ConfigBody, etag: true, refuses: ['STALE_GENERATION'],
+      reads: { 'if-match': 'The ETag of the config that the change is meant for; another one there is answered 412.', 'muster-actor': 'Who makes the change: 1 to 128 printable ASCII characters, kept in the history.' },
+      example: { enabled: true, slots: 4 },
       handle: async (request) => {
         const ref = refOf(request)
         const actor = actorOf(request.principal, request.header('muster-actor'))
@@ -94,10 +96,12 @@ function configRoutes({ deps, signals, announce, regressions }: RouteParts): rea
     }),
     route({
       method: 'POST', path: `${CONFIG}/validate`, access: 'scoped', summary: 'Checks a PATCH of a config, and changes nothing.', body: AnyObject, response: ValidatedBody,
+      example: { slots: 4 },
       handle: async (request) => ({ body: await validatePatch({ ref: refOf(request), entry: request.entry, patch: request.body as JsonObject }, backend) }),
     }),
     route({
-      method: 'GET', path: CONFIG, access: 'worker', summary: 'The config a worker runs, secrets included.', response: ConfigBody,
+      method: 'GET', path: CONFIG, access: 'worker', summary: 'The config a worker runs, secrets included.', response: ConfigBody, etag: true,
+      reads: { 'if-none-match': 'The ETag of the config the worker has.' }, others: { 304: { description: 'That is still the config.' } },
       handle: (request) => pollConfig(refOf(request), request.entry, request.header('if-none-match'), { backend, log, epoch: deps.epoch, announce, regressions }),
     }),
     route({

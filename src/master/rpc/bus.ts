@@ -19,7 +19,7 @@ const BusQuery = Strict({ topic: Type.Array(Name, { minItems: 1, maxItems: MAX_B
 
 export function busRoute(deps: Pick<MasterDeps, 'backend' | 'timers'>): Route {
   return route({
-    method: 'GET', path: `${API_PREFIX}/automations/{type}/workers/{id}/bus`, access: 'worker', query: BusQuery, long: true,
+    method: 'GET', path: `${API_PREFIX}/automations/{type}/workers/{id}/bus`, access: 'worker', query: BusQuery, long: true, media: 'text/event-stream',
     summary: 'What is published on the topics named, as server-sent events.',
     handle: ({ query }) => ({
       headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' },

@@ -10,7 +10,7 @@
  */
 import { Counter } from 'prom-client'
 import { Type } from 'typebox'
-import { API_PREFIX, detailForClient, FleetError, MAX_RPC_CALLS, RPC_VALIDATORS, RpcError, type FieldError, type RpcMethod } from '../../protocol/index.ts'
+import { API_PREFIX, detailForClient, FleetError, MAX_RPC_CALLS, RPC_VALIDATORS, RpcAnswer, RpcBody, RpcError, type FieldError, type RpcMethod } from '../../protocol/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { RawJson, route, type Answer } from '../http/route.ts'
 import type { Queue } from '../queue/index.ts'
@@ -35,7 +35,9 @@ export function createRpc(deps: MasterDeps, queue: Queue): Part {
     routes: [
       route({
         method: 'POST', path: `${API_PREFIX}/automations/{type}/workers/{id}/rpc`, access: 'worker', body: Type.Unknown(), bodyMayBeArray: true, long: true,
-        response: Type.Unknown(), summary: 'JSON-RPC 2.0 of a worker: tasks, pools, locks, counters, key-value store, messages.',
+        bodyInFull: RpcBody, example: { jsonrpc: '2.0', id: 1, method: 'tasks.reserve', params: { limit: 1, wait_ms: 0 } },
+        response: RpcAnswer, others: { 204: { description: 'The calls were notifications, which are not answered.' } },
+        summary: 'JSON-RPC 2.0 of a worker: tasks, pools, locks, counters, key-value store, messages.',
         handle: ({ params, entry, signal, body }) => rpc.handle(body, { entry, workerId: params.id, signal, granted: [], room: new AnswerRoom() }),
       }),
       busRoute(deps),

@@ -24,7 +24,7 @@ export function streamRoutes(streams: Streams): readonly Route[] {
       handle: async ({ params, query }) => ({ body: new RawJson(entriesText(await streams.peek(params.type, query.n ?? DEFAULT_N.stream))) }),
     }),
     route({
-      method: 'POST', path: `${OUTPUT}/pop`, access: 'scoped', body: NBody, bodyMayBeAbsent: true, response: Type.Array(OutputEntry),
+      method: 'POST', path: `${OUTPUT}/pop`, access: 'scoped', body: NBody, bodyMayBeAbsent: true, example: { n: 10 }, response: Type.Array(OutputEntry),
       summary: 'Removes and answers the oldest entries, in one step; there is no undo.',
       handle: async ({ params, body }) => ({ body: new RawJson(entriesText(await streams.pop(params.type, body.n ?? DEFAULT_N.stream))) }),
     }),

@@ -38,8 +38,8 @@ describe('an event stream', () => {
     const { master, backend, time } = await openWorld()
     const listener = await listen(master.url)
     const ref = { type: 'mailer', id: 'w' }
-    await backend.workers.register([{ ...ref, conn: 'm/1', instance: '', hardware: '{}', defaults: '{}' }])
-    await backend.workers.beat([{ ...ref, conn: 'm/1', stats: ['{"ts":1}'] }])
+    await backend.workers.register([{ ...ref, conn: 'm/1', instance: '', hardware: '{"cores":2,"ram_gb":4,"hostname":"h","kernel":"k"}', defaults: '{}' }])
+    await backend.workers.beat([{ ...ref, conn: 'm/1', stats: ['{"slots":1,"cpu_pct":0,"rss_mb":1,"ts":1,"metrics":{},"per_slot":[]}'] }])
     const path = '/api/v1/automations/mailer/workers/w'
     await master.call('PATCH', `${path}/config`, { body: { host: 'a', password: 'hush' } })
     await master.call('PUT', `${path}/claim`, { body: { managed_by: 'kubernetes:a/b' } })

@@ -7,6 +7,7 @@ import { Type } from 'typebox'
 import type { CatalogEntry } from '../../../src/automation/index.ts'
 import type { MasterDeps, MasterSettings, Part } from '../../../src/master/deps.ts'
 import { StoreEpoch } from '../../../src/master/epoch.ts'
+import { createOpenApi } from '../../../src/master/http/index.ts'
 import { queryReader } from '../../../src/master/http/query.ts'
 import { RawJson, type Answer, type Principal, type Route, type StreamBody } from '../../../src/master/http/route.ts'
 import { createPools } from '../../../src/master/pools/index.ts'
@@ -19,6 +20,7 @@ import {
 import { seededRandom, VirtualTime, type LogFields, type LogLevel } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import type { Backend } from '../../../src/storage/index.ts'
+import { Contract, type OpenApi } from '../../openapi/contract.ts'
 
 const MAIL = Type.Object({ to: Type.String({ minLength: 3 }), lines: Type.Optional(Type.Array(Type.String())) }, { additionalProperties: false })
 const SENT = Type.Object({ sent: Type.Integer() }, { additionalProperties: false })
@@ -39,6 +41,9 @@ export function entryOf(type: string, more: Partial<CatalogEntry> = {}): Catalog
 const ACCOUNT = Type.Object({ login: Type.String() }, { additionalProperties: false })
 const REGION = Type.Object({ region: Type.Optional(Type.String()), tier: Type.Optional(Type.Integer()) }, { additionalProperties: false })
 const accounts = { payloadSchema: plain(ACCOUNT), tagsSchema: plain(REGION), validatePayload: compileValidator(ACCOUNT), validateTags: compileValidator(REGION) }
+
+/** Of every world: the document follows from the route table alone. */
+let contract: Contract | undefined
 
 export interface WorldOptions {
   readonly settings?: Partial<MasterSettings>
@@ -100,8 +105,26 @@ export class World {
     this.queue.dismissWaiters({ type, id })
   }
 
-  /** One request; `path` begins after /api/v1. */
+  /** One request; `path` begins after /api/v1. An answer that the OpenAPI document does not tell of is an error. */
   async call(method: string, path: string, options: CallOptions = {}): Promise<Reply> {
+    const reply = await this.#reply(method, path, options)
+    const { status, headers, json } = reply
+    // The headers that the HTTP side adds to what a handler answers.
+    const added = { 'content-type': 'application/json', 'muster-request-id': 'r', 'muster-epoch': 'e', ...(status === 503 ? { 'retry-after': '1' } : {}) }
+    const faults = (await this.#contract()).faultsOf({ method, path: new URL(`http://localhost/api/v1${path}`).pathname, status, headers: new Headers({ ...added, ...headers }), text: json === null ? '' : JSON.stringify(json) })
+    if (faults.length > 0) throw new TypeError(faults.join('\n'))
+    return reply
+  }
+
+  async #contract(): Promise<Contract> {
+    if (contract === undefined) {
+      const { body } = await createOpenApi(this.#parts.flatMap((part) => part.routes), '0').routes[0]?.handle(undefined as never) ?? {}
+      contract = new Contract(JSON.parse(body as string) as OpenApi)
+    }
+    return contract
+  }
+
+  async #reply(method: string, path: string, options: CallOptions): Promise<Reply> {
     try {
       const { status = 200, headers = {}, body } = await this.#handle(method, path, options)
       return { status, headers, json: body instanceof RawJson ? JSON.parse(body.text) as unknown : JSON.parse(JSON.stringify(body ?? null)) as unknown }

@@ -77,7 +77,7 @@ onEachStore('config/validate', (open) => {
   it('reads the stored config and leaves it as it is (D49)', async () => {
     const { master } = await open()
     const worker = '/api/v1/automations/mailer/workers/w'
-    await master.backend.workers.register([{ type: 'mailer', id: 'w', conn: 'm/1', instance: 'i', hardware: '{}', defaults: '{"enabled":false,"slots":1,"max_attempts":3,"recycle_seconds":0}' }])
+    await master.backend.workers.register([{ type: 'mailer', id: 'w', conn: 'm/1', instance: 'i', hardware: '{"cores":2,"ram_gb":4,"hostname":"h","kernel":"k"}', defaults: '{"enabled":false,"slots":1,"max_attempts":3,"recycle_seconds":0}' }])
     await master.call('PATCH', `${worker}/config`, { body: { slots: 4 } })
     expect((await master.call('POST', `${worker}/config/validate`, { body: { slots: 4, enabled: true } })).json).toEqual({ valid: true, errors: [], changed: ['enabled'] })
     expect((await master.call('POST', `${worker}/config/validate`, { body: '[]' })).status).toBe(400)

@@ -12,6 +12,7 @@ import type { Catalog, CatalogEntry } from '../../../src/automation/index.ts'
 import { createControl, type Control } from '../../../src/master/control/index.ts'
 import type { MasterDeps, Part } from '../../../src/master/deps.ts'
 import { StoreEpoch } from '../../../src/master/epoch.ts'
+import { createOpenApi } from '../../../src/master/http/index.ts'
 import { queryReader } from '../../../src/master/http/query.ts'
 import { RawJson, type Answer, type Principal, type Route, type StreamBody } from '../../../src/master/http/route.ts'
 import { createRegistry, type Registry } from '../../../src/master/registry/index.ts'
@@ -204,7 +205,7 @@ export class World {
       await this.#answer(request, response)
     } catch (error) {
       const known = error instanceof FleetError
-      response.writeHead(known ? ERRORS[error.code].status : 500, { 'content-type': 'application/json' })
+      response.writeHead(known ? ERRORS[error.code].status : 500, HEADERS)
       response.end(JSON.stringify({ detail: known ? error.detail : String((error as Error).stack) }))
     }
   }
@@ -214,6 +215,7 @@ export class World {
     const found = this.#find(request.method ?? '', url.pathname)
     if (found === undefined) throw new FleetError('NOT_FOUND', 'no such path')
     const { route, params } = found
+    if (route.access === 'none') return write(await route.handle(undefined as never), response)
     const principal = this.validTokens.get(request.headers.authorization?.slice('Bearer '.length) ?? '')
     if (principal === undefined || (route.access === 'worker') !== (principal.role === 'worker')) throw new FleetError('FORBIDDEN', 'not allowed')
     const entry = this.deps.catalog.get(params.type)
@@ -231,18 +233,23 @@ export class World {
   }
 
   #find(method: string, path: string): { route: Route; params: { type: string; id: string } } | undefined {
-    for (const route of [...this.registry.routes, ...this.control.routes]) {
+    const routes = [...this.registry.routes, ...this.control.routes]
+    for (const route of [...routes, ...createOpenApi(routes, '0').routes]) {
       const pattern = new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
-      const groups = method === route.method ? pattern.exec(path)?.groups : undefined
-      if (groups !== undefined) return { route, params: { type: groups['type'] ?? '', id: decodeURIComponent(groups['id'] ?? '') } }
+      const found = method === route.method ? pattern.exec(path) : null
+      if (found !== null) return { route, params: { type: found.groups?.['type'] ?? '', id: decodeURIComponent(found.groups?.['id'] ?? '') } }
     }
     return undefined
   }
 }
 
+/** As the answers of a master have them, so that they are held against its document. */
+const HEADERS = { 'content-type': 'application/json', 'muster-request-id': 'r', 'muster-epoch': 'e' }
+
 async function write({ status = 200, headers = {}, body }: Answer, response: ServerResponse): Promise<void> {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers })
+  response.writeHead(status, { ...HEADERS, ...headers })
   if (body instanceof RawJson) response.end(body.text)
+  else if (typeof body === 'string') response.end(body)
   else if (typeof body === 'object' && body !== null && 'pipe' in body) {
     await (body as StreamBody).pipe((chunk) => response.write(chunk), new AbortController().signal, () => once(response, 'drain').then(() => {}))
     response.end()

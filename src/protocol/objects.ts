@@ -1,0 +1,18 @@
+/**
+ * @module protocol/objects
+ * The shapes that have a name in the OpenAPI document. A shape that is not here stands in the document wherever it is used.
+ */
+import type { TSchema } from 'typebox'
+import { Hardware, SlotStats, Stats } from './frames.ts'
+import {
+  AutomationDescriptor, BatchResult, CatalogEntryBody, ConfigBody, DeadItem, FieldErrorBody, InvalidBody, OutputEntry, PoolItem, QueueItem, RefusalBody,
+  StatsSummary, SubmitResult, TaskBody, TaskPlace, WorkerBody, WorkerSummary,
+} from './rest.ts'
+import { PoolClaim, ReservedTask } from './rpc.ts'
+import { RPC_CALLS, RpcCall, RpcReply } from './rpc-in-full.ts'
+
+export const OBJECTS: Readonly<Record<string, TSchema>> = {
+  AutomationDescriptor, CatalogEntry: CatalogEntryBody, WorkerRecord: WorkerBody, WorkerSummary, Hardware, Stats, StatsSummary, SlotStats, Config: ConfigBody,
+  OutputEntry, Task: TaskBody, TaskPlace, SubmitResult, BatchResult, QueueItem, DeadItem, PoolItem, ReservedTask, PoolClaim,
+  Refusal: RefusalBody, Invalid: InvalidBody, FieldError: FieldErrorBody, RpcCall, RpcReply, ...RPC_CALLS,
+}

@@ -1,0 +1,75 @@
+/**
+ * @module test/openapi/every-answer
+ * Loaded before every test file (package.json, `jest.setupFilesAfterEnv`): each answer of a master that a test fetches is
+ * held against the document of that master, and the test fails when the document did not tell of it.
+ *
+ * A master is known by `Muster-Request-Id`. A server without the document (a part of a master under test) is left alone.
+ */
+import { afterEach } from '@jest/globals'
+import type { Contract, OpenApi } from './contract.ts'
+
+const DOCUMENT = '/api/v1/openapi.json'
+const plainFetch = globalThis.fetch
+const contracts = new Map<string, Promise<Contract | null>>()
+const documents = new Map<string, Contract>()
+const faults: string[] = []
+let checks: Promise<void>[] = []
+
+globalThis.fetch = async (input, init) => {
+  const response = await plainFetch(input, init)
+  if (response.headers.has('muster-request-id')) checks.push(check(new Request(input, { ...init, body: null, signal: null }), response.clone()))
+  return response
+}
+
+/**
+ * Holds what came back on a raw connection against the document, where it is one answer to one request. An upgrade to
+ * the control channel is no operation of the document.
+ */
+export function checkRaw(port: number, sent: string | Uint8Array, received: string): void {
+  const asked = Buffer.from(sent).toString('latin1')
+  const [, method = '', target = ''] = /^([A-Z]+) (\/[^ ?]*)[^ ]* HTTP\/1\.1\r\n/.exec(asked) ?? []
+  const [head = '', ...body] = Buffer.from(received, 'latin1').toString('utf8').replace('HTTP/1.1 100 Continue\r\n\r\n', '').split('\r\n\r\n')
+  const [first = '', ...lines] = head.split('\r\n')
+  const headers = new Headers(lines.map((line) => line.split(/: ?(.*)/s).slice(0, 2) as [string, string]))
+  const text = body.join('\r\n\r\n')
+  if (method === '' || /^upgrade: *websocket\r$/im.test(asked) || !headers.has('muster-request-id') || Number(headers.get('content-length') ?? 0) !== Buffer.byteLength(text)) return
+  checks.push(hold(`http://127.0.0.1:${port}`, { method, path: target, status: Number(first.split(' ')[1]), headers, text: method === 'HEAD' ? null : text }))
+}
+
+afterEach(async () => {
+  const made = checks
+  checks = []
+  await Promise.all(made)
+  if (faults.length > 0) throw new Error(`answers that openapi.json does not tell of:\n${faults.splice(0).join('\n')}`)
+})
+
+async function check(request: Request, response: Response): Promise<void> {
+  const { origin, pathname } = new URL(request.url)
+  const contract = contractOf(origin) // Asked for at once: the master may be gone when the body has been read.
+  const text = response.headers.get('content-type') === 'text/event-stream' ? null : await response.text().catch(() => null) // Null: the test broke off.
+  await contract
+  await hold(origin, { method: request.method, path: pathname, status: response.status, headers: response.headers, text })
+}
+
+async function hold(origin: string, told: Parameters<Contract['faultsOf']>[0]): Promise<void> {
+  const contract = await contractOf(origin)
+  if (contract !== null) faults.push(...contract.faultsOf(told))
+}
+
+function contractOf(origin: string): Promise<Contract | null> {
+  const known = contracts.get(origin)
+  if (known !== undefined) return known
+  const asked = readContract(origin)
+  contracts.set(origin, asked)
+  return asked
+}
+
+async function readContract(origin: string): Promise<Contract | null> {
+  const text = await plainFetch(origin + DOCUMENT).then((response) => (response.status === 200 ? response.text() : ''), () => null)
+  if (text === null) contracts.delete(origin) // It is away; perhaps the next answer comes from one that stays.
+  if (text === null || text === '') return null
+  const { Contract } = await import('./contract.ts') // Only where a master answers: most test files have none.
+  const contract = documents.get(text) ?? new Contract(JSON.parse(text) as OpenApi)
+  documents.set(text, contract)
+  return contract
+}
