@@ -21,6 +21,8 @@ export interface Reply<T> {
   /** The life of the store (D15); '' outside of /api/v1. */
   readonly epoch: string
   readonly requestId: string | undefined
+  /** When it was answered, by the master's clock, to the second; undefined when it did not say. */
+  readonly answeredMs: number | undefined
 }
 
 /**
@@ -40,7 +42,7 @@ export function readAnswer<T>(path: string, answer: RawAnswer, nowMs: number, al
     // A 404 of somebody else says nothing about a worker, a 401 nothing about our token.
     throw new MasterError(code === 'UNAVAILABLE' || code === 'RATE_LIMITED' ? code : 'FOREIGN', `the answer did not come from a Muster master: ${describe(answer)}`, { status, requestId, retryAfterMs })
   }
-  if (good) return { body: body as T, epoch, requestId }
+  if (good) return { body: body as T, epoch, requestId, answeredMs: dateOf(first(headers['date'])) }
   const { sentence, faults } = detailOf(body, status)
   throw new MasterError(codeOfStatus(status), sentence, { status, faults, requestId, retryAfterMs })
 }
@@ -82,6 +84,11 @@ function isFault(value: unknown): value is FieldError {
 
 function first(header: string | readonly string[] | undefined): string | undefined {
   return typeof header === 'string' ? header : header?.[0]
+}
+
+function dateOf(text = ''): number | undefined {
+  const ms = Date.parse(text)
+  return Number.isNaN(ms) ? undefined : ms
 }
 
 /** @see RFC 9110 section 10.2.3 */

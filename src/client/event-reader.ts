@@ -5,7 +5,6 @@
 import { StringDecoder } from 'node:string_decoder'
 
 export interface SentEvent {
-  /** The newest `id` of the stream so far; undefined before the first. */
   readonly id: string | undefined
   readonly name: string
   readonly data: string
@@ -18,13 +17,20 @@ const LINE_END = /\r\n|\n|\r(?!$)/
 export class EventReader {
   readonly #decoder = new StringDecoder('utf8')
   #rest = ''
+  /** Of the event that is being read; it counts once the event is complete. */
   #id: string | undefined
+  #lastId: string | undefined
   #name = ''
   #data: string[] = []
   #chars = 0
 
   constructor(lastEventId?: string) {
-    this.#id = lastEventId
+    this.#id = this.#lastId = lastEventId
+  }
+
+  /** Where to resume: the newest `id` so far, also of an event without data; undefined before the first. */
+  get lastId(): string | undefined {
+    return this.#lastId
   }
 
   /** The events that `chunk` completes. @throws Error when one grows beyond 1 MiB. */
@@ -50,6 +56,7 @@ export class EventReader {
   }
 
   #dispatch(): SentEvent[] {
+    this.#lastId = this.#id
     const event = { id: this.#id, name: this.#name === '' ? 'message' : this.#name, data: this.#data.join('\n') }
     const complete = this.#data.length > 0
     this.#name = ''

@@ -27,7 +27,8 @@ interface FleetEvent {
 }
 
 export type FeedItem =
-  | { readonly kind: 'open'; readonly epoch: string }
+  /** `resumed`: behind the last event that was told, unless a `reset` follows; else what happened before is not told. */
+  | { readonly kind: 'open'; readonly epoch: string; readonly resumed: boolean }
   | ({ readonly kind: 'event' } & FleetEvent)
   | { readonly kind: 'lost'; readonly error: MasterError; readonly retryInMs: number }
 
@@ -47,7 +48,7 @@ export async function* followEvents(transport: Transport, { timers, random }: Pi
     let failure: unknown
     try {
       const { chunks, epoch } = await transport.open(apiPath(['events']), { accept: 'text/event-stream', ...(resumeAt === undefined ? {} : { 'last-event-id': resumeAt }) }, either)
-      yield { kind: 'open', epoch }
+      yield { kind: 'open', epoch, resumed: resumeAt !== undefined }
       const reader = new EventReader(resumeAt)
       for await (const chunk of guard(chunks)) {
         backoff.reset()
@@ -55,6 +56,7 @@ export async function* followEvents(transport: Transport, { timers, random }: Pi
           resumeAt = id
           yield { kind: 'event', id, name, data: parsed(data) }
         }
+        resumeAt = reader.lastId
       }
       failure = new MasterError('BROKEN', 'the master ended the event stream')
     } catch (error) {

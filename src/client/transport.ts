@@ -50,6 +50,8 @@ export interface ClientOptions {
 }
 
 export interface CallOptions { readonly signal?: AbortSignal | undefined }
+/** `actor`: who makes this change, in the place of the client's own. */
+export interface ChangeOptions extends CallOptions { readonly actor?: string | undefined }
 
 export interface Call {
   readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
@@ -76,7 +78,7 @@ export class Transport {
   }
 
   /** @throws {MasterError}; what `signal` aborted with. */
-  async call<T>(call: Call, { signal }: CallOptions = {}): Promise<Reply<T>> {
+  async call<T>(call: Call, { signal, actor }: ChangeOptions = {}): Promise<Reply<T>> {
     const { clock, timers, random, callMs = CALL_MS, attempts = ATTEMPTS } = this.#options
     const late = new AbortController()
     const endsAtMs = clock.monotonicMs() + callMs
@@ -86,7 +88,7 @@ export class Transport {
     try {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await this.#once<T>(call, either)
+          return await this.#once<T>(call, actor ?? this.#options.actor, either)
         } catch (error) {
           if (!(error instanceof MasterError) || attempt >= attempts || !mayRepeat(call, error)) throw error
           const waitMs = Math.max(backoff.nextMs(), error.retryAfterMs ?? 0)
@@ -102,7 +104,7 @@ export class Transport {
   /** The bytes of an answer that goes on; the caller watches over its silence. @throws {MasterError} */
   async open(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<{ readonly chunks: AsyncIterable<Buffer>; readonly epoch: string }> {
     this.#streams ??= this.#newPool({ connections: null })
-    const answer = await this.#request(this.#streams, { method: 'GET', path }, headers, signal)
+    const answer = await this.#request(this.#streams, { method: 'GET', path, headers }, undefined, signal)
     const type = String(answer.headers['content-type'] ?? '')
     if (answer.statusCode === 200 && type.startsWith('text/event-stream')) return { chunks: answer.body, epoch: String(answer.headers['muster-epoch'] ?? '') }
     const raw: RawAnswer = { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() }
@@ -120,8 +122,8 @@ export class Transport {
     return new Pool(this.address.origin, { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS, connect: { timeout: connectMs }, ...options })
   }
 
-  async #once<T>(call: Call, signal: AbortSignal): Promise<Reply<T>> {
-    const answer = await this.#request(this.#pool, call, {}, signal)
+  async #once<T>(call: Call, actor: string | undefined, signal: AbortSignal): Promise<Reply<T>> {
+    const answer = await this.#request(this.#pool, call, actor, signal)
     const text = await answer.body.text().catch((error: unknown) => {
       throw noAnswer(error, signal)
     })
@@ -129,8 +131,8 @@ export class Transport {
   }
 
   /** Resolves with the head of the answer. */
-  async #request(pool: Pool, { method, path, body, headers }: Call, more: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    const { timers, token, actor, headersMs = HEADERS_MS } = this.#options
+  async #request(pool: Pool, { method, path, body, headers }: Call, actor: string | undefined, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const { timers, token, headersMs = HEADERS_MS } = this.#options
     const late = new AbortController()
     const cancel = timers.after(headersMs, () => late.abort(new MasterError('TIMED_OUT', `the master did not begin to answer within ${headersMs / 1_000} s`)))
     const either = AbortSignal.any([signal, late.signal])
@@ -138,7 +140,7 @@ export class Transport {
       return await pool.request({
         method, path: `${this.address.prefix}${path}`, signal: either,
         headers: {
-          accept: 'application/json', ...headers, ...more, authorization: `Bearer ${token()}`,
+          accept: 'application/json', ...headers, authorization: `Bearer ${token()}`,
           ...(actor === undefined || method === 'GET' ? {} : { 'muster-actor': actor }), ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),

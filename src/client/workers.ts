@@ -2,7 +2,7 @@
 import type { ClaimBody, ConfigBody, DrainBody, HistoryBody, JsonObject, RemovedBody, Stats, ValidatedBody, WorkerBody } from '../protocol/index.ts'
 import { apiPath, type Query } from './address.ts'
 import type { Reply } from './answer.ts'
-import type { CallOptions, Transport } from './transport.ts'
+import type { CallOptions, ChangeOptions, Transport } from './transport.ts'
 
 const PAGE_ROWS = 500
 
@@ -22,11 +22,16 @@ export class Workers {
     const limit = options.pageRows ?? PAGE_ROWS
     let after: string | undefined
     for (;;) {
-      const page = await this.#transport.call<WorkerBody[]>({ method: 'GET', path: apiPath(['automations', type, 'workers'], { ...filter, limit, after }) }, options)
+      const page = await this.page(type, { ...filter, limit, after }, options)
       yield page
       after = page.body.at(-1)?.worker_id
       if (page.body.length < limit || after === undefined) return
     }
+  }
+
+  /** At most `limit` workers behind the id `after`; fewer: there are no more. */
+  page(type: string, query: WorkerFilter & { readonly limit: number; readonly after?: string | undefined }, options?: CallOptions): Promise<Reply<WorkerBody[]>> {
+    return this.#transport.call({ method: 'GET', path: apiPath(['automations', type, 'workers'], { ...query }) }, options)
   }
 
   get(type: string, id: string, { view, ...options }: CallOptions & Pick<WorkerFilter, 'view'> = {}): Promise<Reply<WorkerBody>> {
@@ -34,7 +39,7 @@ export class Workers {
   }
 
   /** Changes fields of a config. `ifMatch`: STALE_GENERATION when another change came first. Never sent twice: each success is a new generation. */
-  patchConfig(type: string, id: string, patch: JsonObject, { ifMatch, ...options }: CallOptions & { readonly ifMatch?: ConfigMark } = {}): Promise<Reply<ConfigBody>> {
+  patchConfig(type: string, id: string, patch: JsonObject, { ifMatch, ...options }: ChangeOptions & { readonly ifMatch?: ConfigMark } = {}): Promise<Reply<ConfigBody>> {
     const headers = ifMatch === undefined ? {} : { 'if-match': `"${ifMatch.epoch}.${ifMatch.configGen}"` }
     return this.#transport.call({ method: 'PATCH', path: this.#path(type, id, ['config']), body: patch, headers }, options)
   }
@@ -55,20 +60,20 @@ export class Workers {
   }
 
   /** Never sent twice: it would drain the process that came after. */
-  drain(type: string, id: string, options?: CallOptions): Promise<Reply<DrainBody>> {
+  drain(type: string, id: string, options?: ChangeOptions): Promise<Reply<DrainBody>> {
     return this.#transport.call({ method: 'POST', path: this.#path(type, id, ['drain']) }, options)
   }
 
-  forget(type: string, id: string, options?: CallOptions): Promise<Reply<RemovedBody>> {
+  forget(type: string, id: string, options?: ChangeOptions): Promise<Reply<RemovedBody>> {
     return this.#transport.call({ method: 'DELETE', path: this.#path(type, id) }, options)
   }
 
   /** Records who manages the config: 1 to 128 printable ASCII characters. Replaces a claim that is there. */
-  claim(type: string, id: string, managedBy: string, options?: CallOptions): Promise<Reply<WorkerBody>> {
+  claim(type: string, id: string, managedBy: string, options?: ChangeOptions): Promise<Reply<WorkerBody>> {
     return this.#transport.call({ method: 'PUT', path: this.#path(type, id, ['claim']), body: { managed_by: managedBy } satisfies ClaimBody, repeat: 'always' }, options)
   }
 
-  unclaim(type: string, id: string, options?: CallOptions): Promise<Reply<WorkerBody>> {
+  unclaim(type: string, id: string, options?: ChangeOptions): Promise<Reply<WorkerBody>> {
     return this.#transport.call({ method: 'DELETE', path: this.#path(type, id, ['claim']), repeat: 'always' }, options)
   }
 

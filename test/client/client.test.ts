@@ -17,6 +17,7 @@ describe('workers', () => {
     for await (const { body } of client.workers.pages('mailer', {}, { pageRows: 2 })) pages.push(body.map((row) => row.worker_id))
     expect(pages).toEqual([['w1', 'w2'], ['w3', 'w4'], ['w5']])
     for await (const { body } of client.workers.pages('mailer', { state: 'ERROR', connected: false })) expect(body).toEqual([])
+    expect((await client.workers.page('mailer', { limit: 1, after: 'w3' })).body.map((row) => row.worker_id)).toEqual(['w4'])
   })
 
   it('are read with the epoch of the store, which a change with If-Match stands on (D15)', async () => {
@@ -37,6 +38,9 @@ describe('workers', () => {
     await client.workers.patchConfig('mailer', 'w1', { slots: 2 })
     await client.workers.patchConfig('mailer', 'w1', { slots: 3 })
     expect((await client.workers.history('mailer', 'w1', { limit: 1 })).body).toMatchObject([{ config_gen: 2, actor: 'admin cli:ana', changed: ['slots'] }])
+    await client.workers.patchConfig('mailer', 'w1', { slots: 4 }, { actor: 'ben' })
+    const { body: history, answeredMs } = await client.workers.history('mailer', 'w1', { limit: 1 })
+    expect([history[0]?.actor, Math.abs((answeredMs ?? 0) - Date.now()) < 60_000]).toEqual(['admin ben', true])
     await master.backend.workers.beat([{ type: 'mailer', id: 'w1', conn: 'gone/w1', stats: ['{"slots":1,"cpu_pct":1,"rss_mb":1,"ts":7,"metrics":{}}'] }])
     expect((await client.workers.stats('mailer', 'w1', { since: 7, limit: 1, view: 'summary' })).body).toEqual([{ slots: 1, cpu_pct: 1, rss_mb: 1, ts: 7 }])
     expect((await client.workers.drain('mailer', 'w1')).body).toEqual({ worker_id: 'w1', drain: 'requested' })

@@ -1,11 +1,12 @@
 /**
  * @module test/client/faulty-proxy
  * A proxy between a client and a master that does to each request what the test wrote down for it, in order; what comes
- * after the script is passed on.
+ * after the script is passed on, unless a rule says otherwise. Streams of events are passed on as they come.
  */
 import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { pipeline } from 'node:stream'
 import { text } from 'node:stream/consumers'
 
 export type Deed =
@@ -30,6 +31,9 @@ export interface SeenRequest { readonly method: string; readonly path: string; r
 export class FaultyProxy {
   readonly seen: SeenRequest[] = []
   readonly script: Deed[]
+  /** For what comes after the script. */
+  rule: (request: IncomingMessage) => Deed = () => 'pass'
+  readonly #streams = new Set<ServerResponse>()
   readonly #target: string
   readonly #server: Server
 
@@ -50,6 +54,11 @@ export class FaultyProxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
+  /** Ends the streams that are open. */
+  cut(): void {
+    for (const response of this.#streams) response.destroy()
+  }
+
   async stop(): Promise<void> {
     this.#server.closeAllConnections()
     this.#server.close()
@@ -59,23 +68,37 @@ export class FaultyProxy {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await text(request)
     this.seen.push({ method: request.method ?? '', path: request.url ?? '', headers: request.headers, body })
-    const deed = this.script.shift() ?? 'pass'
+    const deed = this.script.shift() ?? this.rule(request)
     if (typeof deed === 'function') return deed(response, request)
     if (deed === 'hang') return
     if (deed === 'reset before') return void response.destroy()
     if (deed === 'stall') return void response.writeHead(200, { 'content-type': 'application/json', 'muster-epoch': 'e' }).write('{')
     if (typeof deed === 'object') return void response.writeHead(deed.status, deed.headers ?? {}).end(deed.body)
-    const { status, headers, answer } = await this.#forward(request, body)
+    const onward = await this.#forward(request, body).catch(() => null)
+    if (onward === null) return void response.destroy() // The master is gone.
+    const { status, headers } = onward
+    if (headers['content-type']?.startsWith('text/event-stream') === true) return this.#stream(onward.answer, response)
+    const answer = await text(onward.answer)
     if (deed === 'reset after') return void response.destroy()
     response.writeHead(status, headers)
     if (deed === 'pass') return void response.end(answer)
     response.write(answer.slice(0, answer.length / 2), () => response.destroy())
   }
 
-  async #forward({ method, url, headers }: IncomingMessage, body: string): Promise<{ status: number; headers: IncomingMessage['headers']; answer: string }> {
+  async #forward({ method, url, headers }: IncomingMessage, body: string): Promise<{ status: number; headers: IncomingMessage['headers']; answer: IncomingMessage }> {
     const onward = httpRequest(this.#target + (url ?? ''), { method: method ?? 'GET', headers, agent: false })
     onward.end(body)
     const [answer] = (await once(onward, 'response')) as [IncomingMessage]
-    return { status: answer.statusCode ?? 0, headers: answer.headers, answer: await text(answer) }
+    return { status: answer.statusCode ?? 0, headers: answer.headers, answer }
+  }
+
+  #stream(answer: IncomingMessage, response: ServerResponse): void {
+    this.#streams.add(response)
+    response.on('close', () => {
+      this.#streams.delete(response)
+      answer.destroy()
+    })
+    response.writeHead(answer.statusCode ?? 0, answer.headers)
+    pipeline(answer, response, () => {}) // Either end may go.
   }
 }

@@ -45,6 +45,16 @@ describe('the feed', () => {
     expect(proxy.seen.map(({ path, headers }) => [path, headers['last-event-id']])).toEqual([['/api/v1/events', '6'], ['/api/v1/events', '7'], ['/api/v1/events', '7'], ['/api/v1/events', '7']])
   })
 
+  it('that told no event yet goes on from where the master said that it begins, and says whether it does', async () => {
+    const time = new VirtualTime()
+    const { proxy, client } = await throughProxy([stream('id: 5\n\n', 'end'), stream('id: 6\ndata: {"half', 'end'), stream(event('7', 'reset', { ts: 1 }))], { clock: time, timers: time })
+    const feed = client.events({ signal: new AbortController().signal })
+    const items = await take(feed, time, (got) => kinds(got).includes('reset'))
+    expect(items.flatMap((item) => (item.kind === 'open' ? [item.resumed] : []))).toEqual([false, true, true])
+    expect(proxy.seen.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, '5', '5'])
+    await feed.return(undefined)
+  })
+
   it('replaces a stream that says nothing for 45 s, and keeps one whose comments come', async () => {
     const time = new VirtualTime()
     let response: ServerResponse | undefined
