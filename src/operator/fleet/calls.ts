@@ -1,0 +1,86 @@
+/**
+ * @module operator/fleet/calls
+ * Every call to the master goes through here:
+ *
+ *   breaker open? ─▶ away        turn of the limiter ─▶ still leading? ─▶ send ─▶ Reply, or a Refusal
+ *                                     ▲                                    │
+ *                                     └── a read or PUT whose connection broke, once; a 403 of a token that was replaced
+ */
+import { MasterError, type Reply } from '../../client/index.ts'
+import type { Clock } from '../../runtime/index.ts'
+import type { Breaker } from './breaker.ts'
+import type { Limiter } from './limiter.ts'
+import type { FleetMetrics } from './metrics.ts'
+import { isFailure, isThrottle, refusalOf } from './outcome.ts'
+import type { Refusal } from './ports.ts'
+
+export interface Call<T> {
+  readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
+  /** Undefined: the call is about no type. */
+  readonly type?: string
+  readonly send: (signal: AbortSignal) => Promise<Reply<T>>
+}
+
+export type Answer<T> = { readonly kind: 'ok'; readonly reply: Reply<T> } | Refusal
+
+/** A call that left. */
+export interface Sent { readonly sentMs: number; readonly token: string }
+
+export interface CallsDeps {
+  readonly clock: Clock
+  readonly limiter: Limiter
+  readonly breaker: Breaker
+  readonly metrics: FleetMetrics
+  readonly mayWrite: () => boolean
+  readonly isTypeKnown: (type: string) => boolean
+  readonly token: () => string
+  /** The master refused a call by 403: what now? Null: it is as it says. */
+  readonly onForbidden: (sent: Sent, signal: AbortSignal) => Promise<'again' | Refusal | null>
+}
+
+export class Calls {
+  readonly #deps: CallsDeps
+
+  constructor(deps: CallsDeps) {
+    this.#deps = deps
+  }
+
+  /** @throws what `signal` aborted with. */
+  async call<T>(call: Call<T>, signal: AbortSignal): Promise<Answer<T>> {
+    const { breaker, limiter, mayWrite, clock, onForbidden, token } = this.#deps
+    for (let attempt = 1; ; attempt += 1) {
+      if (breaker.reason === null) await limiter.turn(signal)
+      if (breaker.reason !== null) return { kind: 'away', effect: 'not_sent', message: breaker.reason === 'Unauthorized' ? 'the master does not take the token' : 'the master is away' }
+      if (call.method !== 'GET' && !mayWrite()) return { kind: 'not_leading' }
+      const sent = { sentMs: clock.monotonicMs(), token: token() }
+      const result = await this.once(call, signal)
+      if (!(result instanceof MasterError)) return { kind: 'ok', reply: result }
+      if (attempt === 1 && result.code === 'BROKEN' && call.method !== 'PATCH' && call.method !== 'POST') continue
+      const refusal = refusalOf(result, call.type === undefined || this.#deps.isTypeKnown(call.type))
+      if (refusal.kind !== 'forbidden') return refusal
+      const next = await onForbidden(sent, signal)
+      if (next !== 'again' || attempt > 2) return next === null || next === 'again' ? refusal : next
+    }
+  }
+
+  /** One request, whatever the breaker says. @throws what `signal` aborted with. */
+  async once<T>({ method, send }: Call<T>, signal: AbortSignal): Promise<Reply<T> | MasterError> {
+    const { breaker, clock, limiter, metrics } = this.#deps
+    const sentMs = clock.monotonicMs()
+    const ended = (code: string, failed: boolean): void => {
+      metrics.onRequest(method, code, clock.monotonicMs() - sentMs)
+      breaker.ended(failed)
+    }
+    try {
+      const reply = await send(signal)
+      ended('200', false)
+      return reply
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof MasterError)) throw error
+      if (isThrottle(error)) limiter.refused(sentMs, error.retryAfterMs ?? 0)
+      ended(String(error.status ?? error.code), isFailure(error))
+      return error
+    }
+  }
+}

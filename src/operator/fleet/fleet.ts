@@ -1,0 +1,250 @@
+/**
+ * @module operator/fleet/fleet
+ * The master's side of the operator, put together:
+ *
+ *   event feed ──┐
+ *   lists ───────┼─▶ records, by type ──a difference that matters──▶ keys are enqueued
+ *   reads, writes ┘        ▲
+ *                          └── every answer: its epoch (store-life.ts), its time
+ */
+import { MasterClient, type MasterError } from '../../client/index.ts'
+import type { ReadyBody, WorkerBody } from '../../protocol/index.ts'
+import type { Clock, Log, Random, Timers } from '../../runtime/index.ts'
+import { Bell } from './bell.ts'
+import { Breaker, type OpenReason } from './breaker.ts'
+import { Calls } from './calls.ts'
+import { FeedReader } from './feed-reader.ts'
+import { Identity } from './identity.ts'
+import { Limiter } from './limiter.ts'
+import type { FleetMetrics } from './metrics.ts'
+import type { CatalogType, FleetTable, MasterWriter, Registered, Remembered, Seen, TableChange } from './ports.ts'
+import { Sequence, type Source } from './records.ts'
+import { StoreLife } from './store-life.ts'
+import { Tokens } from './tokens.ts'
+import { TypeReader } from './type-reader.ts'
+import { Writer } from './writer.ts'
+
+const CALL_MS = 10_000
+const CONNECTIONS = 32
+
+export interface FleetOptions {
+  readonly masterUrl: string
+  /** Asked for with every request; the file it comes from may be rotated. */
+  readonly token: () => string
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly log: Log
+  readonly metrics: FleetMetrics
+  /** Asked before every write. */
+  readonly mayWrite: () => boolean
+  /** Keys are to wait; null: no longer. */
+  readonly onBreaker: (reason: OpenReason | null) => void
+}
+
+export class Fleet implements FleetTable {
+  readonly master: MasterWriter
+  readonly #options: FleetOptions
+  readonly #tokens: Tokens
+  readonly #client: MasterClient
+  readonly #sequence = new Sequence()
+  readonly #readers = new Map<string, { readonly reader: TypeReader; readonly end: AbortController }>()
+  readonly #listeners = new Set<(change: TableChange) => void>()
+  readonly #life: StoreLife
+  readonly #breaker: Breaker
+  readonly #calls: Calls
+  readonly #identity: Identity
+  readonly #feed: FeedReader
+  readonly #end = new AbortController()
+  readonly #broken = new AbortController()
+  /** The feed is open, or cannot be opened for now: lists may begin. */
+  #mayList = false
+  /** Of the master's clock, ahead of the monotonic one. */
+  #aheadMs: number | undefined
+  #hadFeed = false
+
+  /** @throws TypeError when the URL of the master cannot be used. */
+  constructor(options: FleetOptions) {
+    const { clock, timers, random, metrics } = options
+    this.#options = options
+    const tokens = new Tokens(options.token)
+    this.#tokens = tokens
+    this.#client = new MasterClient({ masterUrl: options.masterUrl, token: () => tokens.current(), clock, timers, random, attempts: 1, headersMs: CALL_MS, callMs: CALL_MS, connections: CONNECTIONS })
+    this.#breaker = new Breaker({ clock, timers, random, probe: (why) => this.#probe(why), onTurn: (reason) => this.#turned(reason) })
+    this.#calls = new Calls({
+      clock, breaker: this.#breaker, limiter: new Limiter(clock, timers), metrics, mayWrite: options.mayWrite,
+      isTypeKnown: (type) => this.catalog(type) !== undefined, token: () => tokens.current(), onForbidden: (sent, signal) => this.#identity.doubted(sent, signal),
+    })
+    this.#identity = new Identity({ clock, tokens, client: this.#client, breaker: this.#breaker, once: (call, signal) => this.#calls.once(call, signal), onRights: () => this.#recheck() })
+    this.#life = new StoreLife({ clock, onEpoch: () => this.#each((reader) => reader.restart()), onReset: (message) => this.#reset(message) })
+    this.#feed = new FeedReader({
+      events: (signal) => this.#client.events({ signal }), onOpen: (epoch) => this.#opened(epoch), onLost: (error) => this.#lost(error), onGap: () => this.#gap(),
+      onEvent: (name, type, workerId, fields) => this.#readers.get(type)?.reader.records.event(name, workerId, fields),
+    })
+    this.master = new Writer({
+      client: this.#client, sequence: this.#sequence, call: (call, signal) => this.#calls.call(call, signal), readerOf: (type) => this.#readers.get(type)?.reader,
+      covers: (type) => this.#identity.covers(type), sourceOf: (reply, begun) => this.#sourceOf(reply, begun), nowMs: () => this.masterNowMs(),
+    })
+  }
+
+  get(type: string, workerId: string): Seen {
+    const reader = this.#readers.get(type)?.reader
+    if (reader === undefined || reader.reach === 'pending') return { kind: 'pending' }
+    if (reader.reach !== 'in_reach') return { kind: reader.reach }
+    const entry = reader.records.get(workerId)
+    if (entry === undefined || entry.isGone) return { kind: 'unregistered' }
+    if (entry.record === null) return { kind: 'pending' }
+    return { kind: 'registered', record: entry.record, epoch: entry.epoch, isStale: entry.staleSince !== null, readMs: entry.readMs }
+  }
+
+  catalog(type: string): CatalogType | undefined {
+    return this.#readers.get(type)?.reader.catalog
+  }
+
+  workers(type: string): Iterable<WorkerBody> {
+    return this.#readers.get(type)?.reader.records.all() ?? []
+  }
+
+  setTypes(types: Iterable<string>): void {
+    const wanted = new Set(types)
+    for (const [type, { end }] of this.#readers) {
+      if (wanted.has(type)) continue
+      end.abort()
+      this.#readers.delete(type)
+    }
+    for (const type of wanted) if (!this.#readers.has(type)) this.#add(type)
+  }
+
+  onChange(listener: (change: TableChange) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { signal: ended } = this.#end
+    this.#watch(this.#breaker.run(ended))
+    this.#watch(this.#feed.run(ended))
+    try {
+      await new Bell(this.#options.timers).heard(AbortSignal.any([signal, this.#broken.signal]))
+      this.#broken.signal.throwIfAborted()
+    } finally {
+      this.#end.abort()
+      await this.#client.close()
+    }
+  }
+
+  get synced(): boolean {
+    return [...this.#readers.values()].every(({ reader }) => reader.reach !== 'pending')
+  }
+
+  get awayMs(): number {
+    return this.#breaker.awayMs
+  }
+
+  masterNowMs(): number {
+    const { clock } = this.#options
+    return this.#aheadMs === undefined ? clock.wallMs() : Math.floor(clock.monotonicMs() + this.#aheadMs)
+  }
+
+  hasForgotten(worker: Registered, remembered: Remembered): boolean {
+    return this.#life.hasForgotten(worker, remembered)
+  }
+
+  #add(type: string): void {
+    const { clock, timers, log } = this.#options
+    const tell = (change: TableChange): void => this.#readers.get(type)?.reader === reader ? this.#tell(change) : undefined
+    const reader: TypeReader = new TypeReader({
+      type, client: this.#client, clock, timers, log, sequence: this.#sequence,
+      call: (call, signal) => this.#calls.call(call, signal), sourceOf: (reply, begun) => this.#sourceOf(reply, begun),
+      covers: () => this.#identity.covers(type), askRights: (signal) => this.#identity.ask(signal), hasFeed: () => this.#feed.isLive,
+      onWorker: (workerId) => tell({ kind: 'worker', type, workerId }), onType: () => tell({ kind: 'type', type }), onFall: () => this.#life.fell(),
+    })
+    const each = { reader, end: new AbortController() }
+    this.#readers.set(type, each)
+    this.#start(each)
+  }
+
+  #start({ reader, end }: { readonly reader: TypeReader; readonly end: AbortController }): void {
+    if (this.#mayList) this.#watch(reader.run(AbortSignal.any([this.#end.signal, end.signal])))
+  }
+
+  /** A loop that breaks is a mistake of ours: it ends `run`. */
+  #watch(loop: Promise<void>): void {
+    loop.catch((error: unknown) => this.#broken.abort(error))
+  }
+
+  #list(): void {
+    if (this.#mayList) return
+    this.#mayList = true
+    for (const each of this.#readers.values()) this.#start(each)
+  }
+
+  #sourceOf({ epoch, answeredMs }: { readonly epoch: string; readonly answeredMs: number | undefined }, begun: number): Source | null {
+    // The header has whole seconds: on the average it is half of one behind.
+    if (answeredMs !== undefined) this.#aheadMs = answeredMs + 500 - this.#options.clock.monotonicMs()
+    return this.#life.saw(epoch, begun, this.#sequence.next()) ? { begun, epoch, atMs: this.masterNowMs() } : null
+  }
+
+  async #probe(why: OpenReason): Promise<boolean> {
+    const { signal } = this.#end
+    if (why === 'Unauthorized') return this.#identity.recovered(signal).catch(() => false) // Aborted.
+    const answer = await this.#calls.once<ReadyBody>({ method: 'GET', send: (either) => this.#client.ready({ signal: either }) }, signal).catch(() => null) // Aborted.
+    return answer !== null && 'body' in answer && answer.body.status === 'ready'
+  }
+
+  #turned(reason: OpenReason | null): void {
+    const { log, metrics, onBreaker } = this.#options
+    if (reason === null) log.info('the master answers again')
+    else log.error(reason === 'Unauthorized' ? 'the master does not take the token; put the right one into its file' : 'the master is away; nothing is sent until it is back', { reason })
+    metrics.onBreaker(reason)
+    onBreaker(reason)
+    if (reason === null) this.#each((reader) => reader.wake())
+  }
+
+  #opened(epoch: string): void {
+    this.#breaker.close()
+    this.#life.saw(epoch, this.#sequence.next(), this.#sequence.next())
+    void this.#askRights()
+    this.#recheck()
+    this.#list()
+  }
+
+  #lost(error: MasterError): void {
+    this.#options.log.warn('the event feed of the master broke, trying on', { error: error.message })
+    this.#list()
+    this.#each((reader) => reader.wake())
+    if (error.code === 'FORBIDDEN') void this.#doubtToken()
+  }
+
+  async #askRights(): Promise<void> {
+    await this.#identity.ask(this.#end.signal).catch(() => {}) // Aborted.
+  }
+
+  async #doubtToken(): Promise<void> {
+    await this.#identity.doubted({ sentMs: this.#options.clock.monotonicMs(), token: this.#tokens.current() }, this.#end.signal).catch(() => {}) // Aborted.
+  }
+
+  #gap(): void {
+    if (this.#hadFeed) this.#options.metrics.onFeedReset()
+    this.#hadFeed = true
+    this.#each((reader) => reader.hurry())
+  }
+
+  #recheck(): void {
+    this.#each((reader) => reader.recheck())
+  }
+
+  #reset(message: string): void {
+    this.#options.log.warn('the master lost state; everything is judged again', { reason: message })
+    this.#options.metrics.onStateReset()
+    this.#tell({ kind: 'state_reset', message })
+  }
+
+  #each(act: (reader: TypeReader) => void): void {
+    for (const { reader } of this.#readers.values()) act(reader)
+  }
+
+  #tell(change: TableChange): void {
+    for (const listener of this.#listeners) listener(change)
+  }
+}

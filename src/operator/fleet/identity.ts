@@ -1,0 +1,117 @@
+/**
+ * @module operator/fleet/identity
+ * What the token may do, and whether it is one. A wrong token and a missing right are both 403, so a refusal is followed
+ * by one `GET /me`, at most one in 10 s:
+ *
+ *   /me answers ──▶ the type is not covered; that is all
+ *   /me is refused too ──▶ the other token of a rotation, once ──answers──▶ the call goes out again
+ *                                └──refused──▶ the breaker opens as Unauthorized
+ */
+import { MasterError, type MasterClient } from '../../client/index.ts'
+import type { MeBody } from '../../protocol/index.ts'
+import type { Clock } from '../../runtime/index.ts'
+import type { Breaker } from './breaker.ts'
+import type { Call, Sent } from './calls.ts'
+import type { Refusal } from './ports.ts'
+import type { Tokens } from './tokens.ts'
+
+const ASK_EVERY_MS = 10_000
+/** A token that nobody takes is shown again, though its file stayed the same. */
+const SHOW_AGAIN_MS = 60_000
+
+export interface IdentityDeps {
+  readonly clock: Clock
+  readonly client: MasterClient
+  readonly tokens: Tokens
+  readonly breaker: Breaker
+  readonly once: (call: Call<MeBody>, signal: AbortSignal) => Promise<{ readonly body: MeBody } | MasterError>
+  /** Other rights than before. */
+  readonly onRights: () => void
+}
+
+type Verdict = 'known' | 'refused' | 'unclear'
+
+export class Identity {
+  readonly #deps: IdentityDeps
+  #rights: string | undefined
+  #types: ReadonlySet<string> = new Set()
+  #askedMs = -Infinity
+  #asked = ''
+  /** The token of the file when nobody was taken. */
+  #refused = ''
+  #asking: Promise<Verdict> | undefined
+
+  constructor(deps: IdentityDeps) {
+    this.#deps = deps
+  }
+
+  /** Undefined: not known yet. */
+  covers(type: string): boolean | undefined {
+    return this.#rights === undefined ? undefined : this.#types.has('*') || this.#types.has(type)
+  }
+
+  /** Asks who we are, with one token or the other, unless it is known that nobody answers. */
+  async ask(signal: AbortSignal): Promise<Verdict> {
+    const { reason } = this.#deps.breaker
+    if (reason !== null) return reason === 'Unauthorized' ? 'refused' : 'unclear'
+    return this.#ask(signal)
+  }
+
+  /** A call was refused. Null: by right. */
+  async doubted({ sentMs, token }: Sent, signal: AbortSignal): Promise<'again' | Refusal | null> {
+    const { clock, tokens } = this.#deps
+    if (token !== tokens.current()) return 'again'
+    const isAsked = this.#asked === token && this.#asking === undefined
+    const waitMs = this.#askedMs + ASK_EVERY_MS - clock.monotonicMs()
+    if (isAsked && this.#askedMs <= sentMs && waitMs > 0) return { kind: 'throttled', effect: 'not_sent', retryAfterMs: waitMs }
+    const verdict = isAsked && this.#askedMs > sentMs ? 'known' : await this.ask(signal)
+    if (verdict === 'known') return token === tokens.current() ? null : 'again'
+    return { kind: 'away', effect: 'not_sent', message: verdict === 'refused' ? 'the master does not take the token' : 'the master is away' }
+  }
+
+  /** While nobody takes the token: true once it, or another one in its file, is taken. */
+  async recovered(signal: AbortSignal): Promise<boolean> {
+    const { clock, tokens } = this.#deps
+    if (tokens.current() === this.#refused && clock.monotonicMs() - this.#askedMs < SHOW_AGAIN_MS) return false
+    return (await this.#ask(signal)) === 'known'
+  }
+
+  /** Callers at the same time share one answer. */
+  #ask(signal: AbortSignal): Promise<Verdict> {
+    this.#asking ??= this.#askEither(signal).finally(() => (this.#asking = undefined))
+    return this.#asking
+  }
+
+  async #askEither(signal: AbortSignal): Promise<Verdict> {
+    const { tokens, breaker } = this.#deps
+    const first = await this.#askOnce(signal)
+    if (first !== 'refused') return first
+    if (tokens.change()) {
+      const second = await this.#askOnce(signal)
+      if (second !== 'refused') return second
+      tokens.change()
+    }
+    this.#refused = tokens.current()
+    breaker.open('Unauthorized')
+    return 'refused'
+  }
+
+  async #askOnce(signal: AbortSignal): Promise<Verdict> {
+    const { client, clock, once, tokens } = this.#deps
+    this.#asked = tokens.current()
+    const answer = await once({ method: 'GET', send: (either) => client.me({ signal: either }) }, signal)
+    this.#askedMs = clock.monotonicMs()
+    if (answer instanceof MasterError) return answer.code === 'FORBIDDEN' || answer.code === 'UNAUTHENTICATED' ? 'refused' : 'unclear'
+    this.#learn(answer.body)
+    return 'known'
+  }
+
+  #learn({ role, automations }: MeBody): void {
+    const types = role === 'worker' ? [] : automations // A worker's token opens none of our routes.
+    const rights = JSON.stringify(types.toSorted())
+    if (rights === this.#rights) return
+    this.#rights = rights
+    this.#types = new Set(types)
+    this.#deps.onRights()
+  }
+}

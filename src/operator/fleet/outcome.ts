@@ -1,0 +1,30 @@
+/**
+ * @module operator/fleet/outcome
+ * What a call to the master came to, as data. Codes decide; prose is passed on and never read.
+ */
+import type { MasterError } from '../../client/index.ts'
+import type { Refusal } from './ports.ts'
+
+/** No master answered, or one that cannot serve. */
+export function isFailure({ code, status }: MasterError): boolean {
+  return status === undefined || code === 'FOREIGN' || code === 'UNAVAILABLE' || code === 'TIMED_OUT'
+}
+
+/** The master asks for less. */
+export function isThrottle({ code, status }: MasterError): boolean {
+  return code === 'RATE_LIMITED' || (code === 'UNAVAILABLE' && status === 503)
+}
+
+/** @param isTypeKnown what a 404 speaks of: the type, or the worker. */
+export function refusalOf(error: MasterError, isTypeKnown: boolean): Refusal {
+  const { code, faults, message, outcome, retryAfterMs } = error
+  const effect = outcome === 'not_done' ? 'not_sent' : 'unknown'
+  if (isThrottle(error)) return { kind: 'throttled', effect, retryAfterMs: retryAfterMs ?? 0 }
+  if (isFailure(error)) return { kind: 'away', effect, message }
+  if (code === 'NOT_FOUND') return { kind: isTypeKnown ? 'not_registered' : 'unknown_type' }
+  if (code === 'INVALID') return { kind: 'rejected', faults, message }
+  if (code === 'TOO_LARGE') return { kind: 'too_large', message }
+  if (code === 'STALE_GENERATION') return { kind: 'stale' }
+  if (code === 'FORBIDDEN' || code === 'UNAUTHENTICATED') return { kind: 'forbidden', message }
+  return { kind: 'bug', message }
+}

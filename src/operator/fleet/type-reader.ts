@@ -1,0 +1,283 @@
+/**
+ * @module operator/fleet/type-reader
+ * Keeps the table of one type current. One loop reads, in this order, what is due:
+ *
+ *   rights ─▶ catalog entry ─▶ a pass over all workers, in pages
+ *
+ * The first pass, and one after something was missed, goes as fast as the limiter lets it; others are spread over the
+ * time to the next, 60 s while events come and 10 s while they do not. A second loop reads stale entries one by one, or
+ * asks for a fast pass when there are many.
+ */
+import { createHash } from 'node:crypto'
+import type { MasterClient } from '../../client/index.ts'
+import { secretPathsOf, type WorkerBody } from '../../protocol/index.ts'
+import type { Clock, Log, Timers } from '../../runtime/index.ts'
+import { Bell } from './bell.ts'
+import type { Answer, Call } from './calls.ts'
+import type { CatalogType, Refusal } from './ports.ts'
+import { Records, type RecordsDeps, type Sequence, type Source } from './records.ts'
+
+const PAGE_ROWS = 500
+const PASS_MS = { withFeed: 60_000, without: 10_000 } as const
+/** Between the beginnings of two fast passes. */
+const FAST_GAP_MS = 1_000
+/** The answer of our own PATCH overtakes its event in this time, and no read is needed. */
+const STALE_WAIT_MS = 50
+const MAX_SINGLE_READS = 50
+const RETRY_MS = 1_000
+/** A type that is unknown or forbidden is asked for again after this, or when something tells of a change. */
+const OUT_OF_REACH_MS = { unknown_type: 30 * 60_000, forbidden: 5 * 60_000 } as const
+
+export interface TypeReaderDeps {
+  readonly type: string
+  readonly client: MasterClient
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Log
+  readonly sequence: Sequence
+  readonly call: <T>(call: Call<T>, signal: AbortSignal) => Promise<Answer<T>>
+  /** Where an answer that was asked for as `begun` came from; null: from a life of the store that is over. */
+  readonly sourceOf: (reply: { readonly epoch: string; readonly answeredMs: number | undefined }, begun: number) => Source | null
+  readonly covers: () => boolean | undefined
+  readonly askRights: (signal: AbortSignal) => Promise<unknown>
+  readonly hasFeed: () => boolean
+  readonly onWorker: (workerId: string) => void
+  /** Another schema, or the type came into reach or went out of it. */
+  readonly onType: () => void
+  readonly onFall: RecordsDeps['onFall']
+}
+
+/** Of the whole type, as far as it is not for each worker to say. */
+export type Reach = 'pending' | 'in_reach' | 'unknown_type' | 'forbidden'
+
+export class TypeReader {
+  readonly records: Records
+  readonly #deps: TypeReaderDeps
+  readonly #news: Bell
+  readonly #stale: Bell
+  #reach: Reach = 'pending'
+  #catalog: CatalogType | undefined
+  #isCatalogDue = true
+  /** A fast pass is due. */
+  #isHurried = true
+  /** The pass that is under way began in another life of the store. */
+  #isVoid = false
+  #startedMs = -Infinity
+  #notBeforeMs = -Infinity
+  /** Of the last pass. */
+  #pages = 1
+
+  constructor(deps: TypeReaderDeps) {
+    this.#deps = deps
+    this.#news = new Bell(deps.timers)
+    this.#stale = new Bell(deps.timers)
+    this.records = new Records({ sequence: deps.sequence, onChange: (workerId) => this.#changed(workerId), onStale: () => this.#stale.ring(), onFall: deps.onFall })
+  }
+
+  get reach(): Reach {
+    return this.#reach
+  }
+
+  get catalog(): CatalogType | undefined {
+    return this.#catalog
+  }
+
+  /** Something changed that decides what is read when. */
+  wake(): void {
+    this.#news.ring()
+  }
+
+  /** The rights, or the schema, may be others. */
+  recheck(): void {
+    this.#isCatalogDue = true
+    this.#notBeforeMs = -Infinity
+    this.#news.ring()
+  }
+
+  /** Something was missed: all workers are read, at once. */
+  hurry(): void {
+    this.#isHurried = true
+    this.#news.ring()
+  }
+
+  /** The store is another one: nothing that is known holds. */
+  restart(): void {
+    if (this.#reach === 'in_reach') this.#reach = 'pending'
+    this.#isVoid = this.#isHurried = true
+    this.records.clear()
+    this.recheck()
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#readAll(signal), this.#readStale(signal)])
+  }
+
+  /** Reads one worker into the table. `known`: who asks looks at the answer, and needs no call. */
+  async readOne(workerId: string, isKnown: boolean, signal: AbortSignal): Promise<Answer<WorkerBody>> {
+    const { call, client, sequence, sourceOf, type } = this.#deps
+    const begun = sequence.next()
+    const answer = await call({ method: 'GET', type, send: (either) => client.workers.get(type, workerId, { signal: either }) }, signal)
+    if (answer.kind === 'not_registered') this.records.gone(workerId, begun, isKnown)
+    const source = answer.kind === 'ok' ? sourceOf(answer.reply, begun) : null
+    if (answer.kind === 'ok' && source !== null) this.records.read(answer.reply.body, source, isKnown ? 'all' : undefined)
+    return answer
+  }
+
+  async #readAll(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#round(signal).catch((error: unknown) => this.#failed(error, signal))
+      await this.#news.heard(signal, this.#dueInMs())
+    }
+  }
+
+  /** Reads what is due. */
+  async #round(signal: AbortSignal): Promise<void> {
+    const { askRights, covers } = this.#deps
+    if (covers() === undefined || this.#reach === 'forbidden') await askRights(signal)
+    if (covers() !== true) return covers() === false ? this.#outOfReach('forbidden') : this.#waitMs(RETRY_MS)
+    if (this.#isCatalogDue || this.#reach === 'unknown_type') {
+      const refusal = await this.#readCatalog(signal)
+      if (refusal !== null) return this.#refused(refusal)
+    }
+    if (this.#passDueInMs() > 0) return
+    const refusal = await this.#pass(signal)
+    if (refusal !== null) this.#refused(refusal)
+  }
+
+  #dueInMs(): number {
+    const dueInMs = this.#isCatalogDue ? 0 : this.#passDueInMs()
+    return Math.max(dueInMs, this.#notBeforeMs - this.#nowMs())
+  }
+
+  #passDueInMs(): number {
+    return this.#startedMs + (this.#isHurried ? FAST_GAP_MS : this.#passMs()) - this.#nowMs()
+  }
+
+  #passMs(): number {
+    return this.#deps.hasFeed() ? PASS_MS.withFeed : PASS_MS.without
+  }
+
+  async #readCatalog(signal: AbortSignal): Promise<Refusal | null> {
+    const { call, client, type, onType } = this.#deps
+    this.#isCatalogDue = false
+    const answer = await call({ method: 'GET', type, send: (either) => client.catalogEntry(type, { signal: either }) }, signal)
+    if (answer.kind !== 'ok') {
+      this.#isCatalogDue = true
+      return answer.kind === 'not_registered' ? { kind: 'unknown_type' } : answer
+    }
+    const { config: schema } = answer.reply.body
+    const hash = createHash('sha256').update(JSON.stringify(schema)).digest('base64url')
+    if (this.#reach === 'unknown_type' || this.#reach === 'forbidden') this.#reach = 'pending'
+    if (hash === this.#catalog?.hash) return null
+    const isOther = this.#catalog !== undefined
+    this.#catalog = { schema, secrets: secretPathsOf(schema), hash }
+    if (isOther) onType()
+    return null
+  }
+
+  /** One pass over all workers. Null: it is done, or is to begin anew. */
+  async #pass(signal: AbortSignal): Promise<Refusal | null> {
+    const isFast = this.#isHurried
+    const begun = this.#deps.sequence.next()
+    const seen = new Set<string>()
+    this.#startedMs = this.#nowMs()
+    this.#isHurried = this.#isVoid = false
+    let after: string | undefined
+    for (let page = 1; ; page += 1) {
+      const rows = await this.#page(after, signal)
+      if (rows === null || this.#isVoid) return null
+      if (!Array.isArray(rows)) return rows as Refusal
+      for (const { worker_id: id } of rows as readonly WorkerBody[]) seen.add(after = id)
+      if (rows.length < PAGE_ROWS) return this.#passed(seen, begun, page)
+      if (!isFast && !(await this.#paced(page, signal))) return null
+    }
+  }
+
+  #passed(seen: ReadonlySet<string>, begun: number, pages: number): null {
+    this.records.passed(seen, begun)
+    this.#pages = pages
+    this.#turn('in_reach')
+    return null
+  }
+
+  /** A page is asked for until it comes. Null: the signal aborted. */
+  async #page(after: string | undefined, signal: AbortSignal): Promise<readonly WorkerBody[] | Refusal | null> {
+    const { call, client, sequence, sourceOf, type } = this.#deps
+    while (!signal.aborted) {
+      const begun = sequence.next()
+      const answer = await call({ method: 'GET', type, send: (either) => client.workers.page(type, { limit: PAGE_ROWS, after }, { signal: either }) }, signal)
+      if (answer.kind === 'ok') {
+        const source = sourceOf(answer.reply, begun)
+        if (source !== null) for (const record of answer.reply.body) this.records.read(record, source)
+        return answer.reply.body
+      }
+      if (answer.kind !== 'away' && answer.kind !== 'throttled') return answer
+      await this.#deps.timers.sleep(answer.kind === 'throttled' ? Math.max(answer.retryAfterMs, RETRY_MS) : RETRY_MS, signal)
+    }
+    return null
+  }
+
+  /** Waits for the turn of the page behind `page`. False: a fast pass is due instead. */
+  async #paced(page: number, signal: AbortSignal): Promise<boolean> {
+    while (!signal.aborted && !this.#isHurried) {
+      const waitMs = this.#startedMs + this.#passMs() * Math.min(page / this.#pages, 1) - this.#nowMs()
+      if (waitMs <= 0) return true
+      await this.#news.heard(signal, waitMs)
+    }
+    return false
+  }
+
+  async #readStale(signal: AbortSignal): Promise<void> {
+    let waitMs = Infinity
+    while (!signal.aborted) {
+      await this.#stale.heard(signal, waitMs)
+      await this.#deps.timers.sleep(STALE_WAIT_MS, signal).catch(() => {}) // Aborted: the loop ends.
+      if (this.#reach === 'in_reach') await this.#readEach(this.records.stale(), signal).catch((error: unknown) => this.#failed(error, signal))
+      waitMs = this.records.stale().length > 0 ? RETRY_MS : Infinity
+    }
+  }
+
+  async #readEach(ids: readonly string[], signal: AbortSignal): Promise<void> {
+    if (ids.length > MAX_SINGLE_READS) this.hurry()
+    else await Promise.all(ids.map((id) => this.readOne(id, false, signal)))
+  }
+
+  /** Until the first pass is done nothing is judged; then all of the type is. */
+  #changed(workerId: string): void {
+    if (this.#reach === 'in_reach') this.#deps.onWorker(workerId)
+  }
+
+  #refused(refusal: Refusal): void {
+    if (refusal.kind === 'forbidden') return this.#outOfReach('forbidden')
+    if (refusal.kind === 'unknown_type' || refusal.kind === 'not_registered') return this.#outOfReach('unknown_type')
+    if (refusal.kind === 'bug' || refusal.kind === 'rejected') this.#deps.log.error('the master did not understand a read', { type: this.#deps.type, error: refusal.message })
+    this.#waitMs(refusal.kind === 'throttled' ? Math.max(refusal.retryAfterMs, RETRY_MS) : RETRY_MS)
+  }
+
+  #outOfReach(reach: 'unknown_type' | 'forbidden'): void {
+    this.#isHurried = true
+    this.#catalog = undefined
+    this.#waitMs(OUT_OF_REACH_MS[reach])
+    this.#turn(reach)
+  }
+
+  #turn(reach: Reach): void {
+    if (reach === this.#reach) return
+    this.#reach = reach
+    this.#deps.onType()
+  }
+
+  #failed(error: unknown, signal: AbortSignal): void {
+    if (signal.aborted) return
+    this.#deps.log.error('reading the workers of a type failed, it is tried again', { type: this.#deps.type, error })
+    this.#waitMs(RETRY_MS)
+  }
+
+  #waitMs(ms: number): void {
+    this.#notBeforeMs = this.#nowMs() + ms
+  }
+
+  #nowMs(): number {
+    return this.#deps.clock.monotonicMs()
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * @module operator/fleet/writer
+ * Calls about one worker. Their answers go into the table first; where an answer was lost, the entry is doubted and read
+ * again. A type that the token does not cover costs no call.
+ */
+import type { MasterClient, Reply } from '../../client/index.ts'
+import type { ConfigBody, HistoryBody, JsonObject, WorkerBody } from '../../protocol/index.ts'
+import type { Answer, Call } from './calls.ts'
+import type { MasterWriter, Outcome, Registered, WorkerRef } from './ports.ts'
+import type { Sequence, Source } from './records.ts'
+import type { TypeReader } from './type-reader.ts'
+
+export interface WriterDeps {
+  readonly client: MasterClient
+  readonly sequence: Sequence
+  readonly call: <T>(call: Call<T>, signal: AbortSignal) => Promise<Answer<T>>
+  readonly readerOf: (type: string) => TypeReader | undefined
+  readonly covers: (type: string) => boolean | undefined
+  readonly sourceOf: (reply: Reply<unknown>, begun: number) => Source | null
+  /** By the master's clock. */
+  readonly nowMs: () => number
+}
+
+export class Writer implements MasterWriter {
+  readonly #deps: WriterDeps
+
+  constructor(deps: WriterDeps) {
+    this.#deps = deps
+  }
+
+  async get({ type, workerId }: WorkerRef, signal: AbortSignal): Promise<Outcome<Registered>> {
+    const reader = this.#deps.readerOf(type)
+    if (this.#deps.covers(type) === false) return forbidden(type)
+    if (reader === undefined) return { kind: 'away', effect: 'not_sent', message: `the type ${type} is not read yet` }
+    return this.#registered(await reader.readOne(workerId, true, signal))
+  }
+
+  async history({ type, workerId }: WorkerRef, limit: number, signal: AbortSignal): Promise<Outcome<HistoryBody>> {
+    const { client } = this.#deps
+    const answer = await this.#call<HistoryBody>({ method: 'GET', type, send: (either) => client.workers.history(type, workerId, { limit, signal: either }) }, signal)
+    return answer.kind === 'ok' ? { kind: 'ok', value: answer.reply.body, epoch: answer.reply.epoch } : answer
+  }
+
+  async patch(worker: WorkerRef, patch: JsonObject, mark: { readonly epoch: string; readonly configGen: number }, actor: string, signal: AbortSignal): Promise<Outcome<ConfigBody>> {
+    const { type, workerId } = worker
+    const answer = await this.#change<ConfigBody>(worker, 'PATCH', (either) => this.#deps.client.workers.patchConfig(type, workerId, patch, { ifMatch: mark, actor, signal: either }), signal)
+    if (answer.kind !== 'ok') return answer
+    const { body, epoch } = answer.reply
+    this.#records(type)?.patched(workerId, body.config as JsonObject, body.config_gen, epoch)
+    return { kind: 'ok', value: body, epoch }
+  }
+
+  claim(worker: WorkerRef, managedBy: string, signal: AbortSignal): Promise<Outcome<Registered>> {
+    const { type, workerId } = worker
+    return this.#mark(worker, 'PUT', (either) => this.#deps.client.workers.claim(type, workerId, managedBy, { actor: managedBy, signal: either }), signal)
+  }
+
+  release(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<Registered>> {
+    const { type, workerId } = worker
+    return this.#mark(worker, 'DELETE', (either) => this.#deps.client.workers.unclaim(type, workerId, { actor, signal: either }), signal)
+  }
+
+  async drain(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<void>> {
+    const { type, workerId } = worker
+    const answer = await this.#change(worker, 'POST', (either) => this.#deps.client.workers.drain(type, workerId, { actor, signal: either }), signal)
+    if (answer.kind !== 'ok') return answer
+    this.#records(type)?.drained(workerId)
+    return { kind: 'ok', value: undefined, epoch: answer.reply.epoch }
+  }
+
+  async forget(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<void>> {
+    const { type, workerId } = worker
+    const answer = await this.#change(worker, 'DELETE', (either) => this.#deps.client.workers.forget(type, workerId, { actor, signal: either }), signal)
+    if (answer.kind !== 'ok') return answer
+    this.#records(type)?.gone(workerId, this.#deps.sequence.next(), true)
+    return { kind: 'ok', value: undefined, epoch: answer.reply.epoch }
+  }
+
+  /** A write that is answered with the record, and changes who manages it alone. */
+  async #mark(worker: WorkerRef, method: 'PUT' | 'DELETE', send: Call<WorkerBody>['send'], signal: AbortSignal): Promise<Outcome<Registered>> {
+    const begun = this.#deps.sequence.next()
+    const answer = await this.#change(worker, method, send, signal)
+    const source = answer.kind === 'ok' ? this.#deps.sourceOf(answer.reply, begun) : null
+    if (answer.kind === 'ok' && source !== null) this.#records(worker.type)?.claimed(answer.reply.body, source)
+    return this.#registered(answer)
+  }
+
+  async #change<T>({ type, workerId }: WorkerRef, method: 'PUT' | 'POST' | 'PATCH' | 'DELETE', send: Call<T>['send'], signal: AbortSignal): Promise<Answer<T>> {
+    const begun = this.#deps.sequence.next()
+    const answer = await this.#call({ method, type, send }, signal)
+    if (answer.kind === 'ok') this.#deps.sourceOf(answer.reply, begun)
+    else if (answer.kind === 'not_registered') this.#records(type)?.gone(workerId, begun, true)
+    else if (answer.kind === 'stale' || ('effect' in answer && answer.effect === 'unknown')) this.#records(type)?.doubt(workerId)
+    return answer
+  }
+
+  #call<T>(call: Call<T> & { readonly type: string }, signal: AbortSignal): Promise<Answer<T>> {
+    return this.#deps.covers(call.type) === false ? Promise.resolve(forbidden(call.type)) : this.#deps.call(call, signal)
+  }
+
+  #registered(answer: Answer<WorkerBody>): Outcome<Registered> {
+    if (answer.kind !== 'ok') return answer
+    const { body, epoch, answeredMs } = answer.reply
+    return { kind: 'ok', epoch, value: { kind: 'registered', record: body, epoch, isStale: false, readMs: answeredMs ?? this.#deps.nowMs() } }
+  }
+
+  #records(type: string): TypeReader['records'] | undefined {
+    return this.#deps.readerOf(type)?.records
+  }
+}
+
+const forbidden = (type: string): { readonly kind: 'forbidden'; readonly message: string } => ({ kind: 'forbidden', message: `the token does not cover the type ${type}` })

@@ -1,0 +1,130 @@
+import { describe, expect, it } from '@jest/globals'
+import { register } from '../../client/world.ts'
+import { VirtualTime } from '../../../src/runtime/index.ts'
+import { TOKENS } from '../../master/running-master.ts'
+import { fleetOf, masterOn, pathOf, registered, type WorldOptions } from './world.ts'
+
+const W1 = { type: 'mailer', workerId: 'w1' }
+const FEED = /^GET \/api\/v1\/events/
+
+async function world(options: WorldOptions = {}) {
+  const time = new VirtualTime()
+  const master = await masterOn(time)
+  await register(master, 'w1')
+  return { ...(await fleetOf(master.url, { time, ...options })), master }
+}
+const answer = (status: number, detail: string, headers: Record<string, string> = {}) => ({ status, headers: { 'content-type': 'application/json', 'muster-epoch': 'e', ...headers }, body: JSON.stringify({ detail }) })
+
+describe('a master that is away', () => {
+  it('is left in peace but for probes and the feed, and found again', async () => {
+    const { fleet, proxy, turns, until, pass, asked, ended, signal, metric, master } = await world()
+    proxy.rule = () => 'reset before'
+    proxy.cut()
+    await until('the breaker is open', () => turns.length === 1)
+    expect([turns, await metric(/^svc_operator_breaker_state\{state="MasterUnreachable"\}/), await metric(/^svc_operator_breaker_state\{state="closed"\}/)]).toEqual([['MasterUnreachable'], 1, 0])
+    const before = proxy.seen.length
+    expect(await ended(fleet.master.get(W1, signal))).toEqual({ kind: 'away', effect: 'not_sent', message: 'the master is away' })
+    await pass(60_000)
+    const probes = proxy.seen.slice(before)
+    expect(probes.every(({ path }) => path === '/readyz' || path === '/api/v1/events')).toBe(true)
+    expect(probes.length).toBeLessThan(20)
+    expect(probes.filter(({ path }) => path === '/readyz').length).toBeGreaterThanOrEqual(4)
+    expect(fleet.awayMs).toBeGreaterThan(60_000)
+    await master.call('PATCH', pathOf('w1', '/config'), { body: { slots: 7 } })
+    proxy.rule = () => 'pass'
+    await until('it is found', () => turns.length === 2 && registered(fleet.get('mailer', 'w1')).record.config['slots'] === 7)
+    expect([turns[1], fleet.awayMs, await metric(/^svc_operator_breaker_state\{state="closed"\}/)]).toEqual([null, 0, 1])
+    expect(asked(FEED).at(-1)?.headers['last-event-id']).toMatch(/./)
+  })
+
+  it('whose place another service took gets no writes', async () => {
+    const { fleet, proxy, turns, until, asked, ended, signal } = await world()
+    const { epoch } = registered(fleet.get('mailer', 'w1'))
+    proxy.rule = () => ({ status: 200, headers: { 'content-type': 'application/json' }, body: '[]' })
+    const patch = () => ended(fleet.master.patch(W1, { slots: 2 }, { epoch, configGen: 0 }, 'us', signal))
+    expect(await patch()).toMatchObject({ kind: 'away', effect: 'unknown', message: expect.stringContaining('did not come from a Muster master') })
+    await until('the breaker is open', () => turns.includes('MasterUnreachable'))
+    const sent = asked(/PATCH/).length
+    expect(await patch()).toMatchObject({ kind: 'away', effect: 'not_sent' })
+    expect(asked(/PATCH/)).toHaveLength(sent)
+    expect(fleet.get('mailer', 'w1').kind).toBe('registered') // An empty list of somebody else forgets nobody.
+  })
+
+  it('at the start is waited for, and listed once it is there', async () => {
+    const { fleet, proxy, turns, until, pass } = await world({ isIdle: true, script: Array.from({ length: 4 }, () => 'reset before' as const) })
+    proxy.rule = () => 'reset before'
+    await until('the breaker is open', () => turns.length === 1)
+    await pass(5_000)
+    expect([fleet.get('mailer', 'w1').kind, fleet.synced]).toEqual(['pending', false])
+    proxy.rule = () => 'pass'
+    await until('it is listed', () => fleet.synced)
+    expect(fleet.get('mailer', 'w1').kind).toBe('registered')
+  })
+})
+
+describe('a master that asks for less', () => {
+  it('gets nothing for as long as it says, and a list goes on where it was', async () => {
+    const { fleet, proxy, ended, signal, time, turns, metric } = await world()
+    proxy.script.push(answer(429, 'slow down', { 'retry-after': '4' }))
+    expect(await ended(fleet.master.get(W1, signal))).toEqual({ kind: 'throttled', effect: 'not_sent', retryAfterMs: 4_000 })
+    const thenMs = time.monotonicMs()
+    expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'ok' })
+    expect(time.monotonicMs() - thenMs).toBeGreaterThanOrEqual(3_990)
+    proxy.script.push(answer(503, 'no store', { 'retry-after': '1' }))
+    expect(await ended(fleet.master.drain(W1, 'us', signal))).toMatchObject({ kind: 'throttled', effect: 'unknown' })
+    expect([turns, await metric(/^svc_operator_master_request_seconds_count\{method="GET",code="429"\}/), await metric(/^svc_operator_master_request_seconds_count\{method="POST",code="503"\}/)]).toEqual([[], 1, 1])
+  })
+})
+
+describe('the token', () => {
+  const isMine = (token: string) => ({ headers }: { headers: { authorization?: string | undefined } }) => headers.authorization === `Bearer ${token}`
+
+  it('of a file that is ahead of the master falls back to the one before, and each new one is tried', async () => {
+    const { fleet, token, turns, asked, ended, signal, pass } = await world()
+    for (const ahead of ['the next', 'the one after']) {
+      token.current = ahead
+      expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'ok' })
+      await pass(1_000)
+      expect(asked(/\/me$/).filter(isMine(ahead))).toHaveLength(1)
+    }
+    expect([turns, asked(/\/me$/).filter(isMine(TOKENS.admin)).length]).toEqual([[], 3])
+  })
+
+  it('that nobody takes stops everything until its file changes', async () => {
+    const { fleet, token, turns, until, asked, ended, signal, pass } = await world({ isIdle: true, firstToken: 'a wrong one' })
+    await until('the breaker is open', () => turns.length === 1)
+    expect(turns).toEqual(['Unauthorized'])
+    expect(await ended(fleet.master.history(W1, 1, signal))).toMatchObject({ kind: 'away', effect: 'not_sent' })
+    const before = asked(/\/me$/).length
+    await pass(30_000)
+    expect([before, asked(/\/me$/).length]).toEqual([1, 1])
+    token.current = TOKENS.admin
+    await until('it is closed, and all is listed', () => turns.length === 2 && fleet.synced)
+    expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'ok' })
+  })
+
+  it('that was right all along is shown again after a minute', async () => {
+    const { turns, until, proxy, asked, pass } = await world()
+    proxy.rule = ({ url }) => (url === '/readyz' ? 'pass' : answer(403, 'this token may not do this'))
+    proxy.cut()
+    await until('the breaker is open', () => turns.includes('Unauthorized'))
+    const before = asked(/\/me$/).length
+    await pass(100_000)
+    expect(asked(/\/me$/).length - before).toBeGreaterThanOrEqual(1)
+    expect(asked(/\/me$/).length - before).toBeLessThanOrEqual(2)
+    proxy.rule = () => 'pass'
+    await until('it is closed', () => turns.at(-1) === null)
+  })
+
+  it('that is good and does not cover a call leaves that type forbidden, at one /me in 10 s', async () => {
+    const { fleet, turns, proxy, asked, ended, signal, pass } = await world()
+    await pass(11_000)
+    const before = asked(/\/me$/).length
+    proxy.rule = ({ url = '' }) => (/workers\/w1/.test(url) ? answer(403, 'this token may not do this') : 'pass')
+    expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'forbidden' })
+    expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'throttled', effect: 'not_sent' })
+    await pass(10_000)
+    expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'forbidden' })
+    expect([asked(/\/me$/).length - before, turns]).toEqual([2, []])
+  })
+})

@@ -1,0 +1,192 @@
+import { describe, expect, it } from '@jest/globals'
+import type { ServerResponse } from 'node:http'
+import { register } from '../../client/world.ts'
+import { TOKENS, type TestMaster } from '../../master/running-master.ts'
+import { VirtualTime } from '../../../src/runtime/index.ts'
+import { connectWorker, fleetOf, masterOn, pathOf, registered, type FleetWorld, type WorldOptions } from './world.ts'
+
+const LIST = /^GET \/api\/v1\/automations\/mailer\/workers\?/
+const SINGLE = /^GET \/api\/v1\/automations\/mailer\/workers\/[^/?]+$/
+const FEED = /^GET \/api\/v1\/events/
+
+async function world({ workers = ['w1', 'w2'], ...options }: WorldOptions & { readonly workers?: readonly string[] } = {}): Promise<FleetWorld & { readonly master: TestMaster }> {
+  const time = new VirtualTime()
+  const master = await masterOn(time)
+  for (const id of workers) await register(master, id)
+  epoch = (await master.backend.meta.info()).epoch
+  return { ...(await fleetOf(master.url, { time, ...options })), master }
+}
+/** Of the last master. */
+let epoch = ''
+const edit = (master: TestMaster, id: string, config: object) => master.call('PATCH', pathOf(id, '/config'), { body: config, headers: { 'muster-actor': 'ana' } })
+
+describe('the table', () => {
+  it('holds every worker of its types, in pages, after the feed was opened', async () => {
+    const { fleet, asked, proxy, changes } = await world({ workers: Array.from({ length: 501 }, (_, n) => `w${n}`), types: ['mailer', 'probe', 'nonsense'] })
+    expect([...fleet.workers('mailer')]).toHaveLength(501)
+    expect([fleet.get('mailer', 'w500').kind, fleet.get('mailer', 'w501').kind, fleet.get('nonsense', 'w1').kind, fleet.get('never-named', 'w1').kind]).toEqual(['registered', 'unregistered', 'unknown_type', 'pending'])
+    expect(registered(fleet.get('mailer', 'w7'))).toMatchObject({ isStale: false, epoch: expect.stringMatching(/./), record: { worker_id: 'w7', config: { slots: 1 } } })
+    expect(asked(LIST).map(({ path }) => path.split('?')[1])).toEqual(['limit=500', expect.stringMatching(/^limit=500&after=w/)])
+    expect(proxy.seen.findIndex(({ path }) => path === '/api/v1/events')).toBe(0)
+    expect(changes).toEqual(expect.arrayContaining(['mailer', 'probe', 'nonsense'].map((type) => ({ kind: 'type', type }))))
+    expect(changes).toHaveLength(3) // One call a type, not one a worker.
+    expect(fleet.catalog('mailer')).toMatchObject({ secrets: [['password']], hash: expect.stringMatching(/./) })
+    expect(fleet.catalog('mailer')?.hash).not.toBe(fleet.catalog('probe')?.hash)
+  })
+
+  it('follows what people, workers and other masters do, through the feed alone', async () => {
+    const { fleet, master, until, changes, asked } = await world()
+    const lists = asked(LIST).length
+    await edit(master, 'w1', { slots: 4 })
+    await until('the edit is seen', () => registered(fleet.get('mailer', 'w1')).record.config_gen === 1)
+    expect(registered(fleet.get('mailer', 'w1'))).toMatchObject({ isStale: false, record: { config: { slots: 4 }, config_changed_by: 'admin ana' } })
+    await master.call('PUT', pathOf('w1', '/claim'), { body: { managed_by: 'terraform' } })
+    await until('the claim is seen', () => registered(fleet.get('mailer', 'w1')).record.managed_by === 'terraform')
+    const socket = await connectWorker(master, 'w3')
+    await until('the new worker is there', () => fleet.get('mailer', 'w3').kind === 'registered' && registered(fleet.get('mailer', 'w3')).record.connected)
+    socket.send(JSON.stringify({ type: 'state', state: 'ERROR', config_gen: 0, ts: 1, last_error: 'no disk' }))
+    await until('its error is seen', () => registered(fleet.get('mailer', 'w3')).record.last_error === 'no disk')
+    socket.terminate()
+    await until('its end is seen', () => !registered(fleet.get('mailer', 'w3')).record.connected)
+    await master.call('DELETE', pathOf('w2'))
+    await until('it is forgotten', () => fleet.get('mailer', 'w2').kind === 'unregistered')
+    expect(changes.filter(({ kind }) => kind === 'worker')).toEqual(expect.arrayContaining(['w1', 'w2', 'w3'].map((workerId) => ({ kind: 'worker', type: 'mailer', workerId }))))
+    expect(asked(LIST)).toHaveLength(lists)
+  })
+
+  it('costs a list a minute while events come and one in 10 s while they do not, spread over its pages', async () => {
+    const { asked, pass, proxy, until } = await world({ workers: Array.from({ length: 1_200 }, (_, n) => `w${n}`) })
+    const lists = (): number => asked(LIST).length
+    expect(lists()).toBe(3)
+    await pass(25_000)
+    expect(lists()).toBe(3)
+    await pass(45_000)
+    expect([lists(), asked(SINGLE)]).toEqual([4, []])
+    await pass(20_000)
+    expect(lists()).toBe(5) // The second page, a third of a minute later.
+    await pass(20_000)
+    expect(lists()).toBe(6)
+    proxy.rule = ({ url }) => (url === '/api/v1/events' ? 'reset before' : 'pass')
+    proxy.cut()
+    await until('the feed is gone', () => asked(FEED).length === 2)
+    const before = lists()
+    await pass(30_000)
+    expect(lists() - before).toBeGreaterThanOrEqual(7)
+    expect(lists() - before).toBeLessThanOrEqual(12)
+  })
+
+  it('reads many edits at once as pages, and few one by one', async () => {
+    const { fleet, master, until, asked } = await world({ workers: Array.from({ length: 60 }, (_, n) => `w${n}`) })
+    const isRead = (id: string): boolean => registered(fleet.get('mailer', id)).record.config['slots'] === 5
+    await edit(master, 'w1', { slots: 5 })
+    await until('one edit is read', () => isRead('w1'))
+    expect([asked(LIST).length, asked(SINGLE).length]).toEqual([1, 1])
+    await Promise.all(Array.from({ length: 60 }, (_, n) => edit(master, `w${n}`, { slots: 5 })))
+    await until('all are read', () => Array.from({ length: 60 }, (_, n) => `w${n}`).every(isRead))
+    expect(asked(LIST).length).toBeGreaterThanOrEqual(2)
+    expect(asked(SINGLE).length).toBeLessThanOrEqual(30)
+  })
+
+  it('follows the types that are named now', async () => {
+    const { fleet, until, asked, pass } = await world()
+    fleet.setTypes(['probe'])
+    expect([fleet.get('mailer', 'w1').kind, fleet.synced]).toEqual(['pending', false])
+    await until('the other type is listed', () => fleet.synced)
+    const before = asked(LIST).length
+    await pass(130_000)
+    expect(asked(LIST)).toHaveLength(before)
+  })
+
+  it('knows the time of the master', async () => {
+    const { fleet } = await world()
+    expect(Math.abs(fleet.masterNowMs() - Date.now())).toBeLessThan(60_000) // Its HTTP server goes by the machine's clock; the fleet's own is months away.
+    expect(Math.abs(registered(fleet.get('mailer', 'w1')).readMs - Date.now())).toBeLessThan(60_000)
+  })
+})
+
+describe('the feed', () => {
+  const held: ServerResponse[] = []
+  /** A feed of the test's own. */
+  const feed = (response: ServerResponse): void => {
+    held.push(response)
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'muster-epoch': epoch }).write('id: here\n\n')
+  }
+
+  it('that was cut goes on from its last event, and nothing is listed again', async () => {
+    const { fleet, master, until, asked, proxy, metric } = await world()
+    const lists = asked(LIST).length
+    proxy.cut()
+    await edit(master, 'w1', { slots: 6 })
+    await until('it is back', () => asked(FEED).length === 2)
+    await until('the edit is seen', () => registered(fleet.get('mailer', 'w1')).record.config['slots'] === 6)
+    expect(asked(FEED)[1]?.headers['last-event-id']).toMatch(/./)
+    expect([asked(LIST).length, await metric(/^svc_operator_feed_resets_total/)]).toEqual([lists, 0])
+    expect(asked(/\/me$/)).toHaveLength(2)
+    expect(asked(/catalog\/mailer$/)).toHaveLength(2)
+  })
+
+  it('that cannot go on has everything listed at once', async () => {
+    const { fleet, until, asked, metric, pass } = await world({ script: [feed], workers: ['w1'] })
+    const [response] = held.splice(0)
+    await pass(5_000)
+    response?.write('id: 2\nevent: reset\ndata: {"ts":1}\n\n')
+    await until('all is listed', () => asked(LIST).length === 2)
+    expect([await metric(/^svc_operator_feed_resets_total/), fleet.synced]).toEqual([1, true])
+  })
+
+  it('may tell anything: what is no event of a worker is left', async () => {
+    const { fleet, until, changes } = await world({ script: [feed], workers: ['w1'] })
+    const [response] = held.splice(0)
+    const told = (name: string, data: object): void => void response?.write(`id: 3\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
+    told('worker.exploded', { type: 'mailer', worker_id: 'w1' })
+    told('__proto__', { type: 'mailer', worker_id: 'w1' })
+    told('worker.state', { type: 7, worker_id: 'w1' })
+    told('worker.state', { type: 'unheard', worker_id: 'w1', state: 'ERROR', last_error: null })
+    told('queue.totals', { type: 'mailer' })
+    told('worker.claimed', { type: 'mailer', worker_id: 'w1', managed_by: 'the last of them' })
+    await until('the last is heard', () => registered(fleet.get('mailer', 'w1')).record.managed_by === 'the last of them')
+    expect(changes.filter(({ kind }) => kind === 'worker')).toHaveLength(1)
+  })
+
+  it('comes first at the start, and a page that was asked for before an event does not undo it', async () => {
+    let page: ServerResponse | undefined
+    const isIdle = true
+    const w = await world({ isIdle, workers: ['w1'], script: [feed, 'pass', 'pass', (response) => (page = response)] })
+    await w.until('a page is asked for', () => page !== undefined)
+    const record = (await w.master.call('GET', pathOf('w1'))).json as object
+    held.splice(0)[0]?.write('id: 4\nevent: worker.forgotten\ndata: {"type":"mailer","worker_id":"w1","ts":1}\n\n')
+    await w.pass(100)
+    page?.writeHead(200, { 'content-type': 'application/json', 'muster-epoch': epoch }).end(JSON.stringify([record]))
+    await w.until('the type is listed', () => w.fleet.synced)
+    expect(w.fleet.get('mailer', 'w1').kind).toBe('unregistered')
+  })
+})
+
+describe('a store that is replaced between two pages', () => {
+  it('is listed anew before anything is judged', async () => {
+    const w = await world({ isIdle: true, workers: Array.from({ length: 501 }, (_, n) => `w${n}`) })
+    const pages: ServerResponse[] = []
+    const answer = (response: ServerResponse, body: object): void => void response.writeHead(200, { 'content-type': 'application/json', 'muster-epoch': 'another' }).end(JSON.stringify(body))
+    w.proxy.rule = ({ url = '' }) => (url.includes('after=') ? (response) => answer(response, []) : url.includes('workers?') && w.asked(/after=/).length > 0 ? (response) => void pages.push(response) : 'pass')
+    await w.until('the list begins anew', () => pages.length > 0)
+    expect([w.fleet.synced, w.fleet.get('mailer', 'w0').kind, w.changes]).toEqual([false, 'pending', [{ kind: 'state_reset', message: expect.stringContaining('another one') }]])
+    const record = (await w.master.call('GET', pathOf('w0'))).json as object
+    for (const page of pages) answer(page, [{ ...record, config_gen: -1 }]) // Lower than before, which says nothing across stores.
+    await w.until('it is listed', () => w.fleet.synced)
+    expect(w.changes.filter(({ kind }) => kind === 'state_reset')).toHaveLength(1)
+    expect([registered(w.fleet.get('mailer', 'w0')).epoch, w.fleet.get('mailer', 'w1').kind]).toEqual(['another', 'unregistered'])
+  })
+})
+
+describe('rights', () => {
+  it('spare calls for types that the token does not cover, and come back with them', async () => {
+    const { fleet, until, asked, token, proxy, changes } = await world({ types: ['mailer', 'probe'], firstToken: TOKENS.mailer })
+    expect([fleet.get('mailer', 'w1').kind, fleet.get('probe', 'p1').kind]).toEqual(['registered', 'forbidden'])
+    expect(asked(/probe/)).toEqual([])
+    token.current = TOKENS.everyType
+    changes.splice(0)
+    proxy.cut()
+    await until('the type is in reach', () => fleet.get('probe', 'p1').kind === 'unregistered')
+    expect(changes).toEqual([{ kind: 'type', type: 'probe' }])
+  })
+})

@@ -1,0 +1,191 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { Records, Sequence } from '../../../src/operator/fleet/records.ts'
+import type { WorkerBody, WorkerEventName } from '../../../src/protocol/index.ts'
+
+const body = (fields: Partial<WorkerBody> = {}): WorkerBody => ({
+  worker_id: 'w', automation_type: 'mailer', hardware: { cores: 1, ram_gb: 1, hostname: 'h', kernel: 'k' }, config: { slots: 1 }, config_gen: 1, state: 'IDLE', last_seen: 100, last_error: null,
+  current_stats: null, connected: true, registered_at: 1, applied_config_gen: 1, draining: false, managed_by: null, state_since: 1, config_changed_at: null, config_changed_by: null, ...fields,
+})
+
+function world() {
+  const sequence = new Sequence()
+  const told = { changes: 0, stale: 0, falls: 0 }
+  const records = new Records({ sequence, onChange: () => (told.changes += 1), onStale: () => (told.stale += 1), onFall: () => (told.falls += 1) })
+  const source = (begun: number, epoch = 'e1') => ({ begun, epoch, atMs: 0 })
+  const read = (fields: Partial<WorkerBody>, begun = sequence.next(), epoch?: string): void => records.read(body(fields), source(begun, epoch))
+  const event = (name: WorkerEventName, fields: object = {}): void => records.event(name, 'w', { ts: 200, ...fields })
+  return { records, sequence, told, source, read, event, record: () => records.get('w')?.record }
+}
+
+describe('the order of what is learnt', () => {
+  it('lets no page undo an event that came after it was asked for', () => {
+    const { sequence, read, event, record, told } = world()
+    read({ state: 'RUNNING' })
+    const begun = sequence.next()
+    event('worker.state', { state: 'ERROR', last_error: 'disk full' })
+    read({ state: 'RUNNING' }, begun)
+    expect(record()).toMatchObject({ state: 'ERROR', last_error: 'disk full', last_seen: 200 })
+    read({ state: 'RUNNING' })
+    expect([record()?.state, told.changes]).toEqual(['RUNNING', 3])
+  })
+
+  it('lets no page undo an own PATCH, nor an own claim, that was answered after it was asked for', () => {
+    const { records, sequence, read, record, source, told } = world()
+    read({})
+    const begun = sequence.next()
+    records.patched('w', { slots: 2 }, 2, 'e1')
+    read({}, begun)
+    expect([record()?.config_gen, record()?.config]).toEqual([2, { slots: 2 }])
+    const [claimed, page] = [sequence.next(), sequence.next()]
+    records.claimed(body({ config_gen: 2, config: { slots: 2 }, managed_by: 'us' }), source(claimed))
+    read({ config_gen: 2, config: { slots: 2 } }, page)
+    expect([record()?.managed_by, told.changes]).toEqual(['us', 1]) // Who wrote needs no call.
+  })
+
+  it('lets an older read not overtake a newer one', () => {
+    const { sequence, read, record } = world()
+    const [older, newer] = [sequence.next(), sequence.next()]
+    read({ config_gen: 5 }, newer)
+    read({ config_gen: 4 }, older)
+    expect(record()?.config_gen).toBe(5)
+  })
+
+  it('tells what else the record of an own claim shows, and reads again where events came meanwhile', () => {
+    const { records, sequence, read, event, source, told, record } = world()
+    read({})
+    records.claimed(body({ managed_by: 'us', state: 'ERROR' }), source(sequence.next()))
+    expect([told.changes, told.stale]).toEqual([2, 0])
+    const begun = sequence.next()
+    event('worker.state', { state: 'RUNNING', last_error: null })
+    records.claimed(body({ managed_by: null, state: 'ERROR' }), source(begun))
+    expect([record()?.state, told.stale]).toEqual(['RUNNING', 1])
+  })
+
+  it('ends, once nothing new comes, at what the master has, however reads and events interleave', () => {
+    // The master's states, one event each; reads are answered with the state at some moment while they are under way.
+    const step = fc.oneof({ weight: 3, arbitrary: fc.constant('change' as const) }, fc.constant('tell' as const), fc.constant('ask' as const), fc.constant('serve' as const), fc.constant('answer' as const))
+    fc.assert(fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const { sequence, read, event, record } = world()
+      let truth = 0
+      const untold: number[] = []
+      const underWay: { readonly begun: number; served: number | undefined }[] = []
+      read({ applied_config_gen: 0 })
+      const tell = (told: number | undefined): void => {
+        if (told !== undefined) event('worker.config_applied', { applied_config_gen: told })
+      }
+      const deeds = {
+        change: () => untold.push(truth += 1), tell: () => tell(untold.shift()),
+        ask: () => underWay.push({ begun: sequence.next(), served: undefined }),
+        serve: () => underWay.filter(({ served }) => served === undefined).forEach((each) => (each.served = truth)),
+        answer: () => {
+          const at = underWay.findIndex(({ served }) => served !== undefined)
+          const [answered] = at === -1 ? [] : underWay.splice(at, 1)
+          if (answered?.served !== undefined) read({ applied_config_gen: answered.served }, answered.begun)
+        },
+      }
+      for (const each of steps) deeds[each]()
+      untold.forEach(tell)
+      expect(record()?.applied_config_gen).toBe(truth)
+    }))
+  })
+})
+
+describe('an event', () => {
+  it('of a newer config makes the entry stale until it is read or was our own; of the same or an older one not', () => {
+    const { records, read, event } = world()
+    read({ config_gen: 5 })
+    event('worker.config_changed', { config_gen: 5, config_changed_by: 'admin ana' })
+    event('worker.config_changed', { config_gen: 4 })
+    expect([records.stale(), records.get('w')?.record?.config_changed_by]).toEqual([[], 'admin ana'])
+    event('worker.config_changed', { config_gen: 6 })
+    expect(records.stale()).toEqual(['w'])
+    records.patched('w', {}, 6, 'e1')
+    expect(records.stale()).toEqual([])
+    event('worker.config_changed', { config_gen: 8 })
+    records.patched('w', {}, 7, 'e1')
+    expect(records.stale()).toEqual(['w'])
+    read({ config_gen: 8 })
+    expect(records.stale()).toEqual([])
+  })
+
+  it('calls only for a difference that matters', () => {
+    const { read, event, told } = world()
+    read({})
+    event('worker.state', { state: 'IDLE', last_error: null })
+    event('worker.config_applied', { applied_config_gen: 1 })
+    event('worker.claimed', { managed_by: null })
+    read({ last_seen: 150, current_stats: { slots: 1, cpu_pct: 1, rss_mb: 1, ts: 1, metrics: {}, per_slot: [] } })
+    expect(told.changes).toBe(1)
+    event('worker.disconnected', { connected: false })
+    event('worker.draining', { state: 'DRAINING', draining: true })
+    event('worker.claimed', { managed_by: 'x' })
+    read({ connected: false, state: 'DRAINING', draining: true, managed_by: 'x', config: { slots: 3 } }) // Same generation: a default moved.
+    expect(told.changes).toBe(5)
+  })
+
+  it('of a worker that is not known, or registers again, has it read', () => {
+    const { records, event, read, told } = world()
+    event('worker.registered', { state: 'IDLE', config_gen: 0 })
+    expect([records.get('w'), records.stale()]).toMatchObject([{ record: null, isGone: false }, ['w']])
+    read({})
+    event('worker.registered', { state: 'IDLE', config_gen: 1 })
+    records.patched('w', {}, 2, 'e1') // Says nothing of the rest.
+    expect([records.stale(), told.changes]).toEqual([['w'], 1])
+  })
+
+  it('is taken field by field, and a field that is not what it should be is left', () => {
+    const { read, event, record } = world()
+    read({})
+    event('worker.state', { state: 7, last_error: { a: 1 }, ts: 'soon' })
+    event('worker.connected', { connected: 'yes', draining: null, applied_config_gen: 9 })
+    expect(record()).toEqual({ ...body(), last_seen: 200 })
+  })
+})
+
+describe('a worker', () => {
+  it('is not registered once a whole pass that began after its last event has not seen it', () => {
+    const { records, sequence, read, event, told } = world()
+    const before = sequence.next()
+    read({})
+    records.passed(new Set(), before)
+    event('worker.state', { state: 'IDLE', last_error: null })
+    records.passed(new Set(['w']), sequence.next())
+    expect(records.get('w')?.record).not.toBeNull()
+    records.passed(new Set(), sequence.next())
+    expect([records.get('w'), told.changes]).toEqual([undefined, 2])
+  })
+
+  it('that was forgotten is not brought back by a page that was asked for before, and is by one after', () => {
+    const { records, sequence, read, event, told } = world()
+    read({})
+    const begun = sequence.next()
+    event('worker.forgotten')
+    event('worker.forgotten')
+    read({}, begun)
+    expect([records.get('w')?.isGone, [...records.all()], told.changes]).toEqual([true, [], 2])
+    read({ config_gen: 2 })
+    expect([[...records.all()].length, told.changes, told.falls]).toEqual([1, 3, 0])
+  })
+
+  it('that a read did not find is gone, unless something was heard of it meanwhile', () => {
+    const { records, sequence, read, event, told } = world()
+    read({})
+    const begun = sequence.next()
+    event('worker.registered', {})
+    records.gone('w', begun, false)
+    expect(records.get('w')?.isGone).toBe(false)
+    records.gone('w', sequence.next(), false)
+    expect([records.get('w')?.isGone, told.changes]).toEqual([true, 2])
+  })
+
+  it('whose generation falls within an epoch shows a store that went back; in another epoch not', () => {
+    const { records, read, told } = world()
+    read({ config_gen: 7 })
+    records.clear()
+    read({ config_gen: 3 }, undefined, 'e2')
+    expect(told.falls).toBe(0)
+    read({ config_gen: 2 }, undefined, 'e2')
+    expect(told.falls).toBe(1)
+  })
+})

@@ -1,0 +1,110 @@
+/** The master's side of the operator before a real master, through a proxy that a test may script, on virtual time. */
+import { afterEach } from '@jest/globals'
+import { Registry } from 'prom-client'
+import { once } from 'node:events'
+import { WebSocket } from 'ws'
+import { createFleetMetrics, Fleet, type FleetOptions, type OpenReason, type Registered, type Seen, type TableChange } from '../../../src/operator/fleet/index.ts'
+import { seededRandom, systemRandom, VirtualTime } from '../../../src/runtime/index.ts'
+import { MemoryBackend } from '../../../src/storage/memory/index.ts'
+import { FaultyProxy, type Deed, type SeenRequest } from '../../client/faulty-proxy.ts'
+import { recordingLog } from '../../master/recording-log.ts'
+import { runMaster, TOKENS, type TestMaster } from '../../master/running-master.ts'
+
+const PATIENCE_MS = 4_000
+const PATIENT = new AbortController().signal
+
+export interface FleetWorld {
+  readonly fleet: Fleet
+  readonly time: VirtualTime
+  readonly proxy: FaultyProxy
+  readonly changes: TableChange[]
+  readonly turns: (OpenReason | null)[]
+  readonly token: { current: string }
+  readonly leads: { current: boolean }
+  readonly signal: AbortSignal
+  readonly until: (what: string, holds: () => boolean) => Promise<void>
+  /** Lets virtual time go on until the call has ended. */
+  readonly ended: <T>(call: Promise<T>) => Promise<T>
+  /** Lets `ms` pass. */
+  readonly pass: (ms: number) => Promise<void>
+  readonly metric: (line: RegExp) => Promise<number>
+  /** Requests of the fleet, as `GET /api/v1/me`. */
+  readonly asked: (like: RegExp) => readonly SeenRequest[]
+}
+
+const ends: (() => Promise<void>)[] = []
+afterEach(async () => {
+  await Promise.all(ends.splice(0).map((end) => end()))
+})
+
+export interface WorldOptions extends Partial<FleetOptions> { readonly time?: VirtualTime; readonly script?: readonly Deed[]; readonly types?: readonly string[]; readonly isIdle?: boolean; readonly firstToken?: string }
+
+/** A master on the time that the fleet lives in as well. */
+export async function masterOn(time: VirtualTime): Promise<TestMaster> {
+  return runMaster({ backend: new MemoryBackend({ clock: time, random: systemRandom }), clock: time, timers: time })
+}
+
+/** A fleet that reads `types`, `mailer` where none are named, and has listed them once unless `isIdle`. */
+export async function fleetOf(masterUrl: string, { script = [], types = ['mailer'], isIdle = false, firstToken = TOKENS.admin, time = new VirtualTime(), ...options }: WorldOptions = {}): Promise<FleetWorld> {
+  const proxy = await FaultyProxy.start(masterUrl, ...script)
+  const registry = new Registry()
+  const [changes, turns]: [TableChange[], (OpenReason | null)[]] = [[], []]
+  const [token, leads] = [{ current: firstToken }, { current: true }]
+  const fleet = new Fleet({
+    masterUrl: proxy.url, token: () => token.current, clock: time, timers: time, random: seededRandom(1), log: recordingLog().log, metrics: createFleetMetrics(registry),
+    mayWrite: () => leads.current, onBreaker: (reason) => turns.push(reason), ...options,
+  })
+  fleet.onChange((change) => changes.push(change))
+  fleet.setTypes(types)
+  const end = new AbortController()
+  const running = fleet.run(end.signal)
+  const until = (what: string, holds: () => boolean): Promise<void> => untilSo(time, what, holds)
+  ends.push(async () => {
+    end.abort()
+    await proxy.stop()
+    await running
+  })
+  if (!isIdle) await until('the types are listed', () => fleet.synced)
+  return {
+    fleet, time, proxy, changes, turns, token, leads, signal: PATIENT, until,
+    ended: async (call) => {
+      let isOver = false
+      call.then(() => (isOver = true), () => (isOver = true))
+      await until('the call has ended', () => isOver)
+      return call
+    },
+    pass: async (ms) => {
+      const thenMs = time.monotonicMs() + ms
+      await until(`${ms} ms have passed`, () => time.monotonicMs() >= thenMs)
+    },
+    metric: async (line) => Number(/ (?<value>[\d.]+)$/.exec((await registry.metrics()).split('\n').find((each) => line.test(each)) ?? '')?.groups?.['value'] ?? Number.NaN),
+    asked: (like) => proxy.seen.filter(({ method, path }) => like.test(`${method} ${path}`)),
+  }
+}
+
+/** Lets real sockets and virtual time go on together. */
+async function untilSo(time: VirtualTime, what: string, holds: () => boolean): Promise<void> {
+  const startedMs = performance.now()
+  while (!holds()) {
+    if (performance.now() - startedMs > PATIENCE_MS) throw new Error(`this did not come true: ${what}`)
+    await time.advance(5)
+  }
+}
+
+export function registered(seen: Seen): Registered {
+  if (seen.kind !== 'registered') throw new Error(`the worker is ${seen.kind}`)
+  return seen
+}
+
+/** A worker with a socket of its own: its registration is told as an event. */
+export async function connectWorker(master: TestMaster, id: string, type = 'mailer'): Promise<WebSocket> {
+  const socket = new WebSocket(`${master.url.replace('http', 'ws')}/api/v1/automations/${type}/workers/${id}/control`, { headers: { authorization: `Bearer ${TOKENS.worker}` }, perMessageDeflate: false })
+  ends.push(async () => socket.terminate())
+  await once(socket, 'open')
+  socket.send(JSON.stringify({ type: 'register', worker_id: id, automation_type: type, protocol_version: 1, hardware: { cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' } }))
+  socket.send(JSON.stringify({ type: 'ping', id: 'registered' }))
+  await once(socket, 'message')
+  return socket
+}
+
+export const pathOf = (id: string, below = '', type = 'mailer'): string => `/api/v1/automations/${type}/workers/${id}${below}`
