@@ -74,6 +74,8 @@ export const CONFORMANCE: readonly Scenario[] = [
     apply('s1', 'two', { conditions: [{ type: 'Theirs', status: 'True' }] }),
     apply('s1', 'one', { observedGeneration: 1, conditions: [{ type: 'Ready', status: 'True' }] }, { as: 'last', expected: { status: { state: ABSENT, conditions: [{ type: 'Ready', status: 'True' }, { type: 'Theirs', status: 'True' }] } } }),
     apply('s1', 'one', { observedGeneration: 1, conditions: [{ type: 'Ready', status: 'True' }] }, { expected: { metadata: { resourceVersion: '{{last.metadata.resourceVersion}}' } } }),
+    apply('s1', 'two', { state: 'RUNNING' }),
+    apply('s1', 'one', { observedGeneration: 1 }, { expected: { status: { state: 'RUNNING', conditions: ABSENT } } }),
     { ...apply('s1', 'two', { observedGeneration: 7 }), path: `${PROBES}/s1/status?fieldManager=two`, status: 409, expected: status(409, 'Conflict') },
     apply('s1', 'two', { observedGeneration: 7 }, { expected: { status: { observedGeneration: 7 } } }),
   ] },

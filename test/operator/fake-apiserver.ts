@@ -51,6 +51,7 @@ export class FakeApiServer {
   readonly #watches = new Set<Watch>()
   readonly #sockets = new Set<Socket>()
   readonly #server: Server
+  readonly #wallMs: () => number
   #dropped = 0
   /** Requests must carry this token; undefined: any will do. */
   token: string | undefined
@@ -58,6 +59,7 @@ export class FakeApiServer {
 
   constructor(kinds: readonly FakeKind[], wallMs: () => number = Date.now) {
     this.#kinds = kinds
+    this.#wallMs = wallMs
     this.store = new FakeStore(wallMs)
     this.store.listeners.add((event) => this.#publish(event))
     this.#server = createServer((request, response) => void this.#serve(request, response))
@@ -144,6 +146,7 @@ export class FakeApiServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://fake')
+    response.setHeader('date', new Date(this.#wallMs()).toUTCString())
     const chunks: Buffer[] = []
     try {
       for await (const chunk of request) chunks.push(chunk as Buffer)

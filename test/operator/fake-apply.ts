@@ -61,14 +61,21 @@ function changed(value: unknown, [step, ...rest]: readonly string[], leaf: unkno
   if (name !== undefined && key !== undefined) {
     const items = Array.isArray(value) ? (value as Fields[]) : []
     const at = items.findIndex((item) => String(item[key]) === name)
-    if (rest.length === 0) return (leaf === undefined ? items.filter((_, index) => index !== at) : items) as unknown as Fields
+    if (at === -1 && leaf === undefined) return value as Fields
+    if (rest.length === 0) return (leaf === undefined ? leftOf(items, at) : items) as unknown as Fields
     const item = changed(items[at] ?? {}, rest, leaf, keyed, plain)
-    return (at === -1 ? (leaf === undefined ? items : [...items, item]) : items.map((each, index) => (index === at ? item : each))) as unknown as Fields
+    return (at === -1 ? [...items, item] : items.map((each, index) => (index === at ? item : each))) as unknown as Fields
   }
   const fields = isFields(value) ? value : {}
   const inner = rest.length === 0 ? leaf : changed(fields[step], rest, leaf, keyed, plain === '' ? step : `${plain}.${step}`)
   const { [step]: _, ...others } = fields
   return inner === undefined ? others : { ...fields, [step]: inner }
+}
+
+/** A list whose last item goes with its manager goes as well. */
+function leftOf(items: readonly Fields[], at: number): readonly Fields[] | undefined {
+  const left = items.filter((_, index) => index !== at)
+  return left.length === 0 ? undefined : left
 }
 
 export function mergePatched(value: unknown, patch: unknown): unknown {

@@ -23,14 +23,21 @@ export function boundFaults(resource: FleetWorker): readonly string[] {
   const { spec } = resource
   const { config = {}, configFrom = [], ignoreDifferences = [] } = spec
   return [
-    ...(TYPE.test(spec.type) ? [] : ['spec.type: must be an automation type']),
-    ...(WORKER_ID.test(workerIdOf(resource)) ? [] : ['spec.workerId: must begin and end with a letter or digit; between them . _ : @ - are allowed too']),
+    ...addressFaults(resource),
     ...valueFaults(config, 'spec.config'),
     ...configFrom.flatMap(sourceFaults),
     ...twice(configFrom.map(({ field }) => field)).map((field) => `spec.configFrom: names ${JSON.stringify(field)} twice; leave one out`),
     ...configFrom.filter(({ field }) => Object.hasOwn(config, field)).map(({ field }) => `spec.configFrom: ${JSON.stringify(field)} stands in spec.config too; leave one out`),
     ...slotsFaults(resource),
     ...ignoreDifferences.filter((pointer) => !isPointer(pointer)).map((pointer) => `spec.ignoreDifferences: ${JSON.stringify(pointer)} is no JSON pointer to a value`),
+  ]
+}
+
+/** Why the worker that is meant cannot be asked for at all. */
+export function addressFaults(resource: FleetWorker): readonly string[] {
+  return [
+    ...(TYPE.test(resource.spec.type) ? [] : ['spec.type: must be an automation type']),
+    ...(WORKER_ID.test(workerIdOf(resource)) ? [] : ['spec.workerId: must begin and end with a letter or digit; between them . _ : @ - are allowed too']),
   ]
 }
 

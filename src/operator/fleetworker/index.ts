@@ -1,13 +1,21 @@
 /**
- * The FleetWorker resource: its schema, and the pure part of bringing the master in line with it.
+ * The FleetWorker resource: its schema, and bringing the master in line with it.
  *
  *   CR + sources ──desired──▶ named fields ──diff against the record──▶ PATCH, drift ──conditions──▶ status
+ *
+ * reconcile.ts has the effects, with converge.ts and deletion.ts; sources.ts reads. All else is pure.
  */
 export * from './bounds.ts'
 export * from './conditions.ts'
+export type { DriftOutcome, ReconcileDeps } from './deps.ts'
 export * from './desired.ts'
 export * from './diff.ts'
+export { ReconcileMemory } from './memory.ts'
+export { rivalKeys } from './ownership.ts'
+export { reconcile } from './reconcile.ts'
+export * from './resource.ts'
 export * from './schema.ts'
 export * from './secrets.ts'
+export { Sources } from './sources.ts'
 export * from './status.ts'
 export * from './text.ts'

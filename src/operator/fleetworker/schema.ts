@@ -16,7 +16,7 @@ export const GROUP = 'muster.dev'
 export const VERSION = 'v1alpha1'
 export const KIND = 'FleetWorker'
 
-export const MAX_SOURCES = 64
+const MAX_SOURCES = 64
 export const MAX_MESSAGE_CHARS = 1_024
 export const MAX_DRIFT_PATHS = 20
 const DAY_SECONDS = 86_400

@@ -10,13 +10,24 @@
  * the PATCH and the status cannot leave a secret behind that nobody would take back.
  */
 import type { Desired } from './desired.ts'
+import type { FleetWorkerStatus } from './schema.ts'
 
 export interface SecretMemory {
+  /** Set while we hold the claim of the worker. */
   readonly epoch: string | undefined
   /** The last config generation that was judged. */
   readonly generation: number | undefined
   readonly sources: ReadonlyMap<string, string>
 }
+
+/** What a status remembers. */
+export function memoryOf({ config }: FleetWorkerStatus): SecretMemory {
+  return { epoch: config?.epoch, generation: config?.generation, sources: new Map(config?.sources?.map(({ field, version }) => [field, version])) }
+}
+
+/** What is left of it once the claim is given back: nothing that was sent counts as being there any more. */
+export const givenBack = ({ generation, sources }: SecretMemory): SecretMemory =>
+  ({ epoch: undefined, generation, sources: new Map([...sources.keys()].map((field) => [field, ''])) })
 
 export interface Observed {
   readonly epoch: string

@@ -7,20 +7,15 @@
 import type { Stats } from '../../protocol/index.ts'
 import { conditionsOf, type Facts } from './conditions.ts'
 import { MAX_DRIFT_PATHS, MAX_MESSAGE_CHARS, type FleetWorkerStatus } from './schema.ts'
+import type { SecretMemory } from './secrets.ts'
 import { cleanText, kubeTime } from './text.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
 
-/** What the operator must still know after a restart. @see secrets.ts */
-export interface Memory {
-  readonly generation: number
-  readonly epoch: string
-  readonly sources: ReadonlyMap<string, string>
-}
-
 export interface Drift {
-  /** JSON pointers, all of them. */
+  /** JSON pointers, all of them unless `count` says otherwise. */
   readonly paths: readonly string[]
+  readonly count?: number | undefined
   readonly detectedMs: number
   readonly by: string | null
 }
@@ -28,7 +23,8 @@ export interface Drift {
 export interface StatusFacts extends Facts {
   readonly uid: string
   readonly stats: Pick<Stats, 'slots' | 'cpu_pct' | 'rss_mb'> | null
-  readonly memory: Memory | undefined
+  /** What the operator must still know after a restart. */
+  readonly memory: SecretMemory
   readonly drift: Drift | undefined
 }
 
@@ -57,26 +53,25 @@ function statsPart(stats: StatusFacts['stats']): Partial<FleetWorkerStatus> {
   return stats === null ? {} : { slots: whole(stats.slots), cpuPercent: whole(stats.cpu_pct), rssMegabytes: whole(stats.rss_mb) }
 }
 
-function configPart({ memory, worker }: StatusFacts): Partial<FleetWorkerStatus> {
+function configPart({ memory: { generation, epoch, sources }, worker }: StatusFacts): Partial<FleetWorkerStatus> {
   const applied = worker?.appliedConfigGen ?? undefined
-  if (memory === undefined && applied === undefined) return {}
-  return {
-    config: {
-      ...(memory !== undefined && { generation: memory.generation, epoch: cleanText(memory.epoch, 64) }),
-      ...(applied !== undefined && { appliedGeneration: applied }),
-      ...(memory !== undefined && memory.sources.size > 0 && { sources: [...memory.sources].map(([field, version]) => ({ field, version })).toSorted(byField) }),
-    },
+  const config = {
+    ...(generation !== undefined && { generation }),
+    ...(epoch !== undefined && { epoch: cleanText(epoch, 64) }),
+    ...(applied !== undefined && { appliedGeneration: applied }),
+    ...(sources.size > 0 && { sources: [...sources].map(([field, version]) => ({ field, version })).toSorted(byField) }),
   }
+  return Object.keys(config).length === 0 ? {} : { config }
 }
 
 const byField = (a: { readonly field: string }, b: { readonly field: string }): number => (a.field < b.field ? -1 : 1)
 
 function driftPart(drift: Drift | undefined): Partial<FleetWorkerStatus> {
   if (drift === undefined || drift.paths.length === 0) return {}
-  const { paths, detectedMs, by } = drift
+  const { paths, count = paths.length, detectedMs, by } = drift
   return {
     drift: {
-      paths: paths.slice(0, MAX_DRIFT_PATHS).map((path) => cleanText(path, 256)), count: paths.length, detectedTime: kubeTime(detectedMs),
+      paths: paths.slice(0, MAX_DRIFT_PATHS).map((path) => cleanText(path, 256)), count, detectedTime: kubeTime(detectedMs),
       ...(by !== null && { by: cleanText(by, 160) }),
     },
   }

@@ -3,12 +3,12 @@
  */
 import { conditionsOf, statusOf, type Facts } from '../../../src/operator/fleetworker/index.ts'
 import type { Judged, Judgement } from './kstatus.ts'
-import { facts, offline, synced, worker } from './world.ts'
+import { facts, NOTHING_REMEMBERED, offline, synced, worker } from './world.ts'
 
 export interface State { readonly name: string; readonly object: Judged; readonly expected: Judgement }
 
 function state(name: string, more: Partial<Facts>, expected: Judgement, { generation = 3, deleting = false } = {}): State {
-  const status = statusOf({ ...facts(more), uid: 'u', stats: null, memory: undefined, drift: undefined })
+  const status = statusOf({ ...facts(more), uid: 'u', stats: null, memory: NOTHING_REMEMBERED, drift: undefined })
   return { name, object: { generation, suspend: more.suspend ?? false, deleting, status }, expected }
 }
 

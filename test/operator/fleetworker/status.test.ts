@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import { compileValidator, type JsonSchema } from '../../../src/protocol/index.ts'
 import { FleetWorkerStatus, statusOf, type StatusFacts } from '../../../src/operator/fleetworker/index.ts'
-import { facts, NOW_MS, worker } from './world.ts'
+import { facts, NOTHING_REMEMBERED, NOW_MS, worker } from './world.ts'
 
-const status = (more: Partial<StatusFacts> = {}): FleetWorkerStatus => statusOf({ ...facts(), uid: 'u-1', stats: null, memory: undefined, drift: undefined, ...more })
+const status = (more: Partial<StatusFacts> = {}): FleetWorkerStatus => statusOf({ ...facts(), uid: 'u-1', stats: null, memory: NOTHING_REMEMBERED, drift: undefined, ...more })
 
 /** The schema as an API server reads it: its own keywords and formats are none of JSON Schema's. */
 function plain(value: unknown): unknown {

@@ -1,6 +1,6 @@
 /** Small FleetWorkers, config types and facts for tests of the pure part of the operator. */
 import { configSchemaOf, secretPathsOf, type JsonObject, type JsonSchema } from '../../../src/protocol/index.ts'
-import { ONLINE_MS, type ConfigType, type Facts, type FleetWorker, type FleetWorkerSpec, type SyncedReason, type WorkerFacts } from '../../../src/operator/fleetworker/index.ts'
+import { ONLINE_MS, type ConfigType, type Facts, type FleetWorker, type FleetWorkerSpec, type SecretMemory, type SyncedReason, type WorkerFacts } from '../../../src/operator/fleetworker/index.ts'
 
 export const NOW_MS = Date.parse('2026-01-01T12:00:00Z')
 
@@ -30,3 +30,5 @@ export const facts = (more: Partial<Facts> = {}): Facts => ({
 export const synced = (reason: SyncedReason): Pick<Facts, 'synced'> => ({ synced: { reason, message: `because of ${reason}` } })
 /** Not seen for just as long as a reconnect may take. */
 export const offline = worker({ connected: false, lastSeenMs: NOW_MS - ONLINE_MS })
+/** Of a FleetWorker that never came to anything. */
+export const NOTHING_REMEMBERED: SecretMemory = { epoch: undefined, generation: undefined, sources: new Map() }

@@ -1,0 +1,91 @@
+/**
+ * @module operator/fleetworker/deletion
+ * Gives a worker back before its resource goes.
+ *
+ *   Retain       the claim alone, without holding up anything
+ *   Reset        every field back to its default, then the claim
+ *   Deregister   the same, then the record; a process that lives registers again, idle
+ *
+ * The finalizer goes when that is done, when there is nothing to do, and when it cannot be done: 10 minutes after the
+ * deletion by the API server's clock, or at once with the annotation. Never because of an error.
+ * @see D44
+ */
+import type { JsonObject } from '../../protocol/index.ts'
+import type { CatalogType, Registered } from '../fleet/index.ts'
+import type { Outcome } from '../kube/index.ts'
+import { addressFaults } from './bounds.ts'
+import { look } from './converge.ts'
+import { holdsSecret } from './desired.ts'
+import { differenceOf } from './diff.ts'
+import { hasFinalizer, patchFinalizers, removeFinalizer, wantsFinalizer } from './finalizers.ts'
+import { found, refused, type Finding, type Pass } from './findings.ts'
+import { otherOwnerOf } from './ownership.ts'
+import { report } from './report.ts'
+import { ABANDON_ANNOTATION, eventTargetOf, readAgain } from './resource.ts'
+
+const PATIENCE_MS = 10 * 60_000
+
+/** For a resource whose deletion was asked for. */
+export async function release(pass: Pass): Promise<Outcome> {
+  const { deps, resource, signal } = pass
+  if (!hasFinalizer(resource)) return releaseClaim(pass)
+  if (!deps.leadership.mayWrite() && !(await deps.leadership.confirm(signal))) return { kind: 'retry' }
+  const { now, dateMs } = await readAgain(resource, deps.transport, signal)
+  if (now === undefined) return { kind: 'ok' } // Gone; the watch is about to tell.
+  const waitedMs = (dateMs ?? deps.clock.wallMs()) - Date.parse(now.metadata.deletionTimestamp ?? '')
+  const isAbandoned = now.metadata.annotations?.[ABANDON_ANNOTATION] === 'true'
+  if (isAbandoned || waitedMs >= PATIENCE_MS) return abandon({ ...pass, resource: now }, isAbandoned ? `the annotation ${ABANDON_ANNOTATION} asks for it` : 'it could not be reached for 10 minutes')
+  const isNothingToDo = !wantsFinalizer(now) || now.spec.suspend === true || addressFaults(now).length > 0 || otherOwnerOf(now, deps.cache) !== undefined
+  const left = isNothingToDo ? undefined : await restore({ ...pass, resource: now })
+  if (left === undefined) {
+    await releaseClaim(pass)
+    return letGo({ ...pass, resource: now })
+  }
+  report(pass, { ...left, releasing: true, isQuiet: false })
+  return left.outcome.kind === 'retry' ? left.outcome : { kind: 'retry' }
+}
+
+async function abandon(pass: Pass, why: string): Promise<Outcome> {
+  const { deps, entry, resource } = pass
+  deps.log.warn('a FleetWorker goes without its worker being given back', { name: resource.metadata.name, namespace: resource.metadata.namespace, ...entry.worker, why })
+  deps.events.record(eventTargetOf(resource), 'Warning', 'Abandoned', `the worker ${entry.worker.workerId} was not given back: ${why}`)
+  return letGo(pass)
+}
+
+async function letGo({ deps, resource, signal }: Pass): Promise<Outcome> {
+  if (hasFinalizer(resource)) await patchFinalizers(resource, removeFinalizer(resource), deps.transport, signal)
+  return { kind: 'ok' }
+}
+
+/** Best-effort: a claim that stays is taken for what it is, as its resource is gone. */
+async function releaseClaim({ deps, entry, signal }: Pass): Promise<Outcome> {
+  const seen = deps.table.get(entry.worker.type, entry.worker.workerId)
+  if (seen.kind === 'registered' && seen.record.managed_by === entry.claim) await deps.master.release(entry.worker, entry.claim, signal)
+  return { kind: 'ok' }
+}
+
+/** @returns why it is not complete; undefined: it is. */
+async function restore(pass: Pass): Promise<Finding | undefined> {
+  const { deps, entry, resource, signal } = pass
+  const seen = await look(pass)
+  if ('synced' in seen) return seen.worker === null ? undefined : seen // Null: there is no such worker, or type.
+  const type = deps.table.catalog(entry.worker.type)
+  if (type === undefined) return found('Updating', 'the schema of the type is not known yet', { kind: 'retry' }, { worker: seen })
+  if (seen.record.managed_by !== null && seen.record.managed_by !== entry.claim) return undefined
+  const patch = resetOf(pass, seen, type)
+  if (Object.keys(patch).length > 0) {
+    const answer = await deps.master.patch(entry.worker, patch, { epoch: seen.epoch, configGen: seen.record.config_gen }, entry.claim, signal)
+    if (answer.kind === 'not_registered' || answer.kind === 'unknown_type') return undefined
+    if (answer.kind !== 'ok') return refused(answer, pass, seen)
+  }
+  if (resource.spec.deletionPolicy !== 'Deregister') return undefined
+  const answer = await deps.master.forget(entry.worker, entry.claim, signal)
+  return answer.kind === 'ok' || answer.kind === 'not_registered' || answer.kind === 'unknown_type' ? undefined : refused(answer, pass, seen)
+}
+
+/** Every field to its default, but for what is left to others. A secret that is set is masked, and is not the default. */
+function resetOf({ resource, standing }: Pass, { record }: Registered, type: CatalogType): JsonObject {
+  const set = Object.keys(record.config).filter((field) => holdsSecret(field, type))
+  const acts = { due: new Set<string>(), forgotten: new Set([...set, ...standing.sources.keys()]) }
+  return differenceOf({ named: {}, versions: new Map() }, record.config as JsonObject, type, acts, resource.spec.ignoreDifferences ?? []).patch
+}

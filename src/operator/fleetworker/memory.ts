@@ -1,0 +1,72 @@
+/**
+ * @module operator/fleetworker/memory
+ * What one term of leadership keeps of each resource beside its status: nothing that must survive, so that losing it may
+ * cost one call and never correctness. One entry a uid; another uid under the same name starts anew.
+ */
+import { createHmac } from 'node:crypto'
+import type { JsonValue } from '../../protocol/index.ts'
+import type { Random } from '../../runtime/index.ts'
+import type { WorkerRef } from '../fleet/index.ts'
+import { keyOf, type ObjectKey } from '../kube/index.ts'
+import { Contest } from './contest.ts'
+import { claimFor, workerOf, type FleetWorkerObject } from './resource.ts'
+import type { FleetWorkerStatus } from './schema.ts'
+import type { SyncedReason } from './conditions.ts'
+
+/** A refusal that the same inputs would meet again. */
+interface Parked { readonly inputs: string; readonly reason: SyncedReason; readonly message: string; readonly untilMs: number }
+
+export interface Entry {
+  readonly uid: string
+  readonly worker: WorkerRef
+  readonly claim: string
+  readonly contest: Contest
+  /** Digests of the secrets sent last, by field. */
+  readonly digests: Map<string, string>
+  /** The status put last. It may not have arrived yet, so it is newer than what the cache shows. */
+  status: FleetWorkerStatus | undefined
+  /** Since when the worker is missing, for this generation of the resource. */
+  missing: { readonly generation: number; readonly sinceMs: number } | undefined
+  /** The inputs that were last found, or put, in force. */
+  inForce: string | undefined
+  parked: Parked | undefined
+  /** The answer to a change was lost: the record is read before anything is judged by it. */
+  isUnsure: boolean
+  /** Whether the worker was connected when it was seen last, and when that was seen to change; by the master's clock, as `patchedMs`. */
+  connection: { readonly isUp: boolean; readonly sinceMs: number } | undefined
+  /** When we changed the config last. */
+  patchedMs: number
+}
+
+export class ReconcileMemory {
+  readonly #entries = new Map<ObjectKey, Entry>()
+  readonly #hmacKey: Uint8Array
+
+  constructor(random: Random) {
+    this.#hmacKey = random.bytes(32)
+  }
+
+  of(resource: FleetWorkerObject): Entry {
+    const key = keyOf(resource.metadata)
+    const known = this.#entries.get(key)
+    if (known?.uid === resource.metadata.uid) return known
+    const entry: Entry = {
+      uid: resource.metadata.uid, worker: workerOf(resource), claim: claimFor(resource), contest: new Contest(), digests: new Map(),
+      status: undefined, missing: undefined, inForce: undefined, parked: undefined, isUnsure: false, connection: undefined, patchedMs: 0,
+    }
+    this.#entries.set(key, entry)
+    return entry
+  }
+
+  /** Forgets a resource that is gone; what was known of it is handed out once more. */
+  forget(key: ObjectKey): Entry | undefined {
+    const entry = this.#entries.get(key)
+    this.#entries.delete(key)
+    return entry
+  }
+
+  /** Says whether two values are equal, and is of no use outside of this process. */
+  digest(value: JsonValue): string {
+    return createHmac('sha256', this.#hmacKey).update(JSON.stringify(value)).digest('base64')
+  }
+}

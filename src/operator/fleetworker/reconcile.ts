@@ -1,0 +1,74 @@
+/**
+ * @module operator/fleetworker/reconcile
+ * Brings the master in line with one FleetWorker, never the other way round. Level-based: the key says which object may
+ * differ, never what happened, so both sides are read again. Safe to run at any time, any number of times; an unchanged
+ * world costs no PATCH and no status write.
+ *
+ *   gone ──▶ claim given back      deletion asked for ──▶ deletion.ts      else ──▶ finalizer ──▶ converge.ts ──▶ report.ts
+ *
+ * What an API server or a master refuses is an outcome. What throws is a mistake of ours.
+ */
+import { KubeError, type ObjectKey, type Outcome } from '../kube/index.ts'
+import { boundFaults } from './bounds.ts'
+import { converge } from './converge.ts'
+import { release } from './deletion.ts'
+import type { ReconcileDeps } from './deps.ts'
+import { addFinalizer, hasFinalizer, patchFinalizers, removeFinalizer, wantsFinalizer } from './finalizers.ts'
+import { found, NO_DRIFT, quiet, type Finding, type Pass } from './findings.ts'
+import { report } from './report.ts'
+import type { FleetWorkerObject } from './resource.ts'
+import { memoryOf } from './secrets.ts'
+
+/** How often one reconcile begins again because a side moved under it. */
+const ATTEMPTS = 3
+const FORBIDDEN_MS = 5 * 60_000
+
+export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: AbortSignal): Promise<Outcome> {
+  try {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      const resource = deps.cache.get(key)
+      if (resource === undefined) return await forget(key, deps, signal)
+      const pass = passOf(resource, deps, signal)
+      if (resource.metadata.deletionTimestamp !== undefined) return await release(pass)
+      const finding = await findingOf(pass)
+      if (finding !== 'again') return report(pass, finding)
+    }
+    return { kind: 'retry' }
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error
+    return { kind: 'retry', ...(error.status === 403 ? { afterMs: FORBIDDEN_MS } : error.retryAfterMs === undefined ? {} : { afterMs: error.retryAfterMs }) }
+  }
+}
+
+function passOf(resource: FleetWorkerObject, deps: ReconcileDeps, signal: AbortSignal): Pass {
+  const entry = deps.memory.of(resource)
+  const before = entry.status ?? resource.status ?? {}
+  return { resource, deps, signal, entry, before, standing: memoryOf(before) }
+}
+
+async function findingOf(pass: Pass): Promise<Finding | 'again'> {
+  const faults = boundFaults(pass.resource)
+  if (faults.length > 0) return found('ConfigInvalid', faults.join('; '), { kind: 'terminal' }, { drift: NO_DRIFT })
+  const resource = await matchFinalizer(pass)
+  return resource === undefined ? quiet({ kind: 'retry' }) : converge({ ...pass, resource })
+}
+
+/** Before the first write to the master, or a deletion could leave a config behind. Undefined: another replica leads. */
+async function matchFinalizer({ resource, deps, signal }: Pass): Promise<FleetWorkerObject | undefined> {
+  const [has, wants] = [hasFinalizer(resource), wantsFinalizer(resource)]
+  if (has === wants) return resource
+  if (!deps.leadership.mayWrite() && !(await deps.leadership.confirm(signal))) return undefined
+  const patched = await patchFinalizers(resource, wants ? addFinalizer(resource) : removeFinalizer(resource), deps.transport, signal)
+  deps.cache.answered(patched)
+  return deps.cache.get(`${resource.metadata.namespace}/${resource.metadata.name}`) ?? patched
+}
+
+/** The sweep gives back what is missed here, after a restart above all. */
+async function forget(key: ObjectKey, { master, memory, table }: ReconcileDeps, signal: AbortSignal): Promise<Outcome> {
+  const entry = memory.forget(key)
+  if (entry === undefined) return { kind: 'ok' }
+  const { type, workerId } = entry.worker
+  const seen = table.get(type, workerId)
+  if (seen.kind === 'registered' && seen.record.managed_by === entry.claim) await master.release(entry.worker, entry.claim, signal)
+  return { kind: 'ok' }
+}

@@ -1,0 +1,87 @@
+/**
+ * @module operator/fleetworker/report
+ * Says what was found: as status, and as an event where a condition flipped. What depends on time alone (a worker that
+ * is silent for too long) is why a resource is looked at again.
+ */
+import type { Registered } from '../fleet/index.ts'
+import { refOf, type Outcome } from '../kube/index.ts'
+import { ACK_MS, ONLINE_MS, type WorkerFacts } from './conditions.ts'
+import type { Finding, Pass } from './findings.ts'
+import type { Entry } from './memory.ts'
+import { policyOf } from './policy.ts'
+import { eventTargetOf } from './resource.ts'
+import type { FleetWorkerStatus } from './schema.ts'
+import { statusOf, type Drift } from './status.ts'
+
+/** So long the last facts stand. */
+const AWAY_MS = 60_000
+/** Reasons of a condition that is False because somebody wants it so. */
+const BY_DESIGN: ReadonlySet<string> = new Set(['Updating', 'Drained'])
+
+/** @returns the outcome of the pass, with the time of the next look. */
+export function report(pass: Pass, finding: Finding): Outcome {
+  const { deps, entry, resource, before } = pass
+  const { table } = deps
+  const nowMs = table.masterNowMs()
+  const masterAway = table.awayMs >= AWAY_MS
+  if (finding.isQuiet === true && !masterAway) return finding.outcome
+  const { spec, metadata } = resource
+  const registered = finding.worker === undefined ? lastSeen(pass) : finding.worker
+  const worker = registered === undefined || registered === null ? registered : workerFacts(registered, entry, nowMs)
+  const drift = driftOf(pass, finding, nowMs)
+  const status = statusOf({
+    uid: metadata.uid, generation: metadata.generation, policy: policyOf(spec), suspend: spec.suspend === true, drain: spec.drain === true,
+    releasing: finding.releasing === true, synced: finding.synced, worker, masterAway, driftCount: drift?.count ?? drift?.paths.length ?? 0, nowMs,
+    before: before.conditions ?? [], stats: registered?.record.current_stats ?? null, memory: finding.memory ?? pass.standing, drift,
+  })
+  entry.status = status
+  deps.status.put(refOf(resource), status, 'transition')
+  recordFlips(pass, status)
+  return withNextLook(finding.outcome, worker, nowMs)
+}
+
+function lastSeen({ deps, entry }: Pass): Registered | undefined {
+  const seen = deps.table.get(entry.worker.type, entry.worker.workerId)
+  return seen.kind === 'registered' ? seen : undefined
+}
+
+const msOf = (seconds: number | null): number => (seconds ?? 0) * 1_000
+
+function workerFacts({ record }: Registered, entry: Entry, nowMs: number): WorkerFacts {
+  const { connected: isUp } = record
+  if (entry.connection?.isUp !== isUp) entry.connection = { isUp, sinceMs: entry.connection === undefined ? 0 : nowMs }
+  const { sinceMs } = entry.connection
+  return {
+    connected: isUp, lastSeenMs: Math.max(msOf(record.last_seen), isUp ? 0 : sinceMs), // An event of its end does not bring last_seen.
+    state: record.state, lastError: record.last_error, draining: record.draining, configGen: record.config_gen, appliedConfigGen: record.applied_config_gen,
+    owesSinceMs: Math.max(msOf(record.config_changed_at), msOf(record.registered_at), entry.patchedMs, isUp ? sinceMs : 0),
+  }
+}
+
+function driftOf({ before }: Pass, { drift: now }: Finding, nowMs: number): Drift | undefined {
+  const old = before.drift
+  const since = old?.detectedTime === undefined ? nowMs : Date.parse(old.detectedTime)
+  if (now !== undefined) return now.paths.length === 0 ? undefined : { ...now, detectedMs: since }
+  return old === undefined ? undefined : { paths: old.paths ?? [], count: old.count, detectedMs: since, by: old.by ?? null }
+}
+
+/** Flips of what people act upon. Not those that an outage of the master brings, there and back: they are one story for all. */
+function recordFlips({ deps, resource, before }: Pass, { conditions = [] }: FleetWorkerStatus): void {
+  for (const type of ['Synced', 'Online', 'Healthy', 'Drifted']) {
+    const [old, now] = [before.conditions ?? [], conditions].map((list) => list.find((each) => each.type === type))
+    if (now === undefined || now.status === 'Unknown' || old?.status === now.status || old?.reason === 'MasterUnreachable') continue
+    const isGood = (now.status === 'True') === (type !== 'Drifted') || BY_DESIGN.has(now.reason)
+    deps.events.record(eventTargetOf(resource), isGood ? 'Normal' : 'Warning', now.reason, now.message)
+  }
+}
+
+function withNextLook(outcome: Outcome, worker: WorkerFacts | null | undefined, nowMs: number): Outcome {
+  if (outcome.kind !== 'ok' || worker === null || worker === undefined) return outcome
+  const { connected, lastSeenMs, owesSinceMs, configGen, appliedConfigGen } = worker
+  const looks = [
+    ...(outcome.againAfterMs === undefined ? [] : [outcome.againAfterMs]),
+    ...(connected ? [] : [lastSeenMs + ONLINE_MS - nowMs]),
+    ...(connected && (appliedConfigGen ?? configGen) < configGen ? [owesSinceMs + ACK_MS - nowMs] : []),
+  ].filter((ms) => ms > 0)
+  return looks.length === 0 ? { kind: 'ok' } : { kind: 'ok', againAfterMs: Math.min(...looks) }
+}

@@ -1,0 +1,51 @@
+/**
+ * @module operator/fleetworker/resource
+ * The FleetWorker as an object of the API server: where it is found, the marks it carries, and under what the cache
+ * finds it again. A name of an index is what connects it to the rest: the worker it speaks of, the claim it makes, the
+ * Secrets and ConfigMaps it reads.
+ */
+import { claimOf, type WorkerRef } from '../fleet/index.ts'
+import { refOf, type EventTarget, type IndexOf, type KubeObject, type KubeTransport, type Resource, KubeError, objectPath } from '../kube/index.ts'
+import { GROUP, KIND, VERSION, workerIdOf, type FleetWorker } from './schema.ts'
+
+export type FleetWorkerObject = FleetWorker & KubeObject
+
+export const FLEET_WORKERS: Resource = { group: GROUP, version: VERSION, plural: 'fleetworkers', kind: KIND }
+export const FINALIZER = 'muster.dev/release'
+/** A change of it asks for a look, also at what was refused before. */
+export const RECONCILE_ANNOTATION = 'muster.dev/reconcile'
+/** "true" ends a deletion without the master. */
+export const ABANDON_ANNOTATION = 'muster.dev/abandon'
+
+export const workerOf = (resource: FleetWorker): WorkerRef => ({ type: resource.spec.type, workerId: workerIdOf(resource) })
+export const claimFor = ({ metadata: { namespace, name, uid } }: FleetWorker): string => claimOf({ namespace, name, uid })
+export const targetOf = (type: string, workerId: string): string => `${type}/${workerId}`
+export const eventTargetOf = (resource: FleetWorkerObject): EventTarget => ({ ...refOf(resource), apiVersion: `${GROUP}/${VERSION}`, kind: KIND })
+
+/** Kind, namespace and name of what a field's value stands in. */
+export type SourceName = `${'secrets' | 'configmaps'}/${string}/${string}`
+
+export function sourceNamesOf({ metadata: { namespace }, spec }: FleetWorker): readonly SourceName[] {
+  return (spec.configFrom ?? []).flatMap(({ secretKeyRef, configMapKeyRef }) => [
+    ...(secretKeyRef === undefined ? [] : [`secrets/${namespace}/${secretKeyRef.name}` as const]),
+    ...(configMapKeyRef === undefined ? [] : [`configmaps/${namespace}/${configMapKeyRef.name}` as const]),
+  ])
+}
+
+/** For the cache. */
+export const INDICES = {
+  target: (resource) => [targetOf(resource.spec.type, workerIdOf(resource))],
+  claim: (resource) => [claimFor(resource)],
+  source: sourceNamesOf,
+} as const satisfies Readonly<Record<string, IndexOf<FleetWorkerObject>>>
+
+/** The resource as the API server has it now, and the server's clock. Undefined: there is none of this uid. @throws {KubeError} */
+export async function readAgain(resource: FleetWorkerObject, transport: KubeTransport, signal: AbortSignal): Promise<{ readonly now: FleetWorkerObject | undefined; readonly dateMs: number | undefined }> {
+  try {
+    const { body, dateMs } = await transport.json<FleetWorkerObject>({ method: 'GET', path: objectPath(FLEET_WORKERS, refOf(resource)) }, signal)
+    return { now: body.metadata.uid === resource.metadata.uid ? body : undefined, dateMs }
+  } catch (error) {
+    if (error instanceof KubeError && error.status === 404) return { now: undefined, dateMs: undefined }
+    throw error
+  }
+}

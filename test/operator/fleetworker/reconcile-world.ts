@@ -1,0 +1,277 @@
+/**
+ * Reconcile in a world that only the test moves: a fake API server and a real master, both over real HTTP, on virtual
+ * time. What the operator believes is old until `see`; what it says is written by the real status writer.
+ */
+import { afterEach, expect } from '@jest/globals'
+import { buildCatalog, defineBatch, Type, type Catalog } from '../../../src/automation/index.ts'
+import type { WorkerBody } from '../../../src/protocol/index.ts'
+import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
+import { MemoryBackend } from '../../../src/storage/memory/index.ts'
+import { claimOf } from '../../../src/operator/fleet/index.ts'
+import { FLEET_WORKERS, INDICES, reconcile, ReconcileMemory, Sources, type DriftOutcome, type FleetWorkerObject, type FleetWorkerSpec, type FleetWorkerStatus, type ReconcileDeps, type SourceName } from '../../../src/operator/fleetworker/index.ts'
+import { ApplyStatusWriter, PooledTransport, WritableCache, type ObjectRef, type Outcome } from '../../../src/operator/kube/index.ts'
+import { runMaster, type TestMaster } from '../../master/running-master.ts'
+import { FakeApiServer } from '../fake-apiserver.ts'
+import type { FakeKind, FakeMeta } from '../fake-store.ts'
+import { keptLog, random, transportTo, type KeptLog } from '../kube/world.ts'
+import { TestFleet } from './fleet.ts'
+
+const CREATED = { observedGeneration: -1, conditions: [{ type: 'Ready', status: 'Unknown', reason: 'Pending', message: 'waiting for the operator', lastTransitionTime: '1970-01-01T00:00:00Z' }] }
+const FLEETWORKERS: FakeKind = {
+  ...FLEET_WORKERS, status: true, keyed: { 'status.conditions': 'type', 'status.config.sources': 'field' },
+  defaults: (object) => ({ ...object, spec: { managementPolicy: 'Enforce', deletionPolicy: 'Retain', registrationTimeoutSeconds: 600, ...object.spec }, status: object.status ?? CREATED }),
+}
+const core = (plural: string, kind: string): FakeKind => ({ group: '', version: 'v1', plural, kind })
+const SECRETS = core('secrets', 'Secret')
+const CONFIG_MAPS = core('configmaps', 'ConfigMap')
+
+const run = async (): Promise<void> => {}
+const JOB: Catalog = buildCatalog([defineBatch({
+  type: 'job', payload: Type.Object({}), run, config: Type.Object({
+    url: Type.String({ default: 'http://default' }), ratio: Type.Number({ default: 0.5 }), note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+    limits: Type.Object({ cpu: Type.Optional(Type.Number({ default: 1 })), memory: Type.Optional(Type.Number()) }, { default: {} }), tags: Type.Array(Type.String(), { default: [] }),
+    api_key: Type.Optional(Type.String({ writeOnly: true })), login: Type.Optional(Type.Object({ user: Type.String(), password: Type.Optional(Type.String({ writeOnly: true })) })),
+  }),
+})])
+const DEFAULTS = JSON.stringify({ enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0, url: 'http://default', ratio: 0.5, limits: {}, tags: [] })
+const HARDWARE = JSON.stringify({ cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' })
+const MASTER_SEED = 3
+/** A status that meets a conflict waits for the clock of the test, and is left alone after so long. */
+const CONFLICT_MS = 1_000
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+export interface Told { readonly target: ObjectRef; readonly type: string; readonly reason: string; readonly message: string }
+
+export class ReconcileWorld {
+  readonly time: VirtualTime
+  readonly fake: FakeApiServer
+  readonly master: TestMaster
+  readonly fleet: TestFleet
+  readonly transport: PooledTransport
+  readonly log: KeptLog = keptLog()
+  readonly events: Told[] = []
+  readonly drifts: DriftOutcome[] = []
+  readonly changedSources: SourceName[] = []
+  readonly watched = new Set(['ns', 'other'])
+  readonly abort = new AbortController()
+  isLeading = true
+  confirms = 0
+  cache!: WritableCache<FleetWorkerObject>
+  sources!: Sources
+  status!: ApplyStatusWriter<FleetWorkerObject, FleetWorkerStatus>
+  deps!: ReconcileDeps
+  #workers = 0
+
+  constructor(parts: Pick<ReconcileWorld, 'time' | 'fake' | 'master'>) {
+    this.time = parts.time
+    this.fake = parts.fake
+    this.master = parts.master
+    this.fleet = new TestFleet(parts.master, parts.time.wallMs)
+    this.transport = transportTo(parts.fake, parts.time, { current: { authorization: 'Bearer first', tls: {} }, asked: 0 })
+    this.restart()
+  }
+
+  /** Another process, or another term: nothing is known but what stands in the two servers. */
+  restart(): void {
+    const { time, transport, log } = this
+    this.cache = new WritableCache<FleetWorkerObject>(INDICES)
+    this.sources = new Sources({ transport, clock: time, timers: time, log, resources: () => this.cache.all(), onChange: (name) => void this.changedSources.push(name) })
+    this.status = new ApplyStatusWriter({
+      transport, clock: time, timers: time, random: random(), log, resource: FLEET_WORKERS, fieldManager: 'muster-operator', signal: this.abort.signal, cache: this.cache, mayWrite: () => this.isLeading,
+      meaningOf: (status: FleetWorkerStatus) => ({ ...status, lastSeenTime: '', cpuPercent: 0, rssMegabytes: 0 }),
+    })
+    this.deps = {
+      cache: this.cache, table: this.fleet, master: this.fleet, sources: this.sources, transport, status: this.status, memory: new ReconcileMemory(random()), clock: time, log,
+      events: { record: ({ namespace, name, uid }, type, reason, message) => void this.events.push({ target: { namespace, name, uid }, type, reason, message }) },
+      leadership: {
+        mayWrite: () => this.isLeading,
+        confirm: async () => {
+          this.confirms += 1
+          return this.isLeading
+        },
+      },
+      watches: (namespace) => this.watched.has(namespace), onDrift: (outcome) => void this.drifts.push(outcome),
+    }
+  }
+
+  // The cluster
+
+  create(name: string, spec: Partial<FleetWorkerSpec> = {}, namespace = 'ns'): FakeMeta {
+    return this.fake.store.create({ kind: FLEETWORKERS, namespace }, { metadata: { name }, spec: { type: 'job', ...spec } }, 'kubectl').metadata
+  }
+
+  edit(name: string, spec: object, metadata: object = {}): void {
+    this.fake.store.patch({ kind: FLEETWORKERS, namespace: 'ns', name }, '', 'application/merge-patch+json', { spec, metadata }, 'kubectl', false)
+  }
+
+  remove(name: string, namespace = 'ns'): void {
+    this.fake.store.delete({ kind: FLEETWORKERS, namespace, name }, undefined)
+  }
+
+  object(name: string, namespace = 'ns'): FleetWorkerObject {
+    return this.fake.store.get({ kind: FLEETWORKERS, namespace, name }) as unknown as FleetWorkerObject
+  }
+
+  get names(): readonly string[] {
+    return this.fake.store.list(FLEETWORKERS, undefined).map(({ metadata }) => metadata.name)
+  }
+
+  secret(name: string, data: Readonly<Record<string, string>>): void {
+    this.#put(SECRETS, name, Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')])))
+  }
+
+  configMap(name: string, data: Readonly<Record<string, string>>): void {
+    this.#put(CONFIG_MAPS, name, data)
+  }
+
+  removeSecret(name: string): void {
+    this.fake.store.delete({ kind: SECRETS, namespace: 'ns', name }, undefined)
+  }
+
+  touchSecret(name: string): void {
+    this.fake.store.patch({ kind: SECRETS, namespace: 'ns', name }, '', 'application/merge-patch+json', { metadata: { labels: { touched: String(this.fake.store.version) } } }, 'kubectl', false)
+  }
+
+  #put(kind: FakeKind, name: string, data: object): void {
+    const isThere = this.fake.store.list(kind, 'ns').some(({ metadata }) => metadata.name === name)
+    if (isThere) this.fake.store.patch({ kind, namespace: 'ns', name }, '', 'application/merge-patch+json', { data }, 'kubectl', false)
+    else this.fake.store.create({ kind, namespace: 'ns' }, { metadata: { name }, data }, 'kubectl')
+  }
+
+  condition(name: string, type: string): string | undefined {
+    const found = this.object(name).status?.conditions?.find((each) => each.type === type)
+    return found === undefined ? undefined : `${found.status} ${found.reason}`
+  }
+
+  get statusWrites(): number {
+    return this.fake.seen('PATCH', /\/status$/).length
+  }
+
+  // The master
+
+  /** A process of this id comes, connected. Undoes a drain, as another process does. */
+  async work(id: string): Promise<void> {
+    this.#workers += 1
+    await this.master.backend.workers.register([{ type: 'job', id, conn: this.#conn(id), instance: `process-${this.#workers}`, hardware: HARDWARE, defaults: DEFAULTS }])
+  }
+
+  readonly #conns = new Map<string, string>()
+  #conn(id: string): string {
+    const conn = `${seededRandom(MASTER_SEED).uuid()}/${this.#workers}`
+    this.#conns.set(id, conn)
+    return conn
+  }
+
+  /** The process reports that it runs the newest config. */
+  async applied(id: string, state: 'RUNNING' | 'ERROR' = 'RUNNING'): Promise<void> {
+    const { config_gen: gen } = await this.record(id)
+    await this.master.backend.workers.beat([{ type: 'job', id, conn: this.#conns.get(id) ?? '', state: { state, gen, lastError: state === 'ERROR' ? 'it broke' : null } }])
+  }
+
+  async leave(id: string): Promise<void> {
+    await this.master.backend.workers.disconnect([{ type: 'job', id, conn: this.#conns.get(id) ?? '' }])
+  }
+
+  async record(id: string): Promise<WorkerBody> {
+    return (await this.master.call('GET', `/api/v1/automations/job/workers/${id}`)).json as WorkerBody
+  }
+
+  /** With secrets. */
+  async config(id: string): Promise<Record<string, unknown>> {
+    const [row] = await this.master.backend.workers.get([{ type: 'job', id }])
+    return JSON.parse(row?.config.config ?? '{}') as Record<string, unknown>
+  }
+
+  /** Somebody else changes the config. */
+  async dashboard(id: string, patch: object): Promise<void> {
+    const { status } = await this.master.call('PATCH', `/api/v1/automations/job/workers/${id}/config`, { body: patch, headers: { 'muster-actor': 'alice' } })
+    expect(status).toBe(200)
+  }
+
+  async forget(id: string): Promise<void> {
+    await this.master.backend.workers.forget([{ type: 'job', id }])
+  }
+
+  /** Somebody else's claim. */
+  async claimed(id: string, managedBy: string | null): Promise<void> {
+    await this.master.backend.workers.manage([{ type: 'job', id, managedBy }])
+  }
+
+  claim(name: string, namespace = 'ns'): string {
+    return claimOf({ namespace, name, uid: this.object(name, namespace).metadata.uid })
+  }
+
+  // The operator
+
+  /** The watch and the feed have told everything. */
+  async see(): Promise<void> {
+    this.seeCluster()
+    await this.fleet.read()
+  }
+
+  seeCluster(): void {
+    const all = this.fake.store.list(FLEETWORKERS, undefined) as unknown as FleetWorkerObject[]
+    for (const old of this.cache.all()) if (!all.some(({ metadata }) => metadata.uid === old.metadata.uid)) this.cache.remove(old)
+    for (const each of all) this.cache.offer(each)
+  }
+
+  reconcile(name: string, namespace = 'ns'): Promise<Outcome> {
+    return reconcile(`${namespace}/${name}`, this.deps, this.abort.signal)
+  }
+
+  /** One reconcile with what is believed now; then its status is written. */
+  async act(name: string, namespace = 'ns'): Promise<Outcome> {
+    const outcome = await this.reconcile(name, namespace)
+    await this.status.flush(AbortSignal.any([this.abort.signal, AbortSignal.timeout(CONFLICT_MS)]))
+    return outcome
+  }
+
+  async pass(name: string, namespace = 'ns'): Promise<Outcome> {
+    await this.see()
+    return this.act(name, namespace)
+  }
+
+  /** As the queue would: again at once as long as that is what a pass asks for. */
+  async settle(name: string): Promise<Outcome> {
+    for (let round = 0; round < 6; round += 1) {
+      const outcome = await this.pass(name)
+      if (outcome.kind !== 'retry') return outcome
+    }
+    throw new Error('it does not settle')
+  }
+
+  /** An unchanged world costs nothing, in this process and in the next. */
+  async expectQuiet(...names: readonly string[]): Promise<void> {
+    const before = [this.changes, this.statusWrites]
+    for (const isNew of [false, false, true]) {
+      if (isNew) this.restart()
+      for (const name of names) await this.pass(name)
+    }
+    expect([this.changes, this.statusWrites]).toEqual(before)
+  }
+
+  /** Calls that change something at the master. */
+  get changes(): number {
+    return this.fleet.count('patch', 'claim', 'release', 'drain', 'forget')
+  }
+}
+
+/** A worker `w1` that is connected, and nothing else. */
+export async function reconcileWorld(): Promise<ReconcileWorld> {
+  const time = new VirtualTime()
+  const fake = await new FakeApiServer([FLEETWORKERS, SECRETS, CONFIG_MAPS], time.wallMs).start()
+  const backend = new MemoryBackend({ clock: time, random: seededRandom(5) })
+  const master = await runMaster({ backend, clock: time, timers: time, random: seededRandom(MASTER_SEED), catalog: JOB })
+  const world = new ReconcileWorld({ time, fake, master })
+  closing.push(async () => {
+    world.abort.abort(new Error('the test is over'))
+    await world.transport.close()
+    await fake.close()
+  })
+  await world.work('w1')
+  return world
+}

@@ -1,0 +1,152 @@
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { FINALIZER } from '../../../src/operator/fleetworker/index.ts'
+import { reconcileWorld, type ReconcileWorld } from './reconcile-world.ts'
+
+const MINUTE_MS = 60_000
+
+let world: ReconcileWorld
+beforeEach(async () => {
+  world = await reconcileWorld()
+})
+
+const SPEC = { config: { enabled: true, url: 'http://a', login: { user: 'u', password: 'p' } } }
+async function deleted(spec: object): Promise<void> {
+  world.create('w1', { ...SPEC, ...spec })
+  await world.settle('w1')
+  world.remove('w1')
+}
+
+describe('reconcile: deletion', () => {
+  it('Retain keeps nothing waiting, leaves the config and gives the claim back', async () => {
+    await deleted({})
+    expect(world.names).toEqual([])
+    await world.pass('w1')
+    expect([(await world.record('w1')).managed_by, (await world.config('w1'))['url']]).toEqual([null, 'http://a'])
+    const { changes } = world
+    await world.pass('w1')
+    expect(world.changes).toBe(changes)
+  })
+
+  it('Reset takes everything back, secrets too, but for what is left to others', async () => {
+    await deleted({ deletionPolicy: 'Reset', ignoreDifferences: ['/ratio'] })
+    await world.dashboard('w1', { ratio: 0.9, slots: 5, api_key: 'theirs' })
+    await world.pass('w1')
+    expect(await world.config('w1')).toEqual({ enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0, url: 'http://default', ratio: 0.9, limits: {}, tags: [] })
+    expect([world.names, (await world.record('w1')).managed_by]).toEqual([[], null])
+  })
+
+  it('Deregister also removes the record', async () => {
+    await deleted({ deletionPolicy: 'Deregister' })
+    await world.pass('w1')
+    expect([world.names, await world.master.backend.workers.get([{ type: 'job', id: 'w1' }])]).toEqual([[], [null]])
+  })
+
+  it('has its finalizer before the first write, and only while the policy asks for it', async () => {
+    world.create('w1', { ...SPEC, deletionPolicy: 'Reset' })
+    world.fleet.next('claim', () => expect(world.object('w1').metadata.finalizers).toEqual([FINALIZER]))
+    await world.settle('w1')
+    world.edit('w1', { deletionPolicy: 'Retain' })
+    await world.pass('w1')
+    expect(world.object('w1').metadata.finalizers ?? []).toEqual([])
+    world.edit('w1', {}, { finalizers: ['others/first'] })
+    world.edit('w1', { deletionPolicy: 'Deregister' })
+    await world.pass('w1')
+    expect(world.object('w1').metadata.finalizers).toEqual(['others/first', FINALIZER])
+    world.edit('w1', { managementPolicy: 'Observe' })
+    await world.pass('w1')
+    expect(world.object('w1').metadata.finalizers).toEqual(['others/first'])
+  })
+
+  it('never replaces a finalizer that came while it looked elsewhere', async () => {
+    world.create('w1', { ...SPEC, deletionPolicy: 'Reset' })
+    await world.see()
+    world.edit('w1', {}, { finalizers: ['others/late'] })
+    expect(await world.act('w1')).toEqual({ kind: 'retry' })
+    expect([world.object('w1').metadata.finalizers, world.changes]).toEqual([['others/late'], 0])
+    await world.pass('w1')
+    expect(world.object('w1').metadata.finalizers).toEqual(['others/late', FINALIZER])
+  })
+
+  it('keeps the finalizer over an error, and tries again', async () => {
+    await deleted({ deletionPolicy: 'Reset' })
+    world.fleet.next('patch', () => ({ kind: 'away', effect: 'unknown', message: 'no answer' }))
+    expect(await world.pass('w1')).toEqual({ kind: 'retry' })
+    expect([world.object('w1').metadata.finalizers, world.condition('w1', 'Reconciling')]).toEqual([[FINALIZER], 'True Releasing'])
+    await world.pass('w1')
+    expect([world.names, (await world.config('w1'))['url']]).toEqual([[], 'http://default'])
+  })
+
+  it('ends after 10 minutes when the master is gone for good', async () => {
+    await deleted({ deletionPolicy: 'Reset' })
+    world.fleet.awayMs = MINUTE_MS
+    expect(await world.pass('w1')).toEqual({ kind: 'retry' })
+    await world.time.advance(10 * MINUTE_MS - 2_000)
+    await world.pass('w1')
+    expect(world.names).toEqual(['w1'])
+    await world.time.advance(3_000)
+    await world.pass('w1')
+    expect([world.names, world.fleet.count('patch')]).toEqual([[], 3])
+    expect(world.events.at(-1)).toMatchObject({ type: 'Warning', reason: 'Abandoned' })
+  })
+
+  it('ends at once with the annotation', async () => {
+    await deleted({ deletionPolicy: 'Reset' })
+    world.fleet.awayMs = MINUTE_MS
+    world.edit('w1', {}, { annotations: { 'muster.dev/abandon': 'true' } })
+    await world.pass('w1')
+    expect(world.names).toEqual([])
+  })
+
+  it.each<[string, (other: ReconcileWorld) => Promise<void> | void]>([
+    ['the worker is gone', (other) => other.forget('w1')],
+    ['somebody else holds it', (other) => other.claimed('w1', 'kubernetes:elsewhere/x#12345678')],
+    ['it is suspended', (other) => other.edit('w1', { suspend: true })],
+  ])('has nothing to take back when %s', async (_, happen) => {
+    await deleted({ deletionPolicy: 'Reset' })
+    await happen(world)
+    const patches = world.fleet.count('patch')
+    await world.pass('w1')
+    expect([world.names, world.fleet.count('patch'), world.fleet.count('forget')]).toEqual([[], patches, 0])
+  })
+
+  it('takes nothing back for a resource that never owned the worker', async () => {
+    world.create('owner', { workerId: 'w1', ...SPEC })
+    await world.settle('owner')
+    await world.time.advance(2_000)
+    world.create('late', { workerId: 'w1', deletionPolicy: 'Deregister' })
+    await world.pass('late')
+    expect(world.object('late').metadata.finalizers).toEqual([FINALIZER])
+    world.remove('late')
+    await world.pass('late')
+    expect([world.names, (await world.config('w1'))['url'], (await world.record('w1')).managed_by]).toEqual([['owner'], 'http://a', world.claim('owner')])
+  })
+
+  it('takes nothing back either while the owner is suspended and holds no claim', async () => {
+    world.create('owner', { workerId: 'w1', ...SPEC, suspend: true })
+    await world.time.advance(2_000)
+    world.create('late', { workerId: 'w1', deletionPolicy: 'Deregister' })
+    await world.pass('late')
+    world.remove('late')
+    await world.pass('late')
+    expect([world.names, world.changes]).toEqual([['owner'], 0])
+  })
+
+  it('ends while its namespace is terminating', async () => {
+    world.create('w1', { ...SPEC, deletionPolicy: 'Reset' })
+    await world.settle('w1')
+    world.fake.store.terminating.add('ns')
+    world.remove('w1')
+    await world.pass('w1')
+    expect([world.names, (await world.config('w1'))['enabled']]).toEqual([[], false])
+  })
+
+  it('leaves a namesake of the deleted resource alone', async () => {
+    await deleted({ deletionPolicy: 'Reset' })
+    await world.see()
+    world.edit('w1', {}, { finalizers: null }) // By hand.
+    world.create('w1', { config: { url: 'http://new' } })
+    const { changes } = world
+    await world.act('w1')
+    expect([world.changes, world.names]).toEqual([changes, ['w1']])
+  })
+})

@@ -1,0 +1,211 @@
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import type { ConfigSource } from '../../../src/operator/fleetworker/index.ts'
+import { reconcileWorld, type ReconcileWorld } from './reconcile-world.ts'
+
+const KEY: ConfigSource = { field: 'api_key', secretKeyRef: { name: 's', key: 'key' } }
+const CANARY = 'canary-of-the-secret'
+
+let world: ReconcileWorld
+beforeEach(async () => {
+  world = await reconcileWorld()
+})
+
+/** Has a secret in force. */
+async function sent(spec: object = {}): Promise<void> {
+  world.secret('s', { key: CANARY })
+  world.create('w1', { config: { url: 'http://a' }, configFrom: [KEY], ...spec })
+  await world.settle('w1')
+  expect((await world.config('w1'))['api_key']).toBe(CANARY)
+}
+
+describe('reconcile: secrets', () => {
+  it('names a secret in the status before it is sent, and never sends it again', async () => {
+    world.secret('s', { key: CANARY })
+    world.create('w1', { configFrom: [KEY] })
+    expect(await world.pass('w1')).toEqual({ kind: 'retry', afterMs: 600 })
+    expect([world.fleet.count('patch'), world.object('w1').status?.config?.sources]).toEqual([0, [{ field: 'api_key', version: '' }]])
+    await world.settle('w1')
+    expect(world.fleet.bodies('patch')).toEqual([{ api_key: CANARY }])
+    await world.expectQuiet('w1')
+  })
+
+  it('does not send it again before its status has arrived', async () => {
+    world.secret('s', { key: CANARY })
+    world.create('w1', { configFrom: [KEY] })
+    await world.pass('w1')
+    await world.see()
+    for (let n = 0; n < 2; n += 1) {
+      await world.fleet.read()
+      await world.reconcile('w1')
+    }
+    expect(world.fleet.count('patch')).toBe(1)
+  })
+
+  it('sends a rotated secret under Warn as well', async () => {
+    await sent({ managementPolicy: 'Warn' })
+    world.secret('s', { key: 'rotated' })
+    await polled()
+    await world.pass('w1')
+    expect((await world.config('w1'))['api_key']).toBe('rotated')
+  })
+
+  it('shows no value anywhere but at the master', async () => {
+    await sent({ managementPolicy: 'Warn' })
+    await world.dashboard('w1', { api_key: 'canary-of-alice', url: 'http://b' })
+    await world.pass('w1')
+    world.fleet.next('patch', () => ({ kind: 'rejected', faults: [], message: 'refused' }))
+    world.edit('w1', { slots: 3 })
+    await world.pass('w1')
+    const written = world.fake.requests.filter(({ path }) => !path.includes('/secrets/')).map(({ body }) => body)
+    expect(JSON.stringify([world.fake.seen('PATCH'), written, world.events, world.log.lines, world.object('w1')])).not.toMatch(/canary/)
+  })
+
+  it('takes back a secret that is no longer named', async () => {
+    await sent()
+    world.edit('w1', { configFrom: null })
+    await world.pass('w1')
+    expect(await world.config('w1')).not.toHaveProperty('api_key')
+    expect(world.object('w1').status?.config).not.toHaveProperty('sources')
+    await world.expectQuiet('w1')
+  })
+
+  it('takes back a secret after a crash between its PATCH and the status', async () => {
+    world.secret('s', { key: CANARY })
+    world.create('w1', { configFrom: [KEY] })
+    await world.pass('w1')
+    await world.see()
+    world.fleet.next('patch', () => {
+      world.isLeading = false // Its status is not written any more.
+    })
+    await world.act('w1')
+    expect((await world.config('w1'))['api_key']).toBe(CANARY)
+    world.isLeading = true
+    world.restart()
+    world.edit('w1', { configFrom: null })
+    await world.settle('w1')
+    expect(await world.config('w1')).not.toHaveProperty('api_key')
+  })
+
+  it('finds a secret changed on the dashboard while everything that can be seen is equal', async () => {
+    await sent()
+    await world.dashboard('w1', { api_key: 'theirs' })
+    await world.pass('w1')
+    expect((await world.config('w1'))['api_key']).toBe(CANARY)
+    await world.expectQuiet('w1')
+  })
+
+  it('sends a secret again when the history does not reach back', async () => {
+    await sent()
+    for (let n = 1; n <= 60; n += 1) await world.dashboard('w1', { url: 'http://a' })
+    await world.pass('w1')
+    expect(world.fleet.bodies('patch').at(-1)).toEqual({ api_key: CANARY })
+    await world.expectQuiet('w1')
+  })
+
+  it('sends a rotated secret, and none whose metadata alone moved', async () => {
+    await sent()
+    world.touchSecret('s')
+    await polled()
+    await world.pass('w1')
+    expect(world.fleet.count('patch')).toBe(1)
+    world.secret('s', { key: 'rotated' })
+    await polled()
+    await world.pass('w1')
+    expect((await world.config('w1'))['api_key']).toBe('rotated')
+    await world.expectQuiet('w1')
+  })
+
+  /** Until the poll has found a change. */
+  async function polled(): Promise<void> {
+    const end = new AbortController()
+    const polling = world.sources.run(end.signal)
+    const before = world.changedSources.length
+    for (let n = 0; n < 200 && world.changedSources.length === before; n += 1) await world.time.advance(1_000)
+    end.abort()
+    await polling
+    expect(world.changedSources.at(-1)).toBe('secrets/ns/s')
+  }
+
+  it('keeps what the master has while a Secret is missing, and goes on when it is there', async () => {
+    await sent()
+    world.removeSecret('s')
+    await polled()
+    await world.pass('w1')
+    expect([world.condition('w1', 'Synced'), world.condition('w1', 'Reconciling')]).toEqual(['False SourceNotFound', 'True SourceNotFound'])
+    expect((await world.config('w1'))['api_key']).toBe(CANARY)
+    world.secret('s', { other: 'x' })
+    await world.pass('w1')
+    expect(world.condition('w1', 'Synced')).toBe('False SourceNotFound')
+    world.secret('s', { key: 'new' })
+    await polled()
+    await world.pass('w1')
+    expect((await world.config('w1'))['api_key']).toBe('new')
+  })
+
+  it('says when it may not read a Secret', async () => {
+    world.secret('s', { key: CANARY })
+    world.create('w1', { configFrom: [KEY] })
+    world.fake.script({ method: 'GET', path: /\/secrets\// }, { kind: 'refuse', status: 403, reason: 'Forbidden' })
+    await world.pass('w1')
+    expect([world.condition('w1', 'Synced'), world.fleet.count('patch')]).toEqual(['False SourceForbidden', 0])
+  })
+
+  it('tries again what was refused when the Secret is rotated, and not before', async () => {
+    world.secret('s', { key: 'bad' })
+    world.create('w1', { config: { slots: 2 }, configFrom: [KEY] })
+    await world.pass('w1')
+    world.fleet.next('patch', () => ({ kind: 'rejected', faults: [{ path: '/api_key', message: 'is wrong', keyword: 'x', params: {} }], message: '' }))
+    expect(await world.pass('w1')).toEqual({ kind: 'terminal' })
+    await world.pass('w1')
+    expect([world.fleet.count('patch'), world.condition('w1', 'Stalled')]).toEqual([1, 'True Rejected'])
+    world.secret('s', { key: 'good' })
+    await polled()
+    await world.settle('w1')
+    expect([(await world.config('w1'))['api_key'], world.condition('w1', 'Synced')]).toEqual(['good', 'True InSync'])
+  })
+
+  it('does not put a Secret where every read would show it', async () => {
+    world.secret('s', { key: CANARY })
+    world.create('w1', { configFrom: [{ field: 'url', secretKeyRef: { name: 's', key: 'key' } }] })
+    await world.pass('w1')
+    expect([world.changes > 1, world.condition('w1', 'Stalled')]).toEqual([false, 'True SecretNotWriteOnly'])
+  })
+
+  it('reads ConfigMaps, as text and as JSON, once a version', async () => {
+    world.configMap('m', { url: 'http://map', limits: '{"cpu": 3.0}' })
+    world.create('w1', { configFrom: [{ field: 'url', configMapKeyRef: { name: 'm', key: 'url' } }, { field: 'limits', configMapKeyRef: { name: 'm', key: 'limits' }, as: 'JSON' }] })
+    await world.pass('w1')
+    expect(await world.config('w1')).toMatchObject({ url: 'http://map', limits: { cpu: 3 } })
+    const reads = world.fake.seen('GET', /configmaps/).length
+    await world.pass('w1')
+    expect(world.fake.seen('GET', /configmaps/)).toHaveLength(reads)
+    await world.expectQuiet('w1')
+  })
+
+  it('warns of a secret that stands in the spec, and sends it once', async () => {
+    world.create('w1', { config: { login: { user: 'u', password: CANARY } } })
+    await world.settle('w1')
+    expect(await world.config('w1')).toMatchObject({ login: { user: 'u', password: CANARY } })
+    expect(world.events.filter(({ reason }) => reason === 'SecretInSpec')).toHaveLength(1)
+    await world.expectQuiet('w1')
+    world.edit('w1', { config: { login: { user: 'v', password: '********' } } })
+    await world.pass('w1')
+    expect(world.condition('w1', 'Stalled')).toBe('True ConfigInvalid')
+  })
+
+  it('sends again what may be gone after the hands were off', async () => {
+    await sent()
+    world.edit('w1', { suspend: true })
+    await world.pass('w1')
+    expect((await world.record('w1')).managed_by).toBeNull()
+    await world.dashboard('w1', { api_key: 'theirs' })
+    await world.pass('w1')
+    expect(world.object('w1').status?.drift?.paths).toEqual(['/api_key'])
+    world.edit('w1', { suspend: false })
+    world.fleet.next('patch', () => ({ kind: 'forbidden', message: 'not now' })) // Claimed again, and not sent.
+    await world.pass('w1')
+    world.restart()
+    await world.settle('w1')
+    expect((await world.config('w1'))['api_key']).toBe(CANARY)
+  })
+})

@@ -1,0 +1,223 @@
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { reconcileWorld, type ReconcileWorld } from './reconcile-world.ts'
+
+let world: ReconcileWorld
+beforeEach(async () => {
+  world = await reconcileWorld()
+})
+
+describe('reconcile: one worker', () => {
+  it('claims the worker, writes the config once, and says when the worker runs it', async () => {
+    await world.applied('w1')
+    world.create('w1', { config: { enabled: true, url: 'http://a' }, slots: 4 })
+    await world.pass('w1')
+    expect(world.fleet.bodies('patch')).toEqual([{ enabled: true, url: 'http://a', slots: 4 }])
+    expect((await world.record('w1')).managed_by).toBe(world.claim('w1'))
+    expect((await world.record('w1')).config_changed_by).toContain(world.claim('w1'))
+    expect([world.condition('w1', 'Synced'), world.condition('w1', 'Ready')]).toEqual(['True InSync', 'False WaitingForWorker'])
+    await world.applied('w1')
+    await world.pass('w1')
+    expect(world.condition('w1', 'Ready')).toBe('True Ready')
+    expect(world.object('w1').status?.config).toMatchObject({ generation: 1, appliedGeneration: 1 })
+    expect(world.statusWrites).toBe(2)
+    await world.expectQuiet('w1')
+  })
+
+  it.each<[string, object]>([
+    ['1 beside 1.0', { ratio: 1, slots: 2 }], ['another order of keys', { limits: { memory: 5, cpu: 2 } }], ['defaults written out', { limits: { cpu: 1 }, url: 'http://default', tags: [] }],
+    ['null where it is not a value', { url: null, slots: null }], ['null where it is one', { note: null }], ['the value null replaced', { note: 'x' }],
+  ])('does not write again for %s', async (_, config) => {
+    await world.dashboard('w1', { limits: { cpu: 2, memory: 5 }, note: 'old' })
+    world.create('w1', { config: config as never })
+    await world.pass('w1')
+    expect(world.fleet.count('patch')).toBe(1)
+    await world.expectQuiet('w1')
+  })
+
+  it('takes back a field that is no longer named, and leaves one alone that never was different', async () => {
+    world.create('w1', { config: { url: 'http://a', tags: ['x'] } })
+    await world.pass('w1')
+    world.edit('w1', { config: { url: null } })
+    await world.pass('w1')
+    expect(world.fleet.bodies('patch').at(-1)).toEqual({ url: null })
+    expect(await world.config('w1')).toMatchObject({ url: 'http://default', tags: ['x'] })
+    await world.expectQuiet('w1')
+  })
+
+  it('does not judge by a view that is older than its own write', async () => {
+    world.create('w1', { config: { url: 'http://a' } })
+    await world.see()
+    const old = world.fleet.get('job', 'w1')
+    await world.act('w1')
+    world.fleet.show(old)
+    await world.act('w1')
+    expect(world.fleet.bodies('patch')).toHaveLength(2) // Tried with the old generation, and refused.
+    expect((await world.record('w1')).config_gen).toBe(1)
+    expect(world.confirms).toBe(1)
+    expect(world.condition('w1', 'Synced')).toBe('True InSync')
+  })
+
+  it('undoes what others change, and says in the history who it is', async () => {
+    world.create('w1', { config: { url: 'http://a' } })
+    await world.pass('w1')
+    await world.dashboard('w1', { url: 'http://alice', ratio: 0.9 })
+    await world.pass('w1')
+    expect(world.fleet.bodies('patch').at(-1)).toEqual({ url: 'http://a', ratio: null })
+    expect(world.drifts).toEqual(['reverted'])
+    await world.expectQuiet('w1')
+  })
+
+  it('names 2 of 3 resources for one worker as the others, and hands it on when the owner goes', async () => {
+    world.create('first', { workerId: 'w1', config: { url: 'http://first' } })
+    await world.time.advance(2_000)
+    world.create('second', { workerId: 'w1', config: { url: 'http://second' } }, 'other')
+    await world.time.advance(2_000)
+    world.create('third', { workerId: 'w1', config: { url: 'http://third' } })
+    const round = async () => {
+      for (const [name, namespace] of [['third', 'ns'], ['second', 'other'], ['first', 'ns']] as const) await world.pass(name, namespace)
+    }
+    await round()
+    expect(await world.config('w1')).toMatchObject({ url: 'http://first' })
+    expect(world.condition('third', 'Stalled')).toBe('True OwnershipConflict')
+    expect(messageOf('third', 'ns')).toContain('first')
+    expect(messageOf('second', 'other')).not.toContain('first')
+    world.remove('first')
+    await round()
+    expect((await world.record('w1')).managed_by).toBe(world.claim('second', 'other'))
+    expect(await world.config('w1')).toMatchObject({ url: 'http://second' })
+    const { changes } = world
+    await world.pass('third')
+    expect([world.changes, world.condition('third', 'Stalled')]).toEqual([changes, 'True OwnershipConflict'])
+  })
+
+  const messageOf = (name: string, namespace: string) => world.object(name, namespace).status?.conditions?.find(({ type }) => type === 'Synced')?.message
+
+  it('leaves a worker that another operator holds, also one that it was robbed of', async () => {
+    await world.claimed('w1', 'kubernetes:elsewhere/w1#00000000')
+    world.create('w1', { config: { url: 'http://a' } })
+    await world.pass('w1')
+    expect([world.changes, world.condition('w1', 'Synced')]).toEqual([0, 'False OwnershipConflict'])
+    await world.claimed('w1', null)
+    await world.pass('w1')
+    expect(world.condition('w1', 'Synced')).toBe('True InSync')
+    await world.claimed('w1', 'kubernetes:ns/w1#11111111') // A namesake in another cluster.
+    await world.dashboard('w1', { url: 'http://theirs' })
+    const { changes } = world
+    await world.pass('w1')
+    world.restart()
+    await world.pass('w1')
+    expect([world.changes, world.condition('w1', 'Synced')]).toEqual([changes, 'False OwnershipConflict'])
+  })
+
+  it('takes over what a resource that is gone has left', async () => {
+    await world.claimed('w1', 'kubernetes:ns/w1#99999999')
+    world.create('w1', { config: { url: 'http://a' } })
+    await world.pass('w1')
+    expect((await world.record('w1')).managed_by).toBe(world.claim('w1'))
+  })
+})
+
+describe('reconcile: the master forgot', () => {
+  it('writes everything again to another store', async () => {
+    world.secret('s', { key: 'k1' })
+    world.create('w1', { config: { url: 'http://a' }, configFrom: [{ field: 'api_key', secretKeyRef: { name: 's', key: 'key' } }] })
+    await world.settle('w1')
+    world.fleet.epoch = 'another-epoch'
+    await world.claimed('w1', null)
+    await world.see()
+    world.fleet.next('patch', () => ({ kind: 'ok', value: { config: {}, config_gen: 9 }, epoch: 'another-epoch' }) as never)
+    await world.act('w1')
+    expect(world.fleet.bodies('patch').at(-1)).toEqual({ api_key: 'k1' })
+    expect([world.object('w1').status?.config?.epoch, world.fleet.count('history')]).toEqual(['another-epoch', 0])
+  })
+
+  it('does not write for a generation that was raised over an equal config', async () => {
+    world.create('w1', { config: { url: 'http://a' } })
+    await world.pass('w1')
+    await world.dashboard('w1', {})
+    await world.pass('w1')
+    expect([world.fleet.count('patch'), world.object('w1').status?.config?.generation]).toEqual([1, 2])
+  })
+
+  it('says that the worker is ahead, and waits', async () => {
+    world.create('w1', { config: { url: 'http://a' } })
+    await world.pass('w1')
+    await world.see()
+    world.fleet.alter('w1', { applied_config_gen: 7 })
+    await world.act('w1')
+    expect([world.fleet.count('patch'), world.condition('w1', 'Applied')]).toEqual([1, 'False GenerationBehind'])
+  })
+
+  it('configures a worker again that was forgotten and came back', async () => {
+    world.secret('s', { key: 'k1' })
+    world.create('w1', { config: { url: 'http://a' }, configFrom: [{ field: 'api_key', secretKeyRef: { name: 's', key: 'key' } }] })
+    await world.settle('w1')
+    await world.forget('w1')
+    await world.pass('w1')
+    expect(world.condition('w1', 'Synced')).toBe('False WorkerNotRegistered')
+    await world.work('w1')
+    await world.pass('w1')
+    expect(await world.config('w1')).toMatchObject({ url: 'http://a', api_key: 'k1' })
+    expect((await world.record('w1')).managed_by).toBe(world.claim('w1'))
+  })
+})
+
+describe('reconcile: what moved meanwhile', () => {
+  it('writes nothing for a namesake of the resource that it knew', async () => {
+    world.create('w1', { config: { url: 'http://old' } })
+    await world.see()
+    world.remove('w1')
+    world.create('w1', { config: { url: 'http://new' } })
+    expect(await world.act('w1')).toEqual({ kind: 'retry' })
+    expect([world.changes, world.statusWrites]).toEqual([0, 0])
+    await world.pass('w1')
+    expect(await world.config('w1')).toMatchObject({ url: 'http://new' })
+  })
+
+  it('gives nothing of a PATCH to a namesake that came while it was under way', async () => {
+    world.create('w1', { config: { url: 'http://old' } })
+    world.fleet.next('patch', () => {
+      world.remove('w1')
+      world.create('w1', { config: { url: 'http://new' } })
+    })
+    await world.pass('w1')
+    expect(world.object('w1').status?.observedGeneration).toBe(-1)
+    await world.pass('w1')
+    expect(await world.config('w1')).toMatchObject({ url: 'http://new' })
+    expect((await world.record('w1')).managed_by).toBe(world.claim('w1'))
+  })
+
+  it('takes the newer spec where its own is old', async () => {
+    world.create('w1', { config: { url: 'http://old' } })
+    await world.see()
+    world.edit('w1', { config: { url: 'http://new' } })
+    await world.act('w1')
+    expect(world.fleet.bodies('patch')).toEqual([{ url: 'http://new' }])
+    expect(world.object('w1').status?.observedGeneration).toBe(2)
+  })
+
+  it('writes the newer spec after a PATCH of the older, whose status does not pass for it', async () => {
+    world.create('w1', { config: { url: 'http://old' } })
+    world.fleet.next('patch', () => world.edit('w1', { config: { url: 'http://new' } }))
+    await world.pass('w1')
+    expect(world.object('w1').status?.observedGeneration).not.toBe(2)
+    await world.pass('w1')
+    expect(await world.config('w1')).toMatchObject({ url: 'http://new' })
+    expect(world.object('w1').status?.observedGeneration).toBe(2)
+  })
+
+  it('compares anew when the generation moved under a PATCH', async () => {
+    world.create('w1', { config: { url: 'http://a' } })
+    world.fleet.next('patch', () => world.dashboard('w1', { ratio: 0.9 }))
+    await world.pass('w1')
+    expect(world.fleet.bodies('patch')).toEqual([{ url: 'http://a' }, { ratio: null, url: 'http://a' }])
+    expect(world.condition('w1', 'Synced')).toBe('True InSync')
+  })
+
+  it('gives up for now when the generation moves under every PATCH', async () => {
+    world.create('w1', { config: { url: 'http://a' } })
+    for (let n = 0; n < 9; n += 1) world.fleet.next('patch', () => world.dashboard('w1', { ratio: n / 10 }))
+    expect(await world.pass('w1')).toEqual({ kind: 'retry' })
+    expect(world.fleet.count('patch')).toBe(3)
+  })
+})

@@ -1,0 +1,65 @@
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import type { ConfigSource } from '../../../src/operator/fleetworker/index.ts'
+import { reconcileWorld, type ReconcileWorld } from './reconcile-world.ts'
+
+const never = new AbortController().signal
+const from = (name: string, key = 'key', more: Partial<ConfigSource> = {}): { configFrom: ConfigSource[] } => ({ configFrom: [{ field: 'api_key', secretKeyRef: { name, key }, ...more }] })
+
+let world: ReconcileWorld
+beforeEach(async () => {
+  world = await reconcileWorld()
+})
+
+const read = (name: string) => world.sources.read(world.object(name), () => true, never)
+
+describe('the sources of configs', () => {
+  it('polls each name once a minute, metadata alone, however many resources share it', async () => {
+    world.secret('s', { key: 'k' })
+    for (const name of ['a', 'b', 'c']) world.create(name, from('s'))
+    world.create('d', from('missing'))
+    world.seeCluster()
+    const end = new AbortController()
+    const polling = world.sources.run(end.signal)
+    for (let n = 0; n < 185; n += 1) await world.time.advance(1_000)
+    end.abort()
+    await polling
+    const seen = world.fake.seen('GET', /\/secrets\//)
+    expect(seen.map(({ path }) => path.split('/').at(-1))).toEqual(['s', 'missing', 's', 'missing', 's', 'missing'])
+    expect(seen.every(({ headers }) => headers.accept?.includes('PartialObjectMetadata'))).toBe(true)
+    expect(world.changedSources).toEqual([])
+  })
+
+  it('tells when a source comes, moves and goes', async () => {
+    world.create('a', from('s'))
+    world.seeCluster()
+    const end = new AbortController()
+    const polling = world.sources.run(end.signal)
+    const minute = async () => {
+      for (let n = 0; n < 61; n += 1) await world.time.advance(1_000)
+    }
+    await minute()
+    for (const change of [() => world.secret('s', { key: 'k' }), () => world.touchSecret('s'), () => world.removeSecret('s')]) {
+      change()
+      await minute()
+    }
+    end.abort()
+    await polling
+    expect(world.changedSources).toEqual(['secrets/ns/s', 'secrets/ns/s', 'secrets/ns/s'])
+  })
+
+  it.each([['..', 'a name that no object can have'], ['s/../../pods', 'a name that no object can have'], ['bytes', 'holds bytes that are no text']])('refuses what it cannot read from %j', async (name, why) => {
+    world.secret('bytes', {})
+    world.fake.store.patch({ kind: { group: '', version: 'v1', plural: 'secrets', kind: 'Secret' }, namespace: 'ns', name: 'bytes' }, '', 'application/merge-patch+json', { data: { key: '/w==' } }, 'kubectl', false)
+    world.create('a', from(name))
+    expect(await read('a')).toMatchObject({ reason: 'ConfigInvalid', message: expect.stringContaining(why) })
+    expect(world.fake.seen('GET', /pods|secrets$/)).toEqual([])
+  })
+
+  it('reads an object once for all the fields that come from it, and text unchanged', async () => {
+    world.secret('s', { key: '\uFEFF k \n', other: '1' })
+    world.create('a', { configFrom: [...from('s').configFrom, { ...from('s', 'other').configFrom[0] as ConfigSource, field: 'note' }] })
+    const found = await read('a')
+    expect('sources' in found && [...found.sources.values()].map(({ text }) => text)).toEqual(['\uFEFF k \n', '1'])
+    expect(world.fake.seen('GET', /\/secrets\//)).toHaveLength(2) // Its version, then its data.
+  })
+})
