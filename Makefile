@@ -5,7 +5,7 @@ SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 export PATH := $(CURDIR)/.tools/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 
-NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster)/' # Tests that need more than `make test` can bring.
+NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster)/' '<rootDir>/test/operator/.*apiserver' # Tests that need more than `make test` can bring.
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
@@ -26,7 +26,6 @@ dev: .tools/built ## A running fleet on this machine: master, workers, dashboard
 test: .tools/built ## All tests; what the machine lacks and cannot install is a named, counted skip (with CI=true a failure)
 	@hack/install-debian.sh redis-server chromium
 	@hack/install-python.sh
-	@[ "$${CI:-}" != true ] || hack/install-tools.sh
 	@npm test --silent -- $(ARGS) --testPathIgnorePatterns /node_modules/ $(NOT_AT_COMMIT)
 
 ##@ Now and then

@@ -6,8 +6,12 @@ import { httpProbe, httpRequest } from '../../src/automations/index.ts'
 import { NOUNS } from '../../src/cmd/admin/index.ts'
 import { help as devHelp } from '../../src/cmd/dev.ts'
 import { help as masterHelp } from '../../src/cmd/master.ts'
+import { help as operatorHelp } from '../../src/cmd/operator.ts'
 import { help as workerHelp } from '../../src/cmd/worker.ts'
 import { startMaster } from '../../src/master/index.ts'
+import { FleetWorkerSpec, FleetWorkerStatus, REASONS } from '../../src/operator/fleetworker/index.ts'
+import { startOperator } from '../../src/operator/index.ts'
+import { identityFromText } from '../../src/operator/kube/index.ts'
 import * as protocol from '../../src/protocol/index.ts'
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
@@ -183,6 +187,42 @@ async function fromMaster() {
   }
 }
 
+/** An operator that reaches nobody has all its metrics. */
+async function fromOperator() {
+  const spy = spyOnLabels()
+  const nowhere = 'http://127.0.0.1:1'
+  const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: console.error, isEnabled: () => false }
+  const identity = identityFromText(JSON.stringify({ 'current-context': 'x', clusters: [{ name: 'x', cluster: { server: nowhere, 'insecure-skip-tls-verify': true } }], users: [{ name: 'x', user: {} }], contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }] }))
+  const operator = await startOperator({
+    masterUrl: nowhere, token: () => 'a', identity, watchNamespaces: [], metricsListen: { host: '127.0.0.1', port: 0 }, leaderElect: true,
+    lease: { namespace: 'x', name: 'x' }, replica: 'x', time: systemTime, random: systemRandom, log: silent,
+  })
+  try {
+    const response = await fetch(`http://127.0.0.1:${operator.port}/metrics`, { headers: { connection: 'close' } })
+    return metrics(await response.text(), spy.labels)
+  } finally {
+    spy.end()
+    await operator.stop()
+  }
+}
+
+// ── The FleetWorker ────────────────────────────────────────────────────────────────────────────────────────────────
+
+const resourceFields = ({ properties, required = [] }) => table(['field', 'value', 'default', 'meaning'], Object.entries(properties).map(([name, field]) => [
+  code(required.includes(name) ? name : `${name}?`), code(resourceValue(field)), field.default === undefined || typeof field.default === 'object' ? '' : code(JSON.stringify(field.default)), field.description,
+]))
+
+function resourceValue(field) {
+  if (field.enum !== undefined) return field.enum.join(' | ')
+  if (field.type === 'array') return `[${field.items.type === 'object' ? `{${Object.keys(field.items.properties).join(', ')}}` : field.items.type}], at most ${field.maxItems}`
+  if (field.type === 'object') return field['x-kubernetes-preserve-unknown-fields'] === true ? 'object' : `{${Object.keys(field.properties).join(', ')}}`
+  if (field.type === 'string' && field.maxLength !== undefined) return `string, at most ${field.maxLength}`
+  return field.minimum === undefined ? (field.format ?? field.type) : `${field.type}, ${field.minimum}..${field.maximum ?? ''}`
+}
+
+const reasons = () => table(['condition', 'status', 'reason', 'when, and what to do'], Object.entries(REASONS).flatMap(([condition, byReason]) =>
+  Object.entries(byReason).map(([reason, status]) => [condition, status, code(reason), wordOf(words.REASON_WORDS, `${condition}.${reason}`)])))
+
 // ── Configs ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function fields(schema, book, { without = [], defaults = true } = {}) {
@@ -219,8 +259,13 @@ export async function tables() {
     'dev-settings': settings(devHelp()),
     'master-settings': settings(masterHelp()),
     'worker-settings': settings(workerHelp()),
+    'operator-settings': settings(operatorHelp()),
     'admin-verbs': adminVerbs(),
     metrics: master.metrics,
+    'operator-metrics': await fromOperator(),
+    'fleetworker-spec': resourceFields(FleetWorkerSpec),
+    'fleetworker-status': resourceFields(FleetWorkerStatus),
+    'fleetworker-reasons': reasons(),
     'base-config': fields({ properties: protocol.BASE_CONFIG_FIELDS, required: BASE }, {}),
     'http-probe-config': fields(probe.configSchema, words.FIELD_WORDS, { without: BASE }),
     'http-probe-target': fields(probe.configSchema.properties.targets.items, words.TARGET_WORDS),

@@ -23,6 +23,7 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   dev: { summary: 'a development fleet on this machine: master, workers, dashboard', load: () => import('./dev.ts') },
   master: { summary: 'the process that coordinates a fleet', load: () => import('./master.ts') },
   worker: { summary: 'a process that runs one automation', load: () => import('./worker.ts') },
+  operator: { summary: 'the process that keeps workers as FleetWorkers of Kubernetes say', load: () => import('./operator.ts') },
   workers: { summary: 'ls, get, drain, forget: who is there, and their end', load: admin('workers') },
   config: { summary: 'get, set, history: what a worker is told to do', load: admin('config') },
   tasks: { summary: 'submit, get: work for a queue', load: admin('tasks') },

@@ -47,7 +47,23 @@ export const httpUrl: Read<URL> = (value) => {
   return url
 }
 
+/** What stands before /api/v1. */
+export const masterUrl: Read<URL> = (value) => {
+  const url = httpUrl(value)
+  if (url.search !== '' || url.hash !== '') throw new Error('has a query or a fragment; leave them out')
+  return url
+}
+
 export const list: Read<readonly string[]> = (value) => value.split(',').map((each) => each.trim()).filter((each) => each !== '')
+
+const KUBE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+
+export const kubeName: Read<string> = (value) => {
+  if (!KUBE_NAME.test(value)) throw new Error(`${JSON.stringify(value)} is not a name in Kubernetes: lower-case letters, digits and dashes, at most 63; for example team-a`)
+  return value
+}
+
+export const kubeNames: Read<readonly string[]> = (value) => [...new Set(list(value).map(kubeName))]
 
 export const automationType: Read<string> = (value) => {
   if (!new RegExp(TYPE_PATTERN).test(value)) throw new Error(`${JSON.stringify(value)} is not an automation type: lower-case letters, digits and dashes; for example http-probe`)

@@ -11,14 +11,14 @@
  */
 import { runBatchSlot, runContinuousSlot, SlotMetrics, type CatalogEntry, type Primitives, type SlotControl, type SlotPorts } from '../automation/index.ts'
 import { toMs, type MasterFrame, type ReportedState } from '../protocol/index.ts'
-import { Complaints, fromHere, inSpan, quieted, withLogFields, type Cancel, type Clock, type Log, type LogFields, type LogLevel, type Random, type Timers } from '../runtime/index.ts'
+import { Complaints, fromHere, inSpan, quieted, withLogFields, type Cancel, type Clock, type Log, type LogFields, type LogLevel, type ProbeListener, type ProbeVerdict, type Random, type Timers } from '../runtime/index.ts'
 import { workerAddress, type WorkerAddress } from './address.ts'
 import { BusClient } from './bus.ts'
 import { ConfigFollower } from './config.ts'
 import { ControlChannel } from './control-channel.ts'
 import { Drain } from './drain.ts'
 import { ErrorsSeen, type ErrorSource } from './errors-seen.ts'
-import { startHealth, type HealthListen, type HealthListener } from './health.ts'
+import { startHealth, type HealthListen } from './health.ts'
 import type { Host } from './host.ts'
 import { Leases } from './leases.ts'
 import { Outbox } from './outbox.ts'
@@ -116,7 +116,7 @@ class Worker implements RunningWorker {
   #cancelStatsGap: Cancel | undefined
   #known = false
   #exitCode: 0 | 1 = 0
-  #health: HealthListener | undefined
+  #health: ProbeListener | undefined
 
   constructor(options: WorkerOptions) {
     const { clock, entry, host, random, timers, token } = options
@@ -220,7 +220,7 @@ class Worker implements RunningWorker {
     )
   }
 
-  #listening(listener: HealthListener): void {
+  #listening(listener: ProbeListener): void {
     this.#health = listener
     this.#options.log.info('the health listener is up', { port: listener.port })
   }
@@ -341,9 +341,9 @@ class Worker implements RunningWorker {
     }
   }
 
-  #readiness(): { readonly ready: boolean; readonly why: string } {
-    if (this.#drain.hasBegun) return { ready: false, why: 'draining' }
-    return this.#known ? { ready: true, why: 'ok' } : { ready: false, why: 'not registered' }
+  #readiness(): ProbeVerdict {
+    if (this.#drain.hasBegun) return { ok: false, why: 'draining' }
+    return this.#known ? { ok: true, why: 'ok' } : { ok: false, why: 'not registered' }
   }
 }
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { backendUrl } from '../../src/cmd/backend.ts'
-import { atLeast, hostPort, httpUrl, integer, oneOf, text, workerId } from '../../src/cmd/readers.ts'
+import { atLeast, hostPort, httpUrl, integer, kubeName, kubeNames, masterUrl, oneOf, text, workerId } from '../../src/cmd/readers.ts'
 import { describeSettings, readSettings, setting } from '../../src/cmd/settings.ts'
 
 const TABLE = {
@@ -64,6 +64,7 @@ describe('the readers', () => {
     ['host:port', hostPort, '[::1]:80', { host: '::1', port: 80 }],
     ['whole number', integer(0, 10), '10', 10],
     ['number', atLeast(0), '0.5', 0.5],
+    ['namespaces', kubeNames, 'team-a, team-b,team-a', ['team-a', 'team-b']],
     ['memory://', backendUrl, 'memory://', { scheme: 'memory' }],
     ['mem://', backendUrl, 'mem://', { scheme: 'memory' }],
     ['relative filedb', backendUrl, 'filedb://.muster/master.db', { scheme: 'filedb', path: '.muster/master.db' }],
@@ -75,6 +76,8 @@ describe('the readers', () => {
   it.each<[(value: string) => unknown, string, RegExp]>([
     [hostPort, 'localhost', /not host:port/], [hostPort, 'a:70000', /not host:port/], [integer(0, 10), '11', /from 0 to 10/], [integer(0, 10), '1.5', /whole number/],
     [atLeast(0), 'NaN', /0 or more/], [atLeast(0), '-1', /0 or more/], [httpUrl, 'ftp://u:p@x', /^is not an http or https URL/], [httpUrl, 'http://u:p@h', /user or a password/],
+    [masterUrl, 'http://h/?token=x', /query or a fragment/], [masterUrl, 'http://u:p@h', /user or a password/],
+    [kubeName, 'Team', /not a name in Kubernetes/], [kubeName, '', /not a name/], [kubeName, 'a'.repeat(64), /not a name/], [kubeNames, 'a,b/c', /"b\/c" is not a name/],
     [workerId, 'a/b', /cannot name a worker/], [workerId, '..', /cannot name a worker/],
     [backendUrl, 'postgres://h/db', /scheme "postgres" is not known; known: memory, mem, filedb, kvstore/], [backendUrl, 'filedb://', /needs the path/], [backendUrl, 'memory://x', /takes nothing/], [backendUrl, 'x', /not a URL/],
   ])('%p refuses %j (D2, D34)', (read, value, problem) => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { hostname } from 'node:os'
 import { help as devHelp } from '../../src/cmd/dev.ts'
 import { help as masterHelp } from '../../src/cmd/master.ts'
+import { help as operatorHelp } from '../../src/cmd/operator.ts'
 import { help as workerHelp } from '../../src/cmd/worker.ts'
 
 const SECRET = /TOKEN|PASSWORD/
@@ -30,6 +31,13 @@ describe('the settings', () => {
     expect(settingsOf(workerHelp())).toMatchObject({
       SVC_MASTER_URL: 'required', SVC_WORKER_TOKEN: 'required', SVC_AUTOMATION_TYPE: 'required', SVC_WORKER_ID: `default ${hostname()}`, SVC_AUTOMATIONS: 'not set', SVC_DRAIN_TIMEOUT_SECONDS: 'default 30',
       SVC_HEALTH_LISTEN: 'not set', ...LOGS,
+    })
+  })
+
+  it('D34h, D44a, D54d: of the operator, which has one master', () => {
+    expect(settingsOf(operatorHelp())).toEqual({
+      SVC_MASTER_URL: 'required', SVC_API_TOKEN: 'required', SVC_WATCH_NAMESPACES: 'not set', SVC_METRICS_LISTEN: 'default 0.0.0.0:9090', SVC_LEADER_ELECT: 'default true',
+      SVC_LEASE_NAME: 'default muster-operator', SVC_LEASE_NAMESPACE: 'not set', ...LOGS,
     })
   })
 

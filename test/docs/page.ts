@@ -10,7 +10,7 @@
  *   (or anything, where it has none), stopped by Ctrl-C before the next `sh dev` and at the end of the page, and
  *   expected to exit 0 then.
  * - `sh clone` is for a reader with a clone of the repository: not run, but each `make x` in it must be a target.
- * - `sh cluster` needs a cluster: skipped here.
+ * - `sh cluster` needs a cluster: a step only where there is one, as in test/operator/page.apiserver.test.ts.
  * - A fence of another language with a file name behind it, such as `js my-automation.js`, is written to that file.
  * - `npm install muster` installs the package just built; a page that never says so finds it installed. `npx muster`
  *   starts it. Both by stand-ins (package.ts), which need no network.
@@ -53,21 +53,21 @@ function fencesOf(markdown: string): Fence[] {
   return fences
 }
 
-function stepOf(fence: Fence, next: Fence | undefined): Step | undefined {
+function stepOf(fence: Fence, next: Fence | undefined, hasCluster: boolean): Step | undefined {
   const { language, how, line, body } = fence
   if (language !== 'sh') return FILE_NAME.test(how) ? { kind: 'file', line, name: how, content: `${body}\n` } : undefined
-  if (how === 'cluster') return undefined
+  if (how === 'cluster' && !hasCluster) return undefined
   if (how === 'clone') return { kind: 'clone', line, script: body }
-  if (how !== '' && how !== 'dev') throw new TypeError(`line ${line}: "sh ${how}" is not known`)
+  if (how !== '' && how !== 'dev' && how !== 'cluster') throw new TypeError(`line ${line}: "sh ${how}" is not known`)
   const step = { kind: how === 'dev' ? 'dev' : 'run', line, script: body } as const
   const printed = next?.language === 'text' && next.how === '' && !next.afterHeading
   return printed ? { ...step, expected: next.body } : step
 }
 
-/** The steps of a page, in its order. */
-export function stepsOf(markdown: string): Step[] {
+/** The steps of a page, in its order. `hasCluster`: those too that need one. */
+export function stepsOf(markdown: string, hasCluster = false): Step[] {
   const fences = fencesOf(markdown)
-  return fences.flatMap((fence, index) => stepOf(fence, fences[index + 1]) ?? [])
+  return fences.flatMap((fence, index) => stepOf(fence, fences[index + 1], hasCluster) ?? [])
 }
 
 /** Whether a page holds commands at all. */

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SCRIPT = join(ROOT, 'hack/update-docs.mjs')
-const PAGES = ['README.md', 'src/protocol/README.md', 'src/cmd/README.md', 'src/master/README.md', 'src/automations/README.md']
+const PAGES = ['README.md', 'src/operator/README.md', 'src/protocol/README.md', 'src/cmd/README.md', 'src/master/README.md', 'src/automations/README.md']
 const MINUTE_MS = 60_000
 
 const update = (...args: readonly string[]) => spawnSync(process.execPath, [SCRIPT, ...args], { encoding: 'utf8' })

@@ -29,6 +29,7 @@ export class Fleet {
   readonly #backendUrl: string
   readonly #started: Proc[] = []
   #port = 0
+  #master: Proc | undefined
 
   constructor(backendUrl?: string) {
     this.#backendUrl = backendUrl ?? `filedb://${join(this.directory, 'master.db')}`
@@ -46,8 +47,15 @@ export class Fleet {
       SVC_ADMIN_TOKEN: ADMIN_TOKEN, SVC_WORKER_TOKEN: WORKER_TOKEN, ...settings,
     }
     const master = this.spawn('master', Object.fromEntries(Object.entries(environment).filter(([name]) => !unset.includes(name))))
+    this.#master = master
     await until(`the master is ready`, async () => (await fetch(`${this.url}/readyz`).catch(() => null))?.status === 200, () => master.output())
     return master
+  }
+
+  /** At once, as a crash would. */
+  async stopMaster(): Promise<void> {
+    this.#master?.child.kill('SIGKILL')
+    await this.#master?.exited
   }
 
   startWorker(type: string, id: string, settings: Readonly<Record<string, string>> = {}): Proc {

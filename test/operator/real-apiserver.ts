@@ -43,6 +43,7 @@ export interface AuditEvent {
   readonly verb: string
   readonly user: { readonly username: string }
   readonly requestURI: string
+  readonly requestReceivedTimestamp: string
   readonly objectRef?: { readonly resource: string; readonly apiGroup?: string; readonly namespace?: string; readonly name?: string; readonly subresource?: string }
   readonly responseStatus?: { readonly code: number }
 }

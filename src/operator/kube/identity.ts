@@ -28,10 +28,14 @@ export interface KubeIdentity {
   credentials(): Promise<Credentials>
 }
 
-/** From `KUBECONFIG`, `~/.kube/config` or the service account, in this order. */
+/** What client-node calls the context it makes up, for localhost, when it has found nothing. */
+const MADE_UP_CONTEXT = 'loaded-context'
+
+/** From `KUBECONFIG`, `~/.kube/config` or the service account, in this order. @throws Error when there is none, or it cannot be read. */
 export function defaultIdentity(): KubeIdentity {
   const config = new KubeConfig()
   config.loadFromDefault()
+  if (config.getCurrentContext() === MADE_UP_CONTEXT) throw new Error('there is neither a kubeconfig nor the service account of a pod; set KUBECONFIG to the path of a kubeconfig')
   return identityOf(config)
 }
 
@@ -46,6 +50,7 @@ function identityOf(config: KubeConfig): KubeIdentity {
   const cluster = config.getCurrentCluster()
   if (cluster === null) throw new Error('the kubeconfig names no cluster: set its current-context')
   if (cluster.proxyUrl !== undefined) throw new Error('the kubeconfig names a proxy-url, which is not supported: give the address of the API server itself')
+  if (cluster.server.startsWith('http:') && !cluster.skipTLSVerify) throw new Error('the kubeconfig names an API server by http, where anybody in between reads the token: name it by https, or set insecure-skip-tls-verify')
   return {
     server: new URL(cluster.server),
     namespace: config.getContextObject(config.getCurrentContext())?.namespace,

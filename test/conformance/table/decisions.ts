@@ -1,13 +1,12 @@
 /** The decisions, one row for each claim of each of them. @see src/protocol/decisions.md */
 import { by, pending, type Row } from './row.ts'
 
-const OPERATOR = pending('the operator')
 const matrix = by('master/matrix.test.ts', 'lets in whom it should and nobody else, in every cell')
 
 export const DECISIONS: readonly Row[] = [
   ['D1a', 'The command is `muster`.', by('e2e/master.test.ts', 'exits 2 for an unknown subcommand, 0 for help of each')],
   ['D1b', 'Settings keep the prefix SVC_, metrics svc_.'],
-  ['D1c', 'The API group is muster.dev.', by('operator/fleetworker/schema.apiserver.test.ts', 'is established and structural')],
+  ['D1c', 'The API group is muster.dev.', by('hack/crds.test.ts', 'accepts what the code makes'), by('operator/fleetworker/schema.apiserver.test.ts', 'is established and structural')],
   ['D2a', 'Backends have the schemes memory, mem, filedb, kvstore and kvstores.', by('cmd/backend.test.ts', 'take memory, mem and filedb'), by('cmd/backend.test.ts', 'take every Redis URL')],
   ['D2b', 'redis and rediss are other names of kvstore and kvstores.', by('cmd/backend.test.ts', 'take every Redis URL, and call it by its main name')],
   ['D2c', 'Sentinel and cluster have schemes of their own.', by('storage/redis/connection.test.ts', 'follows a failover to the new primary'), by('storage/redis/cluster.test.ts', 'used every node for what ran so far')],
@@ -124,7 +123,7 @@ export const DECISIONS: readonly Row[] = [
   ['D34e', 'No secret is a flag.', by('cmd/settings.test.ts', 'refuses a secret as a flag without repeating it')],
   ['D34f', 'The settings of the master.'],
   ['D34g', 'The settings of the worker.'],
-  ['D34h', 'The settings of the operator.', OPERATOR],
+  ['D34h', 'The settings of the operator.'],
   ['D34i', 'The settings of dev.', by('e2e/dev.test.ts', 'brings up a fleet whose lines on the screen work')],
   ['D35a', 'SVC_AUTOMATIONS lists modules.', by('automation/load.test.ts', 'are paths relative to the directory, exporting automations or arrays of them')],
   ['D35b', 'Without it, dependencies that name automations are loaded.', by('automation/load.test.ts', 'loads every dependency of the nearest package.json')],
@@ -148,11 +147,11 @@ export const DECISIONS: readonly Row[] = [
   ['D42a', 'The command line has admin verbs.', by('e2e/admin.test.ts', 'configures a worker, gives it work and shows what came out'), by('cmd/admin/usage.test.ts', 'has help with an example for every noun and verb')],
   ['D42b', 'They have three forms of output.', by('cmd/admin/fleet.test.ts', 'get and -o json are the answer of the API unchanged, and -o yaml says the same'), by('cmd/admin/fleet.test.ts', 'ls shows the workers of one type')],
   ['D42c', 'Exit codes tell the outcome.', by('e2e/admin.test.ts', 'answers scripts with exit codes'), by('cmd/admin/fleet.test.ts', 'set that somebody overtook changes nothing and says who it was, exit 5'), by('cmd/admin/fleet.test.ts', 'drain asks the worker to end, and --wait gives up with exit 6')],
-  ['D43a', 'FleetWorker has the fields of its spec.', by('operator/fleetworker/schema.apiserver.test.ts', 'is explained by kubectl, field by field'), by('operator/fleetworker/schema.apiserver.test.ts', 'refuses another type or worker id later')],
+  ['D43a', 'FleetWorker has the fields of its spec.', by('hack/crds.test.ts', 'accepts what the code makes'), by('operator/fleetworker/schema.apiserver.test.ts', 'is explained by kubectl, field by field'), by('operator/fleetworker/schema.apiserver.test.ts', 'refuses another type or worker id later')],
   ['D43b', 'It has the fields of its status.', by('operator/fleetworker/status.test.ts', 'shows the worker and its statistics'), by('operator/fleetworker/status.test.ts', 'keeps to the schema')],
   ['D43c', 'It is the whole config.', by('operator/fleetworker/desired.test.ts', 'names what config, configFrom and slots set, and nothing else'), by('operator/fleetworker/diff.test.ts', 'takes back what is not named (D43)')],
-  ['D44a', 'One operator serves one master.', OPERATOR],
-  ['D44b', 'The finalizer exists for two policies alone.', OPERATOR],
+  ['D44a', 'One operator serves one master.'],
+  ['D44b', 'The finalizer exists for two policies alone.', by('operator/fleetworker/reconcile.deletion.test.ts', 'has its finalizer before the first write, and only while the policy asks for it')],
   ['D45a', '/healthz does not ask the backend.', by('master/health/health.test.ts', 'stays ok and is not ready while the backend is away'), by('conformance/discovery.test.ts', 'says ok while the master is up')],
   ['D45b', '/readyz does.', by('master/health/health.test.ts', 'stays ok and is not ready while the backend is away')],
   ['D45c', 'The health of the operator is its own.', by('operator/kube/controller.test.ts', 'falls when a reconcile runs for more than 120 s'), by('operator/kube/controller.test.ts', 'but not while the queue is parked or on standby')],
@@ -180,7 +179,8 @@ export const DECISIONS: readonly Row[] = [
   ['D54a', 'The backend has a password and certificates.', by('cmd/backend.test.ts', 'read the PEM files at start'), by('storage/redis/start.test.ts', 'names a wrong or missing password')],
   ['D54b', 'A full queue is 503.'],
   ['D54c', 'A worker serves its health where asked to.', by('worker/worker.test.ts', 'serves health, readiness and metrics when asked to')],
-  ['D54d', 'The further settings of the operator.', OPERATOR],
+  ['D54d', 'The lease of the operator has a name and a namespace.'],
+  ['D54g', 'It makes missing Secrets of tokens, where asked.', pending('the creation of missing Secrets')],
   ['D54e', 'A password in the flag is refused.', by('cmd/backend.test.ts', 'refuse a password in the flag and take it in the variable')],
   ['D54f', 'A bad secret file keeps the last good one.', by('master/auth/token-watch.test.ts', 'keeps the tokens in force while a reading is bad')],
   ['D55a', 'A permanent nack goes to the DLQ.'],

@@ -1,0 +1,98 @@
+/**
+ * @module operator/metrics
+ * What the operator tells about FleetWorkers as a whole, read off the objects themselves: how long an edit takes to be in
+ * force, how many objects are in which condition, how old drift is. No label holds an object's name.
+ * @see D58
+ */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { Clock } from '../runtime/index.ts'
+import type { Change } from './kube/index.ts'
+import { CONDITION_STATUSES, type DriftOutcome, type FleetWorkerObject } from './fleetworker/index.ts'
+
+const MS_PER_SECOND = 1_000
+const BUCKETS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600]
+
+/** An edit that is not in force yet. */
+interface Edit { readonly generation: number; readonly seenMs: number; isSynced: boolean }
+
+export interface MetricsDeps {
+  readonly registry: Registry
+  readonly clock: Clock
+  readonly objects: () => Iterable<FleetWorkerObject>
+}
+
+export class FleetWorkerMetrics {
+  readonly #clock: Clock
+  readonly #edits = new Map<string, Edit>()
+  readonly #toSynced: Histogram
+  readonly #toApplied: Histogram
+  readonly #drift: Counter
+
+  constructor({ registry, clock, objects }: MetricsDeps) {
+    this.#clock = clock
+    const registers = [registry]
+    this.#toSynced = new Histogram({ name: 'svc_operator_edit_to_synced_seconds', help: 'From an edit of a FleetWorker to its condition Synced, as the status shows it.', buckets: BUCKETS, registers })
+    this.#toApplied = new Histogram({ name: 'svc_operator_edit_to_applied_seconds', help: 'From an edit of a FleetWorker to its condition Applied, as the status shows it.', buckets: BUCKETS, registers })
+    this.#drift = new Counter({ name: 'svc_operator_drift_total', help: 'Changes by others that were found, by what was done about them.', labelNames: ['outcome'], registers })
+    for (const outcome of ['reverted', 'tolerated', 'contested'] satisfies DriftOutcome[]) this.#drift.inc({ outcome }, 0)
+    const workers: Gauge = new Gauge({
+      name: 'svc_operator_workers', help: 'FleetWorkers, by condition and its status.', labelNames: ['condition', 'status'], registers, collect: () => {
+        workers.reset()
+        for (const [condition, counts] of countConditions(objects())) for (const status of CONDITION_STATUSES) workers.set({ condition, status }, counts.get(status) ?? 0)
+      },
+    })
+    const driftAge: Gauge = new Gauge({
+      name: 'svc_operator_drift_age_seconds', help: 'How old the oldest drift is that stands in a status; 0 without any.', registers, collect: () => driftAge.set(oldestDriftSeconds(objects(), clock.wallMs())),
+    })
+  }
+
+  /** Takes a change of the cache, in the order they come. `isEdit`: seen as it happened, and by the replica that acts on it. */
+  changed({ before, after }: Change<FleetWorkerObject>, isEdit: boolean): void {
+    const { uid } = (after ?? before)?.metadata ?? {}
+    if (uid === undefined) return
+    if (after === undefined) this.#edits.delete(uid)
+    else if (isEdit && isNewGeneration(before, after)) this.#edits.set(uid, { generation: after.metadata.generation, seenMs: this.#clock.monotonicMs(), isSynced: false })
+    else this.#settle(uid, after)
+  }
+
+  drifted(outcome: DriftOutcome): void {
+    this.#drift.inc({ outcome })
+  }
+
+  #settle(uid: string, after: FleetWorkerObject): void {
+    const edit = this.#edits.get(uid)
+    if (edit === undefined) return
+    const seconds = (this.#clock.monotonicMs() - edit.seenMs) / MS_PER_SECOND
+    const holds = (type: string): boolean => after.status?.conditions?.some((each) => each.type === type && each.status === 'True' && (each.observedGeneration ?? 0) >= edit.generation) === true
+    if (!edit.isSynced && holds('Synced')) {
+      edit.isSynced = true
+      this.#toSynced.observe(seconds)
+    }
+    if (!edit.isSynced || !holds('Applied')) return
+    this.#edits.delete(uid)
+    this.#toApplied.observe(seconds)
+  }
+}
+
+const isNewGeneration = (before: FleetWorkerObject | undefined, after: FleetWorkerObject): boolean =>
+  after.metadata.deletionTimestamp === undefined && (before?.metadata.uid !== after.metadata.uid || before.metadata.generation !== after.metadata.generation)
+
+function countConditions(objects: Iterable<FleetWorkerObject>): ReadonlyMap<string, ReadonlyMap<string, number>> {
+  const counts = new Map<string, Map<string, number>>()
+  for (const { status } of objects) {
+    for (const { type, status: value } of status?.conditions ?? []) {
+      const known = counts.get(type) ?? new Map<string, number>()
+      counts.set(type, known.set(value, (known.get(value) ?? 0) + 1))
+    }
+  }
+  return counts
+}
+
+function oldestDriftSeconds(objects: Iterable<FleetWorkerObject>, nowMs: number): number {
+  let oldestMs = nowMs
+  for (const { status } of objects) {
+    const sinceMs = Date.parse(status?.drift?.detectedTime ?? '')
+    if (sinceMs < oldestMs) oldestMs = sinceMs
+  }
+  return (nowMs - oldestMs) / MS_PER_SECOND
+}

@@ -1,0 +1,179 @@
+/**
+ * @module operator/operator
+ * The operator as a whole: makes the parts, and joins them.
+ *
+ *   API server ──watch──▶ cache ──▶ triggers ──▶ queue ──▶ reconcile ──▶ status, events ──▶ API server
+ *   master ──feed, lists──▶ table ─────┘  ▲ parked           └─PATCH, claim──▶ master
+ *                                         └── breaker, while the master is away
+ *
+ * Watch, table and queue run for the life of the process, so that a standby is warm; whatever writes belongs to a term of
+ * leadership (term.ts). At the end: no new key is begun, what runs may finish, statuses are sent, the lease is given back.
+ * @see D44, D45
+ */
+import { Registry } from 'prom-client'
+import { serveProbes, withLogFields, type Log, type ProbeListener, type ProbeVerdict, type Random, type Time } from '../runtime/index.ts'
+import { createFleetMetrics, Fleet } from './fleet/index.ts'
+import { FLEET_WORKERS, INDICES, type FleetWorkerObject } from './fleetworker/index.ts'
+import {
+  ALWAYS_LEADING, createKubeMetrics, FoldingEventRecorder, Health, LeaseElector, PooledTransport, WatchLoop, WorkQueue, WritableCache,
+  type EventTarget, type KubeIdentity, type KubeMetrics, type Leadership,
+} from './kube/index.ts'
+import { MasterAway } from './master-away.ts'
+import { FleetWorkerMetrics } from './metrics.ts'
+import { Term } from './term.ts'
+import { Triggers } from './triggers.ts'
+
+const CONTROLLER = 'fleetworker'
+
+export interface OperatorOptions {
+  readonly masterUrl: string
+  /** Asked for with every call, as it may be rotated. */
+  readonly token: () => string
+  readonly identity: KubeIdentity
+  /** Empty: all. */
+  readonly watchNamespaces: readonly string[]
+  readonly metricsListen: { readonly host: string; readonly port: number }
+  readonly leaderElect: boolean
+  readonly lease: { readonly namespace: string; readonly name: string }
+  /** Ours among all replicas that ever were. */
+  readonly replica: string
+  readonly time: Time
+  readonly random: Random
+  readonly log: Log
+}
+
+export interface RunningOperator {
+  readonly port: number
+  /** Never rejects. */
+  stop(): Promise<void>
+}
+
+/** Starts it. Neither the API server nor the master need be there. @throws Error when the listener's address cannot be used. */
+export async function startOperator(options: OperatorOptions): Promise<RunningOperator> {
+  const operator = new Operator(options)
+  await operator.listen()
+  operator.start()
+  return operator
+}
+
+class Operator implements RunningOperator {
+  readonly #options: OperatorOptions
+  readonly #abort = new AbortController()
+  readonly #registry = new Registry()
+  readonly #metrics: KubeMetrics
+  readonly #workers: FleetWorkerMetrics
+  readonly #transport: PooledTransport
+  readonly #cache = new WritableCache<FleetWorkerObject>(INDICES)
+  readonly #queue: WorkQueue
+  readonly #events: FoldingEventRecorder
+  readonly #fleet: Fleet
+  readonly #away: MasterAway
+  readonly #triggers: Triggers
+  readonly #watches: readonly WatchLoop<FleetWorkerObject>[]
+  readonly #health: Health<FleetWorkerObject>
+  readonly #elector: LeaseElector | undefined
+  readonly #running: Promise<void>[] = []
+  #leadership: Leadership
+  #term: Term | undefined
+  #listener: ProbeListener | undefined
+
+  constructor(options: OperatorOptions) {
+    this.#options = options
+    const { identity, lease, leaderElect, log, random, replica, time, token, masterUrl } = options
+    const parts = { clock: time, timers: time, random, log }
+    this.#metrics = createKubeMetrics(this.#registry, CONTROLLER, lease.name)
+    this.#workers = new FleetWorkerMetrics({ registry: this.#registry, clock: time, objects: () => this.#cache.all() })
+    this.#transport = new PooledTransport({ identity, clock: time, timers: time, onRequest: this.#metrics.onRequest })
+    this.#queue = new WorkQueue({ ...parts, observer: this.#metrics.queue })
+    this.#events = new FoldingEventRecorder({ ...parts, transport: this.#transport, controller: 'muster.dev/operator', instance: replica, onDrop: this.#metrics.onEventDrop })
+    this.#elector = leaderElect ? new LeaseElector({ ...parts, ...lease, transport: this.#transport, identity: replica, onLead: (term) => this.#lead(term), onState: this.#metrics.onLeader }) : undefined
+    this.#leadership = this.#elector ?? ALWAYS_LEADING
+    this.#fleet = new Fleet({ ...parts, masterUrl, token, metrics: createFleetMetrics(this.#registry), mayWrite: () => this.#leadership.mayWrite(), onBreaker: (reason) => this.#away.turned(reason) })
+    this.#triggers = new Triggers({ queue: this.#queue, cache: this.#cache, table: this.#fleet, isOurs: (object) => this.#term?.isSending(object) === true })
+    this.#away = new MasterAway({ table: this.#fleet, queue: this.#queue, onTurn: (isAway) => this.#masterTurned(isAway) })
+    this.#watches = this.#namespaces().map((namespace) => this.#watch(namespace))
+    this.#health = new Health({ clock: time, queue: this.#queue, cache: this.#cache, watches: this.#watches, controller: () => this.#term?.controller })
+    this.#metrics.observe({ queue: this.#queue, watchAgeMs: () => Math.max(...this.#watches.map(({ activeMs }) => time.monotonicMs() - activeMs)) })
+  }
+
+  get port(): number {
+    return this.#listener?.port ?? 0
+  }
+
+  async listen(): Promise<void> {
+    const healthz = (): ProbeVerdict => {
+      const stuck = this.#health.stuck()
+      return { ok: stuck.length === 0, why: stuck.length === 0 ? 'ok' : stuck.join('; ') }
+    }
+    const readyz = (): ProbeVerdict => ({ ok: this.#health.isReady, why: this.#health.isReady ? 'ok' : 'FleetWorkers have not been listed yet' })
+    this.#listener = await serveProbes('SVC_METRICS_LISTEN', this.#options.metricsListen, { healthz, readyz, metrics: this.#registry })
+  }
+
+  start(): void {
+    const { lease, log, masterUrl, time, watchNamespaces } = this.#options
+    const { signal } = this.#abort
+    log.info('the operator has started', { port: this.port, master: masterUrl, namespaces: watchNamespaces.length === 0 ? 'all' : watchNamespaces.join(','), lease: `${lease.namespace}/${lease.name}` })
+    this.#fleet.onChange((change) => {
+      if (change.kind === 'state_reset') this.#tell('MasterStateReset', change.message)
+      this.#triggers.tableChanged(change)
+    })
+    signal.addEventListener('abort', time.every(1_000, () => this.#away.look()), { once: true })
+    this.#running.push(this.#fleet.run(signal), this.#events.run(signal), ...this.#watches.map((watch) => watch.run(signal)))
+    if (this.#elector !== undefined) this.#running.push(this.#elector.run(signal))
+    else {
+      this.#metrics.onLeader(true)
+      this.#lead(signal)
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#term?.end()
+    this.#abort.abort(new Error('the operator stops'))
+    await Promise.all(this.#running)
+    await Promise.all([this.#transport.close(), this.#listener?.close()])
+    this.#options.log.info('the operator has stopped')
+  }
+
+  #namespaces(): readonly (string | undefined)[] {
+    const { watchNamespaces } = this.#options
+    return watchNamespaces.length === 0 ? [undefined] : watchNamespaces
+  }
+
+  #watch(namespace: string | undefined): WatchLoop<FleetWorkerObject> {
+    const { log, random, time } = this.#options
+    return new WatchLoop({
+      transport: this.#transport, cache: this.#cache, clock: time, timers: time, random, log, resource: FLEET_WORKERS, namespace, onRestart: this.#metrics.onRestart,
+      onChange: (change, source) => {
+        this.#workers.changed(change, source === 'watch' && this.#term !== undefined)
+        this.#triggers.changed(change, source)
+      },
+    })
+  }
+
+  #lead(signal: AbortSignal): void {
+    const { random, time, log, watchNamespaces } = this.#options
+    const term = new Term({
+      signal, time, random, log, transport: this.#transport, cache: this.#cache, queue: this.#queue, events: this.#events, fleet: this.#fleet,
+      leadership: this.#leadership, triggers: this.#triggers, metrics: this.#metrics, workers: this.#workers,
+      watches: (namespace) => watchNamespaces.length === 0 || watchNamespaces.includes(namespace),
+      within: (key, inside) => withLogFields({ fleetworker: key }, inside),
+    })
+    this.#term = term
+    signal.addEventListener('abort', () => {
+      if (this.#term === term) this.#term = undefined
+    }, { once: true })
+    this.#running.push(term.run())
+  }
+
+  #masterTurned(isAway: boolean): void {
+    if (isAway) this.#tell('MasterUnreachable', 'the master has not answered for a minute; FleetWorkers wait for it')
+    this.#triggers.all()
+  }
+
+  /** What concerns all FleetWorkers is told once, about the Lease, by the replica that leads. */
+  #tell(reason: string, message: string): void {
+    const { lease } = this.#options
+    const target: EventTarget = { ...lease, apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', uid: '' }
+    if (this.#leadership.mayWrite()) this.#events.record(target, 'Warning', reason, message)
+  }
+}

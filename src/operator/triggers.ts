@@ -1,0 +1,78 @@
+/**
+ * @module operator/triggers
+ * What puts a key into the queue, and nothing else: a callback that did more would do it out of order.
+ *
+ *   FleetWorker changed (watch, list) ──▶ its key, by what changed; its rivals' when it came or went
+ *   worker changed at the master ──────▶ every FleetWorker of that worker: 50
+ *   type, schema, rights changed ──────▶ every FleetWorker of the type: 50
+ *   Secret or ConfigMap changed ───────▶ every FleetWorker that reads it: 50
+ *   master forgot, came back, or has been away for a minute; a term begins ──▶ all: -100, unseen edits 100
+ *
+ * It also tells the table which types FleetWorkers name.
+ */
+import type { FleetTable, TableChange } from './fleet/index.ts'
+import { RECONCILE_ANNOTATION, rivalKeys, targetOf, type FleetWorkerObject, type SourceName } from './fleetworker/index.ts'
+import { keyOf, priorityOf, type Change, type ObjectCache, type ObjectKey, type WorkQueue } from './kube/index.ts'
+
+const PUSH = 50
+
+export interface TriggersDeps {
+  readonly queue: Pick<WorkQueue, 'add'>
+  readonly cache: ObjectCache<FleetWorkerObject>
+  readonly table: Pick<FleetTable, 'setTypes'>
+  /** Whether this status is on its way to the API server. */
+  readonly isOurs: (object: FleetWorkerObject) => boolean
+}
+
+export class Triggers {
+  readonly #deps: TriggersDeps
+  readonly #perType = new Map<string, number>()
+
+  constructor(deps: TriggersDeps) {
+    this.#deps = deps
+  }
+
+  changed(change: Change<FleetWorkerObject>, source: 'list' | 'watch'): void {
+    this.#count(change.before?.spec.type, change.after?.spec.type)
+    this.#add(change, source)
+    this.#push(rivalKeys(change, this.#deps.cache))
+  }
+
+  tableChanged(change: TableChange): void {
+    const { cache } = this.#deps
+    if (change.kind === 'worker') this.#push(keysOf(cache.byIndex('target', targetOf(change.type, change.workerId))))
+    else if (change.kind === 'type') this.#push(keysOf([...cache.all()].filter(({ spec }) => spec.type === change.type)))
+    else this.all()
+  }
+
+  sourceChanged(name: SourceName): void {
+    this.#push(keysOf(this.#deps.cache.byIndex('source', name)))
+  }
+
+  /** Every key, at the place of a sweep; objects whose status is behind as the edits they are. */
+  all(): void {
+    for (const after of this.#deps.cache.all()) this.#add({ key: keyOf(after.metadata), before: undefined, after }, 'list')
+  }
+
+  #add(change: Change<FleetWorkerObject>, source: 'list' | 'watch'): void {
+    const { isOurs, queue } = this.#deps
+    const priority = priorityOf(change, source, { annotation: RECONCILE_ANNOTATION, isOurs })
+    if (priority !== undefined) queue.add(change.key, priority)
+  }
+
+  #push(keys: readonly ObjectKey[]): void {
+    for (const key of keys) this.#deps.queue.add(key, PUSH)
+  }
+
+  #count(before: string | undefined, after: string | undefined): void {
+    if (before === after) return
+    const known = this.#perType.size
+    if (after !== undefined) this.#perType.set(after, (this.#perType.get(after) ?? 0) + 1)
+    const left = before === undefined ? 0 : (this.#perType.get(before) ?? 0) - 1
+    if (before !== undefined && left > 0) this.#perType.set(before, left)
+    else if (before !== undefined) this.#perType.delete(before)
+    if (this.#perType.size !== known || (before !== undefined && after !== undefined)) this.#deps.table.setTypes(this.#perType.keys())
+  }
+}
+
+const keysOf = (objects: readonly FleetWorkerObject[]): readonly ObjectKey[] => objects.map(({ metadata }) => keyOf(metadata))

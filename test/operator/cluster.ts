@@ -1,0 +1,170 @@
+/**
+ * A cluster with a fleet, for one file of tests: a real kube-apiserver that knows FleetWorkers, a real master on the memory
+ * store with real worker processes, and `muster operator` as its own ServiceAccount with the rights of manifests/operator
+ * and no other. The processes are those of the built command.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import type { FleetWorkerStatus } from '../../src/operator/fleetworker/index.ts'
+import { ADMIN_TOKEN, Fleet, freePort, until, type Proc } from '../e2e/fleet.ts'
+import { startApiServer, type Answer, type ApiServer, type AuditEvent, type CustomResourceDefinition, type Ran } from './real-apiserver.ts'
+
+const OPERATOR = 'system:serviceaccount:muster:muster-operator'
+const WITHIN_MS = 30_000
+const TOKEN_SECONDS = 7_200
+
+type Json = Readonly<Record<string, unknown>>
+export interface Resource { readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string; readonly generation: number; readonly finalizers?: readonly string[] }; readonly status?: FleetWorkerStatus }
+export interface Worker { readonly config: Json; readonly config_gen: number; readonly managed_by: string | null; readonly draining: boolean }
+
+export class Cluster {
+  readonly server: ApiServer
+  readonly fleet: Fleet
+  #operator: Proc | undefined
+  #metricsPort = 0
+  #kubeconfig = ''
+  #token = ''
+
+  private constructor(server: ApiServer, fleet: Fleet) {
+    this.server = server
+    this.fleet = fleet
+  }
+
+  /** With a master, and without workers and operator. `rights`: a folder of manifests/operator; without it nothing is installed. */
+  static async start(rights?: 'namespaced' | 'cluster-wide'): Promise<Cluster> {
+    const cluster = new Cluster(await startApiServer(), new Fleet('memory://'))
+    try {
+      if (rights !== undefined) await cluster.#install(rights)
+      await cluster.fleet.startMaster()
+    } catch (error) {
+      await cluster.close()
+      throw error
+    }
+    return cluster
+  }
+
+  async #install(rights: string): Promise<void> {
+    await this.server.install(parse(readFileSync('crds/fleetworkers.muster.dev.yaml', 'utf8')) as CustomResourceDefinition)
+    for (const name of ['muster', 'team-a']) await this.ok('POST', '/api/v1/namespaces', { metadata: { name } })
+    await this.kubectl('apply', '-k', join('manifests/operator', rights))
+  }
+
+  /** The operator's, as it was started last. */
+  get kubeconfig(): string {
+    return this.#kubeconfig
+  }
+
+  /** What the operator that runs now has logged. */
+  get log(): string {
+    return this.#operator?.output() ?? ''
+  }
+
+  get metricsUrl(): string {
+    return `http://127.0.0.1:${this.#metricsPort}`
+  }
+
+  /** Resolves when it leads, and has looked at everything once. `server`: a proxy before the API server. */
+  async startOperator({ server, ...settings }: Readonly<Record<string, string>> = {}): Promise<Proc> {
+    this.#metricsPort = await freePort()
+    this.#token ||= await this.#accountToken()
+    this.#kubeconfig = this.file('operator.kubeconfig', {
+      apiVersion: 'v1', kind: 'Config', 'current-context': 'test',
+      clusters: [{ name: 'test', cluster: server === undefined ? { server: this.server.url, 'certificate-authority': this.server.caFile } : { server, 'insecure-skip-tls-verify': true } }],
+      users: [{ name: 'operator', user: { token: this.#token } }],
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'operator', namespace: 'muster' } }],
+    })
+    const operator = this.fleet.spawn('operator', {
+      KUBECONFIG: this.#kubeconfig, SVC_MASTER_URL: this.fleet.url, SVC_API_TOKEN: ADMIN_TOKEN, SVC_METRICS_LISTEN: `127.0.0.1:${this.#metricsPort}`, ...settings,
+    })
+    this.#operator = operator
+    await this.until('the operator leads and has nothing left to do', async () => {
+      const metrics = await this.metrics().catch(() => '')
+      return /^leader_election_master_status\{[^}]*\} 1$/m.test(metrics) && /^workqueue_depth\{[^}]*\} 0$/m.test(metrics)
+    })
+    return operator
+  }
+
+  async #accountToken(): Promise<string> {
+    const { status } = await this.ok<{ status: { token: string } }>('POST', '/api/v1/namespaces/muster/serviceaccounts/muster-operator/token', { spec: { expirationSeconds: TOKEN_SECONDS } })
+    return status.token
+  }
+
+  async metrics(): Promise<string> {
+    return (await fetch(`${this.metricsUrl}/metrics`)).text()
+  }
+
+  async stopOperator(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    const operator = this.#operator
+    this.#operator = undefined
+    operator?.child.kill(signal)
+    return (await operator?.exited) ?? null
+  }
+
+  /** A worker process of the first-party automation that probes; it has a secret field, `authorization`. */
+  async startWorker(id: string): Promise<Proc> {
+    const worker = this.fleet.startWorker('http-probe', id)
+    await this.until(`the worker ${id} is connected`, async () => (await this.fleet.call<{ connected?: boolean }>('GET', `/automations/http-probe/workers/${id}`)).body.connected === true)
+    return worker
+  }
+
+  /** As kubectl would; fails with what it says. */
+  async kubectl(...args: readonly string[]): Promise<string> {
+    const { code, stdout, stderr }: Ran = await this.server.kubectl(...args)
+    if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: exit ${code}\n${stdout}${stderr}`)
+    return stdout
+  }
+
+  apply(name: string, spec: Json, namespace = 'team-a'): Promise<string> {
+    const object = { apiVersion: 'muster.dev/v1alpha1', kind: 'FleetWorker', metadata: { name, namespace }, spec: { type: 'http-probe', ...spec } }
+    return this.kubectl('apply', '-f', this.file(`${name}.json`, object))
+  }
+
+  async ok<T = Json>(method: string, path: string, body?: object, contentType?: string): Promise<T> {
+    const { status, body: answer }: Answer = await this.server.request(method, path, { ...(body !== undefined && { body }), ...(contentType !== undefined && { contentType }) })
+    if (status >= 300) throw new Error(`${method} ${path}: ${status} ${String(answer['message'])}`)
+    return answer as T
+  }
+
+  async resource(name: string, namespace = 'team-a'): Promise<Resource | undefined> {
+    const { status, body } = await this.server.request('GET', `/apis/muster.dev/v1alpha1/namespaces/${namespace}/fleetworkers/${name}`)
+    return status === 404 ? undefined : (body as unknown as Resource)
+  }
+
+  async worker(id: string): Promise<Worker | undefined> {
+    const { status, body } = await this.fleet.call<Worker>('GET', `/automations/http-probe/workers/${id}`)
+    return status === 404 ? undefined : body
+  }
+
+  /** Waits for a condition, as `Ready=True` or `Stalled=Rejected`: its status or its reason, at the newest generation. */
+  async condition(name: string, wanted: string, withinMs = WITHIN_MS): Promise<void> {
+    const [type = '', value = ''] = wanted.split('=')
+    await this.until(`${name} has ${wanted}`, async () => {
+      const resource = await this.resource(name)
+      const found = resource?.status?.conditions?.find((each) => each.type === type)
+      return found?.observedGeneration === resource?.metadata.generation && (found?.status === value || found?.reason === value)
+    }, withinMs, async () => JSON.stringify((await this.resource(name))?.status, null, 1))
+  }
+
+  async until(what: string, holds: () => Promise<boolean>, withinMs = WITHIN_MS, seen: () => Promise<string> = async () => ''): Promise<void> {
+    await until(what, holds, () => '', withinMs).catch(async (error: Error) => {
+      throw new Error(`${error.message}\n${await seen()}\n${this.log.slice(-3_000)}`)
+    })
+  }
+
+  /** What the operator asked of the API server since `mark`, a time in milliseconds. */
+  audit(sinceMs = 0): readonly AuditEvent[] {
+    return this.server.audit().filter(({ user, requestReceivedTimestamp }) => user.username === OPERATOR && Date.parse(requestReceivedTimestamp) >= sinceMs)
+  }
+
+  file(name: string, content: object): string {
+    const path = join(this.server.folder, name)
+    writeFileSync(path, JSON.stringify(content), { mode: 0o600 })
+    return path
+  }
+
+  async close(): Promise<void> {
+    await this.fleet.stop()
+    await this.server.close()
+  }
+}

@@ -1,0 +1,89 @@
+/** The whole operator in this process, against the fake API server and a master that is not there: its start, its health, its end. */
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { startOperator, type OperatorOptions, type RunningOperator } from '../../src/operator/index.ts'
+import { systemRandom, systemTime } from '../../src/runtime/index.ts'
+import { until } from '../e2e/fleet.ts'
+import { EVENTS, FakeApiServer, LEASES, type FakeKind } from './fake-apiserver.ts'
+import { keptLog } from './kube/world.ts'
+
+const FLEET_WORKERS: FakeKind = { group: 'muster.dev', version: 'v1alpha1', plural: 'fleetworkers', kind: 'FleetWorker', status: true }
+
+const running: { stop(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const each of running.splice(0).toReversed()) await each.stop()
+})
+
+async function fakeServer(): Promise<FakeApiServer> {
+  const fake = await new FakeApiServer([FLEET_WORKERS, LEASES, EVENTS]).start()
+  running.push({ stop: () => fake.close() })
+  return fake
+}
+
+function optionsFor(fake: FakeApiServer, more: Partial<OperatorOptions> = {}): OperatorOptions {
+  return {
+    masterUrl: 'http://127.0.0.1:1', token: () => 'token-that-nobody-may-see', watchNamespaces: [], metricsListen: { host: '127.0.0.1', port: 0 }, leaderElect: true,
+    identity: { server: new URL(fake.url), namespace: 'muster', credentials: async () => ({ authorization: 'Bearer x', tls: {} }) },
+    lease: { namespace: 'muster', name: 'muster-operator' }, replica: 'one', time: systemTime, random: systemRandom, log: keptLog(), ...more,
+  }
+}
+
+async function started(options: OperatorOptions): Promise<RunningOperator> {
+  const operator = await startOperator(options)
+  running.push(operator)
+  return operator
+}
+
+const status = async ({ port }: RunningOperator, path: string): Promise<number> => (await fetch(`http://127.0.0.1:${port}${path}`)).status
+const holder = (fake: FakeApiServer): unknown => fake.store.list(LEASES, 'muster')[0]?.spec?.['holderIdentity']
+
+describe('the operator', () => {
+  it('takes the lease, is alive and ready without its master, and gives the lease back at its end', async () => {
+    const fake = await fakeServer()
+    const options = optionsFor(fake)
+    const operator = await started(options)
+    await until('it is ready', async () => (await status(operator, '/readyz')) === 200)
+    await until('it holds the lease', async () => holder(fake) === 'one')
+    expect(await status(operator, '/healthz')).toBe(200)
+    await operator.stop()
+    expect(holder(fake)).toBe('')
+    expect(JSON.stringify((options.log as ReturnType<typeof keptLog>).lines)).not.toContain('token-that-nobody-may-see')
+  })
+
+  it('is not ready before FleetWorkers were listed, and alive all the same', async () => {
+    const fake = await fakeServer()
+    fake.script({ path: /fleetworkers/ }, { kind: 'refuse', status: 503 }, 1_000)
+    const operator = await started(optionsFor(fake))
+    expect([await status(operator, '/healthz'), await status(operator, '/readyz')]).toEqual([200, 503])
+  })
+
+  it('stands by while another replica leads: warm, ready, and without a write', async () => {
+    const fake = await fakeServer()
+    const first = await started(optionsFor(fake))
+    await until('the first holds the lease', async () => holder(fake) === 'one')
+    const second = await started(optionsFor(fake, { replica: 'two' }))
+    await until('it is ready', async () => (await status(second, '/readyz')) === 200)
+    expect(await (await fetch(`http://127.0.0.1:${second.port}/metrics`)).text()).toMatch(/^leader_election_master_status\{[^}]*\} 0$/m)
+    await first.stop()
+    await until('the second holds it', async () => holder(fake) === 'two')
+  })
+
+  it('watches each namespace that it is given, and no other', async () => {
+    const fake = await fakeServer()
+    await started(optionsFor(fake, { watchNamespaces: ['a', 'b'] }))
+    const watched = (): readonly string[] => fake.requests.filter(({ query, path }) => query.get('watch') === 'true' && path.includes('fleetworkers')).map(({ path }) => path)
+    await until('it watches both', async () => watched().length === 2)
+    expect(watched().toSorted()).toEqual(['a', 'b'].map((namespace) => `/apis/muster.dev/v1alpha1/namespaces/${namespace}/fleetworkers`))
+  })
+
+  it('does not start where its address is taken, and says which setting to change', async () => {
+    const fake = await fakeServer()
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as AddressInfo
+    await expect(startOperator(optionsFor(fake, { metricsListen: { host: '127.0.0.1', port } }))).rejects.toThrow(/choose another SVC_METRICS_LISTEN/)
+    taken.close()
+  })
+})

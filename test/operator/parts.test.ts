@@ -1,0 +1,177 @@
+/** What joins the operator's two sides: triggers, the pause while the master is away, the sweep, and its metrics. */
+import { describe, expect, it } from '@jest/globals'
+import { Registry } from 'prom-client'
+import type { WorkerBody } from '../../src/protocol/index.ts'
+import { VirtualTime } from '../../src/runtime/index.ts'
+import { INDICES, type FleetWorkerObject } from '../../src/operator/fleetworker/index.ts'
+import { WritableCache, type ObjectKey, type Priority } from '../../src/operator/kube/index.ts'
+import { MasterAway } from '../../src/operator/master-away.ts'
+import { FleetWorkerMetrics } from '../../src/operator/metrics.ts'
+import { Sweep } from '../../src/operator/sweep.ts'
+import { Triggers } from '../../src/operator/triggers.ts'
+import { keptLog } from './kube/world.ts'
+
+let versions = 0
+
+interface Given { readonly type?: string; readonly workerId?: string; readonly uid?: string; readonly generation?: number; readonly status?: FleetWorkerObject['status']; readonly secret?: string }
+
+function fleetWorker(name: string, { type = 'a', workerId = name, uid = `uid-${name}`, generation = 1, status, secret }: Given = {}): FleetWorkerObject {
+  return {
+    metadata: { name, namespace: 'ns', uid, generation, resourceVersion: String((versions += 1)), creationTimestamp: '2026-01-01T00:00:00Z' },
+    spec: { type, workerId, ...(secret !== undefined && { configFrom: [{ field: 'f', secretKeyRef: { name: secret, key: 'k' } }] }) },
+    ...(status !== undefined && { status }),
+  }
+}
+
+const met = (type: string, observedGeneration: number) => ({ type, status: 'True' as const, observedGeneration, reason: 'R', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' })
+
+function world() {
+  const cache = new WritableCache<FleetWorkerObject>(INDICES)
+  const added: [ObjectKey, Priority][] = []
+  const types: string[][] = []
+  const queue = { add: (key: ObjectKey, priority: Priority): void => void added.push([key, priority]) }
+  const triggers = new Triggers({ queue, cache, table: { setTypes: (named) => void types.push([...named]) }, isOurs: () => false })
+  const seen = (object: FleetWorkerObject, source: 'list' | 'watch' = 'watch'): void => {
+    const change = cache.offer(object)
+    if (change !== undefined) triggers.changed(change, source)
+  }
+  const gone = (object: FleetWorkerObject): void => {
+    const change = cache.remove(object)
+    if (change !== undefined) triggers.changed(change, 'watch')
+  }
+  const taken = (): [ObjectKey, Priority][] => added.splice(0)
+  return { cache, queue, triggers, types, seen, gone, taken }
+}
+
+describe('the triggers', () => {
+  it('enqueue every FleetWorker of a worker that changed, of a type, and of a source', () => {
+    const { seen, taken, triggers } = world()
+    for (const each of [fleetWorker('one', { workerId: 'w' }), fleetWorker('two', { workerId: 'w' }), fleetWorker('three', { secret: 's' }), fleetWorker('four', { type: 'b' })]) seen(each)
+    taken()
+    triggers.tableChanged({ kind: 'worker', type: 'a', workerId: 'w' })
+    expect(taken()).toEqual([['ns/one', 50], ['ns/two', 50]])
+    triggers.tableChanged({ kind: 'type', type: 'b' })
+    expect(taken()).toEqual([['ns/four', 50]])
+    triggers.sourceChanged('secrets/ns/s')
+    expect(taken()).toEqual([['ns/three', 50]])
+  })
+
+  it('enqueue the rivals of a FleetWorker that goes: one of them has the worker now', () => {
+    const { gone, seen, taken } = world()
+    const owner = fleetWorker('owner', { workerId: 'w' })
+    for (const each of [owner, fleetWorker('rival', { workerId: 'w' })]) seen(each)
+    taken()
+    gone(owner)
+    expect(taken()).toEqual([['ns/owner', 90], ['ns/rival', 50]])
+  })
+
+  it('enqueue all when the master forgot, edits that nobody has seen first', () => {
+    const { seen, taken, triggers } = world()
+    seen(fleetWorker('old', { status: { observedGeneration: 1 } }))
+    seen(fleetWorker('edited', { generation: 2, status: { observedGeneration: 1 } }))
+    taken()
+    triggers.tableChanged({ kind: 'state_reset', message: '' })
+    expect(taken()).toEqual([['ns/old', -100], ['ns/edited', 100]])
+  })
+
+  it('tell the table which types are named, when that changes', () => {
+    const { gone, seen, types } = world()
+    const [first, second, other] = [fleetWorker('1'), fleetWorker('2'), fleetWorker('3', { type: 'b' })]
+    for (const each of [first, second, other]) seen(each)
+    gone(first)
+    gone(other)
+    seen(fleetWorker('2', { uid: 'another', type: 'c' }))
+    expect(types).toEqual([['a'], ['a', 'b'], ['a'], ['c']])
+  })
+})
+
+describe('the absence of the master', () => {
+  it('parks the queue at once, and releases it after a minute so that statuses can say so', () => {
+    const parked: (string | null)[] = []
+    const turns: boolean[] = []
+    const table = { awayMs: 0 }
+    const away = new MasterAway({ table, queue: { park: (reason) => void parked.push(reason) }, onTurn: (isAway) => void turns.push(isAway) })
+    away.turned('MasterUnreachable')
+    table.awayMs = 59_999
+    away.look()
+    expect([parked, turns]).toEqual([['MasterUnreachable'], []])
+    table.awayMs = 60_000
+    away.look()
+    away.look()
+    expect([parked, turns]).toEqual([['MasterUnreachable', null], [true]])
+    table.awayMs = 0
+    away.turned(null)
+    expect([parked.at(-1), turns]).toEqual([null, [true, false]])
+  })
+})
+
+describe('the sweep', () => {
+  const worker = (id: string, claim: string | null) => ({ worker_id: id, managed_by: claim }) as WorkerBody
+
+  async function swept(minutes: number, count: number, workers: readonly WorkerBody[] = []) {
+    const time = new VirtualTime()
+    const { cache, queue, taken } = world()
+    const released: string[] = []
+    const ticks: number[] = []
+    for (let n = 0; n < count; n += 1) cache.offer(fleetWorker(`w${n}`))
+    const sweep = new Sweep({
+      time, log: keptLog(), cache, table: { synced: true, workers: () => workers }, watches: (namespace) => namespace === 'ns',
+      queue: { add: (key, priority) => { queue.add(key, priority); ticks.push(time.monotonicMs()) } },
+      master: { release: async ({ workerId }) => { released.push(workerId); return { kind: 'not_registered' } } },
+    })
+    const abort = new AbortController()
+    const running = sweep.run(abort.signal)
+    await time.advance(minutes * 60_000)
+    abort.abort()
+    await running
+    return { keys: taken(), released, ticks }
+  }
+
+  it('enqueues each key once a minute, evenly, behind all other work', async () => {
+    const { keys, ticks } = await swept(3, 30)
+    expect(keys.length).toBeGreaterThanOrEqual(58) // The first minute is quiet.
+    expect(keys.every(([, priority]) => priority === -100)).toBe(true)
+    expect(keys.slice(0, 30).map(([key]) => key)).toEqual(Array.from({ length: 30 }, (_, n) => `ns/w${n}`))
+    expect(Math.max(...ticks.slice(1).map((atMs, n) => atMs - (ticks[n] ?? 0)))).toBeLessThanOrEqual(2_000)
+  })
+
+  it('takes longer where there are many: ten a second', async () => {
+    const { ticks } = await swept(5, 2_000)
+    const inSecond = (atMs: number): number => ticks.filter((other) => Math.floor(other / 1_000) === Math.floor(atMs / 1_000)).length
+    expect(Math.max(...ticks.map(inSecond))).toBeLessThanOrEqual(10)
+  })
+
+  it('deletes claims of FleetWorkers that are gone, and no others', async () => {
+    const { released } = await swept(1.5, 1, [
+      worker('left', 'kubernetes:ns/gone#00000000'), worker('w0', 'kubernetes:ns/gone#00000001'), worker('elsewhere', 'kubernetes:other/x#00000000'),
+      worker('by-hand', 'somebody'), worker('nobody', null),
+    ])
+    expect(released).toEqual(['left'])
+  })
+})
+
+describe('the metrics of FleetWorkers', () => {
+  it('measure from an edit to its conditions, once', async () => {
+    const [time, registry] = [new VirtualTime(), new Registry()]
+    const objects: FleetWorkerObject[] = []
+    const metrics = new FleetWorkerMetrics({ registry, clock: time, objects: () => objects })
+    const before = fleetWorker('w')
+    const edited = fleetWorker('w', { generation: 2 })
+    const synced = fleetWorker('w', { generation: 2, status: { conditions: [met('Synced', 2), met('Applied', 1)] } })
+    const applied = fleetWorker('w', { generation: 2, status: { conditions: [met('Synced', 2), met('Applied', 2)], drift: { detectedTime: new Date(time.wallMs() - 60_000).toISOString() } } })
+    const told = (from: FleetWorkerObject | undefined, to: FleetWorkerObject): void => metrics.changed({ key: 'ns/w', before: from, after: to }, true)
+    told(before, edited)
+    await time.advance(1_000)
+    told(edited, synced)
+    await time.advance(1_000)
+    told(synced, applied)
+    told(applied, applied)
+    objects.push(applied)
+    const text = await registry.metrics()
+    expect(text).toContain('svc_operator_edit_to_synced_seconds_sum 1\n')
+    expect(text).toContain('svc_operator_edit_to_applied_seconds_sum 2\n')
+    expect(text).toContain('svc_operator_edit_to_applied_seconds_count 1\n')
+    expect(text).toContain('svc_operator_workers{condition="Synced",status="True"} 1\n')
+    expect(text).toContain('svc_operator_drift_age_seconds 62\n')
+  })
+})
