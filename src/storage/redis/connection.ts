@@ -132,7 +132,7 @@ export class Connection implements Caller {
   /** How a connection that listens is to be made now. */
   subscriber(): RedisOptions {
     if (this.#topology === null) throw notOpen()
-    return { ...clientOptions(this.#options.random), ...this.#base(), ...this.#topology.subscriberAddress() }
+    return { ...clientOptions(this.#options.random), socketTimeout: WAIT_MS, ...this.#base(), ...this.#topology.subscriberAddress() }
   }
 
   async #run(call: Call, repeatable: boolean): Promise<Reply> {

@@ -17,6 +17,7 @@ import type { Reply } from './caller.ts'
 import { factsOf, isTooOld, type Facts } from './checks.ts'
 import { faultOf, isMissingScript, RECONNECT } from './errors.ts'
 import { scripts, type Script } from './script.ts'
+import { endWhenSilent } from './silence.ts'
 import { WAIT_MS } from './waiting.ts'
 import { inWords } from './words.ts'
 
@@ -26,14 +27,11 @@ const RECONNECT_CAP_MS = 500
 const PREPARE_AGAIN_MS = 500
 const DISCONNECT_TIMEOUT_MS = 100
 
-/**
- * With its defaults ioredis sends commands again whose answer was cut off, and so runs them twice. `socketTimeout` is the
- * longest silence while an answer is due.
- */
+/** With its defaults ioredis sends commands again whose answer was cut off, and so runs them twice. */
 export function clientOptions(random: Random): RedisOptions {
   return {
     maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, enableOfflineQueue: false, enableAutoPipelining: false,
-    autoResubscribe: false, lazyConnect: true, protocol: 2, connectTimeout: WAIT_MS, socketTimeout: WAIT_MS, disconnectTimeout: DISCONNECT_TIMEOUT_MS, maxLoadingRetryTime: RECONNECT_CAP_MS, disableClientInfo: true,
+    autoResubscribe: false, lazyConnect: true, protocol: 2, connectTimeout: WAIT_MS, disconnectTimeout: DISCONNECT_TIMEOUT_MS, maxLoadingRetryTime: RECONNECT_CAP_MS, disableClientInfo: true,
     retryStrategy: (times) => delayMs(times, random),
     sentinelRetryStrategy: (times) => delayMs(times, random), sentinelCommandTimeout: WAIT_MS,
     reconnectOnError: (error) => RECONNECT.test(error.message),
@@ -66,6 +64,7 @@ export class StoreNode {
   #cancelPrepare: Cancel = () => undefined
   #isDenied = false
   #probing = false
+  #due = 0
 
   constructor(options: NodeOptions) {
     const { name, redis, random, time } = options
@@ -79,6 +78,7 @@ export class StoreNode {
       Object.assign(this.#client.options, { password, sentinelPassword })
     }
     this.#client = new Redis<'legacy'>({ ...clientOptions(random), ...redis(), replyMapping: 'legacy' })
+    this.#client.on('connect', () => endWhenSilent(this.#client.stream, () => this.#due > 0 || this.#client.status !== 'ready', time))
     this.#client.on('error', (error: Error) => {
       renew() // While no sentinel answers nothing is closed.
       this.#note(error)
@@ -155,12 +155,15 @@ export class StoreNode {
 
   async #send(name: string, args: readonly (string | number)[], asking: boolean): Promise<Reply> {
     const sentMs = this.#options.time.monotonicMs()
+    this.#due += 1
     try {
       if (asking) this.#client.call('ASKING').catch(() => undefined) // The command right behind it fails with it.
       return (await this.#client.call(name, [...args])) as Reply
     } catch (error) {
       this.#failed(error, sentMs)
       throw error
+    } finally {
+      this.#due -= 1
     }
   }
 

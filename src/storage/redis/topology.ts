@@ -9,6 +9,7 @@ import type { Reply } from './caller.ts'
 import { isReply } from './errors.ts'
 import { clientOptions, StoreNode } from './node.ts'
 import { nameOf, type HostPort, type StoreUrl } from './url.ts'
+import { WAIT_MS } from './waiting.ts'
 import { inWords } from './words.ts'
 
 const SLOTS = 16_384
@@ -106,7 +107,7 @@ export class Topology {
   async #askSeed(seed: HostPort): Promise<boolean> {
     const { base, random } = this.#options
 
-    const client = new Redis<'legacy'>({ ...clientOptions(random), ...base(), ...seed, retryStrategy: null, replyMapping: 'legacy' })
+    const client = new Redis<'legacy'>({ ...clientOptions(random), ...base(), ...seed, socketTimeout: WAIT_MS, retryStrategy: null, replyMapping: 'legacy' })
     client.on('error', (error: Error) => this.#note(error))
     try {
       await client.connect()

@@ -5,13 +5,10 @@
  */
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { testBackend } from '../contract.ts'
 import { startCluster, withRedisServer, type RedisCluster, type RedisServer } from './server.ts'
 import { backendAt, DURABLE } from './world.ts'
-
-/** Answers of many megabytes may pass the bound of 1.5 s where other tests hold the machine: such a call is asked again, once. */
-jest.retryTimes(1)
 
 /** Commands of a script without a key. */
 const KEYLESS = new Set(['TIME', 'PUBLISH', 'PUBSUB'])

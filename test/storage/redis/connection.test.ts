@@ -161,6 +161,14 @@ withRedisServer('redis connection', () => {
       expect(systemTime.monotonicMs() - since).toBeGreaterThan(2_000) // Longer than any silence may last.
     }, 30_000)
 
+    it('does not take for silence of the server that it stood still itself', async () => {
+      const { connection } = await world()
+      const answer = add(connection, 5)
+      await systemTime.sleep(0) // It is sent.
+      for (const endMs = systemTime.monotonicMs() + 2_000; systemTime.monotonicMs() < endMs;);
+      expect(await answer).toBe(5)
+    })
+
     it('waits out a demotion (READONLY)', async () => {
       const { server, connection } = await world()
       const admin = server.connect()
