@@ -6,10 +6,12 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../free-port.ts'
+
+export { freePort } from '../free-port.ts'
 
 const MUSTER = join(process.cwd(), 'dist/cmd/muster.js')
 export const ADMIN_TOKEN = 'admin-token-of-the-e2e-test'
@@ -101,15 +103,6 @@ export class Fleet {
     await Promise.all(this.#started.map(({ exited }) => exited))
     rmSync(this.directory, { recursive: true, force: true })
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Waits for a condition of another process, which has no event to await here; fails with what was seen. */

@@ -10,13 +10,62 @@ import type { FleetWorkerStatus } from '../../src/operator/fleetworker/index.ts'
 import { ADMIN_TOKEN, Fleet, freePort, until, type Proc } from '../e2e/fleet.ts'
 import { startApiServer, type Answer, type ApiServer, type AuditEvent, type CustomResourceDefinition, type Ran } from './real-apiserver.ts'
 
-const OPERATOR = 'system:serviceaccount:muster:muster-operator'
+const OPERATOR = /^system:serviceaccount:[^:]+:muster-operator$/
 const WITHIN_MS = 30_000
 const TOKEN_SECONDS = 7_200
 
 type Json = Readonly<Record<string, unknown>>
 export interface Resource { readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string; readonly generation: number; readonly finalizers?: readonly string[] }; readonly status?: FleetWorkerStatus }
 export interface Worker { readonly config: Json; readonly config_gen: number; readonly managed_by: string | null; readonly draining: boolean }
+
+/** Where an operator runs, and as whom. */
+export interface ReplicaOptions {
+  /** A proxy before the API server. */
+  readonly server?: string
+  /** Of its ServiceAccount muster-operator, and of its Lease. */
+  readonly namespace?: string
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+/** One of several operators. It has a token of its own, by which the audit log tells it from the others. */
+export class Replica {
+  readonly proc: Proc
+  readonly #cluster: Cluster
+  readonly #credential: string
+  readonly #port: number
+
+  constructor(cluster: Cluster, proc: Proc, port: number, token: string) {
+    this.#cluster = cluster
+    this.proc = proc
+    this.#port = port
+    const { jti } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8')) as { jti: string }
+    this.#credential = `JTI=${jti}`
+  }
+
+  async metrics(): Promise<string> {
+    return (await fetch(`http://127.0.0.1:${this.#port}/metrics`)).text()
+  }
+
+  async probe(path: string): Promise<number> {
+    return (await fetch(`http://127.0.0.1:${this.#port}${path}`)).status
+  }
+
+  async leads(): Promise<boolean> {
+    return /^leader_election_master_status\{[^}]*\} 1$/m.test(await this.metrics().catch(() => ''))
+  }
+
+  /** What it wrote since then, but for the Lease. */
+  writes(sinceMs: number): readonly string[] {
+    const isWrite = ({ objectRef, verb }: AuditEvent): boolean => !['get', 'list', 'watch'].includes(verb) && objectRef?.resource !== 'leases'
+    const isOurs = ({ user }: AuditEvent): boolean => user.extra?.['authentication.kubernetes.io/credential-id']?.includes(this.#credential) === true
+    return this.#cluster.audit(sinceMs).filter((event) => isOurs(event) && isWrite(event)).map(({ verb, requestURI }) => `${verb} ${requestURI}`)
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    this.proc.child.kill(signal)
+    return this.proc.exited
+  }
+}
 
 export class Cluster {
   readonly server: ApiServer
@@ -25,6 +74,7 @@ export class Cluster {
   #metricsPort = 0
   #kubeconfig = ''
   #token = ''
+  #replicas = 0
 
   private constructor(server: ApiServer, fleet: Fleet) {
     this.server = server
@@ -67,13 +117,7 @@ export class Cluster {
   /** Resolves when it leads, and has looked at everything once. `server`: a proxy before the API server. */
   async startOperator({ server, ...settings }: Readonly<Record<string, string>> = {}): Promise<Proc> {
     this.#metricsPort = await freePort()
-    this.#token ||= await this.#accountToken()
-    this.#kubeconfig = this.file('operator.kubeconfig', {
-      apiVersion: 'v1', kind: 'Config', 'current-context': 'test',
-      clusters: [{ name: 'test', cluster: server === undefined ? { server: this.server.url, 'certificate-authority': this.server.caFile } : { server, 'insecure-skip-tls-verify': true } }],
-      users: [{ name: 'operator', user: { token: this.#token } }],
-      contexts: [{ name: 'test', context: { cluster: 'test', user: 'operator', namespace: 'muster' } }],
-    })
+    this.#kubeconfig = await this.writeKubeconfig(server)
     const operator = this.fleet.spawn('operator', {
       KUBECONFIG: this.#kubeconfig, SVC_MASTER_URL: this.fleet.url, SVC_API_TOKEN: ADMIN_TOKEN, SVC_METRICS_LISTEN: `127.0.0.1:${this.#metricsPort}`, ...settings,
     })
@@ -85,9 +129,39 @@ export class Cluster {
     return operator
   }
 
-  async #accountToken(): Promise<string> {
-    const { status } = await this.ok<{ status: { token: string } }>('POST', '/api/v1/namespaces/muster/serviceaccounts/muster-operator/token', { spec: { expirationSeconds: TOKEN_SECONDS } })
+  /** @returns the path of a kubeconfig of the operator's account. */
+  async writeKubeconfig(server?: string): Promise<string> {
+    return this.file('operator.kubeconfig', this.#kubeconfigOf(await this.operatorToken(), 'muster', server))
+  }
+
+  async operatorToken(): Promise<string> {
+    this.#token ||= await this.#accountToken()
+    return this.#token
+  }
+
+  #kubeconfigOf(token: string, namespace: string, server?: string): object {
+    return {
+      apiVersion: 'v1', kind: 'Config', 'current-context': 'test',
+      clusters: [{ name: 'test', cluster: server === undefined ? { server: this.server.url, 'certificate-authority': this.server.caFile } : { server, 'insecure-skip-tls-verify': true } }],
+      users: [{ name: 'operator', user: { token } }],
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'operator', namespace } }],
+    }
+  }
+
+  async #accountToken(namespace = 'muster'): Promise<string> {
+    const { status } = await this.ok<{ status: { token: string } }>('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/muster-operator/token`, { spec: { expirationSeconds: TOKEN_SECONDS } })
     return status.token
+  }
+
+  /** One more operator, beside whatever runs already. Resolves when its process listens. */
+  async startReplica({ server, namespace = 'muster', settings }: ReplicaOptions = {}): Promise<Replica> {
+    this.#replicas += 1
+    const [port, token] = [await freePort(), await this.#accountToken(namespace)]
+    const KUBECONFIG = this.file(`operator-${this.#replicas}.kubeconfig`, this.#kubeconfigOf(token, namespace, server))
+    const proc = this.fleet.spawn('operator', { KUBECONFIG, SVC_MASTER_URL: this.fleet.url, SVC_API_TOKEN: ADMIN_TOKEN, SVC_METRICS_LISTEN: `127.0.0.1:${port}`, ...settings })
+    const replica = new Replica(this, proc, port, token)
+    await this.until('the operator listens', async () => (await replica.probe('/healthz').catch(() => 0)) === 200, WITHIN_MS, async () => proc.output())
+    return replica
   }
 
   async metrics(): Promise<string> {
@@ -137,13 +211,13 @@ export class Cluster {
   }
 
   /** Waits for a condition, as `Ready=True` or `Stalled=Rejected`: its status or its reason, at the newest generation. */
-  async condition(name: string, wanted: string, withinMs = WITHIN_MS): Promise<void> {
+  async condition(name: string, wanted: string, withinMs = WITHIN_MS, namespace = 'team-a'): Promise<void> {
     const [type = '', value = ''] = wanted.split('=')
     await this.until(`${name} has ${wanted}`, async () => {
-      const resource = await this.resource(name)
+      const resource = await this.resource(name, namespace)
       const found = resource?.status?.conditions?.find((each) => each.type === type)
       return found?.observedGeneration === resource?.metadata.generation && (found?.status === value || found?.reason === value)
-    }, withinMs, async () => JSON.stringify((await this.resource(name))?.status, null, 1))
+    }, withinMs, async () => JSON.stringify((await this.resource(name, namespace))?.status, null, 1))
   }
 
   async until(what: string, holds: () => Promise<boolean>, withinMs = WITHIN_MS, seen: () => Promise<string> = async () => ''): Promise<void> {
@@ -152,9 +226,9 @@ export class Cluster {
     })
   }
 
-  /** What the operator asked of the API server since `mark`, a time in milliseconds. */
+  /** What operators asked of the API server since then, a time in milliseconds. */
   audit(sinceMs = 0): readonly AuditEvent[] {
-    return this.server.audit().filter(({ user, requestReceivedTimestamp }) => user.username === OPERATOR && Date.parse(requestReceivedTimestamp) >= sinceMs)
+    return this.server.audit().filter(({ user, requestReceivedTimestamp }) => OPERATOR.test(user.username) && Date.parse(requestReceivedTimestamp) >= sinceMs)
   }
 
   file(name: string, content: object): string {

@@ -10,14 +10,13 @@
  */
 import { execFile } from 'node:child_process'
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, request } from 'undici'
-import { makeCertificates, type Certificates } from '../storage/redis/certificates.ts'
+import { makeCertificates, type Certificates } from '../certificates.ts'
+import { freePort } from '../free-port.ts'
 import { Program, programPath, withPrograms } from './programs.ts'
 
 const HOST = '127.0.0.1'
@@ -41,7 +40,7 @@ export interface CustomResourceDefinition {
 }
 export interface AuditEvent {
   readonly verb: string
-  readonly user: { readonly username: string }
+  readonly user: { readonly username: string; readonly extra?: Readonly<Record<string, readonly string[]>> }
   readonly requestURI: string
   readonly requestReceivedTimestamp: string
   readonly objectRef?: { readonly resource: string; readonly apiGroup?: string; readonly namespace?: string; readonly name?: string; readonly subresource?: string }
@@ -58,7 +57,8 @@ export class ApiServer {
   readonly #certificates: Certificates
   readonly #agent: Agent
   readonly #programs: Program[] = []
-  #port = 0
+  /** etcd's for clients and peers, and the API server's. */
+  #ports: readonly [number, number, number] | undefined
 
   constructor({ users = [] }: ApiServerOptions) {
     this.#tokens = new Map(users.map((user) => [user, randomUUID()]))
@@ -73,7 +73,7 @@ export class ApiServer {
   }
 
   get url(): string {
-    return `https://${HOST}:${this.#port}`
+    return `https://${HOST}:${this.#ports?.[2] ?? 0}`
   }
 
   /** The authority that signed the server's certificate. */
@@ -88,8 +88,10 @@ export class ApiServer {
     return token
   }
 
+  /** On the same ports and with the same content each time. */
   async start(): Promise<void> {
-    const [client, peer, port] = [await freePort(), await freePort(), await freePort()]
+    this.#ports ??= [await freePort(), await freePort(), await freePort()]
+    const [client, peer, port] = this.#ports
     const etcd = `http://${HOST}:${client}`
     this.#run('etcd', [
       '--name=default', `--data-dir=${this.#file('etcd')}`, '--unsafe-no-fsync', '--log-level=error',
@@ -104,9 +106,28 @@ export class ApiServer {
       '--service-account-issuer=https://kubernetes.default.svc', `--service-account-key-file=${this.#file('accounts.pub')}`, `--service-account-signing-key-file=${this.#file('accounts.key')}`,
       `--audit-policy-file=${this.#file('audit-policy.json')}`, `--audit-log-path=${this.#file('audit.log')}`,
     ])
-    this.#port = port
     this.#write('kubeconfig.json', JSON.stringify(this.#kubeconfig()))
     await until('the API server is ready', apiServer, async () => (await this.#status('/readyz')) === 200 && (await this.#status('/api/v1/namespaces/default')) === 200)
+  }
+
+  /** As a power cut would: everything that was started, at once. */
+  async kill(): Promise<void> {
+    for (const program of this.#programs.splice(0).toReversed()) await program.kill()
+  }
+
+  /** Keeps what etcd holds now. The server is away for a moment. */
+  async backup(): Promise<void> {
+    await this.kill()
+    cpSync(this.#file('etcd'), this.#file('backup'), { recursive: true })
+    await this.start()
+  }
+
+  /** Puts the backup back, which an administrator does whose etcd was lost: versions and objects go back with it. */
+  async restore(): Promise<void> {
+    await this.kill()
+    rmSync(this.#file('etcd'), { recursive: true })
+    cpSync(this.#file('backup'), this.#file('etcd'), { recursive: true })
+    await this.start()
   }
 
   /** Garbage collection and the end of namespaces. */
@@ -156,7 +177,7 @@ export class ApiServer {
   }
 
   async close(): Promise<void> {
-    for (const program of this.#programs.splice(0).toReversed()) await program.kill()
+    await this.kill()
     await this.#agent.destroy()
     this.#certificates.close()
     rmSync(this.folder, { recursive: true, force: true })
@@ -213,13 +234,4 @@ async function until(what: string, program: Program | undefined, isSo: () => Pro
     if (program?.ended !== false || limit.aborted) throw new Error(`gave up: ${what}\n${program?.log() ?? ''}`)
     await pause(50)
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, HOST)
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }

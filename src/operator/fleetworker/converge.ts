@@ -20,9 +20,6 @@ import { hasMoved, isHandsOff, mayWriteConfig, saysInForce } from './policy.ts'
 import { eventTargetOf, readAgain } from './resource.ts'
 import { givenBack, writeAhead, type SecretMemory } from './secrets.ts'
 
-/** The status writer waits half a second for company. */
-const WRITE_AHEAD_MS = 600
-
 export async function converge(pass: Pass): Promise<Finding | 'again'> {
   const { deps, entry, resource } = pass
   const other = otherOwnerOf(resource, deps.cache)
@@ -161,7 +158,7 @@ async function isCurrent({ deps, resource: { metadata }, resource, signal }: Pas
 async function write(pass: Pass, seen: Registered, judged: Judged, isForgotten: boolean): Promise<Finding | 'again'> {
   const { deps, entry, signal, standing } = pass
   const held: SecretMemory = { ...standing, epoch: standing.epoch ?? seen.epoch }
-  if (isFirstSent(pass, judged)) return updating({ kind: 'retry', afterMs: WRITE_AHEAD_MS }, seen, { ...held, sources: writeAhead(held.sources, judged.desired) })
+  if (isFirstSent(pass, judged)) return { ...updating({ kind: 'retry' }, seen, { ...held, sources: writeAhead(held.sources, judged.desired) }), isAhead: true }
   const { patch } = judged.difference
   const answer = await deps.master.patch(entry.worker, patch, { epoch: seen.epoch, configGen: seen.record.config_gen }, entry.claim, signal)
   if (answer.kind === 'stale') {

@@ -39,6 +39,8 @@ export interface Finding {
   readonly drift?: { readonly paths: readonly string[]; readonly by: string | null }
   /** Nothing is said of it before the master has been away for a minute. */
   readonly isQuiet?: boolean
+  /** What is remembered has to stand in the status before it goes on. */
+  readonly isAhead?: boolean
   readonly releasing?: boolean
 }
 

@@ -1,7 +1,8 @@
 /**
  * @module operator/fleetworker/memory
  * What one term of leadership keeps of each resource beside its status: nothing that must survive, so that losing it may
- * cost one call and never correctness. One entry a uid; another uid under the same name starts anew.
+ * cost one call and never correctness. One entry a uid; another uid under the same name starts anew, and so does a
+ * resource that went back: what was learnt of its later generations may be said of others now.
  */
 import { createHmac } from 'node:crypto'
 import type { JsonValue } from '../../protocol/index.ts'
@@ -18,6 +19,8 @@ interface Parked { readonly inputs: string; readonly reason: SyncedReason; reado
 
 export interface Entry {
   readonly uid: string
+  /** The last one that was looked at. */
+  generation: number
   readonly worker: WorkerRef
   readonly claim: string
   readonly contest: Contest
@@ -49,9 +52,13 @@ export class ReconcileMemory {
   of(resource: FleetWorkerObject): Entry {
     const key = keyOf(resource.metadata)
     const known = this.#entries.get(key)
-    if (known?.uid === resource.metadata.uid) return known
+    const { generation, uid } = resource.metadata
+    if (known?.uid === uid && known.generation <= generation) {
+      known.generation = generation
+      return known
+    }
     const entry: Entry = {
-      uid: resource.metadata.uid, worker: workerOf(resource), claim: claimFor(resource), contest: new Contest(), digests: new Map(),
+      uid, generation, worker: workerOf(resource), claim: claimFor(resource), contest: new Contest(), digests: new Map(),
       status: undefined, missing: undefined, inForce: undefined, parked: undefined, isUnsure: false, connection: undefined, patchedMs: 0,
     }
     this.#entries.set(key, entry)

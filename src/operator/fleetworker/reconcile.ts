@@ -8,7 +8,7 @@
  *
  * What an API server or a master refuses is an outcome. What throws is a mistake of ours.
  */
-import { KubeError, type ObjectKey, type Outcome } from '../kube/index.ts'
+import { KubeError, refOf, type ObjectKey, type Outcome } from '../kube/index.ts'
 import { boundFaults } from './bounds.ts'
 import { converge } from './converge.ts'
 import { release } from './deletion.ts'
@@ -31,7 +31,9 @@ export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: Abo
       const pass = passOf(resource, deps, signal)
       if (resource.metadata.deletionTimestamp !== undefined) return await release(pass)
       const finding = await findingOf(pass)
-      if (finding !== 'again') return report(pass, finding)
+      if (finding === 'again') continue
+      const outcome = report(pass, finding)
+      if (finding.isAhead !== true || !(await deps.status.hasten(refOf(resource), signal))) return outcome
     }
     return { kind: 'retry' }
   } catch (error) {

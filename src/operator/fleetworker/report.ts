@@ -15,6 +15,9 @@ import { statusOf, type Drift } from './status.ts'
 
 /** So long the last facts stand. */
 const AWAY_MS = 60_000
+/** Events do not bring statistics, which autoscalers read: a worker whose slots are changing is read until it runs them all. */
+const SLOTS_SOONEST_MS = 2_000
+const SLOTS_MS = 5 * 60_000
 /** Reasons of a condition that is False because somebody wants it so. */
 const BY_DESIGN: ReadonlySet<string> = new Set(['Updating', 'Drained'])
 
@@ -37,7 +40,18 @@ export function report(pass: Pass, finding: Finding): Outcome {
   entry.status = status
   deps.status.put(refOf(resource), status, 'transition')
   recordFlips(pass, status)
-  return withNextLook(finding.outcome, worker, nowMs)
+  if (finding.outcome.kind !== 'ok' || worker === null || worker === undefined) return finding.outcome
+  const slotsInMs = slotsLookMs(registered, worker, nowMs)
+  entry.isUnsure ||= slotsInMs !== undefined
+  return withNextLook(finding.outcome.againAfterMs, worker, nowMs, slotsInMs)
+}
+
+/** When the worker is to be read for its slots; undefined: they are as its config says, or take too long. Ever more seldom. */
+function slotsLookMs(registered: Registered | null | undefined, { appliedConfigGen, configGen, connected, draining, owesSinceMs }: WorkerFacts, nowMs: number): number | undefined {
+  if (registered === null || registered === undefined || !connected || draining || appliedConfigGen !== configGen) return undefined
+  const { record: { config: { enabled, slots }, current_stats: stats } } = registered
+  const sinceMs = Math.max(nowMs - owesSinceMs, 0)
+  return (stats?.slots ?? 0) === (enabled === true ? slots : 0) || sinceMs > SLOTS_MS ? undefined : Math.max(SLOTS_SOONEST_MS, sinceMs / 2)
 }
 
 function lastSeen({ deps, entry }: Pass): Registered | undefined {
@@ -75,11 +89,10 @@ function recordFlips({ deps, resource, before }: Pass, { conditions = [] }: Flee
   }
 }
 
-function withNextLook(outcome: Outcome, worker: WorkerFacts | null | undefined, nowMs: number): Outcome {
-  if (outcome.kind !== 'ok' || worker === null || worker === undefined) return outcome
-  const { connected, lastSeenMs, owesSinceMs, configGen, appliedConfigGen } = worker
+function withNextLook(againAfterMs: number | undefined, { connected, lastSeenMs, owesSinceMs, configGen, appliedConfigGen }: WorkerFacts, nowMs: number, slotsInMs: number | undefined): Outcome {
   const looks = [
-    ...(outcome.againAfterMs === undefined ? [] : [outcome.againAfterMs]),
+    ...(againAfterMs === undefined ? [] : [againAfterMs]),
+    ...(slotsInMs === undefined ? [] : [slotsInMs]),
     ...(connected ? [] : [lastSeenMs + ONLINE_MS - nowMs]),
     ...(connected && (appliedConfigGen ?? configGen) < configGen ? [owesSinceMs + ACK_MS - nowMs] : []),
   ].filter((ms) => ms > 0)

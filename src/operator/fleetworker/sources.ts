@@ -1,7 +1,8 @@
 /**
  * @module operator/fleetworker/sources
  * Secrets and ConfigMaps that FleetWorkers name, by GET alone: whoever may list Secrets may read them all. The names are
- * polled, metadata only, each once a period however many resources share it; another version enqueues those.
+ * polled, metadata only, each once a period however many resources share it; another version enqueues those. What a
+ * resource waits for, as it was missing or of no use, is polled more often: somebody is about to mend it.
  *
  *   poll ── another version, gone, back ──▶ told     read ── version ──▶ wanted? ── yes ──▶ data, dropped after use
  *
@@ -15,12 +16,14 @@ import type { Source } from './desired.ts'
 import { sourceNamesOf, type FleetWorkerObject, type SourceName } from './resource.ts'
 import type { ConfigSource } from './schema.ts'
 
-const MIN_PERIOD_MS = 60_000
-const POLLS_PER_SECOND = 20
+/** How often what is named is polled, and what is waited for. */
+const POLLS = { named: { periodMs: 60_000, perSecond: 20 }, awaited: { periodMs: 5_000, perSecond: 10 } } as const
+/** Until names are looked for again where there are none. */
+const EMPTY_MS = 2_000
 const MAX_KEPT_CHARS = 8 * 1_048_576
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json'
-/** Names of the API server; "." and ".." would lead to another path. */
-const NAME = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/
+/** With a name of the API server; "." and ".." would lead to another path. */
+const ADDRESS = /^[^/]+\/[^/]+\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/
 
 /** In the place of a value that nobody needs, as its version says enough; text and JSON alike. */
 const UNREAD = 'null'
@@ -52,6 +55,8 @@ type Version = string
 export class Sources {
   readonly #deps: SourceDeps
   readonly #versions = new Map<SourceName, Version>()
+  /** What the last read found missing, or of no use. */
+  readonly #awaited = new Set<SourceName>()
   readonly #kept = new Map<string, string>()
   #keptChars = 0
 
@@ -66,8 +71,13 @@ export class Sources {
     const read = new Map<SourceName, Holder>() // Several fields may come from one object.
     for (const source of resource.spec.configFrom ?? []) {
       const { field } = source
-      const found = await this.#one(resource, source, read, wants, signal)
-      if ('reason' in found) return found
+      const address = addressOf(resource, source)
+      const found = await this.#one(address, source, read, wants, signal)
+      if ('reason' in found) {
+        this.#awaited.add(address)
+        return found
+      }
+      this.#awaited.delete(address)
       if (found.text === undefined) unread.add(field)
       sources.set(field, { version: found.version, text: found.text ?? UNREAD })
     }
@@ -76,16 +86,27 @@ export class Sources {
 
   /** Polls until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#pollAll(POLLS.named, () => this.#named(), signal), this.#pollAll(POLLS.awaited, () => this.#awaited, signal)])
+  }
+
+  async #pollAll({ periodMs, perSecond }: (typeof POLLS)[keyof typeof POLLS], which: () => ReadonlySet<SourceName>, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const names = new Set([...this.#deps.resources()].flatMap(sourceNamesOf))
-      for (const name of this.#versions.keys()) if (!names.has(name)) this.#versions.delete(name)
-      const pauseMs = Math.max(MIN_PERIOD_MS / Math.max(names.size, 1), 1_000 / POLLS_PER_SECOND)
-      if (names.size === 0) await this.#pause(pauseMs, signal)
+      const names = [...which()]
+      const pauseMs = Math.max(periodMs / Math.max(names.length, 1), 1_000 / perSecond)
+      if (names.length === 0) await this.#pause(EMPTY_MS, signal)
       for (const name of names) {
         await this.#pause(pauseMs, signal)
         if (!signal.aborted) await this.#poll(name, signal)
       }
     }
+  }
+
+  /** What is named no longer is forgotten. */
+  #named(): ReadonlySet<SourceName> {
+    const names = new Set([...this.#deps.resources()].flatMap(sourceNamesOf))
+    for (const name of this.#versions.keys()) if (!names.has(name)) this.#versions.delete(name)
+    for (const name of this.#awaited) if (!names.has(name)) this.#awaited.delete(name)
+    return names
   }
 
   #pause(ms: number, signal: AbortSignal): Promise<void> {
@@ -94,6 +115,7 @@ export class Sources {
 
   async #poll(name: SourceName, signal: AbortSignal): Promise<void> {
     const before = this.#versions.get(name)
+    if (!ADDRESS.test(name)) return
     try {
       const after = await this.#look(name, signal)
       if (before !== undefined && before !== after) this.#deps.onChange(name)
@@ -110,13 +132,11 @@ export class Sources {
     }))
   }
 
-  async #one(resource: FleetWorkerObject, source: ConfigSource, read: Map<SourceName, Holder>, wants: (field: string, version: string) => boolean, signal: AbortSignal): Promise<{ readonly version: Version; readonly text: string | undefined } | SourceFault> {
+  async #one(address: SourceName, source: ConfigSource, read: Map<SourceName, Holder>, wants: (field: string, version: string) => boolean, signal: AbortSignal): Promise<{ readonly version: Version; readonly text: string | undefined } | SourceFault> {
     const { field, secretKeyRef, configMapKeyRef } = source
     const { name = '', key = '' } = secretKeyRef ?? configMapKeyRef ?? {}
-    const kind = secretKeyRef === undefined ? 'configmaps' : 'secrets'
-    const address: SourceName = `${kind}/${resource.metadata.namespace}/${name}`
-    const what = `the ${kind === 'secrets' ? 'Secret' : 'ConfigMap'} ${name}, which ${field} is read from,`
-    if (!NAME.test(name)) return { reason: 'ConfigInvalid', message: `${what} has a name that no object can have` }
+    const what = `the ${secretKeyRef === undefined ? 'ConfigMap' : 'Secret'} ${name}, which ${field} is read from,`
+    if (!ADDRESS.test(address)) return { reason: 'ConfigInvalid', message: `${what} has a name that no object can have` }
     try {
       const version = read.has(address) ? versionOf(read.get(address)) : await this.#versionOf(address, signal)
       if (version !== '' && !wants(field, version)) return { version, text: undefined }
@@ -178,6 +198,9 @@ export class Sources {
     }
   }
 }
+
+const addressOf = ({ metadata: { namespace } }: FleetWorkerObject, { secretKeyRef, configMapKeyRef }: ConfigSource): SourceName =>
+  secretKeyRef === undefined ? `configmaps/${namespace}/${configMapKeyRef?.name ?? ''}` : `secrets/${namespace}/${secretKeyRef.name}`
 
 const versionOf = (holder: KubeObject | undefined): Version => (holder === undefined ? '' : `${holder.metadata.uid}:${holder.metadata.resourceVersion}`)
 

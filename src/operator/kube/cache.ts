@@ -2,7 +2,8 @@
  * @module operator/kube/cache
  * The objects of the watched scopes as last seen. For one life of an object (one uid) it never goes back: neither to a
  * lower generation nor, within a generation, to a lower resource version, whoever offers it: a replica of the API server
- * that is behind, or a watch event that was overtaken by the answer to a write. Another uid replaces the entry.
+ * that is behind, or a watch event that was overtaken by the answer to a write. Another uid replaces the entry. What
+ * does go back is the store, when it is put back from a backup; lists tell.
  */
 import { keyOf, type KubeObject, type ObjectKey } from './objects.ts'
 
@@ -68,16 +69,20 @@ export class WritableCache<T extends KubeObject> implements ObjectCache<T> {
     this.#unsynced.delete(scope)
   }
 
-  /** Takes what a list or watch shows; undefined when that is older than the entry, or the entry itself. */
+  /** Takes what a watch shows; undefined when that is older than the entry. */
   offer(seen: T): Change<T> | undefined {
-    const key = keyOf(seen.metadata)
-    const before = this.#objects.get(key)
-    if (before !== undefined && !isNewer(seen, before)) return undefined
-    const after = stripped(seen)
-    if (before !== undefined) this.#unindex(key, before)
-    this.#objects.set(key, after)
-    for (const { of, keys } of this.#indices.values()) for (const value of of(after)) members(keys, value).add(key)
-    return { key, before, after }
+    const before = this.#objects.get(keyOf(seen.metadata))
+    return before !== undefined && !isNewer(seen, before) ? undefined : this.#put(seen)
+  }
+
+  /**
+   * Takes what a list as of `version` shows. One that is no older than the entry is right about it, also where the entry
+   * is ahead: that came from a past which the store has lost. Undefined: right in any case.
+   */
+  offerListed(seen: T, version: string | undefined): Change<T> | undefined {
+    const before = this.#objects.get(keyOf(seen.metadata))
+    const isRight = before === undefined || version === undefined || compareVersions(version, before.metadata.resourceVersion) !== 'older'
+    return isRight ? this.#put(seen) : this.offer(seen)
   }
 
   /** Takes the answer to a write of ours: only where the object is still known, since it may be gone by now. */
@@ -93,6 +98,16 @@ export class WritableCache<T extends KubeObject> implements ObjectCache<T> {
     this.#unindex(key, before)
     this.#objects.delete(key)
     return { key, before, after: undefined }
+  }
+
+  #put(seen: T): Change<T> {
+    const key = keyOf(seen.metadata)
+    const before = this.#objects.get(key)
+    const after = stripped(seen)
+    if (before !== undefined) this.#unindex(key, before)
+    this.#objects.set(key, after)
+    for (const { of, keys } of this.#indices.values()) for (const value of of(after)) members(keys, value).add(key)
+    return { key, before, after }
   }
 
   #unindex(key: ObjectKey, object: T): void {

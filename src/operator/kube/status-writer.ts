@@ -29,8 +29,8 @@ const HEARTBEATS_PER_SECOND = 10
 const MIN_HEARTBEAT_PERIOD_MS = 60_000
 /** A place in the period must not be missed by the last bit of a number. */
 const ROUNDING = 1e-6
-/** Times of objects that are gone are kept until there are so many. */
-const MAX_TIMES_TOO_MANY = 1_000
+/** What was written to objects that are gone is kept until there are so many. */
+const MAX_TOO_MANY = 1_000
 const RETRY_BASE_MS = 1_000
 const RETRY_CAP_MS = 30_000
 
@@ -38,6 +38,8 @@ export type StatusKind = 'transition' | 'heartbeat'
 
 export interface StatusWriter<S> {
   put(target: ObjectRef, status: S, kind: StatusKind): void
+  /** Sends what waits for this object now. @returns false when that failed; it is tried again. */
+  hasten(target: ObjectRef, signal: AbortSignal): Promise<boolean>
   /** Sends every transition now; resolves when they are answered, or the signal aborts. */
   flush(signal: AbortSignal): Promise<void>
 }
@@ -66,15 +68,19 @@ interface Entry<S> {
   kind: StatusKind
   dueMs: number
   isSending: boolean
+  failures: number
   readonly backoff: Backoff
 }
+
+/** When an object was written last, what was sent, and what the API server made of it: what others have added stays. */
+interface Written<S> { readonly atMs: number; readonly sent: S; readonly shown: unknown }
 
 export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<S> {
   readonly #deps: StatusWriterDeps<T, S>
   readonly #entries = new Map<ObjectKey, Entry<S>>()
   readonly #due: Readonly<Record<StatusKind, Heap<ObjectKey>>> = { transition: new Heap(), heartbeat: new Heap() }
   readonly #rates: Readonly<Record<StatusKind, Rate>>
-  readonly #writtenMs = new Map<ObjectKey, number>()
+  readonly #written = new Map<ObjectKey, Written<S>>()
   readonly #startedMs: number
   #inFlight = 0
   #isFlushing = false
@@ -102,7 +108,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
       return
     }
     const becomesUrgent = entry === undefined || (entry.kind === 'heartbeat' && real === 'transition')
-    const next: Entry<S> = entry ?? { target, status, kind: real, dueMs: 0, isSending: false, backoff: this.#newBackoff() }
+    const next: Entry<S> = entry ?? { target, status, kind: real, dueMs: 0, isSending: false, failures: 0, backoff: this.#newBackoff() }
     next.status = status
     if (becomesUrgent) {
       next.kind = real
@@ -116,6 +122,18 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   isSending(object: KubeObject): boolean {
     const entry = this.#entries.get(keyOf(object.metadata))
     return entry?.isSending === true && entry.target.uid === object.metadata.uid && isDeepStrictEqual(entry.status, object.status)
+  }
+
+  async hasten(target: ObjectRef, signal: AbortSignal): Promise<boolean> {
+    const key = keyOf(target)
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return true // There already.
+    const { failures } = entry
+    entry.kind = 'transition'
+    if (!entry.isSending) this.#enqueue(key, entry, this.#deps.clock.monotonicMs())
+    const isUnderWay = (): boolean => this.#entries.get(key) === entry && entry.failures === failures
+    while (isUnderWay() && !signal.aborted) await this.#change(signal)
+    return this.#entries.get(key) !== entry
   }
 
   async flush(signal: AbortSignal): Promise<void> {
@@ -134,16 +152,22 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     if (entry?.isSending === true) return isDeepStrictEqual(entry.status, status) ? entry.kind : kind
     const current = this.#deps.cache.get(keyOf(target))
     if (current?.metadata.uid !== target.uid) return kind // Not seen yet, or no more: it shows when the write is due.
-    if (isDeepStrictEqual(current.status, status)) return undefined
+    if (this.#isThere(current, status)) return undefined
     if (kind === 'heartbeat') return entry?.kind ?? 'heartbeat'
     const { meaningOf } = this.#deps
     return isDeepStrictEqual(meaningOf((current.status ?? {}) as S), meaningOf(status)) ? 'heartbeat' : 'transition'
   }
 
+  #isThere(current: T, status: S): boolean {
+    if (isDeepStrictEqual(current.status, status)) return true
+    const written = this.#written.get(keyOf(current.metadata))
+    return written !== undefined && isDeepStrictEqual(written.shown, current.status) && isDeepStrictEqual(written.sent, status)
+  }
+
   /** The object's own place in the period: the first a full period after the start, then once a period. */
   #heartbeatAtMs(key: ObjectKey, uid: string): number {
     const periodMs = Math.max(MIN_HEARTBEAT_PERIOD_MS, (this.#deps.cache.size * 1_000) / HEARTBEATS_PER_SECOND)
-    const earliestMs = Math.max(this.#startedMs, this.#writtenMs.get(key) ?? 0) + periodMs
+    const earliestMs = Math.max(this.#startedMs, this.#written.get(key)?.atMs ?? 0) + periodMs
     const placeMs = this.#startedMs + share(uid) * periodMs
     return placeMs + Math.ceil((earliestMs - placeMs) / periodMs - ROUNDING) * periodMs
   }
@@ -185,7 +209,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     const { cache, mayWrite, onWrite } = this.#deps
     const current = cache.get(key)
     const isMeant = current?.metadata.uid === entry.target.uid // Else it is gone, or another has its name.
-    if (!isMeant || isDeepStrictEqual(current.status, entry.status) || !mayWrite()) {
+    if (!isMeant || this.#isThere(current, entry.status) || !mayWrite()) {
       this.#forget(key, entry)
       return
     }
@@ -194,7 +218,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     this.#inFlight += 1
     try {
       const { body } = await this.#apply(entry.target, current.metadata.resourceVersion, status)
-      this.#remember(key, kind === 'heartbeat' ? entry.dueMs : this.#deps.clock.monotonicMs())
+      this.#remember(key, { atMs: kind === 'heartbeat' ? entry.dueMs : this.#deps.clock.monotonicMs(), sent: status, shown: body.status })
       onWrite?.(kind)
       entry.backoff.reset()
       cache.answered(body)
@@ -227,11 +251,11 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     this.#wake()
   }
 
-  #remember(key: ObjectKey, atMs: number): void {
+  #remember(key: ObjectKey, written: Written<S>): void {
     const { cache } = this.#deps
-    this.#writtenMs.set(key, atMs)
-    if (this.#writtenMs.size <= cache.size + MAX_TIMES_TOO_MANY) return
-    for (const known of this.#writtenMs.keys()) if (cache.get(known) === undefined) this.#writtenMs.delete(known)
+    this.#written.set(key, written)
+    if (this.#written.size <= cache.size + MAX_TOO_MANY) return
+    for (const known of this.#written.keys()) if (cache.get(known) === undefined) this.#written.delete(known)
   }
 
   #failed(key: ObjectKey, entry: Entry<S>, error: unknown): void {
@@ -243,8 +267,10 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
       this.#forget(key, entry)
       return
     }
+    entry.failures += 1
     const askedMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0
     this.#enqueue(key, entry, this.#deps.clock.monotonicMs() + Math.max(askedMs, entry.backoff.nextMs()))
+    this.#wake()
   }
 
   #forget(key: ObjectKey, entry: Entry<S>): void {

@@ -4,11 +4,14 @@
  *
  *   list (pages, no resourceVersion: a consistent read) ──▶ watch from the list's version ──closed──▶ watch from the last
  *     ▲                                                       │            version seen, 0.8 s after the last start or later
- *     └── 410, expired page, unreadable line, 15 min ─────────┤
- *                                                             └──error, 90 s of silence──▶ backoff ──▶ watch from there
+ *     ├── 410, expired page, unreadable line, 15 min ─────────┤
+ *     │   (at once, and with backoff in a storm of them)      └──error, 90 s of silence──▶ backoff ──▶ watch from there
+ *     └── the connection broke, and the server is behind what was seen
  *
  * A list is a difference like any event: what it shows is offered to the cache, what it lacks is removed. So a lost event
  * costs at most the time to the next list. Whoever hears of a change may only put a key into a queue.
+ * A list that is older than what was seen comes from a server that is behind, or from a store that was put back from a
+ * backup. The first catches up: so it is asked for once more, and what is old even then is how things are.
  * The kind itself may be missing (its definition is not installed yet, or an API server that just started does not know
  * it yet): the cache is left as it is, and the loop goes on asking.
  */
@@ -16,6 +19,7 @@ import { Backoff, type Clock, type Log, type Random, type Timers } from '../../r
 import { compareVersions, type Change, type WritableCache } from './cache.ts'
 import { errorOfStatus, isExpired, KubeError } from './kube-error.ts'
 import { collectionPath, type KubeObject, type ObjectList, type Resource } from './objects.ts'
+import { Rate } from './rate.ts'
 import type { KubeTransport, WatchLine } from './transport.ts'
 
 const PAGE = 500
@@ -29,9 +33,14 @@ const MAX_WATCH_SECONDS = 360
 /** A list although all seems well, for what no one foresaw. */
 const RELIST_MS = 15 * 60_000
 const RELIST_SPREAD = 0.2
+/** Lists at once, for a watch that cannot go on; then one a minute, and others wait their backoff. */
+const LISTS_AT_ONCE = 3
+const LISTS_AT_ONCE_PER_SECOND = 1 / 60
+/** For a server that is behind to catch up. */
+const BEHIND_MS = 5_000
 
 /** Why a watch began anew. */
-export type RestartReason = 'closed' | 'expired' | 'unreadable' | 'relist' | 'idle' | 'missing' | 'error'
+export type RestartReason = 'closed' | 'expired' | 'unreadable' | 'relist' | 'idle' | 'missing' | 'behind' | 'error'
 
 export interface WatchLoopDeps<T extends KubeObject> {
   readonly transport: KubeTransport
@@ -55,7 +64,14 @@ export class WatchLoop<T extends KubeObject> {
   readonly #scope: string
   readonly #path: string
   readonly #backoff: Backoff
+  readonly #atOnce: Rate
   #version: string | undefined
+  /** The newest version that a list or an event has shown. */
+  #newest: string | undefined
+  /** The server may be another than before, or have another past. */
+  #isDoubted = false
+  /** The last list was older than what was seen. */
+  #wasBehind = false
   #startedMs = -Infinity
   #relistAtMs = 0
   #activeMs: number
@@ -67,6 +83,7 @@ export class WatchLoop<T extends KubeObject> {
     this.#scope = deps.namespace ?? '*'
     this.#path = collectionPath(deps.resource, deps.namespace)
     this.#backoff = new Backoff({ baseMs: 2 * MIN_START_MS, capMs: MAX_BACKOFF_MS, random: deps.random })
+    this.#atOnce = new Rate(deps.clock, LISTS_AT_ONCE, LISTS_AT_ONCE_PER_SECOND)
     this.#activeMs = deps.clock.monotonicMs()
     deps.cache.expect(this.#scope)
   }
@@ -88,6 +105,7 @@ export class WatchLoop<T extends KubeObject> {
   async #round(signal: AbortSignal): Promise<number> {
     this.#startedMs = this.#activeMs = this.#deps.clock.monotonicMs()
     try {
+      if (this.#isDoubted) await this.#check(signal)
       this.#version ??= await this.#list(signal)
       await this.#watch(this.#version, signal)
       this.#restart('closed')
@@ -108,46 +126,69 @@ export class WatchLoop<T extends KubeObject> {
       return this.#paceMs()
     }
     const reason = reasonOf(error)
-    if (reason === 'expired' || reason === 'unreadable' || reason === 'missing') this.#version = undefined
+    if (reason !== 'idle' && reason !== 'error') this.#version = undefined
+    this.#isDoubted ||= error instanceof KubeError && error.reason === 'NoAnswer'
     this.#restart(reason)
     const { log, resource } = this.#deps
     log.warn(reason === 'missing' ? 'the API server does not know this kind (yet)' : 'a watch broke, trying on', { kind: resource.kind, scope: this.#scope, reason, error: (error as Error).message })
+    if ((reason === 'expired' || reason === 'unreadable') && this.#atOnce.take()) return this.#paceMs()
     const askedMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0
-    return Math.max(MIN_START_MS, this.#backoff.nextMs(), askedMs)
+    return Math.max(reason === 'behind' ? BEHIND_MS : MIN_START_MS, this.#backoff.nextMs(), askedMs)
+  }
+
+  /** Asks for as little as tells how far the server is. */
+  async #check(signal: AbortSignal): Promise<void> {
+    const { metadata } = await this.#page({ limit: 1 }, signal)
+    if (this.#isBehind(metadata.resourceVersion)) this.#version = undefined
+    this.#isDoubted = false
   }
 
   async #list(signal: AbortSignal): Promise<string> {
     const seen = new Set<string>()
+    const { cache, clock, log, random, resource } = this.#deps
     let next: string | undefined
     let version: string
+    let isBack: boolean
     do {
       // One page after the other: each names the place of the next.
-      const page = await this.#page(next, signal)
+      const page = await this.#page({ limit: PAGE, continue: next }, signal)
+      version = page.metadata.resourceVersion
+      isBack = this.#isBehind(version)
+      if (isBack && !this.#wasBehind) {
+        this.#wasBehind = true
+        throw new KubeError(0, 'Behind', 'the API server shows less than it did before')
+      }
       for (const item of page.items) {
         seen.add(item.metadata.uid)
-        this.#take(this.#deps.cache.offer(item), 'list')
+        this.#take(cache.offerListed(item, isBack ? undefined : version), 'list')
       }
-      version = page.metadata.resourceVersion
       next = page.metadata.continue
     } while (next !== undefined && next !== '')
-    this.#removeUnseen(seen, version)
-    this.#deps.cache.listed(this.#scope)
-    this.#relistAtMs = this.#deps.clock.monotonicMs() + RELIST_MS * (1 + RELIST_SPREAD * (2 * this.#deps.random.unit() - 1))
+    this.#removeUnseen(seen, isBack ? undefined : version)
+    if (isBack) log.warn('the API server lost what it had: its store was put back from a backup', { kind: resource.kind, scope: this.#scope })
+    this.#newest = version
+    this.#wasBehind = false
+    cache.listed(this.#scope)
+    this.#relistAtMs = clock.monotonicMs() + RELIST_MS * (1 + RELIST_SPREAD * (2 * random.unit() - 1))
     return version
   }
 
-  async #page(next: string | undefined, signal: AbortSignal): Promise<ObjectList<T>> {
-    const { body } = await this.#deps.transport.json<ObjectList<T>>({ method: 'GET', path: this.#path, query: { limit: PAGE, continue: next } }, signal)
+  async #page(query: { readonly limit: number; readonly continue?: string | undefined }, signal: AbortSignal): Promise<ObjectList<T>> {
+    const { body } = await this.#deps.transport.json<ObjectList<T>>({ method: 'GET', path: this.#path, query }, signal)
     this.#activeMs = this.#deps.clock.monotonicMs()
     if (!Array.isArray(body?.items) || typeof body.metadata?.resourceVersion !== 'string') throw new KubeError(0, 'UnreadableAnswer', 'the API server answered a list with something else')
     return body
   }
 
-  /** What the list lacks is gone, unless it came into the cache after the list was made. */
-  #removeUnseen(seen: ReadonlySet<string>, version: string): void {
+  #isBehind(version: string): boolean {
+    return this.#newest !== undefined && compareVersions(version, this.#newest) === 'older'
+  }
+
+  /** What the list lacks is gone, unless it came into the cache after the list was made as `version`. */
+  #removeUnseen(seen: ReadonlySet<string>, version: string | undefined): void {
     const { cache, namespace } = this.#deps
     const unseen = [...cache.all()].filter(({ metadata }) => (namespace === undefined || metadata.namespace === namespace) && !seen.has(metadata.uid))
-    for (const object of unseen) if (compareVersions(object.metadata.resourceVersion, version) === 'older') this.#take(cache.remove(object), 'list')
+    for (const object of unseen) if (version === undefined || compareVersions(object.metadata.resourceVersion, version) === 'older') this.#take(cache.remove(object), 'list')
   }
 
   async #watch(version: string, signal: AbortSignal): Promise<void> {
@@ -175,7 +216,7 @@ export class WatchLoop<T extends KubeObject> {
     if (typeof version !== 'string') throw new KubeError(0, 'UnreadableLine', 'a line of the watch holds no object')
     if (type === 'DELETED') this.#take(this.#deps.cache.remove(seen), 'watch')
     else if (type !== 'BOOKMARK') this.#take(this.#deps.cache.offer(seen), 'watch')
-    this.#version = version
+    this.#version = this.#newest = version
   }
 
   #take(change: Change<T> | undefined, source: 'list' | 'watch'): void {
@@ -200,5 +241,6 @@ function reasonOf(error: unknown): RestartReason {
   if (!(error instanceof KubeError)) return 'error'
   if (error.reason === 'UnreadableLine') return 'unreadable'
   if (error.reason === 'Idle') return 'idle'
+  if (error.reason === 'Behind') return 'behind'
   return error.status === 404 ? 'missing' : 'error'
 }

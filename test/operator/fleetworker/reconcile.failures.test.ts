@@ -61,6 +61,26 @@ describe('reconcile: what it waits for', () => {
     expect(world.condition('w1', 'Online')).toBe('False Offline')
   })
 
+  it('reads a worker whose slots are changing again, ever more seldom, until it tells that it runs them', async () => {
+    const runs = (slots: number): void => world.fleet.alter('w1', { current_stats: { slots, cpu_pct: 1, rss_mb: 1 } as never })
+    world.create('w1', { config: { enabled: true }, slots: 3 })
+    await world.pass('w1')
+    await world.applied('w1')
+    await world.see()
+    runs(1)
+    expect(await world.act('w1')).toEqual({ kind: 'ok', againAfterMs: 2_000 })
+    await world.time.advance(60_000)
+    expect(await world.act('w1')).toEqual({ kind: 'ok', againAfterMs: 30_000 })
+    expect([world.object('w1').status?.slots, world.fleet.count('get')]).toEqual([undefined, 1]) // As the master has it.
+    await world.time.advance(5 * MINUTE_MS)
+    expect(await world.act('w1')).toEqual({ kind: 'ok' })
+    runs(3)
+    expect(await world.act('w1')).toEqual({ kind: 'ok' })
+    expect([world.object('w1').status?.slots, world.fleet.count('get')]).toEqual([3, 2])
+    await world.act('w1')
+    expect(world.fleet.count('get')).toBe(2)
+  })
+
   it('says that the type is unknown', async () => {
     world.create('x', { type: 'nothing' })
     expect(await world.pass('x')).toEqual({ kind: 'terminal' })

@@ -22,9 +22,10 @@ describe('reconcile: secrets', () => {
   it('names a secret in the status before it is sent, and never sends it again', async () => {
     world.secret('s', { key: CANARY })
     world.create('w1', { configFrom: [KEY] })
-    expect(await world.pass('w1')).toEqual({ kind: 'retry', afterMs: 600 })
-    expect([world.fleet.count('patch'), world.object('w1').status?.config?.sources]).toEqual([0, [{ field: 'api_key', version: '' }]])
-    await world.settle('w1')
+    const remembered: unknown[] = []
+    world.fleet.next('patch', () => void remembered.push(world.object('w1').status?.config?.sources))
+    expect(await world.pass('w1')).toEqual({ kind: 'ok' }) // Within one pass, and without waiting for company.
+    expect(remembered).toEqual([[{ field: 'api_key', version: '' }]])
     expect(world.fleet.bodies('patch')).toEqual([{ api_key: CANARY }])
     await world.expectQuiet('w1')
   })
@@ -32,12 +33,22 @@ describe('reconcile: secrets', () => {
   it('does not send it again before its status has arrived', async () => {
     world.secret('s', { key: CANARY })
     world.create('w1', { configFrom: [KEY] })
-    await world.pass('w1')
     await world.see()
-    for (let n = 0; n < 2; n += 1) {
-      await world.fleet.read()
+    for (let n = 0; n < 3; n += 1) {
       await world.reconcile('w1')
+      await world.fleet.read()
     }
+    expect([world.fleet.count('patch'), world.object('w1').status?.config?.sources]).toEqual([1, [{ field: 'api_key', version: '' }]])
+  })
+
+  it('does not send it while the status that names it is refused, and tries again with backoff', async () => {
+    world.secret('s', { key: CANARY })
+    world.create('w1', { configFrom: [KEY] })
+    world.fake.script({ method: 'PATCH', path: /status$/ }, { kind: 'refuse', status: 500 })
+    await world.see()
+    expect(await world.reconcile('w1')).toEqual({ kind: 'retry' })
+    expect([world.fleet.count('patch'), world.statusWrites]).toEqual([0, 1])
+    await world.settle('w1')
     expect(world.fleet.count('patch')).toBe(1)
   })
 
@@ -72,12 +83,10 @@ describe('reconcile: secrets', () => {
   it('takes back a secret after a crash between its PATCH and the status', async () => {
     world.secret('s', { key: CANARY })
     world.create('w1', { configFrom: [KEY] })
-    await world.pass('w1')
-    await world.see()
     world.fleet.next('patch', () => {
       world.isLeading = false // Its status is not written any more.
     })
-    await world.act('w1')
+    await world.pass('w1')
     expect((await world.config('w1'))['api_key']).toBe(CANARY)
     world.isLeading = true
     world.restart()
@@ -153,7 +162,6 @@ describe('reconcile: secrets', () => {
   it('tries again what was refused when the Secret is rotated, and not before', async () => {
     world.secret('s', { key: 'bad' })
     world.create('w1', { config: { slots: 2 }, configFrom: [KEY] })
-    await world.pass('w1')
     world.fleet.next('patch', () => ({ kind: 'rejected', faults: [{ path: '/api_key', message: 'is wrong', keyword: 'x', params: {} }], message: '' }))
     expect(await world.pass('w1')).toEqual({ kind: 'terminal' })
     await world.pass('w1')

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { ConfigSource } from '../../../src/operator/fleetworker/index.ts'
+import { turns } from '../kube/world.ts'
 import { reconcileWorld, type ReconcileWorld } from './reconcile-world.ts'
 
 const never = new AbortController().signal
@@ -27,6 +28,48 @@ describe('the sources of configs', () => {
     expect(seen.map(({ path }) => path.split('/').at(-1))).toEqual(['s', 'missing', 's', 'missing', 's', 'missing'])
     expect(seen.every(({ headers }) => headers.accept?.includes('PartialObjectMetadata'))).toBe(true)
     expect(world.changedSources).toEqual([])
+  })
+
+  it('polls what a resource waits for every five seconds, a missing key too, until it is there', async () => {
+    world.create('a', from('s'))
+    world.seeCluster()
+    const end = new AbortController()
+    const polling = world.sources.run(end.signal)
+    const told = async (withinSeconds: number): Promise<number> => {
+      const before = world.changedSources.length
+      for (let n = 0; n < withinSeconds && world.changedSources.length === before; n += 1) {
+        await world.time.advance(1_000)
+        await turns()
+      }
+      return world.changedSources.length - before
+    }
+    expect(await read('a')).toMatchObject({ reason: 'SourceNotFound' })
+    world.secret('s', { other: 'x' })
+    expect(await told(8)).toBe(1)
+    expect(await read('a')).toMatchObject({ reason: 'SourceNotFound' })
+    world.secret('s', { key: 'k' })
+    expect(await told(8)).toBe(1)
+    expect(await read('a')).toHaveProperty('sources')
+    await told(8) // The pause that has begun.
+    const polls = world.fake.seen('GET', /\/secrets\//).length
+    expect(await told(30)).toBe(0)
+    expect(world.fake.seen('GET', /\/secrets\//).length - polls).toBeLessThanOrEqual(1)
+    end.abort()
+    await polling
+  })
+
+  it('never asks for a name that no object can have', async () => {
+    for (const [name, secret] of [['a', '..'], ['b', 's/../../pods']] as const) {
+      world.create(name, from(secret))
+      await read(name)
+    }
+    world.seeCluster()
+    const end = new AbortController()
+    const polling = world.sources.run(end.signal)
+    for (let n = 0; n < 130; n += 1) await world.time.advance(1_000)
+    end.abort()
+    await polling
+    expect(world.fake.seen('GET', /secrets/)).toEqual([])
   })
 
   it('tells when a source comes, moves and goes', async () => {

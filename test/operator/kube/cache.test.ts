@@ -17,6 +17,13 @@ describe('the cache', () => {
     expect(cache.get('ns/a')?.metadata).toMatchObject({ generation: 3, resourceVersion: '30' })
   })
 
+  it('believes a list that is no older than the entry, also of a generation that went back, and no older one', () => {
+    const cache = cacheOf(probe('a', { generation: 3, resourceVersion: '30' }))
+    expect(cache.offerListed(probe('a', { generation: 2, resourceVersion: '20' }), '29')).toBeUndefined()
+    expect(cache.offerListed(probe('a', { generation: 2, resourceVersion: '20' }), '30')).toMatchObject({ before: { metadata: { generation: 3 } }, after: { metadata: { generation: 2 } } })
+    expect(cache.offerListed(probe('a', { generation: 1, resourceVersion: '10' }), undefined)).toMatchObject({ after: { metadata: { generation: 1 } } })
+  })
+
   it('takes another uid under the same name, whatever its generation, and ignores the end of the former life', () => {
     const cache = cacheOf(probe('a', { generation: 9, uid: 'old' }))
     expect(cache.offer(probe('a', { generation: 1, uid: 'new' }))).toMatchObject({ before: { metadata: { uid: 'old' } }, after: { metadata: { uid: 'new' } } })

@@ -80,6 +80,37 @@ describe('the status writer', () => {
     expect(writes()).toHaveLength(1)
   })
 
+  it('writes once where another manager has added something that it cannot take out', async () => {
+    const writer = writerOver(w.transport)
+    const ref = refOf(known('a'))
+    w.fake.store.patch({ kind: PROBES, namespace: 'ns', name: 'a' }, 'status', 'application/merge-patch+json', { status: { slots: 99 } }, 'by hand', false)
+    cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
+    for (let pass = 0; pass < 50; pass += 1) {
+      writer.put(ref, inForce, 'transition')
+      await w.time.advance(1_000)
+      await turns()
+    }
+    expect(writes()).toHaveLength(1)
+    expect(statusOf('a')).toEqual({ ...inForce, slots: 99 })
+    w.fake.store.patch({ kind: PROBES, namespace: 'ns', name: 'a' }, 'status', 'application/merge-patch+json', { status: { state: 'HACKED' } }, 'by hand', false)
+    cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
+    writer.put(ref, inForce, 'transition')
+    await until(w.time, 'it is back', () => statusOf('a')?.['state'] === 'IDLE')
+  })
+
+  it('sends at once what is hastened, and tells whether it arrived', async () => {
+    const writer = writerOver(w.transport)
+    const object = known('a')
+    expect(await writer.hasten(refOf(object), term.signal)).toBe(true)
+    writer.put(refOf(object), inForce, 'transition')
+    expect(await writer.hasten(refOf(object), term.signal)).toBe(true)
+    expect([statusOf('a'), w.time.monotonicMs()]).toEqual([inForce, 0])
+    w.fake.script({ path: /status$/ }, { kind: 'refuse', status: 500 })
+    writer.put(refOf(object), { observedGeneration: 2 }, 'transition')
+    expect(await writer.hasten(refOf(object), term.signal)).toBe(false)
+    await until(w.time, 'it is tried again', () => statusOf('a')?.['observedGeneration'] === 2)
+  })
+
   it('takes a status back that is no longer wanted', async () => {
     const writer = writerOver(w.transport)
     const object = known('a')

@@ -135,6 +135,20 @@ describe('the watch loop', () => {
     expect(changes).toContain('list remove ns/a')
   })
 
+  it('lists at once after a 410, three times in a row', async () => {
+    started()
+    for (const slots of [1, 2, 3]) {
+      await watched()
+      created(w, `p${slots}`)
+      await until(w.time, 'it is in', () => cache.size === slots)
+      const beforeMs = w.time.monotonicMs()
+      w.fake.sendRaw('{"type":"ERROR","object":{"code":410,"reason":"Expired"}}\n')
+      w.fake.endWatches()
+      await until(w.time, 'it was listed again', () => lists() === slots + 1)
+      expect(w.time.monotonicMs() - beforeMs).toBeLessThanOrEqual(800)
+    }
+  })
+
   it('survives a storm of 410 with growing pauses', async () => {
     started()
     await watched()
@@ -259,6 +273,27 @@ describe('the watch loop', () => {
     await until(w.time, 'the stale list was read', () => lists() === 2)
     await watched()
     expect(slotsOf('a')).toBe(8)
+  })
+
+  it('goes back with a store that was put back from a backup: after two lists of it, and once the connection broke', async () => {
+    created(w, 'a')
+    created(w, 'b')
+    started()
+    await watched()
+    const [backup, store] = [w.fake.store.version, w.fake.store]
+    edited(w, 'a', { slots: 8 })
+    store.delete({ kind: PROBES, namespace: 'ns', name: 'b' }, undefined)
+    created(w, 'c')
+    await until(w.time, 'everything is seen', () => slotsOf('a') === 8 && cache.get('ns/b') === undefined && cache.get('ns/c') !== undefined)
+    w.fake.script({ path: /probes$/, watch: false }, { kind: 'stale', version: backup }, 3)
+    w.fake.sendRaw('', true)
+    changes = []
+    for (let tenth = 0; tenth < 200 && !changes.includes('list remove ns/c'); tenth += 1) {
+      await w.time.advance(100)
+      await turns()
+    }
+    expect(restarts).toEqual(['error', 'behind'])
+    expect(changes.slice(0, 3)).toEqual(['list change ns/a', 'list add ns/b', 'list remove ns/c'])
   })
 
   it('keeps an object that came into the cache after the list was made', async () => {

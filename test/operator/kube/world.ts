@@ -1,9 +1,10 @@
 /** What the runtime's tests share: virtual time beside real sockets, a fake API server, and a transport to it. */
-import { seededRandom, VirtualTime, type Log, type LogLevel } from '../../../src/runtime/index.ts'
+import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { PooledTransport, type Credentials, type KubeObject, type KubeTransport, type Resource } from '../../../src/operator/kube/index.ts'
+import { keptLog, type KeptLog } from '../../virtual.ts'
 import { FakeApiServer, PROBES, type FakeKind } from '../fake-apiserver.ts'
 
-const PATIENCE_MS = 4_000
+export { keptLog, turns, until, type KeptLog } from '../../virtual.ts'
 
 export const PROBE: Resource = { group: PROBES.group, version: PROBES.version, plural: PROBES.plural, kind: PROBES.kind }
 export interface Probe extends KubeObject { readonly spec?: { readonly type?: string; readonly slots?: number } }
@@ -49,28 +50,6 @@ export function transportTo(fake: FakeApiServer, time: VirtualTime, credentials:
 export const scripted = (json: KubeTransport['json']): KubeTransport => ({ json, async *lines() {} })
 
 export const random = () => seededRandom(7)
-
-/** Lets real I/O and virtual time go on together, a millisecond at a turn, until `holds`. */
-export async function until(time: VirtualTime, what: string, holds: () => boolean): Promise<void> {
-  const start = performance.now()
-  while (!holds()) {
-    if (performance.now() - start > PATIENCE_MS) throw new Error(`this did not come true: ${what}`)
-    await time.advance(1)
-  }
-}
-
-/** Lets real I/O go on while the virtual clock stands. */
-export async function turns(count = 40): Promise<void> {
-  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => void setImmediate(resolve))
-}
-
-export interface KeptLog extends Log { readonly lines: { readonly level: LogLevel; readonly message: string; readonly fields: object | undefined }[] }
-
-export function keptLog(): KeptLog {
-  const lines: KeptLog['lines'] = []
-  const at = (level: LogLevel) => (message: string, fields?: object): void => void lines.push({ level, message, fields })
-  return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), isEnabled: () => true }
-}
 
 /** A probe as the API would show it. */
 export function probe(name: string, meta: Partial<KubeObject['metadata']> = {}, rest: Partial<Probe> = {}): Probe {

@@ -9,13 +9,13 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, it } from '@jest/globals'
 import { Redis } from 'ioredis'
+import { freePort } from '../../free-port.ts'
 
 const HOST = '127.0.0.1'
 const READY = /Ready to accept connections|monitor master/
@@ -287,15 +287,6 @@ function configOf({ port, folder }: RedisServer, options: RedisOptions): string[
     ...(maxmemoryPolicy === undefined ? [] : [`maxmemory-policy ${maxmemoryPolicy}`]),
     ...config,
   ]
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, HOST)
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }
 
 function isExecutable(file: string): boolean {

@@ -9,7 +9,7 @@ import { seededRandom, systemTime, VirtualTime } from '../../../src/runtime/inde
 import { parseStoreUrl, RedisBackend, type RedisBackendOptions } from '../../../src/storage/redis/index.ts'
 import { recordingLog } from '../../master/recording-log.ts'
 import { fails } from '../contract/world.ts'
-import { HAS_OPENSSL, makeCertificates, type Certificate, type Certificates } from './certificates.ts'
+import { HAS_OPENSSL, makeCertificates, type Certificate, type Certificates } from '../../certificates.ts'
 import { startRedis, startSentinel, withRedisServer, type RedisOptions, type RedisServer } from './server.ts'
 
 const SOUND: RedisOptions = { appendfsync: 'always', maxmemory: '100mb', maxmemoryPolicy: 'noeviction' }
