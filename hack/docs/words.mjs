@@ -126,7 +126,7 @@ export const REASON_WORDS = {
   'Synced.UnknownType': 'The master has no such automation. `muster automations ls` lists those it has.',
   'Synced.ConfigInvalid': 'A bound is passed, a source is no JSON, or a field is named twice; the message says which. Mend the object.',
   'Synced.Rejected': 'The master refuses the config; the message names the fields. Mend the object, or the Secret or ConfigMap it names.',
-  'Synced.SourceNotFound': 'A Secret, a ConfigMap or a key in one is missing. Create it; it is looked for again every minute or so. The worker keeps the config it has.',
+  'Synced.SourceNotFound': 'A Secret, a ConfigMap or a key in one is missing. Create it; it is looked for again every few seconds. The worker keeps the config it has.',
   'Synced.SourceForbidden': 'The operator may not read it: the rights of this namespace leave it out.',
   'Synced.SecretNotWriteOnly': 'A Secret feeds a field that every read of the config would show. Use a field whose schema is `writeOnly`.',
   'Synced.Forbidden': "The operator's token does not cover this automation.",

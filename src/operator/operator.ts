@@ -12,6 +12,7 @@
  */
 import { Registry } from 'prom-client'
 import { serveProbes, withLogFields, type Log, type ProbeListener, type ProbeVerdict, type Random, type Time } from '../runtime/index.ts'
+import { Bootstrap, type BootstrapOptions } from './bootstrap.ts'
 import { createFleetMetrics, Fleet } from './fleet/index.ts'
 import { FLEET_WORKERS, INDICES, type FleetWorkerObject } from './fleetworker/index.ts'
 import {
@@ -27,8 +28,9 @@ const CONTROLLER = 'fleetworker'
 
 export interface OperatorOptions {
   readonly masterUrl: string
-  /** Asked for with every call, as it may be rotated. */
-  readonly token: () => string
+  /** Asked for with every call, as it may be rotated. Undefined: the admin token of the Secret that `bootstrap` makes. */
+  readonly token: (() => string) | undefined
+  readonly bootstrap: BootstrapOptions
   readonly identity: KubeIdentity
   /** Empty: all. */
   readonly watchNamespaces: readonly string[]
@@ -66,6 +68,7 @@ class Operator implements RunningOperator {
   readonly #cache = new WritableCache<FleetWorkerObject>(INDICES)
   readonly #queue: WorkQueue
   readonly #events: FoldingEventRecorder
+  readonly #bootstrap: Bootstrap
   readonly #fleet: Fleet
   readonly #away: MasterAway
   readonly #triggers: Triggers
@@ -79,16 +82,17 @@ class Operator implements RunningOperator {
 
   constructor(options: OperatorOptions) {
     this.#options = options
-    const { identity, lease, leaderElect, log, random, replica, time, token, masterUrl } = options
+    const { bootstrap, identity, lease, leaderElect, log, random, replica, time, masterUrl } = options
     const parts = { clock: time, timers: time, random, log }
     this.#metrics = createKubeMetrics(this.#registry, CONTROLLER, lease.name)
     this.#workers = new FleetWorkerMetrics({ registry: this.#registry, clock: time, objects: () => this.#cache.all() })
     this.#transport = new PooledTransport({ identity, clock: time, timers: time, onRequest: this.#metrics.onRequest })
     this.#queue = new WorkQueue({ ...parts, observer: this.#metrics.queue })
     this.#events = new FoldingEventRecorder({ ...parts, transport: this.#transport, controller: 'muster.dev/operator', instance: replica, onDrop: this.#metrics.onEventDrop })
+    this.#bootstrap = new Bootstrap({ ...bootstrap, transport: this.#transport, time, random, log, onMade: (secret) => this.#events.record(secret, 'Normal', 'SecretGenerated', 'it was missing; its values are new') })
     this.#elector = leaderElect ? new LeaseElector({ ...parts, ...lease, transport: this.#transport, identity: replica, onLead: (term) => this.#lead(term), onState: this.#metrics.onLeader }) : undefined
     this.#leadership = this.#elector ?? ALWAYS_LEADING
-    this.#fleet = new Fleet({ ...parts, masterUrl, token, metrics: createFleetMetrics(this.#registry), mayWrite: () => this.#leadership.mayWrite(), onBreaker: (reason) => this.#away.turned(reason) })
+    this.#fleet = new Fleet({ ...parts, masterUrl, token: options.token ?? (() => this.#bootstrap.adminToken), metrics: createFleetMetrics(this.#registry), mayWrite: () => this.#leadership.mayWrite(), onBreaker: (reason) => this.#away.turned(reason) })
     this.#triggers = new Triggers({ queue: this.#queue, cache: this.#cache, table: this.#fleet, isOurs: (object) => this.#term?.isSending(object) === true })
     this.#away = new MasterAway({ table: this.#fleet, queue: this.#queue, onTurn: (isAway) => this.#masterTurned(isAway) })
     this.#watches = this.#namespaces().map((namespace) => this.#watch(namespace))
@@ -118,12 +122,19 @@ class Operator implements RunningOperator {
       this.#triggers.tableChanged(change)
     })
     signal.addEventListener('abort', time.every(1_000, () => this.#away.look()), { once: true })
-    this.#running.push(this.#fleet.run(signal), this.#events.run(signal), ...this.#watches.map((watch) => watch.run(signal)))
-    if (this.#elector !== undefined) this.#running.push(this.#elector.run(signal))
+    this.#running.push(this.#events.run(signal), this.#bootstrap.run(signal), ...this.#watches.map((watch) => watch.run(signal)), this.#begin(signal))
+  }
+
+  /** Nothing is asked of the master before there is a token. */
+  async #begin(signal: AbortSignal): Promise<void> {
+    await this.#bootstrap.complete
+    const ended = this.#fleet.run(signal)
+    if (this.#elector !== undefined) await this.#elector.run(signal)
     else {
       this.#metrics.onLeader(true)
       this.#lead(signal)
     }
+    await ended
   }
 
   async stop(): Promise<void> {

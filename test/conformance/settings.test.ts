@@ -11,7 +11,7 @@ const SECRET = /TOKEN|PASSWORD/
 /** Each variable of a help text with its other form and its default. */
 function settingsOf(help: string): Record<string, string> {
   return Object.fromEntries([...help.matchAll(/^ {2}(?<name>SVC_\w+), (?:or )?(?<form>\S+)\n.*\((?<fallback>[^()]*)\)$/gm)].map(({ groups: { name = '', form = '', fallback = '' } = {} }) => {
-    expect(form).toBe(name.match(SECRET) !== null && !name.includes('PER_TOKEN') ? `${name}_FILE` : `--${name.slice('SVC_'.length).toLowerCase().replaceAll('_', '-')}`)
+    expect(form).toBe(name.match(SECRET) !== null && !/PER_TOKEN|BOOTSTRAP/.test(name) ? `${name}_FILE` : `--${name.slice('SVC_'.length).toLowerCase().replaceAll('_', '-')}`)
     return [name, fallback]
   }))
 }
@@ -36,8 +36,8 @@ describe('the settings', () => {
 
   it('D34h, D44a, D54d: of the operator, which has one master', () => {
     expect(settingsOf(operatorHelp())).toEqual({
-      SVC_MASTER_URL: 'required', SVC_API_TOKEN: 'required', SVC_WATCH_NAMESPACES: 'not set', SVC_METRICS_LISTEN: 'default 0.0.0.0:9090', SVC_LEADER_ELECT: 'default true',
-      SVC_LEASE_NAME: 'default muster-operator', SVC_LEASE_NAMESPACE: 'not set', ...LOGS,
+      SVC_MASTER_URL: 'required', SVC_API_TOKEN: 'not set', SVC_WATCH_NAMESPACES: 'not set', SVC_METRICS_LISTEN: 'default 0.0.0.0:9090', SVC_LEADER_ELECT: 'default true',
+      SVC_LEASE_NAME: 'default muster-operator', SVC_LEASE_NAMESPACE: 'not set', SVC_BOOTSTRAP_TOKENS_SECRET: 'not set', SVC_BOOTSTRAP_REDIS_SECRET: 'not set', ...LOGS,
     })
   })
 

@@ -24,7 +24,7 @@ async function fakeServer(): Promise<FakeApiServer> {
 
 function optionsFor(fake: FakeApiServer, more: Partial<OperatorOptions> = {}): OperatorOptions {
   return {
-    masterUrl: 'http://127.0.0.1:1', token: () => 'token-that-nobody-may-see', watchNamespaces: [], metricsListen: { host: '127.0.0.1', port: 0 }, leaderElect: true,
+    masterUrl: 'http://127.0.0.1:1', token: () => 'token-that-nobody-may-see', bootstrap: { namespace: 'muster', tokens: undefined, redis: undefined }, watchNamespaces: [], metricsListen: { host: '127.0.0.1', port: 0 }, leaderElect: true,
     identity: { server: new URL(fake.url), namespace: 'muster', credentials: async () => ({ authorization: 'Bearer x', tls: {} }) },
     lease: { namespace: 'muster', name: 'muster-operator' }, replica: 'one', time: systemTime, random: systemRandom, log: keptLog(), ...more,
   }

@@ -1,5 +1,5 @@
 /** The decisions, one row for each claim of each of them. @see src/protocol/decisions.md */
-import { by, pending, type Row } from './row.ts'
+import { by, type Row } from './row.ts'
 
 const matrix = by('master/matrix.test.ts', 'lets in whom it should and nobody else, in every cell')
 
@@ -180,7 +180,7 @@ export const DECISIONS: readonly Row[] = [
   ['D54b', 'A full queue is 503.'],
   ['D54c', 'A worker serves its health where asked to.', by('worker/worker.test.ts', 'serves health, readiness and metrics when asked to')],
   ['D54d', 'The lease of the operator has a name and a namespace.'],
-  ['D54g', 'It makes missing Secrets of tokens, where asked.', pending('the creation of missing Secrets')],
+  ['D54g', 'It makes missing Secrets of tokens, where asked.', by('operator/bootstrap.apiserver.test.ts', 'hold new tokens and a password, and are the same for whoever comes later'), by('operator/bootstrap.test.ts', 'are waited for while the API server is away')],
   ['D54e', 'A password in the flag is refused.', by('cmd/backend.test.ts', 'refuse a password in the flag and take it in the variable')],
   ['D54f', 'A bad secret file keeps the last good one.', by('master/auth/token-watch.test.ts', 'keeps the tokens in force while a reading is bad')],
   ['D55a', 'A permanent nack goes to the DLQ.'],

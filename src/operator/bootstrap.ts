@@ -1,0 +1,129 @@
+/**
+ * @module operator/bootstrap
+ * Makes the Secrets that a first installation lacks, with values that nobody has chosen: the master's tokens, the password
+ * of its Redis. A template could not, as it must render the same each time.
+ *
+ *   missing ──server-side apply, without force──▶ created ──deleted: an emergency rotation──▶ created anew, with other values
+ *      └── somebody was faster: 409 ──▶ read
+ *   present ──▶ never written, whatever it holds
+ *
+ * Every replica does so, before any leads. Apply, and not POST, as it names the object: so the right to create is bounded
+ * to two names. Each process applies under a name of its own, so that of two at once one is refused. The type, which no
+ * write can change, refuses an apply over a Secret that somebody else has made in between.
+ * @see D54
+ */
+import type { Log, Random, Time } from '../runtime/index.ts'
+import { apiVersionOf, KubeError, objectPath, refOf, type EventTarget, type KubeObject, type KubeTransport, type Resource } from './kube/index.ts'
+
+const SECRETS: Resource = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret' }
+const LABELS = { 'app.kubernetes.io/managed-by': 'muster-operator' }
+const ADMIN_TOKEN = 'admin-token'
+const SECRET_BYTES = 32
+/** Until a missing one is looked for again, and until one that was there is. */
+const MISSING_MS = 1_000
+const PRESENT_MS = 5_000
+
+export interface BootstrapOptions {
+  readonly namespace: string
+  /** The names of the Secrets; undefined: not made. */
+  readonly tokens: string | undefined
+  readonly redis: string | undefined
+}
+
+export interface BootstrapDeps extends BootstrapOptions {
+  readonly transport: KubeTransport
+  readonly time: Time
+  readonly random: Random
+  readonly log: Log
+  readonly onMade: (secret: EventTarget) => void
+}
+
+interface Secret extends KubeObject { readonly data?: Readonly<Record<string, string>> }
+interface Plan { readonly name: string; readonly type: string; readonly make: () => Readonly<Record<string, string>> }
+
+export class Bootstrap {
+  readonly #deps: BootstrapDeps
+  readonly #plans: readonly Plan[]
+  readonly #manager: string
+  /** Resolves once every Secret is there, with an admin token among the tokens, or the signal of `run` aborted. */
+  readonly complete: Promise<void>
+  #completed: () => void = () => {}
+  #adminToken = ''
+  /** What was told last, so that it is told once. */
+  #told = ''
+
+  constructor(deps: BootstrapDeps) {
+    const { random, redis, tokens } = deps
+    const secret = (): string => Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url')
+    this.#deps = deps
+    this.complete = new Promise((resolve) => {
+      this.#completed = resolve
+    })
+    this.#manager = `muster-bootstrap-${random.uuid()}`
+    this.#plans = [
+      // Peers and scopes may be empty, so that both can be filled later by an edit of the Secret alone.
+      ...(tokens === undefined ? [] : [{ name: tokens, type: 'muster.dev/tokens', make: () => ({ [ADMIN_TOKEN]: secret(), 'worker-token': secret(), 'worker-tokens': '', 'token-scopes': '{}' }) }]),
+      ...(redis === undefined ? [] : [{ name: redis, type: 'muster.dev/redis', make: () => ({ password: secret() }) }]),
+    ]
+  }
+
+  /** As the Secret of tokens had it last; empty before it was read. */
+  get adminToken(): string {
+    return this.#adminToken
+  }
+
+  /** Resolves when the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && this.#plans.length > 0) {
+      const lacking = await this.#lacking(signal)
+      if (lacking === '') this.#completed()
+      else if (lacking !== this.#told && !signal.aborted) this.#deps.log.warn('a Secret that the operator is to make is not there yet, trying on', { why: lacking })
+      this.#told = lacking
+      await this.#deps.time.sleep(lacking === '' ? PRESENT_MS : MISSING_MS, signal).catch(() => {}) // Aborted: the loop ends.
+    }
+    this.#completed()
+  }
+
+  /** @returns why it is not complete; empty: it is. */
+  async #lacking(signal: AbortSignal): Promise<string> {
+    try {
+      for (const plan of this.#plans) {
+        const secret = (await this.#read(plan, signal)) ?? (await this.#make(plan, signal)) ?? (await this.#read(plan, signal))
+        if (secret === undefined) return `the Secret ${plan.name} came and went`
+        if (plan.name !== this.#deps.tokens) continue
+        const token = Buffer.from(secret.data?.[ADMIN_TOKEN] ?? '', 'base64').toString('utf8').trim()
+        this.#adminToken = token === '' ? this.#adminToken : token // One without keeps the last good one in force.
+        if (token === '') return `the Secret ${plan.name} has no ${ADMIN_TOKEN}: add it, or delete the Secret to have all of it made anew`
+      }
+      return ''
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+
+  async #read({ name }: Plan, signal: AbortSignal): Promise<Secret | undefined> {
+    const { namespace, transport } = this.#deps
+    try {
+      return (await transport.json<Secret>({ method: 'GET', path: objectPath(SECRETS, { namespace, name }) }, signal)).body
+    } catch (error) {
+      if (error instanceof KubeError && error.status === 404) return undefined
+      throw error
+    }
+  }
+
+  /** Undefined: somebody was faster. */
+  async #make({ make, name, type }: Plan, signal: AbortSignal): Promise<Secret | undefined> {
+    const { log, namespace, onMade, transport } = this.#deps
+    const data = Object.fromEntries(Object.entries(make()).map(([key, value]) => [key, Buffer.from(value).toString('base64')]))
+    const body = { apiVersion: apiVersionOf(SECRETS), kind: SECRETS.kind, metadata: { name, namespace, labels: LABELS }, type, data }
+    try {
+      const { body: made } = await transport.json<Secret>({ method: 'PATCH', path: objectPath(SECRETS, { namespace, name }), query: { fieldManager: this.#manager }, contentType: 'application/apply-patch+yaml', body }, signal)
+      log.info('a Secret was missing and was made, with new values', { secret: `${namespace}/${name}` })
+      onMade({ ...refOf(made), apiVersion: apiVersionOf(SECRETS), kind: SECRETS.kind })
+      return made
+    } catch (error) {
+      if (error instanceof KubeError && error.status === 409) return undefined
+      throw error
+    }
+  }
+}
