@@ -35,10 +35,11 @@ tools: ## An API server of Kubernetes and its store: those of this machine, else
 test-api: .tools/built ## The tests against a real API server of Kubernetes, which `make tools` brings
 	@for program in etcd kube-apiserver kube-controller-manager kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
 	@npm test --silent -- 'test/operator/.*apiserver' $(ARGS)
-soak: .tools/built ## The long runs: ten times the random commands against each store, a hundred restarts of a Redis under load
+soak: .tools/built ## The long runs: ten times the random commands against each store, a hundred restarts of a Redis under load, 10,000 random lives of the operator
 	@CI=true hack/install-debian.sh redis-server
 	@SOAK=1 npm test --silent -- test/storage/memory/model test/storage/sqlite/model test/storage/redis/model $(ARGS)
 	@SOAK=1 npm test --silent -- test/e2e/redis-restarts $(ARGS)
+	@SOAK=1 npm test --silent -- test/operator/faults/ $(ARGS)
 api-fuzz: .tools/built ## Ten minutes of hostile and ordinary requests to every route of a master (FUZZ_SECONDS=3600 for an hour)
 	@CI=true hack/install-python.sh
 	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) npm test --silent -- test/openapi/fuzz $(ARGS)

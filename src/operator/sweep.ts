@@ -26,6 +26,7 @@ export interface SweepDeps {
   readonly table: Pick<FleetTable, 'synced' | 'workers'>
   readonly master: Pick<MasterWriter, 'release'>
   readonly watches: (namespace: string) => boolean
+  readonly types: { readonly types: Iterable<string>; dropTypes(): void }
 }
 
 export class Sweep {
@@ -62,10 +63,9 @@ export class Sweep {
   }
 
   async #releaseLeftOver(signal: AbortSignal): Promise<void> {
-    const { cache, log, master, table } = this.#deps
+    const { cache, log, master, table, types } = this.#deps
     if (!cache.synced || !table.synced) return
-    const types = new Set([...cache.all()].map(({ spec }) => spec.type))
-    for (const type of types) {
+    for (const type of types.types) {
       for (const { workerId, claim } of this.#leftOver(type)) {
         const { kind } = await master.release({ type, workerId }, ACTOR, signal)
         if (kind !== 'ok') return // Another time.
@@ -73,6 +73,7 @@ export class Sweep {
         log.info('a claim was left over by a FleetWorker that is gone; it was deleted', { worker: `${type}/${workerId}`, claim })
       }
     }
+    types.dropTypes()
   }
 
   #leftOver(type: string): readonly { readonly workerId: string; readonly claim: string }[] {

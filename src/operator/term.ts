@@ -63,7 +63,7 @@ export class Term {
     const parts = { clock: time, timers: time, random, log, transport }
     this.#status = new ApplyStatusWriter({ ...parts, resource: FLEET_WORKERS, fieldManager: FIELD_MANAGER, signal, cache, mayWrite: () => leadership.mayWrite(), meaningOf, onWrite: metrics.onStatusWrite })
     this.#sources = new Sources({ ...parts, resources: () => cache.all(), onChange: (name) => triggers.sourceChanged(name) })
-    this.#sweep = new Sweep({ time, log, queue, cache, table: fleet, master: fleet.master, watches })
+    this.#sweep = new Sweep({ time, log, queue, cache, table: fleet, master: fleet.master, watches, types: triggers })
     this.#reconcileDeps = {
       cache, table: fleet, master: fleet.master, sources: this.#sources, transport, status: this.#status, events, leadership,
       memory: new ReconcileMemory(random), clock: time, log, watches, onDrift: (outcome) => workers.drifted(outcome),

@@ -8,7 +8,8 @@
  *   Secret or ConfigMap changed ───────▶ every FleetWorker that reads it: 50
  *   master forgot, came back, or has been away for a minute; a term begins ──▶ all: -100, unseen edits 100
  *
- * It also tells the table which types FleetWorkers name.
+ * It also tells the table which types FleetWorkers name. A type that nobody names any more is read on until the sweep has
+ * looked for claims that are left over on its workers.
  */
 import type { FleetTable, TableChange } from './fleet/index.ts'
 import { RECONCILE_ANNOTATION, rivalKeys, targetOf, type FleetWorkerObject, type SourceName } from './fleetworker/index.ts'
@@ -49,6 +50,18 @@ export class Triggers {
     this.#push(keysOf(this.#deps.cache.byIndex('source', name)))
   }
 
+  /** Types that FleetWorkers name, or named once. */
+  get types(): Iterable<string> {
+    return this.#perType.keys()
+  }
+
+  /** Types that nobody names any more are no longer read. */
+  dropTypes(): void {
+    const unnamed = [...this.#perType].filter(([, count]) => count === 0)
+    for (const [type] of unnamed) this.#perType.delete(type)
+    if (unnamed.length > 0) this.#deps.table.setTypes(this.types)
+  }
+
   /** Every key, at the place of a sweep; objects whose status is behind as the edits they are. */
   all(): void {
     for (const after of this.#deps.cache.all()) this.#add({ key: keyOf(after.metadata), before: undefined, after }, 'list')
@@ -68,10 +81,8 @@ export class Triggers {
     if (before === after) return
     const known = this.#perType.size
     if (after !== undefined) this.#perType.set(after, (this.#perType.get(after) ?? 0) + 1)
-    const left = before === undefined ? 0 : (this.#perType.get(before) ?? 0) - 1
-    if (before !== undefined && left > 0) this.#perType.set(before, left)
-    else if (before !== undefined) this.#perType.delete(before)
-    if (this.#perType.size !== known || (before !== undefined && after !== undefined)) this.#deps.table.setTypes(this.#perType.keys())
+    if (before !== undefined) this.#perType.set(before, (this.#perType.get(before) ?? 0) - 1)
+    if (this.#perType.size !== known) this.#deps.table.setTypes(this.types)
   }
 }
 

@@ -79,6 +79,14 @@ export const CONFORMANCE: readonly Scenario[] = [
     { ...apply('s1', 'two', { observedGeneration: 7 }), path: `${PROBES}/s1/status?fieldManager=two`, status: 409, expected: status(409, 'Conflict') },
     apply('s1', 'two', { observedGeneration: 7 }, { expected: { status: { observedGeneration: 7 } } }),
   ] },
+  { title: 'an object in a status goes whole once its manager leaves it out, but for what others put there', steps: [
+    create('o1'),
+    apply('o1', 'one', { state: 'IDLE', drift: { count: 1, by: 'a' } }, { expected: { status: { drift: { count: 1, by: 'a' } } } }),
+    apply('o1', 'one', { state: 'IDLE' }, { expected: { status: { state: 'IDLE', drift: ABSENT } } }),
+    apply('o1', 'one', { state: 'IDLE', drift: { count: 1 } }),
+    apply('o1', 'two', { drift: { by: 'b' } }),
+    apply('o1', 'one', { state: 'IDLE' }, { expected: { status: { drift: { count: ABSENT, by: 'b' } } } }),
+  ] },
   { title: 'a finalizer holds a deleted object until it is removed with a tested patch', steps: [
     create('f1', { type: 'a' }, { finalizers: ['muster.dev/release', 'example.org/other'] }),
     { method: 'DELETE', path: `${PROBES}/f1`, status: 200, expected: { metadata: { name: 'f1', deletionTimestamp: ANY, generation: 2 } } },

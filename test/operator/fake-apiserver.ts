@@ -57,10 +57,10 @@ export class FakeApiServer {
   token: string | undefined
   port = 0
 
-  constructor(kinds: readonly FakeKind[], wallMs: () => number = Date.now) {
+  constructor(kinds: readonly FakeKind[], wallMs: () => number = Date.now, uuid?: () => string) {
     this.#kinds = kinds
     this.#wallMs = wallMs
-    this.store = new FakeStore(wallMs)
+    this.store = new FakeStore(wallMs, uuid)
     this.store.listeners.add((event) => this.#publish(event))
     this.#server = createServer((request, response) => void this.#serve(request, response))
     this.#server.on('connection', (socket) => {
@@ -142,6 +142,11 @@ export class FakeApiServer {
   /** Requests of this method whose path matches. */
   seen(method: string, path = /./): readonly Seen[] {
     return this.requests.filter((each) => each.method === method && path.test(each.path))
+  }
+
+  /** Its answer without a connection; reads see the world as of `version`. @throws {Refusal} */
+  ask(seen: Seen, version = this.store.version): unknown {
+    return this.#handle(this.#targetOf(seen.path), seen, version)
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

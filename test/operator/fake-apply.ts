@@ -69,7 +69,8 @@ function changed(value: unknown, [step, ...rest]: readonly string[], leaf: unkno
   const fields = isFields(value) ? value : {}
   const inner = rest.length === 0 ? leaf : changed(fields[step], rest, leaf, keyed, plain === '' ? step : `${plain}.${step}`)
   const { [step]: _, ...others } = fields
-  return inner === undefined ? others : { ...fields, [step]: inner }
+  const isEmptied = leaf === undefined && plain !== '' && isFields(inner) && Object.keys(inner).length === 0
+  return inner === undefined || isEmptied ? others : { ...fields, [step]: inner }
 }
 
 /** A list whose last item goes with its manager goes as well. */

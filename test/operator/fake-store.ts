@@ -57,14 +57,16 @@ type Body = Record<string, unknown> & { readonly metadata?: Partial<FakeMeta> }
 export class FakeStore {
   readonly #entries = new Map<string, Entry>()
   readonly #wallMs: () => number
+  readonly #uuid: () => string
   readonly terminating = new Set<string>()
   readonly history: FakeEvent[] = []
   readonly listeners = new Set<(event: FakeEvent) => void>()
   version = 1
   compactedVersion = 0
 
-  constructor(wallMs: () => number) {
+  constructor(wallMs: () => number, uuid: () => string = randomUUID) {
     this.#wallMs = wallMs
+    this.#uuid = uuid
   }
 
   get(where: Where): FakeObject {
@@ -92,7 +94,7 @@ export class FakeStore {
     if (this.#entries.has(pathOf({ ...where, name }))) throw new Refusal(409, 'AlreadyExists', `${qualified(kind)} "${name}" already exists`)
     const { status, ...rest } = body
     const metadata: FakeMeta = {
-      ...body.metadata, name, namespace, uid: randomUUID(), resourceVersion: '', creationTimestamp: new Date(this.#wallMs()).toISOString().replace(/\.\d+/, ''),
+      ...body.metadata, name, namespace, uid: this.#uuid(), resourceVersion: '', creationTimestamp: new Date(this.#wallMs()).toISOString().replace(/\.\d+/, ''),
       ...(kind.status === true ? { generation: 1 } : {}),
     }
     const object = completed(kind, { ...rest, ...(kind.status === true || status === undefined ? {} : { status }), metadata } as FakeObject)

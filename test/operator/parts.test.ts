@@ -75,13 +75,15 @@ describe('the triggers', () => {
   })
 
   it('tell the table which types are named, when that changes', () => {
-    const { gone, seen, types } = world()
+    const { gone, seen, triggers, types } = world()
     const [first, second, other] = [fleetWorker('1'), fleetWorker('2'), fleetWorker('3', { type: 'b' })]
     for (const each of [first, second, other]) seen(each)
     gone(first)
     gone(other)
     seen(fleetWorker('2', { uid: 'another', type: 'c' }))
-    expect(types).toEqual([['a'], ['a', 'b'], ['a'], ['c']])
+    triggers.dropTypes()
+    triggers.dropTypes()
+    expect(types).toEqual([['a'], ['a', 'b'], ['a', 'b', 'c'], ['c']])
   })
 })
 
@@ -108,23 +110,24 @@ describe('the absence of the master', () => {
 describe('the sweep', () => {
   const worker = (id: string, claim: string | null) => ({ worker_id: id, managed_by: claim }) as WorkerBody
 
-  async function swept(minutes: number, count: number, workers: readonly WorkerBody[] = []) {
+  async function swept(minutes: number, count: number, workers: readonly WorkerBody[] = [], kind: 'ok' | 'not_leading' = 'ok') {
     const time = new VirtualTime()
     const { cache, queue, taken } = world()
     const released: string[] = []
     const ticks: number[] = []
+    const dropped: number[] = []
     for (let n = 0; n < count; n += 1) cache.offer(fleetWorker(`w${n}`))
     const sweep = new Sweep({
-      time, log: keptLog(), cache, table: { synced: true, workers: () => workers }, watches: (namespace) => namespace === 'ns',
+      time, log: keptLog(), cache, table: { synced: true, workers: () => workers }, watches: (namespace) => namespace === 'ns', types: { types: ['a'], dropTypes: () => void dropped.push(released.length) },
       queue: { add: (key, priority) => { queue.add(key, priority); ticks.push(time.monotonicMs()) } },
-      master: { release: async ({ workerId }) => { released.push(workerId); return { kind: 'not_registered' } } },
+      master: { release: async ({ workerId }) => { released.push(workerId); return kind === 'ok' ? { kind, value: undefined as never, epoch: '' } : { kind } } },
     })
     const abort = new AbortController()
     const running = sweep.run(abort.signal)
     await time.advance(minutes * 60_000)
     abort.abort()
     await running
-    return { keys: taken(), released, ticks }
+    return { keys: taken(), released, dropped, ticks }
   }
 
   it('enqueues each key once a minute, evenly, behind all other work', async () => {
@@ -147,6 +150,12 @@ describe('the sweep', () => {
       worker('by-hand', 'somebody'), worker('nobody', null),
     ])
     expect(released).toEqual(['left'])
+  })
+
+  it('looks for them also where the last FleetWorker of a type went, and lets the type go when it is done', async () => {
+    const left = [worker('left', 'kubernetes:ns/gone#00000000')]
+    expect(await swept(1.5, 0, left)).toMatchObject({ released: ['left'], dropped: [1] })
+    expect(await swept(2.5, 0, left, 'not_leading')).toMatchObject({ released: ['left', 'left'], dropped: [] })
   })
 })
 

@@ -22,6 +22,7 @@ const PROBE_DEFINITION = {
         spec: { type: 'object', required: ['type'], properties: { type: { type: 'string' }, slots: { type: 'integer', format: 'int32' }, policy: { type: 'string', default: 'Enforce' } } },
         status: { type: 'object', default: { observedGeneration: -1 }, properties: {
           observedGeneration: { type: 'integer', format: 'int64', default: -1 }, state: { type: 'string' }, slots: { type: 'integer', format: 'int32' }, selector: { type: 'string' },
+          drift: { type: 'object', properties: { count: { type: 'integer', format: 'int32' }, by: { type: 'string' } } },
           conditions: { type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'], items: { type: 'object', required: ['type'], properties: { type: { type: 'string' }, status: { type: 'string' } } } },
         } },
       } } },

@@ -91,7 +91,10 @@ export interface Facts {
 interface Verdict { readonly reason: string; readonly message: string; readonly status: ConditionStatus }
 type Judged = Readonly<Record<keyof typeof REASONS, Verdict>>
 
-/** The whole list: the five that are always there, then those that are true. */
+/**
+ * The whole list: the five that are always there, and those that are true. Each stays where it stands, new ones come behind
+ * it, as server-side apply has them: a status in another order would differ from what it wrote, and never come to rest.
+ */
 export function conditionsOf(facts: Facts): readonly Condition[] {
   const judged: Judged = { Synced: syncedOf(facts), Online: onlineOf(facts), Applied: appliedOf(facts), Healthy: healthyOf(facts) }
   const stalled = stalledOf(facts, judged)
@@ -99,7 +102,9 @@ export function conditionsOf(facts: Facts): readonly Condition[] {
     ['Ready', readyOf(facts, judged)], ...Object.entries(judged),
     ['Reconciling', stalled === undefined ? reconcilingOf(facts, judged) : undefined], ['Stalled', stalled], ['Drifted', driftedOf(facts)],
   ]
-  return found.flatMap(([type, verdict]) => (verdict === undefined ? [] : [conditionOf(type, verdict, facts)]))
+  const standing = facts.before.map(({ type }) => type)
+  const place = ({ type }: Condition): number => (standing.includes(type) ? standing.indexOf(type) : standing.length)
+  return found.flatMap(([type, verdict]) => (verdict === undefined ? [] : [conditionOf(type, verdict, facts)])).toSorted((a, b) => place(a) - place(b))
 }
 
 function conditionOf(type: string, { status, reason, message }: Verdict, { before, generation, nowMs }: Facts): Condition {

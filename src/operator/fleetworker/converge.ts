@@ -52,9 +52,10 @@ export async function look(pass: Pass): Promise<Registered | Finding> {
   return answer.value
 }
 
-function verdictOf({ deps, entry, standing }: Pass, { record }: Registered): ClaimVerdict {
+function verdictOf({ deps, entry, standing: { epoch, generation = 0 } }: Pass, seen: Registered): ClaimVerdict {
   return judgeClaim({
-    managedBy: record.managed_by, own: entry.claim, isLive: (claim) => deps.cache.byIndex('claim', claim).length > 0, watches: deps.watches, heldBefore: standing.epoch !== undefined,
+    managedBy: seen.record.managed_by, own: entry.claim, isLive: (claim) => deps.cache.byIndex('claim', claim).length > 0, watches: deps.watches,
+    heldBefore: epoch !== undefined && !deps.table.hasForgotten(seen, { epoch, generation }), // A store that was put back shows claims from before.
   })
 }
 

@@ -6,8 +6,8 @@
  *   Reset        every field back to its default, then the claim
  *   Deregister   the same, then the record; a process that lives registers again, idle
  *
- * The finalizer goes when that is done, when there is nothing to do, and when it cannot be done: 10 minutes after the
- * deletion by the API server's clock, or at once with the annotation. Never because of an error.
+ * The finalizer goes when that is done, when there is nothing to do, and when it cannot be done: with a try that fails 10
+ * minutes or more after the deletion by the API server's clock, or at once with the annotation. Never because of an error.
  * @see D44
  */
 import type { JsonObject } from '../../protocol/index.ts'
@@ -33,14 +33,14 @@ export async function release(pass: Pass): Promise<Outcome> {
   const { now, dateMs } = await readAgain(resource, deps.transport, signal)
   if (now === undefined) return { kind: 'ok' } // Gone; the watch is about to tell.
   const waitedMs = (dateMs ?? deps.clock.wallMs()) - Date.parse(now.metadata.deletionTimestamp ?? '')
-  const isAbandoned = now.metadata.annotations?.[ABANDON_ANNOTATION] === 'true'
-  if (isAbandoned || waitedMs >= PATIENCE_MS) return abandon({ ...pass, resource: now }, isAbandoned ? `the annotation ${ABANDON_ANNOTATION} asks for it` : 'it could not be reached for 10 minutes')
+  if (now.metadata.annotations?.[ABANDON_ANNOTATION] === 'true') return abandon({ ...pass, resource: now }, `the annotation ${ABANDON_ANNOTATION} asks for it`)
   const isNothingToDo = !wantsFinalizer(now) || now.spec.suspend === true || addressFaults(now).length > 0 || otherOwnerOf(now, deps.cache) !== undefined
   const left = isNothingToDo ? undefined : await restore({ ...pass, resource: now })
   if (left === undefined) {
     await releaseClaim(pass)
     return letGo({ ...pass, resource: now })
   }
+  if (waitedMs >= PATIENCE_MS) return abandon({ ...pass, resource: now }, 'it could not be reached for 10 minutes')
   report(pass, { ...left, releasing: true, isQuiet: false })
   return left.outcome.kind === 'retry' ? left.outcome : { kind: 'retry' }
 }

@@ -118,5 +118,5 @@ const rejection = ({ faults, message }: Extract<Refusal, { readonly kind: 'rejec
 
 function parked(reason: SyncedReason, message: string, { deps, entry }: Pass, facts: Pick<Finding, 'worker'>, inputs: string | undefined): Finding {
   if (inputs !== undefined) entry.parked = { inputs, reason, message, untilMs: deps.clock.monotonicMs() + PARKED_MS }
-  return found(reason, message, { kind: 'terminal' }, facts)
+  return found(reason, message, { kind: 'terminal' }, { ...facts, drift: NO_DRIFT })
 }

@@ -9,6 +9,14 @@ const of = (more: Partial<Facts>): Record<string, Condition> => Object.fromEntri
 /** `True Ready` of each condition. */
 const shown = (more: Partial<Facts>): Record<string, string> => Object.fromEntries(Object.values(of(more)).map(({ type, status, reason }) => [type, `${status} ${reason}`]))
 
+describe('the order of conditions', () => {
+  it('is that in which they stand, new ones behind: what was applied is found as it was sent', () => {
+    const drifted = conditionsOf(facts({ driftCount: 1, policy: 'Observe' }))
+    const both = conditionsOf(facts({ driftCount: 1, ...synced('SourceNotFound'), before: drifted }))
+    expect(both.map(({ type }) => type).slice(-2)).toEqual(['Drifted', 'Reconciling'])
+  })
+})
+
 describe('conditionsOf', () => {
   it('has five conditions, and no more, for a worker that runs its config', () => {
     expect(shown({})).toEqual({ Ready: 'True Ready', Synced: 'True InSync', Online: 'True Connected', Applied: 'True Acknowledged', Healthy: 'True WorkerHealthy' })

@@ -17,23 +17,23 @@ import { keptLog, random, transportTo, type KeptLog } from '../kube/world.ts'
 import { TestFleet } from './fleet.ts'
 
 const CREATED = { observedGeneration: -1, conditions: [{ type: 'Ready', status: 'Unknown', reason: 'Pending', message: 'waiting for the operator', lastTransitionTime: '1970-01-01T00:00:00Z' }] }
-const FLEETWORKERS: FakeKind = {
+export const FLEETWORKERS: FakeKind = {
   ...FLEET_WORKERS, status: true, keyed: { 'status.conditions': 'type', 'status.config.sources': 'field' },
   defaults: (object) => ({ ...object, spec: { managementPolicy: 'Enforce', deletionPolicy: 'Retain', registrationTimeoutSeconds: 600, ...object.spec }, status: object.status ?? CREATED }),
 }
 const core = (plural: string, kind: string): FakeKind => ({ group: '', version: 'v1', plural, kind })
-const SECRETS = core('secrets', 'Secret')
-const CONFIG_MAPS = core('configmaps', 'ConfigMap')
+export const SECRETS = core('secrets', 'Secret')
+export const CONFIG_MAPS = core('configmaps', 'ConfigMap')
 
 const run = async (): Promise<void> => {}
-const JOB: Catalog = buildCatalog([defineBatch({
+export const JOB: Catalog = buildCatalog([defineBatch({
   type: 'job', payload: Type.Object({}), run, config: Type.Object({
     url: Type.String({ default: 'http://default' }), ratio: Type.Number({ default: 0.5 }), note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
     limits: Type.Object({ cpu: Type.Optional(Type.Number({ default: 1 })), memory: Type.Optional(Type.Number()) }, { default: {} }), tags: Type.Array(Type.String(), { default: [] }),
     api_key: Type.Optional(Type.String({ writeOnly: true })), login: Type.Optional(Type.Object({ user: Type.String(), password: Type.Optional(Type.String({ writeOnly: true })) })),
   }),
 })])
-const DEFAULTS = JSON.stringify({ enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0, url: 'http://default', ratio: 0.5, limits: {}, tags: [] })
+export const DEFAULTS = JSON.stringify({ enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0, url: 'http://default', ratio: 0.5, limits: {}, tags: [] })
 const HARDWARE = JSON.stringify({ cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' })
 const MASTER_SEED = 3
 /** A status that meets a conflict waits for the clock of the test, and is left alone after so long. */

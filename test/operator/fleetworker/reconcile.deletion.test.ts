@@ -85,8 +85,15 @@ describe('reconcile: deletion', () => {
     expect(world.names).toEqual(['w1'])
     await world.time.advance(3_000)
     await world.pass('w1')
-    expect([world.names, world.fleet.count('patch')]).toEqual([[], 3])
+    expect([world.names, world.fleet.count('patch')]).toEqual([[], 4])
     expect(world.events.at(-1)).toMatchObject({ type: 'Warning', reason: 'Abandoned' })
+  })
+
+  it('is tried once more, however long ago it was asked for: nobody may have looked', async () => {
+    await deleted({ deletionPolicy: 'Reset' })
+    await world.time.advance(20 * MINUTE_MS)
+    await world.pass('w1')
+    expect([world.names, (await world.config('w1'))['url'], world.events.some(({ reason }) => reason === 'Abandoned')]).toEqual([[], 'http://default', false])
   })
 
   it('ends at once with the annotation', async () => {

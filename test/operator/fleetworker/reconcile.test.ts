@@ -118,6 +118,15 @@ describe('reconcile: one worker', () => {
 })
 
 describe('reconcile: the master forgot', () => {
+  it('takes over, in a store that was put back, a claim from before its own', async () => {
+    world.create('w1', { config: { url: 'http://a' } })
+    await world.settle('w1')
+    await world.claimed('w1', 'kubernetes:ns/w1#99999999')
+    world.fleet.epoch = 'another'
+    await world.pass('w1')
+    expect([(await world.record('w1')).managed_by, world.condition('w1', 'Synced')]).toEqual([world.claim('w1'), 'True InSync'])
+  })
+
   it('writes everything again to another store', async () => {
     world.secret('s', { key: 'k1' })
     world.create('w1', { config: { url: 'http://a' }, configFrom: [{ field: 'api_key', secretKeyRef: { name: 's', key: 'key' } }] })

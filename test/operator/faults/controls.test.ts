@@ -1,0 +1,190 @@
+/** Shows that the faults can find something: each safeguard that is missing is noticed, and none is missing in the product. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { WorkQueue, type ObjectKey } from '../../../src/operator/kube/index.ts'
+import { VirtualTime, type Clock } from '../../../src/runtime/index.ts'
+import { FakeApiServer, PROBES } from '../fake-apiserver.ts'
+import { PROBE, random, transportTo, turns } from '../kube/world.ts'
+import { withoutIfMatch, withoutMayWrite, withoutReadingAgain, withoutRelist, withoutVersionInStatus, withoutWriteAhead } from './controls.ts'
+import type { Variants } from './life.ts'
+import { interrupted, record, run, stale, type Policy } from './policies.ts'
+import { INTERRUPTED, FIRST, type Scenario } from './scenarios.ts'
+import { startMasters, World, type Masters } from './world.ts'
+
+const TIMEOUT_MS = 120_000
+
+let masters: Masters
+beforeAll(async () => {
+  masters = await startMasters()
+})
+afterAll(() => masters.stop())
+
+type Control = Variants | ((world: World) => Variants)
+
+/** @returns the first thing that goes wrong at the points of a policy; undefined: nothing. */
+async function found(scenario: Scenario | undefined, policy: Policy, control: Control): Promise<string | undefined> {
+  if (scenario === undefined) throw new Error('there is no such scenario')
+  const recording = await record(masters, scenario)
+  for (const point of policy(recording, scenario)) {
+    const wrong = await run(masters, scenario, point, control)
+    if (wrong !== undefined) return wrong
+  }
+  return undefined
+}
+
+const [EDIT_TWICE, SECRET_TAKEN_BACK, RECREATE] = INTERRUPTED
+
+describe('the fault policies notice an operator without', () => {
+  it('If-Match: a PATCH that is late puts an older spec back', async () => {
+    expect(await found(EDIT_TWICE, interrupted, withoutIfMatch)).toMatch(/an older spec came back/)
+  }, TIMEOUT_MS)
+
+  it('the read before a PATCH: a stale cache puts an older spec back', async () => {
+    expect(await found(FIRST.find(({ name }) => name === 'edit'), stale, withoutReadingAgain)).toMatch(/an older spec came back/)
+  }, TIMEOUT_MS)
+
+  it('write-ahead: a secret stays behind that nobody takes back', async () => {
+    expect(await found(SECRET_TAKEN_BACK, interrupted, withoutWriteAhead)).toMatch(/the config is .*api_key/)
+  }, TIMEOUT_MS)
+
+  it('the version in status writes: a status lands on a namesake', async () => {
+    expect(await found(RECREATE, interrupted, withoutVersionInStatus)).toMatch(/stands at|the config is/) // It then believes what the status says of its claim.
+  }, TIMEOUT_MS)
+})
+
+describe('an expired watch', () => {
+  /** Whether an edit is seen that an API server no longer has the event of. */
+  async function seesEdit(variants: Variants): Promise<boolean> {
+    const world = new World(masters)
+    world.variants = variants
+    await world.work()
+    await world.start()
+    world.create({ config: { url: 'http://one' } })
+    await world.pass(5_000)
+    world.api.endWatches('broken')
+    world.edit({ config: { url: 'http://two' } })
+    world.edit({ config: { url: 'http://three' } })
+    world.api.server.store.compact()
+    const seen = await world.comesTrue(60_000, async () => (await world.config())?.['url'] === 'http://three')
+    await world.close()
+    return seen
+  }
+
+  it('is listed anew (410)', async () => {
+    expect(await seesEdit({})).toBe(true)
+  })
+
+  it('is missed by an operator that takes it for any other fault', async () => {
+    expect(await seesEdit(withoutRelist)).toBe(false)
+  })
+})
+
+describe('a leader that slept through its lease', () => {
+  /** Writes that it sends once another leads. */
+  async function lateWrites(variants: Variants): Promise<number> {
+    const world = new World(masters)
+    world.variants = variants
+    await world.work()
+    const own = new VirtualTime(world.time.wallMs())
+    const sleeper = await world.start('sleeper', own)
+    const both = async (ms: number): Promise<void> => {
+      for (let left = ms; left > 0; left -= 100) {
+        await own.advance(100)
+        await world.pass(100)
+      }
+    }
+    await both(3_000)
+    world.create({ config: { url: 'http://one' } })
+    await both(3_000)
+    let wakes = (): void => {}
+    const asleep = new Promise<void>((resolve) => (wakes = resolve))
+    let isAsleep = false
+    world.faults.rule = ({ side, method, path }) => {
+      if (isAsleep || side !== 'api' || method !== 'GET' || !path.endsWith(`/fleetworkers/${world.id}`)) return { kind: 'pass' }
+      isAsleep = true // In the middle of a pass, right before its PATCH.
+      return { kind: 'held', until: asleep }
+    }
+    world.edit({ config: { url: 'http://two' } })
+    await world.comesTrue(5_000, () => isAsleep)
+    const other = await world.start('other')
+    expect(await world.comesTrue(30_000, async () => other.leads && (await world.config())?.['url'] === 'http://two')).toBe(true)
+    await world.pass(3_000)
+    world.faults.restart()
+    own.jump(world.time.monotonicMs())
+    wakes()
+    await world.pass(500)
+    const { length } = world.faults.writes.filter(({ path }) => path.includes(world.id))
+    expect(sleeper.cache.size).toBe(1)
+    await world.close()
+    return length
+  }
+
+  it('writes nothing more (mayWrite)', async () => {
+    expect(await lateWrites({})).toBe(0)
+  }, TIMEOUT_MS)
+
+  it('would write, were it not asked', async () => {
+    expect(await lateWrites(withoutMayWrite)).toBeGreaterThan(0)
+  }, TIMEOUT_MS)
+})
+
+describe('a half-open watch', () => {
+  const IDLE_MS = 90_000
+
+  /** Whether it is given up after two minutes of silence. */
+  async function isGivenUp(isWatched: boolean): Promise<boolean> {
+    const time = new VirtualTime()
+    const fake = await new FakeApiServer([PROBES], time.wallMs).start()
+    const after: VirtualTime['after'] = (ms, task) => (ms === IDLE_MS && !isWatched ? () => {} : time.after(ms, task))
+    const transport = transportTo(fake, Object.assign(Object.create(time) as VirtualTime, { after }), { current: { authorization: 'Bearer first', tls: {} }, asked: 0 })
+    const abort = new AbortController()
+    let reason = ''
+    const watching = (async () => {
+      for await (const _ of transport.lines({ method: 'GET', path: `/apis/${PROBE.group}/${PROBE.version}/${PROBE.plural}`, query: { watch: true } }, abort.signal)) { /* Nothing comes. */ }
+    })().catch((error: { reason?: string }) => (reason = error.reason ?? ''))
+    while (fake.watchCount === 0) await turns(1)
+    fake.silenceWatches()
+    await turns()
+    await time.advance(120_000)
+    await turns()
+    abort.abort(new Error('over'))
+    await watching
+    await transport.close()
+    await fake.close()
+    return reason === 'Idle'
+  }
+
+  it('is given up (idle watchdog)', async () => {
+    expect(await isGivenUp(true)).toBe(true)
+  })
+
+  it('would be listened to for ever', async () => {
+    expect(await isGivenUp(false)).toBe(false)
+  })
+})
+
+describe('the lowest of keys under a stream of edits', () => {
+  /** How long it waits, at most ten minutes; edits come faster than they are done. */
+  async function waitsMs(aging: (clock: Clock) => Clock): Promise<number> {
+    const time = new VirtualTime()
+    const queue = new WorkQueue({ clock: aging(time), timers: time, random: random() })
+    queue.add('ns/swept', -100)
+    const { signal } = new AbortController()
+    for (let second = 0; second < 600; second += 1) {
+      queue.add(`ns/edited-${second}-a` satisfies ObjectKey, 100)
+      queue.add(`ns/edited-${second}-b` satisfies ObjectKey, 100)
+      const key = await queue.take(signal)
+      if (key === 'ns/swept') return second * 1_000
+      queue.done(key, { kind: 'ok' })
+      time.jump(1_000)
+    }
+    return Infinity
+  }
+
+  it('comes to its turn (aging)', async () => {
+    expect(await waitsMs((clock) => clock)).toBeLessThanOrEqual(402_000)
+  })
+
+  it('would never', async () => {
+    expect(await waitsMs((clock) => ({ wallMs: () => clock.wallMs(), monotonicMs: () => 0 }))).toBe(Infinity)
+  })
+})

@@ -1,0 +1,100 @@
+/**
+ * One life of an operator: its real parts, joined as operator.ts joins them, over a way to each server that dies with it.
+ * A control takes one safeguard away by putting another part in its place.
+ */
+import { Registry } from 'prom-client'
+import { createFleetMetrics, Fleet } from '../../../src/operator/fleet/index.ts'
+import { INDICES, type FleetWorkerObject } from '../../../src/operator/fleetworker/index.ts'
+import { FLEET_WORKERS } from '../../../src/operator/fleetworker/resource.ts'
+import { ALWAYS_LEADING, createKubeMetrics, FoldingEventRecorder, LeaseElector, WatchLoop, WorkQueue, WritableCache, type KubeMetrics, type KubeTransport, type Leadership } from '../../../src/operator/kube/index.ts'
+import { MasterAway } from '../../../src/operator/master-away.ts'
+import { Term } from '../../../src/operator/term.ts'
+import { Triggers } from '../../../src/operator/triggers.ts'
+import type { Log, Random, VirtualTime } from '../../../src/runtime/index.ts'
+import { TOKENS } from '../../master/running-master.ts'
+
+/** Parts in the place of the real ones. */
+export interface Variants {
+  readonly transport?: (real: KubeTransport) => KubeTransport
+  readonly cache?: () => WritableCache<FleetWorkerObject>
+  /** Of what the term asks; the elector itself stays. */
+  readonly leadership?: (real: Leadership) => Leadership
+  readonly headers?: (headers: NodeJS.Dict<string | string[]>) => NodeJS.Dict<string | string[]>
+}
+
+export interface LifeParts {
+  readonly time: VirtualTime
+  readonly random: Random
+  readonly log: Log
+  readonly transport: KubeTransport
+  readonly masterUrl: string
+  readonly variants: Variants
+  /** Takes part in the election under this name; undefined: it leads. */
+  readonly replica: string | undefined
+}
+
+export class Life {
+  readonly cache: WritableCache<FleetWorkerObject>
+  readonly queue: WorkQueue
+  readonly fleet: Fleet
+  readonly triggers: Triggers
+  readonly #parts: LifeParts
+  readonly #abort = new AbortController()
+  readonly #metrics: KubeMetrics
+  readonly #events: FoldingEventRecorder
+  readonly #watch: WatchLoop<FleetWorkerObject>
+  readonly #elector: LeaseElector | undefined
+  readonly #leadership: Leadership
+  readonly #running: Promise<void>[] = []
+  #term: Term | undefined
+
+  constructor(parts: LifeParts) {
+    this.#parts = parts
+    const { log, masterUrl, random, replica, time, transport, variants } = parts
+    const shared = { clock: time, timers: time, random, log }
+    const registry = new Registry()
+    this.#metrics = createKubeMetrics(registry, 'fleetworker', 'muster-operator')
+    this.cache = variants.cache?.() ?? new WritableCache<FleetWorkerObject>(INDICES)
+    this.queue = new WorkQueue(shared)
+    this.#events = new FoldingEventRecorder({ ...shared, transport, controller: 'muster.dev/operator', instance: replica ?? 'one' })
+    this.#elector = replica === undefined ? undefined : new LeaseElector({ ...shared, transport, namespace: 'muster', name: 'muster-operator', identity: replica, onLead: (signal) => this.#lead(signal) })
+    const leadership = this.#elector ?? ALWAYS_LEADING
+    this.#leadership = variants.leadership?.(leadership) ?? leadership
+    this.fleet = new Fleet({ ...shared, masterUrl, token: () => TOKENS.admin, metrics: createFleetMetrics(registry), mayWrite: () => this.#leadership.mayWrite(), onBreaker: (reason) => this.#away.turned(reason) })
+    this.triggers = new Triggers({ queue: this.queue, cache: this.cache, table: this.fleet, isOurs: (object) => this.#term?.isSending(object) === true })
+    this.#away = new MasterAway({ table: this.fleet, queue: this.queue, onTurn: () => this.triggers.all() })
+    this.#watch = new WatchLoop({ ...shared, transport, cache: this.cache, resource: FLEET_WORKERS, namespace: undefined, onChange: (change, source) => this.triggers.changed(change, source) })
+  }
+
+  readonly #away: MasterAway
+
+  start(): void {
+    const { time } = this.#parts
+    const { signal } = this.#abort
+    this.fleet.onChange((change) => this.triggers.tableChanged(change))
+    signal.addEventListener('abort', time.every(1_000, () => this.#away.look()), { once: true })
+    this.#running.push(this.fleet.run(signal), this.#events.run(signal), this.#watch.run(signal))
+    if (this.#elector === undefined) this.#lead(signal)
+    else this.#running.push(this.#elector.run(signal))
+  }
+
+  /** As SIGKILL would. */
+  async kill(): Promise<void> {
+    this.#abort.abort(new Error('killed'))
+    await Promise.all(this.#running)
+    this.queue.close()
+  }
+
+  get leads(): boolean {
+    return this.#leadership.mayWrite()
+  }
+
+  #lead(signal: AbortSignal): void {
+    const { log, random, time, transport } = this.#parts
+    this.#term = new Term({
+      signal: AbortSignal.any([signal, this.#abort.signal]), time, random, log, transport, cache: this.cache, queue: this.queue, events: this.#events, fleet: this.fleet, leadership: this.#leadership,
+      triggers: this.triggers, metrics: this.#metrics, workers: { drifted: () => {} }, watches: () => true, within: (_, inside) => inside(),
+    })
+    this.#running.push(this.#term.run())
+  }
+}

@@ -1,0 +1,219 @@
+/**
+ * A random life: people, workers and masters do one thing after another while a random part of all faults happens at
+ * random rates. Then the faults stop, a last spec is given, and a minute later all has to be well. One seed is one life:
+ *
+ *   SEED=… npm test -- test/operator/faults/stability
+ */
+import type { FleetWorkerSpec } from '../../../src/operator/fleetworker/index.ts'
+import { seededRandom } from '../../../src/runtime/index.ts'
+import { PASS, type Asked, type Fate } from './faults.ts'
+import { verdict } from './oracle.ts'
+import { CANARY, DEFAULT_CONFIG, World, type Masters } from './world.ts'
+
+const MAX_DEEDS = 14
+const MAX_PAUSE_MS = 8_000
+/** A field that is changed back more often than that is contested, and left so for minutes. */
+const MAX_DASHBOARD_EDITS = 3
+const POLL_MS = 61_000
+const STALE_MS = 4_000
+const HOUR_MS = 3_600_000
+
+type Draw = {
+  readonly chance: (probability: number) => boolean
+  readonly below: (count: number) => number
+  readonly one: <T>(of: readonly T[]) => T
+}
+
+function drawFrom(seed: number): Draw {
+  const random = seededRandom(seed)
+  const below = (count: number): number => Math.floor(random.unit() * count)
+  return { below, chance: (probability) => random.unit() < probability, one: <T>(of: readonly T[]) => of[below(of.length)] as T }
+}
+
+/** What a spec asks for, beside its policies. */
+interface Wish { readonly spec: Partial<FleetWorkerSpec>; readonly config: Readonly<Record<string, unknown>>; readonly namesSecret: boolean }
+
+function wish(draw: Draw): Wish {
+  const named = {
+    ...(draw.chance(0.7) && { url: `http://${draw.below(4)}` }), ...(draw.chance(0.4) && { ratio: draw.below(3) / 2 }),
+    ...(draw.chance(0.4) && { tags: draw.one([[], ['a'], ['a', 'b']]) }), ...(draw.chance(0.5) && { enabled: draw.chance(0.8) }),
+  }
+  const slots = draw.chance(0.4) ? { slots: draw.below(9) } : {}
+  const namesSecret = draw.chance(0.5)
+  const configFrom = namesSecret ? { configFrom: [{ field: 'api_key', secretKeyRef: { name: 'keys', key: 'api' } }] } : {}
+  return { spec: { config: named, ...slots, ...configFrom }, config: { ...DEFAULT_CONFIG, ...named, ...slots }, namesSecret }
+}
+
+const policies = (draw: Draw): Partial<FleetWorkerSpec> => ({
+  ...(draw.chance(0.3) && { managementPolicy: draw.one(['Enforce', 'Warn', 'Observe'] as const) }), ...(draw.chance(0.15) && { suspend: true }),
+  ...(draw.chance(0.6) && { deletionPolicy: draw.one(['Retain', 'Reset', 'Deregister'] as const) }),
+})
+
+/** One life, and what is wrong at its end; undefined: nothing. */
+export class Mixture {
+  readonly #world: World
+  readonly #draw: Draw
+  #secret = 0
+  #dashboardEdits = 0
+  /** A secret may stay behind that no FleetWorker of now knows of: its own one went, somebody else set it, or in another store. */
+  #mayLinger = false
+  readonly deeds: string[] = []
+
+  constructor(masters: Masters, seed: number) {
+    this.#draw = drawFrom(seed)
+    this.#world = new World(masters, seed)
+  }
+
+  async run(): Promise<string | undefined> {
+    const world = this.#world
+    try {
+      await this.#begin()
+      world.faults.rule = this.#rule()
+      for (let deed = this.#draw.below(MAX_DEEDS) + 1; deed > 0; deed -= 1) await this.#deed()
+      return await this.#end()
+    } finally {
+      await world.close()
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const world = this.#world
+    this.#rotate()
+    if (this.#draw.chance(0.8)) await world.work()
+    await world.start()
+    if (this.#draw.chance(0.8)) this.#create()
+    await world.pass(this.#draw.below(MAX_PAUSE_MS))
+  }
+
+  /** Each kind of fault has a rate of its own, most often none. */
+  #rule(): (asked: Asked) => Fate {
+    const { chance, one, below } = this.#draw
+    const rate = (): number => (chance(0.5) ? 0 : one([0.02, 0.1, 0.3]))
+    const rates = { break: rate(), lose: rate(), late: rate(), throttled: rate(), failed: rate(), death: rate() / 10 }
+    const side = one(['api', 'master', 'both'] as const)
+    return (asked) => {
+      if (side !== 'both' && side !== asked.side) return PASS
+      if (chance(rates.death)) this.#world.kill()
+      if (chance(rates.break)) return { kind: 'break' }
+      if (asked.method === 'WATCH') return PASS
+      if (chance(rates.lose)) return { kind: 'lose' }
+      if (chance(rates.late)) return { kind: 'late', ms: below(9_000) }
+      if (chance(rates.throttled)) return { kind: 'refuse', status: 429, retryAfterSeconds: below(5) }
+      return chance(rates.failed) ? { kind: 'refuse', status: one([500, 503]) } : PASS
+    }
+  }
+
+  async #deed(): Promise<void> {
+    const { below, one } = this.#draw
+    const [name, act] = one(Object.entries(this.#deeds))
+    this.deeds.push(name)
+    await act()
+    await this.#world.pass(below(3) === 0 ? 0 : below(MAX_PAUSE_MS))
+  }
+
+  readonly #deeds: Readonly<Record<string, () => void | Promise<void>>> = {
+    edit: () => this.#replace(),
+    'edit again': () => this.#replace(),
+    'delete or create': () => (this.#world.object() === undefined ? this.#create() : this.#remove()),
+    'delete and re-create': () => {
+      this.#remove()
+      if (this.#world.object() === undefined) this.#create()
+    },
+    rotate: () => this.#rotate(),
+    dashboard: async () => this.#dashboard(),
+    'the worker goes': () => this.#world.leave(),
+    'a worker comes': async () => this.#world.work(),
+    'another store': async () => this.#replaceMaster(),
+    'the operator dies': () => this.#world.kill(),
+    'the feed is cut': () => this.#world.cutFeeds(),
+    'watches end': () => this.#world.api.endWatches(this.#draw.one(['closed', 'broken'])),
+    'history is compacted': () => {
+      this.#world.api.endWatches('broken')
+      this.#world.api.server.store.compact()
+    },
+    'an older view': () => this.#olderView(),
+    'an event is not seen': () => void this.#world.api.hidden.add(this.#world.api.version + 1 + this.#draw.below(3)),
+    'a rival': () => this.#rival(),
+    'the clock is set': () => this.#setClock(),
+  }
+
+  #create(): void {
+    this.#world.create({ ...wish(this.#draw).spec, ...policies(this.#draw) })
+  }
+
+  #replace(): void {
+    const object = this.#world.object()
+    if (object !== undefined && object.metadata.deletionTimestamp === undefined) this.#world.replace({ ...wish(this.#draw).spec, ...policies(this.#draw) })
+  }
+
+  #remove(): void {
+    this.#mayLinger = true
+    if (this.#world.object() !== undefined) this.#world.remove()
+  }
+
+  #rotate(): void {
+    this.#secret += 1
+    this.#world.secret('keys', { api: this.#password })
+  }
+
+  get #password(): string {
+    return `${CANARY}-${this.#secret}`
+  }
+
+  async #dashboard(): Promise<void> {
+    this.#dashboardEdits += 1
+    if (this.#dashboardEdits > MAX_DASHBOARD_EDITS) return
+    this.#mayLinger = true
+    await this.#world.dashboard({ url: 'http://alice', ...(this.#draw.chance(0.5) && { api_key: 'hers' }) })
+  }
+
+  async #replaceMaster(): Promise<void> {
+    this.#mayLinger = true
+    await this.#world.replaceMaster()
+  }
+
+  #olderView(): void {
+    const { api, time } = this.#world
+    api.horizon = this.#draw.below(api.version)
+    this.#world.kill()
+    time.after(STALE_MS, () => (api.horizon = Infinity))
+  }
+
+  #rival(): void {
+    const name = `${this.#world.id}-rival`
+    if (this.#world.object(name) !== undefined) return this.#world.remove(name)
+    this.#world.create({ workerId: this.#world.id, config: { url: 'http://rival' } }, name)
+  }
+
+  #setClock(): void {
+    const ms = this.#draw.one([HOUR_MS, -HOUR_MS])
+    this.#world.time.stepWall(ms)
+    this.#world.time.after(STALE_MS, () => this.#world.time.stepWall(-ms))
+  }
+
+  /** Faults stop; the API server's history is compacted, so that what was hidden from a watch is found by a list. */
+  async #end(): Promise<string | undefined> {
+    const world = this.#world
+    await world.pass(MAX_PAUSE_MS)
+    world.faults.rule = () => PASS
+    world.api.hidden.clear()
+    if (world.object(`${world.id}-rival`) !== undefined) world.remove(`${world.id}-rival`)
+    world.leave()
+    await world.work()
+    const { config, namesSecret, spec } = wish(this.#draw)
+    world.api.endWatches('broken')
+    world.api.server.store.compact()
+    if (world.object()?.metadata.deletionTimestamp !== undefined) await world.comesTrue(POLL_MS, () => world.object() === undefined)
+    if (world.object() === undefined) world.create(spec)
+    else world.replace(spec)
+    const left = !namesSecret && this.#mayLinger ? await this.#lingering() : {}
+    return verdict(world, { end: { config: { ...config, ...(namesSecret && { api_key: this.#password }), ...left }, ready: 'True Ready' }, latencyMs: POLL_MS })
+  }
+
+  /** The secret as it is in the end, if any. */
+  async #lingering(): Promise<object> {
+    await this.#world.pass(POLL_MS)
+    const now = await this.#world.config()
+    return now?.['api_key'] === undefined ? {} : { api_key: now['api_key'] }
+  }
+}

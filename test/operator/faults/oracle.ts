@@ -1,0 +1,82 @@
+/**
+ * What has to hold once faults have stopped: within a minute the worker's config is what the FleetWorker asks for and its
+ * status says so; then nothing is written any more, however often everything is looked at; nothing crashed on the way,
+ * and no secret is to be seen.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { FLEETWORKERS } from '../fleetworker/reconcile-world.ts'
+import type { Scenario } from './scenarios.ts'
+import { nameOf } from './faults.ts'
+import { CANARY, type World } from './world.ts'
+
+const WITHIN_MS = 60_000
+const MORE_PASSES = 50
+const PASS_MS = 50
+/** Statuses wait for company, and events for their turn. */
+const LAST_WRITES_MS = 3_000
+/** What may stand in the log as an error: others are to blame. */
+const EXPECTED = /^the master (is away|does not take|refuses a request)/
+
+export interface Wanted extends Pick<Scenario, 'end'> {
+  /** How long the operator may take beside the minute. */
+  readonly latencyMs?: number
+}
+
+/** What is wrong in the end; undefined: nothing. */
+export async function verdict(world: World, { end, latencyMs = 0 }: Wanted): Promise<string | undefined> {
+  const { time } = world
+  const untilMs = time.monotonicMs() + WITHIN_MS + latencyMs
+  for (;;) {
+    const isThere = await world.comesTrue(untilMs - time.monotonicMs(), async () => (await difference(world, end)) === undefined)
+    if (!isThere) return `after a minute ${await difference(world, end)}`
+    await world.pass(LAST_WRITES_MS)
+    const writes = await moreWrites(world)
+    const wrong = writes.length > 0 ? `an unchanged world was written to: ${writes.join(', ')}` : await difference(world, end)
+    if (wrong === undefined) return crashes(world) ?? leaks(world) ?? misplaced(world)
+    if (time.monotonicMs() >= untilMs) return wrong // Before that, something may have come true for a moment only.
+  }
+}
+
+async function difference(world: World, { config, ready, mayLeaveClaim }: Scenario['end']): Promise<string | undefined> {
+  const now = await world.config()
+  if (!isDeepStrictEqual(now, config)) return `the config is ${JSON.stringify(now)} and not ${JSON.stringify(config)}, Synced ${world.condition('Synced')}`
+  const object = world.object()
+  if (ready === undefined && object === undefined) return mayLeaveClaim === true && world.deaths > 0 ? undefined : unclaimed(world)
+  if (ready === undefined) return 'the FleetWorker is still there'
+  if (object === undefined) return 'the FleetWorker is gone'
+  if (object.status?.observedGeneration !== object.metadata.generation || world.condition('Ready') !== ready) return `the status is ${JSON.stringify(object.status)} at generation ${object.metadata.generation}`
+  return undefined
+}
+
+async function unclaimed(world: World): Promise<string | undefined> {
+  const claim = await world.managedBy()
+  return claim === null ? undefined : `the claim is ${claim}`
+}
+
+/** Everything is looked at again and again. */
+export async function moreWrites(world: World): Promise<readonly string[]> {
+  world.faults.restart()
+  for (let pass = 0; pass < MORE_PASSES; pass += 1) {
+    world.life.triggers.all()
+    await world.pass(PASS_MS, PASS_MS)
+  }
+  await world.pass(LAST_WRITES_MS)
+  return world.faults.writes.map(nameOf)
+}
+
+export function crashes(world: World): string | undefined {
+  const lines = world.log.lines.filter(({ level, message }) => level === 'error' && !EXPECTED.test(message))
+  return lines.length === 0 ? undefined : `the log has errors: ${lines.map(({ message, fields }) => `${message} ${JSON.stringify(fields)}`).join('; ')}`
+}
+
+/** A status that speaks of another object than the one it stands at. */
+function misplaced(world: World): string | undefined {
+  const statuses = world.api.server.store.history.filter(({ kind }) => kind === FLEETWORKERS).map(({ object }) => object)
+  const found = statuses.find(({ metadata, status }) => status?.['selector'] !== undefined && status['selector'] !== `muster.dev/uid=${metadata.uid}`)
+  return found === undefined ? undefined : `the status of ${String(found.status?.['selector'])} stands at ${found.metadata.uid}`
+}
+
+export function leaks(world: World): string | undefined {
+  const found = world.texts().find((text) => text.includes(CANARY) || text.includes(Buffer.from(CANARY).toString('base64').slice(0, -4)))
+  return found === undefined ? undefined : `a secret is to be seen: ${found}`
+}

@@ -1,0 +1,52 @@
+/** Every point of the scenarios, one fault at a time. SOAK=1 takes all scenarios, and all answers. POINT='…' repeats one. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { answers, interrupted, intermediate, record, run, stale, unobserved, type Policy } from './policies.ts'
+import { FIRST, INTERRUPTED, RECREATION, REST, type Scenario } from './scenarios.ts'
+import { startMasters, type Masters } from './world.ts'
+
+const isSoak = process.env['SOAK'] === '1'
+const { POINT } = process.env
+const SCENARIOS = isSoak ? [...FIRST, ...REST] : FIRST
+const TIMEOUT_MS = isSoak ? 600_000 : 120_000
+
+let masters: Masters
+beforeAll(async () => {
+  masters = await startMasters()
+})
+afterAll(() => masters.stop())
+
+/** @returns what went wrong, by point. */
+async function failures(scenario: Scenario, policy: Policy): Promise<readonly string[]> {
+  const recording = await record(masters, scenario)
+  if (scenario.next === undefined) expect(await run(masters, scenario)).toBeUndefined()
+  const points = policy(recording, scenario).map((point) => ({ ...point, name: `${scenario.name}: ${point.name}` }))
+  expect(points.length).toBeGreaterThan(0)
+  const found: string[] = []
+  for (const point of points.filter(({ name }) => POINT === undefined || name === POINT)) {
+    const wrong = await run(masters, scenario, point)
+    if (wrong !== undefined) found.push(`POINT='${point.name}' npm test -- test/operator/faults/policies\n  ${wrong}`)
+  }
+  return found
+}
+
+describe('the operator, whatever goes wrong at whatever point of', () => {
+  it.each(SCENARIOS)('$name: dies there, and another goes on (G19, G20)', async (scenario) => {
+    expect(await failures(scenario, intermediate)).toEqual([])
+  }, TIMEOUT_MS)
+
+  it.each(SCENARIOS)('$name: does not see one event (G22)', async (scenario) => {
+    expect(await failures(scenario, unobserved)).toEqual([])
+  }, TIMEOUT_MS)
+
+  it.each(isSoak ? SCENARIOS : [...SCENARIOS, RECREATION])('$name: comes back to an older view (G21)', async (scenario) => {
+    expect(await failures(scenario, stale)).toEqual([])
+  }, TIMEOUT_MS)
+
+  it.each(INTERRUPTED)('$name: people go on while a write is lost or late (G19, G21)', async (scenario) => {
+    expect(await failures(scenario, interrupted)).toEqual([])
+  }, TIMEOUT_MS)
+
+  it.each(SCENARIOS)('$name: does not get the answer it should (G19)', async (scenario) => {
+    expect(await failures(scenario, answers)).toEqual([])
+  }, TIMEOUT_MS)
+})

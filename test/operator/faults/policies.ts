@@ -1,0 +1,182 @@
+/**
+ * One fault at one point of a scenario, which is recorded first without any:
+ *
+ *   intermediate   the operator dies at the n-th write: before it is sent, after it took effect, after its answer
+ *   answers        the n-th write is lost, broken, refused or late, and the operator lives
+ *   unobserved     the n-th event of the watch, or of the master's feed, is never seen
+ *   interrupted    what people do next comes when the n-th write is lost with its sender, or arrives three seconds late
+ *   stale          after the n-th write a new operator sees the world as it was at any time before, for five seconds
+ *
+ * The name of a point repeats it: POINT='…' npm test -- test/operator/faults/policies
+ *
+ * @see Sun et al. 2022, "Automatic reliability testing for cluster management controllers" (Sieve)
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { FLEETWORKERS } from '../fleetworker/reconcile-world.ts'
+import type { Fate } from './faults.ts'
+import { PASS } from './faults.ts'
+import { verdict, type Wanted } from './oracle.ts'
+import type { Scenario } from './scenarios.ts'
+import type { Variants } from './life.ts'
+import { World, type Masters } from './world.ts'
+
+const PEACE_MS = 5_000
+const LATE_MS = 3_000
+const STALE_MS = 5_000
+const RELIST_MS = 18 * 60_000
+const FEED_PASS_MS = 60_000
+
+export interface Point {
+  readonly name: string
+  /** Called right before the act. */
+  readonly arm: (world: World) => void
+  /** How long what was not seen may stay so. */
+  readonly latencyMs?: number
+  /** How long the fault lasts. */
+  readonly lastsMs?: number
+}
+
+interface Recording {
+  /** How many events of FleetWorkers there had been at each write. */
+  readonly eventsAtWrite: readonly number[]
+  readonly events: number
+  readonly eventsBefore: number
+  readonly told: number
+}
+
+export type Policy = (recording: Recording, scenario: Scenario) => readonly Point[]
+
+/** Runs the scenario to its end, with a fault or without. @returns what is wrong in the end. */
+export async function run(masters: Masters, scenario: Scenario, point?: Point, variants: Variants | ((world: World) => Variants) = {}): Promise<string | undefined> {
+  const world = await begun(masters, scenario, variants)
+  try {
+    point?.arm(world)
+    await scenario.act(world)
+    const { length: since } = await world.configs()
+    await world.pass((point?.lastsMs ?? 0) + (scenario.latencyMs ?? 0))
+    const wanted: Wanted = { ...scenario, latencyMs: point?.latencyMs ?? 0 }
+    return (await verdict(world, wanted)) ?? setback((await world.configs()).slice(since), scenario)
+  } finally {
+    await world.close()
+  }
+}
+
+async function begun(masters: Masters, scenario: Scenario, variants: Variants | ((world: World) => Variants)): Promise<World> {
+  const world = new World(masters)
+  world.variants = typeof variants === 'function' ? variants(world) : variants
+  await world.work()
+  await world.start()
+  await scenario.before(world)
+  await world.pass(PEACE_MS)
+  world.faults.restart()
+  return world
+}
+
+/** Once it is in force, no older spec comes back. */
+function setback(configs: readonly object[], { end }: Scenario): string | undefined {
+  const first = configs.findIndex((config) => isDeepStrictEqual(config, end.config))
+  const other = first === -1 ? undefined : configs.slice(first).find((config) => !isDeepStrictEqual(config, end.config))
+  return other === undefined ? undefined : `an older spec came back: ${JSON.stringify(other)}`
+}
+
+const eventsOf = (world: World): number => world.api.server.store.history.filter(({ kind }) => kind === FLEETWORKERS).length
+
+export async function record(masters: Masters, scenario: Scenario): Promise<Recording> {
+  const world = await begun(masters, scenario, {})
+  const eventsAtWrite: number[] = []
+  const eventsBefore = eventsOf(world)
+  let [told, isOver] = [0, false]
+  world.hides = () => {
+    if (!isOver) told += 1
+    return false
+  }
+  world.faults.rule = (_, write) => (write === undefined || isOver ? PASS : { kind: 'pass', answered: () => void eventsAtWrite.push(eventsOf(world)) })
+  await scenario.act(world)
+  await world.pass((scenario.latencyMs ?? 0) + PEACE_MS)
+  isOver = true
+  const recording = { eventsAtWrite, events: eventsOf(world) - eventsBefore, eventsBefore, told }
+  await world.close()
+  return recording
+}
+
+const each = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n + 1)
+
+/** The fate of the n-th write. */
+const atWrite = (n: number, fate: (world: World) => Fate) => (world: World): void => {
+  world.faults.rule = (_, write) => (write === n ? fate(world) : PASS)
+}
+
+const DEATHS: Readonly<Record<string, (world: World) => Fate>> = {
+  'before it is sent': (world) => {
+    world.kill()
+    return PASS
+  },
+  'after it took effect': (world) => ({ kind: 'pass', effect: () => world.kill() }),
+  'after its answer': (world) => ({ kind: 'pass', answered: () => world.kill() }),
+}
+
+export const intermediate = ({ eventsAtWrite }: Recording): readonly Point[] =>
+  each(eventsAtWrite.length).flatMap((n) => Object.entries(DEATHS).map(([when, fate]) => ({ name: `dies at write ${n} ${when}`, arm: atWrite(n, fate) })))
+
+const ANSWERS: Readonly<Record<string, Fate>> = {
+  'is lost': { kind: 'lose' }, 'never arrives': { kind: 'break' }, 'is late': { kind: 'late', ms: LATE_MS },
+  'is answered 429': { kind: 'refuse', status: 429 }, 'is answered 500': { kind: 'refuse', status: 500 }, 'is answered 503': { kind: 'refuse', status: 503 },
+}
+
+export const answers = ({ eventsAtWrite }: Recording): readonly Point[] =>
+  each(eventsAtWrite.length).flatMap((n) => Object.entries(ANSWERS).map(([what, fate]) => ({ name: `write ${n} ${what}`, arm: atWrite(n, () => fate) })))
+
+export function unobserved({ events, told }: Recording): readonly Point[] {
+  return [
+    ...each(events).map((n): Point => ({
+      name: `event ${n} of the watch is not seen`, latencyMs: RELIST_MS,
+      arm: (world) => {
+        let seen = 0
+        world.api.server.store.listeners.add(({ kind, version }) => {
+          if (kind === FLEETWORKERS && (seen += 1) === n) world.api.hidden.add(version)
+        })
+      },
+    })),
+    ...each(told).map((n): Point => ({
+      name: `event ${n} of the feed is not seen`, latencyMs: FEED_PASS_MS,
+      arm: (world) => {
+        let seen = 0
+        world.hides = () => (seen += 1) === n
+      },
+    })),
+  ]
+}
+
+/** Runs what people do next at the n-th write, which itself has this fate. */
+const meanwhile = ({ next }: Scenario, n: number, fate: (world: World) => Fate): Point['arm'] => atWrite(n, (world) => {
+  const own = fate(world)
+  void next?.(world)
+  return own
+})
+
+const LATE: Fate = { kind: 'late', ms: LATE_MS }
+const INTERRUPTIONS: Readonly<Record<string, (world: World) => Fate>> = {
+  'is lost with its sender': DEATHS['before it is sent'] ?? (() => PASS),
+  'is the last of its sender': DEATHS['after it took effect'] ?? (() => PASS),
+  'is late': () => LATE,
+  'is late, and its sender dead': (world) => {
+    world.kill()
+    return LATE
+  },
+}
+
+export const interrupted = ({ eventsAtWrite }: Recording, scenario: Scenario): readonly Point[] =>
+  each(eventsAtWrite.length).flatMap((n) => Object.entries(INTERRUPTIONS).map(([what, fate]) => ({ name: `write ${n} ${what}, and people go on`, lastsMs: LATE_MS, arm: meanwhile(scenario, n, fate) })))
+
+/** `view`: how many events of FleetWorkers had happened then. */
+export const stale = ({ eventsAtWrite }: Recording): readonly Point[] =>
+  each(eventsAtWrite.length).flatMap((n) => Array.from({ length: eventsAtWrite[n - 1] ?? 0 }, (_, view) => ({
+    name: `after write ${n} the world is seen as of event ${view}`, lastsMs: STALE_MS, arm: atWrite(n, (world) => ({ kind: 'pass', answered: () => goBack(world, view) })),
+  })))
+
+function goBack(world: World, view: number): void {
+  const versions = world.api.server.store.history.filter(({ kind }) => kind === FLEETWORKERS).map(({ version }) => version)
+  world.api.horizon = view === 0 ? 0 : (versions[view - 1] ?? 0)
+  world.kill()
+  world.time.after(STALE_MS, () => (world.api.horizon = Infinity))
+}

@@ -1,0 +1,113 @@
+/**
+ * From every state to every other: specs drawn from the schema, one after another on one FleetWorker. SEED=… repeats a run,
+ * SOAK=1 takes ten times as many.
+ *
+ * @see Gu et al. 2023, "Acto: automatic end-to-end testing for operation correctness of cloud system management"
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import type { Condition, FleetWorkerSpec, FleetWorkerStatus } from '../../../src/operator/fleetworker/index.ts'
+import { FLEETWORKERS } from '../fleetworker/reconcile-world.ts'
+import { crashes, leaks, moreWrites } from './oracle.ts'
+import { anySpec } from './specs.ts'
+import { startMasters, World, type Masters } from './world.ts'
+
+const isSoak = process.env['SOAK'] === '1'
+const RUNS = isSoak ? 600 : 60
+const SEED = Number(process.env['SEED'] ?? 1)
+const TIMEOUT_MS = isSoak ? 1_200_000 : 120_000
+const SETTLED_MS = 4_000
+const GOOD: FleetWorkerSpec = { type: 'job', config: { enabled: true, url: 'http://good' }, slots: 2 }
+/** In the order in which Ready takes its reason from them. */
+const COUNTED = ['Synced', 'Online', 'Applied', 'Healthy']
+
+let masters: Masters
+beforeAll(async () => {
+  masters = await startMasters()
+})
+afterAll(() => masters.stop())
+
+const open: World[] = []
+async function closeAll(): Promise<void> {
+  await Promise.all(open.splice(0).map((world) => world.close()))
+}
+
+async function begun(spec: FleetWorkerSpec): Promise<World> {
+  const world = new World(masters)
+  open.push(world)
+  world.secret('keys', { api: 'a secret' })
+  world.configMap('texts', { text: 'a text', list: '["c"]' })
+  await world.work()
+  await world.start()
+  world.create(spec)
+  await world.pass(SETTLED_MS)
+  return world
+}
+
+async function changed(world: World, spec: FleetWorkerSpec): Promise<void> {
+  world.replace(spec)
+  await world.pass(SETTLED_MS)
+}
+
+function property(name: string, specs: number, check: (specs: readonly FleetWorkerSpec[]) => Promise<void>): void {
+  it(name, async () => {
+    const all = fc.array(anySpec, { minLength: specs, maxLength: specs })
+    await fc.assert(fc.asyncProperty(all, check).afterEach(closeAll), { seed: SEED, numRuns: RUNS, endOnFailure: true })
+  }, TIMEOUT_MS)
+}
+
+const has = (conditions: readonly Condition[], type: string): boolean => conditions.some((each) => each.type === type && each.status === 'True')
+
+/** What does not go together in one status. */
+function contradictions({ conditions = [], observedGeneration }: FleetWorkerStatus, isHandsOff: boolean): readonly string[] {
+  const ready = conditions.find(({ type }) => type === 'Ready')
+  const counted = conditions.filter(({ type }) => COUNTED.includes(type) && !(isHandsOff && (type === 'Synced' || type === 'Applied')))
+  const failing = counted.find(({ status }) => status === 'False') ?? counted.find(({ status }) => status === 'Unknown')
+  return [
+    ...(has(conditions, 'Reconciling') && has(conditions, 'Stalled') ? ['Reconciling and Stalled'] : []),
+    ...(failing !== undefined && ready?.reason !== failing.reason ? [`Ready is ${ready?.reason}, the first that fails is ${failing.type} ${failing.reason}`] : []),
+    ...(failing === undefined && ready?.status !== 'True' ? [`Ready is ${ready?.status}, and nothing fails`] : []),
+    ...(conditions.some((each) => each.observedGeneration !== observedGeneration) ? ['a condition speaks of another generation'] : []),
+  ]
+}
+
+const isHandsOff = ({ suspend, managementPolicy }: Partial<FleetWorkerSpec>): boolean => suspend === true || managementPolicy === 'Observe'
+
+/** Of every status that was ever written. */
+function allContradictions(world: World): readonly string[] {
+  const seen = world.api.server.store.history.filter(({ kind }) => kind === FLEETWORKERS).map(({ object }) => object as unknown as { spec: FleetWorkerSpec; metadata: { generation: number }; status: FleetWorkerStatus })
+  return seen.filter(({ metadata, status }) => status.observedGeneration === metadata.generation).flatMap(({ spec, status }) => contradictions(status, isHandsOff(spec)))
+}
+
+describe('a FleetWorker that is changed from one spec to another', () => {
+  property('says nothing that contradicts itself, and comes to rest', 4, async ([first = GOOD, ...specs]) => {
+    const world = await begun(first)
+    for (const spec of specs) {
+      await changed(world, spec)
+      const { metadata, status } = world.object() ?? {}
+      expect(status?.observedGeneration).toBe(metadata?.generation)
+    }
+    expect(await moreWrites(world)).toEqual([])
+    expect(allContradictions(world)).toEqual([])
+    expect(crashes(world) ?? leaks(world)).toBeUndefined()
+  })
+
+  property('comes from every bad one back to the last good one', 2, async ([bad = GOOD, worse = GOOD]) => {
+    const world = await begun(GOOD)
+    const config = await world.config()
+    await changed(world, bad)
+    await changed(world, worse)
+    await changed(world, GOOD)
+    expect([await world.config(), world.condition('Ready'), world.condition('Drifted')]).toEqual([config, 'True Ready', undefined])
+  })
+
+  property('ends at the same, whichever way it came', 2, async ([before = GOOD, last = GOOD]) => {
+    const [one, other] = [await begun(before), await begun(GOOD)]
+    for (const world of [one, other]) {
+      await changed(world, { ...GOOD, config: {} })
+      await changed(world, last)
+    }
+    const told = async (world: World) => [await world.config(), world.object()?.status?.conditions?.map(({ type, status, reason }) => [type, status, reason])]
+    expect(await told(one)).toEqual(await told(other))
+  })
+})
