@@ -9,10 +9,10 @@ NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster)/' '<rootDir>/test/operato
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help check verify dev test test-api tools soak api-fuzz bench build clean force # test is also a folder: not phony, make would call it up to date
+.PHONY: help check verify dev test test-api tools soak api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
 
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ Everyday
 check: verify test ## Everything a change must pass; closes with "N passed, N failed"
@@ -46,6 +46,9 @@ api-fuzz: .tools/built ## Ten minutes of hostile and ordinary requests to every 
 bench: .tools/built .tools/bench-ready ## Measurements beside peers and limits; minutes, on a machine that does nothing else (ARGS="--only cycle-100")
 	@CI=true hack/install-debian.sh redis-server
 	@node test/bench/main.mjs $(ARGS)
+bench-operator: .tools/built ## The operator with a real API server and a worker for each of 1,000 FleetWorkers; 20 minutes, on a machine that does nothing else (ARGS="--crs 10000")
+	@for program in etcd kube-apiserver kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
+	@node test/bench/operator/main.mjs $(ARGS)
 clean: ## Remove what was built; the tools in .tools and node_modules stay
 	@rm -rf dist coverage .tools/built
 

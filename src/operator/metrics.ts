@@ -19,6 +19,7 @@ export interface MetricsDeps {
   readonly registry: Registry
   readonly clock: Clock
   readonly objects: () => Iterable<FleetWorkerObject>
+  readonly judged: () => number
 }
 
 export class FleetWorkerMetrics {
@@ -28,7 +29,7 @@ export class FleetWorkerMetrics {
   readonly #toApplied: Histogram
   readonly #drift: Counter
 
-  constructor({ registry, clock, objects }: MetricsDeps) {
+  constructor({ registry, clock, judged, objects }: MetricsDeps) {
     this.#clock = clock
     const registers = [registry]
     this.#toSynced = new Histogram({ name: 'svc_operator_edit_to_synced_seconds', help: 'From an edit of a FleetWorker to its condition Synced, as the status shows it.', buckets: BUCKETS, registers })
@@ -40,6 +41,9 @@ export class FleetWorkerMetrics {
         workers.reset()
         for (const [condition, counts] of countConditions(objects())) for (const status of CONDITION_STATUSES) workers.set({ condition, status }, counts.get(status) ?? 0)
       },
+    })
+    const judgedGauge: Gauge = new Gauge({
+      name: 'svc_operator_judged', help: 'FleetWorkers that this replica has held against their workers since it leads; below their number it is not through with its first look.', registers, collect: () => judgedGauge.set(judged()),
     })
     const driftAge: Gauge = new Gauge({
       name: 'svc_operator_drift_age_seconds', help: 'How old the oldest drift is that stands in a status; 0 without any.', registers, collect: () => driftAge.set(oldestDriftSeconds(objects(), clock.wallMs())),

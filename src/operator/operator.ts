@@ -85,7 +85,7 @@ class Operator implements RunningOperator {
     const { bootstrap, identity, lease, leaderElect, log, random, replica, time, masterUrl } = options
     const parts = { clock: time, timers: time, random, log }
     this.#metrics = createKubeMetrics(this.#registry, CONTROLLER, lease.name)
-    this.#workers = new FleetWorkerMetrics({ registry: this.#registry, clock: time, objects: () => this.#cache.all() })
+    this.#workers = new FleetWorkerMetrics({ registry: this.#registry, clock: time, objects: () => this.#cache.all(), judged: () => this.#term?.judged ?? 0 })
     this.#transport = new PooledTransport({ identity, clock: time, timers: time, onRequest: this.#metrics.onRequest })
     this.#queue = new WorkQueue({ ...parts, observer: this.#metrics.queue })
     this.#events = new FoldingEventRecorder({ ...parts, transport: this.#transport, controller: 'muster.dev/operator', instance: replica, onDrop: this.#metrics.onEventDrop })

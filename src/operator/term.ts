@@ -5,6 +5,9 @@
  *
  *   leads ──FleetWorkers listed, and the fleet listed or known to be away──▶ works ──end()──▶ finishes what runs, sends statuses
  *     └───────────────────────────── the lease is lost: everything is aborted ◀──┘
+ *
+ * Its first round looks at everything before it writes anything to the master, whose pace a fleet that differs as a whole
+ * would impose on what does not differ.
  */
 import { type Log, type Random, type Time } from '../runtime/index.ts'
 import type { Fleet } from './fleet/index.ts'
@@ -51,6 +54,7 @@ export class Term {
   readonly #sweep: Sweep
   readonly #controller: Controller
   readonly #reconcileDeps: ReconcileDeps
+  readonly #memory: ReconcileMemory
   /** No key is begun any more. */
   readonly #last = new AbortController()
   /** What runs is broken off. */
@@ -64,16 +68,22 @@ export class Term {
     this.#status = new ApplyStatusWriter({ ...parts, resource: FLEET_WORKERS, fieldManager: FIELD_MANAGER, signal, cache, mayWrite: () => leadership.mayWrite(), meaningOf, onWrite: metrics.onStatusWrite })
     this.#sources = new Sources({ ...parts, resources: () => cache.all(), onChange: (name) => triggers.sourceChanged(name) })
     this.#sweep = new Sweep({ time, log, queue, cache, table: fleet, master: fleet.master, watches, types: triggers })
+    this.#memory = new ReconcileMemory(random)
     this.#reconcileDeps = {
       cache, table: fleet, master: fleet.master, sources: this.#sources, transport, status: this.#status, events, leadership,
-      memory: new ReconcileMemory(random), clock: time, log, watches, onDrift: (outcome) => workers.drifted(outcome),
+      memory: this.#memory, clock: time, log, watches, onDrift: (outcome) => workers.drifted(outcome),
     }
-    this.#controller = new Controller({ queue, clock: time, log, reconcile: (key) => this.#reconcile(key), observer: metrics.controller })
+    this.#controller = new Controller({ queue, clock: time, timers: time, log, reconcile: (key) => this.#reconcile(key), observer: metrics.controller })
   }
 
   /** Undefined before it works. */
   get controller(): Controller | undefined {
     return this.#works === undefined ? undefined : this.#controller
+  }
+
+  /** How many resources it has judged. */
+  get judged(): number {
+    return this.#memory.size
   }
 
   /** Whether this status is on its way to the API server. */
@@ -88,6 +98,7 @@ export class Term {
     const isKnown = (): boolean => cache.synced && (fleet.synced || fleet.awayMs >= AWAY_MS)
     while (!isKnown() && !ending.aborted) await time.sleep(LOOK_MS, ending).catch(() => {}) // Aborted: the loop ends.
     if (ending.aborted) return
+    this.#memory.beginRound(cache.all())
     triggers.all()
     this.#works = Promise.all([this.#controller.run(ending), this.#sources.run(ending), this.#sweep.run(ending)]).then(() => {})
     await this.#works

@@ -3,7 +3,7 @@
  * What puts a key into the queue, and nothing else: a callback that did more would do it out of order.
  *
  *   FleetWorker changed (watch, list) ──▶ its key, by what changed; its rivals' when it came or went
- *   worker changed at the master ──────▶ every FleetWorker of that worker: 50
+ *   worker changed at the master ──────▶ every FleetWorker of that worker: 50; of an edit under way, which it is about: 100
  *   type, schema, rights changed ──────▶ every FleetWorker of the type: 50
  *   Secret or ConfigMap changed ───────▶ every FleetWorker that reads it: 50
  *   master forgot, came back, or has been away for a minute; a term begins ──▶ all: -100, unseen edits 100
@@ -13,8 +13,9 @@
  */
 import type { FleetTable, TableChange } from './fleet/index.ts'
 import { RECONCILE_ANNOTATION, rivalKeys, targetOf, type FleetWorkerObject, type SourceName } from './fleetworker/index.ts'
-import { keyOf, priorityOf, type Change, type ObjectCache, type ObjectKey, type WorkQueue } from './kube/index.ts'
+import { isBehind, keyOf, priorityOf, type Change, type ObjectCache, type ObjectKey, type WorkQueue } from './kube/index.ts'
 
+const EDIT = 100
 const PUSH = 50
 
 export interface TriggersDeps {
@@ -41,7 +42,7 @@ export class Triggers {
 
   tableChanged(change: TableChange): void {
     const { cache } = this.#deps
-    if (change.kind === 'worker') this.#push(keysOf(cache.byIndex('target', targetOf(change.type, change.workerId))))
+    if (change.kind === 'worker') this.#workerChanged(cache.byIndex('target', targetOf(change.type, change.workerId)))
     else if (change.kind === 'type') this.#push(keysOf([...cache.all()].filter(({ spec }) => spec.type === change.type)))
     else this.all()
   }
@@ -71,6 +72,10 @@ export class Triggers {
     const { isOurs, queue } = this.#deps
     const priority = priorityOf(change, source, { annotation: RECONCILE_ANNOTATION, isOurs })
     if (priority !== undefined) queue.add(change.key, priority)
+  }
+
+  #workerChanged(objects: readonly FleetWorkerObject[]): void {
+    for (const object of objects) this.#deps.queue.add(keyOf(object.metadata), isBehind(object) ? EDIT : PUSH)
   }
 
   #push(keys: readonly ObjectKey[]): void {

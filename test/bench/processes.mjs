@@ -31,9 +31,9 @@ export async function until(what, holds, { withinMs = 120_000, everyMs = 5 } = {
   throw new Error(`not within ${withinMs} ms: ${what}`)
 }
 
-/** `stop` and `kill` may be called again: a process that has ended stays so. */
-export function start(command, args, environment = {}) {
-  const child = spawn(command, args, { cwd: ROOT, env: { PATH: process.env.PATH, ...environment }, stdio: ['ignore', 'pipe', 'inherit'] })
+/** `stop` and `kill` may be called again: a process that has ended stays so. @param options.hasChannel for messages, as of node:child_process. */
+export function start(command, args, environment = {}, { hasChannel = false } = {}) {
+  const child = spawn(command, args, { cwd: ROOT, env: { PATH: process.env.PATH, ...environment }, stdio: ['ignore', 'pipe', 'inherit', ...(hasChannel ? ['ipc'] : [])] })
   child.stdout.on('data', () => {})
   const exited = once(child, 'exit')
   const end = async (signal) => {
@@ -69,11 +69,11 @@ export function rssBytes(pid) {
 }
 
 /** @param options.port the one to listen on, for a master that comes back; options.nodeArguments for Node itself. */
-export async function startMaster(backendUrl, { port, nodeArguments = [] } = {}) {
+export async function startMaster(backendUrl, { port, nodeArguments = [], automations = './test/bench/automations.mjs' } = {}) {
   const listens = port ?? (await freePort())
   const url = `http://127.0.0.1:${listens}`
   const master = start(process.execPath, [...nodeArguments, 'dist/cmd/muster.js', 'master'], {
-    SVC_LISTEN: `127.0.0.1:${listens}`, SVC_BACKEND_URL: backendUrl, SVC_AUTOMATIONS: './test/bench/automations.mjs',
+    SVC_LISTEN: `127.0.0.1:${listens}`, SVC_BACKEND_URL: backendUrl, SVC_AUTOMATIONS: automations,
     SVC_ADMIN_TOKEN: ADMIN_TOKEN, SVC_WORKER_TOKEN: WORKER_TOKEN, SVC_LOG_LEVEL: 'error',
   })
   await until('the master is ready', async () => {

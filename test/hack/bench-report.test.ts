@@ -21,10 +21,13 @@ interface Parts {
   readonly createBench: (settings: { scale: number; directory: string; rounds: number }) => (round: number) => Bench
   readonly runRow: (row: Row, settings: { benchOf: (round: number) => Bench; rounds: number; onFigures: (round: number, name: string) => void; before: () => Promise<void> }) => Promise<Result>
   Unavailable: new (message: string) => Error
+  readonly distribution: (numbers: readonly number[]) => Readonly<Record<'n' | 'p50' | 'p90' | 'p99' | 'max', number>>
+  readonly verdictsOf: (result: object) => readonly { readonly title: string; readonly value: number | undefined; readonly met: boolean | null | undefined }[]
 }
 /** Plain modules without types: what they import is not installed where types are checked. */
 const partsIn = async (name: string): Promise<Partial<Parts>> => (await import(new URL(`../bench/${name}.mjs`, import.meta.url).href)) as Partial<Parts>
 const { median, format, judge, summaryOf, isSound, tableOf, markdown, pageOf, checkDelivery, createBench, runRow, Unavailable } = { ...(await partsIn('report')), ...(await partsIn('load')), ...(await partsIn('run')) } as Parts
+const { distribution, verdictsOf } = (await partsIn('operator/verdicts')) as Parts
 
 const row = (rest: Partial<Row> = {}): Row => ({ id: 'submit', level: 'storage', title: 'submit', unit: 'tasks/s', better: 'higher', note: 'as it is', subjects: {}, ...rest })
 const figures = (...values: readonly number[]): Figures[] => values.map((value) => ({ value }))
@@ -138,5 +141,24 @@ describe('bench run', () => {
 
   it('shrinks counts by the scale, in whole thousands', () => {
     expect([benchOf(1).count(30_000), benchOf(1).count(500)]).toEqual([15_000, 1_000])
+  })
+})
+
+describe('the measurement of the operator', () => {
+  it('takes percentiles by nearest rank', () => {
+    expect(distribution(Array.from({ length: 200 }, (_, at) => 200 - at))).toEqual({ n: 200, p50: 100, p90: 180, p99: 198, max: 200 })
+    expect(distribution([7])).toEqual({ n: 1, p50: 7, p90: 7, p99: 7, max: 7 })
+  })
+
+  it('holds figures against the gates, and says what was not measured', () => {
+    const metOf = (measuredFigures: object, loops = {}): Map<string, unknown> => new Map(verdictsOf({ figures: measuredFigures, loops }).map(({ title, met }) => [title, met]))
+    const met = metOf({ cold: { classifiedSeconds: 15, statusesSeconds: 119.9, inForceSeconds: 500 }, restart: { patches: 0, statusWrites: 1 } }, { cold: { cpuMs: 49, wallMs: 200 }, restart: { cpuMs: 20, wallMs: 20 } })
+    expect(met.get('cold start: all are judged')).toBe(false)
+    expect(met.get('cold start: all first statuses are written')).toBe(true)
+    expect(met.get('cold start: all are in force, and their statuses say so')).toBeNull()
+    expect(met.get('warm restart, nothing changed: PATCHes')).toBe(true)
+    expect(met.get('warm restart, nothing changed: status writes')).toBe(false)
+    expect(met.get('longest block of the event loop, its own processor time')).toBe(true)
+    expect(met.get('master away: calls to it')).toBeUndefined()
   })
 })

@@ -11,7 +11,7 @@ import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import { Cluster } from './cluster.ts'
 import { FaultProxy } from './fault-proxy.ts'
 import { keptLog, type KeptLog } from './kube/world.ts'
-import { withApiServer } from './real-apiserver.ts'
+import { withApiServer } from './with-programs.ts'
 
 const SECRETS = '/api/v1/namespaces/muster/secrets'
 const RACES = 100

@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { Cluster } from './cluster.ts'
 import { FaultProxy, type Asked, type Fault } from './fault-proxy.ts'
-import { withApiServer } from './real-apiserver.ts'
+import { withApiServer } from './with-programs.ts'
 
 const TEST_MS = 180_000
 const isWrite = ({ method }: Asked): boolean => method !== 'GET'

@@ -8,7 +8,7 @@ import { join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { SocketWorker } from '../e2e/socket-worker.ts'
 import { Cluster, type Resource } from './cluster.ts'
-import { withApiServer } from './real-apiserver.ts'
+import { withApiServer } from './with-programs.ts'
 
 const FLEET_WORKERS = '/apis/muster.dev/v1alpha1/namespaces/team-a/fleetworkers'
 const APPLY = 'application/apply-patch+yaml'

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
 import { SocketWorker } from '../e2e/socket-worker.ts'
 import { Cluster, type Replica } from './cluster.ts'
-import { withApiServer, type CustomResourceDefinition } from './real-apiserver.ts'
+import type { CustomResourceDefinition } from './real-apiserver.ts'
+import { withApiServer } from './with-programs.ts'
 
 const CRD = 'crds/fleetworkers.muster.dev.yaml'
 const POLICIES = ['Retain', 'Reset', 'Deregister'] as const

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { ADMIN_TOKEN } from '../e2e/fleet.ts'
 import { Cluster, type Resource, type Worker } from './cluster.ts'
-import { withApiServer } from './real-apiserver.ts'
+import { withApiServer } from './with-programs.ts'
 
 const PROBE = { interval_seconds: 60, targets: [{ name: 'self', url: 'http://127.0.0.1:1/' }] }
 const READY_MS = 60_000

@@ -10,7 +10,7 @@ import { Terminal } from '../docs/terminal.ts'
 import { ADMIN_TOKEN } from '../e2e/fleet.ts'
 import { Cluster } from './cluster.ts'
 import { programPath } from './programs.ts'
-import { withApiServer } from './real-apiserver.ts'
+import { withApiServer } from './with-programs.ts'
 
 const PAGE = 'src/operator/README.md'
 const DEPLOYS = 'kubectl apply -k manifests/operator'

@@ -46,7 +46,8 @@ function world() {
 describe('the triggers', () => {
   it('enqueue every FleetWorker of a worker that changed, of a type, and of a source', () => {
     const { seen, taken, triggers } = world()
-    for (const each of [fleetWorker('one', { workerId: 'w' }), fleetWorker('two', { workerId: 'w' }), fleetWorker('three', { secret: 's' }), fleetWorker('four', { type: 'b' })]) seen(each)
+    const status = { observedGeneration: 1 }
+    for (const each of [fleetWorker('one', { workerId: 'w', status }), fleetWorker('two', { workerId: 'w', status }), fleetWorker('three', { secret: 's' }), fleetWorker('four', { type: 'b' })]) seen(each)
     taken()
     triggers.tableChanged({ kind: 'worker', type: 'a', workerId: 'w' })
     expect(taken()).toEqual([['ns/one', 50], ['ns/two', 50]])
@@ -54,6 +55,14 @@ describe('the triggers', () => {
     expect(taken()).toEqual([['ns/four', 50]])
     triggers.sourceChanged('secrets/ns/s')
     expect(taken()).toEqual([['ns/three', 50]])
+  })
+
+  it('put what the worker answers to an edit with the edits', () => {
+    const { seen, taken, triggers } = world()
+    seen(fleetWorker('edited', { workerId: 'w', generation: 2, status: { observedGeneration: 1 } }))
+    taken()
+    triggers.tableChanged({ kind: 'worker', type: 'a', workerId: 'w' })
+    expect(taken()).toEqual([['ns/edited', 100]])
   })
 
   it('enqueue the rivals of a FleetWorker that goes: one of them has the worker now', () => {
@@ -163,7 +172,7 @@ describe('the metrics of FleetWorkers', () => {
   it('measure from an edit to its conditions, once', async () => {
     const [time, registry] = [new VirtualTime(), new Registry()]
     const objects: FleetWorkerObject[] = []
-    const metrics = new FleetWorkerMetrics({ registry, clock: time, objects: () => objects })
+    const metrics = new FleetWorkerMetrics({ registry, clock: time, objects: () => objects, judged: () => 2 })
     const before = fleetWorker('w')
     const edited = fleetWorker('w', { generation: 2 })
     const synced = fleetWorker('w', { generation: 2, status: { conditions: [met('Synced', 2), met('Applied', 1)] } })
@@ -182,5 +191,6 @@ describe('the metrics of FleetWorkers', () => {
     expect(text).toContain('svc_operator_edit_to_applied_seconds_count 1\n')
     expect(text).toContain('svc_operator_workers{condition="Synced",status="True"} 1\n')
     expect(text).toContain('svc_operator_drift_age_seconds 62\n')
+    expect(text).toContain('svc_operator_judged 2\n')
   })
 })

@@ -5,19 +5,11 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
-import { describe, it } from '@jest/globals'
 import { hackPath } from '../hack/tree.ts'
 
 export function programPath(name: string): string | undefined {
   const { status, stdout } = spawnSync(hackPath('install-tools.sh'), ['--where', name], { encoding: 'utf8' })
   return status === 0 ? stdout.trim() : undefined
-}
-
-/** Runs `define`, which describes tests, or leaves a named skip in their place. */
-export function withPrograms(names: readonly string[], name: string, define: () => void): void {
-  const absent = names.filter((each) => programPath(each) === undefined)
-  if (absent.length === 0) define()
-  else describe(name, () => it.skip(`${absent.join(', ')}: not here; make tools builds it`, () => undefined))
 }
 
 export class Program {
@@ -27,7 +19,7 @@ export class Program {
 
   constructor(name: string, args: readonly string[], logFile: string) {
     const path = programPath(name)
-    if (path === undefined) throw new Error(`${name} is not here: run make tools, or skip with withPrograms`)
+    if (path === undefined) throw new Error(`${name} is not here: run make tools (tests: skip with withPrograms)`)
     const log = openSync(logFile, 'a')
     this.#child = spawn(path, args, { stdio: ['ignore', log, log] })
     closeSync(log)

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { existsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { withPrograms } from './programs.ts'
-import { ApiServer, startApiServer, withApiServer } from './real-apiserver.ts'
+import { ApiServer, startApiServer } from './real-apiserver.ts'
+import { withApiServer, withPrograms } from './with-programs.ts'
 
 withApiServer('API servers for tests', () => {
   describe('API servers for tests', () => {

@@ -17,7 +17,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { makeCertificates, type Certificates } from '../certificates.ts'
 import { freePort } from '../free-port.ts'
-import { Program, programPath, withPrograms } from './programs.ts'
+import { Program, programPath } from './programs.ts'
 
 const HOST = '127.0.0.1'
 /** Three to eight seconds on an idle machine. */
@@ -46,9 +46,6 @@ export interface AuditEvent {
   readonly objectRef?: { readonly resource: string; readonly apiGroup?: string; readonly namespace?: string; readonly name?: string; readonly subresource?: string }
   readonly responseStatus?: { readonly code: number }
 }
-
-/** Runs `define` where the programs are, or leaves a named skip in its place. */
-export const withApiServer = (name: string, define: () => void): void => withPrograms(['etcd', 'kube-apiserver', 'kubectl'], name, define)
 
 export class ApiServer {
   readonly folder = mkdtempSync(join(tmpdir(), 'muster-apiserver-'))

@@ -7,7 +7,7 @@ import { join, relative } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { SocketWorker } from '../e2e/socket-worker.ts'
 import { Cluster, type Replica } from './cluster.ts'
-import { withApiServer } from './real-apiserver.ts'
+import { withApiServer } from './with-programs.ts'
 
 const TEST_MS = 180_000
 const WORKERS = 8

@@ -10,7 +10,8 @@ import { FoldingEventRecorder, identityFromText, PooledTransport } from '../../s
 import { systemRandom, systemTime, VirtualTime } from '../../src/runtime/index.ts'
 import { Cluster } from './cluster.ts'
 import { keptLog } from './kube/world.ts'
-import { withApiServer, type AuditEvent } from './real-apiserver.ts'
+import type { AuditEvent } from './real-apiserver.ts'
+import { withApiServer } from './with-programs.ts'
 
 const FOLDER = 'manifests/operator'
 const TEST_MS = 240_000

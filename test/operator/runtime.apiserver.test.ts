@@ -6,7 +6,8 @@ import { ApplyStatusWriter, FoldingEventRecorder, identityFromText, LeaseElector
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import { answerTo, cleared, CONFORMANCE } from './conformance.ts'
 import { keptLog, PROBE, type Probe } from './kube/world.ts'
-import { startApiServer, withApiServer, type ApiServer } from './real-apiserver.ts'
+import { startApiServer, type ApiServer } from './real-apiserver.ts'
+import { withApiServer } from './with-programs.ts'
 
 const PROBES = '/apis/conformance.muster.dev/v1/namespaces/default/probes'
 

@@ -18,6 +18,8 @@ export interface Call<T> {
   readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
   /** Undefined: the call is about no type. */
   readonly type?: string
+  /** It only keeps the table current: calls of reconciles go first, for a while. */
+  readonly yields?: boolean
   readonly send: (signal: AbortSignal) => Promise<Reply<T>>
 }
 
@@ -49,7 +51,7 @@ export class Calls {
   async call<T>(call: Call<T>, signal: AbortSignal): Promise<Answer<T>> {
     const { breaker, limiter, mayWrite, clock, onForbidden, token } = this.#deps
     for (let attempt = 1; ; attempt += 1) {
-      if (breaker.reason === null) await limiter.turn(signal)
+      if (breaker.reason === null) await limiter.turn(signal, call.yields)
       if (breaker.reason !== null) return { kind: 'away', effect: 'not_sent', message: breaker.reason === 'Unauthorized' ? 'the master does not take the token' : 'the master is away' }
       if (call.method !== 'GET' && !mayWrite()) return { kind: 'not_leading' }
       const sent = { sentMs: clock.monotonicMs(), token: token() }

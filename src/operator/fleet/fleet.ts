@@ -101,7 +101,7 @@ export class Fleet implements FleetTable {
     return this.#readers.get(type)?.reader.catalog
   }
 
-  workers(type: string): Iterable<WorkerBody> {
+  workers(type: string): Iterable<Omit<WorkerBody, 'config'>> {
     return this.#readers.get(type)?.reader.records.all() ?? []
   }
 

@@ -4,6 +4,9 @@
  *
  *   50/s ──a second without refusal: +5/s──▶ … 400/s
  *     ▲ └──429, 503: halved once for all calls that were under way, and a pause of `Retry-After`
+ *
+ * What only keeps the table current yields to the calls of reconciles, for a while: fifty reads of stale workers must not
+ * stand before somebody's edit.
  */
 import type { Clock, Timers } from '../../runtime/index.ts'
 
@@ -13,6 +16,8 @@ const MIN_PER_SECOND = 1
 const STEP_PER_SECOND = 5
 /** Calls that may go out together after a quiet time. */
 const BURST_MS = 100
+/** As long as a call lets others go first. */
+const YIELD_MS = 1_000
 
 export class Limiter {
   readonly #clock: Clock
@@ -41,8 +46,9 @@ export class Limiter {
     return this.#perSecond
   }
 
-  /** Resolves when a call may leave. @throws what `signal` aborted with. */
-  async turn(signal: AbortSignal): Promise<void> {
+  /** Resolves when a call may leave; one that yields, when nobody else waits or it has waited long enough. @throws what `signal` aborted with. */
+  async turn(signal: AbortSignal, yields = false): Promise<void> {
+    if (yields) await this.#nobodyWaits(signal)
     for (let refusals = -1; refusals !== this.#refusals;) {
       signal.throwIfAborted()
       refusals = this.#refusals // Another one while this waits: the turn is lost, and is taken anew at the new rate.
@@ -51,6 +57,15 @@ export class Limiter {
       const turnMs = Math.max(this.#nextMs, nowMs - BURST_MS)
       this.#nextMs = turnMs + gapMs
       if (turnMs > nowMs) await this.#timers.sleep(turnMs - nowMs, signal)
+    }
+  }
+
+  async #nobodyWaits(signal: AbortSignal): Promise<void> {
+    const endMs = this.#clock.monotonicMs() + YIELD_MS
+    for (;;) {
+      const waitMs = Math.min(this.#nextMs, endMs) - this.#clock.monotonicMs()
+      if (waitMs <= 0) return
+      await this.#timers.sleep(waitMs, signal)
     }
   }
 

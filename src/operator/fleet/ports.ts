@@ -64,7 +64,7 @@ export interface FleetTable {
   get(type: string, workerId: string): Seen
   catalog(type: string): CatalogType | undefined
   /** Every registered worker of a type, for sweeps. */
-  workers(type: string): Iterable<WorkerBody>
+  workers(type: string): Iterable<Omit<WorkerBody, 'config'>>
   /** The types that resources name now; others are dropped. Cheap when nothing changed. */
   setTypes(types: Iterable<string>): void
   /** Listeners may only enqueue keys. Returns how to end it. */

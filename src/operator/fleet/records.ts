@@ -10,6 +10,8 @@
  * So a read never undoes what was learnt after it was asked for. An event has but the fields that changed: one that says
  * that the config moved on makes the entry stale, until it is read. A worker that a whole pass has not seen, and that
  * nothing has touched since the pass began, is not registered.
+ *
+ * Configs are kept as the text they are, a third of what they take as objects; one is parsed when it is asked for.
  */
 import { sameJson, type JsonObject, type WorkerBody, type WorkerEventName } from '../../protocol/index.ts'
 
@@ -23,9 +25,11 @@ export class Sequence {
   }
 }
 
+type Kept = Omit<WorkerBody, 'config'> & { readonly config: string }
+
 interface Entry {
   /** Null: it is known to be registered or gone, and to be no more than that. */
-  record: WorkerBody | null
+  record: Kept | null
   epoch: string
   isGone: boolean
   /** A read is due: the config moved on to at least this generation, or nothing is known of the worker. */
@@ -67,11 +71,13 @@ export class Records {
   }
 
   /** Undefined: nothing is known, which after a whole pass means that there is no such worker. */
-  get(workerId: string): Readonly<Entry> | undefined {
-    return this.#entries.get(workerId)
+  get(workerId: string): Readonly<Omit<Entry, 'record'> & { record: WorkerBody | null }> | undefined {
+    const entry = this.#entries.get(workerId)
+    if (entry === undefined) return undefined
+    return { ...entry, record: entry.record === null ? null : { ...entry.record, config: JSON.parse(entry.record.config) as WorkerBody['config'] } }
   }
 
-  *all(): Generator<WorkerBody> {
+  *all(): Generator<Omit<WorkerBody, 'config'>> {
     for (const { record, isGone } of this.#entries.values()) if (record !== null && !isGone) yield record
   }
 
@@ -81,10 +87,11 @@ export class Records {
   }
 
   /** A page or a single read. `known`: fields whose difference the caller knows of, and needs no call for. */
-  read(record: WorkerBody, { begun, epoch, atMs }: Source, known: ReadonlySet<Matter> | 'all' = NOTHING): void {
-    const entry = this.#entries.get(record.worker_id)
+  read(body: WorkerBody, { begun, epoch, atMs }: Source, known: ReadonlySet<Matter> | 'all' = NOTHING): void {
+    const entry = this.#entries.get(body.worker_id)
     if (entry !== undefined && entry.touched >= begun) return
     const before = entry?.isGone === true ? null : (entry?.record ?? null)
+    const record = { ...body, config: JSON.stringify(body.config) }
     this.#entries.set(record.worker_id, { record, epoch, isGone: false, staleSince: null, touched: begun, readMs: atMs })
     if (before !== null && record.config_gen < before.config_gen) this.#deps.onFall(record.worker_id)
     if (known !== 'all' && (before === null || differs(before, record, known))) this.#deps.onChange(record.worker_id)
@@ -106,7 +113,7 @@ export class Records {
   patched(workerId: string, config: JsonObject, configGen: number, epoch: string): void {
     const entry = this.#entries.get(workerId)
     if (entry === undefined || entry.record === null || entry.epoch !== epoch || configGen <= entry.record.config_gen) return
-    entry.record = { ...entry.record, config, config_gen: configGen }
+    entry.record = { ...entry.record, config: JSON.stringify(config), config_gen: configGen }
     if (entry.staleSince !== null && entry.staleSince <= configGen) entry.staleSince = null
     entry.touched = this.#deps.sequence.next()
   }
@@ -193,13 +200,13 @@ export class Records {
 const NOTHING: ReadonlySet<Matter> = new Set()
 const OWN_CLAIM: ReadonlySet<Matter> = new Set(['managed_by'])
 
-function differs(before: WorkerBody, after: WorkerBody, known: ReadonlySet<Matter>): boolean {
+function differs(before: Kept, after: Kept, known: ReadonlySet<Matter>): boolean {
   if (MATTERS.some((field) => !known.has(field) && before[field] !== after[field])) return true
-  return !known.has('config') && before.config !== after.config && !sameJson(before.config as JsonObject, after.config as JsonObject)
+  return !known.has('config') && before.config !== after.config && !sameJson(JSON.parse(before.config) as JsonObject, JSON.parse(after.config) as JsonObject)
 }
 
 /** Fields that an event of this name may bring into the record. */
-const BRINGS: Readonly<Record<WorkerEventName, readonly (keyof WorkerBody)[]>> = {
+const BRINGS: Readonly<Record<WorkerEventName, readonly Exclude<keyof WorkerBody, 'config'>[]>> = {
   'worker.registered': [], 'worker.forgotten': [],
   'worker.connected': ['connected', 'state', 'draining'], 'worker.disconnected': ['connected'], 'worker.state': ['state', 'last_error'],
   'worker.config_changed': ['config_changed_at', 'config_changed_by'], 'worker.config_applied': ['applied_config_gen'],
@@ -208,11 +215,11 @@ const BRINGS: Readonly<Record<WorkerEventName, readonly (keyof WorkerBody)[]>> =
 /** Heard of the worker itself just now. */
 const SHOWS_LIFE: ReadonlySet<WorkerEventName> = new Set<WorkerEventName>(['worker.connected', 'worker.disconnected', 'worker.state', 'worker.config_applied'])
 
-function merged(record: WorkerBody, name: WorkerEventName, fields: EventFields): WorkerBody {
+function merged(record: Kept, name: WorkerEventName, fields: EventFields): Kept {
   const { ts } = fields
   const seen = SHOWS_LIFE.has(name) && typeof ts === 'number' && ts > record.last_seen ? { last_seen: ts } : {}
   const brought = BRINGS[name].filter((field) => fields[field] !== undefined && isLike(field, fields[field])).map((field) => [field, fields[field]])
-  return { ...record, ...seen, ...Object.fromEntries(brought) as Partial<WorkerBody> }
+  return { ...record, ...seen, ...Object.fromEntries(brought) as Partial<Kept> }
 }
 
 const STRING_OR_NULL: ReadonlySet<string> = new Set(['last_error', 'managed_by', 'config_changed_by'])

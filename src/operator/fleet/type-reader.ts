@@ -116,7 +116,7 @@ export class TypeReader {
   async readOne(workerId: string, isKnown: boolean, signal: AbortSignal): Promise<Answer<WorkerBody>> {
     const { call, client, sequence, sourceOf, type } = this.#deps
     const begun = sequence.next()
-    const answer = await call({ method: 'GET', type, send: (either) => client.workers.get(type, workerId, { signal: either }) }, signal)
+    const answer = await call({ method: 'GET', type, yields: !isKnown, send: (either) => client.workers.get(type, workerId, { signal: either }) }, signal)
     if (answer.kind === 'not_registered') this.records.gone(workerId, begun, isKnown)
     const source = answer.kind === 'ok' ? sourceOf(answer.reply, begun) : null
     if (answer.kind === 'ok' && source !== null) this.records.read(answer.reply.body, source, isKnown ? 'all' : undefined)
@@ -205,7 +205,7 @@ export class TypeReader {
     const { call, client, sequence, sourceOf, type } = this.#deps
     while (!signal.aborted) {
       const begun = sequence.next()
-      const answer = await call({ method: 'GET', type, send: (either) => client.workers.page(type, { limit: PAGE_ROWS, after }, { signal: either }) }, signal)
+      const answer = await call({ method: 'GET', type, yields: true, send: (either) => client.workers.page(type, { limit: PAGE_ROWS, after }, { signal: either }) }, signal)
       if (answer.kind === 'ok') {
         const source = sourceOf(answer.reply, begun)
         if (source !== null) for (const record of answer.reply.body) this.records.read(record, source)

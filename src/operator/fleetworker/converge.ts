@@ -20,6 +20,9 @@ import { hasMoved, isHandsOff, mayWriteConfig, saysInForce } from './policy.ts'
 import { eventTargetOf, readAgain } from './resource.ts'
 import { givenBack, writeAhead, type SecretMemory } from './secrets.ts'
 
+/** At once, and behind everything of the first round. */
+const SECOND_LOOK_MS = 1
+
 export async function converge(pass: Pass): Promise<Finding | 'again'> {
   const { deps, entry, resource } = pass
   const other = otherOwnerOf(resource, deps.cache)
@@ -100,6 +103,7 @@ async function act(pass: Pass, seen: Registered, judged: Judged, verdict: ClaimV
   const blocked = isEqual || !mayWrite ? undefined : obstacle(pass, seen, judged, isForgotten)
   const writes = !isEqual && mayWrite && blocked === undefined
   if (writes || verdict !== 'ours') {
+    if (deps.memory.isFirstLook(entry)) return quiet({ kind: 'ok', againAfterMs: SECOND_LOOK_MS }, seen)
     const current = await isCurrent(pass)
     if (current !== true) return current
   }

@@ -102,7 +102,7 @@ export function refused(refusal: Refusal, pass: Pass, worker?: Registered, input
     case 'throttled':
       if (refusal.effect === 'unknown') pass.entry.isUnsure = true
       return quiet({ kind: 'retry', afterMs: Math.max(refusal.retryAfterMs, 1) }, worker)
-    case 'not_leading': return quiet({ kind: 'ok' }, worker)
+    case 'not_leading': return quiet({ kind: 'retry' }, worker) // Often but for the moment after a stall; a term that is over tries nothing again.
     case 'stale':
       pass.entry.isUnsure = true
       return quiet({ kind: 'retry' }, worker)

@@ -44,6 +44,8 @@ export interface Entry {
 export class ReconcileMemory {
   readonly #entries = new Map<ObjectKey, Entry>()
   readonly #hmacKey: Uint8Array
+  /** Uids of the first round that nobody has looked at yet. */
+  readonly #unseen = new Set<string>()
 
   constructor(random: Random) {
     this.#hmacKey = random.bytes(32)
@@ -63,6 +65,25 @@ export class ReconcileMemory {
     }
     this.#entries.set(key, entry)
     return entry
+  }
+
+  /** A term begins with a look at each of these, before anything is written: what needs no write is not to wait for what does. */
+  beginRound(resources: Iterable<FleetWorkerObject>): void {
+    for (const { metadata } of resources) this.#unseen.add(metadata.uid)
+  }
+
+  /** Whether this is the look of the first round. */
+  isFirstLook({ uid }: Entry): boolean {
+    return this.#unseen.has(uid)
+  }
+
+  looked({ uid }: Entry): void {
+    this.#unseen.delete(uid)
+  }
+
+  /** How many resources have been looked at. */
+  get size(): number {
+    return this.#entries.size
   }
 
   /** Forgets a resource that is gone; what was known of it is handed out once more. */

@@ -32,6 +32,7 @@ export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: Abo
       if (resource.metadata.deletionTimestamp !== undefined) return await release(pass)
       const finding = await findingOf(pass)
       if (finding === 'again') continue
+      deps.memory.looked(pass.entry)
       const outcome = report(pass, finding)
       if (finding.isAhead !== true || !(await deps.status.hasten(refOf(resource), signal))) return outcome
     }

@@ -33,8 +33,8 @@ export function priorityOf<T extends KubeObject>({ before, after }: Change<T>, s
   return isDeepStrictEqual(before?.status, after.status) || isOurs(after) ? undefined : SWEEP
 }
 
-/** Edited while nobody looked. */
-function isBehind({ metadata, status }: KubeObject): boolean {
+/** Edited, and no status says so yet. */
+export function isBehind({ metadata, status }: KubeObject): boolean {
   const { observedGeneration } = (status ?? {}) as { readonly observedGeneration?: unknown }
   return typeof observedGeneration !== 'number' || observedGeneration < (metadata.generation ?? 0)
 }

@@ -1,7 +1,7 @@
 /** A small controller runtime: list and watch, cache, work queue, status, lease, events. It knows no kind of object. */
 export { type Change, type IndexOf, type ObjectCache, WritableCache } from './cache.ts'
 export { Controller } from './controller.ts'
-export { priorityOf } from './edits.ts'
+export { isBehind, priorityOf } from './edits.ts'
 export { type EventRecorder, type EventTarget, FoldingEventRecorder } from './events.ts'
 export { Health } from './health.ts'
 export { type Credentials, defaultIdentity, identityFromText, type KubeIdentity } from './identity.ts'

@@ -6,7 +6,7 @@
  * Always with the resource version that the cache shows under the uid that is meant, so that the status of an object never
  * lands on a namesake: kube-apiserver looks at the version, but for `/status` of a custom resource not at the uid.
  *
- *   put, transition ──500 ms for company──▶ due ──100/s──┐
+ *   put, transition ──500 ms for company──▶ due ──100/s──┐     one that says the first of an edit goes before the others
  *                                                        ├─▶ in flight (16) ──▶ answered: the answer goes into the cache
  *   put, heartbeat ──the object's own place in a period──▶ due ──10/s──┘      ├─▶ 404, 400, 422: dropped
  *                                                                             └─▶ 409 and all else: backoff, due again
@@ -16,6 +16,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { Backoff, type Clock, type Log, type Random, type Timers } from '../../runtime/index.ts'
+import { isBehind } from './edits.ts'
 import { Heap } from './heap.ts'
 import { KubeError } from './kube-error.ts'
 import { apiVersionOf, keyOf, objectPath, type KubeObject, type ObjectKey, type ObjectRef, type Resource } from './objects.ts'
@@ -35,6 +36,9 @@ const RETRY_BASE_MS = 1_000
 const RETRY_CAP_MS = 30_000
 
 export type StatusKind = 'transition' | 'heartbeat'
+/** In the order they are served. */
+const LANES = ['edit', 'transition', 'heartbeat'] as const
+type Lane = (typeof LANES)[number]
 
 export interface StatusWriter<S> {
   put(target: ObjectRef, status: S, kind: StatusKind): void
@@ -65,7 +69,7 @@ export interface StatusWriterDeps<T extends KubeObject, S> {
 interface Entry<S> {
   target: ObjectRef
   status: S
-  kind: StatusKind
+  lane: Lane
   dueMs: number
   isSending: boolean
   failures: number
@@ -78,7 +82,7 @@ interface Written<S> { readonly atMs: number; readonly sent: S; readonly shown: 
 export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<S> {
   readonly #deps: StatusWriterDeps<T, S>
   readonly #entries = new Map<ObjectKey, Entry<S>>()
-  readonly #due: Readonly<Record<StatusKind, Heap<ObjectKey>>> = { transition: new Heap(), heartbeat: new Heap() }
+  readonly #due: Readonly<Record<Lane, Heap<ObjectKey>>> = { edit: new Heap(), transition: new Heap(), heartbeat: new Heap() }
   readonly #rates: Readonly<Record<StatusKind, Rate>>
   readonly #written = new Map<ObjectKey, Written<S>>()
   readonly #startedMs: number
@@ -107,11 +111,12 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
       if (entry?.isSending === false) this.#entries.delete(key) // Back to what is there already.
       return
     }
-    const becomesUrgent = entry === undefined || (entry.kind === 'heartbeat' && real === 'transition')
-    const next: Entry<S> = entry ?? { target, status, kind: real, dueMs: 0, isSending: false, failures: 0, backoff: this.#newBackoff() }
+    const lane = this.#laneOf(key, real)
+    const becomesUrgent = entry === undefined || LANES.indexOf(lane) < LANES.indexOf(entry.lane)
+    const next: Entry<S> = entry ?? { target, status, lane, dueMs: 0, isSending: false, failures: 0, backoff: this.#newBackoff() }
     next.status = status
     if (becomesUrgent) {
-      next.kind = real
+      next.lane = lane
       next.dueMs = real === 'heartbeat' ? this.#heartbeatAtMs(key, target.uid) : this.#deps.clock.monotonicMs() + (this.#isFlushing ? 0 : COMPANY_MS)
     }
     this.#entries.set(key, next)
@@ -129,7 +134,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     const entry = this.#entries.get(key)
     if (entry === undefined) return true // There already.
     const { failures } = entry
-    entry.kind = 'transition'
+    entry.lane = 'edit'
     if (!entry.isSending) this.#enqueue(key, entry, this.#deps.clock.monotonicMs())
     const isUnderWay = (): boolean => this.#entries.get(key) === entry && entry.failures === failures
     while (isUnderWay() && !signal.aborted) await this.#change(signal)
@@ -140,7 +145,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     this.#isFlushing = true
     const nowMs = this.#deps.clock.monotonicMs()
     for (const [key, entry] of this.#entries) {
-      if (entry.kind === 'heartbeat' && !entry.isSending) this.#entries.delete(key)
+      if (entry.lane === 'heartbeat' && !entry.isSending) this.#entries.delete(key)
       else if (!entry.isSending) this.#enqueue(key, entry, nowMs)
     }
     while (this.#entries.size > 0 && !signal.aborted && !this.#deps.signal.aborted) await this.#change(signal)
@@ -149,13 +154,18 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
 
   /** What this put amounts to beside what the cache shows and what waits already; undefined: nothing. */
   #kindOf(target: ObjectRef, status: S, kind: StatusKind, entry: Entry<S> | undefined): StatusKind | undefined {
-    if (entry?.isSending === true) return isDeepStrictEqual(entry.status, status) ? entry.kind : kind
+    if (entry?.isSending === true) return isDeepStrictEqual(entry.status, status) ? kindOf(entry.lane) : kind
     const current = this.#deps.cache.get(keyOf(target))
     if (current?.metadata.uid !== target.uid) return kind // Not seen yet, or no more: it shows when the write is due.
     if (this.#isThere(current, status)) return undefined
-    if (kind === 'heartbeat') return entry?.kind ?? 'heartbeat'
+    if (kind === 'heartbeat') return kindOf(entry?.lane ?? 'heartbeat')
     const { meaningOf } = this.#deps
     return isDeepStrictEqual(meaningOf((current.status ?? {}) as S), meaningOf(status)) ? 'heartbeat' : 'transition'
+  }
+
+  #laneOf(key: ObjectKey, kind: StatusKind): Lane {
+    const current = this.#deps.cache.get(key)
+    return kind === 'transition' && current !== undefined && isBehind(current) ? 'edit' : kind
   }
 
   #isThere(current: T, status: S): boolean {
@@ -174,7 +184,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
 
   #enqueue(key: ObjectKey, entry: Entry<S>, dueMs = entry.dueMs): void {
     entry.dueMs = dueMs
-    this.#due[entry.kind].add(dueMs, key)
+    this.#due[entry.lane].add(dueMs, key)
     this.#pump()
   }
 
@@ -182,23 +192,24 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   #pump(): void {
     this.#cancelTimer()
     if (this.#deps.signal.aborted) return
-    const waits = (['transition', 'heartbeat'] as const).flatMap((kind) => this.#sendDue(kind))
+    const waits = LANES.flatMap((lane) => this.#sendDue(lane))
     if (waits.length > 0) this.#cancelTimer = this.#deps.timers.after(Math.max(1, Math.min(...waits)), () => this.#pump())
   }
 
-  /** @returns how long until the next of this kind; nothing when that needs no timer. */
-  #sendDue(kind: StatusKind): readonly number[] {
-    const heap = this.#due[kind]
+  /** @returns how long until the next of this lane; nothing when that needs no timer. */
+  #sendDue(lane: Lane): readonly number[] {
+    const heap = this.#due[lane]
+    const rate = this.#rates[kindOf(lane)]
     for (let top = heap.peek(); top !== undefined; top = heap.peek()) {
       const entry = this.#entries.get(top.value)
-      if (entry === undefined || entry.isSending || entry.kind !== kind || entry.dueMs !== top.rank) {
+      if (entry === undefined || entry.isSending || entry.lane !== lane || entry.dueMs !== top.rank) {
         heap.pop()
         continue
       }
       if (this.#inFlight >= MAX_IN_FLIGHT) return [] // The next answer comes back here.
       const waitMs = top.rank - this.#deps.clock.monotonicMs()
       if (waitMs > 0) return [waitMs]
-      if (!this.#rates[kind].take()) return [this.#rates[kind].waitMs()]
+      if (!rate.take()) return [rate.waitMs()]
       heap.pop()
       void this.#send(top.value, entry)
     }
@@ -206,19 +217,24 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   }
 
   async #send(key: ObjectKey, entry: Entry<S>): Promise<void> {
-    const { cache, mayWrite, onWrite } = this.#deps
+    const { cache, clock, mayWrite, onWrite } = this.#deps
     const current = cache.get(key)
     const isMeant = current?.metadata.uid === entry.target.uid // Else it is gone, or another has its name.
-    if (!isMeant || this.#isThere(current, entry.status) || !mayWrite()) {
+    if (!isMeant || this.#isThere(current, entry.status)) {
       this.#forget(key, entry)
       return
     }
-    const { status, kind } = entry
+    if (!mayWrite()) { // For a moment, or the term is about to end and everything with it.
+      this.#again(key, entry, 0)
+      return
+    }
+    const { status } = entry
+    const kind = kindOf(entry.lane)
     entry.isSending = true
     this.#inFlight += 1
     try {
       const { body } = await this.#apply(entry.target, current.metadata.resourceVersion, status)
-      this.#remember(key, { atMs: kind === 'heartbeat' ? entry.dueMs : this.#deps.clock.monotonicMs(), sent: status, shown: body.status })
+      this.#remember(key, { atMs: kind === 'heartbeat' ? entry.dueMs : clock.monotonicMs(), sent: status, shown: body.status })
       onWrite?.(kind)
       entry.backoff.reset()
       cache.answered(body)
@@ -267,8 +283,11 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
       this.#forget(key, entry)
       return
     }
+    this.#again(key, entry, error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0)
+  }
+
+  #again(key: ObjectKey, entry: Entry<S>, askedMs: number): void {
     entry.failures += 1
-    const askedMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0
     this.#enqueue(key, entry, this.#deps.clock.monotonicMs() + Math.max(askedMs, entry.backoff.nextMs()))
     this.#wake()
   }
@@ -299,6 +318,8 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     return new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, floor: 0.5, random: this.#deps.random })
   }
 }
+
+const kindOf = (lane: Lane): StatusKind => (lane === 'heartbeat' ? 'heartbeat' : 'transition')
 
 /** A number in [0, 1) that a uid always gets, spread evenly (FNV-1a). */
 function share(uid: string): number {

@@ -47,6 +47,33 @@ describe('the limiter', () => {
     expect(limiter.perSecond).toBeCloseTo(27.5)
   })
 
+  it('lets calls that matter now go before those that yield, for a second', async () => {
+    const time = new VirtualTime()
+    const limiter = new Limiter(time, time)
+    const { signal } = new AbortController()
+    await leave(limiter, time, 200) // Whoever comes now has to wait.
+    const left: string[] = []
+    const leaves = (name: string, yields: boolean): Promise<void> => limiter.turn(signal, yields).then(() => void left.push(name))
+    const readings = [1, 2, 3].map((n) => leaves(`reading ${n}`, true))
+    const edits = [1, 2].map((n) => leaves(`edit ${n}`, false))
+    await time.advance(200)
+    await Promise.all([...readings, ...edits])
+    expect(left).toEqual(['edit 1', 'edit 2', 'reading 1', 'reading 2', 'reading 3'])
+  })
+
+  it('does not let a call yield for ever', async () => {
+    const time = new VirtualTime()
+    const limiter = new Limiter(time, time)
+    const end = new AbortController()
+    const busy = leave(limiter, time, 3_000)
+    let leftMs = Infinity
+    const yielding = limiter.turn(end.signal, true).then(() => (leftMs = time.monotonicMs()))
+    await busy
+    await yielding
+    expect(leftMs).toBeGreaterThan(900)
+    expect(leftMs).toBeLessThan(1_200)
+  })
+
   it('never falls below a call a second, and lets a caller leave the line', async () => {
     const time = new VirtualTime()
     const limiter = new Limiter(time, time)

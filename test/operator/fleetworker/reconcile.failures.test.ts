@@ -130,7 +130,7 @@ describe('reconcile: refusals', () => {
     [{ kind: 'throttled', effect: 'not_sent', retryAfterMs: 7_000 }, undefined, { kind: 'retry', afterMs: 7_000 }],
     [{ kind: 'away', effect: 'not_sent', message: 'refused' }, undefined, { kind: 'retry' }],
     [{ kind: 'away', effect: 'unknown', message: 'late' }, 'False Updating', { kind: 'retry' }],
-    [{ kind: 'not_leading' }, undefined, { kind: 'ok' }],
+    [{ kind: 'not_leading' }, undefined, { kind: 'retry' }],
   ])('answers $kind of a PATCH with a condition or another try', async (refusal, condition, outcome) => {
     world.create('w1', { config: { url: 'http://a' } })
     world.fleet.next('patch', () => refusal)

@@ -57,6 +57,20 @@ describe('reconcile: one worker', () => {
     expect(world.condition('w1', 'Synced')).toBe('True InSync')
   })
 
+  it('looks at everything of the first round before it writes to the master', async () => {
+    for (const name of ['w1', 'w2']) world.create(name, { config: { url: 'http://a' } })
+    await world.see()
+    world.deps.memory.beginRound(world.cache.all())
+    expect(await world.act('w1')).toEqual({ kind: 'ok', againAfterMs: 1 })
+    expect([world.changes, world.statusWrites, world.deps.memory.size]).toEqual([0, 0, 1])
+    await world.act('w1')
+    expect([world.fleet.count('patch'), world.condition('w1', 'Synced')]).toEqual([1, 'True InSync'])
+    await world.work('w3')
+    world.create('w3', { config: { url: 'http://a' } })
+    await world.pass('w3') // It came later, and has nothing to wait for.
+    expect(world.condition('w3', 'Synced')).toBe('True InSync')
+  })
+
   it('undoes what others change, and says in the history who it is', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     await world.pass('w1')

@@ -5,7 +5,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import { type Answer, type ApiServer, type CustomResourceDefinition, startApiServer, withApiServer } from '../real-apiserver.ts'
+import { type Answer, type ApiServer, type CustomResourceDefinition, startApiServer } from '../real-apiserver.ts'
+import { withApiServer } from '../with-programs.ts'
 import { STATES } from './states.ts'
 
 const FILE = new URL('../../../crds/fleetworkers.muster.dev.yaml', import.meta.url)

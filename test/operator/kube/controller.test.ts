@@ -28,7 +28,7 @@ afterEach(async () => {
 })
 
 function controlling(reconcile: (key: ObjectKey, signal: AbortSignal) => Promise<Outcome>): Controller {
-  const controller = new Controller({ queue, clock: time, log, reconcile, observer: metrics.controller })
+  const controller = new Controller({ queue, clock: time, timers: time, log, reconcile, observer: metrics.controller })
   ended = controller.run(abort.signal)
   return controller
 }
@@ -37,6 +37,21 @@ const health = (controller: Controller | undefined, activeMs = (): number => tim
   new Health({ clock: time, queue, cache: { synced: true }, watches: [{ get activeMs() { return activeMs() } }], controller: () => controller })
 
 describe('the controller', () => {
+  it('lets everything else have a turn after ten milliseconds of work that waits for nothing', async () => {
+    let ran = 0
+    for (let index = 0; index < 100; index += 1) queue.add(`ns/${index}`, 100)
+    controlling(async () => {
+      ran += 1
+      time.jump(1)
+      return { kind: 'ok' }
+    })
+    for (let turn = 0; turn < 500; turn += 1) await Promise.resolve()
+    expect(ran).toBeGreaterThanOrEqual(10)
+    expect(ran).toBeLessThan(30) // Each of the 16 ends what it has begun.
+    for (let turn = 0; turn < 20; turn += 1) await time.advance(0)
+    expect(ran).toBe(100)
+  })
+
   it('runs 16 keys at once, and none of them twice', async () => {
     let most = 0
     const running = new Set<ObjectKey>()
@@ -114,7 +129,7 @@ describe('the health', () => {
   })
 
   it('falls when keys are due and none is finished, but not while the queue is parked or on standby', async () => {
-    const idle = new Controller({ queue, clock: time, log, reconcile: async () => ({ kind: 'ok' }) })
+    const idle = new Controller({ queue, clock: time, timers: time, log, reconcile: async () => ({ kind: 'ok' }) })
     queue.add('ns/a', 100)
     queue.park('the breaker is open')
     await time.advance(600_000)

@@ -194,6 +194,16 @@ describe('the status writer', () => {
     expect(w.time.pending).toBe(0)
   })
 
+  it('loses no status to a moment in which it may not write', async () => {
+    const writer = writerOver(w.transport)
+    mayWrite = false
+    writer.put(refOf(known('a')), inForce, 'transition')
+    await w.time.advance(3_000)
+    mayWrite = true
+    await until(w.time, 'it is written', () => kinds.length === 1)
+    expect(statusOf('a')).toMatchObject(inForce)
+  })
+
   it('ends a write under way with the term: lease lost mid-write', async () => {
     const writer = writerOver(w.transport)
     w.fake.script({ method: 'PATCH' }, { kind: 'hang' })
@@ -292,6 +302,24 @@ describe('the budgets of the status writer', () => {
     await w.time.advance(20_000)
     expect(slow.most).toBe(16)
     expect(slow.sentMs).toHaveLength(100)
+  })
+
+  it('says the first of an edit before all else', async () => {
+    const { transport, sentMs } = counting()
+    const sent: string[] = []
+    const writer = writerOver(scripted((request: KubeRequest) => {
+      sent.push((request.body as Probe).metadata.name)
+      return transport.json(request, term.signal)
+    }))
+    for (const object of many(500, { observedGeneration: 1, state: 'ERROR' })) writer.put(refOf(object), inForce, 'transition')
+    await w.time.advance(1_000)
+    const object = probe('edited', { generation: 2 }, { status: { observedGeneration: 1 } })
+    cache.offer(object)
+    writer.put(refOf(object), { ...inForce, observedGeneration: 2 }, 'transition')
+    await w.time.advance(600)
+    expect(sent).toContain('edited')
+    await w.time.advance(10_000)
+    expect([sent.length, (sentMs.at(-1) ?? 0) - (sentMs[0] ?? 0) > 4_800]).toEqual([501, true]) // Within the same rate.
   })
 
   it('spreads heartbeats over a period, the first a full period after the start, 10/s over all', async () => {

@@ -1,0 +1,124 @@
+#!/usr/bin/env node
+// Measures the operator with a real kube-apiserver, a real master and simulated workers, and compares the figures with the gates.
+// Usage: make bench-operator ARGS="…", or node test/bench/operator/main.mjs [--crs 1000] [--outage-seconds 600] [--only PHASE,…] [--profile DIR] [--out FILE]
+// Exit: 0 measured and every gate held; 1 a gate was missed or something failed; 2 wrong arguments.
+import { existsSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, loadavg, release, totalmem, type } from 'node:os'
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { programPath } from '../../operator/programs.ts'
+import { nowMs } from '../recorder.mjs'
+import { alignedText, format } from '../report.mjs'
+import { PHASES, picker } from './phases.mjs'
+import { loadTableOf, pageOf, tableOf, verdictsOf } from './verdicts.mjs'
+import { World } from './world.mjs'
+
+const HELP = `Measures the operator with a real kube-apiserver, a real master and simulated workers.
+
+  --crs N              FleetWorkers, and as many workers (1000); 10000 writes RESULTS.md and results.json
+  --outage-seconds N   how long the master is away (600)
+  --only PHASE,…       these after the cold start: ${Object.keys(PHASES).slice(1).join(', ')}
+  --profile DIR        a CPU profile of each operator that ends in order
+  --out FILE           the result as JSON
+`
+const PROGRAMS = ['etcd', 'kube-apiserver', 'kubectl']
+const FULL = 10_000
+/** A worker each, and some more. */
+const FILES_BESIDE = 200
+const say = (text) => void process.stdout.write(`${text}\n`)
+
+function settings() {
+  const { values } = parseArgs({ options: { crs: { type: 'string', default: '1000' }, 'outage-seconds': { type: 'string', default: '600' }, only: { type: 'string' }, profile: { type: 'string' }, out: { type: 'string' }, help: { type: 'boolean', short: 'h' } } })
+  const wanted = values.only?.split(',') ?? Object.keys(PHASES)
+  const unknown = wanted.filter((name) => PHASES[name] === undefined)
+  if (unknown.length > 0) throw new TypeError(`--only ${unknown.join(',')}: no such phase; known: ${Object.keys(PHASES).join(', ')}`)
+  const phases = Object.keys(PHASES).filter((name) => name === 'cold' || wanted.includes(name))
+  return { ...values, crs: whole(values, 'crs', 100, FULL), 'outage-seconds': whole(values, 'outage-seconds', 1, 86_400), phases }
+}
+
+function whole(values, name, min, max) {
+  const value = Number(values[name])
+  if (!Number.isInteger(value) || value < min || value > max) throw new TypeError(`--${name} ${values[name]}: a whole number from ${min} to ${max}`)
+  return value
+}
+
+/** @throws Error that names the cure. */
+function checkMachine(count) {
+  const absent = PROGRAMS.filter((name) => programPath(name) === undefined)
+  if (absent.length > 0) throw new Error(`${absent.join(', ')}: not here; run make tools (15 minutes, once)`)
+  if (!existsSync('dist/cmd/muster.js')) throw new Error('dist/ is not built: run make bench-operator, or npm run build first')
+  const files = Number(execFileSync('bash', ['-c', 'ulimit -n'], { encoding: 'utf8' }).replace('unlimited', 'Infinity'))
+  if (files < count + FILES_BESIDE) throw new Error(`a process may open ${files} files here, ${count + FILES_BESIDE} are needed: ulimit -n ${count + FILES_BESIDE}`)
+}
+
+/** In words that name no place and nobody. */
+function machineOf({ crs, 'outage-seconds': outageSeconds }) {
+  const versionOf = (name) => /v?\d+\.\d+\.\d+/.exec(execFileSync(programPath(name), ['--version'], { encoding: 'utf8' }))[0]
+  return [
+    `${availableParallelism()} processors, ${cpus()[0].model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release().split('.', 2).join('.')}`,
+    `Node ${process.version}, etcd ${versionOf('etcd')}, kube-apiserver ${versionOf('kube-apiserver')}`,
+    `${format(crs)} FleetWorkers and workers; the master is away for ${outageSeconds} s; load of the machine before it began: ${loadavg()[0].toFixed(2)}`,
+  ]
+}
+
+/** Runs a phase, and keeps what it cost whom. */
+async function measure(name, world, run, result) {
+  await run.operator?.loop()
+  const [beganMs, before] = [nowMs(), world.cpu()]
+  result.figures[name] = await PHASES[name]({ world, run, options: result.options })
+  const after = world.cpu()
+  const ms = nowMs() - beganMs
+  result.loads[name] = { seconds: ms / 1_000, share: Object.fromEntries(Object.keys(after).map((each) => [each, (after[each] - before[each]) / ms])) }
+  result.loops[name] = await run.operator.loop()
+  say(`${name}: ${JSON.stringify(result.figures[name], (_, value) => (typeof value === 'number' ? Number(value.toPrecision(4)) : value))}`)
+}
+
+async function measureAll(options) {
+  const result = { options, machine: machineOf(options), figures: {}, loads: {}, loops: {} }
+  say(result.machine.join('\n'))
+  const world = new World({ count: options.crs, profiles: options.profile })
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void world.end().finally(() => process.exit(1)))
+  try {
+    const beganMs = nowMs()
+    await world.start()
+    say(`${format(options.crs)} FleetWorkers and workers are there after ${Math.round((nowMs() - beganMs) / 1_000)} s`)
+    const run = { pick: picker(options.crs) }
+    for (const name of options.phases) await measure(name, world, run, result)
+  } finally {
+    await world.end()
+  }
+  return { ...result, verdicts: verdictsOf(result) }
+}
+
+async function main() {
+  const options = settings()
+  if (options.help) return say(HELP)
+  checkMachine(options.crs)
+  const beganMs = nowMs()
+  const result = await measureAll(options)
+  say(`\n${alignedText(tableOf(result.verdicts))}\n\nShares of one processor, by phase\n${alignedText(loadTableOf(result))}`)
+  say(`\n${Math.round((nowMs() - beganMs) / 1_000)} s in all`)
+  write(result)
+  const missed = result.verdicts.filter(({ met }) => met === false)
+  if (missed.length > 0) say(`missed: ${missed.map(({ title }) => title).join('; ')}`)
+  process.exitCode = missed.length === 0 ? 0 : 1
+}
+
+function write(result) {
+  const text = `${JSON.stringify(result, null, 1)}\n`
+  if (result.options.out !== undefined) writeFileSync(result.options.out, text)
+  if (result.options.crs < FULL || result.options.phases.length < Object.keys(PHASES).length) return
+  writeFileSync(join(import.meta.dirname, 'results.json'), text)
+  writeFileSync(join(import.meta.dirname, 'RESULTS.md'), pageOf(result))
+  say('RESULTS.md and results.json are written')
+}
+
+process.on('unhandledRejection', () => {}) // Of what is waited for when something else fails first; who waits is told.
+try {
+  await main()
+} catch (error) {
+  process.stderr.write(`error: ${error.message}\n`)
+  process.exitCode = error instanceof TypeError || error.code?.startsWith('ERR_PARSE_ARGS') ? 2 : 1
+}
+process.exit() // What a failure left open.

@@ -1,0 +1,60 @@
+/**
+ * The one way from the operators to the master: passes bytes on while it is open. Closed, it is a master that is away:
+ * what connects is counted and cut. The master itself goes on, so that what it knows is still there when it is back.
+ */
+import { connect, createServer } from 'node:net'
+import { once } from 'node:events'
+
+export class Passage {
+  #target
+  #server
+  #sockets = new Set()
+  #isOpen = true
+  /** Connections that came while it was closed. */
+  refused = 0
+
+  constructor(target) {
+    this.#target = target
+    this.#server = createServer({ noDelay: true }, (near) => this.#came(near))
+  }
+
+  async start() {
+    this.#server.listen(0, '127.0.0.1')
+    await once(this.#server, 'listening')
+    return `http://127.0.0.1:${this.#server.address().port}`
+  }
+
+  shut() {
+    this.#isOpen = false
+    this.refused = 0
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  open() {
+    this.#isOpen = true
+  }
+
+  end() {
+    this.shut()
+    this.#server.close()
+  }
+
+  #came(near) {
+    near.on('error', () => {}) // Said by `close` as well.
+    if (!this.#isOpen) {
+      this.refused += 1
+      near.destroy()
+      return
+    }
+    const far = connect({ port: this.#target, host: '127.0.0.1', noDelay: true })
+    for (const [one, other] of [[near, far], [far, near]]) {
+      this.#sockets.add(one)
+      one.on('error', () => {})
+      one.on('close', () => {
+        this.#sockets.delete(one)
+        other.destroy()
+      })
+      one.pipe(other)
+    }
+  }
+}

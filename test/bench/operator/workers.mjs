@@ -1,0 +1,48 @@
+/**
+ * A process of its own that holds every simulated worker: a socket each on the real control channel. They report every
+ * five seconds, evenly spread, and run a new config the moment they are told of it.
+ * Usage: node workers.mjs PORT COUNT    Prints "ready" once all are registered, and ends with its input channel.
+ */
+import { FakeWorker } from '../service/fake-worker.mjs'
+import { nameOf, typeOf } from './resources.mjs'
+
+const [port, count] = process.argv.slice(2).map(Number)
+const REPORT_MS = 5_000
+const SLICES = 100
+/** The master lets 500 a second in. */
+const OPEN_AT_ONCE = 8
+const OPEN_EVERY_MS = 20
+
+const seconds = () => Date.now() / 1_000
+
+function simulated(index) {
+  const worker = new FakeWorker(port, typeOf(index), nameOf(index))
+  worker.onFrame = (frame) => {
+    if (frame.type === 'config_changed') worker.send({ type: 'state', state: 'RUNNING', config_gen: frame.config_gen, ts: seconds(), last_error: null })
+  }
+  return worker
+}
+
+const workers = Array.from({ length: count }, (_, index) => simulated(index))
+let next = 0
+const opened = []
+await new Promise((resolve) => {
+  const timer = setInterval(() => {
+    for (const worker of workers.slice(next, next + OPEN_AT_ONCE)) opened.push(worker.open())
+    next += OPEN_AT_ONCE
+    if (next < count) return
+    clearInterval(timer)
+    resolve()
+  }, OPEN_EVERY_MS)
+})
+await Promise.all(opened)
+
+let slice = 0
+setInterval(() => {
+  slice = (slice + 1) % SLICES
+  for (let at = slice; at < count; at += SLICES) {
+    const worker = workers[at]
+    if (worker.isRegistered) worker.send({ type: 'stats', slots: 2, cpu_pct: 20 + ((at + slice) % 50), rss_mb: 80 + (Math.floor(seconds() / 7) % 20), ts: seconds(), metrics: {} })
+  }
+}, REPORT_MS / SLICES)
+process.stdout.write('ready\n')
