@@ -9,7 +9,7 @@ NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster)/' '<rootDir>/test/operato
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help check verify dev test test-api tools soak api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
+.PHONY: help check verify dev test test-api test-chart tools soak api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,11 +30,16 @@ test: .tools/built ## All tests; what the machine lacks and cannot install is a 
 
 ##@ Now and then
 build: .tools/built ## The package that is published, in dist/
-tools: ## An API server of Kubernetes and its store: those of this machine, else built from Go modules (15 minutes, once)
+tools: ## An API server of Kubernetes, Helm, and what reads manifests: those of this machine, else built from Go modules (20 minutes, once)
 	@hack/install-tools.sh
 test-api: .tools/built ## The tests against a real API server of Kubernetes, which `make tools` brings
 	@for program in etcd kube-apiserver kube-controller-manager kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
 	@npm test --silent -- 'test/operator/.*apiserver' $(ARGS)
+test-chart: .tools/built ## The chart and the manifests: render, schemas, graders, and a real API server (needs what `make tools` brings)
+	@for program in helm helm3 kustomize kubeconform kube-score etcd kube-apiserver kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
+	@CI=true hack/install-debian.sh yamllint shellcheck prometheus python3-venv
+	@CI=true hack/install-python.sh checkov
+	@npm test --silent -- --testPathIgnorePatterns /node_modules/ --testPathPatterns test/chart $(ARGS)
 soak: .tools/built ## The long runs: ten times the random commands against each store, a hundred restarts of a Redis under load, 10,000 random lives of the operator
 	@CI=true hack/install-debian.sh redis-server
 	@SOAK=1 npm test --silent -- test/storage/memory/model test/storage/sqlite/model test/storage/redis/model $(ARGS)

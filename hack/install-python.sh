@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Puts the Python programs that the tests of the API need into .tools/python: the versions and hashes of
-# hack/python-requirements.txt, nothing of the machine's own packages.
-# Usage: hack/install-python.sh    Exit: 0, also when they cannot be had (the tests that need them are then named
-#        skips); with CI=true 1 in that case. Safe to run again.
+# Puts the Python programs that tests need into .tools/NAME: the versions and hashes of hack/NAME-requirements.txt, nothing
+# of the machine's own packages. `python` are those of the API's tests, `checkov` grades what the chart renders.
+# Usage: hack/install-python.sh [NAME]    NAME: python (when left out) or checkov.
+# Exit: 0, also when they cannot be had (the tests that need them are then named skips); with CI=true 1 in that case.
+#       Safe to run again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder=.tools/python
-log=.tools/install-python.log
-wanted=$(cksum <hack/python-requirements.txt)
+name=${1:-python}
+folder=.tools/$name
+log=.tools/install-$name.log
+requirements=hack/$name-requirements.txt
+wanted=$(cksum <"$requirements")
 
 if [ -e "$folder/ready" ] && [ "$(cat "$folder/ready")" = "$wanted" ]; then exit 0; fi
 
@@ -17,12 +20,12 @@ install() {
   has_python || { hack/install-debian.sh python3 python3-venv && has_python; } || return 1
   rm -rf "$folder"
   python3 -m venv "$folder" &&
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --requirement hack/python-requirements.txt &&
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --requirement "$requirements" &&
     echo "$wanted" >"$folder/ready"
 }
 
 mkdir -p .tools
-echo "installing the Python programs of the tests into .tools/python (110 MB, once)"
+echo "installing the Python programs of the tests into $folder (110 MB or more, once)"
 if install >"$log" 2>&1; then exit 0; fi
 rm -rf "$folder"
 echo "the Python programs of the tests could not be installed; what needs them will be skipped (details: $log)" >&2

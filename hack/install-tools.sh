@@ -1,56 +1,93 @@
 #!/usr/bin/env bash
-# Brings an API server of Kubernetes and its store: what the machine has is used; else both are built from Go modules.
-# Usage: hack/install-tools.sh [kubernetes|etcd]…    Without a name: both. Minutes, once per version.
-#        hack/install-tools.sh --where PROGRAM       Prints its path; builds nothing.
+# Brings tools that no package has: an API server of Kubernetes and its store, Helm, and what reads manifests. What the
+# machine has is used; the rest is built from Go modules.
+# Usage: hack/install-tools.sh [NAME]…            Without a name: all. Minutes, once per version.
+#        hack/install-tools.sh --where PROGRAM    Prints its path; builds nothing.
 # Exit: 0 ready, 1 could not be built or is nowhere. Safe to run again, also beside another run.
 #
 # A program is looked for in KUBEBUILDER_ASSETS, in PATH, then in ${XDG_CACHE_HOME:-~/.cache}/muster/tools/NAME-VERSION.
 # The programs of Kubernetes come from the place of its API server first: a kubectl of another age need not fit it.
-# The version is the one in hack/tools/NAME/go.mod. A build gets its final name when it is whole.
+# What builds as it is stands in package_of; the rest has a module of ours in hack/tools/NAME, which says the version.
+# A build gets its final name when it is whole.
 set -euo pipefail
 cd "$(dirname "$0")"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/muster/tools
 go_at_least=1.26
 
-# The module a tool is built from; the program that shows where the tool lies; all its programs that we use.
-module_of() { case "$1" in kubernetes) echo k8s.io/kubernetes ;; etcd) echo go.etcd.io/etcd/server/v3 ;; *) return 1 ;; esac; }
-lead_of() { case "$1" in kubernetes) echo kube-apiserver ;; etcd) echo etcd ;; esac; }
-programs_of() { case "$1" in kubernetes) echo kube-apiserver kube-controller-manager kubectl ;; etcd) echo etcd ;; esac; }
-tool_of() { case "$1" in etcd) echo etcd ;; *) echo kubernetes ;; esac; }
+tools='kubernetes etcd helm helm3 kustomize kubeconform kube-score'
 
-version_of() { awk -v module="$(module_of "$1")" '{ sub(/^require /, "") } $1 == module { print substr($2, 2); exit }' "tools/$1/go.mod"; }
+# What `go install` builds: package@version.
+package_of() {
+  case "$1" in
+    helm) echo helm.sh/helm/v4/cmd/helm@v4.3.1 ;;
+    helm3) echo helm.sh/helm/v3/cmd/helm@v3.22.0 ;;
+    kustomize) echo sigs.k8s.io/kustomize/kustomize/v5@v5.8.1 ;; # 5.8.3 wants Go 1.27.
+    kubeconform) echo github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0 ;;
+    kube-score) echo github.com/zegl/kube-score/cmd/kube-score@v1.20.0 ;;
+    *) return 1 ;;
+  esac
+}
+# The module in whose go.mod of ours the version stands.
+module_of() { case "$1" in kubernetes) echo k8s.io/kubernetes ;; etcd) echo go.etcd.io/etcd/server/v3 ;; *) return 1 ;; esac; }
+# All programs of a tool that we use; the first shows where the tool lies.
+programs_of() { case "$1" in kubernetes) echo kube-apiserver kube-controller-manager kubectl ;; *) echo "$1" ;; esac; }
+tool_of() { case " $tools " in *" $1 "*) echo "$1" ;; *) echo kubernetes ;; esac; }
+
+version_of() {
+  local package
+  if package=$(package_of "$1"); then echo "${package##*@v}"; return; fi
+  awk -v module="$(module_of "$1")" '{ sub(/^require /, "") } $1 == module { print substr($2, 2); exit }' "tools/$1/go.mod"
+}
 home_of() { echo "$cache/$1-$(version_of "$1")"; }
 
 where() {
   local tool lead folder
   tool=$(tool_of "$1")
-  lead=$(command -v "$(lead_of "$tool")" || true)
+  lead=$(programs_of "$tool")
+  lead=$(command -v "${lead%% *}" || true)
   for folder in "${KUBEBUILDER_ASSETS:-}" "${lead:+$(dirname "$lead")}" "$(home_of "$tool")"; do
     if [ -n "$folder" ] && [ -x "$folder/$1" ]; then echo "$folder/$1"; return; fi
   done
   command -v "$1"
 }
 
-# Without these figures every part calls itself v0.0.0-master, which clients refuse.
-kubernetes_flags() {
-  local version=$1 base=k8s.io/component-base/version minor=${1#*.}
-  echo "-X $base.gitVersion=v$version -X $base.gitMajor=${version%%.*} -X $base.gitMinor=${minor%%.*}"
+# Without these figures every part of Kubernetes calls itself v0.0.0-master, which clients refuse, and Helm 3 renders
+# as for a Kubernetes of years ago.
+flags_of() {
+  local kubernetes minor base=k8s.io/component-base/version capabilities=helm.sh/helm/v3/pkg/chartutil
+  kubernetes=$(version_of kubernetes)
+  minor=${kubernetes#*.}
+  case "$1" in
+    kubernetes) echo "-s -w -X $base.gitVersion=v$kubernetes -X $base.gitMajor=${kubernetes%%.*} -X $base.gitMinor=${minor%%.*}" ;;
+    helm3) echo "-s -w -X $capabilities.k8sVersionMajor=${kubernetes%%.*} -X $capabilities.k8sVersionMinor=${minor%%.*}" ;;
+    *) echo '-s -w' ;;
+  esac
+}
+
+compile() {
+  local tool=$1 folder=$2 flags package built
+  flags=$(flags_of "$tool")
+  if package=$(package_of "$tool"); then
+    GOBIN=$folder go install -trimpath -ldflags "$flags" "$package"
+    for built in "$folder"/*; do [ "$built" = "$folder/$tool" ] || mv "$built" "$folder/$tool"; done
+  else
+    (cd "tools/$tool" && go build -mod=readonly -trimpath -ldflags "$flags" -o "$folder/$tool" .)
+  fi
 }
 
 build() {
-  local tool=$1 version home flags='-s -w'
+  local tool=$1 version home
   version=$(version_of "$tool")
   home=$(home_of "$tool")
   if ! command -v go >/dev/null; then
-    echo "$tool: Go $go_at_least or newer is needed to build it (https://go.dev/dl); or point KUBEBUILDER_ASSETS at kube-apiserver, etcd and kubectl" >&2
+    echo "$tool: Go $go_at_least or newer is needed to build it (https://go.dev/dl); or put $tool into PATH, or into the folder that KUBEBUILDER_ASSETS names" >&2
     return 1
   fi
   echo "building $tool $version with $(go env GOVERSION) into $home (once; up to 15 minutes on two cores)"
   mkdir -p "$cache"
   unfinished=$(mktemp -d "$home.XXXXXX")
   trap 'rm -rf "$unfinished"' EXIT
-  [ "$tool" = kubernetes ] && flags="$flags $(kubernetes_flags "$version")"
-  (cd "tools/$tool" && CGO_ENABLED=0 go build -mod=readonly -trimpath -ldflags "$flags" -o "$unfinished/$tool" .)
+  CGO_ENABLED=0 compile "$tool" "$unfinished"
   if [ "$tool" = kubernetes ]; then
     for name in kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl; do ln -s "$tool" "$unfinished/$name"; done
   fi
@@ -62,9 +99,10 @@ if [ "${1:-}" = --where ]; then
   where "${2:?"name a program"}" || { echo "$2: neither in KUBEBUILDER_ASSETS nor in PATH, and not built; run make tools" >&2; exit 1; }
   exit
 fi
-[ "$#" -gt 0 ] || set -- kubernetes etcd
+# shellcheck disable=SC2086 # One word a tool.
+[ "$#" -gt 0 ] || set -- $tools
 for tool in "$@"; do
-  module_of "$tool" >/dev/null || { echo "$tool: not known here; known: kubernetes, etcd" >&2; exit 1; }
+  case " $tools " in *" $tool "*) ;; *) echo "$tool: not known here; known: ${tools// /, }" >&2; exit 1 ;; esac
   for program in $(programs_of "$tool"); do
     where "$program" >/dev/null || { build "$tool"; break; }
   done

@@ -48,7 +48,7 @@ const pem: Read<string> = (path) => {
 }
 
 export const BACKEND_SETTINGS = {
-  backendUrl: setting(backendUrl, { name: 'SVC_BACKEND_URL', help: 'Where the state lives: filedb://PATH (SQLite), kvstore://HOST:PORT (Redis, kvstores:// over TLS) or memory:// (nothing is kept).', fallback: 'filedb://.muster/master.db', checkFlag: withoutPassword }),
+  backendUrl: setting(backendUrl, { name: 'SVC_BACKEND_URL', help: 'Where the state lives: filedb://PATH (SQLite), kvstore://HOST:PORT (Redis, kvstores:// over TLS) or memory:// (nothing is kept).', fallback: 'filedb://.muster/master.db', fromFile: true, checkFlag: withoutPassword }),
   backendPassword: setting(text, { name: 'SVC_BACKEND_PASSWORD', help: 'Password of the Redis.', secret: true }),
   backendSentinelPassword: setting(text, { name: 'SVC_BACKEND_SENTINEL_PASSWORD', help: 'Password of the sentinels, where they ask for one themselves.', secret: true }),
   backendCaFile: setting(pem, { name: 'SVC_BACKEND_CA_FILE', help: 'PEM file of the authorities that the certificate of the Redis is checked against, in place of those of the system.' }),

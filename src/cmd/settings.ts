@@ -19,6 +19,8 @@ export interface Setting<T> {
   readonly fallback?: string
   readonly required?: boolean
   readonly secret?: boolean
+  /** Has a _FILE form though it may be a flag too: a secret may stand in it. */
+  readonly fromFile?: boolean
   /** What may stand in the variable and not in the flag, which anybody on the machine can read. @throws Error as `read` does. */
   readonly checkFlag?: (text: string) => void
 }
@@ -72,7 +74,7 @@ export function readSettings<T extends SettingsTable>(table: T, environment: Env
 
 function textFromEnvironment(each: Setting<unknown>, environment: Environment): string | undefined {
   const text = environment[each.name]
-  const file = each.secret === true ? environment[`${each.name}_FILE`] : undefined
+  const file = each.secret === true || each.fromFile === true ? environment[`${each.name}_FILE`] : undefined
   if (file === undefined || file === '') return text === '' ? undefined : text
   if (text !== undefined && text !== '') throw new Error(`is set, and ${each.name}_FILE as well; set one of them`)
   try {
@@ -124,7 +126,7 @@ function editDistance(a: string, b: string): number {
 export function describeSettings(table: SettingsTable): string {
   return Object.values(table)
     .map((each) => {
-      const forms = each.secret === true ? `${each.name}, or ${each.name}_FILE` : `${each.name}, ${flagOf(each.name)}`
+      const forms = [each.name, ...(each.secret === true ? [] : [flagOf(each.name)])].join(', ') + (each.secret === true || each.fromFile === true ? `, or ${each.name}_FILE` : '')
       const fallback = each.required === true ? 'required' : each.fallback === undefined ? 'not set' : `default ${each.fallback}`
       return `  ${forms}\n      ${each.help} (${fallback})`
     })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { backendUrl, BACKEND_SETTINGS } from '../../src/cmd/backend.ts'
-import { readSettings } from '../../src/cmd/settings.ts'
+import { describeSettings, readSettings } from '../../src/cmd/settings.ts'
 
 describe('the settings of the backend', () => {
   it('take memory, mem and filedb (D2)', () => {
@@ -34,6 +34,19 @@ describe('the settings of the backend', () => {
     expect(JSON.stringify(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL: 'kvstore://u:hunter2/@h:x' }, []).faults)).not.toContain('hunter2')
     expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_SENTINEL_PASSWORD: 'hunter2' }, []).values.backendSentinelPassword).toBe('hunter2')
     expect(readSettings(BACKEND_SETTINGS, {}, ['--backend-password', 'hunter2']).faults).toEqual([{ name: '--backend-password', problem: expect.stringContaining('secrets are never flags') }])
+  })
+
+  it('read the URL from a file, since a password may stand in it (D54)', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'muster-url-'))
+    try {
+      const file = join(folder, 'url')
+      writeFileSync(file, 'kvstores://fleet:hunter2@redis.example:6380\n')
+      expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL_FILE: file }, [])).toMatchObject({ faults: [], values: { backendUrl: { scheme: 'kvstores', store: { password: 'hunter2' } } } })
+      expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL_FILE: file, SVC_BACKEND_URL: 'memory://' }, []).faults).toEqual([{ name: 'SVC_BACKEND_URL', problem: 'is set, and SVC_BACKEND_URL_FILE as well; set one of them' }])
+      expect(describeSettings(BACKEND_SETTINGS)).toContain('SVC_BACKEND_URL, --backend-url, or SVC_BACKEND_URL_FILE')
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 
   it('read the PEM files at start, and name the one that is not there (D54)', () => {

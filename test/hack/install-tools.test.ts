@@ -56,7 +56,12 @@ describe('hack/install-tools', () => {
     expect(working.run('etcd')).toMatchObject({ status: 0, stdout: expect.stringContaining(`etcd: ${working.root}/${ETCD}/etcd`) })
   })
 
+  it('names a tool that `go install` builds as the tool is called', () => {
+    const { root, run } = machine({ 'path/go*': '#!/bin/sh\nif [ "$1" = env ]; then echo go0; exit; fi\nprintf "#!/bin/sh\\n" > "$GOBIN/helm"; chmod +x "$GOBIN/helm"\n' })
+    expect(run('helm3')).toMatchObject({ status: 0, stdout: expect.stringMatching(new RegExp(`helm3: ${root}/cache/muster/tools/helm3-3[.0-9]+/helm3`)) })
+  })
+
   it('refuses a tool it does not know', () => {
-    expect(machine({}).run('docker')).toMatchObject({ status: 1, stderr: 'docker: not known here; known: kubernetes, etcd\n' })
+    expect(machine({}).run('docker')).toMatchObject({ status: 1, stderr: 'docker: not known here; known: kubernetes, etcd, helm, helm3, kustomize, kubeconform, kube-score\n' })
   })
 })

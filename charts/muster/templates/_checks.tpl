@@ -1,0 +1,181 @@
+{{/*
+What no schema can say. All faults at once, one a line: `path: what is wrong; what to do`.
+*/}}
+{{- define "muster.check" -}}
+{{- $faults := include "muster.faults" . | trim -}}
+{{- if $faults }}{{ fail (printf "the values have faults:\n%s" (regexReplaceAll "\n\\s*\n" $faults "\n")) }}{{ end -}}
+{{- end }}
+
+{{- define "muster.faults" }}
+{{- include "muster.faults.removed" . }}
+{{- include "muster.faults.master" . }}
+{{- include "muster.faults.tokens" . }}
+{{- include "muster.faults.redis" . }}
+{{- include "muster.faults.exposure" . }}
+{{- include "muster.faults.automations" . }}
+{{- include "muster.faults.workers" . }}
+{{- include "muster.faults.env" . }}
+{{- end }}
+
+{{/* {at, names, path, rule}: walks one path of files/removed.json; `*` stands for every name. */}}
+{{- define "muster.faults.removedAt" }}
+{{- $head := first .names }}
+{{- $rest := rest .names }}
+{{- $found := eq $head "*" | ternary (keys .at | sortAlpha) (list $head) }}
+{{- range $found }}
+{{- if hasKey $.at . }}
+{{- $path := empty $.path | ternary . (printf "%s.%s" $.path .) }}
+{{- if $rest }}
+{{- $below := get $.at . }}
+{{- if kindIs "map" $below }}{{ include "muster.faults.removedAt" (dict "at" $below "names" $rest "path" $path "rule" $.rule) }}{{ end }}
+{{- else if $.rule.since }}
+{{ $path }}: was removed in {{ $.rule.since }}; use {{ $.rule.use }}
+{{- else }}
+{{ $path }}: is no key of this chart; use {{ $.rule.use }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "muster.faults.removed" }}
+{{- range .Files.Get "files/removed.json" | fromJsonArray }}
+{{- include "muster.faults.removedAt" (dict "at" $.Values "names" (splitList "." .path) "path" "" "rule" .) }}
+{{- end }}
+{{- end }}
+
+{{- define "muster.faults.master" }}
+{{- if and (not .Values.master.enabled) (not .Values.masterUrl) }}
+masterUrl: is needed where master.enabled is false; set the address of the master, for example https://muster.example
+{{- end }}
+{{- if and .Values.trust.configMap .Values.trust.secret }}
+trust: has configMap and secret; leave one of them out
+{{- end }}
+{{- if and (has "*" .Values.operator.watchNamespaces) (gt (len .Values.operator.watchNamespaces) 1) }}
+operator.watchNamespaces: has "*" and names; leave the names out, or "*"
+{{- end }}
+{{- range list "master" }}
+{{- $scaling := (get $.Values .).autoscaling }}
+{{- if and $scaling.enabled (gt (int $scaling.minReplicas) (int $scaling.maxReplicas)) }}
+{{ . }}.autoscaling: minReplicas is above maxReplicas; lower it
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "muster.faults.tokens" }}
+{{- $tokens := .Values.tokens }}
+{{- $cannot := "" }}
+{{- if not $tokens.generate }}{{ $cannot = "tokens.generate is false" }}
+{{- else if not .Values.operator.enabled }}{{ $cannot = "no operator is here to create it" }}
+{{- else if not .Values.master.enabled }}{{ $cannot = "the master elsewhere would not know a created one" }}{{ end }}
+{{- if $cannot }}
+{{- $wanted := list }}
+{{- if or .Values.master.enabled (and .Values.operator.enabled (not $tokens.operator.secret)) }}{{ $wanted = append $wanted "admin" }}{{ end }}
+{{- if or .Values.master.enabled .Values.workers }}{{ $wanted = append $wanted "worker" }}{{ end }}
+{{- range $wanted }}
+{{- if not (get $tokens .).secret }}
+tokens.{{ . }}.secret: is needed, since {{ $cannot }}; name a Secret with the key {{ (get $tokens .).key }}
+{{- end }}
+{{- end }}
+{{- if include "muster.createsRedisPassword" . }}
+redis.embedded.password.secret: is needed, since {{ $cannot }}; name a Secret with the key {{ .Values.redis.embedded.password.key }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "muster.faults.redis" }}
+{{- $external := .Values.redis.external }}
+{{- if and .Values.master.enabled (eq .Values.redis.mode "external") }}
+{{- if and $external.url $external.urlSecret.name }}
+redis.external: has url and urlSecret.name; leave one of them out
+{{- else if not (or $external.url $external.urlSecret.name) }}
+redis.external: has neither url nor urlSecret.name; set url, for example kvstores://redis.example:6379
+{{- end }}
+{{- end }}
+{{- if regexMatch "^[^/]*://[^/@]*:[^/@]*@" $external.url }}
+redis.external.url: holds a password; put it into a Secret and name that in redis.external.password.secret
+{{- end }}
+{{- if and .Values.redis.embedded.tls.secret (not (include "muster.hasTrust" .)) }}
+redis.embedded.tls.secret: needs trust.configMap or trust.secret; name the authority that signed it
+{{- end }}
+{{- end }}
+
+{{- define "muster.faults.exposure" }}
+{{- $exposure := .Values.exposure }}
+{{- $gateways := list "envoy-gateway" }}
+{{- $both := list "generic" "traefik" "gke" }}
+{{- if ne $exposure.type "none" }}
+{{- if not .Values.master.enabled }}
+exposure.type: is {{ $exposure.type }}, and no master is here; set it to none
+{{- end }}
+{{- if not $exposure.host }}
+exposure.host: is needed; set the name under which the master is reached
+{{- end }}
+{{- if and (eq $exposure.type "gateway") (not $exposure.gateway.parentRefs) }}
+exposure.gateway.parentRefs: is needed; name the Gateway, for example [{name: web, namespace: gateways}]
+{{- end }}
+{{- if and (not (has $exposure.profile $both)) (ne (has $exposure.profile $gateways) (eq $exposure.type "gateway")) }}
+exposure.profile: {{ $exposure.profile }} does not fit exposure.type {{ $exposure.type }}; use generic, or the other type
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "muster.faults.automations" }}
+{{- $bytes := 0 }}
+{{- range $file, $source := .Values.automations.inline }}
+{{- $bytes = add $bytes (len $source) }}
+{{- if not (regexMatch "^[-._a-zA-Z0-9]+[.]m?js$" $file) }}
+automations.inline.{{ $file }}: is no name of a module; end it in .mjs or .js
+{{- end }}
+{{- end }}
+{{- if gt (int $bytes) 921600 }}
+automations.inline: takes {{ $bytes }} bytes, at most 921600 fit into a ConfigMap; put the automations into an image (workerDefaults.image)
+{{- end }}
+{{- end }}
+
+{{- define "muster.faults.workers" }}
+{{- $root := . }}
+{{- range $name := keys .Values.workers | sortAlpha }}
+{{- $set := include "muster.workerSet" (dict "root" $root "name" $name) | fromYaml }}
+{{- $whole := printf "%s-%s" (include "muster.fullname" $root) $name }}
+{{- if not $set.type }}
+workers.{{ $name }}.type: is needed; set the automation type that these workers run
+{{- end }}
+{{- if has $name (list "master" "operator" "redis" "workers" "tokens" "test" "automations") }}
+workers.{{ $name }}: the chart itself has an object of this name; choose another
+{{- end }}
+{{- if gt (len $whole) 52 }}
+workers.{{ $name }}: {{ $whole }} is longer than the 52 characters that a StatefulSet may have; shorten it, or set fullnameOverride
+{{- end }}
+{{- if and $set.autoscaling.enabled (not $set.autoscaling.metrics) }}
+workers.{{ $name }}.autoscaling.metrics: is needed; name what to scale on, for example the external metric svc_queue_size
+{{- end }}
+{{- if gt (int $set.autoscaling.minReplicas) (int $set.autoscaling.maxReplicas) }}
+workers.{{ $name }}.autoscaling: minReplicas is above maxReplicas; lower it
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* {path, own, more}: variables of the user beside those of the chart. */}}
+{{- define "muster.faults.envOf" }}
+{{- range $name, $value := .more }}
+{{- if hasKey $.own $name }}
+{{ $.path }}.{{ $name }}: is set by the chart; leave it out, and use the value that it stands for
+{{- else if and (kindIs "string" $value) (regexMatch "^SVC_(ADMIN_TOKEN|WORKER_TOKENS?|TOKEN_SCOPES|API_TOKEN|BACKEND_(SENTINEL_)?PASSWORD)$" $name) }}
+{{ $.path }}.{{ $name }}: is a secret in plain text; name a Secret in tokens or redis
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "muster.faults.env" }}
+{{- $root := . }}
+{{- if .Values.master.enabled }}
+{{- include "muster.faults.envOf" (dict "path" "master.pod.env" "own" (include "muster.masterEnv" . | fromYaml) "more" .Values.master.pod.env) }}
+{{- end }}
+{{- if .Values.operator.enabled }}
+{{- include "muster.faults.envOf" (dict "path" "operator.pod.env" "own" (include "muster.operatorEnv" . | fromYaml) "more" .Values.operator.pod.env) }}
+{{- end }}
+{{- range $name := keys .Values.workers | sortAlpha }}
+{{- $set := include "muster.workerSet" (dict "root" $root "name" $name) | fromYaml }}
+{{- include "muster.faults.envOf" (dict "path" (printf "workers.%s.pod.env" $name) "own" (include "muster.workerEnv" (dict "root" $root "values" $set) | fromYaml) "more" $set.pod.env) }}
+{{- end }}
+{{- end }}

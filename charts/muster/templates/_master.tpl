@@ -1,0 +1,39 @@
+{{/* The settings of the master, as a map. Whole numbers pass through int64: as they are, a million prints as 1e+06. */}}
+{{- define "muster.masterEnv" -}}
+{{- $values := .Values -}}
+{{- $limits := $values.master.limits -}}
+{{- $secrets := include "muster.secretsPath" . -}}
+{{- include "muster.commonEnv" . }}
+{{- include "muster.automationsEnv" . }}
+SVC_SUBMIT_RPS_PER_TOKEN: {{ int64 $limits.submitRpsPerToken | quote }}
+SVC_IDEMPOTENCY_TTL_SECONDS: {{ int64 $limits.idempotencyTtlSeconds | quote }}
+SVC_MAX_BODY_BYTES: {{ int64 $limits.maxBodyBytes | quote }}
+SVC_MAX_LOST_LEASES: {{ int64 $limits.maxLostLeases | quote }}
+SVC_MAX_QUEUE_LENGTH: {{ int64 $limits.maxQueueLength | quote }}
+SVC_ADMIN_TOKEN_FILE: {{ $secrets }}/admin-token
+SVC_WORKER_TOKEN_FILE: {{ $secrets }}/worker-token
+{{- if or $values.tokens.workerPeers.secret (include "muster.createsTokens" .) }}
+SVC_WORKER_TOKENS_FILE: {{ $secrets }}/worker-tokens
+{{- end }}
+{{- if or $values.tokens.scopes.secret (include "muster.createsTokens" .) }}
+SVC_TOKEN_SCOPES_FILE: {{ $secrets }}/token-scopes
+{{- end }}
+{{- if include "muster.hasRedis" . }}
+SVC_BACKEND_URL: {{ printf "kvstore%s://muster@%s-redis:6379" (empty $values.redis.embedded.tls.secret | ternary "" "s") (include "muster.fullname" .) }}
+SVC_BACKEND_PASSWORD_FILE: {{ $secrets }}/redis-password
+{{- else }}
+{{- $external := $values.redis.external }}
+{{- if $external.urlSecret.name }}
+SVC_BACKEND_URL_FILE: {{ $secrets }}/redis-url
+{{- else }}
+SVC_BACKEND_URL: {{ $external.url | quote }}
+{{- end }}
+{{- if $external.password.secret }}
+SVC_BACKEND_PASSWORD_FILE: {{ $secrets }}/redis-password
+{{- end }}
+{{- if $external.clientCert.secret }}
+SVC_BACKEND_CERT_FILE: {{ $secrets }}/redis-client.crt
+SVC_BACKEND_KEY_FILE: {{ $secrets }}/redis-client.key
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,75 @@
+{{/* Names and labels. Selectors are name, instance and component (of workers also the set), and never change again. */}}
+
+{{- define "muster.name" -}}
+{{- .Values.nameOverride | default .Chart.Name | trunc 40 | trimSuffix "-" -}}
+{{- end }}
+
+{{- define "muster.fullname" -}}
+{{- $name := include "muster.name" . -}}
+{{- $whole := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) -}}
+{{- .Values.fullnameOverride | default $whole | trunc 40 | trimSuffix "-" -}}
+{{- end }}
+
+{{- define "muster.selector" -}}
+app.kubernetes.io/name: {{ include "muster.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+{{- with .component }}
+app.kubernetes.io/component: {{ . }}
+{{- end }}
+{{- with .set }}
+muster.dev/workers: {{ . }}
+{{- end }}
+{{- end }}
+
+{{/* Metadata of an object: {root, name, component?, set?, labels?, annotations?}. */}}
+{{- define "muster.metadata" -}}
+{{- $labels := include "muster.selector" . | fromYaml -}}
+{{- $labels = merge $labels (dict "app.kubernetes.io/version" (.root.Chart.AppVersion | trunc 63) "app.kubernetes.io/managed-by" .root.Release.Service "helm.sh/chart" (printf "%s-%s" .root.Chart.Name (.root.Chart.Version | replace "+" "_") | trunc 63)) -}}
+name: {{ .name }}
+labels:
+  {{- merge $labels (.labels | default dict) .root.Values.commonLabels | toYaml | nindent 2 }}
+{{- with mergeOverwrite (dict) .root.Values.commonAnnotations (.annotations | default dict) }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "muster.image" -}}
+{{- $registry := .root.Values.global.imageRegistry | default .image.registry -}}
+{{- with $registry }}{{ . }}/{{ end }}{{ .image.repository }}
+{{- if .image.digest }}@{{ .image.digest }}{{ else }}:{{ .image.tag | default .root.Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{- define "muster.account" -}}
+{{- .pod.serviceAccount.name | default .name -}}
+{{- end }}
+
+{{/* {root, name, component, pod}: the account of a workload. Only the pods that need the API mount its token. */}}
+{{- define "muster.accountObject" -}}
+{{- if .pod.serviceAccount.create }}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  {{- include "muster.metadata" (dict "root" .root "name" (include "muster.account" .) "component" .component "annotations" .pod.serviceAccount.annotations) | nindent 2 }}
+automountServiceAccountToken: false
+{{- end }}
+{{- end }}
+
+{{- define "muster.masterUrl" -}}
+{{- $service := .Values.master.service -}}
+{{- .Values.masterUrl | default (printf "http://%s-master%s" (include "muster.fullname" .) (eq (int $service.port) 80 | ternary "" (printf ":%d" (int $service.port)))) -}}
+{{- end }}
+
+{{/* An entry of workers over workerDefaults: {root, name}. */}}
+{{- define "muster.workerSet" -}}
+{{- mergeOverwrite (deepCopy .root.Values.workerDefaults) (get .root.Values.workers .name | default dict) | toYaml -}}
+{{- end }}
+
+{{- define "muster.hasRedis" -}}
+{{- if and .Values.master.enabled (eq .Values.redis.mode "embedded") }}true{{ end -}}
+{{- end }}
+
+{{- define "muster.hasTest" -}}
+{{- if and .Values.tests.enabled .Values.master.enabled .Values.operator.enabled }}true{{ end -}}
+{{- end }}

@@ -1,0 +1,43 @@
+{{/* Parts of network policies. What a policy says of ports is said of pods: behind the Service's port stands the pod's. */}}
+
+{{/* {root, peers}: `from` of a rule; without peers anybody, else these and the pods of the release. */}}
+{{- define "muster.from" -}}
+{{- if .peers }}
+from:
+  - podSelector:
+      matchLabels:
+        {{- include "muster.selector" (dict "root" .root) | nindent 8 }}
+  {{- toYaml .peers | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "muster.dnsRule" -}}
+- ports:
+    {{- range .Values.openshift | ternary (concat .Values.networkPolicy.ports.dns (list 5353) | uniq) .Values.networkPolicy.ports.dns }}
+    - port: {{ int . }}
+      protocol: UDP
+    - port: {{ int . }}
+      protocol: TCP
+    {{- end }}
+{{- end }}
+
+{{/* To any address on the port of an http(s) URL; nothing for "". */}}
+{{- define "muster.urlRule" -}}
+{{- with . }}
+{{- $port := regexFind ":[0-9]+$" (urlParse .).host | trimPrefix ":" | default (hasPrefix "https" . | ternary "443" "80") }}
+- ports:
+    - port: {{ int $port }}
+      protocol: TCP
+{{- end }}
+{{- end }}
+
+{{/* {root, component, port}: to pods of the release. */}}
+{{- define "muster.toRule" -}}
+- to:
+    - podSelector:
+        matchLabels:
+          {{- include "muster.selector" . | nindent 10 }}
+  ports:
+    - port: {{ .port }}
+      protocol: TCP
+{{- end }}

@@ -1,0 +1,50 @@
+{{/* The settings of the operator, as a map. */}}
+{{- define "muster.operatorEnv" -}}
+{{- $fullname := include "muster.fullname" . -}}
+{{- include "muster.commonEnv" . }}
+SVC_MASTER_URL: {{ include "muster.masterUrl" . | quote }}
+SVC_LEASE_NAME: {{ $fullname }}-operator
+{{- with include "muster.watchedNamespaces" . | fromYamlArray }}
+SVC_WATCH_NAMESPACES: {{ join "," . | quote }}
+{{- end }}
+{{- if include "muster.operatorSecrets" . | trim }}
+SVC_API_TOKEN_FILE: {{ include "muster.secretsPath" . }}/api-token
+{{- end }}
+{{- if include "muster.createsTokens" . }}
+SVC_BOOTSTRAP_TOKENS_SECRET: {{ include "muster.createdTokens" . }}
+{{- end }}
+{{- if include "muster.createsRedisPassword" . }}
+SVC_BOOTSTRAP_REDIS_SECRET: {{ $fullname }}-redis
+{{- end }}
+{{- end }}
+
+{{/* The namespaces whose FleetWorkers are looked after, as a list; [] = all. */}}
+{{- define "muster.watchedNamespaces" -}}
+{{- $names := .Values.operator.watchNamespaces | default (list .Release.Namespace) -}}
+{{- has "*" $names | ternary list $names | toYaml -}}
+{{- end }}
+
+{{/* The rules in each watched namespace. */}}
+{{- define "muster.watchRules" -}}
+- apiGroups: [muster.dev]
+  resources: [fleetworkers]
+  verbs: [get, list, watch, patch]
+- apiGroups: [muster.dev]
+  resources: [fleetworkers/status]
+  verbs: [patch]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+{{- $from := .Values.operator.configFrom }}
+{{- if or $from.secrets $from.configMaps }}
+- apiGroups: [""]
+  resources:
+    {{- if $from.secrets }}
+    - secrets
+    {{- end }}
+    {{- if $from.configMaps }}
+    - configmaps
+    {{- end }}
+  verbs: [get]
+{{- end }}
+{{- end }}

@@ -1,0 +1,34 @@
+{{/* Weak choices, one a line, each with the value that mends it. */}}
+{{- define "muster.posture" }}
+{{- if .Values.master.enabled }}
+{{- if and (eq .Values.exposure.type "ingress") (not .Values.exposure.tls.enabled) }}
+- Tokens cross the network in the clear: exposure.tls.enabled=true
+{{- end }}
+{{- if and (not .Values.master.autoscaling.enabled) (lt (int .Values.master.replicas) 2) }}
+- One master: while it restarts nothing is served: master.replicas=2
+{{- end }}
+{{- if include "muster.hasRedis" . }}
+{{- if not .Values.redis.embedded.persistence.enabled }}
+- The state is gone with the pod of Redis: redis.embedded.persistence.enabled=true
+{{- end }}
+{{- if ne .Values.redis.embedded.appendfsync "always" }}
+- About 2 s of what was acknowledged may be lost: redis.embedded.appendfsync=always
+{{- end }}
+- Redis is a single pod, fit for small and medium fleets: redis.mode=external
+{{- else if and .Values.redis.external.url (not (regexMatch "^(kvstores|rediss)" .Values.redis.external.url)) }}
+- Redis is asked without TLS: redis.external.url=kvstores://…
+{{- end }}
+{{- end }}
+{{- if or (include "muster.createsTokens" .) (include "muster.createsRedisPassword" .) }}
+- The operator may create two Secrets, and whoever reads Secrets here reads the tokens: tokens.admin.secret, tokens.worker.secret, redis.embedded.password.secret
+{{- end }}
+{{- if not .Values.networkPolicy.enabled }}
+- Every pod of the cluster reaches Redis and the metrics: networkPolicy.enabled=true
+{{- end }}
+{{- if not .Values.image.digest }}
+- A tag may be moved: image.digest
+{{- end }}
+{{- if and .Values.operator.enabled .Values.operator.configFrom.secrets (has "*" .Values.operator.watchNamespaces) }}
+- The operator may read every Secret of the cluster by its name: operator.watchNamespaces, or operator.configFrom.secrets=false
+{{- end }}
+{{- end }}

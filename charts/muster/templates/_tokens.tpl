@@ -1,0 +1,67 @@
+{{/* Which Secrets are read, and which the operator creates: <name>-tokens and <name>-redis, once, at run time. */}}
+
+{{- define "muster.createdTokens" -}}{{ include "muster.fullname" . }}-tokens{{- end }}
+
+{{/* true when a token that is needed stands in no Secret of the user. */}}
+{{- define "muster.createsTokens" -}}
+{{- $values := .Values -}}
+{{- if or (and (or $values.master.enabled (and $values.operator.enabled (not $values.tokens.operator.secret))) (not $values.tokens.admin.secret)) (and (or $values.master.enabled $values.workers) (not $values.tokens.worker.secret)) }}true{{ end -}}
+{{- end }}
+
+{{- define "muster.createsRedisPassword" -}}
+{{- if and (include "muster.hasRedis" .) (not .Values.redis.embedded.password.secret) }}true{{ end -}}
+{{- end }}
+
+{{/* {ref, created, createdKey, as}: a source of the projected volume, its file called `as`. Nothing when no Secret has it. */}}
+{{- define "muster.secretSource" -}}
+{{- $name := .ref.secret | default .created -}}
+{{- if $name }}
+- secret:
+    name: {{ $name }}
+    items:
+      - key: {{ empty .ref.secret | ternary .createdKey .ref.key }}
+        path: {{ .as }}
+{{- end }}
+{{- end }}
+
+{{- define "muster.masterSecrets" -}}
+{{- $tokens := .Values.tokens -}}
+{{- $created := include "muster.createsTokens" . | empty | ternary "" (include "muster.createdTokens" .) -}}
+{{- include "muster.secretSource" (dict "ref" $tokens.admin "created" $created "createdKey" "admin-token" "as" "admin-token") }}
+{{- include "muster.secretSource" (dict "ref" $tokens.worker "created" $created "createdKey" "worker-token" "as" "worker-token") }}
+{{- include "muster.secretSource" (dict "ref" $tokens.workerPeers "created" $created "createdKey" "worker-tokens" "as" "worker-tokens") }}
+{{- include "muster.secretSource" (dict "ref" $tokens.scopes "created" $created "createdKey" "token-scopes" "as" "token-scopes") }}
+{{- if include "muster.hasRedis" . }}
+{{- include "muster.secretSource" (dict "ref" .Values.redis.embedded.password "created" (printf "%s-redis" (include "muster.fullname" .)) "createdKey" "password" "as" "redis-password") }}
+{{- else }}
+{{- $external := .Values.redis.external }}
+{{- include "muster.secretSource" (dict "ref" $external.password "created" "" "as" "redis-password") }}
+{{- include "muster.secretSource" (dict "ref" (dict "secret" $external.urlSecret.name "key" $external.urlSecret.key) "created" "" "as" "redis-url") }}
+{{- with $external.clientCert.secret }}
+- secret:
+    name: {{ . }}
+    items:
+      - key: tls.crt
+        path: redis-client.crt
+      - key: tls.key
+        path: redis-client.key
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "muster.workerSecrets" -}}
+{{- include "muster.secretSource" (dict "ref" .Values.tokens.worker "created" (include "muster.createdTokens" .) "createdKey" "worker-token" "as" "worker-token") }}
+{{- end }}
+
+{{/* The operator mounts what the user gave; what it creates it reads through the API. */}}
+{{- define "muster.operatorSecrets" -}}
+{{- $ref := empty .Values.tokens.operator.secret | ternary .Values.tokens.admin .Values.tokens.operator -}}
+{{- include "muster.secretSource" (dict "ref" $ref "created" "" "as" "api-token") }}
+{{- end }}
+
+{{/* What helm test shows to the master, as its own clients would. */}}
+{{- define "muster.testSecrets" -}}
+{{- $created := include "muster.createdTokens" . -}}
+{{- include "muster.secretSource" (dict "ref" .Values.tokens.admin "created" $created "createdKey" "admin-token" "as" "admin-token") }}
+{{- include "muster.secretSource" (dict "ref" .Values.tokens.worker "created" $created "createdKey" "worker-token" "as" "worker-token") }}
+{{- end }}

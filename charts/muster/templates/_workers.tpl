@@ -1,0 +1,32 @@
+{{/* The settings of a worker, as a map: {root, values}. Its id is its host name, which is the pod's. */}}
+{{- define "muster.workerEnv" -}}
+{{- include "muster.commonEnv" .root }}
+{{- include "muster.automationsEnv" .root }}
+SVC_MASTER_URL: {{ include "muster.masterUrl" .root | quote }}
+SVC_WORKER_TOKEN_FILE: {{ include "muster.secretsPath" .root }}/worker-token
+SVC_AUTOMATION_TYPE: {{ .values.type | quote }}
+SVC_DRAIN_TIMEOUT_SECONDS: {{ int64 .values.drainTimeoutSeconds | quote }}
+SVC_HEALTH_LISTEN: "0.0.0.0:9091"
+{{- end }}
+
+{{/* The claim of a StatefulSet: it outlives the set and its scaling down. */}}
+{{- define "muster.claims" -}}
+persistentVolumeClaimRetentionPolicy:
+  whenDeleted: Retain
+  whenScaled: Retain
+volumeClaimTemplates:
+  - apiVersion: v1
+    kind: PersistentVolumeClaim
+    metadata:
+      name: data
+    spec:
+      accessModes:
+        - ReadWriteOnce
+      {{- with .storageClassName }}
+      storageClassName: {{ . }}
+      {{- end }}
+      volumeMode: Filesystem
+      resources:
+        requests:
+          storage: {{ .size }}
+{{- end }}

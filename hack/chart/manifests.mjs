@@ -1,0 +1,55 @@
+// The generated part of manifests/ as text: what the chart renders, without what is Helm's own. Used by
+// update-manifests.mjs, which writes it, and verify-manifests.mjs, which compares it.
+//
+// The base is the default render. What only adds objects to it is a generated component, made of what the values of ADDED
+// render beyond the default; what changes objects is a component written by hand.
+import { spawnSync } from 'node:child_process'
+import { parseAllDocuments, stringify } from 'yaml'
+
+const HEAD = '# Generated from charts/muster by hack/chart/update-manifests.mjs; do not edit.\n'
+const HELM_ONLY = ['app.kubernetes.io/managed-by', 'helm.sh/chart', 'helm.sh/resource-policy']
+
+/** The values whose further objects make a component. */
+const ADDED = {
+  ingress: { exposure: { type: 'ingress', host: 'muster.example', tls: { secret: 'muster-tls' } } },
+  gateway: { exposure: { type: 'gateway', host: 'muster.example', gateway: { parentRefs: [{ name: 'web', namespace: 'gateways' }] } } },
+  workers: { workers: { probe: { type: 'http-probe', replicas: 2 } } },
+  monitoring: { monitoring: { serviceMonitor: { enabled: true }, rules: { enabled: true }, dashboards: { enabled: true } }, workers: { probe: { type: 'http-probe', replicas: 2 } } },
+}
+/** Kinds that belong to another component, where one needs another's values. */
+const ONLY = { monitoring: ({ kind, metadata }) => ['ServiceMonitor', 'PrometheusRule'].includes(kind) || metadata.name.includes('-dashboard-') }
+
+export function programPath(name) {
+  const { status, stdout, stderr } = spawnSync(new URL('../install-tools.sh', import.meta.url).pathname, ['--where', name], { encoding: 'utf8' })
+  if (status !== 0) throw new Error(stderr.trim())
+  return stdout.trim()
+}
+
+function render(helm, values) {
+  const { status, stdout, stderr } = spawnSync(helm, ['template', 'muster', 'charts/muster', '--namespace', 'muster', '--values', '-'], { encoding: 'utf8', input: stringify(values) })
+  if (status !== 0) throw new Error(stderr)
+  return parseAllDocuments(stdout).map((document) => document.toJS()).filter((each) => each !== null && each.metadata.annotations?.['helm.sh/hook'] === undefined).map(plain)
+}
+
+/** Without what only Helm reads. */
+export function plain(object) {
+  const without = (map) => Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => !HELM_ONLY.includes(key)))
+  const { labels, annotations, ...metadata } = object.metadata
+  const kept = without(annotations)
+  return { ...object, metadata: { ...metadata, labels: without(labels), ...(Object.keys(kept).length === 0 ? {} : { annotations: kept }) } }
+}
+
+const idOf = ({ kind, metadata }) => `${kind} ${metadata.name}`
+const textOf = (objects) => HEAD + objects.map((each) => stringify(each, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n')
+
+/** Paths of the generated files and what stands in them. @throws Error when Helm is not here. */
+export function manifestFiles() {
+  const helm = programPath('helm')
+  const base = render(helm, {})
+  const known = new Set(base.map(idOf))
+  const added = Object.entries(ADDED).map(([name, values]) => {
+    const objects = render(helm, values).filter((each) => !known.has(idOf(each))).filter(ONLY[name] ?? (() => true))
+    return [`manifests/components/${name}/${name}.yaml`, textOf(objects)]
+  })
+  return new Map([['manifests/base/muster.yaml', textOf(base)], ...added])
+}

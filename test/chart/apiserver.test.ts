@@ -1,0 +1,85 @@
+/**
+ * Every scenario of the chart before a real API server: admission in a namespace that enforces the restricted profile,
+ * and server-side apply that settles at once (R4: P2, P3, P4, P11).
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import { startApiServer, type ApiServer } from '../operator/real-apiserver.ts'
+import { podOf, render, SCENARIOS, type Json, type KubeObject } from './chart.ts'
+import { FOREIGN_DEFINITIONS } from './foreign.ts'
+
+const PROFILE = { 'pod-security.kubernetes.io/enforce': 'restricted', 'pod-security.kubernetes.io/enforce-version': 'latest' }
+
+describe('the chart before a real API server', () => {
+  let server: ApiServer
+  beforeAll(async () => {
+    server = await startApiServer()
+    for (const name of ['muster', 'team-a', 'gateways']) await ok(server.request('POST', '/api/v1/namespaces', { body: { metadata: { name, labels: PROFILE } } }))
+    await ok(server.request('POST', '/api/v1/namespaces/muster/serviceaccounts', { body: { metadata: { name: 'default' } } }))
+    await ok(server.request('POST', '/apis/scheduling.k8s.io/v1/priorityclasses', { body: { metadata: { name: 'high' }, value: 1000 } }))
+    await ok(server.request('POST', '/apis/node.k8s.io/v1/runtimeclasses', { body: { metadata: { name: 'gvisor' }, handler: 'runsc' } }))
+    for (const definition of FOREIGN_DEFINITIONS) await server.install(definition)
+  }, 120_000)
+  afterAll(() => server.close())
+
+  const ok = async (answer: Promise<{ status: number; body: Json }>): Promise<void> => {
+    const { status, body } = await answer
+    if (status >= 300) throw new Error(String(body['message']))
+  }
+
+  const apply = async (objects: readonly KubeObject[], ...more: readonly string[]): Promise<void> => {
+    const lasting = objects.filter(({ kind }) => kind !== 'Pod' || more.length > 0)
+    for (const namespace of new Set(lasting.map(({ metadata }) => metadata.namespace ?? 'muster'))) {
+      const some = lasting.filter(({ metadata }) => (metadata.namespace ?? 'muster') === namespace)
+      const file = join(server.folder, 'objects.yaml')
+      writeFileSync(file, some.map((each) => stringify(each)).join('---\n'))
+      const { code, stderr } = await server.kubectl('apply', '--server-side', '--field-manager=helm', `--namespace=${namespace}`, ...more, '-f', file)
+      if (code !== 0 || /Warning/.test(stderr)) throw new Error(stderr)
+    }
+  }
+
+  /** The pod that each workload would make, with the account and the volumes that only a controller can give replaced. */
+  const podsOf = (objects: readonly KubeObject[]): readonly KubeObject[] => objects.flatMap((each) => {
+    const pod = podOf(each)
+    if (pod === undefined) return []
+    const { volumeClaimTemplates: claims = [] } = each['spec'] as { volumeClaimTemplates?: readonly { metadata: { name: string } }[] }
+    const volumes = [...pod.volumes, ...claims.map(({ metadata: { name } }) => ({ name, emptyDir: {} }))]
+    return [{ apiVersion: 'v1', kind: 'Pod', metadata: { name: each.metadata.name }, spec: { ...pod, serviceAccountName: 'default', volumes } }]
+  })
+
+  it.each(Object.keys(SCENARIOS))('passes admission: %s (P3)', async (name) => {
+    const objects = render(SCENARIOS[name] as Json)
+    await apply([...objects.filter(({ kind }) => kind !== 'Pod'), ...podsOf(objects)], '--dry-run=server')
+  }, 120_000)
+
+  it('settles at once: applied again no generation moves and no field differs (P2)', async () => {
+    const objects = render(SCENARIOS['everything'] as Json)
+    await apply(objects)
+    const state = async (): Promise<string> => {
+      const kinds = [...new Set(objects.map((each) => (each.apiVersion.includes('/') ? `${each.kind}.${each.apiVersion.replace(/(.*)\/(.*)/, '$2.$1')}` : each.kind)))]
+      const { stdout } = await server.kubectl('get', kinds.join(','), '--namespace=muster', '-o', 'json')
+      const { items } = JSON.parse(stdout) as { items: readonly (KubeObject & { metadata: { resourceVersion: string } })[] }
+      return items.map((each) => `${each.kind} ${each.metadata.name} ${each.metadata.resourceVersion}`).join('\n')
+    }
+    const before = await state()
+    await apply(objects)
+    expect(await state()).toBe(before)
+  }, 120_000)
+
+  it('leaves the replicas of an autoscaled set to others (P4)', async () => {
+    const objects = render(SCENARIOS['everything'] as Json)
+    await apply(objects)
+    const { code } = await server.kubectl('scale', 'deployment/muster-master', 'statefulset/muster-scaled', '--namespace=muster', '--replicas=3')
+    expect(code).toBe(0)
+    await apply(objects) // No --force-conflicts: a conflict would be an error.
+    const { stdout } = await server.kubectl('get', 'deployment/muster-master', '--namespace=muster', '-o', 'jsonpath={.spec.replicas}')
+    expect(stdout).toBe('3')
+  }, 120_000)
+
+  it('keeps the definition small enough for kubectl apply (P11)', () => {
+    const definition = render({}).find((each) => each.kind === 'CustomResourceDefinition')
+    expect(Buffer.byteLength(JSON.stringify(definition))).toBeLessThan(200_000)
+  })
+})

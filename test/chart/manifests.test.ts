@@ -1,0 +1,59 @@
+/** The kustomize tree is the chart by another way: each overlay gives, object for object, what Helm renders from these values (R1). */
+import { describe, expect, it } from '@jest/globals'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseAllDocuments } from 'yaml'
+import { idOf, objectsOf, render, run, type Json, type KubeObject } from './chart.ts'
+
+const workers = { probe: { type: 'http-probe', replicas: 2 } }
+const two = { master: { replicas: 2 }, operator: { replicas: 2 } }
+const SAME: Readonly<Record<string, Json>> = {
+  'base': {},
+  'overlays/kind': { workers },
+  'overlays/production': {
+    ...two, workers, exposure: { type: 'ingress', host: 'muster.example', tls: { secret: 'muster-tls' } },
+    monitoring: { serviceMonitor: { enabled: true }, rules: { enabled: true }, dashboards: { enabled: true } },
+  },
+  'overlays/external-redis': { ...two, redis: { mode: 'external', external: { url: 'kvstores://muster@redis.example:6379', password: { secret: 'muster-redis-external' } } } },
+  'overlays/own-secrets': {
+    tokens: { generate: false, admin: { secret: 'muster-own' }, worker: { secret: 'muster-own' } }, redis: { embedded: { password: { secret: 'muster-own' } } },
+    operator: { watchNamespaces: ['*'] }, exposure: { type: 'gateway', host: 'muster.example', gateway: { parentRefs: [{ name: 'web', namespace: 'gateways' }] } },
+  },
+}
+const OWN_OF_HELM = /^(app\.kubernetes\.io\/managed-by|helm\.sh\/.*)$/
+/** Objects of manifests/ alone. */
+const BEYOND = new Set(['ValidatingAdmissionPolicy muster-operator-guard', 'ValidatingAdmissionPolicyBinding muster-operator-guard'])
+
+/** Without what is Helm's own, and with named lists in one order, as Kubernetes reads them. */
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const items = value.map(canonical)
+    return items.every((each) => typeof (each as { name?: unknown } | null)?.name === 'string') ? items.toSorted((a, b) => ((a as { name: string }).name < (b as { name: string }).name ? -1 : 1)) : items
+  }
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).filter(([key]) => !OWN_OF_HELM.test(key)).map(([key, each]) => [key, canonical(each)] as const)
+  return Object.fromEntries(entries.filter(([key, each]) => !(key === 'annotations' && Object.keys(each as object).length === 0)).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+}
+const comparable = (objects: readonly KubeObject[]): Json => Object.fromEntries(objects.filter((each) => each.metadata.annotations?.['helm.sh/hook'] === undefined).map((each) => [idOf(each), canonical(each)]))
+const built = (folder: string): readonly KubeObject[] => {
+  const { status, stdout, stderr } = run('kustomize', ['build', resolve('manifests', folder)])
+  if (status !== 0) throw new Error(stderr)
+  return objectsOf(stdout)
+}
+
+describe('manifests/', () => {
+  it.each(Object.entries(SAME))('%s is what the chart renders', (folder, values) => {
+    expect(comparable(built(folder).filter((each) => !BEYOND.has(idOf(each))))).toEqual(comparable(render(values)))
+  })
+
+  it('has no overlay without values, and uses every component', () => {
+    expect(readdirSync('manifests/overlays').map((name) => `overlays/${name}`).toSorted()).toEqual(Object.keys(SAME).filter((name) => name !== 'base').toSorted())
+    const overlays = readdirSync('manifests/overlays').map((name) => readFileSync(join('manifests/overlays', name, 'kustomization.yaml'), 'utf8')).join('\n')
+    expect(readdirSync('manifests/components').filter((name) => !overlays.includes(`components/${name}`))).toEqual([])
+  })
+
+  it('has files that any reader of YAML takes', () => {
+    const files = readdirSync('manifests', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.yaml'))
+    for (const file of files) for (const document of parseAllDocuments(readFileSync(join('manifests', file), 'utf8'))) expect([file, document.errors]).toEqual([file, []])
+  })
+})
