@@ -7,9 +7,11 @@ export PATH := $(CURDIR)/.tools/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 
 NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster)/' '<rootDir>/test/operator/.*apiserver' # Tests that need more than `make test` can bring.
 
+CLUSTER_PACKAGES := containerd runc containernetworking-plugins iptables iproute2 conntrack openssl redis-server # A node of hack/cluster, and what its pods run.
+
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help check verify dev test test-api test-chart tools soak api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
+.PHONY: help check verify dev test test-api test-chart tools image cluster-up cluster-down kind-up kind-down e2e soak api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,7 +32,7 @@ test: .tools/built ## All tests; what the machine lacks and cannot install is a 
 
 ##@ Now and then
 build: .tools/built ## The package that is published, in dist/
-tools: ## An API server of Kubernetes, Helm, and what reads manifests: those of this machine, else built from Go modules (20 minutes, once)
+tools: ## Kubernetes, its store, Helm and the like: those of this machine, else built from Go modules (half an hour, once)
 	@hack/install-tools.sh
 test-api: .tools/built ## The tests against a real API server of Kubernetes, which `make tools` brings
 	@for program in etcd kube-apiserver kube-controller-manager kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
@@ -40,6 +42,20 @@ test-chart: .tools/built ## The chart and the manifests: render, schemas, grader
 	@CI=true hack/install-debian.sh yamllint shellcheck prometheus python3-venv
 	@CI=true hack/install-python.sh checkov
 	@npm test --silent -- --testPathIgnorePatterns /node_modules/ --testPathPatterns test/chart $(ARGS)
+image: .tools/built ## The image as an OCI archive, without a container engine: .tools/image/muster.tar
+	@node hack/image/build.mjs
+cluster-up: .tools/built ## A real Kubernetes of one node on this machine, with an ingress controller; as root, without Docker
+	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES)
+	@node hack/cluster/up.mjs --ingress
+cluster-down: ## End it and remove all of it
+	@node hack/cluster/down.mjs
+kind-up: .tools/built ## The same by kind, with Muster in it; for machines with Docker (ARGS="--ingress --bare" as make e2e wants it)
+	@hack/kind-up.sh $(ARGS)
+kind-down: ## Remove it
+	@hack/kind-down.sh
+e2e: .tools/built ## The image, and the chart's journey on the cluster that runs, else on one of its own; the programs are those of `make tools`
+	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES)
+	@hack/cluster/with.sh npm test --silent -- test/cluster --testPathIgnorePatterns /node_modules/ $(ARGS)
 soak: .tools/built ## The long runs: ten times the random commands against each store, a hundred restarts of a Redis under load, 10,000 random lives of the operator
 	@CI=true hack/install-debian.sh redis-server
 	@SOAK=1 npm test --silent -- test/storage/memory/model test/storage/sqlite/model test/storage/redis/model $(ARGS)

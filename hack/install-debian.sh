@@ -20,6 +20,7 @@ program_of() {
   case "$1" in
     nodejs) echo node ;;
     prometheus) echo promtool ;;
+    iproute2) echo ip ;;
     *) echo "$1" ;;
   esac
 }
@@ -27,6 +28,7 @@ program_of() {
 has() {
   case "$1" in
     python3-venv) python3 -c 'import ensurepip, venv' >/dev/null 2>&1 ;; # A module, no program.
+    containernetworking-plugins) [ -x /usr/lib/cni/ptp ] || [ -x /opt/cni/bin/ptp ] ;; # Outside of PATH.
     *) command -v "$(program_of "$1")" >/dev/null ;;
   esac
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Brings tools that no package has: an API server of Kubernetes and its store, Helm, and what reads manifests. What the
-# machine has is used; the rest is built from Go modules.
+# Brings tools that no package has: Kubernetes and its store, Helm, what reads manifests, and what a node of hack/cluster
+# runs beside. What the machine has is used; the rest is built from Go modules.
 # Usage: hack/install-tools.sh [NAME]…            Without a name: all. Minutes, once per version.
 #        hack/install-tools.sh --where PROGRAM    Prints its path; builds nothing.
 # Exit: 0 ready, 1 could not be built or is nowhere. Safe to run again, also beside another run.
@@ -14,7 +14,7 @@ cd "$(dirname "$0")"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/muster/tools
 go_at_least=1.26
 
-tools='kubernetes etcd helm helm3 kustomize kubeconform kube-score'
+tools='kubernetes etcd helm helm3 kustomize kubeconform kube-score coredns traefik pause'
 
 # What `go install` builds: package@version.
 package_of() {
@@ -23,19 +23,30 @@ package_of() {
     helm3) echo helm.sh/helm/v3/cmd/helm@v3.22.0 ;;
     kustomize) echo sigs.k8s.io/kustomize/kustomize/v5@v5.8.1 ;; # 5.8.3 wants Go 1.27.
     kubeconform) echo github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0 ;;
+    coredns) echo github.com/coredns/coredns@v1.15.0 ;;
     kube-score) echo github.com/zegl/kube-score/cmd/kube-score@v1.20.0 ;;
     *) return 1 ;;
   esac
 }
 # The module in whose go.mod of ours the version stands.
-module_of() { case "$1" in kubernetes) echo k8s.io/kubernetes ;; etcd) echo go.etcd.io/etcd/server/v3 ;; *) return 1 ;; esac; }
+module_of() {
+  case "$1" in
+    kubernetes) echo k8s.io/kubernetes ;;
+    etcd) echo go.etcd.io/etcd/server/v3 ;;
+    traefik) echo github.com/traefik/traefik/v3 ;; # Not 3.7: it needs modules that cannot be had.
+    *) return 1 ;;
+  esac
+}
+# What is built in that module of ours: its own main package, or that of a tool.
+main_of() { case "$1" in traefik) echo github.com/traefik/traefik/v3/cmd/traefik ;; *) echo . ;; esac; }
 # All programs of a tool that we use; the first shows where the tool lies.
-programs_of() { case "$1" in kubernetes) echo kube-apiserver kube-controller-manager kubectl ;; *) echo "$1" ;; esac; }
+programs_of() { case "$1" in kubernetes) echo kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl ;; *) echo "$1" ;; esac; }
 tool_of() { case " $tools " in *" $1 "*) echo "$1" ;; *) echo kubernetes ;; esac; }
 
 version_of() {
   local package
   if package=$(package_of "$1"); then echo "${package##*@v}"; return; fi
+  if [ "$1" = pause ]; then echo 1; return; fi # All of it is ours: raise the number with a change of hack/tools/pause.
   awk -v module="$(module_of "$1")" '{ sub(/^require /, "") } $1 == module { print substr($2, 2); exit }' "tools/$1/go.mod"
 }
 home_of() { echo "$cache/$1-$(version_of "$1")"; }
@@ -59,19 +70,20 @@ flags_of() {
   minor=${kubernetes#*.}
   case "$1" in
     kubernetes) echo "-s -w -X $base.gitVersion=v$kubernetes -X $base.gitMajor=${kubernetes%%.*} -X $base.gitMinor=${minor%%.*}" ;;
+    traefik) echo "-s -w -X github.com/traefik/traefik/v3/pkg/version.Version=$(version_of traefik)" ;;
     helm3) echo "-s -w -X $capabilities.k8sVersionMajor=${kubernetes%%.*} -X $capabilities.k8sVersionMinor=${minor%%.*}" ;;
     *) echo '-s -w' ;;
   esac
 }
 
 compile() {
-  local tool=$1 folder=$2 flags package built
+  local tool=$1 folder=$2 package built flags
   flags=$(flags_of "$tool")
   if package=$(package_of "$tool"); then
     GOBIN=$folder go install -trimpath -ldflags "$flags" "$package"
     for built in "$folder"/*; do [ "$built" = "$folder/$tool" ] || mv "$built" "$folder/$tool"; done
   else
-    (cd "tools/$tool" && go build -mod=readonly -trimpath -ldflags "$flags" -o "$folder/$tool" .)
+    (cd "tools/$tool" && go build -mod=readonly -trimpath -ldflags "$flags" -o "$folder/$tool" "$(main_of "$tool")")
   fi
 }
 

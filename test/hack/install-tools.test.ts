@@ -62,6 +62,6 @@ describe('hack/install-tools', () => {
   })
 
   it('refuses a tool it does not know', () => {
-    expect(machine({}).run('docker')).toMatchObject({ status: 1, stderr: 'docker: not known here; known: kubernetes, etcd, helm, helm3, kustomize, kubeconform, kube-score\n' })
+    expect(machine({}).run('docker')).toMatchObject({ status: 1, stderr: 'docker: not known here; known: kubernetes, etcd, helm, helm3, kustomize, kubeconform, kube-score, coredns, traefik, pause\n' })
   })
 })

@@ -155,8 +155,8 @@ withApiServer('FleetWorkers that others write as well', () => {
       await registered('guarded')
       const folder = join(cluster.server.folder, 'guard')
       mkdirSync(folder)
-      const from = (name: string): string => relative(folder, join(process.cwd(), 'manifests/operator', name))
-      writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify({ resources: [from('cluster-wide')], components: [from('guard')] }))
+      const from = (name: string): string => relative(folder, join(process.cwd(), 'manifests', name))
+      writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify({ resources: [from('operator/cluster-wide')], components: [from('components/operator-guard')] }))
       const asOperator = async (body: object): Promise<readonly [number, string]> => {
         const token = await cluster.operatorToken()
         const { status, body: answer } = await cluster.server.request('PATCH', `${FLEET_WORKERS}/guarded`, { body, contentType: MERGE, token })

@@ -1,0 +1,48 @@
+#!/usr/bin/env node
+// Ends the cluster of `make cluster-up` and removes all of it; also what a crash left. Safe to run again. Needs root.
+// Usage: node hack/cluster/down.mjs    Exit: 0 gone, 1 something could not be removed.
+import { spawnSync } from 'node:child_process'
+import { existsSync, globSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { CGROUP, FOLDER, KERNEL_FIGURES, NETWORK, WIRE } from './place.mjs'
+import { endAll } from './processes.mjs'
+
+const quietly = (program, ...args) => spawnSync(program, args, { stdio: 'ignore' })
+
+/** What the kubelet and containerd mounted, the innermost first. */
+function unmount() {
+  const points = readFileSync('/proc/self/mounts', 'utf8').split('\n').map((line) => (line.split(' ')[1] ?? '').replaceAll(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8))))
+  for (const point of points.filter((each) => each.startsWith(`${FOLDER}/`)).toReversed()) quietly('umount', '--lazy', point)
+}
+
+/** The control groups of the pods, in every hierarchy, the innermost first. */
+function removeControlGroups() {
+  const groups = [`/sys/fs/cgroup/${CGROUP}`, `/sys/fs/cgroup/*/${CGROUP}`].flatMap((top) => globSync([top, `${top}/**/`]))
+  for (const group of groups.toSorted((a, b) => b.length - a.length)) {
+    try {
+      rmdirSync(group)
+    } catch {
+      // Another hierarchy's name for the same, or a process that is ending; an empty group does no harm.
+    }
+  }
+}
+
+function restoreKernelFigures() {
+  if (!existsSync(KERNEL_FIGURES)) return
+  for (const [path, figure] of Object.entries(JSON.parse(readFileSync(KERNEL_FIGURES, 'utf8')))) writeFileSync(path, figure)
+}
+
+export async function down() {
+  await endAll()
+  unmount()
+  quietly('ip', 'link', 'delete', WIRE.outside.device)
+  quietly('ip', 'netns', 'delete', NETWORK)
+  removeControlGroups()
+  restoreKernelFigures()
+  rmSync(FOLDER, { recursive: true, force: true })
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await down()
+  console.log('the cluster is gone')
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env node
+// The images of a node that has no registry: Muster's own, and one for each program that its pods need beside.
+// Usage: node hack/cluster/images.mjs [--ingress]    Exit: 0 built into .tools/image, 1 failed. As kind needs them: a node of
+//        its own brings the rest.
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { writeArchive } from '../image/oci.mjs'
+import { inScratch } from '../image/rootfs.mjs'
+import { ROOT } from './place.mjs'
+
+const FOLDER = `${ROOT}.tools/image`
+/** Name of the image (its version is `cluster`): the program, and the user it runs as. */
+const PROGRAMS = { pause: '65535:65535', coredns: '65532:65532', traefik: '65532:65532', redis: '999:999' }
+const COMMANDS = { redis: 'redis-server' }
+export const PAUSE_IMAGE = 'localhost/pause:cluster'
+
+/** What a program is linked against, the loader included; empty for a static one. */
+function librariesOf(program) {
+  try {
+    return [...execFileSync('ldd', [program], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).matchAll(/\s(\/\S+)\s+\(0x/g)].map((match) => match[1])
+  } catch {
+    return []
+  }
+}
+
+function pack(name, program, archive) {
+  inScratch((scratch) => {
+    const target = join(scratch, 'usr/local/bin', COMMANDS[name] ?? name)
+    mkdirSync(dirname(target), { recursive: true })
+    cpSync(realpathSync(program), target)
+    for (const library of librariesOf(program)) {
+      mkdirSync(join(scratch, dirname(library)), { recursive: true })
+      cpSync(realpathSync(library), join(scratch, library))
+    }
+    mkdirSync(join(scratch, 'tmp'))
+    const config = { User: PROGRAMS[name], Env: ['PATH=/usr/local/bin'], Entrypoint: [`/usr/local/bin/${basename(target)}`] }
+    writeArchive(archive, { name: `localhost/${name}`, version: 'cluster', folders: [scratch], config })
+  })
+}
+
+const whereIs = (program) => execFileSync(`${ROOT}hack/install-tools.sh`, ['--where', program], { encoding: 'utf8' }).trim()
+
+/** Paths of the archives, Muster's last. One that is older than its program is made again. */
+export function buildImages(names = Object.keys(PROGRAMS)) {
+  const archives = names.map((name) => {
+    const [program, archive] = [whereIs(COMMANDS[name] ?? name), join(FOLDER, `${name}.tar`)]
+    if (!existsSync(archive) || statSync(archive).mtimeMs < statSync(program).mtimeMs) pack(name, program, archive)
+    return archive
+  })
+  execFileSync(process.execPath, [`${ROOT}hack/image/build.mjs`], { stdio: 'inherit' })
+  return [...archives, join(FOLDER, 'muster.tar')]
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) buildImages(process.argv.includes('--ingress') ? ['redis', 'traefik'] : ['redis'])

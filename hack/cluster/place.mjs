@@ -1,0 +1,25 @@
+// Where the cluster of this checkout lives, and the addresses it has. One at a time on a machine: they are fixed.
+import { fileURLToPath } from 'node:url'
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+/** All of it, the kubeconfig included; `down` removes it. */
+export const FOLDER = `${ROOT}.tools/cluster`
+export const KUBECONFIG = `${FOLDER}/kubeconfig`
+export const NODE_NAME = 'muster'
+/** The network namespace of everything but the machine's end of one wire: no rule of Kubernetes touches the machine's own. */
+export const NETWORK = 'muster-cluster'
+/** Parent of the control groups of all pods. */
+export const CGROUP = 'muster-cluster'
+export const WIRE = { outside: { device: 'muster-out', ip: '10.250.0.1' }, inside: { device: 'muster-in', ip: '10.250.0.2' }, bits: 30 }
+export const NODE_IP = WIRE.inside.ip
+export const API_SERVER = `https://${NODE_IP}:6443`
+/** Of https, also in manifests/ingress.yaml. */
+export const INGRESS_PORT = 30443
+export const PODS = '10.244.0.0/24'
+export const SERVICES = '10.96.0.0/16'
+export const KUBERNETES_SERVICE_IP = '10.96.0.1'
+/** Also in manifests/dns.yaml. */
+export const DNS_IP = '10.96.0.10'
+export const CONTAINERD_SOCKET = `${FOLDER}/containerd.sock`
+/** What the kubelet changes of the machine itself, as it was before. */
+export const KERNEL_FIGURES = `${FOLDER}/kernel-figures.json`

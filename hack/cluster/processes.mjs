@@ -1,0 +1,83 @@
+// The processes of the cluster. Each has a file that says which one it is, so that `down` ends these and no others, also
+// after a crash of anything: a number alone may since belong to a stranger.
+import { spawn } from 'node:child_process'
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { CONTAINERD_SOCKET, FOLDER, NETWORK } from './place.mjs'
+
+const RUNNING = `${FOLDER}/running`
+const LOGS = `${FOLDER}/logs`
+const ENDS_WITHIN_MS = 5_000
+
+/** When the process began, in ticks since the machine did; undefined when it is gone. With its number it is unique. */
+function startOf(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return fields[0] === 'Z' ? undefined : fields[19]
+  } catch {
+    return undefined // Gone between two looks.
+  }
+}
+
+/** Starts a program that outlives us, within the network of the cluster. */
+export function start(name, program, args) {
+  mkdirSync(RUNNING, { recursive: true })
+  mkdirSync(LOGS, { recursive: true })
+  const log = openSync(`${LOGS}/${name}.log`, 'a')
+  // Not `ip netns exec`: it mounts a /sys without control groups, which the kubelet needs.
+  const child = spawn('nsenter', [`--net=/run/netns/${NETWORK}`, program, ...args], { detached: true, stdio: ['ignore', log, log] })
+  closeSync(log)
+  child.unref()
+  writeFileSync(`${RUNNING}/${name}`, `${child.pid} ${startOf(child.pid)}`)
+  return { name, ended: () => child.exitCode !== null || child.signalCode !== null }
+}
+
+/** The end of what a process said. */
+export const tailOf = (name) => readFileSync(`${LOGS}/${name}.log`, 'utf8').trimEnd().split('\n').slice(-15).join('\n')
+
+function started() {
+  if (!existsSync(RUNNING)) return []
+  return readdirSync(RUNNING).flatMap((name) => {
+    const [pid, began] = readFileSync(`${RUNNING}/${name}`, 'utf8').split(' ')
+    return began !== undefined && startOf(pid) === began ? [{ name, pid: Number(pid) }] : []
+  })
+}
+
+const allPids = () => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
+const textOf = (path) => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** The shims that containerd left behind, known by our socket, and below them everything that runs in a pod. */
+function pods() {
+  const parents = new Map(allPids().map((pid) => [pid, Number(/^PPid:\s*(\d+)/m.exec(textOf(`/proc/${pid}/status`))?.[1])]))
+  const isShim = ([program = '', ...args]) => /(?:^|\/)containerd-shim[^/]*$/.test(program) && args.includes(CONTAINERD_SOCKET)
+  const shims = new Set([...parents.keys()].filter((pid) => isShim(textOf(`/proc/${pid}/cmdline`).split('\0'))))
+  const below = (pid) => shims.has(pid) || (parents.has(pid) && parents.get(pid) > 1 && below(parents.get(pid)))
+  return [...parents.keys()].filter((pid) => below(pid))
+}
+
+const kill = (pid, signal) => {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It ended by itself meanwhile.
+  }
+}
+
+/** Ends all of it: first who starts others, then the pods. */
+export async function endAll() {
+  for (const { pid } of started()) kill(pid, 'SIGTERM')
+  const deadline = Date.now() + ENDS_WITHIN_MS
+  while (started().length > 0 && Date.now() < deadline) await pause(50)
+  for (const { pid } of started()) kill(pid, 'SIGKILL')
+  for (let left = pods(); left.length > 0; left = pods()) {
+    for (const pid of left) kill(pid, 'SIGKILL')
+    await pause(50)
+  }
+}

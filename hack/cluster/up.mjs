@@ -1,0 +1,154 @@
+#!/usr/bin/env node
+// Starts a real Kubernetes of one node on this machine, without a container engine: programs of Go modules, Debian's
+// containerd, images of ours. Needs root, Linux, the programs of `make tools` and dist/ (npm run build).
+// Usage: node hack/cluster/up.mjs [--ingress]    Exit: 0 the node is ready, 1 it is not; then what ran is ended.
+//
+// With --ingress also Traefik, at https://10.250.0.2:30443. All of it lives in .tools/cluster, the kubeconfig included, and
+// in a network namespace that one wire joins to the machine. Run again, also after a crash: what there was is ended first.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { down } from './down.mjs'
+import { makeIdentities } from './identities.mjs'
+import { buildImages, PAUSE_IMAGE } from './images.mjs'
+import * as parts from './parts.mjs'
+import { CGROUP, CONTAINERD_SOCKET, FOLDER, KERNEL_FIGURES, INGRESS_PORT, KUBECONFIG, NETWORK, NODE_IP, NODE_NAME, ROOT, WIRE } from './place.mjs'
+import { start, tailOf } from './processes.mjs'
+
+const READY_WITHIN_MS = 120_000
+const VOLUMES = 20
+/** Where Debian has the plugins, and where their own project puts them. */
+const CNI_FOLDERS = ['/usr/lib/cni', '/opt/cni/bin']
+const DEBIAN = ['containerd', 'runc', 'iptables', 'conntrack', 'ip', 'nsenter', 'openssl']
+
+const run = (program, ...args) => execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+const whereIs = (program) => run(`${ROOT}hack/install-tools.sh`, '--where', program).trim()
+const works = (use) => {
+  try {
+    return use() !== false
+  } catch {
+    return false // Not yet; the deadline of who asks ends this.
+  }
+}
+
+async function until(what, process, holds) {
+  const deadline = Date.now() + READY_WITHIN_MS
+  while (!works(holds)) {
+    if (process.ended()) throw new Error(`${process.name} ended before ${what}:\n${tailOf(process.name)}`)
+    if (Date.now() > deadline) throw new Error(`not within ${READY_WITHIN_MS / 1000} s: ${what}. Last words of ${process.name}:\n${tailOf(process.name)}`)
+    await pause(100)
+  }
+}
+
+function check() {
+  if (process.platform !== 'linux' || process.getuid() !== 0) throw new Error('a node needs Linux and root; with Docker and without root: make kind-up')
+  const absent = DEBIAN.filter((program) => !works(() => whereIs(program)))
+  if (absent.length > 0) throw new Error(`not here: ${absent.join(', ')}; run hack/install-debian.sh containerd runc containernetworking-plugins iptables iproute2 conntrack socat`)
+  const cniFolder = CNI_FOLDERS.find((folder) => works(() => whereIs(`${folder}/ptp`)))
+  if (cniFolder === undefined) throw new Error('the network plugins are not here; run hack/install-debian.sh containernetworking-plugins')
+  return cniFolder
+}
+
+function makeNetwork() {
+  const inside = (...args) => run('nsenter', `--net=/run/netns/${NETWORK}`, ...args)
+  const { outside, inside: end, bits } = WIRE
+  run('ip', 'netns', 'add', NETWORK)
+  run('ip', 'link', 'add', outside.device, 'type', 'veth', 'peer', 'name', end.device, 'netns', NETWORK)
+  run('ip', 'address', 'add', `${outside.ip}/${bits}`, 'dev', outside.device)
+  run('ip', 'link', 'set', outside.device, 'up')
+  inside('ip', 'address', 'add', `${end.ip}/${bits}`, 'dev', end.device)
+  inside('ip', 'link', 'set', end.device, 'up')
+  inside('ip', 'link', 'set', 'lo', 'up')
+  inside('ip', 'route', 'add', 'default', 'via', outside.ip)
+  inside('sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_forward')
+}
+
+/** The kubelet wants its parent group to be there, in every hierarchy of version 1 or in the only one of version 2. */
+function makeControlGroups() {
+  const lines = readFileSync('/proc/self/mounts', 'utf8').split('\n').map((line) => line.split(' '))
+  for (const [, point, type] of lines.filter(([, each = '']) => each.startsWith('/sys/fs/cgroup'))) {
+    if (type !== 'cgroup' && type !== 'cgroup2') continue
+    mkdirSync(`${point}/${CGROUP}`, { recursive: true })
+    for (const file of ['cpuset.cpus', 'cpuset.mems']) works(() => writeFileSync(`${point}/${CGROUP}/${file}`, readFileSync(`${point}/${file}`)))
+  }
+}
+
+/** The kubelet sets these for good; `down` puts them back. */
+function noteKernelFigures() {
+  const paths = ['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops', 'kernel/keys/root_maxkeys', 'kernel/keys/root_maxbytes'].map((name) => `/proc/sys/${name}`)
+  writeFileSync(KERNEL_FIGURES, JSON.stringify(Object.fromEntries(paths.map((path) => [path, readFileSync(path, 'utf8').trim()]))))
+}
+
+function kubectl(...args) {
+  return run(whereIs('kubectl'), `--kubeconfig=${KUBECONFIG}`, `--cache-dir=${FOLDER}/kubectl`, ...args)
+}
+
+async function startControlPlane() {
+  const store = start('etcd', whereIs('etcd'), parts.etcd())
+  const server = start('kube-apiserver', whereIs('kube-apiserver'), parts.apiServer())
+  await until('the API server answers', server, () => !store.ended() && kubectl('get', '--raw', '/readyz'))
+  start('kube-controller-manager', whereIs('kube-controller-manager'), parts.controllerManager())
+  start('kube-scheduler', whereIs('kube-scheduler'), parts.scheduler())
+}
+
+async function startNode(cniFolder, archives) {
+  makeControlGroups()
+  noteKernelFigures()
+  const ctr = (...args) => run(whereIs('ctr'), '--address', CONTAINERD_SOCKET, '--namespace', 'k8s.io', ...args)
+  const containerd = start('containerd', whereIs('containerd'), parts.containerd({ cniFolder, pauseImage: PAUSE_IMAGE }))
+  await until('containerd answers', containerd, () => ctr('version'))
+  for (const archive of archives) ctr('images', 'import', archive)
+  const kubelet = start('kubelet', whereIs('kubelet'), parts.kubelet())
+  start('kube-proxy', whereIs('kube-proxy'), parts.proxy())
+  await until('the node is ready', kubelet, () => kubectl('wait', '--for=condition=Ready', `node/${NODE_NAME}`, '--timeout=1s'))
+}
+
+function volume(name) {
+  const path = `${FOLDER}/volumes/${name}`
+  mkdirSync(path, { recursive: true, mode: 0o755 })
+  const here = { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [NODE_NAME] }] }
+  return {
+    apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name },
+    spec: { storageClassName: 'node', capacity: { storage: '20Gi' }, accessModes: ['ReadWriteOnce'], local: { path }, nodeAffinity: { required: { nodeSelectorTerms: [here] } } },
+  }
+}
+
+function furnish(ingress) {
+  const items = Array.from({ length: VOLUMES }, (_, at) => volume(`node-${at}`))
+  writeFileSync(`${FOLDER}/volumes.json`, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))
+  const manifests = ['dns', 'storage', ...(ingress ? ['ingress'] : [])].map((name) => `${ROOT}hack/cluster/manifests/${name}.yaml`)
+  kubectl('apply', ...[...manifests, `${FOLDER}/volumes.json`].flatMap((path) => ['-f', path]))
+  kubectl('rollout', 'status', '--namespace=kube-system', 'deployment/coredns', '--timeout=60s')
+  if (!ingress) return
+  kubectl('rollout', 'status', '--namespace=ingress', 'deployment/traefik', '--timeout=60s')
+  writeFileSync(`${FOLDER}/ingress`, `${NODE_IP}:${INGRESS_PORT}\n`)
+}
+
+async function up({ ingress }) {
+  const cniFolder = check()
+  await down()
+  const archives = buildImages()
+  const startedMs = Date.now()
+  const say = (what) => console.log(`${((Date.now() - startedMs) / 1000).toFixed(1).padStart(5)} s  ${what}`)
+  mkdirSync(FOLDER, { recursive: true })
+  makeNetwork()
+  makeIdentities()
+  await startControlPlane()
+  say('the API server is ready')
+  await startNode(cniFolder, archives)
+  say('the node is ready')
+  furnish(ingress)
+  say(`names${ingress ? ' and the ingress controller' : ''} are served: export KUBECONFIG=${KUBECONFIG}`)
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    await up(parseArgs({ options: { ingress: { type: 'boolean', default: false } } }).values)
+  } catch (error) {
+    console.error(`${error.stderr ?? ''}${error.message}`)
+    await down()
+    process.exitCode = 1
+  }
+}

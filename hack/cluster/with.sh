@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Runs a command with a cluster: the one that is there, else one that is ended afterwards.
+# Usage: hack/cluster/with.sh COMMAND…    Exit: that of the command; 1 when no cluster could be had.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+kubeconfig=$PWD/.tools/cluster/kubeconfig
+
+answers() {
+  [ -e "$kubeconfig" ] && "$(hack/install-tools.sh --where kubectl)" --kubeconfig="$kubeconfig" --request-timeout=5s get --raw /readyz >/dev/null 2>&1
+}
+
+if ! answers; then
+  trap 'node hack/cluster/down.mjs' EXIT
+  node hack/cluster/up.mjs --ingress
+fi
+"$@"

@@ -1,0 +1,3 @@
+module muster.dev/hack/tools/pause
+
+go 1.26.0

@@ -1,0 +1,13 @@
+/** The automation of the journey: it says which task ran in its process, and what its config told it to say. */
+import { hostname } from 'node:os'
+import { defineBatch, Type } from 'muster/automation'
+
+export const echo = defineBatch({
+  type: 'echo', visibilityTimeoutSeconds: 5,
+  config: Type.Object({ note: Type.String({ default: '' }) }), payload: Type.Object({ ms: Type.Integer() }), output: Type.Object({ task_id: Type.String(), worker: Type.String(), note: Type.String() }),
+  async run({ task, config, emit, sleep }) {
+    await sleep(task.payload.ms)
+    await emit({ task_id: task.id, worker: process.env.SVC_WORKER_ID ?? hostname(), note: config.note })
+    process.stdout.write(`ran ${task.id}\n`)
+  },
+})

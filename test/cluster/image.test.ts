@@ -1,0 +1,96 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { hackPath } from '../hack/tree.ts'
+
+const BUILD = hackPath('image/build.mjs')
+const BUILD_MS = 300_000
+/** Programs that would let somebody who got in do more than Muster does. */
+const STRANGERS = /\/(?:sh|bash|dash|busybox|apt|apt-get|dpkg|npm|npx|corepack|gcc|cc|make|python3?|perl|curl|wget)$/
+const HELP_WITHIN_MS = 500
+/** Of the program that changes the root folder; nothing of the machine's own settings gets in. */
+const env = { PATH: process.env['PATH'], NODE_ENV: 'production' }
+
+interface Manifest { readonly config: { readonly digest: string }; readonly layers: readonly { readonly digest: string; readonly size: number }[] }
+interface Config { readonly config: { readonly User: string; readonly Entrypoint: readonly string[]; readonly Env: readonly string[]; readonly WorkingDir: string }; readonly created: string }
+
+/** Goes through all of it, folders included. */
+const filesOf = (folder: string): readonly string[] => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => `/${name}`)
+
+describe('the image', () => {
+  let scratch: string
+  let said: string
+  let root: string
+  let manifest: Manifest
+  let config: Config
+  const archive = (): string => join(scratch, 'image.tar')
+  const entry = (digest: string): string => `blobs/sha256/${digest.replace('sha256:', '')}`
+  const read = (name: string): string => execFileSync('tar', ['-xOf', archive(), name], { encoding: 'utf8' })
+  const build = (out: string): string => execFileSync(process.execPath, [BUILD, '--out', out], { encoding: 'utf8' })
+  const digestOf = (output: string): string => /sha256:[0-9a-f]{64}/.exec(output)?.[0] ?? 'none'
+
+  beforeAll(() => {
+    scratch = mkdtempSync(join(tmpdir(), 'muster-image-test-'))
+    chmodSync(scratch, 0o755) // The user of the image has to get in.
+    said = build(archive())
+    const [{ digest } = { digest: '' }] = (JSON.parse(read('index.json')) as { manifests: { digest: string }[] }).manifests
+    manifest = JSON.parse(read(entry(digest))) as Manifest
+    config = JSON.parse(read(entry(manifest.config.digest))) as Config
+    root = join(scratch, 'root')
+    mkdirSync(root)
+    for (const layer of manifest.layers) execFileSync('sh', ['-c', `tar -xOf '${archive()}' '${entry(layer.digest)}' | tar -xzf - -C '${root}'`])
+  }, BUILD_MS)
+  afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+  it('has one digest however often it is built', () => {
+    expect(digestOf(build(join(scratch, 'again.tar')))).toBe(digestOf(said))
+  }, BUILD_MS)
+
+  it('runs as a user without rights, in production, from the pinned Node', () => {
+    expect(config.config).toMatchObject({ User: '65532:65532', WorkingDir: '/opt/muster', Env: ['NODE_ENV=production'] })
+    expect(config.created).toBe('1970-01-01T00:00:00.000Z')
+    const pins = JSON.parse(readFileSync(hackPath('image/pins.json'), 'utf8')) as { node: { version: string } }
+    expect(readFileSync(hackPath('install-node.sh'), 'utf8')).toContain(`version=${pins.node.version}`)
+  })
+
+  it('holds no shell, no package manager, no compiler, no setuid file, no source map', () => {
+    const files = filesOf(root)
+    expect(files.length).toBeGreaterThan(1_000)
+    expect(files.filter((name) => STRANGERS.test(name) || name.endsWith('.map'))).toEqual([])
+    expect(files.filter((name) => lstatSync(join(root, name)).mode & 0o6000)).toEqual([])
+  })
+
+  it('keeps the licences of what it carries', () => {
+    const names = filesOf(root)
+    for (const name of ['better-sqlite3/LICENSE', '@opentelemetry/sdk-node/LICENSE', 'muster/THIRD-PARTY-LICENSES']) expect(names).toContain(`/opt/muster/node_modules/${name}`)
+    expect(names).toContain('/usr/share/doc/libc6/copyright')
+  })
+
+  it('holds back in its last layer what a change of our code changes, and no more than 5 MB of it', () => {
+    expect(manifest.layers).toHaveLength(4)
+    expect(manifest.layers.at(-1)?.size).toBeLessThan(5e6)
+  })
+
+  if (process.getuid?.() === 0) {
+    it('starts every subcommand as its user with nothing to write to, and shows its help in half a second', () => {
+      const [node = '', ...args] = config.config.Entrypoint
+      const muster = (...words: readonly string[]): ReturnType<typeof spawnSync> => spawnSync('chroot', ['--userspec=65532:65532', root, node, ...args, ...words], { encoding: 'utf8', env })
+      for (const subcommand of ['master', 'worker', 'operator', 'dev']) expect(muster(subcommand, '--help')).toMatchObject({ status: 0, stderr: '', stdout: expect.stringContaining(`muster ${subcommand}`) })
+      const fastest = Math.min(...[1, 2, 3].map(() => {
+        const beganMs = performance.now()
+        expect(muster('--help').status).toBe(0)
+        return performance.now() - beganMs
+      }))
+      expect(fastest).toBeLessThan(HELP_WITHIN_MS)
+    }, BUILD_MS)
+
+    it('carries the parts that a bundle cannot: SQLite and OpenTelemetry load', () => {
+      const [node = ''] = config.config.Entrypoint
+      const script = "const need = (await import('node:module')).createRequire('/opt/muster/package.json'); new (need('better-sqlite3'))(':memory:').exec('select 1'); need('@opentelemetry/sdk-node'); await import(need.resolve('muster/automations')); console.log('loaded')"
+      const ran = spawnSync('chroot', ['--userspec=65532:65532', root, node, '--input-type=module', '-e', script], { encoding: 'utf8', env })
+      expect(ran).toMatchObject({ status: 0, stdout: 'loaded\n' })
+    }, BUILD_MS)
+  } else it.skip('starts every subcommand: changing the root folder needs root', () => undefined)
+})

@@ -1,0 +1,232 @@
+/**
+ * One installation of the chart on a real cluster, from `helm install` to the end of its namespace, with what may happen to
+ * it in between. The steps build on one another, as the days of a fleet do: when one fails, look at the first that did.
+ */
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { until, type Proc } from '../e2e/fleet.ts'
+import { Namespace, withCluster } from './cluster.ts'
+import { Load, Public } from './public.ts'
+
+const CHART = 'charts/muster'
+const RELEASE = 'muster'
+const VALUES = [`--values=test/cluster/values.yaml`, '--set-file=automations.inline.echo\\.mjs=test/cluster/automations/echo.mjs']
+const INSIDE = ['muster-echo-0', 'muster-echo-1']
+const OUTSIDE = 'outside-1'
+const ALL = [...INSIDE, OUTSIDE]
+const STEP_MS = 180_000
+/** How often the load has to be answered before a step counts it as running. */
+const SOME = 50
+
+interface WorkerRecord { readonly worker_id: string; readonly connected: boolean; readonly state: string; readonly config_gen: number; readonly applied_config_gen: number | null; readonly config: Readonly<Record<string, unknown>> }
+interface FleetWorker { readonly metadata: { readonly name: string; readonly generation: number }; readonly status?: { readonly observedGeneration?: number; readonly conditions?: readonly { readonly type: string; readonly status: string }[] } }
+
+const newToken = (): string => randomBytes(32).toString('base64url')
+
+withCluster('the journey of an installation', () => {
+  describe('the journey of an installation', () => {
+    const place = new Namespace(`journey-${randomBytes(3).toString('hex')}`)
+    const figures: string[] = []
+    /** Everything that was ever acknowledged, in any step. */
+    const acknowledged: string[] = []
+    let fleet: Public
+    let worker: Proc
+    const secrets = { 'admin-token': newToken(), 'worker-token': newToken(), 'worker-tokens': '', 'token-scopes': '{}', password: newToken() }
+    /** What the workers within have said in pods that are gone by now. */
+    let saidBefore = ''
+
+    const timed = async <T>(what: string, use: () => Promise<T>): Promise<T> => {
+      const beganMs = performance.now()
+      const result = await use()
+      figures.push(`${((performance.now() - beganMs) / 1_000).toFixed(1).padStart(6)} s  ${what}`)
+      return result
+    }
+    const eventually = (what: string, holds: () => Promise<boolean>, withinMs = 60_000): Promise<void> =>
+      timed(what, () => until(what, () => holds().catch(() => false), () => worker?.output().slice(-2_000) ?? '', withinMs))
+    const putSecrets = async (): Promise<void> => {
+      await place.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'journey-own' }, stringData: secrets })
+    }
+    const install = (...more: readonly string[]): Promise<string> => place.helm('install', RELEASE, CHART, ...VALUES, ...ownSecrets, ...more, '--wait', '--timeout=90s')
+    const workers = (): Promise<readonly WorkerRecord[]> => fleet.ok<WorkerRecord[]>('GET', '/automations/echo/workers')
+    const allConnected = async (): Promise<boolean> => {
+      const connected = (await workers()).filter((each) => each.connected && each.state === 'RUNNING')
+      return connected.map((each) => each.worker_id).toSorted().join(' ') === ALL.join(' ')
+    }
+    const fleetWorker = (name: string, config: object): object => ({ apiVersion: 'muster.dev/v1alpha1', kind: 'FleetWorker', metadata: { name }, spec: { type: 'echo', config: { enabled: true, slots: 4, ...config } } })
+    const applyAll = (config: object): Promise<void> => place.apply({ apiVersion: 'v1', kind: 'List', items: ALL.map((name) => fleetWorker(name, config)) })
+    const allReady = async (): Promise<boolean> => {
+      const { items } = JSON.parse(await place.kubectl('get', 'fleetworkers', '--output=json')) as { items: FleetWorker[] }
+      return items.length === ALL.length && items.every(({ metadata, status }) => status?.observedGeneration === metadata.generation && status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True'))
+    }
+    const logsWithin = (): Promise<string> => place.kubectl('logs', '--selector=app.kubernetes.io/component=worker', '--tail=-1')
+    const restarts = async (): Promise<number> => {
+      const pods = [...(await place.pods('master')), ...(await place.pods('operator')), ...(await place.pods('worker'))]
+      return pods.flatMap(({ status }) => status.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0)
+    }
+    const wasRestarted = async (component: string): Promise<boolean> =>
+      (await place.pods(component)).every(({ status }) => status.containerStatuses?.every(({ restartCount, ready }) => restartCount === 1 && ready))
+    /** Each was run by a worker, left the queue, and lies in no dead-letter queue. */
+    const expectNothingLost = async (): Promise<void> => {
+      const left = [...acknowledged]
+      await eventually('everything acknowledged has left the queue', async () => {
+        while (left.length > 0) {
+          const { status, body } = await fleet.call<{ detail?: string }>('GET', `/automations/echo/tasks/${left.at(-1)}`)
+          if (status !== 404 || body.detail === undefined) return false // A 404 of the ingress controller, which has no detail, says nothing of the task.
+          left.pop()
+        }
+        return true
+      }, 120_000)
+      expect(await fleet.ok('GET', '/automations/echo/dead')).toMatchObject({ items: [] })
+      const ran = new Set([...`${saidBefore}\n${await logsWithin()}\n${worker.output()}`.matchAll(/^ran (\S+)$/gm)].map((match) => match[1]))
+      expect(acknowledged.filter((id) => !ran.has(id)).slice(0, 10)).toEqual([])
+    }
+    const underLoad = async (name: string, use: (load: Load) => Promise<void>): Promise<void> => {
+      const load = new Load(fleet, name)
+      try {
+        await until('the load runs', async () => load.acknowledged.length >= SOME)
+        await use(load)
+        const before = load.acknowledged.length
+        await until('the load runs again', async () => load.acknowledged.length >= before + SOME)
+      } finally {
+        await load.end()
+        acknowledged.push(...load.acknowledged)
+      }
+      figures.push(`          ${name}: ${load.acknowledged.length} tasks acknowledged, longest pause ${(load.longestPauseMs / 1_000).toFixed(1)} s`)
+      await expectNothingLost()
+    }
+    const ownSecrets = [
+      'tokens.generate=false', ...['tokens.admin', 'tokens.worker', 'tokens.workerPeers', 'tokens.scopes', 'redis.embedded.password'].map((key) => `${key}.secret=journey-own`),
+    ].map((value) => `--set=${value}`)
+
+    /** What follows a step that failed would only fail of it. */
+    let failed = ''
+    const step = (title: string, use: () => Promise<void>, withinMs = STEP_MS): void => {
+      it(title, async () => {
+        if (failed !== '') throw new Error(`not tried: it failed before that the installation "${failed}"`)
+        failed = title
+        await use()
+        failed = ''
+      }, withinMs)
+    }
+
+    beforeAll(async () => {
+      fleet = new Public()
+      fleet.adminToken = secrets['admin-token']
+      fleet.writeWorkerToken(secrets['worker-token'])
+      await place.kubectl('create', 'namespace', place.name)
+      await place.kubectl('label', 'namespace', place.name, 'pod-security.kubernetes.io/enforce=restricted')
+      await place.kubectl('create', 'configmap', 'journey-ca', `--from-file=ca.crt=${fleet.caFile}`)
+      await place.kubectl('create', 'secret', 'tls', 'journey-tls', `--cert=${fleet.certFile}`, `--key=${fleet.keyFile}`)
+      await putSecrets()
+    }, STEP_MS)
+
+    afterAll(async () => {
+      await fleet.close()
+      await place.kubectl('delete', 'namespace', place.name, '--ignore-not-found', '--timeout=150s')
+      await place.kubectl('delete', 'customresourcedefinition', 'fleetworkers.muster.dev', '--ignore-not-found') // It is kept by design, and belongs to this release.
+      console.log(figures.join('\n'))
+    }, STEP_MS)
+
+    step('installs within 90 s in a namespace that enforces restricted', async () => {
+      await timed('helm install --wait', () => install())
+      await eventually('the fleet answers at its public name', async () => (await fleet.get('/healthz')) === 200)
+      for (const path of ['/metrics', '/readyz']) expect([path, await fleet.get(path)]).toEqual([path, 404])
+      expect(await fleet.get('/')).toBe(200)
+    })
+
+    step('passes its own helm test', async () => {
+      const said = await timed('helm test', () => place.helm('test', RELEASE, '--logs', '--timeout=90s'))
+      expect(said).toContain('Succeeded')
+    })
+
+    step('brings FleetWorkers to Ready: of workers within, and of one outside the cluster through the ingress', async () => {
+      worker = fleet.startWorker(OUTSIDE)
+      await applyAll({ note: 'first' })
+      await eventually('every FleetWorker is Ready', allReady)
+      expect(await allConnected()).toBe(true)
+    })
+
+    step('carries an edit of a FleetWorker to the workers, and their tasks show it', async () => {
+      await applyAll({ note: 'second' })
+      await eventually('the edit is applied by every worker', async () => (await allReady()) && (await workers()).every((each) => each.config['note'] === 'second' && each.applied_config_gen === each.config_gen))
+      await underLoad('edit', async () => undefined)
+      const outputs = await fleet.ok<{ entries: { payload: { worker: string; note: string } }[] }>('GET', '/automations/echo/output/tail?n=1000')
+      const seen = new Map(outputs.entries.map(({ payload }) => [payload.worker, payload.note]))
+      expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(ALL.map((id) => [id, 'second'])))
+    })
+
+    step('loses nothing acknowledged when Redis is killed', async () => {
+      await underLoad('redis', async () => {
+        await place.crash('redis', 'redis-server')
+        await eventually('Redis was started again', () => wasRestarted('redis'))
+      })
+      await eventually('every worker is there after the end of Redis', allConnected)
+      expect(await workers()).toEqual(ALL.map((id) => expect.objectContaining({ worker_id: id, config: expect.objectContaining({ note: 'second' }) })))
+    })
+
+    step('loses nothing when the masters are rolled by an upgrade, and the workers come back', async () => {
+      const before = (await place.pods('master')).map(({ metadata }) => metadata.uid)
+      await underLoad('roll', async () => {
+        await timed('helm upgrade --wait', () => place.helm('upgrade', RELEASE, CHART, '--reuse-values', '--set=master.pod.annotations.rolled=once', '--wait', '--timeout=150s'))
+      })
+      const after = (await place.pods('master')).filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(({ metadata }) => metadata.uid)
+      expect(after).toHaveLength(2)
+      expect(after.filter((uid) => before.includes(uid))).toEqual([])
+      await eventually('every worker is there after the roll', allConnected)
+      expect(worker.child.exitCode).toBeNull()
+      expect(await restarts()).toBe(0)
+    })
+
+    step('takes new tokens from the changed Secret, without a restart', async () => {
+      const old = { ...secrets }
+      await underLoad('rotation', async () => {
+        Object.assign(secrets, { 'worker-tokens': newToken() })
+        await putSecrets()
+        await eventually('the masters accept the new worker token', async () => (await fleet.statusOf(secrets['worker-tokens'])) === 200)
+        Object.assign(secrets, { 'worker-token': secrets['worker-tokens'], 'worker-tokens': old['worker-token'] })
+        await putSecrets()
+        fleet.writeWorkerToken(secrets['worker-token'])
+        Object.assign(secrets, { 'worker-tokens': '' })
+        await putSecrets()
+        await eventually('the old worker token is refused', async () => (await fleet.statusOf(old['worker-token'])) === 403)
+        await eventually('every worker is there with the new token', allConnected)
+      })
+      Object.assign(secrets, { 'admin-token': newToken() })
+      await putSecrets()
+      fleet.adminToken = secrets['admin-token']
+      await eventually('the new admin token is accepted', async () => (await fleet.statusOf(fleet.adminToken)) === 200 && (await fleet.statusOf(old['admin-token'])) === 403)
+      await applyAll({ note: 'third' })
+      await eventually('the operator has the new admin token', async () => (await allReady()) && (await workers()).every((each) => each.config['note'] === 'third'))
+      expect(await restarts()).toBe(0)
+    })
+
+    step('converges when the operator is killed in the middle of a change', async () => {
+      await Promise.all([applyAll({ note: 'fourth' }), place.crash('operator', 'node')])
+      await eventually('the operator was started again', () => wasRestarted('operator'))
+      await eventually('the change arrived although the operator was killed', async () => (await allReady()) && (await workers()).every((each) => each.config['note'] === 'fourth' && each.applied_config_gen === each.config_gen))
+    })
+
+    step('keeps the kind, the FleetWorkers and the data when it is uninstalled, and goes on when it is installed again', async () => {
+      const generations = new Map((await workers()).map((each) => [each.worker_id, each.config_gen]))
+      const load = new Load(fleet, 'uninstall', 200)
+      await until('tasks wait', async () => load.acknowledged.length >= SOME)
+      await load.end()
+      acknowledged.push(...load.acknowledged)
+      saidBefore = await logsWithin()
+      const logs = place.kubectl('logs', '--selector=app.kubernetes.io/component=worker', '--tail=-1', '--follow').catch(() => '')
+      await timed('helm uninstall', () => place.helm('uninstall', RELEASE, '--wait'))
+      saidBefore += await logs
+      await eventually('its pods are gone', async () => (await Promise.all(['master', 'operator', 'worker', 'redis'].map((component) => place.pods(component)))).flat().length === 0)
+      expect((await place.kubectl('get', 'fleetworkers', '--output=name')).trim().split('\n')).toHaveLength(ALL.length)
+      await timed('helm install --wait, again', () => install())
+      await eventually('every worker is there, and every FleetWorker Ready again', async () => (await allConnected()) && (await allReady()))
+      expect(new Map((await workers()).map((each) => [each.worker_id, each.config_gen]))).toEqual(generations)
+      await expectNothingLost()
+    }, 2 * STEP_MS)
+
+    step('ends with its namespace', async () => {
+      await timed('kubectl delete namespace, with all of it running', () => place.kubectl('delete', 'namespace', place.name, '--timeout=120s'))
+      expect(await fleet.get('/healthz').catch(() => 'no certificate of ours')).not.toBe(200)
+    })
+  })
+})

@@ -1,0 +1,131 @@
+/**
+ * The fleet as the world outside the cluster sees it: by its public name, through the ingress controller, over TLS that an
+ * authority of the test has signed. A hand on the API, load, and a worker.
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { LookupFunction } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Agent, request } from 'undici'
+import type { Proc } from '../e2e/fleet.ts'
+import { ingress } from './cluster.ts'
+
+const HOST = 'muster.test'
+const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
+const MUSTER = join(process.cwd(), 'dist/cmd/muster.js')
+const HERE = join(process.cwd(), 'test/cluster/automations')
+/** Between two submits of one submitter: the test is about faults and not about speed. */
+const PAUSE_MS = 20
+const SUBMITTERS = 4
+
+export interface Answer<T> { readonly status: number; readonly body: T }
+
+export class Public {
+  readonly folder = mkdtempSync(join(tmpdir(), 'muster-cluster-'))
+  readonly caFile = join(this.folder, 'ca.pem')
+  readonly certFile = join(this.folder, 'tls.pem')
+  readonly keyFile = join(this.folder, 'tls.key')
+  readonly workerTokenFile = join(this.folder, 'worker-token')
+  readonly #agent: Agent
+  readonly #workers: Proc[] = []
+  adminToken = ''
+
+  constructor() {
+    const openssl = (name: string, ...args: readonly string[]): void => void execFileSync('openssl', ['req', '-x509', ...KEY, '-keyout', join(this.folder, `${name}.key`), '-out', join(this.folder, `${name}.pem`), ...args], { stdio: 'ignore' })
+    openssl('ca', '-subj', '/CN=journey')
+    openssl('tls', '-subj', `/CN=${HOST}`, '-addext', `subjectAltName=DNS:${HOST}`, '-addext', 'basicConstraints=critical,CA:FALSE', '-CA', this.caFile, '-CAkey', join(this.folder, 'ca.key'))
+    const { address } = ingress()
+    const lookup: LookupFunction = (_, { all }, done) => (all === true ? done(null, [{ address, family: 4 }]) : done(null, address, 4))
+    this.#agent = new Agent({ connect: { ca: readFileSync(this.caFile, 'utf8'), lookup } })
+  }
+
+  get url(): string {
+    return `https://${HOST}:${ingress().port}`
+  }
+
+  async get(path: string): Promise<number> {
+    const answer = await request(`${this.url}${path}`, { dispatcher: this.#agent })
+    await answer.body.dump()
+    return answer.statusCode
+  }
+
+  async call<T>(method: string, path: string, { body, token = this.adminToken }: { body?: object; token?: string } = {}): Promise<Answer<T>> {
+    const headers = { authorization: `Bearer ${token}`, ...(body !== undefined && { 'content-type': 'application/json' }) }
+    const answer = await request(`${this.url}/api/v1${path}`, { method, headers, dispatcher: this.#agent, ...(body !== undefined && { body: JSON.stringify(body) }) })
+    const text = await answer.body.text()
+    return { status: answer.statusCode, body: (text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text) as T }
+  }
+
+  /** The same, for a call that must succeed. */
+  async ok<T>(method: string, path: string, body?: object): Promise<T> {
+    const answer = await this.call<T>(method, path, body === undefined ? {} : { body })
+    if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+
+  /** What the API says of a token: 200 when it is one of the fleet's. */
+  async statusOf(token: string): Promise<number> {
+    return (await this.call('GET', '/me', { token }).catch(() => ({ status: 0 }))).status
+  }
+
+  /** A worker on this machine, outside the cluster, as somebody would run it who knows the public name alone. */
+  startWorker(id: string): Proc {
+    const { address } = ingress()
+    const env = {
+      PATH: process.env['PATH'] ?? '', SVC_MASTER_URL: this.url, SVC_WORKER_TOKEN_FILE: this.workerTokenFile, SVC_AUTOMATION_TYPE: 'echo', SVC_WORKER_ID: id, SVC_AUTOMATIONS: join(HERE, 'echo.mjs'),
+      NODE_EXTRA_CA_CERTS: this.caFile, NODE_OPTIONS: `--import=${join(HERE, 'resolve.mjs')}`, MUSTER_TEST_NAME: `${HOST}=${address}`,
+    }
+    const child = spawn(process.execPath, [MUSTER, 'worker'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    const worker = { child, exited: once(child, 'exit').then(([code]) => code as number | null), output: () => output }
+    this.#workers.push(worker)
+    return worker
+  }
+
+  writeWorkerToken(token: string): void {
+    writeFileSync(this.workerTokenFile, token, { mode: 0o600 })
+  }
+
+  async close(): Promise<void> {
+    for (const { child } of this.#workers) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    await Promise.all(this.#workers.map(({ exited }) => exited))
+    await this.#agent.close()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}
+
+/** Tasks with names of their own, until it is told to end; a submit without an answer is not repeated. */
+export class Load {
+  readonly acknowledged: string[] = []
+  /** The longest time without an acknowledgement. */
+  longestPauseMs = 0
+  readonly #ended = new AbortController()
+  readonly #all: readonly Promise<void>[]
+  #lastMs = performance.now()
+
+  constructor(fleet: Public, name: string, ms = 5) {
+    this.#all = Array.from({ length: SUBMITTERS }, (_, submitter) => this.#submit(fleet, `${name}-${submitter}`, ms))
+  }
+
+  async end(): Promise<void> {
+    this.#ended.abort()
+    await Promise.all(this.#all)
+  }
+
+  async #submit(fleet: Public, name: string, ms: number): Promise<void> {
+    for (let n = 0; !this.#ended.signal.aborted; n += 1) {
+      const id = `${name}-${n}`
+      const answer = await fleet.call('POST', '/automations/echo/tasks', { body: { task_id: id, payload: { ms } } }).catch(() => null) // Nobody is there to answer.
+      if (answer?.status === 200) {
+        this.acknowledged.push(id)
+        this.longestPauseMs = Math.max(this.longestPauseMs, performance.now() - this.#lastMs)
+        this.#lastMs = performance.now()
+      }
+      await pause(PAUSE_MS)
+    }
+  }
+}
