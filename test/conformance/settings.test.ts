@@ -10,7 +10,7 @@ const SECRET = /TOKEN|PASSWORD/
 
 /** Each variable of a help text with its other form and its default. */
 function settingsOf(help: string): Record<string, string> {
-  return Object.fromEntries([...help.matchAll(/^ {2}(?<name>SVC_\w+), (?:or )?(?<form>\S+)\n.*\((?<fallback>[^()]*)\)$/gm)].map(({ groups: { name = '', form = '', fallback = '' } = {} }) => {
+  return Object.fromEntries([...help.matchAll(/^ {2}(?<name>SVC_\w+), (?:or )?(?<form>[\w-]+)(?:, or SVC_BACKEND_URL_FILE)?\n.*\((?<fallback>[^()]*)\)$/gm)].map(({ groups: { name = '', form = '', fallback = '' } = {} }) => {
     expect(form).toBe(name.match(SECRET) !== null && !/PER_TOKEN|BOOTSTRAP/.test(name) ? `${name}_FILE` : `--${name.slice('SVC_'.length).toLowerCase().replaceAll('_', '-')}`)
     return [name, fallback]
   }))
