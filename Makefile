@@ -11,7 +11,7 @@ CLUSTER_PACKAGES := containerd runc containernetworking-plugins iptables iproute
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help check verify dev test test-api test-chart tools image cluster-up cluster-down kind-up kind-down e2e soak api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
+.PHONY: help check verify dev test test-browser test-api test-chart tools image cluster-up cluster-down kind-up kind-down e2e soak api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test: .tools/built ## All tests; what the machine lacks and cannot install is a 
 	@npm test --silent -- $(ARGS) --testPathIgnorePatterns /node_modules/ $(NOT_AT_COMMIT)
 
 ##@ Now and then
+test-browser: .tools/built ## The dashboard in a real Chromium, as `make test` does it too; screenshots in coverage/dashboard (alone on a machine: BUDGET_SLACK=1)
+	@hack/install-debian.sh chromium
+	@npm test --silent -- test/dashboard/browser $(ARGS) --testPathIgnorePatterns /node_modules/
 build: .tools/built ## The package that is published, in dist/
 tools: ## Kubernetes, its store, Helm and the like: those of this machine, else built from Go modules (half an hour, once)
 	@hack/install-tools.sh

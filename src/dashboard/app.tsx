@@ -9,11 +9,14 @@
  */
 import { useCallback, useEffect, useMemo, useState } from 'react'
 import { checkText, checkToken, type Me, type TokenCheck } from './api/me.ts'
+import { createQueries } from './api/queries.ts'
 import { openApi, SessionContext } from './api/session.ts'
+import { forgetDrafts } from './config/draft-store.ts'
 import { Shell } from './shell.tsx'
-import { SignIn } from './sign-in/sign-in.tsx'
+import { SignIn, type SignInProps } from './sign-in/sign-in.tsx'
 import { onSignedOutElsewhere, removeToken, storedToken, storeToken } from './sign-in/token-store.ts'
 import { useTokenWatch } from './sign-in/use-token-watch.ts'
+import { forgetSubmissions } from './tasks/submit-drafts.ts'
 
 type Phase =
   | { readonly kind: 'checking'; readonly token: string }
@@ -34,12 +37,14 @@ function phaseAfter(token: string, result: TokenCheck): Phase {
 
 export function App() {
   const [phase, setPhase] = useState(firstPhase)
-  const accept = useCallback((token: string, me: Me): void => {
-    storeToken(token)
+  const accept = useCallback((token: string, me: Me, isTabOnly: boolean): void => {
+    storeToken(token, isTabOnly)
     setPhase({ kind: 'signed_in', token, me, refused: null })
   }, [])
   const signOut = useCallback((): void => {
     removeToken()
+    forgetDrafts() // They may hold secrets.
+    forgetSubmissions()
     setPhase({ kind: 'signed_out', why: null })
   }, [])
   useEffect(() => {
@@ -51,7 +56,7 @@ export function App() {
     })
     return () => stop.abort()
   }, [phase])
-  useEffect(() => onSignedOutElsewhere(() => setPhase({ kind: 'signed_out', why: null })), [])
+  useEffect(() => onSignedOutElsewhere(signOut), [signOut])
 
   switch (phase.kind) {
     case 'checking': return <main className="sign-in"><h1>Muster</h1><output>Checking the token…</output></main>
@@ -79,7 +84,7 @@ interface SignedInProps {
   readonly token: string
   readonly me: Me
   readonly refused: string | null
-  readonly onAccepted: (token: string, me: Me) => void
+  readonly onAccepted: SignInProps['onAccepted']
   readonly onRefused: (why: string) => void
   readonly onSignOut: () => void
 }
@@ -87,11 +92,12 @@ interface SignedInProps {
 /** The places stay mounted below a second sign-in, so that nothing typed there is lost. */
 function SignedIn({ token, me, refused, onAccepted, onRefused, onSignOut }: SignedInProps) {
   const watch = useTokenWatch(token, onRefused)
-  const session = useMemo(() => ({ api: openApi(token, watch), me }), [token, watch, me])
+  const session = useMemo(() => ({ api: openApi(token, watch), me, suspended: refused !== null }), [token, watch, me, refused])
+  const [queries] = useState(createQueries)
   return (
     <SessionContext value={session}>
       {refused !== null && <SignIn why={refused} onAccepted={onAccepted} />}
-      <div hidden={refused !== null}><Shell onSignOut={onSignOut} /></div>
+      <div hidden={refused !== null}><Shell queries={queries} onSignOut={onSignOut} /></div>
     </SessionContext>
   )
 }

@@ -1,38 +1,88 @@
 /**
  * @module dashboard/route
- * The page's places as hash routes: `parse` and `format` are inverse of each other. The token never stands here.
+ * The page's places as hash routes: `parseRoute` and `formatRoute` are inverse of each other. Filter, tab, sort and what is
+ * open stand in the address, so that a link shows what its sender saw; the token never does.
  *
- *   #/   #/workers/{type}/{id}   #/tasks/{type}   #/output/{type}   #/pools/{name}   #/automations
+ *   #/   #/workers?q=&sort=   #/workers/{type}/{id}?tab=&view=&diff=   #/tasks   #/tasks/{type}?tab=&task=&group=
+ *   #/output   #/output/{type}?mode=&q=   #/pools   #/pools/{name}   #/automations   #/automations/{type}   #/settings
  *
- * Tasks, output and pools without a name are the choice of one.
+ * A field at its default is left out of the address.
  */
 
-export type Route =
-  | { readonly place: 'workers' }
-  | { readonly place: 'worker'; readonly type: string; readonly id: string }
-  | { readonly place: 'tasks' | 'output' | 'pools'; readonly name: string | null }
-  | { readonly place: 'automations' }
-  | { readonly place: 'unknown'; readonly hash: string }
+interface Field { readonly fallback: string; readonly oneOf?: readonly string[] }
+
+/** What stands behind the question mark, by place. */
+const FIELDS = {
+  overview: { type: { fallback: '' } },
+  workers: { q: { fallback: '' }, sort: { fallback: '' } },
+  worker: {
+    tab: { fallback: 'summary', oneOf: ['summary', 'slots', 'config', 'history'] },
+    view: { fallback: 'form', oneOf: ['form', 'json', 'changes'] },
+    /** Two generations of the history, `12..14`. */
+    diff: { fallback: '' },
+  },
+  tasks: { tab: { fallback: 'queue', oneOf: ['queue', 'submit', 'dead'] }, task: { fallback: '' }, group: { fallback: '' } },
+  output: { mode: { fallback: 'tail', oneOf: ['tail', 'peek'] }, q: { fallback: '' } },
+  pools: {},
+  automations: {},
+  settings: {},
+} as const satisfies Readonly<Record<string, Readonly<Record<string, Field>>>>
+
+type Place = keyof typeof FIELDS
+type ValueOf<F extends Field> = F extends { readonly oneOf: readonly (infer Word)[] } ? Word : string
+type FieldsOf<P extends Place> = { readonly [Name in keyof (typeof FIELDS)[P]]: (typeof FIELDS)[P][Name] extends Field ? ValueOf<(typeof FIELDS)[P][Name]> : never }
+
+/** What stands in the path, by place. Without a type or name, the place is the choice of one. */
+interface Paths {
+  readonly overview: object
+  readonly workers: object
+  readonly worker: { readonly type: string; readonly id: string }
+  readonly tasks: { readonly type: string | null }
+  readonly output: { readonly type: string | null }
+  readonly pools: { readonly name: string | null }
+  readonly automations: { readonly type: string | null }
+  readonly settings: object
+}
+
+export type RouteTo<P extends Place> = { readonly place: P } & Paths[P] & FieldsOf<P>
+type KnownRoute = { [P in Place]: RouteTo<P> }[Place]
+export type Route = KnownRoute | { readonly place: 'unknown'; readonly hash: string }
+/** A route whose fields may be left out, for links. */
+export type Target = { [P in Place]: { readonly place: P } & Paths[P] & Partial<FieldsOf<P>> }[Place]
 
 export function parseRoute(hash: string): Route {
   const unknown: Route = { place: 'unknown', hash }
-  const parts = decoded(hash.replace(/^#?\/?/, ''))
-  if (parts === null) return unknown
+  const [path = '', ...query] = hash.replace(/^#?\/?/, '').split('?')
+  const parts = decoded(path)
+  const found = parts === null ? null : placeOf(parts)
+  if (found === null) return unknown
+  return { ...found, ...fieldsOf(found.place, new URLSearchParams(query.join('?'))) } as KnownRoute
+}
+
+function placeOf(parts: readonly string[]): ({ readonly place: Place } & Readonly<Record<string, string | null>>) | null {
   const [place, first, second, ...more] = parts
-  if (more.length > 0) return unknown
+  if (more.length > 0 || first === '' || second === '') return null
+  if (place === 'workers' && first !== undefined && second !== undefined) return { place: 'worker', type: first, id: second }
+  if (second !== undefined) return null
   switch (place) {
-    case '': return first === undefined ? { place: 'workers' } : unknown
-    case 'workers': return hasText(first) && hasText(second) ? { place: 'worker', type: first, id: second } : unknown
+    case '': return first === undefined ? { place: 'overview' } : null
+    case 'workers':
+    case 'settings': return first === undefined ? { place } : null
     case 'tasks':
     case 'output':
-    case 'pools': return second === undefined && first !== '' ? { place, name: first ?? null } : unknown
-    case 'automations': return first === undefined ? { place } : unknown
+    case 'automations': return { place, type: first ?? null }
+    case 'pools': return { place, name: first ?? null }
     case undefined:
-    default: return unknown
+    default: return null
   }
 }
 
-const hasText = (part: string | undefined): part is string => part !== undefined && part !== ''
+function fieldsOf(place: Place, query: URLSearchParams): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries<Field>(FIELDS[place]).map(([name, { fallback, oneOf }]) => {
+    const value = query.get(name) ?? fallback
+    return [name, oneOf === undefined || oneOf.includes(value) ? value : fallback]
+  }))
+}
 
 /** null: a part is not percent-encoding. */
 function decoded(path: string): readonly string[] | null {
@@ -43,27 +93,41 @@ function decoded(path: string): readonly string[] | null {
   }
 }
 
-export function formatRoute(route: Route): string {
+export function formatRoute(route: Target | Route): string {
+  if (route.place === 'unknown') return route.hash
+  const query = new URLSearchParams()
+  for (const [name, { fallback }] of Object.entries<Field>(FIELDS[route.place])) {
+    const value = (route as Readonly<Record<string, unknown>>)[name]
+    if (typeof value === 'string' && value !== fallback) query.set(name, value)
+  }
+  return `#/${pathOf(route).map(encodeURIComponent).join('/')}${query.size === 0 ? '' : `?${query}`}`
+}
+
+function pathOf(route: Target): readonly string[] {
   switch (route.place) {
-    case 'workers': return '#/'
-    case 'worker': return `#/workers/${encodeURIComponent(route.type)}/${encodeURIComponent(route.id)}`
-    case 'automations': return '#/automations'
-    case 'unknown': return route.hash
+    case 'overview': return ['']
+    case 'workers':
+    case 'settings': return [route.place]
+    case 'worker': return ['workers', route.type, route.id]
     case 'tasks':
     case 'output':
-    case 'pools': return route.name === null ? `#/${route.place}` : `#/${route.place}/${encodeURIComponent(route.name)}`
+    case 'automations': return route.type === null ? [route.place] : [route.place, route.type]
+    case 'pools': return route.name === null ? [route.place] : [route.place, route.name]
   }
 }
 
 /** What the browser's tab is called there. */
 export function titleOf(route: Route): string {
+  const of = (name: string | null): string => `${route.place.charAt(0).toUpperCase()}${route.place.slice(1)}${name === null ? '' : ` of ${name}`}`
   switch (route.place) {
-    case 'workers': return 'Workers'
     case 'worker': return `${route.type}/${route.id}`
-    case 'automations': return 'Automations'
     case 'unknown': return 'Unknown address'
+    case 'pools': return route.name === null ? 'Pools' : `Pool ${route.name}`
     case 'tasks':
-    case 'output':
-    case 'pools': return `${route.place[0]?.toUpperCase()}${route.place.slice(1)}${route.name === null ? '' : ` of ${route.name}`}`
+    case 'output': return of(route.type)
+    case 'automations': return route.type === null ? 'Automations' : `Automation ${route.type}`
+    case 'overview':
+    case 'workers':
+    case 'settings': return of(null)
   }
 }

@@ -1,79 +1,177 @@
-/** @module dashboard/shell  What surrounds every place: name, places, who is signed in; and the place of the address. */
-import { useEffect } from 'react'
+/**
+ * @module dashboard/shell
+ * What surrounds every place: name, places, search, how live it is, who is signed in; and the place of the address, each
+ * loaded when it is first opened.
+ */
+import { QueryClientProvider, type QueryClient } from '@tanstack/react-query'
+import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { loadInstalled, type Installed } from './api/automations.ts'
 import { InstalledContext } from './api/installed.ts'
-import { roleText } from './api/me.ts'
+import { FeedContext, useFeed, useFeedState, useOpenFeed } from './api/live.ts'
+import { useRead } from './api/queries.ts'
 import { useSession } from './api/session.ts'
-import { usePolled } from './api/use-polled.ts'
-import { AutomationsPlace } from './automations/automations-place.tsx'
-import { OutputPlace } from './output/output-place.tsx'
-import { Empty } from './parts/empty.tsx'
-import { Freshness } from './parts/freshness.tsx'
-import { PoolsPlace } from './pools/pools-place.tsx'
-import { titleOf, type Route } from './route.ts'
-import { TasksPlace } from './tasks/tasks-place.tsx'
-import { useRoute } from './use-route.ts'
-import { WorkerPlace } from './workers/worker-place.tsx'
-import { WorkersPlace } from './workers/workers-place.tsx'
+import { NavBar, TokenChip } from './nav-bar.tsx'
+import { OverviewPlace } from './overview/overview-place.tsx'
+import { EmptyState } from './parts/empty-state.tsx'
+import { useKeys } from './parts/keys.ts'
+import { LiveBadge } from './parts/live-badge.tsx'
+import { ReadState } from './parts/read-state.tsx'
+import { formatRoute, titleOf, type Route } from './route.ts'
+import { Outage } from './settings/outage.tsx'
+import { goTo, useRoute } from './use-route.ts'
+import { useAttention, useWorkerReading, WorkersContext } from './workers/use-workers.ts'
+
+const loadWorkers = async () => ({ default: (await import('./workers/workers-place.tsx')).WorkersPlace })
+const WorkersPlace = lazy(loadWorkers)
+const WorkerPlace = lazy(async () => ({ default: (await import('./worker/worker-place.tsx')).WorkerPlace }))
+const TasksPlace = lazy(async () => ({ default: (await import('./tasks/tasks-place.tsx')).TasksPlace }))
+const OutputPlace = lazy(async () => ({ default: (await import('./output/output-place.tsx')).OutputPlace }))
+const PoolsPlace = lazy(async () => ({ default: (await import('./pools/pools-place.tsx')).PoolsPlace }))
+const AutomationsPlace = lazy(async () => ({ default: (await import('./automations/automations-place.tsx')).AutomationsPlace }))
+const KeyList = lazy(async () => ({ default: (await import('./settings/key-list.tsx')).KeyList }))
+const SettingsPlace = lazy(async () => ({ default: (await import('./settings/settings-place.tsx')).SettingsPlace }))
 
 /** What is installed changes with a restart of the master only. */
 const INSTALLED_EVERY_MS = 60_000
 
-export function Shell({ onSignOut }: { readonly onSignOut: () => void }) {
+export interface ShellProps { readonly queries: QueryClient; readonly onSignOut: () => void }
+
+export function Shell({ queries, onSignOut }: ShellProps) {
+  return <QueryClientProvider client={queries}><Live onSignOut={onSignOut} /></QueryClientProvider>
+}
+
+function Live({ onSignOut }: { readonly onSignOut: () => void }) {
+  const { api, suspended } = useSession()
+  return <FeedContext value={useOpenFeed(api, suspended)}><Frame onSignOut={onSignOut} /></FeedContext>
+}
+
+function Frame({ onSignOut }: { readonly onSignOut: () => void }) {
   const { me } = useSession()
   const route = useRoute()
-  const installed = usePolled('installed', INSTALLED_EVERY_MS, (api, signal) => loadInstalled(api, me, signal))
-  useEffect(() => {
-    document.title = `${titleOf(route)} · Muster`
-  }, [route])
+  const installed = useRead(['installed'], INSTALLED_EVERY_MS, (api, signal) => loadInstalled(api, me, signal))
+  const [showsKeys, setShowsKeys] = useState(false)
+  useShellKeys(route, () => setShowsKeys(true))
+  useEffect(() => void loadWorkers(), []) // The place most people go to next.
   return (
     <>
+      <a className="skip" href="#main" onClick={skip}>Skip to the content</a>
       <header className="top">
         <a className="brand" href="#/">muster</a>
         <span className="host soft">{location.host}</span>
-        <Places route={route} />
-        <span className="token">{roleText(me)}</span>
-        <button type="button" onClick={onSignOut}>Sign out</button>
+        <NavBar route={route} />
+        <Find />
+        <LiveBadge />
+        <TokenChip onSignOut={onSignOut} />
       </header>
-      <main>
-        {installed.data === undefined ? <Freshness polled={installed} every="minute" /> : <Open route={route} installed={installed.data} />}
+      <main id="main" tabIndex={-1}>
+        <Outage />
+        {installed.data === undefined ? <ReadState read={installed} /> : <Open route={route} installed={installed.data} />}
       </main>
+      {showsKeys && <Suspense><KeyList onClose={() => setShowsKeys(false)} /></Suspense>}
     </>
   )
 }
 
-const PLACES = [
-  { text: 'Workers', href: '#/', of: ['workers', 'worker'] }, { text: 'Tasks', href: '#/tasks', of: ['tasks'] }, { text: 'Output', href: '#/output', of: ['output'] },
-  { text: 'Pools', href: '#/pools', of: ['pools'] }, { text: 'Automations', href: '#/automations', of: ['automations'] },
-] as const
+function skip(event: React.MouseEvent): void {
+  event.preventDefault()
+  document.querySelector<HTMLElement>('#main')?.focus()
+}
 
-function Places({ route }: { readonly route: Route }) {
+function Find() {
+  const [text, setText] = useState('')
+  const onSubmit = (event: React.SyntheticEvent): void => {
+    event.preventDefault()
+    goTo({ place: 'workers', q: text })
+    setText('')
+  }
   return (
-    <nav aria-label="Places" className="places">
-      <ul>
-        {PLACES.map(({ text, href, of }) => <li key={text}><a href={href} aria-current={of.some((place) => place === route.place) ? 'page' : undefined}>{text}</a></li>)}
-      </ul>
-    </nav>
+    <search className="find">
+      <form onSubmit={onSubmit}>
+        <input type="search" data-find="" aria-label="Find workers" placeholder="Find workers" value={text} onChange={(event) => setText(event.target.value)} spellCheck={false} autoCapitalize="off" enterKeyHint="search" />
+      </form>
+    </search>
   )
 }
 
+/** Where Escape leads. */
+function parentOf(route: Route): string | null {
+  switch (route.place) {
+    case 'worker': return formatRoute({ place: 'workers' })
+    case 'tasks': return route.type === null ? null : '#/tasks'
+    case 'output': return route.type === null ? null : '#/output'
+    case 'automations': return route.type === null ? null : '#/automations'
+    case 'pools': return route.name === null ? null : '#/pools'
+    case 'overview': case 'workers': case 'settings': case 'unknown': return null
+  }
+}
+
+function useShellKeys(route: Route, showKeys: () => void): void {
+  const feed = useFeed()
+  const isPaused = useFeedState().kind === 'paused'
+  const go = (hash: string) => (): void => {
+    location.hash = hash
+  }
+  useKeys({
+    'g o': go('#/'), 'g w': go('#/workers'), 'g t': go('#/tasks'), 'g u': go('#/output'), 'g p': go('#/pools'), 'g a': go('#/automations'), 'g s': go('#/settings'),
+    p: () => (isPaused ? feed.resume() : feed.pause()),
+    '?': showKeys,
+    '/': (event) => {
+      event.preventDefault()
+      const field = document.querySelector<HTMLElement>('main [data-filter]') ?? document.querySelector<HTMLElement>('[data-find]')
+      field?.focus()
+    },
+    Escape: () => {
+      const parent = parentOf(route)
+      if (parent !== null) location.hash = parent
+    },
+  })
+}
+
 function Open({ route, installed }: { readonly route: Route; readonly installed: Installed }) {
+  return <InstalledContext value={installed}><WithWorkers route={route} installed={installed} /></InstalledContext>
+}
+
+function WithWorkers(props: { readonly route: Route; readonly installed: Installed }) {
+  return <WorkersContext value={useWorkerReading()}><Titled {...props} /></WorkersContext>
+}
+
+function Titled({ route, installed }: { readonly route: Route; readonly installed: Installed }) {
+  useTitle(route)
   return (
-    <InstalledContext value={installed}>
+    <>
       {installed.missing.length > 0 && <p className="notice">This token also names automation types that are not installed: <bdi>{installed.missing.join(', ')}</bdi>.</p>}
-      <Place route={route} />
-    </InstalledContext>
+      <Suspense fallback={<output className="reading">Loading…</output>}><Place route={route} /></Suspense>
+    </>
   )
+}
+
+/** The title of the tab counts what is wrong; a new place begins at its top, where a screen reader is told it. */
+function useTitle(route: Route): void {
+  const problems = useAttention()?.length ?? 0
+  const title = titleOf(route)
+  useEffect(() => {
+    document.title = `${problems > 0 ? `(${problems}) ` : ''}${title} · Muster`
+  }, [problems, title])
+  const before = useRef(title)
+  useEffect(() => {
+    if (before.current === title) return
+    before.current = title
+    scrollTo(0, 0)
+    const { activeElement } = document
+    if (activeElement === null || activeElement === document.body || activeElement.closest('header') === null) document.querySelector<HTMLElement>('#main')?.focus({ preventScroll: true })
+  }, [title])
 }
 
 function Place({ route }: { readonly route: Route }) {
   switch (route.place) {
-    case 'workers': return <WorkersPlace />
-    case 'worker': return <WorkerPlace key={`${route.type}/${route.id}`} type={route.type} id={route.id} />
-    case 'tasks': return <TasksPlace name={route.name} />
-    case 'output': return <OutputPlace name={route.name} />
-    case 'pools': return <PoolsPlace name={route.name} />
-    case 'automations': return <AutomationsPlace />
-    case 'unknown': return <Empty><h1>There is no such place</h1><p>The address <code>{route.hash}</code> leads nowhere. <a href="#/">Go to the workers</a></p></Empty>
+    case 'overview': return <OverviewPlace route={route} />
+    case 'workers': return <WorkersPlace route={route} />
+    case 'worker': return <WorkerPlace key={`${route.type}/${route.id}`} route={route} />
+    case 'tasks': return <TasksPlace route={route} />
+    case 'output': return <OutputPlace route={route} />
+    case 'pools': return <PoolsPlace route={route} />
+    case 'automations': return <AutomationsPlace route={route} />
+    case 'settings': return <SettingsPlace />
+    case 'unknown': return <><h1>There is no such place</h1><EmptyState kind="gone" title="This address leads nowhere"><p><code><bdi>{route.hash}</bdi></code></p><p><a href="#/">Go to the overview</a></p></EmptyState></>
   }
 }

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 
-const css = readFileSync(join(process.cwd(), 'src/dashboard/style.css'), 'utf8')
-const themes = [...css.matchAll(/:root \{(?<body>[^}]*--page[^}]*)\}/g)].map(({ groups }) => coloursOf(groups?.['body'] ?? ''))
+const css = readFileSync(join(process.cwd(), 'src/dashboard/styles/tokens.css'), 'utf8')
+const themes = [...css.matchAll(/:root[^{]*\{(?<body>[^}]*--page[^}]*)\}/g)].map(({ groups }) => coloursOf(groups?.['body'] ?? ''))
 
 function coloursOf(body: string): ReadonlyMap<string, string> {
   return new Map([...body.matchAll(/--(?<name>[a-z-]+): (?<colour>#[0-9a-f]{6})/g)].map(({ groups }) => [groups?.['name'] ?? '', groups?.['colour'] ?? '']))
@@ -23,10 +23,10 @@ function contrast(theme: ReadonlyMap<string, string>, one: string, other: string
   return (light + 0.05) / (dark + 0.05)
 }
 
-describe.each(themes.map((theme, index) => ({ name: index === 0 ? 'light' : 'dark', theme })))('the $name theme', ({ theme }) => {
+describe.each(themes.map((theme, index) => ({ name: ['light', 'dark', 'system\'s dark'][index], theme })))('the $name theme', ({ theme }) => {
   it('shows text with a contrast of at least 4.5 to 1 on page and panel', () => {
     for (const text of ['text', 'soft', 'link', 'good', 'warn', 'bad', 'away']) {
-      for (const ground of ['page', 'panel']) expect([text, ground, contrast(theme, text, ground) >= 4.5]).toEqual([text, ground, true])
+      for (const ground of ['page', 'panel', 'wash']) expect([text, ground, contrast(theme, text, ground) >= 4.5]).toEqual([text, ground, true])
     }
     for (const ground of ['link', 'bad']) expect([ground, contrast(theme, 'on-link', ground) >= 4.5]).toEqual([ground, true])
   })
@@ -38,7 +38,11 @@ describe.each(themes.map((theme, index) => ({ name: index === 0 ? 'light' : 'dar
 
 describe('the themes', () => {
   it('are a light and a dark one with the same names', () => {
-    expect(themes).toHaveLength(2)
+    expect(themes).toHaveLength(3)
     expect([...(themes[1]?.keys() ?? [])]).toEqual([...(themes[0]?.keys() ?? [])])
+  })
+
+  it('are equally dark by choice and by the system', () => {
+    expect(themes[2]).toEqual(themes[1])
   })
 })

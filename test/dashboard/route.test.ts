@@ -3,11 +3,19 @@ import fc from 'fast-check'
 import { formatRoute, parseRoute, titleOf, type Route } from '../../src/dashboard/route.ts'
 
 const text = fc.string({ minLength: 1, unit: 'grapheme' })
+const field = fc.string({ unit: 'grapheme' })
 const anyRoute: fc.Arbitrary<Route> = fc.oneof(
-  fc.constant<Route>({ place: 'workers' }),
-  fc.constant<Route>({ place: 'automations' }),
-  fc.record({ place: fc.constant('worker' as const), type: text, id: text }),
-  fc.record({ place: fc.constantFrom('tasks' as const, 'output' as const, 'pools' as const), name: fc.option(text) }),
+  fc.record({ place: fc.constant('overview' as const), type: field }),
+  fc.constant<Route>({ place: 'settings' }),
+  fc.record({ place: fc.constant('workers' as const), q: field, sort: field }),
+  fc.record({
+    place: fc.constant('worker' as const), type: text, id: text, diff: field,
+    tab: fc.constantFrom('summary' as const, 'slots' as const, 'config' as const, 'history' as const), view: fc.constantFrom('form' as const, 'json' as const, 'changes' as const),
+  }),
+  fc.record({ place: fc.constant('tasks' as const), type: fc.option(text), tab: fc.constantFrom('queue' as const, 'submit' as const, 'dead' as const), task: field, group: field }),
+  fc.record({ place: fc.constant('output' as const), type: fc.option(text), mode: fc.constantFrom('tail' as const, 'peek' as const), q: field }),
+  fc.record({ place: fc.constant('pools' as const), name: fc.option(text) }),
+  fc.record({ place: fc.constant('automations' as const), type: fc.option(text) }),
 )
 
 describe('routes of the page', () => {
@@ -16,17 +24,23 @@ describe('routes of the page', () => {
   })
 
   it('write back every address that leads to a place', () => {
-    for (const hash of ['#/', '#/workers/mailer/m-7', '#/tasks', '#/tasks/mailer', '#/output/a%2Fb', '#/pools/proxies', '#/automations']) {
-      expect(formatRoute(parseRoute(hash))).toBe(hash)
-    }
+    for (const hash of [
+      '#/', '#/workers', '#/workers?q=state%3Aoffline&sort=-cpu', '#/workers/mailer/m-7', '#/workers/mailer/m-7?tab=config&view=json', '#/tasks', '#/tasks/mailer?tab=dead',
+      '#/output/a%2Fb?mode=peek', '#/pools/proxies', '#/automations', '#/automations/mailer', '#/settings',
+    ]) expect(formatRoute(parseRoute(hash))).toBe(hash)
   })
 
-  it('begin at the workers', () => {
-    for (const hash of ['', '#', '#/']) expect(parseRoute(hash)).toEqual({ place: 'workers' })
+  it('begin at the overview', () => {
+    for (const hash of ['', '#', '#/']) expect(parseRoute(hash)).toMatchObject({ place: 'overview' })
+  })
+
+  it('leave a field out of the address when it is at its default', () => {
+    expect(formatRoute({ place: 'worker', type: 'mailer', id: 'm-7', tab: 'summary' })).toBe('#/workers/mailer/m-7')
+    expect(parseRoute('#/tasks/mailer?tab=nonsense')).toMatchObject({ tab: 'queue' })
   })
 
   it('call an address that leads nowhere unknown, also when its encoding is broken', () => {
-    for (const hash of ['#/nope', '#/workers', '#/workers/a', '#/workers/a/', '#/workers//b', '#/workers/a/b/c', '#/tasks/', '#/tasks/a/b', '#/tasks/%', '#/automations/x']) {
+    for (const hash of ['#/nope', '#/workers/a', '#/workers/a/', '#/workers//b', '#/workers/a/b/c', '#/tasks/', '#/tasks/a/b', '#/tasks/%', '#/automations/x/y', '#/settings/x']) {
       expect(parseRoute(hash)).toEqual({ place: 'unknown', hash })
     }
   })
@@ -35,5 +49,6 @@ describe('routes of the page', () => {
     expect(titleOf(parseRoute('#/workers/mailer/m-7'))).toBe('mailer/m-7')
     expect(titleOf(parseRoute('#/tasks/mailer'))).toBe('Tasks of mailer')
     expect(titleOf(parseRoute('#/pools'))).toBe('Pools')
+    expect(titleOf(parseRoute('#/'))).toBe('Overview')
   })
 })

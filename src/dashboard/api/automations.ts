@@ -4,7 +4,7 @@
  */
 import type { AutomationDescriptor, CatalogEntryBody, JsonSchema } from '../../protocol/index.ts'
 import type { Api } from './client.ts'
-import type { Me } from './me.ts'
+import type { Rights } from './me.ts'
 import { isProblem, Problem } from './problem.ts'
 
 export interface Automation {
@@ -36,7 +36,7 @@ function toAutomation(entry: CatalogEntryBody, descriptor?: AutomationDescriptor
   }
 }
 
-export async function loadInstalled(api: Api, me: Me, signal: AbortSignal): Promise<Installed> {
+export async function loadInstalled(api: Api, me: Rights, signal: AbortSignal): Promise<Installed> {
   if (me.role === 'admin') return { automations: byType(await loadAll(api, signal)), missing: [] }
   const types = me.automations.includes('*') ? await allTypes(api, signal) : me.automations
   const found = await Promise.all(types.map((type) => loadOne(api, type, signal)))

@@ -24,6 +24,8 @@ export interface Api {
   get<T>(path: readonly string[], query?: Query, signal?: AbortSignal): Promise<Reply<T>>
   /** @throws {Problem} */
   send<T>(method: 'POST' | 'PATCH' | 'DELETE', path: readonly string[], options?: WriteOptions): Promise<Reply<T>>
+  /** A body that is read as it comes, until `signal`: the event stream, or statistics by the megabyte. @throws {Problem} */
+  stream(path: readonly string[], headers: Readonly<Record<string, string>>, signal: AbortSignal, query?: Query): Promise<OpenReply>
 }
 
 export interface ApiParts {
@@ -34,12 +36,20 @@ export interface ApiParts {
   readonly localMs: () => number
   /** An answer refused the token (401) or a right (403). */
   readonly onRefused?: () => void
+  /** Whose changes these are, for the history of a config (D39). */
+  readonly actor?: () => string
+  /** Whether the master answered, whatever it said. */
+  readonly heard?: (answered: boolean) => void
 }
+
+/** A body that is read as it comes. */
+interface OpenReply { readonly body: ReadableStream<Uint8Array>; readonly epoch: string | null }
 
 export function createApi(parts: ApiParts): Api {
   return {
     get: (path, query = {}, signal) => call(parts, 'GET', addressOf(parts.base, path, query), {}, within(READ_WITHIN_MS, signal)),
     send: (method, path, options = {}) => call(parts, method, addressOf(parts.base, path, {}), options, within(WRITE_WITHIN_MS)),
+    stream: (path, headers, signal, query = {}) => openStream(parts, addressOf(parts.base, path, query), headers, signal),
   }
 }
 
@@ -48,6 +58,18 @@ export function addressOf(base: URL, path: readonly string[], query: Query): URL
   const url = new URL(path.map(encodeURIComponent).join('/'), base)
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value))
   return url
+}
+
+async function openStream({ token, clock, localMs, onRefused }: ApiParts, url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<OpenReply> {
+  const sentMs = localMs()
+  const answer = await fetch(url, { signal, credentials: 'omit', redirect: 'error', headers: { ...headers, authorization: `Bearer ${token}` } }).catch((cause: unknown) => {
+    throw new Problem('the master does not answer', { cause })
+  })
+  clock.sample(answer.headers.get('date'), sentMs, localMs())
+  if (answer.status === 401 || answer.status === 403) onRefused?.()
+  if (answer.ok && answer.body !== null) return { body: answer.body, epoch: answer.headers.get('muster-epoch') }
+  const json = parsed(await answer.text().catch(() => ''))
+  throw problemOf(answer.status, answer.headers, json.ok ? json.value : null)
 }
 
 function within(ms: number, signal?: AbortSignal): AbortSignal {
@@ -64,20 +86,26 @@ async function call<T>(parts: ApiParts, method: string, url: URL, { body, header
   throw new Problem(`${status} with something that is not JSON; is the master behind this address?`, { status, requestId: answer.headers.get('muster-request-id') })
 }
 
-async function answered({ token, clock, localMs }: ApiParts, method: string, url: URL, { body, headers }: WriteOptions, signal: AbortSignal): Promise<{ status: number; answer: Response; text: string }> {
+async function answered({ token, clock, localMs, actor, heard }: ApiParts, method: string, url: URL, { body, headers }: WriteOptions, signal: AbortSignal): Promise<{ status: number; answer: Response; text: string }> {
   const sentMs = localMs()
   try {
     const answer = await fetch(url, {
       method, signal, credentials: 'omit', redirect: 'error',
-      headers: { ...headers, authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      headers: { ...headers, authorization: `Bearer ${token}`, ...(method === 'PATCH' && actor !== undefined ? { 'muster-actor': actor() } : {}), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
     clock.sample(answer.headers.get('date'), sentMs, localMs())
-    return { status: answer.status, answer, text: await answer.text() }
+    const text = await answer.text()
+    heard?.(true)
+    return { status: answer.status, answer, text }
   } catch (cause) {
+    if (!isLeft(signal)) heard?.(false)
     throw new Problem(method === 'GET' ? 'the master does not answer' : 'the master did not answer; whether this was done is not known', { cause })
   }
 }
+
+/** The page no longer wants the answer; a call that took too long ends by a timeout instead. */
+const isLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && (reason as Partial<DOMException> | undefined)?.name !== 'TimeoutError'
 
 function parsed(text: string): { readonly ok: true; readonly value: unknown } | { readonly ok: false } {
   try {

@@ -1,12 +1,11 @@
 /** @module dashboard/api/me  What this token may do (D32), and what a person is told about a token that may do nothing here. */
+import type { MeBody } from '../../protocol/index.ts'
 import type { Api } from './client.ts'
 import { asProblem, type Problem } from './problem.ts'
 
-export interface Me {
-  readonly role: 'admin' | 'scoped' | 'worker'
-  /** Types it covers; `*` is all. */
-  readonly automations: readonly string[]
-}
+export type Me = MeBody
+/** What decides what is shown. */
+export type Rights = Pick<Me, 'role' | 'automations'>
 
 export type TokenCheck =
   | { readonly kind: 'accepted'; readonly me: Me }
@@ -37,7 +36,7 @@ export function checkText(check: TokenCheck): string | null {
 }
 
 /** The short form beside the sign-out button. */
-export function roleText({ role, automations }: Me): string {
+export function roleText({ role, automations }: Rights): string {
   if (role !== 'scoped') return role
   const [first = 'nothing', ...more] = automations
   if (first === '*') return 'scoped: all types'

@@ -21,6 +21,11 @@ export class ServerClock {
     this.#offsetMs = Math.min(Math.max(this.#offsetMs, least), most)
   }
 
+  /** How far the clock of this computer is behind the master's, in seconds; negative: ahead. */
+  get behindSeconds(): number {
+    return this.#offsetMs / 1_000
+  }
+
   /** Unix seconds, as every time on the wire. */
   nowSeconds(): number {
     return (this.#localMs() + this.#offsetMs) / 1_000

@@ -1,37 +1,88 @@
-/** @module dashboard/automations/automations-place  What is installed: each automation with its schemas. */
-import type { Automation } from '../api/automations.ts'
+/** @module dashboard/automations/automations-place  What is installed: each automation in numbers, and one of them with its schemas as tables. */
+import type { JsonSchema, OverviewBody } from '../../protocol/index.ts'
+import { isBatch, type Automation } from '../api/automations.ts'
 import { useInstalled } from '../api/installed.ts'
-import { Empty } from '../parts/empty.tsx'
-import { JsonView } from '../parts/json-view.tsx'
-import { formatRoute } from '../route.ts'
+import { CardTable, Cell, Row, RowHead } from '../parts/card-table.tsx'
+import { Choices } from '../parts/choices.tsx'
+import { EmptyState } from '../parts/empty-state.tsx'
+import { countText } from '../parts/numbers.ts'
+import { formatRoute, type RouteTo } from '../route.ts'
+import { useOverview } from '../workers/use-workers.ts'
+import { SchemaView } from './schema-view.tsx'
+import './automations.css'
 
-export function AutomationsPlace() {
+export function AutomationsPlace({ route: { type } }: { readonly route: RouteTo<'automations'> }) {
   const { automations } = useInstalled()
+  const open = automations.find((each) => each.type === type)
   return (
     <>
       <h1>Automations</h1>
-      {automations.length === 0 && <Empty><p>This token covers no installed automation.</p></Empty>}
-      {automations.map((automation) => <AutomationCard key={automation.type} automation={automation} />)}
+      {automations.length === 0 && <EmptyState kind="nothing" title="No automation"><p>This token covers no installed automation.</p></EmptyState>}
+      {automations.length > 0 && <Choices label="Automations" names={automations.map((each) => each.type)} open={type} to={(name) => ({ place: 'automations', type: name })} />}
+      {automations.length > 0 && type === null && <Catalog automations={automations} />}
+      {type !== null && open === undefined && automations.length > 0 && <EmptyState kind="forbidden" title="No such automation here"><p><bdi>{type}</bdi> is not installed, or not covered by this token.</p></EmptyState>}
+      {open !== undefined && <AutomationPage key={open.type} automation={open} />}
     </>
   )
 }
 
-function AutomationCard({ automation: { type, kind, className, configSchema, payloadSchema, outputSchema, pools } }: { readonly automation: Automation }) {
+const kindText = (automation: Automation): string => (isBatch(automation) ? 'batch: slots take tasks from a queue' : 'continuous: slots run all the time')
+
+function Catalog({ automations }: { readonly automations: readonly Automation[] }) {
+  const { data } = useOverview()
   return (
-    <section className="card">
-      <h2><bdi>{type}</bdi> <span className="count">{kind}{className !== null && <> · <bdi>{className}</bdi></>}</span></h2>
-      <p className="links">
-        {payloadSchema !== null && <a href={formatRoute({ place: 'tasks', name: type })}>Tasks</a>}
-        <a href={formatRoute({ place: 'output', name: type })}>Output</a>
-      </p>
-      <Schema title="Config" schema={configSchema} />
-      {payloadSchema !== null && <Schema title="Task payload" schema={payloadSchema} />}
-      {outputSchema !== null && <Schema title="Output" schema={outputSchema} />}
-      {pools.map(({ name, payload, tags }) => <Schema key={name} title={`Pool ${name}`} schema={{ tags, payload }} />)}
-    </section>
+    <CardTable label="Installed automations" columns={['Type', 'Kind', 'Class', 'Workers', 'Slots', 'Pools']} stale={false}>
+      {automations.map((automation) => <CatalogRow key={automation.type} automation={automation} of={data?.automations[automation.type]} />)}
+    </CardTable>
   )
 }
 
-function Schema({ title, schema }: { readonly title: string; readonly schema: object }) {
-  return <details><summary>{title} schema</summary><JsonView value={schema} label={`${title} schema`} /></details>
+function CatalogRow({ automation, of }: { readonly automation: Automation; readonly of: OverviewBody['automations'][string] | undefined }) {
+  const { type, className, pools } = automation
+  return (
+    <Row>
+      <RowHead of="Type"><a href={formatRoute({ place: 'automations', type })}><bdi>{type}</bdi></a></RowHead>
+      <Cell of="Kind">{isBatch(automation) ? 'batch' : 'continuous'}</Cell>
+      <Cell of="Class"><bdi>{className ?? '–'}</bdi></Cell>
+      <Cell of="Workers" className="number">{of === undefined ? '–' : <a href={formatRoute({ place: 'workers', q: `type:${type}` })}>{countText(of.workers.connected)} of {countText(of.workers.total)}</a>}</Cell>
+      <Cell of="Slots" className="number">{of === undefined ? '–' : countText(of.slots)}</Cell>
+      <Cell of="Pools">{pools.length === 0 ? '–' : pools.map(({ name }, at) => <span key={name}>{at > 0 && ', '}<a href={formatRoute({ place: 'pools', name })}><bdi>{name}</bdi></a></span>)}</Cell>
+    </Row>
+  )
+}
+
+function AutomationPage({ automation }: { readonly automation: Automation }) {
+  const { type, className, configSchema, payloadSchema, outputSchema, pools } = automation
+  return (
+    <>
+      <section className="card">
+        <h2><bdi>{type}</bdi> {className !== null && <span className="count"><bdi>{className}</bdi></span>}</h2>
+        <p>{kindText(automation)}</p>
+        <p className="links">
+          <a href={formatRoute({ place: 'workers', q: `type:${type}` })}>Workers</a>
+          {payloadSchema !== null && <a href={formatRoute({ place: 'tasks', type })}>Tasks</a>}
+          <a href={formatRoute({ place: 'output', type })}>Output</a>
+          {pools.map(({ name }) => <a key={name} href={formatRoute({ place: 'pools', name })}>Pool <bdi>{name}</bdi></a>)}
+        </p>
+      </section>
+      <SchemaCard title="Config" name={`${type}-config`} schema={configSchema} about="What a worker of this type can be told." />
+      {payloadSchema !== null && <SchemaCard title="Task payload" name={`${type}-payload`} schema={payloadSchema} about="What a task brings." />}
+      {outputSchema !== null && <SchemaCard title="Output" name={`${type}-output`} schema={outputSchema} about="What a slot emits." />}
+      {pools.map(({ name, tags, payload }) => (
+        <div key={name}>
+          <SchemaCard title={`Pool ${name}: tags`} name={`${type}-${name}-tags`} schema={tags} about="What a claim can ask for." />
+          <SchemaCard title={`Pool ${name}: payload`} name={`${type}-${name}-payload`} schema={payload} about="What the holder of an item gets." />
+        </div>
+      ))}
+    </>
+  )
+}
+
+function SchemaCard({ title, name, schema, about }: { readonly title: string; readonly name: string; readonly schema: JsonSchema; readonly about: string }) {
+  return (
+    <section className="card">
+      <h2><bdi>{title}</bdi> <span className="count">{about}</span></h2>
+      <SchemaView title={title} name={name} schema={schema} />
+    </section>
+  )
 }

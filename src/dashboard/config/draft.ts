@@ -1,126 +1,143 @@
 /**
  * @module dashboard/config/draft
- * What a person changed in a form, and the PATCH it makes. A draft holds the touched fields alone, as text, so a field
- * that nobody touched follows the worker's config when somebody else saves.
+ * What a person changed in a worker's config, and the PATCH it makes. A draft is a whole config on top of the generation
+ * it was based on; what counts is the difference, top-level field by top-level field, as the master merges (D13).
  *
- *   field ──edit──▶ set (text) ──parse──▶ value ≠ config: a change · value = config: none · not readable: a fault
- *         ──reset─▶ null, which is the way back to the default (D13); the default itself where null is a value
+ *   base ──edits──▶ mine ──difference──▶ changes ──▶ PATCH { field: value, or null: back to the default }
+ *                     └── somebody saved meanwhile: merge.ts lays the changes on the newest generation
  */
-import type { FieldError, JsonObject, JsonValue } from '../../protocol/index.ts'
-import { parseJson, prettyJson, sameJson } from '../parts/json-text.ts'
-import { SECRET_MASK, type Field } from './fields.ts'
+import type { FieldError, JsonObject, JsonSchema, JsonValue } from '../../protocol/index.ts'
+import { sameJson } from '../parts/json-text.ts'
+import type { Base } from './saving.ts'
+import { pointerStep, SECRET_MASK, stepsOf } from './schema.ts'
+import { fieldsOf, type Field } from './shape.ts'
+import { draftOf, unreadable, type ValueDraft } from './value-draft.ts'
+import { validate } from './validator.ts'
 
-export type Edit = { readonly kind: 'set'; readonly text: string } | { readonly kind: 'reset' }
-export type Draft = ReadonlyMap<string, Edit>
-export const NO_DRAFT: Draft = new Map()
+/** Locked: nobody may type. Git: the draft ends in text for a repository. Override: it is saved although somebody else manages the config. */
+export type Mode = 'open' | 'locked' | 'git' | 'override'
+
+export interface ConfigDraft {
+  readonly base: Base
+  readonly mine: ValueDraft
+  readonly mode: Mode
+}
 
 export interface Change {
-  readonly field: Field
+  readonly name: string
+  /** undefined: not set. */
+  readonly before: JsonValue | undefined
+  readonly after: JsonValue | undefined
+  readonly isSecret: boolean
+  /** `after` is what the master puts where nothing is said. */
+  readonly isDefault: boolean
   /** What the PATCH says. */
-  readonly value: JsonValue
-  /** For people; a secret is never shown. */
-  readonly before: string
-  readonly after: string
+  readonly patch: JsonValue
 }
 
-export interface Reading {
-  readonly changes: readonly Change[]
-  /** Sentence by field name: what cannot be read as the field's type. */
-  readonly faults: ReadonlyMap<string, string>
-}
+export interface Form { readonly schema: JsonSchema; readonly fields: readonly Field[] }
 
-/** What stands in the field's input; '' when the config has no value for it. */
-export function textOf(field: Field, config: JsonObject): string {
-  const value = valueIn(config, field.name)
-  if (value === undefined || field.secret) return ''
-  if (field.kind === 'string' || field.kind === 'integer' || field.kind === 'number' || field.kind === 'boolean') return typeof value === 'object' ? JSON.stringify(value) : String(value)
-  return field.kind === 'enum' ? JSON.stringify(value) : prettyJson(value)
-}
+export const formOf = (schema: JsonSchema): Form => ({ schema, fields: fieldsOf(schema) })
 
-export const isDefault = (field: Field, config: JsonObject): boolean => sameJson(valueIn(config, field.name), field.fallback)
-export const isSet = (field: Field, config: JsonObject): boolean => valueIn(config, field.name) !== undefined
+export const draftOn = (base: Base, mode: Mode = 'open'): ConfigDraft => ({ base, mode, mine: draftOf(base.config) })
 
-function valueIn(config: JsonObject, name: string): JsonValue | undefined {
+/** The config as typed; a draft's value is always an object. */
+export const mineOf = ({ mine }: ConfigDraft): JsonObject => (mine.value ?? {}) as JsonObject
+
+export function valueIn(config: JsonObject, name: string): JsonValue | undefined {
   return Object.hasOwn(config, name) ? config[name] : undefined
 }
 
-/** Whether there is a way back to "as if nobody had set it". */
-export const canReset = ({ required, nullable, fallback }: Field): boolean => fallback !== undefined || (!required && !nullable)
+/** The fields in which two configs differ, in the order of the form, unknown ones last. */
+export function differing(fields: readonly Field[], before: JsonObject, after: JsonObject): readonly string[] {
+  const names = new Set([...fields.map(({ name }) => name), ...Object.keys(before), ...Object.keys(after)])
+  return [...names].filter((name) => !sameJson(valueIn(before, name), valueIn(after, name)))
+}
 
-export function readDraft(fields: readonly Field[], config: JsonObject, draft: Draft): Reading {
-  const changes: Change[] = []
-  const faults = new Map<string, string>()
-  for (const field of fields) {
-    const edit = draft.get(field.name)
-    if (edit === undefined) continue
-    const read = edit.kind === 'reset' ? { change: resetOf(field, config) } : setOf(field, config, edit.text)
-    if ('fault' in read) faults.set(field.name, read.fault)
-    else if (read.change !== null) changes.push(read.change)
+export function changesOf({ fields }: Form, before: JsonObject, after: JsonObject): readonly Change[] {
+  return differing(fields, before, after).flatMap((name) => {
+    const field = fields.find((each) => each.name === name)
+    const fallback = field?.shape.fallback
+    const value = valueIn(after, name)
+    const end = value === undefined ? fallback : value
+    const old = valueIn(before, name)
+    if (sameJson(end, old)) return [] // Taken away where the default stood already.
+    const patch = value === undefined ? (field?.shape.nullable === true && fallback !== undefined ? fallback : null) : value
+    return [{ name, before: old, after: end, isSecret: field?.shape.secret ?? false, isDefault: fallback !== undefined && sameJson(end, fallback), patch }]
+  })
+}
+
+export const changesIn = (form: Form, draft: ConfigDraft): readonly Change[] => changesOf(form, draft.base.config, mineOf(draft))
+export const patchOf = (changes: readonly Change[]): JsonObject => Object.fromEntries(changes.map(({ name, patch }) => [name, patch]))
+export const isDirty = (form: Form, draft: ConfigDraft): boolean => unreadable(draft.mine).length > 0 || changesIn(form, draft).length > 0
+
+/** What the page itself can tell is wrong, what cannot be read first. */
+export function faultsIn(form: Form, draft: ConfigDraft): readonly FieldError[] {
+  const config = mineOf(draft)
+  const kept = new Set(form.fields.filter(({ name, shape }) => shape.secret && valueIn(config, name) === SECRET_MASK).map(({ name }) => name))
+  const ofSecrets = form.fields.flatMap(({ name, shape }) => emptySecrets(shape, pointerStep(name), valueIn(config, name)))
+  const typed = unreadable(draft.mine)
+  const told = new Set([...typed, ...ofSecrets].map(({ path }) => path))
+  const ofValues = validate(form.schema, config).filter(({ path, keyword }) => !kept.has(topOf(path)) && !told.has(path) && !(keyword === 'required' && stoodIn(form, path)))
+  return [...typed, ...ofSecrets, ...unremovable(form, draft), ...ofValues]
+}
+
+/** A field that is not said has its default. */
+const stoodIn = ({ fields }: Form, path: string): boolean => fields.some(({ name, shape }) => pointerStep(name) === path && shape.fallback !== undefined)
+
+function emptySecrets(shape: Field['shape'], path: string, value: JsonValue | undefined): readonly FieldError[] {
+  if (shape.secret) return value === '' ? [{ path, message: 'type the new value, or keep the stored one', keyword: 'minLength', params: {} }] : []
+  if (shape.kind !== 'object' || typeof value !== 'object' || value === null) return []
+  return shape.fields.flatMap((field) => emptySecrets(field.shape, path + pointerStep(field.name), valueIn(value as JsonObject, field.name)))
+}
+
+/** For a field where null is a value and nothing is the default, a PATCH has no word for "not set" (D13). */
+function unremovable({ fields }: Form, draft: ConfigDraft): readonly FieldError[] {
+  const config = mineOf(draft)
+  return fields.filter(({ name, shape }) => shape.nullable && shape.fallback === undefined && valueIn(config, name) === undefined && valueIn(draft.base.config, name) !== undefined)
+    .map(({ name }) => ({ path: pointerStep(name), message: 'cannot be taken away once it is set: null is a value of this field', keyword: 'required', params: {} }))
+}
+
+/** The top-level field a pointer leads into; '' is none. */
+export const topOf = (path: string): string => stepsOf(path)[0] ?? ''
+
+/** A draft that goes back to an older config: its values, with the secrets that are stored now (their old values are nowhere). */
+export function revertTo({ fields }: Form, base: Base, old: JsonObject, mode: Mode): ConfigDraft {
+  return { base, mode, mine: draftOf(withSecretsOf(fields, old, base.config)) }
+}
+
+function withSecretsOf(fields: readonly Field[], old: JsonObject, current: JsonObject): JsonObject {
+  const result: Record<string, JsonValue> = { ...old }
+  for (const { name, shape } of fields) {
+    const [before, now] = [valueIn(old, name), valueIn(current, name)]
+    if (!shape.secret) {
+      if (shape.kind === 'object' && isObject(before)) result[name] = withSecretsOf(shape.fields, before, isObject(now) ? now : {})
+    } else if (now === undefined) delete result[name]
+    else result[name] = now
   }
-  return { changes, faults }
+  return result
 }
 
-export const patchOf = (changes: readonly Change[]): JsonObject => Object.fromEntries(changes.map(({ field, value }) => [field.name, value]))
+const isObject = (value: JsonValue | undefined): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-function resetOf(field: Field, config: JsonObject): Change | null {
-  const current = valueIn(config, field.name)
-  if (field.secret ? current === undefined : sameJson(current, field.fallback)) return null
-  const value = field.nullable && field.fallback !== undefined ? field.fallback : null
-  return { field, value, before: shown(field, current), after: field.fallback === undefined ? 'not set' : `${shown(field, field.fallback)} (default)` }
-}
-
-function setOf(field: Field, config: JsonObject, text: string): { readonly change: Change | null } | { readonly fault: string } {
-  const current = valueIn(config, field.name)
-  if (current === undefined && field.kind === 'string' && text === '') return { change: null }
-  const read = readText(field, text)
-  if ('fault' in read) return read
-  if (field.secret ? false : sameJson(current, read.value)) return { change: null }
-  return { change: { field, value: read.value, before: shown(field, current), after: field.secret ? 'a new secret' : shown(field, read.value) } }
-}
-
-/** The text of an input as the field's type; bounds are the master's to judge. */
-export function readText({ kind, secret, options }: Field, text: string): { readonly value: JsonValue } | { readonly fault: string } {
-  if (secret && text.trim() === '') return { fault: 'type the new value, or keep the stored one' }
-  if (secret && text === SECRET_MASK) return { fault: 'this is the mask that stands for the stored value; keep it, or type another' }
-  switch (kind) {
-    case 'boolean': return { value: text === 'true' }
-    case 'integer': return /^\s*[+-]?\d+\s*$/.test(text) && Number.isSafeInteger(Number(text)) ? { value: Number(text) } : { fault: `expected a whole number, ${got(text)}` }
-    case 'number': return text.trim() !== '' && Number.isFinite(Number(text)) ? { value: Number(text) } : { fault: `expected a number, ${got(text)}` }
-    case 'string': return { value: text }
-    case 'enum': {
-      const option = options.find((each) => JSON.stringify(each) === text)
-      return option === undefined ? { fault: 'choose one of the values' } : { value: option }
-    }
-    case 'json': return parseJson(text)
-  }
-}
-
-const got = (text: string): string => (text.trim() === '' ? 'got nothing' : `got ${JSON.stringify(text)}`)
-
-function shown(field: Field, value: JsonValue | undefined): string {
+/** For people; a secret is never shown, neither the stored one nor the new one. */
+export function sideText(value: JsonValue | undefined, { isSecret }: Change, side: 'before' | 'after'): string {
   if (value === undefined) return 'not set'
-  return field.secret ? 'the stored secret' : JSON.stringify(value)
+  if (!isSecret) return JSON.stringify(value)
+  return side === 'after' && value !== SECRET_MASK ? 'a new secret' : 'the stored secret'
 }
 
-/** The text of an option of an enumeration. */
-export const optionText = (option: JsonValue): string => (typeof option === 'string' && option !== '' ? option : JSON.stringify(option))
-
-/** The faults of a 422 by field; what belongs to no field is under ''. */
-export function faultsByField(faults: readonly FieldError[], fields: readonly Field[]): ReadonlyMap<string, string> {
-  const names = new Set(fields.map(({ name }) => name))
-  const found = new Map<string, string>()
-  for (const { path, message } of faults) {
-    const [, first = '', ...rest] = path.split('/')
-    const name = first.replaceAll('~1', '/').replaceAll('~0', '~')
-    const known = names.has(name)
-    const sentence = known ? (rest.length === 0 ? message : `/${rest.join('/')} ${message}`) : `${path === '' ? 'the config' : path} ${message}`
-    const key = known ? name : ''
-    found.set(key, found.has(key) ? `${found.get(key)}; ${sentence}` : sentence)
-  }
-  return found
+/** Hides new secrets inside objects, for lists of changes: the stored ones are masked by the master. */
+export function withoutSecrets(fields: readonly Field[], name: string, value: JsonValue | undefined): JsonValue | undefined {
+  const field = fields.find((each) => each.name === name)
+  return field === undefined || value === undefined ? value : hidden(field.shape, value)
 }
 
-/** Names whose value differs between two configs: what somebody else saved under a draft. */
-export function changedFields(fields: readonly Field[], before: JsonObject, after: JsonObject): readonly string[] {
-  return fields.filter(({ name }) => !sameJson(valueIn(before, name), valueIn(after, name))).map(({ name }) => name)
+function hidden(shape: Field['shape'], value: JsonValue): JsonValue {
+  if (shape.secret) return SECRET_MASK
+  if (shape.kind !== 'object' || !isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => {
+    const field = shape.fields.find(({ name }) => name === key)
+    return [key, field === undefined ? each : hidden(field.shape, each)]
+  }))
 }

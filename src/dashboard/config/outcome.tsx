@@ -1,22 +1,22 @@
 /** @module dashboard/config/outcome  What became of the last save, until it is applied. */
+import type { ReactNode } from 'react'
 import type { WorkerBody } from '../../protocol/index.ts'
-import { ProblemBox } from '../parts/problem-box.tsx'
+import { ErrorPanel } from '../parts/error-panel.tsx'
 import { plural } from '../parts/numbers.ts'
 import { appliedText } from './saving.ts'
 import type { Save } from './use-save.ts'
 
-export function Outcome({ save: { problem, faults, saved }, worker }: { readonly save: Save; readonly worker: WorkerBody }) {
-  if (problem === null) return saved === null ? null : <output className="done">Generation {saved.gen} is saved. {appliedText(saved.gen, worker)}</output>
-  const ofNoField = faults.get('')
+export function Outcome({ save: { problem, faults, saved }, worker, why }: { readonly save: Save; readonly worker: WorkerBody; /** Shown while it is not applied. */ readonly why: ReactNode }) {
+  if (problem === null) return saved === null ? null : <div className="outcome"><output className="done">Generation {saved.base.gen} is saved. {appliedText(saved.base.gen, worker, saved.appliedMs)}</output>{saved.appliedMs === null && why}</div>
   switch (problem.status) {
-    case 412: return <ProblemBox problem={problem} title="Not saved: the config changed while you edited." />
+    case 412: return <ErrorPanel problem={problem} title="Not saved: the config changed while you edited." />
     case 422: return (
       <div className="problem">
-        <p role="alert"><strong>Not saved.</strong> {faults.size === 0 ? 'Correct what is marked, then save again.' : `The master refuses ${plural(faults.size, 'field')}; each says why. Nothing was changed.`}</p>
-        {ofNoField !== undefined && <p><bdi>{ofNoField}</bdi></p>}
+        <p role="alert"><strong>Not saved.</strong> {faults.length === 0 ? 'Correct what is marked, then save again.' : `The master refuses ${plural(faults.length, 'value')}; nothing was changed.`}</p>
+        {faults.length > 0 && <ul>{faults.map(({ path, message }) => <li key={path + message}><code><bdi>{path === '' ? 'the config' : path}</bdi></code> <bdi>{message}</bdi></li>)}</ul>}
       </div>
     )
-    case null: return <ProblemBox problem={problem} title="Perhaps saved:"><p>The worker is read again. If its generation went up by your change, the note above says so; else save again.</p></ProblemBox>
-    default: return <ProblemBox problem={problem} title="Not saved:" />
+    case null: return <ErrorPanel problem={problem} title="Perhaps saved:"><p>The worker is read again. If its generation went up by your change, the note above says so; else save again.</p></ErrorPanel>
+    default: return <ErrorPanel problem={problem} title="Not saved:" />
   }
 }

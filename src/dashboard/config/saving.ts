@@ -23,8 +23,8 @@ export const sameBase = (a: Base, b: Base): boolean => a.gen === b.gen && a.epoc
 
 export const baseOf = ({ config, config_gen: gen }: ConfigBody, epoch: string | null): Base => ({ config: config as JsonObject, gen, epoch })
 
-/** Whether a saved generation has reached the worker. */
-export function appliedText(gen: number, worker: { readonly applied_config_gen: number | null; readonly connected: boolean }): string {
-  if (worker.applied_config_gen !== null && worker.applied_config_gen >= gen) return 'The worker applies it.'
+/** Whether a saved generation has reached the worker, and how long that took. */
+export function appliedText(gen: number, worker: { readonly applied_config_gen: number | null; readonly connected: boolean }, appliedMs: number | null = null): string {
+  if (worker.applied_config_gen !== null && worker.applied_config_gen >= gen) return `The worker applies it${appliedMs === null ? '' : `, after ${(appliedMs / 1_000).toFixed(1)} s`}.`
   return worker.connected ? 'The worker has not applied it yet.' : 'The worker is offline; it takes the config when it is back.'
 }

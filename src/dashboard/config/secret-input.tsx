@@ -1,28 +1,28 @@
 /**
  * @module dashboard/config/secret-input
- * A secret can be kept, replaced or cleared, and never read (D17). The new value is in the draft alone, and in no list of
- * changes.
+ * A secret can be kept, replaced or cleared, and never read (D17). The new value is in the draft alone.
  */
-import { canReset, isSet, type Edit } from './draft.ts'
-import type { InputProps } from './field-input.tsx'
+import type { JsonValue } from '../../protocol/index.ts'
+import { beforeOf, set, valueOf } from './form-state.ts'
+import { JsonInput, type InputProps } from './input.tsx'
+import { SECRET_MASK } from './schema.ts'
 
-export function SecretInput({ id, described, invalid, field, config, edit, onEdit }: InputProps) {
-  const stored = isSet(field, config)
-  const ways: readonly { readonly text: string; readonly to: Edit | null; readonly on: boolean }[] = [
-    { text: stored ? 'Keep the stored one' : 'Leave it unset', to: null, on: edit === undefined },
-    { text: stored ? 'Replace' : 'Set', to: { kind: 'set', text: '' }, on: edit?.kind === 'set' },
-    ...(stored && canReset(field) ? [{ text: field.fallback === undefined ? 'Clear' : 'Default', to: { kind: 'reset' } as const, on: edit?.kind === 'reset' }] : []),
-  ]
-  const same = { 'aria-labelledby': `${id}-label`, 'aria-describedby': described, 'aria-invalid': invalid, spellCheck: false, autoComplete: 'new-password' } as const
-  const set = (text: string): void => onEdit({ kind: 'set', text })
+export function SecretInput({ form, pointer, shape, required, marks }: InputProps) {
+  const [value, stored] = [valueOf(form, pointer), beforeOf(form, pointer)]
+  const way = value === undefined ? 'clear' : value === SECRET_MASK ? 'keep' : 'replace'
+  const ways: readonly { readonly name: typeof way; readonly text: string; readonly to: JsonValue | undefined }[] = stored === undefined
+    ? [{ name: 'clear', text: 'Leave it unset', to: undefined }, { name: 'replace', text: 'Set', to: '' }]
+    : [{ name: 'keep', text: 'Keep', to: stored }, { name: 'replace', text: 'Replace', to: '' }, ...(required ? [] : [{ name: 'clear' as const, text: 'Clear', to: undefined }])]
+  const { id, 'aria-required': _, ...inputMarks } = marks
   return (
     <>
-      <div className="ways-of-secret" role="radiogroup" aria-labelledby={`${id}-label`}>
-        {ways.map(({ text, to, on }) => <label key={text}><input type="radio" name={id} checked={on} onChange={() => onEdit(to)} /> {text}</label>)}
+      <div className="secret-ways" role="radiogroup" aria-labelledby={`${id}-label`} aria-describedby={marks['aria-describedby']}>
+        {stored !== undefined && <span className="secret-set">set ·</span>}
+        {ways.map(({ name, text, to }, index) => <label key={name}><input id={index === 0 ? id : undefined} type="radio" name={id} checked={way === name} onChange={() => set(form, pointer, to)} /> {text}</label>)}
       </div>
-      {edit?.kind === 'set' && (field.kind === 'json'
-        ? <textarea {...same} className="code" rows={4} value={edit.text} onChange={(event) => set(event.target.value)} />
-        : <input {...same} type="password" value={edit.text} onChange={(event) => set(event.target.value)} />)}
+      {way === 'replace' && (shape.kind === 'string' && typeof value === 'string'
+        ? <input {...inputMarks} id={`${id}-new`} aria-labelledby={`${id}-label`} type="password" autoComplete="new-password" spellCheck={false} placeholder="the new value" value={value} onChange={(event) => set(form, pointer, event.target.value)} />
+        : <JsonInput form={form} pointer={pointer} marks={{ ...inputMarks, id: `${id}-new`, 'aria-label': 'the new value, as JSON' }} value={value === '' ? undefined : value} />)}
     </>
   )
 }

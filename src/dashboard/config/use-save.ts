@@ -1,61 +1,59 @@
-/** @module dashboard/config/use-save  The PATCH of a form, and what became of it. */
+/** @module dashboard/config/use-save  The PATCH of a draft, and what became of it, until the worker applies it. */
 import { useState } from 'react'
-import type { ConfigBody, WorkerBody } from '../../protocol/index.ts'
+import type { ConfigBody, FieldError, JsonObject, WorkerBody } from '../../protocol/index.ts'
 import { asProblem, type Problem } from '../api/problem.ts'
 import { useSession } from '../api/session.ts'
-import { faultsByField, patchOf, type Change } from './draft.ts'
-import type { Field } from './fields.ts'
 import { baseOf, ifMatchOf, type Base } from './saving.ts'
 
+interface Saved {
+  readonly base: Base
+  readonly atMs: number
+  /** How long the worker took; null: it has not applied it yet. */
+  readonly appliedMs: number | null
+}
+
 export interface Save {
-  readonly run: (base: Base, changes: readonly Change[]) => Promise<void>
+  readonly run: (base: Base, patch: JsonObject) => Promise<void>
   readonly busy: boolean
-  /** The config of the last success; null before. */
-  readonly saved: Base | null
+  /** The last success; null before. */
+  readonly saved: Saved | null
   /** Why the newest try did not succeed. */
   readonly problem: Problem | null
-  /** The master's faults by field name; those of no field under ''. */
-  readonly faults: ReadonlyMap<string, string>
-  /** The field was edited: its fault is of the past. */
-  readonly forget: (name: string) => void
+  /** What the master refused, for that patch. */
+  readonly faults: readonly FieldError[]
+  readonly clear: () => void
 }
 
 export interface SaveParts {
   readonly worker: WorkerBody
-  readonly fields: readonly Field[]
+  /** When the record was read, local milliseconds. */
+  readonly readAtMs: number
   readonly refresh: () => void
   readonly onSaved: () => void
 }
 
-const NO_FAULTS: ReadonlyMap<string, string> = new Map()
-
-export function useSave({ worker, fields, refresh, onSaved }: SaveParts): Save {
+export function useSave({ worker, readAtMs, refresh, onSaved }: SaveParts): Save {
   const { api } = useSession()
   const [busy, setBusy] = useState(false)
-  const [saved, setSaved] = useState<Base | null>(null)
+  const [saved, setSaved] = useState<Saved | null>(null)
   const [problem, setProblem] = useState<Problem | null>(null)
-  const [faults, setFaults] = useState(NO_FAULTS)
+  if (saved !== null && saved.appliedMs === null && (worker.applied_config_gen ?? -1) >= saved.base.gen) setSaved({ ...saved, appliedMs: Math.max(0, readAtMs - saved.atMs) })
 
-  const run = async (base: Base, changes: readonly Change[]): Promise<void> => {
+  const run = async (base: Base, patch: JsonObject): Promise<void> => {
+    if (busy) return
     const mark = ifMatchOf(base)
     setBusy(true)
     setProblem(null)
-    setFaults(NO_FAULTS)
     try {
-      const { body, epoch } = await api.send<ConfigBody>('PATCH', ['automations', worker.automation_type, 'workers', worker.worker_id, 'config'], {
-        body: patchOf(changes), headers: { 'muster-actor': 'dashboard', ...(mark === null ? {} : { 'if-match': mark }) },
-      })
-      setSaved(baseOf(body, epoch))
+      const { body, epoch } = await api.send<ConfigBody>('PATCH', ['automations', worker.automation_type, 'workers', worker.worker_id, 'config'], { body: patch, headers: mark === null ? {} : { 'if-match': mark } })
+      setSaved({ base: baseOf(body, epoch), atMs: Date.now(), appliedMs: null })
       onSaved()
     } catch (error) {
-      const failed = asProblem(error)
-      setProblem(failed)
-      setFaults(faultsByField(failed.faults, fields))
+      setProblem(asProblem(error))
     } finally {
       setBusy(false)
       refresh() // Also after a failure: a conflict, or a lost answer, is seen in the record.
     }
   }
-  const forget = (name: string): void => setFaults((now) => (now.has(name) ? new Map([...now].filter(([each]) => each !== name)) : now))
-  return { run, busy, saved, problem, faults, forget }
+  return { run, busy, saved, problem, faults: problem?.faults ?? [], clear: () => setProblem(null) }
 }

@@ -1,65 +1,53 @@
-/** @module dashboard/output/output-place  The output stream of a type: peek, which leaves it as it is, and pop, which takes. */
-import { useId, useState } from 'react'
-import type { OutputEntry } from '../../protocol/index.ts'
+/** @module dashboard/output/output-place  The output stream of a type: its end as it comes, its beginning, and, set apart, taking entries out. */
 import { useInstalled } from '../api/installed.ts'
-import { usePolled } from '../api/use-polled.ts'
-import { readN } from '../parts/act-size.ts'
 import { Choices } from '../parts/choices.tsx'
-import { Empty } from '../parts/empty.tsx'
-import { Freshness } from '../parts/freshness.tsx'
-import { countText, plural } from '../parts/numbers.ts'
-import { Entries } from './entries.tsx'
+import { EmptyState } from '../parts/empty-state.tsx'
+import { countText } from '../parts/numbers.ts'
+import { Tabs } from '../parts/tabs.tsx'
+import { formatRoute, type RouteTo } from '../route.ts'
+import { useOverview } from '../workers/use-workers.ts'
+import { PeekView } from './peek-view.tsx'
 import { Pop } from './pop.tsx'
+import { TailView } from './tail-view.tsx'
+import './output.css'
 
-const EVERY_MS = 2_000
-const DEFAULT_N = '10'
-
-export function OutputPlace({ name }: { readonly name: string | null }) {
-  const types = useInstalled().automations.map(({ type }) => type)
+export function OutputPlace({ route }: { readonly route: RouteTo<'output'> }) {
+  const { type } = route
+  const types = useInstalled().automations.map((each) => each.type)
   return (
     <>
       <h1>Output</h1>
-      <Choices label="Automations" place="output" names={types} open={name} />
-      {name === null && <p className="soft">Choose an automation to see what its slots emitted in the last hour.</p>}
-      {name !== null && !types.includes(name) && <Empty><p><bdi>{name}</bdi> is not an automation this token covers.</p></Empty>}
-      {name !== null && types.includes(name) && <Stream key={name} type={name} />}
+      <Choices label="Automations" names={types} open={type} to={(name) => ({ place: 'output', type: name, mode: route.mode })} />
+      {type === null && <Lengths types={types} />}
+      {type !== null && !types.includes(type) && <EmptyState kind="forbidden" title="No such stream here"><p><bdi>{type}</bdi> is not an automation this token covers.</p></EmptyState>}
+      {type !== null && types.includes(type) && <Stream key={type} route={{ ...route, type }} />}
     </>
   )
 }
 
-interface Peeked { readonly length: number; readonly entries: readonly OutputEntry[] }
+function Lengths({ types }: { readonly types: readonly string[] }) {
+  const { data } = useOverview()
+  if (types.length === 0) return <EmptyState kind="nothing" title="No automation"><p>This token covers no installed automation.</p></EmptyState>
+  return (
+    <ul className="streams" aria-label="Streams">
+      {types.map((type) => {
+        const length = data?.automations[type]?.stream.length
+        return <li key={type}><a href={formatRoute({ place: 'output', type })}><bdi>{type}</bdi></a> <span className="soft">{length === undefined ? '' : `${countText(length)} of 50,000 entries`}</span></li>
+      })}
+    </ul>
+  )
+}
 
-function Stream({ type }: { readonly type: string }) {
-  const [text, setText] = useState(DEFAULT_N)
-  const [popped, setPopped] = useState<readonly OutputEntry[]>([])
-  const id = useId()
-  const n = readN(text) ?? Number(DEFAULT_N)
-  const polled = usePolled<Peeked>(`output ${type} ${n}`, EVERY_MS, async (api, signal) => {
-    const [length, entries] = await Promise.all([
-      api.get<{ length: number }>(['automations', type, 'output', 'length'], {}, signal),
-      api.get<readonly OutputEntry[]>(['automations', type, 'output', 'peek'], { n }, signal),
-    ])
-    return { length: length.body.length, entries: entries.body }
-  })
-  const { data, problem, refresh } = polled
-  const onPopped = (entries: readonly OutputEntry[]): void => {
-    setPopped((before) => [...before, ...entries])
-    refresh()
-  }
+function Stream({ route }: { readonly route: RouteTo<'output'> & { readonly type: string } }) {
+  const { type, mode } = route
   return (
     <>
-      <section className="card">
-        <h2>Stream of <bdi>{type}</bdi> {data !== undefined && <span className="count">{plural(data.length, 'entry', 'entries')}</span>}</h2>
-        <div className="buttons start">
-          <label htmlFor={id}>Show the oldest</label>
-          <input id={id} className="short number" type="text" inputMode="numeric" value={text} aria-invalid={readN(text) === null} onChange={(event) => setText(event.target.value)} />
-        </div>
-        <Freshness polled={polled} every="2 s" />
-        {data !== undefined && data.entries.length === 0 && <p className="soft">The stream is empty. Entries stay for an hour.</p>}
-        {data !== undefined && data.entries.length > 0 && <Entries label="Peeked entries" entries={data.entries} stale={problem !== undefined} />}
-        {data !== undefined && data.length > data.entries.length && data.entries.length > 0 && <p className="soft">The oldest {countText(data.entries.length)} of {countText(data.length)}.</p>}
-      </section>
-      <Pop type={type} popped={popped} onPopped={onPopped} />
+      <Tabs label={`Views of the stream of ${type}`} tabs={[
+        { text: <>Tail <span className="soft">newest</span></>, to: { place: 'output', type }, open: mode === 'tail' },
+        { text: <>Peek <span className="soft">oldest</span></>, to: { place: 'output', type, mode: 'peek' }, open: mode === 'peek' },
+      ]} />
+      {mode === 'tail' ? <TailView route={route} /> : <PeekView type={type} />}
+      <Pop type={type} />
     </>
   )
 }

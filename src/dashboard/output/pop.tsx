@@ -1,46 +1,67 @@
-/** @module dashboard/output/pop  Takes entries out of a stream, for every consumer; what was popped stays in this tab. */
-import { useId, useState } from 'react'
+/** @module dashboard/output/pop  Takes entries out of a stream, for every consumer. What was taken stays in this tab until it is saved or thrown away. */
+import { useId, useMemo, useState } from 'react'
 import type { OutputEntry } from '../../protocol/index.ts'
+import { useRefresh } from '../api/queries.ts'
+import { apiBase } from '../api/session.ts'
 import { useAct } from '../api/use-act.ts'
 import { readN } from '../parts/act-size.ts'
+import { curlCommand, musterCommand } from '../parts/commands.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
+import { CopyAs } from '../parts/copy-as.tsx'
+import { Download, ndjson } from '../parts/download.tsx'
 import { countText, plural } from '../parts/numbers.ts'
-import { Entries } from './entries.tsx'
+import { EntryTable } from './entry-table.tsx'
+import { rowOf } from './tail-buffer.ts'
+import { popped, usePopped } from './use-popped.ts'
 
-export interface PopProps {
-  readonly type: string
-  readonly popped: readonly OutputEntry[]
-  readonly onPopped: (entries: readonly OutputEntry[]) => void
-}
-
-export function Pop({ type, popped, onPopped }: PopProps) {
+export function Pop({ type }: { readonly type: string }) {
   const [text, setText] = useState('10')
-  const [asking, setAsking] = useState(false)
+  const [isAsking, setAsking] = useState(false)
   const [message, setMessage] = useState<string | null>(null)
+  const refresh = useRefresh()
   const id = useId()
   const n = readN(text)
   const pop = useAct(async (api) => {
     const { body } = await api.send<readonly OutputEntry[]>('POST', ['automations', type, 'output', 'pop'], { body: { n } })
     setAsking(false)
     setMessage(body.length === 0 ? 'The stream was empty.' : `${plural(body.length, 'entry', 'entries')} taken.`)
-    onPopped(body)
+    popped.add(type, body)
+    refresh(['output', type], ['overview'])
   })
   return (
-    <section className="card">
+    <section className="card pop">
       <h2>Pop</h2>
-      <p>Popping takes the oldest entries out of the stream, for every consumer, and cannot be undone. They stay on this page until you leave it.</p>
+      <p>Popping <strong>takes</strong> the oldest entries out of the stream, for every consumer, and cannot be undone. Tail and peek above only look.</p>
       <div className="buttons start">
         <label htmlFor={id}>Number to pop</label>
         <input id={id} className="short number" type="text" inputMode="numeric" value={text} aria-invalid={n === null} onChange={(event) => setText(event.target.value)} />
         <button type="button" disabled={n === null} onClick={() => setAsking(true)}>{n === null ? 'Pop: 1 to 10,000' : `Pop ${countText(n)}…`}</button>
-        {message !== null && <output className="done">{message}</output>}
+        {n !== null && <CopyAs commands={[curlCommand(apiBase(), { method: 'POST', path: ['automations', type, 'output', 'pop'], body: { n } }), musterCommand(apiBase(), 'output', 'pop', type, '-n', String(n))]} />}
+        <output className="done">{message}</output>
       </div>
-      {popped.length > 0 && <Entries label="Popped entries" entries={popped} stale={false} />}
-      {asking && n !== null && (
+      <Taken type={type} />
+      {isAsking && n !== null && (
         <ConfirmDialog title={`Pop from ${type}?`} verb={`Pop ${countText(n)}`} act={pop} onClose={() => setAsking(false)}>
-          <p>Up to {plural(n, 'entry', 'entries')} leave the stream. No other consumer will see them, and nothing brings them back.</p>
+          <p>Up to {plural(n, 'entry', 'entries')} leave the stream. No other consumer will see them, and nothing brings them back. This tab keeps a copy that you can save.</p>
+          {pop.problem?.status === null && <p>Whether they left the stream is not known: the copy of what was on its way is lost.</p>}
         </ConfirmDialog>
       )}
     </section>
+  )
+}
+
+function Taken({ type }: { readonly type: string }) {
+  const { entries, isSaved } = usePopped(type)
+  const rows = useMemo(() => entries.map(rowOf), [entries])
+  if (rows.length === 0) return null
+  return (
+    <>
+      <p className="notice">{plural(rows.length, 'popped entry is', 'popped entries are')} in this tab alone. {isSaved ? 'They were saved as a file.' : 'Save them: they are lost when it closes.'}</p>
+      <div className="buttons start">
+        <Download name={`${type}-popped.ndjson`} media="application/x-ndjson" make={() => ndjson(entries)} onSaved={() => popped.markSaved(type)}>{`Save ${countText(rows.length)} as NDJSON`}</Download>
+        <button type="button" disabled={!isSaved} onClick={() => popped.clear(type)}>{isSaved ? 'Throw the copy away' : 'Throw away: save first'}</button>
+      </div>
+      <EntryTable label="Popped entries" rows={rows} />
+    </>
   )
 }

@@ -1,41 +1,44 @@
 /**
  * @module dashboard/parts/confirm-dialog
- * Asks before an act: what it does, then the verb on the button. Escape and Cancel do nothing; focus starts on Cancel and
- * returns to where it was.
+ * Asks before an act: what it does, then verb, number and scope on the button. Escape and Cancel do nothing; focus starts
+ * on Cancel. What cannot be undone and reaches far asks for a word to be typed.
  */
-import { useId, useLayoutEffect, useRef, type ReactNode } from 'react'
+import { useId, useState, type ReactNode } from 'react'
 import type { Act } from '../api/use-act.ts'
-import { ProblemBox } from './problem-box.tsx'
+import { Dialog } from './dialog.tsx'
+import { ErrorPanel } from './error-panel.tsx'
 
 export interface ConfirmProps {
   readonly title: string
   readonly verb: string
   readonly act: Act<readonly []>
   readonly onClose: () => void
+  /** What has to be typed before the verb works: a name, or a number. */
+  readonly typed?: string | undefined
+  /** False: nothing is lost by it. */
+  readonly danger?: boolean
+  readonly wide?: boolean
   readonly children: ReactNode
 }
 
-export function ConfirmDialog({ title, verb, act, onClose, children }: ConfirmProps) {
-  const dialog = useRef<HTMLDialogElement>(null)
-  const titleId = useId()
-  useLayoutEffect(() => {
-    const shown = dialog.current
-    shown?.showModal()
-    return () => shown?.close() // Before it leaves the document, so that the browser gives focus back.
-  }, [])
-  const cancel = (event: { preventDefault(): void }): void => {
-    event.preventDefault()
-    if (!act.busy) onClose()
-  }
+export function ConfirmDialog({ title, verb, act, onClose, typed, danger = true, wide = false, children }: ConfirmProps) {
+  const [text, setText] = useState('')
+  const id = useId()
+  const ready = typed === undefined || text.trim() === typed
   return (
-    <dialog ref={dialog} aria-labelledby={titleId} onCancel={cancel}>
-      <h2 id={titleId}><bdi>{title}</bdi></h2>
+    <Dialog title={title} onClose={onClose} busy={act.busy} wide={wide}>
       {children}
-      {act.problem !== null && <ProblemBox problem={act.problem} />}
+      {typed !== undefined && (
+        <p className="typed">
+          <label htmlFor={id}>Type <code><bdi>{typed}</bdi></code> to go on</label>
+          <input id={id} type="text" autoComplete="off" spellCheck={false} value={text} onChange={(event) => setText(event.target.value)} />
+        </p>
+      )}
+      {act.problem !== null && <ErrorPanel problem={act.problem} />}
       <div className="buttons">
         <button type="button" onClick={onClose} disabled={act.busy}>Cancel</button>
-        <button type="button" className="danger" onClick={() => void act.run()} disabled={act.busy}>{act.busy ? 'Working…' : verb}</button>
+        <button type="button" className={danger ? 'danger' : 'primary'} onClick={() => void act.run()} disabled={act.busy || !ready}>{act.busy ? 'Working…' : verb}</button>
       </div>
-    </dialog>
+    </Dialog>
   )
 }

@@ -1,4 +1,5 @@
 /** @module dashboard/parts/json-view  A JSON value as text: cut when it is long, whole on request. */
+/* oxlint-disable jsx-a11y/prefer-tag-over-role, jsx-a11y/no-noninteractive-tabindex -- a box that scrolls is reached by keyboard */
 import { useState } from 'react'
 import { cutText, prettyJson } from './json-text.ts'
 
@@ -9,7 +10,7 @@ export function JsonView({ value, label }: { readonly value: unknown; readonly l
   const text = prettyJson(value)
   return (
     <>
-      <pre aria-label={label}><bdi>{whole ? text : cutText(text, SHOWN_CHARACTERS)}</bdi></pre>
+      <pre aria-label={label} role="group" tabIndex={0}><bdi>{whole ? text : cutText(text, SHOWN_CHARACTERS)}</bdi></pre>
       {text.length > SHOWN_CHARACTERS && <button type="button" className="link" onClick={() => setWhole(!whole)}>{whole ? 'Show less' : 'Show all'}</button>}
     </>
   )

@@ -1,61 +1,105 @@
-/** @module dashboard/pools/pools-place  The items of a pool, claims and expiry counting down on the master's clock. */
+/** @module dashboard/pools/pools-place  The items of a pool; claims and expiry count down on the master's clock. */
+import { useMemo, useState } from 'react'
 import type { PoolBody } from '../../protocol/index.ts'
 import { useInstalled } from '../api/installed.ts'
 import { isProblem } from '../api/problem.ts'
-import { useSession } from '../api/session.ts'
-import { usePolled } from '../api/use-polled.ts'
-import { CardTable, Cell, Row, RowHead } from '../parts/card-table.tsx'
+import { useRead } from '../api/queries.ts'
+import { apiBase, mayUse, useSession } from '../api/session.ts'
 import { Choices } from '../parts/choices.tsx'
-import { Empty } from '../parts/empty.tsx'
-import { Freshness } from '../parts/freshness.tsx'
-import { JsonView } from '../parts/json-view.tsx'
-import { countText, plural } from '../parts/numbers.ts'
+import { curlCommand, musterCommand } from '../parts/commands.ts'
+import { CopyAs } from '../parts/copy-as.tsx'
+import { EmptyState } from '../parts/empty-state.tsx'
+import { countText } from '../parts/numbers.ts'
+import { ReadView } from '../parts/read-state.tsx'
 import { Left } from '../parts/times.tsx'
+import { useServerNow } from '../parts/use-now.ts'
+import { VirtualTable, type Column } from '../parts/virtual-table.tsx'
+import { formatRoute, type RouteTo } from '../route.ts'
+import { JsonDialog } from '../tasks/json-dialog.tsx'
+import { payloadText } from '../tasks/task-text.ts'
+import { countsOf, leaseOf, type PoolItem } from './lease.ts'
+import '../tasks/list.css'
 
 const EVERY_MS = 5_000
-const SHOWN = 20
+const STEPS = [100, 1_000, 10_000] as const
 
-export function PoolsPlace({ name }: { readonly name: string | null }) {
+export function PoolsPlace({ route: { name } }: { readonly route: RouteTo<'pools'> }) {
   const { me } = useSession()
-  const names = [...new Set(useInstalled().automations.flatMap(({ pools }) => pools.map((pool) => pool.name)))].toSorted()
-  if (me.role !== 'admin') return <><h1>Pools</h1><Empty><p>Pools belong to no single automation, so seeing them needs an admin token.</p></Empty></>
+  const { automations } = useInstalled()
+  const names = [...new Set(automations.flatMap(({ pools }) => pools.map((pool) => pool.name)))].toSorted()
   return (
     <>
       <h1>Pools</h1>
-      <Choices label="Pools" place="pools" names={names} open={name} />
-      {name === null && (names.length === 0 ? <Empty><p>No installed automation declares a pool.</p></Empty> : <p className="soft">Choose a pool to see its items.</p>)}
-      {name !== null && <Pool key={name} name={name} />}
+      {!mayUse(me) && <EmptyState kind="forbidden" title="Pools need an admin token"><p>A pool belongs to no single automation, so a token that is scoped to types may not see it. Sign in with an admin token.</p></EmptyState>}
+      {mayUse(me) && names.length > 0 && <Choices label="Pools" names={names} open={name} to={(pool) => ({ place: 'pools', name: pool })} />}
+      {mayUse(me) && name === null && (names.length === 0
+        ? <EmptyState kind="nothing" title="No pool"><p>No installed automation declares a pool. An automation shares items between its slots through one.</p></EmptyState>
+        : <p className="soft">Choose a pool to see its items and who holds them.</p>)}
+      {mayUse(me) && name !== null && <Pool key={name} name={name} users={automations.filter(({ pools }) => pools.some((pool) => pool.name === name)).map(({ type }) => type)} />}
     </>
   )
 }
 
-function Pool({ name }: { readonly name: string }) {
-  const polled = usePolled(`pool ${name}`, EVERY_MS, async (api, signal) => (await api.get<PoolBody>(['pools', name], { n: SHOWN }, signal)).body)
-  const { data, problem } = polled
-  if (isProblem(problem, 404)) return <Empty><p>There is no pool <bdi>{name}</bdi>. A pool exists when an automation declares it.</p></Empty>
+function Pool({ name, users }: { readonly name: string; readonly users: readonly string[] }) {
+  const [n, setN] = useState<number>(STEPS[0])
+  const read = useRead(['pool', name, n], EVERY_MS, async (api, signal) => (await api.get<PoolBody>(['pools', name], { n }, signal)).body)
+  const more = STEPS.find((step) => step > n)
+  if (isProblem(read.problem, 404)) return <EmptyState kind="gone" title="There is no such pool"><p>No automation declares <bdi>{name}</bdi>.</p></EmptyState>
   return (
     <section className="card">
-      <h2><bdi>{name}</bdi> {data !== undefined && <span className="count">{plural(data.size, 'item')}</span>}</h2>
-      <Freshness polled={polled} every="5 s" />
-      {data !== undefined && data.items.length === 0 && <p className="soft">The pool is empty.</p>}
-      {data !== undefined && data.items.length > 0 && <Items items={data.items} stale={problem !== undefined} />}
-      {data !== undefined && data.size > data.items.length && <p className="soft">{countText(data.items.length)} of {countText(data.size)}.</p>}
+      <div className="title">
+        <h2><bdi>{name}</bdi> {read.data !== undefined && <span className="count">{countText(read.data.size)} items</span>}</h2>
+        <p className="soft">of {users.map((type, at) => <span key={type}>{at > 0 && ', '}<a href={formatRoute({ place: 'automations', type })}><bdi>{type}</bdi></a></span>)}</p>
+        <div className="buttons"><CopyAs commands={[curlCommand(apiBase(), { method: 'GET', path: ['pools', name], query: { n } }), musterCommand(apiBase(), 'pools', 'ls', name, '-n', String(n))]} /></div>
+      </div>
+      <ReadView read={read}>
+        {({ items, size }) => (items.length === 0
+          ? <EmptyState kind="nothing" title="The pool is empty"><p>Slots put items into it. One that expires leaves by itself.</p></EmptyState>
+          : (
+            <>
+              <Counts items={items} size={size} />
+              <Items items={items} stale={read.problem !== undefined} />
+              {size > items.length && more !== undefined && <button type="button" onClick={() => setN(more)}>Show {countText(Math.min(more, size))}</button>}
+            </>
+          ))}
+      </ReadView>
     </section>
   )
 }
 
-function Items({ items, stale }: { readonly items: PoolBody['items']; readonly stale: boolean }) {
+function Counts({ items, size }: { readonly items: readonly PoolItem[]; readonly size: number }) {
+  const { free, claimed } = countsOf(items, useServerNow())
+  return <p className="soft">{size > items.length && `Of the first ${countText(items.length)}: `}<strong>{countText(free)} free</strong>, <strong>{countText(claimed)} claimed</strong>. A claim hands out the free item that was used least recently.</p>
+}
+
+const columnsOf = (open: (item: PoolItem) => void): readonly Column<PoolItem>[] => [
+  { name: 'Item', className: 'row-head', cell: (item) => <button type="button" className="link code" onClick={() => open(item)}><bdi>{item.id}</bdi></button> },
+  { name: 'Lease', className: 'lease', cell: (item) => <LeaseText item={item} /> },
+  { name: 'Expires', className: 'number short', cell: ({ expires_at: at }) => (at === null ? 'never' : <Left until={at} past="expired" />) },
+  { name: 'Tags', className: 'preview', cell: ({ tags }) => <bdi className="code">{payloadText(tags)}</bdi> },
+  { name: 'Payload', className: 'preview', cell: ({ payload }) => <bdi className="code">{payloadText(payload)}</bdi> },
+]
+
+function Items({ items, stale }: { readonly items: readonly PoolItem[]; readonly stale: boolean }) {
+  const [shown, setShown] = useState<PoolItem | null>(null)
+  const columns = useMemo(() => columnsOf(setShown), [])
   return (
-    <CardTable label="Pool items" columns={['Item', 'In use', 'Expires', 'Tags', 'Payload']} stale={stale}>
-      {items.map(({ id, in_use_until: inUse, expires_at: expires, tags, payload }) => (
-        <Row key={id}>
-          <RowHead of="Item"><code><bdi>{id}</bdi></code></RowHead>
-          <Cell of="In use">{inUse === null ? 'free' : <>claimed, ends <Left until={inUse} past="now" /></>}</Cell>
-          <Cell of="Expires">{expires === null ? 'never' : <Left until={expires} past="now" />}</Cell>
-          <Cell of="Tags"><bdi>{JSON.stringify(tags)}</bdi></Cell>
-          <Cell of="Payload"><details><summary>Show</summary><JsonView value={payload} label={`Payload of ${id}`} /></details></Cell>
-        </Row>
-      ))}
-    </CardTable>
+    <>
+      <div className="list">
+        <VirtualTable label="Pool items" columns={columns} rows={items} keyOf={keyOf} rowHeight={36} cardHeight={136} stale={stale} onOpen={setShown} />
+      </div>
+      {shown !== null && <JsonDialog title={shown.id} value={{ tags: shown.tags, payload: shown.payload }} onClose={() => setShown(null)}><p><LeaseText item={shown} /></p></JsonDialog>}
+    </>
   )
 }
+
+function LeaseText({ item }: { readonly item: PoolItem }) {
+  const lease = leaseOf(item, useServerNow())
+  switch (lease.kind) {
+    case 'free': return <span className="good">○ free</span>
+    case 'claimed': return <span>● claimed, ends <Left until={lease.until} past="now" /></span>
+    case 'ran_out': return <span className="warn">◌ claim ran out</span>
+  }
+}
+
+const keyOf = ({ id }: PoolItem): string => id

@@ -9,12 +9,13 @@ import { openApi } from '../api/session.ts'
 export interface SignInProps {
   /** Why the person is asked; null at the first visit. */
   readonly why: string | null
-  readonly onAccepted: (token: string, me: Me) => void
+  readonly onAccepted: (token: string, me: Me, isTabOnly: boolean) => void
 }
 
 export function SignIn({ why, onAccepted }: SignInProps) {
   const [token, setToken] = useState('')
   const [shown, setShown] = useState(false)
+  const [isTabOnly, setTabOnly] = useState(false)
   const [busy, setBusy] = useState(false)
   const [message, setMessage] = useState(why)
   const id = useId()
@@ -27,7 +28,7 @@ export function SignIn({ why, onAccepted }: SignInProps) {
     const check = await checkToken(openApi(text))
     setBusy(false)
     setMessage(checkText(check))
-    if (check.kind === 'accepted') onAccepted(text, check.me)
+    if (check.kind === 'accepted') onAccepted(text, check.me, isTabOnly)
   }
   const onSubmit = (event: SyntheticEvent): void => {
     event.preventDefault()
@@ -38,6 +39,7 @@ export function SignIn({ why, onAccepted }: SignInProps) {
       <h1>Muster</h1>
       <p className="soft">{location.host}</p>
       <form onSubmit={onSubmit}>
+        <input type="text" autoComplete="username" value={location.host} readOnly hidden />
         <label htmlFor={id}>Token</label>
         <div className="row">
           <input id={id} type={shown ? 'text' : 'password'} autoComplete="current-password" spellCheck={false} autoCapitalize="off" value={token}
@@ -45,6 +47,7 @@ export function SignIn({ why, onAccepted }: SignInProps) {
           <button type="button" onClick={() => setShown(!shown)} aria-pressed={shown}>{shown ? 'Hide' : 'Show'}</button>
         </div>
         <p id={`${id}-help`} className="soft">An admin token, or one scoped to automation types. It stays in this browser until you sign out.</p>
+        <p className="keep"><label><input type="checkbox" checked={isTabOnly} onChange={(event) => setTabOnly(event.target.checked)} /> Only in this tab</label></p>
         <p role="alert" className={message === null ? '' : 'problem'}>{message}</p>
         <button type="submit" className="primary" disabled={busy}>{busy ? 'Checking…' : 'Sign in'}</button>
       </form>

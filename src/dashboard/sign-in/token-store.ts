@@ -1,32 +1,32 @@
 /**
  * @module dashboard/sign-in/token-store
- * The token in local storage, under a name of this master's own: two masters may share an origin behind path prefixes.
+ * The token in this browser, or in this tab alone, under a name of this master's own: two masters may share an origin
+ * behind path prefixes.
  */
 const KEY = `muster:${new URL(document.baseURI).pathname}:token`
 
 /** A browser may forbid storage; the token then lives as long as the page. */
-export function storedToken(): string | null {
+function tried<T>(act: () => T, otherwise: T): T {
   try {
-    return localStorage.getItem(KEY)
+    return act()
   } catch {
-    return null // As if nobody had signed in yet.
+    return otherwise
   }
 }
 
-export function storeToken(token: string): void {
-  try {
-    localStorage.setItem(KEY, token)
-  } catch {
-    // Signed in for this page alone.
-  }
+export function storedToken(): string | null {
+  return tried(() => sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY), null)
+}
+
+/** @param isTabOnly forgotten with the tab, and not known to the others. */
+export function storeToken(token: string, isTabOnly: boolean): void {
+  removeToken()
+  tried(() => (isTabOnly ? sessionStorage : localStorage).setItem(KEY, token), undefined)
 }
 
 export function removeToken(): void {
-  try {
-    localStorage.removeItem(KEY)
-  } catch {
-    // Nothing was kept.
-  }
+  tried(() => sessionStorage.removeItem(KEY), undefined)
+  tried(() => localStorage.removeItem(KEY), undefined)
 }
 
 /** Calls back when another tab signed out. */

@@ -1,38 +1,54 @@
-/** @module dashboard/tasks/queue-summary  Each batch queue in one line: what waits, what is dead. */
-import type { DeadBody, QueueBody } from '../../protocol/index.ts'
-import type { Api } from '../api/client.ts'
-import { usePolled } from '../api/use-polled.ts'
-import { Freshness } from '../parts/freshness.tsx'
+/** @module dashboard/tasks/queue-summary  Every batch queue in one row: its tiers, its oldest task, who works on it, what is dead. */
+import type { OverviewBody, QueueTotals } from '../../protocol/index.ts'
+import type { Read } from '../api/queries.ts'
+import { CardTable, Cell, Row, RowHead } from '../parts/card-table.tsx'
 import { countText } from '../parts/numbers.ts'
+import { ReadView } from '../parts/read-state.tsx'
+import { Span } from '../parts/times.tsx'
 import { formatRoute } from '../route.ts'
+import { explainQueue } from '../why/explain.ts'
+import { Causes } from '../why/why.tsx'
+import { useWorkersOf } from '../workers/use-workers.ts'
 
-const EVERY_MS = 5_000
+const COLUMNS = ['Queue', 'High', 'Normal', 'Low', 'Oldest', 'In flight', 'Retry later', 'Dead', 'Workers', 'Slots', 'Why'] as const
 
-interface Lengths { readonly type: string; readonly waiting: number; readonly dead: number }
-
-async function loadLengths(api: Api, type: string, signal: AbortSignal): Promise<Lengths> {
-  const [queue, dead] = await Promise.all([
-    api.get<QueueBody>(['automations', type, 'queue'], { n: 1 }, signal),
-    api.get<DeadBody>(['automations', type, 'dead'], { n: 1 }, signal),
-  ])
-  return { type, waiting: queue.body.length, dead: dead.body.length }
+export function QueueSummary({ types, read }: { readonly types: readonly string[]; readonly read: Read<OverviewBody> }) {
+  return (
+    <ReadView read={read}>
+      {({ automations }) => (
+        <div className="queues"><CardTable label="Queues" columns={COLUMNS} stale={read.problem !== undefined}>
+          {types.map((type) => {
+            const of = automations[type]
+            return of === undefined ? null : <QueueRow key={type} type={type} of={of} />
+          })}
+        </CardTable></div>
+      )}
+    </ReadView>
+  )
 }
 
-export function QueueSummary({ types }: { readonly types: readonly string[] }) {
-  const polled = usePolled(`queues ${types.join(' ')}`, EVERY_MS, (api, signal) => Promise.all(types.map((type) => loadLengths(api, type, signal))))
-  if (types.length === 0) return null
+function QueueRow({ type, of: { queue, workers, slots } }: { readonly type: string; readonly of: OverviewBody['automations'][string] }) {
+  if (queue === null) return null
+  const { high, normal, low, in_flight: inFlight, scheduled, dead, oldest_submitted_at: oldest } = queue
   return (
-    <section aria-label="Queues" className={polled.problem === undefined ? '' : 'stale'}>
-      {polled.data === undefined && <Freshness polled={polled} every="5 s" />}
-      <ul className="queues">
-        {(polled.data ?? []).map(({ type, waiting, dead }) => (
-          <li key={type}>
-            <a href={formatRoute({ place: 'tasks', name: type })}><bdi>{type}</bdi></a>
-            <span>{countText(waiting)} waiting</span>
-            <span className={dead > 0 ? 'bad' : ''}>{countText(dead)} dead</span>
-          </li>
-        ))}
-      </ul>
-    </section>
+    <Row>
+      <RowHead of="Queue"><a href={formatRoute({ place: 'tasks', type })}><bdi>{type}</bdi></a></RowHead>
+      <Cell of="High" className="number">{countText(high)}</Cell>
+      <Cell of="Normal" className="number">{countText(normal)}</Cell>
+      <Cell of="Low" className="number">{countText(low)}</Cell>
+      <Cell of="Oldest" className="number">{oldest === null || high + normal + low === 0 ? '–' : <Span since={oldest} />}</Cell>
+      <Cell of="In flight" className="number">{countText(inFlight)}</Cell>
+      <Cell of="Retry later" className="number">{countText(scheduled)}</Cell>
+      <Cell of="Dead" className="number">{dead === 0 ? '0' : <a className="bad" href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>{countText(dead)}</a>}</Cell>
+      <Cell of="Workers" className="number"><a href={formatRoute({ place: 'workers', q: `type:${type}` })}>{countText(workers.connected)} of {countText(workers.total)}</a></Cell>
+      <Cell of="Slots" className="number">{countText(slots)}</Cell>
+      <Cell of="Why" className="why-short"><Decisive type={type} queue={queue} /></Cell>
+    </Row>
   )
+}
+
+function Decisive({ type, queue }: { readonly type: string; readonly queue: QueueTotals }) {
+  const workers = useWorkersOf(type)
+  if (workers === undefined) return <span className="soft">…</span>
+  return <Causes causes={explainQueue({ type, queue, workers }).slice(0, 1)} />
 }

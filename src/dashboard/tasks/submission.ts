@@ -3,11 +3,11 @@
  * The submit form as the body of one task. The idempotency key is made when the form opens and kept until a submission is
  * confirmed, so pressing again after a lost answer cannot queue twice.
  */
-import type { JsonObject, SubmitResult, TaskBody } from '../../protocol/index.ts'
-import { parseJson } from '../parts/json-text.ts'
+import type { FieldError, JsonObject, SubmitResult, TaskBody } from '../../protocol/index.ts'
+import { draftOf, unreadable, type ValueDraft } from '../config/value-draft.ts'
 
 export interface Submission {
-  readonly payload: string
+  readonly payload: ValueDraft
   readonly priority: string
   readonly taskId: string
   readonly ttlSeconds: string
@@ -15,36 +15,50 @@ export interface Submission {
   readonly idempotencyKey: string
 }
 
-export const PRIORITIES = [{ value: '1', text: 'High' }, { value: '0', text: 'Normal' }, { value: '-1', text: 'Low' }] as const
+export const PRIORITIES = [{ value: '1', text: 'High (1)' }, { value: '0', text: 'Normal (0)' }, { value: '-1', text: 'Low (−1)' }] as const
+const PRIORITY_MOST = 2_147_483_647
 
-export const newSubmission = (idempotencyKey: string, payload = '{}'): Submission =>
-  ({ payload, priority: '0', taskId: '', ttlSeconds: '', maxAttempts: '', idempotencyKey })
+export const newSubmission = (idempotencyKey: string, payload: JsonObject = {}): Submission =>
+  ({ payload: draftOf(payload), priority: '0', taskId: '', ttlSeconds: '', maxAttempts: '', idempotencyKey })
 
-export function readSubmission(submission: Submission): { readonly body: TaskBody } | { readonly fault: string } {
-  const payload = parseJson(submission.payload)
-  if ('fault' in payload) return { fault: `Payload: ${payload.fault}` }
-  if (!isObject(payload.value)) return { fault: 'Payload: expected a JSON object, for example {}' }
-  const ttl = wholeNumber(submission.ttlSeconds)
-  if (ttl === 'unreadable') return { fault: 'Time to live: expected a whole number of seconds, or nothing' }
-  const attempts = wholeNumber(submission.maxAttempts)
-  if (attempts === 'unreadable') return { fault: 'Attempts: expected a whole number, or nothing' }
+/** The body, or what cannot be read, by the field's name in it. */
+export function readSubmission(submission: Submission): { readonly body: TaskBody } | { readonly faults: readonly FieldError[] } {
+  const { payload, taskId, idempotencyKey } = submission
+  const [ttl, attempts, priority] = [wholeNumber(submission.ttlSeconds), wholeNumber(submission.maxAttempts), wholeNumber(submission.priority)]
+  const faults = [
+    ...unreadable(payload).map((each) => ({ ...each, path: `/payload${each.path}` })),
+    ...(isObject(payload.value) ? [] : [fault('/payload', 'expected a JSON object, for example {}')]),
+    ...(priority === null || priority === 'unreadable' || Math.abs(priority) > PRIORITY_MOST ? [fault('/priority', 'expected a whole number, for example 5 or -5')] : []),
+    ...(ttl === 'unreadable' ? [fault('/ttl_seconds', 'expected a whole number of seconds, or nothing')] : []),
+    ...(attempts === 'unreadable' ? [fault('/max_attempts', 'expected a whole number, or nothing')] : []),
+  ]
+  if (faults.length > 0) return { faults }
   return {
     body: {
-      payload: payload.value, priority: Number(submission.priority),
-      ...(submission.taskId === '' ? {} : { task_id: submission.taskId }),
-      ...(ttl === null ? {} : { ttl_seconds: ttl }),
-      ...(attempts === null ? {} : { max_attempts: attempts }),
-      ...(submission.idempotencyKey === '' ? {} : { idempotency_key: submission.idempotencyKey }),
+      payload: payload.value as JsonObject, priority: priority as number,
+      ...(taskId === '' ? {} : { task_id: taskId }),
+      ...(ttl === null ? {} : { ttl_seconds: ttl as number }),
+      ...(attempts === null ? {} : { max_attempts: attempts as number }),
+      ...(idempotencyKey === '' ? {} : { idempotency_key: idempotencyKey }),
     },
   }
 }
+
+const fault = (path: string, message: string): FieldError => ({ path, message, keyword: 'type', params: {} })
 
 const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function wholeNumber(text: string): number | null | 'unreadable' {
   if (text.trim() === '') return null
-  return /^\s*\d+\s*$/.test(text) ? Number(text) : 'unreadable'
+  return /^\s*-?\d+\s*$/.test(text) ? Number(text) : 'unreadable'
 }
+
+/** Faults of the payload, seen from the payload. */
+export const payloadFaults = (faults: readonly FieldError[]): readonly FieldError[] =>
+  faults.filter(({ path }) => path === '/payload' || path.startsWith('/payload/')).map((each) => ({ ...each, path: each.path.slice('/payload'.length) }))
+
+/** What is wrong with another field; null: nothing. */
+export const faultOf = (faults: readonly FieldError[], field: string): string | null => faults.find(({ path }) => path === `/${field}`)?.message ?? null
 
 export function resultText(result: SubmitResult): string {
   return result.queued ? `Queued as ${result.task_id}.` : `Not queued again: this is the task ${result.task_id}.`
@@ -56,11 +70,10 @@ export function randomKey(fill: (bytes: Uint8Array<ArrayBuffer>) => Uint8Array):
 }
 
 /** An object with an example of every required property, to start a payload from. */
-export function payloadExample(schema: JsonObject | null): string {
+export function payloadExample(schema: JsonObject | null): JsonObject {
   const properties = (schema?.['properties'] ?? {}) as Readonly<Record<string, Readonly<Record<string, unknown>>>>
   const required = Array.isArray(schema?.['required']) ? (schema['required'] as unknown[]) : []
-  const entries = Object.entries(properties).filter(([name]) => required.includes(name)).map(([name, property]) => [name, exampleOf(property)])
-  return JSON.stringify(Object.fromEntries(entries), null, 2)
+  return Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)).map(([name, property]) => [name, exampleOf(property)])) as JsonObject
 }
 
 function exampleOf(schema: Readonly<Record<string, unknown>>): unknown {

@@ -1,87 +1,159 @@
-/** @module dashboard/tasks/submit-form  One task, its payload as JSON; the master validates it. */
-import { useId, useState, type SyntheticEvent } from 'react'
-import type { JsonObject, SubmitResult } from '../../protocol/index.ts'
+/**
+ * @module dashboard/tasks/submit-form
+ * One task for the queue: its payload by the schema, then where it goes. The master is asked what is wrong on leaving a
+ * field (D49), and a submitted task is followed from there.
+ */
+/* oxlint-disable jsx-a11y/no-noninteractive-element-interactions -- a blur of any field reaches the form */
+import { useId, useRef, useState, type SyntheticEvent } from 'react'
+import type { FieldError, SubmitResult, TaskBody, ValidatedBody } from '../../protocol/index.ts'
 import type { Automation } from '../api/automations.ts'
+import { useRefresh } from '../api/queries.ts'
+import { apiBase, useSession } from '../api/session.ts'
 import { useAct } from '../api/use-act.ts'
-import { JsonView } from '../parts/json-view.tsx'
-import { ProblemBox } from '../parts/problem-box.tsx'
-import { newSubmission, payloadExample, PRIORITIES, randomKey, readSubmission, resultText, type Submission } from './submission.ts'
+import { curlCommand, musterCommand, type Command } from '../parts/commands.ts'
+import { CopyAs } from '../parts/copy-as.tsx'
+import { ErrorPanel } from '../parts/error-panel.tsx'
+import { plural } from '../parts/numbers.ts'
+import { PayloadInput } from './payload-input.tsx'
+import { faultOf, payloadFaults, PRIORITIES, readSubmission, resultText, type Submission } from './submission.ts'
+import { putDraft, settleDraft, useDraft } from './submit-drafts.ts'
+import { Found } from './task-finder.tsx'
 
-const freshKey = (): string => randomKey((bytes) => crypto.getRandomValues(bytes))
+const NO_FAULTS: readonly FieldError[] = []
 
-export function SubmitForm({ automation: { type, payloadSchema }, onSubmitted }: { readonly automation: Automation; readonly onSubmitted: () => void }) {
-  const [form, setForm] = useState(() => newSubmission(freshKey(), payloadExample(payloadSchema as JsonObject | null)))
-  const [fault, setFault] = useState<string | null>(null)
-  const [done, setDone] = useState<string | null>(null)
-  const id = useId()
+export function SubmitForm({ automation }: { readonly automation: Automation }) {
+  const { type } = automation
+  const form = useDraft(automation)
+  const refresh = useRefresh()
+  const [faults, setFaults] = useState(NO_FAULTS)
+  const [done, setDone] = useState<SubmitResult | null>(null)
   const act = useAct(async (api, submission: Submission) => {
     const read = readSubmission(submission)
-    setFault('fault' in read ? read.fault : null)
     setDone(null)
-    if ('fault' in read) return
+    if ('faults' in read) return setFaults(read.faults)
     const { body: result } = await api.send<SubmitResult>('POST', ['automations', type, 'tasks'], { body: read.body })
-    setDone(resultText(result))
-    setForm((now) => ({ ...now, taskId: '', idempotencyKey: freshKey() }))
-    onSubmitted()
+    settleDraft(type)
+    setFaults(NO_FAULTS)
+    setDone(result)
+    refresh(['queue', type], ['overview'])
   })
-  const put = (part: Partial<Submission>): void => setForm((now) => ({ ...now, ...part }))
+  const check = useCheck(type, (found) => {
+    setFaults(found)
+    if (act.problem?.status === 422) act.clear() // It judged what was typed before.
+  })
+  const shown = withOnce(faults, act.problem?.status === 422 ? act.problem.faults : NO_FAULTS)
+  const put = (part: Partial<Submission>): void => putDraft(type, (now) => ({ ...now, ...part }))
   const onSubmit = (event: SyntheticEvent): void => {
     event.preventDefault()
     void act.run(form)
   }
   return (
     <section className="card">
-      <h2>Submit a task</h2>
-      <form onSubmit={onSubmit} noValidate>
-        <label htmlFor={`${id}-payload`}>Payload</label>
-        <textarea id={`${id}-payload`} className="code" rows={6} spellCheck={false} value={form.payload} aria-invalid={fault !== null} onChange={(event) => put({ payload: event.target.value })} />
-        {payloadSchema !== null && <details><summary>Schema of the payload</summary><JsonView value={payloadSchema} label="Schema of the payload" /></details>}
-        <div className="columns">
-          <span>
-            <label htmlFor={`${id}-priority`}>Priority</label>
-            <select id={`${id}-priority`} value={form.priority} onChange={(event) => put({ priority: event.target.value })}>
-              {PRIORITIES.map(({ value, text }) => <option key={value} value={value}>{text}</option>)}
-            </select>
-          </span>
-          <TextInput label="Attempts" id={`${id}-attempts`} hint="as the worker's config" value={form.maxAttempts} onChange={(maxAttempts) => put({ maxAttempts })} />
-          <TextInput label="Time to live, seconds" id={`${id}-ttl`} hint="for ever" value={form.ttlSeconds} onChange={(ttlSeconds) => put({ ttlSeconds })} />
-          <TextInput label="Task id" id={`${id}-id`} hint="the master makes one" value={form.taskId} onChange={(taskId) => put({ taskId })} />
-          <TextInput label="Idempotency key" id={`${id}-key`} hint="none" value={form.idempotencyKey} onChange={(idempotencyKey) => put({ idempotencyKey })} />
-        </div>
-        {fault !== null && <p className="problem" role="alert">{fault}</p>}
-        {act.problem !== null && <Refused act={act} />}
+      <div className="title">
+        <h2>Submit a task to <bdi>{type}</bdi></h2>
+        <div className="buttons"><CopyAs commands={commandsOf(type, form)} /></div>
+      </div>
+      <form className="submit" onSubmit={onSubmit} onBlur={() => check(form)} noValidate>
+        <PayloadInput automation={automation} draft={form.payload} faults={payloadFaults(shown)} onDraft={(payload) => put({ payload })} />
+        <Fields form={form} faults={shown} put={put} />
+        {act.problem !== null && <Refused problem={act.problem} />}
         <div className="buttons">
-          {done !== null && <output className="done"><bdi>{done}</bdi></output>}
+          <output className="fault">{shown.length > 0 && `${plural(new Set(shown.map(({ path }) => path)).size, 'field')} to mend`}</output>
           <button type="submit" className="primary" disabled={act.busy}>{act.busy ? 'Submitting…' : 'Submit'}</button>
         </div>
       </form>
+      <div aria-live="polite">
+        {done !== null && <p className="done"><bdi>{resultText(done)}</bdi></p>}
+        {done !== null && <Found key={done.task_id} type={type} id={done.task_id} onClose={() => setDone(null)} />}
+      </div>
     </section>
   )
 }
 
+/** A refused submit names what it found first; the dry run found all. */
+const withOnce = (faults: readonly FieldError[], more: readonly FieldError[]): readonly FieldError[] =>
+  [...faults, ...more.filter(({ path }) => !faults.some((each) => each.path === path))]
+
+/** The master's verdict: one call at a time, then one for the newest. What cannot be read yet is not sent. */
+function useCheck(type: string, tell: (faults: readonly FieldError[]) => void): (submission: Submission) => void {
+  const { api } = useSession()
+  const wanted = useRef<TaskBody | null>(null)
+  const isBusy = useRef(false)
+  const run = async (): Promise<void> => {
+    isBusy.current = true
+    while (wanted.current !== null) {
+      const body = wanted.current
+      wanted.current = null
+      // Without a verdict nothing is said: the submit itself is judged again, and there a failure is shown.
+      const verdict = await api.send<ValidatedBody>('POST', ['automations', type, 'tasks', 'validate'], { body }).catch(() => null)
+      if (verdict !== null) tell(verdict.body.errors)
+    }
+    isBusy.current = false
+  }
+  return (submission) => {
+    const read = readSubmission(submission)
+    if ('faults' in read) return tell(read.faults)
+    wanted.current = read.body
+    if (!isBusy.current) void run()
+  }
+}
+
 /** After a lost answer the same key is sent again, so the task is queued once at most. */
-function Refused({ act: { problem } }: { readonly act: { readonly problem: NonNullable<ReturnType<typeof useAct>['problem']> | null } }) {
-  if (problem === null) return null
+function Refused({ problem }: { readonly problem: NonNullable<ReturnType<typeof useAct>['problem']> }) {
+  if (problem.status === 422) return null
   return (
-    <ProblemBox problem={problem} title={problem.status === null ? 'Perhaps queued:' : 'Not queued:'}>
+    <ErrorPanel problem={problem} title={problem.status === null ? 'Perhaps queued:' : 'Not queued:'}>
       {problem.status === null && <p>Submit again: the idempotency key is the same, so the task is queued once at most.</p>}
-    </ProblemBox>
+    </ErrorPanel>
+  )
+}
+
+interface FieldsProps { readonly form: Submission; readonly faults: readonly FieldError[]; readonly put: (part: Partial<Submission>) => void }
+
+function Fields({ form, faults, put }: FieldsProps) {
+  const id = useId()
+  const isOwn = !PRIORITIES.some(({ value }) => value === form.priority)
+  return (
+    <div className="columns">
+      <span>
+        <label htmlFor={`${id}-priority`}>Priority</label>
+        <select id={`${id}-priority`} value={isOwn ? 'own' : form.priority} onChange={(event) => put({ priority: event.target.value === 'own' ? '2' : event.target.value })}>
+          {PRIORITIES.map(({ value, text }) => <option key={value} value={value}>{text}</option>)}
+          <option value="own">Another number</option>
+        </select>
+      </span>
+      {isOwn && <TextInput label="Number of the priority" hint="above 0: high, below: low" value={form.priority} fault={faultOf(faults, 'priority')} onChange={(priority) => put({ priority })} />}
+      <TextInput label="Attempts" hint="as the worker's config" value={form.maxAttempts} fault={faultOf(faults, 'max_attempts')} onChange={(maxAttempts) => put({ maxAttempts })} />
+      <TextInput label="Time to live, seconds" hint="for ever" value={form.ttlSeconds} fault={faultOf(faults, 'ttl_seconds')} onChange={(ttlSeconds) => put({ ttlSeconds })} />
+      <TextInput label="Task id" hint="the master makes one" value={form.taskId} fault={faultOf(faults, 'task_id')} onChange={(taskId) => put({ taskId })} />
+      <TextInput label="Idempotency key" hint="none" value={form.idempotencyKey} fault={faultOf(faults, 'idempotency_key')} onChange={(idempotencyKey) => put({ idempotencyKey })} />
+    </div>
   )
 }
 
 interface TextInputProps {
-  readonly id: string
   readonly label: string
   readonly hint: string
   readonly value: string
+  readonly fault: string | null
   readonly onChange: (value: string) => void
 }
 
-function TextInput({ id, label, hint, value, onChange }: TextInputProps) {
+function TextInput({ label, hint, value, fault, onChange }: TextInputProps) {
+  const id = useId()
   return (
     <span>
       <label htmlFor={id}>{label}</label>
-      <input id={id} type="text" spellCheck={false} autoComplete="off" placeholder={hint} value={value} onChange={(event) => onChange(event.target.value)} />
+      <input id={id} type="text" spellCheck={false} autoComplete="off" placeholder={hint} value={value} aria-invalid={fault !== null} aria-describedby={`${id}-fault`} onChange={(event) => onChange(event.target.value)} />
+      <p id={`${id}-fault`} className="fault">{fault}</p>
     </span>
   )
+}
+
+function commandsOf(type: string, form: Submission): readonly Command[] {
+  const read = readSubmission(form)
+  if ('faults' in read) return []
+  const { payload, priority, task_id: taskId, ttl_seconds: ttl, max_attempts: attempts } = read.body
+  const options = [['--priority', priority], ['--task-id', taskId], ['--ttl-seconds', ttl], ['--max-attempts', attempts]].flatMap(([name, value]) => (value === undefined || value === null ? [] : [String(name), String(value)]))
+  return [curlCommand(apiBase(), { method: 'POST', path: ['automations', type, 'tasks'], body: read.body }), musterCommand(apiBase(), 'tasks', 'submit', type, '--payload', JSON.stringify(payload), ...options)]
 }

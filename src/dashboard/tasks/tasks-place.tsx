@@ -1,51 +1,79 @@
-/** @module dashboard/tasks/tasks-place  The queue card of a batch type: what waits, a task to submit, the dead letters. */
-import type { QueueBody } from '../../protocol/index.ts'
+/**
+ * @module dashboard/tasks/tasks-place
+ * The queue of a batch type in three views: what waits and why, a task to submit, what is dead. Without a type, all
+ * queues in numbers.
+ */
+import type { OverviewBody } from '../../protocol/index.ts'
 import { isBatch, type Automation } from '../api/automations.ts'
 import { useInstalled } from '../api/installed.ts'
-import { usePolled } from '../api/use-polled.ts'
+import type { Read } from '../api/queries.ts'
+import { DeadLetters } from '../dead/dead-letters.tsx'
 import { Choices } from '../parts/choices.tsx'
-import { Empty } from '../parts/empty.tsx'
-import { Freshness } from '../parts/freshness.tsx'
+import { EmptyState } from '../parts/empty-state.tsx'
 import { countText } from '../parts/numbers.ts'
-import { formatRoute } from '../route.ts'
-import { DeadLetters } from './dead-letters.tsx'
+import { ReadState } from '../parts/read-state.tsx'
+import { Tabs } from '../parts/tabs.tsx'
+import type { RouteTo } from '../route.ts'
+import { WhyQueue } from '../why/why.tsx'
+import { useOverview } from '../workers/use-workers.ts'
+import { QueueHistory } from './queue-history.tsx'
 import { QueueSummary } from './queue-summary.tsx'
 import { SubmitForm } from './submit-form.tsx'
-import { TaskTable } from './task-table.tsx'
+import { TaskFinder } from './task-finder.tsx'
+import { TierBars } from './tier-bars.tsx'
+import { WaitingTasks } from './waiting-tasks.tsx'
+import './tasks.css'
 
-const EVERY_MS = 2_000
-const SHOWN = 20
+type TypeRoute = RouteTo<'tasks'> & { readonly type: string }
 
-export function TasksPlace({ name }: { readonly name: string | null }) {
+export function TasksPlace({ route }: { readonly route: RouteTo<'tasks'> }) {
+  const { type } = route
+  const overview = useOverview()
   const batch = useInstalled().automations.filter(isBatch)
-  const types = batch.map(({ type }) => type)
-  const open = batch.find(({ type }) => type === name)
+  const types = batch.map((each) => each.type)
+  const open = batch.find((each) => each.type === type)
   return (
     <>
       <h1>Tasks</h1>
-      <Choices label="Batch automations" place="tasks" names={types} open={name} />
-      {name === null && (types.length === 0 ? <Empty><p>No batch automation is installed, or none this token covers.</p></Empty> : <QueueSummary types={types} />)}
-      {name !== null && open === undefined && <Empty><p><bdi>{name}</bdi> is not a batch automation this token covers.</p></Empty>}
-      {open !== undefined && <QueueCard key={open.type} automation={open} />}
+      {types.length === 0 && <EmptyState kind="nothing" title="No batch automation"><p>None is installed, or none that this token covers. Continuous automations have no queue; their results are in the output.</p></EmptyState>}
+      {types.length > 0 && <Choices label="Batch automations" names={types} open={type} to={(name) => ({ place: 'tasks', type: name, tab: route.tab })} />}
+      {types.length > 0 && type === null && <QueueSummary types={types} read={overview} />}
+      {types.length > 0 && type !== null && open === undefined && <EmptyState kind="forbidden" title="No such queue here"><p><bdi>{type}</bdi> is not a batch automation this token covers.</p></EmptyState>}
+      {type !== null && open !== undefined && <Queue key={type} automation={open} route={{ ...route, type }} overview={overview} />}
     </>
   )
 }
 
-function QueueCard({ automation }: { readonly automation: Automation }) {
-  const { type } = automation
-  const polled = usePolled(`queue ${type}`, EVERY_MS, async (api, signal) => (await api.get<QueueBody>(['automations', type, 'queue'], { n: SHOWN }, signal)).body)
-  const { data, problem, refresh } = polled
+interface QueueProps { readonly automation: Automation; readonly route: TypeRoute; readonly overview: Read<OverviewBody> }
+
+function Queue({ automation, route, overview }: QueueProps) {
+  const { type, tab } = route
+  const queue = overview.data?.automations[type]?.queue ?? null
+  const waiting = queue === null ? null : queue.high + queue.normal + queue.low
   return (
     <>
-      <section className="card">
-        <h2>Queue of <bdi>{type}</bdi> {data !== undefined && <span className="count">{countText(data.length)} waiting</span>}</h2>
-        <Freshness polled={polled} every="2 s" />
-        {data !== undefined && data.items.length === 0 && <p className="soft">Nothing waits. Results are in its <a href={formatRoute({ place: 'output', name: type })}>output</a>.</p>}
-        {data !== undefined && data.items.length > 0 && <TaskTable label="Waiting tasks" items={data.items} stale={problem !== undefined} />}
-        {data !== undefined && data.length > data.items.length && <p className="soft">The first {countText(data.items.length)} of {countText(data.length)}, in the order they are taken.</p>}
-      </section>
-      <SubmitForm automation={automation} onSubmitted={refresh} />
-      <DeadLetters type={type} />
+      <Tabs label={`Views of the queue of ${type}`} tabs={[
+        { text: <>Queue {waiting !== null && <span className="count">{countText(waiting)}</span>}</>, to: { place: 'tasks', type }, open: tab === 'queue' },
+        { text: 'Submit', to: { place: 'tasks', type, tab: 'submit' }, open: tab === 'submit' },
+        { text: <>Dead letters {queue !== null && <span className={queue.dead > 0 ? 'count bad' : 'count'}>{countText(queue.dead)}</span>}</>, to: { place: 'tasks', type, tab: 'dead' }, open: tab === 'dead' },
+      ]} />
+      {tab === 'queue' && (
+        <>
+          <ReadState read={overview} />
+          {queue !== null && (
+            <section className="card" aria-label="Totals">
+              <h2>Queue of <bdi>{type}</bdi></h2>
+              <TierBars type={type} queue={queue} />
+              <WhyQueue type={type} queue={queue} />
+            </section>
+          )}
+          <QueueHistory type={type} />
+          <TaskFinder route={route} />
+          <WaitingTasks type={type} />
+        </>
+      )}
+      {tab === 'submit' && <SubmitForm automation={automation} />}
+      {tab === 'dead' && <DeadLetters route={route} />}
     </>
   )
 }

@@ -4,7 +4,6 @@
  * `late` (connected, but nothing heard for over 45 s). The stored word is always shown beside `offline`.
  */
 import type { WorkerBody, WorkerState } from '../../protocol/index.ts'
-import { plural } from '../parts/numbers.ts'
 
 type StateWord = WorkerState | 'offline' | 'late'
 type Tone = 'good' | 'warn' | 'bad' | 'away' | 'calm'
@@ -28,7 +27,7 @@ const LOOKS: Readonly<Record<StateWord, { readonly mark: string; readonly tone: 
   offline: { mark: '◌', tone: 'away' },
 }
 
-type Seen = Pick<WorkerBody, 'state' | 'connected' | 'last_seen'>
+export type Seen = Pick<WorkerBody, 'state' | 'connected' | 'last_seen'>
 
 export function displayState({ state, connected, last_seen }: Seen, nowSeconds: number): DisplayState {
   const word = !connected ? 'offline' : nowSeconds - last_seen > LATE_AFTER_SECONDS ? 'late' : state
@@ -44,23 +43,4 @@ export const isBehind = ({ config_gen, applied_config_gen }: Configured): boolea
 export function configText({ config_gen, applied_config_gen }: Configured): string {
   if (applied_config_gen === null) return `${config_gen}, not applied yet`
   return applied_config_gen === config_gen ? String(config_gen) : `${config_gen}, runs ${applied_config_gen}`
-}
-
-/** One sentence about all of them. */
-export function verdictText(workers: readonly (Seen & Configured)[], nowSeconds: number): string {
-  if (workers.length === 0) return 'No worker has registered yet.'
-  const words = workers.map((worker) => displayState(worker, nowSeconds).word)
-  const count = (word: StateWord): number => words.filter((each) => each === word).length
-  const behind = workers.filter((worker) => worker.connected && isBehind(worker)).length
-  const parts = [
-    [count('ERROR'), 'in ERROR'], [count('offline'), 'offline'], [count('late'), 'late'], [behind, 'behind their config'],
-  ].flatMap(([n, what]) => (n === 0 ? [] : [`${n} ${what}`]))
-  return parts.length === 0 ? `All well: ${plural(workers.length, 'worker is', 'workers are')} connected and up to date.` : `${plural(workers.length, 'worker')}: ${parts.join(', ')}.`
-}
-
-/** Every word stands in the id, type, host, state or error of the worker; capitals do not matter. */
-export function matchesFilter(worker: WorkerBody, filter: string, nowSeconds: number): boolean {
-  const { worker_id, automation_type, hardware, last_error } = worker
-  const text = [worker_id, automation_type, hardware.hostname, displayState(worker, nowSeconds).word, worker.state, last_error ?? ''].join('\n').toLowerCase()
-  return filter.toLowerCase().split(/\s+/).every((word) => text.includes(word))
 }

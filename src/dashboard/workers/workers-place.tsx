@@ -1,52 +1,112 @@
-/** @module dashboard/workers/workers-place  The workers of all types this token covers, and their queues in short. */
-import { useId, useState } from 'react'
-import type { WorkerBody } from '../../protocol/index.ts'
-import { isBatch } from '../api/automations.ts'
-import type { Api } from '../api/client.ts'
+/**
+ * @module dashboard/workers/workers-place
+ * All workers of the token's types: filtered, sorted, selected, acted on. Filter and order stand in the address.
+ */
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useInstalled } from '../api/installed.ts'
-import { usePolled } from '../api/use-polled.ts'
-import { Empty } from '../parts/empty.tsx'
-import { Freshness } from '../parts/freshness.tsx'
-import { countText } from '../parts/numbers.ts'
-import { useServerNow } from '../parts/use-now.ts'
-import { QueueSummary } from '../tasks/queue-summary.tsx'
-import { matchesFilter, verdictText } from './display-state.ts'
-import { WorkerTable } from './worker-table.tsx'
+import { useSession } from '../api/session.ts'
+import { EmptyState } from '../parts/empty-state.tsx'
+import { ErrorPanel } from '../parts/error-panel.tsx'
+import { FilterBar } from '../parts/filter-bar.tsx'
+import { countText, plural } from '../parts/numbers.ts'
+import { VirtualTable } from '../parts/virtual-table.tsx'
+import type { RouteTo } from '../route.ts'
+import { goTo, replaceRoute } from '../use-route.ts'
+import { BulkActs } from './bulk-acts.tsx'
+import { workerColumns } from './columns.tsx'
+import { FilterHelp } from './filter-help.tsx'
+import { keyOf, type WorkerRow } from './row.ts'
+import { Sparks } from './sparks.ts'
+import { useList } from './use-list.ts'
+import { useSelection } from './use-selection.ts'
+import { useSnapshot, useWorkers } from './use-workers.ts'
+import './workers.css'
 
-const EVERY_MS = 5_000
+const ROW_HEIGHT = 36
+const CARD_HEIGHT = 80
+const open = ({ automation_type: type, worker_id: id }: WorkerRow): void => goTo({ place: 'worker', type, id })
 
-async function loadWorkers(api: Api, types: readonly string[], signal: AbortSignal): Promise<readonly WorkerBody[]> {
-  const lists = await Promise.all(types.map((type) => api.get<readonly WorkerBody[]>(['automations', type, 'workers'], { view: 'summary' }, signal)))
-  return lists.flatMap(({ body }) => body)
-}
-
-export function WorkersPlace() {
-  const { automations } = useInstalled()
-  const types = automations.map(({ type }) => type)
-  const polled = usePolled(`workers ${types.join(' ')}`, EVERY_MS, (api, signal) => loadWorkers(api, types, signal))
-  const now = useServerNow()
-  const [filter, setFilter] = useState('')
-  const filterId = useId()
-  const workers = polled.data ?? []
-  const found = workers.filter((worker) => matchesFilter(worker, filter, now))
+export function WorkersPlace({ route: { q, sort } }: { readonly route: RouteTo<'workers'> }) {
+  const [isHeld, hold] = useHeld()
+  const isWhole = useIsWhole()
+  const list = useList(q, sort, isHeld && isWhole)
+  const { rows, total, drift, faults } = list
+  const selection = useSelection(rows)
+  const sparks = useSparks()
+  const { onToggle, isSelected } = selection
+  const columns = useMemo(() => workerColumns({ sparks: sparks.store, onToggle, isSelected }), [sparks.store, onToggle, isSelected])
   return (
     <>
-      <h1>Workers</h1>
-      {polled.data !== undefined && <p className="verdict">{verdictText(workers, now)}</p>}
-      <Freshness polled={polled} every="5 s" />
-      <QueueSummary types={automations.filter(isBatch).map(({ type }) => type)} />
-      {polled.data !== undefined && workers.length === 0 && (
-        <Empty><p>A worker appears here when it registers: <code>SVC_MASTER_URL=… SVC_WORKER_TOKEN=… SVC_AUTOMATION_TYPE={types[0] ?? 'TYPE'} muster worker</code></p></Empty>
-      )}
-      {workers.length > 0 && (
-        <div className="filter">
-          <label htmlFor={filterId}>Filter</label>
-          <input id={filterId} type="search" value={filter} onChange={(event) => setFilter(event.target.value)} placeholder="id, type, host, state, error" />
-          <output className="soft">{countText(found.length)} of {countText(workers.length)}</output>
+      <div className="title">
+        <h1>Workers</h1>
+        {selection.rows.length > 0 && <BulkActs rows={selection.rows} onClear={selection.clear} />}
+      </div>
+      <FilterBar label="Filter workers" value={q} onChange={(text) => replaceRoute({ place: 'workers', q: text, sort })} placeholder="state:error type:mailer cpu:>80 …"
+        fault={faults.length === 0 ? null : faults.join(' ')} found={rows.length} total={total}>
+        <FilterHelp />
+        {rows.length > 0 && selection.rows.length < rows.length && <button type="button" className="quiet" onClick={selection.all}>Select {rows.length === total ? `all ${countText(total)}` : `these ${countText(rows.length)}`}</button>}
+        {drift > 0 && <button type="button" className="pill" onClick={list.reorder}>{plural(drift, 'row')} moved: re-sort</button>}
+      </FilterBar>
+      <Above />
+      {rows.length > 0 && (
+        <div {...hold}>
+          <VirtualTable label="Workers" columns={columns} rows={rows} keyOf={keyOf} rowHeight={ROW_HEIGHT} cardHeight={CARD_HEIGHT} sort={sort === '' ? 'worker' : sort}
+            onSort={(next) => replaceRoute({ place: 'workers', q, sort: next === 'worker' ? '' : next })} onOpen={open} onToggle={(row) => onToggle(row, false)} isSelected={isSelected} onView={sparks.onView} />
         </div>
       )}
-      {found.length > 0 && <WorkerTable workers={found} stale={polled.problem !== undefined} />}
-      {workers.length > 0 && found.length === 0 && <Empty><p>No worker matches the filter. <button type="button" className="link" onClick={() => setFilter('')}>Show all</button></p></Empty>}
+      {rows.length === 0 && total > 0 && <EmptyState kind="filtered"><p>None of {plural(total, 'worker')} is like this. <button type="button" className="link" onClick={() => replaceRoute({ place: 'workers', sort })}>Show all</button></p></EmptyState>}
     </>
   )
+}
+
+/** Whether every type was read to its end. */
+function useIsWhole(): boolean {
+  const { whole } = useSnapshot()
+  return useInstalled().automations.every(({ type }) => whole.has(type))
+}
+
+/** What stands above the table: why the numbers are old, or why there are none. */
+function Above() {
+  const { problem, refresh } = useWorkers()
+  const { rows } = useSnapshot()
+  const { automations } = useInstalled()
+  const isWhole = useIsWhole()
+  if (problem !== undefined && rows.size === 0) return <><ErrorPanel problem={problem} onRetry={refresh} /><EmptyState kind="away"><p>The workers could not be read yet. It is tried again by itself.</p></EmptyState></>
+  if (problem !== undefined) return <ErrorPanel problem={problem} onRetry={refresh}><p>Below is what was last read; each row shows how long it was not seen.</p></ErrorPanel>
+  if (automations.length === 0) return <EmptyState kind="nothing" title="No automation is installed"><p>A worker works on an automation; the master has none that this token covers.</p></EmptyState>
+  if (!isWhole) return <output className="reading">{rows.size === 0 ? 'Reading the workers…' : `Reading more than ${countText(rows.size)} workers…`}</output>
+  if (rows.size === 0) return <EmptyState kind="nothing" title="No worker has registered yet"><p>A worker appears here by itself when it starts:</p><p><code>SVC_MASTER_URL={location.origin} SVC_WORKER_TOKEN=… SVC_AUTOMATION_TYPE={automations[0]?.type} muster worker</code></p></EmptyState>
+  return null
+}
+
+/** Whether the pointer or the focus is inside, so that nothing may move. */
+function useHeld(): readonly [boolean, object] {
+  const [pointed, setPointed] = useState(false)
+  const [focused, setFocused] = useState(false)
+  return [pointed || focused, {
+    onPointerMove: ({ pointerType, movementX, movementY }: React.PointerEvent) => setPointed((is) => is || (pointerType === 'mouse' && movementX + movementY !== 0)), onPointerLeave: () => setPointed(false), onFocus: () => setFocused(true),
+    onBlur: (event: React.FocusEvent) => setFocused(event.currentTarget.contains(event.relatedTarget)),
+  }]
+}
+
+/** The lines of cpu of the rows in view. */
+function useSparks(): { readonly store: Sparks; readonly onView: (rows: readonly WorkerRow[]) => void } {
+  const { api } = useSession()
+  const { store: workers } = useWorkers()
+  const [store] = useState(() => new Sparks())
+  const stop = useRef(new AbortController())
+  const inView = useRef<readonly WorkerRow[]>([])
+  useEffect(() => {
+    stop.current = new AbortController()
+    return () => stop.current.abort()
+  }, [])
+  useEffect(() => workers.watch(() => {
+    const { rows } = workers.snapshot()
+    store.prolong(inView.current.flatMap((row) => rows.get(keyOf(row)) ?? []))
+  }), [store, workers])
+  const onView = useCallback((rows: readonly WorkerRow[]) => {
+    inView.current = rows
+    store.want(rows, api, stop.current.signal)
+  }, [store, api])
+  return { store, onView }
 }

@@ -195,7 +195,7 @@ export const DECISIONS: readonly Row[] = [
   ['D56g', 'Inspections stop at 32 MiB.', by('storage/contract/streams.ts', 'ends at 32 MiB, after one entry at least'), by('storage/contract/tasks-sweep.ts', 'shows at most n pending tasks, and ends at 32 MiB')],
   ['D56h', '503 is also overload, and a full store.', by('master/overload.test.ts', 'refuses new tasks while it is overloaded, and nothing else'), by('e2e/redis-away.test.ts', 'at its memory limit refuses what grows')],
   ['D57a', 'dev keeps its tokens and enables a new sample worker.', by('e2e/dev.test.ts', 'brings up a fleet whose lines on the screen work, and goes on with its state at the second start')],
-  ['D57b', 'The page locks the fields of a managed worker, with an override.', by('dashboard/browser/dashboard.test.ts', 'of a worker that is managed elsewhere needs a deliberate override')],
+  ['D57b', 'The page locks the fields of a managed worker, with an override.', by('dashboard/browser/config.test.ts', 'of a worker that is managed elsewhere needs a deliberate override')],
   ['D58', 'The metrics of the operator have the names of controller-runtime.', by('operator/kube/controller.test.ts', 'tells what it does under the names of controller-runtime')],
   ['D59a', 'Every answer names its request.'],
   ['D59b', 'The page\'s files need no token.', matrix],

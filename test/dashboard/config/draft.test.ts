@@ -1,142 +1,149 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { Type } from 'typebox'
-import { configSchemaOf, defaultsOf, maskSecrets, mergeConfig, secretPathsOf, type JsonObject, type JsonSchema } from '../../../src/protocol/index.ts'
-import { changedFields, faultsByField, isDefault, optionText, patchOf, readDraft, readText, textOf, type Draft, type Edit } from '../../../src/dashboard/config/draft.ts'
-import { fieldsOf, type Field } from '../../../src/dashboard/config/fields.ts'
+import { configSchemaOf, defaultsOf, maskSecrets, mergeConfig, secretPathsOf, type JsonObject, type JsonSchema, type JsonValue } from '../../../src/protocol/index.ts'
+import { changesIn, draftOn, faultsIn, formOf, isDirty, patchOf, revertTo, sideText, withoutSecrets, type ConfigDraft } from '../../../src/dashboard/config/draft.ts'
+import { mergeOf, rebase, type Side } from '../../../src/dashboard/config/merge.ts'
+import { setAt, typeAt, typeWhole } from '../../../src/dashboard/config/value-draft.ts'
 
 const schema = configSchemaOf(JSON.parse(JSON.stringify(Type.Object({
   host: Type.Optional(Type.String()), mode: Type.Enum(['fast', 'safe'], { default: 'safe' }), targets: Type.Array(Type.String(), { default: [] }),
-  limit: Type.Union([Type.Integer(), Type.Null()], { default: 5 }), smtp: Type.Optional(Type.Object({ user: Type.String(), password: Type.String({ writeOnly: true }) })),
+  limit: Type.Union([Type.Integer(), Type.Null()], { default: 5 }), note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  smtp: Type.Optional(Type.Object({ user: Type.String(), password: Type.String({ writeOnly: true }) })), keys: Type.Optional(Type.Array(Type.String({ writeOnly: true }))),
   key: Type.Optional(Type.String({ writeOnly: true })), must: Type.String(),
 }))) as JsonSchema)
 const secrets = secretPathsOf(schema)
-const fields = fieldsOf(schema)
-const field = (name: string): Field => fields.find((each) => each.name === name) as Field
-const stored: JsonObject = { ...defaultsOf(schema), slots: 4, smtp: { user: 'u', password: 'deep' }, key: 'sesame', must: 'be' }
+const form = formOf(schema)
+const stored: JsonObject = { ...defaultsOf(schema), slots: 4, smtp: { user: 'u', password: 'deep' }, key: 'sesame', keys: ['one'], must: 'be' }
 const shown = maskSecrets(stored, secrets)
+const base = { config: shown, gen: 14, epoch: 'e' }
 
-const set = (text: string): Edit => ({ kind: 'set', text })
-const reset: Edit = { kind: 'reset' }
-const read = (edits: Record<string, Edit>) => readDraft(fields, shown, new Map(Object.entries(edits)))
+const untouched = draftOn(base)
+const edited = (edits: Readonly<Record<string, JsonValue | undefined>>, draft: ConfigDraft = untouched): ConfigDraft =>
+  ({ ...draft, mine: Object.entries(edits).reduce((mine, [name, value]) => setAt(mine, `/${name}`, value), draft.mine) })
+const patch = (draft: ConfigDraft): JsonObject => patchOf(changesIn(form, draft))
+const faults = (draft: ConfigDraft): readonly string[] => faultsIn(form, draft).map(({ path, message }) => `${path} ${message}`)
 
 describe('a draft', () => {
-  it('without edits changes nothing', () => {
-    expect(read({})).toEqual({ changes: [], faults: new Map() })
+  it('without edits changes nothing, and nothing is wrong with it', () => {
+    expect([patch(untouched), faults(untouched), isDirty(form, untouched)]).toEqual([{}, [], false])
   })
 
-  it('that writes what is there already changes nothing, for every field', () => {
-    const open = fields.filter((each) => !each.secret && Object.hasOwn(shown, each.name))
-    const draft: Draft = new Map(open.map((each) => [each.name, set(textOf(each, shown))]))
-    expect(readDraft(fields, shown, draft)).toEqual({ changes: [], faults: new Map() })
+  it('that writes what is there already changes nothing', () => {
+    expect(patch(edited(shown))).toEqual({})
   })
 
-  it('sends only what differs, read by the type of its field', () => {
-    const { changes, faults } = read({ slots: set(' 8 '), enabled: set('true'), host: set('smtp.example'), mode: set('"fast"'), targets: set('["a"]'), recycle_seconds: set('0'), must: set('be') })
-    expect(faults.size).toBe(0)
-    expect(patchOf(changes)).toEqual({ slots: 8, enabled: true, host: 'smtp.example', mode: 'fast', targets: ['a'] })
-    expect(changes.find((change) => change.field.name === 'slots')).toMatchObject({ before: '4', after: '8' })
-  })
-
-  it('keeps a text that cannot be read, with a sentence beside its field', () => {
-    const { changes, faults } = read({ slots: set('many'), recycle_seconds: set(''), targets: set('[') })
-    expect(changes).toEqual([])
-    expect(faults.get('slots')).toBe('expected a whole number, got "many"')
-    expect(faults.get('recycle_seconds')).toBe('expected a number, got nothing')
-    expect(faults.get('targets')).toMatch(/^not JSON/)
-  })
-
-  it('refuses numbers that JSON would bend', () => {
-    expect(readText(field('slots'), '9007199254740993')).toHaveProperty('fault')
-    expect(readText(field('slots'), '1.0')).toHaveProperty('fault')
-    expect(readText(field('recycle_seconds'), '1e999')).toHaveProperty('fault')
-    expect(readText(field('recycle_seconds'), '1.5')).toEqual({ value: 1.5 })
+  it('sends only the top-level fields that differ', () => {
+    const draft = edited({ slots: 8, host: 'smtp.example', mode: 'safe', targets: ['a'], 'smtp/user': 'v' })
+    expect(patch(draft)).toEqual({ slots: 8, host: 'smtp.example', targets: ['a'], smtp: { user: 'v', password: '********' } })
   })
 
   it('goes back to a default by null, and by the default itself where null is a value (D13)', () => {
-    expect(patchOf(read({ slots: reset }).changes)).toEqual({ slots: null })
-    const nullable = readDraft(fields, { ...shown, limit: null }, new Map([['limit', reset]]))
-    expect(patchOf(nullable.changes)).toEqual({ limit: 5 })
+    expect(patch(edited({ slots: undefined }))).toEqual({ slots: null })
+    const nulled = draftOn({ ...base, config: { ...shown, limit: null } })
+    expect(patch(edited({ limit: undefined }, nulled))).toEqual({ limit: 5 })
+    expect(changesIn(form, edited({ slots: undefined }))[0]).toMatchObject({ before: 4, after: 1, isDefault: true })
   })
 
   it('has nothing to reset where the default stands already', () => {
-    expect(read({ mode: reset, targets: reset, host: reset }).changes).toEqual([])
-    expect([isDefault(field('mode'), shown), isDefault(field('slots'), shown)]).toEqual([true, false])
+    expect(patch(edited({ mode: undefined, targets: undefined }))).toEqual({})
   })
 
-  it('does not set a field by an input that was opened and left empty', () => {
-    expect(read({ host: set('') }).changes).toEqual([])
-    expect(patchOf(readDraft(fields, { ...shown, host: 'x' }, new Map([['host', set('')]])).changes)).toEqual({ host: '' })
+  it('says that a field whose null is a value cannot be taken away again', () => {
+    expect(faults(edited({ note: undefined }, draftOn({ ...base, config: { ...shown, note: 'x' } })))).toEqual(['/note cannot be taken away once it is set: null is a value of this field'])
+  })
+
+  it('is dirty, and faulty, while a text cannot be read', () => {
+    const draft = { ...untouched, mine: typeAt(untouched.mine, '/slots', 'integer', 'many') }
+    expect([isDirty(form, draft), faults(draft)]).toEqual([true, ['/slots expected a whole number, got "many"']])
+  })
+
+  it('keeps fields of the JSON text that no schema knows, for the master to refuse', () => {
+    const draft = { ...untouched, mine: typeWhole(untouched.mine, JSON.stringify({ ...shown, unknown: 1 })) }
+    expect([patch(draft), faults(draft)]).toEqual([{ unknown: 1 }, ['/unknown is not a known field']])
+  })
+
+  it('needs what is required and has no default', () => {
+    expect(faults(edited({ must: undefined }))).toEqual(['/must is required'])
+    expect(faults(edited({ slots: undefined }))).toEqual([])
   })
 })
 
 describe('a secret in a draft (D17)', () => {
   it('is never shown, neither the stored one nor the new one', () => {
-    expect(textOf(field('key'), shown)).toBe('')
-    const { changes } = read({ key: set('open sesame') })
-    expect(changes).toMatchObject([{ before: 'the stored secret', after: 'a new secret', value: 'open sesame' }])
+    const changes = changesIn(form, edited({ key: 'open sesame', 'smtp/password': 'new' }))
+    const [smtp, key] = changes
+    expect(changes.map(({ name }) => name)).toEqual(['smtp', 'key'])
+    if (key === undefined || smtp === undefined) throw new TypeError('two changes')
+    expect([sideText(key.before, key, 'before'), sideText(key.after, key, 'after')]).toEqual(['the stored secret', 'a new secret'])
+    expect(withoutSecrets(form.fields, 'smtp', smtp.after)).toEqual({ user: 'u', password: '********' })
   })
 
-  it('is cleared by null', () => {
-    expect(patchOf(read({ key: reset }).changes)).toEqual({ key: null })
-  })
-
-  it('is not replaced by nothing or by the mask', () => {
-    expect(read({ key: set('') }).faults.get('key')).toMatch(/^type the new value/)
-    expect(read({ key: set('********') }).faults.get('key')).toMatch(/^this is the mask/)
+  it('is cleared by null, and not replaced by nothing', () => {
+    expect(patch(edited({ key: undefined }))).toEqual({ key: null })
+    expect(faults(edited({ key: '' }))).toEqual(['/key type the new value, or keep the stored one'])
+    expect(faults(edited({ 'smtp/password': '' }))).toEqual(['/smtp/password type the new value, or keep the stored one'])
   })
 
   it('inside an object is kept by its mask when something beside it changes', () => {
-    const { changes } = read({ smtp: set(textOf(field('smtp'), shown).replace('"u"', '"v"')) })
-    expect(mergeConfig(schema, secrets, stored, patchOf(changes)).config['smtp']).toEqual({ user: 'v', password: 'deep' })
+    expect(mergeConfig(schema, secrets, stored, patch(edited({ 'smtp/user': 'v' }))).config['smtp']).toEqual({ user: 'v', password: 'deep' })
+  })
+
+  it('stays as it is now when a draft goes back to an older config', () => {
+    const old = { ...shown, slots: 9, smtp: { user: 'old', password: '********' } }
+    const { key: _, ...without } = old as JsonObject
+    expect(patch(revertTo(form, base, without, 'open'))).toEqual({ slots: 9, smtp: { user: 'old', password: '********' } })
+    const never = { ...base, config: { ...shown, smtp: { user: 'u' } } }
+    expect(patch(revertTo(form, never, old, 'open'))).toEqual({ slots: 9, smtp: { user: 'old' } })
   })
 })
 
+const someConfig = fc.record({
+  slots: fc.constantFrom(1, 2, 3), host: fc.constantFrom('a', 'b'), targets: fc.constantFrom<readonly string[]>([], ['x']), limit: fc.constantFrom(null, 5, 7), mode: fc.constantFrom('fast', 'safe'), must: fc.constantFrom('be', 'is'),
+}, { requiredKeys: ['must'] }) as fc.Arbitrary<JsonObject>
+
 describe('a PATCH made of a draft', () => {
   it('turns the stored config into what the form shows, and touches no other field', () => {
-    const edits = fc.record({
-      slots: fc.option(fc.oneof(fc.nat(1_024).map((n) => set(String(n))), fc.constant(reset)), { nil: undefined }),
-      host: fc.option(fc.oneof(fc.string().map(set), fc.constant(reset)), { nil: undefined }),
-      targets: fc.option(fc.oneof(fc.array(fc.string()).map((list) => set(JSON.stringify(list))), fc.constant(reset)), { nil: undefined }),
-      limit: fc.option(fc.oneof(fc.constantFrom(set('null'), set('7')), fc.constant(reset)), { nil: undefined }),
-    })
-    fc.assert(fc.property(edits, (some) => {
-      const draft = new Map(Object.entries(some).flatMap(([name, edit]) => (edit === undefined ? [] : [[name, edit] as const])))
-      const { changes } = readDraft(fields, shown, draft)
-      const { config, changed } = mergeConfig(schema, secrets, stored, patchOf(changes))
-      expect(changed).toEqual(changes.map((change) => change.field.name).toSorted())
-      const untouched = Object.keys(stored).filter((name) => !draft.has(name))
-      expect(untouched.map((name) => config[name])).toEqual(untouched.map((name) => stored[name]))
-      expect(readDraft(fields, maskSecrets(config, secrets), draft).changes).toEqual([])
+    fc.assert(fc.property(someConfig, someConfig, (before, after) => {
+      const old = mergeConfig(schema, [], defaultsOf(schema), before).config
+      const draft = { ...draftOn({ ...base, config: old }), mine: { value: after, texts: new Map() } }
+      const changes = changesIn(form, draft)
+      const { config, changed } = mergeConfig(schema, [], old, patchOf(changes))
+      expect(changed).toEqual(changes.map(({ name }) => name).toSorted())
+      expect(config).toEqual({ ...defaultsOf(schema), ...after })
     }))
   })
 })
 
-describe('faults of the master', () => {
-  const fault = (path: string, message: string) => ({ path, message, keyword: 'x', params: {} })
+describe('a draft under which somebody saved', () => {
+  const newest = { config: { ...shown, slots: 3, host: 'theirs' }, gen: 15, epoch: 'e' }
 
-  it('stand beside their fields, also those from inside a value', () => {
-    const found = faultsByField([fault('/slots', 'must be <= 1024'), fault('/targets/0', 'must be string'), fault('/targets/1', 'must be string')], fields)
-    expect(found).toEqual(new Map([['slots', 'must be <= 1024'], ['targets', '/0 must be string; /1 must be string']]))
+  it('clashes only where both changed a field, to different values', () => {
+    expect(mergeOf(form, edited({ slots: 8, host: 'theirs', mode: 'fast' }), newest)).toEqual({ theirs: [], mine: ['mode', 'host'].toSorted((a, b) => form.fields.findIndex(({ name }) => name === a) - form.fields.findIndex(({ name }) => name === b)), clashes: [{ name: 'slots', base: 4, theirs: 3, mine: 8 }] })
   })
 
-  it('of no field are kept, with their path', () => {
-    expect(faultsByField([fault('', 'is too large'), fault('/unknown', 'is not a known field')], fields)).toEqual(new Map([['', 'the config is too large; /unknown is not a known field']]))
+  it('takes theirs where both changed a field, unless mine is chosen', () => {
+    const draft = edited({ slots: 8, mode: 'fast' })
+    expect(patch(rebase(form, draft, newest, new Map()))).toEqual({ mode: 'fast' })
+    expect(patch(rebase(form, draft, newest, new Map([['slots', 'mine']])))).toEqual({ slots: 8, mode: 'fast' })
   })
 
-  it('find a field whose name is escaped in the pointer', () => {
-    expect(faultsByField([fault('/a~1b', 'is wrong')], fieldsOf({ properties: { 'a/b': { type: 'string' } } }))).toEqual(new Map([['a/b', 'is wrong']]))
+  it('keeps a text that cannot be read, also that of the whole', () => {
+    const draft = { ...untouched, mine: typeAt(untouched.mine, '/recycle_seconds', 'number', 'x') }
+    expect(faults(rebase(form, draft, newest, new Map()))).toHaveLength(1)
+    expect(faults(rebase(form, { ...untouched, mine: typeWhole(untouched.mine, '{') }, newest, new Map()))).toHaveLength(1)
   })
-})
 
-describe('what somebody else saved', () => {
-  it('is named field by field', () => {
-    expect(changedFields(fields, shown, { ...shown, slots: 5, host: 'new' })).toEqual(['slots', 'host'])
-  })
-})
-
-describe('an option of an enumeration', () => {
-  it('is its text, or JSON where the text would say nothing', () => {
-    expect(['a', '', 2, null].map(optionText)).toEqual(['a', '""', '2', 'null'])
+  it('loses no field of either side', () => {
+    fc.assert(fc.property(someConfig, someConfig, someConfig, fc.subarray(['slots', 'host', 'targets', 'limit', 'mode', 'must']), (before, theirs, mine, chosen) => {
+      const draft = { ...draftOn({ config: before, gen: 1, epoch: 'e' }), mine: { value: mine, texts: new Map() } }
+      const after = rebase(form, draft, { config: theirs, gen: 2, epoch: 'e' }, new Map<string, Side>(chosen.map((name) => [name, 'mine']))).mine.value
+      const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
+      for (const name of new Set([...Object.keys(before), ...Object.keys(theirs), ...Object.keys(mine)])) {
+        const [was, their, my] = [before[name], theirs[name], mine[name]]
+        const expected = same(was, my) ? their : same(was, their) || same(their, my) || chosen.includes(name) ? my : their
+        expect([name, (after as JsonObject)[name]]).toEqual([name, expected])
+      }
+    }))
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { WorkerBody } from '../../../src/protocol/index.ts'
-import { configText, displayState, isBehind, matchesFilter, verdictText } from '../../../src/dashboard/workers/display-state.ts'
+import { configText, displayState, isBehind } from '../../../src/dashboard/workers/display-state.ts'
 
 const NOW = 1_000_000
 const seen = (state: WorkerBody['state'], connected = true, age = 3) => ({ state, connected, last_seen: NOW - age, config_gen: 1, applied_config_gen: 1 })
@@ -32,28 +32,5 @@ describe('the config column', () => {
     expect(isBehind({ config_gen: 14, applied_config_gen: 12 })).toBe(true)
     expect(isBehind({ config_gen: 14, applied_config_gen: null })).toBe(false)
     expect(isBehind({ config_gen: 14, applied_config_gen: 15 })).toBe(false) // After the master lost its state.
-  })
-})
-
-describe('the verdict', () => {
-  it('says that all is well, or what is not, in one sentence', () => {
-    expect(verdictText([], NOW)).toBe('No worker has registered yet.')
-    expect(verdictText([seen('RUNNING')], NOW)).toBe('All well: 1 worker is connected and up to date.')
-    expect(verdictText([seen('RUNNING'), seen('IDLE')], NOW)).toBe('All well: 2 workers are connected and up to date.')
-    const behind = { ...seen('RUNNING'), config_gen: 2 }
-    expect(verdictText([seen('ERROR'), seen('IDLE', false), seen('IDLE', true, 60), behind], NOW)).toBe('4 workers: 1 in ERROR, 1 offline, 1 late, 1 behind their config.')
-  })
-})
-
-describe('the filter', () => {
-  const worker = { ...seen('RUNNING', false), worker_id: 'm-7', automation_type: 'mailer', hardware: { hostname: 'node-12' }, last_error: 'ECONNREFUSED smtp' } as unknown as WorkerBody
-
-  it('finds a worker by any of its words, in any case', () => {
-    for (const filter of ['', 'M-7', 'mailer node', 'offline', 'econnrefused', '  mail   running ']) expect([filter, matchesFilter(worker, filter, NOW)]).toEqual([filter, true])
-  })
-
-  it('wants every word', () => {
-    expect(matchesFilter(worker, 'mailer m-8', NOW)).toBe(false)
-    expect(matchesFilter({ ...worker, last_error: null }, 'smtp', NOW)).toBe(false)
   })
 })

@@ -1,0 +1,67 @@
+/**
+ * @module dashboard/api/event-reader
+ * The text of server-sent events, piece by piece as it comes: `EventSource` cannot send a token.
+ * @see WHATWG HTML, section 9.2.6
+ */
+
+export interface SentEvent {
+  readonly id: string
+  readonly name: string
+  readonly data: string
+}
+
+/** Far above any event of a master. */
+const MAX_EVENT_CHARS = 1_048_576
+/** A carriage return at the end may be the first half of CRLF. */
+const LINE_END = /\r\n|\n|\r(?!$)/
+
+export class EventReader {
+  readonly #decoder = new TextDecoder()
+  #rest = ''
+  #id: string
+  #lastId: string
+  #name = ''
+  #data: string[] = []
+  #chars = 0
+
+  constructor(lastId = '') {
+    this.#id = this.#lastId = lastId
+  }
+
+  /** Where to resume; empty before the first event. */
+  get lastId(): string {
+    return this.#lastId
+  }
+
+  /** The events that `chunk` completes. @throws Error when one grows beyond 1 MiB. */
+  read(chunk: Uint8Array): SentEvent[] {
+    const lines = (this.#rest + this.#decoder.decode(chunk, { stream: true })).split(LINE_END)
+    this.#rest = lines.pop() ?? ''
+    this.#chars += chunk.length
+    const events = lines.flatMap((line) => this.#line(line))
+    if (this.#chars > MAX_EVENT_CHARS) throw new Error(`an event is longer than ${MAX_EVENT_CHARS} characters`)
+    return events
+  }
+
+  #line(line: string): SentEvent[] {
+    if (line === '') return this.#dispatch()
+    const colon = line.indexOf(':')
+    const field = colon === -1 ? line : line.slice(0, colon)
+    const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '')
+    if (field === 'data') this.#data.push(value)
+    else if (field === 'event') this.#name = value
+    else if (field === 'id' && !value.includes('\0')) this.#id = value
+    else if (field === '') this.#chars = 0 // A comment: the stream lives.
+    return []
+  }
+
+  #dispatch(): SentEvent[] {
+    this.#lastId = this.#id
+    const event = { id: this.#id, name: this.#name === '' ? 'message' : this.#name, data: this.#data.join('\n') }
+    const complete = this.#data.length > 0
+    this.#name = ''
+    this.#data = []
+    this.#chars = 0
+    return complete ? [event] : []
+  }
+}

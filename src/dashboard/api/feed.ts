@@ -1,0 +1,201 @@
+/**
+ * @module dashboard/api/feed
+ * The master's events, for as long as the page is open (D31, D51).
+ *
+ *   connecting ──▶ live ──the stream ends, or is silent for 45 s──▶ waiting 1, 2, 4 … 30 s (full jitter) ──▶ connecting
+ *       ▲            └── hidden for 15 s, or paused by the person ──▶ resting ──shown, or resumed──┐
+ *       └───────────────────────────────── `Last-Event-ID` of the last event ◀──────────────────────┘
+ *
+ * Events are handed on in batches, at most four a second, so that a burst is one repaint. `reset` is handed on like any
+ * other: who listens reads again. A stream that was lost before its first event has no place to resume at, so the first
+ * batch after it begins with a `reset` of our own.
+ */
+import type { EventReader } from './event-reader.ts'
+import type { Problem } from './problem.ts'
+
+export interface FleetEvent {
+  readonly name: string
+  readonly data: { readonly type?: string; readonly worker_id?: string; readonly ts?: number; readonly [field: string]: unknown }
+}
+
+export type FeedState =
+  | { readonly kind: 'connecting' }
+  | { readonly kind: 'live' }
+  /** `sinceMs`: when the stream was lost, local milliseconds. */
+  | { readonly kind: 'lost'; readonly sinceMs: number; readonly problem: Problem }
+  | { readonly kind: 'hidden' }
+  | { readonly kind: 'paused'; readonly sinceMs: number }
+
+export interface FeedParts {
+  readonly open: (lastId: string, signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>
+  readonly reader: (lastId: string) => EventReader
+  readonly asProblem: (error: unknown) => Problem
+  readonly localMs: () => number
+  readonly random: () => number
+  readonly after: (ms: number, act: () => void) => () => void
+}
+
+const SILENCE_MS = 45_000
+const FIRST_WAIT_MS = 1_000
+const MOST_WAIT_MS = 30_000
+const BATCH_MS = 250
+const HIDDEN_MS = 15_000
+const RESET: FleetEvent = { name: 'reset', data: {} }
+
+export class Feed {
+  readonly #parts: FeedParts
+  readonly #listeners = new Set<(events: readonly FleetEvent[]) => void>()
+  readonly #watchers = new Set<() => void>()
+  #state: FeedState = { kind: 'connecting' }
+  #stop: AbortController | undefined
+  #lastId = ''
+  #isResuming = false
+  #waitMs = FIRST_WAIT_MS
+  #batch: FleetEvent[] = []
+  #endBatch: (() => void) | undefined
+  #endHidden: (() => void) | undefined
+
+  constructor(parts: FeedParts) {
+    this.#parts = parts
+  }
+
+  /** What the badge says. */
+  get state(): FeedState {
+    return this.#state
+  }
+
+  readonly watch = (watcher: () => void): (() => void) => {
+    this.#watchers.add(watcher)
+    return () => this.#watchers.delete(watcher)
+  }
+
+  /** Calls back with each batch of events, in order. */
+  readonly listen = (listener: (events: readonly FleetEvent[]) => void): (() => void) => {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  start(): void {
+    if (this.#stop !== undefined) return
+    this.#stop = new AbortController()
+    void this.#run(this.#stop.signal)
+  }
+
+  /** Ends the stream; `start` resumes where it ended. */
+  end(): void {
+    this.#endHidden?.()
+    this.#endHidden = undefined
+    this.#halt()
+  }
+
+  pause(): void {
+    this.#halt()
+    this.#become({ kind: 'paused', sinceMs: this.#parts.localMs() })
+  }
+
+  resume(): void {
+    this.#become({ kind: 'connecting' })
+    this.start()
+  }
+
+  /** The tab came to the front, or left it. A hidden one costs the master nothing after a while. */
+  show(visible: boolean): void {
+    this.#endHidden?.()
+    this.#endHidden = undefined
+    if (this.#state.kind === 'paused') return
+    if (visible) return this.start()
+    this.#endHidden = this.#parts.after(HIDDEN_MS, () => {
+      this.#halt()
+      this.#become({ kind: 'hidden' })
+    })
+  }
+
+  /** Tries now, not after the wait. */
+  retry(): void {
+    if (this.#state.kind !== 'lost') return
+    this.#halt()
+    this.start()
+  }
+
+  #halt(): void {
+    this.#stop?.abort()
+    this.#stop = undefined
+    this.#endBatch?.()
+    this.#endBatch = undefined
+    this.#handOn()
+  }
+
+  #become(state: FeedState): void {
+    this.#state = state
+    for (const each of this.#watchers) each()
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    if (this.#state.kind !== 'lost') this.#become({ kind: 'connecting' })
+    while (!signal.aborted) {
+      const problem = await this.#follow(signal)
+      if (signal.aborted) return
+      const sinceMs = this.#state.kind === 'lost' ? this.#state.sinceMs : this.#parts.localMs()
+      this.#become({ kind: 'lost', sinceMs, problem })
+      await this.#wait(Math.max(this.#waitMs * this.#parts.random(), (problem.retryAfterSeconds ?? 0) * 1_000), signal)
+      this.#waitMs = Math.min(this.#waitMs * 2, MOST_WAIT_MS)
+    }
+  }
+
+  /** One stream, until it ends. Answers why it did. */
+  async #follow(signal: AbortSignal): Promise<Problem> {
+    const silence = new AbortController()
+    const either = AbortSignal.any([signal, silence.signal])
+    const watchdog = (): (() => void) => this.#parts.after(SILENCE_MS, () => silence.abort(new Error('the event stream was silent')))
+    let calm = watchdog()
+    try {
+      const body = await this.#parts.open(this.#lastId, either)
+      this.#opened()
+      const events = this.#parts.reader(this.#lastId)
+      for await (const chunk of body) {
+        calm()
+        calm = watchdog()
+        this.#waitMs = FIRST_WAIT_MS
+        for (const { name, data } of events.read(chunk)) this.#take({ name, data: JSON.parse(data) as FleetEvent['data'] })
+        this.#lastId = events.lastId
+      }
+      return this.#parts.asProblem(new Error('the master ended the event stream'))
+    } catch (error) {
+      return this.#parts.asProblem(error)
+    } finally {
+      calm()
+      silence.abort()
+    }
+  }
+
+  #opened(): void {
+    if (this.#isResuming && this.#lastId === '') this.#take(RESET)
+    this.#isResuming = true
+    this.#become({ kind: 'live' })
+  }
+
+  #take(event: FleetEvent): void {
+    this.#batch.push(event)
+    this.#endBatch ??= this.#parts.after(BATCH_MS, () => {
+      this.#endBatch = undefined
+      this.#handOn()
+    })
+  }
+
+  #handOn(): void {
+    const events = this.#batch
+    if (events.length === 0) return
+    this.#batch = []
+    for (const each of this.#listeners) each(events)
+  }
+
+  #wait(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#parts.after(ms, resolve)
+      signal.addEventListener('abort', () => {
+        cancel()
+        resolve()
+      }, { once: true })
+    })
+  }
+}

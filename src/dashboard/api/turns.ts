@@ -1,0 +1,11 @@
+/** @module dashboard/api/turns  When a thing is read again. */
+import type { Problem } from './problem.ts'
+
+/** Reads of many tabs, and of many people, are not to fall into step. */
+const JITTER = 0.1
+
+/** The wait until the next turn: of one query at one time always the same, since the library asks at every render. */
+export function nextTurnMs(everyMs: number, settledAtMs: number, problem: Problem | null): number {
+  const fraction = (settledAtMs * 0.618_033_988_75) % 1
+  return Math.round(Math.max(everyMs, (problem?.retryAfterSeconds ?? 0) * 1_000) * (1 - JITTER + 2 * JITTER * fraction))
+}

@@ -1,0 +1,113 @@
+/**
+ * @module dashboard/charts/columns
+ * Stats frames as the columns of charts. A gap is null, and is never joined: over 45 s between two frames, a counter that
+ * fell (its worker started anew), a value that is no number.
+ *
+ *   counter.x            rate per second between two frames        one line
+ *   histogram.x.p50|p95|p99, .count                                 three lines in one chart; the count as a rate in its own
+ *   gauge.x, any other                                              one line
+ * @see D55
+ */
+import type { Stats } from '../../protocol/index.ts'
+
+type Column = readonly (number | null)[]
+
+export interface Series { readonly label: string; readonly values: Column }
+/** One chart. */
+export interface Panel { readonly name: string; readonly unit: string; readonly series: readonly Series[] }
+
+interface SlotColumns {
+  readonly ids: readonly number[]
+  readonly counters: readonly string[]
+  /** By counter: one row of as many cells as `ts` for each slot, per second; NaN: not known. */
+  readonly rates: Readonly<Record<string, Float32Array>>
+  /** Seconds, laid out alike; NaN: the slot was not there. */
+  readonly ages: Float32Array
+}
+
+export interface StatsColumns {
+  /** Unix seconds of the frames; a point without values stands in every gap. */
+  readonly ts: readonly number[]
+  readonly panels: readonly Panel[]
+  readonly slots: SlotColumns
+}
+
+const GAP_SECONDS = 45
+export const FRAMES_KEPT = 240
+
+/** The frames so far with newer ones, oldest first. The master answers from a time on, so the last one comes twice. */
+export function withNewer(frames: readonly Stats[], newer: readonly Stats[]): readonly Stats[] {
+  const last = frames.at(-1)?.ts ?? -Infinity
+  return [...frames, ...newer.filter(({ ts }) => ts > last)].slice(-FRAMES_KEPT)
+}
+
+type Row = Stats | null
+
+export function columnsOf(frames: readonly Stats[]): StatsColumns {
+  const rows = frames.flatMap((frame, index): Row[] => (index > 0 && frame.ts - (frames[index - 1] as Stats).ts > GAP_SECONDS ? [null, frame] : [frame]))
+  const ts = rows.map((row, index) => row?.ts ?? ((rows[index - 1] as Stats).ts + (rows[index + 1] as Stats).ts) / 2)
+  return { ts, panels: [...basePanels(rows), ...metricPanels(rows, ts)], slots: slotColumns(rows, ts) }
+}
+
+const column = (rows: readonly Row[], read: (frame: Stats) => unknown): Column => rows.map((row) => (row === null ? null : finite(read(row))))
+const finite = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null)
+
+function basePanels(rows: readonly Row[]): readonly Panel[] {
+  const panel = (name: string, unit: string, read: (frame: Stats) => number): Panel => ({ name, unit, series: [{ label: name, values: column(rows, read) }] })
+  return [panel('CPU', '%', ({ cpu_pct }) => cpu_pct), panel('Memory', 'MB', ({ rss_mb }) => rss_mb), panel('Slots', '', ({ slots }) => slots)]
+}
+
+function metricPanels(rows: readonly Row[], ts: readonly number[]): readonly Panel[] {
+  const names = [...new Set(rows.flatMap((row) => (row === null ? [] : Object.keys(row.metrics))))].toSorted()
+  const read = (name: string): Column => column(rows, ({ metrics }) => (Object.hasOwn(metrics, name) ? metrics[name] : null))
+  const panels = new Map<string, Panel>()
+  for (const name of names) {
+    const { title, label, isRate } = placeOf(name)
+    const values = isRate ? rates(read(name), ts) : read(name)
+    const before = panels.get(title)
+    panels.set(title, { name: title, unit: isRate ? 'per second' : '', series: [...(before?.series ?? []), { label, values }] })
+  }
+  return [...panels.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function placeOf(name: string): { readonly title: string; readonly label: string; readonly isRate: boolean } {
+  const [, histogram, quantile] = /^histogram\.(.+)\.(p\d+|count)$/s.exec(name) ?? []
+  if (histogram !== undefined && quantile !== undefined) return quantile === 'count' ? { title: `${histogram} count`, label: 'count', isRate: true } : { title: histogram, label: quantile, isRate: false }
+  const own = name.replace(/^(?:counter|gauge)\./, '')
+  return { title: own, label: own, isRate: name.startsWith('counter.') }
+}
+
+function rates(totals: Column, ts: readonly number[]): Column {
+  return totals.map((total, index) => {
+    const before = totals[index - 1] ?? null
+    const seconds = (ts[index] as number) - (ts[index - 1] ?? Number.NaN)
+    return total === null || before === null || total < before || !(seconds > 0) ? null : (total - before) / seconds
+  })
+}
+
+function slotColumns(rows: readonly Row[], ts: readonly number[]): SlotColumns {
+  const found = rows.flatMap((row) => row?.per_slot ?? [])
+  const ids = [...new Set(found.map(({ slot_id }) => slot_id))].toSorted((a, b) => a - b)
+  const counters = [...new Set(found.flatMap(({ counters: own }) => Object.keys(own)))].toSorted()
+  const rowOf = new Map(ids.map((id, index) => [id, index]))
+  const fill = (read: (slot: Stats['per_slot'][number]) => unknown): Float32Array => {
+    const cells = new Float32Array(ids.length * ts.length).fill(Number.NaN)
+    rows.forEach((row, at) => row?.per_slot.forEach((slot) => (cells[(rowOf.get(slot.slot_id) as number) * ts.length + at] = finite(read(slot)) ?? Number.NaN)))
+    return cells
+  }
+  return { ids, counters, ages: fill(({ age_seconds }) => age_seconds), rates: Object.fromEntries(counters.map((name) => [name, slotRates(fill(({ counters: own }) => (Object.hasOwn(own, name) ? own[name] : null)), ts)])) }
+}
+
+/** NaN, which is what everything unknown is, stays NaN in a difference. */
+function slotRates(totals: Float32Array, ts: readonly number[]): Float32Array {
+  return totals.map((total, cell) => {
+    const at = cell % ts.length
+    const change = at === 0 ? Number.NaN : total - (totals[cell - 1] as number)
+    return change >= 0 ? change / ((ts[at] as number) - (ts[at - 1] as number)) : Number.NaN
+  })
+}
+
+/** Whether a slot was replaced between a frame and the one before. */
+export function isRestart(ages: Float32Array, cell: number, frames: number): boolean {
+  return cell % frames > 0 && (ages[cell] as number) < (ages[cell - 1] as number)
+}

@@ -1,0 +1,30 @@
+/** @module dashboard/charts/palette  The page's colours for a canvas, which no style sheet reaches; read again when the theme changes. */
+import { useEffect, useMemo, useState } from 'react'
+import { usePreferences } from '../settings/preferences.ts'
+
+export interface Palette { readonly text: string; readonly soft: string; readonly hair: string; readonly line: string; readonly page: string; readonly series: readonly string[]; readonly mark: string }
+
+/** In grey, series are told apart by these. */
+export const DASHES: readonly (readonly number[])[] = [[], [6, 3], [2, 2], [8, 3, 2, 3]]
+
+/** So many lines have a look of their own. */
+export const SERIES = DASHES.length
+
+function read(): Palette {
+  const style = getComputedStyle(document.documentElement)
+  const of = (name: string): string => style.getPropertyValue(name).trim()
+  return { text: of('--text'), soft: of('--soft'), hair: of('--hair'), line: of('--line'), page: of('--page'), series: [of('--link'), of('--away'), of('--warn'), of('--good')], mark: of('--away') }
+}
+
+export function usePalette(): Palette {
+  usePreferences() // The theme is one of them.
+  const [, setTurn] = useState(0)
+  useEffect(() => {
+    const dark = matchMedia('(prefers-color-scheme: dark)')
+    const update = (): void => setTurn((turn) => turn + 1)
+    dark.addEventListener('change', update)
+    return () => dark.removeEventListener('change', update)
+  }, [])
+  const key = JSON.stringify(read())
+  return useMemo(() => JSON.parse(key) as Palette, [key])
+}

@@ -1,0 +1,24 @@
+/**
+ * @module dashboard/charts/stats-worker
+ * A thread that keeps the frames of one worker and makes columns of them: parsing an hour of a thousand slots would hold up
+ * the page.
+ */
+import type { Stats } from '../../protocol/index.ts'
+import { columnsOf, withNewer, type StatsColumns } from './columns.ts'
+
+/** The body of an answer, as it came. */
+export interface Asked { readonly id: number; readonly bytes: ArrayBuffer }
+export type Answered = { readonly id: number; readonly columns: StatsColumns; /** When the newest frame was made. */ readonly lastTs: number } | { readonly id: number; readonly fault: string }
+
+let frames: readonly Stats[] = []
+
+addEventListener('message', ({ data: { id, bytes } }: MessageEvent<Asked>) => {
+  try {
+    frames = withNewer(frames, JSON.parse(new TextDecoder().decode(bytes)) as Stats[])
+    const columns = columnsOf(frames)
+    const moved = [columns.slots.ages.buffer, ...Object.values(columns.slots.rates).map(({ buffer }) => buffer)] as ArrayBuffer[]
+    postMessage({ id, columns, lastTs: frames.at(-1)?.ts ?? 0 } satisfies Answered, { transfer: moved })
+  } catch (error) {
+    postMessage({ id, fault: error instanceof Error ? error.message : String(error) } satisfies Answered)
+  }
+})

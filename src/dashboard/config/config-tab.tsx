@@ -1,0 +1,176 @@
+/**
+ * @module dashboard/config/config-tab
+ * A worker's config as Form, JSON and Changes over one draft. A save always passes Changes, carries the generation it was
+ * based on, and is followed until the worker applies it.
+ */
+import './config.css'
+import { useEffect, useId, useState, type ReactNode, type SyntheticEvent } from 'react'
+import type { FieldError, JsonSchema, WorkerBody } from '../../protocol/index.ts'
+import { EmptyState } from '../parts/empty-state.tsx'
+import { plural } from '../parts/numbers.ts'
+import { Tabs } from '../parts/tabs.tsx'
+import type { RouteTo } from '../route.ts'
+import { goTo } from '../use-route.ts'
+import { ChangesList } from './changes-list.tsx'
+import { changesIn, faultsIn, patchOf, type Change } from './draft.ts'
+import { faultsByPath, focusFault, useSteps } from './form-state.ts'
+import { GitPatch } from './git-patch-view.tsx'
+import { JsonEditor } from './json-editor.tsx'
+import { ManagedNotice } from './managed-notice.tsx'
+import { MergePanel } from './merge-panel.tsx'
+import { Outcome } from './outcome.tsx'
+import { ObjectRows } from './rows.tsx'
+import { CopyChanges } from './copy-changes.tsx'
+import { useConfigDraft, type DraftHandle } from './use-config-draft.ts'
+import { useSave, type Save } from './use-save.ts'
+import { useVerdict } from './use-verdict.ts'
+
+export interface ConfigTabProps {
+  readonly route: RouteTo<'worker'>
+  readonly worker: WorkerBody
+  readonly epoch: string | null
+  readonly schema: JsonSchema
+  /** When the record was read, local milliseconds. */
+  readonly readAtMs: number
+  readonly refresh: () => void
+  /** Why the worker does not get on, shown while a save is not applied. */
+  readonly why: ReactNode
+}
+
+export function ConfigTab({ route, worker, epoch, schema, readAtMs, refresh, why }: ConfigTabProps) {
+  const save = useSave({ worker, readAtMs, refresh, onSaved: () => handle.discard() })
+  const handle: DraftHandle = useConfigDraft({ worker, epoch, schema }, save.saved?.base ?? null)
+  const { form, draft } = handle
+  const judge = useVerdict(worker)
+  const changes = changesIn(form, draft)
+  const patch = patchOf(changes)
+  const own = faultsIn(form, draft)
+  const faults = [...own, ...judge.verdictOf(patch), ...save.faults]
+  const isReviewing = route.view === 'changes'
+  useEffect(() => {
+    if (isReviewing && own.length === 0) judge.ask(patch)
+  })
+  const id = useId()
+  const [agreed, setAgreed] = useState(false)
+  const toFault = (): void => {
+    const path = faults[0]?.path ?? ''
+    goTo({ ...route, view: path === '' && draft.mine.texts.get('')?.fault != null ? 'json' : 'form' })
+    requestAnimationFrame(() => requestAnimationFrame(() => focusFault(id, path)))
+  }
+  const review: Review = { route, handle, changes, faults, save, agreed, toFault }
+  return (
+    <section className="config" aria-label="Config">
+      {worker.managed_by !== null && <ManagedNotice by={worker.managed_by} mode={draft.mode} isAgreed={agreed} onMode={handle.setMode} onAgree={setAgreed} />}
+      {handle.isStale && <MergePanel form={form} draft={draft} newest={handle.newest} worker={worker} onContinue={handle.put} onDiscard={handle.discard} />}
+      <Views route={route} handle={handle} count={changes.length} />
+      <Outcome save={save} worker={worker} why={why} />
+      {route.view === 'form' && <FormView id={id} handle={handle} faults={faults} isBusy={save.busy} onLeave={() => own.length === 0 && judge.ask(patch)} />}
+      {route.view === 'json' && <JsonEditor draft={draft.mine} onDraft={handle.edit} label="The whole config. A secret shows as ********, which keeps what is stored." readOnly={draft.mode === 'locked' || save.busy} />}
+      {isReviewing ? <ReviewView review={review} worker={worker} /> : <Bar review={review} />}
+    </section>
+  )
+}
+
+function Views({ route, handle: { draft }, count }: { readonly route: RouteTo<'worker'>; readonly handle: DraftHandle; readonly count: number }) {
+  const tab = (view: RouteTo<'worker'>['view'], text: string) => ({ text, to: { ...route, view }, open: route.view === view })
+  return (
+    <div className="config-views">
+      <Tabs label="Views of the config" tabs={[tab('form', 'Form'), tab('json', 'JSON'), tab('changes', `Changes (${count})`)]} />
+      <span className="soft">based on generation {draft.base.gen}</span>
+    </div>
+  )
+}
+
+interface FormViewProps {
+  readonly id: string
+  readonly handle: DraftHandle
+  readonly faults: readonly FieldError[]
+  readonly isBusy: boolean
+  readonly onLeave: () => void
+}
+
+function FormView({ id, handle: { form, draft, edit }, faults, isBusy, onLeave }: FormViewProps) {
+  const isBroken = draft.mine.texts.get('')?.fault != null
+  const state = { id, draft: draft.mine, before: draft.base.config, faults: faultsByPath(faults), change: useSteps(draft.mine, edit) }
+  return (
+    <form onSubmit={(event: SyntheticEvent) => event.preventDefault()} noValidate>
+      {isBroken && <p className="notice">The JSON holds text that cannot be read, so the form is locked. Correct it there, or discard the draft.</p>}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- it only hears that a field was left */}
+      <fieldset onBlur={onLeave} disabled={draft.mode === 'locked' || isBusy || isBroken}>
+        <legend className="hidden">Fields</legend>
+        <ObjectRows form={state} fields={form.fields} pointer="" />
+      </fieldset>
+    </form>
+  )
+}
+
+interface Review {
+  readonly route: RouteTo<'worker'>
+  readonly handle: DraftHandle
+  readonly changes: readonly Change[]
+  readonly faults: readonly FieldError[]
+  readonly save: Save
+  readonly agreed: boolean
+  readonly toFault: () => void
+}
+
+/** Below Form and JSON: how far the draft is, and the way to Changes. */
+function Bar({ review: { route, handle, changes, faults, save, toFault } }: { readonly review: Review }) {
+  const counted = `${plural(changes.length, 'change')}${faults.length === 0 ? '' : `: ${plural(faults.length, 'error')}`}`
+  return (
+    <div className={handle.isDirty ? 'config-bar' : 'config-bar idle'}>
+      <output className="soft">{handle.draft.mode === 'locked' ? 'Locked: see above.' : handle.isDirty ? '' : 'Nothing is changed.'}</output>
+      <button type="button" onClick={handle.discard} disabled={!handle.isDirty || save.busy}>Discard</button>
+      {faults.length > 0 && <button type="button" onClick={toFault}>Show the first error</button>}
+      <button type="button" className="primary" disabled={!handle.isDirty} onClick={() => goTo({ ...route, view: 'changes' })}>{handle.isDirty ? `Review ${counted}` : 'Review'}</button>
+    </div>
+  )
+}
+
+function ReviewView({ review, worker }: { readonly review: Review; readonly worker: WorkerBody }) {
+  const { handle: { form, draft }, changes, faults } = review
+  if (changes.length === 0 && faults.length === 0) return <EmptyState kind="nothing" title="Nothing is changed"><p>Edit a field in the form or the JSON; what a save would change is listed here.</p></EmptyState>
+  return (
+    <>
+      {faults.length > 0 && <FaultSummary review={review} />}
+      <ChangesList form={form} changes={changes} />
+      {draft.mode === 'git' && worker.managed_by !== null ? <GitPatch form={form} changes={changes} managedBy={worker.managed_by} /> : <SaveBar review={review} worker={worker} />}
+    </>
+  )
+}
+
+function FaultSummary({ review: { faults, toFault } }: { readonly review: Review }) {
+  return (
+    <section className="problem" aria-label="Errors">
+      <p><strong>{plural(faults.length, 'error')}:</strong> <button type="button" className="link" onClick={toFault}>Go to the first</button></p>
+      <ul>{faults.map(({ path, message }) => <li key={path + message}><code><bdi>{path === '' ? 'the config' : path}</bdi></code> <bdi>{message}</bdi></li>)}</ul>
+    </section>
+  )
+}
+
+function SaveBar({ review, worker }: { readonly review: Review; readonly worker: WorkerBody }) {
+  const { handle, changes, faults, save, toFault } = review
+  const reason = whyNot(review)
+  const text = `Save ${plural(changes.length, 'change')}${faults.length === 0 ? '' : `: ${plural(faults.length, 'error')}`}`
+  const onSave = (): void => {
+    if (faults.length > 0) toFault()
+    else void save.run(handle.draft.base, patchOf(changes))
+  }
+  return (
+    <div className="config-bar">
+      <output className="soft">{reason}</output>
+      <CopyChanges form={handle.form} changes={changes} worker={worker} base={handle.draft.base} />
+      <button type="button" onClick={handle.discard} disabled={save.busy}>Discard</button>
+      <button type="button" className="primary" disabled={reason !== ''} onClick={onSave}>{save.busy ? 'Saving…' : text}</button>
+    </div>
+  )
+}
+
+/** Why nothing can be saved now, in words; '' when it can. */
+function whyNot({ handle: { draft, isStale }, changes, faults, save, agreed }: Review): string {
+  if (save.busy) return 'Saving…'
+  if (draft.mode === 'locked') return 'Locked: see above.'
+  if (isStale) return 'Somebody saved meanwhile: choose above how to go on.'
+  if (draft.mode === 'override' && !agreed) return 'Tick above that this counts as drift.'
+  return changes.length === 0 && faults.length === 0 ? 'Nothing is changed.' : ''
+}

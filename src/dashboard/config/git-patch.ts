@@ -1,0 +1,60 @@
+/**
+ * @module dashboard/config/git-patch
+ * Changes of a config as text for elsewhere: the patch of a custom resource, and the same change by the command line.
+ * Secrets never stand in such a text: what is copied ends up in a shell's history or a repository.
+ */
+import type { JsonObject, JsonValue } from '../../protocol/index.ts'
+import { shellQuote } from '../parts/commands.ts'
+import type { Change, Form } from './draft.ts'
+import type { Field } from './shape.ts'
+
+/** `kubernetes:<namespace>/<name>`, a `#…` suffix aside; null: somebody else manages it. */
+export function resourceOf(managedBy: string): { readonly namespace: string; readonly name: string } | null {
+  const [, namespace, name] = /^kubernetes:([^/#]+)\/([^/#]+)(?:#.*)?$/.exec(managedBy) ?? []
+  return namespace === undefined || name === undefined ? null : { namespace, name }
+}
+
+interface Text { readonly text: string; /** Names of what is left out of it. */ readonly leftOut: readonly string[] }
+
+/** A merge patch takes a null as "take the field out": the field is then at its default (D43). */
+export function kubectlPatch(form: Form, changes: readonly Change[], { namespace, name }: { readonly namespace: string; readonly name: string }): Text {
+  const { kept, leftOut } = withoutSecretChanges(form, changes)
+  const config = Object.fromEntries(kept.filter(([field]) => field !== 'slots'))
+  const slots = kept.find(([field]) => field === 'slots')
+  const spec = { ...(Object.keys(config).length === 0 ? {} : { config }), ...(slots === undefined ? {} : { slots: slots[1] }) }
+  return { text: `kubectl -n ${shellQuote(namespace)} patch fw ${shellQuote(name)} --type merge -p ${shellQuote(JSON.stringify({ spec }))}`, leftOut }
+}
+
+/** Operands of `muster config set`: text as it is, anything else as JSON. */
+export function setOperands(form: Form, changes: readonly Change[]): { readonly operands: readonly string[]; readonly leftOut: readonly string[] } {
+  const { kept, leftOut } = withoutSecretChanges(form, changes)
+  return { operands: kept.flatMap(([name, value]) => (value === null ? ['--unset', name] : [`${name}=${isText(form, name) && typeof value === 'string' ? value : JSON.stringify(value)}`])), leftOut }
+}
+
+/** The body of the PATCH, for a command. */
+export const bodyForShow = (form: Form, changes: readonly Change[]): JsonObject => Object.fromEntries(withoutSecretChanges(form, changes).kept)
+
+const isText = ({ fields }: Form, name: string): boolean => fields.find((field) => field.name === name)?.shape.kind === 'string'
+
+function withoutSecretChanges({ fields }: Form, changes: readonly Change[]): { readonly kept: readonly (readonly [string, JsonValue])[]; readonly leftOut: readonly string[] } {
+  const leftOut: string[] = []
+  const kept = changes.flatMap(({ name, patch }): (readonly [string, JsonValue])[] => {
+    const field = fields.find((each) => each.name === name)
+    const value = field === undefined ? patch : bare(field.shape, patch, name, leftOut)
+    return value === undefined ? [] : [[name, value]]
+  })
+  return { kept, leftOut }
+}
+
+function bare(shape: Field['shape'], value: JsonValue, path: string, leftOut: string[]): JsonValue | undefined {
+  if (shape.secret && value !== null) {
+    leftOut.push(path)
+    return undefined
+  }
+  if (shape.kind !== 'object' || typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value as JsonObject).flatMap(([key, each]) => {
+    const field = shape.fields.find(({ name }) => name === key)
+    const kept = field === undefined ? each : bare(field.shape, each, `${path}.${key}`, leftOut)
+    return kept === undefined ? [] : [[key, kept]]
+  }))
+}

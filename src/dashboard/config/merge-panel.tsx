@@ -1,0 +1,68 @@
+/** @module dashboard/config/merge-panel  Somebody saved under a draft: what they changed, a choice where both did, and how to go on. */
+import { useState } from 'react'
+import type { JsonValue, WorkerBody } from '../../protocol/index.ts'
+import { CardTable, Cell, Row, RowHead } from '../parts/card-table.tsx'
+import { cutText } from '../parts/json-text.ts'
+import { Age } from '../parts/times.tsx'
+import { withoutSecrets, type ConfigDraft, type Form } from './draft.ts'
+import { mergeOf, rebase, type Clash, type Side } from './merge.ts'
+import type { Base } from './saving.ts'
+
+export interface MergePanelProps {
+  readonly form: Form
+  readonly draft: ConfigDraft
+  readonly newest: Base
+  readonly worker: WorkerBody
+  readonly onContinue: (draft: ConfigDraft) => void
+  readonly onDiscard: () => void
+}
+
+export function MergePanel({ form, draft, newest, worker, onContinue, onDiscard }: MergePanelProps) {
+  const [choices, setChoices] = useState<ReadonlyMap<string, Side>>(new Map())
+  const { theirs, clashes } = mergeOf(form, draft, newest)
+  const { config_changed_at: at, config_changed_by: by } = worker
+  const isSameLife = newest.epoch === draft.base.epoch
+  return (
+    <section className="notice merge" aria-label="Conflict">
+      <output>
+        <strong>{isSameLife ? `Somebody saved generation ${newest.gen}` : `The master started over with generation ${newest.gen}`}</strong>
+        {by !== null && <> (<bdi>{by}</bdi>{at !== null && <>, <Age at={at} /></>})</>}. Your draft, based on generation {draft.base.gen}, is kept.
+      </output>
+      {theirs.length > 0 && <p>They changed, and you did not: <bdi>{theirs.join(', ')}</bdi>. Theirs is taken.</p>}
+      {theirs.length === 0 && clashes.length === 0 && <p>Nothing that you changed differs.</p>}
+      {clashes.length > 0 && <ClashTable form={form} draft={draft} clashes={clashes} choices={choices} onChoose={(name, side) => setChoices(new Map(choices).set(name, side))} />}
+      <div className="buttons start">
+        <button type="button" className="primary" onClick={() => onContinue(rebase(form, draft, newest, choices))}>Continue on generation {newest.gen}</button>
+        <button type="button" onClick={onDiscard}>Discard mine</button>
+      </div>
+    </section>
+  )
+}
+
+interface ClashTableProps {
+  readonly form: Form
+  readonly draft: ConfigDraft
+  readonly clashes: readonly Clash[]
+  readonly choices: ReadonlyMap<string, Side>
+  readonly onChoose: (name: string, side: Side) => void
+}
+
+const SIDES: readonly Side[] = ['theirs', 'mine']
+const SHOWN_CHARACTERS = 200
+
+function ClashTable({ form, draft, clashes, choices, onChoose }: ClashTableProps) {
+  const text = (name: string, value: JsonValue | undefined): string => (value === undefined ? 'not set' : cutText(JSON.stringify(withoutSecrets(form.fields, name, value)), SHOWN_CHARACTERS))
+  return (
+    <CardTable label="Fields that both changed" columns={['Field', `Based on (${draft.base.gen})`, 'Theirs', 'Yours', 'Result']} stale={false}>
+      {clashes.map(({ name, base, theirs, mine }) => (
+        <Row key={name}>
+          <RowHead of="Field"><strong><bdi>{name}</bdi></strong></RowHead>
+          <Cell of="Based on"><bdi>{text(name, base)}</bdi></Cell>
+          <Cell of="Theirs"><bdi>{text(name, theirs)}</bdi></Cell>
+          <Cell of="Yours"><bdi>{text(name, mine)}</bdi></Cell>
+          <Cell of="Result"><div role="radiogroup" aria-label={`Result of ${name}`} className="sides">{SIDES.map((side) => <label key={side}><input type="radio" name={`side of ${name}`} checked={(choices.get(name) ?? 'theirs') === side} onChange={() => onChoose(name, side)} /> {side === 'mine' ? 'yours' : side}</label>)}</div></Cell>
+        </Row>
+      ))}
+    </CardTable>
+  )
+}

@@ -1,0 +1,54 @@
+/**
+ * @module dashboard/config/merge
+ * Somebody saved under a draft. Fields that only they changed are theirs, fields that only I changed are mine, and for a
+ * field that both changed, to different values, a person chooses.
+ */
+import type { JsonValue } from '../../protocol/index.ts'
+import { sameJson } from '../parts/json-text.ts'
+import { differing, mineOf, topOf, valueIn, type ConfigDraft, type Form } from './draft.ts'
+import type { Base } from './saving.ts'
+
+export interface Clash {
+  readonly name: string
+  readonly base: JsonValue | undefined
+  readonly theirs: JsonValue | undefined
+  readonly mine: JsonValue | undefined
+}
+
+export interface Merge {
+  /** Fields that they changed, and I did not. */
+  readonly theirs: readonly string[]
+  /** Fields that I changed, and they did not, or to the same. */
+  readonly mine: readonly string[]
+  readonly clashes: readonly Clash[]
+}
+
+export type Side = 'theirs' | 'mine'
+
+export function mergeOf({ fields }: Form, draft: ConfigDraft, newest: Base): Merge {
+  const config = mineOf(draft)
+  const theirs = new Set(differing(fields, draft.base.config, newest.config))
+  const mine = differing(fields, draft.base.config, config)
+  const clashes = mine.filter((name) => theirs.has(name) && !sameJson(valueIn(config, name), valueIn(newest.config, name)))
+  return {
+    theirs: [...theirs].filter((name) => !mine.includes(name)),
+    mine: mine.filter((name) => !clashes.includes(name)),
+    clashes: clashes.map((name) => ({ name, base: valueIn(draft.base.config, name), theirs: valueIn(newest.config, name), mine: valueIn(config, name) })),
+  }
+}
+
+/** The draft on the newest generation. A clash is theirs unless mine was chosen. */
+export function rebase(form: Form, draft: ConfigDraft, newest: Base, choices: ReadonlyMap<string, Side>): ConfigDraft {
+  const { mine, clashes } = mergeOf(form, draft, newest)
+  const kept = new Set([...mine, ...clashes.map(({ name }) => name).filter((name) => choices.get(name) === 'mine')])
+  const config = mineOf(draft)
+  const result: Record<string, JsonValue> = { ...newest.config }
+  for (const name of kept) {
+    const value = valueIn(config, name)
+    if (value === undefined) delete result[name]
+    else result[name] = value
+  }
+  const theirs = new Set(clashes.map(({ name }) => name).filter((name) => !kept.has(name)))
+  const texts = [...draft.mine.texts].filter(([path, { fault }]) => (path === '' ? fault !== null : !theirs.has(topOf(path)))) // The JSON tab shows the merged config, unless its text could not be read.
+  return { ...draft, base: newest, mine: { value: result, texts: new Map(texts) } }
+}

@@ -1,0 +1,75 @@
+/** @module dashboard/config/position  Where in a JSON text its first fault stands; every engine tells it in other words, so it is read here. */
+
+export interface Position { readonly line: number; readonly column: number }
+
+const WHITE = /[ \t\r\n]*/y
+// oxlint-disable-next-line no-control-regex -- JSON forbids them in text
+const TOKEN = /"(?:[^"\\\u0000-\u001F]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[[\]{},:]/y
+
+/** null: the text is JSON. */
+export function faultPosition(text: string): Position | null {
+  try {
+    JSON.parse(text)
+    return null
+  } catch {
+    return positionOf(text, faultIndex(text))
+  }
+}
+
+function positionOf(text: string, index: number): Position {
+  const before = text.slice(0, index).split('\n')
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
+}
+
+type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end'
+
+/** Reads tokens against the grammar until one does not fit. */
+function faultIndex(text: string): number {
+  const open: string[] = []
+  let expected: Expected = 'value'
+  for (let index = skipWhite(text, 0); index < text.length;) {
+    TOKEN.lastIndex = index
+    const token = TOKEN.exec(text)?.[0]
+    const next: Expected | null = token === undefined ? null : after(token, expected, open)
+    if (token === undefined || next === null) return index
+    expected = next
+    index = skipWhite(text, index + token.length)
+  }
+  return text.length
+}
+
+function skipWhite(text: string, index: number): number {
+  WHITE.lastIndex = index
+  return index + (WHITE.exec(text)?.[0].length ?? 0)
+}
+
+/** What may come after a token; null: the token may not stand here. */
+function after(token: string, expected: Expected, open: string[]): Expected | null {
+  switch (expected) {
+    case 'value or ]': return token === ']' ? closed(open, '[') : afterValue(token, open)
+    case 'value': return afterValue(token, open)
+    case 'key or }': return token === '}' ? closed(open, '{') : token.startsWith('"') ? ':' : null
+    case 'key': return token.startsWith('"') ? ':' : null
+    case ':': return token === ':' ? 'value' : null
+    case ', or end': return afterItem(token, open)
+  }
+}
+
+function afterValue(token: string, open: string[]): Expected | null {
+  if (token === '{' || token === '[') {
+    open.push(token)
+    return token === '{' ? 'key or }' : 'value or ]'
+  }
+  return /^[\]},:]$/.test(token) ? null : ', or end'
+}
+
+function afterItem(token: string, open: string[]): Expected | null {
+  const inside = open.at(-1)
+  if (token === ',') return inside === undefined ? null : inside === '{' ? 'key' : 'value'
+  if (token === '}' || token === ']') return closed(open, token === '}' ? '{' : '[')
+  return null
+}
+
+function closed(open: string[], opener: string): Expected | null {
+  return open.pop() === opener ? ', or end' : null
+}

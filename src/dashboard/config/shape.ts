@@ -1,0 +1,165 @@
+/**
+ * @module dashboard/config/shape
+ * A schema as the inputs of a form. What the form cannot show faithfully becomes a JSON field, that node alone: a keyword
+ * outside the subset, a reference that leads back to itself, a union of differing things within another.
+ *
+ *   schema ──$ref followed──▶ secret as a whole? ──▶ enum · union · object · array · boolean · integer · number · string · json
+ */
+import type { JsonSchema, JsonValue } from '../../protocol/index.ts'
+import { branchesOf, isSchema, isWholeSecret, optionsOf, propertiesOf, requiredOf, targetOf } from './schema.ts'
+
+type Kind = 'boolean' | 'integer' | 'number' | 'string' | 'enum' | 'object' | 'array' | 'union' | 'json'
+
+export interface Shape {
+  readonly kind: Kind
+  /** null: the schema gives none. */
+  readonly title: string | null
+  readonly description: string | null
+  /** Bounds and default, in words; '' when there are none. */
+  readonly hint: string
+  readonly options: readonly JsonValue[]
+  /** Of an object, in the order of the schema. */
+  readonly fields: readonly Field[]
+  /** Of an array. */
+  readonly item: Shape | null
+  readonly branches: readonly Branch[]
+  readonly nullable: boolean
+  readonly secret: boolean
+  readonly readOnly: boolean
+  readonly deprecated: boolean
+  /** The default; undefined: none. */
+  readonly fallback: JsonValue | undefined
+}
+
+export interface Field {
+  readonly name: string
+  readonly shape: Shape
+  /** It must be there, and no default stands in. */
+  readonly required: boolean
+}
+
+export interface Branch { readonly title: string; readonly schema: JsonSchema; readonly shape: Shape }
+
+const SUBSET = new Set([
+  'type', 'enum', 'const', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'pattern', 'format', 'properties', 'required', 'additionalProperties',
+  'items', 'minItems', 'maxItems', 'uniqueItems', 'oneOf', 'anyOf', '$ref', '$defs', '$id', '$schema', '$comment', 'title', 'description', 'examples', 'default', 'readOnly', 'writeOnly', 'deprecated', '~kind',
+])
+/** Deeper, a form is harder to read than its JSON. */
+const MAX_DEPTH = 6
+
+interface Place { readonly root: JsonSchema; readonly above: readonly JsonSchema[] }
+
+export function shapeOf(schema: JsonSchema): Shape {
+  return shapeAt(schema, { root: schema, above: [] })
+}
+
+/** The fields of an object schema; empty for any other. */
+export const fieldsOf = (schema: JsonSchema): readonly Field[] => fieldsAt(schema, { root: schema, above: [schema] })
+
+function fieldsAt(schema: JsonSchema, place: Place): readonly Field[] {
+  const required = requiredOf(schema)
+  return Object.entries(propertiesOf(schema)).map(([name, own]) => {
+    const shape = shapeAt(own, place)
+    return { name, shape, required: required.has(name) && shape.fallback === undefined }
+  })
+}
+
+function shapeAt(own: JsonSchema, { root, above }: Place): Shape {
+  const schema = resolved(own, root)
+  const secret = isWholeSecret(own, root)
+  const alone = withoutNull(schema)
+  const place = { root, above: [...above, alone] }
+  const isEndless = above.includes(alone) || above.length > MAX_DEPTH || !Object.keys(alone).every((keyword) => SUBSET.has(keyword))
+  const kind = isEndless ? 'json' : kindOf(alone, secret)
+  return {
+    kind, secret, title: textOf(schema['title']), description: textOf(schema['description']), hint: hintOf(alone, schema),
+    options: kind === 'enum' ? optionsOf(schema) : [], fields: kind === 'object' ? fieldsAt(alone, place) : [], item: kind === 'array' ? shapeAt(alone['items'] as JsonSchema, place) : null,
+    branches: kind === 'union' ? (branchesOf(alone) ?? []).map((branch, index) => branchAt(branch, index, place)) : [],
+    nullable: acceptsNull(schema), readOnly: schema['readOnly'] === true, deprecated: schema['deprecated'] === true, fallback: schema['default'] as JsonValue | undefined,
+  }
+}
+
+function branchAt(schema: JsonSchema, index: number, place: Place): Branch {
+  const shape = shapeAt(schema, place)
+  return { shape, schema, title: shape.title ?? (shape.kind === 'json' ? `Choice ${index + 1}` : shape.kind) }
+}
+
+/** What a reference leads to, with what stands beside the reference. */
+function resolved(schema: JsonSchema, root: JsonSchema, steps = 8): JsonSchema {
+  const target = targetOf(schema, root)
+  if (target === undefined || steps === 0) return schema
+  const { $ref: _, ...beside } = schema
+  const end = resolved(target, root, steps - 1)
+  return Object.keys(beside).length === 0 ? end : { ...end, ...beside }
+}
+
+/** The schema of the values that are not null: `string | null` is an input for text that may be null as well. */
+function withoutNull(schema: JsonSchema): JsonSchema {
+  const { type } = schema as { type?: unknown }
+  if (Array.isArray(type) && type.includes('null') && type.length === 2) return { ...schema, type: type.find((each) => each !== 'null') as unknown }
+  const branches = branchesOf(schema)
+  const others = branches?.filter((branch) => branch['type'] !== 'null')
+  if (branches === null || others === undefined || others.length === branches.length || others.length !== 1) return schema
+  const { anyOf: _, oneOf: __, ...beside } = schema
+  return { ...others[0], ...beside }
+}
+
+function kindOf(schema: JsonSchema, secret: boolean): Kind {
+  if (optionsOf(schema).length > 0) return 'enum'
+  if (branchesOf(schema) !== null) return secret ? 'json' : 'union'
+  const { type } = schema as { type?: unknown }
+  switch (type) {
+    case 'boolean':
+    case 'integer':
+    case 'number':
+    case 'string': return type
+    case 'object': return secret || Object.keys(propertiesOf(schema)).length === 0 ? 'json' : 'object'
+    case 'array': return secret || !isSchema(schema['items']) ? 'json' : 'array'
+    default: return 'json'
+  }
+}
+
+function acceptsNull(schema: JsonSchema): boolean {
+  const { type } = schema as { type?: unknown }
+  if (type === 'null' || (Array.isArray(type) && type.includes('null')) || optionsOf(schema).includes(null)) return true
+  return branchesOf(schema)?.some(acceptsNull) ?? false
+}
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
+
+function hintOf(schema: JsonSchema, { default: fallback }: { readonly default?: unknown }): string {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength, minItems, maxItems, pattern, format, examples } = schema as Record<string, unknown>
+  const parts = [
+    range(minimum, maximum, ''), typeof exclusiveMinimum === 'number' ? `more than ${exclusiveMinimum}` : null, typeof exclusiveMaximum === 'number' ? `less than ${exclusiveMaximum}` : null,
+    typeof multipleOf === 'number' ? `a multiple of ${multipleOf}` : null, range(minLength, maxLength, ' characters'), range(minItems, maxItems, ' items'),
+    typeof format === 'string' ? `format ${format}` : null, typeof pattern === 'string' ? `pattern ${pattern}` : null,
+    Array.isArray(examples) && examples.length > 0 ? `for example ${JSON.stringify(examples[0])}` : null,
+    fallback === undefined ? null : `default ${JSON.stringify(fallback)}`,
+  ]
+  return parts.filter((part) => part !== null).join(' · ')
+}
+
+function range(least: unknown, most: unknown, unit: string): string | null {
+  if (typeof least === 'number' && typeof most === 'number') return `${least} to ${most}${unit}`
+  if (typeof least === 'number') return `at least ${least}${unit}`
+  return typeof most === 'number' ? `at most ${most}${unit}` : null
+}
+
+/** The text of an option of an enumeration. */
+export const optionText = (option: JsonValue): string => (typeof option === 'string' && option !== '' ? option : JSON.stringify(option))
+
+/** What a node begins with when a person adds it: its default, else the emptiest value of its kind, with the constants that are required. */
+export function firstValue({ fallback, kind, options, fields, branches }: Shape): JsonValue {
+  if (fallback !== undefined) return fallback
+  switch (kind) {
+    case 'boolean': return false
+    case 'integer':
+    case 'number': return 0
+    case 'string': return ''
+    case 'enum': return options[0] ?? null
+    case 'object': return Object.fromEntries(fields.filter(({ required, shape }) => required && shape.options.length === 1).map(({ name, shape }) => [name, shape.options[0] as JsonValue]))
+    case 'array': return []
+    case 'union': return branches[0] === undefined ? null : firstValue(branches[0].shape)
+    case 'json': return null
+  }
+}

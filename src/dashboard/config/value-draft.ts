@@ -1,0 +1,92 @@
+/**
+ * @module dashboard/config/value-draft
+ * A value while a person types it. The value is always whole; a text that cannot be read as its field's type yet is kept
+ * beside it, by JSON pointer, so nothing typed is lost by a look at another tab. The whole value's own text has pointer ''.
+ *
+ *   input ──text──▶ read by its type ─┬─ readable: the value at the pointer changes, the text is kept as typed ("1." on the way to "1.5")
+ *                                     └─ not: the value stays, the text gets a fault
+ */
+import type { FieldError, JsonObject, JsonValue } from '../../protocol/index.ts'
+import { parseJson } from '../parts/json-text.ts'
+import { pointerStep, stepsOf } from './schema.ts'
+
+interface Typed { readonly text: string; /** null: it could be read. */ readonly fault: string | null }
+
+export interface ValueDraft {
+  readonly value: JsonValue | undefined
+  readonly texts: ReadonlyMap<string, Typed>
+}
+
+export const draftOf = (value: JsonValue | undefined): ValueDraft => ({ value, texts: new Map() })
+
+type TextKind = 'integer' | 'number' | 'json'
+
+/** Sets the value at a pointer, or removes it there (undefined); texts at and below it are of the past. */
+export function setAt({ value, texts }: ValueDraft, pointer: string, next: JsonValue | undefined): ValueDraft {
+  const kept = [...texts].filter(([at]) => at !== '' && at !== pointer && !at.startsWith(`${pointer}/`) && !(isListMember(value, pointer) && next === undefined))
+  return { value: replaced(value, stepsOf(pointer), next), texts: new Map(kept) }
+}
+
+/** An item that leaves a list moves those behind it, which is why every text of the draft is dropped then. */
+function isListMember(value: JsonValue | undefined, pointer: string): boolean {
+  return Array.isArray(valueAt(value, pointer.slice(0, pointer.lastIndexOf('/'))))
+}
+
+/** Takes what was typed at a pointer. Nothing typed is no value, which an item of a list cannot be; a field that needs one is told so by the validator. */
+export function typeAt(draft: ValueDraft, pointer: string, kind: TextKind, text: string): ValueDraft {
+  if (text.trim() === '' && pointer !== '' && !isListMember(draft.value, pointer)) return setAt(draft, pointer, undefined)
+  const read = readText(kind, text)
+  const next = 'fault' in read ? draft : setAt(draft, pointer, read.value)
+  const texts = new Map(next.texts)
+  if (pointer !== '') texts.delete('')
+  texts.set(pointer, { text, fault: 'fault' in read ? read.fault : null })
+  return { value: next.value, texts }
+}
+
+/** Takes the text of the whole value, which must be an object. */
+export function typeWhole({ value }: ValueDraft, text: string): ValueDraft {
+  const read = parseJson(text)
+  if ('fault' in read) return { value, texts: new Map([['', { text, fault: read.fault }]]) }
+  const isObject = typeof read.value === 'object' && read.value !== null && !Array.isArray(read.value)
+  return { value: isObject ? read.value : value, texts: new Map([['', { text, fault: isObject ? null : 'expected an object: { … }' }]]) }
+}
+
+/** Drops the texts that were read: the inputs show their values again. */
+export const settleTexts = ({ value, texts }: ValueDraft): ValueDraft => ({ value, texts: new Map([...texts].filter(([, { fault }]) => fault !== null)) })
+
+export const unreadable = ({ texts }: ValueDraft): readonly FieldError[] =>
+  [...texts].flatMap(([path, { fault }]) => (fault === null ? [] : [{ path, message: fault, keyword: 'type', params: {} }]))
+
+function readText(kind: TextKind, text: string): { readonly value: JsonValue } | { readonly fault: string } {
+  switch (kind) {
+    case 'integer': return /^\s*[+-]?\d+\s*$/.test(text) && Number.isSafeInteger(Number(text)) ? { value: Number(text) } : { fault: `expected a whole number, got ${JSON.stringify(text)}` }
+    case 'number': return Number.isFinite(Number(text)) && /^[\s\d+.eE-]+$/.test(text) ? { value: Number(text) } : { fault: `expected a number, got ${JSON.stringify(text)}` }
+    case 'json': return parseJson(text)
+  }
+}
+
+export function valueAt(value: JsonValue | undefined, pointer: string): JsonValue | undefined {
+  return stepsOf(pointer).reduce<JsonValue | undefined>(childOf, value)
+}
+
+function childOf(node: JsonValue | undefined, key: string): JsonValue | undefined {
+  if (Array.isArray(node)) return (node as readonly JsonValue[])[Number(key)]
+  return typeof node === 'object' && node !== null && Object.hasOwn(node, key) ? (node as JsonObject)[key] : undefined
+}
+
+/** A copy with the value there replaced, or removed; what is missing on the way becomes an object. */
+function replaced(node: JsonValue | undefined, steps: readonly string[], next: JsonValue | undefined): JsonValue | undefined {
+  const [key, ...rest] = steps
+  if (key === undefined) return next
+  const child = replaced(childOf(node, key), rest, next)
+  if (Array.isArray(node)) {
+    const items = node as readonly JsonValue[]
+    return child === undefined ? items.toSpliced(Number(key), 1) : items.toSpliced(Number(key), 1, child)
+  }
+  const object: JsonObject = typeof node === 'object' && node !== null ? (node as JsonObject) : {}
+  if (child !== undefined) return { ...object, [key]: child }
+  const { [key]: _, ...others } = object
+  return others
+}
+
+export const childPointer = (pointer: string, key: string | number): string => pointer + pointerStep(key)

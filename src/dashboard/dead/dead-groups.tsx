@@ -1,0 +1,111 @@
+/** @module dashboard/dead/dead-groups  The groups of dead tasks, the largest first; one of them open, with its tasks. */
+import { useEffect, useMemo, useRef, useState } from 'react'
+import { cutText } from '../parts/json-text.ts'
+import { countText, plural } from '../parts/numbers.ts'
+import { Age } from '../parts/times.tsx'
+import { VirtualTable, type Column } from '../parts/virtual-table.tsx'
+import { formatRoute, type RouteTo } from '../route.ts'
+import { JsonDialog } from '../tasks/json-dialog.tsx'
+import { payloadText } from '../tasks/task-text.ts'
+import type { Chosen } from './act.ts'
+import { groupId, type DeadGroup, type DeadItem } from './groups.ts'
+import { ticked, type Selection } from './selection.ts'
+import '../tasks/list.css'
+
+export interface DeadGroupsProps {
+  readonly route: RouteTo<'tasks'> & { readonly type: string }
+  readonly groups: readonly DeadGroup[]
+  readonly isStale: boolean
+  readonly selection: Selection
+  readonly onTick: (ids: readonly string[], on: boolean) => void
+  readonly onChoose: (chosen: Chosen) => void
+}
+
+const ERROR_CHARACTERS = 300
+
+const MORE_GROUPS = 50
+
+export function DeadGroups({ route, groups, ...rest }: DeadGroupsProps) {
+  const [most, setMost] = useState(MORE_GROUPS)
+  return (
+    <>
+      <ul className="groups" aria-label="Groups by error">
+        {groups.slice(0, most).map((group) => <Group key={group.key} route={route} group={group} isOnly={groups.length === 1} {...rest} />)}
+      </ul>
+      {groups.length > most && <div className="buttons start"><button type="button" onClick={() => setMost(most + MORE_GROUPS)}>{`Show ${countText(Math.min(MORE_GROUPS, groups.length - most))} more of ${countText(groups.length)} groups`}</button></div>}
+    </>
+  )
+}
+
+type GroupProps = Omit<DeadGroupsProps, 'groups'> & { readonly group: DeadGroup; readonly isOnly: boolean }
+
+function Group({ route, group, isOnly, isStale, selection, onTick, onChoose }: GroupProps) {
+  const { items, error, key } = group
+  const isOpen = isOnly || route.group === groupId(key)
+  const ids = useMemo(() => items.map(({ id }) => id), [items])
+  const count = countText(ids.length)
+  const name = error === null ? 'no error was kept' : cutText(error, ERROR_CHARACTERS)
+  return (
+    <li className="group">
+      <div className="group-head">
+        <TickBox label={`Select the ${plural(ids.length, 'task')} of this group`} state={ticked(selection, ids)} onTick={(on) => onTick(ids, on)} />
+        <div className="group-text">
+          <p className="group-error"><bdi>{name}</bdi></p>
+          <p className="soft">{plural(ids.length, 'task')} · first died <Age at={group.firstDiedAt} />{ids.length > 1 && <>, last <Age at={group.lastDiedAt} /></>}</p>
+        </div>
+        <div className="buttons">
+          {!isOnly && <a className="button" href={formatRoute({ ...route, group: isOpen ? '' : groupId(key) })} aria-expanded={isOpen}>{isOpen ? 'Hide' : 'Show'} {count}</a>}
+          <button type="button" onClick={() => onChoose({ action: 'replay', ids })}>Replay {count}…</button>
+          <button type="button" onClick={() => onChoose({ action: 'remove', ids })}>Remove {count}…</button>
+        </div>
+      </div>
+      {isOpen && <Tasks label={`Dead tasks: ${name}`} items={items} isStale={isStale} selection={selection} onTick={onTick} />}
+    </li>
+  )
+}
+
+function TickBox({ label, state, onTick }: { readonly label: string; readonly state: 'all' | 'some' | 'none'; readonly onTick: (on: boolean) => void }) {
+  const box = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (box.current !== null) box.current.indeterminate = state === 'some'
+  }, [state])
+  return <input ref={box} type="checkbox" aria-label={label} checked={state === 'all'} onChange={(event) => onTick(event.target.checked)} />
+}
+
+interface TasksProps {
+  readonly label: string
+  readonly items: readonly DeadItem[]
+  readonly isStale: boolean
+  readonly selection: Selection
+  readonly onTick: DeadGroupsProps['onTick']
+}
+
+const columnsOf = (selection: Selection, onTick: DeadGroupsProps['onTick'], open: (item: DeadItem) => void): readonly Column<DeadItem>[] => [
+  { name: 'Select', head: <span className="hidden">Select</span>, className: 'select', cell: ({ id }) => <input type="checkbox" aria-label={`Select ${id}`} checked={selection.has(id)} onChange={(event) => onTick([id], event.target.checked)} /> },
+  { name: 'Task', className: 'row-head', cell: (item) => <button type="button" className="link code" onClick={() => open(item)}><bdi>{item.id}</bdi></button> },
+  { name: 'Runs', className: 'number short', cell: ({ attempt, max_attempts: most }) => `${attempt} of ${most}` },
+  { name: 'Died', className: 'number short', cell: (item) => <Age at={item.died_at} /> },
+  { name: 'Error', className: 'preview', cell: ({ last_error: error }) => <bdi>{error === null ? '–' : error.slice(0, ERROR_CHARACTERS)}</bdi> },
+  { name: 'Payload', className: 'preview', cell: ({ payload }) => <bdi className="code">{payloadText(payload)}</bdi> },
+]
+
+function Tasks({ label, items, isStale, selection, onTick }: TasksProps) {
+  const [shown, setShown] = useState<DeadItem | null>(null)
+  const columns = useMemo(() => columnsOf(selection, onTick, setShown), [selection, onTick])
+  return (
+    <>
+      <div className="list ticked">
+        <VirtualTable label={label} columns={columns} rows={items} keyOf={keyOf} rowHeight={36} cardHeight={136} stale={isStale} onOpen={setShown}
+          onToggle={({ id }) => onTick([id], !selection.has(id))} isSelected={({ id }) => selection.has(id)} />
+      </div>
+      {shown !== null && (
+        <JsonDialog title={shown.id} value={shown.payload} onClose={() => setShown(null)}>
+          <p className="soft">{countText(shown.attempt)} of {countText(shown.max_attempts)} runs failed. Submitted <Age at={shown.submitted_at} />, died <Age at={shown.died_at} />.</p>
+          <pre className="dead-error"><bdi>{shown.last_error ?? 'no error was kept'}</bdi></pre>
+        </JsonDialog>
+      )}
+    </>
+  )
+}
+
+const keyOf = ({ id }: DeadItem): string => id

@@ -1,0 +1,102 @@
+/**
+ * @module dashboard/dead/dead-letters
+ * Tasks that ran out of attempts, by what killed them. Every act names the ids that were shown (D50); only "replay the
+ * oldest" and "clear all" leave the choice to the master, and say so.
+ */
+import { useCallback, useEffect, useMemo, useState } from 'react'
+import type { DeadBody } from '../../protocol/index.ts'
+import { useRead, useRefresh, type Read } from '../api/queries.ts'
+import { Download, ndjson } from '../parts/download.tsx'
+import { EmptyState } from '../parts/empty-state.tsx'
+import { countText, plural } from '../parts/numbers.ts'
+import { ReadView } from '../parts/read-state.tsx'
+import type { RouteTo } from '../route.ts'
+import type { Chosen } from './act.ts'
+import { DeadActDialog } from './act-dialog.tsx'
+import { ClearAll, ReplayOldest } from './act-on-all.tsx'
+import { DeadGroups } from './dead-groups.tsx'
+import { groupsOf } from './groups.ts'
+import { FIRST_N, nextN } from './reading.ts'
+import { listed, NONE, withIds, type Selection } from './selection.ts'
+import './dead.css'
+
+const EVERY_MS = 5_000
+
+export function DeadLetters({ route }: { readonly route: RouteTo<'tasks'> & { readonly type: string } }) {
+  const { type } = route
+  const read = useDead(type)
+  const refresh = useRefresh()
+  const [done, setDone] = useState<string | null>(null)
+  const onDone = (text: string): void => {
+    setDone(text)
+    refresh(['dead', type], ['overview'])
+  }
+  return (
+    <section className="card dead-letters">
+      <h2>Dead letters {read.data !== undefined && <span className={read.data.length > 0 ? 'count bad' : 'count'}>{countText(read.data.length)}</span>}</h2>
+      <output className="done">{done === null ? null : <bdi>{done}</bdi>}</output>
+      <ReadView read={read}>
+        {(dead) => (dead.length === 0
+          ? <EmptyState kind="nothing" title="No task ran out of attempts"><p>A task lands here when its last attempt fails, when its run says that trying again is no use, or when it keeps losing its worker.</p></EmptyState>
+          : <Filled route={route} dead={dead} isStale={read.problem !== undefined} onDone={onDone} />)}
+      </ReadView>
+    </section>
+  )
+}
+
+/** Reads a little first, then twice as much each time while that is light. */
+function useDead(type: string): Read<DeadBody> {
+  const [n, setN] = useState(FIRST_N)
+  const read = useRead(['dead', type], EVERY_MS, async (api, signal) => {
+    const { body } = await api.get<DeadBody>(['automations', type, 'dead'], { n }, signal)
+    setN(nextN(n, body.items.length, body.length, () => JSON.stringify(body.items).length))
+    return body
+  })
+  const { refresh } = read
+  useEffect(() => {
+    if (n > FIRST_N) refresh()
+  }, [n, refresh])
+  return read
+}
+
+interface FilledProps {
+  readonly route: RouteTo<'tasks'> & { readonly type: string }
+  readonly dead: DeadBody
+  readonly isStale: boolean
+  readonly onDone: (text: string) => void
+}
+
+function Filled({ route, dead: { length, items }, isStale, onDone }: FilledProps) {
+  const { type } = route
+  const [selection, setSelection] = useState<Selection>(NONE)
+  const [chosen, setChosen] = useState<Chosen | null>(null)
+  const groups = useMemo(() => groupsOf(items), [items])
+  const ids = useMemo(() => listed(selection, items), [selection, items])
+  const tick = useCallback((these: readonly string[], on: boolean): void => setSelection((now) => withIds(now, these, on)), [])
+  const close = (text: string | null): void => {
+    setChosen(null)
+    if (text === null) return
+    setSelection(NONE)
+    onDone(text)
+  }
+  return (
+    <>
+      <p className="soft">{plural(groups.length, 'group')} by error, over {items.length < length ? `the first ${countText(items.length)} of ${countText(length)}, oldest death first` : `all ${countText(length)}`}.</p>
+      <div className="buttons start">
+        <ReplayOldest type={type} length={length} onDone={onDone} />
+        <Download name={`${type}-dead.ndjson`} media="application/x-ndjson" make={() => ndjson(items)}>{`Save ${countText(items.length)} as NDJSON`}</Download>
+        <ClearAll type={type} length={length} items={items} onDone={onDone} />
+      </div>
+      {ids.length > 0 && (
+        <fieldset className="buttons start chosen" aria-label="Selected dead tasks">
+          <strong>{countText(ids.length)} selected</strong>
+          <button type="button" onClick={() => setChosen({ action: 'replay', ids })}>Replay {countText(ids.length)}…</button>
+          <button type="button" onClick={() => setChosen({ action: 'remove', ids })}>Remove {countText(ids.length)}…</button>
+          <button type="button" className="link" onClick={() => setSelection(NONE)}>Select none</button>
+        </fieldset>
+      )}
+      <DeadGroups route={route} groups={groups} isStale={isStale} selection={selection} onChoose={setChosen} onTick={tick} />
+      {chosen !== null && <DeadActDialog type={type} {...chosen} onClose={close} />}
+    </>
+  )
+}

@@ -1,0 +1,42 @@
+/** @module dashboard/output/entry-table  Output entries as rows, oldest first, one opened at a time; a mark where some are missing. */
+import { useMemo, useState } from 'react'
+import { clockText } from '../parts/moments.ts'
+import { Moment } from '../parts/times.tsx'
+import { VirtualTable, type Column } from '../parts/virtual-table.tsx'
+import { JsonDialog } from '../tasks/json-dialog.tsx'
+import type { TailRow } from './tail-buffer.ts'
+import '../tasks/list.css'
+
+const PREVIEW_CHARACTERS = 300
+
+export interface EntryTableProps {
+  readonly label: string
+  readonly rows: readonly TailRow[]
+  readonly stale?: boolean
+}
+
+const columnsOf = (open: (row: TailRow) => void): readonly Column<TailRow>[] => [
+  { name: 'Time', className: 'short', cell: (row) => (row.kind === 'gap' ? '' : clockText(row.entry.ts)) },
+  { name: 'Slot', className: 'number slot', cell: (row) => (row.kind === 'gap' ? '' : row.entry.slot_id) },
+  { name: 'Entry', className: 'row-head entry', cell: (row) => (row.kind === 'gap' ? '' : <button type="button" className="link code" onClick={() => open(row)}><bdi>{row.entry.id}</bdi></button>) },
+  { name: 'Payload', className: 'preview', cell: (row) => (row.kind === 'gap' ? <em className="warn">entries are missing here: they were popped or trimmed before they could be read</em> : <bdi className="code">{row.text.slice(0, PREVIEW_CHARACTERS)}</bdi>) },
+]
+
+export function EntryTable({ label, rows, stale = false }: EntryTableProps) {
+  const [shown, setShown] = useState<TailRow | null>(null)
+  const columns = useMemo(() => columnsOf(setShown), [])
+  return (
+    <>
+      <div className="list">
+        <VirtualTable label={label} columns={columns} rows={rows} keyOf={keyOf} rowHeight={32} cardHeight={112} stale={stale} onOpen={(row) => row.kind === 'entry' && setShown(row)} />
+      </div>
+      {shown?.kind === 'entry' && (
+        <JsonDialog title={shown.entry.id} value={shown.entry.payload} onClose={() => setShown(null)}>
+          <p className="soft">Slot {shown.entry.slot_id}, emitted <Moment at={shown.entry.ts} />.</p>
+        </JsonDialog>
+      )}
+    </>
+  )
+}
+
+const keyOf = (row: TailRow): string => (row.kind === 'gap' ? `gap ${row.before}` : row.entry.id)

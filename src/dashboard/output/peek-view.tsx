@@ -1,0 +1,50 @@
+/** @module dashboard/output/peek-view  The oldest entries, which the next pop would take; looking changes nothing. */
+import { useId, useMemo, useState } from 'react'
+import type { OutputEntry } from '../../protocol/index.ts'
+import { useRead } from '../api/queries.ts'
+import { apiBase } from '../api/session.ts'
+import { readN } from '../parts/act-size.ts'
+import { curlCommand, musterCommand } from '../parts/commands.ts'
+import { CopyAs } from '../parts/copy-as.tsx'
+import { EmptyState } from '../parts/empty-state.tsx'
+import { countText } from '../parts/numbers.ts'
+import { ReadView } from '../parts/read-state.tsx'
+import { EntryTable } from './entry-table.tsx'
+import { rowOf } from './tail-buffer.ts'
+
+const EVERY_MS = 2_000
+const DEFAULT_N = '10'
+
+interface Peeked { readonly length: number; readonly entries: readonly OutputEntry[] }
+
+export function PeekView({ type }: { readonly type: string }) {
+  const [text, setText] = useState(DEFAULT_N)
+  const id = useId()
+  const n = readN(text) ?? Number(DEFAULT_N)
+  const read = useRead<Peeked>(['output', type, n], EVERY_MS, async (api, signal) => {
+    const [length, entries] = await Promise.all([
+      api.get<{ length: number }>(['automations', type, 'output', 'length'], {}, signal),
+      api.get<readonly OutputEntry[]>(['automations', type, 'output', 'peek'], { n }, signal),
+    ])
+    return { length: length.body.length, entries: entries.body }
+  })
+  return (
+    <section className="card">
+      <div className="title">
+        <h2>Oldest entries {read.data !== undefined && <span className="count">{countText(read.data.entries.length)} of {countText(read.data.length)}</span>}</h2>
+        <div className="buttons">
+          <label htmlFor={id}>Show the oldest</label>
+          <input id={id} className="short number" type="text" inputMode="numeric" value={text} aria-invalid={readN(text) === null} onChange={(event) => setText(event.target.value)} />
+          <CopyAs commands={[curlCommand(apiBase(), { method: 'GET', path: ['automations', type, 'output', 'peek'], query: { n } }), musterCommand(apiBase(), 'output', 'peek', type, '-n', String(n))]} />
+        </div>
+      </div>
+      <ReadView read={read}>{({ entries }) => <Oldest entries={entries} />}</ReadView>
+    </section>
+  )
+}
+
+function Oldest({ entries }: { readonly entries: readonly OutputEntry[] }) {
+  const rows = useMemo(() => entries.map(rowOf), [entries])
+  if (rows.length === 0) return <EmptyState kind="nothing" title="The stream is empty"><p>A stream keeps an hour, and 50,000 entries at most.</p></EmptyState>
+  return <EntryTable label="Oldest entries" rows={rows} />
+}

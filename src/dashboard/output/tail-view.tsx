@@ -1,0 +1,78 @@
+/** @module dashboard/output/tail-view  The stream as it comes: followed at its end, paused, filtered, saved. */
+import { useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { apiBase } from '../api/session.ts'
+import { agoText } from '../parts/age.ts'
+import { curlCommand, musterCommand } from '../parts/commands.ts'
+import { CopyAs } from '../parts/copy-as.tsx'
+import { Download, ndjson } from '../parts/download.tsx'
+import { EmptyState } from '../parts/empty-state.tsx'
+import { ErrorPanel } from '../parts/error-panel.tsx'
+import { FilterBar } from '../parts/filter-bar.tsx'
+import { countText } from '../parts/numbers.ts'
+import { useLocalNow } from '../parts/use-now.ts'
+import type { RouteTo } from '../route.ts'
+import { replaceRoute } from '../use-route.ts'
+import { EntryTable } from './entry-table.tsx'
+import { filtered } from './tail-buffer.ts'
+import { useTail, type TailHandle } from './use-tail.ts'
+
+const NEAR_THE_END_PX = 64
+
+type TypeRoute = RouteTo<'output'> & { readonly type: string }
+
+export function TailView({ route }: { readonly route: TypeRoute }) {
+  const { type, q } = route
+  const [wantsPause, setPaused] = useState(false)
+  const followed = useTail(type, wantsPause)
+  const { rows, dropped } = followed.tail
+  const found = useMemo(() => filtered(rows, q), [rows, q])
+  const end = useFollowedEnd()
+  return (
+    <section className="card tail">
+      <div className="title">
+        <h2>Newest entries</h2>
+        <TailState followed={followed} />
+        <div className="buttons">
+          <button type="button" aria-pressed={wantsPause} onClick={() => setPaused(!wantsPause)}>{wantsPause ? 'Go on' : 'Pause'}</button>
+          <button type="button" disabled={rows.length === 0} onClick={followed.clear}>Clear the view</button>
+          <Download name={`${type}-output.ndjson`} media="application/x-ndjson" disabled={found.length === 0} make={() => ndjson(found.flatMap((row) => (row.kind === 'entry' ? [row.entry] : [])))}>Save as NDJSON</Download>
+          <CopyAs commands={[curlCommand(apiBase(), { method: 'GET', path: ['automations', type, 'output', 'tail'], query: { n: 100 } }), musterCommand(apiBase(), 'output', 'tail', type)]} />
+        </div>
+      </div>
+      {followed.problem !== undefined && <ErrorPanel problem={followed.problem}><p>{rows.length > 0 ? 'What came before is kept below. ' : ''}It is tried again by itself.</p></ErrorPanel>}
+      <FilterBar label="Filter the entries" placeholder="words of the payload, slot:2" value={q} onChange={(text) => replaceRoute({ ...route, q: text })} found={found.length} total={rows.length} />
+      {dropped > 0 && <p className="soft">{countText(dropped)} older entries left this view; it keeps the newest 2,000.</p>}
+      <div {...end} className={followed.problem === undefined ? undefined : 'stale'}>
+        {found.length > 0 && <EntryTable label="Newest entries" rows={found} />}
+      </div>
+      {found.length === 0 && <Nothing followed={followed} q={q} hasRows={rows.length > 0} />}
+    </section>
+  )
+}
+
+function Nothing({ followed: { atMs, problem }, q, hasRows }: { readonly followed: TailHandle; readonly q: string; readonly hasRows: boolean }) {
+  if (hasRows) return <EmptyState kind="filtered"><p>No entry holds <bdi>{q}</bdi>. New ones that do appear by themselves.</p></EmptyState>
+  if (problem !== undefined) return <EmptyState kind="away" />
+  if (atMs === undefined) return <output className="reading">Reading…</output>
+  return <EmptyState kind="nothing" title="The stream is empty"><p>Entries appear here as slots emit them. A stream keeps an hour, and 50,000 entries at most.</p></EmptyState>
+}
+
+function TailState({ followed: { atMs, isPaused } }: { readonly followed: TailHandle }) {
+  const now = useLocalNow()
+  if (isPaused) return <p className="warn">paused by you</p>
+  return <p className="soft">{atMs === undefined ? '' : `read ${agoText(Math.max(0, (now - atMs) / 1_000))}`}</p>
+}
+
+/** Keeps the end in view while the person looks at it, and stays where they are when they look elsewhere. */
+function useFollowedEnd(): { readonly ref: React.RefObject<HTMLDivElement | null>; readonly onScrollCapture: (event: React.UIEvent) => void } {
+  const ref = useRef<HTMLDivElement>(null)
+  const isAtEnd = useRef(true)
+  useLayoutEffect(() => {
+    const scroller = ref.current?.querySelector('.scroller')
+    if (scroller != null && isAtEnd.current) scroller.scrollTop = scroller.scrollHeight
+  })
+  const onScrollCapture = ({ target }: React.UIEvent): void => {
+    if (target instanceof HTMLElement) isAtEnd.current = target.scrollHeight - target.scrollTop - target.clientHeight < NEAR_THE_END_PX
+  }
+  return { ref, onScrollCapture }
+}

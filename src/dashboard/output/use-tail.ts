@@ -1,0 +1,105 @@
+/**
+ * @module dashboard/output/use-tail
+ * Follows a stream: reads what came after the last entry, a second after the last answer; at once while it is far
+ * behind. Rests while the tab is hidden, and while the person paused it or the page.
+ */
+import { useEffect, useState } from 'react'
+import type { TailBody } from '../../protocol/index.ts'
+import type { Api } from '../api/client.ts'
+import { useFeedState } from '../api/live.ts'
+import { asProblem, type Problem } from '../api/problem.ts'
+import { useSession } from '../api/session.ts'
+import { EMPTY_TAIL, withAnswer, type Tail } from './tail-buffer.ts'
+
+const EVERY_MS = 1_000
+const PER_READ = 1_000
+const FIRST_READ = 100
+
+interface Followed {
+  readonly tail: Tail
+  /** When the last answer came, local milliseconds. */
+  readonly atMs: number | undefined
+  readonly problem: Problem | undefined
+}
+
+const NOTHING: Followed = { tail: EMPTY_TAIL, atMs: undefined, problem: undefined }
+
+export interface TailHandle extends Followed {
+  /** By the person, here or for the whole page. */
+  readonly isPaused: boolean
+  readonly clear: () => void
+}
+
+export function useTail(type: string, wantsPause: boolean): TailHandle {
+  const { api, suspended } = useSession()
+  const [now, setNow] = useState(NOTHING)
+  const isPaused = useFeedState().kind === 'paused' || wantsPause
+  useEffect(() => {
+    if (isPaused || suspended) return undefined
+    const stop = new AbortController()
+    void follow(api, type, stop.signal, setNow)
+    return () => stop.abort()
+  }, [api, type, isPaused, suspended])
+  return { ...now, isPaused, clear: () => setNow(({ tail, ...rest }) => ({ ...rest, tail: { ...tail, rows: [], dropped: 0 } })) }
+}
+
+type Update = (change: (last: Followed) => Followed) => void
+
+async function follow(api: Api, type: string, signal: AbortSignal, update: Update): Promise<void> {
+  let lastId = await lastIdOf(update)
+  while (!signal.aborted) {
+    await visible(signal)
+    let waitMs = EVERY_MS
+    try {
+      const n = lastId === null ? FIRST_READ : PER_READ
+      const { body } = await api.get<TailBody>(['automations', type, 'output', 'tail'], { n, ...(lastId === null ? {} : { after: lastId }) }, signal)
+      if (signal.aborted) return
+      lastId = body.entries.at(-1)?.id ?? lastId
+      if (body.entries.length === PER_READ) waitMs = 0
+      update(({ tail }) => ({ tail: withAnswer(tail, body), atMs: Date.now(), problem: undefined }))
+    } catch (error) {
+      if (signal.aborted) return
+      const problem = asProblem(error)
+      waitMs = Math.max(EVERY_MS * 2, (problem.retryAfterSeconds ?? 0) * 1_000)
+      update((last) => ({ ...last, problem }))
+    }
+    await pause(waitMs, signal)
+  }
+}
+
+/** Where the tail stands: state is only told to an update. */
+function lastIdOf(update: Update): Promise<string | null> {
+  return new Promise((resolve) => {
+    update((last) => {
+      resolve(last.tail.lastId)
+      return last
+    })
+  })
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms)
+    function done(): void {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    signal.addEventListener('abort', done)
+  })
+}
+
+/** Ends when the tab is seen, or at the abort. */
+function visible(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (document.visibilityState === 'visible') return resolve()
+    const done = (): void => {
+      if (document.visibilityState !== 'visible' && !signal.aborted) return
+      document.removeEventListener('visibilitychange', done)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    document.addEventListener('visibilitychange', done)
+    signal.addEventListener('abort', done)
+  })
+}

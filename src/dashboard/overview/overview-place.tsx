@@ -1,0 +1,80 @@
+/**
+ * @module dashboard/overview/overview-place
+ * The fleet at a glance: a sentence, at most seven numbers, what waits, what needs a person. Everything leads to where it
+ * is explained.
+ */
+import type { OverviewBody } from '../../protocol/index.ts'
+import { EmptyState } from '../parts/empty-state.tsx'
+import { ReadState } from '../parts/read-state.tsx'
+import { Age } from '../parts/times.tsx'
+import { useServerNow } from '../parts/use-now.ts'
+import type { RouteTo } from '../route.ts'
+import { useAttention, useOverview } from '../workers/use-workers.ts'
+import { verdictText, type Attention } from '../why/verdict.ts'
+import { AutomationsTable } from './automations-table.tsx'
+import { fleetNumbers, waitingOf } from './numbers.ts'
+import { TierCard } from './tier-card.tsx'
+import './overview.css'
+
+export function OverviewPlace({ route: { type } }: { readonly route: RouteTo<'overview'> }) {
+  const read = useOverview()
+  const attention = useAttention()
+  const { data: overview, problem } = read
+  return (
+    <>
+      <h1 className="hidden">Overview</h1>
+      <ReadState read={read} />
+      {overview !== undefined && (
+        <div className={problem === undefined ? undefined : 'stale'}>
+          <p className={`verdict ${(attention?.length ?? 0) > 0 ? 'is-attention' : 'is-well'}`}>{verdictText(overview, attention ?? [])}</p>
+          <Numbers overview={overview} />
+          <div className="halves">
+            <NeedsAttention items={attention} />
+            <TierCard asked={type} busiest={busiestOf(overview)} />
+          </div>
+          <AutomationsTable overview={overview} stale={false} />
+          <p className="soft">Counted by the master <Age at={overview.ts} />.</p>
+        </div>
+      )}
+    </>
+  )
+}
+
+const busiestOf = ({ automations }: OverviewBody): string | null => Object.entries(automations).filter(([, { queue }]) => queue !== null).toSorted(([, a], [, b]) => waitingOf(b) - waitingOf(a))[0]?.[0] ?? null
+
+function Numbers({ overview }: { readonly overview: OverviewBody }) {
+  const now = useServerNow()
+  return (
+    <ul className="numbers" aria-label="The fleet in numbers">
+      {fleetNumbers(overview, now).map(({ name, text, href, tone }) => <li key={name}><a href={href}><span className="number-name">{name}</span> <strong className={tone === 'calm' ? undefined : tone}>{text}</strong></a></li>)}
+    </ul>
+  )
+}
+
+const SHOWN = 12
+
+function NeedsAttention({ items }: { readonly items: readonly Attention[] | undefined }) {
+  return (
+    <section className="card" aria-labelledby="attention-title">
+      <h2 id="attention-title">Needs attention {items !== undefined && items.length > 0 && <span className="count">{items.length}</span>}</h2>
+      {items === undefined && <p className="reading">Reading…</p>}
+      {items?.length === 0 && <EmptyState kind="nothing" title="Nothing needs you"><p>Offline workers, errors, stuck queues and dead tasks are listed here.</p></EmptyState>}
+      <ul className="attention">
+        {items?.slice(0, SHOWN).map((item) => <AttentionRow key={`${item.kind} ${item.subject}`} item={item} />)}
+      </ul>
+      {items !== undefined && items.length > SHOWN && <p className="soft">and {items.length - SHOWN} more</p>}
+    </section>
+  )
+}
+
+const MARKS = { bad: '✗', warn: '▲', away: '◌' } as const
+
+function AttentionRow({ item: { tone, subject, text, since, way } }: { readonly item: Attention }) {
+  return (
+    <li>
+      <span className={tone} aria-hidden="true">{MARKS[tone]}</span>
+      <span className="attention-text"><bdi className="attention-subject">{subject}</bdi> <bdi>{text}</bdi>{since !== null && <span className="soft">, since <Age at={since} /></span>}</span>
+      <a className="button" href={way.href}>Open<span className="hidden"> <bdi>{subject}</bdi>: <bdi>{text}</bdi></span></a>
+    </li>
+  )
+}

@@ -1,0 +1,40 @@
+/**
+ * @module dashboard/parts/commands
+ * Calls of the API as lines for a POSIX shell. Names from workers are quoted, so that none can break out of its place.
+ */
+
+export interface Command {
+  /** `curl`, `muster`, `kubectl`. */
+  readonly label: string
+  readonly text: string
+}
+
+/** One argument: as it is when every shell reads it so, else in single quotes. */
+export const shellQuote = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll('\'', String.raw`'\''`)}'`)
+
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** Below `/api/v1`, not encoded. */
+  readonly path: readonly string[]
+  readonly query?: Readonly<Record<string, string | number>>
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** @param base `https://host/prefix/api/v1/` */
+export function curlCommand(base: URL, { method, path, query = {}, body, headers = {} }: Call): Command {
+  const url = new URL(path.map(encodeURIComponent).join('/'), base)
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value))
+  const text = [
+    'curl -sS', ...(method === 'GET' ? [] : [`-X ${method}`]), '-H "Authorization: Bearer $SVC_API_TOKEN"',
+    ...Object.entries(headers).map(([name, value]) => `-H ${shellQuote(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : ['-H \'Content-Type: application/json\'', `-d ${shellQuote(JSON.stringify(body))}`]), shellQuote(url.href),
+  ].join(' ')
+  return { label: 'curl', text }
+}
+
+/** A line of the admin command, for the master of this page. */
+export function musterCommand(base: URL, ...args: readonly string[]): Command {
+  const master = base.href.replace(/\/api\/v1\/$/, '')
+  return { label: 'muster', text: ['muster', ...args.map(shellQuote), '--master-url', shellQuote(master)].join(' ') }
+}

@@ -1,0 +1,33 @@
+/**
+ * @module dashboard/parts/filter-bar
+ * One field that filters what is below, with the count found and what is wrong with the filter. The key `/` leads here.
+ */
+import { useId, type ReactNode } from 'react'
+import { countText } from './numbers.ts'
+
+export interface FilterBarProps {
+  readonly label: string
+  readonly value: string
+  readonly onChange: (value: string) => void
+  readonly placeholder?: string
+  /** Why the filter, or a part of it, is not understood. */
+  readonly fault?: string | null
+  readonly found: number
+  readonly total: number
+  /** Controls at the end of the bar. */
+  readonly children?: ReactNode
+}
+
+export function FilterBar({ label, value, onChange, placeholder, fault = null, found, total, children }: FilterBarProps) {
+  const id = useId()
+  return (
+    <div className="filter">
+      <label htmlFor={id} className="hidden">{label}</label>
+      <input id={id} type="search" data-filter="" value={value} placeholder={placeholder} spellCheck={false} autoCapitalize="off" autoComplete="off" enterKeyHint="search"
+        aria-invalid={fault !== null} aria-describedby={`${id}-fault`} onChange={(event) => onChange(event.target.value)} />
+      <output className="soft" htmlFor={id}>{found === total ? countText(total) : `${countText(found)} of ${countText(total)}`}</output>
+      {children}
+      <output id={`${id}-fault`} className="fault">{fault}</output>
+    </div>
+  )
+}

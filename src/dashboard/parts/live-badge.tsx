@@ -1,0 +1,22 @@
+/**
+ * @module dashboard/parts/live-badge
+ * Whether what you see follows the fleet: by events, by reading again and again, not any more, or not because you said so.
+ */
+import { useAwaySince, reach } from '../api/reach.ts'
+import { useFeed, useFeedState } from '../api/live.ts'
+import { badgeOf } from './live-text.ts'
+import { shortClockText } from './moments.ts'
+import { useLocalNow } from './use-now.ts'
+
+export function LiveBadge() {
+  const feed = useFeed()
+  const state = useFeedState()
+  const now = useLocalNow()
+  const { mark, tone, text } = badgeOf({ feed: state, awaySinceMs: useAwaySince(), answeredAtMs: reach.now.answeredAtMs, nowMs: now, clock: shortClockText })
+  const isPaused = state.kind === 'paused'
+  return (
+    <button type="button" className={`live ${tone}`} aria-pressed={isPaused} onClick={() => (isPaused ? feed.resume() : feed.pause())} title={isPaused ? 'Follow the fleet again (p)' : 'Pause: the page stands still (p)'}>
+      <span aria-hidden="true">{mark}</span> {text}
+    </button>
+  )
+}

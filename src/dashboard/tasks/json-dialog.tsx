@@ -1,0 +1,26 @@
+/** @module dashboard/tasks/json-dialog  One item whole: its facts, then its JSON, to read, copy or save. */
+import type { ReactNode } from 'react'
+import { Dialog } from '../parts/dialog.tsx'
+import { Download } from '../parts/download.tsx'
+import { JsonView } from '../parts/json-view.tsx'
+import { prettyJson } from '../parts/json-text.ts'
+
+export interface JsonDialogProps {
+  readonly title: string
+  readonly value: unknown
+  readonly onClose: () => void
+  readonly children?: ReactNode
+}
+
+export function JsonDialog({ title, value, onClose, children }: JsonDialogProps) {
+  return (
+    <Dialog title={title} onClose={onClose} wide>
+      {children}
+      <div className="whole-json"><JsonView value={value} label={`${title} as JSON`} /></div>
+      <div className="buttons">
+        <Download name={`${title}.json`} media="application/json" make={() => prettyJson(value)}>Save as JSON</Download>
+        <button type="button" onClick={onClose}>Close</button>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,34 @@
+/** @module dashboard/tasks/queue-history  The last hour of a queue: the drawing, and its rates as numbers and as a file. */
+import type { QueueSample } from '../../protocol/index.ts'
+import { Download } from '../parts/download.tsx'
+import { countText, measureText } from '../parts/numbers.ts'
+import { TierChart, useQueueSamples } from './tier-chart.tsx'
+import { mostWaiting, ratesOf, toCsv } from './tier-history.ts'
+
+export function QueueHistory({ type }: { readonly type: string }) {
+  const { data } = useQueueSamples(type)
+  return (
+    <section className="card" aria-label="The last hour">
+      <h2>Waiting by tier, 60 min</h2>
+      <TierChart type={type} />
+      {data !== undefined && <Numbers type={type} samples={data} />}
+    </section>
+  )
+}
+
+function Numbers({ type, samples }: { readonly type: string; readonly samples: readonly QueueSample[] }) {
+  const rates = ratesOf(samples)
+  const perMinute = (rate: number | undefined): string => (rate === undefined ? '–' : measureText(rate))
+  return (
+    <div className="rates">
+      <dl>
+        <div><dt>submitted / min</dt><dd>{perMinute(rates?.submitted)}</dd></div>
+        <div><dt>done / min</dt><dd>{perMinute(rates?.acked)}</dd></div>
+        <div><dt>failed / min</dt><dd>{perMinute(rates?.nacked)}</dd></div>
+        <div><dt>died / min</dt><dd>{perMinute(rates?.died)}</dd></div>
+        <div><dt>most at once</dt><dd>{samples.length === 0 ? '–' : countText(mostWaiting(samples))}</dd></div>
+      </dl>
+      <Download name={`${type}-queue.csv`} media="text/csv" make={() => toCsv(samples)} disabled={samples.length === 0}>Save as CSV</Download>
+    </div>
+  )
+}

@@ -1,0 +1,56 @@
+/**
+ * @module dashboard/tasks/submit-drafts
+ * What was typed into the submit form of each type. It outlives a look at another place, in memory alone, since a payload
+ * may hold secrets; with it lives the idempotency key. Leaving the page with something typed warns.
+ */
+import { useSyncExternalStore } from 'react'
+import type { JsonObject } from '../../protocol/index.ts'
+import type { Automation } from '../api/automations.ts'
+import { newSubmission, payloadExample, randomKey, type Submission } from './submission.ts'
+
+const drafts = new Map<string, Submission>()
+/** Types with something typed that was not submitted. */
+const typed = new Set<string>()
+const watchers = new Set<() => void>()
+
+addEventListener('beforeunload', (event) => {
+  if (typed.size > 0) event.preventDefault()
+})
+
+const freshKey = (): string => randomKey((bytes) => crypto.getRandomValues(bytes))
+
+function draftFor({ type, payloadSchema }: Automation): Submission {
+  const kept = drafts.get(type)
+  if (kept !== undefined) return kept
+  const fresh = newSubmission(freshKey(), payloadExample(payloadSchema as JsonObject | null))
+  drafts.set(type, fresh)
+  return fresh
+}
+
+export function putDraft(type: string, change: (last: Submission) => Submission): void {
+  const last = drafts.get(type)
+  if (last === undefined) return
+  drafts.set(type, change(last))
+  typed.add(type)
+  watchers.forEach((each) => each())
+}
+
+/** A submission is confirmed: the next one is another task. */
+export function settleDraft(type: string): void {
+  putDraft(type, (now) => ({ ...now, taskId: '', idempotencyKey: freshKey() }))
+  typed.delete(type)
+}
+
+/** When the person signs out. */
+export function forgetSubmissions(): void {
+  drafts.clear()
+  typed.clear()
+  watchers.forEach((each) => each())
+}
+
+const watch = (watcher: () => void): (() => void) => {
+  watchers.add(watcher)
+  return () => watchers.delete(watcher)
+}
+
+export const useDraft = (automation: Automation): Submission => useSyncExternalStore(watch, () => draftFor(automation))

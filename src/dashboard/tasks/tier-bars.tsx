@@ -1,0 +1,32 @@
+/** @module dashboard/tasks/tier-bars  Where the tasks of a type are: the tiers as bars, the other places as numbers, and the age of the oldest. */
+import type { QueueTotals } from '../../protocol/index.ts'
+import { countText } from '../parts/numbers.ts'
+import { Span } from '../parts/times.tsx'
+import { formatRoute } from '../route.ts'
+import { TIERS, waitingOf } from './tier-history.ts'
+import './tier-chart.css'
+import './tasks.css'
+
+export function TierBars({ type, queue }: { readonly type: string; readonly queue: QueueTotals }) {
+  const waiting = waitingOf(queue)
+  return (
+    <div className="totals">
+      <dl className="tiers">
+        {TIERS.map((tier) => (
+          <div key={tier}>
+            <dt>{tier}</dt>
+            <dd>{countText(queue[tier])}</dd>
+            <svg className={`bar wait-${tier}`} aria-hidden="true"><rect width={`${waiting === 0 ? 0 : (queue[tier] / waiting) * 100}%`} height="100%" /></svg>
+          </div>
+        ))}
+      </dl>
+      <dl className="places-of-tasks">
+        <div><dt>waiting</dt><dd>{countText(waiting)}</dd></div>
+        <div><dt>oldest</dt><dd>{queue.oldest_submitted_at === null || waiting === 0 ? '–' : <Span since={queue.oldest_submitted_at} />}</dd></div>
+        <div><dt>in flight</dt><dd>{countText(queue.in_flight)}</dd></div>
+        <div><dt>retry later</dt><dd>{countText(queue.scheduled)}</dd></div>
+        <div><dt>dead</dt><dd className={queue.dead > 0 ? 'bad' : undefined}>{queue.dead === 0 ? '0' : <a href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>{countText(queue.dead)}</a>}</dd></div>
+      </dl>
+    </div>
+  )
+}

@@ -1,0 +1,40 @@
+/** @module dashboard/tasks/tier-chart  What waited in the last hour, by tier, as stacked areas (D48). A hole in the samples stays one. */
+/* oxlint-disable jsx-a11y/prefer-tag-over-role -- a drawing of ours is no file that <img> could show */
+import type { QueueSample } from '../../protocol/index.ts'
+import { useRead, type Read } from '../api/queries.ts'
+import { shortClockText } from '../parts/moments.ts'
+import { countText } from '../parts/numbers.ts'
+import { ReadView } from '../parts/read-state.tsx'
+import { useServerNow } from '../parts/use-now.ts'
+import { areaPoints, mostWaiting, runsOf, TIERS, type Box } from './tier-history.ts'
+import './tier-chart.css'
+
+/** The master takes a sample this often; events would only read the same ones again. */
+const EVERY_MS = 15_000
+const HOUR_SECONDS = 3_600
+const SIZE = { width: 600, height: 96 }
+
+export const useQueueSamples = (type: string): Read<readonly QueueSample[]> =>
+  useRead(['queue-samples', type], EVERY_MS, async (api, signal) => (await api.get<readonly QueueSample[]>(['automations', type, 'queue', 'stats'], {}, signal)).body)
+
+export function TierChart({ type }: { readonly type: string }) {
+  return <ReadView read={useQueueSamples(type)}>{(samples) => <Drawing samples={samples} />}</ReadView>
+}
+
+function Drawing({ samples }: { readonly samples: readonly QueueSample[] }) {
+  const now = Math.floor(useServerNow() / 15) * 15
+  const [first] = samples
+  const most = mostWaiting(samples)
+  const box: Box = { ...SIZE, fromTs: now - HOUR_SECONDS, toTs: now, most }
+  const isYoung = first === undefined || first.ts > now - HOUR_SECONDS + 60
+  return (
+    <figure className="history">
+      <p className="legend">{TIERS.map((tier) => <span key={tier} className={`wait-${tier}`}><svg className="swatch" aria-hidden="true"><rect width="100%" height="100%" /></svg> {tier}</span>)}</p>
+      <span className="most soft">{countText(most)}</span>
+      <svg viewBox={`0 0 ${SIZE.width} ${SIZE.height}`} preserveAspectRatio="none" role="img" aria-label={`Tasks waiting in the last hour: at most ${countText(most)} at once`}>
+        {runsOf(samples).flatMap((run) => TIERS.map((tier) => <polygon key={`${run[0]?.ts} ${tier}`} className={`wait-${tier}`} points={areaPoints(run, tier, box)} />))}
+      </svg>
+      <figcaption className="soft"><span>{shortClockText(box.fromTs)}</span><span>{isYoung && (first === undefined ? 'no data yet' : `data from ${shortClockText(first.ts)}`)}</span><span>{shortClockText(now)}</span></figcaption>
+    </figure>
+  )
+}

@@ -1,0 +1,144 @@
+/**
+ * @module dashboard/why/verdict
+ * The fleet in one sentence, and the list of what needs a person. Problems of one kind and type are one item, so that a
+ * thousand workers behind a broken switch are one line and not a thousand.
+ */
+import type { OverviewBody } from '../../protocol/index.ts'
+import { countText, plural } from '../parts/numbers.ts'
+import { isEnabled, type WorkerFacts } from './explain.ts'
+import { toDead, toOutput, toQueue, toWorker, toWorkers, type Way } from './ways.ts'
+
+type Kind = 'nobody' | 'offline' | 'error' | 'behind' | 'old' | 'dead' | 'stream'
+
+export interface Attention {
+  readonly kind: Kind
+  readonly tone: 'bad' | 'warn' | 'away'
+  /** `mailer`, or `mailer/m-7`. */
+  readonly subject: string
+  readonly text: string
+  /** Unix seconds; null: not known. */
+  readonly since: number | null
+  readonly count: number
+  readonly way: Way
+}
+
+export interface FleetFacts {
+  readonly overview: OverviewBody
+  /** Records of all workers the token covers; null while they are not read, and then the overview's counts must do. */
+  readonly workers: readonly WorkerFacts[] | null
+  readonly nowSeconds: number
+}
+
+const PATIENCE_SECONDS = 60
+const OLD_AFTER_SECONDS = 300
+/** A stream holds 50,000 and then drops its oldest. */
+const STREAM_NEARLY_FULL = 45_000
+const RANK: readonly Kind[] = ['nobody', 'error', 'offline', 'behind', 'old', 'dead', 'stream']
+
+type TypeOverview = OverviewBody['automations'][string]
+interface TypeFacts { readonly type: string; readonly of: TypeOverview; readonly workers: readonly WorkerFacts[] | null; readonly nowSeconds: number }
+
+/** What needs a person: the worst first, within a kind the oldest. */
+export function attentionOf({ overview, workers, nowSeconds }: FleetFacts): readonly Attention[] {
+  const found = Object.entries(overview.automations).flatMap(([type, of]) => {
+    const facts: TypeFacts = { type, of, workers: workers?.filter((worker) => worker.automation_type === type) ?? null, nowSeconds }
+    return [...workersOf(facts), ...queueOf(facts), ...streamOf(facts)]
+  })
+  return found.toSorted((a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind) || (a.since ?? Infinity) - (b.since ?? Infinity))
+}
+
+interface WorkerProblem {
+  readonly kind: Kind
+  readonly tone: Attention['tone']
+  /** `offline`, after "is" or "are". */
+  readonly word: string
+  readonly query: string
+  readonly holds: (worker: WorkerFacts, nowSeconds: number) => boolean
+  readonly since: (worker: WorkerFacts) => number | null
+  /** From the counts alone. */
+  readonly counted: (workers: TypeOverview['workers']) => number
+}
+
+const WORKER_PROBLEMS: readonly WorkerProblem[] = [
+  {
+    kind: 'error', tone: 'bad', word: 'in ERROR', query: 'state:error', counted: ({ ERROR }) => ERROR,
+    holds: ({ connected, state }) => connected && state === 'ERROR', since: ({ state_since: at }) => at,
+  },
+  {
+    kind: 'offline', tone: 'away', word: 'offline', query: 'state:offline', counted: ({ total, connected }) => total - connected,
+    holds: ({ connected, state_since: at }, now) => !connected && now - at > PATIENCE_SECONDS, since: ({ state_since: at }) => at,
+  },
+  {
+    kind: 'behind', tone: 'warn', word: 'behind the saved config', query: 'behind:yes', counted: ({ behind }) => behind,
+    holds: ({ connected, applied_config_gen: applied, config_gen: wanted, config_changed_at: at }, now) =>
+      connected && applied !== null && applied < wanted && now - (at ?? 0) > PATIENCE_SECONDS,
+    since: ({ config_changed_at: at }) => at,
+  },
+]
+
+function workersOf({ type, of, workers, nowSeconds }: TypeFacts): readonly Attention[] {
+  return WORKER_PROBLEMS.flatMap((problem): readonly Attention[] => {
+    const { kind, tone, word, query } = problem
+    const held = workers?.filter((worker) => problem.holds(worker, nowSeconds))
+    const count = held === undefined ? problem.counted(of.workers) : held.length
+    if (count === 0) return []
+    const since = (held ?? []).reduce<number | null>((oldest, worker) => least(oldest, problem.since(worker)), null)
+    const [only] = held ?? []
+    if (count === 1 && only !== undefined) return [{ kind, tone, count, since, subject: `${type}/${only.worker_id}`, text: oneText(problem, only), way: toWorker(type, only.worker_id) }]
+    return [{ kind, tone, count, since, subject: type, text: `${plural(count, 'worker is', 'workers are')} ${word}`, way: toWorkers('Show them', `type:${type} ${query}`) }]
+  })
+}
+
+function oneText({ kind, word }: WorkerProblem, { last_error: error, config_gen: wanted, applied_config_gen: applied }: WorkerFacts): string {
+  if (kind === 'behind') return `generation ${wanted} wanted, ${applied} applied`
+  return error === null ? word : `${word}: ${error}`
+}
+
+const least = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.min(a, b))
+
+function queueOf(facts: TypeFacts): readonly Attention[] {
+  const { type, of: { queue }, nowSeconds } = facts
+  if (queue === null) return []
+  const waiting = queue.high + queue.normal + queue.low
+  const oldest = queue.oldest_submitted_at
+  const found: Attention[] = []
+  if (waiting > 0 && !hasHands(facts)) found.push({ kind: 'nobody', tone: 'bad', subject: type, count: waiting, since: oldest, text: `${plural(waiting, 'task waits', 'tasks wait')} and nobody can take ${waiting === 1 ? 'it' : 'them'}`, way: toQueue(type) })
+  else if (waiting > 0 && oldest !== null && nowSeconds - oldest > OLD_AFTER_SECONDS) found.push({ kind: 'old', tone: 'warn', subject: type, count: waiting, since: oldest, text: `${plural(waiting, 'task waits', 'tasks wait')}, the oldest for long`, way: toQueue(type) })
+  if (queue.dead > 0) found.push({ kind: 'dead', tone: 'warn', subject: type, count: queue.dead, since: null, text: plural(queue.dead, 'dead task'), way: toDead(type) })
+  return found
+}
+
+/** Whether any worker could take a task; from counts alone, whether one is connected. */
+function hasHands({ workers, of }: TypeFacts): boolean {
+  return workers === null ? of.workers.connected > 0 : workers.some((worker) => worker.connected && isEnabled(worker))
+}
+
+function streamOf({ type, of: { stream } }: TypeFacts): readonly Attention[] {
+  if (stream.length < STREAM_NEARLY_FULL) return []
+  return [{ kind: 'stream', tone: 'warn', subject: type, count: stream.length, since: null, text: `the output stream holds ${countText(stream.length)} of 50,000 entries, then drops its oldest`, way: toOutput(type) }]
+}
+
+/** One sentence: the worst two kinds, or that all is well. */
+export function verdictText({ automations }: OverviewBody, attention: readonly Attention[]): string {
+  const workers = Object.values(automations).reduce((sum, each) => sum + each.workers.total, 0)
+  const clauses = RANK.flatMap((kind) => clauseOf(attention.filter((each) => each.kind === kind)))
+  if (clauses.length > 0) return `Attention: ${clauses.slice(0, 2).join(' and ')}${clauses.length > 2 ? ', and more' : ''}.`
+  if (workers === 0) return 'No worker has registered yet.'
+  return workers === 1 ? 'All well: the only worker is connected and up to date.' : `All ${countText(workers)} workers are connected and up to date.`
+}
+
+function clauseOf(items: readonly Attention[]): readonly string[] {
+  const [first] = items
+  if (first === undefined) return []
+  const count = items.reduce((sum, each) => sum + each.count, 0)
+  const queues = items.length === 1 ? `${first.subject}'s queue` : plural(items.length, 'queue')
+  switch (first.kind) {
+    case 'nobody': return [`${queues} ${items.length === 1 ? 'has' : 'have'} nobody to work on ${items.length === 1 ? 'it' : 'them'}`]
+    case 'error': return [`${plural(count, 'worker is', 'workers are')} in ERROR`]
+    case 'offline': return [`${plural(count, 'worker is', 'workers are')} offline`]
+    case 'behind': return [`${plural(count, 'worker is', 'workers are')} behind the saved config`]
+    case 'old': return [`${queues} ${items.length === 1 ? 'has' : 'have'} waited over 5 min`]
+    case 'dead': return [`${plural(count, 'task is', 'tasks are')} dead`]
+    case 'stream': return [`${items.length === 1 ? `${first.subject}'s stream is` : `${items.length} streams are`} nearly full`]
+  }
+}

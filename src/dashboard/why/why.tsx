@@ -1,0 +1,53 @@
+/**
+ * @module dashboard/why/why
+ * "Why?": the ranked causes for a queue or a worker, each with the link that mends it. They are worked out when somebody
+ * asks, not before.
+ */
+import { useState } from 'react'
+import type { QueueTotals } from '../../protocol/index.ts'
+import { cutText } from '../parts/json-text.ts'
+import { useServerNow } from '../parts/use-now.ts'
+import { useWorkersOf } from '../workers/use-workers.ts'
+import { explainQueue, explainWorker, type Cause, type WorkerFacts } from './explain.ts'
+import './why.css'
+
+const SHOWN_CHARACTERS = 400
+const MARKS: Readonly<Record<Cause['tone'], string>> = { bad: '✗', warn: '!', calm: '•', good: '✓' }
+
+export function Causes({ causes }: { readonly causes: readonly Cause[] }) {
+  return (
+    <ol className="causes" aria-label="Causes, the decisive one first">
+      {causes.map(({ tone, text, way }) => (
+        <li key={text}>
+          <span className={`cause-mark ${tone}`} aria-hidden="true">{MARKS[tone]}</span>
+          <span><bdi>{cutText(text, SHOWN_CHARACTERS)}</bdi>{way !== null && <> <a href={way.href}><bdi>{way.text}</bdi></a></>}</span>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+export function WhyQueue({ type, queue }: { readonly type: string; readonly queue: QueueTotals }) {
+  const [open, setOpen] = useState(false)
+  return (
+    <details className="why" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary className="button">Why?</summary>
+      {open && <QueueCauses type={type} queue={queue} />}
+    </details>
+  )
+}
+
+function QueueCauses({ type, queue }: { readonly type: string; readonly queue: QueueTotals }) {
+  const workers = useWorkersOf(type)
+  return workers === undefined ? <output className="reading">Reading the workers…</output> : <Causes causes={explainQueue({ type, queue, workers })} />
+}
+
+export function WhyWorker({ worker }: { readonly worker: WorkerFacts }) {
+  const now = useServerNow()
+  return (
+    <details className="why">
+      <summary className="button">Why?</summary>
+      <Causes causes={explainWorker(worker, now)} />
+    </details>
+  )
+}

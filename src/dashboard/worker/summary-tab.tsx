@@ -1,0 +1,51 @@
+/** @module dashboard/worker/summary-tab  What the master knows of a worker, and how it did in the last hour. */
+import { lazy, Suspense, type ReactNode } from 'react'
+import type { HistoryBody, WorkerBody } from '../../protocol/index.ts'
+import { cutText } from '../parts/json-text.ts'
+import { measureText, plural } from '../parts/numbers.ts'
+import { Age } from '../parts/times.tsx'
+import { configText, isBehind } from '../workers/display-state.ts'
+
+const StatsCharts = lazy(async () => ({ default: (await import('../charts/stats-charts.tsx')).StatsCharts }))
+
+/** The master keeps less; a worker of somebody else's is taken no chances with. */
+const ERROR_CHARACTERS = 4_096
+
+export function SummaryTab({ worker, history }: { readonly worker: WorkerBody; readonly history: HistoryBody }) {
+  return (
+    <>
+      {worker.last_error !== null && <div className="last-error"><h2>Last error</h2><pre><bdi>{cutText(worker.last_error, ERROR_CHARACTERS)}</bdi></pre></div>}
+      <Facts worker={worker} />
+      <Suspense fallback={<output className="reading">Loading…</output>}><StatsCharts worker={worker} history={history} /></Suspense>
+    </>
+  )
+}
+
+function Facts({ worker }: { readonly worker: WorkerBody }) {
+  const { hardware, current_stats: stats, connected, config } = worker
+  const live = connected ? stats : null
+  const wanted = typeof config['slots'] === 'number' ? config['slots'] : null
+  return (
+    <section aria-label="Facts" className="card">
+      <dl className="facts">
+        <Fact name="Seen"><Age at={worker.last_seen} /></Fact>
+        <Fact name={connected ? 'In this state since' : 'Offline since'}><Age at={worker.state_since} /></Fact>
+        <Fact name="Registered"><Age at={worker.registered_at} /></Fact>
+        <Fact name="Enabled">{config['enabled'] === true ? 'yes' : <span className="warn">no</span>}</Fact>
+        <Fact name="Slots">{live === null ? '–' : live.slots}{wanted !== null && wanted !== live?.slots && <span className="soft"> of {wanted} wanted</span>}</Fact>
+        <Fact name="CPU">{live === null ? '–' : `${measureText(live.cpu_pct)} %`}</Fact>
+        <Fact name="Memory">{live === null ? '–' : `${measureText(live.rss_mb)} MB`}</Fact>
+        <Fact name="Config generation"><span className={isBehind(worker) ? 'warn' : undefined}>{configText(worker)}</span></Fact>
+        <Fact name="Config changed">{worker.config_changed_at === null ? 'never' : <><Age at={worker.config_changed_at} />{worker.config_changed_by !== null && <> by <bdi>{worker.config_changed_by}</bdi></>}</>}</Fact>
+        {worker.managed_by !== null && <Fact name="Managed by"><bdi>{worker.managed_by}</bdi></Fact>}
+        <Fact name="Host"><bdi>{hardware.hostname}</bdi></Fact>
+        <Fact name="Hardware">{plural(hardware.cores, 'core')}, {measureText(hardware.ram_gb)} GB</Fact>
+        <Fact name="Kernel"><bdi>{hardware.kernel}</bdi></Fact>
+      </dl>
+    </section>
+  )
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  return <div><dt>{name}</dt><dd>{children}</dd></div>
+}

@@ -1,0 +1,39 @@
+/** @module dashboard/workers/bulk-acts  Config, drain and forget for the selected workers. */
+import { lazy, Suspense, useState } from 'react'
+import { plural } from '../parts/numbers.ts'
+import type { WorkerRow } from './row.ts'
+import { useWorkers } from './use-workers.ts'
+
+const BulkConfig = lazy(async () => ({ default: (await import('./bulk-config.tsx')).BulkConfig }))
+const BulkDrain = lazy(async () => ({ default: (await import('./bulk-ends.tsx')).BulkDrain }))
+const BulkForget = lazy(async () => ({ default: (await import('./bulk-ends.tsx')).BulkForget }))
+
+export interface BulkActsProps {
+  readonly rows: readonly WorkerRow[]
+  readonly onClear: () => void
+}
+
+export function BulkActs({ rows, onClear }: BulkActsProps) {
+  const [open, setOpen] = useState<'config' | 'drain' | 'forget' | null>(null)
+  const [fixed, setFixed] = useState<readonly WorkerRow[]>([])
+  const { refresh } = useWorkers()
+  const show = (which: 'config' | 'drain' | 'forget') => (): void => {
+    setFixed(rows) // What is shown in the dialog is what is acted on, whatever happens below.
+    setOpen(which)
+  }
+  const props = { rows: fixed, onClose: () => setOpen(null), onDone: refresh }
+  return (
+    <span className="bulk">
+      <span>{plural(rows.length, 'worker')} selected</span>
+      <button type="button" onClick={show('config')}>Config…</button>
+      <button type="button" onClick={show('drain')}>Drain…</button>
+      <button type="button" onClick={show('forget')}>Forget…</button>
+      <button type="button" className="quiet" onClick={onClear}>Clear selection</button>
+      <Suspense>
+        {open === 'config' && <BulkConfig {...props} />}
+        {open === 'drain' && <BulkDrain {...props} />}
+        {open === 'forget' && <BulkForget {...props} />}
+      </Suspense>
+    </span>
+  )
+}

@@ -1,0 +1,70 @@
+/**
+ * @module dashboard/workers/bulk-dialog
+ * The frame of an act on the selected workers: what will happen and to whom, then what became of each.
+ */
+import { useId, useRef, useState, type ReactNode } from 'react'
+import { Dialog } from '../parts/dialog.tsx'
+import { countText, plural } from '../parts/numbers.ts'
+import { ResultList } from '../parts/result-list.tsx'
+import type { Result } from '../parts/results.ts'
+import { runBulk, type BulkParts, type BulkProps } from './bulk.ts'
+import { keyOf, type WorkerRow } from './row.ts'
+
+export interface BulkDialogProps extends BulkProps {
+  /** `Drain`. */
+  readonly verb: string
+  readonly act: BulkParts<WorkerRow>['act']
+  readonly danger?: boolean
+  /** Why it cannot be done yet; null: it can. */
+  readonly missing?: string | null
+  readonly children: ReactNode
+}
+
+/** Above it, the number has to be typed. */
+const FEW = 10
+const NAMED = 100
+
+export function BulkDialog({ verb, rows, act, onClose, onDone, danger = true, missing = null, children }: BulkDialogProps) {
+  const [typed, setTyped] = useState('')
+  const [results, setResults] = useState<readonly Result[] | null>(null)
+  const [phase, setPhase] = useState<'asking' | 'running' | 'done'>('asking')
+  const stop = useRef(new AbortController())
+  const id = useId()
+  const mustType = danger && rows.length > FEW
+  const ready = missing === null && (!mustType || typed.trim() === String(rows.length))
+  const run = async (): Promise<void> => {
+    setPhase('running')
+    stop.current = new AbortController()
+    await runBulk({ items: rows, nameOf: keyOf, act, report: setResults, signal: stop.current.signal })
+    setPhase('done')
+    onDone()
+  }
+  return (
+    <Dialog title={`${verb} ${plural(rows.length, 'worker')}${phase === 'asking' ? '?' : ''}`} onClose={onClose} busy={phase === 'running'} wide>
+      {phase === 'asking' && (
+        <>
+          {children}
+          <details>
+            <summary>{plural(rows.length, 'worker')}</summary>
+            <ul className="bulk-names">{rows.slice(0, NAMED).map((row) => <li key={keyOf(row)} className="code"><bdi>{keyOf(row)}</bdi></li>)}</ul>
+            {rows.length > NAMED && <p className="soft">and {countText(rows.length - NAMED)} more</p>}
+          </details>
+          {mustType && (
+            <p className="typed">
+              <label htmlFor={id}>Type <code>{rows.length}</code>, the number of workers, to go on</label>
+              <input id={id} type="text" inputMode="numeric" autoComplete="off" value={typed} onChange={(event) => setTyped(event.target.value)} />
+            </p>
+          )}
+          {missing !== null && <p className="soft">{missing}</p>}
+        </>
+      )}
+      {results !== null && <ResultList label="What became of each" results={results} />}
+      <div className="buttons">
+        {phase === 'asking' && <button type="button" onClick={onClose}>Cancel</button>}
+        {phase === 'asking' && <button type="button" className={danger ? 'danger' : 'primary'} disabled={!ready} onClick={() => void run()}>{verb} {countText(rows.length)}</button>}
+        {phase === 'running' && <button type="button" onClick={() => stop.current.abort()}>Stop</button>}
+        {phase === 'done' && <button type="button" className="primary" onClick={onClose}>Close</button>}
+      </div>
+    </Dialog>
+  )
+}

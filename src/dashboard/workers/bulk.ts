@@ -1,0 +1,59 @@
+/**
+ * @module dashboard/workers/bulk
+ * One act on many workers: eight at a time, each with an answer of its own, and a way to stop. What is on its way when it
+ * is stopped is awaited; what has not begun is left out. A call without an answer is unknown, never failed.
+ */
+import { asProblem } from '../api/problem.ts'
+import type { Result } from '../parts/results.ts'
+import type { WorkerRow } from './row.ts'
+
+export interface BulkProps {
+  readonly rows: readonly WorkerRow[]
+  readonly onClose: () => void
+  /** Once it is known what became of each. */
+  readonly onDone: () => void
+}
+
+export const pathOf = ({ automation_type: type, worker_id: id }: WorkerRow): readonly string[] => ['automations', type, 'workers', id]
+
+const IN_FLIGHT = 8
+
+export interface BulkParts<T> {
+  readonly items: readonly T[]
+  readonly nameOf: (item: T) => string
+  /** Answers what to say of it, or null to leave it out for that reason. @throws {Problem} */
+  readonly act: (item: T) => Promise<{ readonly done: string } | { readonly skipped: string }>
+  readonly report: (results: readonly Result[]) => void
+  readonly signal: AbortSignal
+}
+
+export async function runBulk<T>({ items, nameOf, act, report, signal }: BulkParts<T>): Promise<readonly Result[]> {
+  let results: readonly Result[] = items.map((item) => ({ name: nameOf(item), outcome: 'waiting' }))
+  const set = (index: number, result: Result): void => {
+    results = results.with(index, result)
+    report(results)
+  }
+  let next = 0
+  const lane = async (): Promise<void> => {
+    while (next < items.length) {
+      const index = next
+      next += 1
+      const item = items[index] as T
+      set(index, signal.aborted ? { name: nameOf(item), outcome: 'skipped', text: 'stopped before its turn' } : await resultOf(item, nameOf, act))
+    }
+  }
+  report(results)
+  await Promise.all(Array.from({ length: Math.min(IN_FLIGHT, items.length) }, lane))
+  return results
+}
+
+async function resultOf<T>(item: T, nameOf: BulkParts<T>['nameOf'], act: BulkParts<T>['act']): Promise<Result> {
+  const name = nameOf(item)
+  try {
+    const answer = await act(item)
+    return 'done' in answer ? { name, outcome: 'done', text: answer.done } : { name, outcome: 'skipped', text: answer.skipped }
+  } catch (error) {
+    const { status, message } = asProblem(error)
+    return { name, outcome: status === null ? 'unknown' : 'refused', text: status === 412 ? 'somebody else changed its config just now; nothing was saved' : message }
+  }
+}

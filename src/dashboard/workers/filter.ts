@@ -1,0 +1,136 @@
+/**
+ * @module dashboard/workers/filter
+ * The filter of the list of workers, as a person types it:
+ *
+ *   ana "two words"             text in id, type, host or last error
+ *   type:mailer,probe           state:error,offline      any of several
+ *   online:yes  enabled:no  behind:yes  error:yes  managed:yes  managed:mail/m-7
+ *   cpu:>80  rss:<200  slots:0  seen:>30s               numbers; seen takes s, m, h, d
+ *   -state:running              not
+ *
+ * A word that is not understood is said and left out: it never empties the table.
+ */
+import { displayState, isBehind } from './display-state.ts'
+import type { WorkerRow } from './row.ts'
+
+type Test = (row: WorkerRow, nowSeconds: number) => boolean
+export interface Filter {
+  readonly matches: Test
+  /** What is wrong with it, in words. */
+  readonly faults: readonly string[]
+}
+
+interface Token { readonly negated: boolean; readonly name: string | null; readonly value: string }
+type Reading = { readonly test: Test } | { readonly fault: string }
+
+const STATES = ['idle', 'running', 'error', 'draining', 'offline', 'late'] as const
+
+/** A word, or a qualifier with its value; quotes keep spaces and colons. */
+const TOKEN = /(?<minus>-?)(?:(?<name>[a-zA-Z_]+):)?(?:"(?<quoted>[^"]*)"?|(?<plain>[^\s"]*))/g
+
+export function parseFilter(text: string): Filter {
+  const readings = tokensOf(text).map(readingOf)
+  const tests = readings.flatMap((each) => ('test' in each ? [each.test] : []))
+  return { matches: (row, nowSeconds) => tests.every((test) => test(row, nowSeconds)), faults: readings.flatMap((each) => ('fault' in each ? [each.fault] : [])) }
+}
+
+function tokensOf(text: string): readonly Token[] {
+  return [...text.matchAll(TOKEN)].flatMap(({ groups = {} }) => {
+    const { minus, name, quoted, plain } = groups
+    const value = quoted ?? plain ?? ''
+    if (name === undefined && value === '') return []
+    return [{ negated: minus === '-', name: name?.toLowerCase() ?? null, value }]
+  })
+}
+
+function readingOf({ negated, name, value }: Token): Reading {
+  const reading = name === null ? { test: textTest(value) } : qualifierOf(name, value)
+  if ('fault' in reading || !negated) return reading
+  return { test: (row, now) => !reading.test(row, now) }
+}
+
+function qualifierOf(name: string, value: string): Reading {
+  const read = QUALIFIERS.get(name)
+  if (read === undefined) return { fault: `There is no "${name}:". Known: ${[...QUALIFIERS.keys()].join(', ')}. To find the text itself, put it in quotes.` }
+  return read(value)
+}
+
+const textsOf = new WeakMap<WorkerRow, string>()
+
+/** What words are looked for in, made once for each state of a row. */
+function textOf(row: WorkerRow): string {
+  const known = textsOf.get(row)
+  if (known !== undefined) return known
+  const { worker_id: id, automation_type: type, hardware: { hostname }, last_error: error } = row
+  const text = `${id}\n${type}\n${hostname}\n${error ?? ''}`.toLowerCase()
+  textsOf.set(row, text)
+  return text
+}
+
+function textTest(value: string): Test {
+  const wanted = value.toLowerCase()
+  return (row) => textOf(row).includes(wanted)
+}
+
+function yesNo(name: string, holds: Test): (value: string) => Reading {
+  return (value) => {
+    const wanted = value.toLowerCase()
+    if (wanted !== 'yes' && wanted !== 'no') return { fault: `"${name}:" takes yes or no, not "${value}".` }
+    return { test: (row, now) => holds(row, now) === (wanted === 'yes') }
+  }
+}
+
+function stateReading(value: string): Reading {
+  const wanted = value.toLowerCase().split(',').filter((word) => word !== '')
+  const wrong = wanted.find((word) => !(STATES as readonly string[]).includes(word))
+  if (wanted.length === 0 || wrong !== undefined) return { fault: `"state:" takes ${STATES.join(', ')}${wrong === undefined ? '' : `, not "${wrong}"`}.` }
+  return { test: (row, now) => wanted.includes(displayState(row, now).word.toLowerCase()) }
+}
+
+function typeReading(value: string): Reading {
+  const wanted = value.toLowerCase().split(',').filter((word) => word !== '')
+  if (wanted.length === 0) return { fault: '"type:" takes the names of automations, as in type:mailer,probe.' }
+  return { test: ({ automation_type: type }) => wanted.includes(type) }
+}
+
+function managedReading(value: string): Reading {
+  if (value === 'yes' || value === 'no') return { test: ({ managed_by: by }) => (by !== null) === (value === 'yes') }
+  const wanted = value.toLowerCase()
+  return wanted === '' ? { fault: '"managed:" takes yes, no, or who manages.' } : { test: ({ managed_by: by }) => by?.toLowerCase().includes(wanted) ?? false }
+}
+
+const COMPARED = /^(?<sign>>=|<=|>|<|=)?(?<number>\d+(?:\.\d+)?)(?<unit>[a-z%]*)$/i
+
+function number(name: string, units: Readonly<Record<string, number>>, valueOf: (row: WorkerRow, nowSeconds: number) => number | null): (value: string) => Reading {
+  return (value) => {
+    const { sign = '=', number: digits = '', unit = '' } = COMPARED.exec(value)?.groups ?? {}
+    const factor = units[unit.toLowerCase()]
+    if (digits === '' || factor === undefined) return { fault: `"${name}:" takes a number, as in ${name}:>10${Object.keys(units)[1] ?? ''}, not "${value}".` }
+    const wanted = Number(digits) * factor
+    return {
+      test: (row, now) => {
+        const is = valueOf(row, now)
+        if (is === null) return false
+        return sign === '>' ? is > wanted : sign === '<' ? is < wanted : sign === '>=' ? is >= wanted : sign === '<=' ? is <= wanted : is === wanted
+      },
+    }
+  }
+}
+
+/** Of a worker that is away, these numbers are history. */
+const live = ({ connected, current_stats: stats }: WorkerRow): WorkerRow['current_stats'] => (connected ? stats : null)
+const wantedSlots = ({ config }: WorkerRow): number | null => (typeof config['slots'] === 'number' ? config['slots'] : null)
+
+const QUALIFIERS: ReadonlyMap<string, (value: string) => Reading> = new Map([
+  ['type', typeReading],
+  ['state', stateReading],
+  ['online', yesNo('online', ({ connected }) => connected)],
+  ['enabled', yesNo('enabled', ({ config }) => config['enabled'] === true)],
+  ['managed', managedReading],
+  ['behind', yesNo('behind', isBehind)],
+  ['error', yesNo('error', ({ last_error: error }) => error !== null)],
+  ['cpu', number('cpu', { '': 1, '%': 1 }, (row) => live(row)?.cpu_pct ?? null)],
+  ['rss', number('rss', { '': 1, mb: 1, gb: 1_024 }, (row) => live(row)?.rss_mb ?? null)],
+  ['slots', number('slots', { '': 1 }, (row) => live(row)?.slots ?? wantedSlots(row))],
+  ['seen', number('seen', { '': 1, s: 1, m: 60, min: 60, h: 3_600, d: 86_400 }, ({ last_seen: at }, now) => Math.max(0, now - at))],
+])

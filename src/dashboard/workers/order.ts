@@ -1,0 +1,86 @@
+/**
+ * @module dashboard/workers/order
+ * The order of the list. Ties are broken by type and id, so that equal rows never dance.
+ */
+import { displayState, isBehind, type DisplayState } from './display-state.ts'
+import { keyOf, type WorkerRow } from './row.ts'
+
+const SORTS = ['worker', 'type', 'state', 'slots', 'cpu', 'rss', 'config', 'managed', 'seen', 'error'] as const
+type Sort = (typeof SORTS)[number]
+type Value = string | number
+
+/** What needs a person first. */
+const STATE_RANK: readonly DisplayState['word'][] = ['ERROR', 'offline', 'late', 'DRAINING', 'IDLE', 'RUNNING']
+
+const names = new Map<string, string>()
+const MOST_NAMES = 50_000
+
+/** The id with its numbers filled up, so that `m-9` stands before `m-10`. */
+function nameOf(row: WorkerRow): string {
+  const { worker_id: id } = row
+  const known = names.get(id)
+  if (known !== undefined) return known
+  if (names.size >= MOST_NAMES) names.clear()
+  const name = id.toLowerCase().replaceAll(/\d+/g, (digits) => digits.padStart(12, '0'))
+  names.set(id, name)
+  return name
+}
+
+function valueOf(sort: Sort, row: WorkerRow, nowSeconds: number): Value {
+  const stats = row.connected ? row.current_stats : null
+  switch (sort) {
+    case 'worker': return nameOf(row)
+    case 'type': return row.automation_type
+    case 'state': return STATE_RANK.indexOf(displayState(row, nowSeconds).word)
+    case 'slots': return stats?.slots ?? -1
+    case 'cpu': return stats?.cpu_pct ?? -1
+    case 'rss': return stats?.rss_mb ?? -1
+    case 'config': return isBehind(row) ? -1 : row.config_gen
+    case 'managed': return row.managed_by ?? '\u{10FFFF}'
+    case 'seen': return -row.last_seen
+    case 'error': return row.last_error ?? '\u{10FFFF}'
+  }
+}
+
+/** `cpu`, or `-cpu` for the other way round; anything else is by worker. */
+function readSort(text: string): { readonly sort: Sort; readonly isDown: boolean } {
+  const isDown = text.startsWith('-')
+  const word = isDown ? text.slice(1) : text
+  const sort = SORTS.find((each) => each === word)
+  return sort === undefined ? { sort: 'worker', isDown: false } : { sort, isDown }
+}
+
+interface Ranked { readonly key: string; readonly value: Value; readonly tie: string }
+
+const ranked = (row: WorkerRow, sort: Sort, nowSeconds: number): Ranked => ({ key: keyOf(row), value: valueOf(sort, row, nowSeconds), tie: nameOf(row) })
+
+function compare(a: Ranked, b: Ranked): number {
+  if (a.value !== b.value) return a.value < b.value ? -1 : 1
+  if (a.tie !== b.tie) return a.tie < b.tie ? -1 : 1
+  return a.key < b.key ? -1 : 1
+}
+
+/** The keys of the rows in order. */
+export function sortedKeys(rows: readonly WorkerRow[], text: string, nowSeconds: number): readonly string[] {
+  const { sort, isDown } = readSort(text)
+  const all = rows.map((row) => ranked(row, sort, nowSeconds)).toSorted(isDown ? (a, b) => (a.value === b.value ? compare(a, b) : compare(b, a)) : compare)
+  return all.map(({ key }) => key)
+}
+
+/** How far a list that stands still is from what it would be now: rows that came, went, or stand before a smaller one. */
+export function driftOf(shown: readonly string[], fresh: readonly string[]): number {
+  const place = new Map(fresh.map((key, index) => [key, index]))
+  let drift = fresh.length
+  let last = -1
+  for (const key of shown) {
+    const at = place.get(key)
+    if (at === undefined) {
+      drift += 1
+      continue
+    }
+    drift -= 1
+    if (at < last) drift += 1
+    last = at
+  }
+  return drift
+}

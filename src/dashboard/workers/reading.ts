@@ -1,0 +1,103 @@
+/**
+ * @module dashboard/workers/reading
+ * Fills the store: every page at once in the beginning, then one page after another for ever, since events tell nothing
+ * of what a heartbeat brings (cpu, memory, last seen).
+ *
+ *   all pages ──▶ wait max(1.5 s, 15 s / pages) ──▶ next page ──▶ …        `reset`, and a wake: all pages again
+ */
+import type { Api } from '../api/client.ts'
+import { asProblem, isProblem, type Problem } from '../api/problem.ts'
+import type { WorkerRow } from './row.ts'
+import type { WorkerStore } from './store.ts'
+
+export const PAGE_ROWS = 1_000
+const ROUND_MS = 15_000
+const LEAST_WAIT_MS = 1_500
+/** So many unknown workers are read one by one; more wait for the next round. */
+const MOST_SINGLES = 20
+
+export interface ReadingParts {
+  readonly api: Api
+  readonly store: WorkerStore
+  readonly types: readonly string[]
+  readonly signal: AbortSignal
+  /** Waits; ends early when all pages are wanted. Answers whether they are. */
+  readonly pause: (ms: number) => Promise<boolean>
+  readonly report: (problem: Problem | undefined) => void
+}
+
+interface Place { readonly type: string; readonly after: string | null; readonly round: number }
+
+export async function readWorkers(parts: ReadingParts): Promise<void> {
+  const { types, signal, report, pause } = parts
+  let pages = 0
+  while (!signal.aborted) {
+    let problem: Problem | undefined
+    pages = 0
+    try {
+      for (const type of types) pages += await readType(parts, type)
+    } catch (error) {
+      problem = asProblem(error)
+    }
+    if (signal.aborted) return
+    report(problem)
+    if (problem === undefined) await roll(parts, pages)
+    else await pause(Math.max(LEAST_WAIT_MS, (problem.retryAfterSeconds ?? 0) * 1_000))
+  }
+}
+
+/** Every page of a type without a wait. Answers their number. */
+async function readType(parts: ReadingParts, type: string): Promise<number> {
+  let place: Place | null = { type, after: null, round: parts.store.beginRound(type) }
+  let pages = 0
+  while (place !== null && !parts.signal.aborted) {
+    place = await readPage(parts, place)
+    pages += 1
+  }
+  return pages
+}
+
+/** Page after page with a wait before each, until all are wanted at once or one cannot be read. */
+async function roll({ types, ...parts }: ReadingParts, pages: number): Promise<void> {
+  const waitMs = Math.max(LEAST_WAIT_MS, ROUND_MS / Math.max(1, pages))
+  while (!parts.signal.aborted) {
+    if (types.length === 0) return void await parts.pause(ROUND_MS)
+    for (const type of types) {
+      let place: Place | null = { type, after: null, round: parts.store.beginRound(type) }
+      while (place !== null) {
+        if (await parts.pause(waitMs) || parts.signal.aborted) return
+        try {
+          place = await readPage({ types, ...parts }, place)
+          parts.report(undefined)
+        } catch (error) {
+          parts.report(asProblem(error))
+          return void await parts.pause(waitMs)
+        }
+      }
+    }
+  }
+}
+
+/** Reads one page into the store. Answers the next place; null: this was the last. */
+async function readPage({ api, store, signal }: ReadingParts, { type, after, round }: Place): Promise<Place | null> {
+  const query = { view: 'summary', limit: PAGE_ROWS, ...(after === null ? {} : { after }) }
+  const { body } = await api.get<readonly WorkerRow[]>(['automations', type, 'workers'], query, signal)
+  const last = body.at(-1)
+  const isLast = body.length < PAGE_ROWS || last === undefined
+  store.takePage(type, round, body, isLast)
+  return isLast ? null : { type, after: last.worker_id, round }
+}
+
+/** Reads workers that events named and the store does not know. False: too many, a round does it. */
+export async function readSingles(api: Api, store: WorkerStore, unknown: readonly { readonly type: string; readonly id: string }[]): Promise<boolean> {
+  if (unknown.length > MOST_SINGLES) return false
+  await Promise.all(unknown.map(async ({ type, id }) => {
+    try {
+      store.takeOne((await api.get<WorkerRow>(['automations', type, 'workers', id], { view: 'summary' })).body)
+    } catch (error) {
+      if (!isProblem(error, 404)) return // The next round brings it.
+      store.remove([`${type}/${id}`])
+    }
+  }))
+  return true
+}

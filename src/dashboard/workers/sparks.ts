@@ -1,0 +1,102 @@
+/**
+ * @module dashboard/workers/sparks
+ * The last forty readings of cpu of the rows in view: read when scrolling rests, six at a time, kept for the last 500
+ * workers, and prolonged by what the list itself brings.
+ */
+import type { Api } from '../api/client.ts'
+import { keyOf, type WorkerRow } from './row.ts'
+
+export interface Reading { readonly ts: number; readonly cpu: number }
+
+const READINGS = 40
+const KEPT = 500
+const IN_FLIGHT = 6
+
+export class Sparks {
+  /** In the order of use, oldest first. */
+  readonly #known = new Map<string, readonly Reading[]>()
+  readonly #watchers = new Set<() => void>()
+  #wanted: WorkerRow[] = []
+  #inFlight = 0
+  #version = 0
+
+  readonly watch = (watcher: () => void): (() => void) => {
+    this.#watchers.add(watcher)
+    return () => this.#watchers.delete(watcher)
+  }
+
+  readonly version = (): number => this.#version
+
+  of(key: string): readonly Reading[] | undefined {
+    return this.#known.get(key)
+  }
+
+  /** Reads those that are not known; what was wanted before and is not begun is wanted no more. */
+  want(rows: readonly WorkerRow[], api: Api, signal: AbortSignal): void {
+    this.#wanted = rows.filter((row) => row.connected && !this.#known.has(keyOf(row)))
+    while (this.#inFlight < IN_FLIGHT && this.#next(api, signal));
+  }
+
+  /** Prolongs the lines by the newest numbers of the list. */
+  prolong(rows: Iterable<WorkerRow>): void {
+    let isNew = false
+    for (const row of rows) {
+      const { current_stats: stats } = row
+      const readings = this.#known.get(keyOf(row))
+      if (readings === undefined || stats === null || stats.ts <= (readings.at(-1)?.ts ?? 0)) continue
+      this.#known.set(keyOf(row), [...readings, { ts: stats.ts, cpu: stats.cpu_pct }].slice(-READINGS))
+      isNew = true
+    }
+    if (isNew) this.#changed()
+  }
+
+  #next(api: Api, signal: AbortSignal): boolean {
+    const row = this.#wanted.shift()
+    if (row === undefined || signal.aborted) return false
+    this.#inFlight += 1
+    void this.#read(row, api, signal).finally(() => {
+      this.#inFlight -= 1
+      this.#next(api, signal)
+    })
+    return true
+  }
+
+  async #read(row: WorkerRow, api: Api, signal: AbortSignal): Promise<void> {
+    try {
+      const path = ['automations', row.automation_type, 'workers', row.worker_id, 'stats']
+      const { body } = await api.get<readonly { readonly ts: number; readonly cpu_pct: number }[]>(path, { limit: READINGS, view: 'summary' }, signal)
+      this.#keep(keyOf(row), body.map(({ ts, cpu_pct: cpu }) => ({ ts, cpu })))
+    } catch {
+      // A line that is missing says nothing wrong; it is read when the row is in view again.
+    }
+  }
+
+  #keep(key: string, readings: readonly Reading[]): void {
+    this.#known.delete(key)
+    this.#known.set(key, readings)
+    const [oldest] = this.#known.keys()
+    if (this.#known.size > KEPT && oldest !== undefined) this.#known.delete(oldest)
+    this.#changed()
+  }
+
+  #changed(): void {
+    this.#version += 1
+    for (const each of this.#watchers) each()
+  }
+}
+
+const WIDTH = 64
+const HEIGHT = 20
+/** A gap of more than this is not joined. */
+const GAP_SECONDS = 45
+
+/** The path of a line in a box of 64 by 20, cpu of 0 to at least 100; a gap in time is a gap in the line. */
+export function sparkPath(readings: readonly Reading[]): string {
+  const first = readings[0]?.ts ?? 0
+  const span = Math.max(1, (readings.at(-1)?.ts ?? 0) - first)
+  const most = readings.reduce((top, { cpu }) => Math.max(top, cpu), 100)
+  return readings.map(({ ts, cpu }, index) => {
+    const isGap = index === 0 || ts - (readings[index - 1]?.ts ?? 0) > GAP_SECONDS
+    return `${isGap ? 'M' : 'L'}${(((ts - first) / span) * WIDTH).toFixed(1)} ${(HEIGHT - 1 - (Math.max(0, cpu) / most) * (HEIGHT - 2)).toFixed(1)}`
+  }).join('')
+}

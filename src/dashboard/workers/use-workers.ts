@@ -1,0 +1,114 @@
+/**
+ * @module dashboard/workers/use-workers
+ * The store of workers for components: one for the session, read while the page is open, slower away from the list.
+ */
+import { createContext, useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import type { OverviewBody } from '../../protocol/index.ts'
+import { useInstalled } from '../api/installed.ts'
+import { useEvents, useFeedState } from '../api/live.ts'
+import type { Problem } from '../api/problem.ts'
+import { useRead, type Read } from '../api/queries.ts'
+import { useSession } from '../api/session.ts'
+import { useServerNow } from '../parts/use-now.ts'
+import { attentionOf, type Attention } from '../why/verdict.ts'
+import { readSingles, readWorkers } from './reading.ts'
+import type { WorkerRow } from './row.ts'
+import { WorkerStore, type Snapshot } from './store.ts'
+
+export interface Workers {
+  readonly store: WorkerStore
+  readonly problem: Problem | undefined
+  /** Reads every page now. */
+  readonly refresh: () => void
+}
+
+export const WorkersContext = createContext<Workers | null>(null)
+
+export function useWorkers(): Workers {
+  const workers = useContext(WorkersContext)
+  if (workers === null) throw new TypeError('workers are shown outside the shell')
+  return workers
+}
+
+/** Fills a store of its own for as long as the shell is shown. */
+export function useWorkerReading(): Workers {
+  const { api, suspended } = useSession()
+  const { automations } = useInstalled()
+  const types = automations.map(({ type }) => type).join('\n')
+  const [store] = useState(() => new WorkerStore())
+  const [problem, setProblem] = useState<Problem | undefined>()
+  const wake = useRef(() => {})
+  const isPaused = useFeedState().kind === 'paused' || suspended
+  useEffect(() => {
+    if (isPaused || types === '') return undefined
+    const stop = new AbortController()
+    void readWorkers({
+      api, store, types: types.split('\n'), signal: stop.signal, report: setProblem,
+      pause: (ms) => pause(ms, stop.signal, (awaken) => {
+        wake.current = awaken
+      }),
+    })
+    return () => stop.abort()
+  }, [api, store, types, isPaused])
+  useEvents((events) => {
+    const unknown = store.apply(events)
+    if (events.some(({ name }) => name === 'reset')) return wake.current()
+    if (unknown.length > 0) void readSingles(api, store, unknown).then((done) => done || wake.current())
+  })
+  return useMemo(() => ({ store, problem, refresh: () => wake.current() }), [store, problem])
+}
+
+/** Ends after `ms` of a visible tab (false), or at `awaken` (true). */
+function pause(ms: number, signal: AbortSignal, offer: (awaken: () => void) => void): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (isWoken: boolean): void => {
+      clearTimeout(timer)
+      document.removeEventListener('visibilitychange', onShown)
+      resolve(isWoken)
+    }
+    const onShown = (): void => {
+      if (document.visibilityState === 'visible') end(false)
+    }
+    const onTime = (): void => {
+      if (document.visibilityState === 'visible') end(false)
+      else document.addEventListener('visibilitychange', onShown)
+    }
+    const timer = setTimeout(onTime, ms)
+    signal.addEventListener('abort', () => end(true), { once: true })
+    offer(() => end(true))
+  })
+}
+
+export function useSnapshot(): Snapshot {
+  const { store } = useWorkers()
+  return useSyncExternalStore(store.watch, store.snapshot)
+}
+
+/** The workers of one type, or undefined before they were read once. */
+export function useWorkersOf(type: string): readonly WorkerRow[] | undefined {
+  const { rows, whole, version } = useSnapshot()
+  // The map is the same object in every version.
+  // oxlint-disable-next-line react-hooks/exhaustive-deps
+  return useMemo(() => (whole.has(type) ? [...rows.values()].filter((row) => row.automation_type === type) : undefined), [rows, whole, type, version])
+}
+
+const OVERVIEW_EVERY_MS = 15_000
+
+export const useOverview = (): Read<OverviewBody> => useRead(['overview'], OVERVIEW_EVERY_MS, async (api, signal) => (await api.get<OverviewBody>(['overview'], {}, signal)).body)
+
+/** Judging ten thousand workers is not free: it is done at most this often. */
+const JUDGED_EVERY_SECONDS = 2
+
+/** What needs a person; undefined before the numbers were read. */
+export function useAttention(): readonly Attention[] | undefined {
+  const { data: overview } = useOverview()
+  const { store } = useWorkers()
+  const { automations } = useInstalled()
+  const turn = Math.floor(useServerNow() / JUDGED_EVERY_SECONDS)
+  return useMemo(() => {
+    if (overview === undefined) return undefined
+    const { rows, whole } = store.snapshot()
+    const isWhole = automations.every(({ type }) => whole.has(type))
+    return attentionOf({ overview, workers: isWhole ? [...rows.values()] : null, nowSeconds: turn * JUDGED_EVERY_SECONDS })
+  }, [overview, store, automations, turn])
+}

@@ -1,0 +1,166 @@
+import { describe, expect, it } from '@jest/globals'
+import { EventReader } from '../../../src/dashboard/api/event-reader.ts'
+import { Feed, type FleetEvent } from '../../../src/dashboard/api/feed.ts'
+import { Problem } from '../../../src/dashboard/api/problem.ts'
+import { VirtualTime } from '../../../src/runtime/index.ts'
+
+interface Stream { readonly lastId: string; readonly signal: AbortSignal; send(text: string): void; end(): void }
+
+/** A feed on virtual time, whose streams the test writes. */
+function world(open: (n: number) => Problem | null = () => null) {
+  const time = new VirtualTime()
+  const streams: Stream[] = []
+  const heard: (readonly FleetEvent[])[] = []
+  let tries = 0
+  const feed = new Feed({
+    open: async (lastId, signal) => {
+      tries += 1
+      const problem = open(tries)
+      if (problem !== null) throw problem
+      return new ReadableStream<Uint8Array>({
+        start: (controller) => {
+          signal.addEventListener('abort', () => controller.error(signal.reason))
+          streams.push({ lastId, signal, send: (text) => controller.enqueue(new TextEncoder().encode(text)), end: () => controller.close() })
+        },
+      })
+    },
+    reader: (lastId) => new EventReader(lastId), asProblem: (error) => (error instanceof Problem ? error : new Problem((error as Error).message)),
+    localMs: time.wallMs, random: () => 1, after: time.after,
+  })
+  feed.listen((events) => heard.push(events))
+  const names = (): string[] => heard.flat().map(({ name }) => name)
+  return { time, feed, streams, heard, names, tries: () => tries }
+}
+
+const event = (id: string, name: string): string => `id: ${id}\nevent: ${name}\ndata: {"type":"mailer"}\n\n`
+
+describe('the feed', () => {
+  it('hands events on in batches, four a second', async () => {
+    const { time, feed, streams, heard } = world()
+    feed.start()
+    await time.advance(0)
+    expect(feed.state.kind).toBe('live')
+    streams[0]?.send(event('1', 'worker.state') + event('2', 'queue.totals'))
+    await time.advance(100)
+    expect(heard).toEqual([])
+    streams[0]?.send(event('3', 'worker.state'))
+    await time.advance(150)
+    expect(heard.map((batch) => batch.length)).toEqual([3])
+  })
+
+  it('comes back behind the last event, after 1, 2, 4 … 30 s', async () => {
+    const { time, feed, streams, tries } = world((n) => (n === 2 || n === 3 ? new Problem('away') : null))
+    feed.start()
+    await time.advance(0)
+    streams[0]?.send(event('41', 'worker.state'))
+    await time.advance(300)
+    streams[0]?.end()
+    await time.advance(0)
+    expect(feed.state).toMatchObject({ kind: 'lost', problem: { message: 'the master ended the event stream' } })
+    const since = feed.state.kind === 'lost' ? feed.state.sinceMs : 0
+    await time.advance(1_000)
+    expect([tries(), feed.state.kind === 'lost' && feed.state.sinceMs]).toEqual([2, since])
+    await time.advance(2_000)
+    expect(tries()).toBe(3)
+    await time.advance(4_000)
+    expect([tries(), feed.state.kind, streams.at(-1)?.lastId]).toEqual([4, 'live', '41'])
+  })
+
+  it('waits as long as the master asks', async () => {
+    const { time, feed, tries } = world((n) => (n === 1 ? new Problem('full', { status: 503, retryAfterSeconds: 9 }) : null))
+    feed.start()
+    await time.advance(8_999)
+    expect(tries()).toBe(1)
+    await time.advance(1)
+    expect(feed.state.kind).toBe('live')
+  })
+
+  it('has everything read again when it comes back without a place to resume at', async () => {
+    const { time, feed, streams, names } = world()
+    feed.start()
+    await time.advance(0)
+    streams[0]?.end()
+    await time.advance(1_250)
+    expect(names()).toEqual(['reset'])
+  })
+
+  it('replaces a stream that is silent for 45 s, and keeps one that comments', async () => {
+    const { time, feed, streams } = world()
+    feed.start()
+    for (let n = 0; n < 5; n += 1) {
+      await time.advance(15_000)
+      streams[0]?.send(':\n\n')
+    }
+    await time.advance(44_000)
+    expect(streams).toHaveLength(1)
+    await time.advance(2_500)
+    expect([streams.length, streams[0]?.signal.aborted, feed.state.kind]).toEqual([2, true, 'live'])
+  })
+
+  it('rests 15 s after the page was hidden, and goes on when it is shown', async () => {
+    const { time, feed, streams } = world()
+    feed.start()
+    await time.advance(0)
+    streams[0]?.send(event('5', 'worker.state'))
+    await time.advance(300)
+    feed.show(false)
+    await time.advance(14_999)
+    expect(feed.state.kind).toBe('live')
+    await time.advance(1)
+    expect([feed.state.kind, streams[0]?.signal.aborted]).toEqual(['hidden', true])
+    feed.show(true)
+    await time.advance(0)
+    expect([feed.state.kind, streams.at(-1)?.lastId]).toEqual(['live', '5'])
+  })
+
+  it('does not rest when the page is shown again in time', async () => {
+    const { time, feed, streams } = world()
+    feed.start()
+    await time.advance(0)
+    feed.show(false)
+    await time.advance(10_000)
+    feed.show(true)
+    await time.advance(20_000)
+    expect([feed.state.kind, streams.length]).toEqual(['live', 1])
+  })
+
+  it('stands still while a person paused it, whatever is shown or hidden', async () => {
+    const { time, feed, streams, names } = world()
+    feed.start()
+    await time.advance(0)
+    streams[0]?.send(event('5', 'worker.state'))
+    await time.advance(100)
+    feed.pause()
+    expect([feed.state.kind, names()]).toEqual(['paused', ['worker.state']]) // What had come is not lost.
+    feed.show(false)
+    feed.show(true)
+    feed.retry()
+    await time.advance(60_000)
+    expect([feed.state.kind, streams.length]).toEqual(['paused', 1])
+    feed.resume()
+    await time.advance(0)
+    expect([feed.state.kind, streams.at(-1)?.lastId]).toEqual(['live', '5'])
+  })
+
+  it('tries at once when a person asks, and ends when the page does', async () => {
+    const { time, feed, tries } = world((n) => (n === 1 ? new Problem('away', { retryAfterSeconds: 60 }) : null))
+    feed.start()
+    await time.advance(0)
+    feed.retry()
+    await time.advance(0)
+    expect([tries(), feed.state.kind]).toEqual([2, 'live'])
+    feed.end()
+    await time.advance(120_000)
+    expect(tries()).toBe(2)
+  })
+
+  it('drops a stream whose events are no JSON', async () => {
+    const { time, feed, streams } = world()
+    feed.start()
+    await time.advance(0)
+    streams[0]?.send('data: not json\n\n')
+    await time.advance(0)
+    expect(feed.state.kind).toBe('lost')
+    feed.end()
+  })
+})

@@ -1,0 +1,36 @@
+import { describe, expect, it } from '@jest/globals'
+import { Problem } from '../../../src/dashboard/api/problem.ts'
+import { staleKeys } from '../../../src/dashboard/api/stale-keys.ts'
+import { nextTurnMs } from '../../../src/dashboard/api/turns.ts'
+import { EVENTS } from '../../../src/protocol/index.ts'
+
+describe('what an event makes old', () => {
+  const keys = (name: string) => staleKeys({ name, data: { type: 'mailer', worker_id: 'm-7' } })
+
+  it('is the queue and the numbers for totals, the worker for what happens to it, everything for a reset', () => {
+    expect(keys('queue.totals')).toEqual([['overview'], ['queue', 'mailer'], ['queue-stats', 'mailer'], ['dead', 'mailer']])
+    expect(keys('worker.state')).toEqual([['overview'], ['worker', 'mailer', 'm-7']])
+    expect(keys('worker.config_changed')).toContainEqual(['history', 'mailer', 'm-7'])
+    expect(keys('reset')).toBe('all')
+    expect(keys('of.the.future')).toEqual([])
+  })
+
+  it('is something for every event of the protocol', () => {
+    for (const name of Object.keys(EVENTS)) expect([name, keys(name).length > 0]).toEqual([name, true])
+  })
+})
+
+describe('the next turn', () => {
+  it('is within a tenth of the period, and the same however often it is asked', () => {
+    for (let at = 1_700_000_000_000; at < 1_700_000_000_100; at += 7) {
+      expect(nextTurnMs(15_000, at, null)).toBeGreaterThanOrEqual(13_500)
+      expect(nextTurnMs(15_000, at, null)).toBeLessThanOrEqual(16_500)
+      expect(nextTurnMs(15_000, at, null)).toBe(nextTurnMs(15_000, at, null))
+    }
+    expect(new Set([1, 2, 3, 4].map((at) => nextTurnMs(15_000, at, null))).size).toBe(4)
+  })
+
+  it('is not before the master wants it', () => {
+    expect(nextTurnMs(2_000, 1, new Problem('full', { retryAfterSeconds: 30 }))).toBeGreaterThanOrEqual(27_000)
+  })
+})

@@ -1,0 +1,125 @@
+// What happens to the page when what it looks at fails: said in words, the last good data kept and dated, recovery by itself.
+import { afterAll, beforeAll, describe, expect } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { it } from './it.ts'
+import { ManyWorkers } from './many-workers.ts'
+import { CHROMIUM, look, openPage, signedIn, signIn } from './watched.ts'
+import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
+
+const many = new ManyWorkers()
+const open = async (hash = '#/workers'): Promise<Page> => (await signedIn(`${many.url}/`, hash)).page
+const badge = (page: Page, text: string | RegExp) => page.locator('button.live').getByText(text).waitFor()
+
+beforeAll(async () => {
+  if (CHROMIUM === undefined) return
+  await many.start()
+  await many.add('mailer', 30)
+}, 60_000)
+afterAll(() => many.stop())
+
+describe('a master that does not answer', () => {
+  it('leaves the last good data, dated, says since when, and is followed again within 5 s of its return', async () => {
+    const page = await open()
+    await badge(page, /live/)
+    await page.getByRole('link', { name: 'm-3', exact: true }).waitFor()
+    await page.context().setOffline(true)
+    await badge(page, /offline since/)
+    await page.getByText('The master does not answer since').waitFor()
+    expect(await page.getByRole('link', { name: 'm-3', exact: true }).isVisible()).toBe(true)
+    await look(page, 'master-away')
+    await page.context().setOffline(false)
+    await page.getByText('The master does not answer since').waitFor({ state: 'detached', timeout: 12_000 })
+  })
+
+  it('is told from one whose store is away, which says so and how long to wait', async () => {
+    const page = await open('')
+    await page.getByText(/^(Attention|All)/).waitFor()
+    await page.route('**/api/v1/overview', (route) => route.fulfill({ status: 503, headers: { 'retry-after': '2', 'muster-request-id': 'r-17' }, json: { detail: 'the backend is not available' } }))
+    await page.keyboard.press('g')
+    await page.keyboard.press('w')
+    await page.keyboard.press('g')
+    await page.keyboard.press('o')
+    await page.getByText('The master cannot serve this now:').waitFor()
+    await page.getByText('request r-17').waitFor()
+    await page.getByText('Below are the last good data').waitFor()
+    await look(page, 'store-away')
+    await page.unroute('**/api/v1/overview')
+    await page.getByRole('button', { name: 'Try now' }).click()
+    await page.getByText('The master cannot serve this now:').waitFor({ state: 'detached' })
+  })
+})
+
+describe('an event stream that is cut', () => {
+  it('is replaced by polls, in words, and comes back by itself with nothing missed', async () => {
+    const page = await open('')
+    await badge(page, /live/)
+    await page.route('**/api/v1/events', (route) => route.abort())
+    await page.evaluate('document.dispatchEvent(new Event("visibilitychange"))')
+    await page.locator('button.live').click()
+    await badge(page, /paused by you/)
+    await page.locator('button.live').click()
+    await badge(page, 'polling')
+    await many.change('mailer', [4], 'ERROR', 'while the stream was down')
+    await page.unroute('**/api/v1/events')
+    await badge(page, /live/)
+    await page.goto(`${many.url}/#/workers?q=error:yes`)
+    await page.getByText('while the stream was down').waitFor()
+    await many.change('mailer', [4], 'RUNNING')
+  })
+})
+
+describe('a page that is paused', () => {
+  it('stands still until it is told to go on', async () => {
+    const page = await open()
+    await page.getByRole('link', { name: 'm-5', exact: true }).waitFor()
+    await page.keyboard.press('p')
+    await badge(page, /paused by you/)
+    await many.change('mailer', [5], 'ERROR', 'unseen while paused')
+    await page.waitForTimeout(1_500) // Longer than a batch of events takes.
+    expect(await page.getByText('unseen while paused').count()).toBe(0)
+    await page.keyboard.press('p')
+    await page.getByText('unseen while paused').waitFor()
+    await many.change('mailer', [5], 'RUNNING')
+  })
+})
+
+describe('a clock that is wrong by an hour', () => {
+  it('is said, and ages follow the master\'s clock', async () => {
+    const { page } = await openPage(`${many.url}/`)
+    await page.clock.install({ time: Date.now() + 3_600_000 })
+    await page.reload()
+    await signIn(page, ADMIN_TOKEN)
+    await page.goto(`${many.url}/#/workers`)
+    await page.getByText('The clock of this computer is').waitFor()
+    await page.getByText('ahead of the master\'s').waitFor()
+    expect(await page.locator('td.w-seen').first().innerText()).toMatch(/^(now|\d+ s|\d min)$/)
+  })
+})
+
+describe('an address that leads nowhere', () => {
+  it('says so, and a worker that is not there is told from one that cannot be read', async () => {
+    const page = await open('#/nowhere')
+    await page.getByRole('heading', { name: 'There is no such place' }).waitFor()
+    await look(page, 'no-such-place')
+    await page.goto(`${many.url}/#/workers/mailer/nobody`)
+    await page.getByText('The master knows no such worker').waitFor()
+  })
+})
+
+describe('the page on odd screens', () => {
+  it('reflows at 400 % zoom, and works in forced colours with reduced motion', async () => {
+    const page = await open('')
+    await page.getByText(/^(Attention|All)/).waitFor()
+    await page.setViewportSize({ width: 320, height: 256 })
+    for (const hash of ['#/', '#/workers', '#/settings', '#/tasks', '#/automations']) {
+      await page.goto(`${many.url}/${hash}`)
+      await page.getByRole('heading', { level: 1 }).first().waitFor({ state: 'attached' })
+      expect([hash, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([hash, 320])
+    }
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await page.emulateMedia({ forcedColors: 'active', reducedMotion: 'reduce' })
+    await page.goto(`${many.url}/#/workers`)
+    await page.getByRole('link', { name: 'm-3', exact: true }).waitFor()
+    expect(await page.evaluate('getComputedStyle(document.querySelector("button.live")).transitionDuration')).toMatch(/^0s|none$/)
+  })
+})

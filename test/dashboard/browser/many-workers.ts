@@ -1,0 +1,98 @@
+/**
+ * @module test/dashboard/browser/many-workers
+ * A master in this process whose store holds thousands of workers, written through the storage contract, with every state
+ * that a list can show; and changes of them, told through the event log as another master would tell them.
+ */
+import { join } from 'node:path'
+import { buildCatalog, defineBatch, defineContinuous, Type } from '../../../src/automation/index.ts'
+import { startMaster, type RunningMaster } from '../../../src/master/index.ts'
+import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
+import type { Beat, Ref } from '../../../src/storage/index.ts'
+import { MemoryBackend } from '../../../src/storage/memory/index.ts'
+import { recordingLog } from '../../master/recording-log.ts'
+import { ADMIN_TOKEN, WORKER_TOKEN } from '../../e2e/fleet.ts'
+
+export const MAILER_TOKEN = 'scoped-mailer-of-the-browser-test'
+
+const run = async (): Promise<void> => {}
+const catalog = () => buildCatalog([
+  defineBatch({
+    type: 'mailer', output: Type.Object({ sent: Type.Boolean() }),
+    payload: Type.Object({ to: Type.String({ title: 'Recipient', format: 'email' }), subject: Type.Optional(Type.String({ maxLength: 200 })) }),
+    config: Type.Object({ host: Type.String({ default: 'smtp.example.net' }), port: Type.Integer({ default: 465, minimum: 1, maximum: 65_535 }), password: Type.Optional(Type.String({ writeOnly: true })) }),
+    pools: { senders: { payload: Type.Object({ user: Type.String() }), tags: Type.Object({ region: Type.Optional(Type.String()) }) } }, run,
+  }),
+  defineBatch({ type: 'thumbnail', payload: Type.Object({ url: Type.String() }), output: Type.Object({ url: Type.String(), bytes: Type.Integer() }), run }),
+  defineContinuous({ type: 'probe', output: Type.Object({ ok: Type.Boolean() }), run }),
+])
+
+/** Owns the connections that no socket stands behind. After every other id, so that it leads nothing. */
+const OTHER_MASTER = 'zzzz'
+const BATCH = 500
+const ERRORS = ['ECONNREFUSED smtp.old.example.net:465', 'ETIMEDOUT after 5,000 ms', '535 5.7.8 authentication failed']
+
+export class ManyWorkers {
+  readonly backend = new MemoryBackend({ clock: systemTime, random: systemRandom })
+  #master: RunningMaster | undefined
+  #beating: ReturnType<typeof setInterval> | undefined
+  #conn = 0
+
+  get url(): string {
+    return this.#master?.url ?? ''
+  }
+
+  async start(): Promise<void> {
+    const { log } = recordingLog()
+    this.#master = await startMaster({
+      listen: { host: '127.0.0.1', port: 0 }, clock: systemTime, timers: systemTime, random: systemRandom, log, backend: this.backend, backendScheme: 'memory', catalog: catalog(), version: '0.1.0',
+      tokens: { admin: ADMIN_TOKEN, worker: WORKER_TOKEN, workerPeers: [], scopes: new Map([[MAILER_TOKEN, ['mailer']]]) },
+      settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 3_600, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 100_000 }, dashboardDir: join(process.cwd(), 'dist/dashboard'),
+    })
+    await this.backend.meta.beat(OTHER_MASTER)
+    this.#beating = setInterval(() => void this.backend.meta.beat(OTHER_MASTER), 5_000)
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#beating)
+    await this.#master?.stop()
+  }
+
+  /** Workers of a type, `m-1` and on: most RUNNING, of each hundred one in ERROR, one offline, one draining, one behind, five managed. */
+  async add(type: string, count: number): Promise<void> {
+    for (let first = 1; first <= count; first += BATCH) {
+      const numbers = Array.from({ length: Math.min(BATCH, count - first + 1) }, (_, index) => first + index)
+      await this.#addBatch(type, numbers)
+    }
+  }
+
+  async #addBatch(type: string, numbers: readonly number[]): Promise<void> {
+    const { workers, configs } = this.backend
+    const conns = numbers.map((n) => ({ type, id: `${type.charAt(0)}-${n}`, conn: `${OTHER_MASTER}/${this.#conn++}`, n }))
+    const config = (n: number): string => JSON.stringify({ enabled: n % 50 !== 0, slots: 1 + (n % 8), max_attempts: 3, drain: false, host: 'smtp.example.net', port: 465 })
+    await workers.register(conns.map(({ n, ...conn }) => ({ ...conn, instance: '', hardware: JSON.stringify({ cores: 4, ram_gb: 16, hostname: `node-${n % 40}.fleet.example.net`, kernel: '6.8.0' }), defaults: config(n) })))
+    await workers.beat(conns.map(({ n, ...conn }) => beatOf(conn, n)))
+    const refs = (rest: number): Ref[] => conns.filter(({ n }) => n % 100 === rest).map(({ id }) => ({ type, id }))
+    await workers.manage(conns.filter(({ n }) => n % 20 === 5).map(({ id }) => ({ type, id, managedBy: `kubernetes:mail/${id}#uid` })))
+    await Promise.all(refs(8).map((ref) => configs.put({ ...ref, expectGen: 0, config: config(8), changed: ['port'], actor: 'admin dashboard:ana' })))
+    await workers.drain(refs(9))
+    await workers.disconnect(conns.filter(({ n }) => n % 100 === 10).map(({ type: each, id, conn }) => ({ type: each, id, conn })))
+  }
+
+  /** So many workers change their state, and everybody who listens is told. */
+  async change(type: string, ids: readonly number[], state: 'IDLE' | 'RUNNING' | 'ERROR', lastError: string | null = null): Promise<void> {
+    const rows = await this.backend.workers.get(ids.map((n) => ({ type, id: `${type.charAt(0)}-${n}` })))
+    const found = rows.filter((row) => row !== null && row.conn !== null).map((row) => ({ type, id: row?.id ?? '', conn: row?.conn ?? '' }))
+    await this.backend.workers.beat(found.map((conn) => ({ ...conn, state: { state, gen: 0, lastError } })))
+    const ts = Date.now() / 1_000
+    await this.backend.events.append(found.map(({ id }) => ({ name: 'worker.state', scope: type, data: JSON.stringify({ type, worker_id: id, ts, state, last_error: lastError }) })))
+  }
+}
+
+function beatOf(conn: Ref & { readonly conn: string }, n: number): Beat {
+  const state = n % 100 === 7 ? 'ERROR' : n % 10 === 3 ? 'IDLE' : 'RUNNING'
+  const stats = Array.from({ length: 20 }, (_, frame) => JSON.stringify({
+    slots: 1 + (n % 8), cpu_pct: Math.round((20 + (n % 60) + 15 * Math.sin((frame + n) / 3)) * 10) / 10, rss_mb: 120 + (n % 300) + frame,
+    ts: Math.round(Date.now() / 1_000 - (20 - frame) * 15), metrics: { 'counter.sent': frame * 12 }, per_slot: [{ slot_id: 0, age_seconds: frame * 15, counters: {} }],
+  }))
+  return { ...conn, state: { state, gen: 0, lastError: state === 'ERROR' ? (ERRORS[n % 3] ?? '') : null }, stats }
+}

@@ -1,0 +1,319 @@
+// Tasks, dead letters, output, pools and automations in a real browser, against a real master with something in every place.
+import { readFileSync } from 'node:fs'
+import { afterEach, beforeEach, describe, expect } from '@jest/globals'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
+import { BusyFleet } from './busy-fleet.ts'
+import { it } from './it.ts'
+import { MAILER_TOKEN } from './many-workers.ts'
+import { CHROMIUM, look, signedIn } from './watched.ts'
+
+const HOSTILE = '<img src=x onerror="window.ran = true"><script>window.ran = true</script>\u202Eevil\u0007'
+
+let fleet: BusyFleet
+
+beforeEach(async () => {
+  fleet = new BusyFleet()
+  if (CHROMIUM !== undefined) await fleet.start()
+})
+afterEach(() => fleet.stop())
+
+async function open(hash: string, token = ADMIN_TOKEN, options: BrowserContextOptions = {}): Promise<Page> {
+  const { page } = await signedIn(`${fleet.url}/`, hash, token, options)
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  return page
+}
+
+const dead = async (): Promise<readonly string[]> => (await fleet.backend.tasks.dead('mailer', 10_000)).items.map(({ id }) => id)
+const queued = async (): Promise<readonly string[]> => (await fleet.backend.tasks.queue('mailer', 1_000)).items.map(({ id }) => id)
+
+/** What the page offered as a file. */
+async function saved(page: Page, button: string | RegExp): Promise<string> {
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: button }).click()])
+  return readFileSync(await download.path(), 'utf8')
+}
+
+describe('dead letters', () => {
+  it('are replayed by group while others die, and those stay', async () => {
+    await fleet.killTasks('mailer', 'dead', 88, 'connect ECONNREFUSED 10.0.0.{n}:465')
+    await fleet.killTasks('mailer', 'gone', 2, 'no such file "{n}.eml"')
+    const page = await open('#/tasks/mailer?tab=dead')
+    await page.getByText('2 groups by error, over all 90.').waitFor()
+    await page.getByRole('button', { name: 'Replay 88…' }).click()
+    await fleet.killTasks('mailer', 'late', 6, 'connect ECONNREFUSED 10.9.9.{n}:465')
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay 88' }).click()
+    await page.getByText('88 tasks went back to the queue.').first().waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+    await page.getByText('2 groups by error, over all 8.').waitFor()
+    expect((await dead()).toSorted()).toEqual(['gone-1', 'gone-2', ...Array.from({ length: 6 }, (_, n) => `late-${n + 1}`)])
+    expect(await queued()).toHaveLength(88)
+  })
+
+  it('are selected one by one, and removed after the number was typed where there are many', async () => {
+    await fleet.killTasks('mailer', 'dead', 30, 'boom')
+    const page = await open('#/tasks/mailer?tab=dead')
+    await page.getByLabel('Select dead-2', { exact: true }).check()
+    await page.getByLabel('Select dead-4', { exact: true }).check()
+    await page.getByRole('button', { name: 'Remove 2…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove 2' }).click()
+    await page.getByRole('dialog').getByText('2 tasks removed.').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByText('over all 28.').waitFor()
+    await page.getByRole('button', { name: 'Remove 28…' }).click()
+    const verb = page.getByRole('dialog').getByRole('button', { name: 'Remove 28' })
+    expect(await verb.isDisabled()).toBe(true)
+    await page.getByRole('dialog').getByLabel('Type 28 to go on').fill('28')
+    await verb.click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+    await page.getByText('No task ran out of attempts').waitFor()
+    expect(await dead()).toEqual([])
+  })
+
+  it('are cleared only after the name was typed, with a file offered first', async () => {
+    await fleet.killTasks('mailer', 'dead', 3, 'boom')
+    const page = await open('#/tasks/mailer?tab=dead')
+    await page.getByRole('button', { name: 'Clear all…' }).click()
+    const lines = (await saved(page, 'Save them first')).trimEnd().split('\n').map((line) => JSON.parse(line) as { id: string })
+    expect(lines.map(({ id }) => id)).toEqual(['dead-1', 'dead-2', 'dead-3'])
+    expect(await page.getByRole('button', { name: 'Clear 3 dead letters' }).isDisabled()).toBe(true)
+    await page.getByLabel('Type mailer to go on').fill('mailer')
+    await page.getByRole('button', { name: 'Clear 3 dead letters' }).click()
+    await page.getByText('3 dead letters cleared.').waitFor()
+  })
+
+  it('says what is not known when an act gets no answer, and reads again', async () => {
+    await fleet.killTasks('mailer', 'dead', 3, 'boom')
+    const page = await open('#/tasks/mailer?tab=dead')
+    await page.route('**/dead/select', (route) => route.abort())
+    await page.getByRole('button', { name: 'Replay 3…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay 3' }).click()
+    await page.getByText('What became of 3 is not known').first().waitFor()
+    expect(await dead()).toHaveLength(3)
+  })
+
+  it('are selected and replayed by keyboard alone', async () => {
+    await fleet.killTasks('mailer', 'dead', 3, 'boom')
+    const page = await open('#/tasks/mailer?tab=dead')
+    await page.getByText('over all 3.').waitFor()
+    for (const key of ['j', 'x', 'j', 'j', 'x']) await page.keyboard.press(key)
+    await page.getByText('2 selected').waitFor()
+    await page.getByRole('button', { name: 'Replay 2…' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    for (let step = 0; step < 8 && await page.evaluate('document.activeElement.textContent') !== 'Replay 2'; step += 1) await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').getByText('2 tasks went back to the queue.').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByText('over all 1.').waitFor()
+    expect(await dead()).toEqual(['dead-2'])
+  })
+
+  it('grow to thousands without growing the document', async () => {
+    await fleet.killTasks('mailer', 'dead', 2_000, 'boom {n}')
+    const page = await open('#/tasks/mailer?tab=dead')
+    await page.getByText('over all 2,000').waitFor()
+    await page.getByRole('table').waitFor()
+    expect(await page.evaluate('document.querySelectorAll("*").length')).toBeLessThan(1_500)
+    await fleet.killTasks('mailer', 'other', 1_000, '{word}')
+    await page.getByRole('button', { name: 'Show 50 more of 1,001 groups' }).click()
+    expect(await page.evaluate('document.querySelectorAll("*").length')).toBeLessThan(2_500)
+  })
+})
+
+describe('a queue', () => {
+  it('shows tiers and the oldest, says why it stands, and finds a task', async () => {
+    await fleet.queueTasks('mailer', 'urgent', 2, 0)
+    await fleet.queueTasks('mailer', 'bulk', 5, 2)
+    const page = await open('#/tasks/mailer')
+    await page.getByRole('table', { name: 'Waiting tasks' }).getByRole('row', { name: /urgent-1 high/ }).waitFor()
+    await page.getByText('Why?').click()
+    await page.getByText('No worker of mailer has registered yet.').waitFor()
+    await page.getByLabel('Find a task').fill('bulk-3')
+    await page.getByRole('button', { name: 'Find' }).click()
+    await page.getByText('It waits in the queue.').waitFor()
+    await fleet.backend.tasks.clearDead('mailer')
+    await page.getByLabel('Find a task').fill('never-was')
+    await page.keyboard.press('Enter')
+    await page.getByText('is not held any more').waitFor()
+    expect(page.url()).toContain('task=never-was')
+  })
+
+  it('takes a task by form, once, though the answer of the first press is lost', async () => {
+    const page = await open('#/tasks/mailer?tab=submit')
+    await page.getByLabel('Recipient').fill('a@example.net')
+    await page.getByLabel('Priority').selectOption({ label: 'High (1)' })
+    await page.route('**/mailer/tasks', async (route) => {
+      await route.fetch()
+      await route.abort()
+    })
+    await page.getByRole('button', { name: 'Submit' }).click()
+    await page.getByText('Perhaps queued:').waitFor()
+    await page.unroute('**/mailer/tasks')
+    await page.getByRole('button', { name: 'Submit' }).click()
+    await page.getByText('Not queued again: this is the task').waitFor()
+    expect(await queued()).toHaveLength(1)
+    const key = await page.getByLabel('Idempotency key').inputValue()
+    await page.getByRole('button', { name: 'Submit' }).click()
+    await page.getByText(/^Queued as/).waitFor()
+    expect(await queued()).toHaveLength(2)
+    expect(await page.getByLabel('Idempotency key').inputValue()).not.toBe(key)
+  })
+
+  it('puts what the master refuses beside its field, and keeps what was typed', async () => {
+    const page = await open('#/tasks/mailer?tab=submit')
+    await page.getByLabel('Recipient').fill('nobody')
+    await page.getByLabel('Attempts').fill('0')
+    await page.getByRole('button', { name: 'Submit' }).click()
+    await page.getByText('2 fields to mend').waitFor()
+    await page.getByRole('link', { name: 'Output' }).click()
+    await page.getByRole('heading', { name: 'Output' }).waitFor()
+    await page.goBack()
+    expect(await page.getByLabel('Recipient').inputValue()).toBe('nobody')
+    expect(await queued()).toEqual([])
+  })
+})
+
+describe('a stream', () => {
+  it('is followed, filtered, paused, and marks what it missed', async () => {
+    await fleet.emit('mailer', [{ to: 'first' }])
+    const page = await open('#/output/mailer')
+    await page.getByText('"first"').waitFor()
+    await fleet.emit('mailer', [{ to: 'second' }])
+    await page.getByText('"second"').waitFor()
+    await page.getByRole('button', { name: 'Pause', exact: true }).click()
+    await fleet.emit('mailer', [{ to: 'third' }])
+    await fleet.backend.streams.pop('mailer', 3)
+    await fleet.emit('mailer', [{ to: 'fourth' }])
+    expect(await page.getByText('"fourth"').count()).toBe(0)
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByText('"fourth"').waitFor()
+    await page.getByText('entries are missing here').waitFor()
+    await page.getByLabel('Filter the entries').fill('second')
+    await page.getByText('"first"').waitFor({ state: 'detached' })
+    expect(page.url()).toContain('q=second')
+    await page.getByLabel('Filter the entries').fill('nothing-like-it')
+    await page.getByText('entries are missing here').waitFor()
+  })
+
+  it('is popped on purpose, and the copy outlives a change of place until it is saved', async () => {
+    await fleet.emit('mailer', [{ to: 'a' }, { to: 'b' }, { to: 'c' }])
+    const page = await open('#/output/mailer?mode=peek')
+    await page.getByRole('table', { name: 'Oldest entries' }).waitFor()
+    await page.getByLabel('Number to pop').fill('2')
+    await page.getByRole('button', { name: 'Pop 2…' }).click()
+    await page.getByRole('dialog').getByText('No other consumer will see them').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Pop 2' }).click()
+    await page.getByText('2 entries taken.').waitFor()
+    expect(await fleet.backend.streams.length(['mailer'])).toEqual([1])
+    await page.getByRole('link', { name: 'Pools' }).click()
+    await page.getByRole('heading', { name: 'Pools' }).waitFor()
+    await page.goBack()
+    await page.getByText('2 popped entries are in this tab alone.').waitFor()
+    const lines = (await saved(page, 'Save 2 as NDJSON')).trimEnd().split('\n').map((line) => JSON.parse(line) as { payload: unknown })
+    expect(lines.map(({ payload }) => payload)).toEqual([{ to: 'a' }, { to: 'b' }])
+    await page.getByRole('button', { name: 'Throw the copy away' }).click()
+    await page.getByText('in this tab alone').waitFor({ state: 'detached' })
+  })
+})
+
+describe('a pool', () => {
+  it('shows who is free, claimed, and what ran out, as the master\'s clock goes', async () => {
+    await fleet.fillPool('senders', 4, 2)
+    const page = await open('#/pools/senders')
+    await page.getByText('2 free, 2 claimed').waitFor()
+    await page.getByText(/claimed, ends in/).first().waitFor()
+    await page.getByRole('button', { name: 'item-1' }).click()
+    await page.getByRole('dialog').getByText('"sender-1"').waitFor()
+  })
+
+  it('is not for a scoped token, which is told so, and not asked for (D32)', async () => {
+    const { page, asked } = await signedIn(`${fleet.url}/`, '#/pools/senders', MAILER_TOKEN)
+    await page.getByText('Pools need an admin token').waitFor()
+    for (const place of ['tasks/mailer', 'output/mailer', 'automations/mailer', 'tasks/thumbnail', 'output/thumbnail', 'automations/thumbnail']) {
+      await page.goto(`${fleet.url}/#/${place}`)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+    }
+    await page.getByText('is not installed, or not covered by this token').waitFor()
+    expect(asked.filter((path) => /pools|thumbnail/.test(path))).toEqual([])
+  })
+})
+
+describe('hostile text', () => {
+  it('in tasks, errors, entries, pools is shown as text, and the layout holds', async () => {
+    await fleet.killTasks('mailer', 'dead', 1, HOSTILE, { to: HOSTILE, big: 'x'.repeat(1_000_000) })
+    await fleet.queueTasks('mailer', HOSTILE.slice(0, 100), 1, 1, { to: HOSTILE })
+    await fleet.emit('mailer', [{ [HOSTILE]: HOSTILE, big: 'y'.repeat(1_000_000) }])
+    await fleet.backend.pools.put('senders', [{ id: HOSTILE.slice(0, 90), tags: JSON.stringify({ region: HOSTILE }), payload: JSON.stringify({ user: 'z'.repeat(100_000) }), expires: null }])
+    const page = await open('#/tasks/mailer?tab=dead', ADMIN_TOKEN, { viewport: { width: 360, height: 740 } })
+    for (const hash of ['tasks/mailer?tab=dead', 'tasks/mailer', 'output/mailer', 'output/mailer?mode=peek', 'pools/senders']) {
+      await page.goto(`${fleet.url}/#/${hash}`)
+      await page.getByText('<img src=x').first().waitFor({ state: 'attached' })
+      expect([hash, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([hash, 360])
+    }
+    await page.getByRole('table', { name: 'Pool items' }).getByRole('button').first().click()
+    await page.getByRole('dialog').waitFor()
+    expect(await page.evaluate('[typeof window.ran, document.querySelectorAll("img, main script").length]')).toEqual(['undefined', 0])
+  })
+})
+
+describe('a master that is away', () => {
+  it('leaves the last good data of every place, dated, and they go on by themselves', async () => {
+    await fleet.fillPool('senders', 4, 2)
+    await fleet.emit('mailer', [{ to: 'a' }])
+    const page = await open('#/pools/senders')
+    await page.getByText('2 free, 2 claimed').waitFor()
+    await page.route('**/api/**', (route) => route.fulfill({ status: 503, headers: { 'retry-after': '1' }, json: { detail: 'the store is away; nothing was changed' } }))
+    await page.getByText('The store is away; nothing was changed.').waitFor()
+    await page.getByText('Below are the last good data').waitFor()
+    expect(await page.getByText('2 free, 2 claimed').isVisible()).toBe(true)
+    await page.unroute('**/api/**')
+    await page.getByText('Below are the last good data').waitFor({ state: 'detached' })
+    await page.goto(`${fleet.url}/#/output/mailer`)
+    await page.getByText('"to":"a"').waitFor()
+    await page.route('**/output/tail**', (route) => route.abort())
+    await page.getByText('What came before is kept below.').waitFor()
+    await fleet.emit('mailer', [{ to: 'b' }])
+    await page.unroute('**/output/tail**')
+    await page.getByText('"to":"b"').waitFor()
+  })
+})
+
+describe('every place', () => {
+  it('has nothing against WCAG 2.2 AA in any look, and fits a screen of 360 pixels', async () => {
+    await fleet.add('mailer', 40)
+    await fleet.killTasks('mailer', 'dead', 88, 'connect ECONNREFUSED 10.0.0.{n}:465')
+    await fleet.killTasks('mailer', 'gone', 12, 'no such file "mail-{n}.eml"')
+    await fleet.queueTasks('mailer', 'urgent', 30, 0)
+    await fleet.queueTasks('mailer', 'mail', 400, 1, { to: 'someone@example.net', subject: 'Hello '.repeat(30) })
+    await fleet.emit('mailer', Array.from({ length: 60 }, (_, n) => ({ sent: n % 3 === 0, to: `a-${n}@example.net` })))
+    await fleet.fillPool('senders', 25, 6)
+    const page = await open('#/tasks')
+    const PLACES: Readonly<Record<string, string>> = {
+      tasks: '#/tasks', queue: '#/tasks/mailer?task=urgent-3', submit: '#/tasks/mailer?tab=submit', dead: '#/tasks/mailer?tab=dead', 'dead-empty': '#/tasks/thumbnail?tab=dead', 'output-tail': '#/output/mailer',
+      'output-empty': '#/output/thumbnail', 'output-peek': '#/output/mailer?mode=peek', pools: '#/pools/senders', automations: '#/automations', automation: '#/automations/mailer', 'tasks-forbidden': '#/tasks/none',
+    }
+    for (const [name, hash] of Object.entries(PLACES)) {
+      await page.goto(`${fleet.url}/${hash}`)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await page.getByText('Reading…').first().waitFor({ state: 'detached' })
+      if (name === 'queue') await page.getByText('Why?').click()
+      if (name === 'dead') await page.getByRole('link', { name: 'Show 88' }).click()
+      await look(page, name)
+    }
+  })
+
+  it('has nothing against WCAG 2.2 AA in its dialogs either', async () => {
+    await fleet.killTasks('mailer', 'dead', 12, 'boom')
+    await fleet.emit('mailer', [{ to: 'a' }])
+    const page = await open('#/tasks/mailer?tab=dead')
+    for (const [name, button] of [['dead-remove', 'Remove 12…'], ['dead-clear', 'Clear all…'], ['dead-task', 'dead-3']] as const) {
+      await page.getByRole('button', { name: button, exact: true }).click()
+      await page.getByRole('dialog').waitFor()
+      await look(page, name)
+      await page.keyboard.press('Escape')
+    }
+    await page.goto(`${fleet.url}/#/output/mailer`)
+    await page.getByRole('button', { name: 'Pop 10…' }).click()
+    await look(page, 'output-pop')
+  })
+})

@@ -1,0 +1,95 @@
+// Signing in and out, and what a token may do, in a real browser against a master in this process.
+import { afterAll, beforeAll, describe, expect } from '@jest/globals'
+import { ADMIN_TOKEN, WORKER_TOKEN } from '../../e2e/fleet.ts'
+import { it } from './it.ts'
+import { MAILER_TOKEN, ManyWorkers } from './many-workers.ts'
+import { CHROMIUM, look, openPage, signedIn, signIn, storedValues } from './watched.ts'
+
+const many = new ManyWorkers()
+const at = (): string => `${many.url}/`
+
+beforeAll(async () => {
+  if (CHROMIUM === undefined) return
+  await many.start()
+  await many.add('mailer', 3)
+})
+afterAll(() => many.stop())
+
+describe('signing in', () => {
+  it('tells a wrong token from a worker\'s, and keeps neither', async () => {
+    const { page } = await openPage(at())
+    await look(page, 'sign-in')
+    await signIn(page, 'wrong')
+    await page.getByText('does not accept this token').waitFor()
+    await look(page, 'sign-in-refused')
+    await signIn(page, WORKER_TOKEN)
+    await page.getByText('This is a worker token').waitFor()
+    await signIn(page, 'two words')
+    await page.getByText('A token has no spaces').waitFor()
+    await signIn(page, '')
+    await page.getByText('Paste a token first').waitFor()
+    expect(await storedValues(page)).toEqual([])
+  })
+
+  it('says when the master does not answer', async () => {
+    const { page } = await openPage(at())
+    await page.route('**/api/v1/me', (route) => route.abort())
+    await signIn(page, ADMIN_TOKEN)
+    await page.getByText('The master does not answer').waitFor()
+    expect(await storedValues(page)).toEqual([])
+  })
+
+  it('keeps the token in one tab alone when asked to', async () => {
+    const { page } = await openPage(at())
+    await page.getByLabel('Only in this tab').check()
+    await signIn(page, ADMIN_TOKEN)
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    expect(await page.evaluate('[localStorage.length, sessionStorage.length]')).toEqual([0, 1])
+    await page.reload()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Token', { exact: true }).waitFor()
+    expect(await storedValues(page)).toEqual([])
+  })
+
+  it('works by keyboard, and never puts the token into the address or the page', async () => {
+    const { page } = await openPage(at(), '#/workers?q=m-1')
+    await page.getByLabel('Token', { exact: true }).focus()
+    await page.keyboard.type(ADMIN_TOKEN)
+    await page.keyboard.press('Enter')
+    await page.getByRole('link', { name: 'm-1' }).waitFor()
+    expect([page.url().includes(ADMIN_TOKEN), (await page.content()).includes(ADMIN_TOKEN)]).toEqual([false, false])
+    expect(page.url()).toContain('#/workers?q=m-1')
+  })
+})
+
+describe('a scoped token', () => {
+  it('shows its types, and asks for nothing else (D19)', async () => {
+    const { page, asked } = await signedIn(at(), '', MAILER_TOKEN)
+    await page.getByText('scoped: mailer').waitFor()
+    await page.getByText('workers are connected').or(page.getByText('All')).first().waitFor()
+    for (const [place, heading] of [['Workers', 'Workers'], ['Tasks', 'Tasks'], ['Output', 'Output'], ['Automations', 'Automations'], ['Settings', 'Settings']] as const) {
+      await page.getByRole('navigation', { name: 'Places' }).getByRole('link', { name: place, exact: true }).click()
+      await page.getByRole('heading', { level: 1, name: heading }).waitFor()
+    }
+    await page.getByRole('link', { name: 'Pools', exact: true }).click()
+    await page.getByText('needs an admin token').or(page.getByText('need an admin token')).first().waitFor()
+    const own = /^\/api\/v1\/(me$|overview$|events$|catalog\/mailer$|automations\/mailer\/)/
+    expect(asked.filter((path) => !own.test(path))).toEqual([])
+  })
+})
+
+describe('a token that is taken away while the page is open', () => {
+  it('is asked for again above the place, and the page goes on where it was', async () => {
+    const { page } = await signedIn(at(), '#/workers')
+    await page.getByRole('link', { name: 'm-1' }).waitFor()
+    await page.getByLabel('Filter workers').fill('m-2')
+    await page.route('**/api/**', (route) => route.fulfill({ status: 403, json: { detail: 'this token is not known' } }))
+    await page.getByText('does not accept this token').waitFor()
+    await look(page, 'sign-in-again')
+    await page.unroute('**/api/**')
+    await signIn(page, MAILER_TOKEN)
+    await page.getByText('scoped: mailer').waitFor()
+    expect(await page.getByLabel('Filter workers').inputValue()).toBe('m-2')
+    await page.getByRole('link', { name: 'm-2' }).waitFor()
+  })
+})

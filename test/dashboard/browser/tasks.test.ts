@@ -1,0 +1,97 @@
+// The queue card in a real browser, against a real master and a worker that works on its tasks.
+import { afterEach, beforeEach, describe, expect } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { it } from './it.ts'
+import { CHROMIUM } from './watched.ts'
+import { World } from './world.ts'
+
+let world: World
+
+beforeEach(async () => {
+  world = new World()
+  if (CHROMIUM !== undefined) await world.start()
+})
+afterEach(() => world.stop())
+
+async function typePayload(page: Page, text: string): Promise<void> {
+  await page.getByRole('button', { name: 'JSON', exact: true }).click()
+  await page.getByLabel('Payload', { exact: true }).fill(text)
+}
+
+describe('the queue card', () => {
+  it('submits a task whose output appears in the stream, from which it is popped', async () => {
+    await world.startWorker('http-request', 'w-1')
+    const page = await world.signedIn('#/tasks/http-request?tab=submit')
+    await typePayload(page, JSON.stringify({ url: `${world.fleet.url}/healthz` }))
+    await page.getByRole('button', { name: 'Submit' }).click()
+    await page.getByText(/^Queued as [0-9a-f]{32}\.$/).waitFor()
+    await page.getByText('is not held any more').waitFor() // Done.
+    await page.getByRole('link', { name: 'output', exact: true }).click()
+    await page.getByRole('table', { name: 'Newest entries' }).getByText('"status":200').waitFor()
+    await page.getByRole('button', { name: 'Pop 10…' }).click()
+    await page.getByRole('button', { name: 'Pop 10', exact: true }).click()
+    await page.getByText('1 entry taken.').waitFor()
+    await page.getByRole('table', { name: 'Popped entries' }).getByText('"status":200').waitFor()
+    await page.getByRole('link', { name: 'Peek' }).click()
+    await page.getByText('The stream is empty').waitFor()
+  })
+
+  it('says what is wrong with a task before and after it is sent', async () => {
+    const page = await world.signedIn('#/tasks/http-request?tab=submit')
+    await typePayload(page, '{')
+    await page.getByRole('button', { name: 'Submit' }).click()
+    await page.getByText('Not JSON from line 1').waitFor()
+    await page.getByLabel('Payload', { exact: true }).fill('{"url": 1}')
+    await page.getByRole('button', { name: 'Submit' }).click()
+    await page.getByText('must be string').waitFor()
+    await page.getByText('1 field to mend').waitFor()
+  })
+
+  it('queues once when the button is pressed again after a lost answer', async () => {
+    const page = await world.signedIn('#/tasks/http-request?tab=submit')
+    await typePayload(page, '{"url": "http://example.net/"}')
+    await page.route('**/tasks', async (route) => {
+      await route.fetch()
+      await route.abort()
+    }, { times: 1 })
+    await page.getByRole('button', { name: 'Submit' }).click()
+    await page.getByText('Perhaps queued:').waitFor()
+    await page.getByRole('button', { name: 'Submit' }).click()
+    await page.getByText('Not queued again: this is the task').waitFor()
+    await page.getByRole('link', { name: /^Queue/ }).click()
+    await page.getByText('1 of 1').waitFor()
+  })
+
+  it('replays dead letters, and clears them only after asking', async () => {
+    await world.startWorker('http-request', 'w-1', { allow_ports: [1] })
+    for (const n of [1, 2, 3]) await world.fleet.ok('POST', '/automations/http-request/tasks', { task_id: `t-${n}`, payload: { url: `${world.fleet.url}/${n}` } })
+    const page = await world.signedIn('#/tasks/http-request?tab=dead')
+    await page.getByText('1 group by error, over all 3.').waitFor()
+    expect(await page.getByRole('table').getByText('is not in allow_ports').count()).toBe(3)
+    await world.fleet.configure('http-request', 'w-1', { enabled: false })
+    await page.getByLabel('Number to replay').fill('2')
+    await page.getByRole('button', { name: 'Replay the oldest 2' }).click()
+    await page.getByText('2 tasks went back to the queue.').waitFor()
+    await page.getByRole('button', { name: 'Clear all…' }).click()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Clear all…' }).click()
+    await page.getByLabel('Type http-request to go on').fill('http-request')
+    await page.getByRole('button', { name: /^Clear \d dead letters?$/ }).click()
+    await page.getByText(/dead letters? cleared/).waitFor()
+    await page.getByText('No task ran out of attempts').waitFor()
+  })
+
+  it('fixes a worker whose tasks die, replays them, and sees them succeed', async () => {
+    await world.startWorker('http-request', 'w-1', { allow_ports: [1] })
+    for (const n of [1, 2, 3]) await world.fleet.ok('POST', '/automations/http-request/tasks', { payload: { url: `${world.fleet.url}/healthz?${n}` } })
+    const page = await world.signedIn('#/tasks/http-request?tab=dead')
+    await page.getByText('over all 3.').waitFor()
+    await world.fleet.configure('http-request', 'w-1', { allow_ports: [Number(new URL(world.fleet.url).port)] })
+    await page.getByRole('button', { name: 'Replay 3…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay 3' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+    await page.getByText('No task ran out of attempts').waitFor()
+    await page.goto(`${world.fleet.url}/#/output/http-request`)
+    await page.getByRole('table', { name: 'Newest entries' }).getByText('"status":200').nth(2).waitFor()
+  })
+})

@@ -1,0 +1,115 @@
+/**
+ * @module test/dashboard/browser/watched
+ * A real browser that is watched: whatever a page complains of (an exception, an error in the console, a breach of its
+ * content security policy, a request to a third party) is kept and must be nothing at the end of the test.
+ *
+ * `look` is the close look at a page in one state: axe finds nothing, nothing is wider than the screen, and a screenshot
+ * is kept, each in light, in dark and at 360 px.
+ */
+import { afterAll, afterEach, expect } from '@jest/globals'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { delimiter, join } from 'node:path'
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
+
+/** The browser that PATH has; undefined: none, and every test is a named skip. */
+export const CHROMIUM = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'chromium')).find((file) => existsSync(file))
+
+const ARGUMENTS = [
+  '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+]
+/** An answer of 4xx is expected where a test provokes it; the browser calls each an error. */
+const IS_NETWORK = /^Failed to load resource/
+const PATIENCE_MS = 20_000
+const SCREENSHOTS = join(process.cwd(), 'coverage/dashboard')
+const LOOKS = [
+  { name: 'light', colorScheme: 'light', viewport: { width: 1280, height: 800 } },
+  { name: 'dark', colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
+  { name: '360', colorScheme: 'light', viewport: { width: 360, height: 740 } },
+] as const
+const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+interface AxeResult { readonly violations: readonly { readonly id: string; readonly help: string; readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[] }[] }
+
+let browser: Promise<Browser> | undefined
+const complaints: string[] = []
+const open: Page[] = []
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((page) => page.context().close()))
+  const heard = complaints.splice(0)
+  expect(heard).toEqual([])
+})
+afterAll(async () => (await browser)?.close())
+
+export interface Opened {
+  readonly page: Page
+  /** Paths of the API that the page asked for. */
+  readonly asked: string[]
+}
+
+/** Opens the page at `address`, which ends in a slash: a master itself, or a proxy before it. */
+export async function openPage(address: string, hash = '', options: BrowserContextOptions = {}): Promise<Opened> {
+  browser ??= chromium.launch({ executablePath: CHROMIUM ?? '', args: ARGUMENTS })
+  const page = await (await (await browser).newContext({ viewport: LOOKS[0].viewport, ...options })).newPage()
+  const asked = watch(page, new URL(address).origin)
+  await page.goto(`${address}${hash}`)
+  return { page, asked }
+}
+
+/** Keeps what the page complains of. Answers the list of what it asks of the API. */
+function watch(page: Page, origin: string): string[] {
+  const asked: string[] = []
+  open.push(page)
+  page.setDefaultTimeout(PATIENCE_MS)
+  page.on('pageerror', (error) => complaints.push(`exception: ${error.message}`))
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type()) && !IS_NETWORK.test(message.text())) complaints.push(`${message.type()}: ${message.text()}`)
+  })
+  page.on('request', (request) => {
+    const url = new URL(request.url())
+    if (url.origin !== origin && url.protocol !== 'blob:') complaints.push(`asked a third party: ${request.url()}`)
+    if (url.pathname.startsWith('/api/')) asked.push(url.pathname)
+  })
+  return asked
+}
+
+export async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel('Token', { exact: true }).fill(token)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
+/** Opens the page and signs in. */
+export async function signedIn(address: string, hash = '', token = ADMIN_TOKEN, options: BrowserContextOptions = {}): Promise<Opened> {
+  const opened = await openPage(address, hash, options)
+  await signIn(opened.page, token)
+  await opened.page.getByRole('button', { name: 'Sign out' }).waitFor()
+  return opened
+}
+
+/** What the page keeps in this browser. */
+export const storedValues = (page: Page): Promise<unknown> => page.evaluate('[...Object.values(localStorage), ...Object.values(sessionStorage)]')
+
+/** The close look; see the head of this file. The page is left as it was. */
+export async function look(page: Page, name: string): Promise<void> {
+  mkdirSync(SCREENSHOTS, { recursive: true })
+  const before = page.viewportSize()
+  for (const { name: kind, colorScheme, viewport } of LOOKS) {
+    await page.emulateMedia({ colorScheme })
+    await page.setViewportSize(viewport)
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+    await page.screenshot({ path: join(SCREENSHOTS, `${name}-${kind}.png`) })
+    expect([name, kind, await violations(page)]).toEqual([name, kind, []])
+    expect([name, kind, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([name, kind, viewport.width])
+  }
+  await page.emulateMedia({ colorScheme: null })
+  if (before !== null) await page.setViewportSize(before)
+}
+
+async function violations(page: Page): Promise<readonly string[]> {
+  if (await page.evaluate('typeof axe') === 'undefined') await page.evaluate(AXE)
+  const result = await page.evaluate(`axe.run(document, { runOnly: ${JSON.stringify(WCAG)}, resultTypes: ['violations'] })`) as AxeResult
+  return result.violations.flatMap(({ id, nodes }) => nodes.slice(0, 3).map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary.split('\n').slice(0, 3).join(' ')}`))
+}

@@ -1,0 +1,105 @@
+// The page of one worker in a real browser, against a real master and workers that are sockets.
+import { afterEach, beforeEach, describe, expect } from '@jest/globals'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { goTo, inPage, observe } from './in-page.ts'
+import { it } from './it.ts'
+import { CHROMIUM, look, signedIn } from './watched.ts'
+import { STUDIO_TOKEN, WorkerWorld } from './worker-world.ts'
+
+let world: WorkerWorld
+
+beforeEach(async () => {
+  world = new WorkerWorld()
+  if (CHROMIUM === undefined) return
+  await world.start()
+  await world.join('studio', 'm-7')
+})
+
+afterEach(() => world.stop())
+
+const open = (hash: string, options: BrowserContextOptions = {}, token?: string) => signedIn(`${world.url}/`, hash, token, options)
+const HOSTILE = '<img src=x onerror="window.ran=1"><script>window.ran=1</script>\u202Eevil\u0007'
+const VIEWS = [['summary', '', '.plot canvas'], ['slots', '?tab=slots', '.lanes canvas'], ['form', '?tab=config', 'form .field'], ['json', '?tab=config&view=json', '.json-text'], ['changes', '?tab=config&view=changes', '.empty'], ['history', '?tab=history', '.generations']] as const
+const PHONE = { viewport: { width: 360, height: 740 } }
+const fits = (page: Page): Promise<boolean> => inPage(page, 'document.documentElement.scrollWidth <= innerWidth')
+
+describe('the page of a worker', () => {
+  it('looks right in every view, and never shows a stored secret', async () => {
+    await world.patch('studio', 'm-7', { enabled: true, slots: 8, password: 'hunter2hunter2', proxy: { url: 'http://proxy.example.net', password: 'topsecretvalue' }, targets: ['a', 'b'] })
+    await world.patch('studio', 'm-7', { port: 587, retry: { kind: 'grow', base: 2 } })
+    await world.fill('studio', 'm-7', 8)
+    const { page } = await open('#/workers/studio/m-7')
+    await page.getByRole('figure').first().waitFor()
+    for (const [view, query, sign] of VIEWS) {
+      await goTo(page, `#/workers/studio/m-7${query}`)
+      await page.locator(sign).first().waitFor()
+      await look(page, `worker-${view}`)
+      expect(await page.content()).not.toMatch(/hunter2|topsecret/)
+    }
+    expect(await inPage<string>(page, 'JSON.stringify({ ...localStorage, ...sessionStorage })')).not.toMatch(/hunter2|topsecret/)
+  })
+
+  it('shows an hour of 64 slots within 300 ms of the answer, and holds up nothing', async () => {
+    await world.fill('studio', 'm-7', 64)
+    const { page } = await open('#/workers/studio/m-7?tab=history')
+    await page.getByText('Nobody has changed').waitFor()
+    await observe(page, { type: 'longtask' })
+    const answered = page.waitForResponse(/\/stats/)
+    await goTo(page, '#/workers/studio/m-7?tab=slots')
+    await answered
+    const from = Date.now()
+    await page.locator('.lanes canvas').waitFor()
+    const took = Date.now() - from
+    const long = await inPage<number[]>(page, 'kept')
+    console.log(`64 slots × 240 frames: ${took} ms after the answer; long tasks ${JSON.stringify(long)}`)
+    expect(took).toBeLessThan(300)
+    expect(Math.max(0, ...long)).toBeLessThan(100)
+    expect(await page.getByRole('table', { name: 'Slots now', includeHidden: true }).getByRole('row', { includeHidden: true }).count()).toBe(65)
+  })
+
+  it('tells gaps, rates and quantiles in figures', async () => {
+    await world.fill('studio', 'm-7', 1)
+    const { page } = await open('#/workers/studio/m-7')
+    const sent = page.getByRole('figure').filter({ hasText: /^sent/ })
+    await sent.getByText('Figures').click()
+    await expect(sent.getByRole('table', { name: 'Figures of sent' }).getByRole('row').last().innerText()).resolves.toMatch(/sent\s+2\.7 \/s\s+2\.7 \/s\s+2\.7 \/s\s+2\.7 \/s/)
+    await sent.getByText('Show data').click()
+    await look(page, 'worker-figures')
+  })
+
+  it('drains and forgets after saying what happens, and then says that it is gone', async () => {
+    const { page } = await open('#/workers/studio/m-7')
+    await page.getByRole('button', { name: 'Drain…' }).click()
+    await page.getByText('A drain cannot be cancelled.').waitFor()
+    await look(page, 'worker-drain')
+    await page.getByRole('button', { name: 'Drain 1 worker' }).click()
+    await page.getByRole('button', { name: 'Drain was asked for' }).waitFor()
+    await page.getByRole('button', { name: 'Forget…' }).click()
+    await page.getByText('registers again by itself').waitFor()
+    await page.keyboard.press('Escape')
+    await goTo(page, '#/workers/studio/nobody')
+    await page.getByText('The master knows no such worker').waitFor()
+    await look(page, 'worker-gone')
+  })
+
+  it('runs nothing that a worker says, and its layout holds', async () => {
+    await world.join('studio', 'm-8', 'ERROR', HOSTILE + 'x'.repeat(3_000))
+    await world.patch('studio', 'm-8', { host: HOSTILE.slice(0, 100), targets: ['<b>'] })
+    const { page } = await open('#/workers/studio/m-8', PHONE)
+    await page.locator('.last-error').getByText('<script>window.ran=1').waitFor()
+    for (const [, query] of VIEWS) {
+      await goTo(page, `#/workers/studio/m-8${query}`)
+      await page.waitForTimeout(100)
+      expect([await fits(page), await inPage(page, 'globalThis.ran')]).toEqual([true, undefined])
+    }
+  })
+
+  it('for a scoped token asks for nothing outside its types', async () => {
+    const { page, asked } = await open('#/workers/studio/m-7?tab=config', {}, STUDIO_TOKEN)
+    await page.getByLabel('port', { exact: true }).waitFor()
+    expect(asked.filter((each) => /\/automations\/(?!studio)/.test(each))).toEqual([])
+    await goTo(page, '#/workers/wide/w-1')
+    await page.getByText('This token may not see this').waitFor()
+    await look(page, 'worker-forbidden')
+  })
+})

@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { badgeOf, type BadgeFacts } from '../../../src/dashboard/parts/live-text.ts'
+import { Problem } from '../../../src/dashboard/api/problem.ts'
+import { actorOf } from '../../../src/dashboard/settings/actor.ts'
+import { piecesOf, rangeOf } from '../../../src/dashboard/parts/window.ts'
+
+describe('the rows in the document', () => {
+  it('and the spaces between them are as high as the whole table, with the row that has focus among them', () => {
+    fc.assert(fc.property(fc.nat(20_000), fc.nat(2_000_000), fc.nat(2_000), fc.integer({ min: -1, max: 20_000 }), (count, scrollTop, viewHeight, focused) => {
+      const pieces = piecesOf(rangeOf(scrollTop, viewHeight, 36, count), count, focused)
+      const rows = pieces.flatMap((piece) => (piece.kind === 'row' ? [piece.index] : []))
+      expect(pieces.reduce((sum, piece) => sum + (piece.kind === 'row' ? 1 : piece.rows), 0)).toBe(count)
+      expect(rows).toEqual(rows.toSorted((a, b) => a - b))
+      expect(new Set(rows).size).toBe(rows.length)
+      if (focused >= 0 && focused < count) expect(rows).toContain(focused)
+      expect(rows.length).toBeLessThanOrEqual(viewHeight / 36 + 15)
+    }))
+  })
+
+  it('are those in view and a few around them', () => {
+    expect(rangeOf(3_600, 720, 36, 10_000)).toEqual({ first: 94, end: 126 })
+    expect(rangeOf(0, 720, 36, 3)).toEqual({ first: 0, end: 3 })
+    expect(rangeOf(0, 720, 36, 0)).toEqual({ first: 0, end: 0 })
+  })
+})
+
+describe('the badge', () => {
+  const facts: BadgeFacts = { feed: { kind: 'live' }, awaySinceMs: undefined, answeredAtMs: 9_000, nowMs: 10_000, clock: (seconds) => `at ${seconds}` }
+  const lost = (sinceMs: number): BadgeFacts['feed'] => ({ kind: 'lost', sinceMs, problem: new Problem('x') })
+  it.each<[string, Partial<BadgeFacts>]>([
+    ['live 1 s', {}],
+    ['live 8 s', { answeredAtMs: 2_000 }],
+    ['connecting', { feed: { kind: 'connecting' } }],
+    ['reconnecting', { feed: lost(8_000) }],
+    ['polling', { feed: lost(4_000) }],
+    ['reconnecting', { feed: lost(4_000), awaySinceMs: 8_000 }],
+    ['offline since at 4', { feed: lost(4_000), awaySinceMs: 4_000 }],
+    ['offline since at 4', { awaySinceMs: 4_000 }],
+    ['paused by you at 3', { feed: { kind: 'paused', sinceMs: 3_000 }, awaySinceMs: 4_000 }],
+  ])('says "%s"', (text, change) => {
+    expect(badgeOf({ ...facts, ...change }).text).toBe(text)
+  })
+})
+
+describe('the actor of a change', () => {
+  it('is the page, with the name a person gave, in what a header takes', () => {
+    expect([actorOf(''), actorOf(' ana '), actorOf('Zoë\n'), actorOf('é'), actorOf('x'.repeat(300)).length]).toEqual(['dashboard', 'dashboard:ana', 'dashboard:Zo', 'dashboard', 110])
+  })
+})

@@ -1,0 +1,80 @@
+import { describe, expect, it } from '@jest/globals'
+import { WorkerStore } from '../../../src/dashboard/workers/store.ts'
+import { NOW, row } from './rows.ts'
+
+const keys = (store: WorkerStore): string[] => [...store.snapshot().rows.keys()]
+const event = (name: string, id: string, more: object = {}) => ({ name: `worker.${name}`, data: { type: 'mailer', worker_id: id, ts: NOW, ...more } })
+
+function filled(...ids: string[]): WorkerStore {
+  const store = new WorkerStore()
+  store.takePage('mailer', store.beginRound('mailer'), ids.map((id) => row(id)), true)
+  return store
+}
+
+describe('the store of workers', () => {
+  it('holds what pages brought, and is whole after the last', () => {
+    const store = new WorkerStore()
+    const round = store.beginRound('mailer')
+    store.takePage('mailer', round, [row('a')], false)
+    expect([keys(store), store.snapshot().whole.has('mailer')]).toEqual([['mailer/a'], false])
+    store.takePage('mailer', round, [row('b')], true)
+    expect([keys(store), store.snapshot().whole.has('mailer')]).toEqual([['mailer/a', 'mailer/b'], true])
+  })
+
+  it('loses what a whole round did not find, of that type alone', () => {
+    const store = filled('a', 'b')
+    store.takePage('probe', store.beginRound('probe'), [row('p', { automation_type: 'probe' })], true)
+    const round = store.beginRound('mailer')
+    store.takePage('mailer', round, [row('a')], false)
+    expect(keys(store)).toContain('mailer/b')
+    store.takePage('mailer', round, [], true)
+    expect(keys(store)).toEqual(['mailer/a', 'probe/p'])
+  })
+
+  it('keeps what an event or a read brought during the round', () => {
+    const store = filled('a', 'b')
+    const round = store.beginRound('mailer')
+    store.apply([event('state', 'b', { state: 'ERROR', last_error: 'x' })])
+    store.takeOne(row('new'))
+    store.takePage('mailer', round, [row('a')], true)
+    expect(keys(store)).toEqual(['mailer/a', 'mailer/b', 'mailer/new'])
+  })
+
+  it('changes what an event tells, and when the state began', () => {
+    const store = filled('a')
+    const before = store.snapshot()
+    expect(store.apply([event('state', 'a', { state: 'ERROR', last_error: 'ECONNRESET' }), event('config_applied', 'a', { applied_config_gen: 4 })])).toEqual([])
+    expect(store.snapshot().rows.get('mailer/a')).toMatchObject({ state: 'ERROR', last_error: 'ECONNRESET', applied_config_gen: 4, state_since: NOW })
+    expect(store.snapshot().version).toBeGreaterThan(before.version)
+    store.apply([{ name: 'worker.claimed', data: { type: 'mailer', worker_id: 'a', ts: NOW + 9, managed_by: 'me' } }])
+    expect(store.snapshot().rows.get('mailer/a')).toMatchObject({ managed_by: 'me', state_since: NOW })
+  })
+
+  it('asks for workers it does not know, and for those that registered anew, once each', () => {
+    const store = filled('a')
+    const unknown = store.apply([event('registered', 'a', { state: 'IDLE', config_gen: 0 }), event('state', 'x', { state: 'IDLE', last_error: null }), event('connected', 'x', { connected: true })])
+    expect(unknown).toEqual([{ type: 'mailer', id: 'a' }, { type: 'mailer', id: 'x' }])
+    expect(store.apply([event('registered', 'y'), event('forgotten', 'y')])).toEqual([])
+  })
+
+  it('forgets', () => {
+    const store = filled('a', 'b')
+    store.apply([event('forgotten', 'a')])
+    expect(keys(store)).toEqual(['mailer/b'])
+    store.remove(['mailer/b'])
+    expect(keys(store)).toEqual([])
+  })
+
+  it('tells whoever watches, and leaves rows that did not change the same objects', () => {
+    const store = filled('a', 'b')
+    const b = store.snapshot().rows.get('mailer/b')
+    let told = 0
+    const unwatch = store.watch(() => told++)
+    store.apply([event('disconnected', 'a', { connected: false })])
+    store.apply([])
+    expect([told, store.snapshot().rows.get('mailer/b') === b]).toEqual([1, true])
+    unwatch()
+    store.remove(['mailer/a'])
+    expect(told).toBe(1)
+  })
+})
