@@ -6,8 +6,8 @@
  *   leads ──FleetWorkers listed, and the fleet listed or known to be away──▶ works ──end()──▶ finishes what runs, sends statuses
  *     └───────────────────────────── the lease is lost: everything is aborted ◀──┘
  *
- * Its first round looks at everything before it writes anything to the master, whose pace a fleet that differs as a whole
- * would impose on what does not differ.
+ * Its first round looks at everything before it writes to the master what nobody edited, whose pace a fleet that differs as
+ * a whole would impose on what does not differ.
  */
 import { type Log, type Random, type Time } from '../runtime/index.ts'
 import type { Fleet } from './fleet/index.ts'

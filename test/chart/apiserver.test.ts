@@ -16,7 +16,7 @@ describe('the chart before a real API server', () => {
   let server: ApiServer
   beforeAll(async () => {
     server = await startApiServer()
-    for (const name of ['muster', 'team-a', 'gateways']) await ok(server.request('POST', '/api/v1/namespaces', { body: { metadata: { name, labels: PROFILE } } }))
+    for (const name of ['muster', 'team-a', 'gateways', '123']) await ok(server.request('POST', '/api/v1/namespaces', { body: { metadata: { name, labels: PROFILE } } }))
     await ok(server.request('POST', '/api/v1/namespaces/muster/serviceaccounts', { body: { metadata: { name: 'default' } } }))
     await ok(server.request('POST', '/apis/scheduling.k8s.io/v1/priorityclasses', { body: { metadata: { name: 'high' }, value: 1000 } }))
     await ok(server.request('POST', '/apis/node.k8s.io/v1/runtimeclasses', { body: { metadata: { name: 'gvisor' }, handler: 'runsc' } }))

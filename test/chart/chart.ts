@@ -109,6 +109,14 @@ const EVERYTHING: Json = {
   extraObjects: { settings: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '{{ .Release.Name }}-extra' }, data: { a: 'b' } } },
 }
 
+/** Names that YAML takes for something else where they stand without quotes. */
+const WORDS_LIKE_NUMBERS: Json = {
+  nameOverride: '7', operator: { watchNamespaces: ['123'] }, master: { pod: { env: { 'null': 'a', 'TRUE': 'b' }, serviceAccount: { name: '0' } } }, imagePullSecrets: ['1e3'],
+  workers: { 1: { type: 'http-probe', replicas: 2, persistence: { enabled: true, storageClassName: '2', mountPath: '/a #b' } }, true: { type: 'http-probe' } },
+  tokens: { admin: { secret: '3', key: '1.5' }, worker: { secret: '4', key: 'null' } }, redis: { embedded: { password: { secret: '5', key: 'true' } } }, trust: { configMap: '6', key: '8e1' },
+  exposure: { type: 'ingress', host: '1e3', ingress: { className: '8' }, tls: { secret: '9' } },
+}
+
 /** All that every rung looks at. */
 export const SCENARIOS: Readonly<Record<string, Json>> = {
   default: {},
@@ -120,5 +128,6 @@ export const SCENARIOS: Readonly<Record<string, Json>> = {
   'openshift': { openshift: true },
   'in-memory': { redis: { embedded: { persistence: { enabled: false } } }, networkPolicy: { enabled: false }, pdb: { enabled: false }, tests: { enabled: false } },
   'redis-by-secret': { redis: { mode: 'external', external: { urlSecret: { name: 'redis' }, clientCert: { secret: 'redis-client' } } }, trust: { secret: 'company-ca' } },
+  'words-like-numbers': WORDS_LIKE_NUMBERS,
   'everything': EVERYTHING,
 }

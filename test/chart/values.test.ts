@@ -72,6 +72,9 @@ describe('the checks of the chart', () => {
     [{ automations: { inline: { 'a.mjs': 'x'.repeat(921_601) } } }, 'automations.inline: takes 921601 bytes'],
     [{ redis: { embedded: { tls: { secret: 'a' } } } }, 'redis.embedded.tls.secret: needs trust.configMap or trust.secret'],
     [{ trust: { configMap: 'a', secret: 'b' } }, 'trust: has configMap and secret'],
+    [{ redis: { embedded: { pod: { resources: { limits: { memory: '1Gi' } } } } } }, 'redis.embedded.pod.resources.limits.memory: would be overruled; set redis.embedded.memoryMiB'],
+    [{ fullnameOverride: '1-fleet' }, 'fullnameOverride: is needed, since no Service may be called 1-fleet-master'],
+    [{ nameOverride: 'fleet.eu' }, 'fullnameOverride: is needed, since no Service may be called muster-fleet.eu-master'],
     [{ ingress: { enabled: true } }, 'ingress: is no key of this chart; use exposure.type: ingress'],
     [{ workers: { probe: { type: 'a', slots: 4 } } }, 'workers.probe.slots: is no key of this chart; use spec.slots of the FleetWorker'],
   ])('say what is wrong with %j', (values, fault) => {

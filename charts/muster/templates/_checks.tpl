@@ -8,6 +8,7 @@ What no schema can say. All faults at once, one a line: `path: what is wrong; wh
 
 {{- define "muster.faults" }}
 {{- include "muster.faults.removed" . }}
+{{- include "muster.faults.names" . }}
 {{- include "muster.faults.master" . }}
 {{- include "muster.faults.tokens" . }}
 {{- include "muster.faults.redis" . }}
@@ -43,6 +44,13 @@ What no schema can say. All faults at once, one a line: `path: what is wrong; wh
 {{- end }}
 {{- end }}
 
+{{- define "muster.faults.names" }}
+{{- $fullname := include "muster.fullname" . }}
+{{- if not (regexMatch "^[a-z][-a-z0-9]*$" $fullname) }}
+fullnameOverride: is needed, since no Service may be called {{ $fullname }}-master; begin with a letter, and leave dots out
+{{- end }}
+{{- end }}
+
 {{- define "muster.faults.master" }}
 {{- if and (not .Values.master.enabled) (not .Values.masterUrl) }}
 masterUrl: is needed where master.enabled is false; set the address of the master, for example https://muster.example
@@ -53,11 +61,9 @@ trust: has configMap and secret; leave one of them out
 {{- if and (has "*" .Values.operator.watchNamespaces) (gt (len .Values.operator.watchNamespaces) 1) }}
 operator.watchNamespaces: has "*" and names; leave the names out, or "*"
 {{- end }}
-{{- range list "master" }}
-{{- $scaling := (get $.Values .).autoscaling }}
+{{- $scaling := .Values.master.autoscaling }}
 {{- if and $scaling.enabled (gt (int $scaling.minReplicas) (int $scaling.maxReplicas)) }}
-{{ . }}.autoscaling: minReplicas is above maxReplicas; lower it
-{{- end }}
+master.autoscaling: minReplicas is above maxReplicas; lower it
 {{- end }}
 {{- end }}
 
@@ -93,6 +99,11 @@ redis.external: has neither url nor urlSecret.name; set url, for example kvstore
 {{- end }}
 {{- if regexMatch "^[^/]*://[^/@]*:[^/@]*@" $external.url }}
 redis.external.url: holds a password; put it into a Secret and name that in redis.external.password.secret
+{{- end }}
+{{- range $kind := list "requests" "limits" }}
+{{- if hasKey (get $.Values.redis.embedded.pod.resources $kind | default dict) "memory" }}
+redis.embedded.pod.resources.{{ $kind }}.memory: would be overruled; set redis.embedded.memoryMiB
+{{- end }}
 {{- end }}
 {{- if and .Values.redis.embedded.tls.secret (not (include "muster.hasTrust" .)) }}
 redis.embedded.tls.secret: needs trust.configMap or trust.secret; name the authority that signed it

@@ -11,13 +11,13 @@
 {{- end }}
 
 {{- define "muster.selector" -}}
-app.kubernetes.io/name: {{ include "muster.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "muster.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 {{- with .component }}
 app.kubernetes.io/component: {{ . }}
 {{- end }}
 {{- with .set }}
-muster.dev/workers: {{ . }}
+muster.dev/workers: {{ . | quote }}
 {{- end }}
 {{- end }}
 
@@ -25,7 +25,7 @@ muster.dev/workers: {{ . }}
 {{- define "muster.metadata" -}}
 {{- $labels := include "muster.selector" . | fromYaml -}}
 {{- $labels = merge $labels (dict "app.kubernetes.io/version" (.root.Chart.AppVersion | trunc 63) "app.kubernetes.io/managed-by" .root.Release.Service "helm.sh/chart" (printf "%s-%s" .root.Chart.Name (.root.Chart.Version | replace "+" "_") | trunc 63)) -}}
-name: {{ .name }}
+name: {{ .name | quote }}
 labels:
   {{- merge $labels (.labels | default dict) .root.Values.commonLabels | toYaml | nindent 2 }}
 {{- with mergeOverwrite (dict) .root.Values.commonAnnotations (.annotations | default dict) }}

@@ -16,14 +16,14 @@ annotations:
 
 {{/* The head of a pod's spec: {root, name, component, set?, pod, many, api?, grace?}. */}}
 {{- define "muster.podSpec" -}}
-serviceAccountName: {{ include "muster.account" . }}
+serviceAccountName: {{ include "muster.account" . | quote }}
 automountServiceAccountToken: {{ .api | default false }}
 enableServiceLinks: false
 {{- $names := concat (.root.Values.global.imagePullSecrets | default list) .root.Values.imagePullSecrets }}
 {{- with $names }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ if kindIs "map" . }}{{ .name }}{{ else }}{{ . }}{{ end }}
+  - name: {{ if kindIs "map" . }}{{ .name | quote }}{{ else }}{{ . | quote }}{{ end }}
   {{- end }}
 {{- end }}
 securityContext:
@@ -50,10 +50,10 @@ affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .pod.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .pod.runtimeClassName }}
-runtimeClassName: {{ . }}
+runtimeClassName: {{ . | quote }}
 {{- end }}
 {{- if .pod.topologySpreadConstraints }}
 topologySpreadConstraints:
@@ -105,11 +105,11 @@ SVC_AUTOMATIONS: {{ join "," . | quote }}
 {{/* {env, more}: maps of the chart and of the user as a list; _checks.tpl has refused what is in both. */}}
 {{- define "muster.envList" -}}
 {{- range $name, $value := .env }}
-- name: {{ $name }}
+- name: {{ $name | quote }}
   value: {{ $value | quote }}
 {{- end }}
 {{- range $name, $value := .more }}
-- name: {{ $name }}
+- name: {{ $name | quote }}
   {{- if kindIs "string" $value }}
   value: {{ $value | quote }}
   {{- else }}
@@ -167,9 +167,9 @@ SVC_AUTOMATIONS: {{ join "," . | quote }}
     defaultMode: 292
     sources:
       - {{ empty $trust.configMap | ternary "secret" "configMap" }}:
-          name: {{ $trust.configMap | default $trust.secret }}
+          name: {{ $trust.configMap | default $trust.secret | quote }}
           items:
-            - key: {{ $trust.key }}
+            - key: {{ $trust.key | quote }}
               path: {{ base (include "muster.trustPath" .root) }}
 {{- end }}
 {{- if .automations }}

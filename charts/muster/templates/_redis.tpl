@@ -22,7 +22,7 @@ tls-auth-clients no
 {{- define "muster.redisPasswords" -}}
 {{- include "muster.secretSource" (dict "ref" .Values.redis.embedded.password "created" (printf "%s-redis" (include "muster.fullname" .)) "createdKey" "password" "as" "password") }}
 - secret:
-    name: {{ .Values.redis.embedded.password.secret | default (printf "%s-redis" (include "muster.fullname" .)) }}
+    name: {{ .Values.redis.embedded.password.secret | default (printf "%s-redis" (include "muster.fullname" .)) | quote }}
     optional: true
     items:
       - key: previous-password

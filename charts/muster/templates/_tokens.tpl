@@ -17,9 +17,9 @@
 {{- $name := .ref.secret | default .created -}}
 {{- if $name }}
 - secret:
-    name: {{ $name }}
+    name: {{ $name | quote }}
     items:
-      - key: {{ empty .ref.secret | ternary .createdKey .ref.key }}
+      - key: {{ empty .ref.secret | ternary .createdKey .ref.key | quote }}
         path: {{ .as }}
 {{- end }}
 {{- end }}
@@ -39,7 +39,7 @@
 {{- include "muster.secretSource" (dict "ref" (dict "secret" $external.urlSecret.name "key" $external.urlSecret.key) "created" "" "as" "redis-url") }}
 {{- with $external.clientCert.secret }}
 - secret:
-    name: {{ . }}
+    name: {{ . | quote }}
     items:
       - key: tls.crt
         path: redis-client.crt

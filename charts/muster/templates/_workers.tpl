@@ -23,7 +23,7 @@ volumeClaimTemplates:
       accessModes:
         - ReadWriteOnce
       {{- with .storageClassName }}
-      storageClassName: {{ . }}
+      storageClassName: {{ . | quote }}
       {{- end }}
       volumeMode: Filesystem
       resources:

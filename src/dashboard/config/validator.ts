@@ -2,7 +2,7 @@
  * @module dashboard/config/validator
  * Judges a value by the subset of JSON Schema that forms are made of, by interpreting it: the page may not evaluate code.
  * It is never stricter than the master, whose verdict alone counts (D49): a keyword it does not know, a long text against
- * a pattern, a format it cannot judge, all pass here. Its words say what was expected and what is there.
+ * a pattern, a format it cannot judge, all pass here. Its words say what was expected and, but of a secret, what is there.
  */
 import type { FieldError, JsonSchema, JsonValue } from '../../protocol/index.ts'
 import { sameJson } from '../parts/json-text.ts'
@@ -14,16 +14,17 @@ const MAX_DEPTH = 64
 const MAX_PATTERN_CHARACTERS = 4_096
 const SHOWN_CHARACTERS = 60
 
-interface Place { readonly root: JsonSchema; readonly path: string; readonly depth: number }
+interface Place { readonly root: JsonSchema; readonly path: string; readonly depth: number; readonly isSecret: boolean }
 type Check = (schema: JsonSchema, value: JsonValue, place: Place) => readonly FieldError[]
 
 /** All faults of a value, at most 100; empty: nothing is wrong as far as the page can tell. References lead into `root`. */
 export const validate = (schema: JsonSchema, value: JsonValue | undefined, root: JsonSchema = schema): readonly FieldError[] =>
-  (value === undefined ? [fault('', 'expected a value, got nothing', 'required')] : judge(schema, value, { root, path: '', depth: 0 }).slice(0, MAX_FAULTS))
+  (value === undefined ? [fault('', 'expected a value, got nothing', 'required')] : judge(schema, value, { root, path: '', depth: 0, isSecret: false }).slice(0, MAX_FAULTS))
 
 const fault = (path: string, message: string, keyword: string): FieldError => ({ path, message, keyword, params: {} })
 
-function judge(schema: unknown, value: JsonValue, place: Place): readonly FieldError[] {
+function judge(schema: unknown, value: JsonValue, from: Place): readonly FieldError[] {
+  const place = { ...from, isSecret: from.isSecret || isSecret(schema) }
   if (schema === false) return [fault(place.path, 'is not a known field', 'additionalProperties')]
   if (!isSchema(schema) || place.depth > MAX_DEPTH) return []
   if (schema['writeOnly'] === true && value === SECRET_MASK) return [] // The stored secret stays (D17).
@@ -33,14 +34,17 @@ function judge(schema: unknown, value: JsonValue, place: Place): readonly FieldE
   return [...ofTarget, ...(ofType.length > 0 ? ofType : CHECKS.flatMap((check) => check(schema, value, place)))]
 }
 
+/** Itself, or in one of its branches. */
+const isSecret = (schema: unknown): boolean => isSchema(schema) && [schema, schema['anyOf'], schema['oneOf'], schema['items']].flat().some((each) => isSchema(each) && each['writeOnly'] === true)
+
 const deeper = (place: Place, step = ''): Place => ({ ...place, path: place.path + step, depth: place.depth + 1 })
 
 const TYPE_WORDS: Readonly<Record<string, string>> = { string: 'text', integer: 'a whole number', number: 'a number', boolean: 'true or false', object: 'an object', array: 'a list', null: 'null' }
 
-function typeFault({ type }: { readonly type?: unknown }, value: JsonValue, { path }: Place): readonly FieldError[] {
+function typeFault({ type }: { readonly type?: unknown }, value: JsonValue, place: Place): readonly FieldError[] {
   const types = (Array.isArray(type) ? type : [type]).filter((each): each is string => typeof each === 'string' && Object.hasOwn(TYPE_WORDS, each))
   if (types.length === 0 || types.some((each) => isOfType(value, each))) return []
-  return [fault(path, `expected ${types.map((each) => TYPE_WORDS[each]).join(' or ')}, got ${shown(value)}`, 'type')]
+  return [fault(place.path, `expected ${types.map((each) => TYPE_WORDS[each]).join(' or ')}, got ${shown(value, place)}`, 'type')]
 }
 
 function isOfType(value: JsonValue, type: string): boolean {
@@ -53,16 +57,17 @@ function isOfType(value: JsonValue, type: string): boolean {
   }
 }
 
-function shown(value: JsonValue): string {
+function shown(value: JsonValue, { isSecret: hides }: Place): string {
+  if (hides) return 'a hidden value'
   const text = JSON.stringify(value)
   return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}…`
 }
 
-const ofConstants: Check = (schema, value, { path }) => {
+const ofConstants: Check = (schema, value, place) => {
   if (Array.isArray(schema['enum']) && !(schema['enum'] as JsonValue[]).some((each) => sameJson(each, value))) {
-    return [fault(path, `expected one of ${(schema['enum'] as JsonValue[]).map((each) => JSON.stringify(each)).join(', ')}, got ${shown(value)}`, 'enum')]
+    return [fault(place.path, `expected one of ${(schema['enum'] as JsonValue[]).map((each) => JSON.stringify(each)).join(', ')}, got ${shown(value, place)}`, 'enum')]
   }
-  if (Object.hasOwn(schema, 'const') && !sameJson(schema['const'] as JsonValue, value)) return [fault(path, `expected ${shown(schema['const'] as JsonValue)}, got ${shown(value)}`, 'const')]
+  if (Object.hasOwn(schema, 'const') && !sameJson(schema['const'] as JsonValue, value)) return [fault(place.path, `expected ${JSON.stringify(schema['const'])}, got ${shown(value, place)}`, 'const')]
   return []
 }
 
@@ -73,18 +78,19 @@ const BOUNDS: readonly (readonly [keyword: string, holds: (value: number, bound:
   ['exclusiveMaximum', (value, bound) => value < bound, (bound) => `less than ${bound}`],
 ]
 
-const ofNumber: Check = (schema, value, { path }) => (typeof value !== 'number' ? [] : BOUNDS.flatMap(([keyword, holds, words]) => {
+const ofNumber: Check = (schema, value, place) => (typeof value !== 'number' ? [] : BOUNDS.flatMap(([keyword, holds, words]) => {
   const bound = schema[keyword]
-  return typeof bound !== 'number' || holds(value, bound) ? [] : [fault(path, `expected ${words(bound)}, got ${value}`, keyword)]
+  return typeof bound !== 'number' || holds(value, bound) ? [] : [fault(place.path, `expected ${words(bound)}, got ${shown(value, place)}`, keyword)]
 }))
 
-const ofText: Check = (schema, value, { path }) => {
+const ofText: Check = (schema, value, place) => {
   if (typeof value !== 'string') return []
+  const { path } = place
   const { minLength, maxLength, pattern } = schema as Record<string, unknown>
   const length = [...value].length // Characters, as the schema counts them: not halves of them.
   if (typeof minLength === 'number' && length < minLength) return [fault(path, `expected ${minLength} characters or more, got ${length}`, 'minLength')]
   if (typeof maxLength === 'number' && length > maxLength) return [fault(path, `expected ${maxLength} characters or less, got ${length}`, 'maxLength')]
-  return typeof pattern !== 'string' || matches(pattern, value) ? [] : [fault(path, `expected text that matches ${pattern}, got ${shown(value)}`, 'pattern')]
+  return typeof pattern !== 'string' || matches(pattern, value) ? [] : [fault(path, `expected text that matches ${pattern}, got ${shown(value, place)}`, 'pattern')]
 }
 
 /** Classes that the master's engine reads as ASCII alone. */
@@ -113,7 +119,7 @@ const ofList: Check = (schema, value, place) => {
     : typeof maxItems === 'number' && items.length > maxItems ? [fault(place.path, `expected ${maxItems} items or less, got ${items.length}`, 'maxItems')] : []
   const twice = uniqueItems === true ? items.findIndex((each, index) => items.slice(0, index).some((before) => sameJson(before, each))) : -1
   const ofItems = isSchema(item) && prefixItems === undefined ? items.flatMap((each, index) => judge(item, each, deeper(place, pointerStep(index)))) : []
-  return [...ofCount, ...(twice < 0 ? [] : [fault(place.path, `expected no item twice, got ${shown(items[twice] as JsonValue)} again`, 'uniqueItems')]), ...ofItems]
+  return [...ofCount, ...(twice < 0 ? [] : [fault(place.path, `expected no item twice, got ${shown(items[twice] as JsonValue, place)} again`, 'uniqueItems')]), ...ofItems]
 }
 
 const ofObject: Check = (schema, value, place) => {
@@ -140,7 +146,7 @@ const ofUnion: Check = (schema, value, place) => ['anyOf', 'oneOf'].flatMap((key
   const near = faults.filter((each) => !each.some(({ path, keyword: why }) => path === place.path && (why === 'type' || why === 'const' || why === 'enum')))
   const constants = branches.filter((branch: unknown): branch is JsonSchema => isSchema(branch) && Object.hasOwn(branch, 'const')).map((branch) => JSON.stringify(branch['const']))
   if (near.length === 1) return near[0] as readonly FieldError[]
-  return [fault(place.path, constants.length === branches.length ? `expected one of ${constants.join(', ')}, got ${shown(value)}` : `expected one of the choices, got ${shown(value)}`, keyword)]
+  return [fault(place.path, constants.length === branches.length ? `expected one of ${constants.join(', ')}, got ${shown(value, place)}` : `expected one of the choices, got ${shown(value, place)}`, keyword)]
 })
 
 const CHECKS: readonly Check[] = [ofConstants, ofNumber, ofText, ofList, ofObject, ofUnion]

@@ -11,7 +11,7 @@
  * @see D15, D31, D43
  */
 import { judgeClaim, type CatalogType, type ClaimVerdict, type Registered } from '../fleet/index.ts'
-import { KubeError } from '../kube/index.ts'
+import { isBehind, KubeError } from '../kube/index.ts'
 import { holdsSecret } from './desired.ts'
 import { found, NO_DRIFT, quiet, refused, unseen, updating, type Finding, type Pass } from './findings.ts'
 import { judge, type Judged } from './judge.ts'
@@ -20,8 +20,10 @@ import { hasMoved, isHandsOff, mayWriteConfig, saysInForce } from './policy.ts'
 import { eventTargetOf, readAgain } from './resource.ts'
 import { givenBack, writeAhead, type SecretMemory } from './secrets.ts'
 
-/** At once, and behind everything of the first round. */
+/** At once, but behind the edits of the first round, and what nobody edited behind all of it. */
 const SECOND_LOOK_MS = 1
+const EDITED = 50
+const UNEDITED = -100
 
 export async function converge(pass: Pass): Promise<Finding | 'again'> {
   const { deps, entry, resource } = pass
@@ -103,7 +105,7 @@ async function act(pass: Pass, seen: Registered, judged: Judged, verdict: ClaimV
   const blocked = isEqual || !mayWrite ? undefined : obstacle(pass, seen, judged, isForgotten)
   const writes = !isEqual && mayWrite && blocked === undefined
   if (writes || verdict !== 'ours') {
-    if (deps.memory.isFirstLook(entry)) return quiet({ kind: 'ok', againAfterMs: SECOND_LOOK_MS }, seen)
+    if (deps.memory.isFirstLook(entry)) return quiet({ kind: 'ok', againAfterMs: SECOND_LOOK_MS, priority: isBehind(resource) ? EDITED : UNEDITED }, seen)
     const current = await isCurrent(pass)
     if (current !== true) return current
   }

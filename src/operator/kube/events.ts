@@ -202,8 +202,12 @@ export class FoldingEventRecorder implements EventRecorder {
 
   #arrival(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      this.#wake = resolve
-      signal.addEventListener('abort', () => resolve(), { once: true })
+      const wake = (): void => {
+        signal.removeEventListener('abort', wake)
+        resolve()
+      }
+      this.#wake = wake
+      signal.addEventListener('abort', wake)
     })
   }
 }

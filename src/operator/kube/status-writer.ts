@@ -305,8 +305,12 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
 
   #change(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      this.#idle.push(resolve)
-      signal.addEventListener('abort', () => resolve(), { once: true })
+      const wake = (): void => {
+        signal.removeEventListener('abort', wake)
+        resolve()
+      }
+      this.#idle.push(wake)
+      signal.addEventListener('abort', wake)
     })
   }
 

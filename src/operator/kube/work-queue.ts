@@ -17,7 +17,8 @@ import type { ObjectKey } from './objects.ts'
 export type Priority = 100 | 90 | 50 | -100
 
 export type Outcome =
-  | { readonly kind: 'ok'; readonly againAfterMs?: number }
+  /** A look that is asked for is as urgent as a push, unless `priority` says otherwise. */
+  | { readonly kind: 'ok'; readonly againAfterMs?: number; readonly priority?: Priority }
   /** Tried again after `afterMs`, or after the key's own backoff. */
   | { readonly kind: 'retry'; readonly afterMs?: number }
   /** Only a change can help: nothing is tried again. */
@@ -105,7 +106,7 @@ export class WorkQueue {
     this.#deps.observer?.onDone(this.#deps.clock.monotonicMs() - run.sinceMs)
     if (outcome.kind !== 'retry') this.#backoffs.delete(key)
     if (outcome.kind === 'retry') this.#retry(key, outcome.afterMs, run.priority)
-    else if (outcome.kind === 'ok' && outcome.againAfterMs !== undefined) this.addAfter(key, outcome.againAfterMs, 50)
+    else if (outcome.kind === 'ok' && outcome.againAfterMs !== undefined) this.addAfter(key, outcome.againAfterMs, outcome.priority ?? 50)
     if (run.again !== undefined) this.#makeDue(key, run.again)
   }
 

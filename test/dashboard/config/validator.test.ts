@@ -36,6 +36,15 @@ describe('the validator of the page', () => {
     expect(words({ type: 'object', properties: { key: { type: 'string', writeOnly: true, minLength: 20 } } }, { key: '********' })).toEqual([])
   })
 
+  it('never repeats a secret', () => {
+    const [secret, typed] = [{ writeOnly: true, type: 'string', pattern: '^sk-' }, 'hunter2']
+    expect(words({ type: 'object', properties: { key: secret } }, { key: typed })).toEqual(['/key expected text that matches ^sk-, got a hidden value'])
+    const others: readonly JsonSchema[] = [{ writeOnly: true, type: 'number' }, { writeOnly: true, enum: ['a'] }, { writeOnly: true, const: 'a' }, { anyOf: [secret, { $ref: '#/$defs/a' }] }, { writeOnly: true, type: 'object', properties: { a: { type: 'integer' } } }]
+    expect(others.flatMap((schema) => words(schema, schema['type'] === 'object' ? { a: typed } : typed)).join()).not.toContain(typed)
+    expect(words({ writeOnly: true, type: 'number', maximum: 1 }, 4711).join()).not.toContain('4711')
+    expect(words({ type: 'array', items: secret, uniqueItems: true }, [typed, typed]).join()).not.toContain(typed)
+  })
+
   it('ends on a schema that refers to itself', () => {
     expect(words({ $ref: '#' }, 1)).toEqual([])
   })

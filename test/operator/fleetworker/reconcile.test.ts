@@ -61,7 +61,7 @@ describe('reconcile: one worker', () => {
     for (const name of ['w1', 'w2']) world.create(name, { config: { url: 'http://a' } })
     await world.see()
     world.deps.memory.beginRound(world.cache.all())
-    expect(await world.act('w1')).toEqual({ kind: 'ok', againAfterMs: 1 })
+    expect(await world.act('w1')).toEqual({ kind: 'ok', againAfterMs: 1, priority: 50 })
     expect([world.changes, world.statusWrites, world.deps.memory.size]).toEqual([0, 0, 1])
     await world.act('w1')
     expect([world.fleet.count('patch'), world.condition('w1', 'Synced')]).toEqual([1, 'True InSync'])
@@ -69,6 +69,19 @@ describe('reconcile: one worker', () => {
     world.create('w3', { config: { url: 'http://a' } })
     await world.pass('w3') // It came later, and has nothing to wait for.
     expect(world.condition('w3', 'Synced')).toBe('True InSync')
+  })
+
+  it('comes back to what differs behind all that is not looked at yet, but sooner where somebody edited it', async () => {
+    await world.work('w2')
+    for (const name of ['w1', 'w2']) {
+      world.create(name, { config: { url: 'http://a' } })
+      await world.pass(name)
+      await world.dashboard(name, { url: 'http://alice' })
+    }
+    world.edit('w2', { config: { url: 'http://b' } })
+    await world.see()
+    world.deps.memory.beginRound(world.cache.all())
+    expect([await world.act('w1'), await world.act('w2')]).toEqual([{ kind: 'ok', againAfterMs: 1, priority: -100 }, { kind: 'ok', againAfterMs: 1, priority: 50 }])
   })
 
   it('undoes what others change, and says in the history who it is', async () => {

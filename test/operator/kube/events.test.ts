@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { getEventListeners } from 'node:events'
 import { FoldingEventRecorder, type EventTarget } from '../../../src/operator/kube/index.ts'
 import { EVENTS } from '../fake-apiserver.ts'
 import { random, turns, until, world, type World } from './world.ts'
@@ -42,6 +43,18 @@ describe('the event recorder', () => {
       regarding: { apiVersion: 'example.org/v1', kind: 'Probe', namespace: 'ns', name: 'a', uid: 'uid-a' }, metadata: { namespace: 'ns' },
     })
     expect(events()[0]?.['eventTime']).toMatch(/\.\d{6}Z$/)
+  })
+
+  it('waits with one listener on its signal, however many there have been', async () => {
+    await turns()
+    const listeners = (): number => getEventListeners(w.abort.signal, 'abort').length
+    const before = listeners()
+    for (const [at, name] of ['a', 'b', 'c'].entries()) {
+      recorder.record(target(name), 'Normal', 'Drift', 'reverted')
+      await until(w.time, 'it is there', () => events().length === at + 1)
+      await turns()
+    }
+    expect(listeners()).toBe(before)
   })
 
   it('folds equal ones into a series, written at most every 5 min', async () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { getEventListeners } from 'node:events'
 import { ApplyStatusWriter, KubeError, refOf, WritableCache, type KubeRequest, type KubeTransport } from '../../../src/operator/kube/index.ts'
 import { PROBES } from '../fake-apiserver.ts'
 import { created, edited, PROBE, probe, random, scripted, turns, until, world, type Probe, type World } from './world.ts'
@@ -109,6 +110,14 @@ describe('the status writer', () => {
     writer.put(refOf(object), { observedGeneration: 2 }, 'transition')
     expect(await writer.hasten(refOf(object), term.signal)).toBe(false)
     await until(w.time, 'it is tried again', () => statusOf('a')?.['observedGeneration'] === 2)
+  })
+
+  it('leaves no listener on the signal under which something was hastened', async () => {
+    const writer = writerOver(w.transport)
+    const [object, pass] = [known('a'), new AbortController()]
+    writer.put(refOf(object), inForce, 'transition')
+    expect(await writer.hasten(refOf(object), pass.signal)).toBe(true)
+    expect(getEventListeners(pass.signal, 'abort')).toEqual([])
   })
 
   it('takes a status back that is no longer wanted', async () => {

@@ -107,6 +107,16 @@ describe('the work queue', () => {
     expect(queue.depth).toBe(0)
   })
 
+  it('comes back to it at the priority that its run asked for', async () => {
+    for (const priority of [undefined, -100] as const) {
+      queue.add('ns/again', 100)
+      queue.done(await queue.take(never), { kind: 'ok', againAfterMs: 1, ...(priority !== undefined && { priority }) })
+      queue.add('ns/swept', -100)
+      await time.advance(1)
+      expect(await drained()).toEqual(priority === undefined ? ['ns/again', 'ns/swept'] : ['ns/swept', 'ns/again'])
+    }
+  })
+
   it('backs off from 1 s to 30 s with full jitter, and starts over after a success', async () => {
     const waits: number[] = []
     queue.add('ns/a', 100)
