@@ -8,9 +8,9 @@
  * It never gives up: a refusal is told as well, and tried again, since tokens and masters come back. A comment comes
  * every 15 s, so a stream without a byte for 45 s is half open and is replaced. Events wait while the listener is busy.
  */
+import { EventReader } from '../protocol/event-stream/index.ts'
 import { Backoff } from '../runtime/index.ts'
 import { apiPath } from './address.ts'
-import { EventReader } from './event-reader.ts'
 import { MasterError } from './master-error.ts'
 import type { ClientOptions, Transport } from './transport.ts'
 
@@ -19,8 +19,8 @@ const RETRY_BASE_MS = 500
 const RETRY_CAP_MS = 30_000
 
 interface FleetEvent {
-  /** Opaque; resumes here. */
-  readonly id: string | undefined
+  /** Opaque; resumes here. Empty before the first. */
+  readonly id: string
   /** `worker.state`, `queue.totals`, `reset` … */
   readonly name: string
   readonly data: { readonly type?: string; readonly worker_id?: string; readonly ts?: number; readonly [field: string]: unknown }
@@ -38,7 +38,7 @@ export interface FeedOptions {
   readonly lastEventId?: string
 }
 
-export async function* followEvents(transport: Transport, { timers, random }: Pick<ClientOptions, 'timers' | 'random'>, { signal, lastEventId }: FeedOptions): AsyncGenerator<FeedItem> {
+export async function* followEvents(transport: Transport, { timers, random }: Pick<ClientOptions, 'timers' | 'random'>, { signal, lastEventId = '' }: FeedOptions): AsyncGenerator<FeedItem> {
   const backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, floor: 0.5, random })
   let resumeAt = lastEventId
   while (!signal.aborted) {
@@ -47,8 +47,8 @@ export async function* followEvents(transport: Transport, { timers, random }: Pi
     const either = AbortSignal.any([signal, silence.signal])
     let failure: unknown
     try {
-      const { chunks, epoch } = await transport.open(apiPath(['events']), { accept: 'text/event-stream', ...(resumeAt === undefined ? {} : { 'last-event-id': resumeAt }) }, either)
-      yield { kind: 'open', epoch, resumed: resumeAt !== undefined }
+      const { chunks, epoch } = await transport.open(apiPath(['events']), { accept: 'text/event-stream', ...(resumeAt === '' ? {} : { 'last-event-id': resumeAt }) }, either)
+      yield { kind: 'open', epoch, resumed: resumeAt !== '' }
       const reader = new EventReader(resumeAt)
       for await (const chunk of guard(chunks)) {
         backoff.reset()

@@ -12,6 +12,7 @@ import { useRead } from './api/queries.ts'
 import { useSession } from './api/session.ts'
 import { NavBar, TokenChip } from './nav-bar.tsx'
 import { OverviewPlace } from './overview/overview-place.tsx'
+import { Announcements } from './parts/announcements.tsx'
 import { EmptyState } from './parts/empty-state.tsx'
 import { useKeys } from './parts/keys.ts'
 import { LiveBadge } from './parts/live-badge.tsx'
@@ -19,7 +20,7 @@ import { ReadState } from './parts/read-state.tsx'
 import { formatRoute, titleOf, type Route } from './route.ts'
 import { Outage } from './settings/outage.tsx'
 import { goTo, useRoute } from './use-route.ts'
-import { useAttention, useWorkerReading, WorkersContext } from './workers/use-workers.ts'
+import { useJudgement, useWorkerReading, WorkersContext } from './workers/use-workers.ts'
 
 const loadWorkers = async () => ({ default: (await import('./workers/workers-place.tsx')).WorkersPlace })
 const WorkersPlace = lazy(loadWorkers)
@@ -67,6 +68,7 @@ function Frame({ onSignOut }: { readonly onSignOut: () => void }) {
         <Outage />
         {installed.data === undefined ? <ReadState read={installed} /> : <Open route={route} installed={installed.data} />}
       </main>
+      <Announcements />
       {showsKeys && <Suspense><KeyList onClose={() => setShowsKeys(false)} /></Suspense>}
     </>
   )
@@ -147,7 +149,7 @@ function Titled({ route, installed }: { readonly route: Route; readonly installe
 
 /** The title of the tab counts what is wrong; a new place begins at its top, where a screen reader is told it. */
 function useTitle(route: Route): void {
-  const problems = useAttention()?.length ?? 0
+  const problems = useJudgement()?.attention.length ?? 0
   const title = titleOf(route)
   useEffect(() => {
     document.title = `${problems > 0 ? `(${problems}) ` : ''}${title} · Muster`

@@ -4,8 +4,8 @@
  * as one does. The bus keeps nothing (D23): what is published while the stream is away is missed, and a listener that
  * does not read loses the oldest messages, logged once a minute at most.
  */
-import { StringDecoder } from 'node:string_decoder'
 import { Pool } from 'undici'
+import { EventReader } from '../protocol/event-stream/index.ts'
 import { MAX_BUS_TOPICS } from '../protocol/index.ts'
 import { Backoff, type Clock, type Log, type Random, type Timers } from '../runtime/index.ts'
 
@@ -14,8 +14,6 @@ const SILENCE_MS = 45_000
 const RETRY_BASE_MS = 500
 const RETRY_CAP_MS = 30_000
 const MAX_QUEUED = 1_000
-/** One message is at most 64 KiB. */
-const MAX_EVENT_CHARS = 1_048_576
 const WARN_EVERY_MS = 60_000
 
 export interface BusDeps {
@@ -135,11 +133,11 @@ export class BusClient {
         await body.dump()
         throw new Error(`the master answered HTTP ${statusCode}`)
       }
-      const events = new EventReader(deliver)
+      const events = new EventReader()
       for await (const chunk of body as AsyncIterable<Buffer>) {
         cancel()
         cancel = arm()
-        events.push(chunk)
+        for (const { data } of events.read(chunk)) deliver((JSON.parse(data) as { message: unknown }).message)
       }
     } finally {
       cancel()
@@ -151,25 +149,5 @@ export class BusClient {
     if (now - this.#warnedAtMs < WARN_EVERY_MS) return
     this.#warnedAtMs = now
     this.#deps.log.warn('a slot does not read its bus messages: the oldest are dropped', { topic })
-  }
-}
-
-/** Server-sent events as they arrive in pieces; `data: {"topic":…,"message":…}` is all that is looked at. */
-class EventReader {
-  readonly #deliver: (message: unknown) => void
-  readonly #decoder = new StringDecoder('utf8')
-  #text = ''
-
-  constructor(deliver: (message: unknown) => void) {
-    this.#deliver = deliver
-  }
-
-  push(chunk: Buffer): void {
-    const lines = (this.#text + this.#decoder.write(chunk)).split(/\r?\n/)
-    this.#text = lines.pop() ?? ''
-    if (this.#text.length > MAX_EVENT_CHARS) throw new Error('an event is too long')
-    for (const line of lines) {
-      if (line.startsWith('data:')) this.#deliver((JSON.parse(line.slice('data:'.length)) as { message: unknown }).message)
-    }
   }
 }

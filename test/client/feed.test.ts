@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { ServerResponse } from 'node:http'
-import { EventReader } from '../../src/client/event-reader.ts'
+import { EventReader } from '../../src/protocol/event-stream/index.ts'
 import type { FeedItem } from '../../src/client/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
 import type { Deed } from './faulty-proxy.ts'

@@ -46,6 +46,11 @@ describe('hack/verify-imports', () => {
     expect(stderr).toContain('the dashboard takes types alone')
   })
 
+  it('lets the dashboard take the reader of events by value', () => {
+    const { stderr, status } = verified({ 'src/dashboard/live.ts': "import { EventReader } from '../protocol/event-stream/index.ts'\n" })
+    expect([stderr, status]).toEqual(['', 0])
+  })
+
   it('refuses a file that no area of the layout holds, even one without imports', () => {
     const { status, stderr } = verified({ 'src/utils/strings.ts': 'export const EMPTY = 1\n' })
     expect(stderr).toBe('src/utils/strings.ts: no area of the layout holds this file\n')

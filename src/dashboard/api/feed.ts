@@ -10,7 +10,7 @@
  * other: who listens reads again. A stream that was lost before its first event has no place to resume at, so the first
  * batch after it begins with a `reset` of our own.
  */
-import type { EventReader } from './event-reader.ts'
+import type { EventReader } from '../../protocol/event-stream/index.ts'
 import type { Problem } from './problem.ts'
 
 export interface FleetEvent {

@@ -4,8 +4,8 @@
  */
 import { useQueryClient, type QueryClient } from '@tanstack/react-query'
 import { createContext, useContext, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { EventReader } from '../../protocol/event-stream/index.ts'
 import type { Api } from './client.ts'
-import { EventReader } from './event-reader.ts'
 import { Feed, type FeedState, type FleetEvent } from './feed.ts'
 import { Problem } from './problem.ts'
 import { staleKeys, type ReadKey } from './stale-keys.ts'

@@ -70,7 +70,8 @@ function NumberInput({ form, pointer, kind, marks, value }: Valued & { readonly 
 
 const LONG_TEXT = 80
 
-function TextInput({ form, pointer, marks, value }: Valued & { readonly value: string | null | undefined }) {
+function TextInput({ form, pointer, shape, marks, value }: Valued & { readonly value: string | null | undefined }) {
+  if (shape.secret) return <input {...marks} type="password" autoComplete="new-password" placeholder="not set" value={value ?? ''} onChange={(event) => set(form, pointer, event.target.value)} />
   const same = { ...marks, spellCheck: false, autoComplete: 'off', dir: 'auto', placeholder: value === undefined ? 'not set' : value === null ? 'null' : 'empty text', value: value ?? '' } as const
   const onChange = (event: { readonly target: { readonly value: string } }): void => set(form, pointer, event.target.value)
   return (value ?? '').length > LONG_TEXT || /\n/.test(value ?? '') ? <textarea {...same} rows={3} onChange={onChange} /> : <input {...same} type="text" onChange={onChange} />

@@ -4,13 +4,16 @@
  * is explained.
  */
 import type { OverviewBody } from '../../protocol/index.ts'
+import { useAnnouncement } from '../parts/announcements.tsx'
 import { EmptyState } from '../parts/empty-state.tsx'
 import { ReadState } from '../parts/read-state.tsx'
 import { Age } from '../parts/times.tsx'
 import { useServerNow } from '../parts/use-now.ts'
 import type { RouteTo } from '../route.ts'
-import { useAttention, useOverview } from '../workers/use-workers.ts'
+import { useJudgement, useOverview, type Judgement } from '../workers/use-workers.ts'
+import { explainFleet } from '../why/explain-fleet.ts'
 import { verdictText, type Attention } from '../why/verdict.ts'
+import { WhyFleet } from '../why/why.tsx'
 import { AutomationsTable } from './automations-table.tsx'
 import { fleetNumbers, waitingOf } from './numbers.ts'
 import { TierCard } from './tier-card.tsx'
@@ -18,7 +21,7 @@ import './overview.css'
 
 export function OverviewPlace({ route: { type } }: { readonly route: RouteTo<'overview'> }) {
   const read = useOverview()
-  const attention = useAttention()
+  const judgement = useJudgement()
   const { data: overview, problem } = read
   return (
     <>
@@ -26,10 +29,10 @@ export function OverviewPlace({ route: { type } }: { readonly route: RouteTo<'ov
       <ReadState read={read} />
       {overview !== undefined && (
         <div className={problem === undefined ? undefined : 'stale'}>
-          <p className={`verdict ${(attention?.length ?? 0) > 0 ? 'is-attention' : 'is-well'}`}>{verdictText(overview, attention ?? [])}</p>
+          <Verdict overview={overview} judgement={judgement} />
           <Numbers overview={overview} />
           <div className="halves">
-            <NeedsAttention items={attention} />
+            <NeedsAttention items={judgement?.attention} />
             <TierCard asked={type} busiest={busiestOf(overview)} />
           </div>
           <AutomationsTable overview={overview} stale={false} />
@@ -41,6 +44,18 @@ export function OverviewPlace({ route: { type } }: { readonly route: RouteTo<'ov
 }
 
 const busiestOf = ({ automations }: OverviewBody): string | null => Object.entries(automations).filter(([, { queue }]) => queue !== null).toSorted(([, a], [, b]) => waitingOf(b) - waitingOf(a))[0]?.[0] ?? null
+
+function Verdict({ overview, judgement }: { readonly overview: OverviewBody; readonly judgement: Judgement | undefined }) {
+  const attention = judgement?.attention ?? []
+  const text = verdictText(overview, attention)
+  useAnnouncement('the fleet', text)
+  return (
+    <div className="verdict-line">
+      <p className={`verdict ${attention.length > 0 ? 'is-attention' : 'is-well'}`}>{text}</p>
+      {judgement !== undefined && attention.length > 0 && <WhyFleet causes={() => explainFleet(judgement.facts, attention)} />}
+    </div>
+  )
+}
 
 function Numbers({ overview }: { readonly overview: OverviewBody }) {
   const now = useServerNow()

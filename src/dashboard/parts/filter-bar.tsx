@@ -3,6 +3,7 @@
  * One field that filters what is below, with the count found and what is wrong with the filter. The key `/` leads here.
  */
 import { useId, type ReactNode } from 'react'
+import { useAnnouncement } from './announcements.tsx'
 import { countText } from './numbers.ts'
 
 export interface FilterBarProps {
@@ -20,12 +21,14 @@ export interface FilterBarProps {
 
 export function FilterBar({ label, value, onChange, placeholder, fault = null, found, total, children }: FilterBarProps) {
   const id = useId()
+  const count = found === total ? countText(total) : `${countText(found)} of ${countText(total)}`
+  useAnnouncement(label, `${count} found.`)
   return (
     <div className="filter">
       <label htmlFor={id} className="hidden">{label}</label>
       <input id={id} type="search" data-filter="" value={value} placeholder={placeholder} spellCheck={false} autoCapitalize="off" autoComplete="off" enterKeyHint="search"
         aria-invalid={fault !== null} aria-describedby={`${id}-fault`} onChange={(event) => onChange(event.target.value)} />
-      <output className="soft" htmlFor={id}>{found === total ? countText(total) : `${countText(found)} of ${countText(total)}`}</output>
+      <span className="found soft">{count}</span>
       {children}
       <output id={`${id}-fault`} className="fault">{fault}</output>
     </div>

@@ -4,6 +4,7 @@
  */
 import { useAwaySince, reach } from '../api/reach.ts'
 import { useFeed, useFeedState } from '../api/live.ts'
+import { useAnnouncement } from './announcements.tsx'
 import { badgeOf } from './live-text.ts'
 import { shortClockText } from './moments.ts'
 import { useLocalNow } from './use-now.ts'
@@ -14,6 +15,7 @@ export function LiveBadge() {
   const now = useLocalNow()
   const { mark, tone, text } = badgeOf({ feed: state, awaySinceMs: useAwaySince(), answeredAtMs: reach.now.answeredAtMs, nowMs: now, clock: shortClockText })
   const isPaused = state.kind === 'paused'
+  useAnnouncement('live', tone === 'good' ? 'Live.' : `${text}.`)
   return (
     <button type="button" className={`live ${tone}`} aria-pressed={isPaused} onClick={() => (isPaused ? feed.resume() : feed.pause())} title={isPaused ? 'Follow the fleet again (p)' : 'Pause: the page stands still (p)'}>
       <span aria-hidden="true">{mark}</span> {text}

@@ -5,7 +5,7 @@
  */
 
 /** Rows beyond each edge, so that a short scroll shows no gap. */
-const AROUND = 6
+const AROUND = 3
 
 export interface Range {
   readonly first: number

@@ -75,7 +75,8 @@ function wayTo(type: string, stopped: readonly WorkerFacts[], query: string): Wa
   return stopped.length === 1 && first !== undefined ? toWorker(type, first.worker_id) : toWorkers('Show these workers', `type:${type} ${query}`)
 }
 
-function mostFrequent(workers: readonly WorkerFacts[]): string {
+/** What most of them say is wrong, as the end of a sentence. */
+export function mostFrequent(workers: readonly WorkerFacts[]): string {
   const counts = new Map<string, number>()
   for (const { last_error: error } of workers) if (error !== null) counts.set(error, (counts.get(error) ?? 0) + 1)
   const [most] = [...counts].toSorted(([, a], [, b]) => b - a)

@@ -12,6 +12,7 @@ type Kind = 'nobody' | 'offline' | 'error' | 'behind' | 'old' | 'dead' | 'stream
 
 export interface Attention {
   readonly kind: Kind
+  readonly type: string
   readonly tone: 'bad' | 'warn' | 'away'
   /** `mailer`, or `mailer/m-7`. */
   readonly subject: string
@@ -20,6 +21,8 @@ export interface Attention {
   readonly since: number | null
   readonly count: number
   readonly way: Way
+  /** The workers that have the problem; empty: it is one of a queue or a stream, or no record is read. */
+  readonly held: readonly WorkerFacts[]
 }
 
 export interface FleetFacts {
@@ -79,13 +82,13 @@ const WORKER_PROBLEMS: readonly WorkerProblem[] = [
 function workersOf({ type, of, workers, nowSeconds }: TypeFacts): readonly Attention[] {
   return WORKER_PROBLEMS.flatMap((problem): readonly Attention[] => {
     const { kind, tone, word, query } = problem
-    const held = workers?.filter((worker) => problem.holds(worker, nowSeconds))
-    const count = held === undefined ? problem.counted(of.workers) : held.length
+    const held = workers?.filter((worker) => problem.holds(worker, nowSeconds)) ?? []
+    const count = workers === null ? problem.counted(of.workers) : held.length
     if (count === 0) return []
-    const since = (held ?? []).reduce<number | null>((oldest, worker) => least(oldest, problem.since(worker)), null)
-    const [only] = held ?? []
-    if (count === 1 && only !== undefined) return [{ kind, tone, count, since, subject: `${type}/${only.worker_id}`, text: oneText(problem, only), way: toWorker(type, only.worker_id) }]
-    return [{ kind, tone, count, since, subject: type, text: `${plural(count, 'worker is', 'workers are')} ${word}`, way: toWorkers('Show them', `type:${type} ${query}`) }]
+    const since = held.reduce<number | null>((oldest, worker) => least(oldest, problem.since(worker)), null)
+    const [only] = held
+    if (count === 1 && only !== undefined) return [{ kind, type, tone, count, since, held, subject: `${type}/${only.worker_id}`, text: oneText(problem, only), way: toWorker(type, only.worker_id) }]
+    return [{ kind, type, tone, count, since, held, subject: type, text: `${plural(count, 'worker is', 'workers are')} ${word}`, way: toWorkers('Show them', `type:${type} ${query}`) }]
   })
 }
 
@@ -101,10 +104,11 @@ function queueOf(facts: TypeFacts): readonly Attention[] {
   if (queue === null) return []
   const waiting = queue.high + queue.normal + queue.low
   const oldest = queue.oldest_submitted_at
+  const of = { type, subject: type, held: [] }
   const found: Attention[] = []
-  if (waiting > 0 && !hasHands(facts)) found.push({ kind: 'nobody', tone: 'bad', subject: type, count: waiting, since: oldest, text: `${plural(waiting, 'task waits', 'tasks wait')} and nobody can take ${waiting === 1 ? 'it' : 'them'}`, way: toQueue(type) })
-  else if (waiting > 0 && oldest !== null && nowSeconds - oldest > OLD_AFTER_SECONDS) found.push({ kind: 'old', tone: 'warn', subject: type, count: waiting, since: oldest, text: `${plural(waiting, 'task waits', 'tasks wait')}, the oldest for long`, way: toQueue(type) })
-  if (queue.dead > 0) found.push({ kind: 'dead', tone: 'warn', subject: type, count: queue.dead, since: null, text: plural(queue.dead, 'dead task'), way: toDead(type) })
+  if (waiting > 0 && !hasHands(facts)) found.push({ ...of, kind: 'nobody', tone: 'bad', count: waiting, since: oldest, text: `${plural(waiting, 'task waits', 'tasks wait')} and nobody can take ${waiting === 1 ? 'it' : 'them'}`, way: toQueue(type) })
+  else if (waiting > 0 && oldest !== null && nowSeconds - oldest > OLD_AFTER_SECONDS) found.push({ ...of, kind: 'old', tone: 'warn', count: waiting, since: oldest, text: `${plural(waiting, 'task waits', 'tasks wait')}, the oldest for long`, way: toQueue(type) })
+  if (queue.dead > 0) found.push({ ...of, kind: 'dead', tone: 'warn', count: queue.dead, since: null, text: plural(queue.dead, 'dead task'), way: toDead(type) })
   return found
 }
 
@@ -115,7 +119,7 @@ function hasHands({ workers, of }: TypeFacts): boolean {
 
 function streamOf({ type, of: { stream } }: TypeFacts): readonly Attention[] {
   if (stream.length < STREAM_NEARLY_FULL) return []
-  return [{ kind: 'stream', tone: 'warn', subject: type, count: stream.length, since: null, text: `the output stream holds ${countText(stream.length)} of 50,000 entries, then drops its oldest`, way: toOutput(type) }]
+  return [{ kind: 'stream', type, tone: 'warn', subject: type, held: [], count: stream.length, since: null, text: `the output stream holds ${countText(stream.length)} of 50,000 entries, then drops its oldest`, way: toOutput(type) }]
 }
 
 /** One sentence: the worst two kinds, or that all is well. */

@@ -42,6 +42,16 @@ function QueueCauses({ type, queue }: { readonly type: string; readonly queue: Q
   return workers === undefined ? <output className="reading">Reading the workers…</output> : <Causes causes={explainQueue({ type, queue, workers })} />
 }
 
+export function WhyFleet({ causes }: { readonly causes: () => readonly Cause[] }) {
+  const [open, setOpen] = useState(false)
+  return (
+    <details className="why" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary className="button">Why?</summary>
+      {open && <Causes causes={causes()} />}
+    </details>
+  )
+}
+
 export function WhyWorker({ worker }: { readonly worker: WorkerFacts }) {
   const now = useServerNow()
   return (

@@ -1,59 +1,68 @@
 /**
  * @module dashboard/workers/bulk-fields
- * The fields of a config that can be set on many workers at once: those of the type where all are of one, else the four
- * that every config has (D4). A value is typed as its field says; what is not simple is JSON.
+ * A change of many configs as a form of its own: the ticked fields alone, each of which must then have a value. The fields
+ * are those of the type where all workers are of one, else the four that every config has (D4).
  */
-import type { JsonObject, JsonSchema, JsonValue } from '../../protocol/index.ts'
+import type { FieldError, JsonObject, JsonSchema } from '../../protocol/index.ts'
+import { propertiesOf } from '../config/schema.ts'
+import { firstValue, shapeOf } from '../config/shape.ts'
+import { childPointer, draftOf, setAt, unreadable, valueAt, type ValueDraft } from '../config/value-draft.ts'
+import { validate } from '../config/validator.ts'
 
-export interface BulkField {
-  readonly name: string
-  readonly kind: 'boolean' | 'integer' | 'number' | 'string' | 'json'
-  readonly secret: boolean
-  readonly about: string
+const BASE: JsonSchema = {
+  type: 'object',
+  properties: {
+    enabled: { type: 'boolean', description: 'Whether the worker runs its slots.' },
+    slots: { type: 'integer', minimum: 0, description: 'Concurrent slots; 0 is scaled to zero.' },
+    max_attempts: { type: 'integer', minimum: 1, description: 'Attempts of a batch task before it is dead-lettered.' },
+    recycle_seconds: { type: 'number', minimum: 0, description: 'Age in seconds at which a slot is replaced; 0 is never.' },
+  },
 }
-
-const BASE: readonly BulkField[] = [
-  { name: 'enabled', kind: 'boolean', secret: false, about: 'Whether the worker runs its slots.' },
-  { name: 'slots', kind: 'integer', secret: false, about: 'Concurrent slots; 0 is scaled to zero.' },
-  { name: 'max_attempts', kind: 'integer', secret: false, about: 'Attempts of a batch task before it is dead-lettered.' },
-  { name: 'recycle_seconds', kind: 'number', secret: false, about: 'Age in seconds at which a slot is replaced; 0 is never.' },
-]
-const SIMPLE = ['boolean', 'integer', 'number', 'string'] as const
 
 /** @param schema the config schema of the one type; undefined: there are several. */
-export function bulkFields(schema: JsonSchema | undefined): readonly BulkField[] {
-  if (schema === undefined) return BASE
-  const own = Object.entries((schema['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>)
-  return own.map(([name, field]) => ({
-    name, kind: SIMPLE.find((kind) => field['type'] === kind) ?? 'json', secret: field['writeOnly'] === true,
-    about: typeof field['description'] === 'string' ? field['description'] : '',
+export const schemaOfMany = (schema: JsonSchema | undefined): JsonSchema => schema ?? BASE
+
+export interface BulkDraft {
+  /** In the order of the schema. */
+  readonly ticked: readonly string[]
+  readonly draft: ValueDraft
+}
+
+export const NOTHING_TICKED: BulkDraft = { ticked: [], draft: draftOf({}) }
+
+/** Ticks a field, which begins as it does when a person adds it; text and numbers wait to be typed. Or takes the tick away, and the value with it. */
+export function tick(schema: JsonSchema, { ticked, draft }: BulkDraft, name: string): BulkDraft {
+  const pointer = childPointer('', name)
+  if (ticked.includes(name)) return { ticked: ticked.filter((each) => each !== name), draft: setAt(draft, pointer, undefined) }
+  const shape = shapeOf({ ...propertiesOf(schema)[name], ...definitionsOf(schema) })
+  const isTyped = shape.secret || shape.kind === 'string' || shape.kind === 'integer' || shape.kind === 'number' || shape.kind === 'json'
+  const all = new Set([...ticked, name])
+  return { ticked: Object.keys(propertiesOf(schema)).filter((each) => all.has(each)), draft: isTyped ? draft : setAt(draft, pointer, firstValue(shape)) }
+}
+
+const definitionsOf = ({ $defs }: { readonly $defs?: unknown }): JsonSchema => ($defs === undefined ? {} : { $defs })
+
+/** The schema of the ticked fields: none has a default here, since nothing stands in for a value that is to be set. */
+export function schemaOfTicked(schema: JsonSchema, ticked: readonly string[]): JsonSchema {
+  const properties = propertiesOf(schema)
+  const own = ticked.map((name): [string, JsonSchema] => {
+    const { default: _, ...field } = properties[name] ?? {}
+    return [name, field]
+  })
+  return { ...schema, properties: Object.fromEntries(own), required: ticked }
+}
+
+/** What is wrong with the values, as far as the page can tell. */
+export function faultsOf(schema: JsonSchema, { draft }: BulkDraft): readonly FieldError[] {
+  const typed = unreadable(draft)
+  const told = new Set(typed.map(({ path }) => path))
+  return [...typed, ...validate(schema, draft.value).filter(({ path }) => !told.has(path))]
+}
+
+/** The PATCH: a ticked field that has no value yet is left out, and is a fault. */
+export function patchOf({ ticked, draft }: BulkDraft): JsonObject {
+  return Object.fromEntries(ticked.flatMap((name) => {
+    const value = valueAt(draft.value, childPointer('', name))
+    return value === undefined ? [] : [[name, value]]
   }))
-}
-
-/** The text as a value of the field, or what was expected. */
-export function readField({ kind }: BulkField, text: string): { readonly value: JsonValue } | { readonly fault: string } {
-  switch (kind) {
-    case 'string': return { value: text }
-    case 'boolean': return text === 'true' || text === 'false' ? { value: text === 'true' } : { fault: 'choose yes or no' }
-    case 'integer': return /^-?\d+$/.test(text.trim()) ? { value: Number(text) } : { fault: `expected a whole number, got "${text}"` }
-    case 'number': return text.trim() !== '' && Number.isFinite(Number(text)) ? { value: Number(text) } : { fault: `expected a number, got "${text}"` }
-    case 'json': return readJson(text)
-  }
-}
-
-function readJson(text: string): { readonly value: JsonValue } | { readonly fault: string } {
-  try {
-    return { value: JSON.parse(text) as JsonValue }
-  } catch (error) {
-    return { fault: `expected JSON: ${(error as Error).message}` }
-  }
-}
-
-/** The patch of the ticked fields, or the faults by name. */
-export function patchOf(fields: readonly BulkField[], texts: ReadonlyMap<string, string>): { readonly patch: JsonObject; readonly faults: ReadonlyMap<string, string> } {
-  const readings = fields.filter(({ name }) => texts.has(name)).map((field) => [field.name, readField(field, texts.get(field.name) ?? '')] as const)
-  return {
-    patch: Object.fromEntries(readings.flatMap(([name, reading]) => ('value' in reading ? [[name, reading.value]] : []))),
-    faults: new Map(readings.flatMap(([name, reading]) => ('fault' in reading ? [[name, reading.fault] as const] : []))),
-  }
 }

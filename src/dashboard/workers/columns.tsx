@@ -27,7 +27,7 @@ export function workerColumns({ sparks, onToggle, isSelected }: ColumnParts): re
     { name: 'Select', head: <span className="hidden">Select</span>, className: 'w-tick', cell: (row) => <Tick row={row} isSelected={isSelected(row)} onToggle={onToggle} /> },
     { name: 'Worker', sort: 'worker', className: 'w-id row-head', cell: ({ automation_type: type, worker_id: id }) => <a href={formatRoute({ place: 'worker', type, id })} title={id}><bdi>{id}</bdi></a> },
     { name: 'Type', sort: 'type', className: 'w-type', cell: ({ automation_type: type }) => <bdi className="soft">{type}</bdi> },
-    { name: 'State', sort: 'state', className: 'w-state', cell: (row) => <><StateBadge worker={row} /> <span className="soft"><Span since={row.state_since} /></span></> },
+    { name: 'State', sort: 'state', className: 'w-state', cell: (row) => <><StateBadge worker={row} />{row.connected && <> <span className="soft"><Span since={row.state_since} /></span></>}</> },
     { name: 'Slots', sort: 'slots', className: 'w-slots number', cell: (row) => liveOf(row)?.slots ?? '–' },
     { name: 'CPU', sort: '-cpu', className: 'w-cpu number', cell: (row) => <Cpu row={row} sparks={sparks} /> },
     { name: 'Memory', sort: '-rss', className: 'w-rss number', cell: (row) => memoryText(liveOf(row)) },
@@ -49,7 +49,7 @@ function Tick({ row, isSelected, onToggle }: { readonly row: WorkerRow; readonly
 function Cpu({ row, sparks }: { readonly row: WorkerRow; readonly sparks: Sparks }) {
   const stats = liveOf(row)
   if (stats === null) return '–'
-  return <><Sparkline sparks={sparks} id={keyOf(row)} />{measureText(stats.cpu_pct)} %</>
+  return <><Sparkline sparks={sparks} id={keyOf(row)} /><span className="spark-value">{measureText(stats.cpu_pct)} %</span></>
 }
 
 const memoryText = (stats: WorkerRow['current_stats']): string => (stats === null ? '–' : `${measureText(stats.rss_mb)} MB`)

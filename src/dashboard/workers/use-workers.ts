@@ -10,7 +10,7 @@ import type { Problem } from '../api/problem.ts'
 import { useRead, type Read } from '../api/queries.ts'
 import { useSession } from '../api/session.ts'
 import { useServerNow } from '../parts/use-now.ts'
-import { attentionOf, type Attention } from '../why/verdict.ts'
+import { attentionOf, type Attention, type FleetFacts } from '../why/verdict.ts'
 import { readSingles, readWorkers } from './reading.ts'
 import type { WorkerRow } from './row.ts'
 import { WorkerStore, type Snapshot } from './store.ts'
@@ -99,8 +99,14 @@ export const useOverview = (): Read<OverviewBody> => useRead(['overview'], OVERV
 /** Judging ten thousand workers is not free: it is done at most this often. */
 const JUDGED_EVERY_SECONDS = 2
 
-/** What needs a person; undefined before the numbers were read. */
-export function useAttention(): readonly Attention[] | undefined {
+export interface Judgement {
+  readonly facts: FleetFacts
+  /** What needs a person. */
+  readonly attention: readonly Attention[]
+}
+
+/** Undefined before the numbers were read. */
+export function useJudgement(): Judgement | undefined {
   const { data: overview } = useOverview()
   const { store } = useWorkers()
   const { automations } = useInstalled()
@@ -109,6 +115,7 @@ export function useAttention(): readonly Attention[] | undefined {
     if (overview === undefined) return undefined
     const { rows, whole } = store.snapshot()
     const isWhole = automations.every(({ type }) => whole.has(type))
-    return attentionOf({ overview, workers: isWhole ? [...rows.values()] : null, nowSeconds: turn * JUDGED_EVERY_SECONDS })
+    const facts = { overview, workers: isWhole ? [...rows.values()] : null, nowSeconds: turn * JUDGED_EVERY_SECONDS }
+    return { facts, attention: attentionOf(facts) }
   }, [overview, store, automations, turn])
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { EventReader } from '../../../src/dashboard/api/event-reader.ts'
+import { EventReader } from '../../../src/protocol/event-stream/index.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const TEXT = 'retry: 2000\n\n:\n\nid: 1\nevent: worker.state\ndata: {"id":"é€😀"}\n\nid: 2\r\nevent: reset\r\ndata: {}\r\n\r\nid: 3\n\ndata: two\ndata: lines\n\n'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { EventReader } from '../../../src/dashboard/api/event-reader.ts'
+import { EventReader } from '../../../src/protocol/event-stream/index.ts'
 import { Feed, type FleetEvent } from '../../../src/dashboard/api/feed.ts'
 import { Problem } from '../../../src/dashboard/api/problem.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'

@@ -19,7 +19,7 @@ describe('the rows in the document', () => {
   })
 
   it('are those in view and a few around them', () => {
-    expect(rangeOf(3_600, 720, 36, 10_000)).toEqual({ first: 94, end: 126 })
+    expect(rangeOf(3_600, 720, 36, 10_000)).toEqual({ first: 97, end: 123 })
     expect(rangeOf(0, 720, 36, 3)).toEqual({ first: 0, end: 3 })
     expect(rangeOf(0, 720, 36, 0)).toEqual({ first: 0, end: 0 })
   })

@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import { Problem } from '../../../src/dashboard/api/problem.ts'
 import { resultsText, type Result } from '../../../src/dashboard/parts/results.ts'
-import { bulkFields, patchOf, readField } from '../../../src/dashboard/workers/bulk-fields.ts'
+import { propertiesOf } from '../../../src/dashboard/config/schema.ts'
+import { setAt, typeAt } from '../../../src/dashboard/config/value-draft.ts'
+import { faultsOf, NOTHING_TICKED, patchOf, schemaOfMany, schemaOfTicked, tick, type BulkDraft } from '../../../src/dashboard/workers/bulk-fields.ts'
 import { runBulk } from '../../../src/dashboard/workers/bulk.ts'
 import { managerOf } from '../../../src/dashboard/workers/managed.ts'
 
@@ -50,21 +52,33 @@ describe('an act on many workers', () => {
 })
 
 describe('the fields of a change of many configs', () => {
-  const schema = { type: 'object', properties: { enabled: { type: 'boolean' }, slots: { type: 'integer' }, rate: { type: 'number' }, host: { type: 'string', description: 'Where to.' }, password: { type: 'string', writeOnly: true }, hosts: { type: 'array' } } }
+  const schema = {
+    type: 'object', required: ['host'], $defs: { hosts: { type: 'array', items: { type: 'string' } } },
+    properties: {
+      enabled: { type: 'boolean' }, slots: { type: 'integer', default: 1 }, host: { type: 'string', description: 'Where to.', default: 'a' }, password: { type: 'string', writeOnly: true }, hosts: { $ref: '#/$defs/hosts' },
+    },
+  }
+  const ticking = (...fields: readonly string[]): BulkDraft => fields.reduce((bulk, name) => tick(schema, bulk, name), NOTHING_TICKED)
 
   it('are those of the one type, or those that every config has', () => {
-    expect(bulkFields(schema).map(({ name, kind, secret }) => [name, kind, secret])).toEqual([
-      ['enabled', 'boolean', false], ['slots', 'integer', false], ['rate', 'number', false], ['host', 'string', false], ['password', 'string', true], ['hosts', 'json', false],
-    ])
-    expect(bulkFields(undefined).map(({ name }) => name)).toEqual(['enabled', 'slots', 'max_attempts', 'recycle_seconds'])
+    expect(schemaOfMany(schema)).toBe(schema)
+    expect(Object.keys(propertiesOf(schemaOfMany(undefined)))).toEqual(['enabled', 'slots', 'max_attempts', 'recycle_seconds'])
   })
 
   it('make a patch of the ticked ones alone, once each can be read', () => {
-    const fields = bulkFields(schema)
-    expect(patchOf(fields, new Map([['enabled', 'true'], ['slots', '4'], ['rate', '1.5'], ['host', ''], ['hosts', '["a"]']]))).toEqual({ patch: { enabled: true, slots: 4, rate: 1.5, host: '', hosts: ['a'] }, faults: new Map() })
-    const { patch, faults } = patchOf(fields, new Map([['slots', '4.5'], ['rate', ''], ['hosts', '[']]))
-    expect([patch, [...faults.keys()]]).toEqual([{}, ['slots', 'rate', 'hosts']])
-    expect(readField({ name: 'slots', kind: 'integer', secret: false, about: '' }, 'x')).toEqual({ fault: 'expected a whole number, got "x"' })
+    const bulk = ticking('hosts', 'password', 'slots', 'enabled')
+    expect(bulk.ticked).toEqual(['enabled', 'slots', 'password', 'hosts'])
+    const form = schemaOfTicked(schema, bulk.ticked)
+    expect(faultsOf(form, bulk).map(({ path }) => path)).toEqual(['/slots', '/password'])
+    const typed = { ...bulk, draft: setAt(typeAt(bulk.draft, '/slots', 'integer', 'many'), '/password', 'opensesame') }
+    expect(faultsOf(form, typed)).toEqual([expect.objectContaining({ path: '/slots', message: 'expected a whole number, got "many"' })])
+    const whole = { ...typed, draft: typeAt(typed.draft, '/slots', 'integer', '4') }
+    expect([faultsOf(form, whole), patchOf(whole)]).toEqual([[], { enabled: false, slots: 4, password: 'opensesame', hosts: [] }])
+  })
+
+  it('that lose their tick lose their value', () => {
+    const bulk = tick(schema, ticking('enabled', 'hosts'), 'hosts')
+    expect([bulk.ticked, patchOf(bulk)]).toEqual([['enabled'], { enabled: false }])
   })
 })
 

@@ -1,41 +1,43 @@
 /**
- * @module client/event-reader
- * The text of server-sent events, piece by piece as it comes. @see WHATWG HTML, section 9.2.6
+ * @module protocol/event-stream/event-reader
+ * The text of server-sent events, piece by piece as it comes, for clients, workers and the dashboard: `EventSource`
+ * can send no token. @see WHATWG HTML, section 9.2.6
  */
-import { StringDecoder } from 'node:string_decoder'
 
 export interface SentEvent {
-  readonly id: string | undefined
+  /** The newest so far; empty before the first. */
+  readonly id: string
   readonly name: string
   readonly data: string
 }
 
 /** Far above any event of a master. */
 const MAX_EVENT_CHARS = 1_048_576
+/** A carriage return at the end may be the first half of CRLF. */
 const LINE_END = /\r\n|\n|\r(?!$)/
 
 export class EventReader {
-  readonly #decoder = new StringDecoder('utf8')
+  readonly #decoder = new TextDecoder()
   #rest = ''
   /** Of the event that is being read; it counts once the event is complete. */
-  #id: string | undefined
-  #lastId: string | undefined
+  #id: string
+  #lastId: string
   #name = ''
   #data: string[] = []
   #chars = 0
 
-  constructor(lastEventId?: string) {
-    this.#id = this.#lastId = lastEventId
+  constructor(lastId = '') {
+    this.#id = this.#lastId = lastId
   }
 
-  /** Where to resume: the newest `id` so far, also of an event without data; undefined before the first. */
-  get lastId(): string | undefined {
+  /** Where to resume: the newest `id` so far, also of an event without data; empty before the first. */
+  get lastId(): string {
     return this.#lastId
   }
 
   /** The events that `chunk` completes. @throws Error when one grows beyond 1 MiB. */
   read(chunk: Uint8Array): SentEvent[] {
-    const lines = (this.#rest + this.#decoder.write(chunk)).split(LINE_END)
+    const lines = (this.#rest + this.#decoder.decode(chunk, { stream: true })).split(LINE_END)
     this.#rest = lines.pop() ?? ''
     this.#chars += chunk.length
     const events = lines.flatMap((line) => this.#line(line))

@@ -1,0 +1,78 @@
+// What the page is for (scenario 16): at three in the morning, from the bare address and a token, somebody finds the worker
+// that fails, sees why, fixes its config, replays the tasks that died of it, and watches them succeed. Real processes.
+import { afterEach, beforeEach, describe, expect } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
+import { it } from './it.ts'
+import { CHROMIUM, look, signIn } from './watched.ts'
+import { World } from './world.ts'
+
+const TASKS = 3
+/** The page's own share of it, beside other tests; the reading is up to the person. */
+const LIMIT_MS = 30_000
+
+let world: World
+
+beforeEach(async () => {
+  world = new World()
+  if (CHROMIUM === undefined) return
+  await world.start()
+  await world.startWorker('http-request', 'w-2', { allow_ports: [1] })
+  for (let n = 0; n < TASKS; n += 1) await world.fleet.ok('POST', '/automations/http-request/tasks', { payload: { url: `${world.fleet.url}/healthz?${n}` } })
+  for (const id of ['w-1', 'w-3']) world.fleet.startWorker('http-request', id)
+})
+afterEach(() => world.stop())
+
+const STEPS: readonly (readonly [name: string, step: (page: Page) => Promise<void>])[] = [
+  ['finds it', async (page) => {
+    await signIn(page, ADMIN_TOKEN)
+    await page.getByText(/^Attention: 1 worker is in ERROR and 3 tasks are dead/).waitFor()
+    await page.getByText('Why?').first().click()
+    await page.getByRole('list', { name: 'Causes, the decisive one first' }).first().getByText(/^http-request\/w-2: It has been in ERROR for .*allow_ports/).waitFor()
+  }],
+  ['sees why', async (page) => {
+    await page.getByRole('link', { name: /^Open http-request\/w-2: in ERROR/ }).click()
+    await page.getByText('Why?').click()
+    await page.getByRole('list', { name: 'Causes, the decisive one first' }).getByText(/in ERROR for .*allow_ports/).waitFor()
+  }],
+  ['fixes it', async (page) => {
+    await page.getByRole('link', { name: 'Config', exact: true }).click()
+    await page.getByRole('group', { name: 'allow_ports' }).getByLabel('item 1').fill(new URL(world.fleet.url).port)
+    await page.getByRole('button', { name: 'Review 1 change' }).click()
+    await page.getByRole('button', { name: 'Save 1 change' }).click()
+    await page.getByText(/is saved\. The worker applies it, after \d/).waitFor()
+  }],
+  ['replays', async (page) => {
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByRole('link', { name: /^Open http-request: 3 dead tasks/ }).click()
+    await page.getByRole('button', { name: 'Replay 3…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay 3' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+    await page.getByText('No task ran out of attempts').waitFor()
+  }],
+  ['sees the output', async (page) => {
+    await page.getByRole('link', { name: 'Output' }).first().click()
+    await page.getByRole('list', { name: 'Streams' }).getByRole('link', { name: 'http-request' }).click()
+    await page.getByRole('table', { name: 'Newest entries' }).getByText('"status":200').nth(TASKS - 1).waitFor()
+  }],
+  ['sees all well', async (page) => {
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByText('All 3 workers are connected and up to date.').waitFor()
+  }],
+]
+
+describe('a fleet with one worker that fails', () => {
+  it('is found, understood, mended and seen to work, from the bare address on', async () => {
+    const page = await world.open()
+    const laps: number[] = []
+    for (const [name, step] of STEPS) {
+      const from = performance.now()
+      await step(page)
+      laps.push(performance.now() - from)
+      await look(page, `journey-${name.replaceAll(' ', '-')}`)
+    }
+    const took = laps.reduce((sum, lap) => sum + lap, 0)
+    console.info(`${(took / 1_000).toFixed(1)} s: ${STEPS.map(([name], index) => `${name} ${((laps[index] ?? 0) / 1_000).toFixed(1)} s`).join(', ')}`)
+    expect(took).toBeLessThan(LIMIT_MS)
+  })
+})
