@@ -8,10 +8,11 @@ export PATH := $(CURDIR)/.tools/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster)/' '<rootDir>/test/operator/.*apiserver' # Tests that need more than `make test` can bring.
 
 CLUSTER_PACKAGES := containerd runc containernetworking-plugins iptables iproute2 conntrack openssl redis-server # A node of hack/cluster, and what its pods run.
+HAS_KIND := command -v kind >/dev/null && docker info >/dev/null 2>&1
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help check verify dev test test-browser test-api test-chart tools image cluster-up cluster-down kind-up kind-down e2e soak api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
+.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down e2e soak api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,10 +48,14 @@ test-chart: .tools/built ## The chart and the manifests: render, schemas, grader
 	@npm test --silent -- --testPathIgnorePatterns /node_modules/ --testPathPatterns test/chart $(ARGS)
 image: .tools/built ## The image as an OCI archive, without a container engine: .tools/image/muster.tar
 	@node hack/image/build.mjs
+up: .tools/built ## A cluster on this machine with Muster in it: by kind where Docker runs, else a node without it, as root
+	@if $(HAS_KIND); then hack/kind-up.sh; else $(MAKE) --no-print-directory cluster-up && KUBECONFIG=$(CURDIR)/.tools/cluster/kubeconfig hack/quickstart.sh; fi
+down: ## End it and remove all of it
+	@if $(HAS_KIND); then hack/kind-down.sh; else node hack/cluster/down.mjs; fi
 cluster-up: .tools/built ## A real Kubernetes of one node on this machine, with an ingress controller; as root, without Docker
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES)
 	@node hack/cluster/up.mjs --ingress
-cluster-down: ## End it and remove all of it
+cluster-down: ## Remove it
 	@node hack/cluster/down.mjs
 kind-up: .tools/built ## The same by kind, with Muster in it; for machines with Docker (ARGS="--ingress --bare" as make e2e wants it)
 	@hack/kind-up.sh $(ARGS)

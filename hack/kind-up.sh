@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A cluster by kind with Muster in it: for machines with Docker. Others take `make cluster-up`.
-# Usage: hack/kind-up.sh [--ingress] [--bare]    Exit: 0 a FleetWorker is Ready, 1 something is missing or was not in time.
+# Usage: hack/kind-up.sh [--ingress] [--bare]    Exit: 0 its FleetWorkers are Ready, 1 something is missing or was not in time.
 #        --ingress  also Traefik, at https://127.0.0.1:8443 with a certificate of its own
 #        --bare     the cluster and its images alone, as `make e2e` wants it (with --ingress)
 # Safe to run again: what is there stays. The kubeconfig is .tools/cluster/kubeconfig.
@@ -23,7 +23,6 @@ for program in docker kind; do
   command -v "$program" >/dev/null || { echo "$program is not here; without Docker: make cluster-up" >&2; exit 1; }
 done
 kubectl=$(where kubectl)
-helm=$(where helm)
 mkdir -p "$folder"
 
 if ! kind get clusters 2>/dev/null | grep -qx muster; then kind create cluster --config hack/kind.yaml --wait 120s; fi
@@ -37,19 +36,4 @@ if [ -n "$ingress" ]; then
 fi
 if [ -n "$bare" ]; then exit; fi
 
-"$helm" upgrade --install muster charts/muster --values charts/muster/examples/quickstart.yaml \
-  --set redis.embedded.image.registry=localhost,redis.embedded.image.repository=redis,redis.embedded.image.tag=cluster --wait --timeout 180s
-"$kubectl" apply --filename - <<'FLEETWORKER'
-apiVersion: muster.dev/v1alpha1
-kind: FleetWorker
-metadata: {name: muster-probe-0}
-spec:
-  type: http-probe
-  slots: 1
-  config: {enabled: true, interval_seconds: 10, targets: [{name: master, url: "http://muster-master/healthz"}]}
-FLEETWORKER
-"$kubectl" wait --for=condition=Ready fleetworker/muster-probe-0 --timeout=120s
-echo "
-export KUBECONFIG=$KUBECONFIG
-kubectl port-forward service/muster-master 8081:80      the dashboard: http://127.0.0.1:8081
-kubectl get secret muster-tokens -o go-template='{{index .data \"admin-token\" | base64decode}}'      its admin token"
+hack/quickstart.sh

@@ -5,7 +5,7 @@
 // Commands stand in fences of the language `sh`, which test/docs.test.ts runs. What may follow `sh` is in HOW,
 // explained at the head of test/docs/page.ts. A fence in another shell's name, or a prompt in a fence, would be
 // a command that nobody runs.
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -85,7 +85,7 @@ function faultsOf(page) {
   return [...links, ...commands]
 }
 
-const pages = readdirSync('.', { recursive: true }).filter((name) => name.endsWith('.md') && !SKIP.test(name))
+const pages = globSync('**/*.md', { exclude: (name) => SKIP.test(name) }) // Never enters .tools, where a cluster may make and remove files meanwhile.
 const faults = pages.toSorted().flatMap(faultsOf)
 for (const line of faults) console.error(line)
 process.exitCode = faults.length === 0 ? 0 : 1

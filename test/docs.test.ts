@@ -2,7 +2,7 @@
  * Runs every command of every Markdown page of the repository, against the package that `npm run build` made.
  * How pages write commands down: docs/page.ts. Without dist/ the pages are skipped, by name.
  */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,8 +18,7 @@ const ELSEWHERE = /(?:^|\/)(?:node_modules|dist|coverage|\.[^/]+)(?:\/|$)/
 
 const built = existsSync(join(DIST, 'cmd/muster.js')) && existsSync(join(DIST, 'package.json'))
 const commandsOf = (page: string): boolean => hasCommands(stepsOf(readFileSync(join(ROOT, page), 'utf8')))
-const names = readdirSync(ROOT, { recursive: true, encoding: 'utf8' })
-const pages = names.filter((name) => name.endsWith('.md') && !ELSEWHERE.test(name) && commandsOf(name)).toSorted()
+const pages = globSync('**/*.md', { cwd: ROOT, exclude: (name) => ELSEWHERE.test(name) }).filter((name) => commandsOf(name)).toSorted()
 const makeTargets = new Set([...readFileSync(join(ROOT, 'Makefile'), 'utf8').matchAll(/^([a-z0-9-]+):/gm)].map((match) => match[1] ?? ''))
 
 describe(built ? 'the commands of' : 'the commands of (needs dist/: npm run build)', () => {

@@ -15,6 +15,7 @@ const FOLDER = `${ROOT}.tools/image`
 const PROGRAMS = { pause: '65535:65535', coredns: '65532:65532', traefik: '65532:65532', redis: '999:999' }
 const COMMANDS = { redis: 'redis-server' }
 export const PAUSE_IMAGE = 'localhost/pause:cluster'
+export const REDIS_IMAGE = 'localhost/redis:cluster'
 
 /** What a program is linked against, the loader included; empty for a static one. */
 function librariesOf(program) {

@@ -1,4 +1,6 @@
-// Where the cluster of this checkout lives, and the addresses it has. One at a time on a machine: they are fixed.
+// Where the cluster of this checkout lives, and the addresses it has. Those that the whole machine sees follow from the path
+// of the checkout, so that the clusters of two of them stand beside one another.
+import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -6,11 +8,13 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export const FOLDER = `${ROOT}.tools/cluster`
 export const KUBECONFIG = `${FOLDER}/kubeconfig`
 export const NODE_NAME = 'muster'
+/** 0 to 249; two checkouts that share one, a chance of 1 in 250, cannot both have a cluster at a time. */
+const NUMBER = createHash('sha256').update(ROOT).digest().readUInt32BE() % 250
 /** The network namespace of everything but the machine's end of one wire: no rule of Kubernetes touches the machine's own. */
-export const NETWORK = 'muster-cluster'
+export const NETWORK = `muster-cluster-${NUMBER}`
 /** Parent of the control groups of all pods. */
-export const CGROUP = 'muster-cluster'
-export const WIRE = { outside: { device: 'muster-out', ip: '10.250.0.1' }, inside: { device: 'muster-in', ip: '10.250.0.2' }, bits: 30 }
+export const CGROUP = `muster-cluster-${NUMBER}`
+export const WIRE = { outside: { device: `muster-out-${NUMBER}`, ip: `10.250.${NUMBER}.1` }, inside: { device: `muster-in-${NUMBER}`, ip: `10.250.${NUMBER}.2` }, bits: 30 }
 export const NODE_IP = WIRE.inside.ip
 export const API_SERVER = `https://${NODE_IP}:6443`
 /** Of https, also in manifests/ingress.yaml. */

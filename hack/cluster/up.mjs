@@ -3,16 +3,18 @@
 // containerd, images of ours. Needs root, Linux, the programs of `make tools` and dist/ (npm run build).
 // Usage: node hack/cluster/up.mjs [--ingress]    Exit: 0 the node is ready, 1 it is not; then what ran is ended.
 //
-// With --ingress also Traefik, at https://10.250.0.2:30443. All of it lives in .tools/cluster, the kubeconfig included, and
+// With --ingress also Traefik, at the address in .tools/cluster/ingress. All of it lives in that folder, the kubeconfig too, and
 // in a network namespace that one wire joins to the machine. Run again, also after a crash: what there was is ended first.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { parse } from 'yaml'
 import { down } from './down.mjs'
 import { makeIdentities } from './identities.mjs'
-import { buildImages, PAUSE_IMAGE } from './images.mjs'
+import { buildImages, PAUSE_IMAGE, REDIS_IMAGE } from './images.mjs'
 import * as parts from './parts.mjs'
 import { CGROUP, CONTAINERD_SOCKET, FOLDER, KERNEL_FIGURES, INGRESS_PORT, KUBECONFIG, NETWORK, NODE_IP, NODE_NAME, ROOT, WIRE } from './place.mjs'
 import { start, tailOf } from './processes.mjs'
@@ -44,6 +46,7 @@ async function until(what, process, holds) {
 
 function check() {
   if (process.platform !== 'linux' || process.getuid() !== 0) throw new Error('a node needs Linux and root; with Docker and without root: make kind-up')
+  for (const program of ['kubectl', 'helm']) whereIs(program) // Asked for at the end only, when it would be a pity.
   const absent = DEBIAN.filter((program) => !works(() => whereIs(program)))
   if (absent.length > 0) throw new Error(`not here: ${absent.join(', ')}; run hack/install-debian.sh containerd runc containernetworking-plugins iptables iproute2 conntrack socat`)
   const cniFolder = CNI_FOLDERS.find((folder) => works(() => whereIs(`${folder}/ptp`)))
@@ -93,6 +96,12 @@ async function startControlPlane() {
   start('kube-scheduler', whereIs('kube-scheduler'), parts.scheduler())
 }
 
+/** The node has no registry: under the name that the chart gives by default it finds the Redis of this machine. */
+function redisOfTheChart() {
+  const { redis } = parse(readFileSync(`${ROOT}charts/muster/values.yaml`, 'utf8'))
+  return `docker.io/${redis.embedded.image.repository}:${redis.embedded.image.tag}`
+}
+
 async function startNode(cniFolder, archives) {
   makeControlGroups()
   noteKernelFigures()
@@ -100,6 +109,7 @@ async function startNode(cniFolder, archives) {
   const containerd = start('containerd', whereIs('containerd'), parts.containerd({ cniFolder, pauseImage: PAUSE_IMAGE }))
   await until('containerd answers', containerd, () => ctr('version'))
   for (const archive of archives) ctr('images', 'import', archive)
+  ctr('images', 'tag', REDIS_IMAGE, redisOfTheChart())
   const kubelet = start('kubelet', whereIs('kubelet'), parts.kubelet())
   start('kube-proxy', whereIs('kube-proxy'), parts.proxy())
   await until('the node is ready', kubelet, () => kubectl('wait', '--for=condition=Ready', `node/${NODE_NAME}`, '--timeout=1s'))
@@ -140,7 +150,8 @@ async function up({ ingress }) {
   await startNode(cniFolder, archives)
   say('the node is ready')
   furnish(ingress)
-  say(`names${ingress ? ' and the ingress controller' : ''} are served: export KUBECONFIG=${KUBECONFIG}`)
+  say(`names${ingress ? ' and the ingress controller' : ''} are served`)
+  console.log(`export KUBECONFIG=${KUBECONFIG} PATH=${dirname(whereIs('kubectl'))}:${dirname(whereIs('helm'))}:$PATH`)
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -4,17 +4,30 @@
  */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { describe, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { programPath } from '../operator/programs.ts'
 
 const FOLDER = `${process.cwd()}/.tools/cluster`
-const KUBECONFIG = `${FOLDER}/kubeconfig`
+export const KUBECONFIG = `${FOLDER}/kubeconfig`
 const COMMAND_WITHIN_MS = 180_000
 
 /** Runs `define`, which describes tests, or leaves a named skip in their place. */
 export function withCluster(name: string, define: () => void): void {
   if (existsSync(KUBECONFIG)) define()
   else describe(name, () => it.skip('there is no cluster: run make cluster-up, or make kind-up where there is Docker', () => undefined))
+}
+
+/** Defines tests that build on one another: what follows one that failed would only fail of it. */
+export function chain(subject: string, longestMs: number): (title: string, use: () => Promise<void>, withinMs?: number) => void {
+  let failed = ''
+  return (title, use, withinMs = longestMs) => {
+    it(title, async () => {
+      if (failed !== '') throw new Error(`not tried: it failed before that ${subject} "${failed}"`)
+      failed = title
+      await use()
+      failed = ''
+    }, withinMs)
+  }
 }
 
 /** Where the ingress controller listens: address and port. */
@@ -32,6 +45,12 @@ function run(name: string, args: readonly string[]): Promise<string> {
     })
     child.stdin?.end()
   })
+}
+
+/** None of the secrets stands in the text, neither as it is nor as Kubernetes writes the data of a Secret. */
+export function expectHidden(secrets: Iterable<string>, text: string): void {
+  const shown = [...secrets].filter((secret) => text.includes(secret) || text.includes(Buffer.from(secret).toString('base64')))
+  expect(shown.map((secret) => text.slice(Math.max(0, text.indexOf(secret) - 200), text.indexOf(secret)))).toEqual([])
 }
 
 export interface Pod {
@@ -65,6 +84,17 @@ export class Namespace {
   async pods(component: string): Promise<readonly Pod[]> {
     const { items } = JSON.parse(await this.kubectl('get', 'pods', `--selector=app.kubernetes.io/component=${component}`, '--output=json')) as { items: Pod[] }
     return items
+  }
+
+  /** All that can be read of a release without the right to read Secrets: objects, events, what Helm keeps, and logs, those of containers that ended too. */
+  async readable(release: string): Promise<string> {
+    const kinds = (await this.kubectl('api-resources', '--verbs=list', '--namespaced', '--output=name')).trim().split('\n').filter((kind) => kind !== 'secrets')
+    const { items } = JSON.parse(await this.kubectl('get', 'pods', '--output=json')) as { items: Pod[] }
+    const logs = items.flatMap(({ metadata: { name } }) => [
+      this.kubectl('logs', name, '--all-containers', '--prefix'),
+      this.kubectl('logs', name, '--all-containers', '--previous').catch(() => ''), // Most have no earlier one.
+    ])
+    return (await Promise.all([this.kubectl('get', kinds.join(','), '--output=json', '--show-managed-fields'), this.helm('get', 'all', release), ...logs])).join('\n')
   }
 
   /** Ends the processes of that name in a pod with SIGKILL, as the kernel would, through the node: no image of ours has a shell. */

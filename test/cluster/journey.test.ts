@@ -3,9 +3,10 @@
  * it in between. The steps build on one another, as the days of a fleet do: when one fails, look at the first that did.
  */
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import { until, type Proc } from '../e2e/fleet.ts'
-import { Namespace, withCluster } from './cluster.ts'
+import { chain, expectHidden, Namespace, withCluster } from './cluster.ts'
+import { firstSteps } from './first-steps.ts'
 import { Load, Public } from './public.ts'
 
 const CHART = 'charts/muster'
@@ -24,6 +25,7 @@ interface FleetWorker { readonly metadata: { readonly name: string; readonly gen
 const newToken = (): string => randomBytes(32).toString('base64url')
 
 withCluster('the journey of an installation', () => {
+  describe('the first steps', firstSteps)
   describe('the journey of an installation', () => {
     const place = new Namespace(`journey-${randomBytes(3).toString('hex')}`)
     const figures: string[] = []
@@ -32,6 +34,8 @@ withCluster('the journey of an installation', () => {
     let fleet: Public
     let worker: Proc
     const secrets = { 'admin-token': newToken(), 'worker-token': newToken(), 'worker-tokens': '', 'token-scopes': '{}', password: newToken() }
+    /** Every token and password there ever was. */
+    const canaries = new Set<string>()
     /** What the workers within have said in pods that are gone by now. */
     let saidBefore = ''
 
@@ -44,6 +48,7 @@ withCluster('the journey of an installation', () => {
     const eventually = (what: string, holds: () => Promise<boolean>, withinMs = 60_000): Promise<void> =>
       timed(what, () => until(what, () => holds().catch(() => false), () => worker?.output().slice(-2_000) ?? '', withinMs))
     const putSecrets = async (): Promise<void> => {
+      for (const value of Object.values(secrets)) if (value.length > 2) canaries.add(value)
       await place.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'journey-own' }, stringData: secrets })
     }
     const install = (...more: readonly string[]): Promise<string> => place.helm('install', RELEASE, CHART, ...VALUES, ...ownSecrets, ...more, '--wait', '--timeout=90s')
@@ -98,16 +103,7 @@ withCluster('the journey of an installation', () => {
       'tokens.generate=false', ...['tokens.admin', 'tokens.worker', 'tokens.workerPeers', 'tokens.scopes', 'redis.embedded.password'].map((key) => `${key}.secret=journey-own`),
     ].map((value) => `--set=${value}`)
 
-    /** What follows a step that failed would only fail of it. */
-    let failed = ''
-    const step = (title: string, use: () => Promise<void>, withinMs = STEP_MS): void => {
-      it(title, async () => {
-        if (failed !== '') throw new Error(`not tried: it failed before that the installation "${failed}"`)
-        failed = title
-        await use()
-        failed = ''
-      }, withinMs)
-    }
+    const step = chain('the installation', STEP_MS)
 
     beforeAll(async () => {
       fleet = new Public()
@@ -204,6 +200,11 @@ withCluster('the journey of an installation', () => {
       await Promise.all([applyAll({ note: 'fourth' }), place.crash('operator', 'node')])
       await eventually('the operator was started again', () => wasRestarted('operator'))
       await eventually('the change arrived although the operator was killed', async () => (await allReady()) && (await workers()).every((each) => each.config['note'] === 'fourth' && each.applied_config_gen === each.config_gen))
+    })
+
+    step('showed none of its tokens in an object, an event or a log', async () => {
+      expect(canaries.size).toBe(5)
+      expectHidden(canaries, await place.readable(RELEASE))
     })
 
     step('keeps the kind, the FleetWorkers and the data when it is uninstalled, and goes on when it is installed again', async () => {

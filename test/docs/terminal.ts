@@ -28,10 +28,10 @@ export class Terminal {
   }
 
   /** Runs a script to its end; exports and the current folder stay for the next one. */
-  async run(script: string, expected?: string): Promise<void> {
+  async run(script: string, expected?: string, withinMs = STEP_MS): Promise<void> {
     const keep = `{ export -p; printf 'cd %q\\n' "$PWD"; } >"${this.#state}"`
     const running = this.#start(`source "${this.#state}"\n${STRICT}\n${script}\n${keep}`)
-    const timer = setTimeout(() => signal(running, 'SIGKILL'), STEP_MS)
+    const timer = setTimeout(() => signal(running, 'SIGKILL'), withinMs)
     const [code] = await running.exited
     clearTimeout(timer)
     if (code !== 0) throw new Error(`exit ${String(code)} instead of 0; printed was:\n${plain(running.output)}`)

@@ -1,0 +1,126 @@
+/**
+ * The pages about the chart, followed as somebody would who has never seen it: README.md's part about Kubernetes, the notes
+ * that the installation prints, charts/muster/README.md, and what `make up` ends with. The tokens are those that the
+ * operator makes.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, expect } from '@jest/globals'
+import { type Step, stepsOf } from '../docs/page.ts'
+import { Terminal } from '../docs/terminal.ts'
+import { freePort } from '../free-port.ts'
+import { programPath } from '../operator/programs.ts'
+import { chain, expectHidden, KUBECONFIG, Namespace } from './cluster.ts'
+
+const STEP_MS = 300_000
+const COMMANDS_WITHIN_MS = 180_000
+const INSTALLS_WITHIN_MS = 90_000
+const RELEASE = 'muster'
+/** What a clone has of the files that the pages name. */
+const CLONE = ['charts', 'manifests', 'hack']
+
+/** The steps of a page, or of the part of it under a heading. */
+function stepsUnder(page: string, heading?: string): Step[] {
+  const text = readFileSync(page, 'utf8')
+  const steps = stepsOf(heading === undefined ? text : (text.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''), true)
+  expect(steps.filter(({ kind }) => kind === 'run').length).toBeGreaterThan(2)
+  return steps
+}
+
+const uninstalls = (step: Step): boolean => step.kind === 'run' && step.script.startsWith('helm uninstall')
+
+export function firstSteps(): void {
+  const place = new Namespace('muster')
+  const step = chain('the reader of the pages', STEP_MS)
+  const figures: string[] = []
+  let scratch = ''
+  let terminal: Terminal
+  const reader = (name: string): string => join(scratch, 'reader', name)
+
+  const take = async (steps: readonly Step[]): Promise<void> => {
+    for (const each of steps) {
+      if (each.kind === 'file') writeFileSync(reader(each.name), each.content)
+      if (each.kind !== 'run') continue
+      const beganMs = performance.now()
+      await terminal.run(each.script, each.expected, COMMANDS_WITHIN_MS)
+      figures.push(`${((performance.now() - beganMs) / 1_000).toFixed(1).padStart(6)} s  ${each.script.split('\n').join('; ')}`)
+    }
+  }
+  /** What the operator made, by the keys of its two Secrets. */
+  const madeSecrets = async (): Promise<ReadonlyMap<string, string>> => {
+    const { items } = JSON.parse(await place.kubectl('get', 'secrets', '--output=json')) as { items: { type: string; data: Record<string, string> }[] }
+    const made = items.filter(({ type }) => type.startsWith('muster.dev/')).flatMap(({ data }) => Object.entries(data))
+    return new Map(made.map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]))
+  }
+
+  beforeAll(async () => {
+    if ((await place.kubectl('get', 'namespace', place.name, '--ignore-not-found')) !== '') throw new Error('Muster is in this cluster already: make down')
+    scratch = mkdtempSync(join(tmpdir(), 'muster-first-steps-'))
+    const home = join(scratch, 'home')
+    for (const folder of [home, reader('')]) mkdirSync(folder)
+    for (const name of CLONE) symlinkSync(join(process.cwd(), name), reader(name))
+    const PATH = [...['kubectl', 'helm'].map((name) => dirname(programPath(name) ?? '')), process.env['PATH']].join(':')
+    terminal = new Terminal(reader(''), home, { PATH, HOME: home, LANG: 'C.UTF-8', KUBECONFIG })
+  })
+  afterAll(async () => {
+    if (scratch === '') return // Not ours, what is there.
+    await terminal.close()
+    await place.kubectl('delete', 'namespace', place.name, '--ignore-not-found', '--timeout=150s')
+    await place.kubectl('delete', 'customresourcedefinition', 'fleetworkers.muster.dev', '--ignore-not-found')
+    rmSync(scratch, { recursive: true, force: true })
+    console.log(figures.join('\n'))
+  }, STEP_MS)
+
+  step('install within 90 s by the commands of README.md, and see a FleetWorker Ready', async () => {
+    const beganMs = performance.now()
+    await take(stepsUnder('README.md', 'On Kubernetes').filter((each) => !uninstalls(each)))
+    expect(performance.now() - beganMs).toBeLessThan(INSTALLS_WITHIN_MS)
+  })
+
+  step('find tokens that the operator made', async () => {
+    const secret = expect.stringMatching(/^[\w-]{43}$/)
+    expect(Object.fromEntries(await madeSecrets())).toEqual({ 'admin-token': secret, 'worker-token': secret, 'worker-tokens': '', 'token-scopes': '{}', password: secret })
+  })
+
+  step('run each command of the notes: the address answers, and knows the token as the admin', async () => {
+    const port = await freePort()
+    const notes = (await place.helm('get', 'notes', RELEASE)).replaceAll('8080', String(port))
+    const commands = [...notes.matchAll(/^ {2}((?:kubectl|helm) .*)$/gm)].map(([, command = '']) => command)
+    const url = /^Address: (\S+)$/m.exec(notes)?.[1] ?? 'none'
+    expect(commands.map((command) => command.split(' ').slice(0, 2).join(' '))).toEqual(['kubectl port-forward', 'kubectl get', 'kubectl wait', 'helm test', 'kubectl get'])
+    const [forward = '', token = '', ...next] = commands
+    await terminal.keep(forward)
+    await terminal.run(`${token} >admin-token`)
+    const answer = await fetch(`${url}/api/v1/me`, { headers: { authorization: `Bearer ${readFileSync(reader('admin-token'), 'utf8')}` } })
+    expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ role: 'admin' })])
+    await terminal.interrupt()
+    for (const command of next) await terminal.run(command, undefined, COMMANDS_WITHIN_MS)
+  })
+
+  step('read none of those tokens in an object, an event or a log', async () => {
+    const text = await place.readable(RELEASE)
+    for (const component of ['master', 'operator', 'redis', 'probe']) expect(text).toMatch(new RegExp(`^\\[pod/muster-${component}`, 'm'))
+    const tokens = [...(await madeSecrets()).values()].filter((value) => value.length > 2)
+    expectHidden(tokens, text)
+    const secrets = await place.kubectl('get', 'secrets', '--output=json')
+    for (const token of tokens) expect(() => expectHidden([token], secrets)).toThrow() // Here it stands, so it would have been found.
+  })
+
+  step('uninstall by the commands of README.md, and leave nothing', async () => {
+    await take(stepsUnder('README.md', 'On Kubernetes').filter(uninstalls))
+    const left = await place.kubectl('get', 'customresourcedefinitions,clusterroles,clusterrolebindings,namespaces', '--output=name')
+    expect(left.split('\n').filter((name) => name.includes('muster'))).toEqual([])
+  })
+
+  step('go through the commands of charts/muster/README.md: install, test, samples, upgrade, rollback, uninstall', async () => {
+    await take(stepsUnder('charts/muster/README.md'))
+  })
+
+  step('end where `make up` does, over what the uninstall before left', async () => {
+    const before = await madeSecrets()
+    await take([{ kind: 'run', line: 0, script: 'hack/quickstart.sh' }])
+    expect(await madeSecrets()).toEqual(before)
+    expect((await place.kubectl('get', 'fleetworkers', '--output=name')).trim().split('\n')).toHaveLength(2)
+  })
+}
