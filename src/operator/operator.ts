@@ -14,7 +14,7 @@ import { Registry } from 'prom-client'
 import { serveProbes, withLogFields, type Log, type ProbeListener, type ProbeVerdict, type Random, type Time } from '../runtime/index.ts'
 import { Bootstrap, type BootstrapOptions } from './bootstrap.ts'
 import { createFleetMetrics, Fleet } from './fleet/index.ts'
-import { FLEET_WORKERS, INDICES, type FleetWorkerObject } from './fleetworker/index.ts'
+import { FLEET_WORKERS, INDICES, keptSpec, type FleetWorkerObject } from './fleetworker/index.ts'
 import {
   ALWAYS_LEADING, createKubeMetrics, FoldingEventRecorder, Health, LeaseElector, PooledTransport, WatchLoop, WorkQueue, WritableCache,
   type EventTarget, type KubeIdentity, type KubeMetrics, type Leadership,
@@ -65,7 +65,7 @@ class Operator implements RunningOperator {
   readonly #metrics: KubeMetrics
   readonly #workers: FleetWorkerMetrics
   readonly #transport: PooledTransport
-  readonly #cache = new WritableCache<FleetWorkerObject>(INDICES)
+  readonly #cache = new WritableCache<FleetWorkerObject>(INDICES, keptSpec)
   readonly #queue: WorkQueue
   readonly #events: FoldingEventRecorder
   readonly #bootstrap: Bootstrap
@@ -178,6 +178,7 @@ class Operator implements RunningOperator {
 
   #masterTurned(isAway: boolean): void {
     if (isAway) this.#tell('MasterUnreachable', 'the master has not answered for a minute; FleetWorkers wait for it')
+    else this.#term?.masterBack()
     this.#triggers.all()
   }
 

@@ -91,6 +91,11 @@ export class Term {
     return this.#status.isSending(object)
   }
 
+  /** The master is back: what was said of its absence is not worth a write any more. */
+  masterBack(): void {
+    this.#status.dropWaiting()
+  }
+
   /** Resolves when the term is over. */
   async run(): Promise<void> {
     const { cache, fleet, signal, time, triggers } = this.#deps

@@ -11,9 +11,10 @@
  * that the config moved on makes the entry stale, until it is read. A worker that a whole pass has not seen, and that
  * nothing has touched since the pass began, is not registered.
  *
- * Configs are kept as the text they are, a third of what they take as objects; one is parsed when it is asked for.
+ * Configs are kept packed; one is unpacked when it is asked for.
  */
 import { sameJson, type JsonObject, type WorkerBody, type WorkerEventName } from '../../protocol/index.ts'
+import { packed, unpacked, type Packed } from '../packed.ts'
 
 /** The order of everything that is learnt from the master. */
 export class Sequence {
@@ -25,7 +26,7 @@ export class Sequence {
   }
 }
 
-type Kept = Omit<WorkerBody, 'config'> & { readonly config: string }
+type Kept = Omit<WorkerBody, 'config'> & { readonly config: Packed }
 
 interface Entry {
   /** Null: it is known to be registered or gone, and to be no more than that. */
@@ -74,7 +75,7 @@ export class Records {
   get(workerId: string): Readonly<Omit<Entry, 'record'> & { record: WorkerBody | null }> | undefined {
     const entry = this.#entries.get(workerId)
     if (entry === undefined) return undefined
-    return { ...entry, record: entry.record === null ? null : { ...entry.record, config: JSON.parse(entry.record.config) as WorkerBody['config'] } }
+    return { ...entry, record: entry.record === null ? null : { ...entry.record, config: unpacked(entry.record.config) } }
   }
 
   *all(): Generator<Omit<WorkerBody, 'config'>> {
@@ -91,7 +92,7 @@ export class Records {
     const entry = this.#entries.get(body.worker_id)
     if (entry !== undefined && entry.touched >= begun) return
     const before = entry?.isGone === true ? null : (entry?.record ?? null)
-    const record = { ...body, config: JSON.stringify(body.config) }
+    const record = { ...body, config: packed(body.config) }
     this.#entries.set(record.worker_id, { record, epoch, isGone: false, staleSince: null, touched: begun, readMs: atMs })
     if (before !== null && record.config_gen < before.config_gen) this.#deps.onFall(record.worker_id)
     if (known !== 'all' && (before === null || differs(before, record, known))) this.#deps.onChange(record.worker_id)
@@ -113,7 +114,7 @@ export class Records {
   patched(workerId: string, config: JsonObject, configGen: number, epoch: string): void {
     const entry = this.#entries.get(workerId)
     if (entry === undefined || entry.record === null || entry.epoch !== epoch || configGen <= entry.record.config_gen) return
-    entry.record = { ...entry.record, config: JSON.stringify(config), config_gen: configGen }
+    entry.record = { ...entry.record, config: packed(config), config_gen: configGen }
     if (entry.staleSince !== null && entry.staleSince <= configGen) entry.staleSince = null
     entry.touched = this.#deps.sequence.next()
   }
@@ -202,7 +203,7 @@ const OWN_CLAIM: ReadonlySet<Matter> = new Set(['managed_by'])
 
 function differs(before: Kept, after: Kept, known: ReadonlySet<Matter>): boolean {
   if (MATTERS.some((field) => !known.has(field) && before[field] !== after[field])) return true
-  return !known.has('config') && before.config !== after.config && !sameJson(JSON.parse(before.config) as JsonObject, JSON.parse(after.config) as JsonObject)
+  return !known.has('config') && before.config !== after.config && !sameJson(unpacked(before.config), unpacked(after.config))
 }
 
 /** Fields that an event of this name may bring into the record. */

@@ -17,7 +17,8 @@ import type { Answer, Call } from './calls.ts'
 import type { CatalogType, Refusal } from './ports.ts'
 import { Records, type RecordsDeps, type Sequence, type Source } from './records.ts'
 
-const PAGE_ROWS = 500
+/** Read and taken in one go, and those of several types at once, so few enough for a moment. */
+const PAGE_ROWS = 100
 const PASS_MS = { withFeed: 60_000, without: 10_000 } as const
 /** Between the beginnings of two fast passes. */
 const FAST_GAP_MS = 1_000

@@ -52,7 +52,7 @@ export function valueFaults(value: JsonValue, at: string): readonly string[] {
   ]
 }
 
-function withinDepth(value: JsonValue): boolean {
+export function withinDepth(value: JsonValue): boolean {
   let level: readonly object[] = isContainer(value) ? [value] : []
   for (let depth = 1; level.length > 0; depth += 1) {
     if (depth > MAX_JSON_DEPTH) return false

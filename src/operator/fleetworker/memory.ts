@@ -11,7 +11,6 @@ import type { WorkerRef } from '../fleet/index.ts'
 import { keyOf, type ObjectKey } from '../kube/index.ts'
 import { Contest } from './contest.ts'
 import { claimFor, workerOf, type FleetWorkerObject } from './resource.ts'
-import type { FleetWorkerStatus } from './schema.ts'
 import type { SyncedReason } from './conditions.ts'
 
 /** A refusal that the same inputs would meet again. */
@@ -26,8 +25,6 @@ export interface Entry {
   readonly contest: Contest
   /** Digests of the secrets sent last, by field. */
   readonly digests: Map<string, string>
-  /** The status put last. It may not have arrived yet, so it is newer than what the cache shows. */
-  status: FleetWorkerStatus | undefined
   /** Since when the worker is missing, for this generation of the resource. */
   missing: { readonly generation: number; readonly sinceMs: number } | undefined
   /** The inputs that were last found, or put, in force. */
@@ -61,7 +58,7 @@ export class ReconcileMemory {
     }
     const entry: Entry = {
       uid, generation, worker: workerOf(resource), claim: claimFor(resource), contest: new Contest(), digests: new Map(),
-      status: undefined, missing: undefined, inForce: undefined, parked: undefined, isUnsure: false, connection: undefined, patchedMs: 0,
+      missing: undefined, inForce: undefined, parked: undefined, isUnsure: false, connection: undefined, patchedMs: 0,
     }
     this.#entries.set(key, entry)
     return entry

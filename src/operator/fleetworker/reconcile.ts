@@ -8,7 +8,7 @@
  *
  * What an API server or a master refuses is an outcome. What throws is a mistake of ours.
  */
-import { KubeError, refOf, type ObjectKey, type Outcome } from '../kube/index.ts'
+import { keyOf, KubeError, refOf, type ObjectKey, type Outcome } from '../kube/index.ts'
 import { boundFaults } from './bounds.ts'
 import { converge } from './converge.ts'
 import { release } from './deletion.ts'
@@ -16,7 +16,7 @@ import type { ReconcileDeps } from './deps.ts'
 import { addFinalizer, hasFinalizer, patchFinalizers, removeFinalizer, wantsFinalizer } from './finalizers.ts'
 import { found, NO_DRIFT, quiet, type Finding, type Pass } from './findings.ts'
 import { report } from './report.ts'
-import type { FleetWorkerObject } from './resource.ts'
+import { whole, type FleetWorkerObject } from './resource.ts'
 import { memoryOf } from './secrets.ts'
 
 /** How often one reconcile begins again because a side moved under it. */
@@ -45,8 +45,8 @@ export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: Abo
 
 function passOf(resource: FleetWorkerObject, deps: ReconcileDeps, signal: AbortSignal): Pass {
   const entry = deps.memory.of(resource)
-  const before = entry.status ?? resource.status ?? {}
-  return { resource, deps, signal, entry, before, standing: memoryOf(before) }
+  const before = deps.status.waiting(refOf(resource)) ?? resource.status ?? {}
+  return { resource: whole(resource), deps, signal, entry, before, standing: memoryOf(before) }
 }
 
 async function findingOf(pass: Pass): Promise<Finding | 'again'> {
@@ -63,7 +63,7 @@ async function matchFinalizer({ resource, deps, signal }: Pass): Promise<FleetWo
   if (!deps.leadership.mayWrite() && !(await deps.leadership.confirm(signal))) return undefined
   const patched = await patchFinalizers(resource, wants ? addFinalizer(resource) : removeFinalizer(resource), deps.transport, signal)
   deps.cache.answered(patched)
-  return deps.cache.get(`${resource.metadata.namespace}/${resource.metadata.name}`) ?? patched
+  return whole(deps.cache.get(keyOf(resource.metadata)) ?? patched)
 }
 
 /** The sweep gives back what is missed here, after a restart above all. */

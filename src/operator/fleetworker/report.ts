@@ -4,7 +4,7 @@
  * is silent for too long) is why a resource is looked at again.
  */
 import type { Registered } from '../fleet/index.ts'
-import { refOf, type Outcome } from '../kube/index.ts'
+import { refOf, sharing, type Outcome } from '../kube/index.ts'
 import { ACK_MS, ONLINE_MS, type WorkerFacts } from './conditions.ts'
 import type { Finding, Pass } from './findings.ts'
 import type { Entry } from './memory.ts'
@@ -32,12 +32,11 @@ export function report(pass: Pass, finding: Finding): Outcome {
   const registered = finding.worker === undefined ? lastSeen(pass) : finding.worker
   const worker = registered === undefined || registered === null ? registered : workerFacts(registered, entry, nowMs)
   const drift = driftOf(pass, finding, nowMs)
-  const status = statusOf({
+  const status = sharing(statusOf({
     uid: metadata.uid, generation: metadata.generation, policy: policyOf(spec), suspend: spec.suspend === true, drain: spec.drain === true,
     releasing: finding.releasing === true, synced: finding.synced, worker, masterAway, driftCount: drift?.count ?? drift?.paths.length ?? 0, nowMs,
     before: before.conditions ?? [], stats: registered?.record.current_stats ?? null, memory: finding.memory ?? pass.standing, drift,
-  })
-  entry.status = status
+  }), before)
   deps.status.put(refOf(resource), status, 'transition')
   recordFlips(pass, status)
   if (finding.outcome.kind !== 'ok' || worker === null || worker === undefined) return finding.outcome

@@ -4,9 +4,12 @@
  * finds it again. A name of an index is what connects it to the rest: the worker it speaks of, the claim it makes, the
  * Secrets and ConfigMaps it reads.
  */
+import type { JsonObject } from '../../protocol/index.ts'
 import { claimOf, type WorkerRef } from '../fleet/index.ts'
 import { refOf, type EventTarget, type IndexOf, type KubeObject, type KubeTransport, type Resource, KubeError, objectPath } from '../kube/index.ts'
-import { GROUP, KIND, VERSION, workerIdOf, type FleetWorker } from './schema.ts'
+import { packed, unpacked, type Packed } from '../packed.ts'
+import { withinDepth } from './bounds.ts'
+import { GROUP, KIND, VERSION, workerIdOf, type FleetWorker, type FleetWorkerSpec } from './schema.ts'
 
 export type FleetWorkerObject = FleetWorker & KubeObject
 
@@ -38,6 +41,30 @@ export const INDICES = {
   claim: (resource) => [claimFor(resource)],
   source: sourceNamesOf,
 } as const satisfies Readonly<Record<string, IndexOf<FleetWorkerObject>>>
+
+class PackedConfig {
+  readonly #pack: Packed
+
+  constructor(config: JsonObject) {
+    this.#pack = packed(config)
+  }
+
+  get config(): JsonObject {
+    return unpacked(this.#pack)
+  }
+}
+
+/** The spec as the cache keeps it: the config, most of it, is unpacked each time it is asked for. */
+export function keptSpec(spec: FleetWorkerSpec): FleetWorkerSpec {
+  const { config, ...rest } = spec
+  return config === undefined || !withinDepth(config) ? spec : Object.assign(new PackedConfig(config), rest)
+}
+
+/** The same with all of its spec at hand. */
+export function whole(resource: FleetWorkerObject): FleetWorkerObject {
+  const { config, ...rest } = resource.spec
+  return config === undefined ? resource : { ...resource, spec: { ...rest, config } }
+}
 
 /** The resource as the API server has it now, and the server's clock. Undefined: there is none of this uid. @throws {KubeError} */
 export async function readAgain(resource: FleetWorkerObject, transport: KubeTransport, signal: AbortSignal): Promise<{ readonly now: FleetWorkerObject | undefined; readonly dateMs: number | undefined }> {

@@ -4,7 +4,11 @@
  * lower generation nor, within a generation, to a lower resource version, whoever offers it: a replica of the API server
  * that is behind, or a watch event that was overtaken by the answer to a write. Another uid replaces the entry. What
  * does go back is the store, when it is put back from a backup; lists tell.
+ *
+ * What is kept is what is needed: an object that is seen again as it was stays the one that is there, and so does a spec
+ * of the same generation; `keepSpec` makes a new one small.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { keyOf, type KubeObject, type ObjectKey } from './objects.ts'
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
@@ -31,10 +35,12 @@ export type IndexOf<T extends KubeObject> = (object: T) => readonly string[]
 
 export class WritableCache<T extends KubeObject> implements ObjectCache<T> {
   readonly #objects = new Map<ObjectKey, T>()
+  readonly #keepSpec: (spec: T['spec']) => T['spec']
   readonly #indices: ReadonlyMap<string, { readonly of: IndexOf<T>; readonly keys: Map<string, Set<ObjectKey>> }>
   readonly #unsynced = new Set<string>()
 
-  constructor(indices: Readonly<Record<string, IndexOf<T>>> = {}) {
+  constructor(indices: Readonly<Record<string, IndexOf<T>>> = {}, keepSpec: (spec: T['spec']) => T['spec'] = (spec) => spec) {
+    this.#keepSpec = keepSpec
     this.#indices = new Map(Object.entries(indices).map(([name, of]) => [name, { of, keys: new Map() }]))
   }
 
@@ -103,11 +109,20 @@ export class WritableCache<T extends KubeObject> implements ObjectCache<T> {
   #put(seen: T): Change<T> {
     const key = keyOf(seen.metadata)
     const before = this.#objects.get(key)
-    const after = stripped(seen)
+    const after = this.#kept(seen, before)
+    if (after === before) return { key, before, after }
     if (before !== undefined) this.#unindex(key, before)
     this.#objects.set(key, after)
     for (const { of, keys } of this.#indices.values()) for (const value of of(after)) members(keys, value).add(key)
     return { key, before, after }
+  }
+
+  #kept(seen: T, before: T | undefined): T {
+    const { uid, generation, resourceVersion } = seen.metadata
+    const isSameSpec = before?.metadata.uid === uid && generation !== undefined && before.metadata.generation === generation
+    if (!isSameSpec) return { ...stripped(seen), spec: this.#keepSpec(seen.spec) }
+    const isSame = before.metadata.resourceVersion === resourceVersion && isDeepStrictEqual(before.status, seen.status)
+    return isSame ? before : { ...stripped(seen), spec: before.spec }
   }
 
   #unindex(key: ObjectKey, object: T): void {

@@ -21,6 +21,7 @@ import { Heap } from './heap.ts'
 import { KubeError } from './kube-error.ts'
 import { apiVersionOf, keyOf, objectPath, type KubeObject, type ObjectKey, type ObjectRef, type Resource } from './objects.ts'
 import { Rate } from './rate.ts'
+import { sharing } from './sharing.ts'
 import type { KubeTransport } from './transport.ts'
 
 const COMPANY_MS = 500
@@ -42,6 +43,8 @@ type Lane = (typeof LANES)[number]
 
 export interface StatusWriter<S> {
   put(target: ObjectRef, status: S, kind: StatusKind): void
+  /** The status that has not arrived yet, which is newer than what the cache shows. */
+  waiting(target: ObjectRef): S | undefined
   /** Sends what waits for this object now. @returns false when that failed; it is tried again. */
   hasten(target: ObjectRef, signal: AbortSignal): Promise<boolean>
   /** Sends every transition now; resolves when they are answered, or the signal aborts. */
@@ -127,6 +130,16 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   isSending(object: KubeObject): boolean {
     const entry = this.#entries.get(keyOf(object.metadata))
     return entry?.isSending === true && entry.target.uid === object.metadata.uid && isDeepStrictEqual(entry.status, object.status)
+  }
+
+  waiting(target: ObjectRef): S | undefined {
+    const entry = this.#entries.get(keyOf(target))
+    return entry?.target.uid === target.uid ? entry.status : undefined
+  }
+
+  /** Everything is judged anew: what waits its turn is not sent any more. Edits are, as somebody may be waiting for them. */
+  dropWaiting(): void {
+    for (const [key, { isSending, lane }] of this.#entries) if (!isSending && lane !== 'edit') this.#entries.delete(key)
   }
 
   async hasten(target: ObjectRef, signal: AbortSignal): Promise<boolean> {
@@ -234,10 +247,11 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     this.#inFlight += 1
     try {
       const { body } = await this.#apply(entry.target, current.metadata.resourceVersion, status)
-      this.#remember(key, { atMs: kind === 'heartbeat' ? entry.dueMs : clock.monotonicMs(), sent: status, shown: body.status })
+      const shown = sharing(body.status, status)
+      this.#remember(key, { atMs: kind === 'heartbeat' ? entry.dueMs : clock.monotonicMs(), sent: status, shown })
       onWrite?.(kind)
       entry.backoff.reset()
-      cache.answered(body)
+      cache.answered({ ...body, status: shown })
       this.#settled(key, entry, status)
     } catch (error) {
       this.#failed(key, entry, error)

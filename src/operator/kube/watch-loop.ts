@@ -22,7 +22,8 @@ import { collectionPath, type KubeObject, type ObjectList, type Resource } from 
 import { Rate } from './rate.ts'
 import type { KubeTransport, WatchLine } from './transport.ts'
 
-const PAGE = 500
+/** Read and taken in one go, so few enough for a moment. */
+const PAGE = 200
 /** Between two starts, so that a server which closes every watch at once is not asked without a pause. */
 const MIN_START_MS = 800
 const MAX_BACKOFF_MS = 30_000

@@ -113,6 +113,24 @@ async function drift({ world, run }) {
   return { revertedMs: distribution(reverted) }
 }
 
+/** A new operator looks at everything, which is as it should be; FleetWorkers are edited from its first look to its last. */
+async function look({ world, run }) {
+  await run.operator.stop()
+  run.operator = await world.startOperator()
+  run.startedMs = nowMs()
+  const judged = (least) => async () => (await run.operator.metric('svc_operator_judged')) >= least
+  await until('it looks', judged(1), { ...patient, everyMs: 25 })
+  const round = { isOver: false }
+  const ended = until('all are judged', judged(world.count), patient).then(() => void (round.isOver = true))
+  const busy = []
+  while (!round.isOver) {
+    busy.push(edited({ world, run }))
+    await sleep(BUSY_EDIT_EVERY_MS)
+  }
+  await ended
+  return ofEdits(await Promise.all(busy))
+}
+
 /** The operator stops and starts, and nothing has changed. */
 async function restart({ world, run }) {
   const { count, feed, watch } = world
@@ -200,4 +218,4 @@ async function failover({ world, run }) {
   return { killSeconds: distribution(seconds.kill), stopSeconds: distribution(seconds.stop) }
 }
 
-export const PHASES = { cold, edits, pass, drift, restart, quiet, steady, outage, failover }
+export const PHASES = { cold, edits, pass, look, drift, restart, quiet, steady, outage, failover }

@@ -4,7 +4,7 @@
  */
 import { Registry } from 'prom-client'
 import { createFleetMetrics, Fleet } from '../../../src/operator/fleet/index.ts'
-import { INDICES, type FleetWorkerObject } from '../../../src/operator/fleetworker/index.ts'
+import { INDICES, keptSpec, type FleetWorkerObject } from '../../../src/operator/fleetworker/index.ts'
 import { FLEET_WORKERS } from '../../../src/operator/fleetworker/resource.ts'
 import { ALWAYS_LEADING, createKubeMetrics, FoldingEventRecorder, LeaseElector, WatchLoop, WorkQueue, WritableCache, type KubeMetrics, type KubeTransport, type Leadership } from '../../../src/operator/kube/index.ts'
 import { MasterAway } from '../../../src/operator/master-away.ts'
@@ -54,7 +54,7 @@ export class Life {
     const shared = { clock: time, timers: time, random, log }
     const registry = new Registry()
     this.#metrics = createKubeMetrics(registry, 'fleetworker', 'muster-operator')
-    this.cache = variants.cache?.() ?? new WritableCache<FleetWorkerObject>(INDICES)
+    this.cache = variants.cache?.() ?? new WritableCache<FleetWorkerObject>(INDICES, keptSpec)
     this.queue = new WorkQueue(shared)
     this.#events = new FoldingEventRecorder({ ...shared, transport, controller: 'muster.dev/operator', instance: replica ?? 'one' })
     this.#elector = replica === undefined ? undefined : new LeaseElector({ ...shared, transport, namespace: 'muster', name: 'muster-operator', identity: replica, onLead: (signal) => this.#lead(signal) })
@@ -62,7 +62,7 @@ export class Life {
     this.#leadership = variants.leadership?.(leadership) ?? leadership
     this.fleet = new Fleet({ ...shared, masterUrl, token: () => TOKENS.admin, metrics: createFleetMetrics(registry), mayWrite: () => this.#leadership.mayWrite(), onBreaker: (reason) => this.#away.turned(reason) })
     this.triggers = new Triggers({ queue: this.queue, cache: this.cache, table: this.fleet, isOurs: (object) => this.#term?.isSending(object) === true })
-    this.#away = new MasterAway({ table: this.fleet, queue: this.queue, onTurn: () => this.triggers.all() })
+    this.#away = new MasterAway({ table: this.fleet, queue: this.queue, onTurn: (isAway) => this.#masterTurned(isAway) })
     this.#watch = new WatchLoop({ ...shared, transport, cache: this.cache, resource: FLEET_WORKERS, namespace: undefined, onChange: (change, source) => this.triggers.changed(change, source) })
   }
 
@@ -87,6 +87,11 @@ export class Life {
 
   get leads(): boolean {
     return this.#leadership.mayWrite()
+  }
+
+  #masterTurned(isAway: boolean): void {
+    if (!isAway) this.#term?.masterBack()
+    this.triggers.all()
   }
 
   #lead(signal: AbortSignal): void {

@@ -22,11 +22,11 @@ const edit = (master: TestMaster, id: string, config: object) => master.call('PA
 
 describe('the table', () => {
   it('holds every worker of its types, in pages, after the feed was opened', async () => {
-    const { fleet, asked, proxy, changes } = await world({ workers: Array.from({ length: 501 }, (_, n) => `w${n}`), types: ['mailer', 'probe', 'nonsense'] })
-    expect([...fleet.workers('mailer')]).toHaveLength(501)
-    expect([fleet.get('mailer', 'w500').kind, fleet.get('mailer', 'w501').kind, fleet.get('nonsense', 'w1').kind, fleet.get('never-named', 'w1').kind]).toEqual(['registered', 'unregistered', 'unknown_type', 'pending'])
+    const { fleet, asked, proxy, changes } = await world({ workers: Array.from({ length: 101 }, (_, n) => `w${n}`), types: ['mailer', 'probe', 'nonsense'] })
+    expect([...fleet.workers('mailer')]).toHaveLength(101)
+    expect([fleet.get('mailer', 'w100').kind, fleet.get('mailer', 'w101').kind, fleet.get('nonsense', 'w1').kind, fleet.get('never-named', 'w1').kind]).toEqual(['registered', 'unregistered', 'unknown_type', 'pending'])
     expect(registered(fleet.get('mailer', 'w7'))).toMatchObject({ isStale: false, epoch: expect.stringMatching(/./), record: { worker_id: 'w7', config: { slots: 1 } } })
-    expect(asked(LIST).map(({ path }) => path.split('?')[1])).toEqual(['limit=500', expect.stringMatching(/^limit=500&after=w/)])
+    expect(asked(LIST).map(({ path }) => path.split('?')[1])).toEqual(['limit=100', expect.stringMatching(/^limit=100&after=w/)])
     expect(proxy.seen.findIndex(({ path }) => path === '/api/v1/events')).toBe(0)
     expect(changes).toEqual(expect.arrayContaining(['mailer', 'probe', 'nonsense'].map((type) => ({ kind: 'type', type }))))
     expect(changes).toHaveLength(3) // One call a type, not one a worker.
@@ -55,7 +55,7 @@ describe('the table', () => {
   })
 
   it('costs a list a minute while events come and one in 10 s while they do not, spread over its pages', async () => {
-    const { asked, pass, proxy, until } = await world({ workers: Array.from({ length: 1_200 }, (_, n) => `w${n}`) })
+    const { asked, pass, proxy, until } = await world({ workers: Array.from({ length: 220 }, (_, n) => `w${n}`) })
     const lists = (): number => asked(LIST).length
     expect(lists()).toBe(3)
     await pass(25_000)
@@ -164,7 +164,7 @@ describe('the feed', () => {
 
 describe('a store that is replaced between two pages', () => {
   it('is listed anew before anything is judged', async () => {
-    const w = await world({ isIdle: true, workers: Array.from({ length: 501 }, (_, n) => `w${n}`) })
+    const w = await world({ isIdle: true, workers: Array.from({ length: 101 }, (_, n) => `w${n}`) })
     const pages: ServerResponse[] = []
     const answer = (response: ServerResponse, body: object): void => void response.writeHead(200, { 'content-type': 'application/json', 'muster-epoch': 'another' }).end(JSON.stringify(body))
     w.proxy.rule = ({ url = '' }) => (url.includes('after=') ? (response) => answer(response, []) : url.includes('workers?') && w.asked(/after=/).length > 0 ? (response) => void pages.push(response) : 'pass')

@@ -8,7 +8,7 @@ import type { WorkerBody } from '../../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { claimOf } from '../../../src/operator/fleet/index.ts'
-import { FLEET_WORKERS, INDICES, reconcile, ReconcileMemory, Sources, type DriftOutcome, type FleetWorkerObject, type FleetWorkerSpec, type FleetWorkerStatus, type ReconcileDeps, type SourceName } from '../../../src/operator/fleetworker/index.ts'
+import { FLEET_WORKERS, INDICES, keptSpec, reconcile, ReconcileMemory, Sources, type DriftOutcome, type FleetWorkerObject, type FleetWorkerSpec, type FleetWorkerStatus, type ReconcileDeps, type SourceName } from '../../../src/operator/fleetworker/index.ts'
 import { ApplyStatusWriter, PooledTransport, WritableCache, type ObjectRef, type Outcome } from '../../../src/operator/kube/index.ts'
 import { runMaster, type TestMaster } from '../../master/running-master.ts'
 import { FakeApiServer } from '../fake-apiserver.ts'
@@ -78,7 +78,7 @@ export class ReconcileWorld {
   /** Another process, or another term: nothing is known but what stands in the two servers. */
   restart(): void {
     const { time, transport, log } = this
-    this.cache = new WritableCache<FleetWorkerObject>(INDICES)
+    this.cache = new WritableCache<FleetWorkerObject>(INDICES, keptSpec)
     this.sources = new Sources({ transport, clock: time, timers: time, log, resources: () => this.cache.all(), onChange: (name) => void this.changedSources.push(name) })
     this.status = new ApplyStatusWriter({
       transport, clock: time, timers: time, random: random(), log, resource: FLEET_WORKERS, fieldManager: 'muster-operator', signal: this.abort.signal, cache: this.cache, mayWrite: () => this.isLeading,

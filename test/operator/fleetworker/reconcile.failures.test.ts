@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { Refusal } from '../../../src/operator/fleet/index.ts'
+import { refOf } from '../../../src/operator/kube/index.ts'
 import { reconcileWorld, type ReconcileWorld } from './reconcile-world.ts'
 
 const MINUTE_MS = 60_000
@@ -185,6 +186,21 @@ describe('reconcile: refusals', () => {
     expect(world.condition('w1', 'Synced')).toBe('True InSync')
   })
 
+  it('writes nothing of an absence that is over before its status was sent', async () => {
+    await world.applied('w1')
+    world.create('w1')
+    await world.pass('w1')
+    const [writes, before] = [world.statusWrites, world.object('w1').status?.conditions]
+    await world.time.advance(10_000)
+    world.fleet.awayMs = MINUTE_MS
+    await world.reconcile('w1')
+    expect(world.status.waiting(refOf(world.object('w1')))?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', reason: 'MasterUnreachable' }))
+    world.fleet.awayMs = 0
+    world.status.dropWaiting()
+    await world.pass('w1')
+    expect([world.statusWrites - writes, world.object('w1').status?.conditions]).toEqual([0, before])
+  })
+
   it.each([[409, {}], [500, {}], [403, { afterMs: 300_000 }], [429, { afterMs: 3_000 }]])('tries again after a %i of the API server', async (status, more) => {
     world.create('w1', { config: { url: 'http://a' } })
     world.fake.script({ method: 'GET', path: /fleetworkers\/w1$/ }, { kind: 'refuse', status, ...(status === 429 && { retryAfter: 3 }) })
@@ -262,7 +278,7 @@ describe('reconcile: poison', () => {
     world.create('w1')
     await world.see()
     const object = world.object('w1')
-    world.cache.offer({ ...object, spec: { ...object.spec, config: { limits: deep(10_000) } as never } })
+    world.cache.offer({ ...object, metadata: { ...object.metadata, generation: object.metadata.generation + 1 }, spec: { ...object.spec, config: { limits: deep(10_000) } as never } })
     expect(await world.act('w1')).toEqual({ kind: 'terminal' })
     expect(world.condition('w1', 'Stalled')).toBe('True ConfigInvalid')
   })

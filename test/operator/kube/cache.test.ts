@@ -56,6 +56,25 @@ describe('the cache', () => {
     expect(() => cache.byIndex('typo', 'a')).toThrow('no index "typo"')
   })
 
+  it('keeps what is there where the same is seen again, and the spec of a generation once', () => {
+    let kept = 0
+    const cache = new WritableCache<Probe>({}, (spec) => {
+      kept += 1
+      return spec
+    })
+    const spec = { type: 'a' }
+    cache.offer(probe('a', { resourceVersion: '10' }, { spec }))
+    const first = cache.get('ns/a')
+    expect(cache.offer(probe('a', { resourceVersion: '10' }, { spec: { ...spec } }))).toEqual({ key: 'ns/a', before: first, after: first })
+    expect(cache.get('ns/a')).toBe(first)
+    cache.offer(probe('a', { resourceVersion: '11' }, { spec: { ...spec }, status: { slots: 1 } }))
+    expect([cache.get('ns/a')?.spec === first?.spec, cache.get('ns/a')?.status, kept]).toEqual([true, { slots: 1 }, 1])
+    cache.offer(probe('a', { resourceVersion: '12', generation: 2 }, { spec: { type: 'b' } }))
+    expect([cache.get('ns/a')?.spec, kept]).toEqual([{ type: 'b' }, 2])
+    cache.offer(probe('a', { resourceVersion: '13', generation: 2, uid: 'other' }, { spec: { type: 'c' } }))
+    expect([cache.get('ns/a')?.spec, kept]).toEqual([{ type: 'c' }, 3])
+  })
+
   it('is synced once every scope was listed', () => {
     const cache = cacheOf()
     cache.expect('one')

@@ -365,6 +365,29 @@ describe('the budgets of the status writer', () => {
     expect(sentMs).toHaveLength(1)
   })
 
+  it('tells what has not arrived yet, and drops what waits its turn, but no edit', async () => {
+    const { sentMs, transport } = counting()
+    const writer = writerOver(transport)
+    const [one = probe('none'), two = probe('none'), edit = probe('none')] = many(3, inForce)
+    cache.offer({ ...edit, metadata: { ...edit.metadata, generation: 2 } })
+    const failed = { ...inForce, state: 'ERROR' }
+    for (const object of [one, two, edit]) writer.put(refOf(object), failed, 'transition')
+    expect([writer.waiting(refOf(one)), writer.waiting({ ...refOf(one), uid: 'other' })]).toEqual([failed, undefined])
+    writer.dropWaiting()
+    expect([one, two, edit].map((object) => writer.waiting(refOf(object)))).toEqual([undefined, undefined, failed])
+    await w.time.advance(60_000)
+    expect(sentMs).toHaveLength(1)
+  })
+
+  it('keeps a status once that was sent, has arrived and is shown', async () => {
+    const writer = writerOver(w.transport)
+    const ref = refOf(known('a'))
+    const sent = { ...inForce, conditions: [{ type: 'Ready', status: 'True' }] }
+    writer.put(ref, sent, 'transition')
+    await until(w.time, 'it is written', () => kinds.length === 1)
+    expect(cache.get('ns/a')?.status).toBe(sent)
+  })
+
   it('keeps one entry an object in an outage, and recovers within its rates', async () => {
     let isAway = true
     const state = counting()

@@ -1,0 +1,33 @@
+import { describe, expect, it } from '@jest/globals'
+import { keptSpec, whole, type FleetWorkerObject, type FleetWorkerSpec } from '../../src/operator/fleetworker/index.ts'
+import { packed, unpacked } from '../../src/operator/packed.ts'
+
+const config = { text: 'für alle – 世界 🌍', empty: {}, list: [1, null, 0.5], rules: Array.from({ length: 40 }, (_, at) => ({ match: `^/orders/${at}`, action: 'keep' })) }
+
+describe('a pack', () => {
+  it('holds what was put in, in less room, and is equal for equal values', () => {
+    const pack = packed(config)
+    expect(unpacked(pack)).toEqual(config)
+    expect(pack.length).toBeLessThan(JSON.stringify(config).length / 3)
+    expect(packed(JSON.parse(JSON.stringify(config)))).toBe(pack)
+    expect(unpacked(packed({}))).toEqual({})
+  })
+})
+
+describe('the spec as the cache keeps it', () => {
+  const spec: FleetWorkerSpec = { type: 'job', slots: 2, config }
+
+  it('is the same to whoever reads it, without holding the objects of its config', () => {
+    const kept = keptSpec(spec)
+    expect([kept.type, kept.slots, kept.config]).toEqual(['job', 2, config])
+    expect(Object.keys(kept)).toEqual(['type', 'slots'])
+    expect(whole({ spec: kept } as FleetWorkerObject).spec).toEqual(spec)
+    expect(Object.keys(whole({ spec: kept } as FleetWorkerObject).spec)).toContain('config')
+  })
+
+  it('stays as it is without a config, and with one that is too deep to be written as text', () => {
+    expect(keptSpec({ type: 'job' })).toEqual({ type: 'job' })
+    const deep = { type: 'job', config: JSON.parse(`${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`) } as FleetWorkerSpec
+    expect(keptSpec(deep)).toBe(deep)
+  })
+})
