@@ -8,6 +8,8 @@ const Config = Type.Object({ api_key: Type.Optional(Type.String({ writeOnly: tru
 const Output = Type.Object({ n: Type.Integer() })
 type Run = (context: BatchContext<typeof Config, typeof Output, object, Schemas['pools']>) => Promise<void> | void
 const SECRET = 'hunter2-secret'
+/** For a run that keeps the processor busy for seconds, and the test after it. */
+const BUSY_MS = 30_000
 
 const play = (run: Run, allow: Excusable[] = []) => runBatch(
   defineBatch({ type: 'mailer', payload: {}, config: Config, output: Output, pools: { inboxes: { payload: {} } }, run }),
@@ -115,11 +117,11 @@ describe('a run that would never end is told where it hangs', () => {
   it('in a loop that never waits', async () => {
     const [fault] = await faultsOf(probe(async ({ emit, signal }) => { while (!signal.aborted) await emit({}) }))
     expect(fault).toEqual({ name: 'stuck', message: 'slot 0: run made 100000 calls of its context and never waited; a loop needs a sleep, or an end when signal.aborted' })
-  })
+  }, BUSY_MS) // A hundred thousand calls.
 
   it('in a wait of the context that is longer than the run may take', async () => {
     expect(await faultsOf(play(({ sleep }) => sleep(1e9)))).toEqual(saying('stuck', 'after 600 virtual seconds not every task is done: "task-1" runs in slot 0 since 0 s; slot 0, task "task-1": its last call was sleep(1000000000), at 0 s'))
-  })
+  }, BUSY_MS)
 
   it('without a slot', async () => {
     const idle = runBatch(defineBatch({ type: 'idle', payload: {}, run: () => {} }), { tasks: [{ payload: {} }], config: { enabled: false } })
