@@ -23,7 +23,7 @@ export interface Pass {
   readonly deps: ReconcileDeps
   readonly signal: AbortSignal
   readonly entry: Entry
-  /** As it is on its way to the API server, or as that has it. */
+  /** As it was put last, or as the API server has it. */
   readonly before: FleetWorkerStatus
   readonly standing: SecretMemory
 }

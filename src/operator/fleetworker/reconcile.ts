@@ -45,7 +45,7 @@ export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: Abo
 
 function passOf(resource: FleetWorkerObject, deps: ReconcileDeps, signal: AbortSignal): Pass {
   const entry = deps.memory.of(resource)
-  const before = deps.status.waiting(refOf(resource)) ?? resource.status ?? {}
+  const before = deps.status.last(refOf(resource)) ?? resource.status ?? {}
   return { resource: whole(resource), deps, signal, entry, before, standing: memoryOf(before) }
 }
 

@@ -43,8 +43,8 @@ type Lane = (typeof LANES)[number]
 
 export interface StatusWriter<S> {
   put(target: ObjectRef, status: S, kind: StatusKind): void
-  /** The status that has not arrived yet, which is newer than what the cache shows. */
-  waiting(target: ObjectRef): S | undefined
+  /** The status that waits or was written last: newer than what the cache shows, and nothing that others made of it. */
+  last(target: ObjectRef): S | undefined
   /** Sends what waits for this object now. @returns false when that failed; it is tried again. */
   hasten(target: ObjectRef, signal: AbortSignal): Promise<boolean>
   /** Sends every transition now; resolves when they are answered, or the signal aborts. */
@@ -80,7 +80,7 @@ interface Entry<S> {
 }
 
 /** When an object was written last, what was sent, and what the API server made of it: what others have added stays. */
-interface Written<S> { readonly atMs: number; readonly sent: S; readonly shown: unknown }
+interface Written<S> { readonly uid: string; readonly atMs: number; readonly sent: S; readonly shown: unknown }
 
 export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<S> {
   readonly #deps: StatusWriterDeps<T, S>
@@ -132,9 +132,11 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     return entry?.isSending === true && entry.target.uid === object.metadata.uid && isDeepStrictEqual(entry.status, object.status)
   }
 
-  waiting(target: ObjectRef): S | undefined {
+  last(target: ObjectRef): S | undefined {
     const entry = this.#entries.get(keyOf(target))
-    return entry?.target.uid === target.uid ? entry.status : undefined
+    if (entry?.target.uid === target.uid) return entry.status
+    const written = this.#written.get(keyOf(target))
+    return written?.uid === target.uid ? written.sent : undefined
   }
 
   /** Everything is judged anew: what waits its turn is not sent any more. Edits are, as somebody may be waiting for them. */
@@ -248,7 +250,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     try {
       const { body } = await this.#apply(entry.target, current.metadata.resourceVersion, status)
       const shown = sharing(body.status, status)
-      this.#remember(key, { atMs: kind === 'heartbeat' ? entry.dueMs : clock.monotonicMs(), sent: status, shown })
+      this.#remember(key, { uid: entry.target.uid, atMs: kind === 'heartbeat' ? entry.dueMs : clock.monotonicMs(), sent: status, shown })
       onWrite?.(kind)
       entry.backoff.reset()
       cache.answered({ ...body, status: shown })

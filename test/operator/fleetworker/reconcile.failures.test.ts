@@ -194,7 +194,7 @@ describe('reconcile: refusals', () => {
     await world.time.advance(10_000)
     world.fleet.awayMs = MINUTE_MS
     await world.reconcile('w1')
-    expect(world.status.waiting(refOf(world.object('w1')))?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', reason: 'MasterUnreachable' }))
+    expect(world.status.last(refOf(world.object('w1')))?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', reason: 'MasterUnreachable' }))
     world.fleet.awayMs = 0
     world.status.dropWaiting()
     await world.pass('w1')

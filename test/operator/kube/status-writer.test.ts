@@ -372,9 +372,9 @@ describe('the budgets of the status writer', () => {
     cache.offer({ ...edit, metadata: { ...edit.metadata, generation: 2 } })
     const failed = { ...inForce, state: 'ERROR' }
     for (const object of [one, two, edit]) writer.put(refOf(object), failed, 'transition')
-    expect([writer.waiting(refOf(one)), writer.waiting({ ...refOf(one), uid: 'other' })]).toEqual([failed, undefined])
+    expect([writer.last(refOf(one)), writer.last({ ...refOf(one), uid: 'other' })]).toEqual([failed, undefined])
     writer.dropWaiting()
-    expect([one, two, edit].map((object) => writer.waiting(refOf(object)))).toEqual([undefined, undefined, failed])
+    expect([one, two, edit].map((object) => writer.last(refOf(object)))).toEqual([undefined, undefined, failed])
     await w.time.advance(60_000)
     expect(sentMs).toHaveLength(1)
   })
