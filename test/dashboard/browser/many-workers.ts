@@ -3,14 +3,12 @@
  * A master in this process whose store holds thousands of workers, written through the storage contract, with every state
  * that a list can show; and changes of them, told through the event log as another master would tell them.
  */
-import { join } from 'node:path'
 import { buildCatalog, defineBatch, defineContinuous, Type } from '../../../src/automation/index.ts'
-import { startMaster, type RunningMaster } from '../../../src/master/index.ts'
+import type { RunningMaster } from '../../../src/master/index.ts'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import type { Beat, Ref } from '../../../src/storage/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
-import { recordingLog } from '../../master/recording-log.ts'
-import { ADMIN_TOKEN, WORKER_TOKEN } from '../../e2e/fleet.ts'
+import { startPageMaster } from './page-master.ts'
 
 export const MAILER_TOKEN = 'scoped-mailer-of-the-browser-test'
 
@@ -42,12 +40,7 @@ export class ManyWorkers {
   }
 
   async start(): Promise<void> {
-    const { log } = recordingLog()
-    this.#master = await startMaster({
-      listen: { host: '127.0.0.1', port: 0 }, clock: systemTime, timers: systemTime, random: systemRandom, log, backend: this.backend, backendScheme: 'memory', catalog: catalog(), version: '0.1.0',
-      tokens: { admin: ADMIN_TOKEN, worker: WORKER_TOKEN, workerPeers: [], scopes: new Map([[MAILER_TOKEN, ['mailer']]]) },
-      settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 3_600, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 100_000 }, dashboardDir: join(process.cwd(), 'dist/dashboard'),
-    })
+    this.#master = await startPageMaster(this.backend, catalog(), new Map([[MAILER_TOKEN, ['mailer']]]))
     await this.backend.meta.beat(OTHER_MASTER)
     this.#beating = setInterval(() => void this.backend.meta.beat(OTHER_MASTER), 5_000)
   }

@@ -4,13 +4,12 @@
  * workers that are sockets: they apply each config they are told of, unless a test holds them back.
  */
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { buildCatalog, defineBatch, Type } from '../../../src/automation/index.ts'
-import { startMaster, type RunningMaster } from '../../../src/master/index.ts'
+import type { RunningMaster } from '../../../src/master/index.ts'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { ADMIN_TOKEN, WORKER_TOKEN } from '../../e2e/fleet.ts'
-import { recordingLog } from '../../master/recording-log.ts'
+import { startPageMaster } from './page-master.ts'
 
 export const STUDIO_TOKEN = 'scoped-studio-of-the-browser-test'
 const FRAMES = 240
@@ -53,12 +52,7 @@ export class WorkerWorld {
   }
 
   async start(): Promise<void> {
-    const { log } = recordingLog()
-    this.#master = await startMaster({
-      listen: { host: '127.0.0.1', port: 0 }, clock: systemTime, timers: systemTime, random: systemRandom, log, backend: this.backend, backendScheme: 'memory', catalog: catalog(), version: '0.1.0',
-      tokens: { admin: ADMIN_TOKEN, worker: WORKER_TOKEN, workerPeers: [], scopes: new Map([[STUDIO_TOKEN, ['studio']]]) },
-      settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 3_600, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 100_000 }, dashboardDir: join(process.cwd(), 'dist/dashboard'),
-    })
+    this.#master = await startPageMaster(this.backend, catalog(), new Map([[STUDIO_TOKEN, ['studio']]]))
   }
 
   /** A worker that is only a socket. It says which generation it runs as soon as it hears of one. */

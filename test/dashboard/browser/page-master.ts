@@ -1,0 +1,17 @@
+/** A master in this process that serves the built dashboard, over a store that a test fills by hand. */
+import { join } from 'node:path'
+import type { Catalog } from '../../../src/automation/index.ts'
+import { startMaster, type RunningMaster } from '../../../src/master/index.ts'
+import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
+import type { MemoryBackend } from '../../../src/storage/memory/index.ts'
+import { ADMIN_TOKEN, WORKER_TOKEN } from '../../e2e/fleet.ts'
+import { recordingLog } from '../../master/recording-log.ts'
+
+/** @param scopes types by the token that may see them alone. */
+export function startPageMaster(backend: MemoryBackend, catalog: Catalog, scopes: ReadonlyMap<string, readonly string[]>): Promise<RunningMaster> {
+  return startMaster({
+    listen: { host: '127.0.0.1', port: 0 }, clock: systemTime, timers: systemTime, random: systemRandom, log: recordingLog().log, backend, backendScheme: 'memory', catalog, version: '0.1.0',
+    tokens: { admin: ADMIN_TOKEN, worker: WORKER_TOKEN, workerPeers: [], scopes },
+    settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 3_600, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 100_000 }, dashboardDir: join(process.cwd(), 'dist/dashboard'),
+  })
+}
