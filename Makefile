@@ -12,7 +12,7 @@ HAS_KIND := command -v kind >/dev/null && docker info >/dev/null 2>&1
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down e2e soak api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
+.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down smoke e2e soak api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,8 @@ kind-up: .tools/built ## The same by kind, with Muster in it; for machines with 
 	@hack/kind-up.sh $(ARGS)
 kind-down: ## Remove it
 	@hack/kind-down.sh
+smoke: .tools/ready ## Asks a running fleet what its clients ask (MASTER_URL=http://… TOKENS=FOLDER with admin-token and worker-token, PUBLIC_URL=https://…)
+	@node charts/muster/files/smoke.mjs
 e2e: .tools/built ## The image, and the chart's journey on the cluster that runs, else on one of its own; the programs are those of `make tools`
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES)
 	@hack/cluster/with.sh npm test --silent -- test/cluster --testPathIgnorePatterns /node_modules/ $(ARGS)

@@ -40,8 +40,10 @@ export function partial(schema: object): object {
   return { ...rest, required: undefined, properties: Object.fromEntries(Object.entries(properties).map(([key, each]) => [key, partial(each)])) }
 }
 
+/** A key of a Secret or ConfigMap. */
+export const key = (fallback: string) => text('Its key.', fallback, { pattern: '^[-._a-zA-Z0-9]+$' })
 /** `{secret, key}`: where a value is read from that never stands in the values. */
-export const secretKey = (secret: string, key: string) => closed({ secret: name(secret), key: text('Its key.', key, { pattern: '^[-._a-zA-Z0-9]+$' }) })
+export const secretKey = (secret: string, fallback: string) => closed({ secret: name(secret), key: key(fallback) })
 export const image = (registry: string, repository: string, tag: string, tagIs: string) => closed({
   registry: text('Registry; global.imageRegistry wins over it.', registry, { pattern: '^([a-zA-Z0-9.-]+(:[0-9]+)?)?$' }),
   repository: text('Repository.', repository, { pattern: '^[a-z0-9]+([._/-]+[a-z0-9]+)*$' }),

@@ -5,7 +5,7 @@
  * @see D34, D54
  */
 import { Type } from 'typebox'
-import { closed, flag, image, int, list, mapOf, name, NAME_OR_NONE, partial, persistence, pod, port, raw, rawList, secretKey, text, textMap, TYPE_OR_NONE, word } from './schema.ts'
+import { closed, flag, image, int, key, list, mapOf, name, NAME_OR_NONE, partial, persistence, pod, port, raw, rawList, secretKey, text, textMap, TYPE_OR_NONE, word } from './schema.ts'
 
 const PROFILES = ['generic', 'traefik', 'haproxy', 'f5-nginx', 'ingress-nginx', 'contour', 'openshift', 'envoy-gateway', 'alb', 'gke'] as const
 const REDIS_URL = '^((kvstores?|rediss?|kvstores?\\+(sentinel|cluster))://.+)?$'
@@ -45,7 +45,7 @@ export const Values = closed({
   log: closed({ level: word(['debug', 'info', 'warn', 'error'], 'info', 'The least that is logged.'), format: word(['json', 'text'], 'json', 'Lines for programs or for people.') }),
   telemetry: closed({ otlpEndpoint: text('OpenTelemetry collector of every process; "" = off.', '', { pattern: HTTP_URL }) }),
   trust: closed({
-    configMap: name('ConfigMap with further certificate authorities, for every Muster pod.'), secret: name('The same in a Secret.'), key: text('Its key.', 'ca.crt'),
+    configMap: name('ConfigMap with further certificate authorities, for every Muster pod.'), secret: name('The same in a Secret.'), key: key('ca.crt'),
   }),
   openshift: flag('Leave user and group to the platform; DNS on port 5353 as well.', false),
   crds: closed({
@@ -106,7 +106,7 @@ export const Values = closed({
     }),
     external: closed({
       url: text('Its URL without a password, for example kvstores://redis.example:6379.', '', { pattern: REDIS_URL }),
-      urlSecret: closed({ name: name('Secret with the whole URL, in place of url.'), key: text('Its key.', 'url') }),
+      urlSecret: closed({ name: name('Secret with the whole URL, in place of url.'), key: key('url') }),
       password: secretKey('Secret with the password.', 'password'),
       clientCert: closed({ secret: name('Secret with tls.crt and tls.key that are shown to it.') }),
     }),

@@ -5,15 +5,11 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { EPOCH, PLAIN, tar } from '../tar.mjs'
 
 const MEDIA = 'application/vnd.oci.image'
 const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' }
-/** Of every file: were it that of the commit, each commit would change the layers that it did not touch. */
-const EPOCH = process.env.SOURCE_DATE_EPOCH ?? '0'
-const PLAIN = ['--sort=name', '--format=gnu', '--owner=0', '--group=0', '--numeric-owner', '--mode=u=rwX,go=rX', `--mtime=@${EPOCH}`]
-
 const sha256 = (bytes) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
-const tar = (folder) => execFileSync('tar', [...PLAIN, '-C', folder, '-cf', '-', '.'], { maxBuffer: 2 ** 31 })
 
 /** @returns the size of each layer, unpacked and as it travels, and the digest of the image. */
 export function writeArchive(path, { name, version, folders, config }) {
@@ -27,7 +23,7 @@ export function writeArchive(path, { name, version, folders, config }) {
     }
     mkdirSync(join(scratch, 'layout/blobs/sha256'), { recursive: true })
     const layers = folders.map((folder) => {
-      const plain = tar(folder)
+      const plain = tar(folder, '.')
       return { diffId: sha256(plain), unpacked: plain.length, blob: put(`${MEDIA}.layer.v1.tar+gzip`, gzipSync(plain, { level: 9 })) }
     })
     const platform = { architecture: ARCHITECTURES[process.arch], os: 'linux' }

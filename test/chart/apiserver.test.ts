@@ -29,16 +29,18 @@ describe('the chart before a real API server', () => {
     if (status >= 300) throw new Error(String(body['message']))
   }
 
-  const apply = async (objects: readonly KubeObject[], ...more: readonly string[]): Promise<void> => {
-    const lasting = objects.filter(({ kind }) => kind !== 'Pod' || more.length > 0)
-    for (const namespace of new Set(lasting.map(({ metadata }) => metadata.namespace ?? 'muster'))) {
-      const some = lasting.filter(({ metadata }) => (metadata.namespace ?? 'muster') === namespace)
+  /** One call of kubectl for each namespace in which these objects stand; `home` is that of the release. */
+  const kubectl = async (command: string, objects: readonly KubeObject[], { home = 'muster', more = [] }: { readonly home?: string; readonly more?: readonly string[] } = {}): Promise<void> => {
+    const namespaceOf = ({ metadata }: KubeObject): string => metadata.namespace ?? home
+    for (const namespace of new Set(objects.map(namespaceOf))) {
       const file = join(server.folder, 'objects.yaml')
-      writeFileSync(file, some.map((each) => stringify(each)).join('---\n'))
-      const { code, stderr } = await server.kubectl('apply', '--server-side', '--field-manager=helm', `--namespace=${namespace}`, ...more, '-f', file)
-      if (code !== 0 || /Warning/.test(stderr)) throw new Error(stderr)
+      writeFileSync(file, objects.filter((each) => namespaceOf(each) === namespace).map((each) => stringify(each)).join('---\n'))
+      const { code, stdout, stderr } = await server.kubectl(command, '--server-side', '--field-manager=helm', `--namespace=${namespace}`, ...more, '-f', file)
+      if (code !== 0 || /Warning/.test(stderr)) throw new Error(`${stderr}${stdout}`)
     }
   }
+  const lasting = (objects: readonly KubeObject[]): readonly KubeObject[] => objects.filter(({ kind }) => kind !== 'Pod')
+  const apply = (objects: readonly KubeObject[]): Promise<void> => kubectl('apply', lasting(objects))
 
   /** The pod that each workload would make, with the account and the volumes that only a controller can give replaced. */
   const podsOf = (objects: readonly KubeObject[]): readonly KubeObject[] => objects.flatMap((each) => {
@@ -51,7 +53,16 @@ describe('the chart before a real API server', () => {
 
   it.each(Object.keys(SCENARIOS))('passes admission: %s (P3)', async (name) => {
     const objects = render(SCENARIOS[name] as Json)
-    await apply([...objects.filter(({ kind }) => kind !== 'Pod'), ...podsOf(objects)], '--dry-run=server')
+    await kubectl('apply', [...lasting(objects), ...podsOf(objects)], { more: ['--dry-run=server'] })
+  }, 120_000)
+
+  it.each(Object.keys(SCENARIOS))('shows no difference once it is applied: %s (P2)', async (name) => {
+    const home = `of-${name}`
+    await ok(server.request('POST', '/api/v1/namespaces', { body: { metadata: { name: home, labels: PROFILE } } }))
+    const objects = lasting(render(SCENARIOS[name] as Json, { args: ['--namespace', home] }))
+    await kubectl('apply', objects, { home })
+    await kubectl('diff', objects, { home }) // Which ends with 1 when there is one.
+    await server.request('DELETE', `/api/v1/namespaces/${home}/services/muster-master`) // Two may not have one node port.
   }, 120_000)
 
   it('settles at once: applied again no generation moves and no field differs (P2)', async () => {
@@ -66,6 +77,8 @@ describe('the chart before a real API server', () => {
     const before = await state()
     await apply(objects)
     expect(await state()).toBe(before)
+    const edited = lasting(objects).map((each) => ({ ...each, metadata: { ...each.metadata, labels: { ...each.metadata.labels, edited: 'here' } } }))
+    await expect(kubectl('diff', edited)).rejects.toThrow('edited: here') // What shows no difference could show one.
   }, 120_000)
 
   it('leaves the replicas of an autoscaled set to others (P4)', async () => {

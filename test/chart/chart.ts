@@ -78,6 +78,12 @@ export function podOf({ kind, spec }: KubeObject): PodSpec | undefined {
   return (spec as { template?: { spec?: PodSpec } } | undefined)?.template?.spec
 }
 
+const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+/** Values laid over others, as Helm does it. */
+export const merged = (below: Json, above: Json): Json => ({
+  ...below, ...Object.fromEntries(Object.entries(above).map(([key, each]) => [key, isMap(each) && isMap(below[key]) ? merged(below[key], each) : each])),
+})
+
 export const EXAMPLES: Readonly<Record<string, Json>> = Object.fromEntries(readdirSync(join(CHART, 'examples')).toSorted()
   .map((name) => [name.replace('.yaml', ''), parse(started('cat', [join(CHART, 'examples', name)]).stdout) as Json]))
 

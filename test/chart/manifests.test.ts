@@ -20,6 +20,7 @@ const SAME: Readonly<Record<string, Json>> = {
     operator: { watchNamespaces: ['*'] }, exposure: { type: 'gateway', host: 'muster.example', gateway: { parentRefs: [{ name: 'web', namespace: 'gateways' }] } },
   },
 }
+interface Rule { readonly apiGroups: readonly string[]; readonly resources: readonly string[]; readonly resourceNames?: readonly string[]; readonly verbs: readonly string[] }
 const OWN_OF_HELM = /^(app\.kubernetes\.io\/managed-by|helm\.sh\/.*)$/
 /** Objects of manifests/ alone. */
 const BEYOND = new Set(['ValidatingAdmissionPolicy muster-operator-guard', 'ValidatingAdmissionPolicyBinding muster-operator-guard'])
@@ -44,6 +45,18 @@ const built = (folder: string): readonly KubeObject[] => {
 describe('manifests/', () => {
   it.each(Object.entries(SAME))('%s is what the chart renders', (folder, values) => {
     expect(comparable(built(folder).filter((each) => !BEYOND.has(idOf(each))))).toEqual(comparable(render(values)))
+  })
+
+  /** Each verb that a role grants, as `secrets./muster-tokens get`. */
+  const granted = (roles: readonly KubeObject[]): readonly string[] => roles.flatMap((role) => role['rules'] as readonly Rule[]).flatMap(({ apiGroups, resources, resourceNames = [''], verbs }) =>
+    apiGroups.flatMap((group) => resources.flatMap((resource) => resourceNames.flatMap((name) => verbs.map((verb) => `${resource}.${group}/${name} ${verb}`))))).toSorted()
+
+  it.each([
+    ['namespaced', {}, ['Role muster-operator', 'Role muster-operator-own']],
+    ['cluster-wide', { operator: { watchNamespaces: ['*'] } }, ['ClusterRole muster-muster-operator', 'Role muster-operator-own']],
+  ] as const)('grants the operator what the chart does, which an audit log is held against in test/operator: %s (P13)', (variant, values, names) => {
+    const files = ['base/own-rights.yaml', 'bootstrap/rights.yaml', `${variant}/rights.yaml`].flatMap((file) => objectsOf(readFileSync(join('manifests/operator', file), 'utf8')))
+    expect(granted(render(values).filter((each) => names.some((name) => name === idOf(each))))).toEqual(granted(files.filter(({ kind }) => kind.endsWith('Role'))))
   })
 
   it('has no overlay without values, and uses every component', () => {

@@ -96,6 +96,11 @@ describe('the chart', () => {
     expect(withToken.filter((name) => !/-(operator|test)$/.test(name))).toEqual([])
   })
 
+  it.each(scenarios)('holds no word that looks like a key: %s (P1)', (_, values) => {
+    const looksMade = (word: string): boolean => [/[a-z]/, /[A-Z]/, /\d/].every((kind) => kind.test(word))
+    expect([...template(values).stdout.matchAll(/[\w+=-]{24,}/g)].map(([word]) => word).filter(looksMade)).toEqual([])
+  })
+
   it('mounts no secret by subPath, which would never be refreshed', () => {
     for (const [, values] of scenarios) expect(JSON.stringify(render(values).map(podOf))).not.toContain('subPath')
   })

@@ -1,7 +1,7 @@
 /** What the values may be: a wrong one is refused by its path, an old one names what took its place, and each is used (R2). */
 import { describe, expect, it } from '@jest/globals'
 import { Ajv } from 'ajv'
-import { CHART, refusal, render, run, SCENARIOS, template, withValues, type Json } from './chart.ts'
+import { CHART, merged, refusal, render, run, SCENARIOS, template, withValues, type Json } from './chart.ts'
 import { leavesOf, nested, SCHEMA, wordsOf, type Leaf } from './random-values.ts'
 
 const MINUTES = 60_000
@@ -115,16 +115,11 @@ function otherValue({ path, schema }: Leaf): readonly unknown[] {
   return [schema.type === 'array' ? [{ name: 'other', key: 'other' }] : { env: { OTHER: 'x' } }[path.at(-1) ?? ''] ?? { other: 'x' }]
 }
 
-const merged = (a: unknown, b: unknown): unknown => {
-  const isMap = (each: unknown): each is Json => typeof each === 'object' && each !== null && !Array.isArray(each)
-  return isMap(a) && isMap(b) ? { ...a, ...Object.fromEntries(Object.entries(b).map(([key, each]) => [key, merged(a[key], each)])) } : b
-}
-
 describe('every value of the chart', () => {
   it('is used: another one gives another render, or a fault', () => {
     const plain = CONTEXTS.map((context) => template(context).stdout)
     const idle = leaves.filter((leaf) => !IDLE.has(leaf.path.join('.'))).filter((leaf) => !otherValue(leaf).some((value) => CONTEXTS.some((context, index) => {
-      const { stdout } = template(merged(context, nested(leaf.path, value)) as Json)
+      const { stdout } = template(merged(context, nested(leaf.path, value)))
       return stdout !== plain[index]
     })))
     expect(idle.map(({ path }) => path.join('.'))).toEqual([])

@@ -1,0 +1,37 @@
+/** hack/chart/pack: the archive of a release. */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, utimesSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { hackPath, started, type Ran } from '../hack/tree.ts'
+import { CHART, run } from './chart.ts'
+
+describe('hack/chart/pack', () => {
+  let folder = ''
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'muster-pack-'))
+    cpSync(CHART, join(folder, 'muster'), { recursive: true })
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  const pack = (to: string): Ran => started(process.execPath, [hackPath('chart/pack.mjs'), join(folder, 'muster'), join(folder, to)])
+  const archive = (to: string): string => join(folder, to, `muster-${(JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }).version}.tgz`)
+
+  it('gives the same bytes at any time, of which Helm renders what the folder renders', () => {
+    expect(pack('a').status).toBe(0)
+    utimesSync(join(folder, 'muster/values.yaml'), 1, 1)
+    expect(pack('b').status).toBe(0)
+    expect(readFileSync(archive('b'))).toEqual(readFileSync(archive('a')))
+    const rendered = (chart: string): string => run('helm', ['template', 'muster', chart]).stdout
+    expect(rendered(archive('a'))).toBe(rendered(CHART))
+  })
+
+  it('never changes a release: another chart of its version is refused, the same one is not', () => {
+    pack('a')
+    const before = readFileSync(archive('a'))
+    expect(pack('a')).toMatchObject({ status: 0, stderr: '' })
+    appendFileSync(join(folder, 'muster/values.yaml'), '\n')
+    expect(pack('a')).toMatchObject({ status: 1, stderr: expect.stringContaining('raise the version in package.json') })
+    expect(readFileSync(archive('a'))).toEqual(before)
+  })
+})

@@ -1,0 +1,126 @@
+/**
+ * From the releases kept in test/chart/releases to this chart and back, by both Helms (R7). A real API server and master;
+ * no kubelet, so the operator of this tree runs beside them, with the account, the rights and the settings that the chart
+ * of each step gives it.
+ */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseAllDocuments } from 'yaml'
+import { REMOVED } from '../../hack/chart/removed.ts'
+import { started } from '../hack/tree.ts'
+import { Cluster } from '../operator/cluster.ts'
+import { CHART, refusal, type Json, type KubeObject } from './chart.ts'
+import { Helm } from './helm.ts'
+import { leavesOf, nested, SCHEMA, type Schema } from './random-values.ts'
+
+const FOLDER = resolve('test/chart/releases')
+const TEST_MS = 300_000
+const SECRETS = ['muster-tokens', 'muster-redis']
+
+/** The chart of a release, as a file of the folder; the oldest first. */
+const RELEASES = readdirSync(FOLDER).filter((name) => name.endsWith('.tgz')).toSorted((a, b) => keyOf(a).localeCompare(keyOf(b), 'en', { numeric: true }))
+/** A version without a suffix is newer than the same with one. */
+function keyOf(archive: string): string {
+  const version = archive.replace(/^muster-(.*)\.tgz$/, '$1')
+  return version.includes('-') ? version : `${version}-z`
+}
+const ENDS = [...new Set([RELEASES.at(0), RELEASES.at(-1)])].map(String)
+
+interface Container { readonly env: readonly { readonly name: string; readonly value?: string }[] }
+
+/** A release on a cluster, and the operator that it would start. */
+class Installed {
+  readonly #cluster: Cluster
+  readonly #stored: readonly KubeObject[]
+
+  constructor(cluster: Cluster, archive: string) {
+    this.#cluster = cluster
+    this.#stored = parseAllDocuments(readFileSync(join(FOLDER, archive.replace('.tgz', '.fleetworkers.yaml')), 'utf8')).map((document) => document.toJS() as KubeObject)
+  }
+
+  /** What the operator's pod would have, but for the master's address and what is mounted. */
+  async settings(): Promise<Readonly<Record<string, string>>> {
+    const { spec } = JSON.parse(await this.#cluster.kubectl('get', 'deployment', 'muster-operator', '--namespace=muster', '-o', 'json')) as { spec: { template: { spec: { containers: readonly Container[] } } } }
+    const env = spec.template.spec.containers.flatMap((each) => each.env)
+    return Object.fromEntries(env.flatMap(({ name, value }) => (value === undefined || !name.startsWith('SVC_') || name === 'SVC_MASTER_URL' || name.endsWith('_FILE') ? [] : [[name, value]])))
+  }
+
+  async store(): Promise<void> {
+    await this.#cluster.kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd/fleetworkers.muster.dev')
+    await this.#cluster.ok('POST', '/api/v1/namespaces/muster/secrets', { metadata: { name: 'probe' }, stringData: { token: 'x' } })
+    await this.apply()
+  }
+
+  async apply(): Promise<void> {
+    for (const each of this.#stored) await this.#cluster.kubectl('apply', '--namespace=muster', '-f', this.#cluster.file(`${each.metadata.name}.json`, each))
+  }
+
+  /** The pods of a step replace those of the step before. */
+  async startOperator(): Promise<void> {
+    await this.#cluster.stopOperator()
+    await this.#cluster.startOperator(await this.settings())
+    for (const { metadata: { name } } of this.#stored) await this.#cluster.condition(name, 'Ready=True', 60_000, 'muster')
+  }
+
+  /** What no step may change: generations of the objects and of the configs, and the Secrets made at run time. */
+  async kept(): Promise<Json> {
+    const generations = await Promise.all(this.#stored.map(async ({ metadata: { name }, spec }) => {
+      const { workerId = name } = spec as { workerId?: string }
+      const config = await this.#cluster.worker(workerId)
+      return [name, (await this.#cluster.resource(name, 'muster'))?.metadata.generation, config?.config_gen, config?.config]
+    }))
+    const secrets = await Promise.all(SECRETS.map((name) => this.#cluster.ok<{ data: Json; metadata: { uid: string } }>('GET', `/api/v1/namespaces/muster/secrets/${name}`)))
+    return { generations, secrets: secrets.map(({ data, metadata: { uid } }) => ({ data, uid })) }
+  }
+}
+
+describe.each(['helm', 'helm3'])('upgrades by %s', (program) => {
+  let cluster: Cluster | undefined
+  afterEach(async () => {
+    await cluster?.close()
+  }, 60_000)
+
+  it.each(ENDS)('from %s to this chart, back and forth keep FleetWorkers, configs and tokens (R7)', async (archive) => {
+    cluster = await Cluster.start()
+    const helm = new Helm(program, cluster.server)
+    helm.put('install', join(FOLDER, archive), {}, '--create-namespace')
+    for (const id of ['plain', 'other']) await cluster.startWorker(id)
+    const release = new Installed(cluster, archive)
+    await release.store()
+    await release.startOperator()
+
+    const steps: readonly (() => unknown)[] = [() => helm.put('upgrade', CHART, {}), () => helm.run('rollback', 'muster', '1', '--namespace', 'muster'), () => helm.put('upgrade', CHART, {})]
+    for (const [index, step] of steps.entries()) {
+      const before = await release.kept()
+      step()
+      await release.startOperator()
+      await release.apply()
+      expect(await release.kept()).toEqual(before)
+      const { config_gen: gen = 0 } = (await cluster.worker('plain')) ?? {}
+      await cluster.kubectl('patch', 'fleetworker', 'plain', '--namespace=muster', '--type=merge', '-p', JSON.stringify({ spec: { config: { interval_seconds: 61 + index } } }))
+      await cluster.condition('plain', 'Ready=True', 60_000, 'muster')
+      expect(await cluster.worker('plain')).toMatchObject({ config_gen: gen + 1, config: { interval_seconds: 61 + index } })
+      await release.apply() // What Git holds, again.
+      await cluster.condition('plain', 'Ready=True', 60_000, 'muster')
+    }
+    expect(cluster.audit().filter(({ responseStatus }) => responseStatus?.code === 403).map(({ verb, requestURI }) => `${verb} ${requestURI}`)).toEqual([])
+  }, TEST_MS)
+})
+
+describe('keys of the values', () => {
+  const schemaIn = (archive: string): Schema => JSON.parse(started('tar', ['-xzOf', join(FOLDER, archive), 'muster/values.schema.json']).stdout) as Schema
+  const pathsOf = (schema: Schema): readonly string[] => leavesOf(schema).map(({ path }) => path.join('.'))
+
+  it.each(RELEASES)('of %s are keys still, or are in the list of removed ones with the version that took them away', (archive) => {
+    const now = new Set([...pathsOf(SCHEMA), ...REMOVED.filter(({ since }) => since !== undefined).map(({ path }) => path)])
+    const then = pathsOf(schemaIn(archive))
+    expect(then.length).toBeGreaterThan(150)
+    expect(then.filter((path) => !now.has(path))).toEqual([])
+  })
+
+  it.each(REMOVED)('that are removed name their replacement: $path', ({ path, use }) => {
+    expect(refusal(nested(path.replace('*', 'probe').split('.'), {}))).toContain(`${path.replace('*', 'probe')}: `)
+    expect(refusal(nested(path.replace('*', 'probe').split('.'), {}))).toContain(`use ${use}`)
+  })
+})
