@@ -13,10 +13,12 @@ import { useSession } from './api/session.ts'
 import { NavBar, TokenChip } from './nav-bar.tsx'
 import { OverviewPlace } from './overview/overview-place.tsx'
 import { Announcements } from './parts/announcements.tsx'
+import { Boundary } from './parts/boundary.tsx'
 import { EmptyState } from './parts/empty-state.tsx'
 import { useKeys } from './parts/keys.ts'
 import { LiveBadge } from './parts/live-badge.tsx'
 import { ReadState } from './parts/read-state.tsx'
+import { WithNow } from './parts/with-now.tsx'
 import { formatRoute, titleOf, type Route } from './route.ts'
 import { Outage } from './settings/outage.tsx'
 import { goTo, useRoute } from './use-route.ts'
@@ -38,7 +40,7 @@ const INSTALLED_EVERY_MS = 60_000
 export interface ShellProps { readonly queries: QueryClient; readonly onSignOut: () => void }
 
 export function Shell({ queries, onSignOut }: ShellProps) {
-  return <QueryClientProvider client={queries}><Live onSignOut={onSignOut} /></QueryClientProvider>
+  return <QueryClientProvider client={queries}><WithNow><Live onSignOut={onSignOut} /></WithNow></QueryClientProvider>
 }
 
 function Live({ onSignOut }: { readonly onSignOut: () => void }) {
@@ -52,7 +54,7 @@ function Frame({ onSignOut }: { readonly onSignOut: () => void }) {
   const installed = useRead(['installed'], INSTALLED_EVERY_MS, (api, signal) => loadInstalled(api, me, signal))
   const [showsKeys, setShowsKeys] = useState(false)
   useShellKeys(route, () => setShowsKeys(true))
-  useEffect(() => void loadWorkers(), []) // The place most people go to next.
+  useEffect(() => void loadWorkers().catch(() => {}), []) // The place most people go to next; who goes there is told why it cannot be loaded.
   return (
     <>
       <a className="skip" href="#main" onClick={skip}>Skip to the content</a>
@@ -142,7 +144,7 @@ function Titled({ route, installed }: { readonly route: Route; readonly installe
   return (
     <>
       {installed.missing.length > 0 && <p className="notice">This token also names automation types that are not installed: <bdi>{installed.missing.join(', ')}</bdi>.</p>}
-      <Suspense fallback={<output className="reading">Loading…</output>}><Place route={route} /></Suspense>
+      <Boundary of={titleOf(route)}><Suspense fallback={<output className="reading">Loading…</output>}><Place route={route} /></Suspense></Boundary>
     </>
   )
 }

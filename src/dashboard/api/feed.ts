@@ -191,11 +191,13 @@ export class Feed {
 
   #wait(ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      const cancel = this.#parts.after(ms, resolve)
-      signal.addEventListener('abort', () => {
+      const end = (): void => {
         cancel()
+        signal.removeEventListener('abort', end)
         resolve()
-      }, { once: true })
+      }
+      const cancel = this.#parts.after(ms, end)
+      signal.addEventListener('abort', end)
     })
   }
 }

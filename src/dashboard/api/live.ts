@@ -2,16 +2,15 @@
  * @module dashboard/api/live
  * The event stream of the session, and what its events have read again. Polls alone carry the page while it is down.
  */
-import { useQueryClient, type QueryClient } from '@tanstack/react-query'
+import { skipToken, useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query'
 import { createContext, useContext, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { EventReader } from '../../protocol/event-stream/index.ts'
 import type { Api } from './client.ts'
 import { Feed, type FeedState, type FleetEvent } from './feed.ts'
+import { Freshener } from './freshener.ts'
 import { Problem } from './problem.ts'
-import { staleKeys, type ReadKey } from './stale-keys.ts'
-
-/** At most this often is a thing read again for events. */
-const REFRESH_EVERY_MS = 2_000
+import { toldKey } from './stale-keys.ts'
+import { withTold, type ToldQueues } from './told-queues.ts'
 
 export const FeedContext = createContext<Feed | null>(null)
 
@@ -36,6 +35,13 @@ export function useEvents(listener: (events: readonly FleetEvent[]) => void): vo
   useEffect(() => feed.listen((events) => newest.current(events)), [feed])
 }
 
+const NOTHING_TOLD: ToldQueues = {}
+
+/** What events told of the queues. */
+export function useTold(): ToldQueues {
+  return useQuery<ToldQueues>({ queryKey: toldKey, queryFn: skipToken }).data ?? NOTHING_TOLD
+}
+
 /** The stream of whichever token is the newest: a feed outlives a sign-in. */
 class EventSourceOf {
   #api: Api
@@ -54,6 +60,13 @@ class EventSourceOf {
   }
 }
 
+const localMs = (): number => Date.now()
+
+function after(ms: number, act: () => void): () => void {
+  const timer = setTimeout(act, ms)
+  return () => clearTimeout(timer)
+}
+
 /** The feed of a token, which runs while the page shows and is signed in. */
 export function useOpenFeed(api: Api, suspended: boolean): Feed {
   const queries = useQueryClient()
@@ -63,16 +76,12 @@ export function useOpenFeed(api: Api, suspended: boolean): Feed {
     open: source.open,
     reader: (lastId) => new EventReader(lastId),
     asProblem: (error) => (error instanceof Problem ? error : new Problem(error instanceof Error ? error.message : 'the event stream broke', { cause: error })),
-    localMs: () => Date.now(), random: () => Math.random(),
-    after: (ms, act) => {
-      const timer = setTimeout(act, ms)
-      return () => clearTimeout(timer)
-    },
+    localMs, after, random: () => Math.random(),
   }))
   useEffect(() => {
     if (suspended) return undefined
     const onVisibility = (): void => feed.show(document.visibilityState === 'visible')
-    const unlisten = feed.listen(freshener(queries))
+    const unlisten = listen(feed, queries)
     document.addEventListener('visibilitychange', onVisibility)
     feed.start()
     return () => {
@@ -84,29 +93,16 @@ export function useOpenFeed(api: Api, suspended: boolean): Feed {
   return feed
 }
 
-/** Has what is shown read again: at once, then at most every 2 s for each key. */
-function freshener(queries: QueryClient): (events: readonly FleetEvent[]) => void {
-  const due = new Map<string, ReadKey | 'all'>()
-  const readAt = new Map<string, number>()
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const run = (): void => {
-    timer = undefined
-    const now = Date.now()
-    for (const [name, key] of due) {
-      if (now - (readAt.get(name) ?? 0) < REFRESH_EVERY_MS) continue
-      due.delete(name)
-      readAt.set(name, now)
-      void queries.invalidateQueries(key === 'all' ? {} : { queryKey: key })
-    }
-    if (due.size > 0) timer = setTimeout(run, REFRESH_EVERY_MS / 4)
-    else if (readAt.size > 1_000) readAt.clear() // Fleets are large, this map is not to be.
-  }
-  return (events) => {
-    for (const event of events) {
-      const keys = staleKeys(event)
-      if (keys === 'all') due.set('all', 'all')
-      else for (const key of keys) due.set(key.join('\n'), key)
-    }
-    if (due.size > 0 && timer === undefined) run()
+/** Keeps what was told, and has what it made old read again. Answers how to end it. */
+function listen(feed: Feed, queries: QueryClient): () => void {
+  const freshener = new Freshener({ localMs, after, refresh: (key) => void queries.invalidateQueries(key === 'all' ? {} : { queryKey: key }) })
+  const unlisten = feed.listen((events) => {
+    queries.setQueryData<ToldQueues>(toldKey, (told = {}) => withTold(told, events, localMs()))
+    freshener.hear(events)
+  })
+  freshener.countAgain() // What happens before the stream is open is told by no event.
+  return () => {
+    unlisten()
+    freshener.end()
   }
 }

@@ -4,6 +4,9 @@ import type { FleetEvent } from './feed.ts'
 /** What was read, then of what: `['queue', 'mailer']`. */
 export type ReadKey = readonly [what: string, ...of: (string | number)[]]
 
+/** What events told of the queues: kept with what was read, never asked for. */
+export const toldKey: ReadKey = ['told-queues']
+
 /** The reads that an event makes old. */
 export function staleKeys({ name, data: { type = '', worker_id: id = '' } }: FleetEvent): readonly ReadKey[] | 'all' {
   if (name === 'reset') return 'all'

@@ -6,6 +6,7 @@ import { CardTable, Cell, Row, RowHead } from '../parts/card-table.tsx'
 import { Choices } from '../parts/choices.tsx'
 import { EmptyState } from '../parts/empty-state.tsx'
 import { countText } from '../parts/numbers.ts'
+import { ReadState } from '../parts/read-state.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
 import { useOverview } from '../workers/use-workers.ts'
 import { SchemaView } from './schema-view.tsx'
@@ -29,11 +30,14 @@ export function AutomationsPlace({ route: { type } }: { readonly route: RouteTo<
 const kindText = (automation: Automation): string => (isBatch(automation) ? 'batch: slots take tasks from a queue' : 'continuous: slots run all the time')
 
 function Catalog({ automations }: { readonly automations: readonly Automation[] }) {
-  const { data } = useOverview()
+  const read = useOverview()
   return (
-    <CardTable label="Installed automations" columns={['Type', 'Kind', 'Class', 'Workers', 'Slots', 'Pools']} stale={false}>
-      {automations.map((automation) => <CatalogRow key={automation.type} automation={automation} of={data?.automations[automation.type]} />)}
-    </CardTable>
+    <>
+      <ReadState read={read} />
+      <CardTable label="Installed automations" columns={['Type', 'Kind', 'Class', 'Workers', 'Slots', 'Pools']} stale={read.problem !== undefined}>
+        {automations.map((automation) => <CatalogRow key={automation.type} automation={automation} of={read.data?.automations[automation.type]} />)}
+      </CardTable>
+    </>
   )
 }
 

@@ -10,6 +10,9 @@ import type { Answered, Asked } from './stats-worker.ts'
 // oxlint-disable-next-line import/default -- the bundler answers with the address
 import threadUrl from './stats-worker.ts?worker&url'
 
+/** An hour of a thousand slots is megabytes. */
+const READ_WITHIN_MS = 30_000
+
 /** Trusted Types are not in every browser, and in TypeScript's own types not at all. */
 interface Policies { readonly trustedTypes?: { createPolicy: (name: string, rules: { createScriptURL: (url: string) => string }) => { createScriptURL: (url: string) => string } } }
 
@@ -32,8 +35,11 @@ export class StatsSource {
   }
 
   async read(api: Api, signal: AbortSignal): Promise<StatsColumns> {
-    const { body } = await api.stream(this.#path, {}, signal, { since: this.#lastTs, limit: FRAMES_KEPT })
-    const bytes = await new Response(body).arrayBuffer()
+    const within = AbortSignal.any([signal, AbortSignal.timeout(READ_WITHIN_MS)])
+    const { body } = await api.stream(this.#path, {}, within, { since: this.#lastTs, limit: FRAMES_KEPT })
+    const bytes = await new Response(body).arrayBuffer().catch((cause: unknown) => {
+      throw new Problem('the answer with the statistics ended too early', { cause })
+    })
     const id = ++this.#asked
     const thread = this.#started()
     return new Promise((resolve, reject) => {
@@ -42,19 +48,15 @@ export class StatsSource {
     })
   }
 
-  /** Ends the thread; the next read starts another, from the beginning. */
   close(): void {
-    this.#thread?.terminate()
-    this.#thread = undefined
-    this.#lastTs = 0
-    this.#fail('the page was left')
+    this.#end('the page was left')
   }
 
   #started(): Worker {
     if (this.#thread !== undefined) return this.#thread
     const thread = new Worker(policy?.createScriptURL(threadUrl) ?? threadUrl, { type: 'module' })
     thread.addEventListener('message', ({ data }: MessageEvent<Answered>) => this.#take(data))
-    thread.addEventListener('error', () => this.#fail('the thread of the statistics ended'))
+    thread.addEventListener('error', () => this.#end('the thread of the statistics ended'))
     this.#thread = thread
     return thread
   }
@@ -67,7 +69,11 @@ export class StatsSource {
     waiting?.resolve(answer.columns)
   }
 
-  #fail(why: string): void {
+  /** Ends the thread; the next read starts another, from the beginning. */
+  #end(why: string): void {
+    this.#thread?.terminate()
+    this.#thread = undefined
+    this.#lastTs = 0
     for (const { reject } of this.#waiting.values()) reject(new Problem(why))
     this.#waiting.clear()
   }

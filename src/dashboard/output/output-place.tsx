@@ -3,6 +3,7 @@ import { useInstalled } from '../api/installed.ts'
 import { Choices } from '../parts/choices.tsx'
 import { EmptyState } from '../parts/empty-state.tsx'
 import { countText } from '../parts/numbers.ts'
+import { ReadState } from '../parts/read-state.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
 import { useOverview } from '../workers/use-workers.ts'
@@ -26,15 +27,18 @@ export function OutputPlace({ route }: { readonly route: RouteTo<'output'> }) {
 }
 
 function Lengths({ types }: { readonly types: readonly string[] }) {
-  const { data } = useOverview()
+  const read = useOverview()
   if (types.length === 0) return <EmptyState kind="nothing" title="No automation"><p>This token covers no installed automation.</p></EmptyState>
   return (
-    <ul className="streams" aria-label="Streams">
-      {types.map((type) => {
-        const length = data?.automations[type]?.stream.length
-        return <li key={type}><a href={formatRoute({ place: 'output', type })}><bdi>{type}</bdi></a> <span className="soft">{length === undefined ? '' : `${countText(length)} of 50,000 entries`}</span></li>
-      })}
-    </ul>
+    <>
+      <ReadState read={read} />
+      <ul className={read.problem === undefined ? 'streams' : 'streams stale'} aria-label="Streams">
+        {types.map((type) => {
+          const length = read.data?.automations[type]?.stream.length
+          return <li key={type}><a href={formatRoute({ place: 'output', type })}><bdi>{type}</bdi></a> <span className="soft">{length === undefined ? '' : `${countText(length)} of 50,000 entries`}</span></li>
+        })}
+      </ul>
+    </>
   )
 }
 

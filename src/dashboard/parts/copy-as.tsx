@@ -12,11 +12,13 @@ const TOLD_MS = 2_000
 export function CopyAs({ commands, label = 'Copy as' }: { readonly commands: readonly Command[]; readonly label?: string }) {
   const menu = useRef<HTMLDetailsElement>(null)
   const [told, setTold] = useState<string | null>(null)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   const copy = async ({ label: name, text }: Command): Promise<void> => {
     const done = await copyText(text)
     setTold(done ? `Copied as ${name}` : `Not copied: the browser forbids it. ${text}`)
     if (done) menu.current?.removeAttribute('open')
-    setTimeout(() => setTold(null), done ? TOLD_MS : TOLD_MS * 10)
+    clearTimeout(timer.current) // That of the copy before would take this word away.
+    timer.current = setTimeout(() => setTold(null), done ? TOLD_MS : TOLD_MS * 10)
   }
   const onBlur = (event: React.FocusEvent): void => {
     if (!event.currentTarget.contains(event.relatedTarget)) menu.current?.removeAttribute('open')

@@ -5,7 +5,7 @@
  */
 import type { WorkerBody, WorkerState } from '../../protocol/index.ts'
 
-type StateWord = WorkerState | 'offline' | 'late'
+export type StateWord = WorkerState | 'offline' | 'late'
 type Tone = 'good' | 'warn' | 'bad' | 'away' | 'calm'
 
 export interface DisplayState {
@@ -19,19 +19,25 @@ export interface DisplayState {
 
 const LATE_AFTER_SECONDS = 45
 const LOOKS: Readonly<Record<StateWord, { readonly mark: string; readonly tone: Tone }>> = {
-  RUNNING: { mark: '●', tone: 'good' },
   IDLE: { mark: '○', tone: 'calm' },
-  DRAINING: { mark: '◐', tone: 'warn' },
+  RUNNING: { mark: '●', tone: 'good' },
   ERROR: { mark: '✗', tone: 'bad' },
-  late: { mark: '◔', tone: 'warn' },
+  DRAINING: { mark: '◐', tone: 'warn' },
   offline: { mark: '◌', tone: 'away' },
+  late: { mark: '◔', tone: 'warn' },
 }
 
 export type Seen = Pick<WorkerBody, 'state' | 'connected' | 'last_seen'>
 
-export function displayState({ state, connected, last_seen }: Seen, nowSeconds: number): DisplayState {
-  const word = !connected ? 'offline' : nowSeconds - last_seen > LATE_AFTER_SECONDS ? 'late' : state
-  return { word, ...LOOKS[word], was: word === state ? null : state }
+export const STATE_WORDS = Object.keys(LOOKS) as readonly StateWord[]
+
+export function stateWord({ state, connected, last_seen }: Seen, nowSeconds: number): StateWord {
+  return !connected ? 'offline' : nowSeconds - last_seen > LATE_AFTER_SECONDS ? 'late' : state
+}
+
+export function displayState(worker: Seen, nowSeconds: number): DisplayState {
+  const word = stateWord(worker, nowSeconds)
+  return { word, ...LOOKS[word], was: word === worker.state ? null : worker.state }
 }
 
 type Configured = Pick<WorkerBody, 'config_gen' | 'applied_config_gen'>

@@ -10,7 +10,7 @@
  *
  * A word that is not understood is said and left out: it never empties the table.
  */
-import { displayState, isBehind } from './display-state.ts'
+import { isBehind, STATE_WORDS, stateWord } from './display-state.ts'
 import type { WorkerRow } from './row.ts'
 
 type Test = (row: WorkerRow, nowSeconds: number) => boolean
@@ -22,8 +22,6 @@ export interface Filter {
 
 interface Token { readonly negated: boolean; readonly name: string | null; readonly value: string }
 type Reading = { readonly test: Test } | { readonly fault: string }
-
-const STATES = ['idle', 'running', 'error', 'draining', 'offline', 'late'] as const
 
 /** A word, or a qualifier with its value; quotes keep spaces and colons. */
 const TOKEN = /(?<minus>-?)(?:(?<name>[a-zA-Z_]+):)?(?:"(?<quoted>[^"]*)"?|(?<plain>[^\s"]*))/g
@@ -55,16 +53,22 @@ function qualifierOf(name: string, value: string): Reading {
   return read(value)
 }
 
-const textsOf = new WeakMap<WorkerRow, string>()
+const texts = new WeakMap<WorkerRow, string>()
 
-/** What words are looked for in, made once for each state of a row. */
+/** What words are looked for in, made once for each worker and what it says is wrong. */
 function textOf(row: WorkerRow): string {
-  const known = textsOf.get(row)
+  const known = texts.get(row)
   if (known !== undefined) return known
   const { worker_id: id, automation_type: type, hardware: { hostname }, last_error: error } = row
   const text = `${id}\n${type}\n${hostname}\n${error ?? ''}`.toLowerCase()
-  textsOf.set(row, text)
+  texts.set(row, text)
   return text
+}
+
+/** A newer record of the same worker is mostly found by the same words. */
+export function inheritText(before: WorkerRow, row: WorkerRow): void {
+  const text = texts.get(before)
+  if (text !== undefined && before.last_error === row.last_error && before.hardware.hostname === row.hardware.hostname) texts.set(row, text)
 }
 
 function textTest(value: string): Test {
@@ -82,9 +86,10 @@ function yesNo(name: string, holds: Test): (value: string) => Reading {
 
 function stateReading(value: string): Reading {
   const wanted = value.toLowerCase().split(',').filter((word) => word !== '')
-  const wrong = wanted.find((word) => !(STATES as readonly string[]).includes(word))
-  if (wanted.length === 0 || wrong !== undefined) return { fault: `"state:" takes ${STATES.join(', ')}${wrong === undefined ? '' : `, not "${wrong}"`}.` }
-  return { test: (row, now) => wanted.includes(displayState(row, now).word.toLowerCase()) }
+  const wrong = wanted.find((word) => !STATE_WORDS.some((each) => each.toLowerCase() === word))
+  if (wanted.length === 0 || wrong !== undefined) return { fault: `"state:" takes ${STATE_WORDS.map((each) => each.toLowerCase()).join(', ')}${wrong === undefined ? '' : `, not "${wrong}"`}.` }
+  const words = STATE_WORDS.filter((each) => wanted.includes(each.toLowerCase()))
+  return { test: (row, now) => words.includes(stateWord(row, now)) }
 }
 
 function typeReading(value: string): Reading {

@@ -1,8 +1,8 @@
 /**
  * @module dashboard/workers/order
- * The order of the list. Ties are broken by type and id, so that equal rows never dance.
+ * The order of the list. Ties are broken by id and type, so that equal rows never dance.
  */
-import { displayState, isBehind, type DisplayState } from './display-state.ts'
+import { isBehind, stateWord, type StateWord } from './display-state.ts'
 import { keyOf, type WorkerRow } from './row.ts'
 
 const SORTS = ['worker', 'type', 'state', 'slots', 'cpu', 'rss', 'config', 'managed', 'seen', 'error'] as const
@@ -10,7 +10,7 @@ type Sort = (typeof SORTS)[number]
 type Value = string | number
 
 /** What needs a person first. */
-const STATE_RANK: readonly DisplayState['word'][] = ['ERROR', 'offline', 'late', 'DRAINING', 'IDLE', 'RUNNING']
+const STATE_RANK: readonly StateWord[] = ['ERROR', 'offline', 'late', 'DRAINING', 'IDLE', 'RUNNING']
 
 const names = new Map<string, string>()
 const MOST_NAMES = 50_000
@@ -31,7 +31,7 @@ function valueOf(sort: Sort, row: WorkerRow, nowSeconds: number): Value {
   switch (sort) {
     case 'worker': return nameOf(row)
     case 'type': return row.automation_type
-    case 'state': return STATE_RANK.indexOf(displayState(row, nowSeconds).word)
+    case 'state': return STATE_RANK.indexOf(stateWord(row, nowSeconds))
     case 'slots': return stats?.slots ?? -1
     case 'cpu': return stats?.cpu_pct ?? -1
     case 'rss': return stats?.rss_mb ?? -1

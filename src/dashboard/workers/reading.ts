@@ -81,19 +81,21 @@ async function roll({ types, ...parts }: ReadingParts, pages: number): Promise<v
 /** Reads one page into the store. Answers the next place; null: this was the last. */
 async function readPage({ api, store, signal }: ReadingParts, { type, after, round }: Place): Promise<Place | null> {
   const query = { view: 'summary', limit: PAGE_ROWS, ...(after === null ? {} : { after }) }
+  const since = store.turn
   const { body } = await api.get<readonly WorkerRow[]>(['automations', type, 'workers'], query, signal)
   const last = body.at(-1)
   const isLast = body.length < PAGE_ROWS || last === undefined
-  store.takePage(type, round, body, isLast)
+  store.takePage(type, round, body, isLast, since)
   return isLast ? null : { type, after: last.worker_id, round }
 }
 
 /** Reads workers that events named and the store does not know. False: too many, a round does it. */
 export async function readSingles(api: Api, store: WorkerStore, unknown: readonly { readonly type: string; readonly id: string }[]): Promise<boolean> {
   if (unknown.length > MOST_SINGLES) return false
+  const since = store.turn
   await Promise.all(unknown.map(async ({ type, id }) => {
     try {
-      store.takeOne((await api.get<WorkerRow>(['automations', type, 'workers', id], { view: 'summary' })).body)
+      store.takeOne((await api.get<WorkerRow>(['automations', type, 'workers', id], { view: 'summary' })).body, since)
     } catch (error) {
       if (!isProblem(error, 404)) return // The next round brings it.
       store.remove([`${type}/${id}`])

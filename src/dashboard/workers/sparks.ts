@@ -17,7 +17,7 @@ export class Sparks {
   readonly #known = new Map<string, readonly Reading[]>()
   readonly #watchers = new Set<() => void>()
   #wanted: WorkerRow[] = []
-  #inFlight = 0
+  readonly #inFlight = new Set<string>()
   #version = 0
 
   readonly watch = (watcher: () => void): (() => void) => {
@@ -33,8 +33,9 @@ export class Sparks {
 
   /** Reads those that are not known; what was wanted before and is not begun is wanted no more. */
   want(rows: readonly WorkerRow[], api: Api, signal: AbortSignal): void {
-    this.#wanted = rows.filter((row) => row.connected && !this.#known.has(keyOf(row)))
-    while (this.#inFlight < IN_FLIGHT && this.#next(api, signal));
+    for (const row of rows) this.#use(keyOf(row))
+    this.#wanted = rows.filter((row) => row.connected && !this.#known.has(keyOf(row)) && !this.#inFlight.has(keyOf(row)))
+    while (this.#inFlight.size < IN_FLIGHT && this.#next(api, signal));
   }
 
   /** Prolongs the lines by the newest numbers of the list. */
@@ -50,12 +51,20 @@ export class Sparks {
     if (isNew) this.#changed()
   }
 
+  /** What is in view is the last to be dropped. */
+  #use(key: string): void {
+    const readings = this.#known.get(key)
+    if (readings === undefined) return
+    this.#known.delete(key)
+    this.#known.set(key, readings)
+  }
+
   #next(api: Api, signal: AbortSignal): boolean {
     const row = this.#wanted.shift()
     if (row === undefined || signal.aborted) return false
-    this.#inFlight += 1
+    this.#inFlight.add(keyOf(row))
     void this.#read(row, api, signal).finally(() => {
-      this.#inFlight -= 1
+      this.#inFlight.delete(keyOf(row))
       this.#next(api, signal)
     })
     return true

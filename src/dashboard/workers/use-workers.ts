@@ -5,10 +5,11 @@
 import { createContext, useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import type { OverviewBody } from '../../protocol/index.ts'
 import { useInstalled } from '../api/installed.ts'
-import { useEvents, useFeedState } from '../api/live.ts'
+import { useEvents, useFeedState, useTold } from '../api/live.ts'
 import type { Problem } from '../api/problem.ts'
 import { useRead, type Read } from '../api/queries.ts'
 import { useSession } from '../api/session.ts'
+import { overviewWith } from '../api/told-queues.ts'
 import { useServerNow } from '../parts/use-now.ts'
 import { attentionOf, type Attention, type FleetFacts } from '../why/verdict.ts'
 import { readSingles, readWorkers } from './reading.ts'
@@ -64,8 +65,10 @@ function pause(ms: number, signal: AbortSignal, offer: (awaken: () => void) => v
     const end = (isWoken: boolean): void => {
       clearTimeout(timer)
       document.removeEventListener('visibilitychange', onShown)
+      signal.removeEventListener('abort', onAbort)
       resolve(isWoken)
     }
+    const onAbort = (): void => end(true)
     const onShown = (): void => {
       if (document.visibilityState === 'visible') end(false)
     }
@@ -74,7 +77,7 @@ function pause(ms: number, signal: AbortSignal, offer: (awaken: () => void) => v
       else document.addEventListener('visibilitychange', onShown)
     }
     const timer = setTimeout(onTime, ms)
-    signal.addEventListener('abort', () => end(true), { once: true })
+    signal.addEventListener('abort', onAbort)
     offer(() => end(true))
   })
 }
@@ -94,7 +97,14 @@ export function useWorkersOf(type: string): readonly WorkerRow[] | undefined {
 
 const OVERVIEW_EVERY_MS = 15_000
 
-export const useOverview = (): Read<OverviewBody> => useRead(['overview'], OVERVIEW_EVERY_MS, async (api, signal) => (await api.get<OverviewBody>(['overview'], {}, signal)).body)
+/** The master's count, with what events told since of the queues. */
+export function useOverview(): Read<OverviewBody> {
+  const read = useRead(['overview'], OVERVIEW_EVERY_MS, async (api, signal) => (await api.get<OverviewBody>(['overview'], {}, signal)).body)
+  const told = useTold()
+  const { data: counted, atMs = 0 } = read
+  const data = useMemo(() => (counted === undefined ? undefined : overviewWith(counted, atMs, told)), [counted, atMs, told])
+  return { ...read, data }
+}
 
 /** Judging ten thousand workers is not free: it is done at most this often. */
 const JUDGED_EVERY_SECONDS = 2

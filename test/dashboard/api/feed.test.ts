@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
 import { EventReader } from '../../../src/protocol/event-stream/index.ts'
 import { Feed, type FleetEvent } from '../../../src/dashboard/api/feed.ts'
 import { Problem } from '../../../src/dashboard/api/problem.ts'
@@ -64,6 +64,27 @@ describe('the feed', () => {
     expect(tries()).toBe(3)
     await time.advance(4_000)
     expect([tries(), feed.state.kind, streams.at(-1)?.lastId]).toEqual([4, 'live', '41'])
+  })
+
+  it('keeps nothing of the waits that are over', async () => {
+    const listening = new Set<unknown>()
+    const { addEventListener, removeEventListener } = EventTarget.prototype
+    const hear = jest.spyOn(AbortSignal.prototype, 'addEventListener').mockImplementation(function add(this: AbortSignal, ...args: Parameters<typeof addEventListener>) {
+      listening.add(args[1])
+      addEventListener.apply(this, args)
+    })
+    const leave = jest.spyOn(AbortSignal.prototype, 'removeEventListener').mockImplementation(function remove(this: AbortSignal, ...args: Parameters<typeof removeEventListener>) {
+      listening.delete(args[1])
+      removeEventListener.apply(this, args)
+    })
+    const { time, feed, tries } = world(() => new Problem('away'))
+    feed.start()
+    await time.advance(600_000)
+    expect(tries()).toBeGreaterThan(20)
+    expect(listening.size).toBeLessThan(3)
+    feed.end()
+    hear.mockRestore()
+    leave.mockRestore()
   })
 
   it('waits as long as the master asks', async () => {

@@ -39,8 +39,10 @@ export class ManyWorkers {
     return this.#master?.url ?? ''
   }
 
-  async start(): Promise<void> {
+  /** @param isAlone no other master, so that this one leads from the first moment on; for a fleet without workers. */
+  async start({ isAlone = false } = {}): Promise<void> {
     this.#master = await startPageMaster(this.backend, catalog(), new Map([[MAILER_TOKEN, ['mailer']]]))
+    if (isAlone) return
     await this.backend.meta.beat(OTHER_MASTER)
     this.#beating = setInterval(() => void this.backend.meta.beat(OTHER_MASTER), 5_000)
   }
@@ -79,13 +81,27 @@ export class ManyWorkers {
     const ts = Date.now() / 1_000
     await this.backend.events.append(found.map(({ id }) => ({ name: 'worker.state', scope: type, data: JSON.stringify({ type, worker_id: id, ts, state, last_error: lastError }) })))
   }
+
+  /** So many workers send a frame of statistics, which no event tells. */
+  async report(type: string, ids: readonly number[]): Promise<void> {
+    const rows = await this.backend.workers.get(ids.map((n) => ({ type, id: `${type.charAt(0)}-${n}` })))
+    const beats = rows.flatMap((row, at): Beat[] => {
+      const n = ids[at] ?? 0
+      return row === null || row.conn === null ? [] : [{ type, id: row.id, conn: row.conn, stats: [frameOf(n, Math.floor(Math.random() * 1_000), Date.now() / 1_000)] }]
+    })
+    await this.backend.workers.beat(beats)
+  }
+}
+
+function frameOf(n: number, frame: number, ts: number): string {
+  return JSON.stringify({
+    slots: 1 + (n % 8), cpu_pct: Math.round((20 + (n % 60) + 15 * Math.sin((frame + n) / 3)) * 10) / 10, rss_mb: 120 + (n % 300) + frame % 20,
+    ts, metrics: { 'counter.sent': frame * 12 }, per_slot: [{ slot_id: 0, age_seconds: frame * 15, counters: {} }],
+  })
 }
 
 function beatOf(conn: Ref & { readonly conn: string }, n: number): Beat {
   const state = n % 100 === 7 ? 'ERROR' : n % 10 === 3 ? 'IDLE' : 'RUNNING'
-  const stats = Array.from({ length: 20 }, (_, frame) => JSON.stringify({
-    slots: 1 + (n % 8), cpu_pct: Math.round((20 + (n % 60) + 15 * Math.sin((frame + n) / 3)) * 10) / 10, rss_mb: 120 + (n % 300) + frame,
-    ts: Math.round(Date.now() / 1_000 - (20 - frame) * 15), metrics: { 'counter.sent': frame * 12 }, per_slot: [{ slot_id: 0, age_seconds: frame * 15, counters: {} }],
-  }))
+  const stats = Array.from({ length: 20 }, (_, frame) => frameOf(n, frame, Math.round(Date.now() / 1_000 - (20 - frame) * 15)))
   return { ...conn, state: { state, gen: 0, lastError: state === 'ERROR' ? (ERRORS[n % 3] ?? '') : null }, stats }
 }

@@ -20,7 +20,7 @@ const ARGUMENTS = [
   '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
 ]
 /** An answer of 4xx is expected where a test provokes it; the browser calls each an error. */
-const IS_NETWORK = /^Failed to load resource/
+const IS_NETWORK = /^Failed to load resource|Failed to fetch dynamically imported module/
 const PATIENCE_MS = 20_000
 const SCREENSHOTS = join(process.cwd(), 'coverage/dashboard')
 const LOOKS = [

@@ -222,3 +222,20 @@ describe('a scoped token', () => {
     expect(await page.getByRole('link', { name: 'p-1' }).count()).toBe(0)
   })
 })
+
+describe('a part of the page that cannot be loaded', () => {
+  it('is said, with the way out, and takes nothing else away', async () => {
+    const page = await open('')
+    await page.getByText(/^Attention: /).waitFor()
+    await page.route('**/assets/pools-place-*.js', (route) => route.fulfill({ status: 404, json: { detail: 'no such file' } }))
+    await page.goto(`${many.url}/#/pools`)
+    await page.getByText('This place cannot be shown:').waitFor()
+    await look(page, 'place-not-loaded')
+    await page.goto(`${many.url}/#/workers`)
+    await count(page, '320')
+    await page.goto(`${many.url}/#/pools`)
+    await page.unroute('**/assets/pools-place-*.js')
+    await page.getByRole('button', { name: 'Load the page anew' }).click()
+    await page.getByRole('heading', { name: 'Pools' }).waitFor()
+  })
+})

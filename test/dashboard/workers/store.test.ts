@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { parseFilter } from '../../../src/dashboard/workers/filter.ts'
 import { WorkerStore } from '../../../src/dashboard/workers/store.ts'
 import { NOW, row } from './rows.ts'
 
@@ -19,6 +20,30 @@ describe('the store of workers', () => {
     expect([keys(store), store.snapshot().whole.has('mailer')]).toEqual([['mailer/a'], false])
     store.takePage('mailer', round, [row('b')], true)
     expect([keys(store), store.snapshot().whole.has('mailer')]).toEqual([['mailer/a', 'mailer/b'], true])
+  })
+
+  it('is filtered by what a worker says now, not by what it said before', () => {
+    const store = filled('w-1', 'w-2')
+    const finds = (text: string): string[] => [...store.snapshot().rows.values()].filter((each) => parseFilter(text).matches(each, NOW)).map(({ worker_id: id }) => id)
+    expect([finds('w-1'), finds('econn'), finds('edge')]).toEqual([['w-1'], [], []])
+    store.apply([event('state', 'w-1', { last_error: 'ECONNRESET' })])
+    expect([finds('w-1'), finds('econn')]).toEqual([['w-1'], ['w-1']])
+    store.apply([event('state', 'w-1', { last_error: null })])
+    store.takePage('mailer', store.beginRound('mailer'), [row('w-1'), row('w-2', { hardware: { hostname: 'edge-1' } })], true)
+    expect([finds('w-1'), finds('econn'), finds('edge')]).toEqual([['w-1'], [], ['w-2']])
+  })
+
+  it('keeps what an event told while an older answer was on its way', () => {
+    const store = filled('a', 'b', 'c')
+    const since = store.turn
+    store.apply([event('state', 'a', { state: 'ERROR', last_error: 'ECONNRESET' }), event('forgotten', 'c'), event('state', 'd', { state: 'ERROR' })])
+    store.takePage('mailer', store.beginRound('mailer'), [row('a', { last_seen: NOW + 9 }), row('b', { state: 'IDLE' }), row('c'), row('d')], true, since)
+    expect(store.snapshot().rows.get('mailer/a')).toMatchObject({ state: 'ERROR', last_error: 'ECONNRESET', state_since: NOW, last_seen: NOW + 9 })
+    expect([store.snapshot().rows.get('mailer/b')?.state, keys(store)]).toEqual(['IDLE', ['mailer/a', 'mailer/b', 'mailer/d']])
+    store.takeOne(row('a'), since)
+    expect(store.snapshot().rows.get('mailer/a')?.state).toBe('ERROR')
+    store.takePage('mailer', store.beginRound('mailer'), [row('a'), row('c')], true, store.turn)
+    expect([store.snapshot().rows.get('mailer/a')?.state, keys(store)]).toEqual(['RUNNING', ['mailer/a', 'mailer/c']])
   })
 
   it('loses what a whole round did not find, of that type alone', () => {

@@ -1,0 +1,66 @@
+/**
+ * @module dashboard/api/freshener
+ * Has what an event made old read again: at once, then at most every 2 s for each key. The master counts the overview at
+ * most every 5 s (D48), so an answer soon after an event may be of before it: the overview is read once more behind that.
+ */
+import type { FleetEvent } from './feed.ts'
+import { staleKeys, type ReadKey } from './stale-keys.ts'
+
+const REFRESH_EVERY_MS = 2_000
+/** An overview that was asked for so long after an event knows of it. */
+export const COUNTED_WITHIN_MS = 5_000
+
+export interface FreshenerParts {
+  readonly refresh: (key: ReadKey | 'all') => void
+  readonly localMs: () => number
+  readonly after: (ms: number, act: () => void) => () => void
+}
+
+export class Freshener {
+  readonly #parts: FreshenerParts
+  readonly #due = new Map<string, ReadKey | 'all'>()
+  /** Those of the last two seconds. */
+  readonly #readAt = new Map<string, number>()
+  #endTurn: (() => void) | undefined
+  #endCount: (() => void) | undefined
+
+  constructor(parts: FreshenerParts) {
+    this.#parts = parts
+  }
+
+  hear(events: readonly FleetEvent[]): void {
+    for (const event of events) {
+      const keys = staleKeys(event)
+      if (keys === 'all') this.#due.set('all', 'all')
+      else for (const key of keys) this.#due.set(key.join('\n'), key)
+    }
+    if (this.#due.has('overview') || this.#due.has('all')) this.countAgain()
+    if (this.#due.size > 0 && this.#endTurn === undefined) this.#turn()
+  }
+
+  end(): void {
+    this.#endTurn?.()
+    this.#endCount?.()
+    this.#endTurn = undefined
+    this.#endCount = undefined
+  }
+
+  /** Reads the overview once more when the master must have counted again. */
+  countAgain(): void {
+    this.#endCount?.()
+    this.#endCount = this.#parts.after(COUNTED_WITHIN_MS, () => this.#parts.refresh(['overview']))
+  }
+
+  #turn(): void {
+    this.#endTurn = undefined
+    const now = this.#parts.localMs()
+    for (const [name, atMs] of this.#readAt) if (now - atMs >= REFRESH_EVERY_MS) this.#readAt.delete(name)
+    for (const [name, key] of this.#due) {
+      if (this.#readAt.has(name)) continue
+      this.#due.delete(name)
+      this.#readAt.set(name, now)
+      this.#parts.refresh(key)
+    }
+    if (this.#due.size > 0) this.#endTurn = this.#parts.after(REFRESH_EVERY_MS / 4, () => this.#turn())
+  }
+}

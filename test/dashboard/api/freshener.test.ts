@@ -1,0 +1,76 @@
+import { describe, expect, it } from '@jest/globals'
+import { Freshener } from '../../../src/dashboard/api/freshener.ts'
+import type { ReadKey } from '../../../src/dashboard/api/stale-keys.ts'
+import { overviewWith, withTold, type ToldQueues } from '../../../src/dashboard/api/told-queues.ts'
+import type { OverviewBody, QueueTotals } from '../../../src/protocol/index.ts'
+import { VirtualTime } from '../../../src/runtime/index.ts'
+
+const QUIET: QueueTotals = { high: 0, normal: 0, low: 0, in_flight: 0, scheduled: 0, dead: 0, oldest_submitted_at: null }
+const totals = (type: string, queue = QUIET) => ({ name: 'queue.totals', data: { type, queue } })
+const state = (id: string) => ({ name: 'worker.state', data: { type: 'mailer', worker_id: id } })
+
+function world() {
+  const time = new VirtualTime()
+  const read: string[] = []
+  const freshener = new Freshener({ refresh: (key: ReadKey | 'all') => read.push(key === 'all' ? key : key.join('/')), localMs: time.wallMs, after: time.after })
+  return { time, freshener, times: (name: string): number => read.filter((each) => each === name).length }
+}
+
+describe('what events made old', () => {
+  it('is read at once, then every two seconds at most', async () => {
+    const { time, freshener, times } = world()
+    freshener.hear([state('m-1')])
+    expect(times('worker/mailer/m-1')).toBe(1)
+    for (let n = 0; n < 20; n += 1) {
+      await time.advance(250)
+      freshener.hear([state('m-1')])
+    }
+    expect(times('worker/mailer/m-1')).toBe(3)
+  })
+
+  it('is, of the overview, read once more when the master has counted again (D48)', async () => {
+    const { time, freshener, times } = world()
+    freshener.hear([state('m-1')])
+    await time.advance(4_999)
+    expect(times('overview')).toBe(1)
+    await time.advance(1)
+    expect(times('overview')).toBe(2)
+    await time.advance(60_000)
+    expect(times('overview')).toBe(2)
+  })
+
+  it('is read no more after the end', async () => {
+    const { time, freshener, times } = world()
+    freshener.hear([state('m-1'), totals('mailer')])
+    freshener.hear([state('m-1')])
+    freshener.end()
+    await time.advance(60_000)
+    expect([times('overview'), times('worker/mailer/m-1')]).toEqual([1, 1])
+  })
+})
+
+describe('an overview that was counted before an event', () => {
+  const overview = (dead: number): OverviewBody => ({
+    ts: 1, automations: {
+      mailer: { kind: 'BatchAutomation', workers: { total: 0, connected: 0, behind: 0, IDLE: 0, RUNNING: 0, ERROR: 0, DRAINING: 0 }, slots: 0, queue: { ...QUIET, dead }, stream: { length: 0 } },
+      probe: { kind: 'ContinuousAutomation', workers: { total: 0, connected: 0, behind: 0, IDLE: 0, RUNNING: 0, ERROR: 0, DRAINING: 0 }, slots: 0, queue: null, stream: { length: 0 } },
+    },
+  })
+  const told: ToldQueues = withTold({}, [totals('mailer', { ...QUIET, dead: 9 }), totals('mailer'), totals('probe'), totals('gone'), state('m-1')], 10_000)
+
+  it('shows the queue as it was told last', () => {
+    expect(overviewWith(overview(3), 9_000, told)).toEqual(overview(0))
+    expect(overviewWith(overview(3), 14_999, told)).toEqual(overview(0))
+  })
+
+  it('is right by itself once the master must have counted again', () => {
+    const read = overview(3)
+    expect(overviewWith(read, 15_000, told)).toBe(read)
+  })
+
+  it('stays the same object where nothing was told', () => {
+    const read = overview(3)
+    expect(overviewWith(read, 9_000, {})).toBe(read)
+    expect(withTold(told, [state('m-1')], 20_000)).toBe(told)
+  })
+})
