@@ -2,7 +2,8 @@
 // update-manifests.mjs, which writes it, and verify-manifests.mjs, which compares it.
 //
 // The base is the default render. What only adds objects to it is a generated component, made of what the values of ADDED
-// render beyond the default; what changes objects is a component written by hand.
+// render beyond the default; what changes objects is a component written by hand. No binding names the namespace of its
+// account, since kustomize puts in the one that is given last, and leaves alone what is there.
 import { spawnSync } from 'node:child_process'
 import { parseAllDocuments, stringify } from 'yaml'
 
@@ -36,7 +37,8 @@ export function plain(object) {
   const without = (map) => Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => !HELM_ONLY.includes(key)))
   const { labels, annotations, ...metadata } = object.metadata
   const kept = without(annotations)
-  return { ...object, metadata: { ...metadata, labels: without(labels), ...(Object.keys(kept).length === 0 ? {} : { annotations: kept }) } }
+  const subjects = object.subjects?.map(({ namespace: _namespace, ...subject }) => subject)
+  return { ...object, ...(subjects && { subjects }), metadata: { ...metadata, labels: without(labels), ...(Object.keys(kept).length === 0 ? {} : { annotations: kept }) } }
 }
 
 const idOf = ({ kind, metadata }) => `${kind} ${metadata.name}`

@@ -4,10 +4,12 @@
  * was last seen, how much it uses) reaches the statuses this way, and what was forgotten is found.
  *
  * Once a period it also deletes claims that are left over: of FleetWorkers that are gone, on workers that no other one
- * names. Each claim once: one that comes back is held by somebody, who sees that FleetWorker in another cluster.
+ * names. Each claim once: one that comes back is held by somebody, who sees that FleetWorker in another cluster. A type
+ * that nobody names any more is let go only when nothing is left over of it; types that nobody named since this term
+ * began are looked at too, one a period, since the last FleetWorker of one may have gone while no operator ran.
  */
 import type { Log, Time } from '../runtime/index.ts'
-import { isLeftOver, type FleetTable, type MasterWriter } from './fleet/index.ts'
+import { isLeftOver, type Fleet, type MasterWriter, type Refusal } from './fleet/index.ts'
 import { targetOf, type FleetWorkerObject } from './fleetworker/index.ts'
 import { keyOf, type ObjectCache, type ObjectKey, type WorkQueue } from './kube/index.ts'
 
@@ -17,21 +19,39 @@ const KEYS_PER_TICK = 10
 const SWEEP = -100
 /** As it stands in the history of a worker. */
 const ACTOR = 'kubernetes:muster-operator'
+/** The same call would be refused again. */
+const USELESS: ReadonlySet<string> = new Set<Refusal['kind']>(['rejected', 'too_large', 'bug'])
+/** What every other call would meet as well. */
+const FUTILE: ReadonlySet<string> = new Set<Refusal['kind']>(['away', 'throttled', 'not_leading'])
 
 export interface SweepDeps {
   readonly time: Time
   readonly log: Log
   readonly queue: Pick<WorkQueue, 'add'>
   readonly cache: ObjectCache<FleetWorkerObject>
-  readonly table: Pick<FleetTable, 'synced' | 'workers'>
+  readonly table: Pick<Fleet, 'synced' | 'workers' | 'offered'>
   readonly master: Pick<MasterWriter, 'release'>
   readonly watches: (namespace: string) => boolean
-  readonly types: { readonly types: Iterable<string>; dropTypes(): void }
+  readonly types: TypesRead
 }
+
+/** Of which types the workers are read. */
+interface TypesRead {
+  readonly types: Iterable<string>
+  /** Reads a type that no FleetWorker names. */
+  readType(type: string): void
+  /** Reads it no more, unless one names it. */
+  dropType(type: string): void
+}
+
+interface LeftOver { readonly type: string; readonly workerId: string; readonly claim: string }
 
 export class Sweep {
   readonly #deps: SweepDeps
-  readonly #deleted = new Set<string>()
+  /** Claims that were deleted, or cannot be. */
+  readonly #done = new Set<string>()
+  /** Types that are to be looked at though nobody names them; undefined: not asked for yet. */
+  #unvisited: string[] | undefined
   #keys: readonly ObjectKey[] = []
   #next = 0
   #ticks = 0
@@ -63,26 +83,47 @@ export class Sweep {
   }
 
   async #releaseLeftOver(signal: AbortSignal): Promise<void> {
-    const { cache, log, master, table, types } = this.#deps
+    const { cache, table, types } = this.#deps
     if (!cache.synced || !table.synced) return
     for (const type of types.types) {
-      for (const { workerId, claim } of this.#leftOver(type)) {
-        const { kind } = await master.release({ type, workerId }, ACTOR, signal)
-        if (kind !== 'ok') return // Another time.
-        this.#deleted.add(claim)
-        log.info('a claim was left over by a FleetWorker that is gone; it was deleted', { worker: `${type}/${workerId}`, claim })
+      for (const each of this.#leftOver(type)) {
+        if (this.#isLeftOver(each) && (await this.#release(each, signal))) return // Another time.
       }
+      if (this.#leftOver(type).length === 0) types.dropType(type) // Its last FleetWorker may have gone meanwhile.
     }
-    types.dropTypes()
+    await this.#visitNext(signal)
   }
 
-  #leftOver(type: string): readonly { readonly workerId: string; readonly claim: string }[] {
-    const { cache, table, watches } = this.#deps
-    const isLive = (claim: string): boolean => cache.byIndex('claim', claim).length > 0
-    const isWanted = (workerId: string): boolean => cache.byIndex('target', targetOf(type, workerId)).length > 0
-    return [...table.workers(type)]
-      .flatMap(({ worker_id: workerId, managed_by: claim }) => (claim === null ? [] : [{ workerId, claim }]))
-      .filter(({ workerId, claim }) => !isWanted(workerId) && !this.#deleted.has(claim) && isLeftOver(claim, { isLive, watches }))
+  /** Whether to ask for nothing more in this period. */
+  async #release({ type, workerId, claim }: LeftOver, signal: AbortSignal): Promise<boolean> {
+    const { log, master } = this.#deps
+    const answer = await master.release({ type, workerId }, ACTOR, signal)
+    const told = { worker: `${type}/${workerId}`, claim }
+    if (answer.kind === 'ok') log.info('a claim was left over by a FleetWorker that is gone; it was deleted', told)
+    else if (!USELESS.has(answer.kind)) return FUTILE.has(answer.kind)
+    else log.error('the master refuses to delete a claim that was left over; delete it there, or it stays', { ...told, ...('message' in answer && { error: answer.message }) })
+    this.#done.add(claim)
+    return false
+  }
+
+  #leftOver(type: string): readonly LeftOver[] {
+    return [...this.#deps.table.workers(type)]
+      .flatMap(({ worker_id: workerId, managed_by: claim }) => (claim === null ? [] : [{ type, workerId, claim }]))
+      .filter((each) => this.#isLeftOver(each))
+  }
+
+  #isLeftOver({ type, workerId, claim }: LeftOver): boolean {
+    const { cache, watches } = this.#deps
+    const isLive = (other: string): boolean => cache.byIndex('claim', other).length > 0
+    const isWanted = cache.byIndex('target', targetOf(type, workerId)).length > 0
+    return !isWanted && !this.#done.has(claim) && isLeftOver(claim, { isLive, watches })
+  }
+
+  async #visitNext(signal: AbortSignal): Promise<void> {
+    const { table, types } = this.#deps
+    this.#unvisited ??= (await table.offered(signal))?.filter((type) => ![...types.types].includes(type))
+    const next = this.#unvisited?.pop()
+    if (next !== undefined) types.readType(next)
   }
 
   #failed(error: unknown, signal: AbortSignal): void {

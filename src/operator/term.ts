@@ -83,7 +83,7 @@ export class Term {
 
   /** How many resources it has judged. */
   get judged(): number {
-    return this.#memory.size
+    return this.#memory.judged
   }
 
   /** Whether this status is on its way to the API server. */

@@ -51,16 +51,21 @@ export class Triggers {
     this.#push(keysOf(this.#deps.cache.byIndex('source', name)))
   }
 
-  /** Types that FleetWorkers name, or named once. */
+  /** Types that FleetWorkers name, named once, or that the sweep looks at. */
   get types(): Iterable<string> {
     return this.#perType.keys()
   }
 
-  /** Types that nobody names any more are no longer read. */
-  dropTypes(): void {
-    const unnamed = [...this.#perType].filter(([, count]) => count === 0)
-    for (const [type] of unnamed) this.#perType.delete(type)
-    if (unnamed.length > 0) this.#deps.table.setTypes(this.types)
+  readType(type: string): void {
+    if (this.#perType.has(type)) return
+    this.#perType.set(type, 0)
+    this.#deps.table.setTypes(this.types)
+  }
+
+  dropType(type: string): void {
+    if (this.#perType.get(type) !== 0) return
+    this.#perType.delete(type)
+    this.#deps.table.setTypes(this.types)
   }
 
   /** Every key, at the place of a sweep; objects whose status is behind as the edits they are. */

@@ -1,7 +1,8 @@
 /** The kustomize tree is the chart by another way: each overlay gives, object for object, what Helm renders from these values (R1). */
 import { describe, expect, it } from '@jest/globals'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative, resolve } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import { idOf, objectsOf, render, run, type Json, type KubeObject } from './chart.ts'
 
@@ -35,9 +36,15 @@ function canonical(value: unknown): unknown {
   const entries = Object.entries(value).filter(([key]) => !OWN_OF_HELM.test(key)).map(([key, each]) => [key, canonical(each)] as const)
   return Object.fromEntries(entries.filter(([key, each]) => !(key === 'annotations' && Object.keys(each as object).length === 0)).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
-const comparable = (objects: readonly KubeObject[]): Json => Object.fromEntries(objects.filter((each) => each.metadata.annotations?.['helm.sh/hook'] === undefined).map((each) => [idOf(each), canonical(each)]))
-const built = (folder: string): readonly KubeObject[] => {
-  const { status, stdout, stderr } = run('kustomize', ['build', resolve('manifests', folder)])
+/** Helm is told the namespace, kustomize writes it. */
+function placed(object: KubeObject): KubeObject {
+  const { namespace, ...metadata } = object.metadata
+  return namespace === 'muster' ? { ...object, metadata } : object
+}
+const comparable = (objects: readonly KubeObject[]): Json => Object.fromEntries(objects.filter((each) => each.metadata.annotations?.['helm.sh/hook'] === undefined).map((each) => [idOf(each), canonical(placed(each))]))
+const built = (folder: string): readonly KubeObject[] => builtAt(resolve('manifests', folder))
+function builtAt(folder: string): readonly KubeObject[] {
+  const { status, stdout, stderr } = run('kustomize', ['build', folder])
   if (status !== 0) throw new Error(stderr)
   return objectsOf(stdout)
 }
@@ -57,6 +64,20 @@ describe('manifests/', () => {
   ] as const)('grants the operator what the chart does, which an audit log is held against in test/operator: %s (P13)', (variant, values, names) => {
     const files = ['base/own-rights.yaml', 'bootstrap/rights.yaml', `${variant}/rights.yaml`].flatMap((file) => objectsOf(readFileSync(join('manifests/operator', file), 'utf8')))
     expect(granted(render(values).filter((each) => names.some((name) => name === idOf(each))))).toEqual(granted(files.filter(({ kind }) => kind.endsWith('Role'))))
+  })
+
+  it.each(['base', 'operator/namespaced', 'operator/cluster-wide', 'overlays/production', 'overlays/own-secrets'])('%s goes into another namespace as a whole', (folder) => {
+    const parent = mkdtempSync(join(tmpdir(), 'muster-kustomize-'))
+    try {
+      writeFileSync(join(parent, 'kustomization.yaml'), `namespace: elsewhere\nresources: ['${relative(realpathSync(parent), resolve('manifests', folder))}']\n`)
+      const objects = builtAt(parent) as readonly (KubeObject & { readonly subjects?: readonly { readonly namespace?: string }[] })[]
+      const places = objects.flatMap(({ metadata, subjects = [] }) => [metadata.namespace, ...subjects.map(({ namespace }) => namespace ?? 'none')])
+      expect(new Set(places.filter((each) => each !== undefined))).toEqual(new Set(['elsewhere']))
+      const watched = /SVC_WATCH_NAMESPACES.{1,40}/s.exec(JSON.stringify(objects))?.[0]
+      expect(watched ?? 'fieldRef: all').toContain('fieldRef')
+    } finally {
+      rmSync(parent, { recursive: true })
+    }
   })
 
   it('has no overlay without values, and uses every component', () => {

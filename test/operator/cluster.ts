@@ -71,6 +71,7 @@ export class Cluster {
   readonly server: ApiServer
   readonly fleet: Fleet
   #operator: Proc | undefined
+  #replica: Proc | undefined
   #metricsPort = 0
   #kubeconfig = ''
   #token = ''
@@ -105,9 +106,9 @@ export class Cluster {
     return this.#kubeconfig
   }
 
-  /** What the operator that runs now has logged. */
+  /** What the operator has logged, or the replica that was started last. */
   get log(): string {
-    return this.#operator?.output() ?? ''
+    return (this.#operator ?? this.#replica)?.output() ?? ''
   }
 
   get metricsUrl(): string {
@@ -159,6 +160,7 @@ export class Cluster {
     const [port, token] = [await freePort(), await this.#accountToken(namespace)]
     const KUBECONFIG = this.file(`operator-${this.#replicas}.kubeconfig`, this.#kubeconfigOf(token, namespace, server))
     const proc = this.fleet.spawn('operator', { KUBECONFIG, SVC_MASTER_URL: this.fleet.url, SVC_API_TOKEN: ADMIN_TOKEN, SVC_METRICS_LISTEN: `127.0.0.1:${port}`, ...settings })
+    this.#replica = proc
     const replica = new Replica(this, proc, port, token)
     await this.until('the operator listens', async () => (await replica.probe('/healthz').catch(() => 0)) === 200, WITHIN_MS, async () => proc.output())
     return replica

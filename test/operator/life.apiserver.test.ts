@@ -63,7 +63,6 @@ withApiServer('the operator in the life of a cluster', () => {
 
     it('lets a namespace end that waited for its return', async () => {
       await filled('waits')
-      await cluster.apply('stays', {}) // Claims that are left over are looked for where a type is still named.
       expect(await operator.end('SIGTERM')).toBe(0)
       await cluster.kubectl('delete', 'namespace', 'waits', '--wait=false')
       await cluster.until('what need not wait is gone', async () => (await cluster.resource('waits-retain', 'waits')) === undefined, 60_000)
@@ -88,6 +87,27 @@ withApiServer('the operator in the life of a cluster', () => {
       await cluster.condition('again', 'Synced=InSync', 60_000)
       expect(await intervalOf('again')).toBe(42)
       expect(operator.proc.child.exitCode).toBeNull()
+    }, TEST_MS)
+
+    it('goes on while its definition is upgraded, and writes nothing because of it', async () => {
+      await join('upgraded')
+      await cluster.apply('upgraded', { config: { interval_seconds: 42 } })
+      await cluster.condition('upgraded', 'Synced=InSync')
+      const standing = async (): Promise<unknown> => [(await cluster.resource('upgraded'))?.metadata.resourceVersion, (await cluster.worker('upgraded'))?.config_gen]
+      const before = await standing()
+      const definition = parse(readFileSync(CRD, 'utf8')) as { spec: { versions: { schema: { openAPIV3Schema: { properties: { spec: { properties: Record<string, object> } } } } }[] } }
+      const properties = definition.spec.versions[0]?.schema.openAPIV3Schema.properties.spec.properties ?? {}
+      properties['later'] = { type: 'string' }
+      await cluster.kubectl('apply', '--server-side', '--force-conflicts', '-f', cluster.file('upgraded-definition.json', definition))
+      await cluster.until('the new field is taken', () => cluster.apply('taken', { later: 'x', suspend: true }).then(async () => JSON.stringify(await cluster.resource('taken')).includes('"later":"x"'), () => false))
+      expect(await standing()).toEqual(before)
+      await cluster.apply('upgraded', { later: 'x', config: { interval_seconds: 43 } })
+      await cluster.condition('upgraded', 'Synced=InSync')
+      expect(await intervalOf('upgraded')).toBe(43)
+      await cluster.kubectl('apply', '--server-side', '--force-conflicts', '-f', CRD) // And back.
+      await cluster.apply('upgraded', { config: { interval_seconds: 44 } })
+      await cluster.condition('upgraded', 'Synced=InSync')
+      expect(await intervalOf('upgraded')).toBe(44)
     }, TEST_MS)
 
     it('waits, alive, for a definition that is missing when it starts', async () => {
@@ -125,7 +145,7 @@ withApiServer('the operator in the life of a cluster', () => {
       await cluster.condition('later', 'Synced=InSync')
       await cluster.server.restore()
       await cluster.until('what was in force at the backup is so again', async () => (await intervalOf('restored')) === 45, 60_000)
-      await cluster.until('what came later is given back', async () => (await cluster.worker('later'))?.managed_by === null, 60_000)
+      await cluster.until('what came later is given back', async () => (await cluster.worker('later'))?.managed_by === null, 90_000) // By the sweep, where the lease was lost meanwhile.
       await cluster.apply('restored', { config: { interval_seconds: 49 } })
       await cluster.condition('restored', 'Synced=InSync', 60_000)
       expect(await intervalOf('restored')).toBe(49)

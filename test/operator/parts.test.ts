@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { Registry } from 'prom-client'
 import type { WorkerBody } from '../../src/protocol/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
+import type { Refusal } from '../../src/operator/fleet/index.ts'
 import { INDICES, type FleetWorkerObject } from '../../src/operator/fleetworker/index.ts'
 import { WritableCache, type ObjectKey, type Priority } from '../../src/operator/kube/index.ts'
 import { MasterAway } from '../../src/operator/master-away.ts'
@@ -90,9 +91,10 @@ describe('the triggers', () => {
     gone(first)
     gone(other)
     seen(fleetWorker('2', { uid: 'another', type: 'c' }))
-    triggers.dropTypes()
-    triggers.dropTypes()
-    expect(types).toEqual([['a'], ['a', 'b'], ['a', 'b', 'c'], ['c']])
+    for (const type of ['a', 'b', 'c', 'a']) triggers.dropType(type)
+    triggers.readType('d')
+    triggers.readType('c')
+    expect(types).toEqual([['a'], ['a', 'b'], ['a', 'b', 'c'], ['b', 'c'], ['c'], ['c', 'd']])
   })
 })
 
@@ -118,25 +120,44 @@ describe('the absence of the master', () => {
 
 describe('the sweep', () => {
   const worker = (id: string, claim: string | null) => ({ worker_id: id, managed_by: claim }) as WorkerBody
+  /** With the claim of a FleetWorker that is gone. */
+  const left = (id: string): WorkerBody => worker(id, `kubernetes:ns/gone#${id}`)
 
-  async function swept(minutes: number, count: number, workers: readonly WorkerBody[] = [], kind: 'ok' | 'not_leading' = 'ok') {
+  interface Fleet { readonly workers?: Readonly<Record<string, readonly WorkerBody[]>>; readonly offered?: readonly string[]; readonly answer?: (workerId: string) => Refusal['kind'] | 'ok'; readonly during?: (cluster: ReturnType<typeof world>) => void }
+
+  /** `b` is the type of a FleetWorker that goes at the start. */
+  async function swept(minutes: number, count: number, { workers = {}, offered = [], answer = () => 'ok', during = () => {} }: Fleet = {}) {
     const time = new VirtualTime()
-    const { cache, queue, taken } = world()
-    const released: string[] = []
-    const ticks: number[] = []
-    const dropped: number[] = []
-    for (let n = 0; n < count; n += 1) cache.offer(fleetWorker(`w${n}`))
+    const cluster = world()
+    const { cache, gone, queue, seen, taken, triggers } = cluster
+    const [released, ticks, log]: [string[], number[], ReturnType<typeof keptLog>] = [[], [], keptLog()]
+    const claimed = Object.fromEntries(Object.entries(workers).map(([type, rows]) => [type, new Map(rows.map((row) => [row.worker_id, row]))]))
+    for (let n = 0; n < count; n += 1) seen(fleetWorker(`w${n}`))
+    const last = fleetWorker('last', { type: 'b' })
+    seen(last)
+    gone(last)
+    taken()
     const sweep = new Sweep({
-      time, log: keptLog(), cache, table: { synced: true, workers: () => workers }, watches: (namespace) => namespace === 'ns', types: { types: ['a'], dropTypes: () => void dropped.push(released.length) },
+      time, log, cache, watches: (namespace) => namespace === 'ns', types: triggers,
+      table: { synced: true, workers: (type) => claimed[type]?.values() ?? [], offered: async () => offered },
       queue: { add: (key, priority) => { queue.add(key, priority); ticks.push(time.monotonicMs()) } },
-      master: { release: async ({ workerId }) => { released.push(workerId); return kind === 'ok' ? { kind, value: undefined as never, epoch: '' } : { kind } } },
+      master: {
+        release: async ({ type, workerId }) => {
+          released.push(workerId)
+          during(cluster)
+          const kind = answer(workerId)
+          if (kind !== 'ok') return { kind, message: 'no' } as Refusal
+          claimed[type]?.delete(workerId)
+          return { kind, value: undefined as never, epoch: '' }
+        },
+      },
     })
     const abort = new AbortController()
     const running = sweep.run(abort.signal)
     await time.advance(minutes * 60_000)
     abort.abort()
     await running
-    return { keys: taken(), released, dropped, ticks }
+    return { keys: taken(), released, types: [...triggers.types], ticks, log }
   }
 
   it('enqueues each key once a minute, evenly, behind all other work', async () => {
@@ -154,17 +175,48 @@ describe('the sweep', () => {
   })
 
   it('deletes claims of FleetWorkers that are gone, and no others', async () => {
-    const { released } = await swept(1.5, 1, [
-      worker('left', 'kubernetes:ns/gone#00000000'), worker('w0', 'kubernetes:ns/gone#00000001'), worker('elsewhere', 'kubernetes:other/x#00000000'),
-      worker('by-hand', 'somebody'), worker('nobody', null),
-    ])
+    const { released } = await swept(1.5, 1, { workers: { b: [
+      left('left'), worker('elsewhere', 'kubernetes:other/x#00000000'), worker('by-hand', 'somebody'), worker('nobody', null),
+    ] } })
     expect(released).toEqual(['left'])
   })
 
+  it('deletes no claim on a worker that a FleetWorker names, not even one that came while it looked', async () => {
+    const during = ({ seen }: ReturnType<typeof world>): void => seen(fleetWorker('now', { type: 'b', workerId: 'named' }))
+    expect(await swept(2.5, 0, { workers: { b: [left('left'), left('named')] }, during })).toMatchObject({ released: ['left'], types: ['b'] })
+  })
+
   it('looks for them also where the last FleetWorker of a type went, and lets the type go when it is done', async () => {
-    const left = [worker('left', 'kubernetes:ns/gone#00000000')]
-    expect(await swept(1.5, 0, left)).toMatchObject({ released: ['left'], dropped: [1] })
-    expect(await swept(2.5, 0, left, 'not_leading')).toMatchObject({ released: ['left', 'left'], dropped: [] })
+    const workers = { b: [left('left')] }
+    expect(await swept(1.5, 0, { workers })).toMatchObject({ released: ['left'], types: [] })
+    expect(await swept(2.5, 0, { workers, answer: () => 'not_leading' })).toMatchObject({ released: ['left', 'left'], types: ['b'] })
+  })
+
+  it('keeps a type whose last FleetWorker goes while it looks, until it has looked at what that one left', async () => {
+    const workers = { a: [left('left'), worker('w0', 'kubernetes:ns/w0#uid-w0')] }
+    const during = ({ gone }: ReturnType<typeof world>): void => gone(fleetWorker('w0'))
+    expect(await swept(1.5, 1, { workers, during })).toMatchObject({ released: ['left'], types: ['a'] })
+    expect(await swept(2.5, 1, { workers, during })).toMatchObject({ released: ['left', 'w0'], types: [] })
+  })
+
+  it('goes on behind a claim that cannot be deleted, says so once, and does not ask for it again', async () => {
+    const workers = { b: [left('refused'), left('left')] }
+    const { log, released, types } = await swept(3.5, 0, { workers, answer: (id) => (id === 'refused' ? 'bug' : 'ok') })
+    expect([released, types]).toEqual([['refused', 'left'], []])
+    expect(log.lines.filter(({ level }) => level === 'error')).toEqual([expect.objectContaining({ fields: { worker: 'b/refused', claim: 'kubernetes:ns/gone#refused', error: 'no' } })])
+  })
+
+  it('leaves for another time what the token does not cover, and goes on with the rest', async () => {
+    const workers = { b: [left('forbidden'), left('left')] }
+    expect(await swept(2.5, 0, { workers, answer: (id) => (id === 'forbidden' ? 'forbidden' : 'ok') })).toMatchObject({ released: ['forbidden', 'left', 'forbidden'], types: ['b'] })
+  })
+
+  it('looks once, one a period, at types whose FleetWorkers went before it began', async () => {
+    const workers = { b: [], before: [left('left')], quiet: [] }
+    const offered = ['before', 'quiet']
+    expect(await swept(1.5, 0, { workers, offered })).toMatchObject({ released: [], types: ['quiet'] })
+    expect(await swept(2.5, 0, { workers, offered })).toMatchObject({ released: [], types: ['before'] })
+    expect(await swept(5.5, 0, { workers, offered })).toMatchObject({ released: ['left'], types: [] })
   })
 })
 

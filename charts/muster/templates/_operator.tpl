@@ -7,8 +7,12 @@ NODE_OPTIONS: --max-semi-space-size=2
 MALLOC_ARENA_MAX: "1"
 SVC_MASTER_URL: {{ include "muster.masterUrl" . | quote }}
 SVC_LEASE_NAME: {{ $fullname }}-operator
+{{- if not .Values.operator.watchNamespaces }}
+SVC_WATCH_NAMESPACES: {valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+{{- else }}
 {{- with include "muster.watchedNamespaces" . | fromYamlArray }}
 SVC_WATCH_NAMESPACES: {{ join "," . | quote }}
+{{- end }}
 {{- end }}
 {{- if include "muster.operatorSecrets" . | trim }}
 SVC_API_TOKEN_FILE: {{ include "muster.secretsPath" . }}/api-token

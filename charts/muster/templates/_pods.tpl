@@ -104,17 +104,15 @@ SVC_AUTOMATIONS: {{ join "," . | quote }}
 
 {{/* {env, more}: maps of the chart and of the user as a list; _checks.tpl has refused what is in both. */}}
 {{- define "muster.envList" -}}
-{{- range $name, $value := .env }}
+{{- range list .env .more }}
+{{- range $name, $value := . }}
 - name: {{ $name | quote }}
-  value: {{ $value | quote }}
-{{- end }}
-{{- range $name, $value := .more }}
-- name: {{ $name | quote }}
-  {{- if kindIs "string" $value }}
-  value: {{ $value | quote }}
-  {{- else }}
+  {{- if kindIs "map" $value }}
   {{- toYaml $value | nindent 2 }}
+  {{- else }}
+  value: {{ $value | quote }}
   {{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 

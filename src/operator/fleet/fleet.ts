@@ -105,6 +105,15 @@ export class Fleet implements FleetTable {
     return this.#readers.get(type)?.reader.records.all() ?? []
   }
 
+  /** Every type that the master has and the token covers; undefined: it cannot be asked now. */
+  async offered(signal: AbortSignal): Promise<readonly string[] | undefined> {
+    const { types } = this.#identity
+    if (types?.has('*') !== true) return types && [...types]
+    const answer = await this.#calls.call({ method: 'GET', yields: true, send: (either) => this.#client.automations({ signal: either }) }, signal)
+    if (answer.kind === 'forbidden') return [] // It covers all types, and still may not ask which there are.
+    return answer.kind === 'ok' ? answer.reply.body.map(({ type }) => type) : undefined
+  }
+
   setTypes(types: Iterable<string>): void {
     const wanted = new Set(types)
     for (const [type, { end }] of this.#readers) {

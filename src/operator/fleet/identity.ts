@@ -45,6 +45,11 @@ export class Identity {
     this.#deps = deps
   }
 
+  /** `*`: all. Undefined: not known yet. */
+  get types(): ReadonlySet<string> | undefined {
+    return this.#rights === undefined ? undefined : this.#types
+  }
+
   /** Undefined: not known yet. */
   covers(type: string): boolean | undefined {
     return this.#rights === undefined ? undefined : this.#types.has('*') || this.#types.has(type)

@@ -65,7 +65,7 @@ export interface FleetTable {
   catalog(type: string): CatalogType | undefined
   /** Every registered worker of a type, for sweeps. */
   workers(type: string): Iterable<Omit<WorkerBody, 'config'>>
-  /** The types that resources name now; others are dropped. Cheap when nothing changed. */
+  /** The types that are to be read; others are dropped. Cheap when nothing changed. */
   setTypes(types: Iterable<string>): void
   /** Listeners may only enqueue keys. Returns how to end it. */
   onChange(listener: (change: TableChange) => void): () => void

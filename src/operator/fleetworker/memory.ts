@@ -36,6 +36,7 @@ export interface Entry {
   connection: { readonly isUp: boolean; readonly sinceMs: number } | undefined
   /** When we changed the config last. */
   patchedMs: number
+  isJudged: boolean
 }
 
 export class ReconcileMemory {
@@ -58,7 +59,7 @@ export class ReconcileMemory {
     }
     const entry: Entry = {
       uid, generation, worker: workerOf(resource), claim: claimFor(resource), contest: new Contest(), digests: new Map(),
-      missing: undefined, inForce: undefined, parked: undefined, isUnsure: false, connection: undefined, patchedMs: 0,
+      missing: undefined, inForce: undefined, parked: undefined, isUnsure: false, connection: undefined, patchedMs: 0, isJudged: false,
     }
     this.#entries.set(key, entry)
     return entry
@@ -74,13 +75,14 @@ export class ReconcileMemory {
     return this.#unseen.has(uid)
   }
 
-  looked({ uid }: Entry): void {
-    this.#unseen.delete(uid)
+  looked(entry: Entry): void {
+    entry.isJudged = true
+    this.#unseen.delete(entry.uid)
   }
 
   /** How many resources have been looked at. */
-  get size(): number {
-    return this.#entries.size
+  get judged(): number {
+    return [...this.#entries.values()].filter(({ isJudged }) => isJudged).length
   }
 
   /** Forgets a resource that is gone; what was known of it is handed out once more. */

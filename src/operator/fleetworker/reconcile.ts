@@ -29,7 +29,11 @@ export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: Abo
       const resource = deps.cache.get(key)
       if (resource === undefined) return await forget(key, deps, signal)
       const pass = passOf(resource, deps, signal)
-      if (resource.metadata.deletionTimestamp !== undefined) return await release(pass)
+      if (resource.metadata.deletionTimestamp !== undefined) {
+        const outcome = await release(pass)
+        deps.memory.looked(pass.entry)
+        return outcome
+      }
       const finding = await findingOf(pass)
       if (finding === 'again') continue
       deps.memory.looked(pass.entry)

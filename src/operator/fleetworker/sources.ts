@@ -11,7 +11,7 @@
 import { TextDecoder } from 'node:util'
 import { Buffer } from 'node:buffer'
 import type { Clock, Log, Timers } from '../../runtime/index.ts'
-import { KubeError, objectPath, type KubeObject, type KubeTransport, type Resource } from '../kube/index.ts'
+import { keyOf, KubeError, objectPath, type KubeObject, type KubeTransport, type ObjectKey, type Resource } from '../kube/index.ts'
 import type { Source } from './desired.ts'
 import { sourceNamesOf, type FleetWorkerObject, type SourceName } from './resource.ts'
 import type { ConfigSource } from './schema.ts'
@@ -55,8 +55,8 @@ type Version = string
 export class Sources {
   readonly #deps: SourceDeps
   readonly #versions = new Map<SourceName, Version>()
-  /** What the last read found missing, or of no use. */
-  readonly #awaited = new Set<SourceName>()
+  /** What the last read for a resource found missing, or of no use: another may find its own in the same object. */
+  readonly #awaited = new Map<ObjectKey, SourceName>()
   readonly #kept = new Map<string, string>()
   #keptChars = 0
 
@@ -69,24 +69,25 @@ export class Sources {
     const sources = new Map<string, Source>()
     const unread = new Set<string>()
     const read = new Map<SourceName, Holder>() // Several fields may come from one object.
+    const key = keyOf(resource.metadata)
     for (const source of resource.spec.configFrom ?? []) {
       const { field } = source
       const address = addressOf(resource, source)
       const found = await this.#one(address, source, read, wants, signal)
       if ('reason' in found) {
-        this.#awaited.add(address)
+        this.#awaited.set(key, address)
         return found
       }
-      this.#awaited.delete(address)
       if (found.text === undefined) unread.add(field)
       sources.set(field, { version: found.version, text: found.text ?? UNREAD })
     }
+    this.#awaited.delete(key)
     return { sources, unread }
   }
 
   /** Polls until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#pollAll(POLLS.named, () => this.#named(), signal), this.#pollAll(POLLS.awaited, () => this.#awaited, signal)])
+    await Promise.all([this.#pollAll(POLLS.named, () => this.#named(), signal), this.#pollAll(POLLS.awaited, () => new Set(this.#awaited.values()), signal)])
   }
 
   async #pollAll({ periodMs, perSecond }: (typeof POLLS)[keyof typeof POLLS], which: () => ReadonlySet<SourceName>, signal: AbortSignal): Promise<void> {
@@ -103,9 +104,10 @@ export class Sources {
 
   /** What is named no longer is forgotten. */
   #named(): ReadonlySet<SourceName> {
-    const names = new Set([...this.#deps.resources()].flatMap(sourceNamesOf))
+    const namedBy = new Map([...this.#deps.resources()].map((resource) => [keyOf(resource.metadata), sourceNamesOf(resource)]))
+    const names = new Set([...namedBy.values()].flat())
     for (const name of this.#versions.keys()) if (!names.has(name)) this.#versions.delete(name)
-    for (const name of this.#awaited) if (!names.has(name)) this.#awaited.delete(name)
+    for (const [key, name] of this.#awaited) if (namedBy.get(key)?.includes(name) !== true) this.#awaited.delete(key)
     return names
   }
 

@@ -202,6 +202,7 @@ export class Mixture {
     await world.work()
     const { config, namesSecret, spec } = wish(this.#draw)
     world.api.endWatches('broken')
+    world.configMap('unrelated', {}) // A watch that had come to the last version would not be refused.
     world.api.server.store.compact()
     if (world.object()?.metadata.deletionTimestamp !== undefined) await world.comesTrue(POLL_MS, () => world.object() === undefined)
     if (world.object() === undefined) world.create(spec)

@@ -189,4 +189,11 @@ describe('rights', () => {
     await until('the type is in reach', () => fleet.get('probe', 'p1').kind === 'unregistered')
     expect(changes).toEqual([{ kind: 'type', type: 'probe' }])
   })
+
+  it('say which types there are for a token, once they are known', async () => {
+    const { ended, fleet, signal } = await world()
+    expect(await ended(fleet.offered(signal))).toEqual(expect.arrayContaining(['mailer', 'probe']))
+    expect(await (await world({ firstToken: TOKENS.mailer })).fleet.offered(signal)).toEqual(['mailer'])
+    expect(await (await world({ isIdle: true })).fleet.offered(signal)).toBeUndefined()
+  })
 })

@@ -19,4 +19,15 @@ describe('the memory of a term', () => {
     expect(memory.of(at(4))).toBe(older)
     expect(memory.of(at(4, 'u-2'))).not.toBe(older)
   })
+
+  it('counts a resource once it has been looked at, and no longer when it is gone', () => {
+    const memory = new ReconcileMemory(seededRandom(1))
+    const entry = memory.of(at(3))
+    expect(memory.judged).toBe(0)
+    memory.looked(entry)
+    memory.looked(entry)
+    expect(memory.judged).toBe(1)
+    memory.forget('default/w1')
+    expect(memory.judged).toBe(0)
+  })
 })

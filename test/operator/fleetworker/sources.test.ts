@@ -58,6 +58,32 @@ describe('the sources of configs', () => {
     await polling
   })
 
+  it('polls for a key that one resource misses, though another finds its own in the same object, and no longer when that one is gone', async () => {
+    world.create('a', from('s', 'missing'))
+    world.create('b', from('s'))
+    world.secret('s', { key: 'k' })
+    world.seeCluster()
+    const end = new AbortController()
+    const polling = world.sources.run(end.signal)
+    const polls = async (seconds: number): Promise<number> => {
+      const before = world.fake.seen('GET', /\/secrets\//).length
+      for (let n = 0; n < seconds; n += 1) {
+        await world.time.advance(1_000)
+        await turns()
+      }
+      return world.fake.seen('GET', /\/secrets\//).length - before
+    }
+    expect(await read('a')).toMatchObject({ reason: 'SourceNotFound' })
+    expect(await read('b')).toHaveProperty('sources')
+    expect(await polls(60)).toBeGreaterThanOrEqual(10)
+    world.remove('a')
+    world.seeCluster()
+    await polls(61) // Until names are looked for again.
+    expect(await polls(60)).toBeLessThanOrEqual(2)
+    end.abort()
+    await polling
+  })
+
   it('never asks for a name that no object can have', async () => {
     for (const [name, secret] of [['a', '..'], ['b', 's/../../pods']] as const) {
       world.create(name, from(secret))
