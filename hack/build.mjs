@@ -49,6 +49,17 @@ function makeExecutable(path) {
   chmodSync(path, 0o755)
 }
 
+/** client-node does not say that its hundreds of models do nothing by being loaded; the operator, which uses none, would hold them all. */
+const CLIENT = /[/\\]@kubernetes[/\\]client-node[/\\]/
+const withoutModels = {
+  name: 'without-models',
+  setup: ({ onResolve, resolve }) => onResolve({ filter: /./ }, async ({ path, pluginData, ...from }) => {
+    if (pluginData === CLIENT || !(path === '@kubernetes/client-node' || (path.startsWith('.') && CLIENT.test(from.importer)))) return undefined
+    const { importer, kind, resolveDir, with: attributes } = from
+    return { ...await resolve(path, { importer, kind, resolveDir, with: attributes, pluginData: CLIENT }), sideEffects: false }
+  }),
+}
+
 const missing = entryPoints.filter((path) => !existsSync(path))
 const present = entryPoints.filter((path) => existsSync(path))
 rmSync('dist/chunks', { recursive: true, force: true }) // Their names carry hashes, so old ones would stay for ever.
@@ -56,7 +67,7 @@ mkdirSync('dist', { recursive: true })
 const { metafile } = await build({
   absWorkingDir: process.cwd(), entryPoints: present, outbase: 'src', outdir: 'dist', chunkNames: 'chunks/[name]-[hash]',
   bundle: true, splitting: true, format: 'esm', platform: 'node', target: 'node22',
-  external: [...OUTSIDE, ...OPTIONAL_OF_WS], banner: { js: REQUIRE }, sourcemap: true, metafile: true, logLevel: 'warning',
+  external: [...OUTSIDE, ...OPTIONAL_OF_WS], banner: { js: REQUIRE }, sourcemap: true, metafile: true, logLevel: 'warning', plugins: [withoutModels],
 })
 for (const path of bins.filter((each) => existsSync(each))) makeExecutable(path)
 for (const path of COPIED.filter((each) => existsSync(each))) cpSync(path, `dist/${path}`, { recursive: true })

@@ -95,7 +95,8 @@ function countConditions(objects: Iterable<FleetWorkerObject>): ReadonlyMap<stri
 function oldestDriftSeconds(objects: Iterable<FleetWorkerObject>, nowMs: number): number {
   let oldestMs = nowMs
   for (const { status } of objects) {
-    const sinceMs = Date.parse(status?.drift?.detectedTime ?? '')
+    if (status?.drift?.detectedTime === undefined) continue // Nearly all, at each scrape.
+    const sinceMs = Date.parse(status.drift.detectedTime)
     if (sinceMs < oldestMs) oldestMs = sinceMs
   }
   return (nowMs - oldestMs) / MS_PER_SECOND

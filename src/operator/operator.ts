@@ -93,7 +93,7 @@ class Operator implements RunningOperator {
     this.#elector = leaderElect ? new LeaseElector({ ...parts, ...lease, transport: this.#transport, identity: replica, onLead: (term) => this.#lead(term), onState: this.#metrics.onLeader }) : undefined
     this.#leadership = this.#elector ?? ALWAYS_LEADING
     this.#fleet = new Fleet({ ...parts, masterUrl, token: options.token ?? (() => this.#bootstrap.adminToken), metrics: createFleetMetrics(this.#registry), mayWrite: () => this.#leadership.mayWrite(), onBreaker: (reason) => this.#away.turned(reason) })
-    this.#triggers = new Triggers({ queue: this.#queue, cache: this.#cache, table: this.#fleet, isOurs: (object) => this.#term?.isSending(object) === true })
+    this.#triggers = new Triggers({ queue: this.#queue, cache: this.#cache, table: this.#fleet, isOurs: (object) => this.#term?.isSending(object) === true, isReporting: (object) => this.#term?.isReporting(object) === true })
     this.#away = new MasterAway({ table: this.#fleet, queue: this.#queue, onTurn: (isAway) => this.#masterTurned(isAway) })
     this.#watches = this.#namespaces().map((namespace) => this.#watch(namespace))
     this.#health = new Health({ clock: time, queue: this.#queue, cache: this.#cache, watches: this.#watches, controller: () => this.#term?.controller })

@@ -91,6 +91,11 @@ export class Term {
     return this.#status.isSending(object)
   }
 
+  /** Whether its status waits to be sent. */
+  isReporting(object: FleetWorkerObject): boolean {
+    return this.#status.isDue(object)
+  }
+
   /** The master is back: what was said of its absence is not worth a write any more. */
   masterBack(): void {
     this.#status.dropWaiting()

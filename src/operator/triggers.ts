@@ -3,7 +3,8 @@
  * What puts a key into the queue, and nothing else: a callback that did more would do it out of order.
  *
  *   FleetWorker changed (watch, list) ──▶ its key, by what changed; its rivals' when it came or went
- *   worker changed at the master ──────▶ every FleetWorker of that worker: 50; of an edit under way, which it is about: 100
+ *   worker changed at the master ──────▶ every FleetWorker of that worker: 50; of an edit under way, which it is about: 100;
+ *                                        where a status waits to be sent: 90, so that it is sent once and says the last
  *   type, schema, rights changed ──────▶ every FleetWorker of the type: 50
  *   Secret or ConfigMap changed ───────▶ every FleetWorker that reads it: 50
  *   master forgot, came back, or has been away for a minute; a term begins ──▶ all: -100, unseen edits 100
@@ -16,6 +17,7 @@ import { RECONCILE_ANNOTATION, rivalKeys, targetOf, type FleetWorkerObject, type
 import { isBehind, keyOf, priorityOf, type Change, type ObjectCache, type ObjectKey, type WorkQueue } from './kube/index.ts'
 
 const EDIT = 100
+const REPORT = 90
 const PUSH = 50
 
 export interface TriggersDeps {
@@ -24,6 +26,8 @@ export interface TriggersDeps {
   readonly table: Pick<FleetTable, 'setTypes'>
   /** Whether this status is on its way to the API server. */
   readonly isOurs: (object: FleetWorkerObject) => boolean
+  /** Whether a status of it waits to be sent. */
+  readonly isReporting: (object: FleetWorkerObject) => boolean
 }
 
 export class Triggers {
@@ -80,7 +84,8 @@ export class Triggers {
   }
 
   #workerChanged(objects: readonly FleetWorkerObject[]): void {
-    for (const object of objects) this.#deps.queue.add(keyOf(object.metadata), isBehind(object) ? EDIT : PUSH)
+    const { isReporting, queue } = this.#deps
+    for (const object of objects) queue.add(keyOf(object.metadata), isBehind(object) ? EDIT : isReporting(object) ? REPORT : PUSH)
   }
 
   #push(keys: readonly ObjectKey[]): void {

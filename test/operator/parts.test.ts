@@ -31,7 +31,8 @@ function world() {
   const added: [ObjectKey, Priority][] = []
   const types: string[][] = []
   const queue = { add: (key: ObjectKey, priority: Priority): void => void added.push([key, priority]) }
-  const triggers = new Triggers({ queue, cache, table: { setTypes: (named) => void types.push([...named]) }, isOurs: () => false })
+  const reporting = new Set<string>()
+  const triggers = new Triggers({ queue, cache, table: { setTypes: (named) => void types.push([...named]) }, isOurs: () => false, isReporting: ({ metadata }) => reporting.has(metadata.name) })
   const seen = (object: FleetWorkerObject, source: 'list' | 'watch' = 'watch'): void => {
     const change = cache.offer(object)
     if (change !== undefined) triggers.changed(change, source)
@@ -41,7 +42,7 @@ function world() {
     if (change !== undefined) triggers.changed(change, 'watch')
   }
   const taken = (): [ObjectKey, Priority][] => added.splice(0)
-  return { cache, queue, triggers, types, seen, gone, taken }
+  return { cache, queue, reporting, triggers, types, seen, gone, taken }
 }
 
 describe('the triggers', () => {
@@ -64,6 +65,15 @@ describe('the triggers', () => {
     taken()
     triggers.tableChanged({ kind: 'worker', type: 'a', workerId: 'w' })
     expect(taken()).toEqual([['ns/edited', 100]])
+  })
+
+  it('put what the worker answers before other pushes while a status waits to be sent, so that it is sent once', () => {
+    const { reporting, seen, taken, triggers } = world()
+    seen(fleetWorker('put-back', { workerId: 'w', status: { observedGeneration: 1 } }))
+    reporting.add('put-back')
+    taken()
+    triggers.tableChanged({ kind: 'worker', type: 'a', workerId: 'w' })
+    expect(taken()).toEqual([['ns/put-back', 90]])
   })
 
   it('enqueue the rivals of a FleetWorker that goes: one of them has the worker now', () => {

@@ -78,6 +78,10 @@ export class Records {
     return { ...entry, record: entry.record === null ? null : { ...entry.record, config: unpacked(entry.record.config) } }
   }
 
+  get size(): number {
+    return this.#entries.size
+  }
+
   *all(): Generator<Omit<WorkerBody, 'config'>> {
     for (const { record, isGone } of this.#entries.values()) if (record !== null && !isGone) yield record
   }

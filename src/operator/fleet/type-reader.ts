@@ -20,11 +20,12 @@ import { Records, type RecordsDeps, type Sequence, type Source } from './records
 /** Read and taken in one go, and those of several types at once, so few enough for a moment. */
 const PAGE_ROWS = 100
 const PASS_MS = { withFeed: 60_000, without: 10_000 } as const
-/** Between the beginnings of two fast passes. */
+/** Between the beginnings of two fast passes; and they rest for as long as they read. */
 const FAST_GAP_MS = 1_000
 /** The answer of our own PATCH overtakes its event in this time, and no read is needed. */
 const STALE_WAIT_MS = 50
-const MAX_SINGLE_READS = 50
+/** Beyond so many, and so large a part of the type, pages cost less than single reads. */
+const MAX_SINGLE_READS = { least: 50, share: 0.1 } as const
 const RETRY_MS = 1_000
 /** A type that is unknown or forbidden is asked for again after this, or when something tells of a change. */
 const OUT_OF_REACH_MS = { unknown_type: 30 * 60_000, forbidden: 5 * 60_000 } as const
@@ -67,6 +68,8 @@ export class TypeReader {
   #notBeforeMs = -Infinity
   /** Of the last pass. */
   #pages = 1
+  /** When a fast pass has been over for as long as it took. */
+  #restedMs = -Infinity
 
   constructor(deps: TypeReaderDeps) {
     this.#deps = deps
@@ -151,7 +154,8 @@ export class TypeReader {
   }
 
   #passDueInMs(): number {
-    return this.#startedMs + (this.#isHurried ? FAST_GAP_MS : this.#passMs()) - this.#nowMs()
+    const dueMs = this.#isHurried ? Math.max(this.#startedMs + FAST_GAP_MS, this.#restedMs) : this.#startedMs + this.#passMs()
+    return dueMs - this.#nowMs()
   }
 
   #passMs(): number {
@@ -189,14 +193,15 @@ export class TypeReader {
       if (rows === null || this.#isVoid) return null
       if (!Array.isArray(rows)) return rows as Refusal
       for (const { worker_id: id } of rows as readonly WorkerBody[]) seen.add(after = id)
-      if (rows.length < PAGE_ROWS) return this.#passed(seen, begun, page)
+      if (rows.length < PAGE_ROWS) return this.#passed(seen, begun, { pages: page, isFast })
       if (!isFast && !(await this.#paced(page, signal))) return null
     }
   }
 
-  #passed(seen: ReadonlySet<string>, begun: number, pages: number): null {
+  #passed(seen: ReadonlySet<string>, begun: number, { pages, isFast }: { readonly pages: number; readonly isFast: boolean }): null {
     this.records.passed(seen, begun)
     this.#pages = pages
+    if (isFast) this.#restedMs = 2 * this.#nowMs() - this.#startedMs
     this.#turn('in_reach')
     return null
   }
@@ -239,7 +244,7 @@ export class TypeReader {
   }
 
   async #readEach(ids: readonly string[], signal: AbortSignal): Promise<void> {
-    if (ids.length > MAX_SINGLE_READS) this.hurry()
+    if (ids.length > Math.max(MAX_SINGLE_READS.least, this.records.size * MAX_SINGLE_READS.share)) this.hurry()
     else await Promise.all(ids.map((id) => this.readOne(id, false, signal)))
   }
 

@@ -46,7 +46,7 @@ export function valueFaults(value: JsonValue, at: string): readonly string[] {
   if (!withinDepth(value)) return [`${at}: is nested deeper than ${MAX_JSON_DEPTH} levels`]
   const bytes = Buffer.byteLength(JSON.stringify(value))
   if (bytes > MAX_CONFIG_BYTES) return [`${at}: takes ${bytes} bytes, at most ${MAX_CONFIG_BYTES} are allowed`]
-  return [
+  return isSound(value) ? [] : [
     ...forbiddenKeys(value).map(({ path, message }) => `${at}${path}: ${message}`),
     ...unsafeIntegers(value).map((path) => `${at}${path}: is an integer beyond ±(2^53 - 1), which would be changed on its way; write it as text`),
   ]
@@ -63,9 +63,19 @@ export function withinDepth(value: JsonValue): boolean {
 
 const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null
 
+/** As nearly every value is, at each look: without a word on where it is not. */
+function isSound(value: JsonValue): boolean {
+  if (typeof value === 'number') return isSafe(value)
+  if (typeof value !== 'object' || value === null) return true
+  if (Array.isArray(value)) return value.every((each: JsonValue) => isSound(each))
+  return Object.entries(value).every(([key, each]: [string, JsonValue]) => !BAD_FIELDS.has(key) && isSound(each))
+}
+
+const isSafe = (number: number): boolean => !Number.isInteger(number) || Number.isSafeInteger(number)
+
 /** JSON pointers of integers that a double cannot hold exactly. */
 function unsafeIntegers(value: JsonValue, at = ''): readonly string[] {
-  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value) ? [at] : []
+  if (typeof value === 'number') return isSafe(value) ? [] : [at]
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, each]: [string, JsonValue]) => unsafeIntegers(each, `${at}${pointerStep(key)}`))
 }

@@ -12,6 +12,7 @@
  */
 import { judgeClaim, type CatalogType, type ClaimVerdict, type Registered } from '../fleet/index.ts'
 import { isBehind, KubeError } from '../kube/index.ts'
+import { Contest } from './contest.ts'
 import { holdsSecret } from './desired.ts'
 import { found, NO_DRIFT, quiet, refused, unseen, updating, type Finding, type Pass } from './findings.ts'
 import { judge, type Judged } from './judge.ts'
@@ -132,7 +133,7 @@ function obstacle({ deps, entry }: Pass, worker: Registered, { inputs, differenc
   const nowMs = deps.clock.monotonicMs()
   const { parked } = entry
   if (parked?.inputs === inputs && nowMs < parked.untilMs) return found(parked.reason, parked.message, { kind: 'terminal' }, { worker, drift: NO_DRIFT })
-  const contest = isForgotten || entry.inForce !== inputs ? undefined : entry.contest.at(nowMs)
+  const contest = isForgotten || entry.inForce !== inputs ? undefined : entry.contest?.at(nowMs)
   if (contest === undefined || nowMs >= contest.nextMs) return undefined
   const by = worker.record.config_changed_by
   return found('ContestedField', contestMessage(contest.path, by), { kind: 'ok', againAfterMs: contest.nextMs - nowMs }, { worker, drift: { paths, by } })
@@ -146,7 +147,7 @@ function inForce({ deps, entry }: Pass, worker: Registered, { inputs, desired: {
   entry.inForce = inputs
   entry.parked = undefined
   const more = { worker, memory: { epoch: worker.epoch, generation: worker.record.config_gen, sources: versions }, drift: NO_DRIFT }
-  const contest = entry.contest.at(nowMs)
+  const contest = entry.contest?.at(nowMs)
   if (contest !== undefined) return found('ContestedField', contestMessage(contest.path, contest.by), { kind: 'ok', againAfterMs: contest.quietMs - nowMs }, more)
   return found('InSync', `the config is in force as generation ${worker.record.config_gen}`, { kind: 'ok' }, more)
 }
@@ -186,14 +187,15 @@ function isFirstSent({ resource }: Pass, { acts, type }: Judged): boolean {
 function noteWritten({ deps, entry, resource }: Pass, { record }: Registered, { type, desired: { named }, difference: { patch, paths }, inputs }: Judged, isForgotten: boolean): void {
   entry.patchedMs = deps.table.masterNowMs()
   const secret = Object.entries(patch).filter(([field]) => holdsSecret(field, type))
-  for (const [field, value] of secret) entry.digests.set(field, deps.memory.digest(value))
+  for (const [field, value] of secret) (entry.digests ??= new Map()).set(field, deps.memory.digest(value))
   const inline = secret.filter(([field]) => Object.hasOwn(resource.spec.config ?? {}, field) && Object.hasOwn(named, field)).map(([field]) => field)
   if (inline.length > 0) deps.events.record(eventTargetOf(resource), 'Warning', 'SecretInSpec', `spec.config holds a secret for everybody to read: ${inline.join(', ')}; move it to a Secret and name it in spec.configFrom`)
   if (entry.inForce !== inputs || isForgotten) return
   const nowMs = deps.clock.monotonicMs()
-  const wasContested = entry.contest.at(nowMs) !== undefined
-  entry.contest.reverted(paths, record.config_changed_by, nowMs)
-  deps.onDrift(!wasContested && entry.contest.at(nowMs) !== undefined ? 'contested' : 'reverted')
+  const contest = (entry.contest ??= new Contest())
+  const wasContested = contest.at(nowMs) !== undefined
+  contest.reverted(paths, record.config_changed_by, nowMs)
+  deps.onDrift(!wasContested && contest.at(nowMs) !== undefined ? 'contested' : 'reverted')
 }
 
 /** The worker as it is after a PATCH of ours, whether or not the table shows it already. */

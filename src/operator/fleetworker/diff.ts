@@ -11,7 +11,7 @@
  * for every schema; each PATCH raises `config_gen` (D16), so anything else would be a loop.
  */
 import {
-  acceptsNull, defaultsOf, differingPointers, isJsonObject, pointerStep, withoutDefaults, withoutSecrets,
+  acceptsNull, defaultsOf, differingPointers, isJsonObject, pointerStep, sameJson, withoutDefaults, withoutSecrets,
   type JsonObject, type JsonValue,
 } from '../../protocol/index.ts'
 import { holdsSecret, isSecretField, type ConfigType, type Desired } from './desired.ts'
@@ -71,6 +71,7 @@ const isUnsetNull = ({ name, isNamed, wanted, has }: Field, type: ConfigType): b
 const resetOf = (name: string, fallback: JsonValue | undefined, type: ConfigType): JsonValue => (acceptsNull(type.schema, name) ? (fallback ?? null) : null)
 
 function visiblePaths(name: string, wanted: JsonValue | undefined, has: JsonValue | undefined, { schema, secrets }: ConfigType): readonly string[] {
+  if (sameJson(wanted, has)) return []
   const visible = (value: JsonValue | undefined): JsonObject => (value === undefined ? {} : withoutDefaults(schema, withoutSecrets({ [name]: value }, secrets)))
   return differingPointers(visible(wanted), visible(has))
 }

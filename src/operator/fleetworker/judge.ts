@@ -54,7 +54,7 @@ function recognised({ deps, entry, standing }: Pass, { named, versions }: Desire
   for (const [field, version] of versions) {
     const value = named[field]
     const isKnown = (sources.get(field) ?? '') !== '' && holdsSecret(field, type) && !unread.has(field) && value !== undefined
-    if (isKnown && entry.digests.get(field) === deps.memory.digest(value)) sources.set(field, version)
+    if (isKnown && entry.digests?.get(field) === deps.memory.digest(value)) sources.set(field, version)
   }
   return { ...standing, sources }
 }

@@ -9,7 +9,7 @@ import type { JsonValue } from '../../protocol/index.ts'
 import type { Random } from '../../runtime/index.ts'
 import type { WorkerRef } from '../fleet/index.ts'
 import { keyOf, type ObjectKey } from '../kube/index.ts'
-import { Contest } from './contest.ts'
+import type { Contest } from './contest.ts'
 import { claimFor, workerOf, type FleetWorkerObject } from './resource.ts'
 import type { SyncedReason } from './conditions.ts'
 
@@ -22,9 +22,10 @@ export interface Entry {
   generation: number
   readonly worker: WorkerRef
   readonly claim: string
-  readonly contest: Contest
-  /** Digests of the secrets sent last, by field. */
-  readonly digests: Map<string, string>
+  /** Once a change of others was undone. */
+  contest: Contest | undefined
+  /** Digests of the secrets sent last, by field, once one was. */
+  digests: Map<string, string> | undefined
   /** Since when the worker is missing, for this generation of the resource. */
   missing: { readonly generation: number; readonly sinceMs: number } | undefined
   /** The inputs that were last found, or put, in force. */
@@ -58,7 +59,7 @@ export class ReconcileMemory {
       return known
     }
     const entry: Entry = {
-      uid, generation, worker: workerOf(resource), claim: claimFor(resource), contest: new Contest(), digests: new Map(),
+      uid, generation, worker: workerOf(resource), claim: claimFor(resource), contest: undefined, digests: undefined,
       missing: undefined, inForce: undefined, parked: undefined, isUnsure: false, connection: undefined, patchedMs: 0, isJudged: false,
     }
     this.#entries.set(key, entry)

@@ -29,7 +29,8 @@ export const eventTargetOf = (resource: FleetWorkerObject): EventTarget => ({ ..
 export type SourceName = `${'secrets' | 'configmaps'}/${string}/${string}`
 
 export function sourceNamesOf({ metadata: { namespace }, spec }: FleetWorker): readonly SourceName[] {
-  return (spec.configFrom ?? []).flatMap(({ secretKeyRef, configMapKeyRef }) => [
+  if (spec.configFrom === undefined) return []
+  return spec.configFrom.flatMap(({ secretKeyRef, configMapKeyRef }) => [
     ...(secretKeyRef === undefined ? [] : [`secrets/${namespace}/${secretKeyRef.name}` as const]),
     ...(configMapKeyRef === undefined ? [] : [`configmaps/${namespace}/${configMapKeyRef.name}` as const]),
   ])

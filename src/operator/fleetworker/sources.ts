@@ -104,10 +104,17 @@ export class Sources {
 
   /** What is named no longer is forgotten. */
   #named(): ReadonlySet<SourceName> {
-    const namedBy = new Map([...this.#deps.resources()].map((resource) => [keyOf(resource.metadata), sourceNamesOf(resource)]))
-    const names = new Set([...namedBy.values()].flat())
+    const names = new Set<SourceName>()
+    const awaiting = new Set<ObjectKey>()
+    for (const resource of this.#deps.resources()) {
+      const key = keyOf(resource.metadata)
+      for (const name of sourceNamesOf(resource)) {
+        names.add(name)
+        if (this.#awaited.get(key) === name) awaiting.add(key)
+      }
+    }
     for (const name of this.#versions.keys()) if (!names.has(name)) this.#versions.delete(name)
-    for (const [key, name] of this.#awaited) if (namedBy.get(key)?.includes(name) !== true) this.#awaited.delete(key)
+    for (const key of this.#awaited.keys()) if (!awaiting.has(key)) this.#awaited.delete(key)
     return names
   }
 

@@ -4,7 +4,8 @@
  * throws is tried again with backoff; its key is never lost.
  *
  * A reconcile that waits for nothing hands over to the next one without a turn of the event loop, and a round over ten
- * thousand of them would hold up the lease for seconds: so work is cut into slices, with a turn for all else between them.
+ * thousand of them would hold up the lease for seconds: so work is cut into slices, one for all 16 in a turn of the loop,
+ * with a turn for all else between them.
  */
 import type { Clock, Log, Timers } from '../../runtime/index.ts'
 import type { ObjectKey } from './objects.ts'
@@ -33,12 +34,14 @@ export interface ControllerDeps {
 export class Controller {
   readonly #deps: ControllerDeps
   #finishedMs: number
-  /** When the event loop last had a turn that we know of. */
-  #turnMs: number
+  /** When the slice that is being worked on began. */
+  #sliceMs: number
+  /** The end of a slice, once it is reached: resolves with the next turn of the event loop. */
+  #turn: Promise<void> | undefined
 
   constructor(deps: ControllerDeps) {
     this.#deps = deps
-    this.#finishedMs = this.#turnMs = deps.clock.monotonicMs()
+    this.#finishedMs = this.#sliceMs = deps.clock.monotonicMs()
   }
 
   /** When a reconcile last ended, by the monotonic clock; at first, when this was made. */
@@ -61,10 +64,15 @@ export class Controller {
   }
 
   async #pause(signal: AbortSignal): Promise<void> {
+    if (this.#deps.clock.monotonicMs() - this.#sliceMs >= SLICE_MS) this.#turn ??= this.#nextTurn(signal)
+    await this.#turn
+  }
+
+  async #nextTurn(signal: AbortSignal): Promise<void> {
     const { clock, timers } = this.#deps
-    if (clock.monotonicMs() - this.#turnMs < SLICE_MS) return
     await timers.sleep(0, signal).catch(() => {}) // Aborted: nothing more is taken.
-    this.#turnMs = clock.monotonicMs()
+    this.#sliceMs = clock.monotonicMs()
+    this.#turn = undefined
   }
 
   async #reconcile(key: ObjectKey, signal: AbortSignal): Promise<void> {

@@ -132,6 +132,12 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     return entry?.isSending === true && entry.target.uid === object.metadata.uid && isDeepStrictEqual(entry.status, object.status)
   }
 
+  /** Whether something new is to be said of this object, and was not sent yet. */
+  isDue({ metadata }: KubeObject): boolean {
+    const entry = this.#entries.get(keyOf(metadata))
+    return entry !== undefined && !entry.isSending && entry.lane !== 'heartbeat' && entry.target.uid === metadata.uid
+  }
+
   last(target: ObjectRef): S | undefined {
     const entry = this.#entries.get(keyOf(target))
     if (entry?.target.uid === target.uid) return entry.status

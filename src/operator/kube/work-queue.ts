@@ -5,15 +5,15 @@
  *   waiting (until its deadline) ──▶ due ──take──▶ running ──done──▶ gone, or waiting, or due at once when it was
  *                                                                    added while it ran
  *
- * The order is that of priority + seconds waited. As all keys age alike, this is the order of (time it was added -
- * priority), which never changes while a key is due: a heap holds it, and no key waits longer than the distance between
- * the highest and the lowest priority, 200 s, and its turn. A run supersedes every deadline that was set before it.
+ * The highest priority comes first, and within one who came first: an edit does not wait for bulk work, however long that
+ * takes. Nothing starves, as keys age: once the key that is due for longest has been so for 200 s, it gets one turn of
+ * eight. A run supersedes every deadline that was set before it.
  */
 import { Backoff, type Clock, type Random, type Timers } from '../../runtime/index.ts'
 import { Heap } from './heap.ts'
 import type { ObjectKey } from './objects.ts'
 
-/** An edit, a deletion, a push from elsewhere, a sweep over everything. */
+/** An edit, a deletion or the end of what is under way, a push from elsewhere, a sweep over everything. */
 export type Priority = 100 | 90 | 50 | -100
 
 export type Outcome =
@@ -24,7 +24,9 @@ export type Outcome =
   /** Only a change can help: nothing is tried again. */
   | { readonly kind: 'terminal' }
 
-const AGING_MS_PER_POINT = 1_000
+/** A key that has been due for so long does not wait for all that is more urgent. */
+const PATIENCE_MS = 200_000
+const TURNS_PER_OLDEST = 8
 const RETRY_BASE_MS = 1_000
 const RETRY_CAP_MS = 30_000
 
@@ -43,19 +45,21 @@ export interface WorkQueueDeps {
   readonly observer?: QueueObserver
 }
 
-interface Due { rank: number; priority: Priority; readonly sinceMs: number }
+interface Due { readonly key: ObjectKey; readonly priority: Priority; readonly sinceMs: number }
 interface Waiting { readonly atMs: number; readonly priority: Priority }
 interface Running { readonly priority: Priority; readonly sinceMs: number; again: Priority | undefined }
 
 export class WorkQueue {
   readonly #deps: WorkQueueDeps
+  /** Whoever has been due for longest is first. */
   readonly #due = new Map<ObjectKey, Due>()
   readonly #waiting = new Map<ObjectKey, Waiting>()
   readonly #running = new Map<ObjectKey, Running>()
   readonly #backoffs = new Map<ObjectKey, Backoff>()
-  readonly #dueHeap = new Heap<ObjectKey>()
+  readonly #dueHeap = new Heap<Due>()
   readonly #waitingHeap = new Heap<ObjectKey>()
   readonly #takers: (() => void)[] = []
+  #turns = 0
   #cancelTimer: () => void = () => {}
   #parked: string | null = null
   #releasedMs = -Infinity
@@ -140,9 +144,7 @@ export class WorkQueue {
 
   /** Since when the key that is due for longest has been, by the monotonic clock; undefined when none is. */
   get oldestDueMs(): number | undefined {
-    let oldest: number | undefined
-    for (const { sinceMs } of this.#due.values()) oldest = Math.min(oldest ?? sinceMs, sinceMs)
-    return oldest
+    return this.#oldest?.sinceMs
   }
 
   #retry(key: ObjectKey, afterMs: number | undefined, priority: Priority): void {
@@ -153,29 +155,43 @@ export class WorkQueue {
   }
 
   #makeDue(key: ObjectKey, priority: Priority): void {
-    const nowMs = this.#deps.clock.monotonicMs()
-    const rank = nowMs - priority * AGING_MS_PER_POINT
     const known = this.#due.get(key)
-    if (known !== undefined && known.rank <= rank) return
+    if (known !== undefined && known.priority >= priority) return
     if (known === undefined) this.#deps.observer?.onAdd()
-    this.#due.set(key, { rank, priority, sinceMs: known?.sinceMs ?? nowMs })
-    this.#dueHeap.add(rank, key)
+    const due: Due = { key, priority, sinceMs: known?.sinceMs ?? this.#deps.clock.monotonicMs() }
+    this.#due.set(key, due) // Where it was, if it was there.
+    this.#dueHeap.add(-priority, due)
     this.#takers.shift()?.()
   }
 
   #first(): ObjectKey | undefined {
-    for (let top = this.#dueHeap.peek(); top !== undefined; top = this.#dueHeap.peek()) {
-      this.#dueHeap.pop()
-      const due = this.#due.get(top.value)
-      if (due?.rank !== top.rank) continue // Left behind by a later, higher priority.
-      this.#due.delete(top.value)
-      this.#waiting.delete(top.value)
-      const nowMs = this.#deps.clock.monotonicMs()
-      this.#running.set(top.value, { priority: due.priority, sinceMs: nowMs, again: undefined })
-      this.#deps.observer?.onTake(nowMs - due.sinceMs)
-      return top.value
+    const due = this.#overdue() ?? this.#foremost()
+    if (due === undefined) return undefined
+    const { key, priority, sinceMs } = due
+    this.#due.delete(key)
+    this.#waiting.delete(key)
+    const nowMs = this.#deps.clock.monotonicMs()
+    this.#running.set(key, { priority, sinceMs: nowMs, again: undefined })
+    this.#deps.observer?.onTake(nowMs - sinceMs)
+    return key
+  }
+
+  #overdue(): Due | undefined {
+    const oldest = this.#oldest
+    if (oldest === undefined || this.#deps.clock.monotonicMs() - oldest.sinceMs < PATIENCE_MS) return undefined
+    this.#turns = (this.#turns + 1) % TURNS_PER_OLDEST
+    return this.#turns === 0 ? oldest : undefined
+  }
+
+  #foremost(): Due | undefined {
+    for (let due = this.#dueHeap.pop(); due !== undefined; due = this.#dueHeap.pop()) {
+      if (this.#due.get(due.key) === due) return due // Else left behind, by a higher priority or an earlier turn.
     }
     return undefined
+  }
+
+  get #oldest(): Due | undefined {
+    return this.#due.values().next().value
   }
 
   /** Resolves when something may have become due; rejects when the signal aborts. */

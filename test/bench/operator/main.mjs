@@ -3,20 +3,21 @@
 // Usage: make bench-operator ARGS="…", or node test/bench/operator/main.mjs [--crs 1000] [--outage-seconds 600] [--only PHASE,…] [--profile DIR] [--out FILE]
 // Exit: 0 measured and every gate held; 1 a gate was missed or something failed; 2 wrong arguments.
 import { existsSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, loadavg, release, totalmem, type } from 'node:os'
+import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
 import { execFileSync } from 'node:child_process'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { programPath } from '../../operator/programs.ts'
 import { nowMs } from '../recorder.mjs'
 import { alignedText, format } from '../report.mjs'
 import { PHASES, picker } from './phases.mjs'
-import { loadTableOf, pageOf, tableOf, verdictsOf } from './verdicts.mjs'
+import { stampOf, store } from './stored.mjs'
+import { loadTableOf, tableOf, verdictsOf } from './verdicts.mjs'
 import { World } from './world.mjs'
 
 const HELP = `Measures the operator with a real kube-apiserver, a real master and simulated workers.
 
-  --crs N              FleetWorkers, and as many workers (1000); 10000 writes RESULTS.md and results.json
+  --crs N              FleetWorkers, and as many workers (1000); what 10000 show goes into RESULTS.md and results.json,
+                       which keep the phases that were not run, and what got worse by half is said
   --outage-seconds N   how long the master is away (600)
   --only PHASE,…       these after the cold start: ${Object.keys(PHASES).slice(1).join(', ')}
                        steady waits for the first heartbeats, a tenth of a second for each FleetWorker; quiet does not, and
@@ -55,12 +56,12 @@ function checkMachine(count) {
 }
 
 /** In words that name no place and nobody. */
-function machineOf({ crs, 'outage-seconds': outageSeconds }) {
+function machineOf({ crs }) {
   const versionOf = (name) => /v?\d+\.\d+\.\d+/.exec(execFileSync(programPath(name), ['--version'], { encoding: 'utf8' }))[0]
   return [
     `${availableParallelism()} processors, ${cpus()[0].model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release().split('.', 2).join('.')}`,
     `Node ${process.version}, etcd ${versionOf('etcd')}, kube-apiserver ${versionOf('kube-apiserver')}`,
-    `${format(crs)} FleetWorkers and workers; the master is away for ${outageSeconds} s; load of the machine before it began: ${loadavg()[0].toFixed(2)}`,
+    `${format(crs)} FleetWorkers and workers`,
   ]
 }
 
@@ -73,11 +74,12 @@ async function measure(name, world, run, result) {
   const ms = nowMs() - beganMs
   result.loads[name] = { seconds: ms / 1_000, share: Object.fromEntries(Object.keys(after).map((each) => [each, (after[each] - before[each]) / ms])) }
   result.loops[name] = await run.operator.loop()
+  result.runs[name] = result.stamp
   say(`${name}: ${JSON.stringify(result.figures[name], (_, value) => (typeof value === 'number' ? Number(value.toPrecision(4)) : value))}`)
 }
 
 async function measureAll(options) {
-  const result = { options, machine: machineOf(options), figures: {}, loads: {}, loops: {} }
+  const result = { options, machine: machineOf(options), stamp: stampOf(), figures: {}, loads: {}, loops: {}, runs: {} }
   say(result.machine.join('\n'))
   const world = new World({ count: options.crs, profiles: options.profile })
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void world.end().finally(() => process.exit(1)))
@@ -108,11 +110,9 @@ async function main() {
 }
 
 function write(result) {
-  const text = `${JSON.stringify(result, null, 1)}\n`
-  if (result.options.out !== undefined) writeFileSync(result.options.out, text)
-  if (result.options.crs < FULL || result.options.phases.length < Object.keys(PHASES).length) return
-  writeFileSync(join(import.meta.dirname, 'results.json'), text)
-  writeFileSync(join(import.meta.dirname, 'RESULTS.md'), pageOf(result))
+  if (result.options.out !== undefined) writeFileSync(result.options.out, `${JSON.stringify(result, null, 1)}\n`)
+  if (result.options.crs < FULL) return
+  for (const each of store(result, Object.keys(PHASES))) say(`worse than the stored result: ${each}`)
   say('RESULTS.md and results.json are written')
 }
 

@@ -118,6 +118,8 @@ async function look({ world, run }) {
   await run.operator.stop()
   run.operator = await world.startOperator()
   run.startedMs = nowMs()
+  await until('it runs', () => run.operator.isAlive(), { ...patient, everyMs: 25 })
+  await run.operator.loop() // Loading the program is not counted.
   const judged = (least) => async () => (await run.operator.metric('svc_operator_judged')) >= least
   await until('it looks', judged(1), { ...patient, everyMs: 25 })
   const round = { isOver: false }

@@ -35,6 +35,7 @@ export const ROWS = [
   { title: 'steady: resident memory', unit: 'MiB', of: ({ steady, quiet }) => (steady ?? quiet)?.rssMib, below: 200 },
   { title: 'steady: heartbeat writes', unit: '/s', of: ({ steady }) => steady?.heartbeatsPerSecond, atMost: 10 },
   { title: 'steady: reads of the master', unit: '/s', of: ({ steady, quiet }) => (steady ?? quiet)?.readsPerSecond },
+  s('master away: for', ({ outage }) => outage?.seconds),
   { title: 'master away: calls to it', unit: '/s', of: ({ outage }) => outage?.callsPerSecond, below: 1 },
   { title: 'master away: status transitions of one FleetWorker', unit: '', of: ({ outage }) => outage?.flips, atMost: 1 },
   { title: 'master back: status transitions of one FleetWorker', unit: '', of: ({ outage }) => outage?.flipsBack, atMost: 1 },
@@ -65,16 +66,16 @@ const WORDS = new Map([[true, 'met'], [false, 'MISSED'], [null, ''], [undefined,
 export const tableOf = (verdicts) => [['what', 'measured', 'gate', ''], ...verdicts.map(({ title, unit, value, gate, met }) => [title, value === undefined ? '' : `${format(value)}${unit.startsWith('/') ? unit : ` ${unit}`}`.trim(), gate ?? '', WORDS.get(met)])]
 
 /** Processor time by process in each phase, as a share of one processor; who had most of what there is was the bound. */
-export function loadTableOf({ loads, loops }) {
+export function loadTableOf({ loads, loops, runs }) {
   const names = Object.keys(Object.values(loads)[0].share)
   return [
-    ['phase', 'seconds', ...names, 'loop, own ms', 'loop, clock ms'],
-    ...Object.entries(loads).map(([phase, { seconds, share }]) => [phase, format(seconds), ...names.map((name) => `${Math.round(share[name] * 100)} %`), format(loops[phase]?.cpuMs ?? NaN), format(loops[phase]?.wallMs ?? NaN)]),
+    ['phase', 'seconds', ...names, 'loop, own ms', 'loop, clock ms', 'measured', 'commit', 'load before'],
+    ...Object.entries(loads).map(([phase, { seconds, share }]) => [phase, format(seconds), ...names.map((name) => `${Math.round(share[name] * 100)} %`), format(loops[phase]?.cpuMs ?? NaN), format(loops[phase]?.wallMs ?? NaN), runs[phase].date, runs[phase].commit, runs[phase].load.toFixed(2)]),
   ]
 }
 
 export function pageOf(result) {
-  return `${['# The operator, measured', 'Written by `make bench-operator ARGS="--crs 10000"`.', result.machine.map((each) => `- ${each}`).join('\n'), markdown(tableOf(result.verdicts)),
+  return `${['# The operator, measured', 'Written by `make bench-operator ARGS="--crs 10000"`, whole or in parts (`--only`): each phase stands as it was measured last.', result.machine.map((each) => `- ${each}`).join('\n'), markdown(tableOf(result.verdicts)),
     '## Where the processors were', 'As shares of one processor; `machine` is everything on it.', markdown(loadTableOf(result)), '## Conditions', CONDITIONS.map((each) => `- ${each}`).join('\n')].join('\n\n')}\n`
 }
 

@@ -61,7 +61,7 @@ export class Life {
     const leadership = this.#elector ?? ALWAYS_LEADING
     this.#leadership = variants.leadership?.(leadership) ?? leadership
     this.fleet = new Fleet({ ...shared, masterUrl, token: () => TOKENS.admin, metrics: createFleetMetrics(registry), mayWrite: () => this.#leadership.mayWrite(), onBreaker: (reason) => this.#away.turned(reason) })
-    this.triggers = new Triggers({ queue: this.queue, cache: this.cache, table: this.fleet, isOurs: (object) => this.#term?.isSending(object) === true })
+    this.triggers = new Triggers({ queue: this.queue, cache: this.cache, table: this.fleet, isOurs: (object) => this.#term?.isSending(object) === true, isReporting: (object) => this.#term?.isReporting(object) === true })
     this.#away = new MasterAway({ table: this.fleet, queue: this.queue, onTurn: (isAway) => this.#masterTurned(isAway) })
     this.#watch = new WatchLoop({ ...shared, transport, cache: this.cache, resource: FLEET_WORKERS, namespace: undefined, onChange: (change, source) => this.triggers.changed(change, source) })
   }

@@ -87,6 +87,14 @@ describe('the table', () => {
     expect(asked(SINGLE).length).toBeLessThanOrEqual(30)
   })
 
+  it('reads less than a tenth of a large type one by one, as pages would bring all of it', async () => {
+    const { fleet, master, until, asked } = await world({ workers: Array.from({ length: 600 }, (_, n) => `w${n}`) })
+    const [ids, lists] = [Array.from({ length: 55 }, (_, n) => `w${n * 10}`), asked(LIST).length]
+    await Promise.all(ids.map((id) => edit(master, id, { slots: 5 })))
+    await until('all are read', () => ids.every((id) => registered(fleet.get('mailer', id)).record.config['slots'] === 5))
+    expect(asked(LIST)).toHaveLength(lists)
+  })
+
   it('follows the types that are named now', async () => {
     const { fleet, until, asked, pass } = await world()
     fleet.setTypes(['probe'])

@@ -245,6 +245,16 @@ describe('the status writer', () => {
     expect(cache.get('ns/a')).toMatchObject({ spec: { slots: 5 }, metadata: { generation: 2 } })
   })
 
+  it('tells of what waits its turn, until it is sent, and of no heartbeat', async () => {
+    const writer = writerOver(w.transport)
+    const [object, beating] = [known('a'), known('b')]
+    writer.put(refOf(object), inForce, 'transition')
+    writer.put(refOf(beating), inForce, 'heartbeat')
+    expect([object, { metadata: { ...object.metadata, uid: 'another' } }, beating].map((each) => writer.isDue(each))).toEqual([true, false, false])
+    await until(w.time, 'the status is written', () => kinds.length === 1)
+    expect(writer.isDue(object)).toBe(false)
+  })
+
   it('knows a status of its own while it is on its way', async () => {
     const writer = writerOver(w.transport)
     const object = known('a')

@@ -76,6 +76,24 @@ describe('the work queue', () => {
     expect(queue.depth).toBe(9_999)
   })
 
+  it('hands out an edit at the next turn or the one after it, however long a full pass has waited', async () => {
+    for (let index = 0; index < 10_000; index += 1) queue.add(`ns/${index}`, 50)
+    for (let second = 0; second < 600; second += 60) {
+      await time.advance(60_000)
+      queue.add(`ns/edit-${second}`, 100)
+      expect([await queue.take(never), await queue.take(never)]).toContain(`ns/edit-${second}`)
+    }
+  })
+
+  it('gives one turn of eight to what has waited for longest, once that was for 200 s', async () => {
+    queue.add('ns/swept', -100)
+    queue.add('ns/swept-later', -100)
+    for (let index = 0; index < 30; index += 1) queue.add(`ns/edit-${index}`, 100)
+    await time.advance(200_000)
+    const keys = await drained()
+    expect([keys.indexOf('ns/swept'), keys.indexOf('ns/swept-later')]).toEqual([7, 15])
+  })
+
   it('never runs a key twice at once, and runs it again when it was added meanwhile', async () => {
     queue.add('ns/a', 100)
     const key = await queue.take(never)
