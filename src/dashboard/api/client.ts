@@ -38,8 +38,8 @@ export interface ApiParts {
   readonly onRefused?: () => void
   /** Whose changes these are, for the history of a config (D39). */
   readonly actor?: () => string
-  /** Whether the master answered, whatever it said. */
-  readonly heard?: (answered: boolean) => void
+  /** What became of a call: its status; null: no answer came. */
+  readonly heard?: (status: number | null) => void
 }
 
 /** A body that is read as it comes. */
@@ -96,10 +96,10 @@ async function answered({ token, clock, localMs, actor, heard }: ApiParts, metho
     })
     clock.sample(answer.headers.get('date'), sentMs, localMs())
     const text = await answer.text()
-    heard?.(true)
+    heard?.(answer.status)
     return { status: answer.status, answer, text }
   } catch (cause) {
-    if (!isLeft(signal)) heard?.(false)
+    if (!isLeft(signal)) heard?.(null)
     throw new Problem(method === 'GET' ? 'the master does not answer' : 'the master did not answer; whether this was done is not known', { cause })
   }
 }

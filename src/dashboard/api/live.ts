@@ -9,6 +9,7 @@ import type { Api } from './client.ts'
 import { Feed, type FeedState, type FleetEvent } from './feed.ts'
 import { Freshener } from './freshener.ts'
 import { Problem } from './problem.ts'
+import { reach } from './reach.ts'
 import { toldKey } from './stale-keys.ts'
 import { withTold, type ToldQueues } from './told-queues.ts'
 
@@ -82,15 +83,27 @@ export function useOpenFeed(api: Api, suspended: boolean): Feed {
     if (suspended) return undefined
     const onVisibility = (): void => feed.show(document.visibilityState === 'visible')
     const unlisten = listen(feed, queries)
+    const unwatch = onReturn(() => feed.retry())
     document.addEventListener('visibilitychange', onVisibility)
     feed.start()
     return () => {
       document.removeEventListener('visibilitychange', onVisibility)
       unlisten()
+      unwatch()
       feed.end()
     }
   }, [feed, queries, suspended])
   return feed
+}
+
+/** Calls back when the master answers after it did not. */
+function onReturn(act: () => void): () => void {
+  let wasAway = false
+  return reach.watch(() => {
+    const isAway = reach.now.awaySinceMs !== undefined
+    if (wasAway && !isAway) act()
+    wasAway = isAway
+  })
 }
 
 /** Keeps what was told, and has what it made old read again. Answers how to end it. */

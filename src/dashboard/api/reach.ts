@@ -5,7 +5,7 @@
 import { useSyncExternalStore } from 'react'
 
 interface Reach {
-  /** When the last answer came, local milliseconds; undefined before the first. */
+  /** When the master last served a call, local milliseconds; undefined before the first. One that only says that it cannot does not. */
   readonly answeredAtMs: number | undefined
   /** Since when nothing was answered; undefined while it answers. */
   readonly awaySinceMs: number | undefined
@@ -19,10 +19,12 @@ class Reached {
     return this.#now
   }
 
-  heard(answered: boolean): void {
+  /** @param status of the answer; null: there was none. */
+  heard(status: number | null): void {
     const { answeredAtMs, awaySinceMs } = this.#now
-    this.#now = answered ? { answeredAtMs: Date.now(), awaySinceMs: undefined } : { answeredAtMs, awaySinceMs: awaySinceMs ?? Date.now() }
-    if (answered && awaySinceMs === undefined && answeredAtMs !== undefined) return // Nothing to show but an age, which ticks anyway.
+    const isServed = status !== null && status < 500
+    this.#now = { answeredAtMs: isServed ? Date.now() : answeredAtMs, awaySinceMs: status === null ? awaySinceMs ?? Date.now() : undefined }
+    if (status !== null && awaySinceMs === undefined && answeredAtMs !== undefined) return // Nothing to show but an age, which ticks anyway.
     this.#watchers.forEach((each) => each())
   }
 

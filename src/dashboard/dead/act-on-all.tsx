@@ -30,22 +30,18 @@ export function ReplayOldest({ type, length, onDone }: OnAllProps) {
   )
 }
 
-export function ClearAll({ type, length, items, onDone }: OnAllProps & { readonly items: readonly unknown[] }) {
-  const [isAsking, setAsking] = useState(false)
+interface ClearProps extends OnAllProps { readonly items: readonly unknown[]; readonly onClose: () => void }
+
+export function ClearDialog({ type, length, items, onDone, onClose }: ClearProps) {
   const clear = useAct(async (api) => {
     const { body } = await api.send<{ cleared: number }>('DELETE', ['automations', type, 'dead'])
-    setAsking(false)
+    onClose()
     onDone(`${plural(body.cleared, 'dead letter')} cleared.`)
   })
   return (
-    <>
-      <button type="button" onClick={() => setAsking(true)}>Clear all…</button>
-      {isAsking && (
-        <ConfirmDialog title={`Clear the dead letters of ${type}?`} verb={`Clear ${plural(length, 'dead letter')}`} act={clear} typed={type} onClose={() => setAsking(false)}>
-          <p>All of them are deleted with their payloads, also those that die until this arrives. This cannot be undone; replay is the way to run them again.</p>
-          <p><Download name={`${type}-dead.ndjson`} media="application/x-ndjson" make={() => ndjson(items)}>{items.length < length ? `Save the ${countText(items.length)} that are read first` : 'Save them first'}</Download></p>
-        </ConfirmDialog>
-      )}
-    </>
+    <ConfirmDialog title={`Clear the dead letters of ${type}?`} verb={`Clear ${plural(length, 'dead letter')}`} act={clear} typed={type} onClose={onClose}>
+      <p>All of them are deleted with their payloads, also those that die until this arrives. This cannot be undone; replay is the way to run them again.</p>
+      <p><Download name={`${type}-dead.ndjson`} media="application/x-ndjson" make={() => ndjson(items)}>{items.length < length ? `Save the ${countText(items.length)} that are read first` : 'Save them first'}</Download></p>
+    </ConfirmDialog>
   )
 }

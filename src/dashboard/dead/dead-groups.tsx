@@ -5,7 +5,6 @@ import { countText, plural } from '../parts/numbers.ts'
 import { Age } from '../parts/times.tsx'
 import { VirtualTable, type Column } from '../parts/virtual-table.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
-import { JsonDialog } from '../tasks/json-dialog.tsx'
 import { payloadText } from '../tasks/task-text.ts'
 import type { Chosen } from './act.ts'
 import { groupId, type DeadGroup, type DeadItem } from './groups.ts'
@@ -19,6 +18,7 @@ export interface DeadGroupsProps {
   readonly selection: Selection
   readonly onTick: (ids: readonly string[], on: boolean) => void
   readonly onChoose: (chosen: Chosen) => void
+  readonly onOpen: (item: DeadItem) => void
 }
 
 const ERROR_CHARACTERS = 300
@@ -39,7 +39,7 @@ export function DeadGroups({ route, groups, ...rest }: DeadGroupsProps) {
 
 type GroupProps = Omit<DeadGroupsProps, 'groups'> & { readonly group: DeadGroup; readonly isOnly: boolean }
 
-function Group({ route, group, isOnly, isStale, selection, onTick, onChoose }: GroupProps) {
+function Group({ route, group, isOnly, isStale, selection, onTick, onChoose, onOpen }: GroupProps) {
   const { items, error, key } = group
   const isOpen = isOnly || route.group === groupId(key)
   const ids = useMemo(() => items.map(({ id }) => id), [items])
@@ -59,7 +59,7 @@ function Group({ route, group, isOnly, isStale, selection, onTick, onChoose }: G
           <button type="button" onClick={() => onChoose({ action: 'remove', ids })}>Remove {count}…</button>
         </div>
       </div>
-      {isOpen && <Tasks label={`Dead tasks: ${name}`} items={items} isStale={isStale} selection={selection} onTick={onTick} />}
+      {isOpen && <Tasks label={`Dead tasks: ${name}`} items={items} isStale={isStale} selection={selection} onTick={onTick} onOpen={onOpen} />}
     </li>
   )
 }
@@ -78,6 +78,7 @@ interface TasksProps {
   readonly isStale: boolean
   readonly selection: Selection
   readonly onTick: DeadGroupsProps['onTick']
+  readonly onOpen: DeadGroupsProps['onOpen']
 }
 
 const columnsOf = (selection: Selection, onTick: DeadGroupsProps['onTick'], open: (item: DeadItem) => void): readonly Column<DeadItem>[] => [
@@ -89,22 +90,13 @@ const columnsOf = (selection: Selection, onTick: DeadGroupsProps['onTick'], open
   { name: 'Payload', className: 'preview', cell: ({ payload }) => <bdi className="code">{payloadText(payload)}</bdi> },
 ]
 
-function Tasks({ label, items, isStale, selection, onTick }: TasksProps) {
-  const [shown, setShown] = useState<DeadItem | null>(null)
-  const columns = useMemo(() => columnsOf(selection, onTick, setShown), [selection, onTick])
+function Tasks({ label, items, isStale, selection, onTick, onOpen }: TasksProps) {
+  const columns = useMemo(() => columnsOf(selection, onTick, onOpen), [selection, onTick, onOpen])
   return (
-    <>
-      <div className="list ticked">
-        <VirtualTable label={label} columns={columns} rows={items} keyOf={keyOf} rowHeight={36} cardHeight={136} stale={isStale} onOpen={setShown}
-          onToggle={({ id }) => onTick([id], !selection.has(id))} isSelected={({ id }) => selection.has(id)} />
-      </div>
-      {shown !== null && (
-        <JsonDialog title={shown.id} value={shown.payload} onClose={() => setShown(null)}>
-          <p className="soft">{countText(shown.attempt)} of {countText(shown.max_attempts)} runs failed. Submitted <Age at={shown.submitted_at} />, died <Age at={shown.died_at} />.</p>
-          <pre className="dead-error"><bdi>{shown.last_error ?? 'no error was kept'}</bdi></pre>
-        </JsonDialog>
-      )}
-    </>
+    <div className="list ticked">
+      <VirtualTable label={label} columns={columns} rows={items} keyOf={keyOf} rowHeight={36} cardHeight={136} stale={isStale} onOpen={onOpen}
+        onToggle={({ id }) => onTick([id], !selection.has(id))} isSelected={({ id }) => selection.has(id)} />
+    </div>
   )
 }
 

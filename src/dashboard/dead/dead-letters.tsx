@@ -13,9 +13,10 @@ import { ReadView } from '../parts/read-state.tsx'
 import type { RouteTo } from '../route.ts'
 import type { Chosen } from './act.ts'
 import { DeadActDialog } from './act-dialog.tsx'
-import { ClearAll, ReplayOldest } from './act-on-all.tsx'
+import { ClearDialog, ReplayOldest } from './act-on-all.tsx'
+import { DeadDialog } from './dead-dialog.tsx'
 import { DeadGroups } from './dead-groups.tsx'
-import { groupsOf } from './groups.ts'
+import { groupsOf, type DeadItem } from './groups.ts'
 import { FIRST_N, nextN } from './reading.ts'
 import { listed, NONE, withIds, type Selection } from './selection.ts'
 import './dead.css'
@@ -36,9 +37,7 @@ export function DeadLetters({ route }: { readonly route: RouteTo<'tasks'> & { re
       <h2>Dead letters {read.data !== undefined && <span className={read.data.length > 0 ? 'count bad' : 'count'}>{countText(read.data.length)}</span>}</h2>
       <output className="done">{done === null ? null : <bdi>{done}</bdi>}</output>
       <ReadView read={read}>
-        {(dead) => (dead.length === 0
-          ? <EmptyState kind="nothing" title="No task ran out of attempts"><p>A task lands here when its last attempt fails, when its run says that trying again is no use, or when it keeps losing its worker.</p></EmptyState>
-          : <Filled route={route} dead={dead} isStale={read.problem !== undefined} onDone={onDone} />)}
+        {(dead) => <Letters route={route} dead={dead} isStale={read.problem !== undefined} onDone={onDone} />}
       </ReadView>
     </section>
   )
@@ -59,20 +58,21 @@ function useDead(type: string): Read<DeadBody> {
   return read
 }
 
-interface FilledProps {
+interface LettersProps {
   readonly route: RouteTo<'tasks'> & { readonly type: string }
   readonly dead: DeadBody
   readonly isStale: boolean
   readonly onDone: (text: string) => void
 }
 
-function Filled({ route, dead: { length, items }, isStale, onDone }: FilledProps) {
+/** The letters, and what was opened of them: a dialog stays until it is closed, also when nothing is left behind it. */
+function Letters({ route, dead, isStale, onDone }: LettersProps) {
   const { type } = route
+  const { length, items } = dead
   const [selection, setSelection] = useState<Selection>(NONE)
   const [chosen, setChosen] = useState<Chosen | null>(null)
-  const groups = useMemo(() => groupsOf(items), [items])
-  const ids = useMemo(() => listed(selection, items), [selection, items])
-  const tick = useCallback((these: readonly string[], on: boolean): void => setSelection((now) => withIds(now, these, on)), [])
+  const [isClearing, setClearing] = useState(false)
+  const [shown, setShown] = useState<DeadItem | null>(null)
   const close = (text: string | null): void => {
     setChosen(null)
     if (text === null) return
@@ -81,22 +81,46 @@ function Filled({ route, dead: { length, items }, isStale, onDone }: FilledProps
   }
   return (
     <>
+      {length === 0
+        ? <EmptyState kind="nothing" title="No task ran out of attempts"><p>A task lands here when its last attempt fails, when its run says that trying again is no use, or when it keeps losing its worker.</p></EmptyState>
+        : <Filled route={route} dead={dead} isStale={isStale} onDone={onDone} selection={selection} select={setSelection} onChoose={setChosen} onClear={() => setClearing(true)} onOpen={setShown} />}
+      {chosen !== null && <DeadActDialog type={type} {...chosen} onClose={close} />}
+      {isClearing && <ClearDialog type={type} length={length} items={items} onDone={onDone} onClose={() => setClearing(false)} />}
+      {shown !== null && <DeadDialog item={shown} onClose={() => setShown(null)} />}
+    </>
+  )
+}
+
+interface FilledProps extends LettersProps {
+  readonly selection: Selection
+  readonly select: (change: (now: Selection) => Selection) => void
+  readonly onChoose: (chosen: Chosen) => void
+  readonly onClear: () => void
+  readonly onOpen: (item: DeadItem) => void
+}
+
+function Filled({ route, dead: { length, items }, isStale, onDone, selection, select, onChoose, onClear, onOpen }: FilledProps) {
+  const { type } = route
+  const groups = useMemo(() => groupsOf(items), [items])
+  const ids = useMemo(() => listed(selection, items), [selection, items])
+  const tick = useCallback((these: readonly string[], on: boolean): void => select((now) => withIds(now, these, on)), [select])
+  return (
+    <>
       <p className="soft">{plural(groups.length, 'group')} by error, over {items.length < length ? `the first ${countText(items.length)} of ${countText(length)}, oldest death first` : `all ${countText(length)}`}.</p>
       <div className="buttons start">
         <ReplayOldest type={type} length={length} onDone={onDone} />
         <Download name={`${type}-dead.ndjson`} media="application/x-ndjson" make={() => ndjson(items)}>{`Save ${countText(items.length)} as NDJSON`}</Download>
-        <ClearAll type={type} length={length} items={items} onDone={onDone} />
+        <button type="button" onClick={onClear}>Clear all…</button>
       </div>
       {ids.length > 0 && (
         <fieldset className="buttons start chosen" aria-label="Selected dead tasks">
           <strong>{countText(ids.length)} selected</strong>
-          <button type="button" onClick={() => setChosen({ action: 'replay', ids })}>Replay {countText(ids.length)}…</button>
-          <button type="button" onClick={() => setChosen({ action: 'remove', ids })}>Remove {countText(ids.length)}…</button>
-          <button type="button" className="link" onClick={() => setSelection(NONE)}>Select none</button>
+          <button type="button" onClick={() => onChoose({ action: 'replay', ids })}>Replay {countText(ids.length)}…</button>
+          <button type="button" onClick={() => onChoose({ action: 'remove', ids })}>Remove {countText(ids.length)}…</button>
+          <button type="button" className="link" onClick={() => select(() => NONE)}>Select none</button>
         </fieldset>
       )}
-      <DeadGroups route={route} groups={groups} isStale={isStale} selection={selection} onChoose={setChosen} onTick={tick} />
-      {chosen !== null && <DeadActDialog type={type} {...chosen} onClose={close} />}
+      <DeadGroups route={route} groups={groups} isStale={isStale} selection={selection} onChoose={onChoose} onTick={tick} onOpen={onOpen} />
     </>
   )
 }

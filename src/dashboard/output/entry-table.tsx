@@ -1,5 +1,5 @@
 /** @module dashboard/output/entry-table  Output entries as rows, oldest first, one opened at a time; a mark where some are missing. */
-import { useMemo, useState } from 'react'
+import { useMemo, useState, type ReactNode } from 'react'
 import { clockText } from '../parts/moments.ts'
 import { Moment } from '../parts/times.tsx'
 import { VirtualTable, type Column } from '../parts/virtual-table.tsx'
@@ -13,6 +13,8 @@ export interface EntryTableProps {
   readonly label: string
   readonly rows: readonly TailRow[]
   readonly stale?: boolean
+  /** What stands there without rows. */
+  readonly empty?: ReactNode
 }
 
 const columnsOf = (open: (row: TailRow) => void): readonly Column<TailRow>[] => [
@@ -22,14 +24,16 @@ const columnsOf = (open: (row: TailRow) => void): readonly Column<TailRow>[] => 
   { name: 'Payload', className: 'preview', cell: (row) => (row.kind === 'gap' ? <em className="warn">entries are missing here: they were popped or trimmed before they could be read</em> : <bdi className="code">{row.text.slice(0, PREVIEW_CHARACTERS)}</bdi>) },
 ]
 
-export function EntryTable({ label, rows, stale = false }: EntryTableProps) {
+export function EntryTable({ label, rows, stale = false, empty = null }: EntryTableProps) {
   const [shown, setShown] = useState<TailRow | null>(null)
   const columns = useMemo(() => columnsOf(setShown), [])
   return (
     <>
-      <div className="list">
-        <VirtualTable label={label} columns={columns} rows={rows} keyOf={keyOf} rowHeight={32} cardHeight={112} stale={stale} onOpen={(row) => row.kind === 'entry' && setShown(row)} />
-      </div>
+      {rows.length === 0 ? empty : (
+        <div className="list">
+          <VirtualTable label={label} columns={columns} rows={rows} keyOf={keyOf} rowHeight={32} cardHeight={112} stale={stale} onOpen={(row) => row.kind === 'entry' && setShown(row)} />
+        </div>
+      )}
       {shown?.kind === 'entry' && (
         <JsonDialog title={shown.entry.id} value={shown.entry.payload} onClose={() => setShown(null)}>
           <p className="soft">Slot {shown.entry.slot_id}, emitted <Moment at={shown.entry.ts} />.</p>

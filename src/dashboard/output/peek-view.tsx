@@ -45,6 +45,5 @@ export function PeekView({ type }: { readonly type: string }) {
 
 function Oldest({ entries }: { readonly entries: readonly OutputEntry[] }) {
   const rows = useMemo(() => entries.map(rowOf), [entries])
-  if (rows.length === 0) return <EmptyState kind="nothing" title="The stream is empty"><p>A stream keeps an hour, and 50,000 entries at most.</p></EmptyState>
-  return <EntryTable label="Oldest entries" rows={rows} />
+  return <EntryTable label="Oldest entries" rows={rows} empty={<EmptyState kind="nothing" title="The stream is empty"><p>A stream keeps an hour, and 50,000 entries at most.</p></EmptyState>} />
 }

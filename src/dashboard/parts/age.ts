@@ -21,6 +21,12 @@ export function agoText(seconds: number): string {
   return span === 'now' ? span : `${span} ago`
 }
 
+/** `for 5 s`; `just now`. */
+export function lastingText(seconds: number): string {
+  const span = spanText(seconds)
+  return span === 'now' ? 'just now' : `for ${span}`
+}
+
 /** What is left until a point in time, or that it has passed. */
 export function leftText(seconds: number, past: string): string {
   return seconds <= 0 ? past : `in ${seconds < 1 ? '1 s' : spanText(seconds)}`

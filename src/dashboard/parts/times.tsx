@@ -1,5 +1,5 @@
 /** @module dashboard/parts/times  Ages that go on by themselves, the exact time in their tooltip. */
-import { agoText, leftText, spanText } from './age.ts'
+import { agoText, lastingText, leftText, spanText } from './age.ts'
 import { momentText } from './moments.ts'
 import { useServerNow } from './use-now.ts'
 
@@ -18,6 +18,11 @@ export function Age({ at }: { readonly at: number }) {
 /** The same, where the column says what it is: `5 s`. */
 export function Span({ since }: { readonly since: number }) {
   return <Time at={since} text={spanText(useServerNow() - since)} />
+}
+
+/** The same, in a sentence: `for 5 s`. */
+export function Lasting({ since }: { readonly since: number }) {
+  return <Time at={since} text={lastingText(useServerNow() - since)} />
 }
 
 /** How long still; `past` once it is over. */

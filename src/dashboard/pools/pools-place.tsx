@@ -42,6 +42,7 @@ export function PoolsPlace({ route: { name } }: { readonly route: RouteTo<'pools
 
 function Pool({ name, users }: { readonly name: string; readonly users: readonly string[] }) {
   const [n, setN] = useState<number>(STEPS[0])
+  const [shown, setShown] = useState<PoolItem | null>(null)
   const read = useRead(['pool', name, n], EVERY_MS, async (api, signal) => (await api.get<PoolBody>(['pools', name], { n }, signal)).body)
   const more = STEPS.find((step) => step > n)
   if (isProblem(read.problem, 404)) return <EmptyState kind="gone" title="There is no such pool"><p>No automation declares <bdi>{name}</bdi>.</p></EmptyState>
@@ -58,11 +59,12 @@ function Pool({ name, users }: { readonly name: string; readonly users: readonly
           : (
             <>
               <Counts items={items} size={size} />
-              <Items items={items} stale={read.problem !== undefined} />
+              <Items items={items} stale={read.problem !== undefined} onOpen={setShown} />
               {size > items.length && more !== undefined && <button type="button" onClick={() => setN(more)}>Show {countText(Math.min(more, size))}</button>}
             </>
           ))}
       </ReadView>
+      {shown !== null && <JsonDialog title={shown.id} value={{ tags: shown.tags, payload: shown.payload }} onClose={() => setShown(null)}><p><LeaseText item={shown} /></p></JsonDialog>}
     </section>
   )
 }
@@ -80,16 +82,12 @@ const columnsOf = (open: (item: PoolItem) => void): readonly Column<PoolItem>[] 
   { name: 'Payload', className: 'preview', cell: ({ payload }) => <bdi className="code">{payloadText(payload)}</bdi> },
 ]
 
-function Items({ items, stale }: { readonly items: readonly PoolItem[]; readonly stale: boolean }) {
-  const [shown, setShown] = useState<PoolItem | null>(null)
-  const columns = useMemo(() => columnsOf(setShown), [])
+function Items({ items, stale, onOpen }: { readonly items: readonly PoolItem[]; readonly stale: boolean; readonly onOpen: (item: PoolItem) => void }) {
+  const columns = useMemo(() => columnsOf(onOpen), [onOpen])
   return (
-    <>
-      <div className="list">
-        <VirtualTable label="Pool items" columns={columns} rows={items} keyOf={keyOf} rowHeight={36} cardHeight={136} stale={stale} onOpen={setShown} />
-      </div>
-      {shown !== null && <JsonDialog title={shown.id} value={{ tags: shown.tags, payload: shown.payload }} onClose={() => setShown(null)}><p><LeaseText item={shown} /></p></JsonDialog>}
-    </>
+    <div className="list">
+      <VirtualTable label="Pool items" columns={columns} rows={items} keyOf={keyOf} rowHeight={36} cardHeight={136} stale={stale} onOpen={onOpen} />
+    </div>
   )
 }
 

@@ -153,7 +153,7 @@ function TextInput({ label, hint, value, fault, onChange }: TextInputProps) {
 function commandsOf(type: string, form: Submission): readonly Command[] {
   const read = readSubmission(form)
   if ('faults' in read) return []
-  const { payload, priority, task_id: taskId, ttl_seconds: ttl, max_attempts: attempts } = read.body
-  const options = [['--priority', priority], ['--task-id', taskId], ['--ttl-seconds', ttl], ['--max-attempts', attempts]].flatMap(([name, value]) => (value === undefined || value === null ? [] : [String(name), String(value)]))
+  const { payload, priority, task_id: taskId, ttl_seconds: ttl, max_attempts: attempts, idempotency_key: key } = read.body
+  const options = [['--priority', priority], ['--task-id', taskId], ['--ttl-seconds', ttl], ['--max-attempts', attempts], ['--idempotency-key', key]].flatMap(([name, value]) => (value === undefined || value === null ? [] : [String(name), String(value)]))
   return [curlCommand(apiBase(), { method: 'POST', path: ['automations', type, 'tasks'], body: read.body }), musterCommand(apiBase(), 'tasks', 'submit', type, '--payload', JSON.stringify(payload), ...options)]
 }

@@ -11,7 +11,7 @@ import { useKeys } from '../parts/keys.ts'
 import { ReadState } from '../parts/read-state.tsx'
 import { StateBadge } from '../parts/state-badge.tsx'
 import { Tabs } from '../parts/tabs.tsx'
-import { Span } from '../parts/times.tsx'
+import { Lasting } from '../parts/times.tsx'
 import type { RouteTo } from '../route.ts'
 import { goTo } from '../use-route.ts'
 import { WhyWorker } from '../why/why.tsx'
@@ -73,7 +73,7 @@ function Known({ route, read, known: { worker, epoch } }: KnownProps) {
       <div className="title worker-title">
         <Heading route={route} />
         <StateBadge worker={worker} />
-        <span className="soft">for <Span since={worker.state_since} /></span>
+        <span className="soft"><Lasting since={worker.state_since} /></span>
         {worker.managed_by !== null && <span className="managed-badge" title={worker.managed_by}><span aria-hidden="true">⎈ </span><bdi>{managerText(worker.managed_by)}</bdi></span>}
         <WhyWorker worker={worker} />
         <WorkerActs worker={worker} refresh={read.refresh} />

@@ -23,17 +23,21 @@ export function BulkActs({ rows, onClear }: BulkActsProps) {
   }
   const props = { rows: fixed, onClose: () => setOpen(null), onDone: refresh }
   return (
-    <span className="bulk">
-      <span>{plural(rows.length, 'worker')} selected</span>
-      <button type="button" onClick={show('config')}>Config…</button>
-      <button type="button" onClick={show('drain')}>Drain…</button>
-      <button type="button" onClick={show('forget')}>Forget…</button>
-      <button type="button" className="quiet" onClick={onClear}>Clear selection</button>
+    <>
+      {rows.length > 0 && (
+        <span className="bulk">
+          <span>{plural(rows.length, 'worker')} selected</span>
+          <button type="button" onClick={show('config')}>Config…</button>
+          <button type="button" onClick={show('drain')}>Drain…</button>
+          <button type="button" onClick={show('forget')}>Forget…</button>
+          <button type="button" className="quiet" onClick={onClear}>Clear selection</button>
+        </span>
+      )}
       <Suspense>
         {open === 'config' && <BulkConfig {...props} />}
         {open === 'drain' && <BulkDrain {...props} />}
         {open === 'forget' && <BulkForget {...props} />}
       </Suspense>
-    </span>
+    </>
   )
 }

@@ -42,9 +42,11 @@ export async function readWorkers(parts: ReadingParts): Promise<void> {
     if (signal.aborted) return
     report(problem)
     if (problem === undefined) await roll(parts, pages)
-    else await pause(Math.max(LEAST_WAIT_MS, (problem.retryAfterSeconds ?? 0) * 1_000))
+    else await pause(againMs(problem))
   }
 }
+
+const againMs = ({ retryAfterSeconds }: Problem): number => Math.max(LEAST_WAIT_MS, (retryAfterSeconds ?? 0) * 1_000)
 
 /** Every page of a type without a wait. Answers their number. */
 async function readType(parts: ReadingParts, type: string): Promise<number> {
@@ -70,8 +72,9 @@ async function roll({ types, ...parts }: ReadingParts, pages: number): Promise<v
           place = await readPage({ types, ...parts }, place)
           parts.report(undefined)
         } catch (error) {
-          parts.report(asProblem(error))
-          return void await parts.pause(waitMs)
+          const problem = asProblem(error)
+          parts.report(problem)
+          return void await parts.pause(againMs(problem))
         }
       }
     }

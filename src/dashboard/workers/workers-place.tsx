@@ -39,7 +39,7 @@ export function WorkersPlace({ route: { q, sort } }: { readonly route: RouteTo<'
     <>
       <div className="title">
         <h1>Workers</h1>
-        {selection.rows.length > 0 && <BulkActs rows={selection.rows} onClear={selection.clear} />}
+        <BulkActs rows={selection.rows} onClear={selection.clear} />
       </div>
       <FilterBar label="Filter workers" value={q} onChange={(text) => replaceRoute({ place: 'workers', q: text, sort })} placeholder="state:error type:mailer cpu:>80 …"
         fault={faults.length === 0 ? null : faults.join(' ')} found={rows.length} total={total}>

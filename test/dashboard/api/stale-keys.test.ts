@@ -33,4 +33,10 @@ describe('the next turn', () => {
   it('is not before the master wants it', () => {
     expect(nextTurnMs(2_000, 1, new Problem('full', { retryAfterSeconds: 30 }))).toBeGreaterThanOrEqual(27_000)
   })
+
+  it('is soon where the master or its store did not serve, and as ever where the read itself was refused', () => {
+    for (const problem of [new Problem('no answer'), new Problem('away', { status: 503, retryAfterSeconds: 1 })]) expect(nextTurnMs(15_000, 1, problem)).toBeLessThanOrEqual(3_300)
+    expect(nextTurnMs(2_000, 1, new Problem('no answer'))).toBeLessThanOrEqual(2_200)
+    for (const status of [403, 404]) expect(nextTurnMs(15_000, 1, new Problem('not here', { status }))).toBeGreaterThanOrEqual(13_500)
+  })
 })

@@ -120,6 +120,50 @@ describe('dead letters', () => {
   })
 })
 
+describe('a dialog', () => {
+  const gone = (page: Page, text: string) => page.getByText(text).waitFor()
+
+  it('says what became of the tasks though the list behind it is empty by then', async () => {
+    await fleet.killTasks('mailer', 'dead', 3, 'boom')
+    const page = await open('#/tasks/mailer?tab=dead')
+    await page.getByRole('button', { name: 'Remove 3…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove 3' }).click()
+    await gone(page, 'No task ran out of attempts')
+    await page.getByRole('dialog').getByText('3 tasks removed.').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.getByText('3 tasks removed.').waitFor()
+  })
+
+  it('says what became of the workers though none of them is left', async () => {
+    await fleet.add('thumbnail', 2)
+    const page = await open('#/workers')
+    await page.getByRole('button', { name: 'Select all 2' }).click()
+    await page.getByRole('button', { name: 'Forget…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Forget 2' }).click()
+    await gone(page, 'No worker has registered yet')
+    await page.getByRole('dialog').getByText('2 done').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  })
+
+  it('keeps what is read in it when others take it away', async () => {
+    await fleet.killTasks('mailer', 'dead', 1, 'boom')
+    await fleet.emit('mailer', [{ to: 'a' }])
+    const page = await open('#/tasks/mailer?tab=dead')
+    await page.getByRole('button', { name: 'dead-1', exact: true }).click()
+    await fleet.backend.tasks.clearDead('mailer')
+    await gone(page, 'No task ran out of attempts')
+    await page.getByRole('dialog').getByText('boom').waitFor()
+    await page.keyboard.press('Escape')
+    await page.goto(`${fleet.url}/#/output/mailer?mode=peek`)
+    await page.getByRole('table', { name: 'Oldest entries' }).getByRole('button').click()
+    await fleet.backend.streams.pop('mailer', 1)
+    await gone(page, 'The stream is empty')
+    await page.getByRole('dialog').getByText('"a"').waitFor()
+  })
+})
+
 describe('a queue', () => {
   it('shows tiers and the oldest, says why it stands, and finds a task', async () => {
     await fleet.queueTasks('mailer', 'urgent', 2, 0)

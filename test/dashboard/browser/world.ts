@@ -10,10 +10,15 @@ import { ADMIN_TOKEN, Fleet, WORKER_TOKEN } from '../../e2e/fleet.ts'
 import { openPage, signedIn } from './watched.ts'
 
 export class World {
-  readonly fleet = new Fleet()
+  readonly fleet: Fleet
   /** Paths of the API that the page asked for. */
   asked: string[] = []
   #proxy: Server | undefined
+
+  /** @param store another than a SQLite file. */
+  constructor(store?: string) {
+    this.fleet = new Fleet(store)
+  }
 
   async start(): Promise<void> {
     await this.fleet.startMaster()

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { JsonValue } from '../../../src/protocol/index.ts'
 import { readN } from '../../../src/dashboard/parts/act-size.ts'
-import { agoText, leftText, spanText } from '../../../src/dashboard/parts/age.ts'
+import { agoText, lastingText, leftText, spanText } from '../../../src/dashboard/parts/age.ts'
 import { cutText, parseJson, sameJson } from '../../../src/dashboard/parts/json-text.ts'
 import { countText, measureText, plural } from '../../../src/dashboard/parts/numbers.ts'
 
@@ -17,6 +17,11 @@ describe('ages', () => {
   it('say "now" without "ago"', () => {
     expect(agoText(0)).toBe('now')
     expect(agoText(5)).toBe('5 s ago')
+  })
+
+  it('say of what began just now that it did', () => {
+    expect(lastingText(0.4)).toBe('just now')
+    expect(lastingText(65)).toBe('for 1 min')
   })
 
   it('count down to a point in time and say when it has passed', () => {

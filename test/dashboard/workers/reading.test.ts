@@ -76,6 +76,12 @@ describe('reading the workers', () => {
     expect([waits[0], problems[0]?.message, problems[1], store.snapshot().rows.size]).toEqual([7_000, 'away', undefined, 1])
   })
 
+  it('tries again soon after a later page could not be read, whatever the length of a round', async () => {
+    const answers = [null, new Problem('away'), null]
+    const { api } = listing({ mailer: ['a'] }, () => answers.shift() ?? null)
+    expect((await run(api, new WorkerStore(), ['mailer'], 2)).waits).toEqual([15_000, 1_500])
+  })
+
   it('keeps the rows when a later page cannot be read', async () => {
     let fails = false
     const { api } = listing({ mailer: ['a', 'b'] }, () => (fails ? new Problem('away') : null))

@@ -1,0 +1,14 @@
+/** @module dashboard/dead/dead-dialog  One dead task whole: how often it ran, what killed it, its payload. */
+import { countText } from '../parts/numbers.ts'
+import { Age } from '../parts/times.tsx'
+import { JsonDialog } from '../tasks/json-dialog.tsx'
+import type { DeadItem } from './groups.ts'
+
+export function DeadDialog({ item, onClose }: { readonly item: DeadItem; readonly onClose: () => void }) {
+  return (
+    <JsonDialog title={item.id} value={item.payload} onClose={onClose}>
+      <p className="soft">{countText(item.attempt)} of {countText(item.max_attempts)} runs failed. Submitted <Age at={item.submitted_at} />, died <Age at={item.died_at} />.</p>
+      <pre className="dead-error"><bdi>{item.last_error ?? 'no error was kept'}</bdi></pre>
+    </JsonDialog>
+  )
+}

@@ -1,0 +1,78 @@
+// What happens to an open page when real parts fail: the store, the master, the token. Each is said in words, the last good
+// data are kept and dated, and the page goes on by itself.
+import { afterEach, describe, expect } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { ADMIN_TOKEN, until } from '../../e2e/fleet.ts'
+import { startRedis, withRedisServer, type RedisServer } from '../../storage/redis/server.ts'
+import { it } from './it.ts'
+import { look, signIn } from './watched.ts'
+import { World } from './world.ts'
+
+/** What the page promises, twice as long beside other tests. */
+const BACK_WITHIN_MS = 10_000
+
+let world: World
+let redis: RedisServer | undefined
+afterEach(async () => {
+  await world.stop()
+  await redis?.close()
+  redis = undefined
+})
+
+async function started(store?: string): Promise<void> {
+  world = new World(store)
+  await world.start()
+}
+
+const badge = (page: Page, text: string | RegExp) => page.locator('button.live').getByText(text).waitFor()
+/** How long it takes from now on. */
+async function lasts(what: string, ...awaited: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const from = performance.now()
+  for (const each of awaited) await each()
+  const took = performance.now() - from
+  console.info(`${what}: ${(took / 1_000).toFixed(1)} s`)
+  expect(took).toBeLessThan(BACK_WITHIN_MS)
+}
+
+withRedisServer('a store that goes away', () => {
+  describe('a store that goes away', () => {
+    it('is said over the last good data, which are dated, and the page goes on within seconds of its return', async () => {
+      redis = await startRedis({ appendfsync: 'always' })
+      await started(redis.url)
+      await world.fleet.ok('POST', '/automations/http-request/tasks', { task_id: 't-1', payload: { url: 'http://example.net/' } })
+      const page = await world.signedIn('#/tasks/http-request')
+      const row = page.getByRole('table', { name: 'Waiting tasks' }).getByRole('row', { name: /t-1/ })
+      await row.waitFor()
+      await badge(page, /live/)
+      await redis.kill()
+      await page.getByText('The master cannot serve this now:').first().waitFor()
+      await page.getByText(/Below are the last good data, of \d\d:\d\d/).first().waitFor()
+      expect(await row.isVisible()).toBe(true)
+      await look(page, 'redis-away')
+      await redis.start()
+      await until('the master serves', async () => (await fetch(`${world.fleet.url}/readyz`)).status === 200)
+      await lasts('after the return of Redis', () => page.getByText('The master cannot serve this now:').waitFor({ state: 'detached' }), () => badge(page, /live/))
+      await world.fleet.ok('POST', '/automations/http-request/tasks', { task_id: 't-2', payload: { url: 'http://example.net/' } })
+      await lasts('a task after it', () => page.getByRole('row', { name: /t-2/ }).waitFor())
+    })
+  })
+})
+
+describe('a master that is started again', () => {
+  it('with another admin token asks for it, and the place, its filter and its draft are still there', async () => {
+    await started()
+    await world.startWorker('http-request', 'w-1')
+    const page = await world.signedIn('#/workers/http-request/w-1?tab=config')
+    await page.getByLabel('user_agent').fill('typed before')
+    await world.fleet.stopMaster()
+    await world.fleet.startMaster({ SVC_ADMIN_TOKEN: 'another-token-of-the-test' })
+    await page.getByText('does not accept this token').waitFor()
+    await look(page, 'token-revoked')
+    await signIn(page, ADMIN_TOKEN)
+    await page.getByText('does not accept this token').waitFor()
+    await signIn(page, 'another-token-of-the-test')
+    await page.getByLabel('Token', { exact: true }).waitFor({ state: 'hidden' })
+    expect(await page.getByLabel('user_agent').inputValue()).toBe('typed before')
+    await lasts('after the new token', () => badge(page, /live/))
+  })
+})
