@@ -63,8 +63,8 @@ kind-down: ## Remove it
 	@hack/kind-down.sh
 smoke: .tools/ready ## Asks a running fleet what its clients ask (MASTER_URL=http://… TOKENS=FOLDER with admin-token and worker-token, PUBLIC_URL=https://…)
 	@node charts/muster/files/smoke.mjs
-e2e: .tools/built ## The image, and the chart's journey on the cluster that runs, else on one of its own; the programs are those of `make tools`
-	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES)
+e2e: .tools/built ## The image, and the chart's journey on the cluster that runs, else on one of its own; the programs are those of `make tools` (SOAK=1: sockets idle for ten minutes)
+	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES) nginx haproxy chromium
 	@hack/cluster/with.sh npm test --silent -- test/cluster --testPathIgnorePatterns /node_modules/ $(ARGS)
 soak: .tools/built ## The long runs: ten times the random commands against each store, a hundred restarts of a Redis under load, 10,000 random lives of the operator
 	@CI=true hack/install-debian.sh redis-server

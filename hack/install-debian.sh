@@ -86,6 +86,9 @@ bring() {
   has "$1"
 }
 
+case " $* " in
+  *' -'* | '  ') echo 'name Debian packages, and nothing else: hack/install-debian.sh NAME…' >&2; exit 1 ;;
+esac
 absent=()
 for name in "$@"; do
   if has "$name"; then continue; fi

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 // Ends the cluster of `make cluster-up` and removes all of it; also what a crash left. Safe to run again. Needs root.
 // Usage: node hack/cluster/down.mjs    Exit: 0 gone, 1 something could not be removed.
-import { spawnSync } from 'node:child_process'
-import { existsSync, globSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { CGROUP, FOLDER, KERNEL_FIGURES, NETWORK, WIRE } from './place.mjs'
-import { endAll } from './processes.mjs'
-
-const quietly = (program, ...args) => spawnSync(program, args, { stdio: 'ignore' })
+import { restoreKernelFigures } from './kernel.mjs'
+import { removeNetwork } from './network.mjs'
+import { CGROUP, FOLDER } from './place.mjs'
+import { endAll, quietly } from './processes.mjs'
+import { takeTurn } from './turn.mjs'
 
 /** What the kubelet and containerd mounted, the innermost first. */
 function unmount() {
@@ -27,22 +27,22 @@ function removeControlGroups() {
   }
 }
 
-function restoreKernelFigures() {
-  if (!existsSync(KERNEL_FIGURES)) return
-  for (const [path, figure] of Object.entries(JSON.parse(readFileSync(KERNEL_FIGURES, 'utf8')))) writeFileSync(path, figure)
-}
-
 export async function down() {
   await endAll()
   unmount()
-  quietly('ip', 'link', 'delete', WIRE.outside.device)
-  quietly('ip', 'netns', 'delete', NETWORK)
+  removeNetwork()
   removeControlGroups()
   restoreKernelFigures()
   rmSync(FOLDER, { recursive: true, force: true })
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  await down()
-  console.log('the cluster is gone')
+  try {
+    takeTurn()
+    await down()
+    console.log('the cluster is gone')
+  } catch (error) {
+    console.error(error.message)
+    process.exitCode = 1
+  }
 }

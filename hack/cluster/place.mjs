@@ -8,10 +8,11 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export const FOLDER = `${ROOT}.tools/cluster`
 export const KUBECONFIG = `${FOLDER}/kubeconfig`
 export const NODE_NAME = 'muster'
-/** 0 to 249; two checkouts that share one, a chance of 1 in 250, cannot both have a cluster at a time. */
+/** 0 to 249; of two checkouts that share one, a chance of 1 in 250, the second is refused a cluster (network.mjs). */
 const NUMBER = createHash('sha256').update(ROOT).digest().readUInt32BE() % 250
+export const NETWORKS = 'muster-cluster-'
 /** The network namespace of everything but the machine's end of one wire: no rule of Kubernetes touches the machine's own. */
-export const NETWORK = `muster-cluster-${NUMBER}`
+export const NETWORK = `${NETWORKS}${NUMBER}`
 /** Parent of the control groups of all pods. */
 export const CGROUP = `muster-cluster-${NUMBER}`
 export const WIRE = { outside: { device: `muster-out-${NUMBER}`, ip: `10.250.${NUMBER}.1` }, inside: { device: `muster-in-${NUMBER}`, ip: `10.250.${NUMBER}.2` }, bits: 30 }
@@ -25,5 +26,3 @@ export const KUBERNETES_SERVICE_IP = '10.96.0.1'
 /** Also in manifests/dns.yaml. */
 export const DNS_IP = '10.96.0.10'
 export const CONTAINERD_SOCKET = `${FOLDER}/containerd.sock`
-/** What the kubelet changes of the machine itself, as it was before. */
-export const KERNEL_FIGURES = `${FOLDER}/kernel-figures.json`

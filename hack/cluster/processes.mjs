@@ -1,6 +1,6 @@
 // The processes of the cluster. Each has a file that says which one it is, so that `down` ends these and no others, also
 // after a crash of anything: a number alone may since belong to a stranger.
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CONTAINERD_SOCKET, FOLDER, NETWORK } from './place.mjs'
@@ -8,6 +8,8 @@ import { CONTAINERD_SOCKET, FOLDER, NETWORK } from './place.mjs'
 const RUNNING = `${FOLDER}/running`
 const LOGS = `${FOLDER}/logs`
 const ENDS_WITHIN_MS = 5_000
+/** After SIGKILL: what waits for a disk or a dead mount may outlive it. */
+const DIES_WITHIN_MS = 30_000
 
 /** When the process began, in ticks since the machine did; undefined when it is gone. With its number it is unique. */
 function startOf(pid) {
@@ -20,6 +22,17 @@ function startOf(pid) {
   }
 }
 
+/** A process for good: its number, and when it began. */
+export const identityOf = (pid) => `${pid} ${startOf(pid)}`
+
+export function isRunning(identity) {
+  const [pid, began] = identity.split(' ')
+  return began !== undefined && startOf(pid) === began
+}
+
+/** Runs a program whose failure says no more than that there was nothing to do. */
+export const quietly = (program, ...args) => spawnSync(program, args, { stdio: 'ignore' })
+
 /** Starts a program that outlives us, within the network of the cluster. */
 export function start(name, program, args) {
   mkdirSync(RUNNING, { recursive: true })
@@ -29,7 +42,7 @@ export function start(name, program, args) {
   const child = spawn('nsenter', [`--net=/run/netns/${NETWORK}`, program, ...args], { detached: true, stdio: ['ignore', log, log] })
   closeSync(log)
   child.unref()
-  writeFileSync(`${RUNNING}/${name}`, `${child.pid} ${startOf(child.pid)}`)
+  writeFileSync(`${RUNNING}/${name}`, identityOf(child.pid))
   return { name, ended: () => child.exitCode !== null || child.signalCode !== null }
 }
 
@@ -39,8 +52,8 @@ export const tailOf = (name) => readFileSync(`${LOGS}/${name}.log`, 'utf8').trim
 function started() {
   if (!existsSync(RUNNING)) return []
   return readdirSync(RUNNING).flatMap((name) => {
-    const [pid, began] = readFileSync(`${RUNNING}/${name}`, 'utf8').split(' ')
-    return began !== undefined && startOf(pid) === began ? [{ name, pid: Number(pid) }] : []
+    const identity = readFileSync(`${RUNNING}/${name}`, 'utf8')
+    return isRunning(identity) ? [{ name, pid: Number.parseInt(identity) }] : []
   })
 }
 
@@ -70,14 +83,25 @@ const kill = (pid, signal) => {
   }
 }
 
-/** Ends all of it: first who starts others, then the pods. */
+/** @throws when some of it cannot be ended. First who starts others, then the pods. */
 export async function endAll() {
   for (const { pid } of started()) kill(pid, 'SIGTERM')
   const deadline = Date.now() + ENDS_WITHIN_MS
   while (started().length > 0 && Date.now() < deadline) await pause(50)
-  for (const { pid } of started()) kill(pid, 'SIGKILL')
-  for (let left = pods(); left.length > 0; left = pods()) {
+  await killed(() => started().map(({ pid }) => pid))
+  await killed(pods)
+}
+
+async function killed(find) {
+  const deadline = Date.now() + DIES_WITHIN_MS
+  for (let left = find(); left.length > 0; left = find()) {
+    if (Date.now() > deadline) throw new Error(`not ended ${DIES_WITHIN_MS / 1000} s after SIGKILL: ${left.map(described).join(', ')}; the kernel holds them (state D: a disk or a mount), so restart the machine, or wait and run make cluster-down again`)
     for (const pid of left) kill(pid, 'SIGKILL')
     await pause(50)
   }
+}
+
+const described = (pid) => {
+  const [name, state] = ['Name', 'State'].map((key) => new RegExp(String.raw`^${key}:\s*(.*)`, 'm').exec(textOf(`/proc/${pid}/status`))?.[1])
+  return `${pid} (${name ?? 'gone'}, ${state ?? 'gone'})`
 }

@@ -5,6 +5,7 @@
 //
 // With --ingress also Traefik, at the address in .tools/cluster/ingress. All of it lives in that folder, the kubeconfig too, and
 // in a network namespace that one wire joins to the machine. Run again, also after a crash: what there was is ended first.
+// Another checkout may have a cluster beside it.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -15,9 +16,12 @@ import { parse } from 'yaml'
 import { down } from './down.mjs'
 import { makeIdentities } from './identities.mjs'
 import { buildImages, PAUSE_IMAGE, REDIS_IMAGE } from './images.mjs'
+import { noteKernelFigures } from './kernel.mjs'
+import { makeNetwork, stranger } from './network.mjs'
 import * as parts from './parts.mjs'
-import { CGROUP, CONTAINERD_SOCKET, FOLDER, KERNEL_FIGURES, INGRESS_PORT, KUBECONFIG, NETWORK, NODE_IP, NODE_NAME, ROOT, WIRE } from './place.mjs'
+import { CGROUP, CONTAINERD_SOCKET, FOLDER, INGRESS_PORT, KUBECONFIG, NODE_IP, NODE_NAME, ROOT } from './place.mjs'
 import { start, tailOf } from './processes.mjs'
+import { takeTurn } from './turn.mjs'
 
 const READY_WITHIN_MS = 120_000
 const VOLUMES = 20
@@ -47,25 +51,12 @@ async function until(what, process, holds) {
 function check() {
   if (process.platform !== 'linux' || process.getuid() !== 0) throw new Error('a node needs Linux and root; with Docker and without root: make kind-up')
   for (const program of ['kubectl', 'helm']) whereIs(program) // Asked for at the end only, when it would be a pity.
+  if (stranger() !== undefined) throw new Error(`the cluster of ${stranger()} has the addresses that follow from the path of this checkout: end it first (make cluster-down there), or move one of the two`)
   const absent = DEBIAN.filter((program) => !works(() => whereIs(program)))
-  if (absent.length > 0) throw new Error(`not here: ${absent.join(', ')}; run hack/install-debian.sh containerd runc containernetworking-plugins iptables iproute2 conntrack socat`)
+  if (absent.length > 0) throw new Error(`not here: ${absent.join(', ')}; run hack/install-debian.sh containerd runc containernetworking-plugins iptables iproute2 conntrack openssl redis-server`)
   const cniFolder = CNI_FOLDERS.find((folder) => works(() => whereIs(`${folder}/ptp`)))
   if (cniFolder === undefined) throw new Error('the network plugins are not here; run hack/install-debian.sh containernetworking-plugins')
   return cniFolder
-}
-
-function makeNetwork() {
-  const inside = (...args) => run('nsenter', `--net=/run/netns/${NETWORK}`, ...args)
-  const { outside, inside: end, bits } = WIRE
-  run('ip', 'netns', 'add', NETWORK)
-  run('ip', 'link', 'add', outside.device, 'type', 'veth', 'peer', 'name', end.device, 'netns', NETWORK)
-  run('ip', 'address', 'add', `${outside.ip}/${bits}`, 'dev', outside.device)
-  run('ip', 'link', 'set', outside.device, 'up')
-  inside('ip', 'address', 'add', `${end.ip}/${bits}`, 'dev', end.device)
-  inside('ip', 'link', 'set', end.device, 'up')
-  inside('ip', 'link', 'set', 'lo', 'up')
-  inside('ip', 'route', 'add', 'default', 'via', outside.ip)
-  inside('sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_forward')
 }
 
 /** The kubelet wants its parent group to be there, in every hierarchy of version 1 or in the only one of version 2. */
@@ -76,12 +67,6 @@ function makeControlGroups() {
     mkdirSync(`${point}/${CGROUP}`, { recursive: true })
     for (const file of ['cpuset.cpus', 'cpuset.mems']) works(() => writeFileSync(`${point}/${CGROUP}/${file}`, readFileSync(`${point}/${file}`)))
   }
-}
-
-/** The kubelet sets these for good; `down` puts them back. */
-function noteKernelFigures() {
-  const paths = ['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops', 'kernel/keys/root_maxkeys', 'kernel/keys/root_maxbytes'].map((name) => `/proc/sys/${name}`)
-  writeFileSync(KERNEL_FIGURES, JSON.stringify(Object.fromEntries(paths.map((path) => [path, readFileSync(path, 'utf8').trim()]))))
 }
 
 function kubectl(...args) {
@@ -136,8 +121,7 @@ function furnish(ingress) {
   writeFileSync(`${FOLDER}/ingress`, `${NODE_IP}:${INGRESS_PORT}\n`)
 }
 
-async function up({ ingress }) {
-  const cniFolder = check()
+async function up({ ingress }, cniFolder) {
   await down()
   const archives = buildImages()
   const startedMs = Date.now()
@@ -155,11 +139,19 @@ async function up({ ingress }) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  try {
-    await up(parseArgs({ options: { ingress: { type: 'boolean', default: false } } }).values)
-  } catch (error) {
+  const fail = (error) => {
     console.error(`${error.stderr ?? ''}${error.message}`)
-    await down()
     process.exitCode = 1
+  }
+  try {
+    const { values } = parseArgs({ options: { ingress: { type: 'boolean', default: false } } })
+    const cniFolder = check()
+    takeTurn()
+    await up(values, cniFolder).catch(async (error) => {
+      fail(error)
+      await down()
+    })
+  } catch (error) {
+    fail(error) // Before anything was started, or what was could not be ended.
   }
 }

@@ -6,7 +6,7 @@
 // what a process of Muster reads gets in: no shell, no package manager, no npm, no source maps, no types of dependencies.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -112,8 +112,7 @@ function muster(folder) {
   inScratch((scratch) => {
     const archive = run('npm', ['pack', '--silent', '--pack-destination', scratch, join(ROOT, 'dist')]).trim()
     run('tar', ['-xzf', basename(archive), '--exclude', '*.map'], scratch)
-    mkdirSync(join(folder, MODULES), { recursive: true })
-    renameSync(join(scratch, 'package'), join(folder, MODULES, name))
+    cpSync(join(scratch, 'package'), join(folder, MODULES, name), { recursive: true }) // No rename: the folder may be on another file system.
   })
   write(folder, 'opt/muster/package.json', `${JSON.stringify({ private: true, type: 'module', dependencies: { [name]: version } }, null, 2)}\n`)
   mkdirSync(join(folder, 'opt/muster/automations/inline'), { recursive: true })
@@ -127,4 +126,10 @@ export function assemble(folder) {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) assemble(process.argv[2])
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [folder, ...more] = process.argv.slice(2)
+  if (folder === undefined || folder.startsWith('-') || more.length > 0) {
+    console.error('name one folder: node hack/image/rootfs.mjs FOLDER')
+    process.exitCode = 1
+  } else assemble(folder)
+}

@@ -86,6 +86,13 @@ export class Namespace {
     return items
   }
 
+  /** Where a Service of type NodePort is reached from this machine. */
+  async address(service: string): Promise<string> {
+    const port = await this.kubectl('get', 'service', service, '--output=jsonpath={.spec.ports[0].nodePort}')
+    const address = await this.kubectl('get', 'nodes', '--output=jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}')
+    return `${address}:${port}`
+  }
+
   /** All that can be read of a release without the right to read Secrets: objects, events, what Helm keeps, and logs, those of containers that ended too. */
   async readable(release: string): Promise<string> {
     const kinds = (await this.kubectl('api-resources', '--verbs=list', '--namespaced', '--output=name')).trim().split('\n').filter((kind) => kind !== 'secrets')

@@ -62,6 +62,10 @@ describe('the image', () => {
     expect(files.filter((name) => lstatSync(join(root, name)).mode & 0o6000)).toEqual([])
   })
 
+  it('is assembled in one folder, which has to be named', () => {
+    for (const words of [[], ['--help'], ['a', 'b']]) expect(spawnSync(process.execPath, [hackPath('image/rootfs.mjs'), ...words], { encoding: 'utf8' })).toMatchObject({ status: 1, stdout: '', stderr: 'name one folder: node hack/image/rootfs.mjs FOLDER\n' })
+  })
+
   it('keeps the licences of what it carries', () => {
     const names = filesOf(root)
     for (const name of ['better-sqlite3/LICENSE', '@opentelemetry/sdk-node/LICENSE', 'muster/THIRD-PARTY-LICENSES']) expect(names).toContain(`/opt/muster/node_modules/${name}`)

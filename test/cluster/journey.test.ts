@@ -3,10 +3,17 @@
  * it in between. The steps build on one another, as the days of a fleet do: when one fails, look at the first that did.
  */
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import { until, type Proc } from '../e2e/fleet.ts'
-import { chain, expectHidden, Namespace, withCluster } from './cluster.ts'
+import { Authority } from './authority.ts'
+import { chain, expectHidden, ingress, Namespace, withCluster, type Pod } from './cluster.ts'
+import { seeDashboard } from './dashboard.ts'
 import { firstSteps } from './first-steps.ts'
+import { Swarm } from './outside-socket.ts'
+import { Passage } from './passage.ts'
+import { Proxy } from './proxies.ts'
 import { Load, Public } from './public.ts'
 
 const CHART = 'charts/muster'
@@ -16,6 +23,15 @@ const INSIDE = ['muster-echo-0', 'muster-echo-1']
 const OUTSIDE = 'outside-1'
 const ALL = [...INSIDE, OUTSIDE]
 const STEP_MS = 180_000
+/** What was away for a moment: workers, Redis. */
+const BACK_WITHIN_MS = 10_000
+/** A killed operator has not given its lease back, and whoever follows waits for its end. */
+const LEASE_MS = 15_000
+/** All of the sockets, after their masters were rolled. */
+const SWARM_BACK_WITHIN_MS = 60_000
+const SWARM = 500
+/** Longer than any proxy bears silence by default; with SOAK=1 as long as a worker may have nothing to say. */
+const QUIET_MS = process.env['SOAK'] === '1' ? 600_000 : 75_000
 /** How often the load has to be answered before a step counts it as running. */
 const SOME = 50
 
@@ -31,8 +47,12 @@ withCluster('the journey of an installation', () => {
     const figures: string[] = []
     /** Everything that was ever acknowledged, in any step. */
     const acknowledged: string[] = []
+    let authority: Authority
     let fleet: Public
     let worker: Proc
+    const proxies: Proxy[] = []
+    /** What a step that failed may leave behind. */
+    const open: (() => Promise<void> | void)[] = []
     const secrets = { 'admin-token': newToken(), 'worker-token': newToken(), 'worker-tokens': '', 'token-scopes': '{}', password: newToken() }
     /** Every token and password there ever was. */
     const canaries = new Set<string>()
@@ -47,6 +67,8 @@ withCluster('the journey of an installation', () => {
     }
     const eventually = (what: string, holds: () => Promise<boolean>, withinMs = 60_000): Promise<void> =>
       timed(what, () => until(what, () => holds().catch(() => false), () => worker?.output().slice(-2_000) ?? '', withinMs))
+    const putCertificate = (): Promise<void> =>
+      place.apply({ apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', metadata: { name: 'journey-tls' }, stringData: { 'tls.crt': readFileSync(authority.certFile, 'utf8'), 'tls.key': readFileSync(authority.keyFile, 'utf8') } })
     const putSecrets = async (): Promise<void> => {
       for (const value of Object.values(secrets)) if (value.length > 2) canaries.add(value)
       await place.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'journey-own' }, stringData: secrets })
@@ -63,6 +85,7 @@ withCluster('the journey of an installation', () => {
       const { items } = JSON.parse(await place.kubectl('get', 'fleetworkers', '--output=json')) as { items: FleetWorker[] }
       return items.length === ALL.length && items.every(({ metadata, status }) => status?.observedGeneration === metadata.generation && status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True'))
     }
+    const allPods = async (): Promise<readonly Pod[]> => (await Promise.all(['master', 'operator', 'worker', 'redis'].map((component) => place.pods(component)))).flat()
     const logsWithin = (): Promise<string> => place.kubectl('logs', '--selector=app.kubernetes.io/component=worker', '--tail=-1')
     const restarts = async (): Promise<number> => {
       const pods = [...(await place.pods('master')), ...(await place.pods('operator')), ...(await place.pods('worker'))]
@@ -106,18 +129,22 @@ withCluster('the journey of an installation', () => {
     const step = chain('the installation', STEP_MS)
 
     beforeAll(async () => {
-      fleet = new Public()
+      authority = new Authority()
+      fleet = new Public(authority)
       fleet.adminToken = secrets['admin-token']
       fleet.writeWorkerToken(secrets['worker-token'])
       await place.kubectl('create', 'namespace', place.name)
       await place.kubectl('label', 'namespace', place.name, 'pod-security.kubernetes.io/enforce=restricted')
-      await place.kubectl('create', 'configmap', 'journey-ca', `--from-file=ca.crt=${fleet.caFile}`)
-      await place.kubectl('create', 'secret', 'tls', 'journey-tls', `--cert=${fleet.certFile}`, `--key=${fleet.keyFile}`)
+      await place.kubectl('create', 'configmap', 'journey-ca', `--from-file=ca.crt=${authority.caFile}`)
+      await putCertificate()
       await putSecrets()
     }, STEP_MS)
 
     afterAll(async () => {
+      for (const close of open) await close()
       await fleet.close()
+      for (const proxy of proxies) await proxy.stop()
+      authority.remove()
       await place.kubectl('delete', 'namespace', place.name, '--ignore-not-found', '--timeout=150s')
       await place.kubectl('delete', 'customresourcedefinition', 'fleetworkers.muster.dev', '--ignore-not-found') // It is kept by design, and belongs to this release.
       console.log(figures.join('\n'))
@@ -151,16 +178,57 @@ withCluster('the journey of an installation', () => {
       expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(ALL.map((id) => [id, 'second'])))
     })
 
+    step('shows the dashboard in a browser: a worker, and an edit as it happens', async () => {
+      await seeDashboard(fleet, OUTSIDE, 'seen in the browser', () => applyAll({ note: 'seen in the browser' }))
+      await applyAll({ note: 'second' })
+      await eventually('the edit is taken back', async () => (await workers()).every((each) => each.config['note'] === 'second' && each.applied_config_gen === each.config_gen))
+    })
+
+    step('is reached through Traefik, nginx and haproxy: silence, the largest frame and body, forged headers, a new certificate', async () => {
+      for (const name of ['nginx', 'haproxy'] as const) proxies.push(await Proxy.start(name, authority, await place.address('muster-master')))
+      const doors = [{ name: 'Traefik', ...ingress() }, ...proxies]
+      const passages = doors.map((door) => new Passage(door.name, authority, door, { admin: secrets['admin-token'], worker: secrets['worker-token'] }))
+      open.push(...passages.map((passage) => () => passage.end()))
+      for (const passage of passages) await passage.begun()
+      await pause(QUIET_MS) // The real time of real proxies: nothing can hasten it.
+      for (const passage of passages) await passage.expectUncut()
+      for (const passage of passages) await passage.expectGuarded()
+      for (const passage of passages) await passage.expectLargest()
+      authority.issue()
+      await putCertificate()
+      for (const proxy of proxies) proxy.reload()
+      for (const passage of passages) await timed(`${passage.name} shows the new certificate`, () => passage.expectRenewed())
+      for (const passage of passages) await passage.forget()
+    }, STEP_MS + QUIET_MS)
+
+    step('loses nothing when its workers are told to end, and has others in their place within 10 s', async () => {
+      await underLoad('workers', async () => {
+        const logs = place.kubectl('logs', '--selector=app.kubernetes.io/component=worker', '--tail=-1', '--follow')
+        const uids = (await place.pods('worker')).map(({ metadata }) => metadata.uid)
+        worker.child.kill('SIGTERM')
+        await place.kubectl('delete', 'pods', '--selector=app.kubernetes.io/component=worker', '--wait=false')
+        expect(await worker.exited).toBe(0)
+        saidBefore += worker.output()
+        worker = fleet.startWorker(OUTSIDE)
+        saidBefore += await logs
+        const areNew = async (): Promise<boolean> => (await place.pods('worker')).every(({ metadata }) => !uids.includes(metadata.uid))
+        await eventually('every worker is there after the old ones ended', async () => (await areNew()) && (await allConnected()), BACK_WITHIN_MS)
+      })
+      expect(await allReady()).toBe(true)
+    })
+
     step('loses nothing acknowledged when Redis is killed', async () => {
       await underLoad('redis', async () => {
         await place.crash('redis', 'redis-server')
-        await eventually('Redis was started again', () => wasRestarted('redis'))
+        await eventually('Redis was started again, and every worker is there', async () => (await wasRestarted('redis')) && (await allConnected()), BACK_WITHIN_MS)
       })
-      await eventually('every worker is there after the end of Redis', allConnected)
       expect(await workers()).toEqual(ALL.map((id) => expect.objectContaining({ worker_id: id, config: expect.objectContaining({ note: 'second' }) })))
     })
 
     step('loses nothing when the masters are rolled by an upgrade, and the workers come back', async () => {
+      const swarm = new Swarm(fleet, SWARM, secrets['worker-token'])
+      open.push(() => swarm.leave())
+      await eventually(`${SWARM} sockets are connected`, async () => swarm.allIn)
       const before = (await place.pods('master')).map(({ metadata }) => metadata.uid)
       await underLoad('roll', async () => {
         await timed('helm upgrade --wait', () => place.helm('upgrade', RELEASE, CHART, '--reuse-values', '--set=master.pod.annotations.rolled=once', '--wait', '--timeout=150s'))
@@ -168,7 +236,12 @@ withCluster('the journey of an installation', () => {
       const after = (await place.pods('master')).filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(({ metadata }) => metadata.uid)
       expect(after).toHaveLength(2)
       expect(after.filter((uid) => before.includes(uid))).toEqual([])
-      await eventually('every worker is there after the roll', allConnected)
+      await eventually('every worker and socket is there after the roll', async () => swarm.allIn && (await allConnected()), SWARM_BACK_WITHIN_MS)
+      figures.push(`          ${SWARM} more sockets: longest away ${(swarm.longestAwayMs / 1_000).toFixed(1)} s, cut ${swarm.all.reduce((sum, { cuts }) => sum + cuts, 0)} times`)
+      expect(swarm.all.every(({ cuts }) => cuts > 0)).toBe(true)
+      expect(swarm.longestAwayMs).toBeLessThan(SWARM_BACK_WITHIN_MS)
+      expect((await fleet.ok<WorkerRecord[]>('GET', '/automations/http-probe/workers?connected=true')).length).toBe(SWARM)
+      swarm.leave()
       expect(worker.child.exitCode).toBeNull()
       expect(await restarts()).toBe(0)
     })
@@ -198,13 +271,15 @@ withCluster('the journey of an installation', () => {
 
     step('converges when the operator is killed in the middle of a change', async () => {
       await Promise.all([applyAll({ note: 'fourth' }), place.crash('operator', 'node')])
-      await eventually('the operator was started again', () => wasRestarted('operator'))
-      await eventually('the change arrived although the operator was killed', async () => (await allReady()) && (await workers()).every((each) => each.config['note'] === 'fourth' && each.applied_config_gen === each.config_gen))
+      const arrived = async (): Promise<boolean> => (await allReady()) && (await workers()).every((each) => each.config['note'] === 'fourth' && each.applied_config_gen === each.config_gen)
+      await eventually('the operator was started again, and the change arrived', async () => (await wasRestarted('operator')) && (await arrived()), LEASE_MS + BACK_WITHIN_MS)
     })
 
     step('showed none of its tokens in an object, an event or a log', async () => {
       expect(canaries.size).toBe(5)
-      expectHidden(canaries, await place.readable(RELEASE))
+      const ofProxies = [await new Namespace('ingress').kubectl('logs', '--selector=app=traefik', '--tail=-1'), ...proxies.map((proxy) => proxy.log())]
+      for (const log of ofProxies) expect(log).toContain('/api/v1/automations/echo/workers/passage-')
+      expectHidden(canaries, [await place.readable(RELEASE), ...ofProxies].join('\n'))
     })
 
     step('keeps the kind, the FleetWorkers and the data when it is uninstalled, and goes on when it is installed again', async () => {
@@ -213,11 +288,11 @@ withCluster('the journey of an installation', () => {
       await until('tasks wait', async () => load.acknowledged.length >= SOME)
       await load.end()
       acknowledged.push(...load.acknowledged)
-      saidBefore = await logsWithin()
+      saidBefore += await logsWithin()
       const logs = place.kubectl('logs', '--selector=app.kubernetes.io/component=worker', '--tail=-1', '--follow').catch(() => '')
       await timed('helm uninstall', () => place.helm('uninstall', RELEASE, '--wait'))
       saidBefore += await logs
-      await eventually('its pods are gone', async () => (await Promise.all(['master', 'operator', 'worker', 'redis'].map((component) => place.pods(component)))).flat().length === 0)
+      await eventually('its pods are gone', async () => (await allPods()).length === 0)
       expect((await place.kubectl('get', 'fleetworkers', '--output=name')).trim().split('\n')).toHaveLength(ALL.length)
       await timed('helm install --wait, again', () => install())
       await eventually('every worker is there, and every FleetWorker Ready again', async () => (await allConnected()) && (await allReady()))

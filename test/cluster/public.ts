@@ -2,19 +2,18 @@
  * The fleet as the world outside the cluster sees it: by its public name, through the ingress controller, over TLS that an
  * authority of the test has signed. A hand on the API, load, and a worker.
  */
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import type { LookupFunction } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { connect } from 'node:tls'
 import { Agent, request } from 'undici'
 import type { Proc } from '../e2e/fleet.ts'
+import { HOST, type Authority } from './authority.ts'
 import { ingress } from './cluster.ts'
 
-const HOST = 'muster.test'
-const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
 const MUSTER = join(process.cwd(), 'dist/cmd/muster.js')
 const HERE = join(process.cwd(), 'test/cluster/automations')
 /** Between two submits of one submitter: the test is about faults and not about speed. */
@@ -22,28 +21,44 @@ const PAUSE_MS = 20
 const SUBMITTERS = 4
 
 export interface Answer<T> { readonly status: number; readonly body: T }
+export interface CallOptions { readonly body?: object | string; readonly token?: string; readonly headers?: Readonly<Record<string, string>> }
+/** Where a proxy before the fleet listens. */
+export interface Door { readonly address: string; readonly port: string }
 
 export class Public {
-  readonly folder = mkdtempSync(join(tmpdir(), 'muster-cluster-'))
-  readonly caFile = join(this.folder, 'ca.pem')
-  readonly certFile = join(this.folder, 'tls.pem')
-  readonly keyFile = join(this.folder, 'tls.key')
-  readonly workerTokenFile = join(this.folder, 'worker-token')
+  readonly authority: Authority
+  readonly #door: Door
   readonly #agent: Agent
   readonly #workers: Proc[] = []
   adminToken = ''
 
-  constructor() {
-    const openssl = (name: string, ...args: readonly string[]): void => void execFileSync('openssl', ['req', '-x509', ...KEY, '-keyout', join(this.folder, `${name}.key`), '-out', join(this.folder, `${name}.pem`), ...args], { stdio: 'ignore' })
-    openssl('ca', '-subj', '/CN=journey')
-    openssl('tls', '-subj', `/CN=${HOST}`, '-addext', `subjectAltName=DNS:${HOST}`, '-addext', 'basicConstraints=critical,CA:FALSE', '-CA', this.caFile, '-CAkey', join(this.folder, 'ca.key'))
-    const { address } = ingress()
-    const lookup: LookupFunction = (_, { all }, done) => (all === true ? done(null, [{ address, family: 4 }]) : done(null, address, 4))
-    this.#agent = new Agent({ connect: { ca: readFileSync(this.caFile, 'utf8'), lookup } })
+  constructor(authority: Authority, door = ingress()) {
+    this.authority = authority
+    this.#door = door
+    this.#agent = new Agent({ connect: this.tls })
+  }
+
+  /** How to connect: whom to trust, and the address behind the public name. */
+  get tls(): { readonly ca: string; readonly lookup: LookupFunction } {
+    const { address } = this.#door
+    return { ca: this.authority.ca, lookup: (_, { all }, done) => (all === true ? done(null, [{ address, family: 4 }]) : done(null, address, 4)) }
+  }
+
+  get workerTokenFile(): string {
+    return join(this.authority.folder, 'worker-token')
+  }
+
+  /** SHA-256 of the certificate that is shown to who connects now. */
+  async fingerprint(): Promise<string> {
+    const socket = connect({ host: HOST, servername: HOST, port: Number(this.#door.port), ...this.tls })
+    await once(socket, 'secureConnect')
+    const { fingerprint256 } = socket.getPeerCertificate()
+    socket.destroy()
+    return fingerprint256
   }
 
   get url(): string {
-    return `https://${HOST}:${ingress().port}`
+    return `https://${HOST}:${this.#door.port}`
   }
 
   async get(path: string): Promise<number> {
@@ -52,11 +67,18 @@ export class Public {
     return answer.statusCode
   }
 
-  async call<T>(method: string, path: string, { body, token = this.adminToken }: { body?: object; token?: string } = {}): Promise<Answer<T>> {
-    const headers = { authorization: `Bearer ${token}`, ...(body !== undefined && { 'content-type': 'application/json' }) }
-    const answer = await request(`${this.url}/api/v1${path}`, { method, headers, dispatcher: this.#agent, ...(body !== undefined && { body: JSON.stringify(body) }) })
+  /** `body`: an object, or its JSON. */
+  async call<T>(method: string, path: string, { body, token = this.adminToken, headers: more }: CallOptions = {}): Promise<Answer<T>> {
+    const headers = { authorization: `Bearer ${token}`, ...(body !== undefined && { 'content-type': 'application/json' }), ...more }
+    const answer = await request(`${this.url}/api/v1${path}`, { method, headers, dispatcher: this.#agent, ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }) })
     const text = await answer.body.text()
     return { status: answer.statusCode, body: (text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text) as T }
+  }
+
+  /** What the event stream says, until the signal ends it. */
+  async *events(signal: AbortSignal): AsyncGenerator<string> {
+    const { body } = await request(`${this.url}/api/v1/events`, { headers: { authorization: `Bearer ${this.adminToken}` }, dispatcher: this.#agent, bodyTimeout: 0, signal })
+    for await (const chunk of body.setEncoding('utf8')) yield chunk as string
   }
 
   /** The same, for a call that must succeed. */
@@ -73,10 +95,9 @@ export class Public {
 
   /** A worker on this machine, outside the cluster, as somebody would run it who knows the public name alone. */
   startWorker(id: string): Proc {
-    const { address } = ingress()
     const env = {
       PATH: process.env['PATH'] ?? '', SVC_MASTER_URL: this.url, SVC_WORKER_TOKEN_FILE: this.workerTokenFile, SVC_AUTOMATION_TYPE: 'echo', SVC_WORKER_ID: id, SVC_AUTOMATIONS: join(HERE, 'echo.mjs'),
-      NODE_EXTRA_CA_CERTS: this.caFile, NODE_OPTIONS: `--import=${join(HERE, 'resolve.mjs')}`, MUSTER_TEST_NAME: `${HOST}=${address}`,
+      NODE_EXTRA_CA_CERTS: this.authority.caFile, NODE_OPTIONS: `--import=${join(HERE, 'resolve.mjs')}`, MUSTER_TEST_NAME: `${HOST}=${this.#door.address}`,
     }
     const child = spawn(process.execPath, [MUSTER, 'worker'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     let output = ''
@@ -94,7 +115,6 @@ export class Public {
     for (const { child } of this.#workers) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     await Promise.all(this.#workers.map(({ exited }) => exited))
     await this.#agent.close()
-    rmSync(this.folder, { recursive: true, force: true })
   }
 }
 

@@ -43,6 +43,12 @@ describe('hack/install-debian', () => {
     expect(run(['muster-test-a']).stdout).toBe('')
   })
 
+  it('takes no option for a package, and names what it takes', () => {
+    const { run, notes } = machine({ uid: 0, aptGet: WRITES_PROGRAM })
+    for (const words of [['--help'], ['present', '-h'], []]) expect(run(words)).toEqual({ status: 1, stdout: '', stderr: 'name Debian packages, and nothing else: hack/install-debian.sh NAME…\n' })
+    expect(notes()).toEqual([])
+  })
+
   it('fetches the package lists when they do not know the package, once for all names', () => {
     const { run, notes } = machine({ uid: 0, aptGet: 'exit 100' })
     writeFileSync(join(trees.at(-1)?.root ?? '', 'bin/apt-get'), program(`${NOTES}[ "$1" = update ]`))

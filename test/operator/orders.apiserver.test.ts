@@ -1,31 +1,31 @@
 /**
- * The release goes first, and with it the operator: what is deleted after it, on a real API server with its controllers.
- * The other orders, with an operator that lives, are in life.apiserver.test.ts and operator.apiserver.test.ts.
+ * A release, its FleetWorkers of every deletionPolicy, their definition and their namespace, deleted in every order, on a real
+ * API server with its controllers. The release is here its operator, which is what the others may have to wait for.
  */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
 import { SocketWorker } from '../e2e/socket-worker.ts'
-import { Cluster } from './cluster.ts'
+import { Cluster, type Replica, type Resource } from './cluster.ts'
+import { finalizerCommand } from './finalizer-command.ts'
 import type { CustomResourceDefinition } from './real-apiserver.ts'
 import { withApiServer } from './with-programs.ts'
 
 const CRD = 'crds/fleetworkers.muster.dev.yaml'
-const PAGE = 'charts/muster/README.md'
+const DEFINITION = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/fleetworkers.muster.dev'
+const POLICIES = ['Retain', 'Deregister', 'Reset'] as const
 const TEST_MS = 240_000
 const ENDS_WITHIN_MS = 120_000
 
 /** What is deleted, by its arguments, and the path that is 404 when all of it is gone. */
 const SECOND: readonly [string, (namespace: string) => readonly string[], (namespace: string) => string][] = [
   ['FleetWorkers', (namespace) => ['fleetworkers', '--all', '-n', namespace], (namespace) => `/apis/muster.dev/v1alpha1/namespaces/${namespace}/fleetworkers/${namespace}-deregister`],
-  ['their definition', () => ['crd', 'fleetworkers.muster.dev'], () => '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/fleetworkers.muster.dev'],
+  ['their definition', () => ['crd', 'fleetworkers.muster.dev'], () => DEFINITION],
   ['their namespace', (namespace) => ['namespace', namespace], (namespace) => `/api/v1/namespaces/${namespace}`],
 ]
 
-/** The command that the page gives for who comes too late, as arguments of kubectl. */
-function documented(name: string): readonly string[] {
-  const [, patch = ''] = /`kubectl patch fleetworker NAME --type=json -p '([^']+)'`/.exec(readFileSync(PAGE, 'utf8')) ?? []
-  return ['patch', 'fleetworker', name, '--type=json', '-p', patch]
+function ordersOf(parts: readonly string[]): readonly (readonly string[])[] {
+  return parts.length === 0 ? [[]] : parts.flatMap((first) => ordersOf(parts.filter((each) => each !== first)).map((rest) => [first, ...rest]))
 }
 
 withApiServer('a release that goes before its FleetWorkers', () => {
@@ -36,30 +36,63 @@ withApiServer('a release that goes before its FleetWorkers', () => {
   }, TEST_MS)
   afterAll(() => cluster.close(), 60_000)
 
-  /** A FleetWorker of either policy in a namespace of its own, and then no operator any more. */
-  const left = async (namespace: string): Promise<void> => {
+  /** An operator, and a FleetWorker of each policy in a namespace of its own. */
+  const filled = async (namespace: string, policies: readonly string[] = POLICIES): Promise<Replica> => {
     const operator = await cluster.startReplica()
     await cluster.ok('POST', '/api/v1/namespaces', { metadata: { name: namespace } })
-    for (const deletionPolicy of ['Retain', 'Deregister']) {
+    for (const deletionPolicy of policies) {
       const name = `${namespace}-${deletionPolicy.toLowerCase()}`
       await SocketWorker.join(cluster.fleet, 'http-probe', name)
       await cluster.apply(name, { deletionPolicy, config: { interval_seconds: 40 } }, namespace)
       await cluster.condition(name, 'Synced=InSync', undefined, namespace)
     }
-    expect(await operator.end('SIGTERM')).toBe(0)
+    return operator
+  }
+  /** Those that a finalizer still holds. */
+  const held = async (namespace: string): Promise<readonly string[]> => {
+    const { body } = await cluster.server.request('GET', `/apis/muster.dev/v1alpha1/namespaces/${namespace}/fleetworkers`)
+    return ((body['items'] ?? []) as readonly Resource[]).map(({ metadata }) => metadata.name)
+  }
+  const restoreDefinition = async (): Promise<void> => {
+    if ((await cluster.server.request('GET', DEFINITION)).status === 404) await cluster.server.install(parse(readFileSync(CRD, 'utf8')) as CustomResourceDefinition)
   }
 
   describe('a release that goes before its FleetWorkers', () => {
     it.each(SECOND)('then %s: Retain goes at once, Deregister waits for the documented command', async (what, args, path) => {
       const namespace = `before-${what.split(' ').at(-1)?.toLowerCase()}`
-      await left(namespace)
+      expect(await (await filled(namespace, ['Retain', 'Deregister'])).end('SIGTERM')).toBe(0)
       await cluster.kubectl('delete', ...args(namespace), '--wait=false')
       await cluster.until('what need not wait is gone', async () => (await cluster.resource(`${namespace}-retain`, namespace)) === undefined, ENDS_WITHIN_MS)
       expect((await cluster.resource(`${namespace}-deregister`, namespace))?.metadata.finalizers).toEqual(['muster.dev/release'])
-      await cluster.kubectl(...documented(`${namespace}-deregister`), '-n', namespace)
+      await cluster.kubectl(...finalizerCommand(`${namespace}-deregister`), '-n', namespace)
       await cluster.until(`${what} is gone`, async () => (await cluster.server.request('GET', path(namespace))).status === 404, ENDS_WITHIN_MS)
       for (const policy of ['retain', 'deregister']) expect(await cluster.worker(`${namespace}-${policy}`)).toMatchObject({ config: { interval_seconds: 40 } })
-      if (what === 'their definition') await cluster.server.install(parse(readFileSync(CRD, 'utf8')) as CustomResourceDefinition)
+      await restoreDefinition()
+    }, TEST_MS)
+  })
+
+  describe('a release, its FleetWorkers, their definition and their namespace', () => {
+    const paths = (namespace: string): Readonly<Record<string, string>> => ({
+      FleetWorkers: `/apis/muster.dev/v1alpha1/namespaces/${namespace}/fleetworkers`, definition: DEFINITION, namespace: `/api/v1/namespaces/${namespace}`,
+    })
+    const after = { Retain: expect.objectContaining({ config: expect.objectContaining({ interval_seconds: 40 }) }), Deregister: undefined, Reset: expect.objectContaining({ config: expect.objectContaining({ interval_seconds: 30 }) }) }
+
+    it.each(ordersOf(['release', 'FleetWorkers', 'definition', 'namespace']).map((order) => [order.join(', '), order] as const))('are gone within 120 s, deleted in this order: %s', async (_title, order) => {
+      const namespace = `order-${order.map((part) => part.charAt(0)).join('').toLowerCase()}`
+      const operator = await filled(namespace)
+      const isGone = async (part: string): Promise<boolean> => part === 'FleetWorkers' ? (await held(namespace)).length === 0 : (await cluster.server.request('GET', paths(namespace)[part] ?? '')).status === 404
+      for (const [place, part] of order.entries()) {
+        if (part === 'release') expect(await operator.end('SIGTERM')).toBe(0)
+        else expect(place === 0 ? [200] : [200, 404, 409]).toContain((await cluster.server.request('DELETE', paths(namespace)[part] ?? '')).status) // It may have gone with another part.
+        if (part !== 'release' && order[0] !== 'release') await cluster.until(`${part} is gone`, () => isGone(part), ENDS_WITHIN_MS)
+      }
+      if (order[0] === 'release') {
+        await cluster.until('what need not wait is gone', async () => (await held(namespace)).join(' ') === `${namespace}-deregister ${namespace}-reset`, ENDS_WITHIN_MS)
+        for (const name of await held(namespace)) await cluster.kubectl(...finalizerCommand(name), '-n', namespace)
+      }
+      for (const part of order.filter((each) => each !== 'release')) await cluster.until(`${part} is gone`, () => isGone(part), ENDS_WITHIN_MS)
+      for (const policy of POLICIES) expect(await cluster.worker(`${namespace}-${policy.toLowerCase()}`)).toEqual(order[0] === 'release' ? after.Retain : after[policy])
+      await restoreDefinition()
     }, TEST_MS)
   })
 })

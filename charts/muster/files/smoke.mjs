@@ -40,7 +40,8 @@ async function until(what, isSo) {
 /** A worker that does nothing: registers, and says it runs each config that it is told of. */
 async function asWorker(base, type, inside) {
   const path = `/api/v1/automations/${type}/workers/${workerId}`
-  const socket = new WebSocket(`${base.replace(/^http/, 'ws')}${path}/control?token=${encodeURIComponent(token('worker-token'))}`)
+  const headers = { authorization: `Bearer ${token('worker-token')}` } // Not in the URL, which proxies log.
+  const socket = new WebSocket(`${base.replace(/^http/, 'ws')}${path}/control`, { headers })
   const send = (frame) => socket.send(JSON.stringify(frame))
   const now = () => Date.now() / 1000
   const report = (generation) => send({ type: 'state', state: 'IDLE', config_gen: generation, ts: now(), last_error: null })

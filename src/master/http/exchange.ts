@@ -3,11 +3,15 @@
  * One request and its answer, from arrival until the last byte left or the client went away.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { MAX_BODY_BYTES } from '../../protocol/index.ts'
 import { announcesBody } from './body.ts'
 import type { Principal } from './route.ts'
 
-/** An unread body up to this is read and thrown away, so that the connection can go on; a larger one ends it. */
-const DISCARD_BYTES = 1_048_576
+/**
+ * An unread body up to this is read and thrown away, so that the connection can go on; a larger one ends it. Well above what
+ * a body may have by default: a proxy whose connection ends while it still sends answers 502 in the place of our 413.
+ */
+const DISCARD_BYTES = 2 * MAX_BODY_BYTES
 
 /** What stands before the path in a target of absolute form, which every server has to take (RFC 9112 section 3.2.2). */
 const ABSOLUTE = /^https?:\/\/[^/?]*/i

@@ -16,7 +16,7 @@ import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 /** The browser that PATH has; undefined: none, and every test is a named skip. */
 export const CHROMIUM = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'chromium')).find((file) => existsSync(file))
 
-const ARGUMENTS = [
+const browserArguments = [
   '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
 ]
 /** An answer of 4xx is expected where a test provokes it; the browser calls each an error. */
@@ -50,9 +50,14 @@ export interface Opened {
   readonly asked: string[]
 }
 
+/** Has the browser find `host` at `address`, and trust one public key there, by its hash. Before the first page is opened. */
+export function findHost(host: string, address: string, keyHash: string): void {
+  browserArguments.push(`--host-resolver-rules=MAP ${host} ${address}`, `--ignore-certificate-errors-spki-list=${keyHash}`)
+}
+
 /** Opens the page at `address`, which ends in a slash: a master itself, or a proxy before it. */
 export async function openPage(address: string, hash = '', options: BrowserContextOptions = {}): Promise<Opened> {
-  browser ??= chromium.launch({ executablePath: CHROMIUM ?? '', args: ARGUMENTS })
+  browser ??= chromium.launch({ executablePath: CHROMIUM ?? '', args: browserArguments })
   const page = await (await (await browser).newContext({ viewport: LOOKS[0].viewport, ...options })).newPage()
   const asked = watch(page, new URL(address).origin)
   await page.goto(`${address}${hash}`)

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import { Type } from 'typebox'
 import { createAuthenticator, type TokenSettings } from '../../../src/master/auth/index.ts'
 import { createHttp, RawJson, route, type Http, type Route, type RouteRequest } from '../../../src/master/http/index.ts'
-import { FleetError } from '../../../src/protocol/index.ts'
+import { FleetError, MAX_BODY_BYTES } from '../../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { recordingLog } from '../recording-log.ts'
 
@@ -179,6 +179,13 @@ describe('requests in work', () => {
     expect((await Promise.all(open)).map(({ status }) => status).filter((status) => status !== 200)).toEqual([])
     expect((await call()).status).toBe(200)
   }, 20_000)
+
+  it('that are too large by little keep their connection: a proxy that still sends would say 502 in the place of our 413', async () => {
+    const { call } = await serve(thing(() => ({ body: {} }), { method: 'POST', body: Type.Object({}) }))
+    const post = (bytes: number): Promise<Response> => call(API, { method: 'POST', body: 'x'.repeat(bytes), headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' } })
+    const answers = [await post(MAX_BODY_BYTES + 1), await post(8 * MAX_BODY_BYTES)]
+    expect(answers.map(({ status, headers }) => [status, headers.get('connection')])).toEqual([[413, 'keep-alive'], [413, 'close']])
+  })
 
   it('have 30 s, then 408 and the end of the connection; long ones have no deadline', async () => {
     const [short, long] = [held(), held()]

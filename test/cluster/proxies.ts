@@ -1,0 +1,117 @@
+/**
+ * Proxies of this machine, each a process of its own with TLS before the masters: nginx as the page of the master sets it
+ * up, and haproxy by a file beside this one. Their certificate is the authority's, read again by `reload`.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { until } from '../e2e/fleet.ts'
+import { freePort } from '../free-port.ts'
+import { HOST, type Authority } from './authority.ts'
+import type { Door } from './public.ts'
+
+const PAGE = 'src/master/README.md'
+const HAPROXY = 'test/cluster/proxies/haproxy.cfg'
+const ADDRESS = '127.0.0.1'
+
+interface Behind { readonly authority: Authority; readonly scratch: string; readonly port: string; readonly master: string }
+interface Kind {
+  /** Writes what the program reads; answers its arguments. */
+  readonly prepare: (behind: Behind) => readonly string[]
+  /** Puts the authority's certificate where the program reads it. */
+  readonly certify: (behind: Behind) => void
+  /** The signal at which it reads everything again, while what is connected goes on. */
+  readonly reload: NodeJS.Signals
+}
+
+const bundle = ({ scratch }: Behind): string => join(scratch, 'bundle.pem')
+
+/** The server of the page, in a process that keeps to its folder. */
+function nginxConfig({ authority, scratch, port, master }: Behind): string {
+  const fence = /```nginx\n(.*?)```/s.exec(readFileSync(PAGE, 'utf8'))?.[1] ?? ''
+  const places = {
+    '127.0.0.1:8080': master, 'listen 443 ssl': `listen ${ADDRESS}:${port} ssl`, 'muster.example.com': HOST,
+    '/etc/ssl/muster.pem': authority.certFile, '/etc/ssl/muster.key': authority.keyFile,
+  }
+  const server = Object.entries(places).reduce((text, [from, to]) => {
+    if (!text.includes(from)) throw new Error(`${PAGE} has no longer "${from}" in its nginx`)
+    return text.replace(from, to)
+  }, fence)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${scratch}/${name};`).join('\n')
+  return `user root;\ndaemon off;\npid ${scratch}/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log /dev/stdout;\n${temporary}\n${server}}\n`
+}
+
+const KINDS: Readonly<Record<'nginx' | 'haproxy', Kind>> = {
+  nginx: {
+    reload: 'SIGHUP', certify: () => undefined,
+    prepare: (behind) => {
+      writeFileSync(join(behind.scratch, 'nginx.conf'), nginxConfig(behind))
+      return ['-p', behind.scratch, '-c', join(behind.scratch, 'nginx.conf')]
+    },
+  },
+  haproxy: {
+    reload: 'SIGUSR2', prepare: () => ['-W', '-f', HAPROXY],
+    certify: (behind) => writeFileSync(bundle(behind), readFileSync(behind.authority.certFile, 'utf8') + readFileSync(behind.authority.keyFile, 'utf8')),
+  },
+}
+
+async function listens(port: string): Promise<boolean> {
+  const socket = connect(Number(port), ADDRESS)
+  const isOpen = await once(socket, 'connect').then(() => true, () => false)
+  socket.destroy()
+  return isOpen
+}
+
+export class Proxy implements Door {
+  readonly name: string
+  readonly address = ADDRESS
+  readonly port: string
+  readonly #kind: Kind
+  readonly #behind: Behind
+  readonly #child: ChildProcess
+
+  private constructor(name: keyof typeof KINDS, behind: Behind) {
+    this.name = name
+    this.port = behind.port
+    this.#kind = KINDS[name]
+    this.#behind = behind
+    this.#kind.certify(behind)
+    const log = openSync(this.#logFile, 'a')
+    this.#child = spawn(name, this.#kind.prepare(behind), {
+      stdio: ['ignore', log, log], env: { PATH: process.env['PATH'], MUSTER_LISTEN: `${ADDRESS}:${behind.port}`, MUSTER_CERTIFICATE: bundle(behind), MUSTER_MASTER: behind.master },
+    })
+    closeSync(log)
+  }
+
+  /** Resolves when it listens. `master`: address and port of a master, or of what stands before several. */
+  static async start(name: keyof typeof KINDS, authority: Authority, master: string): Promise<Proxy> {
+    const proxy = new Proxy(name, { authority, master, port: String(await freePort()), scratch: mkdtempSync(join(tmpdir(), `muster-${name}-`)) })
+    await until(`${name} listens`, () => listens(proxy.port), () => proxy.log())
+    return proxy
+  }
+
+  /** Everything it said, its access log included. */
+  log(): string {
+    return readFileSync(this.#logFile, 'utf8')
+  }
+
+  reload(): void {
+    this.#kind.certify(this.#behind)
+    this.#child.kill(this.#kind.reload)
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      this.#child.kill('SIGTERM')
+      await until(`${this.name} ends`, async () => this.#child.exitCode !== null || this.#child.signalCode !== null, () => this.log())
+    }
+    rmSync(this.#behind.scratch, { recursive: true, force: true })
+  }
+
+  get #logFile(): string {
+    return join(this.#behind.scratch, 'log')
+  }
+}
