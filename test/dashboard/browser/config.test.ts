@@ -47,7 +47,7 @@ describe('the form of a config', () => {
     expect(await saidInChanges(page)).not.toContain('opensesame1')
     await look(page, 'config-changes')
     await save(page)
-    await page.getByText(/Generation 2 is saved\. The worker applies it, after \d/).waitFor()
+    await page.getByText(/Generation 2 is saved\. The worker applied it after \d/).waitFor()
     const { config } = await world.record('studio', 'm-7')
     expect(config).toMatchObject({ port: 25, ratio: 0.5, host: 'smtp.example.net', mode: 'fast', dry: true, limit: null, targets: ['a', 'b'], retry: { kind: 'grow', base: 1.5 }, headers: { 'X-A': 'b' }, password: '********', proxy: { url: 'http://other', password: '********' } })
     const stored = (await world.backend.configs.get([{ type: 'studio', id: 'm-7' }])).map((row) => JSON.stringify(row)).join('')

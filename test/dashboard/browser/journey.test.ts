@@ -40,7 +40,7 @@ const STEPS: readonly (readonly [name: string, step: (page: Page) => Promise<voi
     await page.getByRole('group', { name: 'allow_ports' }).getByLabel('item 1').fill(new URL(world.fleet.url).port)
     await page.getByRole('button', { name: 'Review 1 change' }).click()
     await page.getByRole('button', { name: 'Save 1 change' }).click()
-    await page.getByText(/is saved\. The worker applies it, after \d/).waitFor()
+    await page.getByText(/is saved\. The worker applied it after \d/).waitFor()
   }],
   ['replays', async (page) => {
     await page.getByRole('link', { name: 'Overview' }).click()

@@ -3,8 +3,8 @@
  * A real browser that is watched: whatever a page complains of (an exception, an error in the console, a breach of its
  * content security policy, a request to a third party) is kept and must be nothing at the end of the test.
  *
- * `look` is the close look at a page in one state: axe finds nothing, nothing is wider than the screen, and a screenshot
- * is kept, each in light, in dark and at 360 px.
+ * `look` is the close look at a page in one state: axe finds nothing, nothing is wider than the screen, the bar takes one
+ * line, and a screenshot is kept, each in light, in dark and at 360 px.
  */
 import { afterAll, afterEach, expect } from '@jest/globals'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
@@ -29,6 +29,8 @@ const LOOKS = [
   { name: '360', colorScheme: 'light', viewport: { width: 360, height: 740 } },
 ] as const
 const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+/** Pixels. */
+const ONE_LINE = 60
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 interface AxeResult { readonly violations: readonly { readonly id: string; readonly help: string; readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[] }[] }
@@ -108,6 +110,7 @@ export async function look(page: Page, name: string): Promise<void> {
     await page.screenshot({ path: join(SCREENSHOTS, `${name}-${kind}.png`) })
     expect([name, kind, await violations(page)]).toEqual([name, kind, []])
     expect([name, kind, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([name, kind, viewport.width])
+    expect([name, kind, await page.evaluate(`document.querySelector('.top')?.offsetHeight > ${ONE_LINE}`)]).toEqual([name, kind, false])
   }
   await page.emulateMedia({ colorScheme: null })
   if (before !== null) await page.setViewportSize(before)

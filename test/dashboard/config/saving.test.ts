@@ -24,7 +24,7 @@ describe('the base of a draft', () => {
 
 describe('a saved generation', () => {
   it('is followed until the worker applies it', () => {
-    expect(appliedText(15, { applied_config_gen: 15, connected: true })).toBe('The worker applies it.')
+    expect(appliedText(15, { applied_config_gen: 15, connected: true })).toBe('The worker applied it.')
     expect(appliedText(15, { applied_config_gen: 14, connected: true })).toBe('The worker has not applied it yet.')
     expect(appliedText(15, { applied_config_gen: null, connected: false })).toMatch(/offline/)
   })
