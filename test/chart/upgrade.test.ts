@@ -27,7 +27,11 @@ function keyOf(archive: string): string {
 }
 const ENDS = [...new Set([RELEASES.at(0), RELEASES.at(-1)])].map(String)
 
-interface Container { readonly env: readonly { readonly name: string; readonly value?: string }[] }
+interface Env { readonly name: string; readonly value?: string; readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath: string } } }
+interface Container { readonly env: readonly Env[] }
+
+/** As a kubelet would say it. */
+const valueOf = ({ value, valueFrom }: Env): string | undefined => (valueFrom?.fieldRef?.fieldPath === 'metadata.namespace' ? 'muster' : value)
 
 /** A release on a cluster, and the operator that it would start. */
 class Installed {
@@ -43,7 +47,11 @@ class Installed {
   async settings(): Promise<Readonly<Record<string, string>>> {
     const { spec } = JSON.parse(await this.#cluster.kubectl('get', 'deployment', 'muster-operator', '--namespace=muster', '-o', 'json')) as { spec: { template: { spec: { containers: readonly Container[] } } } }
     const env = spec.template.spec.containers.flatMap((each) => each.env)
-    return Object.fromEntries(env.flatMap(({ name, value }) => (value === undefined || !name.startsWith('SVC_') || name === 'SVC_MASTER_URL' || name.endsWith('_FILE') ? [] : [[name, value]])))
+    return Object.fromEntries(env.flatMap((each) => {
+      const { name } = each
+      const value = valueOf(each)
+      return value === undefined || !name.startsWith('SVC_') || name === 'SVC_MASTER_URL' || name.endsWith('_FILE') ? [] : [[name, value]]
+    }))
   }
 
   async store(): Promise<void> {
