@@ -41,11 +41,11 @@ tools: ## Kubernetes, its store, Helm and the like: those of this machine, else 
 test-api: .tools/built ## The tests against a real API server of Kubernetes, which `make tools` brings
 	@for program in etcd kube-apiserver kube-controller-manager kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
 	@npm test --silent -- 'test/operator/.*apiserver' $(ARGS)
-test-chart: .tools/built ## The chart and the manifests: render, schemas, graders, and a real API server (needs what `make tools` brings)
+test-chart: .tools/built ## The chart and the manifests: render, schemas, graders, and a real API server; needs what `make tools` brings (ONLY=golden: one part)
 	@for program in helm helm3 kustomize kubeconform kube-score etcd kube-apiserver kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
 	@CI=true hack/install-debian.sh yamllint shellcheck prometheus python3-venv
 	@CI=true hack/install-python.sh checkov
-	@npm test --silent -- --testPathIgnorePatterns /node_modules/ --testPathPatterns test/chart $(ARGS)
+	@npm test --silent -- --testPathIgnorePatterns /node_modules/ --testPathPatterns test/chart/$(ONLY) $(ARGS)
 image: .tools/built ## The image as an OCI archive, without a container engine: .tools/image/muster.tar
 	@node hack/image/build.mjs
 up: .tools/built ## A cluster on this machine with Muster in it: by kind where Docker runs, else a node without it, as root

@@ -1,6 +1,6 @@
 /**
  * What the chart renders, to be read: the default whole, and of each other scenario what is different in it, a line a field
- * (R1). A change of the render is a change of these files, which UPDATE_GOLDEN=1 npm test -- test/chart/golden --testPathIgnorePatterns /node_modules/ writes.
+ * (R1). A change of the render is a change of these files, which UPDATE_GOLDEN=1 make test-chart ONLY=golden writes.
  */
 import { describe, expect, it } from '@jest/globals'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'

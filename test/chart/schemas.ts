@@ -1,7 +1,7 @@
 /**
  * Closed JSON Schemas of the kinds that the chart renders, made from the OpenAPI document of a real API server. They are
  * recorded in test/chart/schemas (so that kubeconform can do without a server) and held against a server by
- * schemas.test.ts, which also writes them anew: UPDATE_SCHEMAS=1 make test-chart ARGS=schemas.
+ * schemas.test.ts, which also writes them anew: UPDATE_SCHEMAS=1 make test-chart ONLY=schemas.
  */
 import type { Json } from './chart.ts'
 
