@@ -38,7 +38,7 @@ test-browser: .tools/built ## The dashboard in a real Chromium, as `make test` d
 build: .tools/built ## The package that is published, in dist/
 tools: ## Kubernetes, its store, Helm and the like: those of this machine, else built from Go modules (half an hour, once)
 	@hack/install-tools.sh
-test-api: .tools/built ## The tests against a real API server of Kubernetes, which `make tools` brings
+test-api: .tools/built ## The tests against a real API server of Kubernetes, which `make tools` brings (SOAK=1: a release deleted in every order)
 	@for program in etcd kube-apiserver kube-controller-manager kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
 	@npm test --silent -- 'test/operator/.*apiserver' $(ARGS)
 test-chart: .tools/built ## The chart and the manifests: render, schemas, graders, and a real API server; needs what `make tools` brings (ONLY=golden: one part)

@@ -25,6 +25,7 @@ export async function seeDashboard(fleet: Public, id: string, note: string, edit
   await page.goto(`${fleet.url}/#/workers`)
   await page.getByRole('link', { name: id, exact: true }).click()
   await page.getByText('RUNNING').filter({ visible: true }).first().waitFor()
+  await page.locator('.plot canvas').first().waitFor({ timeout: PATIENCE_MS })
   await look(page, 'cluster-worker')
   await page.goto(`${fleet.url}/#/workers/echo/${id}?tab=config&view=json`)
   await page.locator('.json-text').waitFor()

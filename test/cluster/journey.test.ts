@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import { until, type Proc } from '../e2e/fleet.ts'
+import { finalizerCommand } from '../operator/finalizer-command.ts'
 import { Authority } from './authority.ts'
 import { chain, expectHidden, ingress, Namespace, withCluster, type Pod } from './cluster.ts'
 import { seeDashboard } from './dashboard.ts'
@@ -30,13 +31,15 @@ const LEASE_MS = 15_000
 /** All of the sockets, after their masters were rolled. */
 const SWARM_BACK_WITHIN_MS = 60_000
 const SWARM = 500
+const POLICIES = ['Retain', 'Deregister', 'Reset']
+const ENDS_WITHIN_MS = 120_000
 /** Longer than any proxy bears silence by default; with SOAK=1 as long as a worker may have nothing to say. */
 const QUIET_MS = process.env['SOAK'] === '1' ? 600_000 : 75_000
 /** How often the load has to be answered before a step counts it as running. */
 const SOME = 50
 
 interface WorkerRecord { readonly worker_id: string; readonly connected: boolean; readonly state: string; readonly config_gen: number; readonly applied_config_gen: number | null; readonly config: Readonly<Record<string, unknown>> }
-interface FleetWorker { readonly metadata: { readonly name: string; readonly generation: number }; readonly status?: { readonly observedGeneration?: number; readonly conditions?: readonly { readonly type: string; readonly status: string }[] } }
+interface FleetWorker { readonly metadata: { readonly name: string; readonly generation: number; readonly finalizers?: readonly string[] }; readonly status?: { readonly observedGeneration?: number; readonly conditions?: readonly { readonly type: string; readonly status: string }[] } }
 
 const newToken = (): string => randomBytes(32).toString('base64url')
 
@@ -79,10 +82,11 @@ withCluster('the journey of an installation', () => {
       const connected = (await workers()).filter((each) => each.connected && each.state === 'RUNNING')
       return connected.map((each) => each.worker_id).toSorted().join(' ') === ALL.join(' ')
     }
-    const fleetWorker = (name: string, config: object): object => ({ apiVersion: 'muster.dev/v1alpha1', kind: 'FleetWorker', metadata: { name }, spec: { type: 'echo', config: { enabled: true, slots: 4, ...config } } })
+    const fleetWorker = (name: string, config: object, deletionPolicy = 'Retain'): object => ({ apiVersion: 'muster.dev/v1alpha1', kind: 'FleetWorker', metadata: { name }, spec: { type: 'echo', deletionPolicy, config: { enabled: true, slots: 4, ...config } } })
     const applyAll = (config: object): Promise<void> => place.apply({ apiVersion: 'v1', kind: 'List', items: ALL.map((name) => fleetWorker(name, config)) })
+    const fleetWorkers = async (): Promise<readonly FleetWorker[]> => (JSON.parse(await place.kubectl('get', 'fleetworkers', '--output=json')) as { items: FleetWorker[] }).items
     const allReady = async (): Promise<boolean> => {
-      const { items } = JSON.parse(await place.kubectl('get', 'fleetworkers', '--output=json')) as { items: FleetWorker[] }
+      const items = await fleetWorkers()
       return items.length === ALL.length && items.every(({ metadata, status }) => status?.observedGeneration === metadata.generation && status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True'))
     }
     const allPods = async (): Promise<readonly Pod[]> => (await Promise.all(['master', 'operator', 'worker', 'redis'].map((component) => place.pods(component)))).flat()
@@ -301,8 +305,16 @@ withCluster('the journey of an installation', () => {
     }, 2 * STEP_MS)
 
     step('ends with its namespace', async () => {
-      await timed('kubectl delete namespace, with all of it running', () => place.kubectl('delete', 'namespace', place.name, '--timeout=120s'))
+      const [retained, ...others] = ALL as [string, string, string]
+      await place.apply({ apiVersion: 'v1', kind: 'List', items: [retained, ...others].map((name, index) => fleetWorker(name, { note: 'last' }, POLICIES[index])) })
+      const held = async (): Promise<readonly string[]> => (await fleetWorkers()).filter(({ metadata }) => metadata.finalizers !== undefined).map(({ metadata }) => metadata.name)
+      await eventually('FleetWorkers of each deletionPolicy are Ready', async () => (await allReady()) && (await held()).join(' ') === others.toSorted().join(' '))
+      await place.kubectl('delete', 'namespace', place.name, '--wait=false')
+      await eventually('its pods are gone, with all of it running', async () => (await allPods()).length === 0, ENDS_WITHIN_MS)
+      await eventually('what need not wait for the operator is gone', async () => (await fleetWorkers()).every(({ metadata }) => metadata.name !== retained), ENDS_WITHIN_MS)
+      for (const name of await held()) await place.kubectl(...finalizerCommand(name)) // Pods go first, and so the operator.
+      await eventually('the namespace is gone', async () => (await place.kubectl('get', 'namespace', place.name, '--ignore-not-found', '--output=name')) === '', ENDS_WITHIN_MS)
       expect(await fleet.get('/healthz').catch(() => 'no certificate of ours')).not.toBe(200)
-    })
+    }, 2 * STEP_MS)
   })
 })

@@ -24,6 +24,13 @@ const SECOND: readonly [string, (namespace: string) => readonly string[], (names
   ['their namespace', (namespace) => ['namespace', namespace], (namespace) => `/api/v1/namespaces/${namespace}`],
 ]
 
+const PARTS = ['release', 'FleetWorkers', 'definition', 'namespace'] as const
+/** Each part at each place, and each right before each other. With SOAK=1 all orders; side by side they cannot run, as all share the definition. */
+const COVERING: readonly (readonly string[])[] = [
+  ['release', 'FleetWorkers', 'namespace', 'definition'], ['FleetWorkers', 'definition', 'release', 'namespace'],
+  ['definition', 'namespace', 'FleetWorkers', 'release'], ['namespace', 'release', 'definition', 'FleetWorkers'],
+]
+
 function ordersOf(parts: readonly string[]): readonly (readonly string[])[] {
   return parts.length === 0 ? [[]] : parts.flatMap((first) => ordersOf(parts.filter((each) => each !== first)).map((rest) => [first, ...rest]))
 }
@@ -77,7 +84,7 @@ withApiServer('a release that goes before its FleetWorkers', () => {
     })
     const after = { Retain: expect.objectContaining({ config: expect.objectContaining({ interval_seconds: 40 }) }), Deregister: undefined, Reset: expect.objectContaining({ config: expect.objectContaining({ interval_seconds: 30 }) }) }
 
-    it.each(ordersOf(['release', 'FleetWorkers', 'definition', 'namespace']).map((order) => [order.join(', '), order] as const))('are gone within 120 s, deleted in this order: %s', async (_title, order) => {
+    it.each((process.env['SOAK'] === '1' ? ordersOf(PARTS) : COVERING).map((order) => [order.join(', '), order] as const))('are gone within 120 s, deleted in this order: %s', async (_title, order) => {
       const namespace = `order-${order.map((part) => part.charAt(0)).join('').toLowerCase()}`
       const operator = await filled(namespace)
       const isGone = async (part: string): Promise<boolean> => part === 'FleetWorkers' ? (await held(namespace)).length === 0 : (await cluster.server.request('GET', paths(namespace)[part] ?? '')).status === 404
