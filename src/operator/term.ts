@@ -70,7 +70,7 @@ export class Term {
     this.#sweep = new Sweep({ time, log, queue, cache, table: fleet, master: fleet.master, watches, types: triggers })
     this.#memory = new ReconcileMemory(random)
     this.#reconcileDeps = {
-      cache, table: fleet, master: fleet.master, sources: this.#sources, transport, status: this.#status, events, leadership,
+      cache, table: fleet, master: fleet.master, edits: fleet.edits, sources: this.#sources, transport, status: this.#status, events, leadership,
       memory: this.#memory, clock: time, log, watches, onDrift: (outcome) => workers.drifted(outcome),
     }
     this.#controller = new Controller({ queue, clock: time, timers: time, log, reconcile: (key) => this.#reconcile(key), observer: metrics.controller })

@@ -5,6 +5,7 @@
 {{- /* Without them Node keeps tens of MiB for objects that live for a moment. */}}
 NODE_OPTIONS: --max-semi-space-size=2
 MALLOC_ARENA_MAX: "1"
+MALLOC_TRIM_THRESHOLD_: "131072"
 SVC_MASTER_URL: {{ include "muster.masterUrl" . | quote }}
 SVC_LEASE_NAME: {{ $fullname }}-operator
 {{- if not .Values.operator.watchNamespaces }}

@@ -9,7 +9,7 @@
 import { MasterError, type Reply } from '../../client/index.ts'
 import type { Clock } from '../../runtime/index.ts'
 import type { Breaker } from './breaker.ts'
-import type { Limiter } from './limiter.ts'
+import type { Limiter, Line } from './limiter.ts'
 import type { FleetMetrics } from './metrics.ts'
 import { isFailure, isThrottle, refusalOf } from './outcome.ts'
 import type { Refusal } from './ports.ts'
@@ -18,8 +18,8 @@ export interface Call<T> {
   readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
   /** Undefined: the call is about no type. */
   readonly type?: string
-  /** It only keeps the table current: calls of reconciles go first, for a while. */
-  readonly yields?: boolean
+  /** Where it waits for its turn; left out: with those of reconciles. */
+  readonly line?: Line
   readonly send: (signal: AbortSignal) => Promise<Reply<T>>
 }
 
@@ -51,7 +51,7 @@ export class Calls {
   async call<T>(call: Call<T>, signal: AbortSignal): Promise<Answer<T>> {
     const { breaker, limiter, mayWrite, clock, onForbidden, token } = this.#deps
     for (let attempt = 1; ; attempt += 1) {
-      if (breaker.reason === null) await limiter.turn(signal, call.yields)
+      if (breaker.reason === null) await limiter.turn(signal, call.line)
       if (breaker.reason !== null) return { kind: 'away', effect: 'not_sent', message: breaker.reason === 'Unauthorized' ? 'the master does not take the token' : 'the master is away' }
       if (call.method !== 'GET' && !mayWrite()) return { kind: 'not_leading' }
       const sent = { sentMs: clock.monotonicMs(), token: token() }

@@ -22,7 +22,7 @@ import { Sequence, type Source } from './records.ts'
 import { StoreLife } from './store-life.ts'
 import { Tokens } from './tokens.ts'
 import { TypeReader } from './type-reader.ts'
-import { Writer } from './writer.ts'
+import { Writer, type WriterDeps } from './writer.ts'
 
 const CALL_MS = 10_000
 const CONNECTIONS = 32
@@ -44,6 +44,7 @@ export interface FleetOptions {
 
 export class Fleet implements FleetTable {
   readonly master: MasterWriter
+  readonly edits: MasterWriter
   readonly #options: FleetOptions
   readonly #tokens: Tokens
   readonly #client: MasterClient
@@ -81,10 +82,12 @@ export class Fleet implements FleetTable {
       events: (signal) => this.#client.events({ signal }), onOpen: (epoch) => this.#opened(epoch), onLost: (error) => this.#lost(error), onGap: () => this.#gap(),
       onEvent: (name, type, workerId, fields) => this.#readers.get(type)?.reader.records.event(name, workerId, fields),
     })
-    this.master = new Writer({
+    const writing: WriterDeps = {
       client: this.#client, sequence: this.#sequence, call: (call, signal) => this.#calls.call(call, signal), readerOf: (type) => this.#readers.get(type)?.reader,
       covers: (type) => this.#identity.covers(type), sourceOf: (reply, begun) => this.#sourceOf(reply, begun), nowMs: () => this.masterNowMs(),
-    })
+    }
+    this.master = new Writer(writing, 'reconcile')
+    this.edits = new Writer(writing, 'edit')
   }
 
   get(type: string, workerId: string): Seen {
@@ -109,7 +112,7 @@ export class Fleet implements FleetTable {
   async offered(signal: AbortSignal): Promise<readonly string[] | undefined> {
     const { types } = this.#identity
     if (types?.has('*') !== true) return types && [...types]
-    const answer = await this.#calls.call({ method: 'GET', yields: true, send: (either) => this.#client.automations({ signal: either }) }, signal)
+    const answer = await this.#calls.call({ method: 'GET', line: 'table', send: (either) => this.#client.automations({ signal: either }) }, signal)
     if (answer.kind === 'forbidden') return [] // It covers all types, and still may not ask which there are.
     return answer.kind === 'ok' ? answer.reply.body.map(({ type }) => type) : undefined
   }

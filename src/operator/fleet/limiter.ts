@@ -5,8 +5,9 @@
  *   50/s ──a second without refusal: +5/s──▶ … 400/s
  *     ▲ └──429, 503: halved once for all calls that were under way, and a pause of `Retry-After`
  *
- * What only keeps the table current yields to the calls of reconciles, for a while: fifty reads of stale workers must not
- * stand before somebody's edit.
+ * Who waits stands in one of three lines: calls for somebody's edit leave first, then those of other reconciles, then what
+ * only keeps the table current. Nobody starves: once the call that waits for longest has done so for a second, it gets one
+ * turn of eight.
  */
 import type { Clock, Timers } from '../../runtime/index.ts'
 
@@ -16,8 +17,13 @@ const MIN_PER_SECOND = 1
 const STEP_PER_SECOND = 5
 /** Calls that may go out together after a quiet time. */
 const BURST_MS = 100
-/** As long as a call lets others go first. */
-const YIELD_MS = 1_000
+/** A call that has waited for so long does not wait for all that is more urgent. */
+const PATIENCE_MS = 1_000
+const TURNS_PER_OLDEST = 8
+
+export type Line = 'edit' | 'reconcile' | 'table'
+
+interface Waiting { readonly sinceMs: number; readonly leave: () => void }
 
 export class Limiter {
   readonly #clock: Clock
@@ -29,7 +35,9 @@ export class Limiter {
   #nextMs: number
   #pausedUntilMs = 0
   #halvedMs = -Infinity
-  #refusals = 0
+  readonly #lines: Record<Line, Waiting[]> = { edit: [], reconcile: [], table: [] }
+  #turns = 0
+  #cancelTimer: () => void = () => {}
 
   constructor(clock: Clock, timers: Timers) {
     this.#clock = clock
@@ -46,27 +54,54 @@ export class Limiter {
     return this.#perSecond
   }
 
-  /** Resolves when a call may leave; one that yields, when nobody else waits or it has waited long enough. @throws what `signal` aborted with. */
-  async turn(signal: AbortSignal, yields = false): Promise<void> {
-    if (yields) await this.#nobodyWaits(signal)
-    for (let refusals = -1; refusals !== this.#refusals;) {
-      signal.throwIfAborted()
-      refusals = this.#refusals // Another one while this waits: the turn is lost, and is taken anew at the new rate.
-      const nowMs = this.#clock.monotonicMs()
-      const gapMs = 1_000 / this.perSecond
-      const turnMs = Math.max(this.#nextMs, nowMs - BURST_MS)
-      this.#nextMs = turnMs + gapMs
-      if (turnMs > nowMs) await this.#timers.sleep(turnMs - nowMs, signal)
+  /** Resolves when a call may leave. @throws what `signal` aborted with. */
+  async turn(signal: AbortSignal, line: Line = 'reconcile'): Promise<void> {
+    signal.throwIfAborted()
+    await new Promise<void>((resolve, reject) => {
+      const waits = this.#lines[line]
+      const onAbort = (): void => {
+        waits.splice(waits.indexOf(waiting), 1)
+        reject(signal.reason as Error)
+        this.#next()
+      }
+      const waiting: Waiting = {
+        sinceMs: this.#clock.monotonicMs(),
+        leave: () => {
+          waits.splice(waits.indexOf(waiting), 1)
+          signal.removeEventListener('abort', onAbort)
+          resolve()
+        },
+      }
+      waits.push(waiting)
+      signal.addEventListener('abort', onAbort, { once: true })
+      this.#next()
+    })
+  }
+
+  /** Lets leave whoever may, and comes back for the others. */
+  #next(): void {
+    this.#cancelTimer()
+    const nowMs = this.#clock.monotonicMs()
+    for (let first = this.#first; first !== undefined; first = this.#first) {
+      if (this.#nextMs > nowMs) {
+        this.#cancelTimer = this.#timers.after(this.#nextMs - nowMs, () => this.#next())
+        return
+      }
+      this.#nextMs = Math.max(this.#nextMs, nowMs - BURST_MS) + 1_000 / this.perSecond
+      const leaving = this.#overdue(nowMs) ?? first
+      leaving.leave()
     }
   }
 
-  async #nobodyWaits(signal: AbortSignal): Promise<void> {
-    const endMs = this.#clock.monotonicMs() + YIELD_MS
-    for (;;) {
-      const waitMs = Math.min(this.#nextMs, endMs) - this.#clock.monotonicMs()
-      if (waitMs <= 0) return
-      await this.#timers.sleep(waitMs, signal)
-    }
+  get #first(): Waiting | undefined {
+    return this.#lines.edit[0] ?? this.#lines.reconcile[0] ?? this.#lines.table[0]
+  }
+
+  #overdue(nowMs: number): Waiting | undefined {
+    const [oldest] = Object.values(this.#lines).flatMap(([first]) => first ?? []).toSorted((a, b) => a.sinceMs - b.sinceMs)
+    if (oldest === undefined || nowMs - oldest.sinceMs < PATIENCE_MS) return undefined
+    this.#turns = (this.#turns + 1) % TURNS_PER_OLDEST
+    return this.#turns === 0 ? oldest : undefined
   }
 
   /** The master refused a call that left at `sentMs`. */
@@ -76,8 +111,8 @@ export class Limiter {
       this.#perSecond = Math.max(MIN_PER_SECOND, this.perSecond / 2)
       this.#halvedMs = nowMs
     }
-    this.#refusals += 1
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + retryAfterMs)
     this.#nextMs = this.#cleanSinceMs = this.#pausedUntilMs
+    this.#next()
   }
 }

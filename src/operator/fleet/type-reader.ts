@@ -14,6 +14,7 @@ import { secretPathsOf, type WorkerBody } from '../../protocol/index.ts'
 import type { Clock, Log, Timers } from '../../runtime/index.ts'
 import { Bell } from './bell.ts'
 import type { Answer, Call } from './calls.ts'
+import type { Line } from './limiter.ts'
 import type { CatalogType, Refusal } from './ports.ts'
 import { Records, type RecordsDeps, type Sequence, type Source } from './records.ts'
 
@@ -116,11 +117,12 @@ export class TypeReader {
     await Promise.all([this.#readAll(signal), this.#readStale(signal)])
   }
 
-  /** Reads one worker into the table. `known`: who asks looks at the answer, and needs no call. */
-  async readOne(workerId: string, isKnown: boolean, signal: AbortSignal): Promise<Answer<WorkerBody>> {
+  /** Reads one worker into the table. A reconcile looks at the answer, and needs no call for it. */
+  async readOne(workerId: string, line: Line, signal: AbortSignal): Promise<Answer<WorkerBody>> {
+    const isKnown = line !== 'table'
     const { call, client, sequence, sourceOf, type } = this.#deps
     const begun = sequence.next()
-    const answer = await call({ method: 'GET', type, yields: !isKnown, send: (either) => client.workers.get(type, workerId, { signal: either }) }, signal)
+    const answer = await call({ method: 'GET', type, line, send: (either) => client.workers.get(type, workerId, { signal: either }) }, signal)
     if (answer.kind === 'not_registered') this.records.gone(workerId, begun, isKnown)
     const source = answer.kind === 'ok' ? sourceOf(answer.reply, begun) : null
     if (answer.kind === 'ok' && source !== null) this.records.read(answer.reply.body, source, isKnown ? 'all' : undefined)
@@ -211,7 +213,7 @@ export class TypeReader {
     const { call, client, sequence, sourceOf, type } = this.#deps
     while (!signal.aborted) {
       const begun = sequence.next()
-      const answer = await call({ method: 'GET', type, yields: true, send: (either) => client.workers.page(type, { limit: PAGE_ROWS, after }, { signal: either }) }, signal)
+      const answer = await call({ method: 'GET', type, line: 'table', send: (either) => client.workers.page(type, { limit: PAGE_ROWS, after }, { signal: either }) }, signal)
       if (answer.kind === 'ok') {
         const source = sourceOf(answer.reply, begun)
         if (source !== null) for (const record of answer.reply.body) this.records.read(record, source)
@@ -245,7 +247,7 @@ export class TypeReader {
 
   async #readEach(ids: readonly string[], signal: AbortSignal): Promise<void> {
     if (ids.length > Math.max(MAX_SINGLE_READS.least, this.records.size * MAX_SINGLE_READS.share)) this.hurry()
-    else await Promise.all(ids.map((id) => this.readOne(id, false, signal)))
+    else await Promise.all(ids.map((id) => this.readOne(id, 'table', signal)))
   }
 
   /** Until the first pass is done nothing is judged; then all of the type is. */

@@ -6,6 +6,7 @@
 import type { MasterClient, Reply } from '../../client/index.ts'
 import type { ConfigBody, HistoryBody, JsonObject, WorkerBody } from '../../protocol/index.ts'
 import type { Answer, Call } from './calls.ts'
+import type { Line } from './limiter.ts'
 import type { MasterWriter, Outcome, Registered, WorkerRef } from './ports.ts'
 import type { Sequence, Source } from './records.ts'
 import type { TypeReader } from './type-reader.ts'
@@ -23,16 +24,18 @@ export interface WriterDeps {
 
 export class Writer implements MasterWriter {
   readonly #deps: WriterDeps
+  readonly #line: Line
 
-  constructor(deps: WriterDeps) {
+  constructor(deps: WriterDeps, line: Line) {
     this.#deps = deps
+    this.#line = line
   }
 
   async get({ type, workerId }: WorkerRef, signal: AbortSignal): Promise<Outcome<Registered>> {
     const reader = this.#deps.readerOf(type)
     if (this.#deps.covers(type) === false) return forbidden(type)
     if (reader === undefined) return { kind: 'away', effect: 'not_sent', message: `the type ${type} is not read yet` }
-    return this.#registered(await reader.readOne(workerId, true, signal))
+    return this.#registered(await reader.readOne(workerId, this.#line, signal))
   }
 
   async history({ type, workerId }: WorkerRef, limit: number, signal: AbortSignal): Promise<Outcome<HistoryBody>> {
@@ -95,7 +98,7 @@ export class Writer implements MasterWriter {
   }
 
   #call<T>(call: Call<T> & { readonly type: string }, signal: AbortSignal): Promise<Answer<T>> {
-    return this.#deps.covers(call.type) === false ? Promise.resolve(forbidden(call.type)) : this.#deps.call(call, signal)
+    return this.#deps.covers(call.type) === false ? Promise.resolve(forbidden(call.type)) : this.#deps.call({ ...call, line: this.#line }, signal)
   }
 
   #registered(answer: Answer<WorkerBody>): Outcome<Registered> {

@@ -14,6 +14,8 @@ export interface ReconcileDeps {
   readonly cache: ObjectCache<FleetWorkerObject> & { answered(written: FleetWorkerObject): void }
   readonly table: FleetTable
   readonly master: MasterWriter
+  /** The same, whose calls leave before those of {@link master}. */
+  readonly edits: MasterWriter
   readonly sources: Pick<Sources, 'read'>
   readonly transport: KubeTransport
   readonly status: StatusWriter<FleetWorkerStatus>

@@ -8,7 +8,7 @@
  *
  * What an API server or a master refuses is an outcome. What throws is a mistake of ours.
  */
-import { keyOf, KubeError, refOf, type ObjectKey, type Outcome } from '../kube/index.ts'
+import { isBehind, keyOf, KubeError, refOf, type ObjectKey, type Outcome } from '../kube/index.ts'
 import { boundFaults } from './bounds.ts'
 import { converge } from './converge.ts'
 import { release } from './deletion.ts'
@@ -50,7 +50,8 @@ export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: Abo
 function passOf(resource: FleetWorkerObject, deps: ReconcileDeps, signal: AbortSignal): Pass {
   const entry = deps.memory.of(resource)
   const before = deps.status.last(refOf(resource)) ?? resource.status ?? {}
-  return { resource: whole(resource), deps, signal, entry, before, standing: memoryOf(before) }
+  const isEdit = isBehind(resource) || resource.metadata.deletionTimestamp !== undefined
+  return { resource: whole(resource), deps: isEdit ? { ...deps, master: deps.edits } : deps, signal, entry, before, standing: memoryOf(before) }
 }
 
 async function findingOf(pass: Pass): Promise<Finding | 'again'> {

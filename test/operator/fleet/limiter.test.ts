@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { Limiter } from '../../../src/operator/fleet/limiter.ts'
+import { Limiter, type Line } from '../../../src/operator/fleet/limiter.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 
 /** Leaves as fast as it may, until the time is over: when each call left. */
@@ -53,12 +53,33 @@ describe('the limiter', () => {
     const { signal } = new AbortController()
     await leave(limiter, time, 200) // Whoever comes now has to wait.
     const left: string[] = []
-    const leaves = (name: string, yields: boolean): Promise<void> => limiter.turn(signal, yields).then(() => void left.push(name))
-    const readings = [1, 2, 3].map((n) => leaves(`reading ${n}`, true))
-    const edits = [1, 2].map((n) => leaves(`edit ${n}`, false))
+    const leaves = (name: string, line: Line): Promise<void> => limiter.turn(signal, line).then(() => void left.push(name))
+    const readings = [1, 2, 3].map((n) => leaves(`reading ${n}`, 'table'))
+    const edits = [1, 2].map((n) => leaves(`edit ${n}`, 'reconcile'))
     await time.advance(200)
     await Promise.all([...readings, ...edits])
     expect(left).toEqual(['edit 1', 'edit 2', 'reading 1', 'reading 2', 'reading 3'])
+  })
+
+  it('lets an edit go before bulk work, which keeps a turn of eight however many edits come', async () => {
+    const time = new VirtualTime()
+    const limiter = new Limiter(time, time)
+    const { signal } = new AbortController()
+    const left: string[] = []
+    const leaves = (line: Line): Promise<void> => limiter.turn(signal, line).then(() => void left.push(line))
+    await leave(limiter, time, 200)
+    const bulk = Array.from({ length: 16 }, () => leaves('reconcile'))
+    await time.advance(1)
+    const edit = leaves('edit').then(() => time.monotonicMs())
+    await time.advance(100)
+    expect([left[0], await edit]).toEqual(['edit', 220])
+    const edits = Array.from({ length: 200 }, () => leaves('edit'))
+    await time.advance(3_000)
+    const late = left.slice(60)
+    expect(late.length).toBeGreaterThan(90)
+    expect(late.filter((line) => line === 'reconcile').length / late.length).toBeCloseTo(1 / 8, 1)
+    await time.advance(3_000)
+    await Promise.all([...bulk, ...edits])
   })
 
   it('does not let a call yield for ever', async () => {
@@ -67,7 +88,7 @@ describe('the limiter', () => {
     const end = new AbortController()
     const busy = leave(limiter, time, 3_000)
     let leftMs = Infinity
-    const yielding = limiter.turn(end.signal, true).then(() => (leftMs = time.monotonicMs()))
+    const yielding = limiter.turn(end.signal, 'table').then(() => (leftMs = time.monotonicMs()))
     await busy
     await yielding
     expect(leftMs).toBeGreaterThan(900)

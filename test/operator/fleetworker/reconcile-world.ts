@@ -85,7 +85,7 @@ export class ReconcileWorld {
       meaningOf: (status: FleetWorkerStatus) => ({ ...status, lastSeenTime: '', cpuPercent: 0, rssMegabytes: 0 }),
     })
     this.deps = {
-      cache: this.cache, table: this.fleet, master: this.fleet, sources: this.sources, transport, status: this.status, memory: new ReconcileMemory(random()), clock: time, log,
+      cache: this.cache, table: this.fleet, master: this.fleet, edits: this.fleet, sources: this.sources, transport, status: this.status, memory: new ReconcileMemory(random()), clock: time, log,
       events: { record: ({ namespace, name, uid }, type, reason, message) => void this.events.push({ target: { namespace, name, uid }, type, reason, message }) },
       leadership: {
         mayWrite: () => this.isLeading,

@@ -84,6 +84,21 @@ describe('reconcile: one worker', () => {
     expect([await world.act('w1'), await world.act('w2')]).toEqual([{ kind: 'ok', againAfterMs: 1, priority: -100 }, { kind: 'ok', againAfterMs: 1, priority: 50 }])
   })
 
+  it('asks for an edit before all else, but not for what others change', async () => {
+    const asked: string[] = []
+    const { patch } = world.fleet
+    const asking = (line: string): object => Object.create(world.fleet, { patch: { value: (...change: Parameters<typeof patch>) => (asked.push(line), patch(...change)) } }) as object
+    Object.assign(world.deps, { master: asking('all else'), edits: asking('edits') })
+    await world.work('w1')
+    world.create('w1', { config: { url: 'http://a' } })
+    await world.pass('w1')
+    await world.dashboard('w1', { url: 'http://alice' })
+    await world.pass('w1')
+    world.edit('w1', { config: { url: 'http://b' } })
+    await world.pass('w1')
+    expect(asked).toEqual(['edits', 'all else', 'edits'])
+  })
+
   it('undoes what others change, and says in the history who it is', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     await world.pass('w1')
