@@ -40,6 +40,7 @@ tools: ## Kubernetes, its store, Helm and the like: those of this machine, else 
 	@hack/install-tools.sh
 test-api: .tools/built ## The tests against a real API server of Kubernetes, which `make tools` brings (SOAK=1: a release deleted in every order)
 	@for program in etcd kube-apiserver kube-controller-manager kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
+	@CI=true hack/install-debian.sh chromium
 	@npm test --silent -- 'test/operator/.*apiserver' $(ARGS)
 test-chart: .tools/built ## The chart and the manifests: render, schemas, graders, and a real API server; needs what `make tools` brings (ONLY=golden: one part)
 	@for program in helm helm3 kustomize kubeconform kube-score etcd kube-apiserver kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done

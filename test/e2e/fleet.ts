@@ -60,6 +60,11 @@ export class Fleet {
     await this.#master?.exited
   }
 
+  /** What the master that runs now, or ran last, has logged. */
+  masterOutput(): string {
+    return this.#master?.output() ?? ''
+  }
+
   startWorker(type: string, id: string, settings: Readonly<Record<string, string>> = {}): Proc {
     return this.spawn('worker', { SVC_MASTER_URL: this.url, SVC_WORKER_TOKEN: WORKER_TOKEN, SVC_AUTOMATION_TYPE: type, SVC_WORKER_ID: id, SVC_AUTOMATIONS: 'muster/automations', ...settings })
   }

@@ -6,7 +6,7 @@
  *   useRead(key, everyMs, load) ──▶ answer ──everyMs ±10 %──▶ again, while it is shown and the tab is visible, unless the person paused the page
  *                                            └── an event that concerns the key, at most every 2 s (live.ts)
  */
-import { QueryClient, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, QueryClient, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useCallback } from 'react'
 import type { Api } from './client.ts'
 import { useFeedState } from './live.ts'
@@ -30,6 +30,8 @@ export interface Read<T> {
 export interface ReadOptions {
   /** False: nothing is read now; what was read before stays. */
   readonly enabled?: boolean
+  /** True: what was read under the key before is shown until the new key's data are there. */
+  readonly keepsShown?: boolean
 }
 
 const KEPT_MS = 300_000
@@ -43,18 +45,18 @@ export function createQueries(): QueryClient {
   })
 }
 
-export function useRead<T>(key: ReadKey, everyMs: number, load: (api: Api, signal: AbortSignal) => Promise<T>, { enabled = true }: ReadOptions = {}): Read<T> {
+export function useRead<T>(key: ReadKey, everyMs: number, load: (api: Api, signal: AbortSignal) => Promise<T>, { enabled = true, keepsShown = false }: ReadOptions = {}): Read<T> {
   const { api, suspended } = useSession()
   const isPaused = useFeedState().kind === 'paused'
-  const { data, dataUpdatedAt, error, isFetching, refetch } = useQuery<T, Problem>({
-    queryKey: key, enabled: enabled && !suspended, refetchOnWindowFocus: !isPaused,
+  const { data, dataUpdatedAt, error, isFetching, isPlaceholderData, refetch } = useQuery<T, Problem>({
+    queryKey: key, ...(keepsShown && { placeholderData: keepPreviousData }), enabled: enabled && !suspended, refetchOnWindowFocus: !isPaused,
     queryFn: ({ signal }) => load(api, signal).catch((reason: unknown) => {
       throw asProblem(reason)
     }),
     refetchInterval: ({ state }) => !isPaused && !suspended && nextTurnMs(everyMs, Math.max(state.dataUpdatedAt, state.errorUpdatedAt), state.error),
   })
   const refresh = useCallback(() => void refetch({ cancelRefetch: false }), [refetch])
-  return { data, atMs: data === undefined ? undefined : dataUpdatedAt, problem: error ?? undefined, busy: isFetching, refresh }
+  return { data, atMs: data === undefined || isPlaceholderData ? undefined : dataUpdatedAt, problem: error ?? undefined, busy: isFetching, refresh }
 }
 
 /** Has everything under the key read again, where it is shown: after an act that changed it. */

@@ -4,7 +4,7 @@
  * loaded because the master was replaced by a newer one since the page was opened.
  */
 import { Component, type ReactNode } from 'react'
-import { asProblem } from '../api/problem.ts'
+import { asProblem, Problem } from '../api/problem.ts'
 import { ErrorPanel } from './error-panel.tsx'
 
 export interface BoundaryProps {
@@ -29,13 +29,17 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
   override render(): ReactNode {
     const { error } = this.state
     if (error === null) return this.props.children
+    const missing = isMissing(error.reason)
     return (
       <>
         <h1><bdi>{this.props.of}</bdi></h1>
-        <ErrorPanel problem={asProblem(error.reason)} title="This place cannot be shown:">
-          <p>Perhaps the master was replaced by a newer one since this page was opened. The other places still work. <button type="button" onClick={() => location.reload()}>Load the page anew</button></p>
+        <ErrorPanel problem={missing ? new Problem('a part of the page could not be loaded', { cause: error.reason }) : asProblem(error.reason)} title="This place cannot be shown:">
+          <p>{missing && 'Perhaps the master is away, or was replaced by a newer one since this page was opened. '}The other places still work. <button type="button" onClick={() => location.reload()}>Load the page anew</button></p>
         </ErrorPanel>
       </>
     )
   }
 }
+
+/** Chromium, Firefox and Safari each name the import that failed, in words of their own. */
+const isMissing = (reason: unknown): boolean => reason instanceof TypeError && /dynamically imported module|importing a module/i.test(reason.message)

@@ -43,7 +43,7 @@ export function PoolsPlace({ route: { name } }: { readonly route: RouteTo<'pools
 function Pool({ name, users }: { readonly name: string; readonly users: readonly string[] }) {
   const [n, setN] = useState<number>(STEPS[0])
   const [shown, setShown] = useState<PoolItem | null>(null)
-  const read = useRead(['pool', name, n], EVERY_MS, async (api, signal) => (await api.get<PoolBody>(['pools', name], { n }, signal)).body)
+  const read = useRead(['pool', name, n], EVERY_MS, async (api, signal) => (await api.get<PoolBody>(['pools', name], { n }, signal)).body, { keepsShown: true })
   const more = STEPS.find((step) => step > n)
   if (isProblem(read.problem, 404)) return <EmptyState kind="gone" title="There is no such pool"><p>No automation declares <bdi>{name}</bdi>.</p></EmptyState>
   return (

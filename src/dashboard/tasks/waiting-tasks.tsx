@@ -31,7 +31,7 @@ const columnsOf = (open: (item: Waiting) => void): readonly Column<Waiting>[] =>
 export function WaitingTasks({ type }: { readonly type: string }) {
   const [n, setN] = useState<number>(STEPS[0])
   const [shown, setShown] = useState<Waiting | null>(null)
-  const read = useRead(['queue', type, n], EVERY_MS, async (api, signal) => (await api.get<QueueBody>(['automations', type, 'queue'], { n }, signal)).body)
+  const read = useRead(['queue', type, n], EVERY_MS, async (api, signal) => (await api.get<QueueBody>(['automations', type, 'queue'], { n }, signal)).body, { keepsShown: true })
   const columns = useMemo(() => columnsOf(setShown), [])
   const more = STEPS.find((step) => step > n)
   return (

@@ -56,7 +56,7 @@ describe('a master that starts again', () => {
     await page.getByText('The master does not answer since').waitFor()
     await world.start()
     await page.getByText('The master does not answer since').waitFor({ state: 'detached' })
-    await page.locator('button.live').getByText(/live/).waitFor({ timeout: 45_000 })
+    await page.locator('button.live').getByText(/live/).waitFor({ timeout: 10_000 })
     await page.getByRole('row').filter({ hasText: 'w-1' }).getByText('RUNNING').waitFor({ timeout: 45_000 })
   })
 })
@@ -85,6 +85,14 @@ describe('the page', () => {
       await page.getByRole('heading', { level: 1, name: place }).waitFor()
     }
     expect(await page.evaluate('document.styleSheets.length')).toBeGreaterThan(0)
+    await page.getByRole('link', { name: 'Workers', exact: true }).first().click()
+    await page.getByRole('link', { name: 'w-1', exact: true }).click()
+    await page.getByRole('figure').first().waitFor() // Read by the worker script.
+    await page.getByRole('link', { name: 'Config', exact: true }).click()
+    await page.getByLabel('slots', { exact: true }).fill('2')
+    await page.getByRole('button', { name: /^Review/ }).click()
+    await page.getByRole('button', { name: /^Save \d/ }).click()
+    await page.getByText(/is saved\. The worker applies it/).waitFor()
   })
 
   it('is served with a policy that lets nothing run but its own files', async () => {

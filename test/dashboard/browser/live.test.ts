@@ -68,6 +68,27 @@ describe('an event stream that is cut', () => {
   })
 })
 
+describe('a tab that was hidden for ten minutes', () => {
+  it('asks for nothing meanwhile, and is right again within 5 s of being shown', async () => {
+    const { page, asked } = await signedIn(`${many.url}/`, '#/workers')
+    await badge(page, /live/)
+    await page.clock.install({ time: Date.now() })
+    const show = (state: string): Promise<void> => page.evaluate(`void Object.defineProperty(document, 'visibilityState', { configurable: true, value: '${state}' }), document.dispatchEvent(new Event('visibilitychange'))`)
+    await show('hidden')
+    await page.clock.fastForward('00:30')
+    await page.waitForTimeout(500) // What was on its way.
+    const before = asked.length
+    await many.change('mailer', [6], 'ERROR', 'while nobody looked')
+    await page.clock.fastForward('10:00')
+    await page.waitForTimeout(500)
+    expect(asked.slice(before)).toEqual([])
+    await show('visible')
+    await page.getByText('while nobody looked').waitFor({ timeout: 5_000 })
+    await badge(page, /live/)
+    await many.change('mailer', [6], 'RUNNING')
+  })
+})
+
 describe('a page that is paused', () => {
   it('stands still until it is told to go on', async () => {
     const page = await open()
@@ -111,7 +132,7 @@ describe('the page on odd screens', () => {
     const page = await open('')
     await page.getByText(/^(Attention|All)/).waitFor()
     await page.setViewportSize({ width: 320, height: 256 })
-    for (const hash of ['#/', '#/workers', '#/settings', '#/tasks', '#/automations']) {
+    for (const hash of ['#/', '#/workers', '#/workers?q=state:error', '#/workers/mailer/m-7', '#/workers/mailer/m-7?tab=config', '#/tasks', '#/tasks/mailer', '#/tasks/mailer?tab=submit', '#/tasks/mailer?tab=dead', '#/output/mailer', '#/output/mailer?mode=peek', '#/pools/senders', '#/automations/mailer', '#/settings']) {
       await page.goto(`${many.url}/${hash}`)
       await page.getByRole('heading', { level: 1 }).first().waitFor({ state: 'attached' })
       expect([hash, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([hash, 320])

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import { BusyFleet } from './busy-fleet.ts'
+import { tabTo } from './in-page.ts'
 import { it } from './it.ts'
 import { MAILER_TOKEN } from './many-workers.ts'
 import { CHROMIUM, look, signedIn } from './watched.ts'
@@ -182,6 +183,23 @@ describe('a queue', () => {
     expect(page.url()).toContain('task=never-was')
   })
 
+  it('shows more of it on demand, and meanwhile what it showed', async () => {
+    await fleet.queueTasks('mailer', 'bulk', 30, 2)
+    const page = await open('#/tasks/mailer')
+    let release = (): void => undefined
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await page.route('**/queue?n=100', async (route) => {
+      await held
+      await route.continue()
+    })
+    await Promise.all([page.waitForRequest('**/queue?n=100'), page.getByRole('button', { name: 'Show 30' }).click()])
+    expect(await page.getByRole('row', { name: /bulk-1 / }).isVisible()).toBe(true)
+    release()
+    await page.getByText('30 of 30').waitFor()
+  })
+
   it('takes a task by form, once, though the answer of the first press is lost', async () => {
     const page = await open('#/tasks/mailer?tab=submit')
     await page.getByLabel('Recipient').fill('a@example.net')
@@ -214,6 +232,29 @@ describe('a queue', () => {
     await page.goBack()
     expect(await page.getByLabel('Recipient').inputValue()).toBe('nobody')
     expect(await queued()).toEqual([])
+  })
+
+  it('takes a task by keyboard alone, whose output is popped so too', async () => {
+    await fleet.emit('mailer', [{ to: 'a' }])
+    const page = await open('#/tasks/mailer?tab=submit')
+    await tabTo(page, page.getByLabel('Recipient'))
+    await page.keyboard.type('a@example.net')
+    await page.keyboard.press('Enter')
+    await page.getByText(/^Queued as/).waitFor()
+    expect(await queued()).toHaveLength(1)
+    await page.locator('h1').click()
+    await page.keyboard.press('g')
+    await page.keyboard.press('u')
+    await tabTo(page, page.getByRole('list', { name: 'Streams' }).getByRole('link', { name: 'mailer' }))
+    await page.keyboard.press('Enter')
+    await page.getByText('"to":"a"').waitFor()
+    await tabTo(page, page.getByRole('button', { name: 'Pop 10…' }))
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await tabTo(page, page.getByRole('dialog').getByRole('button', { name: 'Pop 10' }))
+    await page.keyboard.press('Enter')
+    await page.getByText('1 entry taken.').waitFor()
+    expect(await fleet.backend.streams.length(['mailer'])).toEqual([0])
   })
 })
 

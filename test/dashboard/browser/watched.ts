@@ -1,7 +1,8 @@
 /**
  * @module test/dashboard/browser/watched
  * A real browser that is watched: whatever a page complains of (an exception, an error in the console, a breach of its
- * content security policy, a request to a third party) is kept and must be nothing at the end of the test.
+ * content security policy, a request to a third party, a call that openapi.json does not tell of) is kept and must be
+ * nothing at the end of the test.
  *
  * `look` is the close look at a page in one state: axe finds nothing, nothing is wider than the screen, the bar takes one
  * line, and a screenshot is kept, each in light, in dark and at 360 px.
@@ -12,6 +13,7 @@ import { createRequire } from 'node:module'
 import { delimiter, join } from 'node:path'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
+import type { OpenApi } from '../../openapi/contract.ts'
 
 /** The browser that PATH has; undefined: none, and every test is a named skip. */
 export const CHROMIUM = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'chromium')).find((file) => existsSync(file))
@@ -38,11 +40,19 @@ interface AxeResult { readonly violations: readonly { readonly id: string; reado
 let browser: Promise<Browser> | undefined
 const complaints: string[] = []
 const open: Page[] = []
+/** The tests read it, the page does not. */
+const DOCUMENT = '/api/v1/openapi.json'
+/** What it tells of, the same for every master. */
+let operations: Promise<readonly RegExp[]> | undefined
+const called = new Set<string>()
 
 afterEach(async () => {
   await Promise.all(open.splice(0).map((page) => page.context().close()))
   const heard = complaints.splice(0)
-  expect(heard).toEqual([])
+  const known = (await operations) ?? []
+  const unknown = [...called].filter((call) => !known.some((operation) => operation.test(call)))
+  called.clear()
+  expect({ heard, unknown }).toEqual({ heard: [], unknown: [] })
 })
 afterAll(async () => (await browser)?.close())
 
@@ -61,13 +71,21 @@ export function findHost(host: string, address: string, keyHash: string): void {
 export async function openPage(address: string, hash = '', options: BrowserContextOptions = {}): Promise<Opened> {
   browser ??= chromium.launch({ executablePath: CHROMIUM ?? '', args: browserArguments })
   const page = await (await (await browser).newContext({ viewport: LOOKS[0].viewport, ...options })).newPage()
-  const asked = watch(page, new URL(address).origin)
+  const asked = watch(page, new URL(address))
   await page.goto(`${address}${hash}`)
+  await (operations ??= operationsOf(page))
   return { page, asked }
 }
 
+/** As the page itself would read it: its own connection, proxy and trust. */
+async function operationsOf(page: Page): Promise<readonly RegExp[]> {
+  const { paths } = await page.evaluate<OpenApi>(`fetch(".${DOCUMENT}").then((answer) => answer.json())`)
+  const patternOf = (path: string): string => path.replaceAll('.', String.raw`\.`).replaceAll(/\{\w+\}/g, '[^/]+')
+  return Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => new RegExp(`^${method.toUpperCase()} ${patternOf(path)}$`)))
+}
+
 /** Keeps what the page complains of. Answers the list of what it asks of the API. */
-function watch(page: Page, origin: string): string[] {
+function watch(page: Page, { origin, pathname: prefix }: URL): string[] {
   const asked: string[] = []
   open.push(page)
   page.setDefaultTimeout(PATIENCE_MS)
@@ -78,7 +96,10 @@ function watch(page: Page, origin: string): string[] {
   page.on('request', (request) => {
     const url = new URL(request.url())
     if (url.origin !== origin && url.protocol !== 'blob:') complaints.push(`asked a third party: ${request.url()}`)
-    if (url.pathname.startsWith('/api/')) asked.push(url.pathname)
+    const path = url.pathname.slice(prefix.length - 1)
+    if (!path.startsWith('/api/') || path === DOCUMENT) return
+    asked.push(path)
+    called.add(`${request.method()} ${path}`)
   })
   return asked
 }

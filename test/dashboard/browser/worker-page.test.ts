@@ -4,7 +4,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core'
 import { goTo, inPage, observe } from './in-page.ts'
 import { it } from './it.ts'
 import { CHROMIUM, look, signedIn } from './watched.ts'
-import { STUDIO_TOKEN, WorkerWorld } from './worker-world.ts'
+import { HOSTILE, STUDIO_TOKEN, WorkerWorld } from './worker-world.ts'
 
 let world: WorkerWorld
 
@@ -18,7 +18,6 @@ beforeEach(async () => {
 afterEach(() => world.stop())
 
 const open = (hash: string, options: BrowserContextOptions = {}, token?: string) => signedIn(`${world.url}/`, hash, token, options)
-const HOSTILE = '<img src=x onerror="window.ran=1"><script>window.ran=1</script>\u202Eevil\u0007'
 const VIEWS = [['summary', '', '.plot canvas'], ['slots', '?tab=slots', '.lanes canvas'], ['form', '?tab=config', 'form .field'], ['json', '?tab=config&view=json', '.json-text'], ['changes', '?tab=config&view=changes', '.empty'], ['history', '?tab=history', '.generations']] as const
 const PHONE = { viewport: { width: 360, height: 740 } }
 const fits = (page: Page): Promise<boolean> => inPage(page, 'document.documentElement.scrollWidth <= innerWidth')
@@ -92,6 +91,17 @@ describe('the page of a worker', () => {
       await page.waitForTimeout(100)
       expect([await fits(page), await inPage(page, 'globalThis.ran')]).toEqual([true, undefined])
     }
+  })
+
+  it('runs nothing that a schema says, and its layout holds', async () => {
+    await world.join('evil', 'e-1')
+    const { page } = await open('#/automations/evil', PHONE)
+    for (const hash of ['#/automations/evil', '#/tasks/evil?tab=submit', '#/workers/evil/e-1?tab=config', '#/workers/evil/e-1?tab=config&view=json']) {
+      await goTo(page, hash)
+      await (hash.endsWith('json') ? page.locator('.json-text') : page.getByText('<script>window.ran=1').first()).waitFor()
+      expect([hash, await fits(page), await inPage(page, 'globalThis.ran'), await page.locator('img, main script').count()]).toEqual([hash, true, undefined, 0])
+    }
+    await look(page, 'hostile-schema')
   })
 
   it('for a scoped token asks for nothing outside its types', async () => {

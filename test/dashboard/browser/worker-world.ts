@@ -32,11 +32,20 @@ const config = Type.Object({
   password: Type.Optional(secret),
 }, { additionalProperties: false })
 
+/** What a plugin may say, and what must stay text. */
+export const HOSTILE = '<img src=x onerror="window.ran=1"><script>window.ran=1</script>\u202Eevil\u0007'
+const evil = Type.Object({
+  plain: Type.String({ title: HOSTILE, description: HOSTILE + 'x'.repeat(10_000), default: HOSTILE, examples: [HOSTILE] }),
+  ['n'.repeat(200)]: Type.Optional(Type.Enum([HOSTILE, 'safe'], { title: HOSTILE })),
+  either: Type.Optional(Type.Union([Type.Object({ a: Type.String() }, { title: HOSTILE }), Type.Object({ b: Type.String() }, { title: 'other' })])),
+})
+
 const many = Object.fromEntries(Array.from({ length: 196 }, (_, n) => [`field_${n}`, Type.Optional(n % 3 === 0 ? Type.Integer({ minimum: 0 }) : n % 3 === 1 ? Type.String() : Type.Boolean())]))
 
 const run = async (): Promise<void> => {}
 const catalog = () => buildCatalog([
   defineBatch({ type: 'studio', config, payload: Type.Object({ to: Type.String() }), output: Type.Object({ ok: Type.Boolean() }), run }),
+  defineBatch({ type: 'evil', config: evil, payload: evil, output: evil, run }),
   defineBatch({ type: 'wide', config: Type.Object(many), payload: Type.Object({}), output: Type.Object({}), run }),
 ])
 

@@ -229,7 +229,7 @@ describe('a part of the page that cannot be loaded', () => {
     await page.getByText(/^Attention: /).waitFor()
     await page.route('**/assets/pools-place-*.js', (route) => route.fulfill({ status: 404, json: { detail: 'no such file' } }))
     await page.goto(`${many.url}/#/pools`)
-    await page.getByText('This place cannot be shown:').waitFor()
+    await page.getByText('This place cannot be shown: A part of the page could not be loaded.').waitFor()
     await look(page, 'place-not-loaded')
     await page.goto(`${many.url}/#/workers`)
     await count(page, '320')

@@ -1,0 +1,95 @@
+// The page of one worker that is a process of its own: its config is saved, applied, kept while it is away, and its end.
+import { get } from 'node:http'
+import { afterEach, beforeEach, describe, expect } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { ADMIN_TOKEN, type Proc } from '../../e2e/fleet.ts'
+import { it } from './it.ts'
+import { CHROMIUM, look, storedValues } from './watched.ts'
+import { World } from './world.ts'
+
+const CANARY = 'Basic canary-of-the-browser-test'
+
+let world: World
+let worker: Proc
+
+beforeEach(async () => {
+  world = new World()
+  if (CHROMIUM === undefined) return
+  await world.start()
+  worker = world.fleet.startWorker('http-request', 'w-1')
+  await world.fleet.configure('http-request', 'w-1', { enabled: true, allow_cidrs: ['127.0.0.0/8'], allow_ports: [Number(new URL(world.fleet.url).port)] })
+})
+afterEach(() => world.stop())
+
+const review = (page: Page): Promise<void> => page.getByRole('button', { name: /^Review/ }).click()
+const save = (page: Page): Promise<void> => page.getByRole('button', { name: /^Save \d/ }).click()
+
+/** Every answer of the API to the page from now on, and every event. */
+function answersTo(page: Page): { readonly answers: string[]; readonly end: () => void } {
+  const answers: string[] = []
+  page.on('response', (response) => {
+    if (new URL(response.url()).pathname.startsWith('/api/') && !response.url().endsWith('/events')) void response.text().then((text) => answers.push(text), () => undefined)
+  })
+  const events = get(`${world.fleet.url}/api/v1/events`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } }, (stream) => stream.on('data', (chunk: Buffer) => answers.push(chunk.toString())))
+  return { answers, end: () => events.destroy() }
+}
+
+describe('a worker of its own process', () => {
+  it('applies what is saved, also what was saved while it was away, drains, and is forgotten', async () => {
+    const page = await world.signedIn('#/workers/http-request/w-1?tab=config')
+    await page.getByLabel('slots', { exact: true }).fill('2')
+    await review(page)
+    await save(page)
+    await page.getByText(/Generation 2 is saved\. The worker applies it, after \d/).waitFor()
+
+    worker.child.kill('SIGKILL')
+    await worker.exited
+    await page.getByText('offline').first().waitFor()
+    await page.getByRole('link', { name: /^Form/ }).click()
+    await page.getByLabel('slots', { exact: true }).fill('3')
+    await review(page)
+    await save(page)
+    await page.getByText('Generation 3 is saved. The worker is offline; it takes the config when it is back.').waitFor()
+    await page.locator('.outcome').getByText('Why?').click()
+    await page.locator('.outcome').getByRole('list').getByText(/offline/).first().waitFor()
+    await look(page, 'config-worker-away')
+    worker = world.fleet.startWorker('http-request', 'w-1')
+    await page.getByText(/Generation 3 is saved\. The worker applies it/).waitFor()
+
+    await page.getByRole('button', { name: 'Drain…' }).click()
+    await page.getByRole('button', { name: 'Drain 1 worker' }).click()
+    expect(await worker.exited).toBe(0)
+    await page.getByText('offline').first().waitFor()
+    await page.getByRole('button', { name: 'Forget…' }).click()
+    await page.getByText('Should the worker come back').waitFor()
+    await page.getByRole('button', { name: 'Forget 1 worker' }).click()
+    await page.getByText('No worker has registered yet').waitFor()
+    expect((await world.fleet.call('GET', '/automations/http-request/workers/w-1')).status).toBe(404)
+  })
+
+  it('is given a secret that is then nowhere to be seen', async () => {
+    const page = await world.signedIn('#/workers/http-request/w-1?tab=config')
+    const heard: string[] = []
+    page.on('console', (message) => heard.push(message.text()))
+    await page.getByLabel('slots', { exact: true }).waitFor()
+    const { answers, end } = answersTo(page)
+    await page.getByRole('radiogroup', { name: 'authorization' }).getByLabel('Set', { exact: true }).check()
+    await page.getByPlaceholder('the new value').fill(CANARY)
+    await review(page)
+    await save(page)
+    await page.getByText(/is saved\. The worker applies it/).waitFor()
+    await world.fleet.ok('POST', '/automations/http-request/tasks', { payload: { url: `${world.fleet.url}/healthz` } })
+    const seen: string[] = []
+    for (const hash of ['#/workers/http-request/w-1', '#/workers/http-request/w-1?tab=config', '#/workers/http-request/w-1?tab=config&view=json', '#/workers/http-request/w-1?tab=history', '#/output/http-request', '#/workers', '#/']) {
+      await page.goto(`${world.fleet.url}/${hash}`)
+      await page.getByRole('heading', { level: 1 }).first().waitFor({ state: 'attached' })
+      if (hash.startsWith('#/output')) await page.getByText('"status":200').first().waitFor()
+      if (hash.endsWith('history')) await page.locator('.generations').getByText('authorization').first().waitFor()
+      seen.push(await page.content(), JSON.stringify(await storedValues(page)))
+    }
+    for (const path of ['/automations/http-request/workers/w-1', '/automations/http-request/workers/w-1/config/history', '/automations/http-request/output/peek?n=10', '/overview']) seen.push(JSON.stringify(await world.fleet.ok('GET', path)))
+    end()
+    expect(answers.join('')).toContain('worker.config_changed')
+    expect([...seen, ...answers, ...heard, worker.output(), world.fleet.masterOutput()].filter((text) => text.includes('canary-of-the-browser-test'))).toEqual([])
+  })
+})
