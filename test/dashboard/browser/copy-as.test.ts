@@ -90,6 +90,7 @@ describe('a line of "Copy as"', () => {
       await page.goto(`${world.fleet.url}/#/workers/http-request/w%201?tab=config`)
       await page.getByLabel('slots', { exact: true }).fill(String(slots))
       await page.getByRole('button', { name: /^Review/ }).click()
+      await page.getByRole('button', { name: /^Save/ }).waitFor() // Before it is there, the last menu is that of the worker.
       await run(await copied(page, page.locator('main').locator('.copy-as').last(), label))
       expect(await got(WORKER)).toMatchObject({ config: { slots } })
       await page.reload()

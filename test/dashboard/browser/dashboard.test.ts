@@ -92,7 +92,7 @@ describe('the page', () => {
     await page.getByLabel('slots', { exact: true }).fill('2')
     await page.getByRole('button', { name: /^Review/ }).click()
     await page.getByRole('button', { name: /^Save \d/ }).click()
-    await page.getByText(/is saved\. The worker applies it/).waitFor()
+    await page.getByText(/is saved\. The worker applied it/).waitFor()
   })
 
   it('is served with a policy that lets nothing run but its own files', async () => {

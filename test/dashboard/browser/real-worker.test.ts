@@ -40,7 +40,7 @@ describe('a worker of its own process', () => {
     await page.getByLabel('slots', { exact: true }).fill('2')
     await review(page)
     await save(page)
-    await page.getByText(/Generation 2 is saved\. The worker applies it, after \d/).waitFor()
+    await page.getByText(/Generation 2 is saved\. The worker applied it after \d/).waitFor()
 
     worker.child.kill('SIGKILL')
     await worker.exited
@@ -54,7 +54,7 @@ describe('a worker of its own process', () => {
     await page.locator('.outcome').getByRole('list').getByText(/offline/).first().waitFor()
     await look(page, 'config-worker-away')
     worker = world.fleet.startWorker('http-request', 'w-1')
-    await page.getByText(/Generation 3 is saved\. The worker applies it/).waitFor()
+    await page.getByText(/Generation 3 is saved\. The worker applied it/).waitFor()
 
     await page.getByRole('button', { name: 'Drain…' }).click()
     await page.getByRole('button', { name: 'Drain 1 worker' }).click()
@@ -77,7 +77,7 @@ describe('a worker of its own process', () => {
     await page.getByPlaceholder('the new value').fill(CANARY)
     await review(page)
     await save(page)
-    await page.getByText(/is saved\. The worker applies it/).waitFor()
+    await page.getByText(/is saved\. The worker applied it/).waitFor()
     await world.fleet.ok('POST', '/automations/http-request/tasks', { payload: { url: `${world.fleet.url}/healthz` } })
     const seen: string[] = []
     for (const hash of ['#/workers/http-request/w-1', '#/workers/http-request/w-1?tab=config', '#/workers/http-request/w-1?tab=config&view=json', '#/workers/http-request/w-1?tab=history', '#/output/http-request', '#/workers', '#/']) {
