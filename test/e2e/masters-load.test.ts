@@ -4,6 +4,7 @@
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { setTimeout as pause } from 'node:timers/promises'
+import { SLACK } from '../slack.ts'
 import { withRedisServer } from '../storage/redis/server.ts'
 import { until, type Fleet } from './fleet.ts'
 import { Forwarder } from '../storage/redis/forwarder.ts'
@@ -194,7 +195,7 @@ withRedisServer('several masters under load', () => {
         await until('it is back through the next, with its config', isBack, worker.output, 10_000)
         expect(await record(next, 'w')).toMatchObject({ connected: true, state: 'RUNNING', config_gen: gen, config: { enabled: true, slots: 4 } })
         gen = await next.configure('slow', 'w', { recycle_seconds: 600 + place })
-        await until('it hears its new master', async () => (await record(next, 'w')).applied_config_gen === gen, worker.output, 1_000)
+        await until('it hears its new master', async () => (await record(next, 'w')).applied_config_gen === gen, worker.output, 1_000 * SLACK)
         await allGone(next, ids)
         expect(await lengthOf(next, `${SLOW}/dead`)).toBe(0)
       }

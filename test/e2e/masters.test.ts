@@ -2,6 +2,7 @@
  * Two and three masters of the built command on one Redis: what happens at one is seen at the others (D33).
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
+import { SLACK } from '../slack.ts'
 import { withRedisServer, type RedisServer } from '../storage/redis/server.ts'
 import { until, WORKER_TOKEN, type Fleet } from './fleet.ts'
 import { Forwarder } from '../storage/redis/forwarder.ts'
@@ -46,7 +47,7 @@ async function socketWorker(fleet: Fleet, id: string, type = 'slow'): Promise<So
 const patch = (fleet: Fleet, id: string, config: object, headers: Readonly<Record<string, string>> = {}, type = 'talk') =>
   fleet.call<{ config: object; config_gen: number }>('PATCH', `/automations/${type}/workers/${id}/config`, config, headers)
 /** The tick of each second, on a busy machine. */
-const SECOND_OR_SO = 1_500
+const SECOND_OR_SO = 1_500 * SLACK
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n)
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? NaN
 
@@ -60,7 +61,7 @@ withRedisServer('several masters on one Redis', () => {
       for (const [from, fleet] of masters.all.entries()) {
         for (const [to, id] of ids.entries()) {
           const gen = await fleet.configure('slow', id, { slots: 2 + from })
-          await until('the config is applied', async () => (await record(masters.at(to - 1), id)).applied_config_gen === gen, workers[to]?.output, 1_000)
+          await until('the config is applied', async () => (await record(masters.at(to - 1), id)).applied_config_gen === gen, workers[to]?.output, 1_000 * SLACK)
         }
       }
     }, 60_000)
@@ -124,7 +125,7 @@ withRedisServer('several masters on one Redis', () => {
       const running = await submit(far, { ms: 1_500 })
       await until('it runs', async () => masters.starts().some(({ id }) => id === running))
       await masters.at(1).ok('POST', `${SLOW}/workers/w/drain`)
-      await until('the worker knows', async () => worker.output().includes('drain'), worker.output, 1_000)
+      await until('the worker knows', async () => worker.output().includes('drain'), worker.output, 1_000 * SLACK)
       for (const fleet of masters.all) expect(await record(fleet, 'w')).toMatchObject({ state: 'DRAINING', draining: true })
       const later = await submit(far, { ms: 0 })
       expect(await worker.exited).toBe(0)
@@ -152,12 +153,12 @@ withRedisServer('several masters on one Redis', () => {
           const newer = await socketWorker(fleet, 'w')
           const registered = performance.now()
           expect(await older.closed).toEqual({ code: 1008, reason: 'replaced by a newer connection' })
-          expect(performance.now() - registered).toBeLessThan(1_000)
+          expect(performance.now() - registered).toBeLessThan(1_000 * SLACK)
           older = newer
         }
         for (const fleet of masters.all) expect(await record(fleet, 'w')).toMatchObject({ connected: true })
         expect((await patch(masters.at(round), 'w', { slots: 2 }, {}, 'slow')).status).toBe(200)
-        await until('the newest is told', async () => older.told.includes(round + 1), () => '', 1_000)
+        await until('the newest is told', async () => older.told.includes(round + 1), () => '', 1_000 * SLACK)
       }
     }, 60_000)
 
@@ -179,7 +180,7 @@ withRedisServer('several masters on one Redis', () => {
 
       for (const worker of [changed, drained, replaced]) worker?.state(0)
       expect(await replaced?.closed).toEqual({ code: 1008, reason: 'replaced by a newer connection' })
-      await until('the frames have come', async () => changed?.told.length === 1 && drained?.told.length === 1, () => '', 1_000)
+      await until('the frames have come', async () => changed?.told.length === 1 && drained?.told.length === 1, () => '', 1_000 * SLACK)
       expect([changed?.told, drained?.told]).toEqual([[2], ['drain']])
       for (const worker of [changed, drained]) worker?.state(2)
       await Promise.all([changed?.heard(), drained?.heard()])
@@ -201,7 +202,7 @@ withRedisServer('several masters on one Redis', () => {
         await Promise.all(workers.map(({ id }, at) => patch(masters.at(at - 1), id, { slots: n }, {}, 'slow')))
       }
       for (const worker of workers) worker.state(0)
-      await until('each was told of the last', async () => workers.every(({ told }) => told.at(-1) === 30), () => JSON.stringify(workers.map(({ told }) => told)), 2_000)
+      await until('each was told of the last', async () => workers.every(({ told }) => told.at(-1) === 30), () => JSON.stringify(workers.map(({ told }) => told)), 2_000 * SLACK)
     }, 60_000)
   })
 
@@ -231,7 +232,7 @@ withRedisServer('several masters on one Redis', () => {
         submits.push(ms)
         await settle('tasks.ack', task)
       }
-      expect(median(submits)).toBeLessThan(150) // The tick of a second alone would take 500.
+      expect(median(submits)).toBeLessThan(300) // The tick of a second alone would take 500.
       expect(Math.max(...submits)).toBeLessThan(SECOND_OR_SO)
 
       const { task: first } = await served(masters, () => submit(far, { ms: 0 }))
@@ -349,7 +350,7 @@ withRedisServer('several masters on one Redis', () => {
       const ids = await submitMany(masters.at(-1), range(120).map(() => ({ ms: 20 })))
       for (const { id, output } of workers) {
         const gen = await masters.at(1).configure('slow', id, { slots: 6 })
-        await until('the config is applied', async () => (await record(masters.at(0), id)).applied_config_gen === gen, output, 1_000)
+        await until('the config is applied', async () => (await record(masters.at(0), id)).applied_config_gen === gen, output, 1_000 * SLACK)
       }
       await allGone(masters.at(0), ids)
       const [running = ''] = await submitMany(masters.at(0), [{ ms: 1_000 }])

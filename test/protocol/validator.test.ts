@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { Type } from 'typebox'
 import { compileValidator } from '../../src/protocol/index.ts'
+import { SLACK } from '../slack.ts'
 
 describe('compileValidator', () => {
   it('reports all faults at once, each at the field itself (D14)', () => {
@@ -19,7 +20,7 @@ describe('compileValidator', () => {
     const validate = compileValidator({ type: 'string', pattern: '^(a+)+$' })
     const before = performance.now()
     expect(validate(`${'a'.repeat(5_000)}!`)).toHaveLength(1)
-    expect(performance.now() - before).toBeLessThan(1_000)
+    expect(performance.now() - before).toBeLessThan(1_000 * SLACK)
   })
 
   it.each([{ type: 'string', pattern: '(?=a)' }, { type: 'string', pattern: '(a)\\1' }, { $ref: 'https://example.com/schema' }, { type: 'object', unknownKeyword: 1 }])('does not compile %j', (schema) => {

@@ -4,13 +4,12 @@
  * after a collection. A machine that does other things as well makes every span longer; what the thread itself worked in
  * a task is not, so it is held to the limit as it stands.
  *
- *   BUDGET_SLACK     spans may be so many times as long: 1 on a machine that does nothing else
  *   BUDGET_SECONDS   how long a page is watched
  */
 import { expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
+import { SLACK } from '../../slack.ts'
 
-export const SLACK = Number(process.env['BUDGET_SLACK'] ?? 4)
 /** The worst of many is the one that met the neighbours. */
 export const WORST_SLACK = SLACK === 1 ? 1 : SLACK * 3
 export const SECONDS = Number(process.env['BUDGET_SECONDS'] ?? 10)

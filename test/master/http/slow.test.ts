@@ -10,6 +10,7 @@ import { createAuthenticator } from '../../../src/master/auth/index.ts'
 import { createHttp, route, type Http } from '../../../src/master/http/index.ts'
 import { AnyObject } from '../../../src/protocol/index.ts'
 import { seededRandom, systemTime, VirtualTime, type Time } from '../../../src/runtime/index.ts'
+import { SLACK } from '../../slack.ts'
 import { recordingLog } from '../recording-log.ts'
 import { head } from '../running-master.ts'
 
@@ -111,7 +112,7 @@ describe('1,000 slow clients', () => {
     for (let each = 0; each < 1_000; each += 1) slow.push(await open(port, each % 2 === 0 ? 'GET /healthz HTTP/1.1\r\nHost: test\r\nX-Slow:' : `${POST(MAX_BODY_BYTES)}{"a":"${'x'.repeat(1_000)}`))
     const waits: number[] = []
     for (let each = 0; each < 50; each += 1) waits.push(await healthMs(port))
-    expect(Math.max(...waits)).toBeLessThan(1_000)
+    expect(Math.max(...waits)).toBeLessThan(1_000 * SLACK)
     expect(process.memoryUsage().rss - before).toBeLessThan(128 * 1_048_576)
     await Promise.all(slow.map(({ ended }) => ended))
     expect(slow.filter(({ text }) => !text().startsWith('HTTP/1.1 408 '))).toEqual([])
