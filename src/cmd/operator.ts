@@ -27,8 +27,11 @@ const SETTINGS = {
   ...LOG_SETTINGS,
 } as const
 
-/** A fleet's worth of records stays for long, what is read of it every minute goes at once: the heap need not grow far beyond the former. */
-const HEAP_GROWTH = '--heap-growing-percent=20'
+/**
+ * A fleet's worth of records stays for long, what is read of it every minute goes at once: the heap need not grow far beyond
+ * the former, and pages that became empty need not be kept for later (50 of 230 MiB at 10,000 FleetWorkers).
+ */
+const HEAP_FLAGS = ['--heap-growing-percent=20', '--optimize-for-size']
 /** As kubectl takes it where a context names none. */
 const DEFAULT_NAMESPACE = 'default'
 
@@ -45,7 +48,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   if (!('server' in identity)) refuse([...faults, identity])
   refuse(faults)
   if (!('server' in identity)) return 2
-  setFlagsFromString(HEAP_GROWTH)
+  for (const each of HEAP_FLAGS) setFlagsFromString(each)
   return withProcess(values, async (log, stop) => {
     const token = values.token === undefined ? undefined : watchedSecret('SVC_API_TOKEN', values.token, process.env, systemTime, log)
     const { bootstrapRedis: redis, bootstrapTokens: tokens, watchNamespaces = [], metricsListen, leaderElect, leaseName } = values

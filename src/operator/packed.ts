@@ -7,7 +7,7 @@ import { Buffer } from 'node:buffer'
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib'
 import type { JsonObject } from '../protocol/index.ts'
 
-const FAST = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }
+const FAST = { params: { [constants.BROTLI_PARAM_QUALITY]: 1, [constants.BROTLI_PARAM_LGWIN]: 14 } }
 
 /** A byte a character: buffers would cost more for what is so short. */
 export type Packed = string & { readonly isPacked: true }

@@ -9,16 +9,17 @@ import { expect } from '@jest/globals'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { SLACK } from '../slack.ts'
 import { startRedis, type RedisOptions, type RedisServer } from '../storage/redis/server.ts'
 import { Fleet, until, WORKER_TOKEN, type Answer, type Proc } from './fleet.ts'
 
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/away.mjs') }
 
-/** What the issue and G18 promise. */
-const REFUSED_WITHIN_MS = 2_000
-const NOT_READY_WITHIN_MS = 5_000
-const BACK_WITHIN_MS = 10_000
-export const WAITERS_SERVED_WITHIN_MS = 2_000
+/** What G18 promises. */
+const REFUSED_WITHIN_MS = 2_000 * SLACK
+const NOT_READY_WITHIN_MS = 5_000 * SLACK
+const BACK_WITHIN_MS = 10_000 * SLACK
+export const WAITERS_SERVED_WITHIN_MS = 2_000 * SLACK
 
 const SUBMITTERS = 8
 /** Between two submits of each: what is acknowledged is asked for one by one in the end. */

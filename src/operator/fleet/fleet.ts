@@ -8,8 +8,9 @@
  *                          └── every answer: its epoch (store-life.ts), its time
  */
 import { MasterClient, type MasterError } from '../../client/index.ts'
-import type { ReadyBody, WorkerBody } from '../../protocol/index.ts'
+import type { ReadyBody } from '../../protocol/index.ts'
 import type { Clock, Log, Random, Timers } from '../../runtime/index.ts'
+import { interned } from '../interned.ts'
 import { Bell } from './bell.ts'
 import { Breaker, type OpenReason } from './breaker.ts'
 import { Calls } from './calls.ts'
@@ -17,7 +18,7 @@ import { FeedReader } from './feed-reader.ts'
 import { Identity } from './identity.ts'
 import { Limiter } from './limiter.ts'
 import type { FleetMetrics } from './metrics.ts'
-import type { CatalogType, FleetTable, MasterWriter, Registered, Remembered, Seen, TableChange } from './ports.ts'
+import type { CatalogType, FleetTable, MasterWriter, Registered, Remembered, Seen, TableChange, WorkerRecord } from './ports.ts'
 import { Sequence, type Source } from './records.ts'
 import { StoreLife } from './store-life.ts'
 import { Tokens } from './tokens.ts'
@@ -104,7 +105,7 @@ export class Fleet implements FleetTable {
     return this.#readers.get(type)?.reader.catalog
   }
 
-  workers(type: string): Iterable<Omit<WorkerBody, 'config'>> {
+  workers(type: string): Iterable<Omit<WorkerRecord, 'config'>> {
     return this.#readers.get(type)?.reader.records.all() ?? []
   }
 
@@ -194,7 +195,7 @@ export class Fleet implements FleetTable {
   #sourceOf({ epoch, answeredMs }: { readonly epoch: string; readonly answeredMs: number | undefined }, begun: number): Source | null {
     // The header has whole seconds: on the average it is half of one behind.
     if (answeredMs !== undefined) this.#aheadMs = answeredMs + 500 - this.#options.clock.monotonicMs()
-    return this.#life.saw(epoch, begun, this.#sequence.next()) ? { begun, epoch, atMs: this.masterNowMs() } : null
+    return this.#life.saw(epoch, begun, this.#sequence.next()) ? { begun, epoch: interned(epoch), atMs: this.masterNowMs() } : null
   }
 
   async #probe(why: OpenReason): Promise<boolean> {

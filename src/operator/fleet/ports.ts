@@ -7,7 +7,7 @@
  * signal: when it aborts, a call rejects with its reason.
  * @see D15, D31, D39, D46, D47, D51
  */
-import type { ConfigBody, FieldError, HistoryBody, JsonObject, JsonSchema, SecretPaths, WorkerBody } from '../../protocol/index.ts'
+import type { ConfigBody, FieldError, HistoryBody, JsonObject, JsonSchema, SecretPaths, Stats, WorkerBody } from '../../protocol/index.ts'
 
 export interface WorkerRef {
   readonly type: string
@@ -22,10 +22,13 @@ export interface CatalogType {
   readonly hash: string
 }
 
+/** What is needed of a worker; the whole of its statistics is many times as large. */
+export type WorkerRecord = Omit<WorkerBody, 'hardware' | 'current_stats'> & { readonly current_stats: Pick<Stats, 'slots' | 'cpu_pct' | 'rss_mb'> | null }
+
 export interface Registered {
   readonly kind: 'registered'
   /** As reads show it: secrets masked, defaults filled. */
-  readonly record: WorkerBody
+  readonly record: WorkerRecord
   /** The life of the store that `record.config_gen` belongs to. */
   readonly epoch: string
   /** The config has moved on since the record was read: one `get` before anything is judged by it. */
@@ -64,7 +67,7 @@ export interface FleetTable {
   get(type: string, workerId: string): Seen
   catalog(type: string): CatalogType | undefined
   /** Every registered worker of a type, for sweeps. */
-  workers(type: string): Iterable<Omit<WorkerBody, 'config'>>
+  workers(type: string): Iterable<Omit<WorkerRecord, 'config'>>
   /** The types that are to be read; others are dropped. Cheap when nothing changed. */
   setTypes(types: Iterable<string>): void
   /** Listeners may only enqueue keys. Returns how to end it. */

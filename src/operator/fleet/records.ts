@@ -15,6 +15,7 @@
  */
 import { sameJson, type JsonObject, type WorkerBody, type WorkerEventName } from '../../protocol/index.ts'
 import { packed, unpacked, type Packed } from '../packed.ts'
+import type { WorkerRecord } from './ports.ts'
 
 /** The order of everything that is learnt from the master. */
 export class Sequence {
@@ -26,7 +27,7 @@ export class Sequence {
   }
 }
 
-type Kept = Omit<WorkerBody, 'config'> & { readonly config: Packed }
+type Kept = Omit<WorkerRecord, 'config'> & { readonly config: Packed }
 
 interface Entry {
   /** Null: it is known to be registered or gone, and to be no more than that. */
@@ -72,7 +73,7 @@ export class Records {
   }
 
   /** Undefined: nothing is known, which after a whole pass means that there is no such worker. */
-  get(workerId: string): Readonly<Omit<Entry, 'record'> & { record: WorkerBody | null }> | undefined {
+  get(workerId: string): Readonly<Omit<Entry, 'record'> & { record: WorkerRecord | null }> | undefined {
     const entry = this.#entries.get(workerId)
     if (entry === undefined) return undefined
     return { ...entry, record: entry.record === null ? null : { ...entry.record, config: unpacked(entry.record.config) } }
@@ -82,7 +83,7 @@ export class Records {
     return this.#entries.size
   }
 
-  *all(): Generator<Omit<WorkerBody, 'config'>> {
+  *all(): Generator<Omit<WorkerRecord, 'config'>> {
     for (const { record, isGone } of this.#entries.values()) if (record !== null && !isGone) yield record
   }
 
@@ -96,7 +97,7 @@ export class Records {
     const entry = this.#entries.get(body.worker_id)
     if (entry !== undefined && entry.touched >= begun) return
     const before = entry?.isGone === true ? null : (entry?.record ?? null)
-    const record = { ...body, config: packed(body.config) }
+    const record = keptOf(body)
     this.#entries.set(record.worker_id, { record, epoch, isGone: false, staleSince: null, touched: begun, readMs: atMs })
     if (before !== null && record.config_gen < before.config_gen) this.#deps.onFall(record.worker_id)
     if (known !== 'all' && (before === null || differs(before, record, known))) this.#deps.onChange(record.worker_id)
@@ -202,6 +203,11 @@ export class Records {
   }
 }
 
+function keptOf(body: WorkerBody): Kept {
+  const { hardware: _, config, current_stats: stats, ...rest } = body
+  return { ...rest, config: packed(config), current_stats: stats === null ? null : { slots: stats.slots, cpu_pct: stats.cpu_pct, rss_mb: stats.rss_mb } }
+}
+
 const NOTHING: ReadonlySet<Matter> = new Set()
 const OWN_CLAIM: ReadonlySet<Matter> = new Set(['managed_by'])
 
@@ -211,7 +217,7 @@ function differs(before: Kept, after: Kept, known: ReadonlySet<Matter>): boolean
 }
 
 /** Fields that an event of this name may bring into the record. */
-const BRINGS: Readonly<Record<WorkerEventName, readonly Exclude<keyof WorkerBody, 'config'>[]>> = {
+const BRINGS: Readonly<Record<WorkerEventName, readonly Exclude<keyof WorkerRecord, 'config'>[]>> = {
   'worker.registered': [], 'worker.forgotten': [],
   'worker.connected': ['connected', 'state', 'draining'], 'worker.disconnected': ['connected'], 'worker.state': ['state', 'last_error'],
   'worker.config_changed': ['config_changed_at', 'config_changed_by'], 'worker.config_applied': ['applied_config_gen'],
@@ -230,7 +236,7 @@ function merged(record: Kept, name: WorkerEventName, fields: EventFields): Kept 
 const STRING_OR_NULL: ReadonlySet<string> = new Set(['last_error', 'managed_by', 'config_changed_by'])
 const NUMBER_OR_NULL: ReadonlySet<string> = new Set(['applied_config_gen', 'config_changed_at'])
 
-function isLike(field: keyof WorkerBody, value: unknown): boolean {
+function isLike(field: keyof WorkerRecord, value: unknown): boolean {
   if (field === 'connected' || field === 'draining') return typeof value === 'boolean'
   if (field === 'state') return typeof value === 'string'
   return value === null || (STRING_OR_NULL.has(field) && typeof value === 'string') || (NUMBER_OR_NULL.has(field) && typeof value === 'number')

@@ -21,9 +21,9 @@ import { hasMoved, isHandsOff, mayWriteConfig, saysInForce } from './policy.ts'
 import { eventTargetOf, readAgain } from './resource.ts'
 import { givenBack, writeAhead, type SecretMemory } from './secrets.ts'
 
-/** At once, but behind the edits of the first round, and what nobody edited behind all of it. */
+/** At once, but behind the edits that were not looked at yet; and what nobody edited behind the whole round. */
 const SECOND_LOOK_MS = 1
-const EDITED = 50
+const EDITED = 80
 const UNEDITED = -100
 
 export async function converge(pass: Pass): Promise<Finding | 'again'> {

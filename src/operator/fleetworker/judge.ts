@@ -5,6 +5,7 @@
  */
 import type { JsonObject } from '../../protocol/index.ts'
 import type { CatalogType, Registered } from '../fleet/index.ts'
+import { interned } from '../interned.ts'
 import { desiredOf, holdsSecret, isSecretField, type Desired } from './desired.ts'
 import { differenceOf, type Difference } from './diff.ts'
 import { found, NO_DRIFT, refused, type Finding, type Pass } from './findings.ts'
@@ -45,7 +46,7 @@ export async function judge(pass: Pass, seen: Registered, type: CatalogType): Pr
 const invalid = (message: string, worker: Registered): Finding => found('ConfigInvalid', message, { kind: 'terminal' }, { worker, drift: NO_DRIFT })
 
 function inputsOf({ resource: { metadata } }: Pass, { versions }: Desired, { hash }: CatalogType): string {
-  return JSON.stringify([metadata.generation, metadata.annotations?.[RECONCILE_ANNOTATION], hash, [...versions]])
+  return interned(JSON.stringify([metadata.generation, metadata.annotations?.[RECONCILE_ANNOTATION], hash, [...versions]]))
 }
 
 /** The memory, where a version that moved while the value stayed counts as the one that was sent. */

@@ -12,7 +12,7 @@ import type { ObjectKey } from './objects.ts'
 import type { Outcome, WorkQueue } from './work-queue.ts'
 
 export const MAX_CONCURRENT_RECONCILES = 16
-const SLICE_MS = 10
+const SLICE_MS = 5
 
 /** As controller-runtime names them. */
 export type ReconcileResult = 'success' | 'requeue_after' | 'requeue' | 'error'

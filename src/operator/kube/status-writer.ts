@@ -11,7 +11,8 @@
  *   put, heartbeat ──the object's own place in a period──▶ due ──10/s──┘      ├─▶ 404, 400, 422: dropped
  *                                                                             └─▶ 409 and all else: backoff, due again
  *
- * A heartbeat (how long ago, how much: what moves all the time and means nothing new) rides along free with a transition.
+ * What is not of an edit goes out while fewer than 4 are in flight. A heartbeat (how long ago, how much: what moves all
+ * the time and means nothing new) rides along free with a transition.
  * One writer serves one term of leadership: its signal ends with the term, and with it every write.
  */
 import { isDeepStrictEqual } from 'node:util'
@@ -26,6 +27,8 @@ import type { KubeTransport } from './transport.ts'
 
 const COMPANY_MS = 500
 const MAX_IN_FLIGHT = 16
+/** What is not of an edit: the API server keeps room for what an edit asks of it. */
+const MAX_BULK_IN_FLIGHT = 4
 const TRANSITIONS_PER_SECOND = 100
 const HEARTBEATS_PER_SECOND = 10
 const MIN_HEARTBEAT_PERIOD_MS = 60_000
@@ -227,7 +230,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
         heap.pop()
         continue
       }
-      if (this.#inFlight >= MAX_IN_FLIGHT) return [] // The next answer comes back here.
+      if (this.#inFlight >= (lane === 'edit' ? MAX_IN_FLIGHT : MAX_BULK_IN_FLIGHT)) return [] // The next answer comes back here.
       const waitMs = top.rank - this.#deps.clock.monotonicMs()
       if (waitMs > 0) return [waitMs]
       if (!rate.take()) return [rate.waitMs()]

@@ -6,15 +6,16 @@
  *                                                                    added while it ran
  *
  * The highest priority comes first, and within one who came first: an edit does not wait for bulk work, however long that
- * takes. Nothing starves, as keys age: once the key that is due for longest has been so for 200 s, it gets one turn of
- * eight. A run supersedes every deadline that was set before it.
+ * takes: of the keys that run at once, four at most are bulk work, so that the calls of an edit do not stand in line behind
+ * as many of others. Nothing starves, as keys age: once the key that is due for longest has been so for 200 s, it gets one
+ * turn of eight. A run supersedes every deadline that was set before it.
  */
 import { Backoff, type Clock, type Random, type Timers } from '../../runtime/index.ts'
 import { Heap } from './heap.ts'
 import type { ObjectKey } from './objects.ts'
 
-/** An edit, a deletion or the end of what is under way, a push from elsewhere, a sweep over everything. */
-export type Priority = 100 | 90 | 50 | -100
+/** An edit, a deletion or the end of what is under way, an edit that was looked at, a push from elsewhere, a sweep over everything. */
+export type Priority = 100 | 90 | 80 | 50 | -100
 
 export type Outcome =
   /** A look that is asked for is as urgent as a push, unless `priority` says otherwise. */
@@ -27,6 +28,9 @@ export type Outcome =
 /** A key that has been due for so long does not wait for all that is more urgent. */
 const PATIENCE_MS = 200_000
 const TURNS_PER_OLDEST = 8
+/** What is less is bulk work. */
+const URGENT: Priority = 80
+const MAX_BULK_RUNNING = 4
 const RETRY_BASE_MS = 1_000
 const RETRY_CAP_MS = 30_000
 
@@ -112,6 +116,7 @@ export class WorkQueue {
     if (outcome.kind === 'retry') this.#retry(key, outcome.afterMs, run.priority)
     else if (outcome.kind === 'ok' && outcome.againAfterMs !== undefined) this.addAfter(key, outcome.againAfterMs, outcome.priority ?? 50)
     if (run.again !== undefined) this.#makeDue(key, run.again)
+    else if (run.priority < URGENT) this.#takers.shift()?.() // There may be room for other bulk work.
   }
 
   /** With a reason: hands nothing out until it is called with null. Keys go on to be added, and to age. */
@@ -165,8 +170,9 @@ export class WorkQueue {
   }
 
   #first(): ObjectKey | undefined {
-    const due = this.#overdue() ?? this.#foremost()
-    if (due === undefined) return undefined
+    const hasRoom = [...this.#running.values()].filter((each) => each.priority < URGENT).length < MAX_BULK_RUNNING
+    const due = (hasRoom ? this.#overdue() : undefined) ?? this.#foremost()
+    if (due === undefined || (due.priority < URGENT && !hasRoom)) return undefined
     const { key, priority, sinceMs } = due
     this.#due.delete(key)
     this.#waiting.delete(key)
@@ -184,8 +190,9 @@ export class WorkQueue {
   }
 
   #foremost(): Due | undefined {
-    for (let due = this.#dueHeap.pop(); due !== undefined; due = this.#dueHeap.pop()) {
-      if (this.#due.get(due.key) === due) return due // Else left behind, by a higher priority or an earlier turn.
+    for (let due = this.#dueHeap.peek()?.value; due !== undefined; due = this.#dueHeap.peek()?.value) {
+      if (this.#due.get(due.key) === due) return due
+      this.#dueHeap.pop() // Left behind, by a higher priority or a turn.
     }
     return undefined
   }

@@ -76,7 +76,7 @@ export class TestFleet implements FleetTable, MasterWriter {
   }
 
   catalog = (type: string): CatalogType | undefined => this.#types.get(type)
-  workers = (type: string): readonly WorkerBody[] => [...this.#records.values()].map(({ record }) => record).filter((each) => each.automation_type === type)
+  workers = (type: string): readonly Registered['record'][] => [...this.#records.values()].map(({ record }) => record).filter((each) => each.automation_type === type)
   setTypes = (): void => {}
   onChange = () => (): void => {}
   run = async (): Promise<void> => {}

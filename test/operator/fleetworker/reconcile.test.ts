@@ -61,7 +61,7 @@ describe('reconcile: one worker', () => {
     for (const name of ['w1', 'w2']) world.create(name, { config: { url: 'http://a' } })
     await world.see()
     world.deps.memory.beginRound(world.cache.all())
-    expect(await world.act('w1')).toEqual({ kind: 'ok', againAfterMs: 1, priority: 50 })
+    expect(await world.act('w1')).toEqual({ kind: 'ok', againAfterMs: 1, priority: 80 })
     expect([world.changes, world.statusWrites, world.deps.memory.judged]).toEqual([0, 0, 1])
     await world.act('w1')
     expect([world.fleet.count('patch'), world.condition('w1', 'Synced')]).toEqual([1, 'True InSync'])
@@ -81,7 +81,7 @@ describe('reconcile: one worker', () => {
     world.edit('w2', { config: { url: 'http://b' } })
     await world.see()
     world.deps.memory.beginRound(world.cache.all())
-    expect([await world.act('w1'), await world.act('w2')]).toEqual([{ kind: 'ok', againAfterMs: 1, priority: -100 }, { kind: 'ok', againAfterMs: 1, priority: 50 }])
+    expect([await world.act('w1'), await world.act('w2')]).toEqual([{ kind: 'ok', againAfterMs: 1, priority: -100 }, { kind: 'ok', againAfterMs: 1, priority: 80 }])
   })
 
   it('asks for an edit before all else, but not for what others change', async () => {
