@@ -133,10 +133,10 @@ describe('the sweep', () => {
   /** With the claim of a FleetWorker that is gone. */
   const left = (id: string): WorkerBody => worker(id, `kubernetes:ns/gone#${id}`)
 
-  interface Fleet { readonly workers?: Readonly<Record<string, readonly WorkerBody[]>>; readonly offered?: readonly string[]; readonly answer?: (workerId: string) => Refusal['kind'] | 'ok'; readonly during?: (cluster: ReturnType<typeof world>) => void }
+  interface Fleet { readonly workers?: Readonly<Record<string, readonly WorkerBody[]>>; readonly offered?: readonly string[]; readonly answer?: (workerId: string) => Refusal['kind'] | 'ok'; readonly during?: (cluster: ReturnType<typeof world>) => void; readonly unknown?: 'FleetWorkers' | 'workers' }
 
   /** `b` is the type of a FleetWorker that goes at the start. */
-  async function swept(minutes: number, count: number, { workers = {}, offered = [], answer = () => 'ok', during = () => {} }: Fleet = {}) {
+  async function swept(minutes: number, count: number, { workers = {}, offered = [], answer = () => 'ok', during = () => {}, unknown }: Fleet = {}) {
     const time = new VirtualTime()
     const cluster = world()
     const { cache, gone, queue, seen, taken, triggers } = cluster
@@ -147,9 +147,10 @@ describe('the sweep', () => {
     seen(last)
     gone(last)
     taken()
+    if (unknown === 'FleetWorkers') cache.expect('ns')
     const sweep = new Sweep({
       time, log, cache, watches: (namespace) => namespace === 'ns', types: triggers,
-      table: { synced: true, workers: (type) => claimed[type]?.values() ?? [], offered: async () => offered },
+      table: { synced: unknown !== 'workers', workers: (type) => claimed[type]?.values() ?? [], offered: async () => offered },
       queue: { add: (key, priority) => { queue.add(key, priority); ticks.push(time.monotonicMs()) } },
       master: {
         release: async ({ type, workerId }) => {
@@ -186,7 +187,7 @@ describe('the sweep', () => {
 
   it('deletes claims of FleetWorkers that are gone, and no others', async () => {
     const { released } = await swept(1.5, 1, { workers: { b: [
-      left('left'), worker('elsewhere', 'kubernetes:other/x#00000000'), worker('by-hand', 'somebody'), worker('nobody', null),
+      left('left'), worker('elsewhere', 'kubernetes:other/x#00000000'), worker('by-hand', 'somebody'), worker('nobody', null), worker('moved', 'kubernetes:ns/w0#uid-w0'),
     ] } })
     expect(released).toEqual(['left'])
   })
@@ -214,6 +215,25 @@ describe('the sweep', () => {
     const { log, released, types } = await swept(3.5, 0, { workers, answer: (id) => (id === 'refused' ? 'bug' : 'ok') })
     expect([released, types]).toEqual([['refused', 'left'], []])
     expect(log.lines.filter(({ level }) => level === 'error')).toEqual([expect.objectContaining({ fields: { worker: 'b/refused', claim: 'kubernetes:ns/gone#refused', error: 'no' } })])
+  })
+
+  it.each(['FleetWorkers', 'workers'] as const)('deletes nothing while the %s are not known', async (unknown) => {
+    expect(await swept(3.5, 0, { workers: { b: [left('left')] }, unknown })).toMatchObject({ released: [], types: ['b'] })
+  })
+
+  it.each(['away', 'throttled', 'not_leading'] as const)('asks for nothing more in a period in which the answer is %s', async (answer) => {
+    expect(await swept(2.5, 0, { workers: { b: [left('one'), left('two')] }, answer: () => answer })).toMatchObject({ released: ['one', 'one'], types: ['b'] })
+  })
+
+  it('goes on after a mistake of ours', async () => {
+    let calls = 0
+    const during = (): void => {
+      calls += 1
+      if (calls === 1) throw new TypeError('a mistake')
+    }
+    const { log, released } = await swept(2.5, 0, { workers: { b: [left('left')] }, during })
+    expect(released).toEqual(['left', 'left'])
+    expect(log.lines).toContainEqual(expect.objectContaining({ level: 'error', message: 'a sweep failed, the next one follows' }))
   })
 
   it('leaves for another time what the token does not cover, and goes on with the rest', async () => {

@@ -208,6 +208,7 @@ async function failover({ world, run }) {
   for (const way of Array.from({ length: FAILOVERS }, () => ['kill', 'stop']).flat()) {
     const standby = await world.startOperator()
     await until('the standby is ready', () => standby.isReady(), patient)
+    await standby.loop() // Loading the program is not counted.
     await sleep(SETTLED_MS)
     const [name, beganMs] = [run.pick(), nowMs()]
     const ended = run.operator[way]()

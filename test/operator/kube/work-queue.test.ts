@@ -38,12 +38,13 @@ describe('the heap', () => {
 })
 
 describe('the work queue', () => {
-  it('hands out edits first, then deletions, pushes and sweeps', async () => {
+  it('hands out edits first, then deletions, edits that were looked at, pushes and sweeps', async () => {
     queue.add('ns/swept', -100)
     queue.add('ns/pushed', 50)
+    queue.add('ns/looked-at', 80)
     queue.add('ns/deleted', 90)
     queue.add('ns/edited', 100)
-    expect(await drained()).toEqual(['ns/edited', 'ns/deleted', 'ns/pushed', 'ns/swept'])
+    expect(await drained()).toEqual(['ns/edited', 'ns/deleted', 'ns/looked-at', 'ns/pushed', 'ns/swept'])
   })
 
   it('holds a key once, at its highest priority', async () => {
