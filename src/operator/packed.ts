@@ -7,6 +7,7 @@ import { Buffer } from 'node:buffer'
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib'
 import type { JsonObject } from '../protocol/index.ts'
 
+// A config is smaller than the window, 16 kB.
 const FAST = { params: { [constants.BROTLI_PARAM_QUALITY]: 1, [constants.BROTLI_PARAM_LGWIN]: 14 } }
 
 /** A byte a character: buffers would cost more for what is so short. */

@@ -39,7 +39,7 @@ const health = (controller: Controller | undefined, activeMs = (): number => tim
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('the controller', () => {
-  it('lets everything else have a turn after ten milliseconds of work that waits for nothing', async () => {
+  it('lets everything else have a turn after a slice of work that waits for nothing', async () => {
     let ran = 0
     for (let index = 0; index < 100; index += 1) queue.add(`ns/${index}`, 100)
     controlling(async () => {
