@@ -31,7 +31,7 @@ const SETTINGS = {
  * A fleet's worth of records stays for long, what is read of it every minute goes at once: the heap need not grow far beyond
  * the former, and pages that became empty need not be kept for later (50 of 230 MiB at 10,000 FleetWorkers).
  */
-const HEAP_FLAGS = ['--heap-growing-percent=20', '--optimize-for-size']
+const HEAP_FLAGS = ['--heap-growing-percent=40', '--optimize-for-size']
 /** As kubectl takes it where a context names none. */
 const DEFAULT_NAMESPACE = 'default'
 
