@@ -26,7 +26,7 @@ verify: .tools/ready ## Types, lint, dead code, import direction, ports, sizes, 
 	@node hack/verify-lock.mjs test/bench
 dev: .tools/built ## A running fleet on this machine: master, workers, dashboard (ARGS="--listen 127.0.0.1:9000")
 	@set -m; node dist/cmd/muster.js dev $(ARGS) || exit $$? # A job of its own: Ctrl-C reaches the fleet alone, and make ends with its exit code.
-test: .tools/built ## All tests; what the machine lacks and cannot install is a named, counted skip (with CI=true a failure)
+test: .tools/built ## All tests; what the machine lacks and cannot install is a named, counted skip (with CI=true a failure; alone on a machine: BUDGET_SLACK=1)
 	@hack/install-debian.sh redis-server chromium
 	@hack/install-python.sh
 	@npm test --silent -- $(ARGS) --testPathIgnorePatterns /node_modules/ $(NOT_AT_COMMIT)

@@ -232,7 +232,7 @@ withRedisServer('several masters on one Redis', () => {
         submits.push(ms)
         await settle('tasks.ack', task)
       }
-      expect(median(submits)).toBeLessThan(300) // The tick of a second alone would take 500.
+      expect(median(submits)).toBeLessThan(Math.min(150 * SLACK, 300)) // The tick of a second alone would take 500.
       expect(Math.max(...submits)).toBeLessThan(SECOND_OR_SO)
 
       const { task: first } = await served(masters, () => submit(far, { ms: 0 }))
