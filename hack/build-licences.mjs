@@ -8,7 +8,8 @@ const LICENCE = /^(?:licen[cs]e|copying)(?:\.|-|$)/i
 function sectionOf(folder) {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   const file = readdirSync(folder).find((each) => LICENCE.test(each))
-  const text = file === undefined ? 'The package ships no licence text.' : readFileSync(join(folder, file), 'utf8').trim()
+  const text =
+    file === undefined ? 'The package ships no licence text.' : readFileSync(join(folder, file), 'utf8').trim()
   return `${name} ${version} (${license})\n\n${text}\n`
 }
 

@@ -34,8 +34,22 @@ const relocated = (value) => JSON.parse(JSON.stringify(value).replaceAll('"./dis
 
 function publishedManifest() {
   const { name, version, description, license, type, engines, keywords, repository } = manifest
-  const dependencies = Object.fromEntries([...OUTSIDE, ...TYPES_NEED].toSorted().map((each) => [each, manifest.dependencies[each]]))
-  return { name, version, description, keywords, repository, license, type, engines, bin: relocated(manifest.bin), exports: relocated(manifest.exports), dependencies }
+  const dependencies = Object.fromEntries(
+    [...OUTSIDE, ...TYPES_NEED].toSorted().map((each) => [each, manifest.dependencies[each]]),
+  )
+  return {
+    name,
+    version,
+    description,
+    keywords,
+    repository,
+    license,
+    type,
+    engines,
+    bin: relocated(manifest.bin),
+    exports: relocated(manifest.exports),
+    dependencies,
+  }
 }
 
 /** A file that starts by itself. The source map moves down by the line that the shebang adds. */
@@ -53,11 +67,19 @@ function makeExecutable(path) {
 const CLIENT = /[/\\]@kubernetes[/\\]client-node[/\\]/
 const withoutModels = {
   name: 'without-models',
-  setup: ({ onResolve, resolve }) => onResolve({ filter: /./ }, async ({ path, pluginData, ...from }) => {
-    if (pluginData === CLIENT || !(path === '@kubernetes/client-node' || (path.startsWith('.') && CLIENT.test(from.importer)))) return undefined
-    const { importer, kind, resolveDir, with: attributes } = from
-    return { ...await resolve(path, { importer, kind, resolveDir, with: attributes, pluginData: CLIENT }), sideEffects: false }
-  }),
+  setup: ({ onResolve, resolve }) =>
+    onResolve({ filter: /./ }, async ({ path, pluginData, ...from }) => {
+      if (
+        pluginData === CLIENT ||
+        !(path === '@kubernetes/client-node' || (path.startsWith('.') && CLIENT.test(from.importer)))
+      )
+        return undefined
+      const { importer, kind, resolveDir, with: attributes } = from
+      return {
+        ...(await resolve(path, { importer, kind, resolveDir, with: attributes, pluginData: CLIENT })),
+        sideEffects: false,
+      }
+    }),
 }
 
 const missing = entryPoints.filter((path) => !existsSync(path))
@@ -65,16 +87,32 @@ const present = entryPoints.filter((path) => existsSync(path))
 rmSync('dist/chunks', { recursive: true, force: true }) // Their names carry hashes, so old ones would stay for ever.
 mkdirSync('dist', { recursive: true })
 const { metafile } = await build({
-  absWorkingDir: process.cwd(), entryPoints: present, outbase: 'src', outdir: 'dist', chunkNames: 'chunks/[name]-[hash]',
-  bundle: true, splitting: true, format: 'esm', platform: 'node', target: 'node22',
-  external: [...OUTSIDE, ...OPTIONAL_OF_WS], banner: { js: REQUIRE }, sourcemap: true, metafile: true, logLevel: 'warning', plugins: [withoutModels],
+  absWorkingDir: process.cwd(),
+  entryPoints: present,
+  outbase: 'src',
+  outdir: 'dist',
+  chunkNames: 'chunks/[name]-[hash]',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node22',
+  external: [...OUTSIDE, ...OPTIONAL_OF_WS],
+  banner: { js: REQUIRE },
+  sourcemap: true,
+  metafile: true,
+  logLevel: 'warning',
+  plugins: [withoutModels],
 })
 for (const path of bins.filter((each) => existsSync(each))) makeExecutable(path)
 for (const path of COPIED.filter((each) => existsSync(each))) cpSync(path, `dist/${path}`, { recursive: true })
 writeFileSync('dist/THIRD-PARTY-LICENSES', licencesOf(metafile))
 writeFileSync('dist/package.json', `${JSON.stringify(publishedManifest(), null, 2)}\n`)
 
-const bytes = Object.entries(metafile.outputs).reduce((sum, [path, output]) => (path.endsWith('.map') ? sum : sum + output.bytes), 0)
+const bytes = Object.entries(metafile.outputs).reduce(
+  (sum, [path, output]) => (path.endsWith('.map') ? sum : sum + output.bytes),
+  0,
+)
 console.log(`build: ${present.length} entry points, ${(bytes / 1e6).toFixed(1)} MB in dist/`)
 for (const path of missing) console.error(`build: ${path} is missing; package.json or hack/build.mjs promises it`)
 process.exitCode = missing.length === 0 ? 0 : 1

@@ -5,12 +5,38 @@
 // a list without a bound, a keyword that Kubernetes does not know. Beyond MAX_BYTES client-side apply would fail, as it
 // copies the file into an annotation.
 import { stringify } from 'yaml'
-import { FleetWorkerSpec, FleetWorkerStatus, GROUP, KIND, ROOT_RULES, VERSION } from '../src/operator/fleetworker/index.ts'
+import {
+  FleetWorkerSpec,
+  FleetWorkerStatus,
+  GROUP,
+  KIND,
+  ROOT_RULES,
+  VERSION,
+} from '../src/operator/fleetworker/index.ts'
 
 const MAX_BYTES = 200_000
 const KEYWORDS = new Set([
-  'type', 'description', 'default', 'enum', 'format', 'nullable', 'minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems', 'items',
-  'properties', 'required', 'maxProperties', 'x-kubernetes-validations', 'x-kubernetes-list-type', 'x-kubernetes-list-map-keys', 'x-kubernetes-preserve-unknown-fields',
+  'type',
+  'description',
+  'default',
+  'enum',
+  'format',
+  'nullable',
+  'minimum',
+  'maximum',
+  'minLength',
+  'maxLength',
+  'pattern',
+  'minItems',
+  'maxItems',
+  'items',
+  'properties',
+  'required',
+  'maxProperties',
+  'x-kubernetes-validations',
+  'x-kubernetes-list-type',
+  'x-kubernetes-list-map-keys',
+  'x-kubernetes-preserve-unknown-fields',
 ])
 const TYPES = new Set(['object', 'array', 'string', 'integer', 'number', 'boolean'])
 
@@ -19,9 +45,12 @@ const HEAD = `# The kind FleetWorker. Generated from src/operator/fleetworker/sc
 
 /** Why the API server, or a user with kubectl apply, could not take this schema; one sentence each. */
 export function structuralFaults(schema, at = '') {
-  const unknown = Object.keys(schema).filter((keyword) => !KEYWORDS.has(keyword)).map((keyword) => `${at}/${keyword}: is no keyword of a structural schema`)
+  const unknown = Object.keys(schema)
+    .filter((keyword) => !KEYWORDS.has(keyword))
+    .map((keyword) => `${at}/${keyword}: is no keyword of a structural schema`)
   const own = TYPES.has(schema.type) ? [] : [`${at}/type: must be one of ${[...TYPES].join(', ')}`]
-  if (schema.type === 'array' && schema.maxItems === undefined) own.push(`${at}/maxItems: a list needs a bound, or a rule below it costs too much`)
+  if (schema.type === 'array' && schema.maxItems === undefined)
+    own.push(`${at}/maxItems: a list needs a bound, or a rule below it costs too much`)
   if (schema.type === 'array' && schema.items === undefined) own.push(`${at}/items: must be there`)
   const below = [
     ...Object.entries(schema.properties ?? {}).map(([name, child]) => [`${at}/properties/${name}`, child]),
@@ -73,16 +102,32 @@ const definition = {
   spec: {
     group: GROUP,
     scope: 'Namespaced',
-    names: { kind: KIND, listKind: `${KIND}List`, plural: 'fleetworkers', singular: 'fleetworker', shortNames: ['fw'], categories: ['muster'] },
-    versions: [{
-      name: VERSION,
-      served: true,
-      storage: true,
-      subresources: { status: {}, scale: { specReplicasPath: '.spec.slots', statusReplicasPath: '.status.slots', labelSelectorPath: '.status.selector' } },
-      selectableFields: [{ jsonPath: '.spec.type' }, { jsonPath: '.spec.workerId' }], // Without effect below Kubernetes 1.31.
-      additionalPrinterColumns: COLUMNS,
-      schema: { openAPIV3Schema: JSON.parse(JSON.stringify(whole)) },
-    }],
+    names: {
+      kind: KIND,
+      listKind: `${KIND}List`,
+      plural: 'fleetworkers',
+      singular: 'fleetworker',
+      shortNames: ['fw'],
+      categories: ['muster'],
+    },
+    versions: [
+      {
+        name: VERSION,
+        served: true,
+        storage: true,
+        subresources: {
+          status: {},
+          scale: {
+            specReplicasPath: '.spec.slots',
+            statusReplicasPath: '.status.slots',
+            labelSelectorPath: '.status.selector',
+          },
+        },
+        selectableFields: [{ jsonPath: '.spec.type' }, { jsonPath: '.spec.workerId' }], // Without effect below Kubernetes 1.31.
+        additionalPrinterColumns: COLUMNS,
+        schema: { openAPIV3Schema: JSON.parse(JSON.stringify(whole)) },
+      },
+    ],
   },
 }
 
@@ -90,7 +135,11 @@ const definition = {
 export function crdFiles() {
   const faults = structuralFaults(definition.spec.versions[0].schema.openAPIV3Schema)
   const text = HEAD + stringify(definition, { lineWidth: 0, aliasDuplicateObjects: false })
-  if (Buffer.byteLength(text) > MAX_BYTES) faults.push(`the file takes ${Buffer.byteLength(text)} bytes, at most ${MAX_BYTES} fit into the annotation of kubectl apply`)
-  if (faults.length > 0) throw new Error(`src/operator/fleetworker/schema.ts makes no valid definition:\n${faults.join('\n')}`)
+  if (Buffer.byteLength(text) > MAX_BYTES)
+    faults.push(
+      `the file takes ${Buffer.byteLength(text)} bytes, at most ${MAX_BYTES} fit into the annotation of kubectl apply`,
+    )
+  if (faults.length > 0)
+    throw new Error(`src/operator/fleetworker/schema.ts makes no valid definition:\n${faults.join('\n')}`)
   return new Map([[`crds/fleetworkers.${GROUP}.yaml`, text]])
 }

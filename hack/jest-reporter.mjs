@@ -17,7 +17,10 @@ function countsOf(results) {
 
 function skippedTestsOf(results, rootDir) {
   return results.testResults.flatMap(({ testFilePath, testResults }) =>
-    testResults.filter(({ status }) => NOT_RUN.has(status)).map(({ fullName }) => `${relative(rootDir, testFilePath)}: ${fullName}`))
+    testResults
+      .filter(({ status }) => NOT_RUN.has(status))
+      .map(({ fullName }) => `${relative(rootDir, testFilePath)}: ${fullName}`),
+  )
 }
 
 export default class ClosingLine {

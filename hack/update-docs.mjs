@@ -10,7 +10,10 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { tables } from './docs/tables.mjs'
 
-const { values, positionals } = parseArgs({ options: { check: { type: 'boolean', default: false } }, allowPositionals: true })
+const { values, positionals } = parseArgs({
+  options: { check: { type: 'boolean', default: false } },
+  allowPositionals: true,
+})
 process.chdir(positionals[0] ?? fileURLToPath(new URL('..', import.meta.url)))
 
 const ELSEWHERE = /(?:^|\/)(?:node_modules|dist|coverage|\.[^/]+)(?:\/|$)/
@@ -27,12 +30,15 @@ function rewritten(page, text) {
     used.add(name)
     if (table === undefined) faults.push(`${page}: there is no table "${name}"; known: ${[...made.keys()].join(', ')}`)
     const next = table === undefined ? block : `${open}${table}\n${close}`
-    if (values.check && next !== block) faults.push(`${page}: the table "${name}" differs from the code; run node hack/update-docs.mjs`)
+    if (values.check && next !== block)
+      faults.push(`${page}: the table "${name}" differs from the code; run node hack/update-docs.mjs`)
     return next
   })
 }
 
-const pages = readdirSync('.', { recursive: true }).filter((name) => name.endsWith('.md') && !ELSEWHERE.test(name)).toSorted()
+const pages = readdirSync('.', { recursive: true })
+  .filter((name) => name.endsWith('.md') && !ELSEWHERE.test(name))
+  .toSorted()
 for (const page of pages) {
   const before = readFileSync(page, 'utf8')
   const after = rewritten(page, before)
@@ -40,6 +46,8 @@ for (const page of pages) {
   writeFileSync(page, after)
   console.log(`${page}: written`)
 }
-faults.push(...[...made.keys()].filter((name) => !used.has(name)).map((name) => `the table "${name}" stands on no page`))
+faults.push(
+  ...[...made.keys()].filter((name) => !used.has(name)).map((name) => `the table "${name}" stands on no page`),
+)
 for (const fault of faults) console.error(fault)
 process.exitCode = faults.length === 0 ? 0 : 1

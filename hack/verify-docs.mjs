@@ -12,14 +12,30 @@ import { fileURLToPath } from 'node:url'
 process.chdir(process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url)))
 
 const SKIP = /(?:^|\/)(?:node_modules|dist|coverage|\.[^/]+)(?:\/|$)/
-const OTHER_SHELLS = new Set(['bash', 'shell', 'console', 'shellsession', 'zsh', 'fish', 'terminal', 'powershell', 'cmd', 'bat'])
+const OTHER_SHELLS = new Set([
+  'bash',
+  'shell',
+  'console',
+  'shellsession',
+  'zsh',
+  'fish',
+  'terminal',
+  'powershell',
+  'cmd',
+  'bat',
+])
 const HOW = new Set(['', 'dev', 'clone', 'cluster'])
 const FENCE = /^ {0,3}(?<mark>`{3,}|~{3,})\s*(?<info>[^`]*)$/
 const LINK = /\]\(\s*<?(?<target>[^)\s>]+)>?(?:\s+"[^"]*")?\s*\)|^\s*\[[^\]]+\]:\s*(?<ref>\S+)/g
 const EXTERNAL = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i
 
 /** GitHub's anchor of a heading. */
-const slugOf = (heading) => heading.trim().toLowerCase().replaceAll(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(/\s/g, '-')
+const slugOf = (heading) =>
+  heading
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(/\s/g, '-')
 
 /** Splits a page into its prose lines and its fences, both with line numbers from 1. */
 function parse(text) {
@@ -40,15 +56,17 @@ function parse(text) {
 
 function anchorsOf(page) {
   const seen = new Map()
-  return new Set(parse(readFileSync(page, 'utf8')).prose.flatMap(({ text }) => {
-    const heading = /^#{1,6}\s+(.+?)\s*#*$/.exec(text)?.[1]
-    const named = [...text.matchAll(/<a (?:id|name)="([^"]+)"/g)].map((match) => match[1])
-    if (heading === undefined) return named
-    const slug = slugOf(heading)
-    const times = seen.get(slug) ?? 0
-    seen.set(slug, times + 1)
-    return [...named, times === 0 ? slug : `${slug}-${times}`]
-  }))
+  return new Set(
+    parse(readFileSync(page, 'utf8')).prose.flatMap(({ text }) => {
+      const heading = /^#{1,6}\s+(.+?)\s*#*$/.exec(text)?.[1]
+      const named = [...text.matchAll(/<a (?:id|name)="([^"]+)"/g)].map((match) => match[1])
+      if (heading === undefined) return named
+      const slug = slugOf(heading)
+      const times = seen.get(slug) ?? 0
+      seen.set(slug, times + 1)
+      return [...named, times === 0 ? slug : `${slug}-${times}`]
+    }),
+  )
 }
 
 function linkFault(page, target) {
@@ -66,18 +84,25 @@ function fenceFault({ info, body, unclosed }) {
   const [language = '', how = ''] = info.split(/\s+/)
   if (unclosed) return 'the fence is never closed'
   if (OTHER_SHELLS.has(language)) return `the fence is ${language}; a command stands in sh, so that a test runs it`
-  if (language === 'sh' && !HOW.has(how)) return `"sh ${how}" is not known; known: sh, ${[...HOW].filter(Boolean).map((word) => `sh ${word}`).join(', ')}`
-  if (body.some((line) => /^[$>] \S/.test(line)) && ['', 'sh', 'text'].includes(language)) return 'a prompt in a fence; a command stands in sh without it, its output in text'
+  if (language === 'sh' && !HOW.has(how))
+    return `"sh ${how}" is not known; known: sh, ${[...HOW]
+      .filter(Boolean)
+      .map((word) => `sh ${word}`)
+      .join(', ')}`
+  if (body.some((line) => /^[$>] \S/.test(line)) && ['', 'sh', 'text'].includes(language))
+    return 'a prompt in a fence; a command stands in sh without it, its output in text'
   return undefined
 }
 
 function faultsOf(page) {
   const { prose, fences } = parse(readFileSync(page, 'utf8'))
-  const links = prose.flatMap(({ line, text }) => [...text.replaceAll(/`[^`]*`/g, '').matchAll(LINK)].flatMap(({ groups }) => {
-    const target = groups.target ?? groups.ref
-    const why = linkFault(page, target)
-    return why === undefined ? [] : [`${page}:${line}: '${target}' ${why}`]
-  }))
+  const links = prose.flatMap(({ line, text }) =>
+    [...text.replaceAll(/`[^`]*`/g, '').matchAll(LINK)].flatMap(({ groups }) => {
+      const target = groups.target ?? groups.ref
+      const why = linkFault(page, target)
+      return why === undefined ? [] : [`${page}:${line}: '${target}' ${why}`]
+    }),
+  )
   const commands = fences.flatMap((fence) => {
     const why = fenceFault(fence)
     return why === undefined ? [] : [`${page}:${fence.line}: ${why}`]

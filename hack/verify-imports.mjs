@@ -27,7 +27,18 @@ const MAY_IMPORT = {
   'operator/kube': ['runtime'],
   operator: [...PARTS, 'client', 'operator/kube'],
   dashboard: ['protocol', 'protocol/event-stream'], // Of the protocol, types alone.
-  cmd: [...PARTS, ...BACKENDS, 'automation', 'automations', 'storage', 'client', 'master', 'worker', 'operator', 'operator/kube'],
+  cmd: [
+    ...PARTS,
+    ...BACKENDS,
+    'automation',
+    'automations',
+    'storage',
+    'client',
+    'master',
+    'worker',
+    'operator',
+    'operator/kube',
+  ],
 }
 const HOME = {
   ioredis: 'storage/redis',
@@ -40,7 +51,8 @@ const HOME = {
   'react-dom': 'dashboard',
 }
 const AREAS = Object.keys(MAY_IMPORT).toSorted((a, b) => b.length - a.length) // The longest prefix decides.
-const IMPORT = /(?:\b(?<type>(?:import|export) type)\b[^;'"]*?\bfrom|\bfrom|\bimport)\s*\(?\s*['"](?<target>[^'"\n]+)['"]/g
+const IMPORT =
+  /(?:\b(?<type>(?:import|export) type)\b[^;'"]*?\bfrom|\bfrom|\bimport)\s*\(?\s*['"](?<target>[^'"\n]+)['"]/g
 const COMMENT_LINE = /^\s*(?:\/\/|\/?\*).*$/gm
 
 const areaOf = (path) => AREAS.find((area) => path.startsWith(`${area}/`))

@@ -38,13 +38,17 @@ function remember() {
 function rangeFaults() {
   const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
   const wanted = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies, ...manifest.overrides })
-  return wanted.filter(([, version]) => !EXACT.test(version)).map(([name, version]) => `package.json: ${name} "${version}" is not an exact version`)
+  return wanted
+    .filter(([, version]) => !EXACT.test(version))
+    .map(([name, version]) => `package.json: ${name} "${version}" is not an exact version`)
 }
 
 function addressFaults() {
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
   const named = Object.entries(packages).filter(([, { resolved }]) => /^(?:https?|git)/.test(resolved ?? ''))
-  return named.map(([path]) => `package-lock.json: ${path} has a "resolved" address; npm install with our .npmrc writes none`)
+  return named.map(
+    ([path]) => `package-lock.json: ${path} has a "resolved" address; npm install with our .npmrc writes none`,
+  )
 }
 
 function installFaults() {
@@ -53,7 +57,10 @@ function installFaults() {
   try {
     for (const file of FILES) cpSync(file, join(folder, file))
     console.log('verify-lock: the lock file changed; trying npm ci in an empty folder')
-    const { status, stderr } = spawnSync('npm', ['ci', '--ignore-scripts', '--prefer-offline', '--loglevel', 'error'], { cwd: folder, encoding: 'utf8' })
+    const { status, stderr } = spawnSync('npm', ['ci', '--ignore-scripts', '--prefer-offline', '--loglevel', 'error'], {
+      cwd: folder,
+      encoding: 'utf8',
+    })
     return status === 0 ? [] : [`npm ci refuses package.json and package-lock.json:\n${stderr}`]
   } finally {
     rmSync(folder, { recursive: true, force: true })

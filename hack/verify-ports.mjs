@@ -15,10 +15,12 @@ const CLOCK_READ = /\bnew\s+Date\b(?:\s*\(\s*\)|(?!\s*[\w.(]))|(?<!new\s+)(?<![\
 const COMMENT_LINE = /^\s*(?:\/\/|\/?\*)/
 
 function faultsOf(file) {
-  return readFileSync(join('src', file), 'utf8').split('\n').flatMap((line, index) => {
-    if (COMMENT_LINE.test(line) || !CLOCK_READ.test(line)) return []
-    return [`src/${file}:${index + 1}: reads the clock; take a Clock as an argument`]
-  })
+  return readFileSync(join('src', file), 'utf8')
+    .split('\n')
+    .flatMap((line, index) => {
+      if (COMMENT_LINE.test(line) || !CLOCK_READ.test(line)) return []
+      return [`src/${file}:${index + 1}: reads the clock; take a Clock as an argument`]
+    })
 }
 
 const files = readdirSync('src', { recursive: true }).filter((name) => /\.tsx?$/.test(name) && !FREE.test(name))

@@ -14,7 +14,9 @@ const linesOf = (path) => readFileSync(path, 'utf8').trimEnd().split('\n').lengt
 
 function faultsOf([folder, limit]) {
   if (!existsSync(folder)) return []
-  const files = readdirSync(folder, { recursive: true }).filter((name) => CODE.test(name) && !name.includes('node_modules'))
+  const files = readdirSync(folder, { recursive: true }).filter(
+    (name) => CODE.test(name) && !name.includes('node_modules'),
+  )
   return files.toSorted().flatMap((file) => {
     const path = join(folder, file)
     const lines = linesOf(path)

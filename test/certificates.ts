@@ -11,7 +11,12 @@ export const HAS_OPENSSL = spawnSync('openssl', ['version']).status === 0
 const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
 
 /** A certificate and its key, as files and as text. */
-export interface Certificate { readonly certFile: string; readonly keyFile: string; readonly cert: string; readonly key: string }
+export interface Certificate {
+  readonly certFile: string
+  readonly keyFile: string
+  readonly cert: string
+  readonly key: string
+}
 
 export interface Certificates {
   /** The authority, and one that signed nothing here. */
@@ -36,18 +41,62 @@ export function makeCertificates(): Certificates {
     return { certFile, keyFile, cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') }
   }
   const authority = (name: string): Certificate => {
-    openssl('req', '-x509', ...KEY, '-days', '2', '-subj', `/CN=${name}`, '-keyout', fileOf(`${name}.key`), '-out', fileOf(`${name}.pem`))
+    openssl(
+      'req',
+      '-x509',
+      ...KEY,
+      '-days',
+      '2',
+      '-subj',
+      `/CN=${name}`,
+      '-keyout',
+      fileOf(`${name}.key`),
+      '-out',
+      fileOf(`${name}.pem`),
+    )
     return read(name)
   }
   const signed = (name: string, by: Certificate, { san = 'IP:127.0.0.1', days = '2' } = {}): Certificate => {
-    openssl('req', ...KEY, '-subj', `/CN=${name}`, '-addext', `subjectAltName=${san}`, '-keyout', fileOf(`${name}.key`), '-out', fileOf(`${name}.csr`))
-    openssl('x509', '-req', '-in', fileOf(`${name}.csr`), '-CA', by.certFile, '-CAkey', by.keyFile, '-CAcreateserial', '-days', days, '-copy_extensions', 'copy', '-out', fileOf(`${name}.pem`))
+    openssl(
+      'req',
+      ...KEY,
+      '-subj',
+      `/CN=${name}`,
+      '-addext',
+      `subjectAltName=${san}`,
+      '-keyout',
+      fileOf(`${name}.key`),
+      '-out',
+      fileOf(`${name}.csr`),
+    )
+    openssl(
+      'x509',
+      '-req',
+      '-in',
+      fileOf(`${name}.csr`),
+      '-CA',
+      by.certFile,
+      '-CAkey',
+      by.keyFile,
+      '-CAcreateserial',
+      '-days',
+      days,
+      '-copy_extensions',
+      'copy',
+      '-out',
+      fileOf(`${name}.pem`),
+    )
     return read(name)
   }
   const [ca, otherCa] = [authority('ca'), authority('other-ca')]
   return {
-    ca, otherCa, server: signed('server', ca), client: signed('client', ca), expired: signed('expired', ca, { days: '-1' }),
-    elsewhere: signed('elsewhere', ca, { san: 'DNS:redis.example' }), stranger: signed('stranger', otherCa),
+    ca,
+    otherCa,
+    server: signed('server', ca),
+    client: signed('client', ca),
+    expired: signed('expired', ca, { days: '-1' }),
+    elsewhere: signed('elsewhere', ca, { san: 'DNS:redis.example' }),
+    stranger: signed('stranger', otherCa),
     close: () => rmSync(folder, { recursive: true, force: true }),
   }
 }

@@ -18,8 +18,12 @@ const ELSEWHERE = /(?:^|\/)(?:node_modules|dist|coverage|\.[^/]+)(?:\/|$)/
 
 const built = existsSync(join(DIST, 'cmd/muster.js')) && existsSync(join(DIST, 'package.json'))
 const commandsOf = (page: string): boolean => hasCommands(stepsOf(readFileSync(join(ROOT, page), 'utf8')))
-const pages = globSync('**/*.md', { cwd: ROOT, exclude: (name) => ELSEWHERE.test(name) }).filter((name) => commandsOf(name)).toSorted()
-const makeTargets = new Set([...readFileSync(join(ROOT, 'Makefile'), 'utf8').matchAll(/^([a-z0-9-]+):/gm)].map((match) => match[1] ?? ''))
+const pages = globSync('**/*.md', { cwd: ROOT, exclude: (name) => ELSEWHERE.test(name) })
+  .filter((name) => commandsOf(name))
+  .toSorted()
+const makeTargets = new Set(
+  [...readFileSync(join(ROOT, 'Makefile'), 'utf8').matchAll(/^([a-z0-9-]+):/gm)].map((match) => match[1] ?? ''),
+)
 
 describe(built ? 'the commands of' : 'the commands of (needs dist/: npm run build)', () => {
   let packed: Packed
@@ -33,6 +37,10 @@ describe(built ? 'the commands of' : 'the commands of (needs dist/: npm run buil
   if (pages.length === 0) it.todo('README.md has none yet')
   for (const page of pages) {
     const test = built ? it : it.skip
-    test(`${page} do what it says`, () => readPage(readFileSync(join(ROOT, page), 'utf8'), { packed, makeTargets }), PAGE_MS)
+    test(
+      `${page} do what it says`,
+      () => readPage(readFileSync(join(ROOT, page), 'utf8'), { packed, makeTargets }),
+      PAGE_MS,
+    )
   }
 })

@@ -17,10 +17,15 @@ export async function turns(count = 40): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => void setImmediate(resolve))
 }
 
-export interface KeptLog extends Log { readonly lines: { readonly level: LogLevel; readonly message: string; readonly fields: object | undefined }[] }
+export interface KeptLog extends Log {
+  readonly lines: { readonly level: LogLevel; readonly message: string; readonly fields: object | undefined }[]
+}
 
 export function keptLog(): KeptLog {
   const lines: KeptLog['lines'] = []
-  const at = (level: LogLevel) => (message: string, fields?: object): void => void lines.push({ level, message, fields })
+  const at =
+    (level: LogLevel) =>
+    (message: string, fields?: object): void =>
+      void lines.push({ level, message, fields })
   return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), isEnabled: () => true }
 }

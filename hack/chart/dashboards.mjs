@@ -6,48 +6,105 @@ const WIDTH = 24 / PANELS_A_ROW
 const HEIGHT = 7
 
 const BOARDS = {
-  fleet: ['Muster: fleet', [
-    ['Masters up', 'none', ['sum(svc_master_up)', 'masters'], ['min(svc_store_up)', 'store']],
-    ['Workers by state', 'none', ['sum by (automation_type, state) (svc_workers_total)', '{{automation_type}} {{state}}']],
-    ['Seconds since last seen', 's', ['max by (automation_type) (svc_worker_last_seen_age_seconds)', '{{automation_type}}']],
-    ['Pending tasks', 'none', ['max by (automation_type) (svc_queue_size)', '{{automation_type}}']],
-    ['Dead letters', 'none', ['max by (automation_type) (svc_queue_dlq_length)', '{{automation_type}}']],
-    ['Waiting reserves', 'none', ['sum by (automation_type) (svc_reserve_waiters)', '{{automation_type}}']],
-    ['Refused submits', 'ops', ['sum by (automation_type, reason) (rate(svc_submits_refused_total[5m]))', '{{automation_type}} {{reason}}']],
-    ['Lost leases', 'ops', ['sum by (automation_type, outcome) (rate(svc_leases_lost_total[5m]))', '{{automation_type}} {{outcome}}']],
-    ['Expired tasks', 'ops', ['sum by (automation_type) (rate(svc_tasks_expired_total[5m]))', '{{automation_type}}']],
-    ['Output streams', 'none', ['max by (automation_type) (svc_stream_length)', '{{automation_type}}']],
-    ['Dropped and trimmed outputs', 'ops', ['sum by (automation_type) (rate(svc_outputs_dropped_total[5m]))', 'dropped {{automation_type}}'], ['sum by (automation_type) (rate(svc_outputs_trimmed_total[5m]))', 'trimmed {{automation_type}}']],
-    ['Pools', 'none', ['max by (pool) (svc_pool_size)', '{{pool}}']],
-    ['Control sockets', 'none', ['sum(svc_control_sockets)', 'open'], ['sum by (code) (rate(svc_control_closed_total[5m]))', 'closed {{code}}']],
-    ['Requests refused', 'ops', ['sum by (status) (rate(svc_http_refusals_total[5m]))', '{{status}}']],
-    ['Worker memory', 'decmbytes', ['max by (automation_type) (svc_worker_rss_mb)', '{{automation_type}}']],
-  ]],
-  operator: ['Muster: operator', [
-    ['Leader', 'none', ['sum(leader_election_master_status)', 'leading']],
-    ['FleetWorkers by Ready', 'none', ['sum by (status) (svc_operator_workers{condition="Ready"})', '{{status}}']],
-    ['Breaker before the master', 'none', ['max by (state) (svc_operator_breaker_state)', '{{state}}']],
-    ['Edit to applied, 99 %', 's', ['histogram_quantile(0.99, sum by (le) (rate(svc_operator_edit_to_applied_seconds_bucket[5m])))', 'applied'], ['histogram_quantile(0.99, sum by (le) (rate(svc_operator_edit_to_synced_seconds_bucket[5m])))', 'synced']],
-    ['Reconciles', 'ops', ['sum by (result) (rate(controller_runtime_reconcile_total[5m]))', '{{result}}']],
-    ['Work queue', 'none', ['sum by (name) (workqueue_depth)', '{{name}}']],
-    ['Drift', 'ops', ['sum by (outcome) (rate(svc_operator_drift_total[5m]))', '{{outcome}}']],
-    ['Calls to the master', 'ops', ['sum by (method, code) (rate(svc_operator_master_request_seconds_count[5m]))', '{{method}} {{code}}']],
-    ['Calls to the API server', 'ops', ['sum by (method, code) (rate(rest_client_requests_total[5m]))', '{{method}} {{code}}']],
-  ]],
+  fleet: [
+    'Muster: fleet',
+    [
+      ['Masters up', 'none', ['sum(svc_master_up)', 'masters'], ['min(svc_store_up)', 'store']],
+      [
+        'Workers by state',
+        'none',
+        ['sum by (automation_type, state) (svc_workers_total)', '{{automation_type}} {{state}}'],
+      ],
+      [
+        'Seconds since last seen',
+        's',
+        ['max by (automation_type) (svc_worker_last_seen_age_seconds)', '{{automation_type}}'],
+      ],
+      ['Pending tasks', 'none', ['max by (automation_type) (svc_queue_size)', '{{automation_type}}']],
+      ['Dead letters', 'none', ['max by (automation_type) (svc_queue_dlq_length)', '{{automation_type}}']],
+      ['Waiting reserves', 'none', ['sum by (automation_type) (svc_reserve_waiters)', '{{automation_type}}']],
+      [
+        'Refused submits',
+        'ops',
+        ['sum by (automation_type, reason) (rate(svc_submits_refused_total[5m]))', '{{automation_type}} {{reason}}'],
+      ],
+      [
+        'Lost leases',
+        'ops',
+        ['sum by (automation_type, outcome) (rate(svc_leases_lost_total[5m]))', '{{automation_type}} {{outcome}}'],
+      ],
+      ['Expired tasks', 'ops', ['sum by (automation_type) (rate(svc_tasks_expired_total[5m]))', '{{automation_type}}']],
+      ['Output streams', 'none', ['max by (automation_type) (svc_stream_length)', '{{automation_type}}']],
+      [
+        'Dropped and trimmed outputs',
+        'ops',
+        ['sum by (automation_type) (rate(svc_outputs_dropped_total[5m]))', 'dropped {{automation_type}}'],
+        ['sum by (automation_type) (rate(svc_outputs_trimmed_total[5m]))', 'trimmed {{automation_type}}'],
+      ],
+      ['Pools', 'none', ['max by (pool) (svc_pool_size)', '{{pool}}']],
+      [
+        'Control sockets',
+        'none',
+        ['sum(svc_control_sockets)', 'open'],
+        ['sum by (code) (rate(svc_control_closed_total[5m]))', 'closed {{code}}'],
+      ],
+      ['Requests refused', 'ops', ['sum by (status) (rate(svc_http_refusals_total[5m]))', '{{status}}']],
+      ['Worker memory', 'decmbytes', ['max by (automation_type) (svc_worker_rss_mb)', '{{automation_type}}']],
+    ],
+  ],
+  operator: [
+    'Muster: operator',
+    [
+      ['Leader', 'none', ['sum(leader_election_master_status)', 'leading']],
+      ['FleetWorkers by Ready', 'none', ['sum by (status) (svc_operator_workers{condition="Ready"})', '{{status}}']],
+      ['Breaker before the master', 'none', ['max by (state) (svc_operator_breaker_state)', '{{state}}']],
+      [
+        'Edit to applied, 99 %',
+        's',
+        ['histogram_quantile(0.99, sum by (le) (rate(svc_operator_edit_to_applied_seconds_bucket[5m])))', 'applied'],
+        ['histogram_quantile(0.99, sum by (le) (rate(svc_operator_edit_to_synced_seconds_bucket[5m])))', 'synced'],
+      ],
+      ['Reconciles', 'ops', ['sum by (result) (rate(controller_runtime_reconcile_total[5m]))', '{{result}}']],
+      ['Work queue', 'none', ['sum by (name) (workqueue_depth)', '{{name}}']],
+      ['Drift', 'ops', ['sum by (outcome) (rate(svc_operator_drift_total[5m]))', '{{outcome}}']],
+      [
+        'Calls to the master',
+        'ops',
+        ['sum by (method, code) (rate(svc_operator_master_request_seconds_count[5m]))', '{{method}} {{code}}'],
+      ],
+      [
+        'Calls to the API server',
+        'ops',
+        ['sum by (method, code) (rate(rest_client_requests_total[5m]))', '{{method}} {{code}}'],
+      ],
+    ],
+  ],
 }
 
 const panel = ([title, unit, ...targets], index) => ({
-  id: index + 1, title, type: 'timeseries', datasource: { type: 'prometheus', uid: '${datasource}' },
+  id: index + 1,
+  title,
+  type: 'timeseries',
+  datasource: { type: 'prometheus', uid: '${datasource}' },
   gridPos: { x: (index % PANELS_A_ROW) * WIDTH, y: Math.floor(index / PANELS_A_ROW) * HEIGHT, w: WIDTH, h: HEIGHT },
   fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
   targets: targets.map(([expr, legendFormat], at) => ({ refId: 'ABC'[at], expr, legendFormat })),
 })
 
 const board = (name, [title, panels]) => ({
-  uid: `muster-${name}`, title, tags: ['muster'], schemaVersion: 39, editable: true, refresh: '30s', time: { from: 'now-3h', to: 'now' },
+  uid: `muster-${name}`,
+  title,
+  tags: ['muster'],
+  schemaVersion: 39,
+  editable: true,
+  refresh: '30s',
+  time: { from: 'now-3h', to: 'now' },
   templating: { list: [{ name: 'datasource', type: 'datasource', query: 'prometheus', label: 'Data source' }] },
   panels: panels.map(panel),
 })
 
 /** File name to text. */
-export const dashboards = () => new Map(Object.entries(BOARDS).map(([name, each]) => [`${name}.json`, `${JSON.stringify(board(name, each), null, 2)}\n`]))
+export const dashboards = () =>
+  new Map(
+    Object.entries(BOARDS).map(([name, each]) => [`${name}.json`, `${JSON.stringify(board(name, each), null, 2)}\n`]),
+  )

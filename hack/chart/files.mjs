@@ -18,7 +18,12 @@ function yamlLines(schema, indent = '') {
   return Object.entries(schema.properties).flatMap(([key, each]) => {
     const about = each.description === undefined ? '' : ` # ${each.description}`
     if (isGroup(each)) return [`${indent}${key}:${about}`, ...yamlLines(each, `${indent}  `)]
-    const value = stringify(each.default, { collectionStyle: 'flow', lineWidth: 0, flowCollectionPadding: false, defaultStringType: 'PLAIN' }).trim()
+    const value = stringify(each.default, {
+      collectionStyle: 'flow',
+      lineWidth: 0,
+      flowCollectionPadding: false,
+      defaultStringType: 'PLAIN',
+    }).trim()
     return [`${indent}${key}: ${value}${about}`]
   })
 }
@@ -28,8 +33,16 @@ function withoutRequired(schema) {
   if (Array.isArray(schema) || typeof schema !== 'object' || schema === null) return schema
   const { required, properties, ...rest } = schema
   const keep = required !== undefined && schema.properties?.valueFrom !== undefined ? { required } : {}
-  const below = properties === undefined ? {} : { properties: Object.fromEntries(Object.entries(properties).map(([key, each]) => [key, withoutRequired(each)])) }
-  const others = typeof rest.additionalProperties === 'object' ? { additionalProperties: withoutRequired(rest.additionalProperties) } : {}
+  const below =
+    properties === undefined
+      ? {}
+      : {
+          properties: Object.fromEntries(Object.entries(properties).map(([key, each]) => [key, withoutRequired(each)])),
+        }
+  const others =
+    typeof rest.additionalProperties === 'object'
+      ? { additionalProperties: withoutRequired(rest.additionalProperties) }
+      : {}
   return { ...rest, ...below, ...others, ...keep }
 }
 
@@ -60,8 +73,15 @@ const tableText = () => ['| Key | Default | Meaning |', '|---|---|---|', ...tabl
 
 function chartText(version) {
   const chart = {
-    apiVersion: 'v2', name: 'muster', type: 'application', version, appVersion: version, kubeVersion: '>=1.30.0-0', icon: 'data:,',
-    description: 'The one place that knows a fleet of worker processes: their configuration, state, tasks and output.', keywords: ['workers', 'queue', 'operator'],
+    apiVersion: 'v2',
+    name: 'muster',
+    type: 'application',
+    version,
+    appVersion: version,
+    kubeVersion: '>=1.30.0-0',
+    icon: 'data:,',
+    description: 'The one place that knows a fleet of worker processes: their configuration, state, tasks and output.',
+    keywords: ['workers', 'queue', 'operator'],
   }
   return `# ${HEAD}\n${stringify(chart, { lineWidth: 0 })}`
 }

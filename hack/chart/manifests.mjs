@@ -13,23 +13,46 @@ const HELM_ONLY = ['app.kubernetes.io/managed-by', 'helm.sh/chart', 'helm.sh/res
 /** The values whose further objects make a component. */
 const ADDED = {
   ingress: { exposure: { type: 'ingress', host: 'muster.example', tls: { secret: 'muster-tls' } } },
-  gateway: { exposure: { type: 'gateway', host: 'muster.example', gateway: { parentRefs: [{ name: 'web', namespace: 'gateways' }] } } },
+  gateway: {
+    exposure: {
+      type: 'gateway',
+      host: 'muster.example',
+      gateway: { parentRefs: [{ name: 'web', namespace: 'gateways' }] },
+    },
+  },
   workers: { workers: { probe: { type: 'http-probe', replicas: 2 } } },
-  monitoring: { monitoring: { serviceMonitor: { enabled: true }, rules: { enabled: true }, dashboards: { enabled: true } }, workers: { probe: { type: 'http-probe', replicas: 2 } } },
+  monitoring: {
+    monitoring: { serviceMonitor: { enabled: true }, rules: { enabled: true }, dashboards: { enabled: true } },
+    workers: { probe: { type: 'http-probe', replicas: 2 } },
+  },
 }
 /** Kinds that belong to another component, where one needs another's values. */
-const ONLY = { monitoring: ({ kind, metadata }) => ['ServiceMonitor', 'PrometheusRule'].includes(kind) || metadata.name.includes('-dashboard-') }
+const ONLY = {
+  monitoring: ({ kind, metadata }) =>
+    ['ServiceMonitor', 'PrometheusRule'].includes(kind) || metadata.name.includes('-dashboard-'),
+}
 
 export function programPath(name) {
-  const { status, stdout, stderr } = spawnSync(new URL('../install-tools.sh', import.meta.url).pathname, ['--where', name], { encoding: 'utf8' })
+  const { status, stdout, stderr } = spawnSync(
+    new URL('../install-tools.sh', import.meta.url).pathname,
+    ['--where', name],
+    { encoding: 'utf8' },
+  )
   if (status !== 0) throw new Error(stderr.trim())
   return stdout.trim()
 }
 
 function render(helm, values) {
-  const { status, stdout, stderr } = spawnSync(helm, ['template', 'muster', 'charts/muster', '--namespace', 'muster', '--values', '-'], { encoding: 'utf8', input: stringify(values) })
+  const { status, stdout, stderr } = spawnSync(
+    helm,
+    ['template', 'muster', 'charts/muster', '--namespace', 'muster', '--values', '-'],
+    { encoding: 'utf8', input: stringify(values) },
+  )
   if (status !== 0) throw new Error(stderr)
-  return parseAllDocuments(stdout).map((document) => document.toJS()).filter((each) => each !== null && each.metadata.annotations?.['helm.sh/hook'] === undefined).map(plain)
+  return parseAllDocuments(stdout)
+    .map((document) => document.toJS())
+    .filter((each) => each !== null && each.metadata.annotations?.['helm.sh/hook'] === undefined)
+    .map(plain)
 }
 
 /** Without what only Helm reads. */
@@ -38,11 +61,20 @@ export function plain(object) {
   const { labels, annotations, ...metadata } = object.metadata
   const kept = without(annotations)
   const subjects = object.subjects?.map(({ namespace: _namespace, ...subject }) => subject)
-  return { ...object, ...(subjects && { subjects }), metadata: { ...metadata, labels: without(labels), ...(Object.keys(kept).length === 0 ? {} : { annotations: kept }) } }
+  return {
+    ...object,
+    ...(subjects && { subjects }),
+    metadata: {
+      ...metadata,
+      labels: without(labels),
+      ...(Object.keys(kept).length === 0 ? {} : { annotations: kept }),
+    },
+  }
 }
 
 const idOf = ({ kind, metadata }) => `${kind} ${metadata.name}`
-const textOf = (objects) => HEAD + objects.map((each) => stringify(each, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n')
+const textOf = (objects) =>
+  HEAD + objects.map((each) => stringify(each, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n')
 
 /** Paths of the generated files and what stands in them. @throws Error when Helm is not here. */
 export function manifestFiles() {
@@ -50,7 +82,9 @@ export function manifestFiles() {
   const base = render(helm, {})
   const known = new Set(base.map(idOf))
   const added = Object.entries(ADDED).map(([name, values]) => {
-    const objects = render(helm, values).filter((each) => !known.has(idOf(each))).filter(ONLY[name] ?? (() => true))
+    const objects = render(helm, values)
+      .filter((each) => !known.has(idOf(each)))
+      .filter(ONLY[name] ?? (() => true))
     return [`manifests/components/${name}/${name}.yaml`, textOf(objects)]
   })
   return new Map([['manifests/base/muster.yaml', textOf(base)], ...added])

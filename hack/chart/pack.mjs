@@ -10,7 +10,9 @@ import { parse } from 'yaml'
 import { tar } from '../tar.mjs'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const [chart = join(ROOT, 'charts/muster'), folder = join(ROOT, 'test/chart/releases')] = process.argv.slice(2).map((path) => resolve(path))
+const [chart = join(ROOT, 'charts/muster'), folder = join(ROOT, 'test/chart/releases')] = process.argv
+  .slice(2)
+  .map((path) => resolve(path))
 const { name, version } = parse(readFileSync(join(chart, 'Chart.yaml'), 'utf8'))
 const path = join(folder, `${name}-${version}.tgz`)
 const packed = tar(dirname(chart), basename(chart))
@@ -22,6 +24,8 @@ if (!existsSync(path)) {
   console.log(`${path}: written`)
 } else if (gunzipSync(readFileSync(path)).equals(packed)) console.log(`${path}: is there`)
 else {
-  console.error(`${path}: is there and holds another chart; raise the version in package.json and run node hack/chart/update-chart.mjs, or remove the file if nobody has it yet`)
+  console.error(
+    `${path}: is there and holds another chart; raise the version in package.json and run node hack/chart/update-chart.mjs, or remove the file if nobody has it yet`,
+  )
   process.exitCode = 1
 }

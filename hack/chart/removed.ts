@@ -15,7 +15,10 @@ export const REMOVED: readonly Removed[] = [
   { path: 'replicaCount', use: 'master.replicas' },
   { path: 'resources', use: 'master.pod.resources, operator.pod.resources or workerDefaults.pod.resources' },
   { path: 'ingress', use: 'exposure.type: ingress, exposure.host and exposure.tls' },
-  { path: 'serviceAccount', use: 'master.pod.serviceAccount, operator.pod.serviceAccount or workerDefaults.pod.serviceAccount' },
+  {
+    path: 'serviceAccount',
+    use: 'master.pod.serviceAccount, operator.pod.serviceAccount or workerDefaults.pod.serviceAccount',
+  },
   { path: 'metrics', use: 'monitoring.serviceMonitor' },
   { path: 'redis.enabled', use: 'redis.mode: embedded or external' },
   { path: 'master.resources', use: 'master.pod.resources' },

@@ -5,54 +5,115 @@
  * @see D34, D54
  */
 import { Type } from 'typebox'
-import { closed, flag, image, int, key, list, mapOf, name, NAME_OR_NONE, partial, persistence, pod, port, raw, rawList, secretKey, text, textMap, TYPE_OR_NONE, word } from './schema.ts'
+import {
+  closed,
+  flag,
+  image,
+  int,
+  key,
+  list,
+  mapOf,
+  name,
+  NAME_OR_NONE,
+  partial,
+  persistence,
+  pod,
+  port,
+  raw,
+  rawList,
+  secretKey,
+  text,
+  textMap,
+  TYPE_OR_NONE,
+  word,
+} from './schema.ts'
 
-const PROFILES = ['generic', 'traefik', 'haproxy', 'f5-nginx', 'ingress-nginx', 'contour', 'openshift', 'envoy-gateway', 'alb', 'gke'] as const
+const PROFILES = [
+  'generic',
+  'traefik',
+  'haproxy',
+  'f5-nginx',
+  'ingress-nginx',
+  'contour',
+  'openshift',
+  'envoy-gateway',
+  'alb',
+  'gke',
+] as const
 const REDIS_URL = '^((kvstores?|rediss?|kvstores?\\+(sentinel|cluster))://.+)?$'
 const HTTP_URL = '^(https?://[^@?#]+)?$'
 const HOST = '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$'
 const WORKER_NAME = '^[a-z0-9]([a-z0-9-]{0,19}[a-z0-9])?$'
 
-const autoscaling = (minReplicas: number, maxReplicas: number, metrics: string, more = {}) => closed({
-  enabled: flag('A HorizontalPodAutoscaler in place of replicas.', false),
-  minReplicas: int('Least pods.', minReplicas, 1, 1000), maxReplicas: int('Most pods.', maxReplicas, 1, 1000), ...more, metrics: rawList(metrics),
-})
+const autoscaling = (minReplicas: number, maxReplicas: number, metrics: string, more = {}) =>
+  closed({
+    enabled: flag('A HorizontalPodAutoscaler in place of replicas.', false),
+    minReplicas: int('Least pods.', minReplicas, 1, 1000),
+    maxReplicas: int('Most pods.', maxReplicas, 1, 1000),
+    ...more,
+    metrics: rawList(metrics),
+  })
 
-const WorkerSet = closed({
-  type: text('Automation type; required.', '', { pattern: TYPE_OR_NONE }),
-  replicas: int('Pods; not rendered under autoscaling. The id of a worker is the name of its pod.', 1, 0, 10_000),
-  drainTimeoutSeconds: int('How long running work may take to end after SIGTERM; the pod gets 15 s more.', 30, 0, 86_400),
-  image: raw('Overrides of image: one that holds your automations.'),
-  persistence: persistence(false, '1Gi', { mountPath: text('Where it is mounted.', '/data', { pattern: '^/' }) }),
-  autoscaling: autoscaling(1, 10, 'Required under autoscaling: entries of autoscaling/v2, for example the external svc_queue_size.'),
-  securityContext: raw("Overrides of the container's; the only place where one may be changed."),
-  pod: pod({ cpu: '100m', memory: '128Mi', limit: '512Mi' }),
-}, 'Laid under every entry of workers.')
+const WorkerSet = closed(
+  {
+    type: text('Automation type; required.', '', { pattern: TYPE_OR_NONE }),
+    replicas: int('Pods; not rendered under autoscaling. The id of a worker is the name of its pod.', 1, 0, 10_000),
+    drainTimeoutSeconds: int(
+      'How long running work may take to end after SIGTERM; the pod gets 15 s more.',
+      30,
+      0,
+      86_400,
+    ),
+    image: raw('Overrides of image: one that holds your automations.'),
+    persistence: persistence(false, '1Gi', { mountPath: text('Where it is mounted.', '/data', { pattern: '^/' }) }),
+    autoscaling: autoscaling(
+      1,
+      10,
+      'Required under autoscaling: entries of autoscaling/v2, for example the external svc_queue_size.',
+    ),
+    securityContext: raw("Overrides of the container's; the only place where one may be changed."),
+    pod: pod({ cpu: '100m', memory: '128Mi', limit: '512Mi' }),
+  },
+  'Laid under every entry of workers.',
+)
 
 export const Values = closed({
   nameOverride: name('In place of "muster" in names and labels.'),
   fullnameOverride: name('In place of the whole name of the release; cut at 40 characters.'),
-  global: Type.Object({
-    imageRegistry: Type.Optional(Type.String({ description: 'Registry of every image that names none.' })),
-    imagePullSecrets: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Object({ name: Type.String() })]))),
-  }, { default: {}, description: 'Shared with the charts above: imageRegistry and imagePullSecrets are read.' }),
+  global: Type.Object(
+    {
+      imageRegistry: Type.Optional(Type.String({ description: 'Registry of every image that names none.' })),
+      imagePullSecrets: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Object({ name: Type.String() })]))),
+    },
+    { default: {}, description: 'Shared with the charts above: imageRegistry and imagePullSecrets are read.' },
+  ),
   enabled: flag('Ignored here; a chart above may use it as its condition.', true),
   tests: closed({ enabled: flag('The pod of helm test.', true) }),
   commonLabels: textMap('On every object, never in selectors.'),
   commonAnnotations: textMap('On every object.'),
   image: image('localhost', 'muster', '', 'Tag; "" = the version of the chart.'),
   imagePullSecrets: list('Names of pull secrets.', [], NAME_OR_NONE),
-  log: closed({ level: word(['debug', 'info', 'warn', 'error'], 'info', 'The least that is logged.'), format: word(['json', 'text'], 'json', 'Lines for programs or for people.') }),
-  telemetry: closed({ otlpEndpoint: text('OpenTelemetry collector of every process; "" = off.', '', { pattern: HTTP_URL }) }),
+  log: closed({
+    level: word(['debug', 'info', 'warn', 'error'], 'info', 'The least that is logged.'),
+    format: word(['json', 'text'], 'json', 'Lines for programs or for people.'),
+  }),
+  telemetry: closed({
+    otlpEndpoint: text('OpenTelemetry collector of every process; "" = off.', '', { pattern: HTTP_URL }),
+  }),
   trust: closed({
-    configMap: name('ConfigMap with further certificate authorities, for every Muster pod.'), secret: name('The same in a Secret.'), key: key('ca.crt'),
+    configMap: name('ConfigMap with further certificate authorities, for every Muster pod.'),
+    secret: name('The same in a Secret.'),
+    key: key('ca.crt'),
   }),
   openshift: flag('Leave user and group to the platform; DNS on port 5353 as well.', false),
   crds: closed({
     install: flag('Install the kind FleetWorker. One release of a cluster does.', true),
-    keep: flag('Keep it, and with it every FleetWorker, when the release is uninstalled.', true), annotations: textMap('Further annotations.'),
+    keep: flag('Keep it, and with it every FleetWorker, when the release is uninstalled.', true),
+    annotations: textMap('Further annotations.'),
   }),
-  masterUrl: text("Address of the master for operator and workers; \"\" = the release's own.", '', { pattern: HTTP_URL }),
+  masterUrl: text('Address of the master for operator and workers; "" = the release\'s own.', '', {
+    pattern: HTTP_URL,
+  }),
   master: closed({
     enabled: flag('false: operator and workers of a master elsewhere (masterUrl).', true),
     replicas: int('Pods; not rendered under autoscaling. 2 or more for availability.', 1, 0, 100),
@@ -64,22 +125,41 @@ export const Values = closed({
       maxQueueLength: int('Tasks of one automation beyond which submits are refused.', 5_000_000, 1, 1_000_000_000),
     }),
     service: closed({
-      type: word(['ClusterIP', 'NodePort', 'LoadBalancer'], 'ClusterIP', 'Type of the Service.'), port: port('Its port.', 80), nodePort: port('0 = chosen by the cluster.', 0, 0),
-      appProtocol: text('For example kubernetes.io/ws, for Gateways that ask for it.'), annotations: textMap('Its annotations.'),
+      type: word(['ClusterIP', 'NodePort', 'LoadBalancer'], 'ClusterIP', 'Type of the Service.'),
+      port: port('Its port.', 80),
+      nodePort: port('0 = chosen by the cluster.', 0, 0),
+      appProtocol: text('For example kubernetes.io/ws, for Gateways that ask for it.'),
+      annotations: textMap('Its annotations.'),
     }),
-    autoscaling: autoscaling(2, 6, 'Further entries of autoscaling/v2.', { cpuPercent: int('Wanted use of the requested CPU.', 70, 1, 100) }),
+    autoscaling: autoscaling(2, 6, 'Further entries of autoscaling/v2.', {
+      cpuPercent: int('Wanted use of the requested CPU.', 70, 1, 100),
+    }),
     pod: pod({ cpu: '100m', memory: '256Mi', limit: '512Mi' }, 60),
   }),
   operator: closed({
     enabled: flag('The operator of the kind FleetWorker.', true),
     replicas: int('Pods; 2 = a warm standby behind the Lease.', 1, 0, 10),
-    watchNamespaces: list('[] = the namespace of the release; ["*"] = all; else these.', [], '^(\\*|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$'),
-    configFrom: closed({ secrets: flag('FleetWorkers may take values from Secrets of their namespace.', true), configMaps: flag('The same from ConfigMaps.', true) }),
-    rbac: closed({ create: flag('Create the roles of the operator.', true), aggregate: flag("Let the cluster's roles view, edit and admin cover FleetWorkers.", true) }),
+    watchNamespaces: list(
+      '[] = the namespace of the release; ["*"] = all; else these.',
+      [],
+      '^(\\*|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$',
+    ),
+    configFrom: closed({
+      secrets: flag('FleetWorkers may take values from Secrets of their namespace.', true),
+      configMaps: flag('The same from ConfigMaps.', true),
+    }),
+    rbac: closed({
+      create: flag('Create the roles of the operator.', true),
+      aggregate: flag("Let the cluster's roles view, edit and admin cover FleetWorkers.", true),
+    }),
     pod: pod({ cpu: '50m', memory: '128Mi', limit: '256Mi' }, 30),
   }),
   automations: closed({
-    modules: list('Modules of master and workers; [] and no inline file = what is installed in the image.', ['muster/automations'], '^[^,\\s]+$'),
+    modules: list(
+      'Modules of master and workers; [] and no inline file = what is installed in the image.',
+      ['muster/automations'],
+      '^[^,\\s]+$',
+    ),
     inline: textMap('Name of a file to its source: a ConfigMap, added to modules.'),
     volume: raw('A volume source, mounted read-only at /opt/muster/automations/volume; name its files in modules.'),
   }),
@@ -89,7 +169,10 @@ export const Values = closed({
     generate: flag('The operator creates what is named nowhere, once, at run time.', true),
     admin: secretKey('Secret with the admin token; "" = created.', 'admin-token'),
     worker: secretKey('Secret with the token of the workers; "" = created.', 'worker-token'),
-    workerPeers: secretKey('Secret with further worker tokens, for rotation; "" = the created one, if there is one.', 'worker-tokens'),
+    workerPeers: secretKey(
+      'Secret with further worker tokens, for rotation; "" = the created one, if there is one.',
+      'worker-tokens',
+    ),
     scopes: secretKey('Secret with the scoped tokens; "" = the created one, if there is one.', 'token-scopes'),
     operator: secretKey('Secret with a token of the operator; "" = the admin token.', 'api-token'),
   }),
@@ -98,7 +181,11 @@ export const Values = closed({
     embedded: closed({
       image: image('', 'valkey/valkey', '9.1', 'Tag of any image that has the command redis-server.'),
       memoryMiB: int('Memory of the container; maxmemory is 60 % of it.', 512, 64, 1_048_576),
-      appendfsync: word(['always', 'everysec'], 'always', 'always = what was acknowledged is on disk; everysec = about 2 s may be lost.'),
+      appendfsync: word(
+        ['always', 'everysec'],
+        'always',
+        'always = what was acknowledged is on disk; everysec = about 2 s may be lost.',
+      ),
       persistence: persistence(true, '8Gi'),
       password: secretKey('Secret with the password; "" = created.', 'password'),
       tls: closed({ secret: name('Secret with tls.crt and tls.key for the name of the Service; needs trust.') }),
@@ -120,28 +207,54 @@ export const Values = closed({
     ingress: closed({ className: name('Class of the Ingress.') }),
     gateway: closed({ parentRefs: rawList('Gateways; required for type gateway. TLS belongs to their listeners.') }),
     tls: closed({
-      enabled: flag('TLS at the Ingress.', true), secret: name("\"\" = <name>-tls with an issuer, else the controller's default."),
-      certManager: closed({ issuer: name('Issuer of cert-manager.'), kind: word(['ClusterIssuer', 'Issuer'], 'ClusterIssuer', 'Its kind.') }),
+      enabled: flag('TLS at the Ingress.', true),
+      secret: name('"" = <name>-tls with an issuer, else the controller\'s default.'),
+      certManager: closed({
+        issuer: name('Issuer of cert-manager.'),
+        kind: word(['ClusterIssuer', 'Issuer'], 'ClusterIssuer', 'Its kind.'),
+      }),
     }),
   }),
   networkPolicy: closed({
     enabled: flag('A NetworkPolicy for each component.', true),
-    from: closed({ master: rawList('Peers that may reach the master; [] = any.'), metrics: rawList('Peers that may read metrics of operator and workers; [] = any.') }),
+    from: closed({
+      master: rawList('Peers that may reach the master; [] = any.'),
+      metrics: rawList('Peers that may read metrics of operator and workers; [] = any.'),
+    }),
     apiServer: closed({
       cidrs: list('Addresses of the API server; [] = any.', [], '^[0-9a-fA-F:.]+/[0-9]{1,3}$'),
-      ports: Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), { default: [443, 6443], description: 'Its ports.' }),
+      ports: Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), {
+        default: [443, 6443],
+        description: 'Its ports.',
+      }),
     }),
     ports: closed({
       dns: Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), { default: [53], description: 'Ports of DNS.' }),
-      redis: Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), { default: [6379], description: 'Ports of an external Redis.' }),
+      redis: Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), {
+        default: [6379],
+        description: 'Ports of an external Redis.',
+      }),
     }),
-    extraEgress: closed({ master: rawList('Further egress rules of the master.'), operator: rawList('Further egress rules of the operator.') }),
+    extraEgress: closed({
+      master: rawList('Further egress rules of the master.'),
+      operator: rawList('Further egress rules of the operator.'),
+    }),
   }),
   monitoring: closed({
-    serviceMonitor: closed({ enabled: flag('ServiceMonitors of master, operator and workers.', false), interval: text('How often.', '30s', { pattern: '^[0-9]+(ms|s|m)$' }), labels: textMap('Their labels.') }),
+    serviceMonitor: closed({
+      enabled: flag('ServiceMonitors of master, operator and workers.', false),
+      interval: text('How often.', '30s', { pattern: '^[0-9]+(ms|s|m)$' }),
+      labels: textMap('Their labels.'),
+    }),
     rules: closed({ enabled: flag('A PrometheusRule.', false), labels: textMap('Its labels.') }),
-    dashboards: closed({ enabled: flag('ConfigMaps with dashboards for Grafana.', false), labels: textMap('Their labels.', { grafana_dashboard: '1' }) }),
+    dashboards: closed({
+      enabled: flag('ConfigMaps with dashboards for Grafana.', false),
+      labels: textMap('Their labels.', { grafana_dashboard: '1' }),
+    }),
   }),
-  pdb: closed({ enabled: flag('A PodDisruptionBudget where there is more than one pod.', true), maxUnavailable: int('Pods that may be away.', 1, 1, 100) }),
+  pdb: closed({
+    enabled: flag('A PodDisruptionBudget where there is more than one pod.', true),
+    maxUnavailable: int('Pods that may be away.', 1, 1, 100),
+  }),
   extraObjects: mapOf<object>('Name to an object, templated.', { type: 'object' }),
 })

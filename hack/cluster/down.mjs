@@ -11,13 +11,20 @@ import { takeTurn } from './turn.mjs'
 
 /** What the kubelet and containerd mounted, the innermost first. */
 function unmount() {
-  const points = readFileSync('/proc/self/mounts', 'utf8').split('\n').map((line) => (line.split(' ')[1] ?? '').replaceAll(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8))))
-  for (const point of points.filter((each) => each.startsWith(`${FOLDER}/`)).toReversed()) quietly('umount', '--lazy', point)
+  const points = readFileSync('/proc/self/mounts', 'utf8')
+    .split('\n')
+    .map((line) =>
+      (line.split(' ')[1] ?? '').replaceAll(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8))),
+    )
+  for (const point of points.filter((each) => each.startsWith(`${FOLDER}/`)).toReversed())
+    quietly('umount', '--lazy', point)
 }
 
 /** The control groups of the pods, in every hierarchy, the innermost first. */
 function removeControlGroups() {
-  const groups = [`/sys/fs/cgroup/${CGROUP}`, `/sys/fs/cgroup/*/${CGROUP}`].flatMap((top) => globSync([top, `${top}/**/`]))
+  const groups = [`/sys/fs/cgroup/${CGROUP}`, `/sys/fs/cgroup/*/${CGROUP}`].flatMap((top) =>
+    globSync([top, `${top}/**/`]),
+  )
   for (const group of groups.toSorted((a, b) => b.length - a.length)) {
     try {
       rmdirSync(group)

@@ -20,7 +20,11 @@ export const REDIS_IMAGE = 'localhost/redis:cluster'
 /** What a program is linked against, the loader included; empty for a static one. */
 function librariesOf(program) {
   try {
-    return [...execFileSync('ldd', [program], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).matchAll(/\s(\/\S+)\s+\(0x/g)].map((match) => match[1])
+    return [
+      ...execFileSync('ldd', [program], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).matchAll(
+        /\s(\/\S+)\s+\(0x/g,
+      ),
+    ].map((match) => match[1])
   } catch {
     return []
   }
@@ -36,12 +40,17 @@ function pack(name, program, archive) {
       cpSync(realpathSync(library), join(scratch, library))
     }
     mkdirSync(join(scratch, 'tmp'))
-    const config = { User: PROGRAMS[name], Env: ['PATH=/usr/local/bin'], Entrypoint: [`/usr/local/bin/${basename(target)}`] }
+    const config = {
+      User: PROGRAMS[name],
+      Env: ['PATH=/usr/local/bin'],
+      Entrypoint: [`/usr/local/bin/${basename(target)}`],
+    }
     writeArchive(archive, { name: `localhost/${name}`, version: 'cluster', folders: [scratch], config })
   })
 }
 
-const whereIs = (program) => execFileSync(`${ROOT}hack/install-tools.sh`, ['--where', program], { encoding: 'utf8' }).trim()
+const whereIs = (program) =>
+  execFileSync(`${ROOT}hack/install-tools.sh`, ['--where', program], { encoding: 'utf8' }).trim()
 
 /** Paths of the archives, Muster's last. One that is older than its program is made again. */
 export function buildImages(names = Object.keys(PROGRAMS)) {
@@ -54,4 +63,5 @@ export function buildImages(names = Object.keys(PROGRAMS)) {
   return [...archives, join(FOLDER, 'muster.tar')]
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) buildImages(process.argv.includes('--ingress') ? ['redis', 'traefik'] : ['redis'])
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  buildImages(process.argv.includes('--ingress') ? ['redis', 'traefik'] : ['redis'])

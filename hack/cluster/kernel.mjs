@@ -5,10 +5,21 @@ import { NETWORKS } from './place.mjs'
 
 /** Like what it holds, it does not outlive the machine's uptime. */
 const NOTED = '/run/muster-cluster-kernel-figures.json'
-const PATHS = ['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops', 'kernel/keys/root_maxkeys', 'kernel/keys/root_maxbytes'].map((name) => `/proc/sys/${name}`)
+const PATHS = [
+  'vm/overcommit_memory',
+  'vm/panic_on_oom',
+  'kernel/panic',
+  'kernel/panic_on_oops',
+  'kernel/keys/root_maxkeys',
+  'kernel/keys/root_maxbytes',
+].map((name) => `/proc/sys/${name}`)
 
 export function noteKernelFigures() {
-  if (!existsSync(NOTED)) writeFileSync(NOTED, JSON.stringify(Object.fromEntries(PATHS.map((path) => [path, readFileSync(path, 'utf8').trim()]))))
+  if (!existsSync(NOTED))
+    writeFileSync(
+      NOTED,
+      JSON.stringify(Object.fromEntries(PATHS.map((path) => [path, readFileSync(path, 'utf8').trim()]))),
+    )
 }
 
 /** After the network of the cluster was removed: those that are left are of others. */

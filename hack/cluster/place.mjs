@@ -15,7 +15,11 @@ export const NETWORKS = 'muster-cluster-'
 export const NETWORK = `${NETWORKS}${NUMBER}`
 /** Parent of the control groups of all pods. */
 export const CGROUP = `muster-cluster-${NUMBER}`
-export const WIRE = { outside: { device: `muster-out-${NUMBER}`, ip: `10.250.${NUMBER}.1` }, inside: { device: `muster-in-${NUMBER}`, ip: `10.250.${NUMBER}.2` }, bits: 30 }
+export const WIRE = {
+  outside: { device: `muster-out-${NUMBER}`, ip: `10.250.${NUMBER}.1` },
+  inside: { device: `muster-in-${NUMBER}`, ip: `10.250.${NUMBER}.2` },
+  bits: 30,
+}
 export const NODE_IP = WIRE.inside.ip
 export const API_SERVER = `https://${NODE_IP}:6443`
 /** Of https, also in manifests/ingress.yaml. */

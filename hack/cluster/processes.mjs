@@ -39,7 +39,10 @@ export function start(name, program, args) {
   mkdirSync(LOGS, { recursive: true })
   const log = openSync(`${LOGS}/${name}.log`, 'a')
   // Not `ip netns exec`: it mounts a /sys without control groups, which the kubelet needs.
-  const child = spawn('nsenter', [`--net=/run/netns/${NETWORK}`, program, ...args], { detached: true, stdio: ['ignore', log, log] })
+  const child = spawn('nsenter', [`--net=/run/netns/${NETWORK}`, program, ...args], {
+    detached: true,
+    stdio: ['ignore', log, log],
+  })
   closeSync(log)
   child.unref()
   writeFileSync(`${RUNNING}/${name}`, identityOf(child.pid))
@@ -57,7 +60,10 @@ function started() {
   })
 }
 
-const allPids = () => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
+const allPids = () =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
 const textOf = (path) => {
   try {
     return readFileSync(path, 'utf8')
@@ -68,8 +74,11 @@ const textOf = (path) => {
 
 /** The shims that containerd left behind, known by our socket, and below them everything that runs in a pod. */
 function pods() {
-  const parents = new Map(allPids().map((pid) => [pid, Number(/^PPid:\s*(\d+)/m.exec(textOf(`/proc/${pid}/status`))?.[1])]))
-  const isShim = ([program = '', ...args]) => /(?:^|\/)containerd-shim[^/]*$/.test(program) && args.includes(CONTAINERD_SOCKET)
+  const parents = new Map(
+    allPids().map((pid) => [pid, Number(/^PPid:\s*(\d+)/m.exec(textOf(`/proc/${pid}/status`))?.[1])]),
+  )
+  const isShim = ([program = '', ...args]) =>
+    /(?:^|\/)containerd-shim[^/]*$/.test(program) && args.includes(CONTAINERD_SOCKET)
   const shims = new Set([...parents.keys()].filter((pid) => isShim(textOf(`/proc/${pid}/cmdline`).split('\0'))))
   const below = (pid) => shims.has(pid) || (parents.has(pid) && parents.get(pid) > 1 && below(parents.get(pid)))
   return [...parents.keys()].filter((pid) => below(pid))
@@ -95,13 +104,18 @@ export async function endAll() {
 async function killed(find) {
   const deadline = Date.now() + DIES_WITHIN_MS
   for (let left = find(); left.length > 0; left = find()) {
-    if (Date.now() > deadline) throw new Error(`not ended ${DIES_WITHIN_MS / 1000} s after SIGKILL: ${left.map(described).join(', ')}; the kernel holds them (state D: a disk or a mount), so restart the machine, or wait and run make cluster-down again`)
+    if (Date.now() > deadline)
+      throw new Error(
+        `not ended ${DIES_WITHIN_MS / 1000} s after SIGKILL: ${left.map(described).join(', ')}; the kernel holds them (state D: a disk or a mount), so restart the machine, or wait and run make cluster-down again`,
+      )
     for (const pid of left) kill(pid, 'SIGKILL')
     await pause(50)
   }
 }
 
 const described = (pid) => {
-  const [name, state] = ['Name', 'State'].map((key) => new RegExp(String.raw`^${key}:\s*(.*)`, 'm').exec(textOf(`/proc/${pid}/status`))?.[1])
+  const [name, state] = ['Name', 'State'].map(
+    (key) => new RegExp(String.raw`^${key}:\s*(.*)`, 'm').exec(textOf(`/proc/${pid}/status`))?.[1],
+  )
   return `${pid} (${name ?? 'gone'}, ${state ?? 'gone'})`
 }

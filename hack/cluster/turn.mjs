@@ -16,7 +16,10 @@ function holder() {
 /** @throws when another process has the turn. It is given back when this one ends, however that is. */
 export function takeTurn() {
   const [pid] = holder().split(' ')
-  if (isRunning(holder())) throw new Error(`the cluster of this checkout is being started or ended just now, by process ${pid}: wait for it, or end it first`)
+  if (isRunning(holder()))
+    throw new Error(
+      `the cluster of this checkout is being started or ended just now, by process ${pid}: wait for it, or end it first`,
+    )
   mkdirSync(`${ROOT}.tools`, { recursive: true })
   rmSync(TURN, { force: true })
   writeFileSync(TURN, identityOf(process.pid), { flag: 'wx' })

@@ -43,29 +43,43 @@ async function until(what, process, holds) {
   const deadline = Date.now() + READY_WITHIN_MS
   while (!works(holds)) {
     if (process.ended()) throw new Error(`${process.name} ended before ${what}:\n${tailOf(process.name)}`)
-    if (Date.now() > deadline) throw new Error(`not within ${READY_WITHIN_MS / 1000} s: ${what}. Last words of ${process.name}:\n${tailOf(process.name)}`)
+    if (Date.now() > deadline)
+      throw new Error(
+        `not within ${READY_WITHIN_MS / 1000} s: ${what}. Last words of ${process.name}:\n${tailOf(process.name)}`,
+      )
     await pause(100)
   }
 }
 
 function check() {
-  if (process.platform !== 'linux' || process.getuid() !== 0) throw new Error('a node needs Linux and root; with Docker and without root: make kind-up')
+  if (process.platform !== 'linux' || process.getuid() !== 0)
+    throw new Error('a node needs Linux and root; with Docker and without root: make kind-up')
   for (const program of ['kubectl', 'helm']) whereIs(program) // Asked for at the end only, when it would be a pity.
-  if (stranger() !== undefined) throw new Error(`the cluster of ${stranger()} has the addresses that follow from the path of this checkout: end it first (make cluster-down there), or move one of the two`)
+  if (stranger() !== undefined)
+    throw new Error(
+      `the cluster of ${stranger()} has the addresses that follow from the path of this checkout: end it first (make cluster-down there), or move one of the two`,
+    )
   const absent = DEBIAN.filter((program) => !works(() => whereIs(program)))
-  if (absent.length > 0) throw new Error(`not here: ${absent.join(', ')}; run hack/install-debian.sh containerd runc containernetworking-plugins iptables iproute2 conntrack openssl redis-server`)
+  if (absent.length > 0)
+    throw new Error(
+      `not here: ${absent.join(', ')}; run hack/install-debian.sh containerd runc containernetworking-plugins iptables iproute2 conntrack openssl redis-server`,
+    )
   const cniFolder = CNI_FOLDERS.find((folder) => works(() => whereIs(`${folder}/ptp`)))
-  if (cniFolder === undefined) throw new Error('the network plugins are not here; run hack/install-debian.sh containernetworking-plugins')
+  if (cniFolder === undefined)
+    throw new Error('the network plugins are not here; run hack/install-debian.sh containernetworking-plugins')
   return cniFolder
 }
 
 /** The kubelet wants its parent group to be there, in every hierarchy of version 1 or in the only one of version 2. */
 function makeControlGroups() {
-  const lines = readFileSync('/proc/self/mounts', 'utf8').split('\n').map((line) => line.split(' '))
+  const lines = readFileSync('/proc/self/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' '))
   for (const [, point, type] of lines.filter(([, each = '']) => each.startsWith('/sys/fs/cgroup'))) {
     if (type !== 'cgroup' && type !== 'cgroup2') continue
     mkdirSync(`${point}/${CGROUP}`, { recursive: true })
-    for (const file of ['cpuset.cpus', 'cpuset.mems']) works(() => writeFileSync(`${point}/${CGROUP}/${file}`, readFileSync(`${point}/${file}`)))
+    for (const file of ['cpuset.cpus', 'cpuset.mems'])
+      works(() => writeFileSync(`${point}/${CGROUP}/${file}`, readFileSync(`${point}/${file}`)))
   }
 }
 
@@ -91,13 +105,19 @@ async function startNode(cniFolder, archives) {
   makeControlGroups()
   noteKernelFigures()
   const ctr = (...args) => run(whereIs('ctr'), '--address', CONTAINERD_SOCKET, '--namespace', 'k8s.io', ...args)
-  const containerd = start('containerd', whereIs('containerd'), parts.containerd({ cniFolder, pauseImage: PAUSE_IMAGE }))
+  const containerd = start(
+    'containerd',
+    whereIs('containerd'),
+    parts.containerd({ cniFolder, pauseImage: PAUSE_IMAGE }),
+  )
   await until('containerd answers', containerd, () => ctr('version'))
   for (const archive of archives) ctr('images', 'import', archive)
   ctr('images', 'tag', REDIS_IMAGE, redisOfTheChart())
   const kubelet = start('kubelet', whereIs('kubelet'), parts.kubelet())
   start('kube-proxy', whereIs('kube-proxy'), parts.proxy())
-  await until('the node is ready', kubelet, () => kubectl('wait', '--for=condition=Ready', `node/${NODE_NAME}`, '--timeout=1s'))
+  await until('the node is ready', kubelet, () =>
+    kubectl('wait', '--for=condition=Ready', `node/${NODE_NAME}`, '--timeout=1s'),
+  )
 }
 
 function volume(name) {
@@ -105,15 +125,25 @@ function volume(name) {
   mkdirSync(path, { recursive: true, mode: 0o755 })
   const here = { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [NODE_NAME] }] }
   return {
-    apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name },
-    spec: { storageClassName: 'node', capacity: { storage: '20Gi' }, accessModes: ['ReadWriteOnce'], local: { path }, nodeAffinity: { required: { nodeSelectorTerms: [here] } } },
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name },
+    spec: {
+      storageClassName: 'node',
+      capacity: { storage: '20Gi' },
+      accessModes: ['ReadWriteOnce'],
+      local: { path },
+      nodeAffinity: { required: { nodeSelectorTerms: [here] } },
+    },
   }
 }
 
 function furnish(ingress) {
   const items = Array.from({ length: VOLUMES }, (_, at) => volume(`node-${at}`))
   writeFileSync(`${FOLDER}/volumes.json`, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))
-  const manifests = ['dns', 'storage', ...(ingress ? ['ingress'] : [])].map((name) => `${ROOT}hack/cluster/manifests/${name}.yaml`)
+  const manifests = ['dns', 'storage', ...(ingress ? ['ingress'] : [])].map(
+    (name) => `${ROOT}hack/cluster/manifests/${name}.yaml`,
+  )
   kubectl('apply', ...[...manifests, `${FOLDER}/volumes.json`].flatMap((path) => ['-f', path]))
   kubectl('rollout', 'status', '--namespace=kube-system', 'deployment/coredns', '--timeout=60s')
   if (!ingress) return

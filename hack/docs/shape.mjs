@@ -1,7 +1,9 @@
 // A JSON Schema as the short text that a reader wants: {limit: 1..10000, wait_ms?: 0..30000}.
 
 const NAMED_PATTERNS = new Map([
-  ['^[ -~]+$', 'printable ASCII'], ['^https?://', 'http or https URL'], ['^[^\\u0000-\\u001f\\u007f]*$', 'without control characters'],
+  ['^[ -~]+$', 'printable ASCII'],
+  ['^https?://', 'http or https URL'],
+  ['^[^\\u0000-\\u001f\\u007f]*$', 'without control characters'],
   ['^(\\*\\.)?[a-zA-Z0-9.:_-]{1,253}$', 'host name or *.suffix'],
 ])
 
@@ -14,7 +16,10 @@ function range({ minimum, maximum }, unit) {
 }
 
 function textShape({ minLength, maxLength, pattern }) {
-  const words = pattern === undefined ? 'string' : (NAMED_PATTERNS.get(pattern) ?? (pattern.startsWith('^((25[0-5]') ? 'CIDR' : pattern))
+  const words =
+    pattern === undefined
+      ? 'string'
+      : (NAMED_PATTERNS.get(pattern) ?? (pattern.startsWith('^((25[0-5]') ? 'CIDR' : pattern))
   if (maxLength === undefined || words.startsWith('host name')) return words
   const length = minLength === undefined ? `at most ${maxLength}` : `${minLength}..${maxLength}`
   return `${words}, ${length} characters`
@@ -22,7 +27,9 @@ function textShape({ minLength, maxLength, pattern }) {
 
 function objectShape(schema, named) {
   const { properties = {}, required = [] } = schema
-  const fields = Object.entries(properties).map(([name, field]) => `${name}${required.includes(name) ? '' : '?'}: ${shapeOf(field, named)}`)
+  const fields = Object.entries(properties).map(
+    ([name, field]) => `${name}${required.includes(name) ? '' : '?'}: ${shapeOf(field, named)}`,
+  )
   if (fields.length > 0) return `{${fields.join(', ')}}`
   const [each] = Object.values(schema.patternProperties ?? {})
   if (schema.additionalProperties === false && each === undefined) return '{}'
@@ -40,12 +47,18 @@ export function shapeOf(schema, named = new Map()) {
   if (schema.enum !== undefined) return choice(schema.enum.map((value) => JSON.stringify(value)))
   if (schema.anyOf !== undefined) return choice(schema.anyOf.map((each) => shapeOf(each, named)))
   switch (schema.type) {
-    case 'integer': return range(schema, 'integer')
-    case 'number': return range(schema, 'number')
-    case 'string': return textShape(schema)
-    case 'object': return objectShape(schema, named)
-    case 'array': return `[${shapeOf(schema.items, named)}${schema.maxItems === undefined ? '' : `, ${schema.minItems ?? 0}..${schema.maxItems}`}]`
-    default: return schema.type ?? 'any'
+    case 'integer':
+      return range(schema, 'integer')
+    case 'number':
+      return range(schema, 'number')
+    case 'string':
+      return textShape(schema)
+    case 'object':
+      return objectShape(schema, named)
+    case 'array':
+      return `[${shapeOf(schema.items, named)}${schema.maxItems === undefined ? '' : `, ${schema.minItems ?? 0}..${schema.maxItems}`}]`
+    default:
+      return schema.type ?? 'any'
   }
 }
 

@@ -22,13 +22,43 @@ import * as words from './words.mjs'
 const { CLOSE, ERRORS, EVENTS, MASTER_FRAMES, RPC, RPC_ERRORS, WORKER_FRAMES } = protocol
 
 /** Shapes that readers know by name. */
-const NAMED = new Map([
-  ['Worker', protocol.WorkerBody], ['WorkerSummary', protocol.WorkerSummary], ['Stats', protocol.Stats], ['StatsSummary', protocol.StatsSummary], ['Output', protocol.OutputEntry], ['CatalogEntry', protocol.CatalogEntryBody],
-  ['Automation', protocol.AutomationDescriptor], ['Task', protocol.TaskBody], ['Hardware', protocol.Hardware], ['SlotStats', protocol.SlotStats],
-  ['Submitted', protocol.SubmitResult], ['ReservedTask', protocol.ReservedTask], ['Claim', protocol.PoolClaim],
-  ['name', protocol.Name], ['name', protocol.WorkerId], ['type', protocol.AutomationType], ['token', protocol.Token], ['seconds', protocol.Seconds],
-].map(([name, schema]) => [JSON.stringify(schema), name]))
-const OBJECTS = ['Worker', 'WorkerSummary', 'Hardware', 'Stats', 'StatsSummary', 'SlotStats', 'Output', 'Task', 'Submitted', 'Automation', 'CatalogEntry', 'ReservedTask', 'Claim']
+const NAMED = new Map(
+  [
+    ['Worker', protocol.WorkerBody],
+    ['WorkerSummary', protocol.WorkerSummary],
+    ['Stats', protocol.Stats],
+    ['StatsSummary', protocol.StatsSummary],
+    ['Output', protocol.OutputEntry],
+    ['CatalogEntry', protocol.CatalogEntryBody],
+    ['Automation', protocol.AutomationDescriptor],
+    ['Task', protocol.TaskBody],
+    ['Hardware', protocol.Hardware],
+    ['SlotStats', protocol.SlotStats],
+    ['Submitted', protocol.SubmitResult],
+    ['ReservedTask', protocol.ReservedTask],
+    ['Claim', protocol.PoolClaim],
+    ['name', protocol.Name],
+    ['name', protocol.WorkerId],
+    ['type', protocol.AutomationType],
+    ['token', protocol.Token],
+    ['seconds', protocol.Seconds],
+  ].map(([name, schema]) => [JSON.stringify(schema), name]),
+)
+const OBJECTS = [
+  'Worker',
+  'WorkerSummary',
+  'Hardware',
+  'Stats',
+  'StatsSummary',
+  'SlotStats',
+  'Output',
+  'Task',
+  'Submitted',
+  'Automation',
+  'CatalogEntry',
+  'ReservedTask',
+  'Claim',
+]
 
 /** A generation has the schema of a token. */
 const WITHOUT_TOKEN = new Map([...NAMED].filter(([, name]) => name !== 'token'))
@@ -59,7 +89,9 @@ const sectionOf = (path) => SECTIONS.find(([, holds]) => holds(path))[0]
 
 function asked({ query, body }) {
   if (query !== undefined) {
-    const parameters = Object.entries(query.properties).map(([name, field]) => `${name}: ${shape(field)}${field.default === undefined ? '' : ` = ${field.default}`}`)
+    const parameters = Object.entries(query.properties).map(
+      ([name, field]) => `${name}: ${shape(field)}${field.default === undefined ? '' : ` = ${field.default}`}`,
+    )
     return code(`?${parameters.join(', ')}`)
   }
   if (body === undefined) return ''
@@ -76,15 +108,27 @@ function answered({ response, path }) {
 function endpoints(routes) {
   const bySection = Map.groupBy(routes, ({ path }) => sectionOf(path))
   return SECTION_ORDER.map((section) => {
-    const rows = bySection.get(section).toSorted((one, other) => (one.path < other.path ? -1 : one.path > other.path ? 1 : 0))
-    const cells = rows.map((row) => [row.method, code(row.path.replace(TYPE, '…').replace('/api/v1', '')), ACCESS[row.access], row.summary.replace(/\.$/, ''), asked(row), answered(row)])
+    const rows = bySection
+      .get(section)
+      .toSorted((one, other) => (one.path < other.path ? -1 : one.path > other.path ? 1 : 0))
+    const cells = rows.map((row) => [
+      row.method,
+      code(row.path.replace(TYPE, '…').replace('/api/v1', '')),
+      ACCESS[row.access],
+      row.summary.replace(/\.$/, ''),
+      asked(row),
+      answered(row),
+    ])
     return `**${section}**\n\n${table(['method', 'path', 'token', 'what', 'query or body', 'answer'], cells)}`
   }).join('\n\n')
 }
 
 function objects() {
   const schemas = new Map([...NAMED].map(([text, name]) => [name, JSON.parse(text)]))
-  return table(['name', 'fields'], OBJECTS.map((name) => [name, code(shapeOf(schemas.get(name), withoutSelf(name)))]))
+  return table(
+    ['name', 'fields'],
+    OBJECTS.map((name) => [name, code(shapeOf(schemas.get(name), withoutSelf(name)))]),
+  )
 }
 
 const withoutSelf = (name) => new Map([...NAMED].filter(([, each]) => each !== name))
@@ -92,36 +136,77 @@ const withoutSelf = (name) => new Map([...NAMED].filter(([, each]) => each !== n
 // ── Control channel, rpc, errors ───────────────────────────────────────────────────────────────────────────────────
 
 function frames(schemas) {
-  return table(['type', 'fields', 'when, and what it does'], Object.entries(schemas).map(([type, schema]) => {
-    const { type: _, ...properties } = schema.properties
-    return [code(type), code(shapeOf({ ...schema, properties }, WITHOUT_TOKEN)), wordOf(words.FRAME_WORDS, type)]
-  }))
+  return table(
+    ['type', 'fields', 'when, and what it does'],
+    Object.entries(schemas).map(([type, schema]) => {
+      const { type: _, ...properties } = schema.properties
+      return [code(type), code(shapeOf({ ...schema, properties }, WITHOUT_TOKEN)), wordOf(words.FRAME_WORDS, type)]
+    }),
+  )
 }
 
-const rpcMethods = () => table(['method', 'params', 'result', 'notes'], Object.entries(RPC).map(([method, { params, result }]) =>
-  [code(method), shapeCode(params), shapeCode(result), wordOf(words.RPC_WORDS, method)]))
+const rpcMethods = () =>
+  table(
+    ['method', 'params', 'result', 'notes'],
+    Object.entries(RPC).map(([method, { params, result }]) => [
+      code(method),
+      shapeCode(params),
+      shapeCode(result),
+      wordOf(words.RPC_WORDS, method),
+    ]),
+  )
 
-const events = () => table(['event', 'data', 'when'], Object.entries(EVENTS).map(([name, { properties }]) => {
-  const { type: _, worker_id: __, ts: ___, ...changed } = properties
-  return [code(name), code(shapeOf({ ...EVENTS[name], properties: changed }, WITHOUT_TOKEN)), wordOf(words.EVENT_WORDS, name)]
-}))
+const events = () =>
+  table(
+    ['event', 'data', 'when'],
+    Object.entries(EVENTS).map(([name, { properties }]) => {
+      const { type: _, worker_id: __, ts: ___, ...changed } = properties
+      return [
+        code(name),
+        code(shapeOf({ ...EVENTS[name], properties: changed }, WITHOUT_TOKEN)),
+        wordOf(words.EVENT_WORDS, name),
+      ]
+    }),
+  )
 
-const errors = () => table(['status', 'code', 'same call again', 'when'], Object.entries(ERRORS).map(([name, { status, retryable }]) =>
-  [status, code(name), retryable ? 'later' : 'no', wordOf(words.ERROR_WORDS, name)]))
+const errors = () =>
+  table(
+    ['status', 'code', 'same call again', 'when'],
+    Object.entries(ERRORS).map(([name, { status, retryable }]) => [
+      status,
+      code(name),
+      retryable ? 'later' : 'no',
+      wordOf(words.ERROR_WORDS, name),
+    ]),
+  )
 
-const closeCodes = () => table(['code', 'why', 'what our worker does'], Object.entries(CLOSE).map(([name, number]) => [number, ...wordOf(words.CLOSE_WORDS, name)]))
+const closeCodes = () =>
+  table(
+    ['code', 'why', 'what our worker does'],
+    Object.entries(CLOSE).map(([name, number]) => [number, ...wordOf(words.CLOSE_WORDS, name)]),
+  )
 
-const rpcErrors = () => table(['code', 'name', 'when'], Object.entries(RPC_ERRORS).map(([name, number]) => [number, code(name), wordOf(words.RPC_ERROR_WORDS, name)]))
+const rpcErrors = () =>
+  table(
+    ['code', 'name', 'when'],
+    Object.entries(RPC_ERRORS).map(([name, number]) => [number, code(name), wordOf(words.RPC_ERROR_WORDS, name)]),
+  )
 
 // ── Settings ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const SETTING = /^ {2}(?<variable>SVC_\w+), (?:(?<flag>--[\w-]+)|or (?<file>\w+_FILE))\n {6}(?<help>.*) \((?<fallback>[^()]*)\)$/gm
+const SETTING =
+  /^ {2}(?<variable>SVC_\w+), (?:(?<flag>--[\w-]+)|or (?<file>\w+_FILE))\n {6}(?<help>.*) \((?<fallback>[^()]*)\)$/gm
 
 /** What `--help` prints, as a table. */
 function settings(help) {
   const rows = [...help.matchAll(SETTING)].map(({ groups: { variable, flag, file, help: sentence, fallback } }) => {
     const shown = fallback.replace(/^default /, '')
-    const own = fallback === 'not set' || fallback === 'required' ? fallback : shown === hostname() ? 'the host name' : code(shown)
+    const own =
+      fallback === 'not set' || fallback === 'required'
+        ? fallback
+        : shown === hostname()
+          ? 'the host name'
+          : code(shown)
     return [code(variable), flag === undefined ? `none; ${code(file)}` : code(flag), own, sentence]
   })
   if (rows.length === 0) throw new Error('--help lists no settings in the form that hack/docs/tables.mjs reads')
@@ -130,10 +215,16 @@ function settings(help) {
 
 /** The admin verbs with their own options. */
 function adminVerbs() {
-  const rows = Object.entries(NOUNS).flatMap(([noun, { verbs }]) => verbs.map((verb) => {
-    const options = Object.values(verb.options).map(({ name, short, value }) => code(`${short === undefined || short === name ? '' : `-${short}, `}${name.length === 1 ? '-' : '--'}${name}${value === undefined ? '' : ` ${value}`}`))
-    return [code(`${noun} ${verb.name} ${verb.operands}`.trim()), verb.summary.replace(/\.$/, ''), options.join(', ')]
-  }))
+  const rows = Object.entries(NOUNS).flatMap(([noun, { verbs }]) =>
+    verbs.map((verb) => {
+      const options = Object.values(verb.options).map(({ name, short, value }) =>
+        code(
+          `${short === undefined || short === name ? '' : `-${short}, `}${name.length === 1 ? '-' : '--'}${name}${value === undefined ? '' : ` ${value}`}`,
+        ),
+      )
+      return [code(`${noun} ${verb.name} ${verb.operands}`.trim()), verb.summary.replace(/\.$/, ''), options.join(', ')]
+    }),
+  )
   return table(['muster …', 'what', 'options'], rows)
 }
 
@@ -154,15 +245,19 @@ function spyOnLabels() {
 async function seed(backend, type) {
   const ref = { type, id: 'w' }
   await backend.workers.register([{ ...ref, conn: 'm/1', instance: '', hardware: '{}', defaults: '{}' }])
-  await backend.workers.beat([{ ...ref, conn: 'm/1', stats: ['{"slots":1,"cpu_pct":1,"rss_mb":1,"ts":1,"metrics":{},"per_slot":[]}'] }])
+  await backend.workers.beat([
+    { ...ref, conn: 'm/1', stats: ['{"slots":1,"cpu_pct":1,"rss_mb":1,"ts":1,"metrics":{},"per_slot":[]}'] },
+  ])
 }
 
 function metrics(exposition, labelsOf) {
-  const rows = [...exposition.matchAll(/^# HELP (?<name>\S+) (?<help>.*)\n# TYPE \S+ (?<kind>\w+)$/gm)].map(({ groups: { name, help, kind } }) => {
-    const sample = new RegExp(`^${name}\\{(?<labels>[^}]*)\\}`, 'm').exec(exposition)?.groups.labels ?? ''
-    const labels = labelsOf.get(name) ?? [...sample.matchAll(/(\w+)="/g)].map(([, label]) => label)
-    return [code(name), kind, labels.map(code).join(', '), help]
-  })
+  const rows = [...exposition.matchAll(/^# HELP (?<name>\S+) (?<help>.*)\n# TYPE \S+ (?<kind>\w+)$/gm)].map(
+    ({ groups: { name, help, kind } }) => {
+      const sample = new RegExp(`^${name}\\{(?<labels>[^}]*)\\}`, 'm').exec(exposition)?.groups.labels ?? ''
+      const labels = labelsOf.get(name) ?? [...sample.matchAll(/(\w+)="/g)].map(([, label]) => label)
+      return [code(name), kind, labels.map(code).join(', '), help]
+    },
+  )
   return table(['metric', 'kind', 'labels', 'meaning'], rows)
 }
 
@@ -170,12 +265,34 @@ function metrics(exposition, labelsOf) {
 async function fromMaster() {
   const spy = spyOnLabels()
   const backend = new MemoryBackend({ clock: systemTime, random: systemRandom })
-  const catalog = buildCatalog([defineBatch({ type: 'example', payload: { type: 'object' }, pools: { items: { payload: { type: 'object' } } }, run: async () => {} })])
+  const catalog = buildCatalog([
+    defineBatch({
+      type: 'example',
+      payload: { type: 'object' },
+      pools: { items: { payload: { type: 'object' } } },
+      run: async () => {},
+    }),
+  ])
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: console.error, isEnabled: () => false }
   const master = await startMaster({
-    listen: { host: '127.0.0.1', port: 0 }, clock: systemTime, timers: systemTime, random: systemRandom, log, backend, backendScheme: 'memory', catalog, version: '0',
-    tokens: { admin: 'a', worker: 'b', workerPeers: [], scopes: new Map() }, dashboardDir: null,
-    settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 1, maxBodyBytes: 1_024, maxLostLeases: 10, maxQueueLength: 10 },
+    listen: { host: '127.0.0.1', port: 0 },
+    clock: systemTime,
+    timers: systemTime,
+    random: systemRandom,
+    log,
+    backend,
+    backendScheme: 'memory',
+    catalog,
+    version: '0',
+    tokens: { admin: 'a', worker: 'b', workerPeers: [], scopes: new Map() },
+    dashboardDir: null,
+    settings: {
+      submitRpsPerToken: 0,
+      idempotencyTtlSeconds: 1,
+      maxBodyBytes: 1_024,
+      maxLostLeases: 10,
+      maxQueueLength: 10,
+    },
   })
   try {
     await seed(backend, 'example')
@@ -192,10 +309,26 @@ async function fromOperator() {
   const spy = spyOnLabels()
   const nowhere = 'http://127.0.0.1:1'
   const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: console.error, isEnabled: () => false }
-  const identity = identityFromText(JSON.stringify({ 'current-context': 'x', clusters: [{ name: 'x', cluster: { server: nowhere, 'insecure-skip-tls-verify': true } }], users: [{ name: 'x', user: {} }], contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }] }))
+  const identity = identityFromText(
+    JSON.stringify({
+      'current-context': 'x',
+      clusters: [{ name: 'x', cluster: { server: nowhere, 'insecure-skip-tls-verify': true } }],
+      users: [{ name: 'x', user: {} }],
+      contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }],
+    }),
+  )
   const operator = await startOperator({
-    masterUrl: nowhere, token: () => 'a', identity, watchNamespaces: [], metricsListen: { host: '127.0.0.1', port: 0 }, leaderElect: true,
-    lease: { namespace: 'x', name: 'x' }, replica: 'x', time: systemTime, random: systemRandom, log: silent,
+    masterUrl: nowhere,
+    token: () => 'a',
+    identity,
+    watchNamespaces: [],
+    metricsListen: { host: '127.0.0.1', port: 0 },
+    leaderElect: true,
+    lease: { namespace: 'x', name: 'x' },
+    replica: 'x',
+    time: systemTime,
+    random: systemRandom,
+    log: silent,
   })
   try {
     const response = await fetch(`http://127.0.0.1:${operator.port}/metrics`, { headers: { connection: 'close' } })
@@ -208,33 +341,66 @@ async function fromOperator() {
 
 // ── The FleetWorker ────────────────────────────────────────────────────────────────────────────────────────────────
 
-const resourceFields = ({ properties, required = [] }) => table(['field', 'value', 'default', 'meaning'], Object.entries(properties).map(([name, field]) => [
-  code(required.includes(name) ? name : `${name}?`), code(resourceValue(field)), field.default === undefined || typeof field.default === 'object' ? '' : code(JSON.stringify(field.default)), field.description,
-]))
+const resourceFields = ({ properties, required = [] }) =>
+  table(
+    ['field', 'value', 'default', 'meaning'],
+    Object.entries(properties).map(([name, field]) => [
+      code(required.includes(name) ? name : `${name}?`),
+      code(resourceValue(field)),
+      field.default === undefined || typeof field.default === 'object' ? '' : code(JSON.stringify(field.default)),
+      field.description,
+    ]),
+  )
 
 function resourceValue(field) {
   if (field.enum !== undefined) return field.enum.join(' | ')
-  if (field.type === 'array') return `[${field.items.type === 'object' ? `{${Object.keys(field.items.properties).join(', ')}}` : field.items.type}], at most ${field.maxItems}`
-  if (field.type === 'object') return field['x-kubernetes-preserve-unknown-fields'] === true ? 'object' : `{${Object.keys(field.properties).join(', ')}}`
+  if (field.type === 'array')
+    return `[${field.items.type === 'object' ? `{${Object.keys(field.items.properties).join(', ')}}` : field.items.type}], at most ${field.maxItems}`
+  if (field.type === 'object')
+    return field['x-kubernetes-preserve-unknown-fields'] === true
+      ? 'object'
+      : `{${Object.keys(field.properties).join(', ')}}`
   if (field.type === 'string' && field.maxLength !== undefined) return `string, at most ${field.maxLength}`
-  return field.minimum === undefined ? (field.format ?? field.type) : `${field.type}, ${field.minimum}..${field.maximum ?? ''}`
+  return field.minimum === undefined
+    ? (field.format ?? field.type)
+    : `${field.type}, ${field.minimum}..${field.maximum ?? ''}`
 }
 
-const reasons = () => table(['condition', 'status', 'reason', 'when, and what to do'], Object.entries(REASONS).flatMap(([condition, byReason]) =>
-  Object.entries(byReason).map(([reason, status]) => [condition, status, code(reason), wordOf(words.REASON_WORDS, `${condition}.${reason}`)])))
+const reasons = () =>
+  table(
+    ['condition', 'status', 'reason', 'when, and what to do'],
+    Object.entries(REASONS).flatMap(([condition, byReason]) =>
+      Object.entries(byReason).map(([reason, status]) => [
+        condition,
+        status,
+        code(reason),
+        wordOf(words.REASON_WORDS, `${condition}.${reason}`),
+      ]),
+    ),
+  )
 
 // ── Configs ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function fields(schema, book, { without = [], defaults = true } = {}) {
-  const rows = Object.entries(schema.properties).filter(([name]) => !without.includes(name)).map(([name, field]) => {
-    const nested = field.type === 'array' && field.items.type === 'object'
-    const bounds = nested ? `[…, 0..${field.maxItems}]` : shape(field)
-    const meaning = [field.description, Object.hasOwn(book, name) ? book[name] : undefined].filter((text) => text !== undefined && text !== '')
-    if (meaning.length === 0 && !Object.hasOwn(book, name)) throw new Error(`hack/docs/words.mjs has no words for the field ${name}`)
-    const optional = (schema.required ?? []).includes(name) || !defaults ? '' : '?'
-    const fallback = field.default === undefined ? [] : [code(JSON.stringify(field.default))]
-    return [code(field.default === undefined ? `${name}${optional}` : name), code(bounds), ...(defaults ? [fallback[0] ?? ''] : []), meaning.join(' ')]
-  })
+  const rows = Object.entries(schema.properties)
+    .filter(([name]) => !without.includes(name))
+    .map(([name, field]) => {
+      const nested = field.type === 'array' && field.items.type === 'object'
+      const bounds = nested ? `[…, 0..${field.maxItems}]` : shape(field)
+      const meaning = [field.description, Object.hasOwn(book, name) ? book[name] : undefined].filter(
+        (text) => text !== undefined && text !== '',
+      )
+      if (meaning.length === 0 && !Object.hasOwn(book, name))
+        throw new Error(`hack/docs/words.mjs has no words for the field ${name}`)
+      const optional = (schema.required ?? []).includes(name) || !defaults ? '' : '?'
+      const fallback = field.default === undefined ? [] : [code(JSON.stringify(field.default))]
+      return [
+        code(field.default === undefined ? `${name}${optional}` : name),
+        code(bounds),
+        ...(defaults ? [fallback[0] ?? ''] : []),
+        meaning.join(' '),
+      ]
+    })
   return table(['field', 'value', ...(defaults ? ['default'] : []), 'meaning'], rows)
 }
 
@@ -245,33 +411,35 @@ export async function tables() {
   const catalog = buildCatalog([httpProbe, httpRequest])
   const [probe, request] = [catalog.get('http-probe'), catalog.get('http-request')]
   const master = await fromMaster()
-  return new Map(Object.entries({
-    endpoints: master.endpoints,
-    objects: objects(),
-    'worker-frames': frames(WORKER_FRAMES),
-    'master-frames': frames(MASTER_FRAMES),
-    'close-codes': closeCodes(),
-    rpc: rpcMethods(),
-    'rpc-errors': rpcErrors(),
-    errors: errors(),
-    events: events(),
-    limits: table(['what', 'bound', 'setting', 'beyond it'], limitRows(protocol)),
-    'dev-settings': settings(devHelp()),
-    'master-settings': settings(masterHelp()),
-    'worker-settings': settings(workerHelp()),
-    'operator-settings': settings(operatorHelp()),
-    'admin-verbs': adminVerbs(),
-    metrics: master.metrics,
-    'operator-metrics': await fromOperator(),
-    'fleetworker-spec': resourceFields(FleetWorkerSpec),
-    'fleetworker-status': resourceFields(FleetWorkerStatus),
-    'fleetworker-reasons': reasons(),
-    'base-config': fields({ properties: protocol.BASE_CONFIG_FIELDS, required: BASE }, {}),
-    'http-probe-config': fields(probe.configSchema, words.FIELD_WORDS, { without: BASE }),
-    'http-probe-target': fields(probe.configSchema.properties.targets.items, words.TARGET_WORDS),
-    'http-probe-output': fields(probe.outputSchema, words.PROBE_OUTPUT_WORDS, { defaults: false }),
-    'http-request-config': fields(request.configSchema, words.FIELD_WORDS, { without: BASE }),
-    'http-request-payload': fields(request.payloadSchema, words.PAYLOAD_WORDS),
-    'http-request-output': fields(request.outputSchema, words.REQUEST_OUTPUT_WORDS, { defaults: false }),
-  }))
+  return new Map(
+    Object.entries({
+      endpoints: master.endpoints,
+      objects: objects(),
+      'worker-frames': frames(WORKER_FRAMES),
+      'master-frames': frames(MASTER_FRAMES),
+      'close-codes': closeCodes(),
+      rpc: rpcMethods(),
+      'rpc-errors': rpcErrors(),
+      errors: errors(),
+      events: events(),
+      limits: table(['what', 'bound', 'setting', 'beyond it'], limitRows(protocol)),
+      'dev-settings': settings(devHelp()),
+      'master-settings': settings(masterHelp()),
+      'worker-settings': settings(workerHelp()),
+      'operator-settings': settings(operatorHelp()),
+      'admin-verbs': adminVerbs(),
+      metrics: master.metrics,
+      'operator-metrics': await fromOperator(),
+      'fleetworker-spec': resourceFields(FleetWorkerSpec),
+      'fleetworker-status': resourceFields(FleetWorkerStatus),
+      'fleetworker-reasons': reasons(),
+      'base-config': fields({ properties: protocol.BASE_CONFIG_FIELDS, required: BASE }, {}),
+      'http-probe-config': fields(probe.configSchema, words.FIELD_WORDS, { without: BASE }),
+      'http-probe-target': fields(probe.configSchema.properties.targets.items, words.TARGET_WORDS),
+      'http-probe-output': fields(probe.outputSchema, words.PROBE_OUTPUT_WORDS, { defaults: false }),
+      'http-request-config': fields(request.configSchema, words.FIELD_WORDS, { without: BASE }),
+      'http-request-payload': fields(request.payloadSchema, words.PAYLOAD_WORDS),
+      'http-request-output': fields(request.outputSchema, words.REQUEST_OUTPUT_WORDS, { defaults: false }),
+    }),
+  )
 }

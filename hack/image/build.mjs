@@ -18,21 +18,36 @@ const MOST_BYTES = { packed: 56e6, unpacked: 166e6 }
 const { out } = parseArgs({ options: { out: { type: 'string', default: '.tools/image/muster.tar' } } }).values
 const { name, version, bin } = JSON.parse(readFileSync('dist/package.json', 'utf8'))
 const config = {
-  User: '65532:65532', WorkingDir: '/opt/muster', Env: ['NODE_ENV=production'],
-  Entrypoint: ['/usr/local/bin/node', '--max-old-space-size-percentage=70', join('/opt/muster/node_modules', name, bin.muster)], Cmd: ['--help'],
+  User: '65532:65532',
+  WorkingDir: '/opt/muster',
+  Env: ['NODE_ENV=production'],
+  Entrypoint: [
+    '/usr/local/bin/node',
+    '--max-old-space-size-percentage=70',
+    join('/opt/muster/node_modules', name, bin.muster),
+  ],
+  Cmd: ['--help'],
 }
 
 const { digest, layers } = inScratch((folder) => {
   assemble(folder)
-  return writeArchive(out, { name: `localhost/${name}`, version, folders: LAYERS.map((layer) => join(folder, layer)), config })
+  return writeArchive(out, {
+    name: `localhost/${name}`,
+    version,
+    folders: LAYERS.map((layer) => join(folder, layer)),
+    config,
+  })
 })
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1).padStart(6)} MB`
-for (const [at, { packed, unpacked }] of layers.entries()) console.log(`${LAYERS[at].padEnd(12)} ${megabytes(packed)} packed ${megabytes(unpacked)} unpacked`)
+for (const [at, { packed, unpacked }] of layers.entries())
+  console.log(`${LAYERS[at].padEnd(12)} ${megabytes(packed)} packed ${megabytes(unpacked)} unpacked`)
 const sum = (key) => layers.reduce((total, layer) => total + layer[key], 0)
 console.log(`${'image'.padEnd(12)} ${megabytes(sum('packed'))} packed ${megabytes(sum('unpacked'))} unpacked`)
 console.log(`localhost/${name}:${version} in ${out}, ${digest}`)
 for (const key of Object.keys(MOST_BYTES).filter((each) => sum(each) > MOST_BYTES[each])) {
-  console.error(`the image is larger than ${megabytes(MOST_BYTES[key]).trim()} ${key}: find what grew, or raise MOST_BYTES in hack/image/build.mjs`)
+  console.error(
+    `the image is larger than ${megabytes(MOST_BYTES[key]).trim()} ${key}: find what grew, or raise MOST_BYTES in hack/image/build.mjs`,
+  )
   process.exitCode = 1
 }

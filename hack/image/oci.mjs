@@ -24,19 +24,58 @@ export function writeArchive(path, { name, version, folders, config }) {
     mkdirSync(join(scratch, 'layout/blobs/sha256'), { recursive: true })
     const layers = folders.map((folder) => {
       const plain = tar(folder, '.')
-      return { diffId: sha256(plain), unpacked: plain.length, blob: put(`${MEDIA}.layer.v1.tar+gzip`, gzipSync(plain, { level: 9 })) }
+      return {
+        diffId: sha256(plain),
+        unpacked: plain.length,
+        blob: put(`${MEDIA}.layer.v1.tar+gzip`, gzipSync(plain, { level: 9 })),
+      }
     })
     const platform = { architecture: ARCHITECTURES[process.arch], os: 'linux' }
-    const described = put(`${MEDIA}.config.v1+json`, Buffer.from(JSON.stringify({
-      created: new Date(Number(EPOCH) * 1000).toISOString(), ...platform, config, rootfs: { type: 'layers', diff_ids: layers.map(({ diffId }) => diffId) },
-    })))
-    const manifest = put(`${MEDIA}.manifest.v1+json`, Buffer.from(JSON.stringify({
-      schemaVersion: 2, mediaType: `${MEDIA}.manifest.v1+json`, config: described, layers: layers.map(({ blob }) => blob),
-    })))
-    const annotations = { 'io.containerd.image.name': `${name}:${version}`, 'org.opencontainers.image.ref.name': version }
-    writeFileSync(join(scratch, 'layout/index.json'), JSON.stringify({ schemaVersion: 2, mediaType: `${MEDIA}.index.v1+json`, manifests: [{ ...manifest, platform, annotations }] }))
+    const described = put(
+      `${MEDIA}.config.v1+json`,
+      Buffer.from(
+        JSON.stringify({
+          created: new Date(Number(EPOCH) * 1000).toISOString(),
+          ...platform,
+          config,
+          rootfs: { type: 'layers', diff_ids: layers.map(({ diffId }) => diffId) },
+        }),
+      ),
+    )
+    const manifest = put(
+      `${MEDIA}.manifest.v1+json`,
+      Buffer.from(
+        JSON.stringify({
+          schemaVersion: 2,
+          mediaType: `${MEDIA}.manifest.v1+json`,
+          config: described,
+          layers: layers.map(({ blob }) => blob),
+        }),
+      ),
+    )
+    const annotations = {
+      'io.containerd.image.name': `${name}:${version}`,
+      'org.opencontainers.image.ref.name': version,
+    }
+    writeFileSync(
+      join(scratch, 'layout/index.json'),
+      JSON.stringify({
+        schemaVersion: 2,
+        mediaType: `${MEDIA}.index.v1+json`,
+        manifests: [{ ...manifest, platform, annotations }],
+      }),
+    )
     writeFileSync(join(scratch, 'layout/oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }))
-    execFileSync('tar', [...PLAIN, '-C', join(scratch, 'layout'), '-cf', join(scratch, 'archive'), 'oci-layout', 'index.json', 'blobs'])
+    execFileSync('tar', [
+      ...PLAIN,
+      '-C',
+      join(scratch, 'layout'),
+      '-cf',
+      join(scratch, 'archive'),
+      'oci-layout',
+      'index.json',
+      'blobs',
+    ])
     renameSync(join(scratch, 'archive'), path)
     return { digest: manifest.digest, layers: layers.map(({ unpacked, blob }) => ({ unpacked, packed: blob.size })) }
   } finally {

@@ -6,7 +6,17 @@
 // what a process of Muster reads gets in: no shell, no package manager, no npm, no source maps, no types of dependencies.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,12 +26,14 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export const LAYERS = ['libraries', 'node', 'dependencies', 'muster']
 const DEBIAN_PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6']
 const MODULES = 'opt/muster/node_modules'
-const NEEDLESS = /\.(?:map|md|markdown|ts|mts|cts|flow|gypi?|c|h|cpp|hpp)$|^\/(?:tests?|docs?|examples?|benchmark)(?:\/|$)/
+const NEEDLESS =
+  /\.(?:map|md|markdown|ts|mts|cts|flow|gypi?|c|h|cpp|hpp)$|^\/(?:tests?|docs?|examples?|benchmark)(?:\/|$)/
 const LICENCE = /\/(?:licen[cs]e|notice|copying)[^/]*$/i
 const FOREIGN_BINARY = new RegExp(String.raw`/prebuilds/(?!linux-${process.arch}\b)`)
 
 const pins = JSON.parse(readFileSync(new URL('pins.json', import.meta.url), 'utf8'))
-const run = (program, args, cwd = ROOT) => execFileSync(program, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
+const run = (program, args, cwd = ROOT) =>
+  execFileSync(program, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
 
 function write(folder, path, text) {
   mkdirSync(dirname(join(folder, path)), { recursive: true })
@@ -44,10 +56,18 @@ function libraries(folder) {
     run('apt-get', ['download', '--quiet=2', '-o', 'APT::Sandbox::User=root', ...DEBIAN_PACKAGES], scratch)
     for (const archive of globSync('*.deb', { cwd: scratch })) run('dpkg-deb', ['-x', archive, 'tree'], scratch)
     const tree = join(scratch, 'tree')
-    const wanted = globSync(['{usr/,}lib/*-linux-*/*.so*', '{usr/,}lib64/*', '{usr/,}lib/ld-linux*', 'usr/share/doc/*/copyright'], { cwd: tree })
-    for (const path of wanted) cpSync(join(tree, path), join(folder, path.replace(/^lib/, 'usr/lib')), { recursive: true, verbatimSymlinks: true })
+    const wanted = globSync(
+      ['{usr/,}lib/*-linux-*/*.so*', '{usr/,}lib64/*', '{usr/,}lib/ld-linux*', 'usr/share/doc/*/copyright'],
+      { cwd: tree },
+    )
+    for (const path of wanted)
+      cpSync(join(tree, path), join(folder, path.replace(/^lib/, 'usr/lib')), {
+        recursive: true,
+        verbatimSymlinks: true,
+      })
   })
-  for (const name of ['lib', 'lib64'].filter((each) => existsSync(join(folder, 'usr', each)))) symlinkSync(`usr/${name}`, join(folder, name))
+  for (const name of ['lib', 'lib64'].filter((each) => existsSync(join(folder, 'usr', each))))
+    symlinkSync(`usr/${name}`, join(folder, name))
   write(folder, 'etc/passwd', 'root:x:0:0:root:/:/none\nmuster:x:65532:65532:muster:/opt/muster:/none\n')
   write(folder, 'etc/group', 'root:x:0:\nmuster:x:65532:\n')
   write(folder, 'etc/nsswitch.conf', 'hosts: files dns\n')
@@ -68,7 +88,8 @@ function node(folder) {
     const archive = run('npm', ['pack', '--silent', `${name}@${pins.node.version}`], scratch).trim()
     run('tar', ['-xzf', archive, 'package/bin/node'], scratch)
     const brought = join(scratch, 'package/bin/node')
-    if (sha256(brought) !== pinned) throw new Error(`${name}@${pins.node.version} is not the Node of hack/image/pins.json; do not use it`)
+    if (sha256(brought) !== pinned)
+      throw new Error(`${name}@${pins.node.version} is not the Node of hack/image/pins.json; do not use it`)
     cpSync(brought, target)
   })
 }
@@ -88,7 +109,8 @@ function productionTree() {
   const visit = (manifest, from) => {
     for (const name of Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })) {
       const folder = folderOf(name, from)
-      if (folder === undefined && manifest.optionalDependencies?.[name] === undefined) throw new Error(`${name} is not installed; run npm ci`)
+      if (folder === undefined && manifest.optionalDependencies?.[name] === undefined)
+        throw new Error(`${name} is not installed; run npm ci`)
       if (folder === undefined || found.has(folder)) continue
       found.add(folder)
       visit(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')), folder)
@@ -101,9 +123,16 @@ function productionTree() {
 function dependencies(folder) {
   const kept = (root) => (path) => {
     const inside = path.slice(root.length)
-    return LICENCE.test(inside) || !(inside.startsWith('/node_modules') || NEEDLESS.test(inside) || FOREIGN_BINARY.test(inside))
+    return (
+      LICENCE.test(inside) ||
+      !(inside.startsWith('/node_modules') || NEEDLESS.test(inside) || FOREIGN_BINARY.test(inside))
+    )
   }
-  for (const each of productionTree()) cpSync(each, join(folder, MODULES, each.slice(each.indexOf('/node_modules/') + '/node_modules/'.length)), { recursive: true, filter: kept(each) })
+  for (const each of productionTree())
+    cpSync(each, join(folder, MODULES, each.slice(each.indexOf('/node_modules/') + '/node_modules/'.length)), {
+      recursive: true,
+      filter: kept(each),
+    })
 }
 
 /** What npm users get, and the folder that makes it a dependency of theirs. */
@@ -114,7 +143,11 @@ function muster(folder) {
     run('tar', ['-xzf', basename(archive), '--exclude', '*.map'], scratch)
     cpSync(join(scratch, 'package'), join(folder, MODULES, name), { recursive: true }) // No rename: the folder may be on another file system.
   })
-  write(folder, 'opt/muster/package.json', `${JSON.stringify({ private: true, type: 'module', dependencies: { [name]: version } }, null, 2)}\n`)
+  write(
+    folder,
+    'opt/muster/package.json',
+    `${JSON.stringify({ private: true, type: 'module', dependencies: { [name]: version } }, null, 2)}\n`,
+  )
   mkdirSync(join(folder, 'opt/muster/automations/inline'), { recursive: true })
 }
 

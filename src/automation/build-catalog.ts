@@ -5,8 +5,16 @@
  * @see D4, D17, D36, D52
  */
 import {
-  compileValidator, configSchemaOf, defaultsOf, secretPathsOf,
-  type AutomationDescriptor, type BaseConfig, type CatalogEntryBody, type JsonObject, type JsonSchema, type Validator,
+  compileValidator,
+  configSchemaOf,
+  defaultsOf,
+  secretPathsOf,
+  type AutomationDescriptor,
+  type BaseConfig,
+  type CatalogEntryBody,
+  type JsonObject,
+  type JsonSchema,
+  type Validator,
 } from '../protocol/index.ts'
 import type { Catalog, CatalogEntry } from './catalog.ts'
 import type { Automation } from './define.ts'
@@ -32,11 +40,20 @@ export function buildCatalog(automations: readonly Automation[]): Catalog {
 export function automationFaults(automation: Automation): string[] {
   const { config, output, payload, pools } = automation
   const declared: readonly (readonly [string, object | null | undefined, Check])[] = [
-    ['/config', config, configFaults], ['/output', output, objectFaults], ['/payload', payload, objectFaults],
-    ...Object.entries(pools).flatMap(([name, pool]) => (['payload', 'tags'] as const).map((part) => [`/pools/${name}/${part}`, pool[part], objectFaults] as const)),
+    ['/config', config, configFaults],
+    ['/output', output, objectFaults],
+    ['/payload', payload, objectFaults],
+    ...Object.entries(pools).flatMap(([name, pool]) =>
+      (['payload', 'tags'] as const).map((part) => [`/pools/${name}/${part}`, pool[part], objectFaults] as const),
+    ),
   ]
   return declared.flatMap(([where, schema, check]) =>
-    schema === null || schema === undefined ? [] : faultsIn(schema, check).map(({ pointer, problem }) => `automation "${automation.type}": ${where}${pointer} ${problem}`))
+    schema === null || schema === undefined
+      ? []
+      : faultsIn(schema, check).map(
+          ({ pointer, problem }) => `automation "${automation.type}": ${where}${pointer} ${problem}`,
+        ),
+  )
 }
 
 type Check = (plain: JsonSchema) => readonly SchemaFault[]
@@ -69,7 +86,10 @@ function configFaults(own: JsonSchema): readonly SchemaFault[] {
 /** Secrets are found by their path below `properties` (D52); anywhere else at the top they would be shown. */
 function unkeptSecrets(own: JsonSchema): readonly SchemaFault[] {
   const outside = writeOnlyPointers(own).filter((pointer) => !/^\/(?:properties|\$defs|definitions)\//.test(pointer))
-  return outside.map((pointer) => ({ pointer, problem: 'writeOnly works below /properties alone; here it would keep nothing secret' }))
+  return outside.map((pointer) => ({
+    pointer,
+    problem: 'writeOnly works below /properties alone; here it would keep nothing secret',
+  }))
 }
 
 /** A default that its own field refuses would make every worker's first PATCH fail. */
@@ -97,19 +117,36 @@ function entryOf(automation: Automation): CatalogEntry {
   const outputSchema = automation.output === null ? null : plain(automation.output)
   const payloadSchema = automation.payload === null ? null : plain(automation.payload)
   return Object.freeze({
-    type, name, kind, configSchema, outputSchema, payloadSchema, visibilityMs, retry,
+    type,
+    name,
+    kind,
+    configSchema,
+    outputSchema,
+    payloadSchema,
+    visibilityMs,
+    retry,
     validateConfig: compileValidator(configSchema),
     defaults: Object.freeze(defaultsOf(configSchema)) as BaseConfig & JsonObject,
     secrets: secretPathsOf(configSchema),
     validateOutput: outputSchema === null ? anything : compileValidator(outputSchema),
     validatePayload: payloadSchema === null ? null : compileValidator(payloadSchema),
-    pools: new Map(Object.entries(automation.pools).map(([pool, schemas]) => [pool, poolOf(plain(schemas.payload), plain(schemas.tags ?? {}))])),
+    pools: new Map(
+      Object.entries(automation.pools).map(([pool, schemas]) => [
+        pool,
+        poolOf(plain(schemas.payload), plain(schemas.tags ?? {})),
+      ]),
+    ),
     run: run as CatalogEntry['run'], // The runner of its kind gives it the context it was written for.
   })
 }
 
 function poolOf(payloadSchema: JsonSchema, tagsSchema: JsonSchema) {
-  return { payloadSchema, tagsSchema, validatePayload: compileValidator(payloadSchema), validateTags: compileValidator(tagsSchema) }
+  return {
+    payloadSchema,
+    tagsSchema,
+    validatePayload: compileValidator(payloadSchema),
+    validateTags: compileValidator(tagsSchema),
+  }
 }
 
 /** One element of `GET /api/v1/automations`. */
@@ -118,11 +155,26 @@ export function toDescriptor(entry: CatalogEntry): AutomationDescriptor {
 }
 
 /** One value of `GET /api/v1/catalog`. Queue and stream are named after the type. */
-export function toCatalogEntry({ type, kind, configSchema, payloadSchema, outputSchema, pools }: CatalogEntry): CatalogEntryBody {
+export function toCatalogEntry({
+  type,
+  kind,
+  configSchema,
+  payloadSchema,
+  outputSchema,
+  pools,
+}: CatalogEntry): CatalogEntryBody {
   return {
-    type, kind, config: configSchema,
+    type,
+    kind,
+    config: configSchema,
     ...(payloadSchema === null ? {} : { queue: { name: type, payload: payloadSchema } }),
     ...(outputSchema === null ? {} : { stream: { name: type, payload: outputSchema } }),
-    ...(pools.size === 0 ? {} : { pools: Object.fromEntries([...pools].map(([name, pool]) => [name, { payload: pool.payloadSchema, tags: pool.tagsSchema }])) }),
+    ...(pools.size === 0
+      ? {}
+      : {
+          pools: Object.fromEntries(
+            [...pools].map(([name, pool]) => [name, { payload: pool.payloadSchema, tags: pool.tagsSchema }]),
+          ),
+        }),
   }
 }

@@ -8,7 +8,11 @@ import type { BatchContext, Context } from './context.ts'
 
 export type AutomationKind = 'ContinuousAutomation' | 'BatchAutomation'
 
-export interface RetryMs { readonly baseMs: number; readonly factor: number; readonly capMs: number }
+export interface RetryMs {
+  readonly baseMs: number
+  readonly factor: number
+  readonly capMs: number
+}
 
 /** One automation of the catalog. */
 export interface CatalogEntry {
@@ -28,7 +32,15 @@ export interface CatalogEntry {
   /** null: not a batch automation. */
   readonly payloadSchema: JsonSchema | null
   readonly validatePayload: Validator | null
-  readonly pools: ReadonlyMap<string, { readonly payloadSchema: JsonSchema; readonly tagsSchema: JsonSchema; readonly validatePayload: Validator; readonly validateTags: Validator }>
+  readonly pools: ReadonlyMap<
+    string,
+    {
+      readonly payloadSchema: JsonSchema
+      readonly tagsSchema: JsonSchema
+      readonly validatePayload: Validator
+      readonly validateTags: Validator
+    }
+  >
   readonly visibilityMs: number
   readonly retry: RetryMs
   /** Called by the slot runners alone. */

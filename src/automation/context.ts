@@ -10,7 +10,10 @@ import type { BaseConfig } from '../protocol/index.ts'
 export type Typed<S, Plain = unknown> = S extends { '~kind': string } ? Static<S & TSchema> : Plain
 
 /** Schema of a pool: what an item holds, and the tags it is matched by. */
-export interface PoolSchemas { readonly payload: object; readonly tags?: object }
+export interface PoolSchemas {
+  readonly payload: object
+  readonly tags?: object
+}
 export type Pools = Readonly<Record<string, PoolSchemas>>
 
 /** Why a slot was told to stop; stands as `reason` on its signal. */
@@ -53,14 +56,22 @@ type PayloadOf<S> = S extends { payload: infer P } ? Typed<P, PlainObject> : Pla
 type TagsOf<S> = S extends { tags: infer T extends object } ? Typed<T, PlainObject> : PlainObject
 
 /** One item to put. `expiresAt`: unix seconds; null or absent: never. */
-export interface PoolItem<P, T> { readonly id: string; readonly payload: P; readonly tags?: T; readonly expiresAt?: number | null }
+export interface PoolItem<P, T> {
+  readonly id: string
+  readonly payload: P
+  readonly tags?: T
+  readonly expiresAt?: number | null
+}
 
 /** `S`: the {@link PoolSchemas} the pool was declared with. */
 export interface Pool<S> {
   /** Adds items, or replaces those of the same id. */
   readonly put: (items: readonly PoolItem<PayloadOf<S>, TagsOf<S>>[]) => Promise<void>
   /** Takes the free item that was used least recently and has all tags of `match`. null: there is none. */
-  readonly claim: (options: { holdSeconds: number; match?: Readonly<Record<string, string | number | boolean>> }) => Promise<PoolLease<PayloadOf<S>, TagsOf<S>> | null>
+  readonly claim: (options: {
+    holdSeconds: number
+    match?: Readonly<Record<string, string | number | boolean>>
+  }) => Promise<PoolLease<PayloadOf<S>, TagsOf<S>> | null>
 }
 
 export interface Context<C = object, O = object, P extends Pools = Pools> {
@@ -79,9 +90,15 @@ export interface Context<C = object, O = object, P extends Pools = Pools> {
     readonly delete: (key: string) => Promise<void>
   }
   readonly lock: { readonly acquire: (name: string, options: { holdSeconds: number }) => Promise<Lock | null> }
-  readonly counter: { readonly add: (name: string, n: number) => Promise<number>; readonly get: (name: string) => Promise<number> }
+  readonly counter: {
+    readonly add: (name: string, n: number) => Promise<number>
+    readonly get: (name: string) => Promise<number>
+  }
   readonly pool: <N extends keyof P & string>(name: N) => Pool<P[N]>
-  readonly bus: { readonly publish: (topic: string, message: unknown) => Promise<void>; readonly subscribe: (topic: string) => AsyncIterable<unknown> }
+  readonly bus: {
+    readonly publish: (topic: string, message: unknown) => Promise<void>
+    readonly subscribe: (topic: string) => AsyncIterable<unknown>
+  }
   /** Rejects with the signal's reason when the slot is stopped. */
   readonly sleep: (ms: number) => Promise<void>
   /** Milliseconds since 1970. */

@@ -8,7 +8,20 @@
  * @see D25, D35, D36
  */
 import { Type } from 'typebox'
-import { AutomationType, compileValidator, MAX_NAME_CHARS, NAME_PATTERN, MAX_RETRY_IN_MS, MAX_VISIBILITY_MS, MIN_VISIBILITY_MS, RETRY, Strict, toMs, toSeconds, VISIBILITY_MS } from '../protocol/index.ts'
+import {
+  AutomationType,
+  compileValidator,
+  MAX_NAME_CHARS,
+  NAME_PATTERN,
+  MAX_RETRY_IN_MS,
+  MAX_VISIBILITY_MS,
+  MIN_VISIBILITY_MS,
+  RETRY,
+  Strict,
+  toMs,
+  toSeconds,
+  VISIBILITY_MS,
+} from '../protocol/index.ts'
 import type { AutomationKind, RetryMs } from './catalog.ts'
 import type { BatchContext, Context, Pools } from './context.ts'
 import { AutomationError } from './errors.ts'
@@ -81,13 +94,23 @@ export interface ContinuousAutomation<C = object, O = object, P extends Pools = 
  * Makes an automation whose slots take tasks from a queue.
  * @throws AutomationError naming every field at fault.
  */
-export function defineBatch<C extends object = Nothing, T extends object = object, O extends object = object, P extends Pools = Nothing>(
-  definition: BatchDefinition<C, O, T, P>,
-): BatchAutomation<C, O, T, P> {
+export function defineBatch<
+  C extends object = Nothing,
+  T extends object = object,
+  O extends object = object,
+  P extends Pools = Nothing,
+>(definition: BatchDefinition<C, O, T, P>): BatchAutomation<C, O, T, P> {
   check('defineBatch', definition, BATCH)
   const { payload, run, visibilityTimeoutSeconds = toSeconds(VISIBILITY_MS) } = definition
   const retry = retryMs('defineBatch', definition.type, definition.retry)
-  return Object.freeze({ ...declared(definition), kind: 'BatchAutomation', payload, visibilityMs: toMs(visibilityTimeoutSeconds), retry, run } as const)
+  return Object.freeze({
+    ...declared(definition),
+    kind: 'BatchAutomation',
+    payload,
+    visibilityMs: toMs(visibilityTimeoutSeconds),
+    retry,
+    run,
+  } as const)
 }
 
 /**
@@ -98,7 +121,14 @@ export function defineContinuous<C extends object = Nothing, O extends object = 
   definition: ContinuousDefinition<C, O, P>,
 ): ContinuousAutomation<C, O, P> {
   check('defineContinuous', definition, CONTINUOUS)
-  return Object.freeze({ ...declared(definition), kind: 'ContinuousAutomation', payload: null, visibilityMs: VISIBILITY_MS, retry: RETRY, run: definition.run } as const)
+  return Object.freeze({
+    ...declared(definition),
+    kind: 'ContinuousAutomation',
+    payload: null,
+    visibilityMs: VISIBILITY_MS,
+    retry: RETRY,
+    run: definition.run,
+  } as const)
 }
 
 /** Whether `value` is an automation, whichever copy of this package made it. */
@@ -107,35 +137,72 @@ export function isAutomation(value: unknown): value is Automation {
 }
 
 function declared<C extends object, O extends object, P extends Pools>(definition: Declaration<C, O, P>) {
-  const { type, name = pascalCase(type), config = { type: 'object', properties: {} }, output = null, pools = {} } = definition
+  const {
+    type,
+    name = pascalCase(type),
+    config = { type: 'object', properties: {} },
+    output = null,
+    pools = {},
+  } = definition
   return { [BRAND]: SHAPE, type, name, config, output, pools } as const
 }
 
-const pascalCase = (type: string): string => type.split('-').map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('')
+const pascalCase = (type: string): string =>
+  type
+    .split('-')
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+    .join('')
 
 const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS, pattern: NAME_PATTERN })
 const Schema = Type.Optional(Type.Object({}))
-const common = { type: AutomationType, name: Type.Optional(Name), config: Schema, output: Schema, pools: Type.Optional(Type.Record(Name, Strict({ payload: Type.Object({}), tags: Schema }))) }
+const common = {
+  type: AutomationType,
+  name: Type.Optional(Name),
+  config: Schema,
+  output: Schema,
+  pools: Type.Optional(Type.Record(Name, Strict({ payload: Type.Object({}), tags: Schema }))),
+}
 const DelaySeconds = Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: toSeconds(MAX_RETRY_IN_MS) }))
 const CONTINUOUS = compileValidator(Strict(common))
-const BATCH = compileValidator(Strict({
-  ...common,
-  payload: Type.Object({}),
-  visibilityTimeoutSeconds: Type.Optional(Type.Number({ minimum: toSeconds(MIN_VISIBILITY_MS), maximum: toSeconds(MAX_VISIBILITY_MS) })),
-  retry: Type.Optional(Strict({ baseSeconds: DelaySeconds, factor: Type.Optional(Type.Number({ minimum: 1, maximum: 1_000 })), capSeconds: DelaySeconds })),
-}))
+const BATCH = compileValidator(
+  Strict({
+    ...common,
+    payload: Type.Object({}),
+    visibilityTimeoutSeconds: Type.Optional(
+      Type.Number({ minimum: toSeconds(MIN_VISIBILITY_MS), maximum: toSeconds(MAX_VISIBILITY_MS) }),
+    ),
+    retry: Type.Optional(
+      Strict({
+        baseSeconds: DelaySeconds,
+        factor: Type.Optional(Type.Number({ minimum: 1, maximum: 1_000 })),
+        capSeconds: DelaySeconds,
+      }),
+    ),
+  }),
+)
 
 /** Plain JavaScript calls this too, so nothing is taken on trust. */
 function check(by: string, definition: { readonly type: string; readonly run: unknown }, validate: typeof BATCH): void {
-  if (typeof definition !== 'object' || definition === null) throw new AutomationError(`${by} takes an object with type, config and run`)
+  if (typeof definition !== 'object' || definition === null)
+    throw new AutomationError(`${by} takes an object with type, config and run`)
   const { run, ...rest } = definition
   const faults = validate(rest).map(({ path, message }) => `${path} ${message}`)
   if (typeof run !== 'function') faults.push('/run must be a function')
-  if (faults.length > 0) throw new AutomationError(faults.map((fault) => `${by}: automation ${JSON.stringify(definition.type)}: ${fault}`))
+  if (faults.length > 0)
+    throw new AutomationError(faults.map((fault) => `${by}: automation ${JSON.stringify(definition.type)}: ${fault}`))
 }
 
-function retryMs(by: string, type: string, retry: { baseSeconds?: number; factor?: number; capSeconds?: number } = {}): RetryMs {
-  const { baseSeconds = toSeconds(RETRY.baseMs), factor = RETRY.factor, capSeconds = Math.max(baseSeconds, toSeconds(RETRY.capMs)) } = retry
-  if (capSeconds < baseSeconds) throw new AutomationError(`${by}: automation "${type}": /retry/capSeconds must be >= baseSeconds (${baseSeconds})`)
+function retryMs(
+  by: string,
+  type: string,
+  retry: { baseSeconds?: number; factor?: number; capSeconds?: number } = {},
+): RetryMs {
+  const {
+    baseSeconds = toSeconds(RETRY.baseMs),
+    factor = RETRY.factor,
+    capSeconds = Math.max(baseSeconds, toSeconds(RETRY.capMs)),
+  } = retry
+  if (capSeconds < baseSeconds)
+    throw new AutomationError(`${by}: automation "${type}": /retry/capSeconds must be >= baseSeconds (${baseSeconds})`)
   return { baseMs: toMs(baseSeconds), factor, capMs: toMs(capSeconds) }
 }

@@ -13,7 +13,11 @@ import type { Cancel, Clock, Timers } from '../runtime/index.ts'
 import type { SlotLog } from './context.ts'
 import { LeaseLost } from './errors.ts'
 
-export interface HeldPorts { readonly clock: Clock; readonly timers: Timers; readonly log: SlotLog }
+export interface HeldPorts {
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: SlotLog
+}
 
 /** What the master does for it. */
 export interface HeldCalls {
@@ -105,7 +109,8 @@ export class Held {
   }
 
   #assertHeld(): void {
-    if (this.#overdue()) throw new LeaseLost(`${this.#calls.what} ${this.#state === 'lost' ? 'was lost: its hold ended' : 'was released'}`)
+    if (this.#overdue())
+      throw new LeaseLost(`${this.#calls.what} ${this.#state === 'lost' ? 'was lost: its hold ended' : 'was released'}`)
   }
 
   async #asking(call: () => Promise<unknown>): Promise<void> {

@@ -28,11 +28,18 @@ export interface LoadOptions {
 }
 
 /** A module by the name the user knows it by. */
-interface Found { readonly module: string; readonly load: () => Promise<object> }
+interface Found {
+  readonly module: string
+  readonly load: () => Promise<object>
+}
 type Finding = Found | { readonly fault: string }
-interface Installed { readonly module: string; readonly automation: Automation }
+interface Installed {
+  readonly module: string
+  readonly automation: Automation
+}
 
-const HOW_TO_INSTALL = 'no automation is installed: npm install a package that has some, name a module in SVC_AUTOMATIONS, or take the first-party ones with SVC_AUTOMATIONS=muster/automations'
+const HOW_TO_INSTALL =
+  'no automation is installed: npm install a package that has some, name a module in SVC_AUTOMATIONS, or take the first-party ones with SVC_AUTOMATIONS=muster/automations'
 
 /**
  * Loads the installed automations; each is ready for buildCatalog.
@@ -40,14 +47,21 @@ const HOW_TO_INSTALL = 'no automation is installed: npm install a package that h
  */
 export async function loadAutomations(options: LoadOptions): Promise<readonly Automation[]> {
   const named = (options.specifiers ?? []).filter((specifier) => specifier !== '')
-  const findings = named.length > 0 ? named.map((specifier) => findNamed(specifier, options)) : findAmongDependencies(options)
+  const findings =
+    named.length > 0 ? named.map((specifier) => findNamed(specifier, options)) : findAmongDependencies(options)
   const faults: string[] = []
   const installed: Installed[] = []
-  for (const finding of findings) { // One after the other, so that the order of faults is the order of modules.
+  for (const finding of findings) {
+    // One after the other, so that the order of faults is the order of modules.
     if ('fault' in finding) faults.push(finding.fault)
-    else installed.push(...await automationsOf(finding, faults))
+    else installed.push(...(await automationsOf(finding, faults)))
   }
-  faults.push(...installed.flatMap(({ module, automation }) => automationFaults(automation).map((fault) => `module ${module}: ${fault}`)), ...duplicates(installed))
+  faults.push(
+    ...installed.flatMap(({ module, automation }) =>
+      automationFaults(automation).map((fault) => `module ${module}: ${fault}`),
+    ),
+    ...duplicates(installed),
+  )
   if (faults.length === 0 && installed.length === 0) faults.push(HOW_TO_INSTALL)
   if (faults.length > 0) throw new AutomationError(faults)
   return installed.map(({ automation }) => automation)
@@ -60,7 +74,8 @@ function findNamed(specifier: string, options: LoadOptions): Finding {
   const path = resolve(directory, specifier)
   const isFile = /\.m?js$/.test(specifier) && existsSync(path)
   if (isFile) return found(specifier, path, options)
-  if (/^\.\.?(?:\/|$)/.test(specifier) || isAbsolute(specifier)) return { fault: `module ${specifier}: there is no .js or .mjs file ${path}` }
+  if (/^\.\.?(?:\/|$)/.test(specifier) || isAbsolute(specifier))
+    return { fault: `module ${specifier}: there is no .js or .mjs file ${path}` }
   return findPackage(specifier, options)
 }
 
@@ -76,7 +91,9 @@ function findPackage(specifier: string, options: LoadOptions): Finding {
     const conditions = { conditions: new Set(['node', 'import']) } as { paths?: string[] }
     return found(specifier, createRequire(pathToFileURL(base)).resolve(specifier, conditions), options)
   } catch (error) {
-    return { fault: `module ${specifier}: cannot be found from ${options.directory} (npm install it, or begin a path with ./): ${messageOf(error)}` }
+    return {
+      fault: `module ${specifier}: cannot be found from ${options.directory} (npm install it, or begin a path with ./): ${messageOf(error)}`,
+    }
   }
 }
 
@@ -86,7 +103,9 @@ function findAmongDependencies(options: LoadOptions): readonly Finding[] {
   try {
     const manifest = readManifest(file)
     const required = Object.keys(manifest.dependencies).map((name) => findDependency(name, file, options, true))
-    const optional = Object.keys(manifest.optionalDependencies).map((name) => findDependency(name, file, options, false))
+    const optional = Object.keys(manifest.optionalDependencies).map((name) =>
+      findDependency(name, file, options, false),
+    )
     return [...required, ...optional].filter((finding) => finding !== undefined)
   } catch (error) {
     return [{ fault: `${file}: cannot be read: ${messageOf(error)}` }]
@@ -96,7 +115,10 @@ function findAmongDependencies(options: LoadOptions): readonly Finding[] {
 /** undefined: a package without automations, or an optional one that is not there. */
 function findDependency(name: string, file: string, options: LoadOptions, required: boolean): Finding | undefined {
   const manifestFile = installedManifest(name, file)
-  if (manifestFile === undefined) return required ? { fault: `module ${name}: is a dependency in ${file} and is not installed; run npm install` } : undefined
+  if (manifestFile === undefined)
+    return required
+      ? { fault: `module ${name}: is a dependency in ${file} and is not installed; run npm install` }
+      : undefined
   try {
     const { entry, folder } = readManifest(manifestFile)
     return entry === undefined ? undefined : found(name, join(folder, entry), options)
@@ -113,7 +135,11 @@ function installedManifest(name: string, base: string): string | undefined {
   }
 }
 
-function found(module: string, path: string, { importModule = (url: string): Promise<object> => import(url) as Promise<object> }: LoadOptions): Found {
+function found(
+  module: string,
+  path: string,
+  { importModule = (url: string): Promise<object> => import(url) as Promise<object> }: LoadOptions,
+): Found {
   return { module, load: () => importModule(pathToFileURL(path).href) }
 }
 
@@ -131,11 +157,19 @@ function readManifest(file: string): Manifest {
   const body = JSON.parse(readFileSync(file, 'utf8')) as unknown
   const { name, muster, dependencies, optionalDependencies } = asObject(body)
   const { automations } = asObject(muster)
-  if (automations !== undefined && !(typeof automations === 'string' && automations.startsWith('./'))) throw new Error('"muster": {"automations": …} must be a path that begins with ./')
-  return { folder: dirname(file), name: typeof name === 'string' ? name : undefined, entry: automations, dependencies: asObject(dependencies), optionalDependencies: asObject(optionalDependencies) }
+  if (automations !== undefined && !(typeof automations === 'string' && automations.startsWith('./')))
+    throw new Error('"muster": {"automations": …} must be a path that begins with ./')
+  return {
+    folder: dirname(file),
+    name: typeof name === 'string' ? name : undefined,
+    entry: automations,
+    dependencies: asObject(dependencies),
+    optionalDependencies: asObject(optionalDependencies),
+  }
 }
 
-const asObject = (value: unknown): Readonly<Record<string, unknown>> => (typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {})
+const asObject = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 
 function nearestManifest(directory: string): string | undefined {
   const steps = resolve(directory).split(sep)
@@ -151,10 +185,14 @@ async function automationsOf({ module, load }: Found, faults: string[]): Promise
     for (const [name, value] of exports) {
       for (const each of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
         if (isAutomation(each)) values.add(each)
-        else faults.push(`module ${module}: export "${name}" is not an automation; make one with defineBatch or defineContinuous, and export nothing else`)
+        else
+          faults.push(
+            `module ${module}: export "${name}" is not an automation; make one with defineBatch or defineContinuous, and export nothing else`,
+          )
       }
     }
-    if (exports.length === 0) faults.push(`module ${module}: exports nothing; export what defineBatch or defineContinuous made`)
+    if (exports.length === 0)
+      faults.push(`module ${module}: exports nothing; export what defineBatch or defineContinuous made`)
     return [...values].map((automation) => ({ module, automation }))
   } catch (error) {
     const problems = error instanceof AutomationError ? error.faults : [`cannot be loaded: ${messageOf(error)}`]
@@ -166,15 +204,26 @@ async function automationsOf({ module, load }: Found, faults: string[]): Promise
 /** The exports as their author sees them. Node gives the exports object of a CommonJS module as `default` as well. */
 function exportsOf(namespace: object): readonly (readonly [string, unknown])[] {
   const whole = 'default' in namespace ? namespace.default : undefined
-  const isCommonJs = typeof whole === 'object' && whole !== null && !isAutomation(whole) && !Array.isArray(whole) && ('module.exports' in namespace || '__esModule' in whole)
-  return Object.entries(isCommonJs ? whole : namespace).filter(([name]) => name !== '__esModule' && name !== 'module.exports')
+  const isCommonJs =
+    typeof whole === 'object' &&
+    whole !== null &&
+    !isAutomation(whole) &&
+    !Array.isArray(whole) &&
+    ('module.exports' in namespace || '__esModule' in whole)
+  return Object.entries(isCommonJs ? whole : namespace).filter(
+    ([name]) => name !== '__esModule' && name !== 'module.exports',
+  )
 }
 
 function duplicates(installed: readonly Installed[]): readonly string[] {
   const types = [...new Set(installed.map(({ automation }) => automation.type))]
   return types.flatMap((type) => {
     const those = installed.filter(({ automation }) => automation.type === type)
-    return those.length === 1 ? [] : [`automation "${type}": is defined ${those.length} times, in ${[...new Set(those.map(({ module }) => `module ${module}`))].join(' and ')}`]
+    return those.length === 1
+      ? []
+      : [
+          `automation "${type}": is defined ${those.length} times, in ${[...new Set(those.map(({ module }) => `module ${module}`))].join(' and ')}`,
+        ]
   })
 }
 

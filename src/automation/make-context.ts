@@ -94,11 +94,15 @@ async function acquire(scope: Scope, name: string, options: { holdSeconds: numbe
   const answer = await scope.call('lock.acquire', { name, hold_ms: holdMs })
   if (!answer.acquired) return null
   const { token } = answer
-  const held = scope.hold({
-    what: `lock "${name}"`,
-    extend: (ms) => scope.send('lock.extend', { name, token, hold_ms: ms }),
-    release: () => scope.send('lock.release', { name, token }),
-  }, holdMs, sentAtMs)
+  const held = scope.hold(
+    {
+      what: `lock "${name}"`,
+      extend: (ms) => scope.send('lock.extend', { name, token, hold_ms: ms }),
+      release: () => scope.send('lock.release', { name, token }),
+    },
+    holdMs,
+    sentAtMs,
+  )
   return {
     token,
     extend: (next) => held.extend(next),
@@ -108,7 +112,8 @@ async function acquire(scope: Scope, name: string, options: { holdSeconds: numbe
 }
 
 function checkedOutput(entry: CatalogEntry, output: unknown) {
-  if (typeof output !== 'object' || output === null || Array.isArray(output)) throw new TypeError('emit takes an object')
+  if (typeof output !== 'object' || output === null || Array.isArray(output))
+    throw new TypeError('emit takes an object')
   const faults = entry.validateOutput(output)
   if (faults.length === 0) return output as Parameters<SlotPorts['emit']>[0]
   const named = faults.slice(0, FAULTS_NAMED).map(({ path, message }) => `${path || 'the output'} ${message}`)
@@ -156,7 +161,13 @@ class Scope implements PoolParts {
 
   /** What the run holds from now on. What was granted after the run had ended goes straight back. */
   hold(calls: ConstructorParameters<typeof Held>[0], holdMs: number, sentAtMs: number): Held {
-    const held = new Held(calls, holdMs, sentAtMs, { ...this.#ports, log: this.log }, (ended) => void this.#held.delete(ended))
+    const held = new Held(
+      calls,
+      holdMs,
+      sentAtMs,
+      { ...this.#ports, log: this.log },
+      (ended) => void this.#held.delete(ended),
+    )
     this.#held.add(held)
     if (this.#ended) void held.dispose()
     return held
@@ -183,10 +194,12 @@ class Scope implements PoolParts {
 }
 
 function maskedLog(log: SlotLog, masker: Masker): SlotLog {
-  const masked = (level: keyof SlotLog) => (message: string, fields?: object): void => {
-    const text = masker.value(message) as string
-    if (fields === undefined) log[level](text)
-    else log[level](text, masker.value(fields) as object)
-  }
+  const masked =
+    (level: keyof SlotLog) =>
+    (message: string, fields?: object): void => {
+      const text = masker.value(message) as string
+      if (fields === undefined) log[level](text)
+      else log[level](text, masker.value(fields) as object)
+    }
   return { debug: masked('debug'), info: masked('info'), warn: masked('warn'), error: masked('error') }
 }

@@ -21,29 +21,45 @@ const PUT_AT_ONCE = 1_000
 
 export function makePool(pool: string, run: PoolParts): Pool<PoolSchemas> {
   const declared = run.entry.pools.get(pool)
-  if (declared === undefined) throw new TypeError(`${run.entry.type} does not declare the pool "${pool}"; it declares: ${[...run.entry.pools.keys()].join(', ') || 'none'}`)
+  if (declared === undefined)
+    throw new TypeError(
+      `${run.entry.type} does not declare the pool "${pool}"; it declares: ${[...run.entry.pools.keys()].join(', ') || 'none'}`,
+    )
   return {
     put: async (items) => {
       const rows = items.map((item) => checkedItem(pool, declared, item))
-      for (let start = 0; start < rows.length; start += PUT_AT_ONCE) await run.call('pool.put', { pool, items: rows.slice(start, start + PUT_AT_ONCE) })
+      for (let start = 0; start < rows.length; start += PUT_AT_ONCE)
+        await run.call('pool.put', { pool, items: rows.slice(start, start + PUT_AT_ONCE) })
     },
     claim: (options) => claim(pool, run, options),
   }
 }
 
-async function claim(pool: string, run: PoolParts, { match, ...options }: Parameters<Pool<PoolSchemas>['claim']>[0]): ReturnType<Pool<PoolSchemas>['claim']> {
+async function claim(
+  pool: string,
+  run: PoolParts,
+  { match, ...options }: Parameters<Pool<PoolSchemas>['claim']>[0],
+): ReturnType<Pool<PoolSchemas>['claim']> {
   const holdMs = holdMsOf(options)
   const sentAtMs = run.monotonicMs()
-  const { claims: [claimed] } = await run.call('pool.claim', { pool, hold_ms: holdMs, ...(match === undefined ? {} : { match }) })
+  const {
+    claims: [claimed],
+  } = await run.call('pool.claim', { pool, hold_ms: holdMs, ...(match === undefined ? {} : { match }) })
   if (claimed === undefined) return null
   const { id, token, payload, tags } = claimed
-  const held = run.hold({
-    what: `item "${id}" of pool "${pool}"`,
-    extend: (ms) => run.send('pool.extend', { pool, id, token, hold_ms: ms }),
-    release: () => run.send('pool.release', { pool, id, token }),
-  }, holdMs, sentAtMs)
+  const held = run.hold(
+    {
+      what: `item "${id}" of pool "${pool}"`,
+      extend: (ms) => run.send('pool.extend', { pool, id, token, hold_ms: ms }),
+      release: () => run.send('pool.release', { pool, id, token }),
+    },
+    holdMs,
+    sentAtMs,
+  )
   return {
-    id, payload, tags,
+    id,
+    payload,
+    tags,
     extend: (next) => held.extend(next),
     release: () => held.release(),
     remove: () => held.release(() => run.send('pool.remove', { pool, id, token })),
@@ -53,10 +69,20 @@ async function claim(pool: string, run: PoolParts, { match, ...options }: Parame
 
 type Declared = NonNullable<ReturnType<CatalogEntry['pools']['get']>>
 
-function checkedItem(pool: string, declared: Declared, { id, payload, tags = {}, expiresAt }: PoolItem<object, object>) {
+function checkedItem(
+  pool: string,
+  declared: Declared,
+  { id, payload, tags = {}, expiresAt }: PoolItem<object, object>,
+) {
   const faults = [...named('payload', declared.validatePayload(payload)), ...named('tags', declared.validateTags(tags))]
   if (faults.length > 0) throw new TypeError(`item "${id}" does not fit the pool "${pool}": ${faults.join('; ')}`)
-  return { id, payload: payload as JsonObject, tags: tags as JsonObject, ...(expiresAt === undefined ? {} : { expires_at: expiresAt }) }
+  return {
+    id,
+    payload: payload as JsonObject,
+    tags: tags as JsonObject,
+    ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+  }
 }
 
-const named = (part: string, faults: readonly FieldError[]): readonly string[] => faults.map(({ path, message }) => `/${part}${path} ${message}`)
+const named = (part: string, faults: readonly FieldError[]): readonly string[] =>
+  faults.map(({ path, message }) => `/${part}${path} ${message}`)

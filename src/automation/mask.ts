@@ -41,7 +41,8 @@ export class Masker {
     if (depth > MAX_DEPTH) return undefined
     if (typeof value !== 'object' || value === null) return value
     if (value instanceof Error) return this.text(value.stack ?? value.message)
-    if ('toJSON' in value && typeof value.toJSON === 'function') return this.value((value as { toJSON(): unknown }).toJSON(), depth + 1)
+    if ('toJSON' in value && typeof value.toJSON === 'function')
+      return this.value((value as { toJSON(): unknown }).toJSON(), depth + 1)
     if (Array.isArray(value)) return value.map((each: unknown) => this.value(each, depth + 1))
     return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, this.value(each, depth + 1)]))
   }

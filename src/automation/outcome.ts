@@ -19,7 +19,12 @@ export interface Failure {
 export function failureOf(thrown: unknown, masker: Masker): Failure {
   const { name, message, stack, seconds } = readable(thrown)
   const text = cut(masker.text(message === '' ? name : message))
-  return { name: name === '' ? 'Error' : name, text, stack: stack === undefined ? undefined : masker.text(stack), settle: settleOf(name, seconds) }
+  return {
+    name: name === '' ? 'Error' : name,
+    text,
+    stack: stack === undefined ? undefined : masker.text(stack),
+    settle: settleOf(name, seconds),
+  }
 }
 
 /** The failure as an Error, for a span to record. */
@@ -35,19 +40,31 @@ function settleOf(name: string, seconds: unknown): Failure['settle'] {
   return { retryInMs: Math.min(toMs(seconds), MAX_RETRY_IN_MS) }
 }
 
-interface Readable { readonly name: string; readonly message: string; readonly stack?: string | undefined; readonly seconds?: unknown }
+interface Readable {
+  readonly name: string
+  readonly message: string
+  readonly stack?: string | undefined
+  readonly seconds?: unknown
+}
 
 function readable(thrown: unknown): Readable {
   try {
-    if (typeof thrown !== 'object' || thrown === null || !('message' in thrown)) return { name: '', message: `threw ${shown(thrown)}` }
+    if (typeof thrown !== 'object' || thrown === null || !('message' in thrown))
+      return { name: '', message: `threw ${shown(thrown)}` }
     const { name, message, stack, seconds } = thrown as Record<string, unknown>
-    return { name: typeof name === 'string' ? name : 'Error', message: String(message), stack: typeof stack === 'string' ? stack : undefined, seconds }
+    return {
+      name: typeof name === 'string' ? name : 'Error',
+      message: String(message),
+      stack: typeof stack === 'string' ? stack : undefined,
+      seconds,
+    }
   } catch {
     return { name: '', message: 'threw something that cannot be read' } // A getter or a toString that throws.
   }
 }
 
-const shown = (thrown: unknown): string => (typeof thrown === 'object' && thrown !== null ? (JSON.stringify(thrown) ?? 'an object') : String(thrown))
+const shown = (thrown: unknown): string =>
+  typeof thrown === 'object' && thrown !== null ? (JSON.stringify(thrown) ?? 'an object') : String(thrown)
 
 /** Never in the middle of a character. */
 function cut(text: string): string {

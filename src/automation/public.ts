@@ -1,5 +1,21 @@
 /** What a plugin author sees, published as `muster/automation`: making automations, their outcomes, and the context's types. */
 export { Type, type Static } from 'typebox'
-export type { BatchContext, Context, Lock, Metrics, Pool, PoolLease, SlotLog, StopReason, TaskHandle } from './context.ts'
-export { defineBatch, defineContinuous, type Automation, type BatchAutomation, type ContinuousAutomation } from './define.ts'
+export type {
+  BatchContext,
+  Context,
+  Lock,
+  Metrics,
+  Pool,
+  PoolLease,
+  SlotLog,
+  StopReason,
+  TaskHandle,
+} from './context.ts'
+export {
+  defineBatch,
+  defineContinuous,
+  type Automation,
+  type BatchAutomation,
+  type ContinuousAutomation,
+} from './define.ts'
 export { AutomationError, LeaseLost, Permanent, RetryIn, SlotStopped } from './errors.ts'

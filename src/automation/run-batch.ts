@@ -16,14 +16,29 @@ import { makeBatchContext } from './make-context.ts'
 import { Masker } from './mask.ts'
 import { failureOf, toError, type Failure } from './outcome.ts'
 import { onAbort, runUntil, type Ending } from './signals.ts'
-import { slotAttributes, slotLogFields, type AppliedConfig, type SlotControl, type SlotPorts, type TaskLease, type TaskSource } from './slot.ts'
+import {
+  slotAttributes,
+  slotLogFields,
+  type AppliedConfig,
+  type SlotControl,
+  type SlotPorts,
+  type TaskLease,
+  type TaskSource,
+} from './slot.ts'
 
 /** Runs the slot until it was told to stop and its task has ended. Rejects only when a port does. */
-export function runBatchSlot(entry: CatalogEntry, control: SlotControl, source: TaskSource, ports: SlotPorts): Promise<void> {
+export function runBatchSlot(
+  entry: CatalogEntry,
+  control: SlotControl,
+  source: TaskSource,
+  ports: SlotPorts,
+): Promise<void> {
   return withLogFields(slotLogFields(entry, control), async () => {
     const slot = new BatchSlot(entry, control, ports)
     while (!control.stopping.aborted && !control.killed.aborted) {
-      const lease = await ports.span('slot.reserve', slotAttributes(entry, control), () => source.take(control.stopping))
+      const lease = await ports.span('slot.reserve', slotAttributes(entry, control), () =>
+        source.take(control.stopping),
+      )
       if (lease === null) return
       await slot.run(lease)
     }
@@ -49,7 +64,8 @@ class BatchSlot {
   }
 
   run(lease: TaskLease): Promise<void> {
-    if (this.#control.killed.aborted) { // Reserved in the same moment.
+    if (this.#control.killed.aborted) {
+      // Reserved in the same moment.
       lease.release()
       return Promise.resolve()
     }
@@ -57,7 +73,11 @@ class BatchSlot {
   }
 
   async #inSpan(lease: TaskLease): Promise<void> {
-    const attributes = { ...slotAttributes(this.#entry, this.#control), 'fleet.task_id': lease.id, 'fleet.attempt': lease.attempt }
+    const attributes = {
+      ...slotAttributes(this.#entry, this.#control),
+      'fleet.task_id': lease.id,
+      'fleet.attempt': lease.attempt,
+    }
     let recorded: Error | undefined
     try {
       await this.#ports.span('slot.run_one', attributes, async () => {
@@ -74,7 +94,10 @@ class BatchSlot {
   /** Runs the plugin and settles its task. */
   async #runOne(lease: TaskLease): Promise<Failure | undefined> {
     const masker = this.#maskerOf(lease.config)
-    const { context, end } = makeBatchContext({ entry: this.#entry, slotId: this.#control.slotId, ports: this.#ports, signal: lease.signal, masker }, lease)
+    const { context, end } = makeBatchContext(
+      { entry: this.#entry, slotId: this.#control.slotId, ports: this.#ports, signal: lease.signal, masker },
+      lease,
+    )
     this.#lease = lease
     try {
       const ending = await runUntil(() => this.#entry.run(context satisfies BatchContext), this.#control.killed)
@@ -108,7 +131,8 @@ class BatchSlot {
         lease.ack()
         this.#report(null)
         return undefined
-      case 'threw': return this.#fail(lease, failureOf(ending.thrown, masker))
+      case 'threw':
+        return this.#fail(lease, failureOf(ending.thrown, masker))
     }
   }
 

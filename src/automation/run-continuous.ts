@@ -23,7 +23,10 @@ const WELL_AFTER_MS = BACKOFF_CAP_MS
 /** Runs the slot until it was told to stop and its run has ended, or it was killed. Rejects only when a port does. */
 export function runContinuousSlot(entry: CatalogEntry, control: SlotControl, ports: SlotPorts): Promise<void> {
   return withLogFields(slotLogFields(entry, control), () =>
-    ports.span('slot.run_continuous', slotAttributes(entry, control), () => new ContinuousSlot(entry, control, ports).run()))
+    ports.span('slot.run_continuous', slotAttributes(entry, control), () =>
+      new ContinuousSlot(entry, control, ports).run(),
+    ),
+  )
 }
 
 class ContinuousSlot {
@@ -58,7 +61,10 @@ class ContinuousSlot {
   async #runOnce(signal: AbortSignal): Promise<Ending> {
     const config = this.#ports.config
     this.#masker.see(config())
-    const { context, end } = makeContext({ entry: this.#entry, slotId: this.#control.slotId, ports: this.#ports, signal, masker: this.#masker }, config)
+    const { context, end } = makeContext(
+      { entry: this.#entry, slotId: this.#control.slotId, ports: this.#ports, signal, masker: this.#masker },
+      config,
+    )
     const forgetWell = this.#ports.timers.after(WELL_AFTER_MS, () => this.#well())
     try {
       return await runUntil(() => this.#entry.run(context), this.#control.killed)
@@ -77,7 +83,11 @@ class ContinuousSlot {
     const { text, stack } = failureOf(ending.thrown, this.#masker)
     const waitMs = this.#backoff.nextMs()
     this.#failing = true
-    this.#ports.log.error('the automation failed and starts again', { error: text, stack, again_in_ms: Math.round(waitMs) })
+    this.#ports.log.error('the automation failed and starts again', {
+      error: text,
+      stack,
+      again_in_ms: Math.round(waitMs),
+    })
     this.#ports.onError(text)
     return waitMs
   }
@@ -92,7 +102,9 @@ class ContinuousSlot {
   #stopped(ending: Ending, signal: AbortSignal): void {
     if (ending.how === 'abandoned') this.#ports.log.warn('the automation did not stop in time and is left behind')
     if (ending.how !== 'threw' || ending.thrown === signal.reason) return
-    this.#ports.log.debug('the automation ended with an error after it was told to stop', { error: failureOf(ending.thrown, this.#masker).text })
+    this.#ports.log.debug('the automation ended with an error after it was told to stop', {
+      error: failureOf(ending.thrown, this.#masker).text,
+    })
   }
 
   async #pause(ms: number, signal: AbortSignal): Promise<void> {

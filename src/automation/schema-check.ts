@@ -18,17 +18,35 @@ const MAX_SCHEMA_BYTES = 262_144
 const MAX_UNIQUE_ITEMS = 1_000
 
 /** Where schemas stand inside a schema. Everything else (`default`, `const`, `enum`, `examples`) is data. */
-const SINGLE = ['items', 'additionalProperties', 'unevaluatedItems', 'unevaluatedProperties', 'contains', 'not', 'if', 'then', 'else', 'propertyNames', 'contentSchema']
+const SINGLE = [
+  'items',
+  'additionalProperties',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+  'contains',
+  'not',
+  'if',
+  'then',
+  'else',
+  'propertyNames',
+  'contentSchema',
+]
 const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems']
 const MAPS = ['properties', 'patternProperties', 'dependentSchemas', 'dependencies', '$defs', 'definitions']
 /** Those that look at the same value again: a circle of them never ends. */
 const IN_PLACE = new Set(['not', 'if', 'then', 'else', 'allOf', 'anyOf', 'oneOf', 'dependentSchemas', 'dependencies'])
 
-interface Child { readonly keyword: string; readonly pointer: string; readonly schema: JsonSchema }
+interface Child {
+  readonly keyword: string
+  readonly pointer: string
+  readonly schema: JsonSchema
+}
 type Located = Pick<Child, 'pointer' | 'schema'>
 
 /** A copy that is plain JSON, or why there is none. TypeBox's own marks are left behind. */
-export function plainSchema(schema: object): { readonly plain: JsonSchema } | { readonly faults: readonly SchemaFault[] } {
+export function plainSchema(
+  schema: object,
+): { readonly plain: JsonSchema } | { readonly faults: readonly SchemaFault[] } {
   const whole = (problem: string) => ({ faults: [{ pointer: '', problem }] })
   const text = jsonOf(schema)
   if (text === undefined) return whole('is not JSON, or contains itself')
@@ -45,7 +63,8 @@ export function schemaFaults(schema: JsonSchema): readonly SchemaFault[] {
   const faults = nodes.flatMap((node) => nodeFaults(node, schema))
   if (faults.length > 0) return faults
   const circle = nodes.find((node) => returnsToItself(node.schema, schema))
-  if (circle !== undefined) return [{ pointer: circle.pointer, problem: 'refers to itself for the same value, so checking would never end' }]
+  if (circle !== undefined)
+    return [{ pointer: circle.pointer, problem: 'refers to itself for the same value, so checking would never end' }]
   const problem = compileProblem(schema)
   if (problem === undefined) return []
   const found = nodes.flatMap(({ pointer, schema: node }) => {
@@ -57,13 +76,18 @@ export function schemaFaults(schema: JsonSchema): readonly SchemaFault[] {
 
 /** JSON pointers of the subschemas that are marked `writeOnly`. */
 export function writeOnlyPointers(schema: JsonSchema): readonly string[] {
-  return [...everySchema({ pointer: '', schema })].filter((node) => node.schema['writeOnly'] === true).map((node) => node.pointer)
+  return [...everySchema({ pointer: '', schema })]
+    .filter((node) => node.schema['writeOnly'] === true)
+    .map((node) => node.pointer)
 }
 
 /** Goes no deeper than it must to know that the limit is passed. */
 function depthOf(value: unknown, level = 0): number {
   if (typeof value !== 'object' || value === null || level > MAX_JSON_DEPTH) return level
-  return Object.values(value).reduce<number>((deepest, child) => Math.max(deepest, depthOf(child, level + 1)), level + 1)
+  return Object.values(value).reduce<number>(
+    (deepest, child) => Math.max(deepest, depthOf(child, level + 1)),
+    level + 1,
+  )
 }
 
 function jsonOf(schema: object): string | undefined {
@@ -78,11 +102,17 @@ function jsonOf(schema: object): string | undefined {
 function marks(value: unknown, pointer: string): readonly SchemaFault[] {
   if (typeof value === 'function') return [{ pointer, problem: 'is a function; a schema is plain JSON' }]
   if (typeof value !== 'object' || value === null) return []
-  const own = ['~refine', '~codec'].filter((mark) => Object.hasOwn(value, mark)).map((mark) => ({ pointer, problem: `uses Type.${mark === '~refine' ? 'Refine' : 'Codec'}, which JSON Schema cannot say; check it in run` }))
+  const own = ['~refine', '~codec']
+    .filter((mark) => Object.hasOwn(value, mark))
+    .map((mark) => ({
+      pointer,
+      problem: `uses Type.${mark === '~refine' ? 'Refine' : 'Codec'}, which JSON Schema cannot say; check it in run`,
+    }))
   return [...own, ...Object.entries(value).flatMap(([key, child]) => marks(child, `${pointer}${pointerStep(key)}`))]
 }
 
-const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isSchema = (value: unknown): value is JsonSchema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function* children({ pointer, schema }: Located): Generator<Child> {
   for (const keyword of SINGLE) {
@@ -105,14 +135,18 @@ function* everySchema(root: Located): Generator<Located> {
 
 function nodeFaults({ pointer, schema }: Located, root: JsonSchema): readonly SchemaFault[] {
   const faults: SchemaFault[] = []
-  const add = (keyword: string, problem: string): void => void faults.push({ pointer: `${pointer}/${keyword}`, problem })
+  const add = (keyword: string, problem: string): void =>
+    void faults.push({ pointer: `${pointer}/${keyword}`, problem })
   for (const keyword of ['$ref', '$dynamicRef']) {
     const reference = schema[keyword]
-    if (typeof reference === 'string' && !reference.startsWith('#')) add(keyword, `"${reference}" leads out of this schema; nothing is fetched`)
-    else if (typeof reference === 'string' && /^#(?:\/|$)/.test(reference) && resolve(root, reference) === undefined) add(keyword, `"${reference}" leads nowhere`)
+    if (typeof reference === 'string' && !reference.startsWith('#'))
+      add(keyword, `"${reference}" leads out of this schema; nothing is fetched`)
+    else if (typeof reference === 'string' && /^#(?:\/|$)/.test(reference) && resolve(root, reference) === undefined)
+      add(keyword, `"${reference}" leads nowhere`)
   }
   if ('$async' in schema) add('$async', 'is not part of JSON Schema')
-  if (schema['uniqueItems'] === true && !((schema['maxItems'] as number) <= MAX_UNIQUE_ITEMS)) add('uniqueItems', `needs maxItems of at most ${MAX_UNIQUE_ITEMS}`)
+  if (schema['uniqueItems'] === true && !((schema['maxItems'] as number) <= MAX_UNIQUE_ITEMS))
+    add('uniqueItems', `needs maxItems of at most ${MAX_UNIQUE_ITEMS}`)
   if (typeof schema['pattern'] === 'string' && !runsInLinearTime(schema['pattern'])) add('pattern', UNSAFE_PATTERN)
   for (const pattern of isSchema(schema['patternProperties']) ? Object.keys(schema['patternProperties']) : []) {
     if (!runsInLinearTime(pattern)) add(`patternProperties${pointerStep(pattern)}`, UNSAFE_PATTERN)
@@ -120,7 +154,8 @@ function nodeFaults({ pointer, schema }: Located, root: JsonSchema): readonly Sc
   return faults
 }
 
-const UNSAFE_PATTERN = 'is no pattern that runs in linear time: look-around, back-references and large repeats are refused'
+const UNSAFE_PATTERN =
+  'is no pattern that runs in linear time: look-around, back-references and large repeats are refused'
 const runsInLinearTime = (pattern: string): boolean => compileProblem({ type: 'string', pattern }) === undefined
 
 function compileProblem(schema: JsonSchema): string | undefined {
@@ -137,7 +172,8 @@ function withoutChildren(schema: JsonSchema): JsonSchema {
   const emptied = (keyword: string, value: unknown): unknown => {
     if (SINGLE.includes(keyword)) return isSchema(value) ? true : value
     if (LISTS.includes(keyword)) return Array.isArray(value) ? value.map(() => true) : value
-    if (MAPS.includes(keyword)) return isSchema(value) ? Object.fromEntries(Object.keys(value).map((key) => [key, true])) : value
+    if (MAPS.includes(keyword))
+      return isSchema(value) ? Object.fromEntries(Object.keys(value).map((key) => [key, true])) : value
     return value
   }
   const own = Object.entries(schema).filter(([keyword]) => keyword !== '$ref' && keyword !== '$dynamicRef')
@@ -146,25 +182,37 @@ function withoutChildren(schema: JsonSchema): JsonSchema {
 
 function resolve(root: JsonSchema, reference: string): JsonSchema | undefined {
   if (!/^#(?:\/|$)/.test(reference)) return undefined
-  const steps = reference.split('/').slice(1).map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'))
-  const found = steps.reduce<unknown>((node, step) => (typeof node === 'object' && node !== null && Object.hasOwn(node, step) ? (node as JsonSchema)[step] : undefined), root)
+  const steps = reference
+    .split('/')
+    .slice(1)
+    .map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'))
+  const found = steps.reduce<unknown>(
+    (node, step) =>
+      typeof node === 'object' && node !== null && Object.hasOwn(node, step) ? (node as JsonSchema)[step] : undefined,
+    root,
+  )
   return isSchema(found) ? found : undefined
 }
 
 /** Whether checking one value against `start` comes back to `start` for that same value. */
 function returnsToItself(start: JsonSchema, root: JsonSchema): boolean {
   const seen = new Set<JsonSchema>()
-  const reaches = (schema: JsonSchema): boolean => sameValueSchemas(schema, root).some((next) => {
-    if (next === start) return true
-    if (seen.has(next)) return false
-    seen.add(next)
-    return reaches(next)
-  })
+  const reaches = (schema: JsonSchema): boolean =>
+    sameValueSchemas(schema, root).some((next) => {
+      if (next === start) return true
+      if (seen.has(next)) return false
+      seen.add(next)
+      return reaches(next)
+    })
   return reaches(start)
 }
 
 function sameValueSchemas(schema: JsonSchema, root: JsonSchema): readonly JsonSchema[] {
-  const below = [...children({ pointer: '', schema })].filter(({ keyword }) => IN_PLACE.has(keyword)).map((child) => child.schema)
-  const targets = [schema['$ref'], schema['$dynamicRef']].map((reference) => (typeof reference === 'string' ? resolve(root, reference) : undefined))
+  const below = [...children({ pointer: '', schema })]
+    .filter(({ keyword }) => IN_PLACE.has(keyword))
+    .map((child) => child.schema)
+  const targets = [schema['$ref'], schema['$dynamicRef']].map((reference) =>
+    typeof reference === 'string' ? resolve(root, reference) : undefined,
+  )
   return [...below, ...targets.filter((target) => target !== undefined)]
 }

@@ -24,7 +24,8 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
 }
 
 /** How a run of a plugin ended. `abandoned`: it had not when its time was up. */
-export type Ending = { readonly how: 'returned' } | { readonly how: 'threw'; readonly thrown: unknown } | { readonly how: 'abandoned' }
+export type Ending =
+  { readonly how: 'returned' } | { readonly how: 'threw'; readonly thrown: unknown } | { readonly how: 'abandoned' }
 
 const RETURNED: Ending = { how: 'returned' }
 const ABANDONED: Ending = { how: 'abandoned' }
@@ -37,6 +38,9 @@ export function runUntil(run: () => Promise<void> | void, killed: AbortSignal): 
       stopListening()
       resolve(ending)
     }
-    void (async () => run())().then(() => end(RETURNED), (thrown: unknown) => end({ how: 'threw', thrown }))
+    void (async () => run())().then(
+      () => end(RETURNED),
+      (thrown: unknown) => end({ how: 'threw', thrown }),
+    )
   })
 }

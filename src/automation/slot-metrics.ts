@@ -9,7 +9,9 @@ import { MAX_METRIC_NAMES, MAX_NAME_CHARS, NAME_PATTERN } from '../protocol/inde
 import type { Metrics, SlotLog } from './context.ts'
 
 type Kind = 'counter' | 'gauge' | 'histogram'
-interface Counter { readonly add: (n?: number) => void }
+interface Counter {
+  readonly add: (n?: number) => void
+}
 
 /** Histograms count whole numbers from 1: thousandths, moved up by one so that 0 has a place. Good to three digits. */
 const SCALE = 1_000
@@ -34,8 +36,14 @@ export class SlotMetrics {
     this.#slots.set(slotId, own)
     return {
       counter: (name) => this.#counter(name, own),
-      gauge: (name) => ({ set: (value) => void (this.#accepts('gauge', name, this.#gauges, value, -Infinity) && this.#gauges.set(name, value)) }),
-      histogram: (name) => ({ record: (value) => void (this.#accepts('histogram', name, this.#histograms, value, 0) && this.#record(name, value)) }),
+      gauge: (name) => ({
+        set: (value) =>
+          void (this.#accepts('gauge', name, this.#gauges, value, -Infinity) && this.#gauges.set(name, value)),
+      }),
+      histogram: (name) => ({
+        record: (value) =>
+          void (this.#accepts('histogram', name, this.#histograms, value, 0) && this.#record(name, value)),
+      }),
     }
   }
 
@@ -79,11 +87,22 @@ export class SlotMetrics {
 
   /** A metric is no reason to fail a task: what cannot be recorded is dropped, and logged once. */
   #accepts(kind: Kind, name: string, known: ReadonlyMap<string, unknown>, value: number, lowest: number): boolean {
-    if (!Number.isFinite(value) || value < lowest) return this.#refuse(`${kind} ${name}`, `a value of the ${kind} "${name}" is dropped: ${String(value)} is no finite number${lowest === 0 ? ' of 0 or more' : ''}`)
+    if (!Number.isFinite(value) || value < lowest)
+      return this.#refuse(
+        `${kind} ${name}`,
+        `a value of the ${kind} "${name}" is dropped: ${String(value)} is no finite number${lowest === 0 ? ' of 0 or more' : ''}`,
+      )
     if (known.has(name)) return true
-    if (typeof name !== 'string' || name.length > MAX_NAME_CHARS || !NAME.test(name) || !name.isWellFormed()) return this.#refuse('name', `a ${kind} is dropped: its name must be 1 to ${MAX_NAME_CHARS} characters without control characters`)
+    if (typeof name !== 'string' || name.length > MAX_NAME_CHARS || !NAME.test(name) || !name.isWellFormed())
+      return this.#refuse(
+        'name',
+        `a ${kind} is dropped: its name must be 1 to ${MAX_NAME_CHARS} characters without control characters`,
+      )
     if (this.#counters.size + this.#gauges.size + this.#histograms.size < MAX_METRIC_NAMES) return true
-    return this.#refuse('full', `the ${kind} "${name}" is dropped, as every further name: a worker keeps ${MAX_METRIC_NAMES} metrics`)
+    return this.#refuse(
+      'full',
+      `the ${kind} "${name}" is dropped, as every further name: a worker keeps ${MAX_METRIC_NAMES} metrics`,
+    )
   }
 
   /** The keys are bounded: a name is complained about only once it is kept, or as one of all. */

@@ -61,7 +61,11 @@ export interface SlotPorts {
   /** The slot's last failure, for the worker's `last_error`; null when it runs well again. */
   readonly onError: (message: string | null) => void
   /** Wraps work in a span (`slot.reserve`, `slot.run_one`, `slot.run_continuous`); records the exception. */
-  readonly span: <T>(name: SlotSpan, attributes: Readonly<Record<string, string | number>>, inside: () => Promise<T>) => Promise<T>
+  readonly span: <T>(
+    name: SlotSpan,
+    attributes: Readonly<Record<string, string | number>>,
+    inside: () => Promise<T>,
+  ) => Promise<T>
 }
 export type SlotSpan = 'slot.run_continuous' | 'slot.reserve' | 'slot.run_one'
 
@@ -77,11 +81,17 @@ export interface SlotControl {
 }
 
 /** What stands on every span of a slot. */
-export function slotAttributes({ type }: { readonly type: string }, { workerId, slotId }: SlotControl): Readonly<Record<string, string | number>> {
+export function slotAttributes(
+  { type }: { readonly type: string },
+  { workerId, slotId }: SlotControl,
+): Readonly<Record<string, string | number>> {
   return { 'fleet.automation_type': type, 'fleet.worker_id': workerId, 'fleet.slot_id': slotId }
 }
 
 /** The same on every log line inside. */
-export function slotLogFields({ type }: { readonly type: string }, { workerId, slotId }: SlotControl): Readonly<Record<string, string | number>> {
+export function slotLogFields(
+  { type }: { readonly type: string },
+  { workerId, slotId }: SlotControl,
+): Readonly<Record<string, string | number>> {
   return { automation_type: type, worker_id: workerId, slot_id: slotId }
 }

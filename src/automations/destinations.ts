@@ -25,12 +25,32 @@ export class Blocked extends Error {
 }
 
 const NEVER = blockList([
-  '0.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '100.100.100.200/32', '168.63.129.16/32',
-  '::/128', 'fe80::/10', 'ff00::/8', 'fd00:ec2::254/128',
+  '0.0.0.0/8',
+  '169.254.0.0/16',
+  '224.0.0.0/4',
+  '100.100.100.200/32',
+  '168.63.129.16/32',
+  '::/128',
+  'fe80::/10',
+  'ff00::/8',
+  'fd00:ec2::254/128',
 ])
 const NOT_GLOBAL_V4 = blockList([
-  '0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24',
-  '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4',
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
 ])
 const GLOBAL_V6 = blockList(['2000::/3'])
 const NOT_GLOBAL_V6 = blockList(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'])
@@ -41,7 +61,8 @@ export function blockList(cidrs: readonly string[]): BlockList {
   for (const cidr of cidrs) {
     const [address = '', bits = ''] = cidr.split('/')
     const family = isIP(address)
-    if (family === 0 || !/^\d{1,3}$/.test(bits) || Number(bits) > (family === 4 ? 32 : 128)) throw new TypeError(`${JSON.stringify(cidr)} is not a CIDR; for example 10.0.0.0/8`)
+    if (family === 0 || !/^\d{1,3}$/.test(bits) || Number(bits) > (family === 4 ? 32 : 128))
+      throw new TypeError(`${JSON.stringify(cidr)} is not a CIDR; for example 10.0.0.0/8`)
     list.addSubnet(address, Number(bits), family === 4 ? 'ipv4' : 'ipv6')
   }
   return list
@@ -60,7 +81,10 @@ function innerV4(address: string): string | undefined {
 function v6Groups(address: string): readonly string[] {
   const dotted = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address)
   const [a = 0, b = 0, c = 0, d = 0] = (dotted?.slice(1) ?? []).map(Number)
-  const plain = dotted === null ? address : `${address.slice(0, dotted.index)}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`
+  const plain =
+    dotted === null
+      ? address
+      : `${address.slice(0, dotted.index)}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`
   const [left = '', right] = plain.toLowerCase().split('::')
   const parts = (text: string | undefined): string[] => (text === undefined || text === '' ? [] : text.split(':'))
   const [before, after] = [parts(left), parts(right)]
@@ -78,7 +102,9 @@ export function mayDial(address: string, allowed: BlockList): boolean {
   const kind = family === 4 ? 'ipv4' : 'ipv6'
   if (NEVER.check(bare, kind)) return false
   if (allowed.check(bare, kind)) return true
-  return family === 4 ? !NOT_GLOBAL_V4.check(bare, kind) : GLOBAL_V6.check(bare, kind) && !NOT_GLOBAL_V6.check(bare, kind)
+  return family === 4
+    ? !NOT_GLOBAL_V4.check(bare, kind)
+    : GLOBAL_V6.check(bare, kind) && !NOT_GLOBAL_V6.check(bare, kind)
 }
 
 type Resolve = typeof lookup
@@ -100,7 +126,8 @@ export class Destinations {
 
   /** Judges everything of a URL but the addresses of its name. @throws Blocked */
   check(url: URL): void {
-    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Blocked(`the scheme ${JSON.stringify(url.protocol)} is not allowed; use http or https`)
+    if (url.protocol !== 'http:' && url.protocol !== 'https:')
+      throw new Blocked(`the scheme ${JSON.stringify(url.protocol)} is not allowed; use http or https`)
     if (url.username !== '' || url.password !== '') throw new Blocked('a URL with a user or a password is not allowed')
     const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
     if (!this.#ports.has(port)) throw new Blocked(`port ${port} is not in allow_ports`)

@@ -76,42 +76,92 @@ export async function exchange(wanted: Exchange): Promise<Exchanged> {
       const location = response.headers.location
       const status = response.statusCode ?? 0
       if (wanted.followRedirects === 0 || !REDIRECTS.has(status) || location === undefined) {
-        return { status, headers: response.headers, url: hop.url, address: answered.address, firstByteMs: answered.firstByteAtMs - startedMs, totalMs: wanted.now() - startedMs, body, truncated }
+        return {
+          status,
+          headers: response.headers,
+          url: hop.url,
+          address: answered.address,
+          firstByteMs: answered.firstByteAtMs - startedMs,
+          totalMs: wanted.now() - startedMs,
+          body,
+          truncated,
+        }
       }
-      if (redirects === wanted.followRedirects) throw new ExchangeError('redirects', `${showUrl(wanted.url)} redirected more than ${wanted.followRedirects} times`)
+      if (redirects === wanted.followRedirects)
+        throw new ExchangeError(
+          'redirects',
+          `${showUrl(wanted.url)} redirected more than ${wanted.followRedirects} times`,
+        )
       hop = nextHop(hop, status, location)
     }
   } catch (error) {
     wanted.signal.throwIfAborted()
-    if (deadline.aborted) throw new ExchangeError('timeout', `${wanted.method} ${showUrl(wanted.url)} had no full answer within ${wanted.timeoutMs / 1_000} s`, { cause: error })
+    if (deadline.aborted)
+      throw new ExchangeError(
+        'timeout',
+        `${wanted.method} ${showUrl(wanted.url)} had no full answer within ${wanted.timeoutMs / 1_000} s`,
+        { cause: error },
+      )
     throw toExchangeError(error, hop.url)
   }
 }
 
-function nextHop(hop: Pick<Exchange, 'url' | 'method' | 'headers' | 'body'>, status: number, location: string): Pick<Exchange, 'url' | 'method' | 'headers' | 'body'> {
+function nextHop(
+  hop: Pick<Exchange, 'url' | 'method' | 'headers' | 'body'>,
+  status: number,
+  location: string,
+): Pick<Exchange, 'url' | 'method' | 'headers' | 'body'> {
   const url = URL.parse(location, hop.url.href)
   if (url === null) throw new ExchangeError('redirects', `${showUrl(hop.url)} redirected to something that is no URL`)
   const { authorization: _, cookie: __, ...others } = hop.headers
   const headers = url.origin === hop.url.origin ? hop.headers : others
   const becomesGet = status === 303 || ((status === 301 || status === 302) && hop.method === 'POST')
   if (!becomesGet || hop.method === 'HEAD') return { ...hop, url, headers }
-  return { url, method: 'GET', headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('content-'))) }
+  return {
+    url,
+    method: 'GET',
+    headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('content-'))),
+  }
 }
 
-interface Hop { readonly response: IncomingMessage; readonly address: string | null; readonly firstByteAtMs: number; readonly body: Buffer; readonly truncated: boolean }
+interface Hop {
+  readonly response: IncomingMessage
+  readonly address: string | null
+  readonly firstByteAtMs: number
+  readonly body: Buffer
+  readonly truncated: boolean
+}
 
-function oneHop(wanted: Exchange, hop: Pick<Exchange, 'url' | 'method' | 'headers' | 'body'>, signal: AbortSignal): Promise<Hop> {
+function oneHop(
+  wanted: Exchange,
+  hop: Pick<Exchange, 'url' | 'method' | 'headers' | 'body'>,
+  signal: AbortSignal,
+): Promise<Hop> {
   const secure = hop.url.protocol === 'https:'
   const secret = wanted.authorization?.allowed(hop.url) === true ? { authorization: wanted.authorization.value } : {}
-  const headers = { ...hop.headers, ...secret, ...(hop.body === undefined ? {} : { 'content-length': `${Buffer.byteLength(hop.body)}` }) }
+  const headers = {
+    ...hop.headers,
+    ...secret,
+    ...(hop.body === undefined ? {} : { 'content-length': `${Buffer.byteLength(hop.body)}` }),
+  }
   const agent = wanted.connections === undefined ? false : secure ? wanted.connections.https : wanted.connections.http
   return new Promise((resolve, reject) => {
-    const request: ClientRequest = (secure ? httpsRequest : httpRequest)(hop.url, { method: hop.method, headers, agent, lookup: wanted.destinations.lookup, signal, maxHeaderSize: 65_536 })
+    const request: ClientRequest = (secure ? httpsRequest : httpRequest)(hop.url, {
+      method: hop.method,
+      headers,
+      agent,
+      lookup: wanted.destinations.lookup,
+      signal,
+      maxHeaderSize: 65_536,
+    })
     request.once('error', reject)
     request.once('response', (response) => {
       const firstByteAtMs = wanted.now()
       const address = response.socket.remoteAddress ?? null
-      readUpTo(response, wanted.maxBytes).then(({ body, truncated }) => resolve({ response, address, firstByteAtMs, body, truncated }), reject)
+      readUpTo(response, wanted.maxBytes).then(
+        ({ body, truncated }) => resolve({ response, address, firstByteAtMs, body, truncated }),
+        reject,
+      )
     })
     request.end(hop.body)
   })
@@ -131,19 +181,35 @@ function readUpTo(response: IncomingMessage, limit: number): Promise<{ body: Buf
     })
     response.once('end', () => resolve({ body: Buffer.concat(chunks), truncated: false }))
     response.once('error', reject)
-    response.once('close', () => reject(Object.assign(new Error('the connection was closed in the middle of the answer'), { code: 'ECONNRESET' })))
+    response.once('close', () =>
+      reject(Object.assign(new Error('the connection was closed in the middle of the answer'), { code: 'ECONNRESET' })),
+    )
   })
 }
 
 const FAULTS: Readonly<Record<string, ExchangeFault>> = {
-  ENOTFOUND: 'dns', EAI_AGAIN: 'dns', ENODATA: 'dns', ECONNREFUSED: 'refused', ECONNRESET: 'reset', EPIPE: 'reset', ETIMEDOUT: 'timeout',
+  ENOTFOUND: 'dns',
+  EAI_AGAIN: 'dns',
+  ENODATA: 'dns',
+  ECONNREFUSED: 'refused',
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+  ETIMEDOUT: 'timeout',
 }
 
 function toExchangeError(error: unknown, url: URL): Error {
   if (error instanceof ExchangeError) return error
   if (error instanceof Blocked) return new ExchangeError('blocked', error.message, { cause: error })
   const { code = '', message } = error as NodeJS.ErrnoException
-  const tls = code.startsWith('ERR_TLS') || code.startsWith('ERR_SSL') || code.includes('CERT') || code === 'EPROTO' || code.includes('SIGNED') || code.includes('VERIFY')
+  const tls =
+    code.startsWith('ERR_TLS') ||
+    code.startsWith('ERR_SSL') ||
+    code.includes('CERT') ||
+    code === 'EPROTO' ||
+    code.includes('SIGNED') ||
+    code.includes('VERIFY')
   const fault = FAULTS[code] ?? (tls ? 'tls' : 'other')
-  return new ExchangeError(fault, `${showUrl(url)}: ${fault}${code === '' ? ` (${message})` : ` (${code})`}`, { cause: error })
+  return new ExchangeError(fault, `${showUrl(url)}: ${fault}${code === '' ? ` (${message})` : ` (${code})`}`, {
+    cause: error,
+  })
 }

@@ -11,25 +11,37 @@ import { SHARED_CONFIG } from './shared-config.ts'
 /** How much of an answer is searched for `expect_text`. */
 const TEXT_BYTES = 65_536
 
-const Target = Type.Object({
-  name: Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,62}$' }),
-  url: Type.String({ maxLength: 2_048, pattern: '^https?://' }),
-  method: Type.Optional(Type.Union([Type.Literal('GET'), Type.Literal('HEAD')])),
-  expect_status: Type.Optional(Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), { maxItems: 20, description: 'Empty: 200 to 399.' })),
-  expect_text: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-}, { additionalProperties: false })
+const Target = Type.Object(
+  {
+    name: Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,62}$' }),
+    url: Type.String({ maxLength: 2_048, pattern: '^https?://' }),
+    method: Type.Optional(Type.Union([Type.Literal('GET'), Type.Literal('HEAD')])),
+    expect_status: Type.Optional(
+      Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), { maxItems: 20, description: 'Empty: 200 to 399.' }),
+    ),
+    expect_text: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  },
+  { additionalProperties: false },
+)
 type Target = Static<typeof Target>
 
 const ERRORS = ['timeout', 'dns', 'refused', 'reset', 'tls', 'blocked', 'status', 'text', 'redirects', 'other'] as const
 type ProbeError = (typeof ERRORS)[number]
 
-const Output = Type.Object({
-  target: Type.String(), url: Type.String(), ok: Type.Boolean(),
-  status: Type.Union([Type.Integer(), Type.Null()]),
-  error: Type.Union([Type.Null(), Type.Enum([...ERRORS])]),
-  address: Type.Union([Type.String(), Type.Null()]),
-  total_ms: Type.Number(), first_byte_ms: Type.Union([Type.Number(), Type.Null()]), bytes: Type.Integer(),
-}, { additionalProperties: false })
+const Output = Type.Object(
+  {
+    target: Type.String(),
+    url: Type.String(),
+    ok: Type.Boolean(),
+    status: Type.Union([Type.Integer(), Type.Null()]),
+    error: Type.Union([Type.Null(), Type.Enum([...ERRORS])]),
+    address: Type.Union([Type.String(), Type.Null()]),
+    total_ms: Type.Number(),
+    first_byte_ms: Type.Union([Type.Number(), Type.Null()]),
+    bytes: Type.Integer(),
+  },
+  { additionalProperties: false },
+)
 type Output = Static<typeof Output>
 
 const Config = Type.Object({
@@ -48,7 +60,7 @@ export const httpProbe = defineContinuous({
   async run(context) {
     const { emit, metrics, now, signal, sleep } = context
     await sleep(phase(now(), context.slotId) * context.config.interval_seconds * 1_000)
-    for (let dueMs = now(); ; ) {
+    for (let dueMs = now(); ;) {
       const { config } = context // The newest: a change takes effect with the next round.
       const destinations = new Destinations(config)
       await inParallel(config.targets, config.concurrency, async (target) => {
@@ -75,37 +87,72 @@ function phase(nowMs: number, slotId: number): number {
 
 async function inParallel<T>(items: readonly T[], width: number, work: (item: T) => Promise<void>): Promise<void> {
   const queue = [...items].values()
-  await Promise.all(Array.from({ length: Math.min(width, items.length) }, async () => {
-    for (const item of queue) await work(item)
-  }))
+  await Promise.all(
+    Array.from({ length: Math.min(width, items.length) }, async () => {
+      for (const item of queue) await work(item)
+    }),
+  )
 }
 
 /** One probe; whatever goes wrong is its output. @throws the signal's reason alone. */
-async function probe(target: Target, config: Config, destinations: Destinations, now: () => number, signal: AbortSignal): Promise<Output> {
+async function probe(
+  target: Target,
+  config: Config,
+  destinations: Destinations,
+  now: () => number,
+  signal: AbortSignal,
+): Promise<Output> {
   const startedMs = now()
   const shown = withoutSecrets(target.url)
   try {
     const url = new URL(target.url)
     const answer = await exchange({
-      url, method: target.method ?? 'GET', headers: { 'user-agent': config.user_agent }, timeoutMs: config.timeout_seconds * 1_000, maxBytes: TEXT_BYTES,
-      followRedirects: config.follow_redirects, destinations, signal, now,
-      ...(config.authorization === undefined ? {} : { authorization: { value: config.authorization, allowed: (hop: URL) => hop.origin === url.origin } }),
+      url,
+      method: target.method ?? 'GET',
+      headers: { 'user-agent': config.user_agent },
+      timeoutMs: config.timeout_seconds * 1_000,
+      maxBytes: TEXT_BYTES,
+      followRedirects: config.follow_redirects,
+      destinations,
+      signal,
+      now,
+      ...(config.authorization === undefined
+        ? {}
+        : { authorization: { value: config.authorization, allowed: (hop: URL) => hop.origin === url.origin } }),
     })
     const error = verdict(target, answer)
     return {
-      target: target.name, url: shown, ok: error === null, status: answer.status, error, address: answer.address,
-      total_ms: answer.totalMs, first_byte_ms: answer.firstByteMs, bytes: answer.body.length,
+      target: target.name,
+      url: shown,
+      ok: error === null,
+      status: answer.status,
+      error,
+      address: answer.address,
+      total_ms: answer.totalMs,
+      first_byte_ms: answer.firstByteMs,
+      bytes: answer.body.length,
     }
   } catch (cause) {
     signal.throwIfAborted()
     const error: ExchangeFault = cause instanceof ExchangeError ? cause.fault : 'other'
-    return { target: target.name, url: shown, ok: false, status: null, error, address: null, total_ms: now() - startedMs, first_byte_ms: null, bytes: 0 }
+    return {
+      target: target.name,
+      url: shown,
+      ok: false,
+      status: null,
+      error,
+      address: null,
+      total_ms: now() - startedMs,
+      first_byte_ms: null,
+      bytes: 0,
+    }
   }
 }
 
 function verdict(target: Target, answer: Exchanged): ProbeError | null {
   const expected = target.expect_status ?? []
-  const statusFits = expected.length > 0 ? expected.includes(answer.status) : answer.status >= 200 && answer.status < 400
+  const statusFits =
+    expected.length > 0 ? expected.includes(answer.status) : answer.status >= 200 && answer.status < 400
   if (!statusFits) return 'status'
   return target.expect_text === undefined || answer.body.includes(target.expect_text) ? null : 'text'
 }

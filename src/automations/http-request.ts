@@ -20,30 +20,69 @@ const Config = Type.Object({
   timeout_seconds: Type.Number({ minimum: 0.1, maximum: 300, default: 30 }),
   max_response_bytes: Type.Integer({ minimum: 0, maximum: MAX_BODY_BYTES, default: 65_536 }),
   allow_hosts: Type.Array(Host, { maxItems: 100, default: [], description: 'Exact names or *.suffix; empty: any.' }),
-  authorization_hosts: Type.Array(Host, { maxItems: 100, default: [], description: 'Who is sent the authorization; empty: nobody.' }),
+  authorization_hosts: Type.Array(Host, {
+    maxItems: 100,
+    default: [],
+    description: 'Who is sent the authorization; empty: nobody.',
+  }),
 })
 type Config = Static<typeof Config>
 
-const Payload = Type.Object({
-  url: Type.String({ minLength: 1, maxLength: 8_192 }),
-  method: Type.Optional(Type.Enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])),
-  headers: Type.Optional(Type.Record(Type.String({ pattern: '^[a-z0-9-]{1,64}$' }), Type.String({ maxLength: 4_096, pattern: '^[^\\u0000-\\u001f\\u007f]*$' }), { maxProperties: 50, additionalProperties: false })),
-  body: Type.Optional(Type.String({ maxLength: MAX_BODY_BYTES })),
-  timeout_seconds: Type.Optional(Type.Number({ minimum: 0.1, maximum: 300 })),
-  expect_status: Type.Optional(Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), { maxItems: 20, description: 'Empty: 200 to 299.' })),
-}, { additionalProperties: false })
+const Payload = Type.Object(
+  {
+    url: Type.String({ minLength: 1, maxLength: 8_192 }),
+    method: Type.Optional(Type.Enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])),
+    headers: Type.Optional(
+      Type.Record(
+        Type.String({ pattern: '^[a-z0-9-]{1,64}$' }),
+        Type.String({ maxLength: 4_096, pattern: '^[^\\u0000-\\u001f\\u007f]*$' }),
+        { maxProperties: 50, additionalProperties: false },
+      ),
+    ),
+    body: Type.Optional(Type.String({ maxLength: MAX_BODY_BYTES })),
+    timeout_seconds: Type.Optional(Type.Number({ minimum: 0.1, maximum: 300 })),
+    expect_status: Type.Optional(
+      Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), { maxItems: 20, description: 'Empty: 200 to 299.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
 type Payload = Static<typeof Payload>
 
-const Output = Type.Object({
-  task_id: Type.String(), attempt: Type.Integer(), status: Type.Integer(), url: Type.String(), address: Type.Union([Type.String(), Type.Null()]),
-  content_type: Type.Union([Type.String(), Type.Null()]), body: Type.String(), body_encoding: Type.Union([Type.Literal('utf8'), Type.Literal('base64')]),
-  truncated: Type.Boolean(), bytes: Type.Integer(), total_ms: Type.Number(),
-}, { additionalProperties: false })
+const Output = Type.Object(
+  {
+    task_id: Type.String(),
+    attempt: Type.Integer(),
+    status: Type.Integer(),
+    url: Type.String(),
+    address: Type.Union([Type.String(), Type.Null()]),
+    content_type: Type.Union([Type.String(), Type.Null()]),
+    body: Type.String(),
+    body_encoding: Type.Union([Type.Literal('utf8'), Type.Literal('base64')]),
+    truncated: Type.Boolean(),
+    bytes: Type.Integer(),
+    total_ms: Type.Number(),
+  },
+  { additionalProperties: false },
+)
 
-const REFUSED_HEADERS = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'keep-alive', 'expect'])
+const REFUSED_HEADERS = new Set([
+  'host',
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'upgrade',
+  'te',
+  'trailer',
+  'keep-alive',
+  'expect',
+])
 const RETRIED = new Set([408, 425, 429])
 
-interface Prepared { readonly destinations: Destinations; readonly connections: Connections }
+interface Prepared {
+  readonly destinations: Destinations
+  readonly connections: Connections
+}
 /** One set of rules and connections a config: the runtime hands the same frozen object to every task under it. */
 const prepared = new WeakMap<object, Prepared>()
 
@@ -69,23 +108,53 @@ export const httpRequest = defineBatch({
     judge(url, payload, answer)
     const contentType = answer.headers['content-type']
     await emit({
-      task_id: task.id, attempt: task.attempt, status: answer.status, url: showUrl(answer.url), address: answer.address,
-      content_type: typeof contentType === 'string' ? contentType : null, ...bodyOf(answer), truncated: answer.truncated, bytes: answer.body.length, total_ms: answer.totalMs,
+      task_id: task.id,
+      attempt: task.attempt,
+      status: answer.status,
+      url: showUrl(answer.url),
+      address: answer.address,
+      content_type: typeof contentType === 'string' ? contentType : null,
+      ...bodyOf(answer),
+      truncated: answer.truncated,
+      bytes: answer.body.length,
+      total_ms: answer.totalMs,
     })
   },
 })
 
-async function ask(url: URL, payload: Payload, config: Config, taskId: string, now: () => number, signal: AbortSignal): Promise<Exchanged> {
+async function ask(
+  url: URL,
+  payload: Payload,
+  config: Config,
+  taskId: string,
+  now: () => number,
+  signal: AbortSignal,
+): Promise<Exchanged> {
   const { authorization } = config
   try {
     return await exchange({
-      url, method: payload.method ?? 'GET', headers: headersOf(payload, config, taskId), ...(payload.body === undefined ? {} : { body: payload.body }),
-      timeoutMs: Math.min(payload.timeout_seconds ?? config.timeout_seconds, config.timeout_seconds) * 1_000, maxBytes: config.max_response_bytes,
-      followRedirects: config.follow_redirects, ...prepare(config), signal, now,
-      ...(authorization === undefined ? {} : { authorization: { value: authorization, allowed: (hop: URL) => hop.origin === url.origin && matchesHost(hostOf(hop), config.authorization_hosts) } }),
+      url,
+      method: payload.method ?? 'GET',
+      headers: headersOf(payload, config, taskId),
+      ...(payload.body === undefined ? {} : { body: payload.body }),
+      timeoutMs: Math.min(payload.timeout_seconds ?? config.timeout_seconds, config.timeout_seconds) * 1_000,
+      maxBytes: config.max_response_bytes,
+      followRedirects: config.follow_redirects,
+      ...prepare(config),
+      signal,
+      now,
+      ...(authorization === undefined
+        ? {}
+        : {
+            authorization: {
+              value: authorization,
+              allowed: (hop: URL) => hop.origin === url.origin && matchesHost(hostOf(hop), config.authorization_hosts),
+            },
+          }),
     })
   } catch (error) {
-    if (error instanceof ExchangeError && (error.fault === 'blocked' || error.fault === 'redirects')) throw new Permanent(error.message, { cause: error })
+    if (error instanceof ExchangeError && (error.fault === 'blocked' || error.fault === 'redirects'))
+      throw new Permanent(error.message, { cause: error })
     throw error
   }
 }
@@ -109,14 +178,18 @@ function judge(url: URL, payload: Payload, { status, headers }: Exchanged): void
   const message = `${payload.method ?? 'GET'} ${showUrl(url)} answered ${status}`
   if (!RETRIED.has(status) && status < 500) throw new Permanent(message)
   const seconds = Number(headers['retry-after'])
-  if (Number.isInteger(seconds) && seconds >= 1 && seconds <= MAX_RETRY_AFTER_SECONDS) throw new RetryIn(seconds, message)
+  if (Number.isInteger(seconds) && seconds >= 1 && seconds <= MAX_RETRY_AFTER_SECONDS)
+    throw new RetryIn(seconds, message)
   throw new Error(message)
 }
 
 /** UTF-8 where it is that (a character cut in two by the limit aside), else base64. */
 function bodyOf({ body, truncated }: Exchanged): { body: string; body_encoding: 'utf8' | 'base64' } {
   try {
-    return { body: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body, { stream: truncated }), body_encoding: 'utf8' }
+    return {
+      body: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body, { stream: truncated }),
+      body_encoding: 'utf8',
+    }
   } catch {
     return { body: body.toString('base64'), body_encoding: 'base64' } // Not UTF-8.
   }

@@ -5,9 +5,26 @@ const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])'
 const CIDR = `^(${OCTET}(\\.${OCTET}){3}/([0-9]|[12][0-9]|3[0-2])|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))$`
 
 export const SHARED_CONFIG = {
-  follow_redirects: Type.Integer({ minimum: 0, maximum: 5, default: 0, description: 'Redirects followed; each one is judged as the first URL was.' }),
+  follow_redirects: Type.Integer({
+    minimum: 0,
+    maximum: 5,
+    default: 0,
+    description: 'Redirects followed; each one is judged as the first URL was.',
+  }),
   user_agent: Type.String({ minLength: 1, maxLength: 200, pattern: '^[ -~]+$', default: 'muster' }),
-  authorization: Type.Optional(Type.String({ minLength: 1, maxLength: 4_096, pattern: '^[ -~]+$', writeOnly: true, description: 'Value of the authorization header.' })),
-  allow_cidrs: Type.Array(Type.String({ pattern: CIDR }), { maxItems: 32, default: [], description: 'Private ranges that may be connected to, for example 10.0.0.0/8.' }),
+  authorization: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 4_096,
+      pattern: '^[ -~]+$',
+      writeOnly: true,
+      description: 'Value of the authorization header.',
+    }),
+  ),
+  allow_cidrs: Type.Array(Type.String({ pattern: CIDR }), {
+    maxItems: 32,
+    default: [],
+    description: 'Private ranges that may be connected to, for example 10.0.0.0/8.',
+  }),
   allow_ports: Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), { maxItems: 32, default: [80, 443] }),
 } as const

@@ -40,7 +40,11 @@ export function readAnswer<T>(path: string, answer: RawAnswer, nowMs: number, al
   if (body === undefined || (epoch === '' && path.includes(`${API_PREFIX}/`))) {
     const code = codeOfStatus(status)
     // A 404 of somebody else says nothing about a worker, a 401 nothing about our token.
-    throw new MasterError(code === 'UNAVAILABLE' || code === 'RATE_LIMITED' ? code : 'FOREIGN', `the answer did not come from a Muster master: ${describe(answer)}`, { status, requestId, retryAfterMs })
+    throw new MasterError(
+      code === 'UNAVAILABLE' || code === 'RATE_LIMITED' ? code : 'FOREIGN',
+      `the answer did not come from a Muster master: ${describe(answer)}`,
+      { status, requestId, retryAfterMs },
+    )
   }
   if (good) return { body: body as T, epoch, requestId, answeredMs: dateOf(first(headers['date'])) }
   const { sentence, faults } = detailOf(body, status)
@@ -60,9 +64,14 @@ const SHOWN_CHARS = 80
 
 function describe({ status, headers, text }: RawAnswer): string {
   const location = first(headers['location'])
-  if (location !== undefined) return `HTTP ${status}, a redirect to ${hostOf(location)}; name the address of the master itself`
+  if (location !== undefined)
+    return `HTTP ${status}, a redirect to ${hostOf(location)}; name the address of the master itself`
   const kind = first(headers['content-type']) ?? 'without a content type'
-  const start = text.replaceAll(/<[^>]*>|[\p{Cc}\s]+/gu, ' ').replaceAll(/ +/g, ' ').trim().slice(0, SHOWN_CHARS)
+  const start = text
+    .replaceAll(/<[^>]*>|[\p{Cc}\s]+/gu, ' ')
+    .replaceAll(/ +/g, ' ')
+    .trim()
+    .slice(0, SHOWN_CHARS)
   return `HTTP ${status}, ${kind}${start === '' ? ', empty' : `, "${start}"`}; is this the address of a master, and what stands before it?`
 }
 
@@ -72,7 +81,11 @@ const hostOf = (location: string): string => URL.parse(location)?.host ?? 'anoth
 function detailOf(body: unknown, status: number): { sentence: string; faults: readonly FieldError[] } {
   const detail = typeof body === 'object' && body !== null ? (body as { detail?: unknown }).detail : undefined
   const faults = Array.isArray(detail) ? detail.filter(isFault) : []
-  if (faults.length > 0) return { sentence: faults.map(({ path, message }) => `${path === '' ? 'the value' : path} ${message}`).join('; '), faults }
+  if (faults.length > 0)
+    return {
+      sentence: faults.map(({ path, message }) => `${path === '' ? 'the value' : path} ${message}`).join('; '),
+      faults,
+    }
   return { sentence: typeof detail === 'string' ? detail : `HTTP ${status} without a reason`, faults }
 }
 

@@ -4,7 +4,14 @@
  * a master through this alone. Bodies are as the wire has them; every answer names the epoch of the store (D15).
  * @see D32, D48
  */
-import type { AutomationDescriptor, CatalogEntryBody, MeBody, OverviewBody, PoolBody, ReadyBody } from '../protocol/index.ts'
+import type {
+  AutomationDescriptor,
+  CatalogEntryBody,
+  MeBody,
+  OverviewBody,
+  PoolBody,
+  ReadyBody,
+} from '../protocol/index.ts'
 import { apiPath } from './address.ts'
 import type { Reply } from './answer.ts'
 import { followEvents, type FeedItem, type FeedOptions } from './feed.ts'
@@ -41,7 +48,10 @@ export class MasterClient {
     return this.#transport.call({ method: 'GET', path: apiPath(['catalog', type]) }, options)
   }
 
-  pool(name: string, { n, ...options }: CallOptions & { readonly n?: number | undefined } = {}): Promise<Reply<PoolBody>> {
+  pool(
+    name: string,
+    { n, ...options }: CallOptions & { readonly n?: number | undefined } = {},
+  ): Promise<Reply<PoolBody>> {
     return this.#transport.call({ method: 'GET', path: apiPath(['pools', name], { n }) }, options)
   }
 

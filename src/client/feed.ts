@@ -23,7 +23,12 @@ interface FleetEvent {
   readonly id: string
   /** `worker.state`, `queue.totals`, `reset` … */
   readonly name: string
-  readonly data: { readonly type?: string; readonly worker_id?: string; readonly ts?: number; readonly [field: string]: unknown }
+  readonly data: {
+    readonly type?: string
+    readonly worker_id?: string
+    readonly ts?: number
+    readonly [field: string]: unknown
+  }
 }
 
 export type FeedItem =
@@ -38,7 +43,11 @@ export interface FeedOptions {
   readonly lastEventId?: string
 }
 
-export async function* followEvents(transport: Transport, { timers, random }: Pick<ClientOptions, 'timers' | 'random'>, { signal, lastEventId = '' }: FeedOptions): AsyncGenerator<FeedItem> {
+export async function* followEvents(
+  transport: Transport,
+  { timers, random }: Pick<ClientOptions, 'timers' | 'random'>,
+  { signal, lastEventId = '' }: FeedOptions,
+): AsyncGenerator<FeedItem> {
   const backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, floor: 0.5, random })
   let resumeAt = lastEventId
   while (!signal.aborted) {
@@ -47,7 +56,11 @@ export async function* followEvents(transport: Transport, { timers, random }: Pi
     const either = AbortSignal.any([signal, silence.signal])
     let failure: unknown
     try {
-      const { chunks, epoch } = await transport.open(apiPath(['events']), { accept: 'text/event-stream', ...(resumeAt === '' ? {} : { 'last-event-id': resumeAt }) }, either)
+      const { chunks, epoch } = await transport.open(
+        apiPath(['events']),
+        { accept: 'text/event-stream', ...(resumeAt === '' ? {} : { 'last-event-id': resumeAt }) },
+        either,
+      )
       yield { kind: 'open', epoch, resumed: resumeAt !== '' }
       const reader = new EventReader(resumeAt)
       for await (const chunk of guard(chunks)) {
@@ -65,7 +78,10 @@ export async function* followEvents(transport: Transport, { timers, random }: Pi
       silence.abort() // A listener that left, or a fault of the text, leaves no stream behind.
     }
     if (signal.aborted) return
-    const error = failure instanceof MasterError ? failure : new MasterError('BROKEN', `the event stream broke: ${(failure as Error).message}`, { cause: failure })
+    const error =
+      failure instanceof MasterError
+        ? failure
+        : new MasterError('BROKEN', `the event stream broke: ${(failure as Error).message}`, { cause: failure })
     const retryInMs = Math.max(backoff.nextMs(), error.retryAfterMs ?? 0)
     yield { kind: 'lost', error, retryInMs }
     await timers.sleep(retryInMs, signal).catch(() => {}) // Aborted: the loop ends.
@@ -75,7 +91,10 @@ export async function* followEvents(transport: Transport, { timers, random }: Pi
 /** Passes chunks on; aborts when the next one takes too long. Not while the listener is busy with the last. */
 function watchdog(timers: ClientOptions['timers'], silence: AbortController) {
   return async function* guard(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    const arm = (): (() => void) => timers.after(SILENCE_MS, () => silence.abort(new MasterError('TIMED_OUT', `the event stream was silent for ${SILENCE_MS / 1_000} s`)))
+    const arm = (): (() => void) =>
+      timers.after(SILENCE_MS, () =>
+        silence.abort(new MasterError('TIMED_OUT', `the event stream was silent for ${SILENCE_MS / 1_000} s`)),
+      )
     let cancel = arm()
     try {
       for await (const chunk of chunks) {

@@ -12,11 +12,24 @@ import { ERRORS, type ErrorCode, type FieldError } from '../protocol/index.ts'
 type AnsweredCode = Exclude<ErrorCode, 'OVERLOADED' | 'QUEUE_FULL' | `STORAGE_${string}`>
 export type MasterErrorCode = AnsweredCode | 'UNAVAILABLE' | 'UNREACHABLE' | 'BROKEN' | 'FOREIGN'
 
-const BY_STATUS = new Map(Object.entries(ERRORS).filter(([, { status }]) => status !== 503).map(([code, { status }]) => [status as number, code as AnsweredCode]))
+const BY_STATUS = new Map(
+  Object.entries(ERRORS)
+    .filter(([, { status }]) => status !== 503)
+    .map(([code, { status }]) => [status as number, code as AnsweredCode]),
+)
 const GATEWAY_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
-const RETRYABLE: ReadonlySet<MasterErrorCode> = new Set<MasterErrorCode>(['TIMED_OUT', 'RATE_LIMITED', 'UNAVAILABLE', 'UNREACHABLE', 'BROKEN'])
+const RETRYABLE: ReadonlySet<MasterErrorCode> = new Set<MasterErrorCode>([
+  'TIMED_OUT',
+  'RATE_LIMITED',
+  'UNAVAILABLE',
+  'UNREACHABLE',
+  'BROKEN',
+])
 /** Answers that say that nothing was done, and connections that never were. */
-const NOT_DONE: ReadonlySet<MasterErrorCode> = new Set<MasterErrorCode>(['UNREACHABLE', ...[...BY_STATUS.values()].filter((code) => code !== 'TIMED_OUT')])
+const NOT_DONE: ReadonlySet<MasterErrorCode> = new Set<MasterErrorCode>([
+  'UNREACHABLE',
+  ...[...BY_STATUS.values()].filter((code) => code !== 'TIMED_OUT'),
+])
 
 export interface MasterErrorFacts extends ErrorOptions {
   readonly status?: number | undefined

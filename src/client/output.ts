@@ -32,17 +32,30 @@ export class Output {
   }
 
   /** The oldest entries, not removed. */
-  peek(type: string, { n, ...options }: CallOptions & { readonly n?: number | undefined } = {}): Promise<Reply<OutputEntry[]>> {
+  peek(
+    type: string,
+    { n, ...options }: CallOptions & { readonly n?: number | undefined } = {},
+  ): Promise<Reply<OutputEntry[]>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, 'peek', { n }) }, options)
   }
 
   /** Removes and answers the oldest entries. Never sent twice: what an answer that was lost held is gone. */
-  pop(type: string, { n, ...options }: CallOptions & { readonly n?: number | undefined } = {}): Promise<Reply<OutputEntry[]>> {
+  pop(
+    type: string,
+    { n, ...options }: CallOptions & { readonly n?: number | undefined } = {},
+  ): Promise<Reply<OutputEntry[]>> {
     return this.#transport.call({ method: 'POST', path: pathOf(type, 'pop'), body: { n } }, options)
   }
 
   /** The newest entries, or those after an id; `gap`: some in between are gone. */
-  tail(type: string, { n, after, ...options }: CallOptions & { readonly n?: number | undefined; readonly after?: string | undefined } = {}): Promise<Reply<TailBody>> {
+  tail(
+    type: string,
+    {
+      n,
+      after,
+      ...options
+    }: CallOptions & { readonly n?: number | undefined; readonly after?: string | undefined } = {},
+  ): Promise<Reply<TailBody>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, 'tail', { n, after }) }, options)
   }
 
@@ -68,9 +81,12 @@ export class Output {
         if (skipped && tail.body.entries.length > 0) yield tail.body
         skipped = true
       }
-      await timers.sleep(tail instanceof MasterError ? Math.max(backoff.nextMs(), tail.retryAfterMs ?? 0) : LOOK_EVERY_MS, signal).catch(() => {}) // Aborted: the loop ends.
+      await timers
+        .sleep(tail instanceof MasterError ? Math.max(backoff.nextMs(), tail.retryAfterMs ?? 0) : LOOK_EVERY_MS, signal)
+        .catch(() => {}) // Aborted: the loop ends.
     }
   }
 }
 
-const pathOf = (type: string, verb: string, query: Query = {}): string => apiPath(['automations', type, 'output', verb], query)
+const pathOf = (type: string, verb: string, query: Query = {}): string =>
+  apiPath(['automations', type, 'output', verb], query)

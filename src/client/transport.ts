@@ -27,7 +27,14 @@ const KEEP_ALIVE_MAX_MS = 60_000
 /** Twice the bound of the master's inspections. */
 const MAX_RESPONSE_BYTES = 64 * 1_048_576
 /** Errors of a connection that was never made. */
-const NOT_SENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])
+const NOT_SENT: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
 
 export interface ClientOptions {
   /** http or https; a path prefix is kept. */
@@ -49,9 +56,13 @@ export interface ClientOptions {
   readonly connections?: number
 }
 
-export interface CallOptions { readonly signal?: AbortSignal | undefined }
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined
+}
 /** `actor`: who makes this change, in the place of the client's own. */
-export interface ChangeOptions extends CallOptions { readonly actor?: string | undefined }
+export interface ChangeOptions extends CallOptions {
+  readonly actor?: string | undefined
+}
 
 export interface Call {
   readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
@@ -82,7 +93,9 @@ export class Transport {
     const { clock, timers, random, callMs = CALL_MS, attempts = ATTEMPTS } = this.#options
     const late = new AbortController()
     const endsAtMs = clock.monotonicMs() + callMs
-    const cancel = timers.after(callMs, () => late.abort(new MasterError('TIMED_OUT', `the master did not answer within ${callMs / 1_000} s`)))
+    const cancel = timers.after(callMs, () =>
+      late.abort(new MasterError('TIMED_OUT', `the master did not answer within ${callMs / 1_000} s`)),
+    )
     const backoff = new Backoff({ baseMs: BACKOFF_BASE_MS, capMs: BACKOFF_CAP_MS, random })
     const either = signal === undefined ? late.signal : AbortSignal.any([signal, late.signal])
     try {
@@ -102,14 +115,23 @@ export class Transport {
   }
 
   /** The bytes of an answer that goes on; the caller watches over its silence. @throws {MasterError} */
-  async open(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<{ readonly chunks: AsyncIterable<Buffer>; readonly epoch: string }> {
+  async open(
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<{ readonly chunks: AsyncIterable<Buffer>; readonly epoch: string }> {
     this.#streams ??= this.#newPool({ connections: null })
     const answer = await this.#request(this.#streams, { method: 'GET', path, headers }, undefined, signal)
     const type = String(answer.headers['content-type'] ?? '')
-    if (answer.statusCode === 200 && type.startsWith('text/event-stream')) return { chunks: answer.body, epoch: String(answer.headers['muster-epoch'] ?? '') }
+    if (answer.statusCode === 200 && type.startsWith('text/event-stream'))
+      return { chunks: answer.body, epoch: String(answer.headers['muster-epoch'] ?? '') }
     const raw: RawAnswer = { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() }
     readAnswer(path, raw, this.#options.clock.wallMs()) // Throws for every refusal.
-    throw new MasterError('FOREIGN', `the answer did not come from a Muster master: ${type} where server-sent events were asked for`, { status: raw.status })
+    throw new MasterError(
+      'FOREIGN',
+      `the answer did not come from a Muster master: ${type} where server-sent events were asked for`,
+      { status: raw.status },
+    )
   }
 
   /** Ends every call that is still out. */
@@ -119,7 +141,14 @@ export class Transport {
 
   #newPool(options: Pool.Options): Pool {
     const { connectMs = CONNECT_MS } = this.#options
-    return new Pool(this.address.origin, { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS, connect: { timeout: connectMs }, ...options })
+    return new Pool(this.address.origin, {
+      pipelining: 1,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
+      connect: { timeout: connectMs },
+      ...options,
+    })
   }
 
   async #once<T>(call: Call, actor: string | undefined, signal: AbortSignal): Promise<Reply<T>> {
@@ -127,21 +156,38 @@ export class Transport {
     const text = await answer.body.text().catch((error: unknown) => {
       throw noAnswer(error, signal)
     })
-    return readAnswer<T>(call.path, { status: answer.statusCode, headers: answer.headers, text }, this.#options.clock.wallMs(), call.alsoGood)
+    return readAnswer<T>(
+      call.path,
+      { status: answer.statusCode, headers: answer.headers, text },
+      this.#options.clock.wallMs(),
+      call.alsoGood,
+    )
   }
 
   /** Resolves with the head of the answer. */
-  async #request(pool: Pool, { method, path, body, headers }: Call, actor: string | undefined, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  async #request(
+    pool: Pool,
+    { method, path, body, headers }: Call,
+    actor: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> {
     const { timers, token, headersMs = HEADERS_MS } = this.#options
     const late = new AbortController()
-    const cancel = timers.after(headersMs, () => late.abort(new MasterError('TIMED_OUT', `the master did not begin to answer within ${headersMs / 1_000} s`)))
+    const cancel = timers.after(headersMs, () =>
+      late.abort(new MasterError('TIMED_OUT', `the master did not begin to answer within ${headersMs / 1_000} s`)),
+    )
     const either = AbortSignal.any([signal, late.signal])
     try {
       return await pool.request({
-        method, path: `${this.address.prefix}${path}`, signal: either,
+        method,
+        path: `${this.address.prefix}${path}`,
+        signal: either,
         headers: {
-          accept: 'application/json', ...headers, authorization: `Bearer ${token()}`,
-          ...(actor === undefined || method === 'GET' ? {} : { 'muster-actor': actor }), ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          accept: 'application/json',
+          ...headers,
+          authorization: `Bearer ${token()}`,
+          ...(actor === undefined || method === 'GET' ? {} : { 'muster-actor': actor }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       })
@@ -163,7 +209,13 @@ function noAnswer(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   const { code = '', message } = error as { code?: string; message: string }
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') return error
-  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return new MasterError('FOREIGN', `the answer is larger than ${MAX_RESPONSE_BYTES} bytes; ask for less at a time`, { cause: error })
-  if (NOT_SENT.has(code) || /CERT|TLS|SSL|UNABLE_TO_/.test(code)) return new MasterError('UNREACHABLE', `there is no connection to the master: ${message || code}`, { cause: error })
-  return new MasterError('BROKEN', `the connection ended before the master had answered: ${message || code}`, { cause: error })
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE')
+    return new MasterError('FOREIGN', `the answer is larger than ${MAX_RESPONSE_BYTES} bytes; ask for less at a time`, {
+      cause: error,
+    })
+  if (NOT_SENT.has(code) || /CERT|TLS|SSL|UNABLE_TO_/.test(code))
+    return new MasterError('UNREACHABLE', `there is no connection to the master: ${message || code}`, { cause: error })
+  return new MasterError('BROKEN', `the connection ended before the master had answered: ${message || code}`, {
+    cause: error,
+  })
 }

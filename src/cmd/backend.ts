@@ -13,13 +13,17 @@ import { text } from './readers.ts'
 import { setting, type Read, type Values } from './settings.ts'
 
 /** Where the state lives. `path`: of a filedb. */
-export type BackendUrl = { readonly scheme: 'memory' } | { readonly scheme: 'filedb'; readonly path: string } | { readonly scheme: 'kvstore' | 'kvstores'; readonly store: StoreUrl }
+export type BackendUrl =
+  | { readonly scheme: 'memory' }
+  | { readonly scheme: 'filedb'; readonly path: string }
+  | { readonly scheme: 'kvstore' | 'kvstores'; readonly store: StoreUrl }
 
 const KNOWN_SCHEMES = 'memory, mem, filedb, kvstore, kvstores, kvstore+sentinel, kvstore+cluster'
 
 export const backendUrl: Read<BackendUrl> = (value) => {
   const match = /^(?<scheme>[a-z][a-z0-9+.-]*):\/\/(?<rest>.*)$/s.exec(value)
-  if (match === null) throw new Error(`is not a URL; for example filedb://.muster/master.db; known schemes: ${KNOWN_SCHEMES}`)
+  if (match === null)
+    throw new Error(`is not a URL; for example filedb://.muster/master.db; known schemes: ${KNOWN_SCHEMES}`)
   const { scheme = '', rest = '' } = match.groups ?? {}
   if (REDIS_SCHEMES.includes(scheme)) {
     const store = parseStoreUrl(value)
@@ -30,29 +34,50 @@ export const backendUrl: Read<BackendUrl> = (value) => {
     return { scheme: 'memory' }
   }
   if (scheme !== 'filedb') throw new Error(`scheme ${JSON.stringify(scheme)} is not known; known: ${KNOWN_SCHEMES}`)
-  if (rest === '' || rest.endsWith('/')) throw new Error('filedb:// needs the path of a file; for example filedb://.muster/master.db')
+  if (rest === '' || rest.endsWith('/'))
+    throw new Error('filedb:// needs the path of a file; for example filedb://.muster/master.db')
   return { scheme: 'filedb', path: rest }
 }
 
 /** Anybody on the machine can read the flags of a process (D54). */
 function withoutPassword(value: string): void {
-  if (/^[^/]*:\/\/[^@]*:[^@]*@/s.test(value)) throw new Error('a password does not belong into a flag; set SVC_BACKEND_PASSWORD, or SVC_BACKEND_PASSWORD_FILE')
+  if (/^[^/]*:\/\/[^@]*:[^@]*@/s.test(value))
+    throw new Error('a password does not belong into a flag; set SVC_BACKEND_PASSWORD, or SVC_BACKEND_PASSWORD_FILE')
 }
 
 const pem: Read<string> = (path) => {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw new Error(`${JSON.stringify(path)} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`, { cause: error })
+    throw new Error(
+      `${JSON.stringify(path)} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`,
+      { cause: error },
+    )
   }
 }
 
 export const BACKEND_SETTINGS = {
-  backendUrl: setting(backendUrl, { name: 'SVC_BACKEND_URL', help: 'Where the state lives: filedb://PATH (SQLite), kvstore://HOST:PORT (Redis, kvstores:// over TLS) or memory:// (nothing is kept).', fallback: 'filedb://.muster/master.db', fromFile: true, checkFlag: withoutPassword }),
+  backendUrl: setting(backendUrl, {
+    name: 'SVC_BACKEND_URL',
+    help: 'Where the state lives: filedb://PATH (SQLite), kvstore://HOST:PORT (Redis, kvstores:// over TLS) or memory:// (nothing is kept).',
+    fallback: 'filedb://.muster/master.db',
+    fromFile: true,
+    checkFlag: withoutPassword,
+  }),
   backendPassword: setting(text, { name: 'SVC_BACKEND_PASSWORD', help: 'Password of the Redis.', secret: true }),
-  backendSentinelPassword: setting(text, { name: 'SVC_BACKEND_SENTINEL_PASSWORD', help: 'Password of the sentinels, where they ask for one themselves.', secret: true }),
-  backendCaFile: setting(pem, { name: 'SVC_BACKEND_CA_FILE', help: 'PEM file of the authorities that the certificate of the Redis is checked against, in place of those of the system.' }),
-  backendCertFile: setting(pem, { name: 'SVC_BACKEND_CERT_FILE', help: 'PEM file of the certificate that is shown to the Redis.' }),
+  backendSentinelPassword: setting(text, {
+    name: 'SVC_BACKEND_SENTINEL_PASSWORD',
+    help: 'Password of the sentinels, where they ask for one themselves.',
+    secret: true,
+  }),
+  backendCaFile: setting(pem, {
+    name: 'SVC_BACKEND_CA_FILE',
+    help: 'PEM file of the authorities that the certificate of the Redis is checked against, in place of those of the system.',
+  }),
+  backendCertFile: setting(pem, {
+    name: 'SVC_BACKEND_CERT_FILE',
+    help: 'PEM file of the certificate that is shown to the Redis.',
+  }),
   backendKeyFile: setting(pem, { name: 'SVC_BACKEND_KEY_FILE', help: 'PEM file of the key of that certificate.' }),
 } as const
 
@@ -61,17 +86,35 @@ export interface BackendAccess {
   /** Asked anew for each connection, so that a rotated password is used by the next one (D22). */
   readonly password: () => string | undefined
   readonly sentinelPassword: () => string | undefined
-  readonly tls: { readonly ca?: string | undefined; readonly cert?: string | undefined; readonly key?: string | undefined }
+  readonly tls: {
+    readonly ca?: string | undefined
+    readonly cert?: string | undefined
+    readonly key?: string | undefined
+  }
 }
 
-export const accessOf = ({ backendCaFile: ca, backendCertFile: cert, backendKeyFile: key }: Values<typeof BACKEND_SETTINGS>, passwords: Pick<BackendAccess, 'password' | 'sentinelPassword'>): BackendAccess => ({ ...passwords, tls: { ca, cert, key } })
+export const accessOf = (
+  { backendCaFile: ca, backendCertFile: cert, backendKeyFile: key }: Values<typeof BACKEND_SETTINGS>,
+  passwords: Pick<BackendAccess, 'password' | 'sentinelPassword'>,
+): BackendAccess => ({ ...passwords, tls: { ca, cert, key } })
 
 /** The backend on this machine's clock, sockets and disk; not yet open. */
 export function createBackend(url: BackendUrl, log: Log, access?: BackendAccess): Backend {
   switch (url.scheme) {
-    case 'memory': return new MemoryBackend({ clock: systemTime, random: systemRandom })
-    case 'filedb': return new SqliteBackend({ path: url.path, clock: systemTime, timers: systemTime, random: systemRandom, log, threadUrl: fileBeside('../storage/sqlite/thread', 'js', 'ts') })
-    case 'kvstore': case 'kvstores': return new RedisBackend({ url: url.store, time: systemTime, random: systemRandom, log, ...access })
+    case 'memory':
+      return new MemoryBackend({ clock: systemTime, random: systemRandom })
+    case 'filedb':
+      return new SqliteBackend({
+        path: url.path,
+        clock: systemTime,
+        timers: systemTime,
+        random: systemRandom,
+        log,
+        threadUrl: fileBeside('../storage/sqlite/thread', 'js', 'ts'),
+      })
+    case 'kvstore':
+    case 'kvstores':
+      return new RedisBackend({ url: url.store, time: systemTime, random: systemRandom, log, ...access })
   }
 }
 

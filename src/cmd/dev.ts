@@ -18,8 +18,16 @@ import { VERSION } from './version.ts'
 
 const SETTINGS = {
   listen: setting(hostPort, { name: 'SVC_LISTEN', help: 'host:port of the master.', fallback: '127.0.0.1:8080' }),
-  stateDir: setting(text, { name: 'SVC_STATE_DIR', help: 'Where state and tokens are kept; delete it to start over.', fallback: '.muster' }),
-  automations: setting(list, { name: 'SVC_AUTOMATIONS', help: 'Comma-separated modules that hold automations.', fallback: 'muster/automations' }),
+  stateDir: setting(text, {
+    name: 'SVC_STATE_DIR',
+    help: 'Where state and tokens are kept; delete it to start over.',
+    fallback: '.muster',
+  }),
+  automations: setting(list, {
+    name: 'SVC_AUTOMATIONS',
+    help: 'Comma-separated modules that hold automations.',
+    fallback: 'muster/automations',
+  }),
   ...LOG_SETTINGS,
   logLevel: { ...LOG_SETTINGS.logLevel, fallback: 'warn' },
 } as const
@@ -41,7 +49,10 @@ export async function run(argv: readonly string[]): Promise<number> {
   return withProcess(values, async (log, stop) => {
     const orphaned = new AbortController()
     const parent = process.ppid
-    const cancel = systemTime.every(PARENT_LOOK_MS, () => void (process.ppid !== parent && orphaned.abort('the parent process ended')))
+    const cancel = systemTime.every(
+      PARENT_LOOK_MS,
+      () => void (process.ppid !== parent && orphaned.abort('the parent process ended')),
+    )
     const code = await fleet(values, catalog, log, AbortSignal.any([stop, orphaned.signal]))
     cancel()
     return code
@@ -51,10 +62,15 @@ export async function run(argv: readonly string[]): Promise<number> {
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
 async function fleet(values: Values<typeof SETTINGS>, catalog: Catalog, log: Log, stop: AbortSignal): Promise<number> {
-  print(`muster ${VERSION}: a development fleet on this machine. State is kept in ${values.stateDir}; delete it to start over.`)
+  print(
+    `muster ${VERSION}: a development fleet on this machine. State is kept in ${values.stateDir}; delete it to start over.`,
+  )
   const state = openState(values.stateDir, systemRandom)
   const running = await runMaster({
-    listen: values.listen, backendUrl: { scheme: 'filedb', path: state.storePath }, catalog, log,
+    listen: values.listen,
+    backendUrl: { scheme: 'filedb', path: state.storePath },
+    catalog,
+    log,
     tokens: { admin: state.adminToken, worker: state.workerToken },
   })
   state.keep()
@@ -77,22 +93,39 @@ async function fleet(values: Values<typeof SETTINGS>, catalog: Catalog, log: Log
 
 function startWorker(type: string, values: Values<typeof SETTINGS>, state: DevState, master: Master): Child {
   const child = new Child({
-    name: `dev-${type}`, command: process.execPath, args: [process.argv[1] ?? '', 'worker'], print,
+    name: `dev-${type}`,
+    command: process.execPath,
+    args: [process.argv[1] ?? '', 'worker'],
+    print,
     environment: {
-      ...process.env, SVC_MASTER_URL: master.url, SVC_WORKER_TOKEN_FILE: state.workerTokenFile, SVC_AUTOMATION_TYPE: type, SVC_WORKER_ID: `dev-${type}`,
-      SVC_AUTOMATIONS: values.automations.join(','), SVC_LOG_LEVEL: values.logLevel, SVC_LOG_FORMAT: values.logFormat,
+      ...process.env,
+      SVC_MASTER_URL: master.url,
+      SVC_WORKER_TOKEN_FILE: state.workerTokenFile,
+      SVC_AUTOMATION_TYPE: type,
+      SVC_WORKER_ID: `dev-${type}`,
+      SVC_AUTOMATIONS: values.automations.join(','),
+      SVC_LOG_LEVEL: values.logLevel,
+      SVC_LOG_FORMAT: values.logFormat,
     },
   })
   child.start()
   return child
 }
 
-async function greet(catalog: Catalog, master: Master, state: DevState, port: number, stop: AbortSignal): Promise<void> {
-  await Promise.all([...catalog.keys()].map(async (type) => {
-    const outcome = await enable(master, type, `dev-${type}`, sampleConfig(type, port), systemTime, stop)
-    const refused = typeof outcome === 'string' ? outcome : `needs a config before it can run: ${outcome.refused}`
-    print(`  worker   ready   dev-${type} (${refused})`)
-  }))
+async function greet(
+  catalog: Catalog,
+  master: Master,
+  state: DevState,
+  port: number,
+  stop: AbortSignal,
+): Promise<void> {
+  await Promise.all(
+    [...catalog.keys()].map(async (type) => {
+      const outcome = await enable(master, type, `dev-${type}`, sampleConfig(type, port), systemTime, stop)
+      const refused = typeof outcome === 'string' ? outcome : `needs a config before it can run: ${outcome.refused}`
+      print(`  worker   ready   dev-${type} (${refused})`)
+    }),
+  )
   print(tokenBlock(state))
   print(tryBlock(catalog, master.url, state.adminTokenFile))
   const type = await firstOutput(master, [...catalog.keys()], systemTime, FIRST_OUTPUT_WITHIN_MS, stop)

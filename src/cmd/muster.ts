@@ -9,7 +9,10 @@ import { VERSION } from './version.ts'
 /** How long the event loop may take to end by itself. */
 const LAST_MS = 2_000
 
-interface Subcommand { readonly summary: string; readonly load: () => Promise<{ run: (argv: readonly string[]) => Promise<number>; help?: () => string }> }
+interface Subcommand {
+  readonly summary: string
+  readonly load: () => Promise<{ run: (argv: readonly string[]) => Promise<number>; help?: () => string }>
+}
 
 /** The admin verbs of one noun, which print their own help. */
 function admin(noun: string): Subcommand['load'] {
@@ -23,7 +26,10 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   dev: { summary: 'a development fleet on this machine: master, workers, dashboard', load: () => import('./dev.ts') },
   master: { summary: 'the process that coordinates a fleet', load: () => import('./master.ts') },
   worker: { summary: 'a process that runs one automation', load: () => import('./worker.ts') },
-  operator: { summary: 'the process that keeps workers as FleetWorkers of Kubernetes say', load: () => import('./operator.ts') },
+  operator: {
+    summary: 'the process that keeps workers as FleetWorkers of Kubernetes say',
+    load: () => import('./operator.ts'),
+  },
   workers: { summary: 'ls, get, drain, forget: who is there, and their end', load: admin('workers') },
   config: { summary: 'get, set, history: what a worker is told to do', load: admin('config') },
   tasks: { summary: 'submit, get: work for a queue', load: admin('tasks') },
@@ -46,7 +52,9 @@ async function main(argv: readonly string[]): Promise<number> {
   if (name === '--version' || name === '-v') return print(`${VERSION}\n`)
   const subcommand = Object.hasOwn(SUBCOMMANDS, name) ? SUBCOMMANDS[name] : undefined
   if (subcommand === undefined) {
-    process.stderr.write(`error: muster has no subcommand ${JSON.stringify(name)}${nearest(name, Object.keys(SUBCOMMANDS))}\nnext:  muster --help\n`)
+    process.stderr.write(
+      `error: muster has no subcommand ${JSON.stringify(name)}${nearest(name, Object.keys(SUBCOMMANDS))}\nnext:  muster --help\n`,
+    )
     return 2
   }
   const { run, help } = await subcommand.load()
@@ -64,11 +72,15 @@ function explain(name: string, error: unknown): number {
   if (error instanceof SettingsError) {
     const width = Math.max(...error.faults.map((fault) => fault.name.length))
     const lines = error.faults.map((fault) => `  ${fault.name.padEnd(width)}  ${fault.problem}`)
-    process.stderr.write(`error: muster ${name} cannot start: ${error.message}\n${lines.join('\n')}\nnext:  muster ${name} --help\n`)
+    process.stderr.write(
+      `error: muster ${name} cannot start: ${error.message}\n${lines.join('\n')}\nnext:  muster ${name} --help\n`,
+    )
     return 2
   }
   const { message, cause } = error instanceof Error ? error : new Error(String(error))
-  process.stderr.write(`error: muster ${name} failed: ${message}\n${cause instanceof Error ? `cause: ${cause.message}\n` : ''}`)
+  process.stderr.write(
+    `error: muster ${name} failed: ${message}\n${cause instanceof Error ? `cause: ${cause.message}\n` : ''}`,
+  )
   return 1
 }
 

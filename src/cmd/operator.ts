@@ -15,15 +15,43 @@ import { watchedSecret } from './secret-file.ts'
 import { describeSettings, readSettings, setting, type SettingFault } from './settings.ts'
 
 const SETTINGS = {
-  masterUrl: setting(masterUrl, { name: 'SVC_MASTER_URL', help: 'Address of the master, or of the TLS proxy before it.', required: true }),
-  token: setting(text, { name: 'SVC_API_TOKEN', help: 'The admin token, or one scoped to the automations whose workers are managed. Not set: that of SVC_BOOTSTRAP_TOKENS_SECRET, one of the two is required.', secret: true }),
-  watchNamespaces: setting(kubeNames, { name: 'SVC_WATCH_NAMESPACES', help: 'Comma-separated namespaces whose FleetWorkers are looked after. Not set: all.' }),
-  metricsListen: setting(hostPort, { name: 'SVC_METRICS_LISTEN', help: 'host:port for /healthz, /readyz and /metrics.', fallback: '0.0.0.0:9090' }),
-  leaderElect: setting(flag, { name: 'SVC_LEADER_ELECT', help: 'Share the work with other replicas by a Lease: one writes, the others stand by. Without it there may be one process only.', fallback: 'true' }),
+  masterUrl: setting(masterUrl, {
+    name: 'SVC_MASTER_URL',
+    help: 'Address of the master, or of the TLS proxy before it.',
+    required: true,
+  }),
+  token: setting(text, {
+    name: 'SVC_API_TOKEN',
+    help: 'The admin token, or one scoped to the automations whose workers are managed. Not set: that of SVC_BOOTSTRAP_TOKENS_SECRET, one of the two is required.',
+    secret: true,
+  }),
+  watchNamespaces: setting(kubeNames, {
+    name: 'SVC_WATCH_NAMESPACES',
+    help: 'Comma-separated namespaces whose FleetWorkers are looked after. Not set: all.',
+  }),
+  metricsListen: setting(hostPort, {
+    name: 'SVC_METRICS_LISTEN',
+    help: 'host:port for /healthz, /readyz and /metrics.',
+    fallback: '0.0.0.0:9090',
+  }),
+  leaderElect: setting(flag, {
+    name: 'SVC_LEADER_ELECT',
+    help: 'Share the work with other replicas by a Lease: one writes, the others stand by. Without it there may be one process only.',
+    fallback: 'true',
+  }),
   leaseName: setting(kubeName, { name: 'SVC_LEASE_NAME', help: 'Name of the Lease.', fallback: 'muster-operator' }),
-  leaseNamespace: setting(kubeName, { name: 'SVC_LEASE_NAMESPACE', help: "Namespace of the Lease. Not set: the pod's own, or that of the kubeconfig's context." }),
-  bootstrapTokens: setting(kubeName, { name: 'SVC_BOOTSTRAP_TOKENS_SECRET', help: "Name of a Secret in the operator's namespace that is created with new tokens for master and workers while it is missing, and otherwise left as it is." }),
-  bootstrapRedis: setting(kubeName, { name: 'SVC_BOOTSTRAP_REDIS_SECRET', help: 'The same, with a password for Redis.' }),
+  leaseNamespace: setting(kubeName, {
+    name: 'SVC_LEASE_NAMESPACE',
+    help: "Namespace of the Lease. Not set: the pod's own, or that of the kubeconfig's context.",
+  }),
+  bootstrapTokens: setting(kubeName, {
+    name: 'SVC_BOOTSTRAP_TOKENS_SECRET',
+    help: "Name of a Secret in the operator's namespace that is created with new tokens for master and workers while it is missing, and otherwise left as it is.",
+  }),
+  bootstrapRedis: setting(kubeName, {
+    name: 'SVC_BOOTSTRAP_REDIS_SECRET',
+    help: 'The same, with a password for Redis.',
+  }),
   ...LOG_SETTINGS,
 } as const
 
@@ -41,8 +69,15 @@ export function help(): string {
 
 export async function run(argv: readonly string[]): Promise<number> {
   const { values, faults } = readSettings(SETTINGS, process.env, argv)
-  if (values.token === undefined && values.bootstrapTokens === undefined && !faults.some(({ name }) => name === 'SVC_API_TOKEN')) {
-    faults.push({ name: 'SVC_API_TOKEN', problem: 'is required; set it, or give SVC_API_TOKEN_FILE, or have tokens made by SVC_BOOTSTRAP_TOKENS_SECRET' })
+  if (
+    values.token === undefined &&
+    values.bootstrapTokens === undefined &&
+    !faults.some(({ name }) => name === 'SVC_API_TOKEN')
+  ) {
+    faults.push({
+      name: 'SVC_API_TOKEN',
+      problem: 'is required; set it, or give SVC_API_TOKEN_FILE, or have tokens made by SVC_BOOTSTRAP_TOKENS_SECRET',
+    })
   }
   const identity = readIdentity()
   if (!('server' in identity)) refuse([...faults, identity])
@@ -50,14 +85,34 @@ export async function run(argv: readonly string[]): Promise<number> {
   if (!('server' in identity)) return 2
   for (const each of HEAP_FLAGS) setFlagsFromString(each)
   return withProcess(values, async (log, stop) => {
-    const token = values.token === undefined ? undefined : watchedSecret('SVC_API_TOKEN', values.token, process.env, systemTime, log)
-    const { bootstrapRedis: redis, bootstrapTokens: tokens, watchNamespaces = [], metricsListen, leaderElect, leaseName } = values
+    const token =
+      values.token === undefined
+        ? undefined
+        : watchedSecret('SVC_API_TOKEN', values.token, process.env, systemTime, log)
+    const {
+      bootstrapRedis: redis,
+      bootstrapTokens: tokens,
+      watchNamespaces = [],
+      metricsListen,
+      leaderElect,
+      leaseName,
+    } = values
     const namespace = identity.namespace ?? DEFAULT_NAMESPACE
     const lease = { name: leaseName, namespace: values.leaseNamespace ?? namespace }
     try {
       const operator = await startOperator({
-        masterUrl: values.masterUrl.href, token: token?.current, bootstrap: { namespace, tokens, redis }, identity, watchNamespaces, metricsListen, leaderElect, lease,
-        replica: `${hostname()}_${systemRandom.uuid()}`, time: systemTime, random: systemRandom, log,
+        masterUrl: values.masterUrl.href,
+        token: token?.current,
+        bootstrap: { namespace, tokens, redis },
+        identity,
+        watchNamespaces,
+        metricsListen,
+        leaderElect,
+        lease,
+        replica: `${hostname()}_${systemRandom.uuid()}`,
+        time: systemTime,
+        random: systemRandom,
+        log,
       })
       await aborted(stop)
       await operator.stop()

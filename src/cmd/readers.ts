@@ -3,21 +3,26 @@ import { LOG_LEVELS, type LogLevel } from '../runtime/index.ts'
 import { isWorkerId, TYPE_PATTERN } from '../protocol/index.ts'
 import type { Read } from './settings.ts'
 
-export interface HostPort { readonly host: string; readonly port: number }
+export interface HostPort {
+  readonly host: string
+  readonly port: number
+}
 
 export const text: Read<string> = (value) => value
 
 export const hostPort: Read<HostPort> = (value) => {
   const match = /^(?:\[(?<v6>[0-9a-fA-F:.]+)\]|(?<host>[^:\s]+)):(?<port>\d{1,5})$/.exec(value)
   const port = Number(match?.groups?.['port'])
-  if (match === null || port > 65_535) throw new Error(`${JSON.stringify(value)} is not host:port; for example 0.0.0.0:8080`)
+  if (match === null || port > 65_535)
+    throw new Error(`${JSON.stringify(value)} is not host:port; for example 0.0.0.0:8080`)
   return { host: match.groups?.['v6'] ?? match.groups?.['host'] ?? '', port }
 }
 
 export function integer(least: number, most: number): Read<number> {
   return (value) => {
     const number = Number(value)
-    if (!/^-?\d+$/.test(value) || number < least || number > most) throw new Error(`${JSON.stringify(value)} is not a whole number from ${least} to ${most}`)
+    if (!/^-?\d+$/.test(value) || number < least || number > most)
+      throw new Error(`${JSON.stringify(value)} is not a whole number from ${least} to ${most}`)
     return number
   }
 }
@@ -25,7 +30,8 @@ export function integer(least: number, most: number): Read<number> {
 export function atLeast(least: number): Read<number> {
   return (value) => {
     const number = Number(value)
-    if (!/^\d+(\.\d+)?$/.test(value) || !Number.isFinite(number) || number < least) throw new Error(`${JSON.stringify(value)} is not a number of ${least} or more`)
+    if (!/^\d+(\.\d+)?$/.test(value) || !Number.isFinite(number) || number < least)
+      throw new Error(`${JSON.stringify(value)} is not a number of ${least} or more`)
     return number
   }
 }
@@ -42,7 +48,8 @@ export const logLevel: Read<LogLevel> = oneOf(...LOG_LEVELS)
 
 export const httpUrl: Read<URL> = (value) => {
   const url = URL.parse(value)
-  if (url === null || !/^https?:$/.test(url.protocol)) throw new Error('is not an http or https URL; for example http://127.0.0.1:8080') // Not shown: a password may stand in it.
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new Error('is not an http or https URL; for example http://127.0.0.1:8080') // Not shown: a password may stand in it.
   if (url.username !== '' || url.password !== '') throw new Error('must not hold a user or a password')
   return url
 }
@@ -54,24 +61,37 @@ export const masterUrl: Read<URL> = (value) => {
   return url
 }
 
-export const list: Read<readonly string[]> = (value) => value.split(',').map((each) => each.trim()).filter((each) => each !== '')
+export const list: Read<readonly string[]> = (value) =>
+  value
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '')
 
 const KUBE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 export const kubeName: Read<string> = (value) => {
-  if (!KUBE_NAME.test(value)) throw new Error(`${JSON.stringify(value)} is not a name in Kubernetes: lower-case letters, digits and dashes, at most 63; for example team-a`)
+  if (!KUBE_NAME.test(value))
+    throw new Error(
+      `${JSON.stringify(value)} is not a name in Kubernetes: lower-case letters, digits and dashes, at most 63; for example team-a`,
+    )
   return value
 }
 
 export const kubeNames: Read<readonly string[]> = (value) => [...new Set(list(value).map(kubeName))]
 
 export const automationType: Read<string> = (value) => {
-  if (!new RegExp(TYPE_PATTERN).test(value)) throw new Error(`${JSON.stringify(value)} is not an automation type: lower-case letters, digits and dashes; for example http-probe`)
+  if (!new RegExp(TYPE_PATTERN).test(value))
+    throw new Error(
+      `${JSON.stringify(value)} is not an automation type: lower-case letters, digits and dashes; for example http-probe`,
+    )
   return value
 }
 
 export const workerId: Read<string> = (value) => {
-  if (!isWorkerId(value)) throw new Error(`${JSON.stringify(value)} cannot name a worker: 1 to 256 characters without "/" and control characters, not "." or ".."`)
+  if (!isWorkerId(value))
+    throw new Error(
+      `${JSON.stringify(value)} cannot name a worker: 1 to 256 characters without "/" and control characters, not "." or ".."`,
+    )
   return value
 }
 

@@ -9,15 +9,27 @@ import type { Environment } from './settings.ts'
 
 const REREAD_MS = 2_000
 
-export interface WatchedSecret { readonly current: () => string; readonly stop: () => void }
+export interface WatchedSecret {
+  readonly current: () => string
+  readonly stop: () => void
+}
 
-export function watchedSecret(name: string, initial: string, environment: Environment, timers: Timers, log: Log): WatchedSecret {
+export function watchedSecret(
+  name: string,
+  initial: string,
+  environment: Environment,
+  timers: Timers,
+  log: Log,
+): WatchedSecret {
   const file = environment[`${name}_FILE`]
   let current = initial
   if (file === undefined || file === '') return { current: () => current, stop: () => {} }
   let complained = false
   const reread = async (): Promise<void> => {
-    const text = await readFile(file, 'utf8').then((content) => content.trim(), () => '')
+    const text = await readFile(file, 'utf8').then(
+      (content) => content.trim(),
+      () => '',
+    )
     if (text === '') {
       if (!complained) log.warn(`${name}_FILE cannot be read or is empty; the last good value stays in use`)
       complained = true

@@ -26,12 +26,16 @@ export interface Setting<T> {
 }
 
 export type SettingsTable = Readonly<Record<string, Setting<unknown>>>
-type ValueOf<S> = S extends Setting<infer T> ? (S extends { fallback: string } | { required: true } ? T : T | undefined) : never
+type ValueOf<S> =
+  S extends Setting<infer T> ? (S extends { fallback: string } | { required: true } ? T : T | undefined) : never
 export type Values<T extends SettingsTable> = { readonly [K in keyof T]: ValueOf<T[K]> }
 
 export type Environment = Readonly<Record<string, string | undefined>>
 /** One line of the report: which setting, and what is wrong with it. */
-export interface SettingFault { readonly name: string; readonly problem: string }
+export interface SettingFault {
+  readonly name: string
+  readonly problem: string
+}
 
 /** Thrown with every fault of a start; exit code 2. */
 export class SettingsError extends Error {
@@ -46,7 +50,10 @@ export class SettingsError extends Error {
 const flagOf = (name: string): string => `--${name.replace(/^SVC_/, '').toLowerCase().replaceAll('_', '-')}`
 
 /** A setting of the table, typed by its reader. */
-export function setting<T, const S extends Omit<Setting<T>, 'read'>>(read: Read<T>, rest: S): S & { readonly read: Read<T> } {
+export function setting<T, const S extends Omit<Setting<T>, 'read'>>(
+  read: Read<T>,
+  rest: S,
+): S & { readonly read: Read<T> } {
   return { ...rest, read }
 }
 
@@ -55,7 +62,11 @@ export function setting<T, const S extends Omit<Setting<T>, 'read'>>(read: Read<
  * @param argv the flags after the subcommand: `--listen 1.2.3.4:80` or `--listen=1.2.3.4:80`.
  * @returns the values of what could be read, and every fault.
  */
-export function readSettings<T extends SettingsTable>(table: T, environment: Environment, argv: readonly string[]): { values: Values<T>; faults: SettingFault[] } {
+export function readSettings<T extends SettingsTable>(
+  table: T,
+  environment: Environment,
+  argv: readonly string[],
+): { values: Values<T>; faults: SettingFault[] } {
   const { flags, faults } = parseFlags(table, argv)
   const values: Record<string, unknown> = {}
   for (const [key, each] of Object.entries(table)) {
@@ -63,7 +74,10 @@ export function readSettings<T extends SettingsTable>(table: T, environment: Env
       const flag = flags.get(flagOf(each.name))
       if (flag !== undefined) each.checkFlag?.(flag)
       const text = flag ?? textFromEnvironment(each, environment) ?? each.fallback
-      if (text === undefined && each.required === true) throw new Error(`is required; set it, or give ${each.secret === true ? `${each.name}_FILE` : flagOf(each.name)}`)
+      if (text === undefined && each.required === true)
+        throw new Error(
+          `is required; set it, or give ${each.secret === true ? `${each.name}_FILE` : flagOf(each.name)}`,
+        )
       values[key] = text === undefined ? undefined : each.read(text)
     } catch (error) {
       faults.push({ name: each.name, problem: (error as Error).message })
@@ -80,11 +94,16 @@ function textFromEnvironment(each: Setting<unknown>, environment: Environment): 
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (error) {
-    throw new Error(`${each.name}_FILE cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`, { cause: error })
+    throw new Error(`${each.name}_FILE cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`, {
+      cause: error,
+    })
   }
 }
 
-function parseFlags(table: SettingsTable, argv: readonly string[]): { flags: Map<string, string>; faults: SettingFault[] } {
+function parseFlags(
+  table: SettingsTable,
+  argv: readonly string[],
+): { flags: Map<string, string>; faults: SettingFault[] } {
   const byFlag = new Map(Object.values(table).map((each) => [flagOf(each.name), each]))
   const flags = new Map<string, string>()
   const faults: SettingFault[] = []
@@ -94,7 +113,10 @@ function parseFlags(table: SettingsTable, argv: readonly string[]): { flags: Map
     const flag = equals === -1 ? word : word.slice(0, equals)
     const known = byFlag.get(flag)
     if (known === undefined) {
-      faults.push({ name: word.startsWith('-') ? flag : word, problem: `is not known${nearest(flag, [...byFlag.keys()])}; see --help` })
+      faults.push({
+        name: word.startsWith('-') ? flag : word,
+        problem: `is not known${nearest(flag, [...byFlag.keys()])}; see --help`,
+      })
       if (equals === -1 && argv[index + 1]?.startsWith('-') === false) index += 1
     } else if (known.secret === true) {
       faults.push({ name: flag, problem: `secrets are never flags; set ${known.name} or ${known.name}_FILE` })
@@ -108,15 +130,20 @@ function parseFlags(table: SettingsTable, argv: readonly string[]): { flags: Map
 
 /** `, did you mean --listen?` for a flag that is a few letters away from a known one. */
 export function nearest(word: string, known: readonly string[]): string {
-  const [best] = known.map((each) => ({ each, distance: editDistance(word, each) })).toSorted((a, b) => a.distance - b.distance)
-  return best !== undefined && best.distance <= Math.max(2, Math.floor(word.length / 3)) ? `; did you mean ${best.each}?` : ''
+  const [best] = known
+    .map((each) => ({ each, distance: editDistance(word, each) }))
+    .toSorted((a, b) => a.distance - b.distance)
+  return best !== undefined && best.distance <= Math.max(2, Math.floor(word.length / 3))
+    ? `; did you mean ${best.each}?`
+    : ''
 }
 
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (const [i, charA] of [...a].entries()) {
     const next = [i + 1]
-    for (const [j, charB] of [...b].entries()) next.push(Math.min((row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1, (row[j] ?? 0) + (charA === charB ? 0 : 1)))
+    for (const [j, charB] of [...b].entries())
+      next.push(Math.min((row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1, (row[j] ?? 0) + (charA === charB ? 0 : 1)))
     row = next
   }
   return row.at(-1) ?? 0
@@ -126,8 +153,11 @@ function editDistance(a: string, b: string): number {
 export function describeSettings(table: SettingsTable): string {
   return Object.values(table)
     .map((each) => {
-      const forms = [each.name, ...(each.secret === true ? [] : [flagOf(each.name)])].join(', ') + (each.secret === true || each.fromFile === true ? `, or ${each.name}_FILE` : '')
-      const fallback = each.required === true ? 'required' : each.fallback === undefined ? 'not set' : `default ${each.fallback}`
+      const forms =
+        [each.name, ...(each.secret === true ? [] : [flagOf(each.name)])].join(', ') +
+        (each.secret === true || each.fromFile === true ? `, or ${each.name}_FILE` : '')
+      const fallback =
+        each.required === true ? 'required' : each.fallback === undefined ? 'not set' : `default ${each.fallback}`
       return `  ${forms}\n      ${each.help} (${fallback})`
     })
     .join('\n')

@@ -59,22 +59,59 @@ export function App() {
   useEffect(() => onSignedOutElsewhere(signOut), [signOut])
 
   switch (phase.kind) {
-    case 'checking': return <main className="sign-in"><h1>Muster</h1><output>Checking the token…</output></main>
-    case 'unchecked': return <Unchecked why={phase.why} onRetry={() => setPhase({ kind: 'checking', token: phase.token })} onSignOut={signOut} />
-    case 'signed_out': return <SignIn why={phase.why} onAccepted={accept} />
-    case 'signed_in': return <SignedIn token={phase.token} me={phase.me} refused={phase.refused} onAccepted={accept} onSignOut={signOut}
-      onRefused={(why) => setPhase((now) => (now.kind === 'signed_in' ? { ...now, refused: why } : now))} />
+    case 'checking':
+      return (
+        <main className="sign-in">
+          <h1>Muster</h1>
+          <output>Checking the token…</output>
+        </main>
+      )
+    case 'unchecked':
+      return (
+        <Unchecked
+          why={phase.why}
+          onRetry={() => setPhase({ kind: 'checking', token: phase.token })}
+          onSignOut={signOut}
+        />
+      )
+    case 'signed_out':
+      return <SignIn why={phase.why} onAccepted={accept} />
+    case 'signed_in':
+      return (
+        <SignedIn
+          token={phase.token}
+          me={phase.me}
+          refused={phase.refused}
+          onAccepted={accept}
+          onSignOut={signOut}
+          onRefused={(why) => setPhase((now) => (now.kind === 'signed_in' ? { ...now, refused: why } : now))}
+        />
+      )
   }
 }
 
-function Unchecked({ why, onRetry, onSignOut }: { readonly why: string; readonly onRetry: () => void; readonly onSignOut: () => void }) {
+function Unchecked({
+  why,
+  onRetry,
+  onSignOut,
+}: {
+  readonly why: string
+  readonly onRetry: () => void
+  readonly onSignOut: () => void
+}) {
   return (
     <main className="sign-in">
       <h1>Muster</h1>
-      <p role="alert" className="problem">{why}</p>
+      <p role="alert" className="problem">
+        {why}
+      </p>
       <div className="buttons">
-        <button type="button" onClick={onSignOut}>Sign out</button>
-        <button type="button" className="primary" onClick={onRetry}>Try again</button>
+        <button type="button" onClick={onSignOut}>
+          Sign out
+        </button>
+        <button type="button" className="primary" onClick={onRetry}>
+          Try again
+        </button>
       </div>
     </main>
   )
@@ -92,12 +129,17 @@ interface SignedInProps {
 /** The places stay mounted below a second sign-in, so that nothing typed there is lost. */
 function SignedIn({ token, me, refused, onAccepted, onRefused, onSignOut }: SignedInProps) {
   const watch = useTokenWatch(token, onRefused)
-  const session = useMemo(() => ({ api: openApi(token, watch), me, suspended: refused !== null }), [token, watch, me, refused])
+  const session = useMemo(
+    () => ({ api: openApi(token, watch), me, suspended: refused !== null }),
+    [token, watch, me, refused],
+  )
   const [queries] = useState(createQueries)
   return (
     <SessionContext value={session}>
       {refused !== null && <SignIn why={refused} onAccepted={onAccepted} />}
-      <div hidden={refused !== null}><Shell queries={queries} onSignOut={onSignOut} /></div>
+      <div hidden={refused !== null}>
+        <Shell queries={queries} onSignOut={onSignOut} />
+      </div>
     </SessionContext>
   )
 }

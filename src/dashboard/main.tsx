@@ -10,4 +10,8 @@ import { App } from './app.tsx' // After the styles: those of a place come later
 
 const root = document.querySelector('#root')
 if (root === null) throw new TypeError('index.html has no #root')
-createRoot(root).render(<StrictMode><App /></StrictMode>)
+createRoot(root).render(
+  <StrictMode>
+    <App />
+  </StrictMode>,
+)

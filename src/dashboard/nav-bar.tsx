@@ -6,13 +6,23 @@ import { useSession } from './api/session.ts'
 import type { Route } from './route.ts'
 
 const PLACES = [
-  { text: 'Overview', href: '#/', of: ['overview'] }, { text: 'Workers', href: '#/workers', of: ['workers', 'worker'] }, { text: 'Tasks', href: '#/tasks', of: ['tasks'] },
+  { text: 'Overview', href: '#/', of: ['overview'] },
+  { text: 'Workers', href: '#/workers', of: ['workers', 'worker'] },
+  { text: 'Tasks', href: '#/tasks', of: ['tasks'] },
   { text: 'Output', href: '#/output', of: ['output'] },
 ] as const
 /** On a phone these are behind More. */
-const MORE_PLACES = [{ text: 'Pools', href: '#/pools', of: ['pools'] }, { text: 'Automations', href: '#/automations', of: ['automations'] }, { text: 'Settings', href: '#/settings', of: ['settings'] }] as const
+const MORE_PLACES = [
+  { text: 'Pools', href: '#/pools', of: ['pools'] },
+  { text: 'Automations', href: '#/automations', of: ['automations'] },
+  { text: 'Settings', href: '#/settings', of: ['settings'] },
+] as const
 
-interface Place { readonly text: string; readonly href: string; readonly of: readonly string[] }
+interface Place {
+  readonly text: string
+  readonly href: string
+  readonly of: readonly string[]
+}
 
 export function NavBar({ route }: { readonly route: Route }) {
   const more = useRef<HTMLDetailsElement>(null)
@@ -21,12 +31,22 @@ export function NavBar({ route }: { readonly route: Route }) {
   return (
     <nav aria-label="Places" className="places">
       <ul>
-        {PLACES.map((place) => <PlaceLink key={place.text} place={place} route={route} />)}
-        {MORE_PLACES.map((place) => <PlaceLink key={place.text} place={place} route={route} className="wide-only" />)}
+        {PLACES.map((place) => (
+          <PlaceLink key={place.text} place={place} route={route} />
+        ))}
+        {MORE_PLACES.map((place) => (
+          <PlaceLink key={place.text} place={place} route={route} className="wide-only" />
+        ))}
         <li className="phone-only">
           <details ref={more} onBlur={(event) => event.currentTarget.contains(event.relatedTarget) || close()}>
-            <summary aria-label="More places" className={isMore ? 'here' : undefined}>More</summary>
-            <ul onClickCapture={() => setTimeout(close)}>{MORE_PLACES.map((place) => <PlaceLink key={place.text} place={place} route={route} />)}</ul>
+            <summary aria-label="More places" className={isMore ? 'here' : undefined}>
+              More
+            </summary>
+            <ul onClickCapture={() => setTimeout(close)}>
+              {MORE_PLACES.map((place) => (
+                <PlaceLink key={place.text} place={place} route={route} />
+              ))}
+            </ul>
           </details>
         </li>
       </ul>
@@ -34,16 +54,34 @@ export function NavBar({ route }: { readonly route: Route }) {
   )
 }
 
-function PlaceLink({ place: { text, href, of }, route, className }: { readonly place: Place; readonly route: Route; readonly className?: string }) {
-  return <li className={className}><a href={href} aria-current={of.includes(route.place) ? 'page' : undefined}>{text}</a></li>
+function PlaceLink({
+  place: { text, href, of },
+  route,
+  className,
+}: {
+  readonly place: Place
+  readonly route: Route
+  readonly className?: string
+}) {
+  return (
+    <li className={className}>
+      <a href={href} aria-current={of.includes(route.place) ? 'page' : undefined}>
+        {text}
+      </a>
+    </li>
+  )
 }
 
 export function TokenChip({ onSignOut }: { readonly onSignOut: () => void }) {
   const { me } = useSession()
   return (
     <>
-      <a className="token" href="#/settings" title="What this token may do">{roleText(me)}</a>
-      <button type="button" className="quiet" onClick={onSignOut}>Sign out</button>
+      <a className="token" href="#/settings" title="What this token may do">
+        {roleText(me)}
+      </a>
+      <button type="button" className="quiet" onClick={onSignOut}>
+        Sign out
+      </button>
     </>
   )
 }

@@ -9,7 +9,10 @@
  * A field at its default is left out of the address.
  */
 
-interface Field { readonly fallback: string; readonly oneOf?: readonly string[] }
+interface Field {
+  readonly fallback: string
+  readonly oneOf?: readonly string[]
+}
 
 /** What stands behind the question mark, by place. */
 const FIELDS = {
@@ -21,7 +24,11 @@ const FIELDS = {
     /** Two generations of the history, `12..14`. */
     diff: { fallback: '' },
   },
-  tasks: { tab: { fallback: 'queue', oneOf: ['queue', 'submit', 'dead'] }, task: { fallback: '' }, group: { fallback: '' } },
+  tasks: {
+    tab: { fallback: 'queue', oneOf: ['queue', 'submit', 'dead'] },
+    task: { fallback: '' },
+    group: { fallback: '' },
+  },
   output: { mode: { fallback: 'tail', oneOf: ['tail', 'peek'] }, q: { fallback: '' } },
   pools: {},
   automations: {},
@@ -30,7 +37,11 @@ const FIELDS = {
 
 type Place = keyof typeof FIELDS
 type ValueOf<F extends Field> = F extends { readonly oneOf: readonly (infer Word)[] } ? Word : string
-type FieldsOf<P extends Place> = { readonly [Name in keyof (typeof FIELDS)[P]]: (typeof FIELDS)[P][Name] extends Field ? ValueOf<(typeof FIELDS)[P][Name]> : never }
+type FieldsOf<P extends Place> = {
+  readonly [Name in keyof (typeof FIELDS)[P]]: (typeof FIELDS)[P][Name] extends Field
+    ? ValueOf<(typeof FIELDS)[P][Name]>
+    : never
+}
 
 /** What stands in the path, by place. Without a type or name, the place is the choice of one. */
 interface Paths {
@@ -59,29 +70,39 @@ export function parseRoute(hash: string): Route {
   return { ...found, ...fieldsOf(found.place, new URLSearchParams(query.join('?'))) } as KnownRoute
 }
 
-function placeOf(parts: readonly string[]): ({ readonly place: Place } & Readonly<Record<string, string | null>>) | null {
+function placeOf(
+  parts: readonly string[],
+): ({ readonly place: Place } & Readonly<Record<string, string | null>>) | null {
   const [place, first, second, ...more] = parts
   if (more.length > 0 || first === '' || second === '') return null
-  if (place === 'workers' && first !== undefined && second !== undefined) return { place: 'worker', type: first, id: second }
+  if (place === 'workers' && first !== undefined && second !== undefined)
+    return { place: 'worker', type: first, id: second }
   if (second !== undefined) return null
   switch (place) {
-    case '': return first === undefined ? { place: 'overview' } : null
+    case '':
+      return first === undefined ? { place: 'overview' } : null
     case 'workers':
-    case 'settings': return first === undefined ? { place } : null
+    case 'settings':
+      return first === undefined ? { place } : null
     case 'tasks':
     case 'output':
-    case 'automations': return { place, type: first ?? null }
-    case 'pools': return { place, name: first ?? null }
+    case 'automations':
+      return { place, type: first ?? null }
+    case 'pools':
+      return { place, name: first ?? null }
     case undefined:
-    default: return null
+    default:
+      return null
   }
 }
 
 function fieldsOf(place: Place, query: URLSearchParams): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries<Field>(FIELDS[place]).map(([name, { fallback, oneOf }]) => {
-    const value = query.get(name) ?? fallback
-    return [name, oneOf === undefined || oneOf.includes(value) ? value : fallback]
-  }))
+  return Object.fromEntries(
+    Object.entries<Field>(FIELDS[place]).map(([name, { fallback, oneOf }]) => {
+      const value = query.get(name) ?? fallback
+      return [name, oneOf === undefined || oneOf.includes(value) ? value : fallback]
+    }),
+  )
 }
 
 /** null: a part is not percent-encoding. */
@@ -105,29 +126,41 @@ export function formatRoute(route: Target | Route): string {
 
 function pathOf(route: Target): readonly string[] {
   switch (route.place) {
-    case 'overview': return ['']
+    case 'overview':
+      return ['']
     case 'workers':
-    case 'settings': return [route.place]
-    case 'worker': return ['workers', route.type, route.id]
+    case 'settings':
+      return [route.place]
+    case 'worker':
+      return ['workers', route.type, route.id]
     case 'tasks':
     case 'output':
-    case 'automations': return route.type === null ? [route.place] : [route.place, route.type]
-    case 'pools': return route.name === null ? [route.place] : [route.place, route.name]
+    case 'automations':
+      return route.type === null ? [route.place] : [route.place, route.type]
+    case 'pools':
+      return route.name === null ? [route.place] : [route.place, route.name]
   }
 }
 
 /** What the browser's tab is called there. */
 export function titleOf(route: Route): string {
-  const of = (name: string | null): string => `${route.place.charAt(0).toUpperCase()}${route.place.slice(1)}${name === null ? '' : ` of ${name}`}`
+  const of = (name: string | null): string =>
+    `${route.place.charAt(0).toUpperCase()}${route.place.slice(1)}${name === null ? '' : ` of ${name}`}`
   switch (route.place) {
-    case 'worker': return `${route.type}/${route.id}`
-    case 'unknown': return 'Unknown address'
-    case 'pools': return route.name === null ? 'Pools' : `Pool ${route.name}`
+    case 'worker':
+      return `${route.type}/${route.id}`
+    case 'unknown':
+      return 'Unknown address'
+    case 'pools':
+      return route.name === null ? 'Pools' : `Pool ${route.name}`
     case 'tasks':
-    case 'output': return of(route.type)
-    case 'automations': return route.type === null ? 'Automations' : `Automation ${route.type}`
+    case 'output':
+      return of(route.type)
+    case 'automations':
+      return route.type === null ? 'Automations' : `Automation ${route.type}`
     case 'overview':
     case 'workers':
-    case 'settings': return of(null)
+    case 'settings':
+      return of(null)
   }
 }

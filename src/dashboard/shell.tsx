@@ -30,22 +30,37 @@ const WorkerPlace = lazy(async () => ({ default: (await import('./worker/worker-
 const TasksPlace = lazy(async () => ({ default: (await import('./tasks/tasks-place.tsx')).TasksPlace }))
 const OutputPlace = lazy(async () => ({ default: (await import('./output/output-place.tsx')).OutputPlace }))
 const PoolsPlace = lazy(async () => ({ default: (await import('./pools/pools-place.tsx')).PoolsPlace }))
-const AutomationsPlace = lazy(async () => ({ default: (await import('./automations/automations-place.tsx')).AutomationsPlace }))
+const AutomationsPlace = lazy(async () => ({
+  default: (await import('./automations/automations-place.tsx')).AutomationsPlace,
+}))
 const KeyList = lazy(async () => ({ default: (await import('./settings/key-list.tsx')).KeyList }))
 const SettingsPlace = lazy(async () => ({ default: (await import('./settings/settings-place.tsx')).SettingsPlace }))
 
 /** What is installed changes with a restart of the master only. */
 const INSTALLED_EVERY_MS = 60_000
 
-export interface ShellProps { readonly queries: QueryClient; readonly onSignOut: () => void }
+export interface ShellProps {
+  readonly queries: QueryClient
+  readonly onSignOut: () => void
+}
 
 export function Shell({ queries, onSignOut }: ShellProps) {
-  return <QueryClientProvider client={queries}><WithNow><Live onSignOut={onSignOut} /></WithNow></QueryClientProvider>
+  return (
+    <QueryClientProvider client={queries}>
+      <WithNow>
+        <Live onSignOut={onSignOut} />
+      </WithNow>
+    </QueryClientProvider>
+  )
 }
 
 function Live({ onSignOut }: { readonly onSignOut: () => void }) {
   const { api, suspended } = useSession()
-  return <FeedContext value={useOpenFeed(api, suspended)}><Frame onSignOut={onSignOut} /></FeedContext>
+  return (
+    <FeedContext value={useOpenFeed(api, suspended)}>
+      <Frame onSignOut={onSignOut} />
+    </FeedContext>
+  )
 }
 
 function Frame({ onSignOut }: { readonly onSignOut: () => void }) {
@@ -57,9 +72,13 @@ function Frame({ onSignOut }: { readonly onSignOut: () => void }) {
   useEffect(() => void loadWorkers().catch(() => {}), []) // The place most people go to next; who goes there is told why it cannot be loaded.
   return (
     <>
-      <a className="skip" href="#main" onClick={skip}>Skip to the content</a>
+      <a className="skip" href="#main" onClick={skip}>
+        Skip to the content
+      </a>
       <header className="top">
-        <a className="brand" href="#/">muster</a>
+        <a className="brand" href="#/">
+          muster
+        </a>
         <span className="host soft">{location.host}</span>
         <NavBar route={route} />
         <Find />
@@ -68,10 +87,18 @@ function Frame({ onSignOut }: { readonly onSignOut: () => void }) {
       </header>
       <main id="main" tabIndex={-1}>
         <Outage />
-        {installed.data === undefined ? <ReadState read={installed} /> : <Open route={route} installed={installed.data} />}
+        {installed.data === undefined ? (
+          <ReadState read={installed} />
+        ) : (
+          <Open route={route} installed={installed.data} />
+        )}
       </main>
       <Announcements />
-      {showsKeys && <Suspense><KeyList onClose={() => setShowsKeys(false)} /></Suspense>}
+      {showsKeys && (
+        <Suspense>
+          <KeyList onClose={() => setShowsKeys(false)} />
+        </Suspense>
+      )}
     </>
   )
 }
@@ -91,7 +118,17 @@ function Find() {
   return (
     <search className="find">
       <form onSubmit={onSubmit}>
-        <input type="search" data-find="" aria-label="Find workers" placeholder="Find workers" value={text} onChange={(event) => setText(event.target.value)} spellCheck={false} autoCapitalize="off" enterKeyHint="search" />
+        <input
+          type="search"
+          data-find=""
+          aria-label="Find workers"
+          placeholder="Find workers"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          spellCheck={false}
+          autoCapitalize="off"
+          enterKeyHint="search"
+        />
       </form>
     </search>
   )
@@ -100,12 +137,21 @@ function Find() {
 /** Where Escape leads. */
 function parentOf(route: Route): string | null {
   switch (route.place) {
-    case 'worker': return formatRoute({ place: 'workers' })
-    case 'tasks': return route.type === null ? null : '#/tasks'
-    case 'output': return route.type === null ? null : '#/output'
-    case 'automations': return route.type === null ? null : '#/automations'
-    case 'pools': return route.name === null ? null : '#/pools'
-    case 'overview': case 'workers': case 'settings': case 'unknown': return null
+    case 'worker':
+      return formatRoute({ place: 'workers' })
+    case 'tasks':
+      return route.type === null ? null : '#/tasks'
+    case 'output':
+      return route.type === null ? null : '#/output'
+    case 'automations':
+      return route.type === null ? null : '#/automations'
+    case 'pools':
+      return route.name === null ? null : '#/pools'
+    case 'overview':
+    case 'workers':
+    case 'settings':
+    case 'unknown':
+      return null
   }
 }
 
@@ -116,12 +162,19 @@ function useShellKeys(route: Route, showKeys: () => void): void {
     location.hash = hash
   }
   useKeys({
-    'g o': go('#/'), 'g w': go('#/workers'), 'g t': go('#/tasks'), 'g u': go('#/output'), 'g p': go('#/pools'), 'g a': go('#/automations'), 'g s': go('#/settings'),
+    'g o': go('#/'),
+    'g w': go('#/workers'),
+    'g t': go('#/tasks'),
+    'g u': go('#/output'),
+    'g p': go('#/pools'),
+    'g a': go('#/automations'),
+    'g s': go('#/settings'),
     p: () => (isPaused ? feed.resume() : feed.pause()),
     '?': showKeys,
     '/': (event) => {
       event.preventDefault()
-      const field = document.querySelector<HTMLElement>('main [data-filter]') ?? document.querySelector<HTMLElement>('[data-find]')
+      const field =
+        document.querySelector<HTMLElement>('main [data-filter]') ?? document.querySelector<HTMLElement>('[data-find]')
       field?.focus()
     },
     Escape: () => {
@@ -132,19 +185,35 @@ function useShellKeys(route: Route, showKeys: () => void): void {
 }
 
 function Open({ route, installed }: { readonly route: Route; readonly installed: Installed }) {
-  return <InstalledContext value={installed}><WithWorkers route={route} installed={installed} /></InstalledContext>
+  return (
+    <InstalledContext value={installed}>
+      <WithWorkers route={route} installed={installed} />
+    </InstalledContext>
+  )
 }
 
 function WithWorkers(props: { readonly route: Route; readonly installed: Installed }) {
-  return <WorkersContext value={useWorkerReading()}><Titled {...props} /></WorkersContext>
+  return (
+    <WorkersContext value={useWorkerReading()}>
+      <Titled {...props} />
+    </WorkersContext>
+  )
 }
 
 function Titled({ route, installed }: { readonly route: Route; readonly installed: Installed }) {
   useTitle(route)
   return (
     <>
-      {installed.missing.length > 0 && <p className="notice">This token also names automation types that are not installed: <bdi>{installed.missing.join(', ')}</bdi>.</p>}
-      <Boundary of={titleOf(route)}><Suspense fallback={<output className="reading">Loading…</output>}><Place route={route} /></Suspense></Boundary>
+      {installed.missing.length > 0 && (
+        <p className="notice">
+          This token also names automation types that are not installed: <bdi>{installed.missing.join(', ')}</bdi>.
+        </p>
+      )}
+      <Boundary of={titleOf(route)}>
+        <Suspense fallback={<output className="reading">Loading…</output>}>
+          <Place route={route} />
+        </Suspense>
+      </Boundary>
     </>
   )
 }
@@ -162,20 +231,44 @@ function useTitle(route: Route): void {
     before.current = title
     scrollTo(0, 0)
     const { activeElement } = document
-    if (activeElement === null || activeElement === document.body || activeElement.closest('header') === null) document.querySelector<HTMLElement>('#main')?.focus({ preventScroll: true })
+    if (activeElement === null || activeElement === document.body || activeElement.closest('header') === null)
+      document.querySelector<HTMLElement>('#main')?.focus({ preventScroll: true })
   }, [title])
 }
 
 function Place({ route }: { readonly route: Route }) {
   switch (route.place) {
-    case 'overview': return <OverviewPlace route={route} />
-    case 'workers': return <WorkersPlace route={route} />
-    case 'worker': return <WorkerPlace key={`${route.type}/${route.id}`} route={route} />
-    case 'tasks': return <TasksPlace route={route} />
-    case 'output': return <OutputPlace route={route} />
-    case 'pools': return <PoolsPlace route={route} />
-    case 'automations': return <AutomationsPlace route={route} />
-    case 'settings': return <SettingsPlace />
-    case 'unknown': return <><h1>There is no such place</h1><EmptyState kind="gone" title="This address leads nowhere"><p><code><bdi>{route.hash}</bdi></code></p><p><a href="#/">Go to the overview</a></p></EmptyState></>
+    case 'overview':
+      return <OverviewPlace route={route} />
+    case 'workers':
+      return <WorkersPlace route={route} />
+    case 'worker':
+      return <WorkerPlace key={`${route.type}/${route.id}`} route={route} />
+    case 'tasks':
+      return <TasksPlace route={route} />
+    case 'output':
+      return <OutputPlace route={route} />
+    case 'pools':
+      return <PoolsPlace route={route} />
+    case 'automations':
+      return <AutomationsPlace route={route} />
+    case 'settings':
+      return <SettingsPlace />
+    case 'unknown':
+      return (
+        <>
+          <h1>There is no such place</h1>
+          <EmptyState kind="gone" title="This address leads nowhere">
+            <p>
+              <code>
+                <bdi>{route.hash}</bdi>
+              </code>
+            </p>
+            <p>
+              <a href="#/">Go to the overview</a>
+            </p>
+          </EmptyState>
+        </>
+      )
   }
 }

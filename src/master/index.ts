@@ -1,3 +1,10 @@
 /** The master: a registry, a control channel, queues, streams and pools behind one REST API. */
-export { generateToken, readTokens, TOKEN_VARIABLES, tokenWarnings, type TokenReading, type TokenSettings } from './auth/index.ts'
+export {
+  generateToken,
+  readTokens,
+  TOKEN_VARIABLES,
+  tokenWarnings,
+  type TokenReading,
+  type TokenSettings,
+} from './auth/index.ts'
 export { startMaster, type MasterOptions, type RunningMaster } from './master.ts'

@@ -77,7 +77,12 @@ export async function startMaster(options: MasterOptions): Promise<RunningMaster
     const port = await master.http.listen(options.listen)
     options.log.info('the master listens', { host: options.listen.host, port })
     let stopped: Promise<void> | null = null
-    return { port, url: urlOf(options.listen.host, port), routes: master.routes, stop: () => (stopped ??= stop(master, options)) }
+    return {
+      port,
+      url: urlOf(options.listen.host, port),
+      routes: master.routes,
+      stop: () => (stopped ??= stop(master, options)),
+    }
   } catch (error) {
     await stop(master, options)
     throw error
@@ -100,23 +105,50 @@ async function compose(options: MasterOptions) {
   const queue = createQueue(deps, overload.overloaded)
   const streams = createStreams(deps)
   const registry = createRegistry(deps, { onDrain: (ref) => queue.dismissWaiters(ref) })
-  const control = createControl(deps, { registry, sink: streams, identify: (bearerToken) => authenticator.identify(bearerToken) })
+  const control = createControl(deps, {
+    registry,
+    sink: streams,
+    identify: (bearerToken) => authenticator.identify(bearerToken),
+  })
   const documented: readonly Part[] = [
-    masters, overload, streams, queue, createRpc(deps, queue), registry, control, createPools(deps), createEvents(deps, { masters, announce: registry.announce }),
+    masters,
+    overload,
+    streams,
+    queue,
+    createRpc(deps, queue),
+    registry,
+    control,
+    createPools(deps),
+    createEvents(deps, { masters, announce: registry.announce }),
     createCatalogRoutes({ deps, version, backendScheme }),
     createHealth({ deps, serving: () => serving }),
     createMetrics({ deps, backendScheme }),
     await createDashboard(options.dashboardDir),
     tokenWatch(options, (tokens) => authenticator.replace(tokens)),
   ]
-  const parts = [...documented, createOpenApi(documented.flatMap((part) => part.routes), version)]
+  const parts = [
+    ...documented,
+    createOpenApi(
+      documented.flatMap((part) => part.routes),
+      version,
+    ),
+  ]
   authenticator.onChange(() => control.closeRevoked())
   const routes = parts.flatMap((part) => part.routes)
-  const http = createHttp({ deps, routes, authenticator, epoch: () => epoch.current, onUpgrade: (request, socket, head) => control.upgrade(request, socket, head) })
+  const http = createHttp({
+    deps,
+    routes,
+    authenticator,
+    epoch: () => epoch.current,
+    onUpgrade: (request, socket, head) => control.upgrade(request, socket, head),
+  })
   return { parts, routes, http, control, queue, beginStop: () => void (serving = false) }
 }
 
-async function stop({ parts, http, control, queue, beginStop }: Composed, { backend, log }: MasterOptions): Promise<void> {
+async function stop(
+  { parts, http, control, queue, beginStop }: Composed,
+  { backend, log }: MasterOptions,
+): Promise<void> {
   beginStop()
   queue.close()
   await Promise.all([control.closeAll(CLOSE.GOING_AWAY, 'the master stops'), http.close(FINISH_WITHIN_MS)])
@@ -127,7 +159,10 @@ async function stop({ parts, http, control, queue, beginStop }: Composed, { back
   log.info('the master stopped')
 }
 
-function tokenWatch({ timers, log, tokens, rereadTokens }: MasterOptions, apply: (tokens: TokenSettings) => void): Part {
+function tokenWatch(
+  { timers, log, tokens, rereadTokens }: MasterOptions,
+  apply: (tokens: TokenSettings) => void,
+): Part {
   let end = (): void => {}
   return {
     routes: [],

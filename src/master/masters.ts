@@ -45,7 +45,10 @@ export function createMasters({ backend, clock, timers, log, masterId, epoch }: 
       await beat()
     },
     stop: () => cancel(),
-    leads: () => !failing && alive.toSorted()[0] === masterId && (alive.length === 1 || clock.monotonicMs() - bornMs >= LEADS_AFTER_MS),
+    leads: () =>
+      !failing &&
+      alive.toSorted()[0] === masterId &&
+      (alive.length === 1 || clock.monotonicMs() - bornMs >= LEADS_AFTER_MS),
     onBeat: (listener) => void listeners.push(listener),
   }
 }

@@ -21,14 +21,20 @@ export interface Overload extends Part {
 }
 
 /** @param loopDelay null: nothing is measured, and nothing ever overloaded. */
-export function createOverload({ timers, log }: Pick<MasterDeps, 'timers' | 'log'>, loopDelay: LoopDelay | null): Overload {
+export function createOverload(
+  { timers, log }: Pick<MasterDeps, 'timers' | 'log'>,
+  loopDelay: LoopDelay | null,
+): Overload {
   let lateLooks = 0
   let cancel: Cancel = () => {}
   const look = (delay: LoopDelay): void => {
     const p99Ms = delay.takeP99Ms()
     const before = lateLooks
     lateLooks = p99Ms > LATE_MS ? lateLooks + 1 : 0
-    if (lateLooks === LATE_LOOKS) log.warn('the master has more work than time: new tasks are refused', { event_loop_delay_p99_ms: Math.round(p99Ms) })
+    if (lateLooks === LATE_LOOKS)
+      log.warn('the master has more work than time: new tasks are refused', {
+        event_loop_delay_p99_ms: Math.round(p99Ms),
+      })
     if (before >= LATE_LOOKS && lateLooks === 0) log.info('the master has time again: new tasks are taken')
   }
   return {

@@ -6,5 +6,9 @@ const NAME = 'svc_store_regressions_total'
 export function regressionsIn(metrics: Registry): Counter {
   const known = metrics.getSingleMetric(NAME)
   if (known instanceof Counter) return known
-  return new Counter({ name: NAME, help: 'Config generations and leases of workers above what the store has issued: it went back in time.', registers: [metrics] })
+  return new Counter({
+    name: NAME,
+    help: 'Config generations and leases of workers above what the store has issued: it went back in time.',
+    registers: [metrics],
+  })
 }

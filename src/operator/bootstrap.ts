@@ -13,7 +13,16 @@
  * @see D54
  */
 import type { Log, Random, Time } from '../runtime/index.ts'
-import { apiVersionOf, KubeError, objectPath, refOf, type EventTarget, type KubeObject, type KubeTransport, type Resource } from './kube/index.ts'
+import {
+  apiVersionOf,
+  KubeError,
+  objectPath,
+  refOf,
+  type EventTarget,
+  type KubeObject,
+  type KubeTransport,
+  type Resource,
+} from './kube/index.ts'
 
 const SECRETS: Resource = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret' }
 const LABELS = { 'app.kubernetes.io/managed-by': 'muster-operator' }
@@ -38,8 +47,14 @@ export interface BootstrapDeps extends BootstrapOptions {
   readonly onMade: (secret: EventTarget) => void
 }
 
-interface Secret extends KubeObject { readonly data?: Readonly<Record<string, string>> }
-interface Plan { readonly name: string; readonly type: string; readonly make: () => Readonly<Record<string, string>> }
+interface Secret extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>
+}
+interface Plan {
+  readonly name: string
+  readonly type: string
+  readonly make: () => Readonly<Record<string, string>>
+}
 
 export class Bootstrap {
   readonly #deps: BootstrapDeps
@@ -62,7 +77,20 @@ export class Bootstrap {
     this.#manager = `muster-bootstrap-${random.uuid()}`
     this.#plans = [
       // Peers and scopes may be empty, so that both can be filled later by an edit of the Secret alone.
-      ...(tokens === undefined ? [] : [{ name: tokens, type: 'muster.dev/tokens', make: () => ({ [ADMIN_TOKEN]: secret(), 'worker-token': secret(), 'worker-tokens': '', 'token-scopes': '{}' }) }]),
+      ...(tokens === undefined
+        ? []
+        : [
+            {
+              name: tokens,
+              type: 'muster.dev/tokens',
+              make: () => ({
+                [ADMIN_TOKEN]: secret(),
+                'worker-token': secret(),
+                'worker-tokens': '',
+                'token-scopes': '{}',
+              }),
+            },
+          ]),
       ...(redis === undefined ? [] : [{ name: redis, type: 'muster.dev/redis', make: () => ({ password: secret() }) }]),
     ]
   }
@@ -77,7 +105,8 @@ export class Bootstrap {
     while (!signal.aborted && this.#plans.length > 0) {
       const lacking = await this.#lacking(signal)
       if (lacking === '') this.#completed()
-      else if (lacking !== this.#told && !signal.aborted) this.#deps.log.warn('a Secret that the operator is to make is not there yet, trying on', { why: lacking })
+      else if (lacking !== this.#told && !signal.aborted)
+        this.#deps.log.warn('a Secret that the operator is to make is not there yet, trying on', { why: lacking })
       this.#told = lacking
       await this.#deps.time.sleep(lacking === '' ? PRESENT_MS : MISSING_MS, signal).catch(() => {}) // Aborted: the loop ends.
     }
@@ -88,12 +117,16 @@ export class Bootstrap {
   async #lacking(signal: AbortSignal): Promise<string> {
     try {
       for (const plan of this.#plans) {
-        const secret = (await this.#read(plan, signal)) ?? (await this.#make(plan, signal)) ?? (await this.#read(plan, signal))
+        const secret =
+          (await this.#read(plan, signal)) ?? (await this.#make(plan, signal)) ?? (await this.#read(plan, signal))
         if (secret === undefined) return `the Secret ${plan.name} came and went`
         if (plan.name !== this.#deps.tokens) continue
-        const token = Buffer.from(secret.data?.[ADMIN_TOKEN] ?? '', 'base64').toString('utf8').trim()
+        const token = Buffer.from(secret.data?.[ADMIN_TOKEN] ?? '', 'base64')
+          .toString('utf8')
+          .trim()
         this.#adminToken = token === '' ? this.#adminToken : token // One without keeps the last good one in force.
-        if (token === '') return `the Secret ${plan.name} has no ${ADMIN_TOKEN}: add it, or delete the Secret to have all of it made anew`
+        if (token === '')
+          return `the Secret ${plan.name} has no ${ADMIN_TOKEN}: add it, or delete the Secret to have all of it made anew`
       }
       return ''
     } catch (error) {
@@ -104,7 +137,8 @@ export class Bootstrap {
   async #read({ name }: Plan, signal: AbortSignal): Promise<Secret | undefined> {
     const { namespace, transport } = this.#deps
     try {
-      return (await transport.json<Secret>({ method: 'GET', path: objectPath(SECRETS, { namespace, name }) }, signal)).body
+      return (await transport.json<Secret>({ method: 'GET', path: objectPath(SECRETS, { namespace, name }) }, signal))
+        .body
     } catch (error) {
       if (error instanceof KubeError && error.status === 404) return undefined
       throw error
@@ -114,10 +148,27 @@ export class Bootstrap {
   /** Undefined: somebody was faster. */
   async #make({ make, name, type }: Plan, signal: AbortSignal): Promise<Secret | undefined> {
     const { log, namespace, onMade, transport } = this.#deps
-    const data = Object.fromEntries(Object.entries(make()).map(([key, value]) => [key, Buffer.from(value).toString('base64')]))
-    const body = { apiVersion: apiVersionOf(SECRETS), kind: SECRETS.kind, metadata: { name, namespace, labels: LABELS }, type, data }
+    const data = Object.fromEntries(
+      Object.entries(make()).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
+    )
+    const body = {
+      apiVersion: apiVersionOf(SECRETS),
+      kind: SECRETS.kind,
+      metadata: { name, namespace, labels: LABELS },
+      type,
+      data,
+    }
     try {
-      const { body: made } = await transport.json<Secret>({ method: 'PATCH', path: objectPath(SECRETS, { namespace, name }), query: { fieldManager: this.#manager }, contentType: 'application/apply-patch+yaml', body }, signal)
+      const { body: made } = await transport.json<Secret>(
+        {
+          method: 'PATCH',
+          path: objectPath(SECRETS, { namespace, name }),
+          query: { fieldManager: this.#manager },
+          contentType: 'application/apply-patch+yaml',
+          body,
+        },
+        signal,
+      )
       log.info('a Secret was missing and was made, with new values', { secret: `${namespace}/${name}` })
       onMade({ ...refOf(made), apiVersion: apiVersionOf(SECRETS), kind: SECRETS.kind })
       return made

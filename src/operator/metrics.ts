@@ -13,7 +13,11 @@ const MS_PER_SECOND = 1_000
 const BUCKETS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600]
 
 /** An edit that is not in force yet. */
-interface Edit { readonly generation: number; readonly seenMs: number; isSynced: boolean }
+interface Edit {
+  readonly generation: number
+  readonly seenMs: number
+  isSynced: boolean
+}
 
 export interface MetricsDeps {
   readonly registry: Registry
@@ -32,21 +36,48 @@ export class FleetWorkerMetrics {
   constructor({ registry, clock, judged, objects }: MetricsDeps) {
     this.#clock = clock
     const registers = [registry]
-    this.#toSynced = new Histogram({ name: 'svc_operator_edit_to_synced_seconds', help: 'From an edit of a FleetWorker to its condition Synced, as the status shows it.', buckets: BUCKETS, registers })
-    this.#toApplied = new Histogram({ name: 'svc_operator_edit_to_applied_seconds', help: 'From an edit of a FleetWorker to its condition Applied, as the status shows it.', buckets: BUCKETS, registers })
-    this.#drift = new Counter({ name: 'svc_operator_drift_total', help: 'Changes by others that were found, by what was done about them.', labelNames: ['outcome'], registers })
-    for (const outcome of ['reverted', 'tolerated', 'contested'] satisfies DriftOutcome[]) this.#drift.inc({ outcome }, 0)
+    this.#toSynced = new Histogram({
+      name: 'svc_operator_edit_to_synced_seconds',
+      help: 'From an edit of a FleetWorker to its condition Synced, as the status shows it.',
+      buckets: BUCKETS,
+      registers,
+    })
+    this.#toApplied = new Histogram({
+      name: 'svc_operator_edit_to_applied_seconds',
+      help: 'From an edit of a FleetWorker to its condition Applied, as the status shows it.',
+      buckets: BUCKETS,
+      registers,
+    })
+    this.#drift = new Counter({
+      name: 'svc_operator_drift_total',
+      help: 'Changes by others that were found, by what was done about them.',
+      labelNames: ['outcome'],
+      registers,
+    })
+    for (const outcome of ['reverted', 'tolerated', 'contested'] satisfies DriftOutcome[])
+      this.#drift.inc({ outcome }, 0)
     const workers: Gauge = new Gauge({
-      name: 'svc_operator_workers', help: 'FleetWorkers, by condition and its status.', labelNames: ['condition', 'status'], registers, collect: () => {
+      name: 'svc_operator_workers',
+      help: 'FleetWorkers, by condition and its status.',
+      labelNames: ['condition', 'status'],
+      registers,
+      collect: () => {
         workers.reset()
-        for (const [condition, counts] of countConditions(objects())) for (const status of CONDITION_STATUSES) workers.set({ condition, status }, counts.get(status) ?? 0)
+        for (const [condition, counts] of countConditions(objects()))
+          for (const status of CONDITION_STATUSES) workers.set({ condition, status }, counts.get(status) ?? 0)
       },
     })
     const judgedGauge: Gauge = new Gauge({
-      name: 'svc_operator_judged', help: 'FleetWorkers that this replica has held against their workers since it leads; below their number it is not through with its first look.', registers, collect: () => judgedGauge.set(judged()),
+      name: 'svc_operator_judged',
+      help: 'FleetWorkers that this replica has held against their workers since it leads; below their number it is not through with its first look.',
+      registers,
+      collect: () => judgedGauge.set(judged()),
     })
     const driftAge: Gauge = new Gauge({
-      name: 'svc_operator_drift_age_seconds', help: 'How old the oldest drift is that stands in a status; 0 without any.', registers, collect: () => driftAge.set(oldestDriftSeconds(objects(), clock.wallMs())),
+      name: 'svc_operator_drift_age_seconds',
+      help: 'How old the oldest drift is that stands in a status; 0 without any.',
+      registers,
+      collect: () => driftAge.set(oldestDriftSeconds(objects(), clock.wallMs())),
     })
   }
 
@@ -55,7 +86,12 @@ export class FleetWorkerMetrics {
     const { uid } = (after ?? before)?.metadata ?? {}
     if (uid === undefined) return
     if (after === undefined) this.#edits.delete(uid)
-    else if (isEdit && isNewGeneration(before, after)) this.#edits.set(uid, { generation: after.metadata.generation, seenMs: this.#clock.monotonicMs(), isSynced: false })
+    else if (isEdit && isNewGeneration(before, after))
+      this.#edits.set(uid, {
+        generation: after.metadata.generation,
+        seenMs: this.#clock.monotonicMs(),
+        isSynced: false,
+      })
     else this.#settle(uid, after)
   }
 
@@ -67,7 +103,10 @@ export class FleetWorkerMetrics {
     const edit = this.#edits.get(uid)
     if (edit === undefined) return
     const seconds = (this.#clock.monotonicMs() - edit.seenMs) / MS_PER_SECOND
-    const holds = (type: string): boolean => after.status?.conditions?.some((each) => each.type === type && each.status === 'True' && (each.observedGeneration ?? 0) >= edit.generation) === true
+    const holds = (type: string): boolean =>
+      after.status?.conditions?.some(
+        (each) => each.type === type && each.status === 'True' && (each.observedGeneration ?? 0) >= edit.generation,
+      ) === true
     if (!edit.isSynced && holds('Synced')) {
       edit.isSynced = true
       this.#toSynced.observe(seconds)
@@ -79,7 +118,8 @@ export class FleetWorkerMetrics {
 }
 
 const isNewGeneration = (before: FleetWorkerObject | undefined, after: FleetWorkerObject): boolean =>
-  after.metadata.deletionTimestamp === undefined && (before?.metadata.uid !== after.metadata.uid || before.metadata.generation !== after.metadata.generation)
+  after.metadata.deletionTimestamp === undefined &&
+  (before?.metadata.uid !== after.metadata.uid || before.metadata.generation !== after.metadata.generation)
 
 function countConditions(objects: Iterable<FleetWorkerObject>): ReadonlyMap<string, ReadonlyMap<string, number>> {
   const counts = new Map<string, Map<string, number>>()

@@ -11,13 +11,32 @@
  * @see D44, D45
  */
 import { Registry } from 'prom-client'
-import { serveProbes, withLogFields, type Log, type ProbeListener, type ProbeVerdict, type Random, type Time } from '../runtime/index.ts'
+import {
+  serveProbes,
+  withLogFields,
+  type Log,
+  type ProbeListener,
+  type ProbeVerdict,
+  type Random,
+  type Time,
+} from '../runtime/index.ts'
 import { Bootstrap, type BootstrapOptions } from './bootstrap.ts'
 import { createFleetMetrics, Fleet } from './fleet/index.ts'
 import { FLEET_WORKERS, INDICES, keptSpec, type FleetWorkerObject } from './fleetworker/index.ts'
 import {
-  ALWAYS_LEADING, createKubeMetrics, FoldingEventRecorder, Health, LeaseElector, PooledTransport, WatchLoop, WorkQueue, WritableCache,
-  type EventTarget, type KubeIdentity, type KubeMetrics, type Leadership,
+  ALWAYS_LEADING,
+  createKubeMetrics,
+  FoldingEventRecorder,
+  Health,
+  LeaseElector,
+  PooledTransport,
+  WatchLoop,
+  WorkQueue,
+  WritableCache,
+  type EventTarget,
+  type KubeIdentity,
+  type KubeMetrics,
+  type Leadership,
 } from './kube/index.ts'
 import { MasterAway } from './master-away.ts'
 import { FleetWorkerMetrics } from './metrics.ts'
@@ -85,19 +104,73 @@ class Operator implements RunningOperator {
     const { bootstrap, identity, lease, leaderElect, log, random, replica, time, masterUrl } = options
     const parts = { clock: time, timers: time, random, log }
     this.#metrics = createKubeMetrics(this.#registry, CONTROLLER, lease.name)
-    this.#workers = new FleetWorkerMetrics({ registry: this.#registry, clock: time, objects: () => this.#cache.all(), judged: () => this.#term?.judged ?? 0 })
+    this.#workers = new FleetWorkerMetrics({
+      registry: this.#registry,
+      clock: time,
+      objects: () => this.#cache.all(),
+      judged: () => this.#term?.judged ?? 0,
+    })
     this.#transport = new PooledTransport({ identity, clock: time, timers: time, onRequest: this.#metrics.onRequest })
     this.#queue = new WorkQueue({ ...parts, observer: this.#metrics.queue })
-    this.#events = new FoldingEventRecorder({ ...parts, transport: this.#transport, controller: 'muster.dev/operator', instance: replica, onDrop: this.#metrics.onEventDrop })
-    this.#bootstrap = new Bootstrap({ ...bootstrap, transport: this.#transport, time, random, log, onMade: (secret) => this.#events.record(secret, 'Normal', 'SecretGenerated', 'it was missing; its values are new') })
-    this.#elector = leaderElect ? new LeaseElector({ ...parts, ...lease, transport: this.#transport, identity: replica, onLead: (term) => this.#lead(term), onState: this.#metrics.onLeader }) : undefined
+    this.#events = new FoldingEventRecorder({
+      ...parts,
+      transport: this.#transport,
+      controller: 'muster.dev/operator',
+      instance: replica,
+      onDrop: this.#metrics.onEventDrop,
+    })
+    this.#bootstrap = new Bootstrap({
+      ...bootstrap,
+      transport: this.#transport,
+      time,
+      random,
+      log,
+      onMade: (secret) =>
+        this.#events.record(secret, 'Normal', 'SecretGenerated', 'it was missing; its values are new'),
+    })
+    this.#elector = leaderElect
+      ? new LeaseElector({
+          ...parts,
+          ...lease,
+          transport: this.#transport,
+          identity: replica,
+          onLead: (term) => this.#lead(term),
+          onState: this.#metrics.onLeader,
+        })
+      : undefined
     this.#leadership = this.#elector ?? ALWAYS_LEADING
-    this.#fleet = new Fleet({ ...parts, masterUrl, token: options.token ?? (() => this.#bootstrap.adminToken), metrics: createFleetMetrics(this.#registry), mayWrite: () => this.#leadership.mayWrite(), onBreaker: (reason) => this.#away.turned(reason) })
-    this.#triggers = new Triggers({ queue: this.#queue, cache: this.#cache, table: this.#fleet, isOurs: (object) => this.#term?.isSending(object) === true, isReporting: (object) => this.#term?.isReporting(object) === true })
-    this.#away = new MasterAway({ table: this.#fleet, queue: this.#queue, onTurn: (isAway) => this.#masterTurned(isAway) })
+    this.#fleet = new Fleet({
+      ...parts,
+      masterUrl,
+      token: options.token ?? (() => this.#bootstrap.adminToken),
+      metrics: createFleetMetrics(this.#registry),
+      mayWrite: () => this.#leadership.mayWrite(),
+      onBreaker: (reason) => this.#away.turned(reason),
+    })
+    this.#triggers = new Triggers({
+      queue: this.#queue,
+      cache: this.#cache,
+      table: this.#fleet,
+      isOurs: (object) => this.#term?.isSending(object) === true,
+      isReporting: (object) => this.#term?.isReporting(object) === true,
+    })
+    this.#away = new MasterAway({
+      table: this.#fleet,
+      queue: this.#queue,
+      onTurn: (isAway) => this.#masterTurned(isAway),
+    })
     this.#watches = this.#namespaces().map((namespace) => this.#watch(namespace))
-    this.#health = new Health({ clock: time, queue: this.#queue, cache: this.#cache, watches: this.#watches, controller: () => this.#term?.controller })
-    this.#metrics.observe({ queue: this.#queue, watchAgeMs: () => Math.max(...this.#watches.map(({ activeMs }) => time.monotonicMs() - activeMs)) })
+    this.#health = new Health({
+      clock: time,
+      queue: this.#queue,
+      cache: this.#cache,
+      watches: this.#watches,
+      controller: () => this.#term?.controller,
+    })
+    this.#metrics.observe({
+      queue: this.#queue,
+      watchAgeMs: () => Math.max(...this.#watches.map(({ activeMs }) => time.monotonicMs() - activeMs)),
+    })
   }
 
   get port(): number {
@@ -109,20 +182,41 @@ class Operator implements RunningOperator {
       const stuck = this.#health.stuck()
       return { ok: stuck.length === 0, why: stuck.length === 0 ? 'ok' : stuck.join('; ') }
     }
-    const readyz = (): ProbeVerdict => ({ ok: this.#health.isReady, why: this.#health.isReady ? 'ok' : 'FleetWorkers have not been listed yet' })
-    this.#listener = await serveProbes('SVC_METRICS_LISTEN', this.#options.metricsListen, { healthz, readyz, metrics: this.#registry })
+    const readyz = (): ProbeVerdict => ({
+      ok: this.#health.isReady,
+      why: this.#health.isReady ? 'ok' : 'FleetWorkers have not been listed yet',
+    })
+    this.#listener = await serveProbes('SVC_METRICS_LISTEN', this.#options.metricsListen, {
+      healthz,
+      readyz,
+      metrics: this.#registry,
+    })
   }
 
   start(): void {
     const { lease, log, masterUrl, time, watchNamespaces } = this.#options
     const { signal } = this.#abort
-    log.info('the operator has started', { port: this.port, master: masterUrl, namespaces: watchNamespaces.length === 0 ? 'all' : watchNamespaces.join(','), lease: `${lease.namespace}/${lease.name}` })
+    log.info('the operator has started', {
+      port: this.port,
+      master: masterUrl,
+      namespaces: watchNamespaces.length === 0 ? 'all' : watchNamespaces.join(','),
+      lease: `${lease.namespace}/${lease.name}`,
+    })
     this.#fleet.onChange((change) => {
       if (change.kind === 'state_reset') this.#tell('MasterStateReset', change.message)
       this.#triggers.tableChanged(change)
     })
-    signal.addEventListener('abort', time.every(1_000, () => this.#away.look()), { once: true })
-    this.#running.push(this.#events.run(signal), this.#bootstrap.run(signal), ...this.#watches.map((watch) => watch.run(signal)), this.#begin(signal))
+    signal.addEventListener(
+      'abort',
+      time.every(1_000, () => this.#away.look()),
+      { once: true },
+    )
+    this.#running.push(
+      this.#events.run(signal),
+      this.#bootstrap.run(signal),
+      ...this.#watches.map((watch) => watch.run(signal)),
+      this.#begin(signal),
+    )
   }
 
   /** Nothing is asked of the master before there is a token. */
@@ -153,7 +247,15 @@ class Operator implements RunningOperator {
   #watch(namespace: string | undefined): WatchLoop<FleetWorkerObject> {
     const { log, random, time } = this.#options
     return new WatchLoop({
-      transport: this.#transport, cache: this.#cache, clock: time, timers: time, random, log, resource: FLEET_WORKERS, namespace, onRestart: this.#metrics.onRestart,
+      transport: this.#transport,
+      cache: this.#cache,
+      clock: time,
+      timers: time,
+      random,
+      log,
+      resource: FLEET_WORKERS,
+      namespace,
+      onRestart: this.#metrics.onRestart,
       onChange: (change, source) => {
         this.#workers.changed(change, source === 'watch' && this.#term !== undefined)
         this.#triggers.changed(change, source)
@@ -164,15 +266,30 @@ class Operator implements RunningOperator {
   #lead(signal: AbortSignal): void {
     const { random, time, log, watchNamespaces } = this.#options
     const term = new Term({
-      signal, time, random, log, transport: this.#transport, cache: this.#cache, queue: this.#queue, events: this.#events, fleet: this.#fleet,
-      leadership: this.#leadership, triggers: this.#triggers, metrics: this.#metrics, workers: this.#workers,
+      signal,
+      time,
+      random,
+      log,
+      transport: this.#transport,
+      cache: this.#cache,
+      queue: this.#queue,
+      events: this.#events,
+      fleet: this.#fleet,
+      leadership: this.#leadership,
+      triggers: this.#triggers,
+      metrics: this.#metrics,
+      workers: this.#workers,
       watches: (namespace) => watchNamespaces.length === 0 || watchNamespaces.includes(namespace),
       within: (key, inside) => withLogFields({ fleetworker: key }, inside),
     })
     this.#term = term
-    signal.addEventListener('abort', () => {
-      if (this.#term === term) this.#term = undefined
-    }, { once: true })
+    signal.addEventListener(
+      'abort',
+      () => {
+        if (this.#term === term) this.#term = undefined
+      },
+      { once: true },
+    )
     this.#running.push(term.run())
   }
 

@@ -13,6 +13,8 @@ const FAST = { params: { [constants.BROTLI_PARAM_QUALITY]: 1, [constants.BROTLI_
 /** A byte a character: buffers would cost more for what is so short. */
 export type Packed = string & { readonly isPacked: true }
 
-export const packed = (value: object): Packed => brotliCompressSync(JSON.stringify(value), FAST).toString('latin1') as Packed
+export const packed = (value: object): Packed =>
+  brotliCompressSync(JSON.stringify(value), FAST).toString('latin1') as Packed
 
-export const unpacked = (pack: Packed): JsonObject => JSON.parse(brotliDecompressSync(Buffer.from(pack, 'latin1')).toString('utf8')) as JsonObject
+export const unpacked = (pack: Packed): JsonObject =>
+  JSON.parse(brotliDecompressSync(Buffer.from(pack, 'latin1')).toString('utf8')) as JsonObject

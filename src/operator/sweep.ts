@@ -44,7 +44,11 @@ interface TypesRead {
   dropType(type: string): void
 }
 
-interface LeftOver { readonly type: string; readonly workerId: string; readonly claim: string }
+interface LeftOver {
+  readonly type: string
+  readonly workerId: string
+  readonly claim: string
+}
 
 export class Sweep {
   readonly #deps: SweepDeps
@@ -101,7 +105,11 @@ export class Sweep {
     const told = { worker: `${type}/${workerId}`, claim }
     if (answer.kind === 'ok') log.info('a claim was left over by a FleetWorker that is gone; it was deleted', told)
     else if (!USELESS.has(answer.kind)) return FUTILE.has(answer.kind)
-    else log.error('the master refuses to delete a claim that was left over; delete it there, or it stays', { ...told, ...('message' in answer && { error: answer.message }) })
+    else
+      log.error('the master refuses to delete a claim that was left over; delete it there, or it stays', {
+        ...told,
+        ...('message' in answer && { error: answer.message }),
+      })
     this.#done.add(claim)
     return false
   }

@@ -11,8 +11,26 @@
  */
 import { type Log, type Random, type Time } from '../runtime/index.ts'
 import type { Fleet } from './fleet/index.ts'
-import { FLEET_WORKERS, reconcile, ReconcileMemory, Sources, type FleetWorkerObject, type FleetWorkerStatus, type ReconcileDeps } from './fleetworker/index.ts'
-import { ApplyStatusWriter, Controller, type EventRecorder, type KubeMetrics, type KubeTransport, type Leadership, type ObjectKey, type WorkQueue, type WritableCache } from './kube/index.ts'
+import {
+  FLEET_WORKERS,
+  reconcile,
+  ReconcileMemory,
+  Sources,
+  type FleetWorkerObject,
+  type FleetWorkerStatus,
+  type ReconcileDeps,
+} from './fleetworker/index.ts'
+import {
+  ApplyStatusWriter,
+  Controller,
+  type EventRecorder,
+  type KubeMetrics,
+  type KubeTransport,
+  type Leadership,
+  type ObjectKey,
+  type WorkQueue,
+  type WritableCache,
+} from './kube/index.ts'
 import { AWAY_MS } from './master-away.ts'
 import type { FleetWorkerMetrics } from './metrics.ts'
 import { Sweep } from './sweep.ts'
@@ -45,7 +63,8 @@ export interface TermDeps {
 
 /** What moves all the time and means nothing new. */
 const HEARTBEAT: ReadonlySet<string> = new Set<keyof FleetWorkerStatus>(['lastSeenTime', 'cpuPercent', 'rssMegabytes'])
-const meaningOf = (status: FleetWorkerStatus): object => Object.fromEntries(Object.entries(status).filter(([field]) => !HEARTBEAT.has(field)))
+const meaningOf = (status: FleetWorkerStatus): object =>
+  Object.fromEntries(Object.entries(status).filter(([field]) => !HEARTBEAT.has(field)))
 
 export class Term {
   readonly #deps: TermDeps
@@ -63,17 +82,64 @@ export class Term {
 
   constructor(deps: TermDeps) {
     this.#deps = deps
-    const { cache, events, fleet, leadership, log, metrics, queue, random, signal, time, transport, triggers, watches, workers } = deps
+    const {
+      cache,
+      events,
+      fleet,
+      leadership,
+      log,
+      metrics,
+      queue,
+      random,
+      signal,
+      time,
+      transport,
+      triggers,
+      watches,
+      workers,
+    } = deps
     const parts = { clock: time, timers: time, random, log, transport }
-    this.#status = new ApplyStatusWriter({ ...parts, resource: FLEET_WORKERS, fieldManager: FIELD_MANAGER, signal, cache, mayWrite: () => leadership.mayWrite(), meaningOf, onWrite: metrics.onStatusWrite })
-    this.#sources = new Sources({ ...parts, resources: () => cache.all(), onChange: (name) => triggers.sourceChanged(name) })
+    this.#status = new ApplyStatusWriter({
+      ...parts,
+      resource: FLEET_WORKERS,
+      fieldManager: FIELD_MANAGER,
+      signal,
+      cache,
+      mayWrite: () => leadership.mayWrite(),
+      meaningOf,
+      onWrite: metrics.onStatusWrite,
+    })
+    this.#sources = new Sources({
+      ...parts,
+      resources: () => cache.all(),
+      onChange: (name) => triggers.sourceChanged(name),
+    })
     this.#sweep = new Sweep({ time, log, queue, cache, table: fleet, master: fleet.master, watches, types: triggers })
     this.#memory = new ReconcileMemory(random)
     this.#reconcileDeps = {
-      cache, table: fleet, master: fleet.master, edits: fleet.edits, sources: this.#sources, transport, status: this.#status, events, leadership,
-      memory: this.#memory, clock: time, log, watches, onDrift: (outcome) => workers.drifted(outcome),
+      cache,
+      table: fleet,
+      master: fleet.master,
+      edits: fleet.edits,
+      sources: this.#sources,
+      transport,
+      status: this.#status,
+      events,
+      leadership,
+      memory: this.#memory,
+      clock: time,
+      log,
+      watches,
+      onDrift: (outcome) => workers.drifted(outcome),
     }
-    this.#controller = new Controller({ queue, clock: time, timers: time, log, reconcile: (key) => this.#reconcile(key), observer: metrics.controller })
+    this.#controller = new Controller({
+      queue,
+      clock: time,
+      timers: time,
+      log,
+      reconcile: (key) => this.#reconcile(key),
+      observer: metrics.controller,
+    })
   }
 
   /** Undefined before it works. */
@@ -110,7 +176,9 @@ export class Term {
     if (ending.aborted) return
     this.#memory.beginRound(cache.all())
     triggers.all()
-    this.#works = Promise.all([this.#controller.run(ending), this.#sources.run(ending), this.#sweep.run(ending)]).then(() => {})
+    this.#works = Promise.all([this.#controller.run(ending), this.#sources.run(ending), this.#sweep.run(ending)]).then(
+      () => {},
+    )
     await this.#works
   }
 

@@ -13,8 +13,22 @@
  * looked for claims that are left over on its workers.
  */
 import type { FleetTable, TableChange } from './fleet/index.ts'
-import { RECONCILE_ANNOTATION, rivalKeys, targetOf, type FleetWorkerObject, type SourceName } from './fleetworker/index.ts'
-import { isBehind, keyOf, priorityOf, type Change, type ObjectCache, type ObjectKey, type WorkQueue } from './kube/index.ts'
+import {
+  RECONCILE_ANNOTATION,
+  rivalKeys,
+  targetOf,
+  type FleetWorkerObject,
+  type SourceName,
+} from './fleetworker/index.ts'
+import {
+  isBehind,
+  keyOf,
+  priorityOf,
+  type Change,
+  type ObjectCache,
+  type ObjectKey,
+  type WorkQueue,
+} from './kube/index.ts'
 
 const EDIT = 100
 const REPORT = 90
@@ -47,7 +61,8 @@ export class Triggers {
   tableChanged(change: TableChange): void {
     const { cache } = this.#deps
     if (change.kind === 'worker') this.#workerChanged(cache.byIndex('target', targetOf(change.type, change.workerId)))
-    else if (change.kind === 'type') this.#push(keysOf([...cache.all()].filter(({ spec }) => spec.type === change.type)))
+    else if (change.kind === 'type')
+      this.#push(keysOf([...cache.all()].filter(({ spec }) => spec.type === change.type)))
     else this.all()
   }
 
@@ -74,7 +89,8 @@ export class Triggers {
 
   /** Every key, at the place of a sweep; objects whose status is behind as the edits they are. */
   all(): void {
-    for (const after of this.#deps.cache.all()) this.#add({ key: keyOf(after.metadata), before: undefined, after }, 'list')
+    for (const after of this.#deps.cache.all())
+      this.#add({ key: keyOf(after.metadata), before: undefined, after }, 'list')
   }
 
   #add(change: Change<FleetWorkerObject>, source: 'list' | 'watch'): void {
@@ -85,7 +101,8 @@ export class Triggers {
 
   #workerChanged(objects: readonly FleetWorkerObject[]): void {
     const { isReporting, queue } = this.#deps
-    for (const object of objects) queue.add(keyOf(object.metadata), isBehind(object) ? EDIT : isReporting(object) ? REPORT : PUSH)
+    for (const object of objects)
+      queue.add(keyOf(object.metadata), isBehind(object) ? EDIT : isReporting(object) ? REPORT : PUSH)
   }
 
   #push(keys: readonly ObjectKey[]): void {
@@ -101,4 +118,5 @@ export class Triggers {
   }
 }
 
-const keysOf = (objects: readonly FleetWorkerObject[]): readonly ObjectKey[] => objects.map(({ metadata }) => keyOf(metadata))
+const keysOf = (objects: readonly FleetWorkerObject[]): readonly ObjectKey[] =>
+  objects.map(({ metadata }) => keyOf(metadata))

@@ -14,7 +14,10 @@ import { MAX_JSON_DEPTH } from './limits.ts'
 const MAX_HOPS = 16
 /** For each field its default without its own defaults; undefined while that is being found out. */
 type Defaults = Map<JsonSchema, JsonValue | undefined>
-interface Reading { readonly root: JsonSchema; readonly defaults: Defaults }
+interface Reading {
+  readonly root: JsonSchema
+  readonly defaults: Defaults
+}
 /** One object a schema, so that a form once found is the form for good. */
 const readings = new WeakMap<JsonSchema, Reading>()
 
@@ -40,7 +43,13 @@ function bare(value: JsonValue, schema: JsonSchema | undefined, reading: Reading
   return Object.fromEntries(members)
 }
 
-function isDefault(value: JsonValue, kept: JsonValue, field: JsonSchema | undefined, reading: Reading, depth: number): boolean {
+function isDefault(
+  value: JsonValue,
+  kept: JsonValue,
+  field: JsonSchema | undefined,
+  reading: Reading,
+  depth: number,
+): boolean {
   const fallback = field?.['default'] as JsonValue | undefined
   if (field === undefined || fallback === undefined) return false
   if (sameJson(value, fallback)) return true
@@ -76,4 +85,5 @@ export function differingPointers(a: JsonValue | undefined, b: JsonValue | undef
   return names.flatMap((name) => differingPointers(ownValue(a, name), ownValue(b, name), `${at}${pointerStep(name)}`))
 }
 
-const ownValue = (object: JsonObject, name: string): JsonValue | undefined => (Object.hasOwn(object, name) ? object[name] : undefined)
+const ownValue = (object: JsonObject, name: string): JsonValue | undefined =>
+  Object.hasOwn(object, name) ? object[name] : undefined

@@ -22,9 +22,23 @@ export interface BaseConfig {
 /** The four fields every Config has (D4). */
 export const BASE_CONFIG_FIELDS = {
   enabled: Type.Boolean({ default: false, description: 'Whether the worker runs its slots.' }),
-  slots: Type.Integer({ minimum: 0, maximum: MAX_SLOTS, default: 1, description: 'Concurrent slots; 0 is scaled to zero.' }),
-  max_attempts: Type.Integer({ minimum: 1, maximum: MAX_ATTEMPTS, default: DEFAULT_MAX_ATTEMPTS, description: 'Attempts of a batch task before it is dead-lettered.' }),
-  recycle_seconds: Type.Number({ minimum: 0, default: 0, description: 'Age in seconds at which a slot is replaced; 0 is never.' }),
+  slots: Type.Integer({
+    minimum: 0,
+    maximum: MAX_SLOTS,
+    default: 1,
+    description: 'Concurrent slots; 0 is scaled to zero.',
+  }),
+  max_attempts: Type.Integer({
+    minimum: 1,
+    maximum: MAX_ATTEMPTS,
+    default: DEFAULT_MAX_ATTEMPTS,
+    description: 'Attempts of a batch task before it is dead-lettered.',
+  }),
+  recycle_seconds: Type.Number({
+    minimum: 0,
+    default: 0,
+    description: 'Age in seconds at which a slot is replaced; 0 is never.',
+  }),
 } as const
 
 export const BASE_CONFIG_NAMES: readonly string[] = Object.keys(BASE_CONFIG_FIELDS)
@@ -41,7 +55,10 @@ export const propertiesOf = (schema: JsonSchema): Properties => (schema['propert
 /** The whole Config schema: `own` with the base fields, strict. @throws TypeError when `own` is not an object schema or names a base field. */
 export function configSchemaOf(own: JsonSchema): JsonSchema {
   if (own['type'] !== 'object') throw new TypeError('/type: a config schema must be of type "object"')
-  if (own['patternProperties'] !== undefined) throw new TypeError('/patternProperties: the fields of a config are named one by one; put free names below a field of type object')
+  if (own['patternProperties'] !== undefined)
+    throw new TypeError(
+      '/patternProperties: the fields of a config are named one by one; put free names below a field of type object',
+    )
   const taken = BASE_CONFIG_NAMES.find((name) => Object.hasOwn(propertiesOf(own), name))
   if (taken !== undefined) throw new TypeError(`/properties/${taken}: is a base field, added by Muster; leave it out`)
   return { ...own, properties: { ...BASE_CONFIG_FIELDS, ...propertiesOf(own) }, additionalProperties: false }
@@ -65,7 +82,9 @@ function pathsIn(field: JsonSchema, path: readonly string[], root: JsonSchema): 
   if (field['writeOnly'] === true) return [path]
   const { properties, ...others } = field
   if (mentionsSecret(others, root, new Set())) return 'whole field'
-  const below = Object.entries((properties ?? {}) as Properties).map(([name, child]) => pathsIn(child, [...path, name], root))
+  const below = Object.entries((properties ?? {}) as Properties).map(([name, child]) =>
+    pathsIn(child, [...path, name], root),
+  )
   return below.includes('whole field') ? 'whole field' : (below as SecretPaths[]).flat()
 }
 
@@ -84,8 +103,14 @@ function mentionsSecret(node: unknown, root: JsonSchema, seen: Set<unknown>): bo
 export function resolveLocal(root: JsonSchema, reference: string): unknown {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return undefined
-  const steps = reference.slice(2).split('/').map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-  return steps.reduce<unknown>((node, step) => (typeof node === 'object' && node !== null ? (node as JsonSchema)[step] : undefined), root)
+  const steps = reference
+    .slice(2)
+    .split('/')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return steps.reduce<unknown>(
+    (node, step) => (typeof node === 'object' && node !== null ? (node as JsonSchema)[step] : undefined),
+    root,
+  )
 }
 
 /** `config` with every secret that is set replaced by the mask. */
@@ -104,11 +129,18 @@ export function secretValues(config: JsonObject, secrets: SecretPaths): readonly
 }
 
 function valueAt(value: JsonValue | undefined, path: readonly string[]): JsonValue | undefined {
-  return path.reduce<JsonValue | undefined>((node, key) => (isJsonObject(node) && Object.hasOwn(node, key) ? node[key] : undefined), value)
+  return path.reduce<JsonValue | undefined>(
+    (node, key) => (isJsonObject(node) && Object.hasOwn(node, key) ? node[key] : undefined),
+    value,
+  )
 }
 
 /** A copy with the value at `path`, where there is one, replaced; undefined removes it. */
-function replaceAt(object: JsonObject, [key, ...rest]: readonly string[], replace: (old: JsonValue) => JsonValue | undefined): JsonObject {
+function replaceAt(
+  object: JsonObject,
+  [key, ...rest]: readonly string[],
+  replace: (old: JsonValue) => JsonValue | undefined,
+): JsonObject {
   if (key === undefined || !Object.hasOwn(object, key)) return object
   const old = object[key] as JsonValue
   const next = rest.length === 0 ? replace(old) : isJsonObject(old) ? replaceAt(old, rest, replace) : old
@@ -125,7 +157,10 @@ export interface Merged {
 /** Merges a PATCH into the stored config: top-level fields only, null and mask as described above. Validates nothing. */
 export function mergeConfig(schema: JsonSchema, secrets: SecretPaths, stored: JsonObject, patch: JsonObject): Merged {
   const defaults = defaultsOf(schema)
-  const kept = secrets.reduce((result, path) => replaceAt(result, path, (value) => (value === SECRET_MASK ? valueAt(stored, path) : value)), patch)
+  const kept = secrets.reduce(
+    (result, path) => replaceAt(result, path, (value) => (value === SECRET_MASK ? valueAt(stored, path) : value)),
+    patch,
+  )
   const merged: Record<string, JsonValue> = { ...stored }
   for (const name of Object.keys(patch)) {
     if (!Object.hasOwn(kept, name)) continue // A mask over nothing stored.
@@ -166,7 +201,8 @@ function takesNull(node: unknown, root: JsonSchema, known: Map<JsonObject, boole
 
 /** Every keyword that null can fail on; the others speak of objects, arrays, numbers and texts alone. */
 function passesNull(node: JsonObject, root: JsonSchema, takes: (child: unknown) => boolean): boolean {
-  const list = (keyword: string): readonly JsonValue[] | undefined => (Array.isArray(node[keyword]) ? (node[keyword] as readonly JsonValue[]) : undefined)
+  const list = (keyword: string): readonly JsonValue[] | undefined =>
+    Array.isArray(node[keyword]) ? (node[keyword] as readonly JsonValue[]) : undefined
   const { type, $ref: reference, if: condition } = node
   if (type !== undefined && ![type].flat().includes('null') && node['nullable'] !== true) return false
   if (list('enum')?.includes(null) === false || (node['const'] ?? null) !== null) return false
@@ -185,7 +221,14 @@ export function forbiddenKeys(value: JsonValue, path = ''): readonly FieldError[
   if (!isJsonObject(value)) return []
   return Object.entries(value).flatMap(([key, each]) =>
     FORBIDDEN.has(key)
-      ? [{ path: `${path}/${key}`, message: 'this key is not allowed in a config', keyword: 'propertyNames', params: { propertyName: key } }]
+      ? [
+          {
+            path: `${path}/${key}`,
+            message: 'this key is not allowed in a config',
+            keyword: 'propertyNames',
+            params: { propertyName: key },
+          },
+        ]
       : forbiddenKeys(each, `${path}${pointerStep(key)}`),
   )
 }

@@ -59,7 +59,12 @@ export class FleetError extends Error {
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: ErrorCode, detail: string | readonly FieldError[], options: FleetErrorOptions = {}) {
-    super(typeof detail === 'string' ? detail : detail.map((each) => `${each.path || 'the value'}: ${each.message}`).join('; '), options)
+    super(
+      typeof detail === 'string'
+        ? detail
+        : detail.map((each) => `${each.path || 'the value'}: ${each.message}`).join('; '),
+      options,
+    )
     this.code = code
     this.detail = detail
     this.retryAfterSeconds = options.retryAfterSeconds
@@ -71,14 +76,22 @@ export class FleetError extends Error {
 /** What a client may read of a failure: the store's own sentences may name its file or host, which is for logs alone. */
 export function detailForClient({ code, detail, outcome }: FleetError): FleetError['detail'] {
   if (code === 'STORAGE_UNAVAILABLE' || code === 'STORAGE_NOT_OPEN') {
-    return outcome === 'not_sent' ? 'the store is away; nothing was changed' : 'the store did not answer; whether the change was made is not known'
+    return outcome === 'not_sent'
+      ? 'the store is away; nothing was changed'
+      : 'the store did not answer; whether the change was made is not known'
   }
-  if (code === 'STORAGE_CORRUPT' || code === 'STORAGE_LOCKED' || code === 'STORAGE_SCHEMA') return 'the store cannot be used; the log of the master says why'
+  if (code === 'STORAGE_CORRUPT' || code === 'STORAGE_LOCKED' || code === 'STORAGE_SCHEMA')
+    return 'the store cannot be used; the log of the master says why'
   return detail
 }
 
 /** The one-fault form of INVALID: `invalid('/n', 'expected …')`. */
-export function invalid(path: string, message: string, keyword = 'value', params: FieldError['params'] = {}): FleetError {
+export function invalid(
+  path: string,
+  message: string,
+  keyword = 'value',
+  params: FieldError['params'] = {},
+): FleetError {
   return new FleetError('INVALID', [{ path, message, keyword, params }])
 }
 

@@ -18,7 +18,12 @@ const StateName = Type.Enum([...WORKER_STATES])
 
 /** The tasks of a type, by where they are (D48). */
 export const QueueTotals = Data({
-  high: Type.Integer(), normal: Type.Integer(), low: Type.Integer(), in_flight: Type.Integer(), scheduled: Type.Integer(), dead: Type.Integer(),
+  high: Type.Integer(),
+  normal: Type.Integer(),
+  low: Type.Integer(),
+  in_flight: Type.Integer(),
+  scheduled: Type.Integer(),
+  dead: Type.Integer(),
   oldest_submitted_at: Nullable(Seconds),
 })
 export type QueueTotals = Static<typeof QueueTotals>
@@ -26,12 +31,20 @@ export type QueueTotals = Static<typeof QueueTotals>
 /** The data of each event, by its name. */
 export const EVENTS = {
   'worker.registered': Data({ ...ofWorker, state: Type.Literal('IDLE'), config_gen: Type.Integer() }),
-  'worker.connected': Data({ ...ofWorker, connected: Type.Literal(true), state: Type.Optional(ReportedState), draining: Type.Optional(Type.Literal(false)) }),
+  'worker.connected': Data({
+    ...ofWorker,
+    connected: Type.Literal(true),
+    state: Type.Optional(ReportedState),
+    draining: Type.Optional(Type.Literal(false)),
+  }),
   'worker.disconnected': Data({ ...ofWorker, connected: Type.Literal(false) }),
   'worker.state': Data({ ...ofWorker, state: StateName, last_error: Nullable(Type.String()) }),
   'worker.config_changed': Data({
-    ...ofWorker, config_gen: Type.Integer(), changed: Type.Optional(Type.Array(Type.String())),
-    config_changed_at: Type.Optional(Seconds), config_changed_by: Type.Optional(Type.String()),
+    ...ofWorker,
+    config_gen: Type.Integer(),
+    changed: Type.Optional(Type.Array(Type.String())),
+    config_changed_at: Type.Optional(Seconds),
+    config_changed_by: Type.Optional(Type.String()),
   }),
   'worker.config_applied': Data({ ...ofWorker, applied_config_gen: Nullable(Type.Integer()) }),
   'worker.draining': Data({ ...ofWorker, state: Type.Literal('DRAINING'), draining: Type.Literal(true) }),

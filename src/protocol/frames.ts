@@ -23,7 +23,12 @@ export type WorkerState = (typeof WORKER_STATES)[number]
 export const ReportedState = Type.Union([Type.Literal('IDLE'), Type.Literal('RUNNING'), Type.Literal('ERROR')])
 export type ReportedState = Static<typeof ReportedState>
 
-export const Hardware = Strict({ cores: Count, ram_gb: Type.Number({ minimum: 0 }), hostname: Type.String(), kernel: Type.String() })
+export const Hardware = Strict({
+  cores: Count,
+  ram_gb: Type.Number({ minimum: 0 }),
+  hostname: Type.String(),
+  kernel: Type.String(),
+})
 export const SlotStats = Strict({ slot_id: Count, age_seconds: Type.Number({ minimum: 0 }), counters: AnyObject })
 export type SlotStats = Static<typeof SlotStats>
 const statsFields = { slots: Count, cpu_pct: Type.Number(), rss_mb: Type.Number(), ts: Seconds, metrics: AnyObject }
@@ -36,13 +41,26 @@ export type Output = Static<typeof Output>
 
 export const WORKER_FRAMES = {
   register: Strict({
-    type: Type.Literal('register'), worker_id: WorkerId, automation_type: AutomationType, protocol_version: Type.Integer(),
-    hardware: Hardware, instance_id: Type.Optional(Name),
+    type: Type.Literal('register'),
+    worker_id: WorkerId,
+    automation_type: AutomationType,
+    protocol_version: Type.Integer(),
+    hardware: Hardware,
+    instance_id: Type.Optional(Name),
   }),
-  state: Strict({ type: Type.Literal('state'), state: ReportedState, config_gen: Gen, ts: Seconds, last_error: Nullable(Type.String()) }),
+  state: Strict({
+    type: Type.Literal('state'),
+    state: ReportedState,
+    config_gen: Gen,
+    ts: Seconds,
+    last_error: Nullable(Type.String()),
+  }),
   stats: Strict({ type: Type.Literal('stats'), ...statsFields, per_slot: Type.Optional(Type.Array(SlotStats)) }),
   output: Strict({ type: Type.Literal('output'), ...outputFields }),
-  output_batch: Strict({ type: Type.Literal('output_batch'), outputs: Type.Array(Output, { minItems: 1, maxItems: MAX_OUTPUTS_PER_FRAME }) }),
+  output_batch: Strict({
+    type: Type.Literal('output_batch'),
+    outputs: Type.Array(Output, { minItems: 1, maxItems: MAX_OUTPUTS_PER_FRAME }),
+  }),
   ping: Strict({ type: Type.Literal('ping'), id: Type.String() }),
 } as const
 
@@ -69,7 +87,9 @@ export class FrameFault extends Error {
 }
 
 function decoder(schemas: Readonly<Record<string, object>>): (text: string) => { readonly type: string } {
-  const validators = new Map<string, Validator>(Object.entries(schemas).map(([type, schema]) => [type, compileValidator(schema)]))
+  const validators = new Map<string, Validator>(
+    Object.entries(schemas).map(([type, schema]) => [type, compileValidator(schema)]),
+  )
   return (text) => {
     let frame: unknown
     try {
@@ -77,11 +97,13 @@ function decoder(schemas: Readonly<Record<string, object>>): (text: string) => {
     } catch (cause) {
       throw new FrameFault(`the frame is not JSON: ${(cause as Error).message}`, false)
     }
-    if (typeof frame !== 'object' || frame === null || Array.isArray(frame)) throw new FrameFault('the frame is not a JSON object', false)
+    if (typeof frame !== 'object' || frame === null || Array.isArray(frame))
+      throw new FrameFault('the frame is not a JSON object', false)
     const type = (frame as { type?: unknown }).type
     if (typeof type !== 'string') throw new FrameFault('/type: expected a string', false)
     const validate = validators.get(type)
-    if (validate === undefined) throw new FrameFault(`/type: "${type}" is not known; known: ${[...validators.keys()].join(', ')}`, true)
+    if (validate === undefined)
+      throw new FrameFault(`/type: "${type}" is not known; known: ${[...validators.keys()].join(', ')}`, true)
     const [fault] = validate(frame)
     if (fault !== undefined) throw new FrameFault(`${fault.path}: ${fault.message}`, false)
     return frame as { readonly type: string } // Checked against its schema just now.

@@ -8,7 +8,8 @@ export type JsonText = string
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
 /** One step of a JSON pointer, its slash in front. @see RFC 6901 section 3 */
-export const pointerStep = (key: string | number): string => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`
+export const pointerStep = (key: string | number): string =>
+  `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`
 
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -17,8 +18,17 @@ export function isJsonObject(value: unknown): value is JsonObject {
 /** Equality by JSON value: the order of keys is free, arrays are ordered, 0 and -0 are one number. Depth is the caller's bound. */
 export function sameJson(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === b) return true
-  if (Array.isArray(a) || Array.isArray(b)) return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((each: JsonValue, index) => sameJson(each, b[index] as JsonValue))
+  if (Array.isArray(a) || Array.isArray(b))
+    return (
+      Array.isArray(a) &&
+      Array.isArray(b) &&
+      a.length === b.length &&
+      a.every((each: JsonValue, index) => sameJson(each, b[index] as JsonValue))
+    )
   if (!isJsonObject(a) || !isJsonObject(b)) return false
   const names = Object.keys(a)
-  return names.length === Object.keys(b).length && names.every((name) => Object.hasOwn(b, name) && sameJson(a[name], b[name]))
+  return (
+    names.length === Object.keys(b).length &&
+    names.every((name) => Object.hasOwn(b, name) && sameJson(a[name], b[name]))
+  )
 }

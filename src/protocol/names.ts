@@ -3,7 +3,15 @@
  * Names and numbers that many shapes share, as schemas (D9, D36, D56, D59).
  */
 import { Type } from 'typebox'
-import { MAX_ATTEMPTS, MAX_HOLD_MS, MAX_MANAGED_BY_CHARS, MAX_N, MAX_NAME_CHARS, MAX_TTL_SECONDS, MIN_HOLD_MS } from './limits.ts'
+import {
+  MAX_ATTEMPTS,
+  MAX_HOLD_MS,
+  MAX_MANAGED_BY_CHARS,
+  MAX_N,
+  MAX_NAME_CHARS,
+  MAX_TTL_SECONDS,
+  MIN_HOLD_MS,
+} from './limits.ts'
 
 /** An automation type. */
 export const TYPE_PATTERN = '^[a-z0-9][a-z0-9-]{0,62}$'
@@ -15,16 +23,33 @@ const WORKER_ID_PATTERN = '^[^/\\u0000-\\u001f\\u007f-\\u009f]+$'
 const PRINTABLE_PATTERN = '^[ -~]+$'
 
 /** Our own patterns, each free of anything that could make a matching engine go back over the text. */
-export const OWN_PATTERNS: ReadonlySet<string> = new Set([TYPE_PATTERN, NAME_PATTERN, WORKER_ID_PATTERN, PRINTABLE_PATTERN])
+export const OWN_PATTERNS: ReadonlySet<string> = new Set([
+  TYPE_PATTERN,
+  NAME_PATTERN,
+  WORKER_ID_PATTERN,
+  PRINTABLE_PATTERN,
+])
 
 /** Strict object: an unknown field is a fault. */
-export const Strict = <T extends Parameters<typeof Type.Object>[0]>(fields: T, options: { description?: string } = {}) =>
-  Type.Object(fields, { ...options, additionalProperties: false })
+export const Strict = <T extends Parameters<typeof Type.Object>[0]>(
+  fields: T,
+  options: { description?: string } = {},
+) => Type.Object(fields, { ...options, additionalProperties: false })
 
 export const AutomationType = Type.String({ pattern: TYPE_PATTERN })
-export const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS, pattern: NAME_PATTERN, format: 'well-formed' })
+export const Name = Type.String({
+  minLength: 1,
+  maxLength: MAX_NAME_CHARS,
+  pattern: NAME_PATTERN,
+  format: 'well-formed',
+})
 /** `.` and `..` are refused as well, see {@link isWorkerId}. */
-export const WorkerId = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS, pattern: WORKER_ID_PATTERN, format: 'well-formed' })
+export const WorkerId = Type.String({
+  minLength: 1,
+  maxLength: MAX_NAME_CHARS,
+  pattern: WORKER_ID_PATTERN,
+  format: 'well-formed',
+})
 export const Seconds = Type.Number({ description: 'unix seconds' })
 /** Not a record of anything: that would try a pattern on every key of every payload. */
 export const AnyObject = Type.Unsafe<Record<string, unknown>>({ type: 'object' })
@@ -37,11 +62,14 @@ export const HoldMs = Type.Integer({ minimum: MIN_HOLD_MS, maximum: MAX_HOLD_MS 
 export const ManagedBy = Type.String({ minLength: 1, maxLength: MAX_MANAGED_BY_CHARS, pattern: PRINTABLE_PATTERN })
 /** A fencing token: grows with every lease. */
 export const Token = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
-export const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()])
+export const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
+  Type.Union([schema, Type.Null()])
 
 const WORKER_ID = new RegExp(WORKER_ID_PATTERN)
 
 /** Whether `text` may name a worker: 1..256 well-formed characters, no control characters, no slash, not `.` or `..`. */
 export function isWorkerId(text: string): boolean {
-  return WORKER_ID.test(text) && text.isWellFormed() && [...text].length <= MAX_NAME_CHARS && text !== '.' && text !== '..'
+  return (
+    WORKER_ID.test(text) && text.isWellFormed() && [...text].length <= MAX_NAME_CHARS && text !== '.' && text !== '..'
+  )
 }

@@ -12,14 +12,22 @@ import { compileValidator, type Validator } from './validator.ts'
 const namespace = Type.Optional(Name)
 const Empty = Strict({})
 const Lease = { task_id: Name, token: Token }
-const leases = <T extends Record<string, TSchema>>(more: T) => Strict({ tasks: Type.Array(Strict({ ...Lease, ...more }), { minItems: 1, maxItems: MAX_SETTLE_ITEMS }) })
+const leases = <T extends Record<string, TSchema>>(more: T) =>
+  Strict({ tasks: Type.Array(Strict({ ...Lease, ...more }), { minItems: 1, maxItems: MAX_SETTLE_ITEMS }) })
 const Lost = Strict({ ok: Type.Literal(false), error: Type.Literal('lease_lost') })
-const results = <T extends Record<string, TSchema>>(more: T) => Strict({ results: Type.Array(Type.Union([Strict({ ok: Type.Literal(true), ...more }), Lost])) })
+const results = <T extends Record<string, TSchema>>(more: T) =>
+  Strict({ results: Type.Array(Type.Union([Strict({ ok: Type.Literal(true), ...more }), Lost])) })
 const Tag = Type.Union([Type.String(), Type.Number(), Type.Boolean()])
 
 export const ReservedTask = Strict({
-  task_id: Name, token: Token, payload: AnyObject, attempt: Type.Integer(), max_attempts: Type.Integer(),
-  priority: Type.Integer(), submitted_at: Seconds, expires_at: Seconds,
+  task_id: Name,
+  token: Token,
+  payload: AnyObject,
+  attempt: Type.Integer(),
+  max_attempts: Type.Integer(),
+  priority: Type.Integer(),
+  submitted_at: Seconds,
+  expires_at: Seconds,
 })
 export type ReservedTask = Static<typeof ReservedTask>
 
@@ -28,38 +36,88 @@ export type PoolClaim = Static<typeof PoolClaim>
 
 export const RPC = {
   'tasks.reserve': {
-    params: Strict({ limit: Type.Integer({ minimum: 1, maximum: MAX_N }), wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_WAIT_MS })) }),
+    params: Strict({
+      limit: Type.Integer({ minimum: 1, maximum: MAX_N }),
+      wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_WAIT_MS })),
+    }),
     result: Strict({ tasks: Type.Array(ReservedTask) }),
   },
   'tasks.ack': { params: leases({}), result: results({}) },
   'tasks.release': { params: leases({}), result: results({}) },
   'tasks.extend': { params: leases({}), result: results({ expires_at: Seconds }) },
   'tasks.nack': {
-    params: leases({ error: Type.String(), retry_in_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_RETRY_IN_MS })), permanent: Type.Optional(Type.Boolean()) }),
+    params: leases({
+      error: Type.String(),
+      retry_in_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_RETRY_IN_MS })),
+      permanent: Type.Optional(Type.Boolean()),
+    }),
     result: results({ outcome: Type.Union([Type.Literal('scheduled'), Type.Literal('dead')]) }),
   },
   'kv.get': { params: Strict({ key: Name, namespace }), result: Strict({ value: Type.Unknown() }) },
-  'kv.set': { params: Strict({ key: Name, value: Type.Unknown(), ttl_ms: Type.Optional(Type.Integer({ minimum: 1_000, maximum: 31_536_000_000 })), namespace }), result: Empty },
+  'kv.set': {
+    params: Strict({
+      key: Name,
+      value: Type.Unknown(),
+      ttl_ms: Type.Optional(Type.Integer({ minimum: 1_000, maximum: 31_536_000_000 })),
+      namespace,
+    }),
+    result: Empty,
+  },
   'kv.delete': { params: Strict({ key: Name, namespace }), result: Strict({ deleted: Type.Boolean() }) },
   'lock.acquire': {
     params: Strict({ name: Name, hold_ms: HoldMs, namespace }),
-    result: Type.Union([Strict({ acquired: Type.Literal(true), token: Token, expires_at: Seconds }), Strict({ acquired: Type.Literal(false), held_until: Seconds })]),
+    result: Type.Union([
+      Strict({ acquired: Type.Literal(true), token: Token, expires_at: Seconds }),
+      Strict({ acquired: Type.Literal(false), held_until: Seconds }),
+    ]),
   },
-  'lock.extend': { params: Strict({ name: Name, token: Token, hold_ms: HoldMs, namespace }), result: Strict({ expires_at: Seconds }) },
+  'lock.extend': {
+    params: Strict({ name: Name, token: Token, hold_ms: HoldMs, namespace }),
+    result: Strict({ expires_at: Seconds }),
+  },
   'lock.release': { params: Strict({ name: Name, token: Token, namespace }), result: Empty },
-  'counter.add': { params: Strict({ name: Name, delta: Type.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }), namespace }), result: Strict({ value: Type.Integer() }) },
+  'counter.add': {
+    params: Strict({
+      name: Name,
+      delta: Type.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
+      namespace,
+    }),
+    result: Strict({ value: Type.Integer() }),
+  },
   'counter.get': { params: Strict({ name: Name, namespace }), result: Strict({ value: Type.Integer() }) },
   'pool.put': {
-    params: Strict({ pool: Name, items: Type.Array(Strict({ id: Name, tags: AnyObject, payload: AnyObject, expires_at: Type.Optional(Nullable(Type.Number({ minimum: 0, maximum: 253_402_300_799 }))) }), { minItems: 1, maxItems: 1_000 }) }),
+    params: Strict({
+      pool: Name,
+      items: Type.Array(
+        Strict({
+          id: Name,
+          tags: AnyObject,
+          payload: AnyObject,
+          expires_at: Type.Optional(Nullable(Type.Number({ minimum: 0, maximum: 253_402_300_799 }))),
+        }),
+        { minItems: 1, maxItems: 1_000 },
+      ),
+    }),
     result: Strict({ results: Type.Array(Type.Union([Type.Literal('created'), Type.Literal('replaced')])) }),
   },
   'pool.claim': {
-    params: Strict({ pool: Name, hold_ms: HoldMs, n: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })), match: Type.Optional(Type.Record(Type.String(), Tag)) }),
+    params: Strict({
+      pool: Name,
+      hold_ms: HoldMs,
+      n: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+      match: Type.Optional(Type.Record(Type.String(), Tag)),
+    }),
     result: Strict({ claims: Type.Array(PoolClaim) }),
   },
-  'pool.extend': { params: Strict({ pool: Name, id: Name, token: Token, hold_ms: HoldMs }), result: Strict({ in_use_until: Seconds }) },
+  'pool.extend': {
+    params: Strict({ pool: Name, id: Name, token: Token, hold_ms: HoldMs }),
+    result: Strict({ in_use_until: Seconds }),
+  },
   'pool.release': { params: Strict({ pool: Name, id: Name, token: Token }), result: Empty },
-  'pool.remove': { params: Strict({ pool: Name, id: Name, token: Type.Optional(Token) }), result: Strict({ removed: Type.Boolean() }) },
+  'pool.remove': {
+    params: Strict({ pool: Name, id: Name, token: Type.Optional(Token) }),
+    result: Strict({ removed: Type.Boolean() }),
+  },
   'bus.publish': { params: Strict({ topic: Name, message: Type.Unknown() }), result: Empty },
 } as const satisfies Record<string, { params: TSchema; result: TSchema }>
 
@@ -70,11 +128,22 @@ export type RpcResult<M extends RpcMethod> = Static<(typeof RPC)[M]['result']>
 export const RPC_METHODS = Object.keys(RPC) as readonly RpcMethod[]
 
 /** The check of each method's params. */
-export const RPC_VALIDATORS: ReadonlyMap<string, Validator> = new Map(Object.entries(RPC).map(([method, { params }]) => [method, compileValidator(params)]))
+export const RPC_VALIDATORS: ReadonlyMap<string, Validator> = new Map(
+  Object.entries(RPC).map(([method, { params }]) => [method, compileValidator(params)]),
+)
 
 /** One call as it stands on the wire; its params are checked by method afterwards. */
-export interface RpcRequest { readonly jsonrpc: '2.0'; readonly id: string | number | null; readonly method: string; readonly params?: unknown }
-export interface RpcErrorBody { readonly code: number; readonly message: string; readonly data: { readonly code: RpcErrorName; readonly [key: string]: unknown } }
+export interface RpcRequest {
+  readonly jsonrpc: '2.0'
+  readonly id: string | number | null
+  readonly method: string
+  readonly params?: unknown
+}
+export interface RpcErrorBody {
+  readonly code: number
+  readonly message: string
+  readonly data: { readonly code: RpcErrorName; readonly [key: string]: unknown }
+}
 export type RpcResponse =
   | { readonly jsonrpc: '2.0'; readonly id: string | number | null; readonly result: unknown }
   | { readonly jsonrpc: '2.0'; readonly id: string | number | null; readonly error: RpcErrorBody }
@@ -84,7 +153,12 @@ export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly code: RpcErrorName
   readonly data: Readonly<Record<string, unknown>>
-  constructor(code: RpcErrorName, message: string, data: Readonly<Record<string, unknown>> = {}, options?: ErrorOptions) {
+  constructor(
+    code: RpcErrorName,
+    message: string,
+    data: Readonly<Record<string, unknown>> = {},
+    options?: ErrorOptions,
+  ) {
     super(message, options)
     this.code = code
     this.data = data

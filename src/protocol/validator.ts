@@ -32,8 +32,19 @@ class LinearRegExp {
   }
 }
 
-const linear = Object.assign((source: string) => (OWN_PATTERNS.has(source) ? new RegExp(source, 'u') : new LinearRegExp(source)), { code: 'new LinearRegExp' })
-const ajv = new Ajv2020({ strict: true, allErrors: true, strictTypes: false, strictRequired: false, validateSchema: true, addUsedSchema: false, code: { regExp: linear } })
+const linear = Object.assign(
+  (source: string) => (OWN_PATTERNS.has(source) ? new RegExp(source, 'u') : new LinearRegExp(source)),
+  { code: 'new LinearRegExp' },
+)
+const ajv = new Ajv2020({
+  strict: true,
+  allErrors: true,
+  strictTypes: false,
+  strictRequired: false,
+  validateSchema: true,
+  addUsedSchema: false,
+  code: { regExp: linear },
+})
 addFormats.default(ajv)
 // Half a surrogate pair survives JSON, but has no UTF-8 form: no store keeps it, and two such names could become one.
 ajv.addFormat('well-formed', { type: 'string', validate: (text) => text.isWellFormed() })
@@ -48,7 +59,8 @@ export function compileValidator(schema: JsonSchema | object): Validator {
   const known = compiled.get(key)
   if (known !== undefined) return known
   const check = ajv.compile(structuredClone(schema))
-  const validator: Validator = (value) => (check(value) ? [] : (check.errors ?? []).slice(0, MAX_FIELD_ERRORS).map(toFieldError))
+  const validator: Validator = (value) =>
+    check(value) ? [] : (check.errors ?? []).slice(0, MAX_FIELD_ERRORS).map(toFieldError)
   compiled.set(key, validator)
   return validator
 }
@@ -63,9 +75,13 @@ function toFieldError({ instancePath, keyword, params, message }: ErrorObject): 
 function sentence(keyword: string, params: Record<string, unknown>, message: string | undefined): string {
   switch (keyword) {
     case 'additionalProperties':
-    case 'unevaluatedProperties': return 'is not a known field'
-    case 'required': return 'is required'
-    case 'enum': return `must be one of ${(params['allowedValues'] as unknown[]).map((each) => JSON.stringify(each)).join(', ')}`
-    default: return message ?? keyword
+    case 'unevaluatedProperties':
+      return 'is not a known field'
+    case 'required':
+      return 'is required'
+    case 'enum':
+      return `must be one of ${(params['allowedValues'] as unknown[]).map((each) => JSON.stringify(each)).join(', ')}`
+    default:
+      return message ?? keyword
   }
 }

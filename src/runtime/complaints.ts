@@ -9,7 +9,10 @@ import type { Log, LogFields } from './log.ts'
 const QUIET_MS = 60_000
 const MAX_KEYS = 10_000
 
-interface Complaint { quietUntilMs: number; suppressed: number }
+interface Complaint {
+  quietUntilMs: number
+  suppressed: number
+}
 
 export class Complaints {
   readonly #clock: Clock
@@ -41,13 +44,18 @@ export class Complaints {
  */
 export function quieted(log: Log, clock: Clock): Log {
   const complaints = new Complaints(clock)
-  const once = (level: 'warn' | 'error') => (message: string, fields: LogFields = {}): void => {
-    const { error, task_id: taskId } = fields
-    const key = JSON.stringify([message, error instanceof Error ? error.message : error, taskId])
-    complaints.about(key, (suppressed) => log[level](message, suppressed === 0 ? fields : { ...fields, suppressed }))
-  }
+  const once =
+    (level: 'warn' | 'error') =>
+    (message: string, fields: LogFields = {}): void => {
+      const { error, task_id: taskId } = fields
+      const key = JSON.stringify([message, error instanceof Error ? error.message : error, taskId])
+      complaints.about(key, (suppressed) => log[level](message, suppressed === 0 ? fields : { ...fields, suppressed }))
+    }
   return {
-    debug: (message, fields) => log.debug(message, fields), info: (message, fields) => log.info(message, fields),
-    warn: once('warn'), error: once('error'), isEnabled: (level) => log.isEnabled(level),
+    debug: (message, fields) => log.debug(message, fields),
+    info: (message, fields) => log.info(message, fields),
+    warn: once('warn'),
+    error: once('error'),
+    isEnabled: (level) => log.isEnabled(level),
   }
 }

@@ -32,7 +32,11 @@ export interface ProbeListener {
  * @param setting the name of the setting that `listen` stands in.
  * @throws Error when the address cannot be used.
  */
-export async function serveProbes(setting: string, listen: { readonly host: string; readonly port: number }, probes: Probes): Promise<ProbeListener> {
+export async function serveProbes(
+  setting: string,
+  listen: { readonly host: string; readonly port: number },
+  probes: Probes,
+): Promise<ProbeListener> {
   const server = createServer((request, response) => {
     void answer(request.method ?? '', request.url ?? '', response, probes)
   })
@@ -41,28 +45,46 @@ export async function serveProbes(setting: string, listen: { readonly host: stri
   await listening(server, setting, listen)
   return {
     port: (server.address() as AddressInfo).port,
-    close: () => new Promise((resolve) => {
-      server.close(() => resolve())
-      server.closeAllConnections()
-    }),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
   }
 }
 
-function listening(server: Server, setting: string, { host, port }: { readonly host: string; readonly port: number }): Promise<void> {
+function listening(
+  server: Server,
+  setting: string,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (cause) => reject(new Error(`the health listener cannot use ${host}:${port}: ${cause.message}; choose another ${setting}`, { cause })))
+    server.once('error', (cause) =>
+      reject(
+        new Error(`the health listener cannot use ${host}:${port}: ${cause.message}; choose another ${setting}`, {
+          cause,
+        }),
+      ),
+    )
     server.listen(port, host, resolve)
   })
 }
 
-async function answer(method: string, url: string, response: ServerResponse, { healthz, readyz, metrics }: Probes): Promise<void> {
+async function answer(
+  method: string,
+  url: string,
+  response: ServerResponse,
+  { healthz, readyz, metrics }: Probes,
+): Promise<void> {
   const json = (status: number, body: object, headers: Record<string, string> = {}): void => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
   }
   const [path] = url.split('?')
-  if (path !== '/healthz' && path !== '/readyz' && path !== '/metrics') return json(404, { detail: 'not found; known: /healthz, /readyz, /metrics' })
+  if (path !== '/healthz' && path !== '/readyz' && path !== '/metrics')
+    return json(404, { detail: 'not found; known: /healthz, /readyz, /metrics' })
   if (method !== 'GET' && method !== 'HEAD') return json(405, { detail: 'use GET' }, { allow: 'GET, HEAD' })
-  if (path === '/metrics') return void response.writeHead(200, { 'content-type': metrics.contentType }).end(await metrics.metrics())
+  if (path === '/metrics')
+    return void response.writeHead(200, { 'content-type': metrics.contentType }).end(await metrics.metrics())
   const { ok, why } = path === '/readyz' ? readyz() : healthz()
   json(ok ? 200 : 503, { status: why })
 }

@@ -36,7 +36,11 @@ function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /** `sleep` in terms of `after`; shared by every implementation of Timers. */
-export function sleepOn(arm: (ms: number, task: () => void) => Cancel, ms: number, signal?: AbortSignal): Promise<void> {
+export function sleepOn(
+  arm: (ms: number, task: () => void) => Cancel,
+  ms: number,
+  signal?: AbortSignal,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) {
       reject(signal.reason as Error)

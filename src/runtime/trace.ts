@@ -11,7 +11,9 @@ type Environment = Readonly<Record<string, string | undefined>>
 /** Whether the environment asks for traces. */
 export function tracingWanted(environment: Environment): boolean {
   if (environment['SVC_OTEL_ENABLED'] === '1') return true
-  return Object.entries(environment).some(([name, value]) => name.startsWith('OTEL_EXPORTER_') && value !== undefined && value !== '')
+  return Object.entries(environment).some(
+    ([name, value]) => name.startsWith('OTEL_EXPORTER_') && value !== undefined && value !== '',
+  )
 }
 
 export interface Tracing {

@@ -6,7 +6,11 @@
 import type { Cancel, Time } from './clock.ts'
 import { sleepOn } from './system-time.ts'
 
-interface Entry { readonly at: number; readonly order: number; readonly task: () => void }
+interface Entry {
+  readonly at: number
+  readonly order: number
+  readonly task: () => void
+}
 
 /** 2026-01-01T00:00:00Z: a recent round date, so that times in failures are readable. */
 const START_MS = 1_767_225_600_000
@@ -84,7 +88,11 @@ export class VirtualTime implements Time {
   #next(latest: number): Entry | undefined {
     let first: Entry | undefined
     for (const entry of this.#entries.values()) {
-      if (entry.at <= latest && (first === undefined || entry.at < first.at || (entry.at === first.at && entry.order < first.order))) first = entry
+      if (
+        entry.at <= latest &&
+        (first === undefined || entry.at < first.at || (entry.at === first.at && entry.order < first.order))
+      )
+        first = entry
     }
     return first
   }

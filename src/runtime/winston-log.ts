@@ -39,15 +39,28 @@ export function createLog(options: LogOptions): ClosableLog {
     level: options.level,
     levels: { error: 0, warn: 1, info: 2, debug: 3 },
     format: format.printf((info) => info['line'] as string),
-    transports: [options.stream === undefined ? new transports.Console({ forceConsole: false }) : new transports.Stream({ stream: options.stream })],
+    transports: [
+      options.stream === undefined
+        ? new transports.Console({ forceConsole: false })
+        : new transports.Stream({ stream: options.stream }),
+    ],
   })
-  const write = (level: LogLevel) => (message: string, fields: LogFields = {}): void => {
-    if (!logger.isLevelEnabled(level)) return
-    const time = new Date(options.clock.wallMs()).toISOString()
-    logger.log({ level, message: '', line: cut(line(time, level, message, { ...boundLogFields(), ...fields }), MAX_LINE_CHARS) })
-  }
+  const write =
+    (level: LogLevel) =>
+    (message: string, fields: LogFields = {}): void => {
+      if (!logger.isLevelEnabled(level)) return
+      const time = new Date(options.clock.wallMs()).toISOString()
+      logger.log({
+        level,
+        message: '',
+        line: cut(line(time, level, message, { ...boundLogFields(), ...fields }), MAX_LINE_CHARS),
+      })
+    }
   return {
-    debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error'),
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
     isEnabled: (level) => logger.isLevelEnabled(level),
     close: () => closed(logger),
   }
@@ -65,7 +78,10 @@ function jsonLine(time: string, level: LogLevel, message: string, fields: LogFie
 }
 
 function textLine(time: string, level: LogLevel, message: string, fields: LogFields): string {
-  const pairs = cleaned(fields).map(([key, value]) => ` ${key}=${typeof value === 'string' && /^[^\s"=]+$/.test(value) ? escaped(value) : JSON.stringify(value)}`)
+  const pairs = cleaned(fields).map(
+    ([key, value]) =>
+      ` ${key}=${typeof value === 'string' && /^[^\s"=]+$/.test(value) ? escaped(value) : JSON.stringify(value)}`,
+  )
   return `${time} ${level.padEnd(5)} ${escaped(cut(message, MAX_FIELD_CHARS))}${pairs.join('')}`
 }
 
@@ -100,7 +116,8 @@ function describeError(error: Error): Record<string, unknown> {
   }
 }
 
-const escaped = (text: string): string => text.replaceAll(CONTROLS, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+const escaped = (text: string): string =>
+  text.replaceAll(CONTROLS, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 function cut(text: string, chars: number): string {
   return text.length <= chars ? text : `${text.slice(0, chars)}…[cut, ${text.length} characters]`

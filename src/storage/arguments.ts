@@ -6,7 +6,16 @@
  * `CHECKS` has one function per method, with the parameters of that method.
  */
 import {
-  MAX_ATTEMPTS, MAX_ERROR_CHARS, MAX_HOLD_MS, MAX_N, MAX_NAME_CHARS, MAX_RETRY_IN_MS, MAX_TTL_SECONDS, MAX_VISIBILITY_MS, MIN_HOLD_MS, MIN_VISIBILITY_MS,
+  MAX_ATTEMPTS,
+  MAX_ERROR_CHARS,
+  MAX_HOLD_MS,
+  MAX_N,
+  MAX_NAME_CHARS,
+  MAX_RETRY_IN_MS,
+  MAX_TTL_SECONDS,
+  MAX_VISIBILITY_MS,
+  MIN_HOLD_MS,
+  MIN_VISIBILITY_MS,
 } from '../protocol/index.ts'
 import type { Backend, LeaseRef, Ref } from './backend.ts'
 
@@ -29,7 +38,8 @@ function wrong(what: string, expected: string, got: unknown): TypeError {
 }
 
 function integer(what: string, value: number, min: number, max: number): void {
-  if (!Number.isSafeInteger(value) || value < min || value > max) throw wrong(what, `an integer from ${min} to ${max}`, value)
+  if (!Number.isSafeInteger(value) || value < min || value > max)
+    throw wrong(what, `an integer from ${min} to ${max}`, value)
 }
 
 function text(what: string, value: string): void {
@@ -40,7 +50,8 @@ function text(what: string, value: string): void {
 function name(what: string, value: string): void {
   text(what, value)
   const length = value.length <= MAX_NAME_CHARS ? value.length : [...value].length
-  if (length < 1 || length > MAX_NAME_CHARS || !value.isWellFormed()) throw wrong(what, `well-formed text of 1 to ${MAX_NAME_CHARS} characters`, value)
+  if (length < 1 || length > MAX_NAME_CHARS || !value.isWellFormed())
+    throw wrong(what, `well-formed text of 1 to ${MAX_NAME_CHARS} characters`, value)
 }
 
 function names(what: string, values: readonly string[]): void {
@@ -90,7 +101,9 @@ const inspect = (type: string, value: number): void => {
 
 type Group = 'meta' | 'workers' | 'configs' | 'stats' | 'streams' | 'tasks' | 'pools' | 'kv' | 'locks' | 'counters'
 /** One check per method, or none where nothing can be wrong. */
-export type Checks<G> = { readonly [M in keyof G]: G[M] extends (...args: infer A) => unknown ? (...args: A) => void : never }
+export type Checks<G> = {
+  readonly [M in keyof G]: G[M] extends (...args: infer A) => unknown ? (...args: A) => void : never
+}
 
 export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
   meta: {
@@ -98,28 +111,32 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
     beat: (masterId) => name('masterId', masterId),
   },
   workers: {
-    register: (items) => each('items', items, (item) => {
-      ref(item)
-      name('conn', item.conn)
-      text('instance', item.instance)
-      text('hardware', item.hardware)
-      text('defaults', item.defaults)
-    }),
-    beat: (items) => each('items', items, (item) => {
-      ref(item)
-      name('conn', item.conn)
-      if (item.state !== undefined) integer('gen', item.state.gen, 0, ANY)
-      for (const frame of item.stats ?? []) text('stats', frame)
-    }),
-    disconnect: (items) => each('items', items, (item) => {
-      ref(item)
-      name('conn', item.conn)
-    }),
+    register: (items) =>
+      each('items', items, (item) => {
+        ref(item)
+        name('conn', item.conn)
+        text('instance', item.instance)
+        text('hardware', item.hardware)
+        text('defaults', item.defaults)
+      }),
+    beat: (items) =>
+      each('items', items, (item) => {
+        ref(item)
+        name('conn', item.conn)
+        if (item.state !== undefined) integer('gen', item.state.gen, 0, ANY)
+        for (const frame of item.stats ?? []) text('stats', frame)
+      }),
+    disconnect: (items) =>
+      each('items', items, (item) => {
+        ref(item)
+        name('conn', item.conn)
+      }),
     drain: refs,
-    manage: (items) => each('items', items, (item) => {
-      ref(item)
-      optional(item.managedBy, (by) => name('managedBy', by))
-    }),
+    manage: (items) =>
+      each('items', items, (item) => {
+        ref(item)
+        optional(item.managedBy, (by) => name('managedBy', by))
+      }),
     forget: refs,
     get: refs,
     page: (type, after, limit) => {
@@ -141,10 +158,11 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       ref(of)
       integer('limit', limit, 1, MAX_N)
     },
-    raise: (items) => each('items', items, (item) => {
-      ref(item)
-      integer('above', item.above, 0, ANY - 1)
-    }),
+    raise: (items) =>
+      each('items', items, (item) => {
+        ref(item)
+        integer('above', item.above, 0, ANY - 1)
+      }),
   },
   stats: {
     read: (of, sinceSeconds, limit) => {

@@ -63,7 +63,12 @@ export interface Backend {
   readonly events: EventLog
 }
 
-export interface Health { readonly ok: boolean; readonly profile: string; readonly since: EpochMs; readonly detail: string }
+export interface Health {
+  readonly ok: boolean
+  readonly profile: string
+  readonly since: EpochMs
+  readonly detail: string
+}
 
 export interface Meta {
   /** `epoch`: random id written once into an empty store; another one means that the store lost its state (D15). */
@@ -75,22 +80,45 @@ export interface Meta {
 // ── Registry ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** One worker: the id is unique within its automation type. */
-export interface Ref { readonly type: string; readonly id: string }
+export interface Ref {
+  readonly type: string
+  readonly id: string
+}
 /** `conn` names one accepted register: "<masterId>/<n>". */
-export interface Conn extends Ref { readonly conn: string }
+export interface Conn extends Ref {
+  readonly conn: string
+}
 /** `instance`: D5; '' when the worker sent none. `defaults`: the config of a worker seen for the first time. */
-export interface Registration extends Conn { readonly instance: string; readonly hardware: JsonText; readonly defaults: JsonText }
+export interface Registration extends Conn {
+  readonly instance: string
+  readonly hardware: JsonText
+  readonly defaults: JsonText
+}
 /** What a record says of its worker, as it was last reported; DRAINING while a drain is set. */
-export interface Reported { readonly state: WorkerState; readonly lastError: string | null; readonly appliedGen: number | null }
+export interface Reported {
+  readonly state: WorkerState
+  readonly lastError: string | null
+  readonly appliedGen: number | null
+}
 /** `before`: what the record said until now; null where it was created. `drain`: the frame is to be sent. `replaced`: the earlier connection, to be closed (D11). `full`: too many records of the type. */
-export type Registered = { readonly before: Reported | null; readonly drain: boolean; readonly replaced: string | null; readonly gen: number } | 'full'
+export type Registered =
+  | {
+      readonly before: Reported | null
+      readonly drain: boolean
+      readonly replaced: string | null
+      readonly gen: number
+    }
+  | 'full'
 /** What arrived on one connection since its last flush; with neither state nor stats only `lastSeen` moves. */
 export interface Beat extends Conn {
   readonly state?: { readonly state: ReportedState; readonly gen: number; readonly lastError: string | null }
   readonly stats?: readonly JsonText[]
 }
 /** `drain`: send the frame if not yet sent. `gen`: the stored generation; above what the socket was told: send config_changed. `replaced`: another conn owns the record; `unknown`: forgotten; these two write nothing. */
-export interface BeatAnswer { readonly was: 'ok' | 'drain' | 'replaced' | 'unknown'; readonly gen: number }
+export interface BeatAnswer {
+  readonly was: 'ok' | 'drain' | 'replaced' | 'unknown'
+  readonly gen: number
+}
 
 export interface WorkerRow extends Ref {
   readonly conn: string | null
@@ -131,18 +159,38 @@ export interface Workers {
 
 // ── Config ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface ConfigRow { readonly gen: number; readonly config: JsonText; readonly changedAt: EpochMs | null; readonly actor: string | null }
-export interface HistoryRow { readonly gen: number; readonly ts: EpochMs; readonly actor: string; readonly changed: readonly string[]; readonly config: JsonText }
-export interface ConfigPut extends Ref { readonly expectGen: number; readonly config: JsonText; readonly changed: readonly string[]; readonly actor: string }
+export interface ConfigRow {
+  readonly gen: number
+  readonly config: JsonText
+  readonly changedAt: EpochMs | null
+  readonly actor: string | null
+}
+export interface HistoryRow {
+  readonly gen: number
+  readonly ts: EpochMs
+  readonly actor: string
+  readonly changed: readonly string[]
+  readonly config: JsonText
+}
+export interface ConfigPut extends Ref {
+  readonly expectGen: number
+  readonly config: JsonText
+  readonly changed: readonly string[]
+  readonly actor: string
+}
 
 export interface Configs {
   /** Compare-and-set: success is always gen = expectGen + 1, and names the connection to notify (D16, D18). */
-  put(put: ConfigPut): Promise<{ readonly gen: number; readonly conn: string | null } | { readonly conflict: ConfigRow } | 'not_found'>
+  put(
+    put: ConfigPut,
+  ): Promise<{ readonly gen: number; readonly conn: string | null } | { readonly conflict: ConfigRow } | 'not_found'>
   get(refs: readonly Ref[]): List<ConfigRow | null>
   /** Newest first, 50 kept (D39). Secrets are stored; the master masks. */
   history(ref: Ref, limit: number): List<HistoryRow>
   /** gen becomes above + 1 unless it is higher already; config unchanged, no history row (D46). More than 1,000,000 at once: too_far. */
-  raise(items: readonly (Ref & { readonly above: number })[]): List<{ readonly gen: number; readonly conn: string | null } | 'not_found' | 'too_far'>
+  raise(
+    items: readonly (Ref & { readonly above: number })[],
+  ): List<{ readonly gen: number; readonly conn: string | null } | 'not_found' | 'too_far'>
 }
 
 export interface StatsHistory {
@@ -153,13 +201,25 @@ export interface StatsHistory {
 // ── Streams ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** `entry`: `{"slot_id":…,"ts":…,"payload":…}`. Ids grow, sort as text and are never reused. */
-export interface StreamEntry { readonly id: string; readonly entry: JsonText }
+export interface StreamEntry {
+  readonly id: string
+  readonly entry: JsonText
+}
 
 export interface Streams {
   /** 1..1000 entries. Every push trims to 50,000 entries and to what arrived within 3,600 s. A (producer, seq) seen before changes nothing; seq grows per producer. */
-  push(type: string, producer: string, seq: number, entries: readonly JsonText[]): Promise<{ readonly length: number; readonly trimmed: number }>
+  push(
+    type: string,
+    producer: string,
+    seq: number,
+    entries: readonly JsonText[],
+  ): Promise<{ readonly length: number; readonly trimmed: number }>
   /** Oldest first, nothing removed; after null: the newest n. `gap`: entries between `after` and the first one are gone (D50). */
-  tail(type: string, after: string | null, n: number): Promise<{ readonly entries: readonly StreamEntry[]; readonly gap: boolean }>
+  tail(
+    type: string,
+    after: string | null,
+    n: number,
+  ): Promise<{ readonly entries: readonly StreamEntry[]; readonly gap: boolean }>
   /** The oldest n. Ends early at 32 MiB, after one entry at least; so does pop. */
   peek(type: string, n: number): List<StreamEntry>
   /** Removes and returns in one step; no undo. Concurrent pops never share an entry. */
@@ -189,25 +249,70 @@ export interface NewTask {
 export type Submitted = { readonly queued: true } | { readonly duplicateOf: string } | 'queue_full'
 /** `not_issued`: lost as well, under a token that this store has not issued: it went back in time (G26). */
 export type LeaseLost = 'lease_lost' | 'not_issued'
-export interface LeaseRef { readonly id: string; readonly token: Token }
-export interface Lease extends LeaseRef { readonly attempt: number; readonly maxAttempts: number; readonly until: EpochMs; readonly body: JsonText }
+export interface LeaseRef {
+  readonly id: string
+  readonly token: Token
+}
+export interface Lease extends LeaseRef {
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly until: EpochMs
+  readonly body: JsonText
+}
 /** `gen`: the generation of the worker's config that `defaultMaxAttempts` was read from. */
-export interface ReserveRequest { readonly worker: string; readonly limit: number; readonly gen: number; readonly defaultMaxAttempts: number }
+export interface ReserveRequest {
+  readonly worker: string
+  readonly limit: number
+  readonly gen: number
+  readonly defaultMaxAttempts: number
+}
 /** Why a worker gets no task: it is not registered, a drain of it is in force (G14), its config has another generation. */
 export type Refusal = 'unknown' | 'draining' | 'stale'
 /** An empty list is no error. */
 export type Reservation = readonly Lease[] | Refusal
 /** One answer per request, in order. `nextDue`: when the next scheduled retry is due. */
-export interface Reserved { readonly answers: readonly Reservation[]; readonly dropped: number; readonly nextDue: EpochMs | null }
+export interface Reserved {
+  readonly answers: readonly Reservation[]
+  readonly dropped: number
+  readonly nextDue: EpochMs | null
+}
 /** Delay of a retry: ⌊u · min(capMs, baseMs · factor^attempt)⌋, attempt as before the nack. */
-export interface RetryPolicy { readonly baseMs: number; readonly factor: number; readonly capMs: number }
+export interface RetryPolicy {
+  readonly baseMs: number
+  readonly factor: number
+  readonly capMs: number
+}
 /** `u` in [0, 1): the jitter, drawn by the master. */
-export interface Nack extends LeaseRef { readonly error: string; readonly retryInMs: number | null; readonly permanent: boolean; readonly u: number }
-export interface Swept { readonly requeued: number; readonly promoted: number; readonly dead: number; readonly forgottenKeys: number; readonly more: boolean }
-export interface QueueRow { readonly id: string; readonly attempt: number; readonly body: JsonText }
-export interface DeadRow extends QueueRow { readonly maxAttempts: number; readonly lastError: string | null; readonly diedAt: EpochMs }
+export interface Nack extends LeaseRef {
+  readonly error: string
+  readonly retryInMs: number | null
+  readonly permanent: boolean
+  readonly u: number
+}
+export interface Swept {
+  readonly requeued: number
+  readonly promoted: number
+  readonly dead: number
+  readonly forgottenKeys: number
+  readonly more: boolean
+}
+export interface QueueRow {
+  readonly id: string
+  readonly attempt: number
+  readonly body: JsonText
+}
+export interface DeadRow extends QueueRow {
+  readonly maxAttempts: number
+  readonly lastError: string | null
+  readonly diedAt: EpochMs
+}
 /** Running totals since the store was made. */
-interface Totals { readonly submitted: number; readonly acked: number; readonly nacked: number; readonly died: number }
+interface Totals {
+  readonly submitted: number
+  readonly acked: number
+  readonly nacked: number
+  readonly died: number
+}
 export interface Counts {
   readonly tiers: readonly [number, number, number]
   readonly scheduled: number
@@ -230,7 +335,10 @@ export interface Tasks {
   release(type: string, leases: readonly LeaseRef[]): List<'ok' | LeaseLost>
   nack(type: string, retry: RetryPolicy, items: readonly Nack[]): List<'scheduled' | 'dead' | LeaseLost>
   /** Deadline = max(old, now + visibilityMs). */
-  extend(type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): List<{ readonly until: EpochMs } | LeaseLost>
+  extend(
+    type: string,
+    items: readonly (LeaseRef & { readonly visibilityMs: number })[],
+  ): List<{ readonly until: EpochMs } | LeaseLost>
   /** Passed deadlines back to the front of their tiers in deadline order, or dead at `maxLost` (0: never); due retries promoted; expired keys forgotten. At most `limit` of each. */
   sweep(type: string, maxLost: number, limit: number): Promise<Swept>
   locate(type: string, ids: readonly string[]): List<Place | null>
@@ -248,20 +356,42 @@ export interface Tasks {
 
 // ── Pools and primitives ────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface PoolItem { readonly id: string; readonly tags: JsonText; readonly payload: JsonText; readonly expires: EpochMs | null }
-export interface PoolRow extends PoolItem { readonly inUseUntil: EpochMs | null }
-export interface Claim extends LeaseRef { readonly tags: JsonText; readonly payload: JsonText; readonly until: EpochMs }
+export interface PoolItem {
+  readonly id: string
+  readonly tags: JsonText
+  readonly payload: JsonText
+  readonly expires: EpochMs | null
+}
+export interface PoolRow extends PoolItem {
+  readonly inUseUntil: EpochMs | null
+}
+export interface Claim extends LeaseRef {
+  readonly tags: JsonText
+  readonly payload: JsonText
+  readonly until: EpochMs
+}
 /** `match`: equality of top-level tags, looking at no more than 1,000 items. */
-export interface ClaimRequest { readonly owner: string; readonly n: number; readonly holdMs: number; readonly match: Readonly<Record<string, string | number | boolean>> }
+export interface ClaimRequest {
+  readonly owner: string
+  readonly n: number
+  readonly holdMs: number
+  readonly match: Readonly<Record<string, string | number | boolean>>
+}
 
 export interface Pools {
   /** Replacing an item keeps its claim. */
   put(pool: string, items: readonly PoolItem[]): List<'created' | 'replaced'>
   /** With a token only while that claim lives. */
-  remove(pool: string, items: readonly { readonly id: string; readonly token: Token | null }[]): List<boolean | 'lease_lost'>
+  remove(
+    pool: string,
+    items: readonly { readonly id: string; readonly token: Token | null }[],
+  ): List<boolean | 'lease_lost'>
   /** Never used first (by put), then least recently claimed (D30). Ends early at 32 MiB, after one item at least. */
   claim(pool: string, requests: readonly ClaimRequest[]): List<readonly Claim[]>
-  extend(pool: string, items: readonly (LeaseRef & { readonly holdMs: number })[]): List<{ readonly until: EpochMs } | 'lease_lost'>
+  extend(
+    pool: string,
+    items: readonly (LeaseRef & { readonly holdMs: number })[],
+  ): List<{ readonly until: EpochMs } | 'lease_lost'>
   release(pool: string, leases: readonly LeaseRef[]): List<'ok' | 'lease_lost'>
   /** Prunes expired items; size counts the others. Oldest put first. */
   list(pool: string, n: number): Promise<{ readonly size: number; readonly items: readonly PoolRow[] }>
@@ -271,19 +401,34 @@ export interface Pools {
 export interface Kv {
   get(namespace: string, keys: readonly string[]): List<JsonText | null>
   /** A set without ttl drops an earlier one. 100,000 keys a namespace, 256 KiB a value. */
-  set(namespace: string, items: readonly { readonly key: string; readonly value: JsonText; readonly ttlMs: number | null }[]): Promise<void>
+  set(
+    namespace: string,
+    items: readonly { readonly key: string; readonly value: JsonText; readonly ttlMs: number | null }[],
+  ): Promise<void>
   delete(namespace: string, keys: readonly string[]): List<boolean>
 }
 
 export interface Locks {
-  acquire(namespace: string, items: readonly { readonly name: string; readonly owner: string; readonly holdMs: number }[]): List<{ readonly token: Token; readonly until: EpochMs } | { readonly heldUntil: EpochMs }>
-  extend(namespace: string, items: readonly { readonly name: string; readonly token: Token; readonly holdMs: number }[]): List<{ readonly until: EpochMs } | 'lease_lost'>
-  release(namespace: string, items: readonly { readonly name: string; readonly token: Token }[]): List<'ok' | 'lease_lost'>
+  acquire(
+    namespace: string,
+    items: readonly { readonly name: string; readonly owner: string; readonly holdMs: number }[],
+  ): List<{ readonly token: Token; readonly until: EpochMs } | { readonly heldUntil: EpochMs }>
+  extend(
+    namespace: string,
+    items: readonly { readonly name: string; readonly token: Token; readonly holdMs: number }[],
+  ): List<{ readonly until: EpochMs } | 'lease_lost'>
+  release(
+    namespace: string,
+    items: readonly { readonly name: string; readonly token: Token }[],
+  ): List<'ok' | 'lease_lost'>
 }
 
 export interface Counters {
   /** Within ±(2^53−1); beyond it unchanged and out_of_range. */
-  add(namespace: string, items: readonly { readonly name: string; readonly delta: number }[]): List<number | 'out_of_range'>
+  add(
+    namespace: string,
+    items: readonly { readonly name: string; readonly delta: number }[],
+  ): List<number | 'out_of_range'>
   /** 0 where it never was. */
   get(namespace: string, names: readonly string[]): List<number>
 }
@@ -304,8 +449,14 @@ export interface Bus {
 }
 
 /** Something that changed, as the event stream tells it. `scope`: the automation type it belongs to. */
-export interface NewEvent { readonly name: string; readonly scope: string; readonly data: JsonText }
-export interface LoggedEvent extends NewEvent { readonly id: string }
+export interface NewEvent {
+  readonly name: string
+  readonly scope: string
+  readonly data: JsonText
+}
+export interface LoggedEvent extends NewEvent {
+  readonly id: string
+}
 
 export interface EventLog {
   append(events: readonly NewEvent[]): Promise<void>

@@ -19,9 +19,12 @@ export interface WorkerAddress {
 export function workerAddress(masterUrl: string, type: string, workerId: string): WorkerAddress {
   if (!URL.canParse(masterUrl)) throw new TypeError('the master URL is not a URL; give one like http://master:8080')
   const url = new URL(masterUrl)
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new TypeError(`the master URL has the scheme ${url.protocol} where http: or https: is expected`)
-  if (url.username !== '' || url.password !== '') throw new TypeError('the master URL carries credentials; the token is a setting of its own')
-  if (url.search !== '' || url.hash !== '') throw new TypeError('the master URL has a query or a fragment; leave them out')
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new TypeError(`the master URL has the scheme ${url.protocol} where http: or https: is expected`)
+  if (url.username !== '' || url.password !== '')
+    throw new TypeError('the master URL carries credentials; the token is a setting of its own')
+  if (url.search !== '' || url.hash !== '')
+    throw new TypeError('the master URL has a query or a fragment; leave them out')
   const prefix = url.pathname.replace(/\/+$/, '')
   const worker = `${prefix}${API_PREFIX}/automations/${encodeURIComponent(type)}/workers/${encodeURIComponent(workerId)}`
   return {

@@ -51,7 +51,10 @@ class Listener {
   }
 }
 
-interface Topic { readonly listeners: Set<Listener>; readonly abort: AbortController }
+interface Topic {
+  readonly listeners: Set<Listener>
+  readonly abort: AbortController
+}
 
 export class BusClient {
   readonly #deps: BusDeps
@@ -61,7 +64,12 @@ export class BusClient {
 
   constructor(deps: BusDeps) {
     this.#deps = deps
-    this.#pool = new Pool(deps.origin, { connections: MAX_BUS_TOPICS, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
+    this.#pool = new Pool(deps.origin, {
+      connections: MAX_BUS_TOPICS,
+      pipelining: 1,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
   }
 
   /** Messages published on `topic` while the iteration runs; ends when the signal aborts. */
@@ -114,7 +122,8 @@ export class BusClient {
           for (const listener of listeners) if (!listener.put(message)) this.#warnSlow(name)
         })
       } catch (error) {
-        if (!abort.signal.aborted) this.#deps.log.warn('a bus subscription broke, trying on', { topic: name, error: (error as Error).message })
+        if (!abort.signal.aborted)
+          this.#deps.log.warn('a bus subscription broke, trying on', { topic: name, error: (error as Error).message })
       }
       await this.#deps.timers.sleep(backoff.nextMs(), abort.signal).catch(() => {}) // Aborted: the loop ends.
     }
@@ -122,11 +131,14 @@ export class BusClient {
 
   async #read(topic: string, signal: AbortSignal, deliver: (message: unknown) => void): Promise<void> {
     const silence = new AbortController()
-    const arm = (): (() => void) => this.#deps.timers.after(SILENCE_MS, () => silence.abort(new Error(`not a byte for ${SILENCE_MS} ms`)))
+    const arm = (): (() => void) =>
+      this.#deps.timers.after(SILENCE_MS, () => silence.abort(new Error(`not a byte for ${SILENCE_MS} ms`)))
     let cancel = arm()
     try {
       const { statusCode, body } = await this.#pool.request({
-        method: 'GET', path: `${this.#deps.busPath}?topic=${encodeURIComponent(topic)}`, signal: AbortSignal.any([signal, silence.signal]),
+        method: 'GET',
+        path: `${this.#deps.busPath}?topic=${encodeURIComponent(topic)}`,
+        signal: AbortSignal.any([signal, silence.signal]),
         headers: { accept: 'text/event-stream', authorization: `Bearer ${this.#deps.token()}` },
       })
       if (statusCode !== 200) {

@@ -18,7 +18,10 @@ import type { HttpAnswer } from './rpc-client.ts'
 const YOUNG_MS = 10_000
 
 /** One version of the config. `epoch` is null with a master that names none. */
-interface Version { readonly epoch: string | null; readonly gen: number }
+interface Version {
+  readonly epoch: string | null
+  readonly gen: number
+}
 
 export interface ConfigDeps {
   readonly timers: Timers
@@ -99,14 +102,17 @@ export class ConfigFollower {
       return this.#take(await this.#deps.fetch(this.#etag()))
     } catch (error) {
       if (this.#ended) return CONFIG_POLL_MS // Our own end broke it.
-      const message = error instanceof RpcError ? error.message : `the config could not be read: ${(error as Error).message}`
+      const message =
+        error instanceof RpcError ? error.message : `the config could not be read: ${(error as Error).message}`
       this.#deps.log.warn('the config poll failed', { error: message })
       return this.#backoff.nextMs()
     }
   }
 
   #etag(): string | null {
-    return this.#applied === null || this.#applied.epoch === null ? null : `"${this.#applied.epoch}.${this.#applied.gen}"`
+    return this.#applied === null || this.#applied.epoch === null
+      ? null
+      : `"${this.#applied.epoch}.${this.#applied.gen}"`
   }
 
   #take(answer: HttpAnswer): number {
@@ -149,16 +155,26 @@ export class ConfigFollower {
     if (this.#refused === name) return
     this.#refused = name
     const text = faults.map(({ path, message }) => `${path === '' ? 'the config' : path}: ${message}`).join('; ')
-    this.#deps.log.error('a config does not fit the schema of this worker: the old one stays; do master and worker run the same automation?', { config_gen: gen, faults: text })
+    this.#deps.log.error(
+      'a config does not fit the schema of this worker: the old one stays; do master and worker run the same automation?',
+      { config_gen: gen, faults: text },
+    )
     this.#deps.onError(`config ${gen} is refused: ${text}`)
   }
 
   #apply(version: Version, config: AppliedConfig): void {
-    if (this.#applied !== null && version.gen <= this.#applied.gen) this.#deps.log.warn('the master has lost its state: its config is taken, whatever its generation', { epoch: version.epoch })
+    if (this.#applied !== null && version.gen <= this.#applied.gen)
+      this.#deps.log.warn('the master has lost its state: its config is taken, whatever its generation', {
+        epoch: version.epoch,
+      })
     this.#applied = version
     this.#current = frozen(config)
     this.#settled()
-    this.#deps.log.info('a config is applied', { config_gen: version.gen, enabled: config.enabled, slots: config.slots })
+    this.#deps.log.info('a config is applied', {
+      config_gen: version.gen,
+      enabled: config.enabled,
+      slots: config.slots,
+    })
     this.#deps.onApplied(this.#current)
   }
 

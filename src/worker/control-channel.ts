@@ -16,8 +16,16 @@ import type { IncomingMessage } from 'node:http'
 import type { Static } from 'typebox'
 import { WebSocket, type RawData } from 'ws'
 import {
-  CLOSE, decodeMasterFrame, MAX_FRAGMENTS, MAX_FRAME_BYTES, PROTOCOL_VERSION, RECONNECT_BASE_MS, RECONNECT_CAP_MS, WORKER_SILENCE_MS,
-  type Hardware, type MasterFrame,
+  CLOSE,
+  decodeMasterFrame,
+  MAX_FRAGMENTS,
+  MAX_FRAME_BYTES,
+  PROTOCOL_VERSION,
+  RECONNECT_BASE_MS,
+  RECONNECT_CAP_MS,
+  WORKER_SILENCE_MS,
+  type Hardware,
+  type MasterFrame,
 } from '../protocol/index.ts'
 import { Backoff, type Cancel, type Clock, type Log, type Random, type Timers } from '../runtime/index.ts'
 import type { Outbox } from './outbox.ts'
@@ -29,7 +37,8 @@ const GREETING_MS = 2_000
 const GOOD_AFTER_MS = 30_000
 const CLOSE_WITHIN_MS = 2_000
 const CLOSE_ABNORMAL = 1006
-const NOT_A_MASTER = 'is SVC_MASTER_URL the address of the master, and does the proxy before it forward WebSocket upgrades?'
+const NOT_A_MASTER =
+  'is SVC_MASTER_URL the address of the master, and does the proxy before it forward WebSocket upgrades?'
 /** How the master begins its reason when a newer connection has taken the worker id (D11). */
 const REPLACED = 'replaced'
 
@@ -140,7 +149,10 @@ export class ControlChannel {
       request.destroy()
       socket.terminate()
     })
-    socket.on('error', (error) => refused || this.#deps.log.warn('the control channel failed', { error: error.message }))
+    socket.on(
+      'error',
+      (error) => refused || this.#deps.log.warn('the control channel failed', { error: error.message }),
+    )
     socket.on('close', (code, reason) => this.#closed(code, reason.toString()))
   }
 
@@ -149,10 +161,16 @@ export class ControlChannel {
     this.#openedAtMs = clock.monotonicMs()
     this.#heard()
     this.#watch(WORKER_SILENCE_MS)
-    socket.send(JSON.stringify({
-      type: 'register', worker_id: identity.workerId, automation_type: identity.type, protocol_version: PROTOCOL_VERSION,
-      hardware: identity.hardware(), instance_id: identity.instanceId,
-    }))
+    socket.send(
+      JSON.stringify({
+        type: 'register',
+        worker_id: identity.workerId,
+        automation_type: identity.type,
+        protocol_version: PROTOCOL_VERSION,
+        hardware: identity.hardware(),
+        instance_id: identity.instanceId,
+      }),
+    )
     const greeting = random.uuid()
     socket.send(JSON.stringify({ type: 'ping', id: greeting }))
     this.#greeting = greeting
@@ -164,7 +182,12 @@ export class ControlChannel {
     this.#greeting = undefined
     this.#isOpen = true
     this.#deps.log.info('the worker is connected to the master', { url: this.#deps.url })
-    this.#deps.outbox.attach({ get bufferedAmount() { return socket.bufferedAmount }, send: (text, done) => socket.send(text, () => done()) })
+    this.#deps.outbox.attach({
+      get bufferedAmount() {
+        return socket.bufferedAmount
+      },
+      send: (text, done) => socket.send(text, () => done()),
+    })
     this.#deps.onOpen()
   }
 
@@ -175,7 +198,9 @@ export class ControlChannel {
       if (isBinary) throw new Error('it is binary')
       frame = decodeMasterFrame((data as Buffer).toString('utf8'))
     } catch (error) {
-      this.#deps.log.warn('a frame of the master is ignored; do master and worker run the same release?', { error: (error as Error).message })
+      this.#deps.log.warn('a frame of the master is ignored; do master and worker run the same release?', {
+        error: (error as Error).message,
+      })
       return
     }
     if (frame.type !== 'ping') this.#deps.onFrame(frame)
@@ -186,11 +211,18 @@ export class ControlChannel {
     const status = response.statusCode ?? 0
     this.#retryAfterMs = retryAfterMs(response.headers['retry-after'], this.#deps.clock.wallMs())
     if (status === 401 || status === 403) this.#tokenRefused(`HTTP ${status}`)
-    else this.#deps.log.warn('the master refused the control channel', { status, ...(status < 500 && { advice: NOT_A_MASTER }) })
+    else
+      this.#deps.log.warn('the master refused the control channel', {
+        status,
+        ...(status < 500 && { advice: NOT_A_MASTER }),
+      })
   }
 
   #tokenRefused(how: string): void {
-    this.#deps.log.error('the master refuses the worker token: fix the token (SVC_WORKER_TOKEN or its file); trying on', { how })
+    this.#deps.log.error(
+      'the master refuses the worker token: fix the token (SVC_WORKER_TOKEN or its file); trying on',
+      { how },
+    )
   }
 
   #closed(code: number, reason: string): void {
@@ -207,10 +239,13 @@ export class ControlChannel {
     if (this.#ended) return
     if (code === CLOSE.PROTOCOL_VERSION) {
       this.#ended = true
-      return onRefused(`the master speaks another protocol version than ${PROTOCOL_VERSION} (${reason}); run master and worker of one release`)
+      return onRefused(
+        `the master speaks another protocol version than ${PROTOCOL_VERSION} (${reason}); run master and worker of one release`,
+      )
     }
     if (code === CLOSE.INVALID_TOKEN) this.#tokenRefused(`close code ${code}`)
-    if (code === CLOSE.POLICY && reason.startsWith(REPLACED)) log.warn('another process has registered under the id of this worker: give each its own (SVC_WORKER_ID)')
+    if (code === CLOSE.POLICY && reason.startsWith(REPLACED))
+      log.warn('another process has registered under the id of this worker: give each its own (SVC_WORKER_ID)')
     const delayMs = Math.max(this.#backoff.nextMs(), this.#retryAfterMs * (1 + this.#deps.random.unit() / 2))
     log.info('the control channel is closed', { code, reason, retry_in_ms: Math.round(delayMs) })
     this.#cancelRetry = this.#deps.timers.after(delayMs, () => this.#connect())

@@ -74,7 +74,8 @@ export class Drain {
     leases.stop()
     // Without extension each lease is over by then, and a settle has nothing left to say.
     this.#cancels.push(timers.after(visibilityMs, () => this.#hurry.abort()))
-    if (!(await finished(settles.idle(), this.#hurry.signal))) log.error('outcomes could not be delivered before the end: their tasks come back when the leases run out')
+    if (!(await finished(settles.idle(), this.#hurry.signal)))
+      log.error('outcomes could not be delivered before the end: their tasks come back when the leases run out')
     const late = new AbortController()
     this.#cancels.push(timers.after(LAST_OUTPUTS_MS, () => late.abort()))
     if (!(await finished(outbox.idle(), late.signal))) log.warn('outputs could not be sent before the end and are lost')

@@ -6,7 +6,10 @@
 import { Gauge, Registry } from 'prom-client'
 import { serveProbes, type ProbeListener, type ProbeVerdict } from '../runtime/index.ts'
 
-export interface HealthListen { readonly host: string; readonly port: number }
+export interface HealthListen {
+  readonly host: string
+  readonly port: number
+}
 
 export interface HealthDeps {
   readonly isReady: () => ProbeVerdict
@@ -28,7 +31,12 @@ function registryOf({ gauges, labels }: HealthDeps): Registry {
   const registry = new Registry()
   registry.setDefaultLabels(labels)
   for (const [name, { help, read }] of Object.entries(gauges)) {
-    const gauge: Gauge = new Gauge({ name: `svc_worker_process_${name}`, help, registers: [registry], collect: () => gauge.set(read()) })
+    const gauge: Gauge = new Gauge({
+      name: `svc_worker_process_${name}`,
+      help,
+      registers: [registry],
+      collect: () => gauge.set(read()),
+    })
   }
   return registry
 }

@@ -1,6 +1,12 @@
 /** @module worker/lease  One reserved task as a slot sees it: its outcome counts once, and its end is a signal. */
 import { SlotStopped, type AppliedConfig, type TaskLease } from '../automation/index.ts'
-import { MAX_ERROR_CHARS, MAX_RETRY_IN_MS, type JsonObject, type ReservedTask, type RpcParams } from '../protocol/index.ts'
+import {
+  MAX_ERROR_CHARS,
+  MAX_RETRY_IN_MS,
+  type JsonObject,
+  type ReservedTask,
+  type RpcParams,
+} from '../protocol/index.ts'
 
 /** How a lease ends by our word, ready for the wire. */
 export type Outcome =
@@ -54,9 +60,14 @@ export class HeldLease implements TaskLease {
     this.#settle({ method: 'tasks.ack', item: { task_id: this.id, token: this.token } })
   }
 
-  nack(error: string, { retryInMs, permanent }: { readonly retryInMs?: number; readonly permanent?: boolean } = {}): void {
+  nack(
+    error: string,
+    { retryInMs, permanent }: { readonly retryInMs?: number; readonly permanent?: boolean } = {},
+  ): void {
     const item = {
-      task_id: this.id, token: this.token, error: error.slice(0, MAX_ERROR_CHARS),
+      task_id: this.id,
+      token: this.token,
+      error: error.slice(0, MAX_ERROR_CHARS),
       ...(retryInMs !== undefined && { retry_in_ms: Math.min(Math.max(Math.round(retryInMs), 0), MAX_RETRY_IN_MS) }),
       ...(permanent !== undefined && { permanent }),
     }

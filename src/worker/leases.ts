@@ -7,7 +7,13 @@
  * away nobody else can be given the task, and the fencing token refuses whoever comes too late (D24).
  */
 import { LeaseLost, type AppliedConfig } from '../automation/index.ts'
-import { MAX_SETTLE_ITEMS, type ReservedTask, type RpcMethod, type RpcParams, type RpcResult } from '../protocol/index.ts'
+import {
+  MAX_SETTLE_ITEMS,
+  type ReservedTask,
+  type RpcMethod,
+  type RpcParams,
+  type RpcResult,
+} from '../protocol/index.ts'
 import type { Cancel, Log, Timers } from '../runtime/index.ts'
 import { HeldLease, type LeaseHolder, type Outcome } from './lease.ts'
 import type { CallOptions } from './rpc-client.ts'
@@ -79,11 +85,16 @@ export class Leases implements LeaseHolder {
 
   async #extendAll(): Promise<void> {
     const held = [...this.#held.values()]
-    const parts = Array.from({ length: Math.ceil(held.length / MAX_SETTLE_ITEMS) }, (_, index) => held.slice(index * MAX_SETTLE_ITEMS, (index + 1) * MAX_SETTLE_ITEMS))
+    const parts = Array.from({ length: Math.ceil(held.length / MAX_SETTLE_ITEMS) }, (_, index) =>
+      held.slice(index * MAX_SETTLE_ITEMS, (index + 1) * MAX_SETTLE_ITEMS),
+    )
     try {
       await Promise.all(parts.map((part) => this.#extendMany(part)))
     } catch (error) {
-      this.#deps.log.warn('leases could not be extended, trying on', { leases: held.length, error: (error as Error).message })
+      this.#deps.log.warn('leases could not be extended, trying on', {
+        leases: held.length,
+        error: (error as Error).message,
+      })
       this.#cancel?.()
       this.#schedule(this.#everyMs / 3)
     }
@@ -91,7 +102,11 @@ export class Leases implements LeaseHolder {
 
   async #extendMany(leases: readonly HeldLease[]): Promise<void> {
     const tasks = leases.map(({ id, token }) => ({ task_id: id, token }))
-    const { results } = await this.#deps.rpc.call('tasks.extend', { tasks }, { timeoutMs: Math.min(MAX_CALL_MS, this.#everyMs) })
+    const { results } = await this.#deps.rpc.call(
+      'tasks.extend',
+      { tasks },
+      { timeoutMs: Math.min(MAX_CALL_MS, this.#everyMs) },
+    )
     for (const [index, lease] of leases.entries()) {
       if (results[index]?.ok === false) this.#end(lease)
     }

@@ -10,7 +10,14 @@
  * them is counted. A frame handed to the socket is never sent again: an output arrives at most once (G10).
  * Settles never pass here (G11): see settles.ts.
  */
-import { MAX_FRAME_BYTES, MAX_OUTPUTS_PER_FRAME, toSeconds, WORKER_BUFFER_BYTES, WORKER_BUFFER_FRAMES, type JsonObject } from '../protocol/index.ts'
+import {
+  MAX_FRAME_BYTES,
+  MAX_OUTPUTS_PER_FRAME,
+  toSeconds,
+  WORKER_BUFFER_BYTES,
+  WORKER_BUFFER_FRAMES,
+  type JsonObject,
+} from '../protocol/index.ts'
 import type { Cancel, Clock, Log, Timers } from '../runtime/index.ts'
 
 /** How long an output waits for company. */
@@ -37,7 +44,11 @@ interface Reports {
 }
 export type ReportName = keyof Reports
 
-interface SealedFrame { readonly text: string; readonly bytes: number; readonly outputs: number }
+interface SealedFrame {
+  readonly text: string
+  readonly bytes: number
+  readonly outputs: number
+}
 
 export interface OutboxDeps {
   readonly clock: Clock
@@ -80,7 +91,9 @@ export class Outbox {
     const entry = JSON.stringify({ slot_id: slotId, ts: toSeconds(this.#deps.clock.wallMs()), payload })
     const bytes = Buffer.byteLength(entry) + 1
     if (HEAD.length + bytes + TAIL.length > MAX_FRAME_BYTES) {
-      throw new RangeError(`the output has ${bytes} bytes as JSON where a frame holds ${MAX_FRAME_BYTES}; emit it in parts, or emit a reference to it`)
+      throw new RangeError(
+        `the output has ${bytes} bytes as JSON where a frame holds ${MAX_FRAME_BYTES}; emit it in parts, or emit a reference to it`,
+      )
     }
     if (HEAD.length + this.#openBytes + bytes + TAIL.length > MAX_FRAME_BYTES) this.#seal()
     this.#entries.push(entry)
@@ -114,7 +127,8 @@ export class Outbox {
   /** Resolves when nothing waits any more and the socket has taken it all. */
   async idle(): Promise<void> {
     this.#pump()
-    while (this.frames > 0 || (this.#sink?.bufferedAmount ?? 0) > 0) await new Promise<void>((resolve) => void this.#idleWaiters.push(resolve))
+    while (this.frames > 0 || (this.#sink?.bufferedAmount ?? 0) > 0)
+      await new Promise<void>((resolve) => void this.#idleWaiters.push(resolve))
   }
 
   #pump(): void {
@@ -145,7 +159,10 @@ export class Outbox {
   #seal(): void {
     if (this.#entries.length === 0) return
     const [only] = this.#entries
-    const text = this.#entries.length === 1 && only !== undefined ? `{"type":"output",${only.slice(1)}` : `${HEAD}${this.#entries.join(',')}${TAIL}`
+    const text =
+      this.#entries.length === 1 && only !== undefined
+        ? `{"type":"output",${only.slice(1)}`
+        : `${HEAD}${this.#entries.join(',')}${TAIL}`
     const bytes = HEAD.length + this.#openBytes + TAIL.length
     this.#sealed.push({ text, bytes, outputs: this.#entries.length })
     this.#sealedBytes += bytes
@@ -154,7 +171,10 @@ export class Outbox {
   }
 
   #bound(): void {
-    while (this.frames > (this.#deps.maxFrames ?? WORKER_BUFFER_FRAMES) || this.#sealedBytes + this.#openBytes > WORKER_BUFFER_BYTES) {
+    while (
+      this.frames > (this.#deps.maxFrames ?? WORKER_BUFFER_FRAMES) ||
+      this.#sealedBytes + this.#openBytes > WORKER_BUFFER_BYTES
+    ) {
       const oldest = this.#sealed.shift()
       if (oldest === undefined) return
       this.#sealedBytes -= oldest.bytes
@@ -167,6 +187,8 @@ export class Outbox {
     const now = this.#deps.clock.monotonicMs()
     if (now - this.#warnedAtMs < WARN_EVERY_MS) return
     this.#warnedAtMs = now
-    this.#deps.log.warn('the buffer for outputs is full: the oldest are dropped until the master can be reached', { outputs_evicted: this.#evicted })
+    this.#deps.log.warn('the buffer for outputs is full: the oldest are dropped until the master can be reached', {
+      outputs_evicted: this.#evicted,
+    })
   }
 }

@@ -8,7 +8,15 @@
  * tried twice when the connection broke; everything else is the caller's decision.
  */
 import { Pool, type Dispatcher } from 'undici'
-import { RPC_ERRORS, RpcError, type RpcErrorName, type RpcMethod, type RpcParams, type RpcResponse, type RpcResult } from '../protocol/index.ts'
+import {
+  RPC_ERRORS,
+  RpcError,
+  type RpcErrorName,
+  type RpcMethod,
+  type RpcParams,
+  type RpcResponse,
+  type RpcResult,
+} from '../protocol/index.ts'
 import type { Clock, Timers } from '../runtime/index.ts'
 import { retryAfterMs } from './retry-after.ts'
 
@@ -20,14 +28,22 @@ const KEEP_ALIVE_MAX_MS = 60_000
 const READS: ReadonlySet<RpcMethod> = new Set<RpcMethod>(['kv.get', 'counter.get'])
 const NAMES = new Map(Object.entries(RPC_ERRORS).map(([name, code]) => [code as number, name as RpcErrorName]))
 /** Errors of a connection that was never made. */
-const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])
+const NOT_SENT = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
 
 export interface CallOptions {
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
 }
 export type RpcCall = { [M in RpcMethod]: { readonly method: M; readonly params: RpcParams<M> } }[RpcMethod]
-export type RpcOutcome = { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly error: RpcError }
+export type RpcOutcome =
+  { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly error: RpcError }
 export interface HttpAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
@@ -52,7 +68,12 @@ export class RpcClient {
   constructor(deps: RpcClientDeps) {
     this.#deps = deps
     this.#pool = new Pool(deps.origin, {
-      connections: deps.connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS, maxResponseSize: MAX_RESPONSE_BYTES,
+      connections: deps.connections,
+      pipelining: 1,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
+      maxResponseSize: MAX_RESPONSE_BYTES,
     })
   }
 
@@ -61,7 +82,8 @@ export class RpcClient {
     try {
       return await this.#single(method, params, options)
     } catch (error) {
-      if (READS.has(method) && error instanceof RpcError && error.data['broken'] === true) return this.#single(method, params, options)
+      if (READS.has(method) && error instanceof RpcError && error.data['broken'] === true)
+        return this.#single(method, params, options)
       throw error
     }
   }
@@ -70,12 +92,16 @@ export class RpcClient {
   async batch(calls: readonly RpcCall[], options: CallOptions = {}): Promise<readonly RpcOutcome[]> {
     const requests = calls.map(({ method, params }) => ({ jsonrpc: '2.0', id: this.#nextId++, method, params }))
     const answer = await this.#post(requests, options)
-    if (!Array.isArray(answer)) throw answered(answer as RpcResponse) ?? noAnswer('the master answered a batch with a single value')
+    if (!Array.isArray(answer))
+      throw answered(answer as RpcResponse) ?? noAnswer('the master answered a batch with a single value')
     const byId = new Map((answer as RpcResponse[]).map((each) => [each.id, each]))
     return requests.map(({ id }) => {
       const response = byId.get(id)
-      if (response === undefined) return { ok: false, error: noAnswer('the master left this call of a batch unanswered') }
-      return 'result' in response ? { ok: true, result: response.result } : { ok: false, error: errorOf(response.error) }
+      if (response === undefined)
+        return { ok: false, error: noAnswer('the master left this call of a batch unanswered') }
+      return 'result' in response
+        ? { ok: true, result: response.result }
+        : { ok: false, error: errorOf(response.error) }
     })
   }
 
@@ -98,22 +124,35 @@ export class RpcClient {
 
   async #post(body: unknown, options: CallOptions): Promise<unknown> {
     const headers = { 'content-type': 'application/json', ...this.#authorization() }
-    const answer = await this.#request({ method: 'POST', path: this.#deps.rpcPath, headers, body: JSON.stringify(body) }, options)
+    const answer = await this.#request(
+      { method: 'POST', path: this.#deps.rpcPath, headers, body: JSON.stringify(body) },
+      options,
+    )
     if (answer.status !== 200) throw this.#refusal(answer)
     return parsed(answer.text)
   }
 
-  async #request(request: Dispatcher.RequestOptions, { timeoutMs = CALL_MS, signal }: CallOptions): Promise<HttpAnswer> {
+  async #request(
+    request: Dispatcher.RequestOptions,
+    { timeoutMs = CALL_MS, signal }: CallOptions,
+  ): Promise<HttpAnswer> {
     const deadline = new AbortController()
-    const cancel = this.#deps.timers.after(timeoutMs, () => deadline.abort(new Error(`no answer within ${timeoutMs} ms`)))
+    const cancel = this.#deps.timers.after(timeoutMs, () =>
+      deadline.abort(new Error(`no answer within ${timeoutMs} ms`)),
+    )
     try {
       const either = signal === undefined ? deadline.signal : AbortSignal.any([deadline.signal, signal])
       const { statusCode, headers, body } = await this.#pool.request({ ...request, signal: either })
       return { status: statusCode, headers, text: await body.text() }
     } catch (error) {
       const code = String((error as { code?: unknown }).code)
-      const data = { outcome: NOT_SENT.has(code) ? 'not_sent' : 'unknown', broken: code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' }
-      throw new RpcError('unavailable', `the master did not answer: ${(error as Error).message}`, data, { cause: error })
+      const data = {
+        outcome: NOT_SENT.has(code) ? 'not_sent' : 'unknown',
+        broken: code === 'UND_ERR_SOCKET' || code === 'ECONNRESET',
+      }
+      throw new RpcError('unavailable', `the master did not answer: ${(error as Error).message}`, data, {
+        cause: error,
+      })
     } finally {
       cancel()
     }
@@ -123,7 +162,11 @@ export class RpcClient {
     const waitMs = retryAfterMs(headers['retry-after'], this.#deps.clock.wallMs())
     const hint = status === 401 || status === 403 ? ': fix the worker token (SVC_WORKER_TOKEN or its file)' : ''
     const outcome = status >= 500 ? 'unknown' : 'not_sent'
-    return new RpcError('unavailable', `the master answered HTTP ${status}${hint}`, { outcome, status, ...(waitMs > 0 && { retry_after_ms: waitMs }) })
+    return new RpcError('unavailable', `the master answered HTTP ${status}${hint}`, {
+      outcome,
+      status,
+      ...(waitMs > 0 && { retry_after_ms: waitMs }),
+    })
   }
 
   #authorization(): { authorization: string } {
@@ -135,17 +178,27 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new RpcError('unavailable', 'the master answered with something that is not JSON', { outcome: 'unknown' }, { cause })
+    throw new RpcError(
+      'unavailable',
+      'the master answered with something that is not JSON',
+      { outcome: 'unknown' },
+      { cause },
+    )
   }
 }
 
 function answered(response: RpcResponse): RpcError | undefined {
-  if (typeof response !== 'object' || response === null) return noAnswer('the master answered with something that is not JSON-RPC')
+  if (typeof response !== 'object' || response === null)
+    return noAnswer('the master answered with something that is not JSON-RPC')
   if ('error' in response) return errorOf(response.error)
   return 'result' in response ? undefined : noAnswer('the master answered with something that is not JSON-RPC')
 }
 
-function errorOf(error: { readonly code: number; readonly message: string; readonly data?: Readonly<Record<string, unknown>> }): RpcError {
+function errorOf(error: {
+  readonly code: number
+  readonly message: string
+  readonly data?: Readonly<Record<string, unknown>>
+}): RpcError {
   return new RpcError(NAMES.get(error.code) ?? 'unavailable', error.message, error.data ?? {})
 }
 
@@ -156,7 +209,12 @@ function noAnswer(message: string): RpcError {
 /** What a call failed with. Anything but an RpcError means that the answer had not the shape of one: not of our master. */
 export function asRpcError(error: unknown): RpcError {
   if (error instanceof RpcError) return error
-  return new RpcError('unavailable', `the answer of the master can not be used: ${(error as Error).message}; do master and worker run the same release?`, { outcome: 'unknown' }, { cause: error })
+  return new RpcError(
+    'unavailable',
+    `the answer of the master can not be used: ${(error as Error).message}; do master and worker run the same release?`,
+    { outcome: 'unknown' },
+    { cause: error },
+  )
 }
 
 /** What the master asks a caller to wait, in milliseconds; 0 when it named nothing. */

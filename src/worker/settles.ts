@@ -79,7 +79,8 @@ export class Settles {
     let bytes = 0
     let count = 0
     for (const { method, item } of this.#queue) {
-      bytes += ITEM_BYTES + Buffer.byteLength(item.task_id) + (method === 'tasks.nack' ? 2 * Buffer.byteLength(item.error) : 0)
+      bytes +=
+        ITEM_BYTES + Buffer.byteLength(item.task_id) + (method === 'tasks.nack' ? 2 * Buffer.byteLength(item.error) : 0)
       if (count > 0 && (count >= this.#maxItems || bytes > MAX_CHUNK_BYTES)) break
       count += 1
     }
@@ -88,11 +89,17 @@ export class Settles {
 
   /** Sends one chunk; what must be sent again is put back in front. Returns how long to wait before going on. */
   async #send(chunk: readonly Outcome[]): Promise<number> {
-    const groups = METHODS.map((method) => chunk.filter((each) => each.method === method)).filter((group) => group.length > 0)
-    const calls = groups.map((group) => ({ method: group[0]?.method, params: { tasks: group.map(({ item }) => item) } }) as RpcCall)
+    const groups = METHODS.map((method) => chunk.filter((each) => each.method === method)).filter(
+      (group) => group.length > 0,
+    )
+    const calls = groups.map(
+      (group) => ({ method: group[0]?.method, params: { tasks: group.map(({ item }) => item) } }) as RpcCall,
+    )
     try {
       const outcomes = await this.#deps.rpc.batch(calls)
-      return outcomes.map((outcome, index) => this.#answered(groups[index] ?? [], outcome)).reduce((longest, ms) => Math.max(longest, ms), 0)
+      return outcomes
+        .map((outcome, index) => this.#answered(groups[index] ?? [], outcome))
+        .reduce((longest, ms) => Math.max(longest, ms), 0)
     } catch (error) {
       return this.#retry(chunk, asRpcError(error))
     }
@@ -104,7 +111,10 @@ export class Settles {
     const results = (outcome.result as { results?: readonly { readonly ok: boolean }[] }).results ?? []
     for (const [index, { method, item }] of group.entries()) {
       if (results[index]?.ok === true) continue
-      this.#deps.log.warn('an outcome was not accepted: the lease had ended, the task is or was with someone else', { method, task_id: item.task_id })
+      this.#deps.log.warn('an outcome was not accepted: the lease had ended, the task is or was with someone else', {
+        method,
+        task_id: item.task_id,
+      })
     }
     return 0
   }
@@ -112,7 +122,10 @@ export class Settles {
   #refused(group: readonly Outcome[], error: RpcError): number {
     if (error.code === 'unknown_worker') this.#deps.registerAgain('the master does not know this worker')
     if (error.code === 'unavailable' || error.code === 'unknown_worker') return this.#retry(group, error)
-    this.#deps.log.error('outcomes can not be delivered and are given up: their leases run out', { error: error.message, tasks: group.map(({ item }) => item.task_id) })
+    this.#deps.log.error('outcomes can not be delivered and are given up: their leases run out', {
+      error: error.message,
+      tasks: group.map(({ item }) => item.task_id),
+    })
     return 0
   }
 
@@ -120,7 +133,11 @@ export class Settles {
     if (error.data['status'] === 413) this.#maxItems = Math.max(1, this.#maxItems >> 1) // A master with a smaller body limit.
     this.#queue = [...group, ...this.#queue]
     const waitMs = Math.max(this.#backoff.nextMs(), askedToWaitMs(error))
-    this.#deps.log.warn('outcomes are not delivered yet, trying on', { error: error.message, waiting: this.#queue.length, retry_in_ms: Math.round(waitMs) })
+    this.#deps.log.warn('outcomes are not delivered yet, trying on', {
+      error: error.message,
+      waiting: this.#queue.length,
+      retry_in_ms: Math.round(waitMs),
+    })
     return waitMs
   }
 }

@@ -139,9 +139,17 @@ export class Slots {
     const slot = new Slot(this.#freeId(), clock.monotonicMs())
     this.#slots.set(slot.id, slot)
     log.debug('a slot starts', { slot_id: slot.id })
-    const control: SlotControl = { workerId, slotId: slot.id, stopping: slot.stopping.signal, killed: slot.killed.signal }
+    const control: SlotControl = {
+      workerId,
+      slotId: slot.id,
+      stopping: slot.stopping.signal,
+      killed: slot.killed.signal,
+    }
     const ended = (async () => run(control))()
-    ended.then(() => this.#ended(slot, 'it ended by itself'), (error: unknown) => this.#ended(slot, error instanceof Error ? error.message : String(error)))
+    ended.then(
+      () => this.#ended(slot, 'it ended by itself'),
+      (error: unknown) => this.#ended(slot, error instanceof Error ? error.message : String(error)),
+    )
   }
 
   #freeId(): number {
@@ -194,12 +202,15 @@ export class Slots {
     const oldest = [...this.#slots.values()].find((slot) => slot.isActive)
     if (this.#recycleMs === 0 || oldest === undefined) return
     const { clock, timers } = this.#deps
-    this.#cancelRecycle = timers.after(oldest.startedAtMs + this.#recycleMs - clock.monotonicMs(), () => this.#recycle())
+    this.#cancelRecycle = timers.after(oldest.startedAtMs + this.#recycleMs - clock.monotonicMs(), () =>
+      this.#recycle(),
+    )
   }
 
   #recycle(): void {
     const bornBefore = this.#deps.clock.monotonicMs() - this.#recycleMs
-    for (const slot of this.#slots.values()) if (slot.isActive && slot.startedAtMs <= bornBefore) this.#stop(slot, 'recycle')
+    for (const slot of this.#slots.values())
+      if (slot.isActive && slot.startedAtMs <= bornBefore) this.#stop(slot, 'recycle')
     this.#adjust()
   }
 }

@@ -22,7 +22,17 @@ export interface WorkerCondition {
 }
 
 /** The state of a worker of which `target` slots are asked for. */
-export function stateOf({ target, active, failing, spawnFails }: { target: number; active: number; failing: number; spawnFails: boolean }): ReportedState {
+export function stateOf({
+  target,
+  active,
+  failing,
+  spawnFails,
+}: {
+  target: number
+  active: number
+  failing: number
+  spawnFails: boolean
+}): ReportedState {
   if (target === 0) return 'IDLE'
   if (active === 0) return spawnFails ? 'ERROR' : 'RUNNING'
   return failing >= active ? 'ERROR' : 'RUNNING'
@@ -72,11 +82,21 @@ export class StateReporter {
     const said = this.#deps.condition()
     this.#said = said
     this.#saidAtMs = this.#deps.clock.monotonicMs()
-    return JSON.stringify({ type: 'state', state: said.state, config_gen: said.configGen, ts: toSeconds(this.#deps.clock.wallMs()), last_error: said.lastError })
+    return JSON.stringify({
+      type: 'state',
+      state: said.state,
+      config_gen: said.configGen,
+      ts: toSeconds(this.#deps.clock.wallMs()),
+      last_error: said.lastError,
+    })
   }
 
   #isNews(): boolean {
     const now = this.#deps.condition()
-    return now.state !== this.#said?.state || now.configGen !== this.#said.configGen || now.lastError !== this.#said.lastError
+    return (
+      now.state !== this.#said?.state ||
+      now.configGen !== this.#said.configGen ||
+      now.lastError !== this.#said.lastError
+    )
   }
 }

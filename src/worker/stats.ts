@@ -75,7 +75,13 @@ export class Stats {
     const { clock, metrics, perSlot } = this.#deps
     const slots = perSlot()
     this.#toldSlots = slots.length
-    const base = { type: 'stats', slots: slots.length, cpu_pct: this.cpuPercent, rss_mb: this.rssMegabytes, ts: toSeconds(clock.wallMs()) }
+    const base = {
+      type: 'stats',
+      slots: slots.length,
+      cpu_pct: this.cpuPercent,
+      rss_mb: this.rssMegabytes,
+      ts: toSeconds(clock.wallMs()),
+    }
     const full = JSON.stringify({ ...base, metrics: metrics(), per_slot: slots })
     const values = slots.reduce((sum, { counters }) => sum + SLOT_VALUES + Object.keys(counters).length, 0)
     if (Buffer.byteLength(full) <= MAX_FRAME_BYTES && values <= MAX_JSON_VALUES / 2) return full

@@ -29,8 +29,13 @@ const PAUSE_CAP_MS = 5_000
 /** A lease that no slot took for so long is worth more to another worker. */
 const READY_MS = 2_000
 
-interface Waiter { readonly give: (lease: HeldLease | null) => void }
-interface Ready { readonly lease: HeldLease; readonly sinceMs: number }
+interface Waiter {
+  readonly give: (lease: HeldLease | null) => void
+}
+interface Ready {
+  readonly lease: HeldLease
+  readonly sinceMs: number
+}
 
 export interface TaskFeedDeps {
   readonly clock: Clock
@@ -140,10 +145,17 @@ export class TaskFeed implements TaskSource {
   /** One call; never rejects. Returns how long to wait before the next. */
   async #reserve(): Promise<number> {
     const { clock, rpc } = this.#deps
-    const limit = Math.min(MAX_RESERVED_PER_CALL, Math.max(1, this.#waiting.size + this.#prefetch.depth(this.#slots) - this.#ready.length))
+    const limit = Math.min(
+      MAX_RESERVED_PER_CALL,
+      Math.max(1, this.#waiting.size + this.#prefetch.depth(this.#slots) - this.#ready.length),
+    )
     const startMs = clock.monotonicMs()
     try {
-      const { tasks } = await rpc.call('tasks.reserve', { limit, wait_ms: WAIT_MS }, { timeoutMs: CALL_MS, signal: this.#abort.signal })
+      const { tasks } = await rpc.call(
+        'tasks.reserve',
+        { limit, wait_ms: WAIT_MS },
+        { timeoutMs: CALL_MS, signal: this.#abort.signal },
+      )
       const tookMs = clock.monotonicMs() - startMs
       this.#prefetch.answered(clock.monotonicMs(), tookMs, tasks.length >= limit)
       this.#handOut(tasks)
@@ -159,7 +171,10 @@ export class TaskFeed implements TaskSource {
     if (this.#stopped) return 0
     if (error.code === 'unknown_worker') this.#deps.registerAgain('the master does not know this worker')
     const waitMs = Math.max(this.#pause.nextMs(), askedToWaitMs(error))
-    this.#deps.log.warn('no tasks could be reserved, trying on', { error: error.message, retry_in_ms: Math.round(waitMs) })
+    this.#deps.log.warn('no tasks could be reserved, trying on', {
+      error: error.message,
+      retry_in_ms: Math.round(waitMs),
+    })
     return waitMs
   }
 

@@ -9,9 +9,32 @@
  *
  * It ends in one of three ways: drained (exit 0), terminated (exit 0), or refused by the master for good (exit 1).
  */
-import { runBatchSlot, runContinuousSlot, SlotMetrics, type CatalogEntry, type Primitives, type SlotControl, type SlotPorts } from '../automation/index.ts'
+import {
+  runBatchSlot,
+  runContinuousSlot,
+  SlotMetrics,
+  type CatalogEntry,
+  type Primitives,
+  type SlotControl,
+  type SlotPorts,
+} from '../automation/index.ts'
 import { toMs, type MasterFrame, type ReportedState } from '../protocol/index.ts'
-import { Complaints, fromHere, inSpan, quieted, withLogFields, type Cancel, type Clock, type Log, type LogFields, type LogLevel, type ProbeListener, type ProbeVerdict, type Random, type Timers } from '../runtime/index.ts'
+import {
+  Complaints,
+  fromHere,
+  inSpan,
+  quieted,
+  withLogFields,
+  type Cancel,
+  type Clock,
+  type Log,
+  type LogFields,
+  type LogLevel,
+  type ProbeListener,
+  type ProbeVerdict,
+  type Random,
+  type Timers,
+} from '../runtime/index.ts'
 import { workerAddress, type WorkerAddress } from './address.ts'
 import { BusClient } from './bus.ts'
 import { ConfigFollower } from './config.ts'
@@ -122,7 +145,15 @@ class Worker implements RunningWorker {
     const { clock, entry, host, random, timers, token } = options
     const log = this.#ownLog(quieted(options.log, clock))
     const address = workerAddress(options.masterUrl, entry.type, options.workerId)
-    const ports = { clock, timers, random, log, ...address, token: typeof token === 'string' ? () => token : token, registerAgain: (why: string) => this.#channel.reconnect(why) }
+    const ports = {
+      clock,
+      timers,
+      random,
+      log,
+      ...address,
+      token: typeof token === 'string' ? () => token : token,
+      registerAgain: (why: string) => this.#channel.reconnect(why),
+    }
     let finish: (code: 0 | 1) => void = () => {}
     this.done = new Promise((resolve) => {
       finish = resolve
@@ -136,13 +167,30 @@ class Worker implements RunningWorker {
     this.#pluginRpc = new RpcClient({ ...ports, connections: PLUGIN_CONNECTIONS })
     this.#bus = new BusClient(ports)
     this.#stats = new Stats({ clock, host, metrics: () => this.#allMetrics(), perSlot: () => this.#perSlot() })
-    this.#state = new StateReporter({ ...ports, condition: () => this.#condition(), send: () => this.#outbox.report('state') })
-    this.#outbox = new Outbox({ ...ports, reports: { state: () => this.#state.frame(), stats: () => this.#stats.frame() } })
+    this.#state = new StateReporter({
+      ...ports,
+      condition: () => this.#condition(),
+      send: () => this.#outbox.report('state'),
+    })
+    this.#outbox = new Outbox({
+      ...ports,
+      reports: { state: () => this.#state.frame(), stats: () => this.#stats.frame() },
+    })
     this.#channel = this.#makeChannel(ports)
     this.#config = this.#makeConfig(ports)
     this.#settles = new Settles({ ...ports, rpc: this.#taskRpc })
-    this.#leases = new Leases({ ...ports, rpc: this.#taskRpc, visibilityMs: entry.visibilityMs, settles: this.#settles })
-    this.#feed = new TaskFeed({ ...ports, rpc: this.#taskRpc, leases: this.#leases, config: () => this.#config.current })
+    this.#leases = new Leases({
+      ...ports,
+      rpc: this.#taskRpc,
+      visibilityMs: entry.visibilityMs,
+      settles: this.#settles,
+    })
+    this.#feed = new TaskFeed({
+      ...ports,
+      rpc: this.#taskRpc,
+      leases: this.#leases,
+      config: () => this.#config.current,
+    })
     this.#slots = this.#makeSlots(ports)
     this.#drain = this.#makeDrain(ports)
     this.#cancelStats = timers.every(STATS_EVERY_MS, () => this.#outbox.report('stats'))
@@ -156,33 +204,50 @@ class Worker implements RunningWorker {
   state(): WorkerView {
     const { state, configGen, lastError } = this.#condition()
     return {
-      state, configGen, lastError, connected: this.#channel.isOpen, registered: this.#known, draining: this.#drain.hasBegun,
-      slots: this.#slots.size, healthPort: this.#health?.port ?? null,
+      state,
+      configGen,
+      lastError,
+      connected: this.#channel.isOpen,
+      registered: this.#known,
+      draining: this.#drain.hasBegun,
+      slots: this.#slots.size,
+      healthPort: this.#health?.port ?? null,
     }
   }
 
   reportStrayError(error: unknown): void {
     const message = error instanceof Error ? error.message : String(error)
     this.#strays.about('stray', (suppressed) =>
-      this.#options.log.error('an error escaped the automation: it was thrown where nothing awaits it', { error, ...(suppressed > 0 && { suppressed }) }))
+      this.#options.log.error('an error escaped the automation: it was thrown where nothing awaits it', {
+        error,
+        ...(suppressed > 0 && { suppressed }),
+      }),
+    )
     this.#errors.set('stray', `an error escaped the automation: ${message}`)
   }
 
   #makeChannel(ports: Ports): ControlChannel {
     const { entry, host, workerId } = this.#options
     return new ControlChannel({
-      ...ports, url: ports.controlUrl, outbox: this.#outbox,
+      ...ports,
+      url: ports.controlUrl,
+      outbox: this.#outbox,
       identity: { workerId, type: entry.type, instanceId: ports.random.uuid(), hardware: () => host.hardware() },
-      onOpen: () => this.#config.poll(), onClose: () => void (this.#known = false),
-      onFrame: (frame) => this.#received(frame), onRefused: (why) => this.#refused(why),
+      onOpen: () => this.#config.poll(),
+      onClose: () => void (this.#known = false),
+      onFrame: (frame) => this.#received(frame),
+      onRefused: (why) => this.#refused(why),
     })
   }
 
   #makeConfig(ports: Ports): ConfigFollower {
     return new ConfigFollower({
-      ...ports, entry: this.#options.entry, channelAgeMs: () => this.#channel.ageMs,
+      ...ports,
+      entry: this.#options.entry,
+      channelAgeMs: () => this.#channel.ageMs,
       fetch: (etag) => this.#taskRpc.get(ports.configPath, etag === null ? {} : { 'if-none-match': etag }),
-      onApplied: (config) => this.#applied(config), onKnown: () => void (this.#known = this.#channel.isOpen),
+      onApplied: (config) => this.#applied(config),
+      onKnown: () => void (this.#known = this.#channel.isOpen),
       onError: (message) => this.#errors.set('config', message),
     })
   }
@@ -190,16 +255,28 @@ class Worker implements RunningWorker {
   #makeSlots(ports: Ports): Slots {
     const { drainTimeoutSeconds, entry, workerId } = this.#options
     return new Slots({
-      ...ports, workerId, run: (control) => this.#run(control), endWithinMs: entry.kind === 'BatchAutomation' ? null : toMs(drainTimeoutSeconds),
-      onSpawnError: (message) => this.#errors.set('spawn', message), onChange: () => this.#slotsChanged(), onGone: (slotId) => this.#gone(slotId),
+      ...ports,
+      workerId,
+      run: (control) => this.#run(control),
+      endWithinMs: entry.kind === 'BatchAutomation' ? null : toMs(drainTimeoutSeconds),
+      onSpawnError: (message) => this.#errors.set('spawn', message),
+      onChange: () => this.#slotsChanged(),
+      onGone: (slotId) => this.#gone(slotId),
     })
   }
 
   #makeDrain(ports: Ports): Drain {
     const { drainTimeoutSeconds, entry } = this.#options
     return new Drain({
-      ...ports, drainTimeoutMs: toMs(drainTimeoutSeconds), visibilityMs: entry.visibilityMs, slots: this.#slots, feed: this.#feed,
-      leases: this.#leases, settles: this.#settles, outbox: this.#outbox, close: () => this.#close(),
+      ...ports,
+      drainTimeoutMs: toMs(drainTimeoutSeconds),
+      visibilityMs: entry.visibilityMs,
+      slots: this.#slots,
+      feed: this.#feed,
+      leases: this.#leases,
+      settles: this.#settles,
+      outbox: this.#outbox,
+      close: () => this.#close(),
     })
   }
 
@@ -227,10 +304,13 @@ class Worker implements RunningWorker {
 
   #received(frame: MasterFrame): void {
     switch (frame.type) {
-      case 'config_changed': return this.#config.poll()
-      case 'drain': return this.#end('drain', 'the master asked for it')
+      case 'config_changed':
+        return this.#config.poll()
+      case 'drain':
+        return this.#end('drain', 'the master asked for it')
       case 'ping':
-      case 'task_assign': return // The channel's own business; reserved, never sent.
+      case 'task_assign':
+        return // The channel's own business; reserved, never sent.
     }
   }
 
@@ -271,15 +351,26 @@ class Worker implements RunningWorker {
   }
 
   #ownLog(log: Log): Log {
-    const own = (level: LogLevel): Log[LogLevel] => (message, fields) => this.#here(() => log[level](message, fields))
-    return { debug: own('debug'), info: own('info'), warn: own('warn'), error: own('error'), isEnabled: (level) => log.isEnabled(level) }
+    const own =
+      (level: LogLevel): Log[LogLevel] =>
+      (message, fields) =>
+        this.#here(() => log[level](message, fields))
+    return {
+      debug: own('debug'),
+      info: own('info'),
+      warn: own('warn'),
+      error: own('error'),
+      isEnabled: (level) => log.isEnabled(level),
+    }
   }
 
   /** Runs one slot until it is stopped. */
   #run(control: SlotControl): Promise<void> {
     const { entry } = this.#options
     const ports = this.#ports(control)
-    return entry.kind === 'BatchAutomation' ? runBatchSlot(entry, control, this.#feed, ports) : runContinuousSlot(entry, control, ports)
+    return entry.kind === 'BatchAutomation'
+      ? runBatchSlot(entry, control, this.#feed, ports)
+      : runContinuousSlot(entry, control, ports)
   }
 
   #ports({ slotId }: SlotControl): SlotPorts {
@@ -289,8 +380,16 @@ class Worker implements RunningWorker {
       subscribe: (topic, signal) => this.#bus.subscribe(topic, signal),
     }
     return {
-      clock, timers, random, log: slotLogOf(log), metrics: this.#metrics.of(slotId), primitives, config: () => this.#config.current,
-      emit: (output) => this.#outbox.output(slotId, output), onError: (message) => this.#slotError(slotId, message), span: inSpan,
+      clock,
+      timers,
+      random,
+      log: slotLogOf(log),
+      metrics: this.#metrics.of(slotId),
+      primitives,
+      config: () => this.#config.current,
+      emit: (output) => this.#outbox.output(slotId, output),
+      onError: (message) => this.#slotError(slotId, message),
+      span: inSpan,
     }
   }
 
@@ -307,7 +406,12 @@ class Worker implements RunningWorker {
 
   #condition(): WorkerCondition {
     const slots = this.#slots
-    const state = stateOf({ target: slots.target, active: slots.active, failing: this.#failing.size, spawnFails: this.#errors.has('spawn') })
+    const state = stateOf({
+      target: slots.target,
+      active: slots.active,
+      failing: this.#failing.size,
+      spawnFails: this.#errors.has('spawn'),
+    })
     return { state, configGen: this.#config.appliedGen, lastError: this.#errors.last }
   }
 
@@ -317,7 +421,13 @@ class Worker implements RunningWorker {
   }
 
   #perSlot(): ReturnType<ConstructorParameters<typeof Stats>[0]['perSlot']> {
-    return this.#slots.ages().map(({ slotId, ageMs }) => ({ slot_id: slotId, age_seconds: Math.round(ageMs) / 1_000, counters: this.#metrics.countersOf(slotId) }))
+    return this.#slots
+      .ages()
+      .map(({ slotId, ageMs }) => ({
+        slot_id: slotId,
+        age_seconds: Math.round(ageMs) / 1_000,
+        counters: this.#metrics.countersOf(slotId),
+      }))
   }
 
   #healthDeps(): Parameters<typeof startHealth>[1] {
@@ -334,7 +444,10 @@ class Worker implements RunningWorker {
         slots_failing: gauge('Slots whose last run failed.', () => this.#failing.size),
         leases: gauge('Tasks held.', () => this.#leases.size),
         frames_waiting: gauge('Output frames that wait for the master.', () => this.#outbox.frames),
-        outputs_evicted: gauge('Outputs lost to the bound of the buffer since start.', () => this.#outbox.outputsEvicted),
+        outputs_evicted: gauge(
+          'Outputs lost to the bound of the buffer since start.',
+          () => this.#outbox.outputsEvicted,
+        ),
         cpu_pct: gauge('CPU share of one core, in percent.', () => this.#stats.cpuPercent),
         rss_mb: gauge('Resident memory in MB.', () => this.#stats.rssMegabytes),
       },

@@ -13,7 +13,10 @@ describe('defineBatch', () => {
 
   it('takes 60 s of visibility and 1 s × 2 up to 300 s of backoff when none is given (D25)', () => {
     expect(batch({})).toMatchObject({ visibilityMs: 60_000, retry: { baseMs: 1_000, factor: 2, capMs: 300_000 } })
-    expect(batch({ visibilityTimeoutSeconds: 1.5, retry: { factor: 3 } })).toMatchObject({ visibilityMs: 1_500, retry: { baseMs: 1_000, factor: 3, capMs: 300_000 } })
+    expect(batch({ visibilityTimeoutSeconds: 1.5, retry: { factor: 3 } })).toMatchObject({
+      visibilityMs: 1_500,
+      retry: { baseMs: 1_000, factor: 3, capMs: 300_000 },
+    })
     expect(batch({ retry: { baseSeconds: 600 } })).toMatchObject({ retry: { baseMs: 600_000, capMs: 600_000 } })
   })
 
@@ -38,7 +41,9 @@ describe('defineBatch', () => {
   })
 
   it('reports all faults together', () => {
-    expect(() => batch({ type: 'A', visibilityTimeoutSeconds: 0, run: null })).toThrow(/\/type[^]*\/visibilityTimeoutSeconds[^]*\/run/)
+    expect(() => batch({ type: 'A', visibilityTimeoutSeconds: 0, run: null })).toThrow(
+      /\/type[^]*\/visibilityTimeoutSeconds[^]*\/run/,
+    )
   })
 
   it('refuses what is no definition at all', () => {
@@ -51,7 +56,13 @@ describe('isAutomation', () => {
     const made = defineContinuous({ type: 'watcher', run })
     expect(isAutomation(made)).toBe(true)
     expect(isAutomation({ [Symbol.for('muster.automation')]: 1 })).toBe(true)
-    expect([{ ...made, [Symbol.for('muster.automation')]: 2 }, {}, null, run, [made]].map(isAutomation)).toEqual([false, false, false, false, false])
+    expect([{ ...made, [Symbol.for('muster.automation')]: 2 }, {}, null, run, [made]].map(isAutomation)).toEqual([
+      false,
+      false,
+      false,
+      false,
+      false,
+    ])
   })
 
   it('makes automations that nobody changes afterwards', () => {

@@ -9,11 +9,15 @@ import { AutomationError, defineContinuous, loadAutomations } from '../../src/au
 
 const AREA = fileURLToPath(new URL('../../src/automation/index.ts', import.meta.url))
 /** An automation as another copy of the package would make it, without importing one. */
-const made = (type: string, more = ''): string => `{ [Symbol.for('muster.automation')]: 1, kind: 'ContinuousAutomation', type: '${type}', name: 'X', config: { type: 'object' }, output: null, payload: null, pools: {}, visibilityMs: 60000, retry: { baseMs: 1000, factor: 2, capMs: 300000 }, run() {}, ${more} }`
-const MANIFEST = (name: string, more: object = {}): string => JSON.stringify({ name, version: '1.0.0', type: 'module', muster: { automations: './automations.js' }, ...more })
+const made = (type: string, more = ''): string =>
+  `{ [Symbol.for('muster.automation')]: 1, kind: 'ContinuousAutomation', type: '${type}', name: 'X', config: { type: 'object' }, output: null, payload: null, pools: {}, visibilityMs: 60000, retry: { baseMs: 1000, factor: 2, capMs: 300000 }, run() {}, ${more} }`
+const MANIFEST = (name: string, more: object = {}): string =>
+  JSON.stringify({ name, version: '1.0.0', type: 'module', muster: { automations: './automations.js' }, ...more })
 
 let directory: string
-beforeEach(() => { directory = mkdtempSync(join(tmpdir(), 'muster-load-')) })
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-load-'))
+})
 afterEach(() => rmSync(directory, { recursive: true }))
 
 function write(files: Readonly<Record<string, string>>): void {
@@ -22,9 +26,13 @@ function write(files: Readonly<Record<string, string>>): void {
     writeFileSync(join(directory, name), text)
   }
 }
-const load = async (specifiers?: readonly string[], at = directory): Promise<string[]> => (await loadAutomations({ specifiers, directory: at })).map(({ type }) => type)
+const load = async (specifiers?: readonly string[], at = directory): Promise<string[]> =>
+  (await loadAutomations({ specifiers, directory: at })).map(({ type }) => type)
 const faults = async (specifiers?: readonly string[]): Promise<readonly string[]> => {
-  const error: unknown = await load(specifiers).then(() => undefined, (thrown: unknown) => thrown)
+  const error: unknown = await load(specifiers).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
   if (!(error instanceof AutomationError)) throw new Error(`expected an AutomationError, got ${String(error)}`)
   return error.faults
 }
@@ -42,15 +50,23 @@ describe('named modules', () => {
     write({
       'node_modules/declares/package.json': MANIFEST('declares', { exports: { './package.json': './package.json' } }),
       'node_modules/declares/automations.js': `export default ${made('declared')}`,
-      'node_modules/@scope/exports/package.json': JSON.stringify({ name: '@scope/exports', type: 'module', exports: './main.js' }),
+      'node_modules/@scope/exports/package.json': JSON.stringify({
+        name: '@scope/exports',
+        type: 'module',
+        exports: './main.js',
+      }),
       'node_modules/@scope/exports/main.js': `export const a = ${made('exported')}`,
     })
     expect(await load(['declares', '@scope/exports'])).toEqual(['declared', 'exported'])
   })
 
   it('are parts of this program where those are offered', async () => {
-    const builtIn = { 'muster/automations': () => Promise.resolve({ probe: defineContinuous({ type: 'own', run: () => {} }) }) }
-    expect((await loadAutomations({ specifiers: ['muster/automations'], directory, builtIn })).map(({ type }) => type)).toEqual(['own'])
+    const builtIn = {
+      'muster/automations': () => Promise.resolve({ probe: defineContinuous({ type: 'own', run: () => {} }) }),
+    }
+    expect(
+      (await loadAutomations({ specifiers: ['muster/automations'], directory, builtIn })).map(({ type }) => type),
+    ).toEqual(['own'])
   })
 
   it('report all their faults together, each naming the module (D35)', async () => {
@@ -61,13 +77,17 @@ describe('named modules', () => {
       'd.mjs': `export default ${made('bad', "config: { type: 'object', properties: { x: { type: 'string', patern: 'x' } } }")}`,
       'e.mjs': 'export {}',
     })
-    expect(await faults(['./a.mjs', './b.mjs', './c.mjs', './d.mjs', './e.mjs', './none.mjs', 'no-such-package'])).toEqual([
+    expect(
+      await faults(['./a.mjs', './b.mjs', './c.mjs', './d.mjs', './e.mjs', './none.mjs', 'no-such-package']),
+    ).toEqual([
       'module ./a.mjs: export "default" is not an automation; make one with defineBatch or defineContinuous, and export nothing else',
       'module ./a.mjs: export "helper" is not an automation; make one with defineBatch or defineContinuous, and export nothing else',
       'module ./c.mjs: cannot be loaded: needs a licence',
       'module ./e.mjs: exports nothing; export what defineBatch or defineContinuous made',
       `module ./none.mjs: there is no .js or .mjs file ${join(directory, 'none.mjs')}`,
-      expect.stringContaining(`module no-such-package: cannot be found from ${directory} (npm install it, or begin a path with ./): Cannot find`),
+      expect.stringContaining(
+        `module no-such-package: cannot be found from ${directory} (npm install it, or begin a path with ./): Cannot find`,
+      ),
       'module ./d.mjs: automation "bad": /config/properties/x unknown keyword: "patern"',
       'automation "same": is defined 2 times, in module ./a.mjs and module ./b.mjs',
     ])
@@ -77,7 +97,11 @@ describe('named modules', () => {
 describe('without names', () => {
   it('loads every dependency of the nearest package.json that says where its automations are (D35)', async () => {
     write({
-      'package.json': JSON.stringify({ dependencies: { has: '1', plain: '1' }, optionalDependencies: { absent: '1' }, devDependencies: { dev: '1' } }),
+      'package.json': JSON.stringify({
+        dependencies: { has: '1', plain: '1' },
+        optionalDependencies: { absent: '1' },
+        devDependencies: { dev: '1' },
+      }),
       'node_modules/has/package.json': MANIFEST('has'),
       'node_modules/has/automations.js': `export default ${made('has')}`,
       'node_modules/plain/package.json': JSON.stringify({ name: 'plain' }),
@@ -94,20 +118,33 @@ describe('without names', () => {
       'node_modules/wrong/package.json': JSON.stringify({ name: 'wrong', muster: { automations: 'dist/index.js' } }),
     })
     const found = await faults()
-    expect(found[0]).toContain(`module absent: is a dependency in ${join(directory, 'package.json')} and is not installed; run npm install`)
-    expect(found[1]).toContain(`module wrong: ${join(directory, 'node_modules/wrong/package.json')}: "muster": {"automations": …} must be a path that begins with ./`)
+    expect(found[0]).toContain(
+      `module absent: is a dependency in ${join(directory, 'package.json')} and is not installed; run npm install`,
+    )
+    expect(found[1]).toContain(
+      `module wrong: ${join(directory, 'node_modules/wrong/package.json')}: "muster": {"automations": …} must be a path that begins with ./`,
+    )
   })
 
-  it.each([['no package.json at all', {}], ['dependencies without automations', { 'package.json': '{}' }]])('says that no automation is installed, and how to install one, with %s (D35)', async (_, files) => {
+  it.each([
+    ['no package.json at all', {}],
+    ['dependencies without automations', { 'package.json': '{}' }],
+  ])('says that no automation is installed, and how to install one, with %s (D35)', async (_, files) => {
     write(files)
-    expect(await faults()).toEqual([expect.stringMatching(/^no automation is installed: npm install .* SVC_AUTOMATIONS=muster\/automations$/)])
+    expect(await faults()).toEqual([
+      expect.stringMatching(/^no automation is installed: npm install .* SVC_AUTOMATIONS=muster\/automations$/),
+    ])
   })
 })
 
 describe('in Node itself', () => {
   it('loads CommonJS modules, packages that only import reaches, and automations of a second copy', async () => {
     write({
-      'node_modules/import-only/package.json': JSON.stringify({ name: 'import-only', type: 'module', exports: { '.': { import: './main.js' } } }),
+      'node_modules/import-only/package.json': JSON.stringify({
+        name: 'import-only',
+        type: 'module',
+        exports: { '.': { import: './main.js' } },
+      }),
       'node_modules/import-only/main.js': `export default ${made('import-only')}`,
       'common.js': `module.exports = { a: ${made('common-a')}, b: [${made('common-b')}] }`,
       'compiled.js': `Object.defineProperty(exports, '__esModule', { value: true }); exports.default = ${made('compiled')}`,
@@ -116,7 +153,10 @@ describe('in Node itself', () => {
         const loaded = await loadAutomations({ specifiers: ['import-only', './common.js', './compiled.js', './copy.mjs'], directory: import.meta.dirname })
         console.log([...buildCatalog(loaded).keys()].join(' '))`,
     })
-    const { stdout } = await promisify(execFile)(process.execPath, ['--disable-warning=ExperimentalWarning', join(directory, 'run.mjs')])
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      '--disable-warning=ExperimentalWarning',
+      join(directory, 'run.mjs'),
+    ])
     expect(stdout).toBe('import-only common-a common-b compiled copy\n')
   }, 20_000)
 })

@@ -3,7 +3,9 @@ import { defineContinuous, LeaseLost, runContinuousSlot, Type, type Context } fr
 import { RPC_VALIDATORS, RpcError } from '../../src/protocol/index.ts'
 import { untilAborted, World } from './world.ts'
 
-const POOLS = { proxies: { payload: Type.Object({ host: Type.String() }), tags: Type.Object({ region: Type.String() }) } }
+const POOLS = {
+  proxies: { payload: Type.Object({ host: Type.String() }), tags: Type.Object({ region: Type.String() }) },
+}
 let slot: { world: World; done: Promise<void> } | undefined
 
 afterEach(async () => {
@@ -15,17 +17,25 @@ afterEach(async () => {
 /** A world in which `inside` runs once as a plugin; `result` is what came of it. */
 function during<T>(inside: (context: Context<object, object, typeof POOLS>) => Promise<T>) {
   let settle: (value: Promise<T>) => void = () => {}
-  const result = new Promise<T>((resolve) => { settle = resolve })
-  const world = new World(defineContinuous({
-    type: 'watcher', output: Type.Object({ n: Type.Integer(), items: Type.Optional(Type.Array(Type.String())) }), pools: POOLS,
-    run: async (context) => {
-      const mine = inside(context)
-      settle(mine)
-      await mine.catch(() => {})
-      if (!context.signal.aborted) await untilAborted(context.signal).catch(() => {})
-    },
-  }))
-  const begin = (): void => { slot = { world, done: runContinuousSlot(world.entry, world.control, world.ports) } }
+  const result = new Promise<T>((resolve) => {
+    settle = resolve
+  })
+  const world = new World(
+    defineContinuous({
+      type: 'watcher',
+      output: Type.Object({ n: Type.Integer(), items: Type.Optional(Type.Array(Type.String())) }),
+      pools: POOLS,
+      run: async (context) => {
+        const mine = inside(context)
+        settle(mine)
+        await mine.catch(() => {})
+        if (!context.signal.aborted) await untilAborted(context.signal).catch(() => {})
+      },
+    }),
+  )
+  const begin = (): void => {
+    slot = { world, done: runContinuousSlot(world.entry, world.control, world.ports) }
+  }
   return { world, result, begin }
 }
 
@@ -36,7 +46,9 @@ const lockAnswers = (world: World): World => {
   return world
 }
 const methods = (world: World): string[] => world.calls.map(({ method }) => method)
-const refuse = (code: 'lease_lost' | 'unavailable') => () => { throw new RpcError(code, code) }
+const refuse = (code: 'lease_lost' | 'unavailable') => () => {
+  throw new RpcError(code, code)
+}
 
 describe('emit', () => {
   it.each<[unknown, string]>([
@@ -72,32 +84,82 @@ describe('the primitives', () => {
       await kv.set('k', { a: 1 }, { ttlSeconds: 1.5 })
       await kv.set('k', null)
       await kv.delete('k')
-      await pool('proxies').put([{ id: 'p', payload: { host: 'h' }, tags: { region: 'eu' }, expiresAt: 1_800_000_000 }, { id: 'q', payload: { host: 'i' }, tags: { region: 'us' } }])
+      await pool('proxies').put([
+        { id: 'p', payload: { host: 'h' }, tags: { region: 'eu' }, expiresAt: 1_800_000_000 },
+        { id: 'q', payload: { host: 'i' }, tags: { region: 'us' } },
+      ])
       await bus.publish('topic', { hello: 1 })
       bus.subscribe('topic')
-      return [await kv.get('k'), await counter.add('c', 2), await counter.get('c'), await lock.acquire('l', { holdSeconds: 2 }), await pool('proxies').claim({ holdSeconds: 30, match: { region: 'eu' } }), now() - before]
+      return [
+        await kv.get('k'),
+        await counter.add('c', 2),
+        await counter.get('c'),
+        await lock.acquire('l', { holdSeconds: 2 }),
+        await pool('proxies').claim({ holdSeconds: 30, match: { region: 'eu' } }),
+        now() - before,
+      ]
     })
-    const answers = { 'kv.set': {}, 'kv.get': { value: 'v' }, 'kv.delete': { deleted: true }, 'counter.add': { value: 5 }, 'counter.get': { value: 6 }, 'lock.acquire': { acquired: false, held_until: 1 }, 'pool.put': { results: [] }, 'pool.claim': { claims: [] }, 'bus.publish': {} }
+    const answers = {
+      'kv.set': {},
+      'kv.get': { value: 'v' },
+      'kv.delete': { deleted: true },
+      'counter.add': { value: 5 },
+      'counter.get': { value: 6 },
+      'lock.acquire': { acquired: false, held_until: 1 },
+      'pool.put': { results: [] },
+      'pool.claim': { claims: [] },
+      'bus.publish': {},
+    }
     for (const [method, answer] of Object.entries(answers)) world.answers.set(method, () => answer)
     begin()
     await world.time.advance(250)
     expect(await result).toEqual(['v', 5, 6, null, null, 250])
     expect(world.calls.map(({ method, params }) => [method, params])).toEqual([
-      ['kv.set', { key: 'k', value: { a: 1 }, ttl_ms: 1_500 }], ['kv.set', { key: 'k', value: null }], ['kv.delete', { key: 'k' }],
-      ['pool.put', { pool: 'proxies', items: [{ id: 'p', payload: { host: 'h' }, tags: { region: 'eu' }, expires_at: 1_800_000_000 }, { id: 'q', payload: { host: 'i' }, tags: { region: 'us' } }] }],
+      ['kv.set', { key: 'k', value: { a: 1 }, ttl_ms: 1_500 }],
+      ['kv.set', { key: 'k', value: null }],
+      ['kv.delete', { key: 'k' }],
+      [
+        'pool.put',
+        {
+          pool: 'proxies',
+          items: [
+            { id: 'p', payload: { host: 'h' }, tags: { region: 'eu' }, expires_at: 1_800_000_000 },
+            { id: 'q', payload: { host: 'i' }, tags: { region: 'us' } },
+          ],
+        },
+      ],
       ['bus.publish', { topic: 'topic', message: { hello: 1 } }],
-      ['kv.get', { key: 'k' }], ['counter.add', { name: 'c', delta: 2 }], ['counter.get', { name: 'c' }],
-      ['lock.acquire', { name: 'l', hold_ms: 2_000 }], ['pool.claim', { pool: 'proxies', hold_ms: 30_000, match: { region: 'eu' } }],
+      ['kv.get', { key: 'k' }],
+      ['counter.add', { name: 'c', delta: 2 }],
+      ['counter.get', { name: 'c' }],
+      ['lock.acquire', { name: 'l', hold_ms: 2_000 }],
+      ['pool.claim', { pool: 'proxies', hold_ms: 30_000, match: { region: 'eu' } }],
     ])
     for (const { method, params } of world.calls) expect(RPC_VALIDATORS.get(method)?.(params)).toEqual([])
     expect(world.subscriptions).toMatchObject([{ topic: 'topic', signal: { aborted: false } }])
   })
 
   it.each<[string, (context: Context<object, object, typeof POOLS>) => Promise<unknown>, string]>([
-    ['a pool that was not declared', async ({ pool }) => pool('browsers' as never), 'watcher does not declare the pool "browsers"; it declares: proxies'],
-    ['an item with a wrong payload', ({ pool }) => pool('proxies').put([{ id: 'a', payload: {} as never }]), 'item "a" does not fit the pool "proxies": /payload/host is required; /tags/region is required'],
-    ['a hold out of range', ({ lock }) => lock.acquire('l', { holdSeconds: 0 }), 'holdSeconds must be 1 to 43200, got 0'],
-    ['no hold at all', ({ pool }) => pool('proxies').claim({} as never), 'holdSeconds must be 1 to 43200, got undefined'],
+    [
+      'a pool that was not declared',
+      async ({ pool }) => pool('browsers' as never),
+      'watcher does not declare the pool "browsers"; it declares: proxies',
+    ],
+    [
+      'an item with a wrong payload',
+      ({ pool }) => pool('proxies').put([{ id: 'a', payload: {} as never }]),
+      'item "a" does not fit the pool "proxies": /payload/host is required; /tags/region is required',
+    ],
+    [
+      'a hold out of range',
+      ({ lock }) => lock.acquire('l', { holdSeconds: 0 }),
+      'holdSeconds must be 1 to 43200, got 0',
+    ],
+    [
+      'no hold at all',
+      ({ pool }) => pool('proxies').claim({} as never),
+      'holdSeconds must be 1 to 43200, got undefined',
+    ],
     ['the value undefined', ({ kv }) => kv.set('k', undefined), 'kv.set: undefined is not a value'],
   ])('refuse %s before anything is sent', async (_, call, message) => {
     const { world, result, begin } = during(call)
@@ -107,7 +169,11 @@ describe('the primitives', () => {
   })
 
   it('put more items than one call takes in several', async () => {
-    const items = Array.from({ length: 2_001 }, (_, index) => ({ id: `i${index}`, payload: { host: 'h' }, tags: { region: 'eu' } }))
+    const items = Array.from({ length: 2_001 }, (_, index) => ({
+      id: `i${index}`,
+      payload: { host: 'h' },
+      tags: { region: 'eu' },
+    }))
     const { world, result, begin } = during(({ pool }) => pool('proxies').put(items))
     world.answers.set('pool.put', () => ({ results: [] }))
     begin()
@@ -145,7 +211,12 @@ describe('a lock', () => {
     world.stop()
     await slot?.done
     await world.time.advance(100_000)
-    expect(world.calls.map(({ method, params }) => [method, params['name']])).toEqual([['lock.acquire', 'used'], ['lock.release', 'used'], ['lock.acquire', 'forgotten'], ['lock.release', 'forgotten']])
+    expect(world.calls.map(({ method, params }) => [method, params['name']])).toEqual([
+      ['lock.acquire', 'used'],
+      ['lock.release', 'used'],
+      ['lock.acquire', 'forgotten'],
+      ['lock.release', 'forgotten'],
+    ])
     expect(world.time.pending).toBe(0)
   })
 
@@ -176,7 +247,9 @@ describe('a lock', () => {
       await expect(held.extend({ holdSeconds: 30 })).rejects.toThrow(LeaseLost)
     })
     let until = 21_000
-    lockAnswers(world).answers.set('lock.extend', () => (world.time.monotonicMs() < until ? refuse('unavailable')() : { expires_at: 0 }))
+    lockAnswers(world).answers.set('lock.extend', () =>
+      world.time.monotonicMs() < until ? refuse('unavailable')() : { expires_at: 0 },
+    )
     begin()
     await world.time.advance(25_000)
     until = Infinity
@@ -201,7 +274,13 @@ describe('a lock', () => {
   it('that is granted after the run was left behind goes straight back', async () => {
     let grant: (answer: unknown) => void = () => {}
     const { world, result, begin } = during(({ lock }) => lock.acquire('l', { holdSeconds: 30 }))
-    lockAnswers(world).answers.set('lock.acquire', () => new Promise((resolve) => { grant = resolve }))
+    lockAnswers(world).answers.set(
+      'lock.acquire',
+      () =>
+        new Promise((resolve) => {
+          grant = resolve
+        }),
+    )
     begin()
     await world.time.advance(0)
     world.kill()
@@ -221,7 +300,9 @@ describe('a pool claim', () => {
       await expect(claim?.extend({ holdSeconds: 9 })).rejects.toThrow('item "p" of pool "proxies" was released')
       return [claim?.id, claim?.payload.host, claim?.tags.region]
     })
-    world.answers.set('pool.claim', () => ({ claims: [{ id: 'p', token: 4, payload: { host: 'h' }, tags: { region: 'eu' }, in_use_until: 0 }] }))
+    world.answers.set('pool.claim', () => ({
+      claims: [{ id: 'p', token: 4, payload: { host: 'h' }, tags: { region: 'eu' }, in_use_until: 0 }],
+    }))
     world.answers.set('pool.extend', () => ({ in_use_until: 0 }))
     world.answers.set('pool.remove', () => ({ removed: true }))
     begin()

@@ -17,7 +17,12 @@ describe("the author's guide", () => {
 
   it('has a batch example that takes a proxy, emits and gives the proxy back', async () => {
     const world = new World(thumbnail)
-    world.answers.set('pool.claim', () => ({ claims: world.calls.length === 1 ? [{ id: 'p', token: 1, payload: { host: 'a' }, tags: { region: 'eu' }, in_use_until: 0 }] : [] }))
+    world.answers.set('pool.claim', () => ({
+      claims:
+        world.calls.length === 1
+          ? [{ id: 'p', token: 1, payload: { host: 'a' }, tags: { region: 'eu' }, in_use_until: 0 }]
+          : [],
+    }))
     world.answers.set('pool.release', () => ({}))
     const done = runBatchSlot(world.entry, world.control, world.source, world.ports)
     world.offer('first', { url: 'https://example.com/a.png' })
@@ -33,7 +38,7 @@ describe("the author's guide", () => {
   it('has a continuous example that beats at the interval of its newest config', async () => {
     const world = new World(heartbeat)
     let beats = 0
-    world.answers.set('counter.add', () => ({ value: beats += 1 }))
+    world.answers.set('counter.add', () => ({ value: (beats += 1) }))
     const done = runContinuousSlot(world.entry, world.control, world.ports)
     await world.time.advance(65_000)
     expect(world.outputs).toEqual([{ beat: 1 }, { beat: 2 }, { beat: 3 }])

@@ -1,5 +1,13 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { defineBatch, Permanent, RetryIn, runBatchSlot, SlotStopped, Type, type BatchContext } from '../../src/automation/index.ts'
+import {
+  defineBatch,
+  Permanent,
+  RetryIn,
+  runBatchSlot,
+  SlotStopped,
+  Type,
+  type BatchContext,
+} from '../../src/automation/index.ts'
 import { untilAborted, World } from './world.ts'
 
 type RunTask = (context: BatchContext) => Promise<void> | void
@@ -11,9 +19,17 @@ function start(run: RunTask, world = worldOf(run)) {
   return { world, done }
 }
 
-const worldOf = (run: RunTask): World => new World(defineBatch({
-  type: 'mailer', payload: {}, config: Type.Object({ api_key: Type.Optional(Type.String({ writeOnly: true })) }), output: Type.Object({ n: Type.Integer() }), run,
-}), { api_key: 'hunter2-secret' })
+const worldOf = (run: RunTask): World =>
+  new World(
+    defineBatch({
+      type: 'mailer',
+      payload: {},
+      config: Type.Object({ api_key: Type.Optional(Type.String({ writeOnly: true })) }),
+      output: Type.Object({ n: Type.Integer() }),
+      run,
+    }),
+    { api_key: 'hunter2-secret' },
+  )
 
 afterEach(async () => {
   slot?.world.kill()
@@ -24,30 +40,119 @@ afterEach(async () => {
 describe('runBatchSlot', () => {
   it('acks a task whose run returned, and takes the next', async () => {
     const seen: unknown[] = []
-    const { world } = start(({ task, config, slotId }) => void seen.push([task.id, task.payload, task.attempt, config.slots, slotId]))
+    const { world } = start(
+      ({ task, config, slotId }) => void seen.push([task.id, task.payload, task.attempt, config.slots, slotId]),
+    )
     world.offer('a', { url: 'x' }, 2)
     world.offer('b')
     await world.time.advance(0)
-    expect(seen).toEqual([['a', { url: 'x' }, 2, 1, 3], ['b', {}, 0, 1, 3]])
+    expect(seen).toEqual([
+      ['a', { url: 'x' }, 2, 1, 3],
+      ['b', {}, 0, 1, 3],
+    ])
     expect(world.settled).toEqual(['ack a', 'ack b'])
   })
 
   it.each<[string, () => unknown, string]>([
-    ['an error', () => { throw new Error('smtp is down') }, 'nack t smtp is down {}'],
-    ['a rejection', async () => { throw new Error('smtp is down') }, 'nack t smtp is down {}'],
-    ['RetryIn', () => { throw new RetryIn(2.5, 'later') }, 'nack t later {"retryInMs":2500}'],
-    ['Permanent', () => { throw new Permanent('no such user') }, 'nack t no such user {"permanent":true}'],
-    ['the RetryIn of another copy of the package', () => { throw Object.assign(new Error('later'), { name: 'RetryIn', seconds: 5 }) }, 'nack t later {"retryInMs":5000}'],
-    ['a RetryIn that was tampered with', () => { throw Object.assign(new Error('later'), { name: 'RetryIn', seconds: 'soon' }) }, 'nack t later {}'],
-    ['an error without a message', () => { throw new TypeError() }, 'nack t TypeError {}'],
-    ['a string', () => { throw 'plain' as unknown }, 'nack t threw plain {}'],
-    ['undefined', () => { throw undefined as unknown }, 'nack t threw undefined {}'],
+    [
+      'an error',
+      () => {
+        throw new Error('smtp is down')
+      },
+      'nack t smtp is down {}',
+    ],
+    [
+      'a rejection',
+      async () => {
+        throw new Error('smtp is down')
+      },
+      'nack t smtp is down {}',
+    ],
+    [
+      'RetryIn',
+      () => {
+        throw new RetryIn(2.5, 'later')
+      },
+      'nack t later {"retryInMs":2500}',
+    ],
+    [
+      'Permanent',
+      () => {
+        throw new Permanent('no such user')
+      },
+      'nack t no such user {"permanent":true}',
+    ],
+    [
+      'the RetryIn of another copy of the package',
+      () => {
+        throw Object.assign(new Error('later'), { name: 'RetryIn', seconds: 5 })
+      },
+      'nack t later {"retryInMs":5000}',
+    ],
+    [
+      'a RetryIn that was tampered with',
+      () => {
+        throw Object.assign(new Error('later'), { name: 'RetryIn', seconds: 'soon' })
+      },
+      'nack t later {}',
+    ],
+    [
+      'an error without a message',
+      () => {
+        throw new TypeError()
+      },
+      'nack t TypeError {}',
+    ],
+    [
+      'a string',
+      () => {
+        throw 'plain' as unknown
+      },
+      'nack t threw plain {}',
+    ],
+    [
+      'undefined',
+      () => {
+        throw undefined as unknown
+      },
+      'nack t threw undefined {}',
+    ],
     ['null', () => Promise.reject(null), 'nack t threw null {}'],
-    ['a symbol', () => { throw Symbol('s') as unknown }, 'nack t threw Symbol(s) {}'],
-    ['an object', () => { throw { code: 7 } as unknown }, 'nack t threw {"code":7} {}'],
-    ['an error whose message cannot be read', () => { throw Object.defineProperty(new Error(), 'message', { get: () => { throw new Error('no') } }) as unknown }, 'nack t threw something that cannot be read {}'],
+    [
+      'a symbol',
+      () => {
+        throw Symbol('s') as unknown
+      },
+      'nack t threw Symbol(s) {}',
+    ],
+    [
+      'an object',
+      () => {
+        throw { code: 7 } as unknown
+      },
+      'nack t threw {"code":7} {}',
+    ],
+    [
+      'an error whose message cannot be read',
+      () => {
+        throw Object.defineProperty(new Error(), 'message', {
+          get: () => {
+            throw new Error('no')
+          },
+        }) as unknown
+      },
+      'nack t threw something that cannot be read {}',
+    ],
     // oxlint-disable-next-line unicorn/no-thenable -- it is what is tested
-    ['a thenable that throws', () => ({ then: () => { throw new Error('odd') } }), 'nack t odd {}'],
+    [
+      'a thenable that throws',
+      () => ({
+        then: () => {
+          throw new Error('odd')
+        },
+      }),
+      'nack t odd {}',
+    ],
   ])('nacks a task whose run threw %s, and goes on (D55)', async (_, run, settled) => {
     const { world } = start(({ task }) => (task.id === 't' ? (run() as Promise<void>) : undefined))
     world.offer('t')
@@ -57,7 +162,9 @@ describe('runBatchSlot', () => {
   })
 
   it('reports a failure, and once that it runs well again', async () => {
-    const { world } = start(({ task }) => { if (task.id === 'bad') throw new Error('broken') })
+    const { world } = start(({ task }) => {
+      if (task.id === 'bad') throw new Error('broken')
+    })
     for (const id of ['fine', 'bad', 'fine', 'fine']) world.offer(id)
     await world.time.advance(0)
     expect(world.errors).toEqual(['broken', null])
@@ -65,12 +172,23 @@ describe('runBatchSlot', () => {
 
   it('masks secrets in errors, logs and spans, and cuts errors at 4,096 characters (D17)', async () => {
     const { world } = start(({ log, config }) => {
-      log.info('using hunter2-secret', { config, nested: [{ url: 'https://x/?key=hunter2-secret' }], error: new Error('hunter2-secret') })
+      log.info('using hunter2-secret', {
+        config,
+        nested: [{ url: 'https://x/?key=hunter2-secret' }],
+        error: new Error('hunter2-secret'),
+      })
       throw new Error(`refused hunter2-secret ${'😀'.repeat(3_000)}`)
     })
     world.offer('t')
     await world.time.advance(0)
-    expect(JSON.stringify([world.logs, world.settled, world.errors, world.spans.map(({ error }) => String((error as Error | undefined)?.stack))])).not.toContain('hunter2')
+    expect(
+      JSON.stringify([
+        world.logs,
+        world.settled,
+        world.errors,
+        world.spans.map(({ error }) => String((error as Error | undefined)?.stack)),
+      ]),
+    ).not.toContain('hunter2')
     expect(world.errors[0]).toMatch(/^refused \*{8} 😀+$/u)
     expect(world.errors[0]?.length).toBeLessThanOrEqual(4_096)
     expect(world.errors[0]?.isWellFormed()).toBe(true)
@@ -79,7 +197,9 @@ describe('runBatchSlot', () => {
   it('ends after its task when it is told to stop, without interrupting it (D53)', async () => {
     let finish = (): void => {}
     const { world, done } = start(async ({ signal }) => {
-      await new Promise<void>((resolve) => { finish = resolve })
+      await new Promise<void>((resolve) => {
+        finish = resolve
+      })
       expect(signal.aborted).toBe(false)
     })
     world.offer('t')
@@ -106,7 +226,9 @@ describe('runBatchSlot', () => {
     const { world } = start(async ({ task, signal }) => {
       if (task.id === 'later') return
       if (task.id === 'threw') await untilAborted(signal)
-      await new Promise<void>((resolve) => { signal.addEventListener('abort', () => resolve()) })
+      await new Promise<void>((resolve) => {
+        signal.addEventListener('abort', () => resolve())
+      })
       reasons.push(signal.reason)
     })
     for (const id of ['threw', 'returned']) {
@@ -157,7 +279,9 @@ describe('runBatchSlot', () => {
     const note = (reason: unknown): void => void unhandled.push(reason)
     process.on('unhandledRejection', note)
     const { world, done } = start(async ({ emit }) => {
-      await new Promise<void>((resolve) => { later = resolve })
+      await new Promise<void>((resolve) => {
+        later = resolve
+      })
       await emit({ n: 1 }).catch((error: unknown) => refused.push(error))
       void emit({ n: 2 }) // Not awaited: its rejection must not end the process.
       throw new Error('after the end')
@@ -174,13 +298,25 @@ describe('runBatchSlot', () => {
   })
 
   it('releases a task that arrives in the moment it is killed', async () => {
-    const world = worldOf(() => { throw new Error('must not run') })
+    const world = worldOf(() => {
+      throw new Error('must not run')
+    })
     world.offer('t')
-    slot = { world, done: runBatchSlot(world.entry, world.control, { take: async (stopping) => {
-      const lease = await world.source.take(stopping)
-      world.kill()
-      return lease
-    } }, world.ports) }
+    slot = {
+      world,
+      done: runBatchSlot(
+        world.entry,
+        world.control,
+        {
+          take: async (stopping) => {
+            const lease = await world.source.take(stopping)
+            world.kill()
+            return lease
+          },
+        },
+        world.ports,
+      ),
+    }
     await slot.done
     expect(world.settled).toEqual(['release t'])
   })
@@ -220,9 +356,18 @@ describe('runBatchSlot', () => {
     const slotAttributes = { 'fleet.automation_type': 'mailer', 'fleet.worker_id': 'w1', 'fleet.slot_id': 3 }
     expect(world.spans).toMatchObject([
       { name: 'slot.reserve', attributes: slotAttributes },
-      { name: 'slot.run_one', attributes: { ...slotAttributes, 'fleet.task_id': 't', 'fleet.attempt': 4 }, error: { message: 'broken' } },
+      {
+        name: 'slot.run_one',
+        attributes: { ...slotAttributes, 'fleet.task_id': 't', 'fleet.attempt': 4 },
+        error: { message: 'broken' },
+      },
       { name: 'slot.reserve' },
     ])
-    expect(world.logs.find(({ message }) => message === 'inside')?.bound).toEqual({ automation_type: 'mailer', worker_id: 'w1', slot_id: 3, task_id: 't' })
+    expect(world.logs.find(({ message }) => message === 'inside')?.bound).toEqual({
+      automation_type: 'mailer',
+      worker_id: 'w1',
+      slot_id: 3,
+      task_id: 't',
+    })
   })
 })

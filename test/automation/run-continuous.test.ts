@@ -6,7 +6,10 @@ type Run = (context: Context) => Promise<void> | void
 let slot: { world: World; done: Promise<void> } | undefined
 
 function start(run: Run) {
-  const config = Type.Object({ target: Type.String({ default: 'a' }), token: Type.String({ writeOnly: true, default: 'none' }) })
+  const config = Type.Object({
+    target: Type.String({ default: 'a' }),
+    token: Type.String({ writeOnly: true, default: 'none' }),
+  })
   const world = new World(defineContinuous({ type: 'watcher', config, run }))
   const done = runContinuousSlot(world.entry, world.control, world.ports)
   slot = { world, done }
@@ -44,7 +47,12 @@ describe('runContinuousSlot', () => {
   })
 
   it.each<[string, Run]>([
-    ['that throws at once', () => { throw 'text' as unknown }],
+    [
+      'that throws at once',
+      () => {
+        throw 'text' as unknown
+      },
+    ],
     ['that rejects with nothing', () => Promise.reject(undefined)],
   ])('survives a run %s', async (_, run) => {
     const { world } = start(run)
@@ -119,7 +127,14 @@ describe('runContinuousSlot', () => {
   })
 
   it('never starts when it was stopped before', async () => {
-    const world = new World(defineContinuous({ type: 'watcher', run: () => { throw new Error('must not run') } }))
+    const world = new World(
+      defineContinuous({
+        type: 'watcher',
+        run: () => {
+          throw new Error('must not run')
+        },
+      }),
+    )
     world.stop()
     await runContinuousSlot(world.entry, world.control, world.ports)
     expect(world.errors).toEqual([])
@@ -130,7 +145,9 @@ describe('runContinuousSlot', () => {
       const before = context.config
       await context.sleep(10)
       expect(Object.isFrozen(context.config)).toBe(true)
-      throw new Error(`${before.slots} ${context.config.slots} ${String((before as Record<string, unknown>)['token'])} ${String((context.config as Record<string, unknown>)['token'])}`)
+      throw new Error(
+        `${before.slots} ${context.config.slots} ${String((before as Record<string, unknown>)['token'])} ${String((context.config as Record<string, unknown>)['token'])}`,
+      )
     })
     world.config = world.applied({ slots: 1, token: 'first-secret' })
     await world.time.advance(0)
@@ -144,7 +161,12 @@ describe('runContinuousSlot', () => {
     await world.time.advance(5_000)
     world.stop()
     await done
-    expect(world.spans).toEqual([{ name: 'slot.run_continuous', attributes: { 'fleet.automation_type': 'watcher', 'fleet.worker_id': 'w1', 'fleet.slot_id': 3 } }])
+    expect(world.spans).toEqual([
+      {
+        name: 'slot.run_continuous',
+        attributes: { 'fleet.automation_type': 'watcher', 'fleet.worker_id': 'w1', 'fleet.slot_id': 3 },
+      },
+    ])
   })
 
   it('gives every run the reason of the stop', async () => {

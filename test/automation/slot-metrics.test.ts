@@ -3,7 +3,12 @@ import { SlotMetrics } from '../../src/automation/index.ts'
 
 function started() {
   const warnings: string[] = []
-  const log = { debug: () => {}, info: () => {}, warn: (message: string) => void warnings.push(message), error: () => {} }
+  const log = {
+    debug: () => {},
+    info: () => {},
+    warn: (message: string) => void warnings.push(message),
+    error: () => {},
+  }
   return { metrics: new SlotMetrics(log), warnings }
 }
 
@@ -30,7 +35,12 @@ describe('SlotMetrics', () => {
     const { metrics } = started()
     const { record } = metrics.of(1).histogram('ms')
     for (let n = 1; n <= 100; n += 1) record(n / 2)
-    const { 'histogram.ms.p50': p50 = 0, 'histogram.ms.p95': p95 = 0, 'histogram.ms.p99': p99 = 0, ...rest } = metrics.snapshot()
+    const {
+      'histogram.ms.p50': p50 = 0,
+      'histogram.ms.p95': p95 = 0,
+      'histogram.ms.p99': p99 = 0,
+      ...rest
+    } = metrics.snapshot()
     expect(Math.abs(p50 - 25) / 25).toBeLessThan(0.002)
     expect(Math.abs(p95 - 47.5) / 47.5).toBeLessThan(0.002)
     expect(Math.abs(p99 - 49.5) / 49.5).toBeLessThan(0.002)

@@ -4,7 +4,10 @@ import { defineBatch, defineContinuous, Type } from '../../src/automation/index.
 
 const batch = defineBatch({
   type: 'thumbnail',
-  config: Type.Object({ width: Type.Integer({ default: 320 }), api_key: Type.Optional(Type.String({ writeOnly: true })) }),
+  config: Type.Object({
+    width: Type.Integer({ default: 320 }),
+    api_key: Type.Optional(Type.String({ writeOnly: true })),
+  }),
   payload: Type.Object({ url: Type.String() }),
   output: Type.Object({ bytes: Type.Integer() }),
   pools: { proxies: { payload: Type.Object({ host: Type.String() }), tags: Type.Object({ region: Type.String() }) } },
@@ -65,7 +68,11 @@ const incomplete = () => defineBatch({ type: 'incomplete', run: () => {} })
 
 describe('the types of an automation', () => {
   it('come from its TypeBox schemas, and a plain JSON Schema is left untyped (D36)', () => {
-    expect([batch.kind, continuous.kind, plain.kind]).toEqual(['BatchAutomation', 'ContinuousAutomation', 'BatchAutomation'])
+    expect([batch.kind, continuous.kind, plain.kind]).toEqual([
+      'BatchAutomation',
+      'ContinuousAutomation',
+      'BatchAutomation',
+    ])
     expect(incomplete).toThrow('/payload is required')
   })
 })

@@ -2,13 +2,38 @@
  * A worker's side of the slot ports for these tests: virtual time, a task source that is fed by hand, primitives that
  * answer from a table, and a record of everything that crossed.
  */
-import { buildCatalog, type AppliedConfig, type Automation, type CatalogEntry, type Primitives, type SlotControl, type SlotPorts, type StopReason, type TaskLease, type TaskSource, SlotMetrics, SlotStopped } from '../../src/automation/index.ts'
+import {
+  buildCatalog,
+  type AppliedConfig,
+  type Automation,
+  type CatalogEntry,
+  type Primitives,
+  type SlotControl,
+  type SlotPorts,
+  type StopReason,
+  type TaskLease,
+  type TaskSource,
+  SlotMetrics,
+  SlotStopped,
+} from '../../src/automation/index.ts'
 import type { JsonObject, RpcMethod } from '../../src/protocol/index.ts'
 import { seededRandom, VirtualTime, boundLogFields } from '../../src/runtime/index.ts'
 
-export interface SpanRecord { readonly name: string; readonly attributes: Readonly<Record<string, string | number>>; error?: unknown }
-export interface LogLine { readonly level: string; readonly message: string; readonly fields: object | undefined; readonly bound: object }
-export interface RpcCall { readonly method: RpcMethod; readonly params: JsonObject }
+export interface SpanRecord {
+  readonly name: string
+  readonly attributes: Readonly<Record<string, string | number>>
+  error?: unknown
+}
+export interface LogLine {
+  readonly level: string
+  readonly message: string
+  readonly fields: object | undefined
+  readonly bound: object
+}
+export interface RpcCall {
+  readonly method: RpcMethod
+  readonly params: JsonObject
+}
 type Answer = (params: JsonObject) => unknown
 
 export class World {
@@ -47,10 +72,18 @@ export class World {
   }
 
   get ports(): SlotPorts {
-    const log = (level: string) => (message: string, fields?: object): void => void this.logs.push({ level, message, fields, bound: boundLogFields() })
+    const log =
+      (level: string) =>
+      (message: string, fields?: object): void =>
+        void this.logs.push({ level, message, fields, bound: boundLogFields() })
     const slotLog = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') }
     return {
-      clock: this.time, timers: this.time, random: seededRandom(7), log: slotLog, metrics: new SlotMetrics(slotLog).of(3), primitives: this.#primitives(),
+      clock: this.time,
+      timers: this.time,
+      random: seededRandom(7),
+      log: slotLog,
+      metrics: new SlotMetrics(slotLog).of(3),
+      primitives: this.#primitives(),
       config: () => this.config,
       emit: (output) => void this.outputs.push(output),
       onError: (message) => void this.errors.push(message),
@@ -83,7 +116,11 @@ export class World {
     let isLost = false
     const settle = (line: string): void => void this.settled.push(line)
     this.#waiting.push({
-      id, payload, attempt, config: this.config, signal: told.signal,
+      id,
+      payload,
+      attempt,
+      config: this.config,
+      signal: told.signal,
       get isLost() {
         return isLost
       },

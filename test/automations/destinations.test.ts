@@ -6,26 +6,85 @@ const NOTHING = blockList([])
 
 describe('mayDial', () => {
   it.each([
-    '1.1.1.1', '8.8.8.8', '172.15.255.255', '172.32.0.0', '100.63.255.255', '198.17.255.255', '2606:4700:4700::1111', '2001:4860:4860::8888', '::ffff:8.8.8.8', '64:ff9b::808:808',
+    '1.1.1.1',
+    '8.8.8.8',
+    '172.15.255.255',
+    '172.32.0.0',
+    '100.63.255.255',
+    '198.17.255.255',
+    '2606:4700:4700::1111',
+    '2001:4860:4860::8888',
+    '::ffff:8.8.8.8',
+    '64:ff9b::808:808',
   ])('allows the global unicast address %s', (address) => {
     expect(mayDial(address, NOTHING)).toBe(true)
   })
 
   it.each([
-    '0.0.0.0', '0.1.2.3', '10.0.0.1', '100.64.0.1', '127.0.0.1', '169.254.169.254', '172.16.0.1', '172.31.255.255', '192.0.0.1', '192.0.2.1', '192.88.99.1', '192.168.1.1',
-    '198.18.0.1', '198.51.100.1', '203.0.113.1', '224.0.0.1', '240.0.0.1', '255.255.255.255', '::', '::1', 'fe80::1', 'fe80::1%eth0', 'fc00::1', 'fd00:ec2::254', 'ff02::1',
-    '2001::1', '2001:db8::1', '2002:7f00:1::', '3fff::1', '::ffff:127.0.0.1', '::ffff:7f00:1', '64:ff9b::7f00:1', '64:ff9b::10.0.0.1', 'localhost', '', '1.2.3',
+    '0.0.0.0',
+    '0.1.2.3',
+    '10.0.0.1',
+    '100.64.0.1',
+    '127.0.0.1',
+    '169.254.169.254',
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.0.0.1',
+    '192.0.2.1',
+    '192.88.99.1',
+    '192.168.1.1',
+    '198.18.0.1',
+    '198.51.100.1',
+    '203.0.113.1',
+    '224.0.0.1',
+    '240.0.0.1',
+    '255.255.255.255',
+    '::',
+    '::1',
+    'fe80::1',
+    'fe80::1%eth0',
+    'fc00::1',
+    'fd00:ec2::254',
+    'ff02::1',
+    '2001::1',
+    '2001:db8::1',
+    '2002:7f00:1::',
+    '3fff::1',
+    '::ffff:127.0.0.1',
+    '::ffff:7f00:1',
+    '64:ff9b::7f00:1',
+    '64:ff9b::10.0.0.1',
+    'localhost',
+    '',
+    '1.2.3',
   ])('refuses %j without an opening', (address) => {
     expect(mayDial(address, NOTHING)).toBe(false)
   })
 
   it.each([
-    ['10.1.2.3', '10.0.0.0/8'], ['127.0.0.1', '127.0.0.0/8'], ['::1', '::1/128'], ['fd12::1', 'fc00::/7'], ['::ffff:127.0.0.1', '127.0.0.0/8'], ['64:ff9b::a00:1', '10.0.0.0/8'],
+    ['10.1.2.3', '10.0.0.0/8'],
+    ['127.0.0.1', '127.0.0.0/8'],
+    ['::1', '::1/128'],
+    ['fd12::1', 'fc00::/7'],
+    ['::ffff:127.0.0.1', '127.0.0.0/8'],
+    ['64:ff9b::a00:1', '10.0.0.0/8'],
   ])('lets %s be opened by allow_cidrs %s', (address, cidr) => {
     expect(mayDial(address, blockList([cidr]))).toBe(true)
   })
 
-  it.each(['169.254.169.254', '0.0.0.0', '224.0.0.1', '100.100.100.200', '168.63.129.16', '::', 'fe80::1', 'ff02::1', 'fd00:ec2::254', '::ffff:169.254.169.254', '64:ff9b::a9fe:a9fe'])('never opens %s', (address) => {
+  it.each([
+    '169.254.169.254',
+    '0.0.0.0',
+    '224.0.0.1',
+    '100.100.100.200',
+    '168.63.129.16',
+    '::',
+    'fe80::1',
+    'ff02::1',
+    'fd00:ec2::254',
+    '::ffff:169.254.169.254',
+    '64:ff9b::a9fe:a9fe',
+  ])('never opens %s', (address) => {
     expect(mayDial(address, blockList(['0.0.0.0/0', '::/0']))).toBe(false)
   })
 })
@@ -35,8 +94,14 @@ describe('Destinations', () => {
   const check = (url: string, more: object = {}): void => new Destinations({ ...config, ...more }).check(new URL(url))
 
   it.each([
-    ['ftp://example.com/', /scheme "ftp:"/], ['file:///etc/passwd', /scheme/], ['http://user:secret@example.com/', /user or a password/], ['http://example.com:81/', /port 81 is not in allow_ports/],
-    ['http://10.0.0.1/', /10\.0\.0\.1 is not a public address/], ['http://0x7f.1:81/', /port 81/], ['http://[::1]/', /::1 is not a public address/], ['http://[fe80::1]/', /not a public address/],
+    ['ftp://example.com/', /scheme "ftp:"/],
+    ['file:///etc/passwd', /scheme/],
+    ['http://user:secret@example.com/', /user or a password/],
+    ['http://example.com:81/', /port 81 is not in allow_ports/],
+    ['http://10.0.0.1/', /10\.0\.0\.1 is not a public address/],
+    ['http://0x7f.1:81/', /port 81/],
+    ['http://[::1]/', /::1 is not a public address/],
+    ['http://[fe80::1]/', /not a public address/],
   ])('refuses %s with the reason', (url, reason) => {
     expect(() => check(url)).toThrow(Blocked)
     expect(() => check(url)).toThrow(reason)
@@ -50,7 +115,9 @@ describe('Destinations', () => {
 
   it('keeps to allow_hosts, exact or below a suffix', () => {
     expect(() => check('http://api.example.com/', { allow_hosts: ['*.example.com'] })).not.toThrow()
-    expect(() => check('http://example.com/', { allow_hosts: ['*.example.com'] })).toThrow(/example\.com is not in allow_hosts/)
+    expect(() => check('http://example.com/', { allow_hosts: ['*.example.com'] })).toThrow(
+      /example\.com is not in allow_hosts/,
+    )
     expect(() => check('http://evilexample.com/', { allow_hosts: ['*.example.com'] })).toThrow(Blocked)
     expect(() => check('http://EXAMPLE.com./', { allow_hosts: ['example.com'] })).not.toThrow()
     expect(matchesHost('a.b.example.com', ['*.Example.com'])).toBe(true)
@@ -58,18 +125,27 @@ describe('Destinations', () => {
 
   const resolving = (...addresses: string[]) => {
     const answer: LookupAddress[] = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
-    const resolve = ((_host: string, _options: object, callback: (error: null, found: LookupAddress[]) => void) => callback(null, answer)) as never
+    const resolve = ((_host: string, _options: object, callback: (error: null, found: LookupAddress[]) => void) =>
+      callback(null, answer)) as never
     return new Destinations(config, resolve)
   }
   const lookup = (destinations: Destinations): Promise<unknown> =>
-    new Promise((resolve, reject) => destinations.lookup('name.test', { all: true }, (error, found) => (error === null ? resolve(found) : reject(error))))
+    new Promise((resolve, reject) =>
+      destinations.lookup('name.test', { all: true }, (error, found) =>
+        error === null ? resolve(found) : reject(error),
+      ),
+    )
 
   it('refuses a name when one of its addresses is bad', async () => {
-    await expect(lookup(resolving('8.8.8.8', '10.0.0.1'))).rejects.toThrow(/name\.test \(10\.0\.0\.1\) is not a public address/)
+    await expect(lookup(resolving('8.8.8.8', '10.0.0.1'))).rejects.toThrow(
+      /name\.test \(10\.0\.0\.1\) is not a public address/,
+    )
     await expect(lookup(resolving('8.8.8.8', '127.0.0.1'))).resolves.toHaveLength(2)
   })
 
   it('says which entry of allow_cidrs is no CIDR', () => {
-    expect(() => new Destinations({ allow_cidrs: ['10.0.0.0/8', '10.0.0.0/33'], allow_ports: [] })).toThrow('"10.0.0.0/33" is not a CIDR; for example 10.0.0.0/8')
+    expect(() => new Destinations({ allow_cidrs: ['10.0.0.0/8', '10.0.0.0/33'], allow_ports: [] })).toThrow(
+      '"10.0.0.0/33" is not a CIDR; for example 10.0.0.0/8',
+    )
   })
 })

@@ -14,26 +14,57 @@ async function serving(answer: RequestListener): Promise<TestServer> {
   return server
 }
 
-const allow = (...allowed: TestServer[]) => ({ enabled: true, allow_cidrs: ['127.0.0.0/8'], allow_ports: allowed.map(({ port }) => port) })
+const allow = (...allowed: TestServer[]) => ({
+  enabled: true,
+  allow_cidrs: ['127.0.0.0/8'],
+  allow_ports: allowed.map(({ port }) => port),
+})
 const ok: RequestListener = (_request, response) => response.setHeader('content-type', 'text/plain').end('héllo')
-const status = (code: number, headers: Record<string, string> = {}): RequestListener => (_request, response) => response.writeHead(code, headers).end('body-secret')
+const status =
+  (code: number, headers: Record<string, string> = {}): RequestListener =>
+  (_request, response) =>
+    response.writeHead(code, headers).end('body-secret')
 
 describe('http-request', () => {
   it('emits the answer of the server', async () => {
     const server = await serving(ok)
     const { attempt, outputs } = await runTask(httpRequest, allow(server), { url: `${server.url}/path?key=secret` })
     expect(attempt).toMatchObject({ outcome: 'acked' })
-    expect(outputs).toEqual([{
-      task_id: 'task-1', attempt: 0, status: 200, url: `${server.url}/path`, address: '127.0.0.1', content_type: 'text/plain', body: 'héllo', body_encoding: 'utf8', truncated: false, bytes: 6,
-      total_ms: expect.any(Number),
-    }])
-    expect(server.heard[0]).toMatchObject({ method: 'GET', url: '/path?key=secret', headers: { 'user-agent': 'muster' } })
+    expect(outputs).toEqual([
+      {
+        task_id: 'task-1',
+        attempt: 0,
+        status: 200,
+        url: `${server.url}/path`,
+        address: '127.0.0.1',
+        content_type: 'text/plain',
+        body: 'héllo',
+        body_encoding: 'utf8',
+        truncated: false,
+        bytes: 6,
+        total_ms: expect.any(Number),
+      },
+    ])
+    expect(server.heard[0]).toMatchObject({
+      method: 'GET',
+      url: '/path?key=secret',
+      headers: { 'user-agent': 'muster' },
+    })
   })
 
   it('sends method, headers, body and, since delivery is at least once, an idempotency key', async () => {
     const server = await serving(ok)
-    await runTask(httpRequest, allow(server), { url: server.url, method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"a":"ü"}' }, 'täsk')
-    expect(server.heard[0]).toMatchObject({ method: 'POST', body: '{"a":"ü"}', headers: { 'content-type': 'application/json', 'content-length': '10', 'idempotency-key': 't%C3%A4sk' } })
+    await runTask(
+      httpRequest,
+      allow(server),
+      { url: server.url, method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"a":"ü"}' },
+      'täsk',
+    )
+    expect(server.heard[0]).toMatchObject({
+      method: 'POST',
+      body: '{"a":"ü"}',
+      headers: { 'content-type': 'application/json', 'content-length': '10', 'idempotency-key': 't%C3%A4sk' },
+    })
     await runTask(httpRequest, allow(server), { url: server.url, method: 'PUT', headers: { 'idempotency-key': 'own' } })
     expect(server.heard[1]?.headers['idempotency-key']).toBe('own')
     await runTask(httpRequest, allow(server), { url: server.url })
@@ -43,7 +74,11 @@ describe('http-request', () => {
   it.each([408, 425, 429, 500, 503])('tries again after %i', async (code) => {
     const server = await serving(status(code))
     const { attempt, outputs } = await runTask(httpRequest, allow(server), { url: `${server.url}/p?q=query-secret` })
-    expect(attempt).toMatchObject({ outcome: 'scheduled', error: `GET ${server.url}/p answered ${code}`, retryInSeconds: null })
+    expect(attempt).toMatchObject({
+      outcome: 'scheduled',
+      error: `GET ${server.url}/p answered ${code}`,
+      retryInSeconds: null,
+    })
     expect(outputs).toEqual([])
   })
 
@@ -65,26 +100,56 @@ describe('http-request', () => {
 
   it('takes the expected status from the task', async () => {
     const server = await serving(status(404))
-    expect((await runTask(httpRequest, allow(server), { url: server.url, expect_status: [404] })).attempt).toMatchObject({ outcome: 'acked' })
+    expect(
+      (await runTask(httpRequest, allow(server), { url: server.url, expect_status: [404] })).attempt,
+    ).toMatchObject({ outcome: 'acked' })
     const fine = await serving(ok)
-    expect((await runTask(httpRequest, allow(fine), { url: fine.url, expect_status: [404] })).attempt).toMatchObject({ outcome: 'dead' })
+    expect((await runTask(httpRequest, allow(fine), { url: fine.url, expect_status: [404] })).attempt).toMatchObject({
+      outcome: 'dead',
+    })
   })
 
   it('gives up at once on a blocked destination, naming what would open it', async () => {
     const server = await serving(ok)
     const { attempt } = await runTask(httpRequest, { enabled: true, allow_ports: [server.port] }, { url: server.url })
-    expect(attempt).toMatchObject({ outcome: 'dead', error: '127.0.0.1 is not a public address and not in allow_cidrs' })
+    expect(attempt).toMatchObject({
+      outcome: 'dead',
+      error: '127.0.0.1 is not a public address and not in allow_cidrs',
+    })
     expect(server.heard).toHaveLength(0)
-    const named = await runTask(httpRequest, { enabled: true, allow_ports: [server.port] }, { url: `http://localhost:${server.port}/` })
-    expect(named.attempt).toMatchObject({ outcome: 'dead', error: expect.stringMatching(/localhost \((127\.0\.0\.1|::1)\) is not a public address/) })
+    const named = await runTask(
+      httpRequest,
+      { enabled: true, allow_ports: [server.port] },
+      { url: `http://localhost:${server.port}/` },
+    )
+    expect(named.attempt).toMatchObject({
+      outcome: 'dead',
+      error: expect.stringMatching(/localhost \((127\.0\.0\.1|::1)\) is not a public address/),
+    })
     expect(server.heard).toHaveLength(0)
   })
 
-  it.each(['not a url', 'http://', 'javascript:alert(1)', 'http://u:p@127.0.0.1/'])('gives up at once on the url %j', async (url) => {
-    expect((await runTask(httpRequest, { enabled: true, allow_cidrs: ['127.0.0.0/8'] }, { url })).attempt).toMatchObject({ outcome: 'dead' })
-  })
+  it.each(['not a url', 'http://', 'javascript:alert(1)', 'http://u:p@127.0.0.1/'])(
+    'gives up at once on the url %j',
+    async (url) => {
+      expect(
+        (await runTask(httpRequest, { enabled: true, allow_cidrs: ['127.0.0.0/8'] }, { url })).attempt,
+      ).toMatchObject({ outcome: 'dead' })
+    },
+  )
 
-  it.each(['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'keep-alive', 'expect', 'proxy-authorization'])('refuses a task that sets the header %s', async (name) => {
+  it.each([
+    'host',
+    'connection',
+    'content-length',
+    'transfer-encoding',
+    'upgrade',
+    'te',
+    'trailer',
+    'keep-alive',
+    'expect',
+    'proxy-authorization',
+  ])('refuses a task that sets the header %s', async (name) => {
     const server = await serving(ok)
     const { attempt } = await runTask(httpRequest, allow(server), { url: server.url, headers: { [name]: 'x' } })
     expect(attempt).toMatchObject({ outcome: 'dead', error: `the header ${name} may not be set by a task` })
@@ -93,7 +158,9 @@ describe('http-request', () => {
 
   it('sends the authorization to authorization_hosts alone, and not along a redirect to another origin', async () => {
     const other = await serving(ok)
-    const server = await serving((request, response) => (request.url === '/go' ? response.writeHead(307, { location: `${other.url}/there` }).end() : response.end()))
+    const server = await serving((request, response) =>
+      request.url === '/go' ? response.writeHead(307, { location: `${other.url}/there` }).end() : response.end(),
+    )
     const config = { ...allow(server, other), authorization: 'Bearer top-secret', follow_redirects: 2 }
     await runTask(httpRequest, config, { url: server.url })
     await runTask(httpRequest, { ...config, authorization_hosts: ['127.0.0.1'] }, { url: `${server.url}/go` })
@@ -101,32 +168,53 @@ describe('http-request', () => {
     expect(other.heard.map(({ url, headers }) => [url, headers.authorization])).toEqual([['/there', undefined]])
   })
 
-  it('drops a task\'s own authorization when a redirect changes the origin', async () => {
+  it("drops a task's own authorization when a redirect changes the origin", async () => {
     const other = await serving(ok)
     const server = await serving(status(302, { location: `${other.url}/` }))
-    await runTask(httpRequest, { ...allow(server, other), follow_redirects: 1 }, { url: server.url, headers: { authorization: 'mine', 'x-plain': 'stays' } })
+    await runTask(
+      httpRequest,
+      { ...allow(server, other), follow_redirects: 1 },
+      { url: server.url, headers: { authorization: 'mine', 'x-plain': 'stays' } },
+    )
     expect(other.heard[0]?.headers).toMatchObject({ 'x-plain': 'stays' })
     expect(other.heard[0]?.headers.authorization).toBeUndefined()
   })
 
   it('judges each redirect and counts them', async () => {
     const loop = await serving((_request, response) => response.writeHead(302, { location: '/again' }).end())
-    expect((await runTask(httpRequest, { ...allow(loop), follow_redirects: 3 }, { url: loop.url })).attempt).toMatchObject({ outcome: 'dead', error: expect.stringContaining('more than 3 times') })
+    expect(
+      (await runTask(httpRequest, { ...allow(loop), follow_redirects: 3 }, { url: loop.url })).attempt,
+    ).toMatchObject({ outcome: 'dead', error: expect.stringContaining('more than 3 times') })
     expect(loop.heard).toHaveLength(4)
     const inside = await serving(status(302, { location: 'http://169.254.169.254/latest/meta-data' }))
-    expect((await runTask(httpRequest, { ...allow(inside), allow_ports: [80, inside.port], follow_redirects: 3 }, { url: inside.url })).attempt)
-      .toMatchObject({ outcome: 'dead', error: '169.254.169.254 is not a public address and not in allow_cidrs' })
+    expect(
+      (
+        await runTask(
+          httpRequest,
+          { ...allow(inside), allow_ports: [80, inside.port], follow_redirects: 3 },
+          { url: inside.url },
+        )
+      ).attempt,
+    ).toMatchObject({ outcome: 'dead', error: '169.254.169.254 is not a public address and not in allow_cidrs' })
   })
 
   it('turns a POST into a GET at a 303, without its body', async () => {
-    const server = await serving((request, response) => (request.url === '/' ? response.writeHead(303, { location: '/done' }).end() : response.end('ok')))
-    await runTask(httpRequest, { ...allow(server), follow_redirects: 1 }, { url: `${server.url}/`, method: 'POST', body: 'x', headers: { 'content-type': 'text/plain' } })
+    const server = await serving((request, response) =>
+      request.url === '/' ? response.writeHead(303, { location: '/done' }).end() : response.end('ok'),
+    )
+    await runTask(
+      httpRequest,
+      { ...allow(server), follow_redirects: 1 },
+      { url: `${server.url}/`, method: 'POST', body: 'x', headers: { 'content-type': 'text/plain' } },
+    )
     expect(server.heard[1]).toMatchObject({ method: 'GET', url: '/done', body: '' })
     expect(server.heard[1]?.headers['content-type']).toBeUndefined()
   })
 
   it('cuts a long answer, and shows what is not UTF-8 as base64', async () => {
-    const server = await serving((request, response) => response.end(request.url === '/binary' ? Buffer.from([0xff, 0xfe, 0]) : 'ä'.repeat(50_000)))
+    const server = await serving((request, response) =>
+      response.end(request.url === '/binary' ? Buffer.from([0xff, 0xfe, 0]) : 'ä'.repeat(50_000)),
+    )
     const long = await runTask(httpRequest, { ...allow(server), max_response_bytes: 101 }, { url: server.url })
     expect(long.outputs[0]).toMatchObject({ truncated: true, bytes: 101, body: 'ä'.repeat(50), body_encoding: 'utf8' })
     const binary = await runTask(httpRequest, allow(server), { url: `${server.url}/binary` })
@@ -135,12 +223,34 @@ describe('http-request', () => {
 
   it('tries again when nothing answers in time, and when the connection breaks', async () => {
     const silent = await serving(() => {})
-    const late = await runTask(httpRequest, { ...allow(silent), timeout_seconds: 0.1 }, { url: silent.url, timeout_seconds: 300 })
-    expect(late.attempt).toMatchObject({ outcome: 'scheduled', error: `GET ${silent.url}/ had no full answer within 0.1 s`, retryInSeconds: null })
-    const breaking = await serving((_request, response) => response.writeHead(200, { 'content-length': '10' }).write('half', () => response.destroy()))
-    expect((await runTask(httpRequest, allow(breaking), { url: breaking.url })).attempt).toMatchObject({ outcome: 'scheduled', error: `${breaking.url}/: reset (ECONNRESET)`, retryInSeconds: null })
+    const late = await runTask(
+      httpRequest,
+      { ...allow(silent), timeout_seconds: 0.1 },
+      { url: silent.url, timeout_seconds: 300 },
+    )
+    expect(late.attempt).toMatchObject({
+      outcome: 'scheduled',
+      error: `GET ${silent.url}/ had no full answer within 0.1 s`,
+      retryInSeconds: null,
+    })
+    const breaking = await serving((_request, response) =>
+      response.writeHead(200, { 'content-length': '10' }).write('half', () => response.destroy()),
+    )
+    expect((await runTask(httpRequest, allow(breaking), { url: breaking.url })).attempt).toMatchObject({
+      outcome: 'scheduled',
+      error: `${breaking.url}/: reset (ECONNRESET)`,
+      retryInSeconds: null,
+    })
     const { url } = breaking
     await servers.pop()?.stop()
-    expect((await runTask(httpRequest, { enabled: true, allow_cidrs: ['127.0.0.0/8'], allow_ports: [Number(new URL(url).port)] }, { url })).attempt).toMatchObject({ outcome: 'scheduled', error: `${url}/: refused (ECONNREFUSED)`, retryInSeconds: null })
+    expect(
+      (
+        await runTask(
+          httpRequest,
+          { enabled: true, allow_cidrs: ['127.0.0.0/8'], allow_ports: [Number(new URL(url).port)] },
+          { url },
+        )
+      ).attempt,
+    ).toMatchObject({ outcome: 'scheduled', error: `${url}/: refused (ECONNREFUSED)`, retryInSeconds: null })
   })
 })

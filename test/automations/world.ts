@@ -4,7 +4,12 @@ import { createServer, type IncomingHttpHeaders, type RequestListener, type Serv
 import type { BatchAutomation, Pools } from '../../src/automation/index.ts'
 import { runBatch, type ConfigPatch, type TaskSeed } from '../../src/automation/testing/index.ts'
 
-export interface Heard { readonly method: string; readonly url: string; readonly headers: IncomingHttpHeaders; readonly body: string }
+export interface Heard {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
 
 /** A server on loopback that remembers what it was asked. */
 export class TestServer {
@@ -40,8 +45,16 @@ export class TestServer {
 }
 
 /** Runs one task; `attempt` is what came of it at first. */
-export async function runTask<C, O, T, P extends Pools>(automation: BatchAutomation<C, O, T, P>, config: ConfigPatch<C>, payload: TaskSeed<T>['payload'], id = 'task-1') {
-  const { attempts: [attempt], outputs } = await runBatch(automation, { config, tasks: [{ id, payload }] })
+export async function runTask<C, O, T, P extends Pools>(
+  automation: BatchAutomation<C, O, T, P>,
+  config: ConfigPatch<C>,
+  payload: TaskSeed<T>['payload'],
+  id = 'task-1',
+) {
+  const {
+    attempts: [attempt],
+    outputs,
+  } = await runBatch(automation, { config, tasks: [{ id, payload }] })
   if (attempt === undefined) throw new Error('the task was not run')
   return { attempt, outputs }
 }

@@ -23,7 +23,11 @@ const RUN = {
 }
 
 const locks = queue === 'held' ? { lockDuration: 5_000, stalledInterval: 5_000 } : {}
-const worker = new Worker(queue, RUN[queue], { connection: { host: '127.0.0.1', port: Number(port) }, concurrency: 100, ...locks })
+const worker = new Worker(queue, RUN[queue], {
+  connection: { host: '127.0.0.1', port: Number(port) },
+  concurrency: 100,
+  ...locks,
+})
 worker.on('error', (error) => process.stderr.write(`${error.message}\n`))
 process.on('SIGTERM', () => void worker.close())
 await worker.waitUntilReady()

@@ -3,9 +3,11 @@
 /** Runs `work(i)` for i in 0..count-1 with `width` in flight (closed loop). */
 export async function inFlight(count, width, work) {
   let next = 0
-  await Promise.all(Array.from({ length: Math.min(width, count) }, async () => {
-    while (next < count) await work(next++)
-  }))
+  await Promise.all(
+    Array.from({ length: Math.min(width, count) }, async () => {
+      while (next < count) await work(next++)
+    }),
+  )
 }
 
 export function spread(numbers) {
@@ -22,6 +24,10 @@ export function checkDelivery(submitted, done) {
   const lost = submitted.filter((id) => !seen.has(id)).length
   const doubled = done.length - seen.size
   const unknown = [...seen].filter((id) => !expected.has(id)).length
-  if (expected.size !== submitted.length) throw new Error(`delivery was not exact: ${submitted.length - expected.size} ids were given twice`)
-  if (lost + doubled + unknown > 0) throw new Error(`delivery was not exact: ${submitted.length} submitted, ${lost} lost, ${doubled} doubled, ${unknown} unknown`)
+  if (expected.size !== submitted.length)
+    throw new Error(`delivery was not exact: ${submitted.length - expected.size} ids were given twice`)
+  if (lost + doubled + unknown > 0)
+    throw new Error(
+      `delivery was not exact: ${submitted.length} submitted, ${lost} lost, ${doubled} doubled, ${unknown} unknown`,
+    )
 }

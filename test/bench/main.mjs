@@ -31,17 +31,29 @@ const ALL = [...storageRows, ...serviceRows]
 const say = (text) => void process.stdout.write(`${text}\n`)
 
 function settings() {
-  const { values } = parseArgs({ options: { only: { type: 'string' }, rounds: { type: 'string', default: `${WHOLE_ROUNDS}` }, scale: { type: 'string', default: '1' }, list: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } })
+  const { values } = parseArgs({
+    options: {
+      only: { type: 'string' },
+      rounds: { type: 'string', default: `${WHOLE_ROUNDS}` },
+      scale: { type: 'string', default: '1' },
+      list: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+    },
+  })
   const [rounds, scale, only] = [Number(values.rounds), Number(values.scale), values.only?.split(',')]
   if (!Number.isInteger(rounds) || rounds < 1) throw new TypeError(`--rounds ${values.rounds}: a whole number from 1`)
   if (!(scale > 0)) throw new TypeError(`--scale ${values.scale}: a number above 0`)
   const unknown = only?.filter((name) => !ALL.some(({ id, level }) => name === id || name === level)) ?? []
-  if (unknown.length > 0) throw new TypeError(`--only ${unknown.join(',')}: no such row; known: storage, service, ${ALL.map(({ id }) => id).join(', ')}`)
+  if (unknown.length > 0)
+    throw new TypeError(
+      `--only ${unknown.join(',')}: no such row; known: storage, service, ${ALL.map(({ id }) => id).join(', ')}`,
+    )
   const rows = only === undefined ? ALL : ALL.filter(({ id, level }) => only.includes(id) || only.includes(level))
   return { ...values, rounds, scale, rows, isWhole: only === undefined && rounds >= WHOLE_ROUNDS && scale === 1 }
 }
 
-const versionOf = (name) => JSON.parse(readFileSync(join(import.meta.dirname, 'node_modules', name, 'package.json'), 'utf8')).version
+const versionOf = (name) =>
+  JSON.parse(readFileSync(join(import.meta.dirname, 'node_modules', name, 'package.json'), 'utf8')).version
 
 /** In words that name no place and nobody. */
 function machineOf(directory, rounds) {
@@ -57,8 +69,11 @@ function machineOf(directory, rounds) {
 
 /** One line, while it runs. */
 function progress(round, name, figures) {
-  if (figures.value === undefined) return say(`  round ${round}  ${name.padEnd(60)} ${Object.entries(figures)[0].join(': ')}`)
-  const costs = Object.entries(COSTS).filter(([field]) => Number.isFinite(figures[field])).map(([field, label]) => `${label} ${format(figures[field])}`)
+  if (figures.value === undefined)
+    return say(`  round ${round}  ${name.padEnd(60)} ${Object.entries(figures)[0].join(': ')}`)
+  const costs = Object.entries(COSTS)
+    .filter(([field]) => Number.isFinite(figures[field]))
+    .map(([field, label]) => `${label} ${format(figures[field])}`)
   say(`  round ${round}  ${name.padEnd(60)} ${format(figures.value).padStart(10)}   ${costs.join(', ')}`)
 }
 
@@ -72,7 +87,8 @@ async function measureAll(rows, options) {
   return summaries
 }
 
-const calmness = () => `${calm.restless} of ${calm.measured} measurements began while the machine was more than 10 % slower than at its best`
+const calmness = () =>
+  `${calm.restless} of ${calm.measured} measurements began while the machine was more than 10 % slower than at its best`
 
 async function main() {
   const { rounds, scale, rows, isWhole, help, list } = settings()

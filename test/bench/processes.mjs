@@ -33,7 +33,11 @@ export async function until(what, holds, { withinMs = 120_000, everyMs = 5 } = {
 
 /** `stop` and `kill` may be called again: a process that has ended stays so. @param options.hasChannel for messages, as of node:child_process. */
 export function start(command, args, environment = {}, { hasChannel = false } = {}) {
-  const child = spawn(command, args, { cwd: ROOT, env: { PATH: process.env.PATH, ...environment }, stdio: ['ignore', 'pipe', 'inherit', ...(hasChannel ? ['ipc'] : [])] })
+  const child = spawn(command, args, {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ['ignore', 'pipe', 'inherit', ...(hasChannel ? ['ipc'] : [])],
+  })
   child.stdout.on('data', () => {})
   const exited = once(child, 'exit')
   const end = async (signal) => {
@@ -45,7 +49,12 @@ export function start(command, args, environment = {}, { hasChannel = false } = 
 
 /** Resolves with the first line that the process prints. */
 export async function firstLine({ child }) {
-  const [chunk] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit').then(([code]) => { throw new Error(`ended with ${code} before it was ready`) })])
+  const [chunk] = await Promise.race([
+    once(child.stdout, 'data'),
+    once(child, 'exit').then(([code]) => {
+      throw new Error(`ended with ${code} before it was ready`)
+    }),
+  ])
   return chunk.toString().trim()
 }
 
@@ -69,32 +78,51 @@ export function rssBytes(pid) {
 }
 
 /** @param options.port the one to listen on, for a master that comes back; options.nodeArguments for Node itself. */
-export async function startMaster(backendUrl, { port, nodeArguments = [], automations = './test/bench/automations.mjs' } = {}) {
+export async function startMaster(
+  backendUrl,
+  { port, nodeArguments = [], automations = './test/bench/automations.mjs' } = {},
+) {
   const listens = port ?? (await freePort())
   const url = `http://127.0.0.1:${listens}`
   const master = start(process.execPath, [...nodeArguments, 'dist/cmd/muster.js', 'master'], {
-    SVC_LISTEN: `127.0.0.1:${listens}`, SVC_BACKEND_URL: backendUrl, SVC_AUTOMATIONS: automations,
-    SVC_ADMIN_TOKEN: ADMIN_TOKEN, SVC_WORKER_TOKEN: WORKER_TOKEN, SVC_LOG_LEVEL: 'error',
+    SVC_LISTEN: `127.0.0.1:${listens}`,
+    SVC_BACKEND_URL: backendUrl,
+    SVC_AUTOMATIONS: automations,
+    SVC_ADMIN_TOKEN: ADMIN_TOKEN,
+    SVC_WORKER_TOKEN: WORKER_TOKEN,
+    SVC_LOG_LEVEL: 'error',
   })
-  await until('the master is ready', async () => {
-    if (master.child.exitCode !== null) throw new Error(`the master ended with ${master.child.exitCode}`)
-    return (await fetch(`${url}/readyz`).catch(() => null))?.status === 200
-  }, { withinMs: 30_000 })
+  await until(
+    'the master is ready',
+    async () => {
+      if (master.child.exitCode !== null) throw new Error(`the master ended with ${master.child.exitCode}`)
+      return (await fetch(`${url}/readyz`).catch(() => null))?.status === 200
+    },
+    { withinMs: 30_000 },
+  )
   return { ...master, url, port: listens }
 }
 
 /** `ids`: the file that gets what ran, see recorder.mjs. */
 export function startWorker(url, type, ids, id = 'w-1') {
   return start(process.execPath, ['dist/cmd/muster.js', 'worker'], {
-    SVC_MASTER_URL: url, SVC_WORKER_TOKEN: WORKER_TOKEN, SVC_AUTOMATION_TYPE: type, SVC_WORKER_ID: id,
-    SVC_AUTOMATIONS: './test/bench/automations.mjs', SVC_LOG_LEVEL: 'error', BENCH_IDS: ids,
+    SVC_MASTER_URL: url,
+    SVC_WORKER_TOKEN: WORKER_TOKEN,
+    SVC_AUTOMATION_TYPE: type,
+    SVC_WORKER_ID: id,
+    SVC_AUTOMATIONS: './test/bench/automations.mjs',
+    SVC_LOG_LEVEL: 'error',
+    BENCH_IDS: ids,
   })
 }
 
 export async function call(url, method, path, body) {
   const response = await fetch(`${url}/api/v1/automations/${path}`, {
     method,
-    headers: { authorization: `Bearer ${ADMIN_TOKEN}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    headers: {
+      authorization: `Bearer ${ADMIN_TOKEN}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   if (response.status !== 200) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)

@@ -22,15 +22,20 @@ export function recorder(file) {
 export function readRuns(file) {
   if (!existsSync(file)) return []
   const text = readFileSync(file, 'utf8').trim()
-  return text === '' ? [] : text.split('\n').map((line) => {
-    const [id, atMs] = line.split(' ')
-    return { id, atMs: Number(atMs) }
-  })
+  return text === ''
+    ? []
+    : text.split('\n').map((line) => {
+        const [id, atMs] = line.split(' ')
+        return { id, atMs: Number(atMs) }
+      })
 }
 
 /** Every id ran, and ran once. @returns when each began, by id. @throws when it is not so. */
 export function exactRuns(file, submitted) {
   const runs = readRuns(file)
-  checkDelivery(submitted, runs.map(({ id }) => id))
+  checkDelivery(
+    submitted,
+    runs.map(({ id }) => id),
+  )
   return new Map(runs.map(({ id, atMs }) => [id, atMs]))
 }

@@ -36,11 +36,17 @@ export function judge({ figures, skipped }, gate) {
   const what = over === undefined ? field : `${field === 'value' ? '' : `${field} `}× ${over}`
   const names = over === undefined ? [subject] : [subject, over]
   if (names.some((name) => figures[name] === undefined)) {
-    return { text: `${what} ${bound}: not measured`, met: names.some((name) => skipped[name] !== undefined) ? null : false }
+    return {
+      text: `${what} ${bound}: not measured`,
+      met: names.some((name) => skipped[name] !== undefined) ? null : false,
+    }
   }
   const found = over === undefined ? medianOf(figures[subject], field) : ratioOf(figures[subject], figures[over], field)
   const met = atLeast === undefined ? found <= atMost : found >= atLeast
-  return { text: over === undefined ? `${what} ${format(found)} (${bound})` : `${format(found)} ${what} (${bound})`, met }
+  return {
+    text: over === undefined ? `${what} ${format(found)} (${bound})` : `${format(found)} ${what} (${bound})`,
+    met,
+  }
 }
 
 const verdictOf = ({ text, met }) => `${met === null ? 'skipped' : met ? 'met' : 'MISSED'}: ${text}`
@@ -52,52 +58,100 @@ export function summaryOf(result) {
   const limit = Object.keys(figures).find(isLimit)
   const lines = Object.keys(row.subjects).map((subject) => {
     const own = figures[subject]
-    if (own === undefined) return { subject, missing: skipped[subject] === undefined ? `failed: ${failed[subject]}` : `skipped: ${skipped[subject]}` }
+    if (own === undefined)
+      return {
+        subject,
+        missing: skipped[subject] === undefined ? `failed: ${failed[subject]}` : `skipped: ${skipped[subject]}`,
+      }
     const values = own.map(({ value }) => value)
     const share = limit === undefined || !isOurs(subject) ? undefined : ratioOf(own, figures[limit])
     return {
-      subject, rounds: values.length, median: median(values), min: Math.min(...values), max: Math.max(...values), costs: costsOf(own),
+      subject,
+      rounds: values.length,
+      median: median(values),
+      min: Math.min(...values),
+      max: Math.max(...values),
+      costs: costsOf(own),
       ratio: best === undefined || !isOurs(subject) ? undefined : ratioOf(own, figures[best]),
       share: row.better === 'lower' && share !== undefined ? 1 / share : share,
     }
   })
-  return { row, best, lines, gates: (row.gates ?? []).map((gate) => ({ ...judge(result, gate), subject: gate.subject })) }
+  return {
+    row,
+    best,
+    lines,
+    gates: (row.gates ?? []).map((gate) => ({ ...judge(result, gate), subject: gate.subject })),
+  }
 }
 
-export const COSTS = { redisCpuUs: 'Redis CPU µs', innerCalls: 'inner calls', nodeCpuUs: 'Node CPU µs', p50: 'p50 ms', p99: 'p99 ms', max: 'max ms' }
+export const COSTS = {
+  redisCpuUs: 'Redis CPU µs',
+  innerCalls: 'inner calls',
+  nodeCpuUs: 'Node CPU µs',
+  p50: 'p50 ms',
+  p99: 'p99 ms',
+  max: 'max ms',
+}
 
 function costsOf(own) {
   const known = Object.keys(COSTS).filter((field) => own.every((each) => Number.isFinite(each[field])))
-  return Object.fromEntries(known.map((field) => [field, field === 'max' ? Math.max(...own.map(({ max }) => max)) : medianOf(own, field)]))
+  return Object.fromEntries(
+    known.map((field) => [field, field === 'max' ? Math.max(...own.map(({ max }) => max)) : medianOf(own, field)]),
+  )
 }
 
-export const isSound = ({ lines, gates }) => gates.every(({ met }) => met !== false) && lines.every(({ missing }) => missing?.startsWith('failed') !== true)
+export const isSound = ({ lines, gates }) =>
+  gates.every(({ met }) => met !== false) && lines.every(({ missing }) => missing?.startsWith('failed') !== true)
 
 const HEAD = ['operation', 'subject', 'median', 'range', '× best other', 'of limit', 'aim', 'gate']
 
 /** The cells of the table, a row a subject; what belongs to the operation stands in its first line. */
 export function tableOf(summaries) {
-  return [HEAD, ...summaries.flatMap(({ row, lines, gates }) => lines.map((line, i) => [
-    i === 0 ? `${row.title} (${row.unit})` : '',
-    line.subject,
-    ...(line.missing === undefined ? [format(line.median), `${format(line.min)} to ${format(line.max)}`] : [line.missing, '']),
-    line.ratio === undefined ? '' : format(line.ratio),
-    line.share === undefined ? '' : `${Math.round(line.share * 100)} %`,
-    i === 0 && row.aim !== undefined ? `${row.better === 'lower' ? '≤' : '≥'} ${format(row.aim)}` : '',
-    gates.filter(({ subject }) => subject === line.subject).map(verdictOf).join('; '),
-  ]))]
+  return [
+    HEAD,
+    ...summaries.flatMap(({ row, lines, gates }) =>
+      lines.map((line, i) => [
+        i === 0 ? `${row.title} (${row.unit})` : '',
+        line.subject,
+        ...(line.missing === undefined
+          ? [format(line.median), `${format(line.min)} to ${format(line.max)}`]
+          : [line.missing, '']),
+        line.ratio === undefined ? '' : format(line.ratio),
+        line.share === undefined ? '' : `${Math.round(line.share * 100)} %`,
+        i === 0 && row.aim !== undefined ? `${row.better === 'lower' ? '≤' : '≥'} ${format(row.aim)}` : '',
+        gates
+          .filter(({ subject }) => subject === line.subject)
+          .map(verdictOf)
+          .join('; '),
+      ]),
+    ),
+  ]
 }
 
 /** The cells of what one item costs, for the subjects of which it is known. */
 export function costTableOf(summaries) {
-  const body = summaries.flatMap(({ row, lines }) => lines.filter(({ costs }) => Object.keys(costs ?? {}).length > 0)
-    .map(({ subject, costs }, i) => [i === 0 ? row.title : '', subject, ...Object.keys(COSTS).map((field) => (costs[field] === undefined ? '' : format(costs[field])))]))
+  const body = summaries.flatMap(({ row, lines }) =>
+    lines
+      .filter(({ costs }) => Object.keys(costs ?? {}).length > 0)
+      .map(({ subject, costs }, i) => [
+        i === 0 ? row.title : '',
+        subject,
+        ...Object.keys(COSTS).map((field) => (costs[field] === undefined ? '' : format(costs[field]))),
+      ]),
+  )
   return [['operation', 'subject', ...Object.values(COSTS)], ...body]
 }
 
 export function alignedText(table) {
   const widths = table[0].map((_, column) => Math.max(...table.map((cells) => cells[column].length)))
-  return table.map((cells) => cells.map((cell, column) => cell.padEnd(widths[column])).join('  ').trimEnd()).join('\n')
+  return table
+    .map((cells) =>
+      cells
+        .map((cell, column) => cell.padEnd(widths[column]))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
 }
 
 const escaped = (cell) => cell.replaceAll('|', '\\|')
@@ -106,15 +160,28 @@ export function markdown([head, ...body]) {
   return [line(head), `|${'---|'.repeat(head.length)}`, ...body.map(line)].join('\n')
 }
 
-const LEVELS = { storage: 'Storage level: called in process, as a library is', service: 'Service level: through REST, rpc and the control channel' }
+const LEVELS = {
+  storage: 'Storage level: called in process, as a library is',
+  service: 'Service level: through REST, rpc and the control channel',
+}
 
-const conditionOf = ({ row }) => `- **${row.title}**: ${row.note}.${row.rounds === undefined ? '' : ` Rounds: at most ${row.rounds}.`}`
+const conditionOf = ({ row }) =>
+  `- **${row.title}**: ${row.note}.${row.rounds === undefined ? '' : ` Rounds: at most ${row.rounds}.`}`
 
 /** The page that a whole run leaves behind. `notes`: Markdown written by hand. */
 export function pageOf({ machine, summaries, notes }) {
-  const sections = Object.entries(LEVELS).filter(([level]) => summaries.some(({ row }) => row.level === level)).flatMap(([level, title]) => {
-    const own = summaries.filter(({ row }) => row.level === level)
-    return [`## ${title}`, markdown(tableOf(own)), '### Costs per item', markdown(costTableOf(own)), '### Conditions', own.map(conditionOf).join('\n')]
-  })
+  const sections = Object.entries(LEVELS)
+    .filter(([level]) => summaries.some(({ row }) => row.level === level))
+    .flatMap(([level, title]) => {
+      const own = summaries.filter(({ row }) => row.level === level)
+      return [
+        `## ${title}`,
+        markdown(tableOf(own)),
+        '### Costs per item',
+        markdown(costTableOf(own)),
+        '### Conditions',
+        own.map(conditionOf).join('\n'),
+      ]
+    })
   return `${['# Measured', 'Written by `make bench`; what is said by hand stands in [NOTES.md](NOTES.md) and is repeated at the end.', machine.map((each) => `- ${each}`).join('\n'), ...sections, notes.trim()].join('\n\n')}\n`
 }

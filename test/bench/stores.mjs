@@ -23,8 +23,21 @@ export async function endStores() {
 export async function startRedis(directory, { appendfsync } = {}) {
   const folder = mkdtempSync(join(directory, 'redis-'))
   const port = await freePort()
-  const persistence = appendfsync === undefined ? ['--appendonly', 'no'] : ['--appendonly', 'yes', '--appendfsync', appendfsync]
-  const server = start('redis-server', ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--maxmemory-policy', 'noeviction', ...persistence])
+  const persistence =
+    appendfsync === undefined ? ['--appendonly', 'no'] : ['--appendonly', 'yes', '--appendfsync', appendfsync]
+  const server = start('redis-server', [
+    '--port',
+    `${port}`,
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    folder,
+    '--save',
+    '',
+    '--maxmemory-policy',
+    'noeviction',
+    ...persistence,
+  ])
   const stop = async () => {
     running.delete(stop)
     await server.stop()
@@ -50,7 +63,19 @@ async function isReady(port) {
 }
 
 /** What the measurement itself asks, and the calls that carry scripts: all other commands are counted as inner calls. */
-const UNCOUNTED = new Set(['info', 'eval', 'evalsha', 'fcall', 'script|load', 'hello', 'auth', 'select', 'client|setinfo', 'client|setname', 'config|get'])
+const UNCOUNTED = new Set([
+  'info',
+  'eval',
+  'evalsha',
+  'fcall',
+  'script|load',
+  'hello',
+  'auth',
+  'select',
+  'client|setinfo',
+  'client|setname',
+  'config|get',
+])
 
 async function readCosts(port) {
   const client = new Redis({ host: '127.0.0.1', port })
@@ -58,7 +83,11 @@ async function readCosts(port) {
     const text = await client.info('everything')
     const field = (name) => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(text)?.[1] ?? 0)
     const calls = [...text.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)].filter(([, name]) => !UNCOUNTED.has(name))
-    return { cpuUs: (field('used_cpu_user') + field('used_cpu_sys')) * 1e6, calls: calls.reduce((sum, [, , count]) => sum + Number(count), 0), aofBytes: field('aof_current_size') }
+    return {
+      cpuUs: (field('used_cpu_user') + field('used_cpu_sys')) * 1e6,
+      calls: calls.reduce((sum, [, , count]) => sum + Number(count), 0),
+      aofBytes: field('aof_current_size'),
+    }
   } finally {
     client.disconnect()
   }
@@ -69,20 +98,29 @@ export async function redisCosts(port) {
   const before = await readCosts(port)
   return async (items) => {
     const after = await readCosts(port)
-    return { redisCpuUs: (after.cpuUs - before.cpuUs) / items, innerCalls: (after.calls - before.calls) / items, aofBytes: (after.aofBytes - before.aofBytes) / items }
+    return {
+      redisCpuUs: (after.cpuUs - before.cpuUs) / items,
+      innerCalls: (after.calls - before.calls) / items,
+      aofBytes: (after.aofBytes - before.aofBytes) / items,
+    }
   }
 }
 
 /** Debian keeps the server's programs off PATH. */
 const DEBIAN = '/usr/lib/postgresql'
 function programOf(name) {
-  const folders = [...(process.env.PATH ?? '').split(delimiter), ...(existsSync(DEBIAN) ? readdirSync(DEBIAN).map((version) => join(DEBIAN, version, 'bin')) : [])]
+  const folders = [
+    ...(process.env.PATH ?? '').split(delimiter),
+    ...(existsSync(DEBIAN) ? readdirSync(DEBIAN).map((version) => join(DEBIAN, version, 'bin')) : []),
+  ]
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path))
 }
 
 export const postgresVersion = () => {
   const program = programOf('postgres')
-  return program === undefined ? undefined : /\d+\.\d+/.exec(execFileSync(program, ['--version'], { encoding: 'utf8' }))?.[0]
+  return program === undefined
+    ? undefined
+    : /\d+\.\d+/.exec(execFileSync(program, ['--version'], { encoding: 'utf8' }))?.[0]
 }
 
 /** PostgreSQL refuses to run as root: then it is nobody's. */
@@ -93,7 +131,13 @@ const idOf = (flag) => Number(execFileSync('id', [flag, 'nobody'], { encoding: '
  * Commits do not wait for the disk (`synchronous_commit=off`): what a power failure takes is about half a second, which
  * lies between a Redis without append-only file and one with `everysec`.
  */
-const POSTGRES_SETTINGS = ['synchronous_commit=off', 'shared_buffers=256MB', 'max_wal_size=4GB', 'listen_addresses=', 'log_min_messages=panic']
+const POSTGRES_SETTINGS = [
+  'synchronous_commit=off',
+  'shared_buffers=256MB',
+  'max_wal_size=4GB',
+  'listen_addresses=',
+  'log_min_messages=panic',
+]
 
 let cluster
 async function startCluster() {
@@ -101,14 +145,32 @@ async function startCluster() {
   if (initdb === undefined || postgres === undefined) throw new Unavailable('PostgreSQL is not installed')
   const folder = mkdtempSync(join(tmpdir(), 'muster-pg-')) // Not inside the run's own folder, which nobody else may enter.
   if (asNobody.length > 0) chownSync(folder, idOf('-u'), idOf('-g'))
-  const [program, ...args] = [...asNobody, initdb, '-D', join(folder, 'data'), '-U', 'bench', '--auth=trust', '--encoding=UTF8', '--no-locale']
+  const [program, ...args] = [
+    ...asNobody,
+    initdb,
+    '-D',
+    join(folder, 'data'),
+    '-U',
+    'bench',
+    '--auth=trust',
+    '--encoding=UTF8',
+    '--no-locale',
+  ]
   try {
     execFileSync(program, args, { stdio: 'pipe' })
   } catch (error) {
     rmSync(folder, { recursive: true, force: true })
     throw new Unavailable(`PostgreSQL cannot be had here: ${error.message.trim()}`, { cause: error })
   }
-  const [server, ...options] = [...asNobody, postgres, '-D', join(folder, 'data'), '-k', folder, ...POSTGRES_SETTINGS.flatMap((setting) => ['-c', setting])]
+  const [server, ...options] = [
+    ...asNobody,
+    postgres,
+    '-D',
+    join(folder, 'data'),
+    '-k',
+    folder,
+    ...POSTGRES_SETTINGS.flatMap((setting) => ['-c', setting]),
+  ]
   const child = start(server, options)
   const stop = async () => {
     running.delete(stop)
@@ -117,7 +179,12 @@ async function startCluster() {
     rmSync(folder, { recursive: true, force: true })
   }
   running.add(stop)
-  await until('PostgreSQL answers', () => query({ host: folder, user: 'bench', database: 'postgres' }, 'SELECT 1').then(() => true, () => false))
+  await until('PostgreSQL answers', () =>
+    query({ host: folder, user: 'bench', database: 'postgres' }, 'SELECT 1').then(
+      () => true,
+      () => false,
+    ),
+  )
   return folder
 }
 
@@ -138,5 +205,9 @@ export async function startPostgres() {
   const admin = { host: await cluster, user: 'bench', database: 'postgres' }
   const address = { ...admin, database: `bench${(databases += 1)}` }
   await query(admin, `CREATE DATABASE ${address.database}`)
-  return { address, query: (text) => query(address, text), stop: () => query(admin, `DROP DATABASE ${address.database} WITH (FORCE)`) }
+  return {
+    address,
+    query: (text) => query(address, text),
+    stop: () => query(admin, `DROP DATABASE ${address.database} WITH (FORCE)`),
+  }
 }

@@ -7,14 +7,26 @@ import { FOREIGN_DEFINITIONS } from './foreign.ts'
 
 export const RECORDED = resolve('test/chart/schemas')
 /** The file of a kind, as `apps/v1 Deployment`. */
-export const fileOf = (id: string): string => `${id.replace(/^(.*) (.*)$/, '$2-$1').replaceAll('/', '-').toLowerCase()}.json`
+export const fileOf = (id: string): string =>
+  `${id
+    .replace(/^(.*) (.*)$/, '$2-$1')
+    .replaceAll('/', '-')
+    .toLowerCase()}.json`
 
 /** The schema in a definition of a kind, closed. */
 function closedDefinition(schema: Json): Json {
   const { properties, items, ...rest } = schema as { properties?: Readonly<Record<string, Json>>; items?: Json }
   return {
-    ...rest, ...(items === undefined ? {} : { items: closedDefinition(items) }),
-    ...(properties === undefined ? {} : { additionalProperties: rest['x-kubernetes-preserve-unknown-fields' as never] ?? false, properties: Object.fromEntries(Object.entries(properties).map(([key, each]) => [key, closedDefinition(each)])) }),
+    ...rest,
+    ...(items === undefined ? {} : { items: closedDefinition(items) }),
+    ...(properties === undefined
+      ? {}
+      : {
+          additionalProperties: rest['x-kubernetes-preserve-unknown-fields' as never] ?? false,
+          properties: Object.fromEntries(
+            Object.entries(properties).map(([key, each]) => [key, closedDefinition(each)]),
+          ),
+        }),
   }
 }
 
@@ -22,9 +34,18 @@ export class Conformance {
   readonly #folder = mkdtempSync(join(tmpdir(), 'muster-schemas-'))
 
   constructor() {
-    for (const { spec } of FOREIGN_DEFINITIONS as unknown as readonly { spec: { group: string; names: { kind: string }; versions: readonly { name: string; schema: { openAPIV3Schema: Json } }[] } }[]) {
+    for (const { spec } of FOREIGN_DEFINITIONS as unknown as readonly {
+      spec: {
+        group: string
+        names: { kind: string }
+        versions: readonly { name: string; schema: { openAPIV3Schema: Json } }[]
+      }
+    }[]) {
       const [version] = spec.versions
-      writeFileSync(join(this.#folder, fileOf(`${spec.group}/${version?.name} ${spec.names.kind}`)), JSON.stringify(closedDefinition(version?.schema.openAPIV3Schema as Json)))
+      writeFileSync(
+        join(this.#folder, fileOf(`${spec.group}/${version?.name} ${spec.names.kind}`)),
+        JSON.stringify(closedDefinition(version?.schema.openAPIV3Schema as Json)),
+      )
     }
   }
 
@@ -32,7 +53,12 @@ export class Conformance {
   of(objects: string): { readonly status: number | null; readonly stdout: string } {
     const file = join(this.#folder, 'objects.yaml')
     writeFileSync(file, objects)
-    const places = [RECORDED, this.#folder].flatMap((each) => ['-schema-location', join(each, '{{ .ResourceKind }}{{ .KindSuffix }}.json'), '-schema-location', join(each, '{{ .ResourceKind }}-{{ .Group }}-{{ .ResourceAPIVersion }}.json')])
+    const places = [RECORDED, this.#folder].flatMap((each) => [
+      '-schema-location',
+      join(each, '{{ .ResourceKind }}{{ .KindSuffix }}.json'),
+      '-schema-location',
+      join(each, '{{ .ResourceKind }}-{{ .Group }}-{{ .ResourceAPIVersion }}.json'),
+    ])
     return run('kubeconform', ['-strict', '-summary', ...places, file])
   }
 

@@ -6,37 +6,118 @@ import type { CustomResourceDefinition } from '../operator/real-apiserver.ts'
 
 const text = { type: 'string' }
 const whole = { type: 'integer' }
-const closed = (properties: object, required: readonly string[] = []): object => ({ type: 'object', properties, ...(required.length === 0 ? {} : { required }) })
+const closed = (properties: object, required: readonly string[] = []): object => ({
+  type: 'object',
+  properties,
+  ...(required.length === 0 ? {} : { required }),
+})
 const list = (items: object): object => ({ type: 'array', items })
 const map = (values: object): object => ({ type: 'object', additionalProperties: values })
 
 /** `spec` of each kind, by apiVersion and kind. */
 const FOREIGN: readonly (readonly [group: string, version: string, kind: string, plural: string, spec: object])[] = [
-  ['gateway.networking.k8s.io', 'v1', 'HTTPRoute', 'httproutes', closed({
-    parentRefs: list(closed({ name: text, namespace: text, sectionName: text }, ['name'])), hostnames: list(text),
-    rules: list(closed({
-      matches: list(closed({ path: closed({ type: { ...text, enum: ['Exact', 'PathPrefix'] }, value: text }, ['type', 'value']) }, ['path'])),
-      timeouts: closed({ request: text }), backendRefs: list(closed({ name: text, port: whole }, ['name', 'port'])),
-    }, ['matches', 'backendRefs'])),
-  }, ['parentRefs', 'rules'])],
-  ['monitoring.coreos.com', 'v1', 'ServiceMonitor', 'servicemonitors', closed({
-    selector: closed({ matchLabels: map(text) }, ['matchLabels']), endpoints: list(closed({ port: text, path: text, interval: text }, ['port'])),
-  }, ['selector', 'endpoints'])],
-  ['monitoring.coreos.com', 'v1', 'PrometheusRule', 'prometheusrules', closed({
-    groups: list(closed({ name: text, rules: list(closed({ alert: text, expr: text, for: text, labels: map(text), annotations: map(text) }, ['alert', 'expr'])) }, ['name', 'rules'])),
-  }, ['groups'])],
-  ['cloud.google.com', 'v1', 'BackendConfig', 'backendconfigs', closed({
-    timeoutSec: whole, connectionDraining: closed({ drainingTimeoutSec: whole }), healthCheck: closed({ type: text, requestPath: text, port: whole }),
-  })],
+  [
+    'gateway.networking.k8s.io',
+    'v1',
+    'HTTPRoute',
+    'httproutes',
+    closed(
+      {
+        parentRefs: list(closed({ name: text, namespace: text, sectionName: text }, ['name'])),
+        hostnames: list(text),
+        rules: list(
+          closed(
+            {
+              matches: list(
+                closed(
+                  {
+                    path: closed({ type: { ...text, enum: ['Exact', 'PathPrefix'] }, value: text }, ['type', 'value']),
+                  },
+                  ['path'],
+                ),
+              ),
+              timeouts: closed({ request: text }),
+              backendRefs: list(closed({ name: text, port: whole }, ['name', 'port'])),
+            },
+            ['matches', 'backendRefs'],
+          ),
+        ),
+      },
+      ['parentRefs', 'rules'],
+    ),
+  ],
+  [
+    'monitoring.coreos.com',
+    'v1',
+    'ServiceMonitor',
+    'servicemonitors',
+    closed(
+      {
+        selector: closed({ matchLabels: map(text) }, ['matchLabels']),
+        endpoints: list(closed({ port: text, path: text, interval: text }, ['port'])),
+      },
+      ['selector', 'endpoints'],
+    ),
+  ],
+  [
+    'monitoring.coreos.com',
+    'v1',
+    'PrometheusRule',
+    'prometheusrules',
+    closed(
+      {
+        groups: list(
+          closed(
+            {
+              name: text,
+              rules: list(
+                closed({ alert: text, expr: text, for: text, labels: map(text), annotations: map(text) }, [
+                  'alert',
+                  'expr',
+                ]),
+              ),
+            },
+            ['name', 'rules'],
+          ),
+        ),
+      },
+      ['groups'],
+    ),
+  ],
+  [
+    'cloud.google.com',
+    'v1',
+    'BackendConfig',
+    'backendconfigs',
+    closed({
+      timeoutSec: whole,
+      connectionDraining: closed({ drainingTimeoutSec: whole }),
+      healthCheck: closed({ type: text, requestPath: text, port: whole }),
+    }),
+  ],
 ]
 
-const definitionOf = ([group, version, kind, plural, spec]: (typeof FOREIGN)[number]): CustomResourceDefinition & object => ({
-  apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition',
-  metadata: { name: `${plural}.${group}`, annotations: { 'api-approved.kubernetes.io': 'unapproved, for tests' } },
-  spec: {
-    group, scope: 'Namespaced', names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
-    versions: [{ name: version, served: true, storage: true, schema: { openAPIV3Schema: closed({ apiVersion: text, kind: text, metadata: { type: 'object' }, spec }, ['spec']) } }],
-  },
-}) as unknown as CustomResourceDefinition
+const definitionOf = ([group, version, kind, plural, spec]: (typeof FOREIGN)[number]): CustomResourceDefinition &
+  object =>
+  ({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}`, annotations: { 'api-approved.kubernetes.io': 'unapproved, for tests' } },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: closed({ apiVersion: text, kind: text, metadata: { type: 'object' }, spec }, ['spec']),
+          },
+        },
+      ],
+    },
+  }) as unknown as CustomResourceDefinition
 
 export const FOREIGN_DEFINITIONS: readonly CustomResourceDefinition[] = FOREIGN.map(definitionOf)

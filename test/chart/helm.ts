@@ -15,8 +15,16 @@ export class Helm {
 
   /** @returns what it says. */
   run(...args: readonly string[]): string {
-    const folders = ['--registry-config', '--repository-cache', '--repository-config'].flatMap((flag) => [flag, join(this.#server.folder, flag.slice(2))])
-    const { status, stdout, stderr } = run(this.#program, ['--kubeconfig', join(this.#server.folder, 'kubeconfig.json'), ...folders, ...args])
+    const folders = ['--registry-config', '--repository-cache', '--repository-config'].flatMap((flag) => [
+      flag,
+      join(this.#server.folder, flag.slice(2)),
+    ])
+    const { status, stdout, stderr } = run(this.#program, [
+      '--kubeconfig',
+      join(this.#server.folder, 'kubeconfig.json'),
+      ...folders,
+      ...args,
+    ])
     if (status !== 0) throw new Error(stderr)
     return stdout
   }

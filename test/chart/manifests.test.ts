@@ -9,39 +9,74 @@ import { idOf, objectsOf, render, run, type Json, type KubeObject } from './char
 const workers = { probe: { type: 'http-probe', replicas: 2 } }
 const two = { master: { replicas: 2 }, operator: { replicas: 2 } }
 const SAME: Readonly<Record<string, Json>> = {
-  'base': {},
+  base: {},
   'overlays/kind': { workers },
   'overlays/production': {
-    ...two, workers, exposure: { type: 'ingress', host: 'muster.example', tls: { secret: 'muster-tls' } },
+    ...two,
+    workers,
+    exposure: { type: 'ingress', host: 'muster.example', tls: { secret: 'muster-tls' } },
     monitoring: { serviceMonitor: { enabled: true }, rules: { enabled: true }, dashboards: { enabled: true } },
   },
-  'overlays/external-redis': { ...two, redis: { mode: 'external', external: { url: 'kvstores://muster@redis.example:6379', password: { secret: 'muster-redis-external' } } } },
+  'overlays/external-redis': {
+    ...two,
+    redis: {
+      mode: 'external',
+      external: { url: 'kvstores://muster@redis.example:6379', password: { secret: 'muster-redis-external' } },
+    },
+  },
   'overlays/own-secrets': {
-    tokens: { generate: false, admin: { secret: 'muster-own' }, worker: { secret: 'muster-own' } }, redis: { embedded: { password: { secret: 'muster-own' } } },
-    operator: { watchNamespaces: ['*'] }, exposure: { type: 'gateway', host: 'muster.example', gateway: { parentRefs: [{ name: 'web', namespace: 'gateways' }] } },
+    tokens: { generate: false, admin: { secret: 'muster-own' }, worker: { secret: 'muster-own' } },
+    redis: { embedded: { password: { secret: 'muster-own' } } },
+    operator: { watchNamespaces: ['*'] },
+    exposure: {
+      type: 'gateway',
+      host: 'muster.example',
+      gateway: { parentRefs: [{ name: 'web', namespace: 'gateways' }] },
+    },
   },
 }
-interface Rule { readonly apiGroups: readonly string[]; readonly resources: readonly string[]; readonly resourceNames?: readonly string[]; readonly verbs: readonly string[] }
+interface Rule {
+  readonly apiGroups: readonly string[]
+  readonly resources: readonly string[]
+  readonly resourceNames?: readonly string[]
+  readonly verbs: readonly string[]
+}
 const OWN_OF_HELM = /^(app\.kubernetes\.io\/managed-by|helm\.sh\/.*)$/
 /** Objects of manifests/ alone. */
-const BEYOND = new Set(['ValidatingAdmissionPolicy muster-operator-guard', 'ValidatingAdmissionPolicyBinding muster-operator-guard'])
+const BEYOND = new Set([
+  'ValidatingAdmissionPolicy muster-operator-guard',
+  'ValidatingAdmissionPolicyBinding muster-operator-guard',
+])
 
 /** Without what is Helm's own, and with named lists in one order, as Kubernetes reads them. */
 function canonical(value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = value.map(canonical)
-    return items.every((each) => typeof (each as { name?: unknown } | null)?.name === 'string') ? items.toSorted((a, b) => ((a as { name: string }).name < (b as { name: string }).name ? -1 : 1)) : items
+    return items.every((each) => typeof (each as { name?: unknown } | null)?.name === 'string')
+      ? items.toSorted((a, b) => ((a as { name: string }).name < (b as { name: string }).name ? -1 : 1))
+      : items
   }
   if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).filter(([key]) => !OWN_OF_HELM.test(key)).map(([key, each]) => [key, canonical(each)] as const)
-  return Object.fromEntries(entries.filter(([key, each]) => !(key === 'annotations' && Object.keys(each as object).length === 0)).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  const entries = Object.entries(value)
+    .filter(([key]) => !OWN_OF_HELM.test(key))
+    .map(([key, each]) => [key, canonical(each)] as const)
+  return Object.fromEntries(
+    entries
+      .filter(([key, each]) => !(key === 'annotations' && Object.keys(each as object).length === 0))
+      .toSorted(([a], [b]) => (a < b ? -1 : 1)),
+  )
 }
 /** Helm is told the namespace, kustomize writes it. */
 function placed(object: KubeObject): KubeObject {
   const { namespace, ...metadata } = object.metadata
   return namespace === 'muster' ? { ...object, metadata } : object
 }
-const comparable = (objects: readonly KubeObject[]): Json => Object.fromEntries(objects.filter((each) => each.metadata.annotations?.['helm.sh/hook'] === undefined).map((each) => [idOf(each), canonical(placed(each))]))
+const comparable = (objects: readonly KubeObject[]): Json =>
+  Object.fromEntries(
+    objects
+      .filter((each) => each.metadata.annotations?.['helm.sh/hook'] === undefined)
+      .map((each) => [idOf(each), canonical(placed(each))]),
+  )
 const built = (folder: string): readonly KubeObject[] => builtAt(resolve('manifests', folder))
 function builtAt(folder: string): readonly KubeObject[] {
   const { status, stdout, stderr } = run('kustomize', ['build', folder])
@@ -55,39 +90,84 @@ describe('manifests/', () => {
   })
 
   /** Each verb that a role grants, as `secrets./muster-tokens get`. */
-  const granted = (roles: readonly KubeObject[]): readonly string[] => roles.flatMap((role) => role['rules'] as readonly Rule[]).flatMap(({ apiGroups, resources, resourceNames = [''], verbs }) =>
-    apiGroups.flatMap((group) => resources.flatMap((resource) => resourceNames.flatMap((name) => verbs.map((verb) => `${resource}.${group}/${name} ${verb}`))))).toSorted()
+  const granted = (roles: readonly KubeObject[]): readonly string[] =>
+    roles
+      .flatMap((role) => role['rules'] as readonly Rule[])
+      .flatMap(({ apiGroups, resources, resourceNames = [''], verbs }) =>
+        apiGroups.flatMap((group) =>
+          resources.flatMap((resource) =>
+            resourceNames.flatMap((name) => verbs.map((verb) => `${resource}.${group}/${name} ${verb}`)),
+          ),
+        ),
+      )
+      .toSorted()
 
   it.each([
     ['namespaced', {}, ['Role muster-operator', 'Role muster-operator-own']],
-    ['cluster-wide', { operator: { watchNamespaces: ['*'] } }, ['ClusterRole muster-muster-operator', 'Role muster-operator-own']],
-  ] as const)('grants the operator what the chart does, which an audit log is held against in test/operator: %s (P13)', (variant, values, names) => {
-    const files = ['base/own-rights.yaml', 'bootstrap/rights.yaml', `${variant}/rights.yaml`].flatMap((file) => objectsOf(readFileSync(join('manifests/operator', file), 'utf8')))
-    expect(granted(render(values).filter((each) => names.some((name) => name === idOf(each))))).toEqual(granted(files.filter(({ kind }) => kind.endsWith('Role'))))
-  })
+    [
+      'cluster-wide',
+      { operator: { watchNamespaces: ['*'] } },
+      ['ClusterRole muster-muster-operator', 'Role muster-operator-own'],
+    ],
+  ] as const)(
+    'grants the operator what the chart does, which an audit log is held against in test/operator: %s (P13)',
+    (variant, values, names) => {
+      const files = ['base/own-rights.yaml', 'bootstrap/rights.yaml', `${variant}/rights.yaml`].flatMap((file) =>
+        objectsOf(readFileSync(join('manifests/operator', file), 'utf8')),
+      )
+      expect(granted(render(values).filter((each) => names.some((name) => name === idOf(each))))).toEqual(
+        granted(files.filter(({ kind }) => kind.endsWith('Role'))),
+      )
+    },
+  )
 
-  it.each(['base', 'operator/namespaced', 'operator/cluster-wide', 'overlays/production', 'overlays/own-secrets'])('%s goes into another namespace as a whole', (folder) => {
-    const parent = mkdtempSync(join(tmpdir(), 'muster-kustomize-'))
-    try {
-      writeFileSync(join(parent, 'kustomization.yaml'), `namespace: elsewhere\nresources: ['${relative(realpathSync(parent), resolve('manifests', folder))}']\n`)
-      const objects = builtAt(parent) as readonly (KubeObject & { readonly subjects?: readonly { readonly namespace?: string }[] })[]
-      const places = objects.flatMap(({ metadata, subjects = [] }) => [metadata.namespace, ...subjects.map(({ namespace }) => namespace ?? 'none')])
-      expect(new Set(places.filter((each) => each !== undefined))).toEqual(new Set(['elsewhere']))
-      const watched = /SVC_WATCH_NAMESPACES.{1,40}/s.exec(JSON.stringify(objects))?.[0]
-      expect(watched ?? 'fieldRef: all').toContain('fieldRef')
-    } finally {
-      rmSync(parent, { recursive: true })
-    }
-  })
+  it.each(['base', 'operator/namespaced', 'operator/cluster-wide', 'overlays/production', 'overlays/own-secrets'])(
+    '%s goes into another namespace as a whole',
+    (folder) => {
+      const parent = mkdtempSync(join(tmpdir(), 'muster-kustomize-'))
+      try {
+        writeFileSync(
+          join(parent, 'kustomization.yaml'),
+          `namespace: elsewhere\nresources: ['${relative(realpathSync(parent), resolve('manifests', folder))}']\n`,
+        )
+        const objects = builtAt(parent) as readonly (KubeObject & {
+          readonly subjects?: readonly { readonly namespace?: string }[]
+        })[]
+        const places = objects.flatMap(({ metadata, subjects = [] }) => [
+          metadata.namespace,
+          ...subjects.map(({ namespace }) => namespace ?? 'none'),
+        ])
+        expect(new Set(places.filter((each) => each !== undefined))).toEqual(new Set(['elsewhere']))
+        const watched = /SVC_WATCH_NAMESPACES.{1,40}/s.exec(JSON.stringify(objects))?.[0]
+        expect(watched ?? 'fieldRef: all').toContain('fieldRef')
+      } finally {
+        rmSync(parent, { recursive: true })
+      }
+    },
+  )
 
   it('has no overlay without values, and uses every component', () => {
-    expect(readdirSync('manifests/overlays').map((name) => `overlays/${name}`).toSorted()).toEqual(Object.keys(SAME).filter((name) => name !== 'base').toSorted())
-    const overlays = readdirSync('manifests/overlays').map((name) => readFileSync(join('manifests/overlays', name, 'kustomization.yaml'), 'utf8')).join('\n')
+    expect(
+      readdirSync('manifests/overlays')
+        .map((name) => `overlays/${name}`)
+        .toSorted(),
+    ).toEqual(
+      Object.keys(SAME)
+        .filter((name) => name !== 'base')
+        .toSorted(),
+    )
+    const overlays = readdirSync('manifests/overlays')
+      .map((name) => readFileSync(join('manifests/overlays', name, 'kustomization.yaml'), 'utf8'))
+      .join('\n')
     expect(readdirSync('manifests/components').filter((name) => !overlays.includes(`components/${name}`))).toEqual([])
   })
 
   it('has files that any reader of YAML takes', () => {
-    const files = readdirSync('manifests', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.yaml'))
-    for (const file of files) for (const document of parseAllDocuments(readFileSync(join('manifests', file), 'utf8'))) expect([file, document.errors]).toEqual([file, []])
+    const files = readdirSync('manifests', { recursive: true, encoding: 'utf8' }).filter((name) =>
+      name.endsWith('.yaml'),
+    )
+    for (const file of files)
+      for (const document of parseAllDocuments(readFileSync(join('manifests', file), 'utf8')))
+        expect([file, document.errors]).toEqual([file, []])
   })
 })

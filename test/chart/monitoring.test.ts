@@ -8,16 +8,32 @@ import { started } from '../hack/tree.ts'
 import { CHART } from './chart.ts'
 
 const RULES = join(CHART, 'files/rules.yaml')
-interface Rule { readonly alert: string; readonly expr: string; readonly annotations: { readonly summary: string; readonly runbook: string } }
-const rules = (parse(readFileSync(RULES, 'utf8')) as { groups: readonly { rules: readonly Rule[] }[] }).groups.flatMap((group) => group.rules)
+interface Rule {
+  readonly alert: string
+  readonly expr: string
+  readonly annotations: { readonly summary: string; readonly runbook: string }
+}
+const rules = (parse(readFileSync(RULES, 'utf8')) as { groups: readonly { rules: readonly Rule[] }[] }).groups.flatMap(
+  (group) => group.rules,
+)
 
 /** A fleet in which all is well, an hour of it. */
 const HEALTHY: Readonly<Record<string, string>> = {
-  'svc_master_up{namespace="muster", pod="m-0"}': '1x90', 'svc_store_up{namespace="muster", pod="m-0"}': '1x90', 'svc_store_info{namespace="muster", backend="redis", profile="durable"}': '1x90', 'svc_store_regressions_total{}': '0x90',
-  'svc_queue_dlq_length{automation_type="mail"}': '5x90', 'svc_queue_size{automation_type="mail"}': '5000-10x90', 'svc_submits_refused_total{automation_type="mail", reason="full"}': '3x90',
-  'svc_leases_lost_total{automation_type="mail", outcome="pending"}': '4x90', 'svc_outputs_dropped_total{automation_type="mail", reason="schema"}': '4x90', 'svc_worker_last_seen_age_seconds{automation_type="mail", worker_id="w-0"}': '12x90',
-  'leader_election_master_status{namespace="muster", name="muster-operator", pod="o-0"}': '1x90', 'leader_election_master_status{namespace="muster", name="muster-operator", pod="o-1"}': '0x90',
-  'svc_operator_breaker_state{namespace="muster", state="closed"}': '1x90', 'svc_operator_workers{condition="Ready", status="False"}': '0x90', 'svc_operator_watch_age_seconds{name="fleetworkers"}': '30x90',
+  'svc_master_up{namespace="muster", pod="m-0"}': '1x90',
+  'svc_store_up{namespace="muster", pod="m-0"}': '1x90',
+  'svc_store_info{namespace="muster", backend="redis", profile="durable"}': '1x90',
+  'svc_store_regressions_total{}': '0x90',
+  'svc_queue_dlq_length{automation_type="mail"}': '5x90',
+  'svc_queue_size{automation_type="mail"}': '5000-10x90',
+  'svc_submits_refused_total{automation_type="mail", reason="full"}': '3x90',
+  'svc_leases_lost_total{automation_type="mail", outcome="pending"}': '4x90',
+  'svc_outputs_dropped_total{automation_type="mail", reason="schema"}': '4x90',
+  'svc_worker_last_seen_age_seconds{automation_type="mail", worker_id="w-0"}': '12x90',
+  'leader_election_master_status{namespace="muster", name="muster-operator", pod="o-0"}': '1x90',
+  'leader_election_master_status{namespace="muster", name="muster-operator", pod="o-1"}': '0x90',
+  'svc_operator_breaker_state{namespace="muster", state="closed"}': '1x90',
+  'svc_operator_workers{condition="Ready", status="False"}': '0x90',
+  'svc_operator_watch_age_seconds{name="fleetworkers"}': '30x90',
 }
 /** What each alert is about: one series of the healthy fleet, gone wrong; null: gone. */
 const CAUSES: Readonly<Record<string, readonly [series: string, values: string | null]>> = {
@@ -39,19 +55,45 @@ const CAUSES: Readonly<Record<string, readonly [series: string, values: string |
 
 const nameOf = (series: string): string => series.replace(/\{.*/, '')
 function seriesOf(cause?: readonly [string, string | null]): readonly object[] {
-  const kept = Object.entries(HEALTHY).filter(([series]) => cause === undefined || cause[1] !== null || nameOf(series) !== nameOf(cause[0]))
-  const changed = kept.map(([series, values]) => ({ series, values: cause?.[1] != null && nameOf(series) === nameOf(cause[0]) ? cause[1] : values }))
-  return cause?.[0].includes('{') === true ? [...changed.filter((each) => nameOf(each.series) !== nameOf(cause[0])), { series: cause[0], values: cause[1] }] : changed
+  const kept = Object.entries(HEALTHY).filter(
+    ([series]) => cause === undefined || cause[1] !== null || nameOf(series) !== nameOf(cause[0]),
+  )
+  const changed = kept.map(([series, values]) => ({
+    series,
+    values: cause?.[1] != null && nameOf(series) === nameOf(cause[0]) ? cause[1] : values,
+  }))
+  return cause?.[0].includes('{') === true
+    ? [...changed.filter((each) => nameOf(each.series) !== nameOf(cause[0])), { series: cause[0], values: cause[1] }]
+    : changed
 }
 
-const firing = (alert: string, value: number): object => ({ expr: `count(ALERTS{alertname="${alert}", alertstate="firing"})`, eval_time: '90m', exp_samples: value === 0 ? [] : [{ labels: '{}', value }] })
+const firing = (alert: string, value: number): object => ({
+  expr: `count(ALERTS{alertname="${alert}", alertstate="firing"})`,
+  eval_time: '90m',
+  exp_samples: value === 0 ? [] : [{ labels: '{}', value }],
+})
 
 describe('the alerts', () => {
   it('fire for their cause alone', () => {
     const folder = mkdtempSync(join(tmpdir(), 'muster-rules-'))
     try {
-      const test = (name: string, cause?: readonly [string, string | null]): object => ({ name, interval: '1m', input_series: seriesOf(cause), promql_expr_test: rules.map(({ alert }) => firing(alert, alert === name ? 1 : 0)) })
-      writeFileSync(join(folder, 'test.yaml'), stringify({ rule_files: [RULES], evaluation_interval: '1m', tests: [test('all is well'), ...Object.entries(CAUSES).map(([name, cause]) => test(name, cause))] }, { aliasDuplicateObjects: false }))
+      const test = (name: string, cause?: readonly [string, string | null]): object => ({
+        name,
+        interval: '1m',
+        input_series: seriesOf(cause),
+        promql_expr_test: rules.map(({ alert }) => firing(alert, alert === name ? 1 : 0)),
+      })
+      writeFileSync(
+        join(folder, 'test.yaml'),
+        stringify(
+          {
+            rule_files: [RULES],
+            evaluation_interval: '1m',
+            tests: [test('all is well'), ...Object.entries(CAUSES).map(([name, cause]) => test(name, cause))],
+          },
+          { aliasDuplicateObjects: false },
+        ),
+      )
       const { status, stdout, stderr } = started('promtool', ['test', 'rules', join(folder, 'test.yaml')])
       expect([status, stdout.includes('SUCCESS'), stderr]).toEqual([0, true, ''])
     } finally {
@@ -61,16 +103,35 @@ describe('the alerts', () => {
 
   it('are all tested, and each says what to look at', () => {
     expect(rules.map(({ alert }) => alert).toSorted()).toEqual(Object.keys(CAUSES).toSorted())
-    for (const { annotations: { summary, runbook } } of rules) expect([summary.length > 10, runbook.length > 40, /[.?]$/.test(runbook)]).toEqual([true, true, true])
+    for (const {
+      annotations: { summary, runbook },
+    } of rules)
+      expect([summary.length > 10, runbook.length > 40, /[.?]$/.test(runbook)]).toEqual([true, true, true])
   })
 })
 
 describe('every query', () => {
   it('names metrics that a process of ours exports', () => {
-    const documented = ['src/master/README.md', 'src/operator/README.md'].flatMap((page) => [...readFileSync(resolve(page), 'utf8').matchAll(/^\| `([a-z_]+)` \| (?:gauge|counter|histogram)/gm)].map(([, name]) => name))
-    const boards = readdirSync(join(CHART, 'files/dashboards')).map((name) => JSON.parse(readFileSync(join(CHART, 'files/dashboards', name), 'utf8')) as { panels: readonly { targets: readonly { expr: string }[] }[] })
-    const queries = [...rules.map(({ expr }) => expr), ...boards.flatMap(({ panels }) => panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)))]
-    const named = queries.flatMap((query) => [...query.matchAll(/\b(?:svc|controller_runtime|workqueue|leader_election|rest_client)_[a-z_]+/g)].map(([name]) => name.replace(/_(bucket|count|sum)$/, '')))
+    const documented = ['src/master/README.md', 'src/operator/README.md'].flatMap((page) =>
+      [...readFileSync(resolve(page), 'utf8').matchAll(/^\| `([a-z_]+)` \| (?:gauge|counter|histogram)/gm)].map(
+        ([, name]) => name,
+      ),
+    )
+    const boards = readdirSync(join(CHART, 'files/dashboards')).map(
+      (name) =>
+        JSON.parse(readFileSync(join(CHART, 'files/dashboards', name), 'utf8')) as {
+          panels: readonly { targets: readonly { expr: string }[] }[]
+        },
+    )
+    const queries = [
+      ...rules.map(({ expr }) => expr),
+      ...boards.flatMap(({ panels }) => panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))),
+    ]
+    const named = queries.flatMap((query) =>
+      [...query.matchAll(/\b(?:svc|controller_runtime|workqueue|leader_election|rest_client)_[a-z_]+/g)].map(([name]) =>
+        name.replace(/_(bucket|count|sum)$/, ''),
+      ),
+    )
     expect(named.length).toBeGreaterThan(30)
     expect([...new Set(named)].filter((name) => !documented.includes(name))).toEqual([])
   })

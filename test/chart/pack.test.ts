@@ -14,8 +14,10 @@ describe('hack/chart/pack', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-  const pack = (to: string): Ran => started(process.execPath, [hackPath('chart/pack.mjs'), join(folder, 'muster'), join(folder, to)])
-  const archive = (to: string): string => join(folder, to, `muster-${(JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }).version}.tgz`)
+  const pack = (to: string): Ran =>
+    started(process.execPath, [hackPath('chart/pack.mjs'), join(folder, 'muster'), join(folder, to)])
+  const archive = (to: string): string =>
+    join(folder, to, `muster-${(JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }).version}.tgz`)
 
   it('gives the same bytes at any time, of which Helm renders what the folder renders', () => {
     expect(pack('a').status).toBe(0)

@@ -6,20 +6,36 @@
 export type Matrix = Readonly<Record<string, readonly unknown[]>>
 export type Row = Readonly<Record<string, unknown>>
 
-const pairOf = (a: string, one: unknown, b: string, other: unknown): string => (a < b ? JSON.stringify([a, one, b, other]) : JSON.stringify([b, other, a, one]))
+const pairOf = (a: string, one: unknown, b: string, other: unknown): string =>
+  a < b ? JSON.stringify([a, one, b, other]) : JSON.stringify([b, other, a, one])
 
 /** Every two choices that may meet, by their pair. */
 function pairsOf(matrix: Matrix, isPossible: (row: Row) => boolean): Map<string, Row> {
   const switches = Object.entries(matrix)
-  const pairs = switches.flatMap(([a, ones], index) => switches.slice(index + 1).flatMap(([b, others]) => ones.flatMap((one) => others.map((other): [string, Row] => [pairOf(a, one, b, other), { [a]: one, [b]: other }]))))
+  const pairs = switches.flatMap(([a, ones], index) =>
+    switches
+      .slice(index + 1)
+      .flatMap(([b, others]) =>
+        ones.flatMap((one) =>
+          others.map((other): [string, Row] => [pairOf(a, one, b, other), { [a]: one, [b]: other }]),
+        ),
+      ),
+  )
   return new Map(pairs.filter(([, row]) => isPossible(row)))
 }
 
 /** The choice that meets most of what has not met yet. */
-function best(name: string, choices: readonly unknown[], row: Row, open: ReadonlyMap<string, Row>, isPossible: (row: Row) => boolean): unknown {
+function best(
+  name: string,
+  choices: readonly unknown[],
+  row: Row,
+  open: ReadonlyMap<string, Row>,
+  isPossible: (row: Row) => boolean,
+): unknown {
   const possible = choices.filter((choice) => isPossible({ ...row, [name]: choice }))
   if (possible.length === 0) throw new Error(`no choice of ${name} may stand beside ${JSON.stringify(row)}`)
-  const gain = (choice: unknown): number => Object.entries(row).filter(([other, value]) => open.has(pairOf(name, choice, other, value))).length
+  const gain = (choice: unknown): number =>
+    Object.entries(row).filter(([other, value]) => open.has(pairOf(name, choice, other, value))).length
   return possible.reduce((a, b) => (gain(b) > gain(a) ? b : a))
 }
 
@@ -27,10 +43,16 @@ function best(name: string, choices: readonly unknown[], row: Row, open: Readonl
 export function pairwise(matrix: Matrix, isPossible: (row: Row) => boolean): readonly Row[] {
   const open = pairsOf(matrix, isPossible)
   const rows: Row[] = []
-  for (const seed of open.values()) { // A pair that was met meanwhile is no longer among them.
-    const row = Object.entries(matrix).reduce<Row>((whole, [name, choices]) => (name in whole ? whole : { ...whole, [name]: best(name, choices, whole, open, isPossible) }), seed)
+  for (const seed of open.values()) {
+    // A pair that was met meanwhile is no longer among them.
+    const row = Object.entries(matrix).reduce<Row>(
+      (whole, [name, choices]) =>
+        name in whole ? whole : { ...whole, [name]: best(name, choices, whole, open, isPossible) },
+      seed,
+    )
     const entries = Object.entries(row)
-    for (const [index, [a, one]] of entries.entries()) for (const [b, other] of entries.slice(index + 1)) open.delete(pairOf(a, one, b, other))
+    for (const [index, [a, one]] of entries.entries())
+      for (const [b, other] of entries.slice(index + 1)) open.delete(pairOf(a, one, b, other))
     rows.push(row)
   }
   return rows

@@ -16,9 +16,22 @@ export interface Schema {
 
 export const SCHEMA = JSON.parse(readFileSync('charts/muster/values.schema.json', 'utf8')) as Schema
 /** Words that fit the patterns of the schema; the first that fits a leaf's own pattern is one of its values. */
-const WORDS = ['a-name', 'muster.example', 'https://muster.example:8443/base', 'kvstores://redis.example:6379', '1Gi', '/data', '30s', `sha256:${'0'.repeat(64)}`]
+const WORDS = [
+  'a-name',
+  'muster.example',
+  'https://muster.example:8443/base',
+  'kvstores://redis.example:6379',
+  '1Gi',
+  '/data',
+  '30s',
+  `sha256:${'0'.repeat(64)}`,
+]
 const MAPS: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
-  workers: fc.dictionary(fc.constantFrom('a', 'probe-2', 'x'.repeat(21)), fc.record({ type: fc.constantFrom('http-probe', 'hello'), replicas: fc.nat(3) }), { maxKeys: 2 }),
+  workers: fc.dictionary(
+    fc.constantFrom('a', 'probe-2', 'x'.repeat(21)),
+    fc.record({ type: fc.constantFrom('http-probe', 'hello'), replicas: fc.nat(3) }),
+    { maxKeys: 2 },
+  ),
   watchNamespaces: fc.constantFrom([], ['*'], ['a', 'b']),
   parentRefs: fc.constantFrom([], [{ name: 'web' }]),
   inline: fc.constantFrom({}, { 'a.mjs': 'export default []' }),
@@ -34,7 +47,8 @@ function leaf(key: string, schema: Schema): fc.Arbitrary<unknown> {
   return fc.constant(schema.default)
 }
 
-const at = (key: string, schema: Schema): fc.Arbitrary<unknown> => (schema.properties === undefined || schema.default !== undefined ? leaf(key, schema) : objectOf(schema))
+const at = (key: string, schema: Schema): fc.Arbitrary<unknown> =>
+  schema.properties === undefined || schema.default !== undefined ? leaf(key, schema) : objectOf(schema)
 
 function objectOf({ properties = {} }: Schema): fc.Arbitrary<Json> {
   const known = Object.entries(properties).filter(([, schema]) => schema.deprecated !== true)
@@ -43,16 +57,25 @@ function objectOf({ properties = {} }: Schema): fc.Arbitrary<Json> {
 
 export const randomValues = (): fc.Arbitrary<Json> => objectOf(SCHEMA)
 
-export interface Leaf { readonly path: readonly string[]; readonly schema: Schema }
+export interface Leaf {
+  readonly path: readonly string[]
+  readonly schema: Schema
+}
 export function leavesOf({ properties = {} }: Schema, path: readonly string[] = []): readonly Leaf[] {
-  return Object.entries(properties).filter(([, schema]) => schema.deprecated !== true).flatMap(([key, schema]) => {
-    const here = [...path, key]
-    return schema.properties === undefined || schema.default !== undefined ? [{ path: here, schema }] : leavesOf(schema, here)
-  })
+  return Object.entries(properties)
+    .filter(([, schema]) => schema.deprecated !== true)
+    .flatMap(([key, schema]) => {
+      const here = [...path, key]
+      return schema.properties === undefined || schema.default !== undefined
+        ? [{ path: here, schema }]
+        : leavesOf(schema, here)
+    })
 }
 
 /** `{a: {b: value}}` of the path a.b. */
-export const nested = (path: readonly string[], value: unknown): Json => path.reduceRight<unknown>((below, key) => ({ [key]: below }), value) as Json
+export const nested = (path: readonly string[], value: unknown): Json =>
+  path.reduceRight<unknown>((below, key) => ({ [key]: below }), value) as Json
 
 /** Strings that fit a leaf. */
-export const wordsOf = ({ pattern = '' }: Schema): readonly string[] => WORDS.filter((word) => new RegExp(pattern).test(word))
+export const wordsOf = ({ pattern = '' }: Schema): readonly string[] =>
+  WORDS.filter((word) => new RegExp(pattern).test(word))

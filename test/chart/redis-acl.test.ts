@@ -27,7 +27,7 @@ const made = (passwords: Readonly<Record<string, string>>): Ran => {
 let server: RedisServer
 const urlOf = (password: string): string => `kvstore://muster:${password}@${server.host}:${server.port}`
 beforeAll(async () => {
-  expect(made({ 'password': 'new\n', 'previous-password': 'old' })).toMatchObject({ status: 0, stderr: '' })
+  expect(made({ password: 'new\n', 'previous-password': 'old' })).toMatchObject({ status: 0, stderr: '' })
   writeFileSync(USERS, readFileSync(USERS, 'utf8').replaceAll('muster:*', 'muster-test-*')) // Each test has a store of its own.
   server = await startRedis({ ...DURABLE, config: [`aclfile ${USERS}`] })
 })
@@ -40,7 +40,14 @@ testBackend('redis, as the user of the chart,', (clock) => Promise.resolve(backe
 
 describe('the user of the embedded Redis', () => {
   const asked = async (password: string, ...command: readonly [string, ...string[]]): Promise<string> => {
-    const client = new Redis({ host: server.host, port: server.port, username: 'muster', password, lazyConnect: true, retryStrategy: () => null })
+    const client = new Redis({
+      host: server.host,
+      port: server.port,
+      username: 'muster',
+      password,
+      lazyConnect: true,
+      retryStrategy: () => null,
+    })
     client.on('error', () => undefined) // The call says it too.
     try {
       const [name, ...args] = command
@@ -59,17 +66,35 @@ describe('the user of the embedded Redis', () => {
   })
 
   it('may touch no key of others, and rule nothing', async () => {
-    const refused: readonly [string, ...string[]][] = [['GET', 'other'], ['KEYS', '*'], ['FLUSHALL'], ['CONFIG', 'SET', 'appendonly', 'no'], ['ACL', 'LIST'], ['SHUTDOWN'], ['FUNCTION', 'LIST']]
+    const refused: readonly [string, ...string[]][] = [
+      ['GET', 'other'],
+      ['KEYS', '*'],
+      ['FLUSHALL'],
+      ['CONFIG', 'SET', 'appendonly', 'no'],
+      ['ACL', 'LIST'],
+      ['SHUTDOWN'],
+      ['FUNCTION', 'LIST'],
+    ]
     for (const command of refused) expect(await asked('new', ...command)).toContain('NOPERM')
   })
 
   it('finds what a transaction wrote after a restart of Redis', async () => {
-    await asked('new', 'EVAL', "redis.call('SET', KEYS[1], 'a') redis.call('SET', KEYS[2], 'b')", '2', 'muster-test-one', 'muster-test-two')
+    await asked(
+      'new',
+      'EVAL',
+      "redis.call('SET', KEYS[1], 'a') redis.call('SET', KEYS[2], 'b')",
+      '2',
+      'muster-test-one',
+      'muster-test-two',
+    )
     await server.restart()
-    expect([await asked('new', 'GET', 'muster-test-one'), await asked('new', 'GET', 'muster-test-two')]).toEqual(['a', 'b'])
+    expect([await asked('new', 'GET', 'muster-test-one'), await asked('new', 'GET', 'muster-test-two')]).toEqual([
+      'a',
+      'b',
+    ])
   })
 
-  it('is made of no empty password, and its file is nobody else\'s to read', () => {
+  it("is made of no empty password, and its file is nobody else's to read", () => {
     expect(made({ password: '\n' })).toMatchObject({ status: 1, stderr: expect.stringContaining('is empty') })
     expect(made({ password: 'one' }).status).toBe(0)
     expect(readFileSync(USERS, 'utf8')).not.toContain('one ')

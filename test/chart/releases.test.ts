@@ -18,13 +18,25 @@ describe.each(['helm', 'helm3'])('a release by %s', (program) => {
   }, 120_000)
   afterEach(() => server.close())
 
-  const get = async (...args: readonly string[]): Promise<string> => (await server.kubectl('get', '--namespace=muster', ...args)).stdout
-  const generations = (): Promise<string> => get('deployments,statefulsets,networkpolicies', '-o', 'jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.generation}{"\\n"}{end}')
-  const NAMES = 'deployments,statefulsets,services,serviceaccounts,configmaps,roles,rolebindings,networkpolicies,poddisruptionbudgets,horizontalpodautoscalers,ingresses,fleetworkers,pods,secrets'
-  const names = async (): Promise<readonly string[]> => (await get(NAMES, '-o', 'name')).split('\n').filter((name) => name !== '' && !/kube-root-ca|serviceaccount\/default|secret\/sh\.helm/.test(name))
+  const get = async (...args: readonly string[]): Promise<string> =>
+    (await server.kubectl('get', '--namespace=muster', ...args)).stdout
+  const generations = (): Promise<string> =>
+    get(
+      'deployments,statefulsets,networkpolicies',
+      '-o',
+      'jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.generation}{"\\n"}{end}',
+    )
+  const NAMES =
+    'deployments,statefulsets,services,serviceaccounts,configmaps,roles,rolebindings,networkpolicies,poddisruptionbudgets,horizontalpodautoscalers,ingresses,fleetworkers,pods,secrets'
+  const names = async (): Promise<readonly string[]> =>
+    (await get(NAMES, '-o', 'name'))
+      .split('\n')
+      .filter((name) => name !== '' && !/kube-root-ca|serviceaccount\/default|secret\/sh\.helm/.test(name))
 
   it('is installed with its notes, and an upgrade to the same moves nothing', async () => {
-    expect(helm.put('install', CHART, EXAMPLES['quickstart'] as Json, '--create-namespace')).toMatch(/kubectl port-forward[\s\S]*What is not as safe as it can be/)
+    expect(helm.put('install', CHART, EXAMPLES['quickstart'] as Json, '--create-namespace')).toMatch(
+      /kubectl port-forward[\s\S]*What is not as safe as it can be/,
+    )
     const before = await generations()
     helm.put('upgrade', CHART, EXAMPLES['quickstart'] as Json)
     expect(await generations()).toBe(before)
@@ -36,15 +48,32 @@ describe.each(['helm', 'helm3'])('a release by %s', (program) => {
     await server.kubectl('annotate', 'deployment/muster-master', '--namespace=muster', 'injected.example/by=somebody')
     helm.put('upgrade', CHART, { ...scaling, log: { level: 'debug' } })
     helm.run('rollback', 'muster', '1', '--namespace', 'muster')
-    expect(await get('deployment/muster-master', '-o', 'jsonpath={.spec.replicas} {.metadata.annotations.injected\\.example/by}')).toBe('4 somebody')
+    expect(
+      await get(
+        'deployment/muster-master',
+        '-o',
+        'jsonpath={.spec.replicas} {.metadata.annotations.injected\\.example/by}',
+      ),
+    ).toBe('4 somebody')
   }, 120_000)
 
   it('leaves kind, FleetWorkers and created Secrets behind, and takes them up again (P9, P10)', async () => {
     helm.put('install', CHART, {}, '--create-namespace')
-    const worker = { apiVersion: 'muster.dev/v1alpha1', kind: 'FleetWorker', metadata: { name: 'kept' }, spec: { type: 'http-probe' } }
+    const worker = {
+      apiVersion: 'muster.dev/v1alpha1',
+      kind: 'FleetWorker',
+      metadata: { name: 'kept' },
+      spec: { type: 'http-probe' },
+    }
     const path = '/apis/muster.dev/v1alpha1/namespaces/muster/fleetworkers'
-    for (const limit = AbortSignal.timeout(30_000); (await server.request('POST', path, { body: worker })).status !== 201; ) limit.throwIfAborted() // Its kind is served a moment later.
-    await server.request('POST', '/api/v1/namespaces/muster/secrets', { body: { metadata: { name: 'muster-tokens' }, stringData: { 'admin-token': 'a' } } })
+    for (
+      const limit = AbortSignal.timeout(30_000);
+      (await server.request('POST', path, { body: worker })).status !== 201;
+    )
+      limit.throwIfAborted() // Its kind is served a moment later.
+    await server.request('POST', '/api/v1/namespaces/muster/secrets', {
+      body: { metadata: { name: 'muster-tokens' }, stringData: { 'admin-token': 'a' } },
+    })
     helm.run('uninstall', 'muster', '--namespace', 'muster')
     expect(await names()).toEqual(['fleetworker.muster.dev/kept', 'secret/muster-tokens'])
     helm.put('install', CHART, {})
@@ -54,8 +83,11 @@ describe.each(['helm', 'helm3'])('a release by %s', (program) => {
 
   it('has room beside it for a second one without the definition (P12)', () => {
     helm.put('install', CHART, {}, '--create-namespace')
-    const second = (...more: readonly string[]): string => helm.run('install', 'muster', CHART, '--namespace', 'other', '--create-namespace', ...more)
+    const second = (...more: readonly string[]): string =>
+      helm.run('install', 'muster', CHART, '--namespace', 'other', '--create-namespace', ...more)
     expect(() => second()).toThrow(/fleetworkers\.muster\.dev|invalid ownership|conflict/)
-    expect(second('--set', 'crds.install=false', '--replace')).toContain('is installed as muster in the namespace other')
+    expect(second('--set', 'crds.install=false', '--replace')).toContain(
+      'is installed as muster in the namespace other',
+    )
   }, 120_000)
 })

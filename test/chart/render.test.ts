@@ -5,19 +5,37 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { started } from '../hack/tree.ts'
-import { CHART, find, idOf, objectsOf, podOf, render, run, SCENARIOS, template, type Json, type KubeObject } from './chart.ts'
+import {
+  CHART,
+  find,
+  idOf,
+  objectsOf,
+  podOf,
+  render,
+  run,
+  SCENARIOS,
+  template,
+  type Json,
+  type KubeObject,
+} from './chart.ts'
 import { randomValues } from './random-values.ts'
 
 const RUNS = Number(process.env['CHART_RUNS'] ?? 300)
 const COMMAND = resolve('dist/cmd/muster.js')
 const MINUTES = 60_000
 const scenarios = Object.entries(SCENARIOS)
-const byId = (objects: readonly KubeObject[]): readonly KubeObject[] => objects.toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1))
+const byId = (objects: readonly KubeObject[]): readonly KubeObject[] =>
+  objects.toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1))
 
 /** Each process of Muster among these objects: what it is started with. */
-function processesOf(objects: readonly KubeObject[]): readonly { readonly subcommand: string; readonly env: Readonly<Record<string, string>> }[] {
+function processesOf(
+  objects: readonly KubeObject[],
+): readonly { readonly subcommand: string; readonly env: Readonly<Record<string, string>> }[] {
   const containers = objects.flatMap((each) => podOf(each)?.containers ?? []).filter(({ args }) => args !== undefined)
-  return containers.map(({ args, env = [] }) => ({ subcommand: args?.[0] ?? '', env: Object.fromEntries(env.map(({ name, value = '' }) => [name, value])) }))
+  return containers.map(({ args, env = [] }) => ({
+    subcommand: args?.[0] ?? '',
+    env: Object.fromEntries(env.map(({ name, value = '' }) => [name, value])),
+  }))
 }
 
 const helps = new Map<string, string>()
@@ -31,14 +49,23 @@ function helpOf(subcommand: string): string {
 function settingFaults({ subcommand, env }: ReturnType<typeof processesOf>[number]): readonly string[] {
   const folder = mkdtempSync(join(tmpdir(), 'muster-settings-'))
   try {
-    const files = { SVC_TOKEN_SCOPES_FILE: '{}', SVC_WORKER_TOKENS_FILE: '', SVC_BACKEND_URL_FILE: 'kvstores://muster:secret@redis:6379' } as Readonly<Record<string, string>>
+    const files = {
+      SVC_TOKEN_SCOPES_FILE: '{}',
+      SVC_WORKER_TOKENS_FILE: '',
+      SVC_BACKEND_URL_FILE: 'kvstores://muster:secret@redis:6379',
+    } as Readonly<Record<string, string>>
     const known = Object.entries(env).filter(([name]) => name.startsWith('SVC_') && name !== 'SVC_AUTOMATIONS')
     const here = known.map(([name, value]) => {
       if (!name.endsWith('_FILE')) return [name, value]
       writeFileSync(join(folder, name), files[name] ?? `${name}-0123456789abcdef`)
       return [name, join(folder, name)]
     })
-    const { stderr } = started(process.execPath, [COMMAND, subcommand, '--stop-here', '1'], { ...Object.fromEntries(here), SVC_AUTOMATIONS: 'muster/automations', KUBECONFIG: join(folder, 'none'), HOME: folder })
+    const { stderr } = started(process.execPath, [COMMAND, subcommand, '--stop-here', '1'], {
+      ...Object.fromEntries(here),
+      SVC_AUTOMATIONS: 'muster/automations',
+      KUBECONFIG: join(folder, 'none'),
+      HOME: folder,
+    })
     return stderr.split('\n').filter((line) => /SVC_|tokens/.test(line))
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -55,20 +82,45 @@ describe('the chart', () => {
   })
 
   it('holds no hook but the test pod, asks no cluster, rolls no dice', () => {
-    const templates = readdirSync(join(CHART, 'templates')).map((name) => [name, readFileSync(join(CHART, 'templates', name), 'utf8')] as const)
-    const bad = /\b(lookup|randAlpha\w*|randNumeric|randBytes|randInt|shuffle|uuidv4|now|date\w*|genCA|genSignedCert|genPrivateKey|htpasswd|derivePassword)\b\s|\.Capabilities|\.Release\.(Revision|IsUpgrade|IsInstall)/
-    expect(templates.filter(([, text]) => bad.test(text.replaceAll(/\{\{-?\s*\/\*[\s\S]*?\*\//g, ''))).map(([name]) => name)).toEqual([])
+    const templates = readdirSync(join(CHART, 'templates')).map(
+      (name) => [name, readFileSync(join(CHART, 'templates', name), 'utf8')] as const,
+    )
+    const bad =
+      /\b(lookup|randAlpha\w*|randNumeric|randBytes|randInt|shuffle|uuidv4|now|date\w*|genCA|genSignedCert|genPrivateKey|htpasswd|derivePassword)\b\s|\.Capabilities|\.Release\.(Revision|IsUpgrade|IsInstall)/
+    expect(
+      templates.filter(([, text]) => bad.test(text.replaceAll(/\{\{-?\s*\/\*[\s\S]*?\*\//g, ''))).map(([name]) => name),
+    ).toEqual([])
     expect(templates.filter(([, text]) => text.includes('helm.sh/hook')).map(([name]) => name)).toEqual(['test.yaml'])
   })
 
   it('renders by default one master, operator and Redis, and what they need', () => {
     expect(render({}).map(idOf).toSorted()).toEqual([
-      'ClusterRole muster-muster-fleetworkers-edit', 'ClusterRole muster-muster-fleetworkers-view', 'ConfigMap muster-redis', 'ConfigMap muster-test',
-      'CustomResourceDefinition fleetworkers.muster.dev', 'Deployment muster-master', 'Deployment muster-operator',
-      'NetworkPolicy muster-master', 'NetworkPolicy muster-operator', 'NetworkPolicy muster-redis', 'NetworkPolicy muster-test', 'Pod muster-test',
-      'Role muster-operator', 'Role muster-operator-own', 'Role muster-test', 'RoleBinding muster-operator', 'RoleBinding muster-operator-own', 'RoleBinding muster-test',
-      'Service muster-master', 'Service muster-operator', 'Service muster-redis',
-      'ServiceAccount muster-master', 'ServiceAccount muster-operator', 'ServiceAccount muster-redis', 'ServiceAccount muster-test', 'StatefulSet muster-redis',
+      'ClusterRole muster-muster-fleetworkers-edit',
+      'ClusterRole muster-muster-fleetworkers-view',
+      'ConfigMap muster-redis',
+      'ConfigMap muster-test',
+      'CustomResourceDefinition fleetworkers.muster.dev',
+      'Deployment muster-master',
+      'Deployment muster-operator',
+      'NetworkPolicy muster-master',
+      'NetworkPolicy muster-operator',
+      'NetworkPolicy muster-redis',
+      'NetworkPolicy muster-test',
+      'Pod muster-test',
+      'Role muster-operator',
+      'Role muster-operator-own',
+      'Role muster-test',
+      'RoleBinding muster-operator',
+      'RoleBinding muster-operator-own',
+      'RoleBinding muster-test',
+      'Service muster-master',
+      'Service muster-operator',
+      'Service muster-redis',
+      'ServiceAccount muster-master',
+      'ServiceAccount muster-operator',
+      'ServiceAccount muster-redis',
+      'ServiceAccount muster-test',
+      'StatefulSet muster-redis',
     ])
   })
 
@@ -79,20 +131,32 @@ describe('the chart', () => {
     }
   })
 
-  it.each(scenarios)('sets only settings that there are, to values that they take: %s', (_, values) => {
-    for (const each of processesOf(render(values))) {
-      const names = Object.keys(each.env).filter((name) => name.startsWith('SVC_'))
-      const unknown = names.filter((name) => !new RegExp(`\\b${name}\\b`).test(helpOf(each.subcommand)))
-      expect({ ...each, unknown, faults: settingFaults(each) }).toEqual({ ...each, unknown: [], faults: [] })
-    }
-  }, MINUTES)
+  it.each(scenarios)(
+    'sets only settings that there are, to values that they take: %s',
+    (_, values) => {
+      for (const each of processesOf(render(values))) {
+        const names = Object.keys(each.env).filter((name) => name.startsWith('SVC_'))
+        const unknown = names.filter((name) => !new RegExp(`\\b${name}\\b`).test(helpOf(each.subcommand)))
+        expect({ ...each, unknown, faults: settingFaults(each) }).toEqual({ ...each, unknown: [], faults: [] })
+      }
+    },
+    MINUTES,
+  )
 
   it.each(scenarios)('gives no process a secret, and no token of the API but to operator and test: %s', (_, values) => {
     const objects = render(values)
     expect(objects.filter(({ kind }) => kind === 'Secret')).toEqual([])
-    const plain = processesOf(objects).flatMap(({ env }) => Object.entries(env)).filter(([name, value]) => /^SVC_(ADMIN_TOKEN|WORKER_TOKENS?|TOKEN_SCOPES|API_TOKEN|BACKEND_(SENTINEL_)?PASSWORD)$/.test(name) || /:\/\/[^/@]*:[^/@]*@/.test(value))
+    const plain = processesOf(objects)
+      .flatMap(({ env }) => Object.entries(env))
+      .filter(
+        ([name, value]) =>
+          /^SVC_(ADMIN_TOKEN|WORKER_TOKENS?|TOKEN_SCOPES|API_TOKEN|BACKEND_(SENTINEL_)?PASSWORD)$/.test(name) ||
+          /:\/\/[^/@]*:[^/@]*@/.test(value),
+      )
     expect(plain).toEqual([])
-    const withToken = objects.filter((each) => podOf(each)?.automountServiceAccountToken === true).map(({ metadata: { name } }) => name)
+    const withToken = objects
+      .filter((each) => podOf(each)?.automountServiceAccountToken === true)
+      .map(({ metadata: { name } }) => name)
     expect(withToken.filter((name) => !/-(operator|test)$/.test(name))).toEqual([])
   })
 
@@ -106,8 +170,13 @@ describe('the chart', () => {
   })
 
   it('keeps its selectors whatever the values say', () => {
-    const selectors = (values: Json): unknown => (find(render(values), 'Deployment muster-master')['spec'] as { selector: unknown }).selector
-    const labels = { 'app.kubernetes.io/name': 'muster', 'app.kubernetes.io/instance': 'muster', 'app.kubernetes.io/component': 'master' }
+    const selectors = (values: Json): unknown =>
+      (find(render(values), 'Deployment muster-master')['spec'] as { selector: unknown }).selector
+    const labels = {
+      'app.kubernetes.io/name': 'muster',
+      'app.kubernetes.io/instance': 'muster',
+      'app.kubernetes.io/component': 'master',
+    }
     expect(selectors({})).toEqual({ matchLabels: labels })
     expect(selectors(SCENARIOS['everything'] as Json)).toEqual({ matchLabels: labels })
   })
@@ -116,21 +185,43 @@ describe('the chart', () => {
     for (const [, values] of scenarios) expect(render(values).some(({ kind }) => kind === 'FleetWorker')).toBe(false)
   })
 
-  it('takes any values its schema takes, or says in words what is wrong with them, and the same twice', () => {
-    fc.assert(fc.property(randomValues(), (values) => {
-      const { status, stdout, stderr } = template(values)
-      if (status === 0) expect(objectsOf(stdout).every(({ kind, metadata }) => typeof kind === 'string' && typeof metadata.name === 'string')).toBe(true)
-      else expect(stderr).toMatch(/the values have faults:\n/)
-      expect(template(values).stdout).toBe(stdout)
-    }), { numRuns: RUNS })
-  }, 10 * MINUTES)
+  it(
+    'takes any values its schema takes, or says in words what is wrong with them, and the same twice',
+    () => {
+      fc.assert(
+        fc.property(randomValues(), (values) => {
+          const { status, stdout, stderr } = template(values)
+          if (status === 0)
+            expect(
+              objectsOf(stdout).every(
+                ({ kind, metadata }) => typeof kind === 'string' && typeof metadata.name === 'string',
+              ),
+            ).toBe(true)
+          else expect(stderr).toMatch(/the values have faults:\n/)
+          expect(template(values).stdout).toBe(stdout)
+        }),
+        { numRuns: RUNS },
+      )
+    },
+    10 * MINUTES,
+  )
 
   it('is part of another chart as well as alone', () => {
     const folder = mkdtempSync(join(tmpdir(), 'muster-umbrella-'))
     try {
-      writeFileSync(join(folder, 'Chart.yaml'), JSON.stringify({ apiVersion: 'v2', name: 'umbrella', version: '1.0.0', dependencies: [{ name: 'muster', version: '*', repository: `file://${CHART}`, condition: 'muster.enabled' }] }))
+      writeFileSync(
+        join(folder, 'Chart.yaml'),
+        JSON.stringify({
+          apiVersion: 'v2',
+          name: 'umbrella',
+          version: '1.0.0',
+          dependencies: [{ name: 'muster', version: '*', repository: `file://${CHART}`, condition: 'muster.enabled' }],
+        }),
+      )
       expect(run('helm', ['dependency', 'build', folder])).toMatchObject({ status: 0 })
-      expect(objectsOf(run('helm', ['template', 'muster', folder, '--namespace', 'muster']).stdout).length).toBe(render({}).length)
+      expect(objectsOf(run('helm', ['template', 'muster', folder, '--namespace', 'muster']).stdout).length).toBe(
+        render({}).length,
+      )
       expect(objectsOf(run('helm', ['template', 'muster', folder, '--set', 'muster.enabled=false']).stdout)).toEqual([])
     } finally {
       rmSync(folder, { recursive: true, force: true })

@@ -9,8 +9,15 @@ import { FOREIGN_DEFINITIONS } from './foreign.ts'
 import { schemaOf } from './schemas.ts'
 
 const UPDATE = process.env['UPDATE_SCHEMAS'] === '1'
-const kinds = [...new Set(Object.values(SCENARIOS).flatMap((values) => render(values)).map(({ apiVersion, kind }) => `${apiVersion} ${kind}`))].toSorted()
-const isForeign = (apiVersion: string): boolean => FOREIGN_DEFINITIONS.some(({ spec: { group } }) => apiVersion.startsWith(`${group}/`))
+const kinds = [
+  ...new Set(
+    Object.values(SCENARIOS)
+      .flatMap((values) => render(values))
+      .map(({ apiVersion, kind }) => `${apiVersion} ${kind}`),
+  ),
+].toSorted()
+const isForeign = (apiVersion: string): boolean =>
+  FOREIGN_DEFINITIONS.some(({ spec: { group } }) => apiVersion.startsWith(`${group}/`))
 const ownKinds = kinds.filter((each) => !isForeign(each))
 
 describe('the objects of the chart', () => {
@@ -27,8 +34,11 @@ describe('the objects of the chart', () => {
   const recorded = (id: string): string => join(RECORDED, fileOf(id))
   const live = async (id: string): Promise<string> => {
     const [apiVersion = '', kind = ''] = id.split(' ')
-    const [group, version] = apiVersion.includes('/') ? apiVersion.split('/') as [string, string] : ['', apiVersion]
-    const { body } = await server.request('GET', `/openapi/v3/${group === '' ? `api/${version}` : `apis/${group}/${version}`}`)
+    const [group, version] = apiVersion.includes('/') ? (apiVersion.split('/') as [string, string]) : ['', apiVersion]
+    const { body } = await server.request(
+      'GET',
+      `/openapi/v3/${group === '' ? `api/${version}` : `apis/${group}/${version}`}`,
+    )
     return `${JSON.stringify(schemaOf(body as never, group, version, kind))}\n`
   }
 
@@ -49,14 +59,23 @@ describe('the objects of the chart', () => {
 
   it('would not fit with a misspelt field', () => {
     const objects = render(SCENARIOS['everything'] as Json)
-    const broken = (change: (text: string) => string): number | null => conformance.of(objects.map((each: KubeObject) => change(JSON.stringify(each))).join('\n---\n')).status
+    const broken = (change: (text: string) => string): number | null =>
+      conformance.of(objects.map((each: KubeObject) => change(JSON.stringify(each))).join('\n---\n')).status
     expect(broken((text) => text)).toBe(0)
-    for (const [from, to] of [['"serviceName"', '"servicename"'], ['"endpoints"', '"endpoint"'], ['"automountServiceAccountToken"', '"automountToken"'], ['"pathType"', '"pathtype"'], ['"alert"', '"alarm"']] as const) {
+    for (const [from, to] of [
+      ['"serviceName"', '"servicename"'],
+      ['"endpoints"', '"endpoint"'],
+      ['"automountServiceAccountToken"', '"automountToken"'],
+      ['"pathType"', '"pathtype"'],
+      ['"alert"', '"alarm"'],
+    ] as const) {
       expect([from, broken((text) => text.replaceAll(from, to))]).toEqual([from, 1])
     }
   })
 
   it('come from a chart whose samples fit its own kind', () => {
-    expect(readFileSync(join(CHART, 'files/fleetworkers.muster.dev.yaml'), 'utf8')).toBe(readFileSync('crds/fleetworkers.muster.dev.yaml', 'utf8'))
+    expect(readFileSync(join(CHART, 'files/fleetworkers.muster.dev.yaml'), 'utf8')).toBe(
+      readFileSync('crds/fleetworkers.muster.dev.yaml', 'utf8'),
+    )
   })
 })

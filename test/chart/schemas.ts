@@ -6,11 +6,24 @@
 import type { Json } from './chart.ts'
 
 type Schema = Readonly<Record<string, unknown>>
-interface Document { readonly components: { readonly schemas: Readonly<Record<string, Schema>> } }
+interface Document {
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
 
 const REFERENCE = '#/components/schemas/'
 /** What a schema says to a validator; the rest is for people and for the API server. */
-const KEPT = new Set(['type', 'properties', 'items', 'additionalProperties', 'required', 'enum', '$ref', 'oneOf', 'anyOf', 'allOf'])
+const KEPT = new Set([
+  'type',
+  'properties',
+  'items',
+  'additionalProperties',
+  'required',
+  'enum',
+  '$ref',
+  'oneOf',
+  'anyOf',
+  'allOf',
+])
 /** Values that OpenAPI calls strings or objects and that may be more. */
 const FREE: Readonly<Record<string, Schema>> = {
   'io.k8s.apimachinery.pkg.util.intstr.IntOrString': { type: ['string', 'integer'] },
@@ -25,29 +38,40 @@ const isMap = (value: unknown): value is Schema => typeof value === 'object' && 
 function closed(schema: Schema): Schema {
   const { allOf } = schema as { allOf?: readonly Schema[] }
   if (allOf?.length === 1 && schema['type'] === undefined) return closed(allOf[0] as Schema)
-  const entries = Object.entries(schema).filter(([key]) => KEPT.has(key)).map(([key, value]): readonly [string, unknown] => {
-    if (key === '$ref') return [key, `#/definitions/${String(value).slice(REFERENCE.length)}`]
-    if (key === 'properties' && isMap(value)) return [key, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, closed(each as Schema)]))]
-    return [key, isMap(value) ? closed(value) : value]
-  })
+  const entries = Object.entries(schema)
+    .filter(([key]) => KEPT.has(key))
+    .map(([key, value]): readonly [string, unknown] => {
+      if (key === '$ref') return [key, `#/definitions/${String(value).slice(REFERENCE.length)}`]
+      if (key === 'properties' && isMap(value))
+        return [key, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, closed(each as Schema)]))]
+      return [key, isMap(value) ? closed(value) : value]
+    })
   const isClosed = schema['properties'] !== undefined && schema['additionalProperties'] === undefined
   return { ...Object.fromEntries(entries), ...(isClosed ? { additionalProperties: false } : {}) }
 }
 
-const referencesOf = (value: unknown): readonly string[] => [...JSON.stringify(value).matchAll(/"#\/definitions\/([^"]+)"/g)].map(([, name]) => name as string)
+const referencesOf = (value: unknown): readonly string[] =>
+  [...JSON.stringify(value).matchAll(/"#\/definitions\/([^"]+)"/g)].map(([, name]) => name as string)
 
 /** The schema of one kind with all that it refers to. */
 export function schemaOf(document: Document, group: string, version: string, kind: string): Json {
   const { schemas } = document.components
-  const root = Object.entries(schemas).find(([, each]) => (each['x-kubernetes-group-version-kind'] as readonly Json[] | undefined)?.some((gvk) => gvk['group'] === group && gvk['version'] === version && gvk['kind'] === kind))?.[0]
+  const root = Object.entries(schemas).find(([, each]) =>
+    (each['x-kubernetes-group-version-kind'] as readonly Json[] | undefined)?.some(
+      (gvk) => gvk['group'] === group && gvk['version'] === version && gvk['kind'] === kind,
+    ),
+  )?.[0]
   if (root === undefined) throw new Error(`the API server has no ${kind} of ${group}/${version}`)
   const definitions = new Map<string, Schema>()
-  for (const waiting = [root]; waiting.length > 0; ) {
+  for (const waiting = [root]; waiting.length > 0;) {
     const name = waiting.pop() as string
     if (definitions.has(name)) continue
     const schema = FREE[name] ?? closed(schemas[name] as Schema)
     definitions.set(name, schema)
     waiting.push(...referencesOf(schema))
   }
-  return { $ref: `#/definitions/${root}`, definitions: Object.fromEntries([...definitions].toSorted(([a], [b]) => (a < b ? -1 : 1))) }
+  return {
+    $ref: `#/definitions/${root}`,
+    definitions: Object.fromEntries([...definitions].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+  }
 }

@@ -17,7 +17,12 @@ describe('make smoke', () => {
 
   const smoke = (adminToken: string): Ran => {
     writeFileSync(join(TOKENS, 'admin-token'), adminToken)
-    return started('make', ['--no-print-directory', '--old-file=.tools/ready', 'smoke'], { ...process.env, MAKEFLAGS: '', MASTER_URL: fleet.url, TOKENS }, process.cwd())
+    return started(
+      'make',
+      ['--no-print-directory', '--old-file=.tools/ready', 'smoke'],
+      { ...process.env, MAKEFLAGS: '', MASTER_URL: fleet.url, TOKENS },
+      process.cwd(),
+    )
   }
 
   it('asks a master as its clients do, and leaves nothing behind', async () => {

@@ -6,38 +6,80 @@ import { pairwise, type Matrix, type Row } from './pairwise.ts'
 import { leavesOf, nested, SCHEMA } from './random-values.ts'
 
 const MINUTES = 60_000
-const metric = { type: 'External', external: { metric: { name: 'svc_queue_size' }, target: { type: 'AverageValue', averageValue: '100' } } }
+const metric = {
+  type: 'External',
+  external: { metric: { name: 'svc_queue_size' }, target: { type: 'AverageValue', averageValue: '100' } },
+}
 /** What the switches ask for when they are on. */
 const GROUND: Json = {
-  masterUrl: 'https://muster.example', workers: { probe: { type: 'http-probe' } }, workerDefaults: { autoscaling: { metrics: [metric] } },
-  exposure: { host: 'muster.example', gateway: { parentRefs: [{ name: 'web' }] }, tls: { certManager: { issuer: 'ca' } } },
+  masterUrl: 'https://muster.example',
+  workers: { probe: { type: 'http-probe' } },
+  workerDefaults: { autoscaling: { metrics: [metric] } },
+  exposure: {
+    host: 'muster.example',
+    gateway: { parentRefs: [{ name: 'web' }] },
+    tls: { certManager: { issuer: 'ca' } },
+  },
 }
 /** Switches that are more than a word: a name and the values that each position sets. */
 const MORE: Readonly<Record<string, Readonly<Record<string, Json>>>> = {
-  'trust': { none: {}, configMap: { trust: { configMap: 'ca' } }, secret: { trust: { secret: 'ca' } } },
-  'tokens': { made: {}, given: { tokens: { admin: { secret: 'a' }, worker: { secret: 'a' } }, redis: { embedded: { password: { secret: 'a' } } } } },
+  trust: { none: {}, configMap: { trust: { configMap: 'ca' } }, secret: { trust: { secret: 'ca' } } },
+  tokens: {
+    made: {},
+    given: {
+      tokens: { admin: { secret: 'a' }, worker: { secret: 'a' } },
+      redis: { embedded: { password: { secret: 'a' } } },
+    },
+  },
   'tokens of the operator': { same: {}, own: { tokens: { operator: { secret: 'a' } } } },
-  'namespaces': { own: {}, all: { operator: { watchNamespaces: ['*'] } }, some: { operator: { watchNamespaces: ['a', 'b'] } } },
-  'redis elsewhere': { url: { redis: { external: { url: 'kvstores://redis.example:6379', password: { secret: 'a' } } } }, secret: { redis: { external: { urlSecret: { name: 'a' }, clientCert: { secret: 'a' } } } } },
+  namespaces: {
+    own: {},
+    all: { operator: { watchNamespaces: ['*'] } },
+    some: { operator: { watchNamespaces: ['a', 'b'] } },
+  },
+  'redis elsewhere': {
+    url: { redis: { external: { url: 'kvstores://redis.example:6379', password: { secret: 'a' } } } },
+    secret: { redis: { external: { urlSecret: { name: 'a' }, clientCert: { secret: 'a' } } } },
+  },
   'redis with TLS': { no: {}, yes: { redis: { embedded: { tls: { secret: 'a' } } } } },
-  'replicas': { one: {}, two: { master: { replicas: 2 }, operator: { replicas: 2 }, workerDefaults: { replicas: 2 } } },
-  'automations': { image: {}, volume: { automations: { volume: { configMap: { name: 'a' } } } }, inline: { automations: { inline: { 'a.mjs': '' } } } },
+  replicas: { one: {}, two: { master: { replicas: 2 }, operator: { replicas: 2 }, workerDefaults: { replicas: 2 } } },
+  automations: {
+    image: {},
+    volume: { automations: { volume: { configMap: { name: 'a' } } } },
+    inline: { automations: { inline: { 'a.mjs': '' } } },
+  },
 }
-const words = leavesOf(SCHEMA).filter(({ schema }) => schema.enum !== undefined || schema.type === 'boolean').map(({ path, schema }) => [path.join('.'), schema.enum ?? [true, false]] as const)
-const MATRIX: Matrix = { ...Object.fromEntries(words), ...Object.fromEntries(Object.entries(MORE).map(([name, positions]) => [name, Object.keys(positions)])) }
+const words = leavesOf(SCHEMA)
+  .filter(({ schema }) => schema.enum !== undefined || schema.type === 'boolean')
+  .map(({ path, schema }) => [path.join('.'), schema.enum ?? [true, false]] as const)
+const MATRIX: Matrix = {
+  ...Object.fromEntries(words),
+  ...Object.fromEntries(Object.entries(MORE).map(([name, positions]) => [name, Object.keys(positions)])),
+}
 const INGRESS_ALONE = new Set(['haproxy', 'f5-nginx', 'ingress-nginx', 'contour', 'openshift', 'alb'])
 
 /** What the chart refuses in words: test/chart/values.test.ts. */
 function isPossible(row: Row): boolean {
-  const { 'exposure.type': type, 'exposure.profile': profile } = row as { 'exposure.type'?: string; 'exposure.profile'?: string }
+  const { 'exposure.type': type, 'exposure.profile': profile } = row as {
+    'exposure.type'?: string
+    'exposure.profile'?: string
+  }
   const isExposed = type !== undefined && type !== 'none'
-  const cannotMake = row['tokens.generate'] === false || row['operator.enabled'] === false || row['master.enabled'] === false
-  return !(isExposed && row['master.enabled'] === false) &&
-    !(type === 'gateway' && INGRESS_ALONE.has(String(profile))) && !(type === 'ingress' && profile === 'envoy-gateway') &&
-    !(cannotMake && row['tokens'] === 'made') && !(row['redis with TLS'] === 'yes' && row['trust'] === 'none')
+  const cannotMake =
+    row['tokens.generate'] === false || row['operator.enabled'] === false || row['master.enabled'] === false
+  return (
+    !(isExposed && row['master.enabled'] === false) &&
+    !(type === 'gateway' && INGRESS_ALONE.has(String(profile))) &&
+    !(type === 'ingress' && profile === 'envoy-gateway') &&
+    !(cannotMake && row['tokens'] === 'made') &&
+    !(row['redis with TLS'] === 'yes' && row['trust'] === 'none')
+  )
 }
 
-const valuesOf = (row: Row): Json => Object.entries(row).map(([name, value]) => MORE[name]?.[String(value)] ?? nested(name.split('.'), value)).reduce(merged, GROUND)
+const valuesOf = (row: Row): Json =>
+  Object.entries(row)
+    .map(([name, value]) => MORE[name]?.[String(value)] ?? nested(name.split('.'), value))
+    .reduce(merged, GROUND)
 
 describe('two switches of the chart', () => {
   const conformance = new Conformance()
@@ -50,16 +92,20 @@ describe('two switches of the chart', () => {
     expect(rows.every(isPossible)).toBe(true)
   })
 
-  it('never stand in each other\'s way: each row renders objects of closed schemas, each named once', () => {
-    const texts = rows.map((row) => {
-      const { status, stdout, stderr } = template(valuesOf(row))
-      expect({ row, status, stderr }).toEqual({ row, status: 0, stderr: '' })
-      const ids = objectsOf(stdout).map(idOf)
-      expect({ row, ids }).toEqual({ row, ids: [...new Set(ids)] })
-      return stdout
-    })
-    const { status, stdout } = conformance.of(texts.join('\n---\n'))
-    expect(stdout).toContain('Invalid: 0, Errors: 0, Skipped: 0')
-    expect(status).toBe(0)
-  }, 10 * MINUTES)
+  it(
+    "never stand in each other's way: each row renders objects of closed schemas, each named once",
+    () => {
+      const texts = rows.map((row) => {
+        const { status, stdout, stderr } = template(valuesOf(row))
+        expect({ row, status, stderr }).toEqual({ row, status: 0, stderr: '' })
+        const ids = objectsOf(stdout).map(idOf)
+        expect({ row, ids }).toEqual({ row, ids: [...new Set(ids)] })
+        return stdout
+      })
+      const { status, stdout } = conformance.of(texts.join('\n---\n'))
+      expect(stdout).toContain('Invalid: 0, Errors: 0, Skipped: 0')
+      expect(status).toBe(0)
+    },
+    10 * MINUTES,
+  )
 })

@@ -19,7 +19,9 @@ const TEST_MS = 300_000
 const SECRETS = ['muster-tokens', 'muster-redis']
 
 /** The chart of a release, as a file of the folder; the oldest first. */
-const RELEASES = readdirSync(FOLDER).filter((name) => name.endsWith('.tgz')).toSorted((a, b) => keyOf(a).localeCompare(keyOf(b), 'en', { numeric: true }))
+const RELEASES = readdirSync(FOLDER)
+  .filter((name) => name.endsWith('.tgz'))
+  .toSorted((a, b) => keyOf(a).localeCompare(keyOf(b), 'en', { numeric: true }))
 /** A version without a suffix is newer than the same with one. */
 function keyOf(archive: string): string {
   const version = archive.replace(/^muster-(.*)\.tgz$/, '$1')
@@ -27,11 +29,18 @@ function keyOf(archive: string): string {
 }
 const ENDS = [...new Set([RELEASES.at(0), RELEASES.at(-1)])].map(String)
 
-interface Env { readonly name: string; readonly value?: string; readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath: string } } }
-interface Container { readonly env: readonly Env[] }
+interface Env {
+  readonly name: string
+  readonly value?: string
+  readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath: string } }
+}
+interface Container {
+  readonly env: readonly Env[]
+}
 
 /** As a kubelet would say it. */
-const valueOf = ({ value, valueFrom }: Env): string | undefined => (valueFrom?.fieldRef?.fieldPath === 'metadata.namespace' ? 'muster' : value)
+const valueOf = ({ value, valueFrom }: Env): string | undefined =>
+  valueFrom?.fieldRef?.fieldPath === 'metadata.namespace' ? 'muster' : value
 
 /** A release on a cluster, and the operator that it would start. */
 class Installed {
@@ -40,45 +49,76 @@ class Installed {
 
   constructor(cluster: Cluster, archive: string) {
     this.#cluster = cluster
-    this.#stored = parseAllDocuments(readFileSync(join(FOLDER, archive.replace('.tgz', '.fleetworkers.yaml')), 'utf8')).map((document) => document.toJS() as KubeObject)
+    this.#stored = parseAllDocuments(
+      readFileSync(join(FOLDER, archive.replace('.tgz', '.fleetworkers.yaml')), 'utf8'),
+    ).map((document) => document.toJS() as KubeObject)
   }
 
   /** What the operator's pod would have, but for the master's address and what is mounted. */
   async settings(): Promise<Readonly<Record<string, string>>> {
-    const { spec } = JSON.parse(await this.#cluster.kubectl('get', 'deployment', 'muster-operator', '--namespace=muster', '-o', 'json')) as { spec: { template: { spec: { containers: readonly Container[] } } } }
+    const { spec } = JSON.parse(
+      await this.#cluster.kubectl('get', 'deployment', 'muster-operator', '--namespace=muster', '-o', 'json'),
+    ) as { spec: { template: { spec: { containers: readonly Container[] } } } }
     const env = spec.template.spec.containers.flatMap((each) => each.env)
-    return Object.fromEntries(env.flatMap((each) => {
-      const { name } = each
-      const value = valueOf(each)
-      return value === undefined || !name.startsWith('SVC_') || name === 'SVC_MASTER_URL' || name.endsWith('_FILE') ? [] : [[name, value]]
-    }))
+    return Object.fromEntries(
+      env.flatMap((each) => {
+        const { name } = each
+        const value = valueOf(each)
+        return value === undefined || !name.startsWith('SVC_') || name === 'SVC_MASTER_URL' || name.endsWith('_FILE')
+          ? []
+          : [[name, value]]
+      }),
+    )
   }
 
   async store(): Promise<void> {
     await this.#cluster.kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd/fleetworkers.muster.dev')
-    await this.#cluster.ok('POST', '/api/v1/namespaces/muster/secrets', { metadata: { name: 'probe' }, stringData: { token: 'x' } })
+    await this.#cluster.ok('POST', '/api/v1/namespaces/muster/secrets', {
+      metadata: { name: 'probe' },
+      stringData: { token: 'x' },
+    })
     await this.apply()
   }
 
   async apply(): Promise<void> {
-    for (const each of this.#stored) await this.#cluster.kubectl('apply', '--namespace=muster', '-f', this.#cluster.file(`${each.metadata.name}.json`, each))
+    for (const each of this.#stored)
+      await this.#cluster.kubectl(
+        'apply',
+        '--namespace=muster',
+        '-f',
+        this.#cluster.file(`${each.metadata.name}.json`, each),
+      )
   }
 
   /** The pods of a step replace those of the step before. */
   async startOperator(): Promise<void> {
     await this.#cluster.stopOperator()
     await this.#cluster.startOperator(await this.settings())
-    for (const { metadata: { name } } of this.#stored) await this.#cluster.condition(name, 'Ready=True', 60_000, 'muster')
+    for (const {
+      metadata: { name },
+    } of this.#stored)
+      await this.#cluster.condition(name, 'Ready=True', 60_000, 'muster')
   }
 
   /** What no step may change: generations of the objects and of the configs, and the Secrets made at run time. */
   async kept(): Promise<Json> {
-    const generations = await Promise.all(this.#stored.map(async ({ metadata: { name }, spec }) => {
-      const { workerId = name } = spec as { workerId?: string }
-      const config = await this.#cluster.worker(workerId)
-      return [name, (await this.#cluster.resource(name, 'muster'))?.metadata.generation, config?.config_gen, config?.config]
-    }))
-    const secrets = await Promise.all(SECRETS.map((name) => this.#cluster.ok<{ data: Json; metadata: { uid: string } }>('GET', `/api/v1/namespaces/muster/secrets/${name}`)))
+    const generations = await Promise.all(
+      this.#stored.map(async ({ metadata: { name }, spec }) => {
+        const { workerId = name } = spec as { workerId?: string }
+        const config = await this.#cluster.worker(workerId)
+        return [
+          name,
+          (await this.#cluster.resource(name, 'muster'))?.metadata.generation,
+          config?.config_gen,
+          config?.config,
+        ]
+      }),
+    )
+    const secrets = await Promise.all(
+      SECRETS.map((name) =>
+        this.#cluster.ok<{ data: Json; metadata: { uid: string } }>('GET', `/api/v1/namespaces/muster/secrets/${name}`),
+      ),
+    )
     return { generations, secrets: secrets.map(({ data, metadata: { uid } }) => ({ data, uid })) }
   }
 }
@@ -89,43 +129,74 @@ describe.each(['helm', 'helm3'])('upgrades by %s', (program) => {
     await cluster?.close()
   }, 60_000)
 
-  it.each(ENDS)('from %s to this chart, back and forth keep FleetWorkers, configs and tokens (R7)', async (archive) => {
-    cluster = await Cluster.start()
-    const helm = new Helm(program, cluster.server)
-    helm.put('install', join(FOLDER, archive), {}, '--create-namespace')
-    for (const id of ['plain', 'other']) await cluster.startWorker(id)
-    const release = new Installed(cluster, archive)
-    await release.store()
-    await release.startOperator()
-
-    const steps: readonly (() => unknown)[] = [() => helm.put('upgrade', CHART, {}), () => helm.run('rollback', 'muster', '1', '--namespace', 'muster'), () => helm.put('upgrade', CHART, {})]
-    for (const [index, step] of steps.entries()) {
-      const before = await release.kept()
-      step()
+  it.each(ENDS)(
+    'from %s to this chart, back and forth keep FleetWorkers, configs and tokens (R7)',
+    async (archive) => {
+      cluster = await Cluster.start()
+      const helm = new Helm(program, cluster.server)
+      helm.put('install', join(FOLDER, archive), {}, '--create-namespace')
+      for (const id of ['plain', 'other']) await cluster.startWorker(id)
+      const release = new Installed(cluster, archive)
+      await release.store()
       await release.startOperator()
-      await release.apply()
-      expect(await release.kept()).toEqual(before)
-      const { config_gen: gen = 0 } = (await cluster.worker('plain')) ?? {}
-      await cluster.kubectl('patch', 'fleetworker', 'plain', '--namespace=muster', '--type=merge', '-p', JSON.stringify({ spec: { config: { interval_seconds: 61 + index } } }))
-      await cluster.condition('plain', 'Ready=True', 60_000, 'muster')
-      expect(await cluster.worker('plain')).toMatchObject({ config_gen: gen + 1, config: { interval_seconds: 61 + index } })
-      await release.apply() // What Git holds, again.
-      await cluster.condition('plain', 'Ready=True', 60_000, 'muster')
-    }
-    expect(cluster.audit().filter(({ responseStatus }) => responseStatus?.code === 403).map(({ verb, requestURI }) => `${verb} ${requestURI}`)).toEqual([])
-  }, TEST_MS)
+
+      const steps: readonly (() => unknown)[] = [
+        () => helm.put('upgrade', CHART, {}),
+        () => helm.run('rollback', 'muster', '1', '--namespace', 'muster'),
+        () => helm.put('upgrade', CHART, {}),
+      ]
+      for (const [index, step] of steps.entries()) {
+        const before = await release.kept()
+        step()
+        await release.startOperator()
+        await release.apply()
+        expect(await release.kept()).toEqual(before)
+        const { config_gen: gen = 0 } = (await cluster.worker('plain')) ?? {}
+        await cluster.kubectl(
+          'patch',
+          'fleetworker',
+          'plain',
+          '--namespace=muster',
+          '--type=merge',
+          '-p',
+          JSON.stringify({ spec: { config: { interval_seconds: 61 + index } } }),
+        )
+        await cluster.condition('plain', 'Ready=True', 60_000, 'muster')
+        expect(await cluster.worker('plain')).toMatchObject({
+          config_gen: gen + 1,
+          config: { interval_seconds: 61 + index },
+        })
+        await release.apply() // What Git holds, again.
+        await cluster.condition('plain', 'Ready=True', 60_000, 'muster')
+      }
+      expect(
+        cluster
+          .audit()
+          .filter(({ responseStatus }) => responseStatus?.code === 403)
+          .map(({ verb, requestURI }) => `${verb} ${requestURI}`),
+      ).toEqual([])
+    },
+    TEST_MS,
+  )
 })
 
 describe('keys of the values', () => {
-  const schemaIn = (archive: string): Schema => JSON.parse(started('tar', ['-xzOf', join(FOLDER, archive), 'muster/values.schema.json']).stdout) as Schema
+  const schemaIn = (archive: string): Schema =>
+    JSON.parse(started('tar', ['-xzOf', join(FOLDER, archive), 'muster/values.schema.json']).stdout) as Schema
   const pathsOf = (schema: Schema): readonly string[] => leavesOf(schema).map(({ path }) => path.join('.'))
 
-  it.each(RELEASES)('of %s are keys still, or are in the list of removed ones with the version that took them away', (archive) => {
-    const now = new Set([...pathsOf(SCHEMA), ...REMOVED.filter(({ since }) => since !== undefined).map(({ path }) => path)])
-    const then = pathsOf(schemaIn(archive))
-    expect(then.length).toBeGreaterThan(150)
-    expect(then.filter((path) => !now.has(path))).toEqual([])
-  })
+  it.each(RELEASES)(
+    'of %s are keys still, or are in the list of removed ones with the version that took them away',
+    (archive) => {
+      const now = new Set([
+        ...pathsOf(SCHEMA),
+        ...REMOVED.filter(({ since }) => since !== undefined).map(({ path }) => path),
+      ])
+      const then = pathsOf(schemaIn(archive))
+      expect(then.length).toBeGreaterThan(150)
+      expect(then.filter((path) => !now.has(path))).toEqual([])
+    },
+  )
 
   it.each(REMOVED)('that are removed name their replacement: $path', ({ path, use }) => {
     expect(refusal(nested(path.replace('*', 'probe').split('.'), {}))).toContain(`${path.replace('*', 'probe')}: `)

@@ -6,7 +6,13 @@ import { leavesOf, nested, SCHEMA, wordsOf, type Leaf } from './random-values.ts
 
 const MINUTES = 60_000
 const validate = new Ajv({ allErrors: true, strict: false }).compile(SCHEMA)
-const faultsOf = (values: Json): readonly string[] => (validate(values) ? [] : (validate.errors ?? []).map(({ instancePath, keyword, params }) => `${instancePath}${keyword === 'additionalProperties' ? `/${String(params['additionalProperty'])}` : ''}`))
+const faultsOf = (values: Json): readonly string[] =>
+  validate(values)
+    ? []
+    : (validate.errors ?? []).map(
+        ({ instancePath, keyword, params }) =>
+          `${instancePath}${keyword === 'additionalProperties' ? `/${String(params['additionalProperty'])}` : ''}`,
+      )
 const leaves = leavesOf(SCHEMA)
 const workers = { probe: { type: 'http-probe' } }
 const gateways = [{ name: 'web' }]
@@ -27,16 +33,23 @@ describe('the schema of the values', () => {
   it('refuses a wrong value at each leaf, and a misspelt key beside it, naming the path', () => {
     const missed = leaves.flatMap((leaf) => {
       const misspelt = [...leaf.path.slice(0, -1), `${leaf.path.at(-1) ?? ''}x`]
-      return [[leaf.path, wrong(leaf)] as const, [misspelt, 'any'] as const].filter(([path, value]) => !faultsOf(nested(path, value)).some((at) => at.startsWith(`/${path.join('/')}`))).map(([path]) => path.join('.'))
+      return [[leaf.path, wrong(leaf)] as const, [misspelt, 'any'] as const]
+        .filter(([path, value]) => !faultsOf(nested(path, value)).some((at) => at.startsWith(`/${path.join('/')}`)))
+        .map(([path]) => path.join('.'))
     })
     expect(leaves.length).toBeGreaterThan(150)
     expect(missed).toEqual([])
   })
 
   it.each([
-    [{ master: { replcas: 2 } }, 'replcas'], [{ workers: { probe: { type: 'http-probe', persistance: {} } } }, 'persistance'], [{ image: { digest: 'sha256:12' } }, '/image/digest'],
-    [{ exposure: { type: 'route' } }, '/exposure/type'], [{ workers: { 'Not-a-name': { type: 'http-probe' } } }, 'Not-a-name'], [{ redis: { external: { url: 'postgres://db' } } }, '/redis/external/url'],
-    [{ workers: { probe: { type: 'HTTP' } } }, 'type'], [{ master: { pod: { env: { A: 1 } } } }, '/master/pod/env/A'],
+    [{ master: { replcas: 2 } }, 'replcas'],
+    [{ workers: { probe: { type: 'http-probe', persistance: {} } } }, 'persistance'],
+    [{ image: { digest: 'sha256:12' } }, '/image/digest'],
+    [{ exposure: { type: 'route' } }, '/exposure/type'],
+    [{ workers: { 'Not-a-name': { type: 'http-probe' } } }, 'Not-a-name'],
+    [{ redis: { external: { url: 'postgres://db' } } }, '/redis/external/url'],
+    [{ workers: { probe: { type: 'HTTP' } } }, 'type'],
+    [{ master: { pod: { env: { A: 1 } } } }, '/master/pod/env/A'],
   ])('makes Helm refuse %j', (values, path) => {
     expect(refusal(values).replaceAll("'", '')).toContain(path)
   })
@@ -46,13 +59,28 @@ describe('the checks of the chart', () => {
   it.each<readonly [Json, string]>([
     [{ exposure: { type: 'ingress' } }, 'exposure.host: is needed'],
     [{ exposure: { type: 'gateway', host: 'a.b' } }, 'exposure.gateway.parentRefs: is needed'],
-    [{ exposure: { type: 'gateway', host: 'a.b', profile: 'contour', gateway: { parentRefs: gateways } } }, 'exposure.profile: contour does not fit exposure.type gateway'],
-    [{ exposure: { type: 'ingress', host: 'a.b', profile: 'envoy-gateway' } }, 'exposure.profile: envoy-gateway does not fit exposure.type ingress'],
-    [{ master: { enabled: false }, exposure: { type: 'ingress', host: 'a.b' } }, 'exposure.type: is ingress, and no master is here'],
+    [
+      { exposure: { type: 'gateway', host: 'a.b', profile: 'contour', gateway: { parentRefs: gateways } } },
+      'exposure.profile: contour does not fit exposure.type gateway',
+    ],
+    [
+      { exposure: { type: 'ingress', host: 'a.b', profile: 'envoy-gateway' } },
+      'exposure.profile: envoy-gateway does not fit exposure.type ingress',
+    ],
+    [
+      { master: { enabled: false }, exposure: { type: 'ingress', host: 'a.b' } },
+      'exposure.type: is ingress, and no master is here',
+    ],
     [{ master: { enabled: false } }, 'masterUrl: is needed where master.enabled is false'],
-    [{ master: { enabled: false }, masterUrl: 'https://a.b' }, 'tokens.admin.secret: is needed, since the master elsewhere would not know a created one'],
+    [
+      { master: { enabled: false }, masterUrl: 'https://a.b' },
+      'tokens.admin.secret: is needed, since the master elsewhere would not know a created one',
+    ],
     [{ redis: { mode: 'external' } }, 'redis.external: has neither url nor urlSecret.name'],
-    [{ redis: { mode: 'external', external: { url: 'kvstore://h', urlSecret: { name: 'a' } } } }, 'redis.external: has url and urlSecret.name'],
+    [
+      { redis: { mode: 'external', external: { url: 'kvstore://h', urlSecret: { name: 'a' } } } },
+      'redis.external: has url and urlSecret.name',
+    ],
     [{ redis: { mode: 'external', external: { url: 'kvstore://u:p@h' } } }, 'redis.external.url: holds a password'],
     [{ tokens: { generate: false } }, 'tokens.worker.secret: is needed, since tokens.generate is false'],
     [{ tokens: { generate: false } }, 'redis.embedded.password.secret: is needed, since tokens.generate is false'],
@@ -60,23 +88,56 @@ describe('the checks of the chart', () => {
     [{ operator: { watchNamespaces: ['*', 'a'] } }, 'operator.watchNamespaces: has "*" and names'],
     [{ workers: { probe: {} } }, 'workers.probe.type: is needed'],
     [{ workers: { master: { type: 'a' } } }, 'workers.master: the chart itself has an object of this name'],
-    [{ workers: { [`a${'b'.repeat(20)}`]: { type: 'a' } }, fullnameOverride: 'c'.repeat(40) }, 'is longer than the 52 characters'],
+    [
+      { workers: { [`a${'b'.repeat(20)}`]: { type: 'a' } }, fullnameOverride: 'c'.repeat(40) },
+      'is longer than the 52 characters',
+    ],
     [{ workers, workerDefaults: { autoscaling: { enabled: true } } }, 'workers.probe.autoscaling.metrics: is needed'],
-    [{ workers: { probe: { type: 'a', autoscaling: { minReplicas: 11 } } } }, 'workers.probe.autoscaling: minReplicas is above maxReplicas'],
-    [{ master: { autoscaling: { enabled: true, minReplicas: 9 } } }, 'master.autoscaling: minReplicas is above maxReplicas'],
-    [{ master: { pod: { env: { SVC_BACKEND_URL: 'memory://' } } } }, 'master.pod.env.SVC_BACKEND_URL: is set by the chart'],
-    [{ master: { pod: { env: { SVC_ADMIN_TOKEN: 'hunter2' } } } }, 'master.pod.env.SVC_ADMIN_TOKEN: is a secret in plain text'],
-    [{ workers, workerDefaults: { pod: { env: { SVC_WORKER_TOKEN: 'hunter2' } } } }, 'workers.probe.pod.env.SVC_WORKER_TOKEN: is a secret in plain text'],
-    [{ operator: { pod: { env: { SVC_MASTER_URL: 'http://a' } } } }, 'operator.pod.env.SVC_MASTER_URL: is set by the chart'],
+    [
+      { workers: { probe: { type: 'a', autoscaling: { minReplicas: 11 } } } },
+      'workers.probe.autoscaling: minReplicas is above maxReplicas',
+    ],
+    [
+      { master: { autoscaling: { enabled: true, minReplicas: 9 } } },
+      'master.autoscaling: minReplicas is above maxReplicas',
+    ],
+    [
+      { master: { pod: { env: { SVC_BACKEND_URL: 'memory://' } } } },
+      'master.pod.env.SVC_BACKEND_URL: is set by the chart',
+    ],
+    [
+      { master: { pod: { env: { SVC_ADMIN_TOKEN: 'hunter2' } } } },
+      'master.pod.env.SVC_ADMIN_TOKEN: is a secret in plain text',
+    ],
+    [
+      { workers, workerDefaults: { pod: { env: { SVC_WORKER_TOKEN: 'hunter2' } } } },
+      'workers.probe.pod.env.SVC_WORKER_TOKEN: is a secret in plain text',
+    ],
+    [
+      { operator: { pod: { env: { SVC_MASTER_URL: 'http://a' } } } },
+      'operator.pod.env.SVC_MASTER_URL: is set by the chart',
+    ],
     [{ automations: { inline: { 'a.ts': '' } } }, 'automations.inline.a.ts: is no name of a module'],
     [{ automations: { inline: { 'a.mjs': 'x'.repeat(921_601) } } }, 'automations.inline: takes 921601 bytes'],
-    [{ redis: { embedded: { tls: { secret: 'a' } } } }, 'redis.embedded.tls.secret: needs trust.configMap or trust.secret'],
+    [
+      { redis: { embedded: { tls: { secret: 'a' } } } },
+      'redis.embedded.tls.secret: needs trust.configMap or trust.secret',
+    ],
     [{ trust: { configMap: 'a', secret: 'b' } }, 'trust: has configMap and secret'],
-    [{ redis: { embedded: { pod: { resources: { limits: { memory: '1Gi' } } } } } }, 'redis.embedded.pod.resources.limits.memory: would be overruled; set redis.embedded.memoryMiB'],
+    [
+      { redis: { embedded: { pod: { resources: { limits: { memory: '1Gi' } } } } } },
+      'redis.embedded.pod.resources.limits.memory: would be overruled; set redis.embedded.memoryMiB',
+    ],
     [{ fullnameOverride: '1-fleet' }, 'fullnameOverride: is needed, since no Service may be called 1-fleet-master'],
-    [{ nameOverride: 'fleet.eu' }, 'fullnameOverride: is needed, since no Service may be called muster-fleet.eu-master'],
+    [
+      { nameOverride: 'fleet.eu' },
+      'fullnameOverride: is needed, since no Service may be called muster-fleet.eu-master',
+    ],
     [{ ingress: { enabled: true } }, 'ingress: is no key of this chart; use exposure.type: ingress'],
-    [{ workers: { probe: { type: 'a', slots: 4 } } }, 'workers.probe.slots: is no key of this chart; use spec.slots of the FleetWorker'],
+    [
+      { workers: { probe: { type: 'a', slots: 4 } } },
+      'workers.probe.slots: is no key of this chart; use spec.slots of the FleetWorker',
+    ],
   ])('say what is wrong with %j', (values, fault) => {
     const said = refusal(values)
     expect(said).toContain(fault)
@@ -84,25 +145,64 @@ describe('the checks of the chart', () => {
   })
 
   it('say all faults at once, a line each', () => {
-    expect(refusal({ exposure: { type: 'ingress' }, workers: { probe: {} }, ingress: {} }).split('\n').filter((line) => /^\S+: .+; /.test(line))).toHaveLength(3)
+    expect(
+      refusal({ exposure: { type: 'ingress' }, workers: { probe: {} }, ingress: {} })
+        .split('\n')
+        .filter((line) => /^\S+: .+; /.test(line)),
+    ).toHaveLength(3)
   })
 })
 
 /** Where a value may show: alone, with everything on, and with what excludes other things. */
 const CONTEXTS: readonly Json[] = [
-  { workers, workerDefaults: { persistence: { enabled: true } } }, { workers, workerDefaults: { autoscaling: { enabled: true, metrics: [{ type: 'External' }] } } }, SCENARIOS['everything'] as Json, SCENARIOS['gateway'] as Json, SCENARIOS['redis-by-secret'] as Json,
-  { redis: { mode: 'external', external: { url: 'kvstore://a', password: { secret: 'a' } } } }, { ...SCENARIOS['ingress-generic'], exposure: { type: 'ingress', host: 'a.b', tls: { certManager: { issuer: 'a' } } } }, { trust: { configMap: 'a' } },
-  { tokens: { admin: { secret: 'a' }, worker: { secret: 'a' }, operator: { secret: 'a' }, workerPeers: { secret: 'a' }, scopes: { secret: 'a' } }, redis: { embedded: { password: { secret: 'a' } } } },
+  { workers, workerDefaults: { persistence: { enabled: true } } },
+  { workers, workerDefaults: { autoscaling: { enabled: true, metrics: [{ type: 'External' }] } } },
+  SCENARIOS['everything'] as Json,
+  SCENARIOS['gateway'] as Json,
+  SCENARIOS['redis-by-secret'] as Json,
+  { redis: { mode: 'external', external: { url: 'kvstore://a', password: { secret: 'a' } } } },
+  {
+    ...SCENARIOS['ingress-generic'],
+    exposure: { type: 'ingress', host: 'a.b', tls: { certManager: { issuer: 'a' } } },
+  },
+  { trust: { configMap: 'a' } },
+  {
+    tokens: {
+      admin: { secret: 'a' },
+      worker: { secret: 'a' },
+      operator: { secret: 'a' },
+      workerPeers: { secret: 'a' },
+      scopes: { secret: 'a' },
+    },
+    redis: { embedded: { password: { secret: 'a' } } },
+  },
   { master: { enabled: false }, masterUrl: 'https://a.b', tokens: { operator: { secret: 'a' } } },
 ]
 /** Values that change nothing on purpose. */
 const IDLE = new Set(['enabled'])
 /** What the rules for words and numbers below cannot guess. */
 const OTHER: Readonly<Record<string, unknown>> = {
-  'global': { imageRegistry: 'mirror.example' }, 'operator.watchNamespaces': ['elsewhere'], 'automations.modules': ['other'], 'automations.volume': { emptyDir: {} }, 'workers': { other: { type: 'a' } },
-  'imagePullSecrets': ['a'], 'networkPolicy.apiServer.cidrs': ['10.9.9.9/32'], 'networkPolicy.apiServer.ports': [9], 'networkPolicy.ports.dns': [9], 'networkPolicy.ports.redis': [9],
-  'exposure.gateway.parentRefs': [{ name: 'other' }], 'automations.inline': { 'other.mjs': '' }, 'workerDefaults.image': { tag: 'other' }, 'extraObjects': { other: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'other' } } },
-  'master.service.appProtocol': 'other', 'image.registry': 'other', 'redis.external.url': 'kvstore://other', 'exposure.type': 'none', 'monitoring.serviceMonitor.interval': '9s', 'workerDefaults.persistence.size': '9Gi', 'workerDefaults.persistence.mountPath': '/other',
+  global: { imageRegistry: 'mirror.example' },
+  'operator.watchNamespaces': ['elsewhere'],
+  'automations.modules': ['other'],
+  'automations.volume': { emptyDir: {} },
+  workers: { other: { type: 'a' } },
+  imagePullSecrets: ['a'],
+  'networkPolicy.apiServer.cidrs': ['10.9.9.9/32'],
+  'networkPolicy.apiServer.ports': [9],
+  'networkPolicy.ports.dns': [9],
+  'networkPolicy.ports.redis': [9],
+  'exposure.gateway.parentRefs': [{ name: 'other' }],
+  'automations.inline': { 'other.mjs': '' },
+  'workerDefaults.image': { tag: 'other' },
+  extraObjects: { other: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'other' } } },
+  'master.service.appProtocol': 'other',
+  'image.registry': 'other',
+  'redis.external.url': 'kvstore://other',
+  'exposure.type': 'none',
+  'monitoring.serviceMonitor.interval': '9s',
+  'workerDefaults.persistence.size': '9Gi',
+  'workerDefaults.persistence.mountPath': '/other',
 }
 
 function otherValue({ path, schema }: Leaf): readonly unknown[] {
@@ -112,25 +212,53 @@ function otherValue({ path, schema }: Leaf): readonly unknown[] {
   if (schema.type === 'boolean') return [schema.default !== true, schema.default === true]
   if (schema.type === 'integer') return [Number(schema.default) + 1, schema.minimum]
   if (schema.type === 'string') return wordsOf(schema)
-  return [schema.type === 'array' ? [{ name: 'other', key: 'other' }] : { env: { OTHER: 'x' } }[path.at(-1) ?? ''] ?? { other: 'x' }]
+  return [
+    schema.type === 'array'
+      ? [{ name: 'other', key: 'other' }]
+      : ({ env: { OTHER: 'x' } }[path.at(-1) ?? ''] ?? { other: 'x' }),
+  ]
 }
 
 describe('every value of the chart', () => {
-  it('is used: another one gives another render, or a fault', () => {
-    const plain = CONTEXTS.map((context) => template(context).stdout)
-    const idle = leaves.filter((leaf) => !IDLE.has(leaf.path.join('.'))).filter((leaf) => !otherValue(leaf).some((value) => CONTEXTS.some((context, index) => {
-      const { stdout } = template(merged(context, nested(leaf.path, value)))
-      return stdout !== plain[index]
-    })))
-    expect(idle.map(({ path }) => path.join('.'))).toEqual([])
-  }, 10 * MINUTES)
+  it(
+    'is used: another one gives another render, or a fault',
+    () => {
+      const plain = CONTEXTS.map((context) => template(context).stdout)
+      const idle = leaves
+        .filter((leaf) => !IDLE.has(leaf.path.join('.')))
+        .filter(
+          (leaf) =>
+            !otherValue(leaf).some((value) =>
+              CONTEXTS.some((context, index) => {
+                const { stdout } = template(merged(context, nested(leaf.path, value)))
+                return stdout !== plain[index]
+              }),
+            ),
+        )
+      expect(idle.map(({ path }) => path.join('.'))).toEqual([])
+    },
+    10 * MINUTES,
+  )
 
-  it('has no place in the templates that the schema does not know', () => {
-    expect(run('helm', ['lint', '--strict', CHART])).toMatchObject({ status: 0 })
-    for (const values of Object.values(SCENARIOS)) withValues(values, (file) => expect(run('helm', ['lint', '--strict', CHART, '--values', file])).toMatchObject({ status: 0 }))
-  }, MINUTES)
+  it(
+    'has no place in the templates that the schema does not know',
+    () => {
+      expect(run('helm', ['lint', '--strict', CHART])).toMatchObject({ status: 0 })
+      for (const values of Object.values(SCENARIOS))
+        withValues(values, (file) =>
+          expect(run('helm', ['lint', '--strict', CHART, '--values', file])).toMatchObject({ status: 0 }),
+        )
+    },
+    MINUTES,
+  )
 
   it('lets null take a default away', () => {
-    expect(JSON.stringify(render({ master: { pod: { resources: { limits: { memory: null } } } } }).find(({ metadata: { name }, kind }) => kind === 'Deployment' && name === 'muster-master'))).not.toContain('512Mi')
+    expect(
+      JSON.stringify(
+        render({ master: { pod: { resources: { limits: { memory: null } } } } }).find(
+          ({ metadata: { name }, kind }) => kind === 'Deployment' && name === 'muster-master',
+        ),
+      ),
+    ).not.toContain('512Mi')
   })
 })

@@ -7,28 +7,54 @@ async function world() {
   const master = await runMaster()
   return { master, client: clientOf(master.url) }
 }
-const failure = (call: Promise<unknown>): Promise<MasterError> => call.then(() => Promise.reject(new Error('it succeeded')), (error: unknown) => error as MasterError)
+const failure = (call: Promise<unknown>): Promise<MasterError> =>
+  call.then(
+    () => Promise.reject(new Error('it succeeded')),
+    (error: unknown) => error as MasterError,
+  )
 
 describe('workers', () => {
   it('come in pages, each worker once, filtered by the master (D40)', async () => {
     const { master, client } = await world()
     for (const id of ['w1', 'w2', 'w3', 'w4', 'w5']) await register(master, id)
     const pages: string[][] = []
-    for await (const { body } of client.workers.pages('mailer', {}, { pageRows: 2 })) pages.push(body.map((row) => row.worker_id))
+    for await (const { body } of client.workers.pages('mailer', {}, { pageRows: 2 }))
+      pages.push(body.map((row) => row.worker_id))
     expect(pages).toEqual([['w1', 'w2'], ['w3', 'w4'], ['w5']])
-    for await (const { body } of client.workers.pages('mailer', { state: 'ERROR', connected: false })) expect(body).toEqual([])
-    expect((await client.workers.page('mailer', { limit: 1, after: 'w3' })).body.map((row) => row.worker_id)).toEqual(['w4'])
+    for await (const { body } of client.workers.pages('mailer', { state: 'ERROR', connected: false }))
+      expect(body).toEqual([])
+    expect((await client.workers.page('mailer', { limit: 1, after: 'w3' })).body.map((row) => row.worker_id)).toEqual([
+      'w4',
+    ])
   })
 
   it('are read with the epoch of the store, which a change with If-Match stands on (D15)', async () => {
     const { master, client } = await world()
     await register(master, 'odd id %2F ?')
     const before = await client.workers.get('mailer', 'odd id %2F ?')
-    expect(before).toMatchObject({ epoch: expect.stringMatching(/./), requestId: expect.stringMatching(/./), body: { worker_id: 'odd id %2F ?', config_gen: 0 } })
+    expect(before).toMatchObject({
+      epoch: expect.stringMatching(/./),
+      requestId: expect.stringMatching(/./),
+      body: { worker_id: 'odd id %2F ?', config_gen: 0 },
+    })
     const ifMatch = { epoch: before.epoch, configGen: 0 }
-    expect((await client.workers.patchConfig('mailer', 'odd id %2F ?', { slots: 2 }, { ifMatch })).body).toMatchObject({ config: { slots: 2 }, config_gen: 1 })
-    expect(await failure(client.workers.patchConfig('mailer', 'odd id %2F ?', { slots: 3 }, { ifMatch }))).toMatchObject({ code: 'STALE_GENERATION', status: 412, outcome: 'not_done', retryable: false })
-    expect(await failure(client.workers.patchConfig('mailer', 'odd id %2F ?', { slots: 3 }, { ifMatch: { ...ifMatch, epoch: 'another', configGen: 1 } }))).toMatchObject({ code: 'STALE_GENERATION' })
+    expect((await client.workers.patchConfig('mailer', 'odd id %2F ?', { slots: 2 }, { ifMatch })).body).toMatchObject({
+      config: { slots: 2 },
+      config_gen: 1,
+    })
+    expect(
+      await failure(client.workers.patchConfig('mailer', 'odd id %2F ?', { slots: 3 }, { ifMatch })),
+    ).toMatchObject({ code: 'STALE_GENERATION', status: 412, outcome: 'not_done', retryable: false })
+    expect(
+      await failure(
+        client.workers.patchConfig(
+          'mailer',
+          'odd id %2F ?',
+          { slots: 3 },
+          { ifMatch: { ...ifMatch, epoch: 'another', configGen: 1 } },
+        ),
+      ),
+    ).toMatchObject({ code: 'STALE_GENERATION' })
   })
 
   it('keep who changed them, statistics, and end (D39)', async () => {
@@ -37,35 +63,61 @@ describe('workers', () => {
     await register(master, 'w1')
     await client.workers.patchConfig('mailer', 'w1', { slots: 2 })
     await client.workers.patchConfig('mailer', 'w1', { slots: 3 })
-    expect((await client.workers.history('mailer', 'w1', { limit: 1 })).body).toMatchObject([{ config_gen: 2, actor: 'admin cli:ana', changed: ['slots'] }])
+    expect((await client.workers.history('mailer', 'w1', { limit: 1 })).body).toMatchObject([
+      { config_gen: 2, actor: 'admin cli:ana', changed: ['slots'] },
+    ])
     await client.workers.patchConfig('mailer', 'w1', { slots: 4 }, { actor: 'ben' })
     const { body: history, answeredMs } = await client.workers.history('mailer', 'w1', { limit: 1 })
     expect([history[0]?.actor, Math.abs((answeredMs ?? 0) - Date.now()) < 60_000]).toEqual(['admin ben', true])
-    await master.backend.workers.beat([{ type: 'mailer', id: 'w1', conn: 'gone/w1', stats: ['{"slots":1,"cpu_pct":1,"rss_mb":1,"ts":7,"metrics":{}}'] }])
-    expect((await client.workers.stats('mailer', 'w1', { since: 7, limit: 1, view: 'summary' })).body).toEqual([{ slots: 1, cpu_pct: 1, rss_mb: 1, ts: 7 }])
+    await master.backend.workers.beat([
+      { type: 'mailer', id: 'w1', conn: 'gone/w1', stats: ['{"slots":1,"cpu_pct":1,"rss_mb":1,"ts":7,"metrics":{}}'] },
+    ])
+    expect((await client.workers.stats('mailer', 'w1', { since: 7, limit: 1, view: 'summary' })).body).toEqual([
+      { slots: 1, cpu_pct: 1, rss_mb: 1, ts: 7 },
+    ])
     expect((await client.workers.drain('mailer', 'w1')).body).toEqual({ worker_id: 'w1', drain: 'requested' })
     expect((await client.workers.forget('mailer', 'w1')).body).toEqual({ worker_id: 'w1', removed: true })
-    expect(await failure(client.workers.get('mailer', 'w1'))).toMatchObject({ code: 'NOT_FOUND', status: 404, requestId: expect.stringMatching(/./) })
+    expect(await failure(client.workers.get('mailer', 'w1'))).toMatchObject({
+      code: 'NOT_FOUND',
+      status: 404,
+      requestId: expect.stringMatching(/./),
+    })
   })
 })
 
 describe('tasks', () => {
   it('are submitted, found and inspected', async () => {
     const { client } = await world()
-    expect((await client.tasks.submit('mailer', { task_id: 't1', payload: { to: 'ada' }, priority: 3 })).body).toEqual({ task_id: 't1', queued: true, priority: 3 })
-    const { results } = (await client.tasks.submitBatch('mailer', [{ task_id: 't1', payload: { to: 'ada' } }, { payload: { to: 7 } }])).body
+    expect((await client.tasks.submit('mailer', { task_id: 't1', payload: { to: 'ada' }, priority: 3 })).body).toEqual({
+      task_id: 't1',
+      queued: true,
+      priority: 3,
+    })
+    const { results } = (
+      await client.tasks.submitBatch('mailer', [{ task_id: 't1', payload: { to: 'ada' } }, { payload: { to: 7 } }])
+    ).body
     expect(results).toMatchObject([{ task_id: 't1', duplicate: true }, { error: { status: 422 } }])
     expect((await client.tasks.get('mailer', 't1')).body).toEqual({ task_id: 't1', place: 'pending' })
-    expect((await client.tasks.queue('mailer', { n: 5 })).body).toMatchObject({ length: 1, items: [{ id: 't1', payload: { to: 'ada' } }] })
+    expect((await client.tasks.queue('mailer', { n: 5 })).body).toMatchObject({
+      length: 1,
+      items: [{ id: 't1', payload: { to: 'ada' } }],
+    })
     const refused = await failure(client.tasks.submit('mailer', { payload: { to: 7 } }))
-    expect(refused).toMatchObject({ code: 'INVALID', faults: [{ path: '/payload/to', keyword: 'type' }], outcome: 'not_done' })
+    expect(refused).toMatchObject({
+      code: 'INVALID',
+      faults: [{ path: '/payload/to', keyword: 'type' }],
+      outcome: 'not_done',
+    })
     expect(refused.message).toContain('/payload/to must be string')
   })
 
   it('are shown dead, replayed and cleared', async () => {
     const { master, client } = await world()
     await makeDead(master, ['a', 'b', 'c'])
-    expect((await client.tasks.dead('mailer', { n: 2 })).body).toMatchObject({ length: 3, items: [{ last_error: 'no such address: a' }, {}] })
+    expect((await client.tasks.dead('mailer', { n: 2 })).body).toMatchObject({
+      length: 3,
+      items: [{ last_error: 'no such address: a' }, {}],
+    })
     expect((await client.tasks.replay('mailer', { n: 1 })).body).toEqual({ replayed: 1 })
     expect((await client.tasks.clearDead('mailer')).body).toEqual({ cleared: 2 })
   })
@@ -79,7 +131,10 @@ describe('output', () => {
     expect((await client.output.peek('mailer', { n: 2 })).body.map((each) => each.slot_id)).toEqual([1, 2])
     const { entries } = (await client.output.tail('mailer', { n: 2 })).body
     expect(entries.map((each) => each.slot_id)).toEqual([2, 3])
-    expect((await client.output.tail('mailer', { after: entries[0]?.id })).body).toMatchObject({ entries: [{ slot_id: 3 }], gap: false })
+    expect((await client.output.tail('mailer', { after: entries[0]?.id })).body).toMatchObject({
+      entries: [{ slot_id: 3 }],
+      gap: false,
+    })
     expect((await client.output.pop('mailer', { n: 2 })).body).toHaveLength(2)
     expect((await client.output.length('mailer')).body).toEqual({ length: 1 })
   })
@@ -106,7 +161,10 @@ describe('the rest of the API', () => {
     expect((await client.catalogEntry('probe')).body).toMatchObject({ type: 'probe', kind: 'ContinuousAutomation' })
     expect((await client.pool('accounts', { n: 1 })).body).toEqual({ size: 0, items: [] })
     expect((await client.ready()).body).toMatchObject({ status: 'ready' })
-    expect((await clientOf(master.url, { token: () => TOKENS.mailer }).me()).body).toMatchObject({ role: 'scoped', automations: ['mailer'] })
+    expect((await clientOf(master.url, { token: () => TOKENS.mailer }).me()).body).toMatchObject({
+      role: 'scoped',
+      automations: ['mailer'],
+    })
   })
 
   it('is asked with the token of the moment (D22)', async () => {
@@ -119,7 +177,8 @@ describe('the rest of the API', () => {
   })
 
   it('refuses an address that is none, before any call', () => {
-    for (const url of ['master:8080', 'ftp://master', 'http://user:secret@master', 'http://master/?x=1']) expect(() => clientOf(url)).toThrow(TypeError)
+    for (const url of ['master:8080', 'ftp://master', 'http://user:secret@master', 'http://master/?x=1'])
+      expect(() => clientOf(url)).toThrow(TypeError)
   })
 })
 
@@ -138,9 +197,13 @@ describe('routes that this master has or not', () => {
     await client.overview()
     const base = '/api/v1/automations/mailer'
     expect(proxy.seen.map(({ method, path, body }) => [method, path, body])).toEqual([
-      ['PUT', `${base}/workers/a%2Fb/claim`, '{"managed_by":"kubernetes:ns/name"}'], ['DELETE', `${base}/workers/w1/claim`, ''],
-      ['POST', `${base}/workers/w1/config/validate`, '{"slots":1}'], ['POST', `${base}/tasks/validate`, '{"payload":{}}'],
-      ['GET', `${base}/queue/stats?since=5&limit=2`, ''], ['POST', `${base}/dead/select`, '{"action":"remove","task_ids":["a","b"]}'], ['GET', '/api/v1/overview', ''],
+      ['PUT', `${base}/workers/a%2Fb/claim`, '{"managed_by":"kubernetes:ns/name"}'],
+      ['DELETE', `${base}/workers/w1/claim`, ''],
+      ['POST', `${base}/workers/w1/config/validate`, '{"slots":1}'],
+      ['POST', `${base}/tasks/validate`, '{"payload":{}}'],
+      ['GET', `${base}/queue/stats?since=5&limit=2`, ''],
+      ['POST', `${base}/dead/select`, '{"action":"remove","task_ids":["a","b"]}'],
+      ['GET', '/api/v1/overview', ''],
     ])
     await proxy.stop()
   })

@@ -5,13 +5,29 @@ import { VirtualTime } from '../../src/runtime/index.ts'
 import type { Deed } from './faulty-proxy.ts'
 import { advancing, clientOf, emit, makeDead, register, throughProxy } from './world.ts'
 
-const failure = (call: Promise<unknown>): Promise<MasterError> => call.then(() => Promise.reject(new Error('it succeeded')), (error: unknown) => error as MasterError)
-const page = (status: number, headers: Record<string, string> = {}): Deed => ({ status, headers: { 'content-type': 'text/html', ...headers }, body: '<html><h1>Bad gateway</h1>\u001b[2J nginx</html>' })
-const unavailable = (status = 503, headers: Record<string, string> = {}): Deed => ({ status, headers: { 'content-type': 'application/json', 'muster-epoch': 'e', ...headers }, body: '{"detail":"later"}' })
+const failure = (call: Promise<unknown>): Promise<MasterError> =>
+  call.then(
+    () => Promise.reject(new Error('it succeeded')),
+    (error: unknown) => error as MasterError,
+  )
+const page = (status: number, headers: Record<string, string> = {}): Deed => ({
+  status,
+  headers: { 'content-type': 'text/html', ...headers },
+  body: '<html><h1>Bad gateway</h1>\u001b[2J nginx</html>',
+})
+const unavailable = (status = 503, headers: Record<string, string> = {}): Deed => ({
+  status,
+  headers: { 'content-type': 'application/json', 'muster-epoch': 'e', ...headers },
+  body: '{"detail":"later"}',
+})
 
 describe('a call that may be repeated', () => {
   it.each<[string, Deed]>([
-    ['a reset', 'reset before'], ['an answer cut in half', 'cut'], ['a 503', unavailable()], ['a 502 of a proxy', page(502)], ['a 429', unavailable(429)],
+    ['a reset', 'reset before'],
+    ['an answer cut in half', 'cut'],
+    ['a 503', unavailable()],
+    ['a 502 of a proxy', page(502)],
+    ['a 429', unavailable(429)],
   ])('comes through %s', async (_, deed) => {
     const { proxy, client } = await throughProxy([deed, deed])
     expect((await client.me()).body.role).toBe('admin')
@@ -19,21 +35,31 @@ describe('a call that may be repeated', () => {
   })
 
   it('is given up after its attempts', async () => {
-    const { proxy, client } = await throughProxy(Array.from({ length: 9 }, () => 'reset before' as const), { attempts: 2 })
+    const { proxy, client } = await throughProxy(
+      Array.from({ length: 9 }, () => 'reset before' as const),
+      { attempts: 2 },
+    )
     expect(await failure(client.me())).toMatchObject({ code: 'BROKEN', retryable: true, outcome: 'unknown' })
     expect(proxy.seen).toHaveLength(2)
   })
 
   it('is a task with a name: done by the lost call, and told as its own duplicate', async () => {
     const { proxy, client } = await throughProxy(['reset after'])
-    expect((await client.tasks.submit('mailer', { task_id: 't1', payload: { to: 'ada' } })).body).toEqual({ task_id: 't1', queued: false, duplicate: true })
+    expect((await client.tasks.submit('mailer', { task_id: 't1', payload: { to: 'ada' } })).body).toEqual({
+      task_id: 't1',
+      queued: false,
+      duplicate: true,
+    })
     expect(proxy.seen).toHaveLength(2)
     expect((await client.tasks.queue('mailer')).body.length).toBe(1)
   })
 
   it('waits as long as Retry-After says, and gives up at once when that is too long', async () => {
     const time = new VirtualTime()
-    const { proxy, client } = await throughProxy([unavailable(503, { 'retry-after': '4' })], { clock: time, timers: time })
+    const { proxy, client } = await throughProxy([unavailable(503, { 'retry-after': '4' })], {
+      clock: time,
+      timers: time,
+    })
     await advancing(time, client.me())
     expect(time.monotonicMs()).toBeGreaterThanOrEqual(4_000)
     expect(proxy.seen).toHaveLength(2)
@@ -62,7 +88,9 @@ describe('a call that may not be repeated', () => {
     for (const deed of ['reset after', unavailable(), page(504)] as const) {
       proxy.seen.length = 0
       proxy.script.push(deed)
-      expect(await failure((ACTS[name] as (client: MasterClient) => Promise<unknown>)(client))).toMatchObject({ outcome: 'unknown' })
+      expect(await failure((ACTS[name] as (client: MasterClient) => Promise<unknown>)(client))).toMatchObject({
+        outcome: 'unknown',
+      })
       expect(proxy.seen).toHaveLength(1)
     }
   })
@@ -78,17 +106,30 @@ describe('a master that is slow or away', () => {
   const patience: Partial<ClientOptions> = { headersMs: 1_000, callMs: 3_000, attempts: 1 }
 
   it('is given up when it does not begin to answer, and when it does not end', async () => {
-    for (const [deed, sentence] of [['hang', 'did not begin to answer within 1 s'], ['stall', 'did not answer within 3 s']] as const) {
+    for (const [deed, sentence] of [
+      ['hang', 'did not begin to answer within 1 s'],
+      ['stall', 'did not answer within 3 s'],
+    ] as const) {
       const time = new VirtualTime()
       const { client } = await throughProxy([deed], { ...patience, clock: time, timers: time })
-      expect(await failure(advancing(time, client.me()))).toMatchObject({ code: 'TIMED_OUT', retryable: true, message: expect.stringContaining(sentence) })
+      expect(await failure(advancing(time, client.me()))).toMatchObject({
+        code: 'TIMED_OUT',
+        retryable: true,
+        message: expect.stringContaining(sentence),
+      })
       expect(time.pending).toBe(0)
     }
   })
 
   it('is given up when the whole call, repeats included, takes too long', async () => {
     const time = new VirtualTime()
-    const { proxy, client } = await throughProxy(['hang', 'hang', 'hang', 'hang', 'hang'], { headersMs: 1_000, callMs: 2_500, attempts: 9, clock: time, timers: time })
+    const { proxy, client } = await throughProxy(['hang', 'hang', 'hang', 'hang', 'hang'], {
+      headersMs: 1_000,
+      callMs: 2_500,
+      attempts: 9,
+      clock: time,
+      timers: time,
+    })
     expect(await failure(advancing(time, client.me()))).toMatchObject({ code: 'TIMED_OUT' })
     expect(time.monotonicMs()).toBeLessThanOrEqual(2_600)
     expect(proxy.seen.length).toBeGreaterThan(1)
@@ -98,7 +139,11 @@ describe('a master that is slow or away', () => {
     const { proxy } = await throughProxy([])
     const { url } = proxy
     await proxy.stop()
-    expect(await failure(clientOf(url).workers.drain('mailer', 'w1'))).toMatchObject({ code: 'UNREACHABLE', outcome: 'not_done', message: expect.stringContaining('ECONNREFUSED') })
+    expect(await failure(clientOf(url).workers.drain('mailer', 'w1'))).toMatchObject({
+      code: 'UNREACHABLE',
+      outcome: 'not_done',
+      message: expect.stringContaining('ECONNREFUSED'),
+    })
   })
 
   it('is left when the caller aborts, with what the caller aborted with', async () => {
@@ -118,19 +163,38 @@ describe('an answer that is not from a master', () => {
     ['a page', page(200), 'HTTP 200, text/html, "Bad gateway [2J nginx"'],
     ['a page that says 404', page(404), 'HTTP 404'],
     ['a page that says 401', page(401), 'HTTP 401'],
-    ['JSON of another service', { status: 404, headers: { 'content-type': 'application/json' }, body: '{"error":"not here"}' }, 'HTTP 404, application/json'],
+    [
+      'JSON of another service',
+      { status: 404, headers: { 'content-type': 'application/json' }, body: '{"error":"not here"}' },
+      'HTTP 404, application/json',
+    ],
     ['nothing', { status: 200, body: '' }, 'without a content type, empty'],
-    ['a redirect', { status: 302, headers: { location: 'https://login.example/?secret=1' }, body: '' }, 'a redirect to login.example;'],
+    [
+      'a redirect',
+      { status: 302, headers: { location: 'https://login.example/?secret=1' }, body: '' },
+      'a redirect to login.example;',
+    ],
   ])('is FOREIGN and named: %s', async (_, deed, words) => {
     const { client } = await throughProxy([deed])
     const error = await failure(client.workers.get('mailer', 'w1'))
-    expect(error).toMatchObject({ code: 'FOREIGN', retryable: false, message: expect.stringContaining('the answer did not come from a Muster master') })
+    expect(error).toMatchObject({
+      code: 'FOREIGN',
+      retryable: false,
+      message: expect.stringContaining('the answer did not come from a Muster master'),
+    })
     expect(error.message).toContain(words)
     expect(error.message).not.toContain('secret')
   })
 
   it('is not believed to be ready either', async () => {
-    const { client } = await throughProxy([page(503), { status: 503, headers: { 'content-type': 'application/json' }, body: '{"status":"not ready","parts":{"backend":false}}' }])
+    const { client } = await throughProxy([
+      page(503),
+      {
+        status: 503,
+        headers: { 'content-type': 'application/json' },
+        body: '{"status":"not ready","parts":{"backend":false}}',
+      },
+    ])
     expect(await failure(client.ready())).toMatchObject({ code: 'UNAVAILABLE' })
     expect((await client.ready()).body.status).toBe('not ready')
   })
@@ -142,7 +206,11 @@ it('a followed output goes on behind a master that was away, and misses nothing'
   const end = new AbortController()
   const slots: number[] = []
   const lost: string[] = []
-  const following = client.output.follow('mailer', { n: 1, signal: end.signal, onLost: (error) => lost.push(error.code) })
+  const following = client.output.follow('mailer', {
+    n: 1,
+    signal: end.signal,
+    onLost: (error) => lost.push(error.code),
+  })
   for await (const { entries } of following) {
     slots.push(...entries.map((each) => each.slot_id))
     if (slots.length === 1) {

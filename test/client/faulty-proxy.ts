@@ -26,7 +26,12 @@ export type Deed =
   /** An answer that the test writes, when it wants. */
   | ((response: ServerResponse, request: IncomingMessage) => void)
 
-export interface SeenRequest { readonly method: string; readonly path: string; readonly headers: IncomingMessage['headers']; readonly body: string }
+export interface SeenRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
 
 export class FaultyProxy {
   readonly seen: SeenRequest[] = []
@@ -72,7 +77,8 @@ export class FaultyProxy {
     if (typeof deed === 'function') return deed(response, request)
     if (deed === 'hang') return
     if (deed === 'reset before') return void response.destroy()
-    if (deed === 'stall') return void response.writeHead(200, { 'content-type': 'application/json', 'muster-epoch': 'e' }).write('{')
+    if (deed === 'stall')
+      return void response.writeHead(200, { 'content-type': 'application/json', 'muster-epoch': 'e' }).write('{')
     if (typeof deed === 'object') return void response.writeHead(deed.status, deed.headers ?? {}).end(deed.body)
     const onward = await this.#forward(request, body).catch(() => null)
     if (onward === null) return void response.destroy() // The master is gone.
@@ -85,7 +91,10 @@ export class FaultyProxy {
     response.write(answer.slice(0, answer.length / 2), () => response.destroy())
   }
 
-  async #forward({ method, url, headers }: IncomingMessage, body: string): Promise<{ status: number; headers: IncomingMessage['headers']; answer: IncomingMessage }> {
+  async #forward(
+    { method, url, headers }: IncomingMessage,
+    body: string,
+  ): Promise<{ status: number; headers: IncomingMessage['headers']; answer: IncomingMessage }> {
     const onward = httpRequest(this.#target + (url ?? ''), { method: method ?? 'GET', headers, agent: false })
     onward.end(body)
     const [answer] = (await once(onward, 'response')) as [IncomingMessage]

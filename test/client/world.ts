@@ -11,13 +11,23 @@ afterEach(async () => {
 })
 
 export function clientOf(masterUrl: string, options: Partial<ClientOptions> = {}): MasterClient {
-  const client = new MasterClient({ masterUrl, token: () => TOKENS.admin, clock: systemTime, timers: systemTime, random: seededRandom(1), ...options })
+  const client = new MasterClient({
+    masterUrl,
+    token: () => TOKENS.admin,
+    clock: systemTime,
+    timers: systemTime,
+    random: seededRandom(1),
+    ...options,
+  })
   closing.push(() => client.close())
   return client
 }
 
 /** A client that reaches its master through a proxy which does to its requests what `script` says. */
-export async function throughProxy(script: readonly Deed[], options: Partial<ClientOptions> = {}): Promise<{ master: TestMaster; proxy: FaultyProxy; client: MasterClient }> {
+export async function throughProxy(
+  script: readonly Deed[],
+  options: Partial<ClientOptions> = {},
+): Promise<{ master: TestMaster; proxy: FaultyProxy; client: MasterClient }> {
   const master = await runMaster()
   const proxy = await FaultyProxy.start(master.url, ...script)
   closing.push(() => proxy.stop())
@@ -34,17 +44,34 @@ export async function register(master: TestMaster, id: string, type = 'mailer'):
 /** Submits tasks and lets a worker fail each for good. */
 export async function makeDead(master: TestMaster, ids: readonly string[]): Promise<void> {
   await register(master, 'undertaker')
-  await master.call('POST', '/api/v1/automations/mailer/tasks/batch', { body: { tasks: ids.map((id) => ({ task_id: id, payload: { to: id } })) } })
+  await master.call('POST', '/api/v1/automations/mailer/tasks/batch', {
+    body: { tasks: ids.map((id) => ({ task_id: id, payload: { to: id } })) },
+  })
   const rpc = async <T>(method: string, params: object): Promise<T> => {
-    const { json } = await master.call('POST', '/api/v1/automations/mailer/workers/undertaker/rpc', { token: TOKENS.worker, body: { jsonrpc: '2.0', id: 1, method, params } })
+    const { json } = await master.call('POST', '/api/v1/automations/mailer/workers/undertaker/rpc', {
+      token: TOKENS.worker,
+      body: { jsonrpc: '2.0', id: 1, method, params },
+    })
     return (json as { result: T }).result
   }
   const { tasks } = await rpc<{ tasks: { task_id: string; token: number }[] }>('tasks.reserve', { limit: ids.length })
-  await rpc('tasks.nack', { tasks: tasks.map(({ task_id, token }) => ({ task_id, token, error: `no such address: ${task_id}`, permanent: true })) })
+  await rpc('tasks.nack', {
+    tasks: tasks.map(({ task_id, token }) => ({
+      task_id,
+      token,
+      error: `no such address: ${task_id}`,
+      permanent: true,
+    })),
+  })
 }
 
 export async function emit(master: TestMaster, slots: readonly number[], type = 'mailer'): Promise<void> {
-  await master.backend.streams.push(type, `test ${slots.join()}`, 1, slots.map((slot) => JSON.stringify({ slot_id: slot, ts: 1, payload: { sent: true } })))
+  await master.backend.streams.push(
+    type,
+    `test ${slots.join()}`,
+    1,
+    slots.map((slot) => JSON.stringify({ slot_id: slot, ts: 1, payload: { sent: true } })),
+  )
 }
 
 /** Moves virtual time on until `call` has settled, while the sockets are real. */

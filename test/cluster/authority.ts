@@ -28,7 +28,9 @@ export class Authority {
 
   /** SHA-256 of its public key, by which a browser can be told to trust it. */
   get keyHash(): string {
-    return createHash('sha256').update(this.#certificate.publicKey.export({ type: 'spki', format: 'der' })).digest('base64')
+    return createHash('sha256')
+      .update(this.#certificate.publicKey.export({ type: 'spki', format: 'der' }))
+      .digest('base64')
   }
 
   get #certificate(): X509Certificate {
@@ -37,7 +39,19 @@ export class Authority {
 
   /** Another key and certificate in the same files. */
   issue(): void {
-    this.#openssl('tls', '-subj', `/CN=${HOST}`, '-addext', `subjectAltName=DNS:${HOST}`, '-addext', 'basicConstraints=critical,CA:FALSE', '-CA', this.caFile, '-CAkey', join(this.folder, 'ca.key'))
+    this.#openssl(
+      'tls',
+      '-subj',
+      `/CN=${HOST}`,
+      '-addext',
+      `subjectAltName=DNS:${HOST}`,
+      '-addext',
+      'basicConstraints=critical,CA:FALSE',
+      '-CA',
+      this.caFile,
+      '-CAkey',
+      join(this.folder, 'ca.key'),
+    )
   }
 
   remove(): void {
@@ -45,6 +59,19 @@ export class Authority {
   }
 
   #openssl(name: string, ...args: readonly string[]): void {
-    execFileSync('openssl', ['req', '-x509', ...KEY, '-keyout', join(this.folder, `${name}.key`), '-out', join(this.folder, `${name}.pem`), ...args], { stdio: 'ignore' })
+    execFileSync(
+      'openssl',
+      [
+        'req',
+        '-x509',
+        ...KEY,
+        '-keyout',
+        join(this.folder, `${name}.key`),
+        '-out',
+        join(this.folder, `${name}.pem`),
+        ...args,
+      ],
+      { stdio: 'ignore' },
+    )
   }
 }

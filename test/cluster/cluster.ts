@@ -14,19 +14,29 @@ const COMMAND_WITHIN_MS = 180_000
 /** Runs `define`, which describes tests, or leaves a named skip in their place. */
 export function withCluster(name: string, define: () => void): void {
   if (existsSync(KUBECONFIG)) define()
-  else describe(name, () => it.skip('there is no cluster: run make cluster-up, or make kind-up where there is Docker', () => undefined))
+  else
+    describe(name, () =>
+      it.skip('there is no cluster: run make cluster-up, or make kind-up where there is Docker', () => undefined),
+    )
 }
 
 /** Defines tests that build on one another: what follows one that failed would only fail of it. */
-export function chain(subject: string, longestMs: number): (title: string, use: () => Promise<void>, withinMs?: number) => void {
+export function chain(
+  subject: string,
+  longestMs: number,
+): (title: string, use: () => Promise<void>, withinMs?: number) => void {
   let failed = ''
   return (title, use, withinMs = longestMs) => {
-    it(title, async () => {
-      if (failed !== '') throw new Error(`not tried: it failed before that ${subject} "${failed}"`)
-      failed = title
-      await use()
-      failed = ''
-    }, withinMs)
+    it(
+      title,
+      async () => {
+        if (failed !== '') throw new Error(`not tried: it failed before that ${subject} "${failed}"`)
+        failed = title
+        await use()
+        failed = ''
+      },
+      withinMs,
+    )
   }
 }
 
@@ -39,23 +49,32 @@ export function ingress(): { readonly address: string; readonly port: string } {
 function run(name: string, args: readonly string[]): Promise<string> {
   const program = programPath(name) ?? name
   return new Promise((done, fail) => {
-    const child = execFile(program, args, { timeout: COMMAND_WITHIN_MS, maxBuffer: 2 ** 26, env: { ...process.env, KUBECONFIG } }, (error, stdout, stderr) => {
-      if (error === null) done(stdout)
-      else fail(new Error(`${name} ${args.join(' ')}: ${stderr || stdout || error.message}`))
-    })
+    const child = execFile(
+      program,
+      args,
+      { timeout: COMMAND_WITHIN_MS, maxBuffer: 2 ** 26, env: { ...process.env, KUBECONFIG } },
+      (error, stdout, stderr) => {
+        if (error === null) done(stdout)
+        else fail(new Error(`${name} ${args.join(' ')}: ${stderr || stdout || error.message}`))
+      },
+    )
     child.stdin?.end()
   })
 }
 
 /** None of the secrets stands in the text, neither as it is nor as Kubernetes writes the data of a Secret. */
 export function expectHidden(secrets: Iterable<string>, text: string): void {
-  const shown = [...secrets].filter((secret) => text.includes(secret) || text.includes(Buffer.from(secret).toString('base64')))
+  const shown = [...secrets].filter(
+    (secret) => text.includes(secret) || text.includes(Buffer.from(secret).toString('base64')),
+  )
   expect(shown.map((secret) => text.slice(Math.max(0, text.indexOf(secret) - 200), text.indexOf(secret)))).toEqual([])
 }
 
 export interface Pod {
   readonly metadata: { readonly name: string; readonly uid: string; readonly deletionTimestamp?: string }
-  readonly status: { readonly containerStatuses?: readonly { readonly restartCount: number; readonly ready: boolean }[] }
+  readonly status: {
+    readonly containerStatuses?: readonly { readonly restartCount: number; readonly ready: boolean }[]
+  }
 }
 
 /** One namespace of the cluster. */
@@ -82,26 +101,41 @@ export class Namespace {
   }
 
   async pods(component: string): Promise<readonly Pod[]> {
-    const { items } = JSON.parse(await this.kubectl('get', 'pods', `--selector=app.kubernetes.io/component=${component}`, '--output=json')) as { items: Pod[] }
+    const { items } = JSON.parse(
+      await this.kubectl('get', 'pods', `--selector=app.kubernetes.io/component=${component}`, '--output=json'),
+    ) as { items: Pod[] }
     return items
   }
 
   /** Where a Service of type NodePort is reached from this machine. */
   async address(service: string): Promise<string> {
     const port = await this.kubectl('get', 'service', service, '--output=jsonpath={.spec.ports[0].nodePort}')
-    const address = await this.kubectl('get', 'nodes', '--output=jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}')
+    const address = await this.kubectl(
+      'get',
+      'nodes',
+      '--output=jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}',
+    )
     return `${address}:${port}`
   }
 
   /** All that can be read of a release without the right to read Secrets: objects, events, what Helm keeps, and logs, those of containers that ended too. */
   async readable(release: string): Promise<string> {
-    const kinds = (await this.kubectl('api-resources', '--verbs=list', '--namespaced', '--output=name')).trim().split('\n').filter((kind) => kind !== 'secrets')
+    const kinds = (await this.kubectl('api-resources', '--verbs=list', '--namespaced', '--output=name'))
+      .trim()
+      .split('\n')
+      .filter((kind) => kind !== 'secrets')
     const { items } = JSON.parse(await this.kubectl('get', 'pods', '--output=json')) as { items: Pod[] }
     const logs = items.flatMap(({ metadata: { name } }) => [
       this.kubectl('logs', name, '--all-containers', '--prefix'),
       this.kubectl('logs', name, '--all-containers', '--previous').catch(() => ''), // Most have no earlier one.
     ])
-    return (await Promise.all([this.kubectl('get', kinds.join(','), '--output=json', '--show-managed-fields'), this.helm('get', 'all', release), ...logs])).join('\n')
+    return (
+      await Promise.all([
+        this.kubectl('get', kinds.join(','), '--output=json', '--show-managed-fields'),
+        this.helm('get', 'all', release),
+        ...logs,
+      ])
+    ).join('\n')
   }
 
   /** Ends the processes of that name in a pod with SIGKILL, as the kernel would, through the node: no image of ours has a shell. */
@@ -110,8 +144,12 @@ export class Namespace {
     if (pod === undefined) throw new Error(`there is no pod of ${component}`)
     const uid = pod.metadata.uid.replaceAll('-', '[-_]')
     const script = `killed=1; for process in /proc/[0-9]*; do case "$(readlink $process/exe)" in */${program}) if grep -qs 'pod${uid}' $process/cgroup; then kill -9 "\${process#/proc/}"; killed=0; fi ;; esac; done; exit $killed`
-    const node = JSON.parse(await this.kubectl('get', 'nodes', '--output=json')) as { items: { spec: { providerID?: string }; metadata: { name: string } }[] }
+    const node = JSON.parse(await this.kubectl('get', 'nodes', '--output=json')) as {
+      items: { spec: { providerID?: string }; metadata: { name: string } }[]
+    }
     const [{ spec, metadata } = { spec: {}, metadata: { name: '' } }] = node.items
-    await (spec.providerID?.startsWith('kind:') === true ? run('docker', ['exec', metadata.name, 'sh', '-c', script]) : run('sh', ['-c', script]))
+    await (spec.providerID?.startsWith('kind:') === true
+      ? run('docker', ['exec', metadata.name, 'sh', '-c', script])
+      : run('sh', ['-c', script]))
   }
 }

@@ -17,8 +17,13 @@ export async function seeDashboard(fleet: Public, id: string, note: string, edit
   const network = await page.context().newCDPSession(page)
   const streams = new Set<string>()
   let streamed = 0
-  network.on('Network.responseReceived', ({ requestId, response }) => response.mimeType === 'text/event-stream' && streams.add(requestId))
-  network.on('Network.dataReceived', ({ requestId, dataLength }) => { if (streams.has(requestId)) streamed += dataLength })
+  network.on(
+    'Network.responseReceived',
+    ({ requestId, response }) => response.mimeType === 'text/event-stream' && streams.add(requestId),
+  )
+  network.on('Network.dataReceived', ({ requestId, dataLength }) => {
+    if (streams.has(requestId)) streamed += dataLength
+  })
   await network.send('Network.enable')
   await page.reload() // So that the session sees the stream begin.
   await page.locator('button.live').getByText(/live/).waitFor({ timeout: PATIENCE_MS })

@@ -23,7 +23,10 @@ const CLONE = ['charts', 'manifests', 'hack']
 /** The steps of a page, or of the part of it under a heading. */
 function stepsUnder(page: string, heading?: string): Step[] {
   const text = readFileSync(page, 'utf8')
-  const steps = stepsOf(heading === undefined ? text : (text.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''), true)
+  const steps = stepsOf(
+    heading === undefined ? text : (text.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''),
+    true,
+  )
   expect(steps.filter(({ kind }) => kind === 'run').length).toBeGreaterThan(2)
   return steps
 }
@@ -44,18 +47,23 @@ export function firstSteps(): void {
       if (each.kind !== 'run') continue
       const beganMs = performance.now()
       await terminal.run(each.script, each.expected, COMMANDS_WITHIN_MS)
-      figures.push(`${((performance.now() - beganMs) / 1_000).toFixed(1).padStart(6)} s  ${each.script.split('\n').join('; ')}`)
+      figures.push(
+        `${((performance.now() - beganMs) / 1_000).toFixed(1).padStart(6)} s  ${each.script.split('\n').join('; ')}`,
+      )
     }
   }
   /** What the operator made, by the keys of its two Secrets. */
   const madeSecrets = async (): Promise<ReadonlyMap<string, string>> => {
-    const { items } = JSON.parse(await place.kubectl('get', 'secrets', '--output=json')) as { items: { type: string; data: Record<string, string> }[] }
+    const { items } = JSON.parse(await place.kubectl('get', 'secrets', '--output=json')) as {
+      items: { type: string; data: Record<string, string> }[]
+    }
     const made = items.filter(({ type }) => type.startsWith('muster.dev/')).flatMap(({ data }) => Object.entries(data))
     return new Map(made.map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]))
   }
 
   beforeAll(async () => {
-    if ((await place.kubectl('get', 'namespace', place.name, '--ignore-not-found')) !== '') throw new Error('Muster is in this cluster already: make down')
+    if ((await place.kubectl('get', 'namespace', place.name, '--ignore-not-found')) !== '')
+      throw new Error('Muster is in this cluster already: make down')
     scratch = mkdtempSync(join(tmpdir(), 'muster-first-steps-'))
     const home = join(scratch, 'home')
     for (const folder of [home, reader('')]) mkdirSync(folder)
@@ -80,7 +88,13 @@ export function firstSteps(): void {
 
   step('find tokens that the operator made', async () => {
     const secret = expect.stringMatching(/^[\w-]{43}$/)
-    expect(Object.fromEntries(await madeSecrets())).toEqual({ 'admin-token': secret, 'worker-token': secret, 'worker-tokens': '', 'token-scopes': '{}', password: secret })
+    expect(Object.fromEntries(await madeSecrets())).toEqual({
+      'admin-token': secret,
+      'worker-token': secret,
+      'worker-tokens': '',
+      'token-scopes': '{}',
+      password: secret,
+    })
   })
 
   step('run each command of the notes: the address answers, and knows the token as the admin', async () => {
@@ -88,11 +102,19 @@ export function firstSteps(): void {
     const notes = (await place.helm('get', 'notes', RELEASE)).replaceAll('8080', String(port))
     const commands = [...notes.matchAll(/^ {2}((?:kubectl|helm) .*)$/gm)].map(([, command = '']) => command)
     const url = /^Address: (\S+)$/m.exec(notes)?.[1] ?? 'none'
-    expect(commands.map((command) => command.split(' ').slice(0, 2).join(' '))).toEqual(['kubectl port-forward', 'kubectl get', 'kubectl wait', 'helm test', 'kubectl get'])
+    expect(commands.map((command) => command.split(' ').slice(0, 2).join(' '))).toEqual([
+      'kubectl port-forward',
+      'kubectl get',
+      'kubectl wait',
+      'helm test',
+      'kubectl get',
+    ])
     const [forward = '', token = '', ...next] = commands
     await terminal.keep(forward)
     await terminal.run(`${token} >admin-token`)
-    const answer = await fetch(`${url}/api/v1/me`, { headers: { authorization: `Bearer ${readFileSync(reader('admin-token'), 'utf8')}` } })
+    const answer = await fetch(`${url}/api/v1/me`, {
+      headers: { authorization: `Bearer ${readFileSync(reader('admin-token'), 'utf8')}` },
+    })
     expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ role: 'admin' })])
     await terminal.interrupt()
     for (const command of next) await terminal.run(command, undefined, COMMANDS_WITHIN_MS)
@@ -100,7 +122,8 @@ export function firstSteps(): void {
 
   step('read none of those tokens in an object, an event or a log', async () => {
     const text = await place.readable(RELEASE)
-    for (const component of ['master', 'operator', 'redis', 'probe']) expect(text).toMatch(new RegExp(`^\\[pod/muster-${component}`, 'm'))
+    for (const component of ['master', 'operator', 'redis', 'probe'])
+      expect(text).toMatch(new RegExp(`^\\[pod/muster-${component}`, 'm'))
     const tokens = [...(await madeSecrets()).values()].filter((value) => value.length > 2)
     expectHidden(tokens, text)
     const secrets = await place.kubectl('get', 'secrets', '--output=json')
@@ -109,13 +132,20 @@ export function firstSteps(): void {
 
   step('uninstall by the commands of README.md, and leave nothing', async () => {
     await take(stepsUnder('README.md', 'On Kubernetes').filter(uninstalls))
-    const left = await place.kubectl('get', 'customresourcedefinitions,clusterroles,clusterrolebindings,namespaces', '--output=name')
+    const left = await place.kubectl(
+      'get',
+      'customresourcedefinitions,clusterroles,clusterrolebindings,namespaces',
+      '--output=name',
+    )
     expect(left.split('\n').filter((name) => name.includes('muster'))).toEqual([])
   })
 
-  step('go through the commands of charts/muster/README.md: install, test, samples, upgrade, rollback, uninstall', async () => {
-    await take(stepsUnder('charts/muster/README.md'))
-  })
+  step(
+    'go through the commands of charts/muster/README.md: install, test, samples, upgrade, rollback, uninstall',
+    async () => {
+      await take(stepsUnder('charts/muster/README.md'))
+    },
+  )
 
   step('end where `make up` does, over what the uninstall before left', async () => {
     const before = await madeSecrets()

@@ -14,11 +14,23 @@ const HELP_WITHIN_MS = 500
 /** Of the program that changes the root folder; nothing of the machine's own settings gets in. */
 const env = { PATH: process.env['PATH'], NODE_ENV: 'production' }
 
-interface Manifest { readonly config: { readonly digest: string }; readonly layers: readonly { readonly digest: string; readonly size: number }[] }
-interface Config { readonly config: { readonly User: string; readonly Entrypoint: readonly string[]; readonly Env: readonly string[]; readonly WorkingDir: string }; readonly created: string }
+interface Manifest {
+  readonly config: { readonly digest: string }
+  readonly layers: readonly { readonly digest: string; readonly size: number }[]
+}
+interface Config {
+  readonly config: {
+    readonly User: string
+    readonly Entrypoint: readonly string[]
+    readonly Env: readonly string[]
+    readonly WorkingDir: string
+  }
+  readonly created: string
+}
 
 /** Goes through all of it, folders included. */
-const filesOf = (folder: string): readonly string[] => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => `/${name}`)
+const filesOf = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => `/${name}`)
 
 describe('the image', () => {
   let scratch: string
@@ -36,21 +48,31 @@ describe('the image', () => {
     scratch = mkdtempSync(join(tmpdir(), 'muster-image-test-'))
     chmodSync(scratch, 0o755) // The user of the image has to get in.
     said = build(archive())
-    const [{ digest } = { digest: '' }] = (JSON.parse(read('index.json')) as { manifests: { digest: string }[] }).manifests
+    const [{ digest } = { digest: '' }] = (JSON.parse(read('index.json')) as { manifests: { digest: string }[] })
+      .manifests
     manifest = JSON.parse(read(entry(digest))) as Manifest
     config = JSON.parse(read(entry(manifest.config.digest))) as Config
     root = join(scratch, 'root')
     mkdirSync(root)
-    for (const layer of manifest.layers) execFileSync('sh', ['-c', `tar -xOf '${archive()}' '${entry(layer.digest)}' | tar -xzf - -C '${root}'`])
+    for (const layer of manifest.layers)
+      execFileSync('sh', ['-c', `tar -xOf '${archive()}' '${entry(layer.digest)}' | tar -xzf - -C '${root}'`])
   }, BUILD_MS)
   afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
-  it('has one digest however often it is built', () => {
-    expect(digestOf(build(join(scratch, 'again.tar')))).toBe(digestOf(said))
-  }, BUILD_MS)
+  it(
+    'has one digest however often it is built',
+    () => {
+      expect(digestOf(build(join(scratch, 'again.tar')))).toBe(digestOf(said))
+    },
+    BUILD_MS,
+  )
 
   it('runs as a user without rights, in production, from the pinned Node', () => {
-    expect(config.config).toMatchObject({ User: '65532:65532', WorkingDir: '/opt/muster', Env: ['NODE_ENV=production'] })
+    expect(config.config).toMatchObject({
+      User: '65532:65532',
+      WorkingDir: '/opt/muster',
+      Env: ['NODE_ENV=production'],
+    })
     expect(config.created).toBe('1970-01-01T00:00:00.000Z')
     const pins = JSON.parse(readFileSync(hackPath('image/pins.json'), 'utf8')) as { node: { version: string } }
     expect(readFileSync(hackPath('install-node.sh'), 'utf8')).toContain(`version=${pins.node.version}`)
@@ -64,12 +86,16 @@ describe('the image', () => {
   })
 
   it('is assembled in one folder, which has to be named', () => {
-    for (const words of [[], ['--help'], ['a', 'b']]) expect(spawnSync(process.execPath, [hackPath('image/rootfs.mjs'), ...words], { encoding: 'utf8' })).toMatchObject({ status: 1, stdout: '', stderr: 'name one folder: node hack/image/rootfs.mjs FOLDER\n' })
+    for (const words of [[], ['--help'], ['a', 'b']])
+      expect(spawnSync(process.execPath, [hackPath('image/rootfs.mjs'), ...words], { encoding: 'utf8' })).toMatchObject(
+        { status: 1, stdout: '', stderr: 'name one folder: node hack/image/rootfs.mjs FOLDER\n' },
+      )
   })
 
   it('keeps the licences of what it carries', () => {
     const names = filesOf(root)
-    for (const name of ['better-sqlite3/LICENSE', '@opentelemetry/sdk-node/LICENSE', 'muster/THIRD-PARTY-LICENSES']) expect(names).toContain(`/opt/muster/node_modules/${name}`)
+    for (const name of ['better-sqlite3/LICENSE', '@opentelemetry/sdk-node/LICENSE', 'muster/THIRD-PARTY-LICENSES'])
+      expect(names).toContain(`/opt/muster/node_modules/${name}`)
     expect(names).toContain('/usr/share/doc/libc6/copyright')
   })
 
@@ -79,23 +105,43 @@ describe('the image', () => {
   })
 
   if (process.getuid?.() === 0) {
-    it('starts every subcommand as its user with nothing to write to, and shows its help in half a second', () => {
-      const [node = '', ...args] = config.config.Entrypoint
-      const muster = (...words: readonly string[]): ReturnType<typeof spawnSync> => spawnSync('chroot', ['--userspec=65532:65532', root, node, ...args, ...words], { encoding: 'utf8', env })
-      for (const subcommand of ['master', 'worker', 'operator', 'dev']) expect(muster(subcommand, '--help')).toMatchObject({ status: 0, stderr: '', stdout: expect.stringContaining(`muster ${subcommand}`) })
-      const fastest = Math.min(...[1, 2, 3].map(() => {
-        const beganMs = performance.now()
-        expect(muster('--help').status).toBe(0)
-        return performance.now() - beganMs
-      }))
-      expect(fastest).toBeLessThan(HELP_WITHIN_MS * SLACK)
-    }, BUILD_MS)
+    it(
+      'starts every subcommand as its user with nothing to write to, and shows its help in half a second',
+      () => {
+        const [node = '', ...args] = config.config.Entrypoint
+        const muster = (...words: readonly string[]): ReturnType<typeof spawnSync> =>
+          spawnSync('chroot', ['--userspec=65532:65532', root, node, ...args, ...words], { encoding: 'utf8', env })
+        for (const subcommand of ['master', 'worker', 'operator', 'dev'])
+          expect(muster(subcommand, '--help')).toMatchObject({
+            status: 0,
+            stderr: '',
+            stdout: expect.stringContaining(`muster ${subcommand}`),
+          })
+        const fastest = Math.min(
+          ...[1, 2, 3].map(() => {
+            const beganMs = performance.now()
+            expect(muster('--help').status).toBe(0)
+            return performance.now() - beganMs
+          }),
+        )
+        expect(fastest).toBeLessThan(HELP_WITHIN_MS * SLACK)
+      },
+      BUILD_MS,
+    )
 
-    it('carries the parts that a bundle cannot: SQLite and OpenTelemetry load', () => {
-      const [node = ''] = config.config.Entrypoint
-      const script = "const need = (await import('node:module')).createRequire('/opt/muster/package.json'); new (need('better-sqlite3'))(':memory:').exec('select 1'); need('@opentelemetry/sdk-node'); await import(need.resolve('muster/automations')); console.log('loaded')"
-      const ran = spawnSync('chroot', ['--userspec=65532:65532', root, node, '--input-type=module', '-e', script], { encoding: 'utf8', env })
-      expect(ran).toMatchObject({ status: 0, stdout: 'loaded\n' })
-    }, BUILD_MS)
+    it(
+      'carries the parts that a bundle cannot: SQLite and OpenTelemetry load',
+      () => {
+        const [node = ''] = config.config.Entrypoint
+        const script =
+          "const need = (await import('node:module')).createRequire('/opt/muster/package.json'); new (need('better-sqlite3'))(':memory:').exec('select 1'); need('@opentelemetry/sdk-node'); await import(need.resolve('muster/automations')); console.log('loaded')"
+        const ran = spawnSync('chroot', ['--userspec=65532:65532', root, node, '--input-type=module', '-e', script], {
+          encoding: 'utf8',
+          env,
+        })
+        expect(ran).toMatchObject({ status: 0, stdout: 'loaded\n' })
+      },
+      BUILD_MS,
+    )
   } else it.skip('starts every subcommand: changing the root folder needs root', () => undefined)
 })

@@ -19,7 +19,10 @@ import { Load, Public } from './public.ts'
 
 const CHART = 'charts/muster'
 const RELEASE = 'muster'
-const VALUES = [`--values=test/cluster/values.yaml`, '--set-file=automations.inline.echo\\.mjs=test/cluster/automations/echo.mjs']
+const VALUES = [
+  `--values=test/cluster/values.yaml`,
+  '--set-file=automations.inline.echo\\.mjs=test/cluster/automations/echo.mjs',
+]
 const INSIDE = ['muster-echo-0', 'muster-echo-1']
 const OUTSIDE = 'outside-1'
 const ALL = [...INSIDE, OUTSIDE]
@@ -38,8 +41,21 @@ const QUIET_MS = process.env['SOAK'] === '1' ? 600_000 : 75_000
 /** How often the load has to be answered before a step counts it as running. */
 const SOME = 50
 
-interface WorkerRecord { readonly worker_id: string; readonly connected: boolean; readonly state: string; readonly config_gen: number; readonly applied_config_gen: number | null; readonly config: Readonly<Record<string, unknown>> }
-interface FleetWorker { readonly metadata: { readonly name: string; readonly generation: number; readonly finalizers?: readonly string[] }; readonly status?: { readonly observedGeneration?: number; readonly conditions?: readonly { readonly type: string; readonly status: string }[] } }
+interface WorkerRecord {
+  readonly worker_id: string
+  readonly connected: boolean
+  readonly state: string
+  readonly config_gen: number
+  readonly applied_config_gen: number | null
+  readonly config: Readonly<Record<string, unknown>>
+}
+interface FleetWorker {
+  readonly metadata: { readonly name: string; readonly generation: number; readonly finalizers?: readonly string[] }
+  readonly status?: {
+    readonly observedGeneration?: number
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[]
+  }
+}
 
 const newToken = (): string => randomBytes(32).toString('base64url')
 
@@ -56,7 +72,13 @@ withCluster('the journey of an installation', () => {
     const proxies: Proxy[] = []
     /** What a step that failed may leave behind. */
     const open: (() => Promise<void> | void)[] = []
-    const secrets = { 'admin-token': newToken(), 'worker-token': newToken(), 'worker-tokens': '', 'token-scopes': '{}', password: newToken() }
+    const secrets = {
+      'admin-token': newToken(),
+      'worker-token': newToken(),
+      'worker-tokens': '',
+      'token-scopes': '{}',
+      password: newToken(),
+    }
     /** Every token and password there ever was. */
     const canaries = new Set<string>()
     /** What the workers within have said in pods that are gone by now. */
@@ -69,47 +91,100 @@ withCluster('the journey of an installation', () => {
       return result
     }
     const eventually = (what: string, holds: () => Promise<boolean>, withinMs = 60_000): Promise<void> =>
-      timed(what, () => until(what, () => holds().catch(() => false), () => worker?.output().slice(-2_000) ?? '', withinMs))
+      timed(what, () =>
+        until(
+          what,
+          () => holds().catch(() => false),
+          () => worker?.output().slice(-2_000) ?? '',
+          withinMs,
+        ),
+      )
     const putCertificate = (): Promise<void> =>
-      place.apply({ apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', metadata: { name: 'journey-tls' }, stringData: { 'tls.crt': readFileSync(authority.certFile, 'utf8'), 'tls.key': readFileSync(authority.keyFile, 'utf8') } })
+      place.apply({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        type: 'kubernetes.io/tls',
+        metadata: { name: 'journey-tls' },
+        stringData: {
+          'tls.crt': readFileSync(authority.certFile, 'utf8'),
+          'tls.key': readFileSync(authority.keyFile, 'utf8'),
+        },
+      })
     const putSecrets = async (): Promise<void> => {
       for (const value of Object.values(secrets)) if (value.length > 2) canaries.add(value)
       await place.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'journey-own' }, stringData: secrets })
     }
-    const install = (...more: readonly string[]): Promise<string> => place.helm('install', RELEASE, CHART, ...VALUES, ...ownSecrets, ...more, '--wait', '--timeout=90s')
+    const install = (...more: readonly string[]): Promise<string> =>
+      place.helm('install', RELEASE, CHART, ...VALUES, ...ownSecrets, ...more, '--wait', '--timeout=90s')
     const workers = (): Promise<readonly WorkerRecord[]> => fleet.ok<WorkerRecord[]>('GET', '/automations/echo/workers')
     const allConnected = async (): Promise<boolean> => {
       const connected = (await workers()).filter((each) => each.connected && each.state === 'RUNNING')
-      return connected.map((each) => each.worker_id).toSorted().join(' ') === ALL.join(' ')
+      return (
+        connected
+          .map((each) => each.worker_id)
+          .toSorted()
+          .join(' ') === ALL.join(' ')
+      )
     }
-    const fleetWorker = (name: string, config: object, deletionPolicy = 'Retain'): object => ({ apiVersion: 'muster.dev/v1alpha1', kind: 'FleetWorker', metadata: { name }, spec: { type: 'echo', deletionPolicy, config: { enabled: true, slots: 4, ...config } } })
-    const applyAll = (config: object): Promise<void> => place.apply({ apiVersion: 'v1', kind: 'List', items: ALL.map((name) => fleetWorker(name, config)) })
-    const fleetWorkers = async (): Promise<readonly FleetWorker[]> => (JSON.parse(await place.kubectl('get', 'fleetworkers', '--output=json')) as { items: FleetWorker[] }).items
+    const fleetWorker = (name: string, config: object, deletionPolicy = 'Retain'): object => ({
+      apiVersion: 'muster.dev/v1alpha1',
+      kind: 'FleetWorker',
+      metadata: { name },
+      spec: { type: 'echo', deletionPolicy, config: { enabled: true, slots: 4, ...config } },
+    })
+    const applyAll = (config: object): Promise<void> =>
+      place.apply({ apiVersion: 'v1', kind: 'List', items: ALL.map((name) => fleetWorker(name, config)) })
+    const fleetWorkers = async (): Promise<readonly FleetWorker[]> =>
+      (JSON.parse(await place.kubectl('get', 'fleetworkers', '--output=json')) as { items: FleetWorker[] }).items
     const allReady = async (): Promise<boolean> => {
       const items = await fleetWorkers()
-      return items.length === ALL.length && items.every(({ metadata, status }) => status?.observedGeneration === metadata.generation && status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True'))
+      return (
+        items.length === ALL.length &&
+        items.every(
+          ({ metadata, status }) =>
+            status?.observedGeneration === metadata.generation &&
+            status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True'),
+        )
+      )
     }
-    const allPods = async (): Promise<readonly Pod[]> => (await Promise.all(['master', 'operator', 'worker', 'redis'].map((component) => place.pods(component)))).flat()
-    const logsWithin = (): Promise<string> => place.kubectl('logs', '--selector=app.kubernetes.io/component=worker', '--tail=-1')
+    const allPods = async (): Promise<readonly Pod[]> =>
+      (await Promise.all(['master', 'operator', 'worker', 'redis'].map((component) => place.pods(component)))).flat()
+    const logsWithin = (): Promise<string> =>
+      place.kubectl('logs', '--selector=app.kubernetes.io/component=worker', '--tail=-1')
     const restarts = async (): Promise<number> => {
       const pods = [...(await place.pods('master')), ...(await place.pods('operator')), ...(await place.pods('worker'))]
-      return pods.flatMap(({ status }) => status.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0)
+      return pods
+        .flatMap(({ status }) => status.containerStatuses ?? [])
+        .reduce((sum, { restartCount }) => sum + restartCount, 0)
     }
     const wasRestarted = async (component: string): Promise<boolean> =>
-      (await place.pods(component)).every(({ status }) => status.containerStatuses?.every(({ restartCount, ready }) => restartCount === 1 && ready))
+      (await place.pods(component)).every(({ status }) =>
+        status.containerStatuses?.every(({ restartCount, ready }) => restartCount === 1 && ready),
+      )
     /** Each was run by a worker, left the queue, and lies in no dead-letter queue. */
     const expectNothingLost = async (): Promise<void> => {
       const left = [...acknowledged]
-      await eventually('everything acknowledged has left the queue', async () => {
-        while (left.length > 0) {
-          const { status, body } = await fleet.call<{ detail?: string }>('GET', `/automations/echo/tasks/${left.at(-1)}`)
-          if (status !== 404 || body.detail === undefined) return false // A 404 of the ingress controller, which has no detail, says nothing of the task.
-          left.pop()
-        }
-        return true
-      }, 120_000)
+      await eventually(
+        'everything acknowledged has left the queue',
+        async () => {
+          while (left.length > 0) {
+            const { status, body } = await fleet.call<{ detail?: string }>(
+              'GET',
+              `/automations/echo/tasks/${left.at(-1)}`,
+            )
+            if (status !== 404 || body.detail === undefined) return false // A 404 of the ingress controller, which has no detail, says nothing of the task.
+            left.pop()
+          }
+          return true
+        },
+        120_000,
+      )
       expect(await fleet.ok('GET', '/automations/echo/dead')).toMatchObject({ items: [] })
-      const ran = new Set([...`${saidBefore}\n${await logsWithin()}\n${worker.output()}`.matchAll(/^ran (\S+)$/gm)].map((match) => match[1]))
+      const ran = new Set(
+        [...`${saidBefore}\n${await logsWithin()}\n${worker.output()}`.matchAll(/^ran (\S+)$/gm)].map(
+          (match) => match[1],
+        ),
+      )
       expect(acknowledged.filter((id) => !ran.has(id)).slice(0, 10)).toEqual([])
     }
     const underLoad = async (name: string, use: (load: Load) => Promise<void>): Promise<void> => {
@@ -123,11 +198,16 @@ withCluster('the journey of an installation', () => {
         await load.end()
         acknowledged.push(...load.acknowledged)
       }
-      figures.push(`          ${name}: ${load.acknowledged.length} tasks acknowledged, longest pause ${(load.longestPauseMs / 1_000).toFixed(1)} s`)
+      figures.push(
+        `          ${name}: ${load.acknowledged.length} tasks acknowledged, longest pause ${(load.longestPauseMs / 1_000).toFixed(1)} s`,
+      )
       await expectNothingLost()
     }
     const ownSecrets = [
-      'tokens.generate=false', ...['tokens.admin', 'tokens.worker', 'tokens.workerPeers', 'tokens.scopes', 'redis.embedded.password'].map((key) => `${key}.secret=journey-own`),
+      'tokens.generate=false',
+      ...['tokens.admin', 'tokens.worker', 'tokens.workerPeers', 'tokens.scopes', 'redis.embedded.password'].map(
+        (key) => `${key}.secret=journey-own`,
+      ),
     ].map((value) => `--set=${value}`)
 
     const step = chain('the installation', STEP_MS)
@@ -166,18 +246,31 @@ withCluster('the journey of an installation', () => {
       expect(said).toContain('Succeeded')
     })
 
-    step('brings FleetWorkers to Ready: of workers within, and of one outside the cluster through the ingress', async () => {
-      worker = fleet.startWorker(OUTSIDE)
-      await applyAll({ note: 'first' })
-      await eventually('every FleetWorker is Ready', allReady)
-      expect(await allConnected()).toBe(true)
-    })
+    step(
+      'brings FleetWorkers to Ready: of workers within, and of one outside the cluster through the ingress',
+      async () => {
+        worker = fleet.startWorker(OUTSIDE)
+        await applyAll({ note: 'first' })
+        await eventually('every FleetWorker is Ready', allReady)
+        expect(await allConnected()).toBe(true)
+      },
+    )
 
     step('carries an edit of a FleetWorker to the workers, and their tasks show it', async () => {
       await applyAll({ note: 'second' })
-      await eventually('the edit is applied by every worker', async () => (await allReady()) && (await workers()).every((each) => each.config['note'] === 'second' && each.applied_config_gen === each.config_gen))
+      await eventually(
+        'the edit is applied by every worker',
+        async () =>
+          (await allReady()) &&
+          (await workers()).every(
+            (each) => each.config['note'] === 'second' && each.applied_config_gen === each.config_gen,
+          ),
+      )
       await underLoad('edit', async () => undefined)
-      const outputs = await fleet.ok<{ entries: { payload: { worker: string; note: string } }[] }>('GET', '/automations/echo/output/tail?n=1000')
+      const outputs = await fleet.ok<{ entries: { payload: { worker: string; note: string } }[] }>(
+        'GET',
+        '/automations/echo/output/tail?n=1000',
+      )
       const seen = new Map(outputs.entries.map(({ payload }) => [payload.worker, payload.note]))
       expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(ALL.map((id) => [id, 'second'])))
     })
@@ -185,25 +278,38 @@ withCluster('the journey of an installation', () => {
     step('shows the dashboard in a browser: a worker, and an edit as it happens', async () => {
       await seeDashboard(fleet, OUTSIDE, 'seen in the browser', () => applyAll({ note: 'seen in the browser' }))
       await applyAll({ note: 'second' })
-      await eventually('the edit is taken back', async () => (await workers()).every((each) => each.config['note'] === 'second' && each.applied_config_gen === each.config_gen))
+      await eventually('the edit is taken back', async () =>
+        (await workers()).every(
+          (each) => each.config['note'] === 'second' && each.applied_config_gen === each.config_gen,
+        ),
+      )
     })
 
-    step('is reached through Traefik, nginx and haproxy: silence, the largest frame and body, forged headers, a new certificate', async () => {
-      for (const name of ['nginx', 'haproxy'] as const) proxies.push(await Proxy.start(name, authority, await place.address('muster-master')))
-      const doors = [{ name: 'Traefik', ...ingress() }, ...proxies]
-      const passages = doors.map((door) => new Passage(door.name, authority, door, { admin: secrets['admin-token'], worker: secrets['worker-token'] }))
-      open.push(...passages.map((passage) => () => passage.end()))
-      for (const passage of passages) await passage.begun()
-      await pause(QUIET_MS) // The real time of real proxies: nothing can hasten it.
-      for (const passage of passages) await passage.expectUncut()
-      for (const passage of passages) await passage.expectGuarded()
-      for (const passage of passages) await passage.expectLargest()
-      authority.issue()
-      await putCertificate()
-      for (const proxy of proxies) proxy.reload()
-      for (const passage of passages) await timed(`${passage.name} shows the new certificate`, () => passage.expectRenewed())
-      for (const passage of passages) await passage.forget()
-    }, STEP_MS + QUIET_MS)
+    step(
+      'is reached through Traefik, nginx and haproxy: silence, the largest frame and body, forged headers, a new certificate',
+      async () => {
+        for (const name of ['nginx', 'haproxy'] as const)
+          proxies.push(await Proxy.start(name, authority, await place.address('muster-master')))
+        const doors = [{ name: 'Traefik', ...ingress() }, ...proxies]
+        const passages = doors.map(
+          (door) =>
+            new Passage(door.name, authority, door, { admin: secrets['admin-token'], worker: secrets['worker-token'] }),
+        )
+        open.push(...passages.map((passage) => () => passage.end()))
+        for (const passage of passages) await passage.begun()
+        await pause(QUIET_MS) // The real time of real proxies: nothing can hasten it.
+        for (const passage of passages) await passage.expectUncut()
+        for (const passage of passages) await passage.expectGuarded()
+        for (const passage of passages) await passage.expectLargest()
+        authority.issue()
+        await putCertificate()
+        for (const proxy of proxies) proxy.reload()
+        for (const passage of passages)
+          await timed(`${passage.name} shows the new certificate`, () => passage.expectRenewed())
+        for (const passage of passages) await passage.forget()
+      },
+      STEP_MS + QUIET_MS,
+    )
 
     step('loses nothing when its workers are told to end, and has others in their place within 10 s', async () => {
       await underLoad('workers', async () => {
@@ -215,8 +321,13 @@ withCluster('the journey of an installation', () => {
         saidBefore += worker.output()
         worker = fleet.startWorker(OUTSIDE)
         saidBefore += await logs
-        const areNew = async (): Promise<boolean> => (await place.pods('worker')).every(({ metadata }) => !uids.includes(metadata.uid))
-        await eventually('every worker is there after the old ones ended', async () => (await areNew()) && (await allConnected()), BACK_WITHIN_MS)
+        const areNew = async (): Promise<boolean> =>
+          (await place.pods('worker')).every(({ metadata }) => !uids.includes(metadata.uid))
+        await eventually(
+          'every worker is there after the old ones ended',
+          async () => (await areNew()) && (await allConnected()),
+          BACK_WITHIN_MS,
+        )
       })
       expect(await allReady()).toBe(true)
     })
@@ -224,9 +335,17 @@ withCluster('the journey of an installation', () => {
     step('loses nothing acknowledged when Redis is killed', async () => {
       await underLoad('redis', async () => {
         await place.crash('redis', 'redis-server')
-        await eventually('Redis was started again, and every worker is there', async () => (await wasRestarted('redis')) && (await allConnected()), BACK_WITHIN_MS)
+        await eventually(
+          'Redis was started again, and every worker is there',
+          async () => (await wasRestarted('redis')) && (await allConnected()),
+          BACK_WITHIN_MS,
+        )
       })
-      expect(await workers()).toEqual(ALL.map((id) => expect.objectContaining({ worker_id: id, config: expect.objectContaining({ note: 'second' }) })))
+      expect(await workers()).toEqual(
+        ALL.map((id) =>
+          expect.objectContaining({ worker_id: id, config: expect.objectContaining({ note: 'second' }) }),
+        ),
+      )
     })
 
     step('loses nothing when the masters are rolled by an upgrade, and the workers come back', async () => {
@@ -235,16 +354,36 @@ withCluster('the journey of an installation', () => {
       await eventually(`${SWARM} sockets are connected`, async () => swarm.allIn)
       const before = (await place.pods('master')).map(({ metadata }) => metadata.uid)
       await underLoad('roll', async () => {
-        await timed('helm upgrade --wait', () => place.helm('upgrade', RELEASE, CHART, '--reuse-values', '--set=master.pod.annotations.rolled=once', '--wait', '--timeout=150s'))
+        await timed('helm upgrade --wait', () =>
+          place.helm(
+            'upgrade',
+            RELEASE,
+            CHART,
+            '--reuse-values',
+            '--set=master.pod.annotations.rolled=once',
+            '--wait',
+            '--timeout=150s',
+          ),
+        )
       })
-      const after = (await place.pods('master')).filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(({ metadata }) => metadata.uid)
+      const after = (await place.pods('master'))
+        .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+        .map(({ metadata }) => metadata.uid)
       expect(after).toHaveLength(2)
       expect(after.filter((uid) => before.includes(uid))).toEqual([])
-      await eventually('every worker and socket is there after the roll', async () => swarm.allIn && (await allConnected()), SWARM_BACK_WITHIN_MS)
-      figures.push(`          ${SWARM} more sockets: longest away ${(swarm.longestAwayMs / 1_000).toFixed(1)} s, cut ${swarm.all.reduce((sum, { cuts }) => sum + cuts, 0)} times`)
+      await eventually(
+        'every worker and socket is there after the roll',
+        async () => swarm.allIn && (await allConnected()),
+        SWARM_BACK_WITHIN_MS,
+      )
+      figures.push(
+        `          ${SWARM} more sockets: longest away ${(swarm.longestAwayMs / 1_000).toFixed(1)} s, cut ${swarm.all.reduce((sum, { cuts }) => sum + cuts, 0)} times`,
+      )
       expect(swarm.all.every(({ cuts }) => cuts > 0)).toBe(true)
       expect(swarm.longestAwayMs).toBeLessThan(SWARM_BACK_WITHIN_MS)
-      expect((await fleet.ok<WorkerRecord[]>('GET', '/automations/http-probe/workers?connected=true')).length).toBe(SWARM)
+      expect((await fleet.ok<WorkerRecord[]>('GET', '/automations/http-probe/workers?connected=true')).length).toBe(
+        SWARM,
+      )
       swarm.leave()
       expect(worker.child.exitCode).toBeNull()
       expect(await restarts()).toBe(0)
@@ -255,66 +394,128 @@ withCluster('the journey of an installation', () => {
       await underLoad('rotation', async () => {
         Object.assign(secrets, { 'worker-tokens': newToken() })
         await putSecrets()
-        await eventually('the masters accept the new worker token', async () => (await fleet.statusOf(secrets['worker-tokens'])) === 200)
+        await eventually(
+          'the masters accept the new worker token',
+          async () => (await fleet.statusOf(secrets['worker-tokens'])) === 200,
+        )
         Object.assign(secrets, { 'worker-token': secrets['worker-tokens'], 'worker-tokens': old['worker-token'] })
         await putSecrets()
         fleet.writeWorkerToken(secrets['worker-token'])
         Object.assign(secrets, { 'worker-tokens': '' })
         await putSecrets()
-        await eventually('the old worker token is refused', async () => (await fleet.statusOf(old['worker-token'])) === 403)
+        await eventually(
+          'the old worker token is refused',
+          async () => (await fleet.statusOf(old['worker-token'])) === 403,
+        )
         await eventually('every worker is there with the new token', allConnected)
       })
       Object.assign(secrets, { 'admin-token': newToken() })
       await putSecrets()
       fleet.adminToken = secrets['admin-token']
-      await eventually('the new admin token is accepted', async () => (await fleet.statusOf(fleet.adminToken)) === 200 && (await fleet.statusOf(old['admin-token'])) === 403)
+      await eventually(
+        'the new admin token is accepted',
+        async () =>
+          (await fleet.statusOf(fleet.adminToken)) === 200 && (await fleet.statusOf(old['admin-token'])) === 403,
+      )
       await applyAll({ note: 'third' })
-      await eventually('the operator has the new admin token', async () => (await allReady()) && (await workers()).every((each) => each.config['note'] === 'third'))
+      await eventually(
+        'the operator has the new admin token',
+        async () => (await allReady()) && (await workers()).every((each) => each.config['note'] === 'third'),
+      )
       expect(await restarts()).toBe(0)
     })
 
     step('converges when the operator is killed in the middle of a change', async () => {
       await Promise.all([applyAll({ note: 'fourth' }), place.crash('operator', 'node')])
-      const arrived = async (): Promise<boolean> => (await allReady()) && (await workers()).every((each) => each.config['note'] === 'fourth' && each.applied_config_gen === each.config_gen)
-      await eventually('the operator was started again, and the change arrived', async () => (await wasRestarted('operator')) && (await arrived()), LEASE_MS + BACK_WITHIN_MS)
+      const arrived = async (): Promise<boolean> =>
+        (await allReady()) &&
+        (await workers()).every(
+          (each) => each.config['note'] === 'fourth' && each.applied_config_gen === each.config_gen,
+        )
+      await eventually(
+        'the operator was started again, and the change arrived',
+        async () => (await wasRestarted('operator')) && (await arrived()),
+        LEASE_MS + BACK_WITHIN_MS,
+      )
     })
 
     step('showed none of its tokens in an object, an event or a log', async () => {
       expect(canaries.size).toBe(5)
-      const ofProxies = [await new Namespace('ingress').kubectl('logs', '--selector=app=traefik', '--tail=-1'), ...proxies.map((proxy) => proxy.log())]
+      const ofProxies = [
+        await new Namespace('ingress').kubectl('logs', '--selector=app=traefik', '--tail=-1'),
+        ...proxies.map((proxy) => proxy.log()),
+      ]
       for (const log of ofProxies) expect(log).toContain('/api/v1/automations/echo/workers/passage-')
       expectHidden(canaries, [await place.readable(RELEASE), ...ofProxies].join('\n'))
     })
 
-    step('keeps the kind, the FleetWorkers and the data when it is uninstalled, and goes on when it is installed again', async () => {
-      const generations = new Map((await workers()).map((each) => [each.worker_id, each.config_gen]))
-      const load = new Load(fleet, 'uninstall', 200)
-      await until('tasks wait', async () => load.acknowledged.length >= SOME)
-      await load.end()
-      acknowledged.push(...load.acknowledged)
-      saidBefore += await logsWithin()
-      const logs = place.kubectl('logs', '--selector=app.kubernetes.io/component=worker', '--tail=-1', '--follow').catch(() => '')
-      await timed('helm uninstall', () => place.helm('uninstall', RELEASE, '--wait'))
-      saidBefore += await logs
-      await eventually('its pods are gone', async () => (await allPods()).length === 0)
-      expect((await place.kubectl('get', 'fleetworkers', '--output=name')).trim().split('\n')).toHaveLength(ALL.length)
-      await timed('helm install --wait, again', () => install())
-      await eventually('every worker is there, and every FleetWorker Ready again', async () => (await allConnected()) && (await allReady()))
-      expect(new Map((await workers()).map((each) => [each.worker_id, each.config_gen]))).toEqual(generations)
-      await expectNothingLost()
-    }, 2 * STEP_MS)
+    step(
+      'keeps the kind, the FleetWorkers and the data when it is uninstalled, and goes on when it is installed again',
+      async () => {
+        const generations = new Map((await workers()).map((each) => [each.worker_id, each.config_gen]))
+        const load = new Load(fleet, 'uninstall', 200)
+        await until('tasks wait', async () => load.acknowledged.length >= SOME)
+        await load.end()
+        acknowledged.push(...load.acknowledged)
+        saidBefore += await logsWithin()
+        const logs = place
+          .kubectl('logs', '--selector=app.kubernetes.io/component=worker', '--tail=-1', '--follow')
+          .catch(() => '')
+        await timed('helm uninstall', () => place.helm('uninstall', RELEASE, '--wait'))
+        saidBefore += await logs
+        await eventually('its pods are gone', async () => (await allPods()).length === 0)
+        expect((await place.kubectl('get', 'fleetworkers', '--output=name')).trim().split('\n')).toHaveLength(
+          ALL.length,
+        )
+        await timed('helm install --wait, again', () => install())
+        await eventually(
+          'every worker is there, and every FleetWorker Ready again',
+          async () => (await allConnected()) && (await allReady()),
+        )
+        expect(new Map((await workers()).map((each) => [each.worker_id, each.config_gen]))).toEqual(generations)
+        await expectNothingLost()
+      },
+      2 * STEP_MS,
+    )
 
-    step('ends with its namespace', async () => {
-      const [retained, ...others] = ALL as [string, string, string]
-      await place.apply({ apiVersion: 'v1', kind: 'List', items: [retained, ...others].map((name, index) => fleetWorker(name, { note: 'last' }, POLICIES[index])) })
-      const held = async (): Promise<readonly string[]> => (await fleetWorkers()).filter(({ metadata }) => metadata.finalizers !== undefined).map(({ metadata }) => metadata.name)
-      await eventually('FleetWorkers of each deletionPolicy are Ready', async () => (await allReady()) && (await held()).join(' ') === others.toSorted().join(' '))
-      await place.kubectl('delete', 'namespace', place.name, '--wait=false')
-      await eventually('its pods are gone, with all of it running', async () => (await allPods()).length === 0, ENDS_WITHIN_MS)
-      await eventually('what need not wait for the operator is gone', async () => (await fleetWorkers()).every(({ metadata }) => metadata.name !== retained), ENDS_WITHIN_MS)
-      for (const name of await held()) await place.kubectl(...finalizerCommand(name)) // Pods go first, and so the operator.
-      await eventually('the namespace is gone', async () => (await place.kubectl('get', 'namespace', place.name, '--ignore-not-found', '--output=name')) === '', ENDS_WITHIN_MS)
-      expect(await fleet.get('/healthz').catch(() => 'no certificate of ours')).not.toBe(200)
-    }, 2 * STEP_MS)
+    step(
+      'ends with its namespace',
+      async () => {
+        const [retained, ...others] = ALL as [string, string, string]
+        await place.apply({
+          apiVersion: 'v1',
+          kind: 'List',
+          items: [retained, ...others].map((name, index) => fleetWorker(name, { note: 'last' }, POLICIES[index])),
+        })
+        const held = async (): Promise<readonly string[]> =>
+          (await fleetWorkers())
+            .filter(({ metadata }) => metadata.finalizers !== undefined)
+            .map(({ metadata }) => metadata.name)
+        await eventually(
+          'FleetWorkers of each deletionPolicy are Ready',
+          async () => (await allReady()) && (await held()).join(' ') === others.toSorted().join(' '),
+        )
+        await place.kubectl('delete', 'namespace', place.name, '--wait=false')
+        await eventually(
+          'its pods are gone, with all of it running',
+          async () => (await allPods()).length === 0,
+          ENDS_WITHIN_MS,
+        )
+        await eventually(
+          'what need not wait for the operator is gone',
+          async () => (await fleetWorkers()).every(({ metadata }) => metadata.name !== retained),
+          ENDS_WITHIN_MS,
+        )
+        for (const name of await held()) await place.kubectl(...finalizerCommand(name)) // Pods go first, and so the operator.
+        await eventually(
+          'the namespace is gone',
+          async () =>
+            (await place.kubectl('get', 'namespace', place.name, '--ignore-not-found', '--output=name')) === '',
+          ENDS_WITHIN_MS,
+        )
+        expect(await fleet.get('/healthz').catch(() => 'no certificate of ours')).not.toBe(200)
+      },
+      2 * STEP_MS,
+    )
   })
 })

@@ -19,7 +19,12 @@ export class OutsideSocket {
   longestAwayMs = 0
   readonly #fleet: Public
   readonly #token: string
-  readonly #backoff = new Backoff({ baseMs: RECONNECT_BASE_MS, capMs: RECONNECT_CAP_MS, floor: 0.5, random: systemRandom })
+  readonly #backoff = new Backoff({
+    baseMs: RECONNECT_BASE_MS,
+    capMs: RECONNECT_CAP_MS,
+    floor: 0.5,
+    random: systemRandom,
+  })
   #socket: WebSocket | undefined
   /** The master has answered after it registered. */
   #isIn = false
@@ -48,7 +53,8 @@ export class OutsideSocket {
 
   /** One frame of outputs, as large as a frame may be. */
   emitLargest(): void {
-    const frameOf = (note: string): string => JSON.stringify({ type: 'output', slot_id: 0, ts: 1, payload: { task_id: 'largest', worker: this.id, note } })
+    const frameOf = (note: string): string =>
+      JSON.stringify({ type: 'output', slot_id: 0, ts: 1, payload: { task_id: 'largest', worker: this.id, note } })
     this.#socket?.send(frameOf('x'.repeat(MAX_FRAME_BYTES - frameOf('').length)))
   }
 
@@ -69,10 +75,22 @@ export class OutsideSocket {
 
   #connect(): void {
     const url = `${this.#fleet.url.replace('https', 'wss')}/api/v1/automations/${this.type}/workers/${this.id}/control`
-    const socket = new WebSocket(url, { ...this.#fleet.tls, headers: { authorization: `Bearer ${this.#token}` }, handshakeTimeout: CONNECTS_WITHIN_MS })
+    const socket = new WebSocket(url, {
+      ...this.#fleet.tls,
+      headers: { authorization: `Bearer ${this.#token}` },
+      handshakeTimeout: CONNECTS_WITHIN_MS,
+    })
     this.#socket = socket
     socket.on('open', () => {
-      socket.send(JSON.stringify({ type: 'register', worker_id: this.id, automation_type: this.type, protocol_version: 1, hardware: { cores: 1, ram_gb: 1, hostname: 'outside', kernel: 'test' } }))
+      socket.send(
+        JSON.stringify({
+          type: 'register',
+          worker_id: this.id,
+          automation_type: this.type,
+          protocol_version: 1,
+          hardware: { cores: 1, ram_gb: 1, hostname: 'outside', kernel: 'test' },
+        }),
+      )
       this.#ping()
     })
     socket.on('message', (data: Buffer) => this.#on(JSON.parse(data.toString()) as { type: string; id?: string }))
@@ -86,7 +104,8 @@ export class OutsideSocket {
     if (this.#isIn) return
     this.#isIn = true
     this.#backoff.reset()
-    if (this.#awaySinceMs !== undefined) this.longestAwayMs = Math.max(this.longestAwayMs, performance.now() - this.#awaySinceMs)
+    if (this.#awaySinceMs !== undefined)
+      this.longestAwayMs = Math.max(this.longestAwayMs, performance.now() - this.#awaySinceMs)
   }
 
   #onClose(): void {

@@ -11,8 +11,17 @@ import { Public, type Answer, type Door } from './public.ts'
 
 /** What a stranger may claim of himself, and what some servers believe. */
 const FORGED = {
-  'x-forwarded-for': `127.0.0.1, ${'9'.repeat(4_000)}`, 'x-real-ip': '127.0.0.1', 'x-forwarded-proto': 'http', 'x-forwarded-host': 'evil.example', 'x-forwarded-prefix': '/evil',
-  'x-forwarded-user': 'admin', 'x-remote-user': 'admin', 'x-original-url': '/metrics', 'x-rewrite-url': '/metrics', 'x-http-method-override': 'DELETE', forwarded: 'for=127.0.0.1;host=evil.example;proto=http',
+  'x-forwarded-for': `127.0.0.1, ${'9'.repeat(4_000)}`,
+  'x-real-ip': '127.0.0.1',
+  'x-forwarded-proto': 'http',
+  'x-forwarded-host': 'evil.example',
+  'x-forwarded-prefix': '/evil',
+  'x-forwarded-user': 'admin',
+  'x-remote-user': 'admin',
+  'x-original-url': '/metrics',
+  'x-rewrite-url': '/metrics',
+  'x-http-method-override': 'DELETE',
+  forwarded: 'for=127.0.0.1;host=evil.example;proto=http',
 }
 const TASKS = '/automations/echo/tasks'
 
@@ -27,7 +36,12 @@ export class Passage {
   #turns = 0
   readonly #listening: Promise<void>
 
-  constructor(name: string, authority: Authority, door: Door, tokens: { readonly admin: string; readonly worker: string }) {
+  constructor(
+    name: string,
+    authority: Authority,
+    door: Door,
+    tokens: { readonly admin: string; readonly worker: string },
+  ) {
     this.name = name
     this.#fleet = new Public(authority, door)
     this.#fleet.adminToken = tokens.admin
@@ -38,7 +52,11 @@ export class Passage {
 
   /** Resolves when the worker is registered and the stream has begun. */
   async begun(): Promise<void> {
-    await until(`${this.name} passes a control channel and an event stream`, async () => this.#socket.isIn && this.#heard !== '', () => this.#heard)
+    await until(
+      `${this.name} passes a control channel and an event stream`,
+      async () => this.#socket.isIn && this.#heard !== '',
+      () => this.#heard,
+    )
   }
 
   /** Nothing was cut since it began, and both still carry what they are for. */
@@ -48,31 +66,46 @@ export class Passage {
     const before = this.#heard.length
     this.#socket.report(this.#turns % 2 === 0 ? 'RUNNING' : 'IDLE')
     this.#turns += 1
-    await until(`the event stream through ${this.name} tells of its worker`, async () => new RegExp(`event: worker.state\\ndata: .*${this.#socket.id}`).test(this.#heard.slice(before)), () => this.#heard.slice(-500))
+    await until(
+      `the event stream through ${this.name} tells of its worker`,
+      async () => new RegExp(`event: worker.state\\ndata: .*${this.#socket.id}`).test(this.#heard.slice(before)),
+      () => this.#heard.slice(-500),
+    )
   }
 
   async expectLargest(): Promise<void> {
     this.#socket.emitLargest()
     await this.#socket.heard()
     await until(`the frame of 1 MiB came through ${this.name}`, async () => {
-      const { entries } = await this.#fleet.ok<{ entries: { payload: { worker: string; note: string } }[] }>('GET', '/automations/echo/output/tail?n=20')
+      const { entries } = await this.#fleet.ok<{ entries: { payload: { worker: string; note: string } }[] }>(
+        'GET',
+        '/automations/echo/output/tail?n=20',
+      )
       return entries.some(({ payload }) => payload.worker === this.#socket.id && payload.note.length > 1_000_000)
     })
     expect(this.#socket.cuts).toBe(0)
-    const bodyOf = (filler: string): string => JSON.stringify({ task_id: `largest-${this.name}`, payload: { ms: 1, filler } })
+    const bodyOf = (filler: string): string =>
+      JSON.stringify({ task_id: `largest-${this.name}`, payload: { ms: 1, filler } })
     const body = bodyOf('x'.repeat(MAX_BODY_BYTES - bodyOf('').length))
     expect((await this.#fleet.call('POST', TASKS, { body })).status).toBe(200)
-    expect(await this.#fleet.call('POST', TASKS, { body: `${body} ` })).toMatchObject({ status: 413, body: { detail: expect.stringContaining(String(MAX_BODY_BYTES)) } }) // The master says so, and not the proxy.
+    expect(await this.#fleet.call('POST', TASKS, { body: `${body} ` })).toMatchObject({
+      status: 413,
+      body: { detail: expect.stringContaining(String(MAX_BODY_BYTES)) },
+    }) // The master says so, and not the proxy.
   }
 
   /** Paths of the inside are not there, and forged headers change no answer. */
   async expectGuarded(): Promise<void> {
-    for (const path of ['/metrics', '/readyz']) expect([this.name, path, await this.#fleet.get(path)]).toEqual([this.name, path, 404])
-    const answers = async (headers: Readonly<Record<string, string>>): Promise<readonly Answer<unknown>[]> => Promise.all([
-      this.#fleet.call('GET', '/me', { headers }), this.#fleet.call('GET', '/me', { headers, token: 'nobody' }),
-      this.#fleet.call('GET', '/tokens', { headers, token: this.#workerToken }), this.#fleet.call('DELETE', '/automations/echo/workers/nobody', { headers, token: this.#workerToken }),
-      this.#fleet.call('GET', '/automations', { headers }),
-    ])
+    for (const path of ['/metrics', '/readyz'])
+      expect([this.name, path, await this.#fleet.get(path)]).toEqual([this.name, path, 404])
+    const answers = async (headers: Readonly<Record<string, string>>): Promise<readonly Answer<unknown>[]> =>
+      Promise.all([
+        this.#fleet.call('GET', '/me', { headers }),
+        this.#fleet.call('GET', '/me', { headers, token: 'nobody' }),
+        this.#fleet.call('GET', '/tokens', { headers, token: this.#workerToken }),
+        this.#fleet.call('DELETE', '/automations/echo/workers/nobody', { headers, token: this.#workerToken }),
+        this.#fleet.call('GET', '/automations', { headers }),
+      ])
     const plain = await answers({})
     expect(plain.map(({ status }) => status)).toEqual([200, 403, 404, 403, 200])
     expect(await answers(FORGED)).toEqual(plain)
@@ -80,7 +113,12 @@ export class Passage {
 
   /** Who connects from now on is shown the authority's newest certificate; who is connected notices nothing. */
   async expectRenewed(): Promise<void> {
-    await until(`${this.name} shows the new certificate`, async () => (await this.#fleet.fingerprint()) === this.#fleet.authority.fingerprint, () => '', 60_000)
+    await until(
+      `${this.name} shows the new certificate`,
+      async () => (await this.#fleet.fingerprint()) === this.#fleet.authority.fingerprint,
+      () => '',
+      60_000,
+    )
     await this.expectUncut()
   }
 
@@ -88,7 +126,10 @@ export class Passage {
   async forget(): Promise<void> {
     const path = `/automations/echo/workers/${this.#socket.id}`
     this.#socket.leave()
-    await until('the master sees the socket go', async () => !(await this.#fleet.ok<{ connected: boolean }>('GET', path)).connected)
+    await until(
+      'the master sees the socket go',
+      async () => !(await this.#fleet.ok<{ connected: boolean }>('GET', path)).connected,
+    )
     await this.#fleet.ok('DELETE', path)
     await this.end()
   }

@@ -17,7 +17,12 @@ const PAGE = 'src/master/README.md'
 const HAPROXY = 'test/cluster/proxies/haproxy.cfg'
 const ADDRESS = '127.0.0.1'
 
-interface Behind { readonly authority: Authority; readonly scratch: string; readonly port: string; readonly master: string }
+interface Behind {
+  readonly authority: Authority
+  readonly scratch: string
+  readonly port: string
+  readonly master: string
+}
 interface Kind {
   /** Writes what the program reads; answers its arguments. */
   readonly prepare: (behind: Behind) => readonly string[]
@@ -33,34 +38,48 @@ const bundle = ({ scratch }: Behind): string => join(scratch, 'bundle.pem')
 function nginxConfig({ authority, scratch, port, master }: Behind): string {
   const fence = /```nginx\n(.*?)```/s.exec(readFileSync(PAGE, 'utf8'))?.[1] ?? ''
   const places = {
-    '127.0.0.1:8080': master, 'listen 443 ssl': `listen ${ADDRESS}:${port} ssl`, 'muster.example.com': HOST,
-    '/etc/ssl/muster.pem': authority.certFile, '/etc/ssl/muster.key': authority.keyFile,
+    '127.0.0.1:8080': master,
+    'listen 443 ssl': `listen ${ADDRESS}:${port} ssl`,
+    'muster.example.com': HOST,
+    '/etc/ssl/muster.pem': authority.certFile,
+    '/etc/ssl/muster.key': authority.keyFile,
   }
   const server = Object.entries(places).reduce((text, [from, to]) => {
     if (!text.includes(from)) throw new Error(`${PAGE} has no longer "${from}" in its nginx`)
     return text.replace(from, to)
   }, fence)
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${scratch}/${name};`).join('\n')
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((name) => `${name}_temp_path ${scratch}/${name};`)
+    .join('\n')
   return `user root;\ndaemon off;\npid ${scratch}/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log /dev/stdout;\n${temporary}\n${server}}\n`
 }
 
 const KINDS: Readonly<Record<'nginx' | 'haproxy', Kind>> = {
   nginx: {
-    reload: 'SIGHUP', certify: () => undefined,
+    reload: 'SIGHUP',
+    certify: () => undefined,
     prepare: (behind) => {
       writeFileSync(join(behind.scratch, 'nginx.conf'), nginxConfig(behind))
       return ['-p', behind.scratch, '-c', join(behind.scratch, 'nginx.conf')]
     },
   },
   haproxy: {
-    reload: 'SIGUSR2', prepare: () => ['-W', '-f', HAPROXY],
-    certify: (behind) => writeFileSync(bundle(behind), readFileSync(behind.authority.certFile, 'utf8') + readFileSync(behind.authority.keyFile, 'utf8')),
+    reload: 'SIGUSR2',
+    prepare: () => ['-W', '-f', HAPROXY],
+    certify: (behind) =>
+      writeFileSync(
+        bundle(behind),
+        readFileSync(behind.authority.certFile, 'utf8') + readFileSync(behind.authority.keyFile, 'utf8'),
+      ),
   },
 }
 
 async function listens(port: string): Promise<boolean> {
   const socket = connect(Number(port), ADDRESS)
-  const isOpen = await once(socket, 'connect').then(() => true, () => false)
+  const isOpen = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  )
   socket.destroy()
   return isOpen
 }
@@ -81,15 +100,30 @@ export class Proxy implements Door {
     this.#kind.certify(behind)
     const log = openSync(this.#logFile, 'a')
     this.#child = spawn(name, this.#kind.prepare(behind), {
-      stdio: ['ignore', log, log], env: { PATH: process.env['PATH'], MUSTER_LISTEN: `${ADDRESS}:${behind.port}`, MUSTER_CERTIFICATE: bundle(behind), MUSTER_MASTER: behind.master },
+      stdio: ['ignore', log, log],
+      env: {
+        PATH: process.env['PATH'],
+        MUSTER_LISTEN: `${ADDRESS}:${behind.port}`,
+        MUSTER_CERTIFICATE: bundle(behind),
+        MUSTER_MASTER: behind.master,
+      },
     })
     closeSync(log)
   }
 
   /** Resolves when it listens. `master`: address and port of a master, or of what stands before several. */
   static async start(name: keyof typeof KINDS, authority: Authority, master: string): Promise<Proxy> {
-    const proxy = new Proxy(name, { authority, master, port: String(await freePort()), scratch: mkdtempSync(join(tmpdir(), `muster-${name}-`)) })
-    await until(`${name} listens`, () => listens(proxy.port), () => proxy.log())
+    const proxy = new Proxy(name, {
+      authority,
+      master,
+      port: String(await freePort()),
+      scratch: mkdtempSync(join(tmpdir(), `muster-${name}-`)),
+    })
+    await until(
+      `${name} listens`,
+      () => listens(proxy.port),
+      () => proxy.log(),
+    )
     return proxy
   }
 
@@ -106,7 +140,11 @@ export class Proxy implements Door {
   async stop(): Promise<void> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) {
       this.#child.kill('SIGTERM')
-      await until(`${this.name} ends`, async () => this.#child.exitCode !== null || this.#child.signalCode !== null, () => this.log())
+      await until(
+        `${this.name} ends`,
+        async () => this.#child.exitCode !== null || this.#child.signalCode !== null,
+        () => this.log(),
+      )
     }
     rmSync(this.#behind.scratch, { recursive: true, force: true })
   }

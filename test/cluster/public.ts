@@ -20,10 +20,20 @@ const HERE = join(process.cwd(), 'test/cluster/automations')
 const PAUSE_MS = 20
 const SUBMITTERS = 4
 
-export interface Answer<T> { readonly status: number; readonly body: T }
-export interface CallOptions { readonly body?: object | string; readonly token?: string; readonly headers?: Readonly<Record<string, string>> }
+export interface Answer<T> {
+  readonly status: number
+  readonly body: T
+}
+export interface CallOptions {
+  readonly body?: object | string
+  readonly token?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
 /** Where a proxy before the fleet listens. */
-export interface Door { readonly address: string; readonly port: string }
+export interface Door {
+  readonly address: string
+  readonly port: string
+}
 
 export class Public {
   readonly authority: Authority
@@ -41,7 +51,10 @@ export class Public {
   /** How to connect: whom to trust, and the address behind the public name. */
   get tls(): { readonly ca: string; readonly lookup: LookupFunction } {
     const { address } = this.#door
-    return { ca: this.authority.ca, lookup: (_, { all }, done) => (all === true ? done(null, [{ address, family: 4 }]) : done(null, address, 4)) }
+    return {
+      ca: this.authority.ca,
+      lookup: (_, { all }, done) => (all === true ? done(null, [{ address, family: 4 }]) : done(null, address, 4)),
+    }
   }
 
   get workerTokenFile(): string {
@@ -68,16 +81,37 @@ export class Public {
   }
 
   /** `body`: an object, or its JSON. */
-  async call<T>(method: string, path: string, { body, token = this.adminToken, headers: more }: CallOptions = {}): Promise<Answer<T>> {
-    const headers = { authorization: `Bearer ${token}`, ...(body !== undefined && { 'content-type': 'application/json' }), ...more }
-    const answer = await request(`${this.url}/api/v1${path}`, { method, headers, dispatcher: this.#agent, ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }) })
+  async call<T>(
+    method: string,
+    path: string,
+    { body, token = this.adminToken, headers: more }: CallOptions = {},
+  ): Promise<Answer<T>> {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...more,
+    }
+    const answer = await request(`${this.url}/api/v1${path}`, {
+      method,
+      headers,
+      dispatcher: this.#agent,
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
     const text = await answer.body.text()
-    return { status: answer.statusCode, body: (text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text) as T }
+    return {
+      status: answer.statusCode,
+      body: (text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text) as T,
+    }
   }
 
   /** What the event stream says, until the signal ends it. */
   async *events(signal: AbortSignal): AsyncGenerator<string> {
-    const { body } = await request(`${this.url}/api/v1/events`, { headers: { authorization: `Bearer ${this.adminToken}` }, dispatcher: this.#agent, bodyTimeout: 0, signal })
+    const { body } = await request(`${this.url}/api/v1/events`, {
+      headers: { authorization: `Bearer ${this.adminToken}` },
+      dispatcher: this.#agent,
+      bodyTimeout: 0,
+      signal,
+    })
     for await (const chunk of body.setEncoding('utf8')) yield chunk as string
   }
 
@@ -96,12 +130,20 @@ export class Public {
   /** A worker on this machine, outside the cluster, as somebody would run it who knows the public name alone. */
   startWorker(id: string): Proc {
     const env = {
-      PATH: process.env['PATH'] ?? '', SVC_MASTER_URL: this.url, SVC_WORKER_TOKEN_FILE: this.workerTokenFile, SVC_AUTOMATION_TYPE: 'echo', SVC_WORKER_ID: id, SVC_AUTOMATIONS: join(HERE, 'echo.mjs'),
-      NODE_EXTRA_CA_CERTS: this.authority.caFile, NODE_OPTIONS: `--import=${join(HERE, 'resolve.mjs')}`, MUSTER_TEST_NAME: `${HOST}=${this.#door.address}`,
+      PATH: process.env['PATH'] ?? '',
+      SVC_MASTER_URL: this.url,
+      SVC_WORKER_TOKEN_FILE: this.workerTokenFile,
+      SVC_AUTOMATION_TYPE: 'echo',
+      SVC_WORKER_ID: id,
+      SVC_AUTOMATIONS: join(HERE, 'echo.mjs'),
+      NODE_EXTRA_CA_CERTS: this.authority.caFile,
+      NODE_OPTIONS: `--import=${join(HERE, 'resolve.mjs')}`,
+      MUSTER_TEST_NAME: `${HOST}=${this.#door.address}`,
     }
     const child = spawn(process.execPath, [MUSTER, 'worker'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     let output = ''
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
     const worker = { child, exited: once(child, 'exit').then(([code]) => code as number | null), output: () => output }
     this.#workers.push(worker)
     return worker
@@ -112,7 +154,8 @@ export class Public {
   }
 
   async close(): Promise<void> {
-    for (const { child } of this.#workers) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    for (const { child } of this.#workers)
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     await Promise.all(this.#workers.map(({ exited }) => exited))
     await this.#agent.close()
   }
@@ -139,7 +182,9 @@ export class Load {
   async #submit(fleet: Public, name: string, ms: number): Promise<void> {
     for (let n = 0; !this.#ended.signal.aborted; n += 1) {
       const id = `${name}-${n}`
-      const answer = await fleet.call('POST', '/automations/echo/tasks', { body: { task_id: id, payload: { ms } } }).catch(() => null) // Nobody is there to answer.
+      const answer = await fleet
+        .call('POST', '/automations/echo/tasks', { body: { task_id: id, payload: { ms } } })
+        .catch(() => null) // Nobody is there to answer.
       if (answer?.status === 200) {
         this.acknowledged.push(id)
         this.longestPauseMs = Math.max(this.longestPauseMs, performance.now() - this.#lastMs)

@@ -7,8 +7,13 @@ import { describeSettings, readSettings } from '../../src/cmd/settings.ts'
 
 describe('the settings of the backend', () => {
   it('take memory, mem and filedb (D2)', () => {
-    expect(['memory://', 'mem://', 'filedb://state/master.db', 'filedb:///var/lib/muster.db'].map((url) => backendUrl(url))).toEqual([
-      { scheme: 'memory' }, { scheme: 'memory' }, { scheme: 'filedb', path: 'state/master.db' }, { scheme: 'filedb', path: '/var/lib/muster.db' },
+    expect(
+      ['memory://', 'mem://', 'filedb://state/master.db', 'filedb:///var/lib/muster.db'].map((url) => backendUrl(url)),
+    ).toEqual([
+      { scheme: 'memory' },
+      { scheme: 'memory' },
+      { scheme: 'filedb', path: 'state/master.db' },
+      { scheme: 'filedb', path: '/var/lib/muster.db' },
     ])
   })
 
@@ -19,7 +24,16 @@ describe('the settings of the backend', () => {
   })
 
   it('take every Redis URL, and call it by its main name (D2)', () => {
-    expect(['kvstore://h', 'redis://h', 'kvstores://h', 'rediss://h', 'kvstore+cluster://h,i', 'kvstore+sentinel://h/main'].map((url) => backendUrl(url).scheme)).toEqual(['kvstore', 'kvstore', 'kvstores', 'kvstores', 'kvstore', 'kvstore'])
+    expect(
+      [
+        'kvstore://h',
+        'redis://h',
+        'kvstores://h',
+        'rediss://h',
+        'kvstore+cluster://h,i',
+        'kvstore+sentinel://h/main',
+      ].map((url) => backendUrl(url).scheme),
+    ).toEqual(['kvstore', 'kvstore', 'kvstores', 'kvstores', 'kvstore', 'kvstore'])
   })
 
   it('refuse a password in the flag and take it in the variable, and never show it (D54)', () => {
@@ -31,9 +45,15 @@ describe('the settings of the backend', () => {
     }
     expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL: url }, []).faults).toEqual([])
     expect(readSettings(BACKEND_SETTINGS, {}, ['--backend-url', 'kvstore://fleet@127.0.0.1']).faults).toEqual([])
-    expect(JSON.stringify(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL: 'kvstore://u:hunter2/@h:x' }, []).faults)).not.toContain('hunter2')
-    expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_SENTINEL_PASSWORD: 'hunter2' }, []).values.backendSentinelPassword).toBe('hunter2')
-    expect(readSettings(BACKEND_SETTINGS, {}, ['--backend-password', 'hunter2']).faults).toEqual([{ name: '--backend-password', problem: expect.stringContaining('secrets are never flags') }])
+    expect(
+      JSON.stringify(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL: 'kvstore://u:hunter2/@h:x' }, []).faults),
+    ).not.toContain('hunter2')
+    expect(
+      readSettings(BACKEND_SETTINGS, { SVC_BACKEND_SENTINEL_PASSWORD: 'hunter2' }, []).values.backendSentinelPassword,
+    ).toBe('hunter2')
+    expect(readSettings(BACKEND_SETTINGS, {}, ['--backend-password', 'hunter2']).faults).toEqual([
+      { name: '--backend-password', problem: expect.stringContaining('secrets are never flags') },
+    ])
   })
 
   it('read the URL from a file, since a password may stand in it (D54)', () => {
@@ -41,8 +61,13 @@ describe('the settings of the backend', () => {
     try {
       const file = join(folder, 'url')
       writeFileSync(file, 'kvstores://fleet:hunter2@redis.example:6380\n')
-      expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL_FILE: file }, [])).toMatchObject({ faults: [], values: { backendUrl: { scheme: 'kvstores', store: { password: 'hunter2' } } } })
-      expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL_FILE: file, SVC_BACKEND_URL: 'memory://' }, []).faults).toEqual([{ name: 'SVC_BACKEND_URL', problem: 'is set, and SVC_BACKEND_URL_FILE as well; set one of them' }])
+      expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL_FILE: file }, [])).toMatchObject({
+        faults: [],
+        values: { backendUrl: { scheme: 'kvstores', store: { password: 'hunter2' } } },
+      })
+      expect(
+        readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL_FILE: file, SVC_BACKEND_URL: 'memory://' }, []).faults,
+      ).toEqual([{ name: 'SVC_BACKEND_URL', problem: 'is set, and SVC_BACKEND_URL_FILE as well; set one of them' }])
       expect(describeSettings(BACKEND_SETTINGS)).toContain('SVC_BACKEND_URL, --backend-url, or SVC_BACKEND_URL_FILE')
     } finally {
       rmSync(folder, { recursive: true })
@@ -55,7 +80,9 @@ describe('the settings of the backend', () => {
       const file = join(folder, 'ca.pem')
       writeFileSync(file, 'PEM')
       expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_CA_FILE: file }, []).values.backendCaFile).toBe('PEM')
-      expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_KEY_FILE: join(folder, 'absent') }, []).faults).toEqual([{ name: 'SVC_BACKEND_KEY_FILE', problem: expect.stringMatching(/absent" cannot be read: ENOENT/) }])
+      expect(readSettings(BACKEND_SETTINGS, { SVC_BACKEND_KEY_FILE: join(folder, 'absent') }, []).faults).toEqual([
+        { name: 'SVC_BACKEND_KEY_FILE', problem: expect.stringMatching(/absent" cannot be read: ENOENT/) },
+      ])
     } finally {
       rmSync(folder, { recursive: true })
     }

@@ -3,7 +3,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { backendUrl } from '../../src/cmd/backend.ts'
-import { atLeast, hostPort, httpUrl, integer, kubeName, kubeNames, masterUrl, oneOf, text, workerId } from '../../src/cmd/readers.ts'
+import {
+  atLeast,
+  hostPort,
+  httpUrl,
+  integer,
+  kubeName,
+  kubeNames,
+  masterUrl,
+  oneOf,
+  text,
+  workerId,
+} from '../../src/cmd/readers.ts'
 import { describeSettings, readSettings, setting } from '../../src/cmd/settings.ts'
 
 const TABLE = {
@@ -14,7 +25,8 @@ const TABLE = {
 
 describe('readSettings', () => {
   it('takes the flag before the variable before the default (D34)', () => {
-    const read = (environment: Record<string, string>, ...argv: string[]) => readSettings(TABLE, { SVC_TOKEN: 't', ...environment }, argv).values.listen.port
+    const read = (environment: Record<string, string>, ...argv: string[]) =>
+      readSettings(TABLE, { SVC_TOKEN: 't', ...environment }, argv).values.listen.port
     expect(read({})).toBe(8080)
     expect(read({ SVC_LISTEN: '127.0.0.1:1' })).toBe(1)
     expect(read({ SVC_LISTEN: '127.0.0.1:1' }, '--listen', '127.0.0.1:2')).toBe(2)
@@ -22,7 +34,12 @@ describe('readSettings', () => {
   })
 
   it('reports all faults together (D34)', () => {
-    const { faults } = readSettings(TABLE, { SVC_LISTEN: '8080', SVC_LEVEL: 'loud' }, ['--lisen', 'x', 'stray', '--level'])
+    const { faults } = readSettings(TABLE, { SVC_LISTEN: '8080', SVC_LEVEL: 'loud' }, [
+      '--lisen',
+      'x',
+      'stray',
+      '--level',
+    ])
     expect(faults).toEqual([
       { name: '--lisen', problem: 'is not known; did you mean --listen?; see --help' },
       { name: 'stray', problem: 'is not known; see --help' },
@@ -45,8 +62,12 @@ describe('readSettings', () => {
       const file = join(directory, 'token')
       writeFileSync(file, 'from-the-file\n')
       expect(readSettings(TABLE, { SVC_TOKEN_FILE: file }, []).values.token).toBe('from-the-file')
-      expect(readSettings(TABLE, { SVC_TOKEN_FILE: file, SVC_TOKEN: 'both' }, []).faults).toEqual([{ name: 'SVC_TOKEN', problem: 'is set, and SVC_TOKEN_FILE as well; set one of them' }])
-      expect(readSettings(TABLE, { SVC_TOKEN_FILE: join(directory, 'absent') }, []).faults).toEqual([{ name: 'SVC_TOKEN', problem: 'SVC_TOKEN_FILE cannot be read: ENOENT' }])
+      expect(readSettings(TABLE, { SVC_TOKEN_FILE: file, SVC_TOKEN: 'both' }, []).faults).toEqual([
+        { name: 'SVC_TOKEN', problem: 'is set, and SVC_TOKEN_FILE as well; set one of them' },
+      ])
+      expect(readSettings(TABLE, { SVC_TOKEN_FILE: join(directory, 'absent') }, []).faults).toEqual([
+        { name: 'SVC_TOKEN', problem: 'SVC_TOKEN_FILE cannot be read: ENOENT' },
+      ])
     } finally {
       rmSync(directory, { recursive: true })
     }
@@ -74,12 +95,26 @@ describe('the readers', () => {
   })
 
   it.each<[(value: string) => unknown, string, RegExp]>([
-    [hostPort, 'localhost', /not host:port/], [hostPort, 'a:70000', /not host:port/], [integer(0, 10), '11', /from 0 to 10/], [integer(0, 10), '1.5', /whole number/],
-    [atLeast(0), 'NaN', /0 or more/], [atLeast(0), '-1', /0 or more/], [httpUrl, 'ftp://u:p@x', /^is not an http or https URL/], [httpUrl, 'http://u:p@h', /user or a password/],
-    [masterUrl, 'http://h/?token=x', /query or a fragment/], [masterUrl, 'http://u:p@h', /user or a password/],
-    [kubeName, 'Team', /not a name in Kubernetes/], [kubeName, '', /not a name/], [kubeName, 'a'.repeat(64), /not a name/], [kubeNames, 'a,b/c', /"b\/c" is not a name/],
-    [workerId, 'a/b', /cannot name a worker/], [workerId, '..', /cannot name a worker/],
-    [backendUrl, 'postgres://h/db', /scheme "postgres" is not known; known: memory, mem, filedb, kvstore/], [backendUrl, 'filedb://', /needs the path/], [backendUrl, 'memory://x', /takes nothing/], [backendUrl, 'x', /not a URL/],
+    [hostPort, 'localhost', /not host:port/],
+    [hostPort, 'a:70000', /not host:port/],
+    [integer(0, 10), '11', /from 0 to 10/],
+    [integer(0, 10), '1.5', /whole number/],
+    [atLeast(0), 'NaN', /0 or more/],
+    [atLeast(0), '-1', /0 or more/],
+    [httpUrl, 'ftp://u:p@x', /^is not an http or https URL/],
+    [httpUrl, 'http://u:p@h', /user or a password/],
+    [masterUrl, 'http://h/?token=x', /query or a fragment/],
+    [masterUrl, 'http://u:p@h', /user or a password/],
+    [kubeName, 'Team', /not a name in Kubernetes/],
+    [kubeName, '', /not a name/],
+    [kubeName, 'a'.repeat(64), /not a name/],
+    [kubeNames, 'a,b/c', /"b\/c" is not a name/],
+    [workerId, 'a/b', /cannot name a worker/],
+    [workerId, '..', /cannot name a worker/],
+    [backendUrl, 'postgres://h/db', /scheme "postgres" is not known; known: memory, mem, filedb, kvstore/],
+    [backendUrl, 'filedb://', /needs the path/],
+    [backendUrl, 'memory://x', /takes nothing/],
+    [backendUrl, 'x', /not a URL/],
   ])('%p refuses %j (D2, D34)', (read, value, problem) => {
     expect(() => read(value)).toThrow(problem)
   })

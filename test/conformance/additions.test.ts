@@ -1,16 +1,38 @@
 /** What was added to the contract: overview, dry runs, selection, events, claims. */
 import { expect, it } from '@jest/globals'
-import { API, eventually, onEachStore, OTHER, SCOPED, SECOND, until, type Json, type Listening, type World } from './world.ts'
+import {
+  API,
+  eventually,
+  onEachStore,
+  OTHER,
+  SCOPED,
+  SECOND,
+  until,
+  type Json,
+  type Listening,
+  type World,
+} from './world.ts'
 
-interface Event { readonly id: string; readonly name: string; readonly data: Json }
+interface Event {
+  readonly id: string
+  readonly name: string
+  readonly data: Json
+}
 
 /** The events in the text of a stream. */
 function eventsOf({ text }: Listening): Event[] {
-  return text().split('\n\n').flatMap((block) => {
-    const field = (name: string): string | undefined => block.split('\n').find((line) => line.startsWith(`${name}:`))?.slice(name.length + 1).trim()
-    const data = field('data')
-    return data === undefined ? [] : [{ id: field('id') ?? '', name: field('event') ?? '', data: JSON.parse(data) }]
-  })
+  return text()
+    .split('\n\n')
+    .flatMap((block) => {
+      const field = (name: string): string | undefined =>
+        block
+          .split('\n')
+          .find((line) => line.startsWith(`${name}:`))
+          ?.slice(name.length + 1)
+          .trim()
+      const data = field('data')
+      return data === undefined ? [] : [{ id: field('id') ?? '', name: field('event') ?? '', data: JSON.parse(data) }]
+    })
 }
 
 onEachStore('what was added', (open) => {
@@ -38,13 +60,22 @@ onEachStore('what was added', (open) => {
     await world.dead('w-1')
     for (const priority of [1, 0, 0, -1]) await world.submit({ priority })
     const { status, body } = await world.call('GET', `${API}/overview`)
-    expect([status, typeof body.ts, Object.keys(body.automations).toSorted()]).toEqual([200, 'number', ['brief', 'mailer', 'probe']])
+    expect([status, typeof body.ts, Object.keys(body.automations).toSorted()]).toEqual([
+      200,
+      'number',
+      ['brief', 'mailer', 'probe'],
+    ])
     expect(body.automations.mailer).toEqual({
-      kind: 'BatchAutomation', workers: { total: 2, connected: 2, behind: expect.any(Number), IDLE: 1, RUNNING: 1, ERROR: 0, DRAINING: 0 }, slots: 3,
-      queue: { high: 1, normal: 2, low: 1, in_flight: 0, scheduled: 0, dead: 1, oldest_submitted_at: world.now }, stream: { length: 0 },
+      kind: 'BatchAutomation',
+      workers: { total: 2, connected: 2, behind: expect.any(Number), IDLE: 1, RUNNING: 1, ERROR: 0, DRAINING: 0 },
+      slots: 3,
+      queue: { high: 1, normal: 2, low: 1, in_flight: 0, scheduled: 0, dead: 1, oldest_submitted_at: world.now },
+      stream: { length: 0 },
     })
     expect(body.automations.probe).toMatchObject({ kind: 'ContinuousAutomation', queue: null, workers: { total: 0 } })
-    expect(Object.keys((await world.call('GET', `${API}/overview`, { token: SCOPED })).body.automations)).toEqual(['mailer'])
+    expect(Object.keys((await world.call('GET', `${API}/overview`, { token: SCOPED })).body.automations)).toEqual([
+      'mailer',
+    ])
   })
 
   it('D48b: shows the queue every 15 s, oldest first, with running totals', async () => {
@@ -55,19 +86,37 @@ onEachStore('what was added', (open) => {
     await world.pass(31 * SECOND)
     await until(async () => (await world.ok('GET', '/mailer/queue/stats')).length >= 2)
     const rows = await world.ok('GET', '/mailer/queue/stats')
-    expect(rows.at(-1)).toEqual({ ts: expect.any(Number), high: 0, normal: 2, low: 0, in_flight: 0, scheduled: 0, dead: 0, submitted: 3, acked: 1, nacked: 0, died: 0 })
+    expect(rows.at(-1)).toEqual({
+      ts: expect.any(Number),
+      high: 0,
+      normal: 2,
+      low: 0,
+      in_flight: 0,
+      scheduled: 0,
+      dead: 0,
+      submitted: 3,
+      acked: 1,
+      nacked: 0,
+      died: 0,
+    })
     const times = rows.map(({ ts }: Json) => ts)
     expect(times).toEqual(times.toSorted((a: number, b: number) => a - b))
     expect(await world.ok('GET', '/mailer/queue/stats?limit=1')).toEqual([rows.at(-1)])
     expect(await world.ok('GET', `/mailer/queue/stats?since=${times.at(-1)}`)).toEqual([rows.at(-1)])
-    for (const query of ['limit=0', 'limit=10001', 'since=-1']) expect([query, await world.status('GET', `/mailer/queue/stats?${query}`)]).toEqual([query, 422])
+    for (const query of ['limit=0', 'limit=10001', 'since=-1'])
+      expect([query, await world.status('GET', `/mailer/queue/stats?${query}`)]).toEqual([query, 422])
   })
 
   it('D49a: tries a PATCH, and changes nothing', async () => {
     const world = await withWorker()
     const validate = (body: unknown): Promise<Json> => world.ok('POST', '/mailer/workers/w-1/config/validate', body)
     expect(await validate({ slots: 5 })).toEqual({ valid: true, errors: [], changed: ['slots'] })
-    expect(await validate({ slots: 'x', colour: 1 })).toMatchObject({ valid: false, errors: expect.arrayContaining([expect.objectContaining({ path: '/slots', message: expect.any(String), keyword: expect.any(String) })]) })
+    expect(await validate({ slots: 'x', colour: 1 })).toMatchObject({
+      valid: false,
+      errors: expect.arrayContaining([
+        expect.objectContaining({ path: '/slots', message: expect.any(String), keyword: expect.any(String) }),
+      ]),
+    })
     expect(await world.record('w-1')).toMatchObject({ config_gen: 0, config: { slots: 1 } })
     expect(await world.status('POST', '/mailer/workers/nobody/config/validate', {})).toBe(404)
   })
@@ -75,8 +124,12 @@ onEachStore('what was added', (open) => {
   it('D49b: tries a submit, queues nothing and counts against no limit', async () => {
     const world = await withWorker({ submitRpsPerToken: 1 })
     const validate = (body: unknown): Promise<Json> => world.ok('POST', '/mailer/tasks/validate', body)
-    for (let i = 0; i < 5; i += 1) expect(await validate({ payload: { to: 'x' }, priority: 3 })).toMatchObject({ valid: true, errors: [] })
-    expect(await validate({ payload: {} })).toMatchObject({ valid: false, errors: [expect.objectContaining({ path: expect.stringMatching(/^\/payload/) })] })
+    for (let i = 0; i < 5; i += 1)
+      expect(await validate({ payload: { to: 'x' }, priority: 3 })).toMatchObject({ valid: true, errors: [] })
+    expect(await validate({ payload: {} })).toMatchObject({
+      valid: false,
+      errors: [expect.objectContaining({ path: expect.stringMatching(/^\/payload/) })],
+    })
     expect((await world.ok('GET', '/mailer/queue')).length).toBe(0)
     expect((await world.submit({})).queued).toBe(true)
     expect(await world.status('POST', '/probe/tasks/validate', { payload: {} })).toBe(400)
@@ -85,11 +138,22 @@ onEachStore('what was added', (open) => {
   it('D50a: replays or removes the dead tasks that are named, and no other', async () => {
     const world = await withWorker()
     for (const id of ['a', 'b', 'c']) await world.dead('w-1', { task_id: id })
-    const select = (action: string, ids: readonly string[]): Promise<Json> => world.ok('POST', '/mailer/dead/select', { action, task_ids: ids })
-    expect(await select('replay', ['b', 'nobody'])).toEqual({ results: [{ task_id: 'b', outcome: 'replayed' }, { task_id: 'nobody', outcome: 'not_dead' }] })
+    const select = (action: string, ids: readonly string[]): Promise<Json> =>
+      world.ok('POST', '/mailer/dead/select', { action, task_ids: ids })
+    expect(await select('replay', ['b', 'nobody'])).toEqual({
+      results: [
+        { task_id: 'b', outcome: 'replayed' },
+        { task_id: 'nobody', outcome: 'not_dead' },
+      ],
+    })
     expect(await select('remove', ['c'])).toEqual({ results: [{ task_id: 'c', outcome: 'removed' }] })
-    expect([await world.place('a'), await world.place('b'), await world.place('c')]).toEqual(['dead', 'pending', 'gone'])
-    for (const body of [{ action: 'replay', task_ids: [] }, { action: 'keep', task_ids: ['a'] }, { action: 'replay' }]) expect(await world.status('POST', '/mailer/dead/select', body)).toBe(422)
+    expect([await world.place('a'), await world.place('b'), await world.place('c')]).toEqual([
+      'dead',
+      'pending',
+      'gone',
+    ])
+    for (const body of [{ action: 'replay', task_ids: [] }, { action: 'keep', task_ids: ['a'] }, { action: 'replay' }])
+      expect(await world.status('POST', '/mailer/dead/select', body)).toBe(422)
   })
 
   it('D31a, D51a: tells what changed, and goes on behind the last event', async () => {
@@ -97,7 +161,10 @@ onEachStore('what was added', (open) => {
     const stream = await world.listen(`${API}/events`)
     expect([stream.status, stream.contentType]).toEqual([200, expect.stringMatching(/^text\/event-stream/)])
     const worker = await world.worker('w-1')
-    expect(await heard(world, stream, 'worker.registered')).toMatchObject({ id: expect.stringMatching(/./), data: { type: 'mailer', worker_id: 'w-1', ts: expect.any(Number) } })
+    expect(await heard(world, stream, 'worker.registered')).toMatchObject({
+      id: expect.stringMatching(/./),
+      data: { type: 'mailer', worker_id: 'w-1', ts: expect.any(Number) },
+    })
     worker.state({ state: 'RUNNING' })
     expect((await heard(world, stream, 'worker.state')).data).toMatchObject({ worker_id: 'w-1', state: 'RUNNING' })
     await world.patch('w-1', { slots: 2, password: 'hunter2' })
@@ -121,21 +188,32 @@ onEachStore('what was added', (open) => {
 
   it('D31c: tells a scoped token of its types alone', async () => {
     const world = await open()
-    const [mine, others] = [await world.listen(`${API}/events`, { token: SCOPED }), await world.listen(`${API}/events`, { token: OTHER })]
+    const [mine, others] = [
+      await world.listen(`${API}/events`, { token: SCOPED }),
+      await world.listen(`${API}/events`, { token: OTHER }),
+    ]
     await world.worker('w-1')
     await world.worker('p-1', { type: 'probe' })
     await heard(world, mine, 'worker.registered')
     await heard(world, others, 'worker.registered')
-    expect([eventsOf(mine).filter(({ data }) => data.type === 'probe'), eventsOf(others).filter(({ data }) => data.type === 'mailer')]).toEqual([[], []])
+    expect([
+      eventsOf(mine).filter(({ data }) => data.type === 'probe'),
+      eventsOf(others).filter(({ data }) => data.type === 'mailer'),
+    ]).toEqual([[], []])
   })
 
   it('D31b, D51b: records who manages a config, and lets anybody PATCH it', async () => {
     const world = await withWorker()
     const claim = `/mailer/workers/w-1/claim`
-    expect(await world.ok('PUT', claim, { managed_by: 'kubernetes:fleet/w-1' })).toMatchObject({ worker_id: 'w-1', managed_by: 'kubernetes:fleet/w-1', config_gen: 0 })
+    expect(await world.ok('PUT', claim, { managed_by: 'kubernetes:fleet/w-1' })).toMatchObject({
+      worker_id: 'w-1',
+      managed_by: 'kubernetes:fleet/w-1',
+      config_gen: 0,
+    })
     expect(await world.ok('PUT', claim, { managed_by: 'other' })).toMatchObject({ managed_by: 'other' })
     expect(await world.patch('w-1', { slots: 2 })).toMatchObject({ config_gen: 1 })
-    for (const bad of ['', 'x'.repeat(129), 'é', 7]) expect([bad, await world.status('PUT', claim, { managed_by: bad })]).toEqual([bad, 422])
+    for (const bad of ['', 'x'.repeat(129), 'é', 7])
+      expect([bad, await world.status('PUT', claim, { managed_by: bad })]).toEqual([bad, 422])
     for (let time = 0; time < 2; time += 1) expect([200, 204]).toContain(await world.status('DELETE', claim))
     expect(await world.record('w-1')).toMatchObject({ managed_by: null, config_gen: 1 })
     expect(await world.status('PUT', '/mailer/workers/nobody/claim', { managed_by: 'x' })).toBe(404)

@@ -6,14 +6,33 @@ const TYPE = `${API}/automations/mailer`
 const W = `${TYPE}/workers/w-1`
 const ADMIN_ONLY = [`GET ${API}/automations`, `GET ${API}/catalog`, `GET ${API}/pools/accounts`]
 const READS = [`GET ${TYPE}/workers`, `GET ${W}`, `GET ${W}/stats`]
-const CONFIG_AND_OUTPUT = [`PATCH ${W}/config`, `GET ${TYPE}/output/length`, `GET ${TYPE}/output/peek`, `POST ${TYPE}/output/pop`]
-const TASKS_AND_ACTS = [`POST ${TYPE}/tasks`, `GET ${TYPE}/queue`, `GET ${TYPE}/dead`, `POST ${TYPE}/dead/replay`, `DELETE ${TYPE}/dead`, `POST ${W}/drain`, `DELETE ${W}`]
+const CONFIG_AND_OUTPUT = [
+  `PATCH ${W}/config`,
+  `GET ${TYPE}/output/length`,
+  `GET ${TYPE}/output/peek`,
+  `POST ${TYPE}/output/pop`,
+]
+const TASKS_AND_ACTS = [
+  `POST ${TYPE}/tasks`,
+  `GET ${TYPE}/queue`,
+  `GET ${TYPE}/dead`,
+  `POST ${TYPE}/dead/replay`,
+  `DELETE ${TYPE}/dead`,
+  `POST ${W}/drain`,
+  `DELETE ${W}`,
+]
 const OPEN = ['GET /healthz', 'GET /metrics', 'GET /']
 
 onEachStore('auth', (open) => {
-  const ask = async (world: World, route: string, token: string | null, headers: Record<string, string> = {}): Promise<number> => {
+  const ask = async (
+    world: World,
+    route: string,
+    token: string | null,
+    headers: Record<string, string> = {},
+  ): Promise<number> => {
     const [method = '', path = ''] = route.split(' ')
-    const body = method === 'GET' || method === 'DELETE' ? undefined : path.endsWith('/tasks') ? { payload: { to: 'x' } } : {}
+    const body =
+      method === 'GET' || method === 'DELETE' ? undefined : path.endsWith('/tasks') ? { payload: { to: 'x' } } : {}
     return (await world.call(method, path, { token, headers, ...(body !== undefined && { body }) })).status
   }
   /** The statuses of each route for each token; a worker `w-1` is there whenever one is asked for. */
@@ -37,15 +56,21 @@ onEachStore('auth', (open) => {
   })
 
   it('auth/row-admin, D61i: lets admin alone read automations, catalog and pools', async () => {
-    expect(await statuses(ADMIN_ONLY, [WORKER, SCOPED, EVERY, ADMIN])).toEqual(ADMIN_ONLY.map(() => [403, 403, 403, 200]))
+    expect(await statuses(ADMIN_ONLY, [WORKER, SCOPED, EVERY, ADMIN])).toEqual(
+      ADMIN_ONLY.map(() => [403, 403, 403, 200]),
+    )
   })
 
   it('auth/row-workers, auth/admin-token: lets admin and covering tokens read workers', async () => {
-    expect(await statuses(READS, [WORKER, OTHER, SCOPED, EVERY, ADMIN])).toEqual(READS.map(() => [403, 403, 200, 200, 200]))
+    expect(await statuses(READS, [WORKER, OTHER, SCOPED, EVERY, ADMIN])).toEqual(
+      READS.map(() => [403, 403, 200, 200, 200]),
+    )
   })
 
   it('auth/row-config-output, D19a, D19b: lets covering tokens PATCH, peek and pop', async () => {
-    expect(await statuses(CONFIG_AND_OUTPUT, [WORKER, OTHER, SCOPED, EVERY, ADMIN])).toEqual(CONFIG_AND_OUTPUT.map(() => [403, 403, 200, 200, 200]))
+    expect(await statuses(CONFIG_AND_OUTPUT, [WORKER, OTHER, SCOPED, EVERY, ADMIN])).toEqual(
+      CONFIG_AND_OUTPUT.map(() => [403, 403, 200, 200, 200]),
+    )
   })
 
   it('auth/row-tasks, auth/scoped-token, auth/worker-token: lets covering tokens submit, inspect, drain and forget, and workers none of it', async () => {
@@ -55,21 +80,33 @@ onEachStore('auth', (open) => {
   })
 
   it('auth/row-poll, auth/crossed, auth/peer-set, D19c: lets worker tokens alone poll, the peer set too', async () => {
-    expect(await statuses([`GET ${W}/config`], [ADMIN, SCOPED, EVERY, WORKER, WORKER_PEER])).toEqual([[403, 403, 403, 200, 200]])
+    expect(await statuses([`GET ${W}/config`], [ADMIN, SCOPED, EVERY, WORKER, WORKER_PEER])).toEqual([
+      [403, 403, 403, 200, 200],
+    ])
   })
 
   it('auth/401, error/401, auth/403, error/403: is 401 without a proper header, 403 with a wrong token', async () => {
     const world = await open()
     for (const route of [...ADMIN_ONLY, ...READS, `GET ${W}/config`]) {
-      expect([route, await ask(world, route, null), await ask(world, route, 'nobody-has-this-token')]).toEqual([route, 401, 403])
-      for (const authorization of ['Basic YWRtaW4=', 'Bearer', ADMIN]) expect([route, authorization, await ask(world, route, null, { authorization })]).toEqual([route, authorization, 401])
+      expect([route, await ask(world, route, null), await ask(world, route, 'nobody-has-this-token')]).toEqual([
+        route,
+        401,
+        403,
+      ])
+      for (const authorization of ['Basic YWRtaW4=', 'Bearer', ADMIN])
+        expect([route, authorization, await ask(world, route, null, { authorization })]).toEqual([
+          route,
+          authorization,
+          401,
+        ])
     }
   })
 
   it('auth/shared: takes one worker token for every worker id', async () => {
     const world = await open()
     for (const id of ['w-1', 'w-2']) await world.worker(id)
-    for (const id of ['w-1', 'w-2']) expect(await world.status('GET', `/mailer/workers/${id}/config`, undefined, { token: WORKER })).toBe(200)
+    for (const id of ['w-1', 'w-2'])
+      expect(await world.status('GET', `/mailer/workers/${id}/config`, undefined, { token: WORKER })).toBe(200)
   })
 
   it('auth/rate-limit, submit/rate-limit, error/429, limits/submit-rate, D21a, D21b: holds each token to its submits a second, by itself', async () => {
@@ -78,7 +115,10 @@ onEachStore('auth', (open) => {
     for (const token of [ADMIN, SCOPED]) {
       const answers = [await submit(token), await submit(token), await submit(token)]
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 429])
-      expect([Number(answers[2]?.headers.get('retry-after')) > 0, typeof answers[2]?.body.detail]).toEqual([true, 'string'])
+      expect([Number(answers[2]?.headers.get('retry-after')) > 0, typeof answers[2]?.body.detail]).toEqual([
+        true,
+        'string',
+      ])
     }
     await world.time.advance(SECOND)
     expect([(await submit(ADMIN)).status, await ask(world, `GET ${TYPE}/queue`, ADMIN)]).toEqual([200, 200])
@@ -92,7 +132,8 @@ onEachStore('auth', (open) => {
 
   it('D38b: counts a batch as its length', async () => {
     const world = await open({ submitRpsPerToken: 10 })
-    const batch = (length: number): Promise<number> => world.status('POST', '/mailer/tasks/batch', { tasks: Array.from({ length }, () => ({ payload: { to: 'x' } })) })
+    const batch = (length: number): Promise<number> =>
+      world.status('POST', '/mailer/tasks/batch', { tasks: Array.from({ length }, () => ({ payload: { to: 'x' } })) })
     expect([await batch(9), await batch(2), await batch(1)]).toEqual([200, 429, 200])
   })
 })

@@ -8,7 +8,11 @@ import type { Row } from './table/index.ts'
 
 /** The text of a file below `test/`; undefined: there is none. */
 export type ReadTest = (file: string) => string | undefined
-interface Finding { readonly faults: readonly string[]; readonly shown: number; readonly pending: ReadonlyMap<string, number> }
+interface Finding {
+  readonly faults: readonly string[]
+  readonly shown: number
+  readonly pending: ReadonlyMap<string, number>
+}
 
 /** A line on which a test begins: `it('…`, `it.each([…])('…`, or the end of a table of several lines. */
 const TEST_LINE = /^\s*(?:(?:it|test)(?:\.each\(.*)?\(|\](?: as const)?\)\()/
@@ -35,12 +39,23 @@ export function check(table: readonly Row[], suites: Readonly<Record<string, str
   }
   const pending = new Map<string, number>()
   for (const row of table) faults.push(...faultsOf(row, titled, read, pending))
-  faults.push(...table.map(([id]) => id).filter((id, at, all) => all.indexOf(id) !== at).map((id) => `${id}: stands twice`))
-  for (let n = 1; n <= LAST_DECISION; n += 1) if (!table.some(([id]) => new RegExp(`^D${n}[a-z]?$`).test(id))) faults.push(`D${n}: has no row`)
+  faults.push(
+    ...table
+      .map(([id]) => id)
+      .filter((id, at, all) => all.indexOf(id) !== at)
+      .map((id) => `${id}: stands twice`),
+  )
+  for (let n = 1; n <= LAST_DECISION; n += 1)
+    if (!table.some(([id]) => new RegExp(`^D${n}[a-z]?$`).test(id))) faults.push(`D${n}: has no row`)
   return { faults, shown: table.length - [...pending.values()].reduce((sum, count) => sum + count, 0), pending }
 }
 
-function faultsOf([id, , ...proofs]: Row, titled: ReadonlySet<string>, read: ReadTest, pending: Map<string, number>): string[] {
+function faultsOf(
+  [id, , ...proofs]: Row,
+  titled: ReadonlySet<string>,
+  read: ReadTest,
+  pending: Map<string, number>,
+): string[] {
   if (proofs.length === 0 && !titled.has(id)) return [`${id}: no test shows it`]
   return proofs.flatMap((proof) => {
     if ('pending' in proof) {

@@ -10,16 +10,22 @@ onEachStore('config', (open) => {
     const world = await open()
     return { world, worker: await world.worker('w-1') }
   }
-  const poll = (world: World, headers: Record<string, string> = {}) => world.call('GET', PATH, { token: WORKER, headers })
-  const patch = (world: World, body: unknown, headers: Record<string, string> = {}) => world.call('PATCH', PATH, { body, headers })
+  const poll = (world: World, headers: Record<string, string> = {}) =>
+    world.call('GET', PATH, { token: WORKER, headers })
+  const patch = (world: World, body: unknown, headers: Record<string, string> = {}) =>
+    world.call('PATCH', PATH, { body, headers })
 
   it('patch/shallow, route/patch, D13d: merges top-level fields alone', async () => {
     const { world } = await withWorker()
     await world.patch('w-1', { limits: { a: 1, b: 2 }, host: 'one' })
     expect(await world.patch('w-1', { limits: { c: 3 }, slots: 5 })).toEqual({
-      config: { enabled: false, slots: 5, max_attempts: 3, recycle_seconds: 0, host: 'one', limits: { c: 3 } }, config_gen: 2,
+      config: { enabled: false, slots: 5, max_attempts: 3, recycle_seconds: 0, host: 'one', limits: { c: 3 } },
+      config_gen: 2,
     })
-    expect(await world.record('w-1')).toMatchObject({ config: { host: 'one', limits: { c: 3 }, slots: 5 }, config_gen: 2 })
+    expect(await world.record('w-1')).toMatchObject({
+      config: { host: 'one', limits: { c: 3 }, slots: 5 },
+      config_gen: 2,
+    })
   })
 
   it('patch/invalid, config/json-object, error/422-config, D14a: refuses what the Config schema refuses, all faults at once, and changes nothing', async () => {
@@ -27,7 +33,13 @@ onEachStore('config', (open) => {
     const { status, body } = await patch(world, { slots: 'many', host: 7, colour: 'red', enabled: true })
     expect(status).toBe(422)
     expect(body.detail.map(({ path }: Json) => path).toSorted()).toEqual(['/colour', '/host', '/slots'])
-    for (const fault of body.detail) expect(fault).toEqual({ path: expect.any(String), message: expect.any(String), keyword: expect.any(String), params: expect.any(Object) })
+    for (const fault of body.detail)
+      expect(fault).toEqual({
+        path: expect.any(String),
+        message: expect.any(String),
+        keyword: expect.any(String),
+        params: expect.any(Object),
+      })
     expect(await world.record('w-1')).toMatchObject({ config: { enabled: false }, config_gen: 0 })
     await worker.heard()
     expect(worker.frames).toEqual([])
@@ -35,8 +47,26 @@ onEachStore('config', (open) => {
 
   it('config/slots-bound, config/bounds: holds the base fields to their bounds', async () => {
     const { world } = await withWorker()
-    for (const good of [{ slots: 0 }, { slots: 1_024 }, { max_attempts: 1 }, { max_attempts: 1_000 }, { recycle_seconds: 0 }, { recycle_seconds: 0.5 }, { enabled: true }]) expect([good, (await patch(world, good)).status]).toEqual([good, 200])
-    for (const bad of [{ slots: 1_025 }, { slots: -1 }, { slots: 1.5 }, { max_attempts: 0 }, { max_attempts: 1_001 }, { recycle_seconds: -1 }, { enabled: 1 }]) expect([bad, (await patch(world, bad)).status]).toEqual([bad, 422])
+    for (const good of [
+      { slots: 0 },
+      { slots: 1_024 },
+      { max_attempts: 1 },
+      { max_attempts: 1_000 },
+      { recycle_seconds: 0 },
+      { recycle_seconds: 0.5 },
+      { enabled: true },
+    ])
+      expect([good, (await patch(world, good)).status]).toEqual([good, 200])
+    for (const bad of [
+      { slots: 1_025 },
+      { slots: -1 },
+      { slots: 1.5 },
+      { max_attempts: 0 },
+      { max_attempts: 1_001 },
+      { recycle_seconds: -1 },
+      { enabled: 1 },
+    ])
+      expect([bad, (await patch(world, bad)).status]).toEqual([bad, 422])
   })
 
   it('patch/notifies, frame/config_changed, generation/increments, D16: raises the generation with every success and tells the worker', async () => {
@@ -50,7 +80,10 @@ onEachStore('config', (open) => {
   it('route/poll: gives the worker its config and generation', async () => {
     const { world } = await withWorker()
     await world.patch('w-1', { slots: 2 })
-    expect((await poll(world)).body).toEqual({ config: { enabled: false, slots: 2, max_attempts: 3, recycle_seconds: 0, host: 'localhost' }, config_gen: 1 })
+    expect((await poll(world)).body).toEqual({
+      config: { enabled: false, slots: 2, max_attempts: 3, recycle_seconds: 0, host: 'localhost' },
+      config_gen: 1,
+    })
   })
 
   it('D13a, D13b: takes null as the default again, or removes; keeps it where the schema accepts null', async () => {
@@ -63,7 +96,12 @@ onEachStore('config', (open) => {
 
   it('D13c: refuses forbidden keys wherever they stand', async () => {
     const { world } = await withWorker()
-    for (const body of ['{"__proto__":{"slots":2}}', '{"limits":{"constructor":1}}', '{"limits":{"a":[{"prototype":1}]}}']) expect([body, (await patch(world, body)).status]).toEqual([body, 422])
+    for (const body of [
+      '{"__proto__":{"slots":2}}',
+      '{"limits":{"constructor":1}}',
+      '{"limits":{"a":[{"prototype":1}]}}',
+    ])
+      expect([body, (await patch(world, body)).status]).toEqual([body, 422])
     expect(await world.record('w-1')).toMatchObject({ config_gen: 0 })
   })
 
@@ -83,14 +121,21 @@ onEachStore('config', (open) => {
     const { world } = await withWorker()
     const { headers } = await poll(world)
     const answer = await poll(world, { 'if-none-match': `"${headers.get('muster-epoch')}.41"` })
-    expect([answer.status, answer.body.config_gen > 41, answer.body.config]).toEqual([200, true, (await world.record('w-1')).config])
+    expect([answer.status, answer.body.config_gen > 41, answer.body.config]).toEqual([
+      200,
+      true,
+      (await world.record('w-1')).config,
+    ])
   })
 
   it('D17a, D17b, D17d, D61f: shows a secret to its worker alone, and keeps it when the mask comes back', async () => {
     const { world } = await withWorker()
     expect(await world.patch('w-1', { password: 'hunter2' })).toMatchObject({ config: { password: MASK } })
-    expect(await world.patch('w-1', { password: MASK, slots: 3 })).toMatchObject({ config: { password: MASK, slots: 3 } })
-    for (const path of ['/mailer/workers', '/mailer/workers/w-1', '/mailer/workers/w-1/config/history']) expect(JSON.stringify(await world.ok('GET', path))).not.toContain('hunter2')
+    expect(await world.patch('w-1', { password: MASK, slots: 3 })).toMatchObject({
+      config: { password: MASK, slots: 3 },
+    })
+    for (const path of ['/mailer/workers', '/mailer/workers/w-1', '/mailer/workers/w-1/config/history'])
+      expect(JSON.stringify(await world.ok('GET', path))).not.toContain('hunter2')
     expect((await poll(world)).body.config).toMatchObject({ password: 'hunter2', slots: 3 })
   })
 
@@ -112,8 +157,12 @@ onEachStore('config', (open) => {
 
   it('D18: loses none of many concurrent PATCHes, each with a generation of its own', async () => {
     const { world } = await withWorker()
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => world.patch('w-1', i % 2 === 0 ? { slots: i } : { recycle_seconds: i })))
-    expect(answers.map(({ config_gen: gen }: Json) => gen).toSorted((a: number, b: number) => a - b)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1))
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => world.patch('w-1', i % 2 === 0 ? { slots: i } : { recycle_seconds: i })),
+    )
+    expect(answers.map(({ config_gen: gen }: Json) => gen).toSorted((a: number, b: number) => a - b)).toEqual(
+      Array.from({ length: 20 }, (_, i) => i + 1),
+    )
     const last = answers.find(({ config_gen: gen }: Json) => gen === 20)
     expect(last.config.slots % 2).toBe(0)
     expect(last.config.recycle_seconds % 2).toBe(1)
@@ -126,7 +175,8 @@ onEachStore('config', (open) => {
     await world.call('PATCH', PATH, { token: SCOPED, body: { host: 'two' }, headers: { 'muster-actor': 'deploy/7' } })
     const rows = await world.ok('GET', '/mailer/workers/w-1/config/history')
     expect(rows).toMatchObject([
-      { config_gen: 2, ts: world.now, changed: ['host'], config: { host: 'two', password: MASK } }, { config_gen: 1, ts: world.now - 1, actor: 'admin', changed: expect.arrayContaining(['slots', 'password']) },
+      { config_gen: 2, ts: world.now, changed: ['host'], config: { host: 'two', password: MASK } },
+      { config_gen: 1, ts: world.now - 1, actor: 'admin', changed: expect.arrayContaining(['slots', 'password']) },
     ])
     expect(rows[0].actor).toMatch(/^scoped.*deploy\/7/)
     expect(await world.ok('GET', '/mailer/workers/w-1/config/history?limit=1')).toHaveLength(1)

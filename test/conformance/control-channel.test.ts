@@ -1,15 +1,37 @@
 /** The WebSocket between worker and master: order, strictness, close codes, frames. */
 import { expect, it } from '@jest/globals'
-import { ADMIN, eventually, HARDWARE, onEachStore, SCOPED, until, WORKER, WORKER_PEER, type Json, type World } from './world.ts'
+import {
+  ADMIN,
+  eventually,
+  HARDWARE,
+  onEachStore,
+  SCOPED,
+  until,
+  WORKER,
+  WORKER_PEER,
+  type Json,
+  type World,
+} from './world.ts'
 
 onEachStore('control channel', (open) => {
   /** The close that answers `frame` as the first one of a new connection. */
-  const closeOf = async (world: World, frame: object | string, { registered = false }: { registered?: boolean } = {}) => {
+  const closeOf = async (
+    world: World,
+    frame: object | string,
+    { registered = false }: { registered?: boolean } = {},
+  ) => {
     const worker = registered ? await world.worker('w-1') : await world.connect('w-1')
     worker.send(frame)
     return worker.closed
   }
-  const register = (fields: object = {}) => ({ type: 'register', worker_id: 'w-1', automation_type: 'mailer', protocol_version: 1, hardware: HARDWARE, ...fields })
+  const register = (fields: object = {}) => ({
+    type: 'register',
+    worker_id: 'w-1',
+    automation_type: 'mailer',
+    protocol_version: 1,
+    hardware: HARDWARE,
+    ...fields,
+  })
   const state = { type: 'state', state: 'RUNNING', config_gen: 0, ts: 1, last_error: null }
 
   it('route/control, auth/ws-header, auth/ws-query, auth/row-ws: takes a worker token from the header or the query', async () => {
@@ -24,9 +46,15 @@ onEachStore('control channel', (open) => {
     }
   })
 
-  it('channel/4401, close/4401, D12g: opens and closes with 4401 where the token is missing or not a worker\'s', async () => {
+  it("channel/4401, close/4401, D12g: opens and closes with 4401 where the token is missing or not a worker's", async () => {
     const world = await open()
-    for (const options of [{ token: null }, { token: 'wrong' }, { token: ADMIN }, { token: SCOPED }, { token: null, query: '?token=wrong' }]) {
+    for (const options of [
+      { token: null },
+      { token: 'wrong' },
+      { token: ADMIN },
+      { token: SCOPED },
+      { token: null, query: '?token=wrong' },
+    ]) {
       expect([options, (await (await world.connect('w-1', options)).closed).code]).toEqual([options, 4_401])
     }
     expect(await world.status('GET', '/mailer/workers/w-1')).toBe(404)
@@ -40,16 +68,32 @@ onEachStore('control channel', (open) => {
 
   it('channel/json-object, D12d: closes with 1007 what is no JSON object, and names the field', async () => {
     const world = await open()
-    for (const frame of ['{', '[]', '7', 'null', '"x"']) expect([frame, (await closeOf(world, frame, { registered: true })).code]).toEqual([frame, 1_007])
-    expect(await closeOf(world, { ...state, state: 7 }, { registered: true })).toEqual({ code: 1_007, reason: expect.stringContaining('/state') })
+    for (const frame of ['{', '[]', '7', 'null', '"x"'])
+      expect([frame, (await closeOf(world, frame, { registered: true })).code]).toEqual([frame, 1_007])
+    expect(await closeOf(world, { ...state, state: 7 }, { registered: true })).toEqual({
+      code: 1_007,
+      reason: expect.stringContaining('/state'),
+    })
   })
 
   it('channel/strict, channel/type-selects: refuses unknown fields, missing fields and unknown types of frame', async () => {
     const world = await open()
     const output = { slot_id: 1, ts: 1, payload: { sent: true } }
-    const frames = [state, { type: 'stats', slots: 1, cpu_pct: 1, rss_mb: 1, ts: 1, metrics: {} }, { type: 'output', ...output }, { type: 'output_batch', outputs: [output] }, { type: 'ping', id: 'x' }]
-    for (const frame of frames) expect(await closeOf(world, { ...frame, colour: 'red' }, { registered: true })).toEqual({ code: 1_007, reason: expect.stringContaining('colour') })
-    expect(await closeOf(world, { type: 'state', state: 'IDLE', ts: 1, last_error: null }, { registered: true })).toEqual({ code: 1_007, reason: expect.stringContaining('config_gen') })
+    const frames = [
+      state,
+      { type: 'stats', slots: 1, cpu_pct: 1, rss_mb: 1, ts: 1, metrics: {} },
+      { type: 'output', ...output },
+      { type: 'output_batch', outputs: [output] },
+      { type: 'ping', id: 'x' },
+    ]
+    for (const frame of frames)
+      expect(await closeOf(world, { ...frame, colour: 'red' }, { registered: true })).toEqual({
+        code: 1_007,
+        reason: expect.stringContaining('colour'),
+      })
+    expect(
+      await closeOf(world, { type: 'state', state: 'IDLE', ts: 1, last_error: null }, { registered: true }),
+    ).toEqual({ code: 1_007, reason: expect.stringContaining('config_gen') })
     expect((await closeOf(world, register({ colour: 'red' }))).code).toBe(1_007)
     expect((await closeOf(world, { type: 'hello' }, { registered: true })).code).toBe(1_008)
   })
@@ -60,7 +104,8 @@ onEachStore('control channel', (open) => {
 
   it('D12a, D12b: wants register first, under the names of the path', async () => {
     const world = await open()
-    for (const frame of [state, register({ worker_id: 'w-2' }), register({ automation_type: 'probe' })]) expect((await closeOf(world, frame)).code).toBe(1_008)
+    for (const frame of [state, register({ worker_id: 'w-2' }), register({ automation_type: 'probe' })])
+      expect((await closeOf(world, frame)).code).toBe(1_008)
     expect(await world.ok('GET', '/mailer/workers')).toEqual([])
   })
 
@@ -74,7 +119,10 @@ onEachStore('control channel', (open) => {
   })
 
   it('D12e: closes a frame above 1 MiB with 1009', async () => {
-    expect((await closeOf(await open(), JSON.stringify({ type: 'ping', id: 'x'.repeat(1_048_577) }), { registered: true })).code).toBe(1_009)
+    expect(
+      (await closeOf(await open(), JSON.stringify({ type: 'ping', id: 'x'.repeat(1_048_577) }), { registered: true }))
+        .code,
+    ).toBe(1_009)
   })
 
   it('D12f, D61c: closes a type that is not installed with 1008', async () => {
@@ -126,10 +174,24 @@ onEachStore('control channel', (open) => {
     const world = await open()
     const worker = await world.worker('w-1')
     worker.output({ sent: true }, { ts: 1.5 })
-    worker.send({ type: 'output_batch', outputs: [{ slot_id: 2, ts: 2, payload: { sent: false } }, { slot_id: 3, ts: 3, payload: { sent: true } }] })
+    worker.send({
+      type: 'output_batch',
+      outputs: [
+        { slot_id: 2, ts: 2, payload: { sent: false } },
+        { slot_id: 3, ts: 3, payload: { sent: true } },
+      ],
+    })
     await eventually(() => world.ok('GET', '/mailer/output/length'), { length: 3 })
-    const entries = (await world.ok('GET', '/mailer/output/peek')).map(({ slot_id, ts, payload }: Json) => ({ slot_id, ts, payload }))
-    expect(entries).toEqual([{ slot_id: 1, ts: 1.5, payload: { sent: true } }, { slot_id: 2, ts: 2, payload: { sent: false } }, { slot_id: 3, ts: 3, payload: { sent: true } }])
+    const entries = (await world.ok('GET', '/mailer/output/peek')).map(({ slot_id, ts, payload }: Json) => ({
+      slot_id,
+      ts,
+      payload,
+    }))
+    expect(entries).toEqual([
+      { slot_id: 1, ts: 1.5, payload: { sent: true } },
+      { slot_id: 2, ts: 2, payload: { sent: false } },
+      { slot_id: 3, ts: 3, payload: { sent: true } },
+    ])
     expect((await closeOf(world, { type: 'output_batch', outputs: [] }, { registered: true })).code).toBe(1_007)
   })
 
@@ -140,7 +202,9 @@ onEachStore('control channel', (open) => {
     worker.output({ sent: true })
     await eventually(() => world.ok('GET', '/mailer/output/length'), { length: 1 })
     expect(worker.socket.readyState).toBe(worker.socket.OPEN)
-    expect(world.lines.filter(({ level, fields }) => level === 'warn' && JSON.stringify(fields).includes('w-1'))).toHaveLength(1)
+    expect(
+      world.lines.filter(({ level, fields }) => level === 'warn' && JSON.stringify(fields).includes('w-1')),
+    ).toHaveLength(1)
   })
 
   it('D59c: lets no control character and no slash into a worker id, and no more than 256 characters', async () => {

@@ -19,9 +19,21 @@ onEachStore('dead letters', (open) => {
 
   it('dead-item/fields, route/dead, D29a: shows each with its limit, its error and its death', async () => {
     const world = await withDead(1, { max_attempts: 5, priority: 2 })
-    expect(await dead(world)).toEqual({ length: 1, items: [{
-      id: 'd-0', payload: { to: 'x' }, attempt: expect.any(Number), max_attempts: 5, submitted_at: world.now - 1, priority: 2, last_error: 'failed', died_at: world.now - 1,
-    }] })
+    expect(await dead(world)).toEqual({
+      length: 1,
+      items: [
+        {
+          id: 'd-0',
+          payload: { to: 'x' },
+          attempt: expect.any(Number),
+          max_attempts: 5,
+          submitted_at: world.now - 1,
+          priority: 2,
+          last_error: 'failed',
+          died_at: world.now - 1,
+        },
+      ],
+    })
   })
 
   it('limits/n-dead, inspect/dead-not-consuming, D9f, D50c: shows 50 without n, the oldest death first, and consumes none', async () => {
@@ -38,7 +50,12 @@ onEachStore('dead letters', (open) => {
     await world.submit({ task_id: 'low', priority: -1 })
     expect(await replay(world, { n: 2 })).toEqual({ replayed: 2 })
     const { items } = await world.ok('GET', '/mailer/queue')
-    expect(items.map(({ id, attempt }: Json) => [id, attempt])).toEqual([['waiting', 0], ['d-0', 0], ['d-1', 0], ['low', 0]])
+    expect(items.map(({ id, attempt }: Json) => [id, attempt])).toEqual([
+      ['waiting', 0],
+      ['d-0', 0],
+      ['d-1', 0],
+      ['low', 0],
+    ])
     expect(ids(await dead(world))).toEqual(['d-2'])
     expect([await replay(world, { n: 10 }), await replay(world)]).toEqual([{ replayed: 1 }, { replayed: 0 }])
   })
@@ -46,6 +63,10 @@ onEachStore('dead letters', (open) => {
   it('task/clear, route/clear: removes all of them for good', async () => {
     const world = await withDead(3)
     expect(await world.ok('DELETE', '/mailer/dead')).toEqual({ cleared: 3 })
-    expect([await dead(world), await world.place('d-0'), await world.ok('DELETE', '/mailer/dead')]).toEqual([{ length: 0, items: [] }, 'gone', { cleared: 0 }])
+    expect([await dead(world), await world.place('d-0'), await world.ok('DELETE', '/mailer/dead')]).toEqual([
+      { length: 0, items: [] },
+      'gone',
+      { cleared: 0 },
+    ])
   })
 })

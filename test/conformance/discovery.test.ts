@@ -6,9 +6,13 @@ onEachStore('discovery', (open) => {
   it('automation/type, automation/class, automation/kind, automation/config_schema, route/automations, D36b: lists what is installed', async () => {
     const { status, body } = await (await open()).call('GET', `${API}/automations`)
     expect(status).toBe(200)
-    expect(body.map(({ type, class: name, kind }: Json) => ({ type, class: name, kind }))).toEqual(expect.arrayContaining([
-      { type: 'mailer', class: 'Mailer', kind: 'BatchAutomation' }, { type: 'brief', class: 'Brief', kind: 'BatchAutomation' }, { type: 'probe', class: 'Prober', kind: 'ContinuousAutomation' },
-    ]))
+    expect(body.map(({ type, class: name, kind }: Json) => ({ type, class: name, kind }))).toEqual(
+      expect.arrayContaining([
+        { type: 'mailer', class: 'Mailer', kind: 'BatchAutomation' },
+        { type: 'brief', class: 'Brief', kind: 'BatchAutomation' },
+        { type: 'probe', class: 'Prober', kind: 'ContinuousAutomation' },
+      ]),
+    )
     const mailer = body.find(({ type }: Json) => type === 'mailer')
     expect(mailer.config_schema).toMatchObject({ type: 'object', properties: { host: { type: 'string' } } })
   })
@@ -16,14 +20,23 @@ onEachStore('discovery', (open) => {
   it('config/enabled, config/slots, config/max_attempts, config/recycle_seconds, limits/slots, D4a: has the four base fields in every Config schema', async () => {
     const world = await open()
     const { body } = await world.call('GET', `${API}/automations`)
-    for (const { config_schema: { properties } } of body as Json[]) {
+    for (const {
+      config_schema: { properties },
+    } of body as Json[]) {
       expect(properties).toMatchObject({
-        enabled: { type: 'boolean', default: false }, slots: { type: 'integer', minimum: 0, maximum: 1_024, default: 1 },
-        max_attempts: { type: 'integer', minimum: 1, maximum: 1_000, default: 3 }, recycle_seconds: { type: 'number', minimum: 0, default: 0 },
+        enabled: { type: 'boolean', default: false },
+        slots: { type: 'integer', minimum: 0, maximum: 1_024, default: 1 },
+        max_attempts: { type: 'integer', minimum: 1, maximum: 1_000, default: 3 },
+        recycle_seconds: { type: 'number', minimum: 0, default: 0 },
       })
     }
     const probe = body.find(({ type }: Json) => type === 'probe')
-    expect(Object.keys(probe.config_schema.properties).toSorted()).toEqual(['enabled', 'max_attempts', 'recycle_seconds', 'slots'])
+    expect(Object.keys(probe.config_schema.properties).toSorted()).toEqual([
+      'enabled',
+      'max_attempts',
+      'recycle_seconds',
+      'slots',
+    ])
   })
 
   it('catalog/type, catalog/kind, catalog/config, route/catalog: maps each type to its entry', async () => {
@@ -36,7 +49,11 @@ onEachStore('discovery', (open) => {
   it('catalog/queue, catalog/stream, catalog/pools, route/catalog-entry, about/declares-schemas: shows what is declared, and leaves out what is not', async () => {
     const world = await open()
     const mailer = await world.call('GET', `${API}/catalog/mailer`)
-    expect(mailer.body).toMatchObject({ queue: { payload: SCHEMAS.payload }, stream: { payload: SCHEMAS.output }, pools: { accounts: { payload: SCHEMAS.pool, tags: SCHEMAS.tags } } })
+    expect(mailer.body).toMatchObject({
+      queue: { payload: SCHEMAS.payload },
+      stream: { payload: SCHEMAS.output },
+      pools: { accounts: { payload: SCHEMAS.pool, tags: SCHEMAS.tags } },
+    })
     expect([typeof mailer.body.queue.name, typeof mailer.body.stream.name]).toEqual(['string', 'string'])
     const probe = await world.call('GET', `${API}/catalog/probe`)
     expect(probe.body).not.toHaveProperty('queue')
@@ -78,7 +95,11 @@ onEachStore('discovery', (open) => {
 
   it('D47a, D59a: names the epoch and the request on every answer, refusals included', async () => {
     const world = await open()
-    const answers = [await world.call('GET', `${API}/automations`), await world.call('GET', `${API}/automations`, { token: null }), await world.call('GET', `${API}/nowhere`)]
+    const answers = [
+      await world.call('GET', `${API}/automations`),
+      await world.call('GET', `${API}/automations`, { token: null }),
+      await world.call('GET', `${API}/nowhere`),
+    ]
     expect(new Set(answers.map(({ headers }) => headers.get('muster-epoch'))).size).toBe(1)
     expect(answers[0]?.headers.get('muster-epoch')).toMatch(/./)
     const ids = [...answers, await world.call('GET', '/healthz')].map(({ headers }) => headers.get('muster-request-id'))
@@ -88,9 +109,17 @@ onEachStore('discovery', (open) => {
 
   it('endpoint/json, endpoint/version-prefix: answers JSON everywhere but on the page and the metrics', async () => {
     const world = await open()
-    const typeOf = async (path: string): Promise<string | null> => (await world.call('GET', path)).headers.get('content-type')
-    for (const path of ['/healthz', `${API}/automations`, `${API}/catalog`, `${API}/nowhere`]) expect(await typeOf(path)).toMatch(/^application\/json/)
+    const typeOf = async (path: string): Promise<string | null> =>
+      (await world.call('GET', path)).headers.get('content-type')
+    for (const path of ['/healthz', `${API}/automations`, `${API}/catalog`, `${API}/nowhere`])
+      expect(await typeOf(path)).toMatch(/^application\/json/)
     expect(await typeOf('/metrics')).toMatch(/^text\/plain/)
-    expect(world.routes.filter((route) => !route.includes(` ${API}/`)).toSorted()).toEqual(['GET /', 'GET /assets/{file}', 'GET /healthz', 'GET /metrics', 'GET /readyz'])
+    expect(world.routes.filter((route) => !route.includes(` ${API}/`)).toSorted()).toEqual([
+      'GET /',
+      'GET /assets/{file}',
+      'GET /healthz',
+      'GET /metrics',
+      'GET /readyz',
+    ])
   })
 })

@@ -6,24 +6,39 @@ const TASKS = `${API}/automations/mailer/tasks`
 const GOOD = { payload: { to: 'x' } }
 
 onEachStore('errors', (open) => {
-  const submit = (world: World, body: unknown, headers: Record<string, string> = {}) => world.call('POST', TASKS, { body, headers })
+  const submit = (world: World, body: unknown, headers: Record<string, string> = {}) =>
+    world.call('POST', TASKS, { body, headers })
 
   it('error/detail, D14b: holds the single field detail, a sentence unless fields are at fault', async () => {
     const world = await open({ maxBodyBytes: 4_096 })
     const answers = [
-      await world.call('GET', `${API}/automations`, { token: null }), await world.call('GET', `${API}/automations`, { token: 'wrong' }), await world.call('GET', `${API}/automations/mailer/workers/nobody`),
-      await world.call('PUT', TASKS, { body: {} }), await submit(world, '{'), await submit(world, { payload: { to: 'x'.repeat(5_000) } }), await submit(world, 'x', { 'content-type': 'text/plain' }),
-      await world.call('POST', `${API}/automations/probe/tasks`, { body: GOOD }), await submit(world, { payload: {} }),
+      await world.call('GET', `${API}/automations`, { token: null }),
+      await world.call('GET', `${API}/automations`, { token: 'wrong' }),
+      await world.call('GET', `${API}/automations/mailer/workers/nobody`),
+      await world.call('PUT', TASKS, { body: {} }),
+      await submit(world, '{'),
+      await submit(world, { payload: { to: 'x'.repeat(5_000) } }),
+      await submit(world, 'x', { 'content-type': 'text/plain' }),
+      await world.call('POST', `${API}/automations/probe/tasks`, { body: GOOD }),
+      await submit(world, { payload: {} }),
     ]
     expect(answers.map(({ status, body }) => [status, Object.keys(body), typeof body.detail])).toEqual([
-      [401, ['detail'], 'string'], [403, ['detail'], 'string'], [404, ['detail'], 'string'], [405, ['detail'], 'string'], [400, ['detail'], 'string'], [413, ['detail'], 'string'],
-      [415, ['detail'], 'string'], [400, ['detail'], 'string'], [422, ['detail'], 'object'],
+      [401, ['detail'], 'string'],
+      [403, ['detail'], 'string'],
+      [404, ['detail'], 'string'],
+      [405, ['detail'], 'string'],
+      [400, ['detail'], 'string'],
+      [413, ['detail'], 'string'],
+      [415, ['detail'], 'string'],
+      [400, ['detail'], 'string'],
+      [422, ['detail'], 'object'],
     ])
   })
 
   it('D14c: is 400 where the body is not JSON or not an object', async () => {
     const world = await open()
-    for (const body of ['{', '[]', '7', '"x"', 'null']) expect([body, (await submit(world, body)).status]).toEqual([body, 400])
+    for (const body of ['{', '[]', '7', '"x"', 'null'])
+      expect([body, (await submit(world, body)).status]).toEqual([body, 400])
   })
 
   it('D14d: is 413 above the largest body', async () => {
@@ -35,12 +50,20 @@ onEachStore('errors', (open) => {
   it('D14e: is 405 with Allow for a known path with another verb', async () => {
     const world = await open()
     const { status, headers } = await world.call('PUT', `${API}/automations/mailer/dead`, { body: {} })
-    expect([status, headers.get('allow')?.split(', ').filter((verb) => verb !== 'HEAD').toSorted()]).toEqual([405, ['DELETE', 'GET']])
+    expect([
+      status,
+      headers
+        .get('allow')
+        ?.split(', ')
+        .filter((verb) => verb !== 'HEAD')
+        .toSorted(),
+    ]).toEqual([405, ['DELETE', 'GET']])
   })
 
   it('D14f, endpoint/json-bodies: is 415 for a body that is not JSON', async () => {
     const world = await open()
-    for (const type of ['text/plain', 'application/x-www-form-urlencoded']) expect((await submit(world, JSON.stringify(GOOD), { 'content-type': type })).status).toBe(415)
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded'])
+      expect((await submit(world, JSON.stringify(GOOD), { 'content-type': type })).status).toBe(415)
   })
 
   it('D9a, D9b: is 422 naming the field for an n that is no integer of 1..10000', async () => {
@@ -75,7 +98,15 @@ onEachStore('errors', (open) => {
         collect(inner)
       }
     }
-    for (const path of ['/mailer/workers', '/mailer/workers/w-1', '/mailer/workers/w-1/stats', '/mailer/workers/w-1/config/history', '/mailer/queue', '/mailer/dead']) collect(await world.ok('GET', path))
+    for (const path of [
+      '/mailer/workers',
+      '/mailer/workers/w-1',
+      '/mailer/workers/w-1/stats',
+      '/mailer/workers/w-1/config/history',
+      '/mailer/queue',
+      '/mailer/dead',
+    ])
+      collect(await world.ok('GET', path))
     expect(keys.size).toBeGreaterThan(20)
     expect([...keys].filter((key) => /[A-Z]/.test(key))).toEqual([])
   })

@@ -9,16 +9,36 @@ onEachStore('metrics', (open) => {
     worker.state()
     worker.stats({ slots: 3, cpu_pct: 12.5, rss_mb: 80 })
     worker.output({ sent: true })
-    await until(async () => (await world.record('w-1')).current_stats !== null && (await world.ok('GET', '/mailer/output/length')).length === 1 && (await world.record('w-1')).state === 'RUNNING')
-    await world.rpc('w-1', 'pool.put', { pool: 'accounts', items: [{ id: 'a', tags: {}, payload: { user: 'a' } }, { id: 'b', tags: {}, payload: { user: 'b' } }] })
+    await until(
+      async () =>
+        (await world.record('w-1')).current_stats !== null &&
+        (await world.ok('GET', '/mailer/output/length')).length === 1 &&
+        (await world.record('w-1')).state === 'RUNNING',
+    )
+    await world.rpc('w-1', 'pool.put', {
+      pool: 'accounts',
+      items: [
+        { id: 'a', tags: {}, payload: { user: 'a' } },
+        { id: 'b', tags: {}, payload: { user: 'b' } },
+      ],
+    })
     await world.dead('w-1')
     for (const priority of [-1, 0, 1]) await world.submit({ priority })
     await world.time.advance(4_000)
     const worker1 = '{automation_type="mailer",worker_id="w-1"}'
     const expected = {
-      'svc_master_up': '1', 'svc_workers_total{automation_type="mailer",state="RUNNING"}': '1', 'svc_workers_total{automation_type="mailer",state="DRAINING"}': '0', 'svc_workers_total{automation_type="probe",state="IDLE"}': '0',
-      'svc_workers_total{automation_type="mailer",state="ERROR"}': '0', [`svc_worker_last_seen_age_seconds${worker1}`]: '4', [`svc_worker_slots${worker1}`]: '3', [`svc_worker_cpu_pct${worker1}`]: '12.5',
-      [`svc_worker_rss_mb${worker1}`]: '80', 'svc_stream_length{automation_type="mailer"}': '1', 'svc_queue_size{automation_type="mailer"}': '3', 'svc_queue_dlq_length{automation_type="mailer"}': '1',
+      svc_master_up: '1',
+      'svc_workers_total{automation_type="mailer",state="RUNNING"}': '1',
+      'svc_workers_total{automation_type="mailer",state="DRAINING"}': '0',
+      'svc_workers_total{automation_type="probe",state="IDLE"}': '0',
+      'svc_workers_total{automation_type="mailer",state="ERROR"}': '0',
+      [`svc_worker_last_seen_age_seconds${worker1}`]: '4',
+      [`svc_worker_slots${worker1}`]: '3',
+      [`svc_worker_cpu_pct${worker1}`]: '12.5',
+      [`svc_worker_rss_mb${worker1}`]: '80',
+      'svc_stream_length{automation_type="mailer"}': '1',
+      'svc_queue_size{automation_type="mailer"}': '3',
+      'svc_queue_dlq_length{automation_type="mailer"}': '1',
       'svc_pool_size{pool="accounts"}': '2',
     }
     const seen: Record<string, string | undefined> = {}

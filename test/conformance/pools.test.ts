@@ -4,9 +4,12 @@ import { API, onEachStore, SECOND, type Json, type World } from './world.ts'
 
 const HOLD_MS = 30_000
 const item = (id: string, more: object = {}) => ({ id, tags: { region: 'eu' }, payload: { user: id }, ...more })
-const put = (world: World, ...items: object[]): Promise<Json> => world.rpc('w-1', 'pool.put', { pool: 'accounts', items })
-const claim = (world: World, more: object = {}): Promise<Json> => world.rpc('w-1', 'pool.claim', { pool: 'accounts', hold_ms: HOLD_MS, ...more })
-const inspect = async (world: World, query = ''): Promise<Json> => (await world.call('GET', `${API}/pools/accounts${query}`)).body
+const put = (world: World, ...items: object[]): Promise<Json> =>
+  world.rpc('w-1', 'pool.put', { pool: 'accounts', items })
+const claim = (world: World, more: object = {}): Promise<Json> =>
+  world.rpc('w-1', 'pool.claim', { pool: 'accounts', hold_ms: HOLD_MS, ...more })
+const inspect = async (world: World, query = ''): Promise<Json> =>
+  (await world.call('GET', `${API}/pools/accounts${query}`)).body
 
 onEachStore('pools', (open) => {
   const withWorker = async (): Promise<World> => {
@@ -17,12 +20,19 @@ onEachStore('pools', (open) => {
 
   it('pool/id, pool/tags, pool/payload, pool/expires_at, pool/in_use_until, route/pool, D60i: shows each item, and whether it is claimed', async () => {
     const world = await withWorker()
-    expect(await put(world, item('a'), item('b', { expires_at: world.now + 100 }))).toEqual({ results: ['created', 'created'] })
-    expect(await inspect(world)).toEqual({ size: 2, items: [
-      { id: 'a', tags: { region: 'eu' }, payload: { user: 'a' }, expires_at: null, in_use_until: null },
-      { id: 'b', tags: { region: 'eu' }, payload: { user: 'b' }, expires_at: world.now + 100, in_use_until: null },
-    ] })
-    expect((await claim(world)).claims).toMatchObject([{ id: 'a', payload: { user: 'a' }, in_use_until: world.now + HOLD_MS / SECOND }])
+    expect(await put(world, item('a'), item('b', { expires_at: world.now + 100 }))).toEqual({
+      results: ['created', 'created'],
+    })
+    expect(await inspect(world)).toEqual({
+      size: 2,
+      items: [
+        { id: 'a', tags: { region: 'eu' }, payload: { user: 'a' }, expires_at: null, in_use_until: null },
+        { id: 'b', tags: { region: 'eu' }, payload: { user: 'b' }, expires_at: world.now + 100, in_use_until: null },
+      ],
+    })
+    expect((await claim(world)).claims).toMatchObject([
+      { id: 'a', payload: { user: 'a' }, in_use_until: world.now + HOLD_MS / SECOND },
+    ])
     expect((await inspect(world)).items[0].in_use_until).toBe(world.now + HOLD_MS / SECOND)
     expect(await put(world, item('a'))).toEqual({ results: ['replaced'] })
   })
@@ -44,7 +54,10 @@ onEachStore('pools', (open) => {
     const [second] = (await claim(world)).claims
     expect(second.id).toBe('a')
     expect(second.token).toBeGreaterThan(first.token)
-    expect(await world.rpc('w-1', 'pool.release', { pool: 'accounts', id: 'a', token: first.token })).toMatchObject({ code: -32_001, data: { code: 'lease_lost' } })
+    expect(await world.rpc('w-1', 'pool.release', { pool: 'accounts', id: 'a', token: first.token })).toMatchObject({
+      code: -32_001,
+      data: { code: 'lease_lost' },
+    })
   })
 
   it('D30b, D60j: hands out what was used least recently; claims are extended, released and removed by their token', async () => {
@@ -54,25 +67,38 @@ onEachStore('pools', (open) => {
     expect(await world.rpc('w-1', 'pool.release', { pool: 'accounts', id: 'a', token: a.token })).toEqual({})
     const [b] = (await claim(world)).claims
     expect(b.id).toBe('b')
-    expect(await world.rpc('w-1', 'pool.extend', { pool: 'accounts', id: 'b', token: b.token, hold_ms: 60_000 })).toEqual({ in_use_until: world.now + 60 })
+    expect(
+      await world.rpc('w-1', 'pool.extend', { pool: 'accounts', id: 'b', token: b.token, hold_ms: 60_000 }),
+    ).toEqual({ in_use_until: world.now + 60 })
     expect((await claim(world, { match: { region: 'us' } })).claims).toMatchObject([{ id: 'c' }])
-    expect(await world.rpc('w-1', 'pool.remove', { pool: 'accounts', id: 'b', token: b.token })).toEqual({ removed: true })
+    expect(await world.rpc('w-1', 'pool.remove', { pool: 'accounts', id: 'b', token: b.token })).toEqual({
+      removed: true,
+    })
     expect((await inspect(world)).size).toBe(2)
   })
 
   it('D30c, D60k: knows no pool that nobody declares', async () => {
     const world = await withWorker()
     expect((await world.call('GET', `${API}/pools/nowhere`)).status).toBe(404)
-    expect(await world.rpc('w-1', 'pool.claim', { pool: 'nowhere', hold_ms: HOLD_MS })).toMatchObject({ code: -32_004, data: { code: 'unknown_pool' } })
+    expect(await world.rpc('w-1', 'pool.claim', { pool: 'nowhere', hold_ms: HOLD_MS })).toMatchObject({
+      code: -32_004,
+      data: { code: 'unknown_pool' },
+    })
   })
 
   it('limits/n-pool, D9g: shows 20 items without n', async () => {
     const world = await withWorker()
     await put(world, ...Array.from({ length: 25 }, (_, i) => item(`i-${i}`)))
-    expect([(await inspect(world)).items.length, (await inspect(world, '?n=3')).items.length, (await inspect(world)).size]).toEqual([20, 3, 25])
+    expect([
+      (await inspect(world)).items.length,
+      (await inspect(world, '?n=3')).items.length,
+      (await inspect(world)).size,
+    ]).toEqual([20, 3, 25])
   })
 
   it('about/pools-read-only: offers no route that changes a pool', async () => {
-    expect((await open()).routes.filter((route) => route.includes('/pools/'))).toEqual(['GET /api/v1/pools/{pool_name}'])
+    expect((await open()).routes.filter((route) => route.includes('/pools/'))).toEqual([
+      'GET /api/v1/pools/{pool_name}',
+    ])
   })
 })

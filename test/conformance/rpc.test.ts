@@ -8,14 +8,20 @@ onEachStore('rpc', (open) => {
     await world.worker('w-1')
     return world
   }
-  const post = (world: World, body: unknown, id = 'w-1') => world.call('POST', `${API}/automations/mailer/workers/${id}/rpc`, { token: WORKER, body })
+  const post = (world: World, body: unknown, id = 'w-1') =>
+    world.call('POST', `${API}/automations/mailer/workers/${id}/rpc`, { token: WORKER, body })
   const call = (method: string, params: object, id: unknown = 1) => ({ jsonrpc: '2.0', id, method, params })
 
   it('D23a, D60l: answers one call or a batch, with HTTP 200', async () => {
     const world = await withWorker()
     const single = await post(world, call('counter.get', { name: 'n' }, 'a'))
     expect([single.status, single.body]).toEqual([200, { jsonrpc: '2.0', id: 'a', result: { value: 0 } }])
-    const batch = await post(world, [call('counter.add', { name: 'n', delta: 2 }, 1), call('nope', {}, 2), { jsonrpc: '2.0', method: 'counter.add', params: { name: 'n', delta: 1 } }, call('counter.get', { name: 'n' }, 3)])
+    const batch = await post(world, [
+      call('counter.add', { name: 'n', delta: 2 }, 1),
+      call('nope', {}, 2),
+      { jsonrpc: '2.0', method: 'counter.add', params: { name: 'n', delta: 1 } },
+      call('counter.get', { name: 'n' }, 3),
+    ])
     expect([batch.status, batch.body.length]).toEqual([200, 3])
     expect(batch.body).toMatchObject([{ id: 1, result: { value: 2 } }, { id: 2, error: { code: -32_601 } }, { id: 3 }])
     expect((await post(world, '{')).status).toBe(400)
@@ -26,11 +32,28 @@ onEachStore('rpc', (open) => {
     const error = async (body: unknown, id?: string): Promise<Json> => (await post(world, body, id)).body.error
     expect(await error({ id: 1, method: 'kv.get' })).toMatchObject({ code: -32_600 })
     expect(await error(call('toString', {}))).toMatchObject({ code: -32_601 })
-    expect(await error(call('kv.get', { key: 7, colour: 'red' }))).toMatchObject({ code: -32_602, data: { errors: expect.arrayContaining([expect.objectContaining({ path: '/key' }), expect.objectContaining({ path: '/colour' })]) } })
-    expect(await error(call('lock.release', { name: 'l', token: 1 }))).toMatchObject({ code: -32_001, data: { code: 'lease_lost' } })
-    expect(await error(call('tasks.reserve', { limit: 1 }), 'nobody')).toMatchObject({ code: -32_002, data: { code: 'unknown_worker' } })
+    expect(await error(call('kv.get', { key: 7, colour: 'red' }))).toMatchObject({
+      code: -32_602,
+      data: {
+        errors: expect.arrayContaining([
+          expect.objectContaining({ path: '/key' }),
+          expect.objectContaining({ path: '/colour' }),
+        ]),
+      },
+    })
+    expect(await error(call('lock.release', { name: 'l', token: 1 }))).toMatchObject({
+      code: -32_001,
+      data: { code: 'lease_lost' },
+    })
+    expect(await error(call('tasks.reserve', { limit: 1 }), 'nobody')).toMatchObject({
+      code: -32_002,
+      data: { code: 'unknown_worker' },
+    })
     await world.rpc('w-1', 'counter.add', { name: 'n', delta: Number.MAX_SAFE_INTEGER })
-    expect(await error(call('counter.add', { name: 'n', delta: 1 }))).toMatchObject({ code: -32_005, data: { code: 'out_of_range' } })
+    expect(await error(call('counter.add', { name: 'n', delta: 1 }))).toMatchObject({
+      code: -32_005,
+      data: { code: 'out_of_range' },
+    })
   })
 
   it('primitive/kv, D60e: keeps values by namespace, with an end if asked for', async () => {
@@ -38,10 +61,16 @@ onEachStore('rpc', (open) => {
     expect(await world.rpc('w-1', 'kv.get', { key: 'k' })).toEqual({ value: null })
     expect(await world.rpc('w-1', 'kv.set', { key: 'k', value: { a: [1] }, ttl_ms: 5_000 })).toEqual({})
     await world.rpc('w-1', 'kv.set', { key: 'k', value: 'other', namespace: 'elsewhere' })
-    expect([await world.rpc('w-1', 'kv.get', { key: 'k' }), await world.rpc('w-1', 'kv.get', { key: 'k', namespace: 'mailer' })]).toEqual([{ value: { a: [1] } }, { value: { a: [1] } }])
+    expect([
+      await world.rpc('w-1', 'kv.get', { key: 'k' }),
+      await world.rpc('w-1', 'kv.get', { key: 'k', namespace: 'mailer' }),
+    ]).toEqual([{ value: { a: [1] } }, { value: { a: [1] } }])
     world.time.jump(5 * SECOND)
     expect(await world.rpc('w-1', 'kv.get', { key: 'k' })).toEqual({ value: null })
-    expect([await world.rpc('w-1', 'kv.delete', { key: 'k', namespace: 'elsewhere' }), await world.rpc('w-1', 'kv.delete', { key: 'k' })]).toEqual([{ deleted: true }, { deleted: false }])
+    expect([
+      await world.rpc('w-1', 'kv.delete', { key: 'k', namespace: 'elsewhere' }),
+      await world.rpc('w-1', 'kv.delete', { key: 'k' }),
+    ]).toEqual([{ deleted: true }, { deleted: false }])
   })
 
   it('primitive/lock, D60f: gives a lock to one holder, who alone can release it', async () => {
@@ -50,13 +79,20 @@ onEachStore('rpc', (open) => {
     const first = await acquire()
     expect(first).toEqual({ acquired: true, token: expect.any(Number), expires_at: world.now + 10 })
     expect(await acquire()).toEqual({ acquired: false, held_until: world.now + 10 })
-    expect(await world.rpc('w-1', 'lock.extend', { name: 'l', token: first.token, hold_ms: 20_000 })).toEqual({ expires_at: world.now + 20 })
-    expect(await world.rpc('w-1', 'lock.release', { name: 'l', token: first.token + 1 })).toMatchObject({ code: -32_001 })
+    expect(await world.rpc('w-1', 'lock.extend', { name: 'l', token: first.token, hold_ms: 20_000 })).toEqual({
+      expires_at: world.now + 20,
+    })
+    expect(await world.rpc('w-1', 'lock.release', { name: 'l', token: first.token + 1 })).toMatchObject({
+      code: -32_001,
+    })
     world.time.jump(20 * SECOND)
     const second = await acquire()
     expect(second.token).toBeGreaterThan(first.token)
     expect(await world.rpc('w-1', 'lock.release', { name: 'l', token: first.token })).toMatchObject({ code: -32_001 })
-    expect([await world.rpc('w-1', 'lock.release', { name: 'l', token: second.token }), (await acquire()).acquired]).toEqual([{}, true])
+    expect([
+      await world.rpc('w-1', 'lock.release', { name: 'l', token: second.token }),
+      (await acquire()).acquired,
+    ]).toEqual([{}, true])
   })
 
   it('primitive/counter, D60g: adds exactly, without an end', async () => {
@@ -70,10 +106,30 @@ onEachStore('rpc', (open) => {
   it('D23b: knows every method it names', async () => {
     const world = await withWorker()
     const methods = [
-      'tasks.reserve', 'tasks.ack', 'tasks.nack', 'tasks.extend', 'tasks.release', 'kv.get', 'kv.set', 'kv.delete', 'lock.acquire', 'lock.extend', 'lock.release', 'counter.add', 'counter.get',
-      'pool.put', 'pool.claim', 'pool.extend', 'pool.release', 'pool.remove', 'bus.publish',
+      'tasks.reserve',
+      'tasks.ack',
+      'tasks.nack',
+      'tasks.extend',
+      'tasks.release',
+      'kv.get',
+      'kv.set',
+      'kv.delete',
+      'lock.acquire',
+      'lock.extend',
+      'lock.release',
+      'counter.add',
+      'counter.get',
+      'pool.put',
+      'pool.claim',
+      'pool.extend',
+      'pool.release',
+      'pool.remove',
+      'bus.publish',
     ]
-    const { body } = await post(world, methods.map((method) => call(method, { colour: 'red' }, method)))
+    const { body } = await post(
+      world,
+      methods.map((method) => call(method, { colour: 'red' }, method)),
+    )
     expect(body.map(({ id, error }: Json) => [id, error.code])).toEqual(methods.map((method) => [method, -32_602]))
   })
 
@@ -81,7 +137,10 @@ onEachStore('rpc', (open) => {
     const world = await withWorker()
     const publish = (message: unknown): Promise<Json> => world.rpc('w-1', 'bus.publish', { topic: 'news', message })
     expect(await publish('before')).toEqual({})
-    const { status, contentType, text } = await world.listen(`${API}/automations/mailer/workers/w-1/bus?topic=news&topic=mailer.emit`, { token: WORKER })
+    const { status, contentType, text } = await world.listen(
+      `${API}/automations/mailer/workers/w-1/bus?topic=news&topic=mailer.emit`,
+      { token: WORKER },
+    )
     expect([status, contentType]).toEqual([200, expect.stringMatching(/^text\/event-stream/)])
     await until(() => text() !== '') // It says when it listens.
     await publish({ n: 1 })

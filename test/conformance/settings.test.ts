@@ -10,10 +10,20 @@ const SECRET = /TOKEN|PASSWORD/
 
 /** Each variable of a help text with its other form and its default. */
 function settingsOf(help: string): Record<string, string> {
-  return Object.fromEntries([...help.matchAll(/^ {2}(?<name>SVC_\w+), (?:or )?(?<form>[\w-]+)(?:, or SVC_BACKEND_URL_FILE)?\n.*\((?<fallback>[^()]*)\)$/gm)].map(({ groups: { name = '', form = '', fallback = '' } = {} }) => {
-    expect(form).toBe(name.match(SECRET) !== null && !/PER_TOKEN|BOOTSTRAP/.test(name) ? `${name}_FILE` : `--${name.slice('SVC_'.length).toLowerCase().replaceAll('_', '-')}`)
-    return [name, fallback]
-  }))
+  return Object.fromEntries(
+    [
+      ...help.matchAll(
+        /^ {2}(?<name>SVC_\w+), (?:or )?(?<form>[\w-]+)(?:, or SVC_BACKEND_URL_FILE)?\n.*\((?<fallback>[^()]*)\)$/gm,
+      ),
+    ].map(({ groups: { name = '', form = '', fallback = '' } = {} }) => {
+      expect(form).toBe(
+        name.match(SECRET) !== null && !/PER_TOKEN|BOOTSTRAP/.test(name)
+          ? `${name}_FILE`
+          : `--${name.slice('SVC_'.length).toLowerCase().replaceAll('_', '-')}`,
+      )
+      return [name, fallback]
+    }),
+  )
 }
 
 const LOGS = { SVC_LOG_FORMAT: 'default text', SVC_LOG_LEVEL: 'default info', SVC_OTEL_ENABLED: 'default 0' }
@@ -21,27 +31,59 @@ const LOGS = { SVC_LOG_FORMAT: 'default text', SVC_LOG_LEVEL: 'default info', SV
 describe('the settings', () => {
   it('D34f, D54a, D22a: of the master', () => {
     expect(settingsOf(masterHelp())).toMatchObject({
-      SVC_LISTEN: 'default 0.0.0.0:8080', SVC_BACKEND_URL: 'default filedb://.muster/master.db', SVC_AUTOMATIONS: 'not set', SVC_ADMIN_TOKEN: 'not set', SVC_WORKER_TOKEN: 'not set', SVC_WORKER_TOKENS: 'not set',
-      SVC_TOKEN_SCOPES: 'not set', SVC_SUBMIT_RPS_PER_TOKEN: 'default 0', SVC_IDEMPOTENCY_TTL_SECONDS: 'default 86400', SVC_MAX_BODY_BYTES: 'default 1048576', SVC_MAX_LOST_LEASES: 'default 10',
-      SVC_MAX_QUEUE_LENGTH: 'default 5000000', SVC_BACKEND_PASSWORD: 'not set', SVC_BACKEND_CA_FILE: 'not set', SVC_BACKEND_CERT_FILE: 'not set', SVC_BACKEND_KEY_FILE: 'not set', ...LOGS,
+      SVC_LISTEN: 'default 0.0.0.0:8080',
+      SVC_BACKEND_URL: 'default filedb://.muster/master.db',
+      SVC_AUTOMATIONS: 'not set',
+      SVC_ADMIN_TOKEN: 'not set',
+      SVC_WORKER_TOKEN: 'not set',
+      SVC_WORKER_TOKENS: 'not set',
+      SVC_TOKEN_SCOPES: 'not set',
+      SVC_SUBMIT_RPS_PER_TOKEN: 'default 0',
+      SVC_IDEMPOTENCY_TTL_SECONDS: 'default 86400',
+      SVC_MAX_BODY_BYTES: 'default 1048576',
+      SVC_MAX_LOST_LEASES: 'default 10',
+      SVC_MAX_QUEUE_LENGTH: 'default 5000000',
+      SVC_BACKEND_PASSWORD: 'not set',
+      SVC_BACKEND_CA_FILE: 'not set',
+      SVC_BACKEND_CERT_FILE: 'not set',
+      SVC_BACKEND_KEY_FILE: 'not set',
+      ...LOGS,
     })
   })
 
   it('D34g, D54c: of the worker', () => {
     expect(settingsOf(workerHelp())).toMatchObject({
-      SVC_MASTER_URL: 'required', SVC_WORKER_TOKEN: 'required', SVC_AUTOMATION_TYPE: 'required', SVC_WORKER_ID: `default ${hostname()}`, SVC_AUTOMATIONS: 'not set', SVC_DRAIN_TIMEOUT_SECONDS: 'default 30',
-      SVC_HEALTH_LISTEN: 'not set', ...LOGS,
+      SVC_MASTER_URL: 'required',
+      SVC_WORKER_TOKEN: 'required',
+      SVC_AUTOMATION_TYPE: 'required',
+      SVC_WORKER_ID: `default ${hostname()}`,
+      SVC_AUTOMATIONS: 'not set',
+      SVC_DRAIN_TIMEOUT_SECONDS: 'default 30',
+      SVC_HEALTH_LISTEN: 'not set',
+      ...LOGS,
     })
   })
 
   it('D34h, D44a, D54d: of the operator, which has one master', () => {
     expect(settingsOf(operatorHelp())).toEqual({
-      SVC_MASTER_URL: 'required', SVC_API_TOKEN: 'not set', SVC_WATCH_NAMESPACES: 'not set', SVC_METRICS_LISTEN: 'default 0.0.0.0:9090', SVC_LEADER_ELECT: 'default true',
-      SVC_LEASE_NAME: 'default muster-operator', SVC_LEASE_NAMESPACE: 'not set', SVC_BOOTSTRAP_TOKENS_SECRET: 'not set', SVC_BOOTSTRAP_REDIS_SECRET: 'not set', ...LOGS,
+      SVC_MASTER_URL: 'required',
+      SVC_API_TOKEN: 'not set',
+      SVC_WATCH_NAMESPACES: 'not set',
+      SVC_METRICS_LISTEN: 'default 0.0.0.0:9090',
+      SVC_LEADER_ELECT: 'default true',
+      SVC_LEASE_NAME: 'default muster-operator',
+      SVC_LEASE_NAMESPACE: 'not set',
+      SVC_BOOTSTRAP_TOKENS_SECRET: 'not set',
+      SVC_BOOTSTRAP_REDIS_SECRET: 'not set',
+      ...LOGS,
     })
   })
 
   it('D34i: of dev', () => {
-    expect(settingsOf(devHelp())).toMatchObject({ SVC_LISTEN: 'default 127.0.0.1:8080', SVC_STATE_DIR: 'default .muster', SVC_AUTOMATIONS: 'default muster/automations' })
+    expect(settingsOf(devHelp())).toMatchObject({
+      SVC_LISTEN: 'default 127.0.0.1:8080',
+      SVC_STATE_DIR: 'default .muster',
+      SVC_AUTOMATIONS: 'default muster/automations',
+    })
   })
 })

@@ -5,7 +5,8 @@ import { eventually, onEachStore, SECOND, type Json, type Worker, type World } f
 onEachStore('streams', (open) => {
   const length = (world: World): Promise<Json> => world.ok('GET', '/probe/output/length')
   const numbers = (entries: Json): number[] => entries.map(({ payload }: Json) => payload.i)
-  const pop = (world: World, n?: number): Promise<Json> => world.ok('POST', '/probe/output/pop', n === undefined ? {} : { n })
+  const pop = (world: World, n?: number): Promise<Json> =>
+    world.ok('POST', '/probe/output/pop', n === undefined ? {} : { n })
   const tail = (world: World, query = ''): Promise<Json> => world.ok('GET', `/probe/output/tail${query}`)
 
   /** A stream of `count` outputs, numbered from 0. */
@@ -18,7 +19,14 @@ onEachStore('streams', (open) => {
   const push = async (world: World, worker: Worker, from: number, count: number): Promise<void> => {
     const before = (await length(world)).length
     for (let at = from; at < from + count; at += 1_000) {
-      worker.send({ type: 'output_batch', outputs: Array.from({ length: Math.min(1_000, from + count - at) }, (_, i) => ({ slot_id: 0, ts: 1, payload: { i: at + i } })) })
+      worker.send({
+        type: 'output_batch',
+        outputs: Array.from({ length: Math.min(1_000, from + count - at) }, (_, i) => ({
+          slot_id: 0,
+          ts: 1,
+          payload: { i: at + i },
+        })),
+      })
     }
     await eventually(() => length(world), { length: Math.min(50_000, before + count) })
   }
@@ -54,7 +62,11 @@ onEachStore('streams', (open) => {
 
   it('pop/does-not-wait: answers an empty stream at once with nothing', async () => {
     const world = await open()
-    expect([await pop(world), await world.ok('GET', '/probe/output/peek'), await length(world)]).toEqual([[], [], { length: 0 }])
+    expect([await pop(world), await world.ok('GET', '/probe/output/peek'), await length(world)]).toEqual([
+      [],
+      [],
+      { length: 0 },
+    ])
   })
 
   it('stream/entries, limits/stream-entries: keeps the newest 50,000', async () => {
@@ -84,6 +96,11 @@ onEachStore('streams', (open) => {
   })
 
   it('stream/not-changeable: offers no route that changes its bounds', async () => {
-    expect((await open()).routes.filter((route) => route.includes('/output')).map((route) => route.replace(/ .*\/output/, ' ')).toSorted()).toEqual(['GET /length', 'GET /peek', 'GET /tail', 'POST /pop'])
+    expect(
+      (await open()).routes
+        .filter((route) => route.includes('/output'))
+        .map((route) => route.replace(/ .*\/output/, ' '))
+        .toSorted(),
+    ).toEqual(['GET /length', 'GET /peek', 'GET /tail', 'POST /pop'])
   })
 })

@@ -8,8 +8,13 @@ import { by, pending, TABLE, type Row } from './table/index.ts'
 const TESTS = join(import.meta.dirname, '..')
 const SELF = 'table.test.ts'
 
-const readTest = (file: string): string | undefined => (existsSync(join(TESTS, file)) ? readFileSync(join(TESTS, file), 'utf8') : undefined)
-const suites = Object.fromEntries(readdirSync(import.meta.dirname).filter((name) => name.endsWith('.test.ts') && name !== SELF).map((name) => [name, readFileSync(join(import.meta.dirname, name), 'utf8')]))
+const readTest = (file: string): string | undefined =>
+  existsSync(join(TESTS, file)) ? readFileSync(join(TESTS, file), 'utf8') : undefined
+const suites = Object.fromEntries(
+  readdirSync(import.meta.dirname)
+    .filter((name) => name.endsWith('.test.ts') && name !== SELF)
+    .map((name) => [name, readFileSync(join(import.meta.dirname, name), 'utf8')]),
+)
 
 describe('the conformance table', () => {
   const finding = check(TABLE, suites, readTest)
@@ -21,26 +26,66 @@ describe('the conformance table', () => {
 })
 
 describe('the check', () => {
-  const decisions: readonly Row[] = Array.from({ length: 61 }, (_, i) => [`D${i + 1}`, 'A decision.', by('a.test.ts', 'does it')])
-  const files: Readonly<Record<string, string>> = { 'a.test.ts': "  it('does it', () => {\n  it.skip('does not', () => {\n  it.each([1])('counts %i', () => {\n])('ends a table', () => {\n// 'in a comment'" }
+  const decisions: readonly Row[] = Array.from({ length: 61 }, (_, i) => [
+    `D${i + 1}`,
+    'A decision.',
+    by('a.test.ts', 'does it'),
+  ])
+  const files: Readonly<Record<string, string>> = {
+    'a.test.ts':
+      "  it('does it', () => {\n  it.skip('does not', () => {\n  it.each([1])('counts %i', () => {\n])('ends a table', () => {\n// 'in a comment'",
+  }
   const faultsOf = (rows: readonly Row[], titles: readonly string[] = []): readonly string[] =>
-    check([...decisions, ...rows], { 'own.test.ts': titles.map((title) => `  it('${title}', () => {`).join('\n') }, (file) => files[file]).faults
+    check(
+      [...decisions, ...rows],
+      { 'own.test.ts': titles.map((title) => `  it('${title}', () => {`).join('\n') },
+      (file) => files[file],
+    ).faults
 
   it('finds nothing in what is whole', () => {
-    expect(faultsOf([['a/b', '', by('a.test.ts', 'counts %i'), by('a.test.ts', 'ends a table')], ['a/c', ''], ['a/d', '']], ['a/c, a/d: do it'])).toEqual([])
+    expect(
+      faultsOf(
+        [
+          ['a/b', '', by('a.test.ts', 'counts %i'), by('a.test.ts', 'ends a table')],
+          ['a/c', ''],
+          ['a/d', ''],
+        ],
+        ['a/c, a/d: do it'],
+      ),
+    ).toEqual([])
   })
 
   it.each<[string, readonly Row[], readonly string[], string]>([
     ['a row without a test', [['a/b', '']], [], 'a/b: no test shows it'],
     ['a test that is gone', [['a/b', '', by('a.test.ts', 'did it')]], [], 'a/b: test/a.test.ts has no test "did it"'],
-    ['a test that is skipped', [['a/b', '', by('a.test.ts', 'does not')]], [], 'a/b: test/a.test.ts has no test "does not"'],
-    ['a proof that is no test', [['a/b', '', by('a.test.ts', 'in a comment')]], [], 'a/b: test/a.test.ts has no test "in a comment"'],
+    [
+      'a test that is skipped',
+      [['a/b', '', by('a.test.ts', 'does not')]],
+      [],
+      'a/b: test/a.test.ts has no test "does not"',
+    ],
+    [
+      'a proof that is no test',
+      [['a/b', '', by('a.test.ts', 'in a comment')]],
+      [],
+      'a/b: test/a.test.ts has no test "in a comment"',
+    ],
     ['a proof that names nothing', [['a/b', '', by('a.test.ts', '')]], [], 'a/b: test/a.test.ts has no test ""'],
     ['a file that is gone', [['a/b', '', by('b.test.ts', 'does it')]], [], 'a/b: there is no test/b.test.ts'],
     ['an id that stands twice', [['D7', '', by('a.test.ts', 'does it')]], [], 'D7: stands twice'],
     ['a title of no row', [], ['a/b: does it'], 'own.test.ts: "a/b" is no row of the table'],
-    ['a title without a row', [], ['does it'], "own.test.ts: a title begins with the ids of its rows: it('does it', () => {"],
-    ['what is pending no longer', [['a/b', '', pending('the operator')]], ['a/b: does it'], 'a/b: is shown, and still called pending'],
+    [
+      'a title without a row',
+      [],
+      ['does it'],
+      "own.test.ts: a title begins with the ids of its rows: it('does it', () => {",
+    ],
+    [
+      'what is pending no longer',
+      [['a/b', '', pending('the operator')]],
+      ['a/b: does it'],
+      'a/b: is shown, and still called pending',
+    ],
   ])('notices %s', (_, rows, titles, fault) => {
     expect(faultsOf(rows, titles)).toEqual([fault])
   })
@@ -50,7 +95,16 @@ describe('the check', () => {
   })
 
   it('counts what is pending apart', () => {
-    const rows: readonly Row[] = [['a/b', '', by('a.test.ts', 'does it')], ['a/c', '', pending('the operator')], ['a/d', '', pending('the operator')]]
-    expect(summary(rows, check(rows, {}, (file) => files[file]))).toBe('conformance: 3 rows, 1 shown, 2 pending: the operator')
+    const rows: readonly Row[] = [
+      ['a/b', '', by('a.test.ts', 'does it')],
+      ['a/c', '', pending('the operator')],
+      ['a/d', '', pending('the operator')],
+    ]
+    expect(
+      summary(
+        rows,
+        check(rows, {}, (file) => files[file]),
+      ),
+    ).toBe('conformance: 3 rows, 1 shown, 2 pending: the operator')
   })
 })

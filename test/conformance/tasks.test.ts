@@ -23,7 +23,13 @@ onEachStore('tasks', (open) => {
 
   it('task/payload, submit/invalid, error/422-payload: refuses what TaskPayload refuses, before queueing', async () => {
     const world = await withWorker()
-    for (const body of [{ payload: {} }, { payload: { to: 7 } }, { payload: { to: 'x', colour: 'red' } }, {}, { payload: 'x' }]) {
+    for (const body of [
+      { payload: {} },
+      { payload: { to: 7 } },
+      { payload: { to: 'x', colour: 'red' } },
+      {},
+      { payload: 'x' },
+    ]) {
       const answer = await world.call('POST', `${API}/automations/mailer/tasks`, { body })
       expect([answer.status, Array.isArray(answer.body.detail)]).toEqual([422, true])
       expect(answer.body.detail[0].path).toMatch(/^\/payload/)
@@ -41,7 +47,11 @@ onEachStore('tasks', (open) => {
   it('task/duplicate, task/idempotency_key, submit/idempotency, limits/idempotency: answers a second submit under one key with the first id, for 24 hours', async () => {
     const world = await withWorker()
     const first = await world.submit({ idempotency_key: 'k' })
-    expect(await world.submit({ idempotency_key: 'k', payload: { to: 'another' } })).toEqual({ task_id: first.task_id, queued: false, duplicate: true })
+    expect(await world.submit({ idempotency_key: 'k', payload: { to: 'another' } })).toEqual({
+      task_id: first.task_id,
+      queued: false,
+      duplicate: true,
+    })
     expect((await world.submit({ idempotency_key: 'k' }, 'brief')).queued).toBe(true)
     world.time.jump(86_399 * SECOND)
     expect(await world.submit({ idempotency_key: 'k' })).toMatchObject({ duplicate: true })
@@ -76,7 +86,15 @@ onEachStore('tasks', (open) => {
 
   it('task/reserve, task/priority, inspect/order, D29b: drains high, then normal, then low, first in first out within each, and shows them so', async () => {
     const world = await withWorker()
-    for (const [id, priority] of [['low', -5], ['n1', 0], ['high1', 1], ['n2', 0], ['high2', 900], ['low2', -1]] as const) await world.submit({ task_id: id, priority })
+    for (const [id, priority] of [
+      ['low', -5],
+      ['n1', 0],
+      ['high1', 1],
+      ['n2', 0],
+      ['high2', 900],
+      ['low2', -1],
+    ] as const)
+      await world.submit({ task_id: id, priority })
     const order = ['high1', 'high2', 'n1', 'n2', 'low', 'low2']
     const { length, items } = await queue(world)
     expect([length, names(items), items[0].priority]).toEqual([6, order, 1])
@@ -126,7 +144,11 @@ onEachStore('tasks', (open) => {
     await world.submit({ task_id: 'retried', priority: 3 })
     const [task] = await world.reserve('w-1')
     await world.settle('w-1', 'nack', task, { retry_in_ms: 1_000 })
-    for (const [id, priority] of [['normal', 0], ['high', 1]] as const) await world.submit({ task_id: id, priority })
+    for (const [id, priority] of [
+      ['normal', 0],
+      ['high', 1],
+    ] as const)
+      await world.submit({ task_id: id, priority })
     world.time.jump(1_000)
     expect(names(await world.reserve('w-1', 5))).toEqual(['high', 'retried', 'normal'])
   })
@@ -143,15 +165,21 @@ onEachStore('tasks', (open) => {
     expect([early.length + late.length, early.length > 0, late.length > 0]).toEqual([60, true, true])
   })
 
-  it('task/nack-exhausted, task/max_attempts, D26b: sends a task to the dead letters at its max_attempts, its own or the worker\'s', async () => {
+  it("task/nack-exhausted, task/max_attempts, D26b: sends a task to the dead letters at its max_attempts, its own or the worker's", async () => {
     const world = await withWorker()
     await world.patch('w-1', { max_attempts: 2 })
-    for (const [id, more, attempts] of [['own', { max_attempts: 1 }, 1], ['of-the-worker', {}, 2]] as const) {
+    for (const [id, more, attempts] of [
+      ['own', { max_attempts: 1 }, 1],
+      ['of-the-worker', {}, 2],
+    ] as const) {
       await world.submit({ task_id: id, ...more })
       for (let attempt = 1; attempt <= attempts; attempt += 1) {
         const [task] = await world.reserve('w-1')
         expect([task.attempt, task.max_attempts]).toEqual([attempt - 1, attempts])
-        expect(await world.settle('w-1', 'nack', task, { retry_in_ms: 0 })).toEqual({ ok: true, outcome: attempt === attempts ? 'dead' : 'scheduled' })
+        expect(await world.settle('w-1', 'nack', task, { retry_in_ms: 0 })).toEqual({
+          ok: true,
+          outcome: attempt === attempts ? 'dead' : 'scheduled',
+        })
       }
       expect(await world.place(id)).toBe('dead')
     }
@@ -178,7 +206,8 @@ onEachStore('tasks', (open) => {
     await world.pass(72 * SECOND)
     await until(async () => (await world.place(id)) === 'pending')
     const [current] = await world.reserve('w-1')
-    for (const verb of ['ack', 'nack', 'extend', 'release'] as const) expect(await world.settle('w-1', verb, stale)).toEqual({ ok: false, error: 'lease_lost' })
+    for (const verb of ['ack', 'nack', 'extend', 'release'] as const)
+      expect(await world.settle('w-1', verb, stale)).toEqual({ ok: false, error: 'lease_lost' })
     expect(await world.place(id)).toBe('in_flight')
     expect(await world.settle('w-1', 'ack', current)).toEqual({ ok: true })
   })
@@ -233,32 +262,72 @@ onEachStore('tasks', (open) => {
 
   it('D38a, D61a: answers a batch in order, each as the single submit would', async () => {
     const world = await withWorker()
-    const { results } = await world.ok('POST', '/mailer/tasks/batch', { tasks: [{ payload: { to: 'x' }, task_id: 'a' }, { payload: {} }, { payload: { to: 'x' }, task_id: 'a' }] })
+    const { results } = await world.ok('POST', '/mailer/tasks/batch', {
+      tasks: [{ payload: { to: 'x' }, task_id: 'a' }, { payload: {} }, { payload: { to: 'x' }, task_id: 'a' }],
+    })
     expect(results).toEqual([
-      { task_id: 'a', queued: true, priority: 0 }, { error: { status: 422, detail: [expect.objectContaining({ path: expect.stringMatching(/^\/payload/) })] } }, { task_id: 'a', queued: false, duplicate: true },
+      { task_id: 'a', queued: true, priority: 0 },
+      { error: { status: 422, detail: [expect.objectContaining({ path: expect.stringMatching(/^\/payload/) })] } },
+      { task_id: 'a', queued: false, duplicate: true },
     ])
-    for (const tasks of [[], Array.from({ length: 1_001 }, () => ({ payload: { to: 'x' } })), 'x']) expect(await world.status('POST', '/mailer/tasks/batch', { tasks })).toBe(422)
+    for (const tasks of [[], Array.from({ length: 1_001 }, () => ({ payload: { to: 'x' } })), 'x'])
+      expect(await world.status('POST', '/mailer/tasks/batch', { tasks })).toBe(422)
   })
 
   it('D54b: answers 503 when the queue is full, and says when to come back', async () => {
     const world = await withWorker({ maxQueueLength: 2 })
     for (let i = 0; i < 2; i += 1) await world.submit({})
-    const { status, headers, body } = await world.call('POST', `${API}/automations/mailer/tasks`, { body: { payload: { to: 'x' } } })
+    const { status, headers, body } = await world.call('POST', `${API}/automations/mailer/tasks`, {
+      body: { payload: { to: 'x' } },
+    })
     expect([status, body.detail]).toEqual([503, expect.stringContaining('the queue is full')])
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
   })
 
   it('D56a, D56b, D56c: holds names, priority and ttl_seconds to their bounds', async () => {
     const world = await withWorker()
-    const status = (task: object): Promise<number> => world.status('POST', '/mailer/tasks', { payload: { to: 'x' }, ...task })
-    for (const good of [{ task_id: 'x'.repeat(256) }, { priority: 2 ** 31 - 1 }, { priority: -(2 ** 31) }, { ttl_seconds: 1 }, { ttl_seconds: 31_536_000 }, { idempotency_key: 'x'.repeat(256) }, { max_attempts: 1_000 }]) expect([good, await status(good)]).toEqual([good, 200])
-    for (const bad of [{ task_id: '' }, { task_id: 'x'.repeat(257) }, { task_id: 'a\u0000b' }, { priority: 2 ** 31 }, { priority: 0.5 }, { ttl_seconds: 0 }, { ttl_seconds: 31_536_001 }, { idempotency_key: '' }, { max_attempts: 0 }, { colour: 'red' }]) expect([bad, await status(bad)]).toEqual([bad, 422])
+    const status = (task: object): Promise<number> =>
+      world.status('POST', '/mailer/tasks', { payload: { to: 'x' }, ...task })
+    for (const good of [
+      { task_id: 'x'.repeat(256) },
+      { priority: 2 ** 31 - 1 },
+      { priority: -(2 ** 31) },
+      { ttl_seconds: 1 },
+      { ttl_seconds: 31_536_000 },
+      { idempotency_key: 'x'.repeat(256) },
+      { max_attempts: 1_000 },
+    ])
+      expect([good, await status(good)]).toEqual([good, 200])
+    for (const bad of [
+      { task_id: '' },
+      { task_id: 'x'.repeat(257) },
+      { task_id: 'a\u0000b' },
+      { priority: 2 ** 31 },
+      { priority: 0.5 },
+      { ttl_seconds: 0 },
+      { ttl_seconds: 31_536_001 },
+      { idempotency_key: '' },
+      { max_attempts: 0 },
+      { colour: 'red' },
+    ])
+      expect([bad, await status(bad)]).toEqual([bad, 422])
   })
 
   it('about/long-poll, D60a: lets a reserve wait, and hands it the next task', async () => {
     const world = await withWorker()
     const waiting = world.rpc('w-1', 'tasks.reserve', { limit: 1, wait_ms: 30_000 })
     await world.submit({ task_id: 'late' })
-    expect((await waiting).tasks).toEqual([{ task_id: 'late', token: expect.any(Number), payload: { to: 'x' }, attempt: 0, max_attempts: 3, priority: 0, submitted_at: world.now, expires_at: world.now + MINUTE / SECOND }])
+    expect((await waiting).tasks).toEqual([
+      {
+        task_id: 'late',
+        token: expect.any(Number),
+        payload: { to: 'x' },
+        attempt: 0,
+        max_attempts: 3,
+        priority: 0,
+        submitted_at: world.now,
+        expires_at: world.now + MINUTE / SECOND,
+      },
+    ])
   })
 })

@@ -2,7 +2,12 @@
 import { expect, it } from '@jest/globals'
 import { API, eventually, HARDWARE, onEachStore, OTHER, until, WORKER, type Json, type World } from './world.ts'
 
-const STATS = { slots: 3, cpu_pct: 12.5, rss_mb: 80.25, metrics: { 'counter.sent': 7, 'gauge.open': 2, 'histogram.ms.p95': 9 } }
+const STATS = {
+  slots: 3,
+  cpu_pct: 12.5,
+  rss_mb: 80.25,
+  metrics: { 'counter.sent': 7, 'gauge.open': 2, 'histogram.ms.p95': 9 },
+}
 const history = (world: World, query = ''): Promise<Json[]> => world.ok('GET', `/mailer/workers/w-1/stats${query}`)
 
 onEachStore('workers', (open) => {
@@ -10,9 +15,20 @@ onEachStore('workers', (open) => {
     const world = await open()
     await world.worker('w-1')
     expect(await world.record('w-1')).toMatchObject({
-      worker_id: 'w-1', automation_type: 'mailer', hardware: HARDWARE, config: { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0, host: 'localhost' }, config_gen: 0,
-      state: 'IDLE', last_seen: world.now, last_error: null, current_stats: null,
-      connected: true, registered_at: world.now, applied_config_gen: null, draining: false, managed_by: null,
+      worker_id: 'w-1',
+      automation_type: 'mailer',
+      hardware: HARDWARE,
+      config: { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0, host: 'localhost' },
+      config_gen: 0,
+      state: 'IDLE',
+      last_seen: world.now,
+      last_error: null,
+      current_stats: null,
+      connected: true,
+      registered_at: world.now,
+      applied_config_gen: null,
+      draining: false,
+      managed_by: null,
     })
     expect(await world.status('GET', '/mailer/workers/w-2')).toBe(404)
   })
@@ -29,10 +45,20 @@ onEachStore('workers', (open) => {
   it('state/reported, frame/state, worker-state/IDLE, worker-state/RUNNING, worker-state/ERROR: stores state, last_seen and last_error of a state frame', async () => {
     const world = await open()
     const worker = await world.worker('w-1')
-    for (const [state, error] of [['RUNNING', null], ['ERROR', 'no route to host'], ['IDLE', null]] as const) {
+    for (const [state, error] of [
+      ['RUNNING', null],
+      ['ERROR', 'no route to host'],
+      ['IDLE', null],
+    ] as const) {
       await world.time.advance(1_500)
       worker.state({ state, last_error: error, config_gen: 0 })
-      await eventually(() => world.record('w-1'), { state, last_error: error, last_seen: world.now, applied_config_gen: 0, state_since: world.now })
+      await eventually(() => world.record('w-1'), {
+        state,
+        last_error: error,
+        last_seen: world.now,
+        applied_config_gen: 0,
+        state_since: world.now,
+      })
     }
   })
 
@@ -55,7 +81,13 @@ onEachStore('workers', (open) => {
     const hardware = { ...HARDWARE, cores: 16 }
     for (const more of [{}, { instance_id: 'one' }]) {
       await world.worker('w-1', { hardware, ...more })
-      expect(await world.record('w-1')).toMatchObject({ hardware, state: 'RUNNING', config: { slots: 4 }, config_gen: 1, connected: true })
+      expect(await world.record('w-1')).toMatchObject({
+        hardware,
+        state: 'RUNNING',
+        config: { slots: 4 },
+        config_gen: 1,
+        connected: true,
+      })
     }
     expect(await world.ok('GET', '/mailer/workers')).toHaveLength(1)
   })
@@ -67,7 +99,9 @@ onEachStore('workers', (open) => {
     worker.socket.terminate()
     await eventually(() => world.record('w-1'), { connected: false })
     await world.pass(120_000, 30_000)
-    expect(await world.ok('GET', '/mailer/workers')).toMatchObject([{ worker_id: 'w-1', connected: false, last_seen: seen }])
+    expect(await world.ok('GET', '/mailer/workers')).toMatchObject([
+      { worker_id: 'w-1', connected: false, last_seen: seen },
+    ])
   })
 
   it('registry/forget, route/forget, D46b: forgets a worker, which comes back above its last generation', async () => {
@@ -79,7 +113,11 @@ onEachStore('workers', (open) => {
     expect(await world.status('DELETE', '/mailer/workers/w-1')).toBe(404)
     worker.socket.terminate()
     await world.worker('w-1')
-    expect(await world.record('w-1')).toMatchObject({ config_gen: 2, config: { slots: 1, enabled: false }, state: 'IDLE' })
+    expect(await world.record('w-1')).toMatchObject({
+      config_gen: 2,
+      config: { slots: 1, enabled: false },
+      state: 'IDLE',
+    })
   })
 
   it('state/drain, route/drain, worker-state/DRAINING, D6a: tells the worker to drain, and shows it', async () => {
@@ -122,7 +160,10 @@ onEachStore('workers', (open) => {
     worker.stats({ ...STATS, ts: 100 })
     worker.stats({ ...STATS, ts: 101.5, per_slot: [slot] })
     await eventually(() => world.record('w-1'), { current_stats: { ...STATS, ts: 101.5, per_slot: [slot] } })
-    expect(await history(world)).toEqual([{ ...STATS, ts: 100, per_slot: [] }, { ...STATS, ts: 101.5, per_slot: [slot] }])
+    expect(await history(world)).toEqual([
+      { ...STATS, ts: 100, per_slot: [] },
+      { ...STATS, ts: 101.5, per_slot: [slot] },
+    ])
   })
 
   it('stats/since-limit, D10a, D10b, D9c: answers those since a time, oldest first, the newest of them', async () => {
@@ -131,8 +172,14 @@ onEachStore('workers', (open) => {
     for (let ts = 1; ts <= 5; ts += 1) worker.stats({ ts })
     await until(async () => (await history(world)).length === 5)
     const of = async (query: string): Promise<number[]> => (await history(world, query)).map(({ ts }: Json) => ts)
-    expect([await of('?since=3'), await of('?limit=2'), await of('?since=2&limit=3'), await of('?since=2.5')]).toEqual([[3, 4, 5], [4, 5], [3, 4, 5], [3, 4, 5]])
-    for (const query of ['?since=-1', '?since=x', '?limit=0', '?limit=10001', '?limit=1.5']) expect([query, await world.status('GET', `/mailer/workers/w-1/stats${query}`)]).toEqual([query, 422])
+    expect([await of('?since=3'), await of('?limit=2'), await of('?since=2&limit=3'), await of('?since=2.5')]).toEqual([
+      [3, 4, 5],
+      [4, 5],
+      [3, 4, 5],
+      [3, 4, 5],
+    ])
+    for (const query of ['?since=-1', '?since=x', '?limit=0', '?limit=10001', '?limit=1.5'])
+      expect([query, await world.status('GET', `/mailer/workers/w-1/stats${query}`)]).toEqual([query, 422])
   })
 
   it('stats/ring, limits/stats-history, limits/stats-limit: keeps 240 frames', async () => {
@@ -147,11 +194,19 @@ onEachStore('workers', (open) => {
 
   it('D40: filters and pages the list, ordered by worker id', async () => {
     const world = await open()
-    for (const id of ['w-1', 'w-2', 'w-3']) (await world.worker(id)).state({ state: id === 'w-2' ? 'ERROR' : 'RUNNING' })
+    for (const id of ['w-1', 'w-2', 'w-3'])
+      (await world.worker(id)).state({ state: id === 'w-2' ? 'ERROR' : 'RUNNING' })
     await until(async () => (await world.ok('GET', '/mailer/workers?state=RUNNING')).length === 2)
-    const of = async (query: string): Promise<string[]> => (await world.ok('GET', `/mailer/workers?${query}`)).map(({ worker_id: id }: Json) => id)
-    expect([await of('state=ERROR'), await of('connected=true&limit=1'), await of('after=w-1'), await of('connected=false')]).toEqual([['w-2'], ['w-1'], ['w-2', 'w-3'], []])
-    for (const query of ['state=ASLEEP', 'limit=0', 'limit=10001', 'connected=maybe']) expect([query, await world.status('GET', `/mailer/workers?${query}`)]).toEqual([query, 422])
+    const of = async (query: string): Promise<string[]> =>
+      (await world.ok('GET', `/mailer/workers?${query}`)).map(({ worker_id: id }: Json) => id)
+    expect([
+      await of('state=ERROR'),
+      await of('connected=true&limit=1'),
+      await of('after=w-1'),
+      await of('connected=false'),
+    ]).toEqual([['w-2'], ['w-1'], ['w-2', 'w-3'], []])
+    for (const query of ['state=ASLEEP', 'limit=0', 'limit=10001', 'connected=maybe'])
+      expect([query, await world.status('GET', `/mailer/workers?${query}`)]).toEqual([query, 422])
   })
 
   it('D47c: cuts records and statistics down in view=summary', async () => {
@@ -160,7 +215,10 @@ onEachStore('workers', (open) => {
     worker.stats({ ...STATS, ts: 5 })
     await until(async () => (await history(world)).length === 1)
     const [record] = await world.ok('GET', '/mailer/workers?view=summary')
-    expect(record).toMatchObject({ config: { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0 }, hardware: { hostname: 'node-7' } })
+    expect(record).toMatchObject({
+      config: { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0 },
+      hardware: { hostname: 'node-7' },
+    })
     expect([Object.keys(record.config).length, Object.keys(record.hardware)]).toEqual([4, ['hostname']])
     expect(record.current_stats).toEqual({ slots: 3, cpu_pct: 12.5, rss_mb: 80.25, ts: 5 })
     expect(await history(world, '?view=summary')).toEqual([{ slots: 3, cpu_pct: 12.5, rss_mb: 80.25, ts: 5 }])
@@ -169,21 +227,45 @@ onEachStore('workers', (open) => {
   it('error/404-worker, D7b, D7c: answers 404 for a worker that is not registered', async () => {
     const world = await open()
     const statuses = [
-      await world.status('GET', '/mailer/workers/nobody'), await world.status('DELETE', '/mailer/workers/nobody'), await world.status('PATCH', '/mailer/workers/nobody/config', {}),
-      await world.status('POST', '/mailer/workers/nobody/drain'), await world.status('GET', '/mailer/workers/nobody/stats'), await world.status('GET', '/mailer/workers/nobody/config', undefined, { token: WORKER }),
+      await world.status('GET', '/mailer/workers/nobody'),
+      await world.status('DELETE', '/mailer/workers/nobody'),
+      await world.status('PATCH', '/mailer/workers/nobody/config', {}),
+      await world.status('POST', '/mailer/workers/nobody/drain'),
+      await world.status('GET', '/mailer/workers/nobody/stats'),
+      await world.status('GET', '/mailer/workers/nobody/config', undefined, { token: WORKER }),
     ]
     expect(statuses).toEqual([404, 404, 404, 404, 404, 404])
   })
 
-  it('error/404-type, D7a, D56d: answers 404 for a type that is not installed, and 403 where that is none of the token\'s business', async () => {
+  it("error/404-type, D7a, D56d: answers 404 for a type that is not installed, and 403 where that is none of the token's business", async () => {
     const world = await open()
     const routes: readonly [string, string, unknown?][] = [
-      ['GET', '/workers'], ['GET', '/workers/w'], ['DELETE', '/workers/w'], ['PATCH', '/workers/w/config', {}], ['GET', '/workers/w/stats'], ['POST', '/workers/w/drain'], ['GET', '/workers/w/config/history'],
-      ['GET', '/output/length'], ['GET', '/output/peek'], ['POST', '/output/pop', {}], ['GET', '/output/tail'], ['POST', '/tasks', { payload: {} }], ['POST', '/tasks/batch', { tasks: [{}] }], ['GET', '/tasks/t'],
-      ['GET', '/queue'], ['GET', '/dead'], ['DELETE', '/dead'], ['POST', '/dead/replay', {}],
+      ['GET', '/workers'],
+      ['GET', '/workers/w'],
+      ['DELETE', '/workers/w'],
+      ['PATCH', '/workers/w/config', {}],
+      ['GET', '/workers/w/stats'],
+      ['POST', '/workers/w/drain'],
+      ['GET', '/workers/w/config/history'],
+      ['GET', '/output/length'],
+      ['GET', '/output/peek'],
+      ['POST', '/output/pop', {}],
+      ['GET', '/output/tail'],
+      ['POST', '/tasks', { payload: {} }],
+      ['POST', '/tasks/batch', { tasks: [{}] }],
+      ['GET', '/tasks/t'],
+      ['GET', '/queue'],
+      ['GET', '/dead'],
+      ['DELETE', '/dead'],
+      ['POST', '/dead/replay', {}],
     ]
     for (const [method, path, body] of routes) {
-      expect([method, path, await world.status(method, `/nowhere${path}`, body), await world.status(method, `/nowhere${path}`, body, { token: OTHER })]).toEqual([method, path, 404, 403])
+      expect([
+        method,
+        path,
+        await world.status(method, `/nowhere${path}`, body),
+        await world.status(method, `/nowhere${path}`, body, { token: OTHER }),
+      ]).toEqual([method, path, 404, 403])
     }
     expect((await world.call('GET', `${API}/catalog/nowhere`)).status).toBe(404)
   })

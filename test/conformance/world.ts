@@ -34,29 +34,74 @@ export const OTHER = 'scoped-probe-of-the-conformance-test'
 export const EVERY = 'scoped-every-type-of-the-conformance-test'
 
 const run = async (): Promise<void> => {}
-const object = (properties: Record<string, object>, required: readonly string[] = []) => ({ type: 'object', properties, required, additionalProperties: false })
+const object = (properties: Record<string, object>, required: readonly string[] = []) => ({
+  type: 'object',
+  properties,
+  required,
+  additionalProperties: false,
+})
 const PAYLOAD = object({ to: { type: 'string' } }, ['to'])
 const SENT = object({ sent: { type: 'boolean' } }, ['sent'])
-export const SCHEMAS = { payload: PAYLOAD, output: SENT, pool: object({ user: { type: 'string' } }, ['user']), tags: object({ region: { type: 'string' } }) }
+export const SCHEMAS = {
+  payload: PAYLOAD,
+  output: SENT,
+  pool: object({ user: { type: 'string' } }, ['user']),
+  tags: object({ region: { type: 'string' } }),
+}
 
-const catalog = () => buildCatalog([
-  defineBatch({
-    type: 'mailer', payload: PAYLOAD, output: SENT, pools: { accounts: { payload: SCHEMAS.pool, tags: SCHEMAS.tags } }, run,
-    config: object({
-      host: { type: 'string', default: 'localhost' }, note: { type: ['string', 'null'] }, limits: { type: 'object' }, password: { type: 'string', writeOnly: true, minLength: 4 },
-      smtp: object({ user: { type: 'string' }, pin: { type: 'string', writeOnly: true } }), keys: { type: 'array', items: { type: 'string', writeOnly: true } },
+const catalog = () =>
+  buildCatalog([
+    defineBatch({
+      type: 'mailer',
+      payload: PAYLOAD,
+      output: SENT,
+      pools: { accounts: { payload: SCHEMAS.pool, tags: SCHEMAS.tags } },
+      run,
+      config: object({
+        host: { type: 'string', default: 'localhost' },
+        note: { type: ['string', 'null'] },
+        limits: { type: 'object' },
+        password: { type: 'string', writeOnly: true, minLength: 4 },
+        smtp: object({ user: { type: 'string' }, pin: { type: 'string', writeOnly: true } }),
+        keys: { type: 'array', items: { type: 'string', writeOnly: true } },
+      }),
     }),
-  }),
-  defineBatch({ type: 'brief', payload: { type: 'object' }, visibilityTimeoutSeconds: 5, retry: { baseSeconds: 10, factor: 1, capSeconds: 10 }, run }),
-  defineContinuous({ type: 'probe', name: 'Prober', output: { type: 'object' }, run }),
-])
+    defineBatch({
+      type: 'brief',
+      payload: { type: 'object' },
+      visibilityTimeoutSeconds: 5,
+      retry: { baseSeconds: 10, factor: 1, capSeconds: 10 },
+      run,
+    }),
+    defineContinuous({ type: 'probe', name: 'Prober', output: { type: 'object' }, run }),
+  ])
 
-interface WorldOptions { readonly submitRpsPerToken?: number; readonly maxBodyBytes?: number; readonly maxQueueLength?: number; readonly maxLostLeases?: number; readonly idempotencyTtlSeconds?: number }
+interface WorldOptions {
+  readonly submitRpsPerToken?: number
+  readonly maxBodyBytes?: number
+  readonly maxQueueLength?: number
+  readonly maxLostLeases?: number
+  readonly idempotencyTtlSeconds?: number
+}
 // oxlint-disable-next-line typescript/no-explicit-any -- answers are read as a client reads them that has none of our types
 export type Json = any
-interface Answer { readonly status: number; readonly headers: Headers; readonly text: string; readonly body: Json }
-interface CallOptions { readonly token?: string | null; readonly body?: unknown; readonly headers?: Record<string, string> }
-export interface Listening { readonly status: number; readonly contentType: string | null; readonly text: () => string; readonly end: () => void }
+interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly body: Json
+}
+interface CallOptions {
+  readonly token?: string | null
+  readonly body?: unknown
+  readonly headers?: Record<string, string>
+}
+export interface Listening {
+  readonly status: number
+  readonly contentType: string | null
+  readonly text: () => string
+  readonly end: () => void
+}
 export type Open = (options?: WorldOptions) => Promise<World>
 
 /** Runs `tests` on a master over each store; each world is closed after its test. */
@@ -68,7 +113,9 @@ export function onEachStore(section: string, tests: (open: Open) => void): void 
     sqlite: async (time) => backendOn(folder().file, time),
   }
   for (const [store, create] of Object.entries(stores)) describe(`${section} (${store})`, () => tests(opening(create)))
-  withRedisStore(`${section} (redis)`, (create: (clock: Clock) => Promise<Backend>) => describe(`${section} (redis)`, () => tests(opening(create))))
+  withRedisStore(`${section} (redis)`, (create: (clock: Clock) => Promise<Backend>) =>
+    describe(`${section} (redis)`, () => tests(opening(create))),
+  )
 }
 
 function opening(create: (time: VirtualTime) => Promise<Backend>): Open {
@@ -81,9 +128,34 @@ function opening(create: (time: VirtualTime) => Promise<Backend>): Open {
     const { log, lines } = recordingLog()
     const backend = await create(time)
     const master = await startMaster({
-      listen: { host: '127.0.0.1', port: 0 }, clock: time, timers: time, random: seededRandom(11), log, backend, backendScheme: 'any', catalog: catalog(), version: '1.2.3', dashboardDir: null,
-      tokens: { admin: ADMIN, worker: WORKER, workerPeers: [WORKER_PEER], scopes: new Map([[SCOPED, ['mailer']], [OTHER, ['probe']], [EVERY, ['*']]]) },
-      settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 86_400, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 5_000_000, ...options },
+      listen: { host: '127.0.0.1', port: 0 },
+      clock: time,
+      timers: time,
+      random: seededRandom(11),
+      log,
+      backend,
+      backendScheme: 'any',
+      catalog: catalog(),
+      version: '1.2.3',
+      dashboardDir: null,
+      tokens: {
+        admin: ADMIN,
+        worker: WORKER,
+        workerPeers: [WORKER_PEER],
+        scopes: new Map([
+          [SCOPED, ['mailer']],
+          [OTHER, ['probe']],
+          [EVERY, ['*']],
+        ]),
+      },
+      settings: {
+        submitRpsPerToken: 0,
+        idempotencyTtlSeconds: 86_400,
+        maxBodyBytes: 1_048_576,
+        maxLostLeases: 10,
+        maxQueueLength: 5_000_000,
+        ...options,
+      },
     })
     const world = new World(master, time, lines, backend.capabilities)
     worlds.push(world)
@@ -129,24 +201,39 @@ export class World {
   /** `token` null: no Authorization header. A string as body is sent as it is. */
   async call(method: string, path: string, { token = ADMIN, body, headers = {} }: CallOptions = {}): Promise<Answer> {
     const response = await fetch(this.url + path, {
-      method, redirect: 'manual',
-      headers: { ...(token !== null && { authorization: `Bearer ${token}` }), ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(token !== null && { authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, text, body: response.headers.get('content-type')?.startsWith('application/json') === true ? JSON.parse(text) : undefined }
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body:
+        response.headers.get('content-type')?.startsWith('application/json') === true ? JSON.parse(text) : undefined,
+    }
   }
 
   /** A call under `/api/v1/automations` that must answer 200. */
   async ok(method: string, path: string, body?: unknown, options: CallOptions = {}): Promise<Json> {
-    const answer = await this.call(method, `${API}/automations${path}`, { ...options, ...(body !== undefined && { body }) })
+    const answer = await this.call(method, `${API}/automations${path}`, {
+      ...options,
+      ...(body !== undefined && { body }),
+    })
     if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`)
     return answer.body
   }
 
   /** The status of a call under `/api/v1/automations`. */
   async status(method: string, path: string, body?: unknown, options: CallOptions = {}): Promise<number> {
-    return (await this.call(method, `${API}/automations${path}`, { ...options, ...(body !== undefined && { body }) })).status
+    return (await this.call(method, `${API}/automations${path}`, { ...options, ...(body !== undefined && { body }) }))
+      .status
   }
 
   record(id: string, type = 'mailer'): Promise<Json> {
@@ -156,20 +243,40 @@ export class World {
     return this.ok('PATCH', `/${type}/workers/${id}/config`, config)
   }
   submit(task: object, type = 'mailer'): Promise<Json> {
-    return this.ok('POST', `/${type}/tasks`, type === 'mailer' ? { payload: { to: 'x' }, ...task } : { payload: {}, ...task })
+    return this.ok(
+      'POST',
+      `/${type}/tasks`,
+      type === 'mailer' ? { payload: { to: 'x' }, ...task } : { payload: {}, ...task },
+    )
   }
 
   /** One JSON-RPC call of a worker: its result, or its error. */
   async rpc(id: string, method: string, params: object, type = 'mailer'): Promise<Json> {
-    const answer = await this.ok('POST', `/${type}/workers/${id}/rpc`, { jsonrpc: '2.0', id: 1, method, params }, { token: WORKER })
+    const answer = await this.ok(
+      'POST',
+      `/${type}/workers/${id}/rpc`,
+      { jsonrpc: '2.0', id: 1, method, params },
+      { token: WORKER },
+    )
     return answer.result ?? answer.error
   }
   async reserve(id: string, limit = 1, type = 'mailer'): Promise<Json[]> {
     return (await this.rpc(id, 'tasks.reserve', { limit }, type)).tasks
   }
   /** Settles one reserved task; answers its result. */
-  async settle(id: string, verb: 'ack' | 'nack' | 'release' | 'extend', { task_id, token }: Json, more: object = {}, type = 'mailer'): Promise<Json> {
-    const { results } = await this.rpc(id, `tasks.${verb}`, { tasks: [{ task_id, token, ...(verb === 'nack' && { error: 'failed' }), ...more }] }, type)
+  async settle(
+    id: string,
+    verb: 'ack' | 'nack' | 'release' | 'extend',
+    { task_id, token }: Json,
+    more: object = {},
+    type = 'mailer',
+  ): Promise<Json> {
+    const { results } = await this.rpc(
+      id,
+      `tasks.${verb}`,
+      { tasks: [{ task_id, token, ...(verb === 'nack' && { error: 'failed' }), ...more }] },
+      type,
+    )
     return results[0]
   }
   /** Where a task is. */
@@ -186,15 +293,30 @@ export class World {
   }
 
   /** Connects without registering; resolves when the socket is open. */
-  async connect(id: string, { type = 'mailer', token = WORKER, query = '', ...options }: ClientOptions & { type?: string; token?: string | null; query?: string } = {}): Promise<Worker> {
+  async connect(
+    id: string,
+    {
+      type = 'mailer',
+      token = WORKER,
+      query = '',
+      ...options
+    }: ClientOptions & { type?: string; token?: string | null; query?: string } = {},
+  ): Promise<Worker> {
     const address = `${this.url.replace('http', 'ws')}${API}/automations/${type}/workers/${id}/control${query}`
-    const worker = new Worker(new WebSocket(address, { headers: token === null ? {} : { authorization: `Bearer ${token}` }, ...options }), id, type)
+    const worker = new Worker(
+      new WebSocket(address, { headers: token === null ? {} : { authorization: `Bearer ${token}` }, ...options }),
+      id,
+      type,
+    )
     await once(worker.socket, 'open')
     return worker
   }
 
   /** Connects and registers; resolves when the record is there. */
-  async worker(id: string, { type = 'mailer', ...fields }: { type?: string; instance_id?: string; hardware?: object } = {}): Promise<Worker> {
+  async worker(
+    id: string,
+    { type = 'mailer', ...fields }: { type?: string; instance_id?: string; hardware?: object } = {},
+  ): Promise<Worker> {
     const worker = await this.connect(id, { type })
     worker.register(fields)
     await worker.heard()
@@ -203,21 +325,35 @@ export class World {
   }
 
   /** Reads an event stream until the world closes, or `end` is called. */
-  async listen(path: string, { token = ADMIN, headers = {} }: Pick<CallOptions, 'token' | 'headers'> = {}): Promise<Listening> {
+  async listen(
+    path: string,
+    { token = ADMIN, headers = {} }: Pick<CallOptions, 'token' | 'headers'> = {},
+  ): Promise<Listening> {
     const abort = new AbortController()
     this.#streams.push(abort)
-    const response = await fetch(this.url + path, { headers: { authorization: `Bearer ${token}`, ...headers }, signal: abort.signal })
+    const response = await fetch(this.url + path, {
+      headers: { authorization: `Bearer ${token}`, ...headers },
+      signal: abort.signal,
+    })
     let text = ''
     const read = async (): Promise<void> => {
       for await (const chunk of response.body ?? []) text += new TextDecoder().decode(chunk)
     }
     void read().catch(() => {}) // It ends by being aborted.
-    return { status: response.status, contentType: response.headers.get('content-type'), text: () => text, end: () => abort.abort() }
+    return {
+      status: response.status,
+      contentType: response.headers.get('content-type'),
+      text: () => text,
+      end: () => abort.abort(),
+    }
   }
 
   async metric(series: string): Promise<string | undefined> {
     const { text } = await this.call('GET', '/metrics', { token: null })
-    return text.split('\n').find((line) => line.startsWith(`${series} `))?.slice(series.length + 1)
+    return text
+      .split('\n')
+      .find((line) => line.startsWith(`${series} `))
+      ?.slice(series.length + 1)
   }
 
   async close(): Promise<void> {
@@ -249,14 +385,23 @@ export class Worker {
       if (frame.type === 'ping' && String(frame.id).startsWith('heard ')) this.#answered.add(frame.id)
       else this.frames.push(frame)
     })
-    this.closed = new Promise((resolve) => void socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() })))
+    this.closed = new Promise(
+      (resolve) => void socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() })),
+    )
   }
 
   send(frame: object | string): void {
     this.socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
   }
   register(fields: object = {}): void {
-    this.send({ type: 'register', worker_id: this.id, automation_type: this.type, protocol_version: 1, hardware: HARDWARE, ...fields })
+    this.send({
+      type: 'register',
+      worker_id: this.id,
+      automation_type: this.type,
+      protocol_version: 1,
+      hardware: HARDWARE,
+      ...fields,
+    })
   }
   state(fields: object = {}): void {
     this.send({ type: 'state', state: 'RUNNING', config_gen: 0, ts: 1_767_225_600, last_error: null, ...fields })
@@ -279,7 +424,12 @@ export class Worker {
   /** The next frame of this type that the master says. */
   async next(type: string): Promise<Json> {
     await until(() => this.frames.some((frame) => frame.type === type))
-    return this.frames.splice(this.frames.findIndex((frame) => frame.type === type), 1)[0] ?? {}
+    return (
+      this.frames.splice(
+        this.frames.findIndex((frame) => frame.type === type),
+        1,
+      )[0] ?? {}
+    )
   }
 }
 
@@ -287,7 +437,8 @@ export class Worker {
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = performance.now() + WITHIN_MS
   while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`it did not become so within ${WITHIN_MS} ms: ${holds.toString()}`)
+    if (performance.now() > deadline)
+      throw new Error(`it did not become so within ${WITHIN_MS} ms: ${holds.toString()}`)
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
 }

@@ -4,10 +4,17 @@ import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 
 const css = readFileSync(join(process.cwd(), 'src/dashboard/styles/tokens.css'), 'utf8')
-const themes = [...css.matchAll(/:root[^{]*\{(?<body>[^}]*--page[^}]*)\}/g)].map(({ groups }) => coloursOf(groups?.['body'] ?? ''))
+const themes = [...css.matchAll(/:root[^{]*\{(?<body>[^}]*--page[^}]*)\}/g)].map(({ groups }) =>
+  coloursOf(groups?.['body'] ?? ''),
+)
 
 function coloursOf(body: string): ReadonlyMap<string, string> {
-  return new Map([...body.matchAll(/--(?<name>[a-z-]+): (?<colour>#[0-9a-f]{6})/g)].map(({ groups }) => [groups?.['name'] ?? '', groups?.['colour'] ?? '']))
+  return new Map(
+    [...body.matchAll(/--(?<name>[a-z-]+): (?<colour>#[0-9a-f]{6})/g)].map(({ groups }) => [
+      groups?.['name'] ?? '',
+      groups?.['colour'] ?? '',
+    ]),
+  )
 }
 
 function luminance(colour: string): number {
@@ -23,18 +30,24 @@ function contrast(theme: ReadonlyMap<string, string>, one: string, other: string
   return (light + 0.05) / (dark + 0.05)
 }
 
-describe.each(themes.map((theme, index) => ({ name: ['light', 'dark', 'system\'s dark'][index], theme })))('the $name theme', ({ theme }) => {
-  it('shows text with a contrast of at least 4.5 to 1 on page and panel', () => {
-    for (const text of ['text', 'soft', 'link', 'good', 'warn', 'bad', 'away']) {
-      for (const ground of ['page', 'panel', 'wash']) expect([text, ground, contrast(theme, text, ground) >= 4.5]).toEqual([text, ground, true])
-    }
-    for (const ground of ['link', 'bad']) expect([ground, contrast(theme, 'on-link', ground) >= 4.5]).toEqual([ground, true])
-  })
+describe.each(themes.map((theme, index) => ({ name: ['light', 'dark', "system's dark"][index], theme })))(
+  'the $name theme',
+  ({ theme }) => {
+    it('shows text with a contrast of at least 4.5 to 1 on page and panel', () => {
+      for (const text of ['text', 'soft', 'link', 'good', 'warn', 'bad', 'away']) {
+        for (const ground of ['page', 'panel', 'wash'])
+          expect([text, ground, contrast(theme, text, ground) >= 4.5]).toEqual([text, ground, true])
+      }
+      for (const ground of ['link', 'bad'])
+        expect([ground, contrast(theme, 'on-link', ground) >= 4.5]).toEqual([ground, true])
+    })
 
-  it('shows lines with a contrast of at least 3 to 1', () => {
-    for (const ground of ['page', 'panel']) expect([ground, contrast(theme, 'line', ground) >= 3]).toEqual([ground, true])
-  })
-})
+    it('shows lines with a contrast of at least 3 to 1', () => {
+      for (const ground of ['page', 'panel'])
+        expect([ground, contrast(theme, 'line', ground) >= 3]).toEqual([ground, true])
+    })
+  },
+)
 
 describe('the themes', () => {
   it('are a light and a dark one with the same names', () => {

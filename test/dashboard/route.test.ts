@@ -9,11 +9,26 @@ const anyRoute: fc.Arbitrary<Route> = fc.oneof(
   fc.constant<Route>({ place: 'settings' }),
   fc.record({ place: fc.constant('workers' as const), q: field, sort: field }),
   fc.record({
-    place: fc.constant('worker' as const), type: text, id: text, diff: field,
-    tab: fc.constantFrom('summary' as const, 'slots' as const, 'config' as const, 'history' as const), view: fc.constantFrom('form' as const, 'json' as const, 'changes' as const),
+    place: fc.constant('worker' as const),
+    type: text,
+    id: text,
+    diff: field,
+    tab: fc.constantFrom('summary' as const, 'slots' as const, 'config' as const, 'history' as const),
+    view: fc.constantFrom('form' as const, 'json' as const, 'changes' as const),
   }),
-  fc.record({ place: fc.constant('tasks' as const), type: fc.option(text), tab: fc.constantFrom('queue' as const, 'submit' as const, 'dead' as const), task: field, group: field }),
-  fc.record({ place: fc.constant('output' as const), type: fc.option(text), mode: fc.constantFrom('tail' as const, 'peek' as const), q: field }),
+  fc.record({
+    place: fc.constant('tasks' as const),
+    type: fc.option(text),
+    tab: fc.constantFrom('queue' as const, 'submit' as const, 'dead' as const),
+    task: field,
+    group: field,
+  }),
+  fc.record({
+    place: fc.constant('output' as const),
+    type: fc.option(text),
+    mode: fc.constantFrom('tail' as const, 'peek' as const),
+    q: field,
+  }),
   fc.record({ place: fc.constant('pools' as const), name: fc.option(text) }),
   fc.record({ place: fc.constant('automations' as const), type: fc.option(text) }),
 )
@@ -25,9 +40,20 @@ describe('routes of the page', () => {
 
   it('write back every address that leads to a place', () => {
     for (const hash of [
-      '#/', '#/workers', '#/workers?q=state%3Aoffline&sort=-cpu', '#/workers/mailer/m-7', '#/workers/mailer/m-7?tab=config&view=json', '#/tasks', '#/tasks/mailer?tab=dead',
-      '#/output/a%2Fb?mode=peek', '#/pools/proxies', '#/automations', '#/automations/mailer', '#/settings',
-    ]) expect(formatRoute(parseRoute(hash))).toBe(hash)
+      '#/',
+      '#/workers',
+      '#/workers?q=state%3Aoffline&sort=-cpu',
+      '#/workers/mailer/m-7',
+      '#/workers/mailer/m-7?tab=config&view=json',
+      '#/tasks',
+      '#/tasks/mailer?tab=dead',
+      '#/output/a%2Fb?mode=peek',
+      '#/pools/proxies',
+      '#/automations',
+      '#/automations/mailer',
+      '#/settings',
+    ])
+      expect(formatRoute(parseRoute(hash))).toBe(hash)
   })
 
   it('begin at the overview', () => {
@@ -40,7 +66,18 @@ describe('routes of the page', () => {
   })
 
   it('call an address that leads nowhere unknown, also when its encoding is broken', () => {
-    for (const hash of ['#/nope', '#/workers/a', '#/workers/a/', '#/workers//b', '#/workers/a/b/c', '#/tasks/', '#/tasks/a/b', '#/tasks/%', '#/automations/x/y', '#/settings/x']) {
+    for (const hash of [
+      '#/nope',
+      '#/workers/a',
+      '#/workers/a/',
+      '#/workers//b',
+      '#/workers/a/b/c',
+      '#/tasks/',
+      '#/tasks/a/b',
+      '#/tasks/%',
+      '#/automations/x/y',
+      '#/settings/x',
+    ]) {
       expect(parseRoute(hash)).toEqual({ place: 'unknown', hash })
     }
   })

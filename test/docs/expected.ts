@@ -8,12 +8,19 @@ const escaped = (text: string): string => text.replaceAll(/[$()*+.?[\\\]^{|}]/g,
 
 function lineSource(line: string): string {
   if (line.trim() === ANYTHING) return String.raw`(?:[^\n]*\n)*`
-  return `${line.trimEnd().split(ANYTHING).map(escaped).join(String.raw`[^\n]*`)}${String.raw`\n`}`
+  return `${line
+    .trimEnd()
+    .split(ANYTHING)
+    .map(escaped)
+    .join(String.raw`[^\n]*`)}${String.raw`\n`}`
 }
 
 /** Output as it is compared: without colours, trailing blanks and blank lines at the end. */
 export function plain(output: string): string {
-  const lines = output.replaceAll(COLOUR, '').split('\n').map((line) => line.trimEnd())
+  const lines = output
+    .replaceAll(COLOUR, '')
+    .split('\n')
+    .map((line) => line.trimEnd())
   return `${lines.join('\n').trim()}\n`
 }
 

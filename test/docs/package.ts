@@ -3,7 +3,11 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-export interface Packed { readonly tarball: string; readonly version: string; readonly dependencies: readonly string[] }
+export interface Packed {
+  readonly tarball: string
+  readonly version: string
+  readonly dependencies: readonly string[]
+}
 
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 

@@ -23,13 +23,25 @@ export type Step =
   | { readonly kind: 'clone'; readonly line: number; readonly script: string }
   | { readonly kind: 'file'; readonly line: number; readonly name: string; readonly content: string }
 
-interface Fence { readonly language: string; readonly how: string; readonly line: number; readonly body: string; readonly afterHeading: boolean }
+interface Fence {
+  readonly language: string
+  readonly how: string
+  readonly line: number
+  readonly body: string
+  readonly afterHeading: boolean
+}
 
 const FENCE = /^(?<mark>`{3,}|~{3,})\s*(?<info>[^`]*)$/
 const HEADING = /^#{1,6}\s/
 const FILE_NAME = /^[\w./-]+\.[a-z]+$/
 
-interface Open { readonly mark: string; readonly info: string; readonly line: number; readonly body: string[]; readonly afterHeading: boolean }
+interface Open {
+  readonly mark: string
+  readonly info: string
+  readonly line: number
+  readonly body: string[]
+  readonly afterHeading: boolean
+}
 
 function fenceOf({ info, line, body, afterHeading }: Open): Fence {
   const [language = '', how = ''] = info.trim().split(/\s+/)
@@ -55,7 +67,8 @@ function fencesOf(markdown: string): Fence[] {
 
 function stepOf(fence: Fence, next: Fence | undefined, hasCluster: boolean): Step | undefined {
   const { language, how, line, body } = fence
-  if (language !== 'sh') return FILE_NAME.test(how) ? { kind: 'file', line, name: how, content: `${body}\n` } : undefined
+  if (language !== 'sh')
+    return FILE_NAME.test(how) ? { kind: 'file', line, name: how, content: `${body}\n` } : undefined
   if (how === 'cluster' && !hasCluster) return undefined
   if (how === 'clone') return { kind: 'clone', line, script: body }
   if (how !== '' && how !== 'dev' && how !== 'cluster') throw new TypeError(`line ${line}: "sh ${how}" is not known`)

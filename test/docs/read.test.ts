@@ -26,7 +26,12 @@ let packed: Packed
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'muster-pack-'))
   tree = new Tree({
-    'package.json': JSON.stringify({ name: 'muster', version: '0.0.1', type: 'module', bin: { muster: './cmd/muster.js' } }),
+    'package.json': JSON.stringify({
+      name: 'muster',
+      version: '0.0.1',
+      type: 'module',
+      bin: { muster: './cmd/muster.js' },
+    }),
     'cmd/muster.js*': COMMAND,
   })
   packed = pack(tree.root, folder)
@@ -36,7 +41,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-const read = (markdown: string): Promise<void> => readPage(markdown.replaceAll("'''", '```'), { packed, makeTargets: new Set(['dev', 'test']) })
+const read = (markdown: string): Promise<void> =>
+  readPage(markdown.replaceAll("'''", '```'), { packed, makeTargets: new Set(['dev', 'test']) })
 
 describe('reading a page', () => {
   it('runs its commands in order against the package, beside one that keeps running', async () => {
@@ -86,14 +92,30 @@ kubectl apply -f does-not-exist.yaml
   }, 60_000)
 
   it.each([
-    ['another output', `'''sh\necho one\n'''\n'''text\ntwo\n'''\n`, /^line 1: the page says:\ntwo\n\nprinted was:\none\n$/],
+    [
+      'another output',
+      `'''sh\necho one\n'''\n'''text\ntwo\n'''\n`,
+      /^line 1: the page says:\ntwo\n\nprinted was:\none\n$/,
+    ],
     ['more output than said', `'''sh\necho one; echo two\n'''\n'''text\none\n'''\n`, /^line 1: the page says/],
     ['a command that fails', `text\n'''sh\nfalse\necho on\n'''\n`, /^line 2: exit 1 instead of 0/],
     ['an unknown target', `'''sh clone\nmake it-so\n'''\n`, /make has no target it-so/],
     ['an unknown kind of commands', `'''sh soon\nls\n'''\n`, /"sh soon" is not known/],
-    ['a command that ends though it should keep running', `'''sh dev\necho one\n'''\n'''text\ntwo\n'''\n`, /^line 1: it ended/],
-    ['a command that Ctrl-C breaks', `'''sh dev\necho one; exec sleep 60\n'''\n`, /exit SIGINT after Ctrl-C instead of 0/],
-  ])('tells the line of %s', async (_, markdown, message) => {
-    await expect(read(markdown)).rejects.toThrow(message)
-  }, 60_000)
+    [
+      'a command that ends though it should keep running',
+      `'''sh dev\necho one\n'''\n'''text\ntwo\n'''\n`,
+      /^line 1: it ended/,
+    ],
+    [
+      'a command that Ctrl-C breaks',
+      `'''sh dev\necho one; exec sleep 60\n'''\n`,
+      /exit SIGINT after Ctrl-C instead of 0/,
+    ],
+  ])(
+    'tells the line of %s',
+    async (_, markdown, message) => {
+      await expect(read(markdown)).rejects.toThrow(message)
+    },
+    60_000,
+  )
 })

@@ -13,7 +13,10 @@ const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url))
 const INSTALLS = /^npm (?:install|i) muster$/m
 const WRITTEN_PORT = /\b8080\b/g
 
-export interface Shelf { readonly packed: Packed; readonly makeTargets: ReadonlySet<string> }
+export interface Shelf {
+  readonly packed: Packed
+  readonly makeTargets: ReadonlySet<string>
+}
 
 /** Four digits, so that columns stand as the page shows them. */
 async function freePort(): Promise<number> {
@@ -32,8 +35,15 @@ async function freePort(): Promise<number> {
 function environment(bin: string, home: string, port: number): NodeJS.ProcessEnv {
   return {
     PATH: [bin, dirname(process.execPath), process.env['PATH']].join(':'),
-    HOME: home, LANG: 'C.UTF-8', NO_COLOR: '1', SVC_LISTEN: `127.0.0.1:${port}`,
-    NPM_CONFIG_OFFLINE: 'true', NPM_CONFIG_LOGLEVEL: 'error', NPM_CONFIG_UPDATE_NOTIFIER: 'false', NPM_CONFIG_FUND: 'false', NPM_CONFIG_AUDIT: 'false',
+    HOME: home,
+    LANG: 'C.UTF-8',
+    NO_COLOR: '1',
+    SVC_LISTEN: `127.0.0.1:${port}`,
+    NPM_CONFIG_OFFLINE: 'true',
+    NPM_CONFIG_LOGLEVEL: 'error',
+    NPM_CONFIG_UPDATE_NOTIFIER: 'false',
+    NPM_CONFIG_FUND: 'false',
+    NPM_CONFIG_AUDIT: 'false',
   }
 }
 

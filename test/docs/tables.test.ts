@@ -8,16 +8,27 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SCRIPT = join(ROOT, 'hack/update-docs.mjs')
-const PAGES = ['README.md', 'src/operator/README.md', 'src/protocol/README.md', 'src/cmd/README.md', 'src/master/README.md', 'src/automations/README.md']
+const PAGES = [
+  'README.md',
+  'src/operator/README.md',
+  'src/protocol/README.md',
+  'src/cmd/README.md',
+  'src/master/README.md',
+  'src/automations/README.md',
+]
 const MINUTE_MS = 60_000
 
 const update = (...args: readonly string[]) => spawnSync(process.execPath, [SCRIPT, ...args], { encoding: 'utf8' })
 
 describe('the tables of the pages', () => {
-  it('are up to date; if not, run node hack/update-docs.mjs', () => {
-    const { status, stderr } = update('--check')
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
-  }, MINUTE_MS)
+  it(
+    'are up to date; if not, run node hack/update-docs.mjs',
+    () => {
+      const { status, stderr } = update('--check')
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    },
+    MINUTE_MS,
+  )
 })
 
 describe('update-docs.mjs', () => {
@@ -34,20 +45,31 @@ describe('update-docs.mjs', () => {
     writeFileSync(join(folder, name), page(name).replace(from, to))
   }
 
-  it('names a table that differs, writes nothing with --check, and puts it right without', () => {
-    edit('src/protocol/README.md', '| 429 | `RATE_LIMITED`', '| 430 | `RATE_LIMITED`')
-    const { status, stderr } = update('--check', folder)
-    expect({ status, stderr }).toEqual({ status: 1, stderr: 'src/protocol/README.md: the table "errors" differs from the code; run node hack/update-docs.mjs\n' })
-    expect(page('src/protocol/README.md')).toContain('| 430 |')
-    expect(update(folder).stdout).toBe('src/protocol/README.md: written\n')
-    expect(page('src/protocol/README.md')).toBe(readFileSync(join(ROOT, 'src/protocol/README.md'), 'utf8'))
-  }, MINUTE_MS)
+  it(
+    'names a table that differs, writes nothing with --check, and puts it right without',
+    () => {
+      edit('src/protocol/README.md', '| 429 | `RATE_LIMITED`', '| 430 | `RATE_LIMITED`')
+      const { status, stderr } = update('--check', folder)
+      expect({ status, stderr }).toEqual({
+        status: 1,
+        stderr: 'src/protocol/README.md: the table "errors" differs from the code; run node hack/update-docs.mjs\n',
+      })
+      expect(page('src/protocol/README.md')).toContain('| 430 |')
+      expect(update(folder).stdout).toBe('src/protocol/README.md: written\n')
+      expect(page('src/protocol/README.md')).toBe(readFileSync(join(ROOT, 'src/protocol/README.md'), 'utf8'))
+    },
+    MINUTE_MS,
+  )
 
-  it('names a marker without a table and a table without a marker', () => {
-    edit('src/master/README.md', '<!-- generated: metrics -->', '<!-- generated: matrics -->')
-    const { status, stderr } = update('--check', folder)
-    expect(status).toBe(1)
-    expect(stderr).toContain('src/master/README.md: there is no table "matrics"')
-    expect(stderr).toContain('the table "metrics" stands on no page')
-  }, MINUTE_MS)
+  it(
+    'names a marker without a table and a table without a marker',
+    () => {
+      edit('src/master/README.md', '<!-- generated: metrics -->', '<!-- generated: matrics -->')
+      const { status, stderr } = update('--check', folder)
+      expect(status).toBe(1)
+      expect(stderr).toContain('src/master/README.md: there is no table "matrics"')
+      expect(stderr).toContain('the table "metrics" stands on no page')
+    },
+    MINUTE_MS,
+  )
 })

@@ -8,10 +8,15 @@ import { plain, prints } from './expected.ts'
 const STEP_MS = 60_000 // Most take well below a second; a loaded machine may take its time.
 const STRICT = 'set -euo pipefail; exec 2>&1'
 
-interface Running { readonly child: ChildProcess; readonly exited: Promise<unknown[]>; output: string }
+interface Running {
+  readonly child: ChildProcess
+  readonly exited: Promise<unknown[]>
+  output: string
+}
 
 /** What a page said and what happened instead. */
-const difference = (expected: string, output: string): Error => new Error(`the page says:\n${plain(expected)}\nprinted was:\n${plain(output)}`)
+const difference = (expected: string, output: string): Error =>
+  new Error(`the page says:\n${plain(expected)}\nprinted was:\n${plain(output)}`)
 
 export class Terminal {
   readonly #folder: string
@@ -48,8 +53,14 @@ export class Terminal {
     while (running.output === '' || !prints(running.output, expected, 'start')) {
       const left = deadline - Date.now()
       const aborted = AbortSignal.timeout(Math.max(1, left))
-      const more = await Promise.race([ended, once(running.child.stdout ?? running.child, 'data', { signal: aborted }).catch(() => 'late' as const)])
-      if (more === 'ended' || more === 'late') throw new Error(`it ${more === 'ended' ? 'ended' : 'was late'}. ${difference(expected, running.output).message}`)
+      const more = await Promise.race([
+        ended,
+        once(running.child.stdout ?? running.child, 'data', { signal: aborted }).catch(() => 'late' as const),
+      ])
+      if (more === 'ended' || more === 'late')
+        throw new Error(
+          `it ${more === 'ended' ? 'ended' : 'was late'}. ${difference(expected, running.output).message}`,
+        )
     }
   }
 
@@ -62,7 +73,10 @@ export class Terminal {
     const timer = setTimeout(() => signal(running, 'SIGKILL'), STEP_MS)
     const [code, killedBy] = await running.exited
     clearTimeout(timer)
-    if (code !== 0) throw new Error(`exit ${String(code ?? killedBy)} after Ctrl-C instead of 0; printed was:\n${plain(running.output)}`)
+    if (code !== 0)
+      throw new Error(
+        `exit ${String(code ?? killedBy)} after Ctrl-C instead of 0; printed was:\n${plain(running.output)}`,
+      )
   }
 
   /** Leaves nothing running, whatever state the page was left in. */
@@ -75,9 +89,16 @@ export class Terminal {
   }
 
   #start(script: string): Running {
-    const child = spawn('bash', ['-c', script], { cwd: this.#folder, env: this.#env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn('bash', ['-c', script], {
+      cwd: this.#folder,
+      env: this.#env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     const running: Running = { child, exited: once(child, 'close'), output: '' }
-    child.stdout.setEncoding('utf8').on('data', (text: string) => { running.output += text })
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      running.output += text
+    })
     return running
   }
 }

@@ -21,12 +21,19 @@ afterEach(() => {
   return fleet.stop()
 })
 
-interface Ran { readonly code: number | null; readonly out: string; readonly err: string }
+interface Ran {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
 
 /** A line of a shell in which `muster` is the built command. */
 async function shell(line: string, environment: Readonly<Record<string, string>> = {}): Promise<Ran> {
   const child = spawn('bash', ['-c', `muster() { ${MUSTER} "$@"; }; ${line}`], {
-    cwd: fleet.directory, stdio: ['ignore', 'pipe', 'pipe'], detached: true, env: { PATH: process.env['PATH'] ?? '', SVC_MASTER_URL: fleet.url, SVC_API_TOKEN: ADMIN_TOKEN, ...environment },
+    cwd: fleet.directory,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+    env: { PATH: process.env['PATH'] ?? '', SVC_MASTER_URL: fleet.url, SVC_API_TOKEN: ADMIN_TOKEN, ...environment },
   })
   const ran = { out: '', err: '' }
   child.stdout.on('data', (chunk: Buffer) => (ran.out += chunk.toString()))
@@ -40,13 +47,23 @@ async function shell(line: string, environment: Readonly<Record<string, string>>
 describe('the built command', () => {
   it('configures a worker, gives it work and shows what came out', async () => {
     fleet.startWorker('http-request', 'r-1')
-    await until('the worker is there', async () => (await shell('muster workers ls http-request --connected yes')).out.includes('http-request/r-1'))
+    await until('the worker is there', async () =>
+      (await shell('muster workers ls http-request --connected yes')).out.includes('http-request/r-1'),
+    )
     const port = new URL(fleet.url).port
-    const set = await shell(`muster config set http-request/r-1 enabled=true 'allow_cidrs=["127.0.0.0/8"]' 'allow_ports=[${port}]' --wait`)
+    const set = await shell(
+      `muster config set http-request/r-1 enabled=true 'allow_cidrs=["127.0.0.0/8"]' 'allow_ports=[${port}]' --wait`,
+    )
     expect(set).toMatchObject({ code: 0, err: 'the config of http-request/r-1 is now at generation 1\n' })
-    expect(await shell('muster config get http-request/r-1 -o yaml | muster config set http-request/r-1 -f -')).toMatchObject({ code: 0, err: expect.stringContaining('nothing differs') })
+    expect(
+      await shell('muster config get http-request/r-1 -o yaml | muster config set http-request/r-1 -f -'),
+    ).toMatchObject({ code: 0, err: expect.stringContaining('nothing differs') })
     const followed = shell('muster output tail http-request | head -1')
-    expect(await shell(`muster tasks submit http-request --task-id hello --payload '{"url":"${fleet.url}/healthz"}' -o json`)).toMatchObject({ code: 0, err: '' })
+    expect(
+      await shell(
+        `muster tasks submit http-request --task-id hello --payload '{"url":"${fleet.url}/healthz"}' -o json`,
+      ),
+    ).toMatchObject({ code: 0, err: '' })
     const { out, err } = await followed
     expect([JSON.parse(out), err]).toMatchObject([{ payload: { task_id: 'hello', status: 200 } }, ''])
     expect((await shell('muster tasks get http-request hello')).code).toBe(3)
@@ -55,15 +72,30 @@ describe('the built command', () => {
   }, 60_000)
 
   it('ends quietly when its reader has gone, on a silent stream too', async () => {
-    expect(await shell('muster output tail http-probe | sleep 1; echo "${PIPESTATUS[0]}"')).toEqual({ code: 0, out: '0\n', err: '' })
-    expect(await shell('muster automations ls -o json | head -1; echo "${PIPESTATUS[0]}"')).toEqual({ code: 0, out: '[\n0\n', err: '' })
+    expect(await shell('muster output tail http-probe | sleep 1; echo "${PIPESTATUS[0]}"')).toEqual({
+      code: 0,
+      out: '0\n',
+      err: '',
+    })
+    expect(await shell('muster automations ls -o json | head -1; echo "${PIPESTATUS[0]}"')).toEqual({
+      code: 0,
+      out: '[\n0\n',
+      err: '',
+    })
   }, 30_000)
 
   it('answers scripts with exit codes, and asks for --yes where nobody is there', async () => {
-    const codes = ['workers get http-probe/ghost', 'workers gte x', 'dead clear http-request', 'workers ls', 'tasks submit http-probe --payload {}'].map((words) => shell(`muster ${words}`))
+    const codes = [
+      'workers get http-probe/ghost',
+      'workers gte x',
+      'dead clear http-request',
+      'workers ls',
+      'tasks submit http-probe --payload {}',
+    ].map((words) => shell(`muster ${words}`))
     expect((await Promise.all(codes)).map(({ code }) => code)).toEqual([3, 2, 2, 0, 1])
     expect(await shell('muster workers ls', { SVC_API_TOKEN: 'wrong' })).toMatchObject({ code: 4, out: '' })
     const { out } = await shell('muster --help')
-    for (const [noun, { verbs }] of Object.entries(NOUNS)) expect(out).toMatch(new RegExp(`^  muster ${noun} +${verbs.map(({ name }) => name).join(', ')}: `, 'm'))
+    for (const [noun, { verbs }] of Object.entries(NOUNS))
+      expect(out).toMatch(new RegExp(`^  muster ${noun} +${verbs.map(({ name }) => name).join(', ')}: `, 'm'))
   }, 30_000)
 })

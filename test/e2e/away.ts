@@ -27,15 +27,32 @@ const SUBMIT_EVERY_MS = 5
 const ASKED_TOGETHER = 100
 /** Asked for round after round beside the submits: reads, a change, a take. */
 const PATROL: readonly (readonly [method: string, path: string, body?: object])[] = [
-  ['GET', '/automations/quick/workers'], ['GET', '/automations/quick/workers/w'], ['PATCH', '/automations/quick/workers/w/config', { slots: 8 }],
-  ['GET', '/automations/quick/queue'], ['GET', '/automations/quick/dead'], ['POST', '/automations/quick/output/pop', { n: 10 }], ['GET', '/automations/quick/workers/w/config/history'],
+  ['GET', '/automations/quick/workers'],
+  ['GET', '/automations/quick/workers/w'],
+  ['PATCH', '/automations/quick/workers/w/config', { slots: 8 }],
+  ['GET', '/automations/quick/queue'],
+  ['GET', '/automations/quick/dead'],
+  ['POST', '/automations/quick/output/pop', { n: 10 }],
+  ['GET', '/automations/quick/workers/w/config/history'],
 ]
 const PATROL_EVERY_MS = 100
 
-interface Submitted { readonly task_id: string }
-interface Leased { readonly task_id: string; readonly token: number }
-interface RpcAnswer { readonly result?: { readonly tasks?: readonly Leased[]; readonly results?: readonly { readonly ok: boolean }[] } }
-interface Refusal { readonly what: string; readonly status: number; readonly retryAfter: string | null; readonly detail: string }
+interface Submitted {
+  readonly task_id: string
+}
+interface Leased {
+  readonly task_id: string
+  readonly token: number
+}
+interface RpcAnswer {
+  readonly result?: { readonly tasks?: readonly Leased[]; readonly results?: readonly { readonly ok: boolean }[] }
+}
+interface Refusal {
+  readonly what: string
+  readonly status: number
+  readonly retryAfter: string | null
+  readonly detail: string
+}
 
 export interface WorldOptions {
   readonly redis?: RedisOptions
@@ -66,14 +83,26 @@ export class AwayWorld {
     this.workers = workers
   }
 
-  static async start({ redis: options = { appendfsync: 'always' }, url = (redis) => redis.url, settings = {} }: WorldOptions = {}): Promise<AwayWorld> {
+  static async start({
+    redis: options = { appendfsync: 'always' },
+    url = (redis) => redis.url,
+    settings = {},
+  }: WorldOptions = {}): Promise<AwayWorld> {
     const redis = await startRedis(options)
     const fleet = new Fleet(await url(redis))
     try {
       const master = await fleet.startMaster({ ...AUTOMATIONS, ...settings })
-      const workers = ['quick', 'steady', 'still'].map((type) => fleet.startWorker(type, 'w', { ...AUTOMATIONS, NOTES: join(fleet.directory, 'notes') }))
-      await Promise.all([fleet.configure('quick', 'w', { enabled: true, slots: 8 }), fleet.configure('steady', 'w', { enabled: true, slots: 1 })])
-      await until('all workers are registered', async () => (await fleet.call('GET', '/automations/still/workers/w')).status === 200)
+      const workers = ['quick', 'steady', 'still'].map((type) =>
+        fleet.startWorker(type, 'w', { ...AUTOMATIONS, NOTES: join(fleet.directory, 'notes') }),
+      )
+      await Promise.all([
+        fleet.configure('quick', 'w', { enabled: true, slots: 8 }),
+        fleet.configure('steady', 'w', { enabled: true, slots: 1 }),
+      ])
+      await until(
+        'all workers are registered',
+        async () => (await fleet.call('GET', '/automations/still/workers/w')).status === 200,
+      )
       return new AwayWorld(redis, fleet, master, workers)
     } catch (error) {
       await Promise.all([fleet.stop(), redis.close()])
@@ -92,7 +121,10 @@ export class AwayWorld {
 
   /** Submits one task after the other, under ids of our own, and keeps what was answered. */
   startLoad(submitEveryMs = SUBMIT_EVERY_MS): void {
-    this.#load = Promise.all([...Array.from({ length: SUBMITTERS }, () => this.#submitting(submitEveryMs)), this.#patrolling()])
+    this.#load = Promise.all([
+      ...Array.from({ length: SUBMITTERS }, () => this.#submitting(submitEveryMs)),
+      this.#patrolling(),
+    ])
   }
 
   async endLoad(): Promise<void> {
@@ -100,19 +132,32 @@ export class AwayWorld {
     await this.#load
   }
 
-  async submit(type: string, ms: number, id = `t${(this.#serial += 1)}`): Promise<Answer<Submitted & { detail: string }>> {
+  async submit(
+    type: string,
+    ms: number,
+    id = `t${(this.#serial += 1)}`,
+  ): Promise<Answer<Submitted & { detail: string }>> {
     return this.fleet.call('POST', `/automations/${type}/tasks`, { task_id: id, payload: { ms } })
   }
 
   /** Submits until it is acknowledged: an id that is known is a duplicate, not another task (D27). */
   async submitted(type: string, ms: number, id = `t${(this.#serial += 1)}`): Promise<string> {
-    await until(`${id} is acknowledged`, async () => (await this.submit(type, ms, id)).status === 200, () => this.#seen())
+    await until(
+      `${id} is acknowledged`,
+      async () => (await this.submit(type, ms, id)).status === 200,
+      () => this.#seen(),
+    )
     return id
   }
 
   async moreAcknowledged(count: number, withinMs = 30_000): Promise<void> {
     const wanted = this.acknowledged.length + count
-    await until(`${count} more tasks are acknowledged`, async () => this.acknowledged.length >= wanted, () => this.#seen(), withinMs)
+    await until(
+      `${count} more tasks are acknowledged`,
+      async () => this.acknowledged.length >= wanted,
+      () => this.#seen(),
+      withinMs,
+    )
   }
 
   /** The ids of all tasks that were begun, once for each time, with the time. */
@@ -134,7 +179,11 @@ export class AwayWorld {
 
   async #patrolling(): Promise<void> {
     while (!this.#ended.signal.aborted) {
-      const answers = await Promise.all(PATROL.map(([method, path, body]) => this.#timed(`${method} ${path}`, () => this.fleet.call<{ detail: string }>(method, path, body))))
+      const answers = await Promise.all(
+        PATROL.map(([method, path, body]) =>
+          this.#timed(`${method} ${path}`, () => this.fleet.call<{ detail: string }>(method, path, body)),
+        ),
+      )
       if (answers.includes(null)) return
       await pause(PATROL_EVERY_MS)
     }
@@ -147,7 +196,13 @@ export class AwayWorld {
     if (answer === null) return null
     const ms = Math.round(performance.now() - startedMs)
     if (ms > this.longest.ms) this.longest = { ms, what: `${what}, answered ${answer.status}` }
-    if (answer.status !== 200) this.refused.push({ what, status: answer.status, retryAfter: answer.headers.get('retry-after'), detail: answer.body.detail })
+    if (answer.status !== 200)
+      this.refused.push({
+        what,
+        status: answer.status,
+        retryAfter: answer.headers.get('retry-after'),
+        detail: answer.body.detail,
+      })
     return answer
   }
 
@@ -155,7 +210,8 @@ export class AwayWorld {
 
   async #rpc(method: string, params: object): Promise<RpcAnswer> {
     const response = await fetch(`${this.fleet.url}/api/v1/automations/still/workers/w/rpc`, {
-      method: 'POST', headers: { authorization: `Bearer ${WORKER_TOKEN}`, 'content-type': 'application/json' },
+      method: 'POST',
+      headers: { authorization: `Bearer ${WORKER_TOKEN}`, 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     })
     return (await response.json()) as RpcAnswer
@@ -173,7 +229,12 @@ export class AwayWorld {
       const { result } = await this.#rpc('tasks.reserve', { limit: 1, wait_ms: 30_000 })
       const [task] = result?.tasks ?? []
       if (task === undefined) continue // Its deadline passed, or it was told that the store is away.
-      await until('the settling is accepted', async () => (await this.#rpc('tasks.ack', { tasks: [{ task_id: task.task_id, token: task.token }] })).result?.results?.[0]?.ok === true)
+      await until(
+        'the settling is accepted',
+        async () =>
+          (await this.#rpc('tasks.ack', { tasks: [{ task_id: task.task_id, token: task.token }] })).result?.results?.[0]
+            ?.ok === true,
+      )
       return task.task_id
     }
   }
@@ -192,8 +253,18 @@ export class AwayWorld {
   async isRefused(): Promise<void> {
     const goneMs = performance.now()
     const before = this.refused.length
-    await until('the master is not ready', async () => (await this.status('/readyz')) === 503, () => this.#seen(), NOT_READY_WITHIN_MS)
-    await until('every submitter was refused', async () => this.refused.length >= before + SUBMITTERS + PATROL.length, () => this.#seen(), NOT_READY_WITHIN_MS)
+    await until(
+      'the master is not ready',
+      async () => (await this.status('/readyz')) === 503,
+      () => this.#seen(),
+      NOT_READY_WITHIN_MS,
+    )
+    await until(
+      'every submitter was refused',
+      async () => this.refused.length >= before + SUBMITTERS + PATROL.length,
+      () => this.#seen(),
+      NOT_READY_WITHIN_MS,
+    )
     expect(performance.now() - goneMs).toBeLessThan(NOT_READY_WITHIN_MS)
     expect(await this.status('/healthz')).toBe(200)
   }
@@ -203,23 +274,41 @@ export class AwayWorld {
     const returnedMs = performance.now()
     const left = (): number => BACK_WITHIN_MS - (performance.now() - returnedMs)
     await this.moreAcknowledged(1, left())
-    await until('the master is ready', async () => (await this.status('/readyz')) === 200, () => this.#seen(), left())
+    await until(
+      'the master is ready',
+      async () => (await this.status('/readyz')) === 200,
+      () => this.#seen(),
+      left(),
+    )
     const submittedMs = performance.now()
     const id = await this.submitted('still', 0)
     expect(await waiting).toBe(id)
     expect(performance.now() - submittedMs).toBeLessThan(WAITERS_SERVED_WITHIN_MS)
     const fresh = this.acknowledged.at(-1) ?? ''
-    await until('a new task is begun', async () => this.begun().some(([begun]) => begun === fresh), () => this.#seen(), left())
+    await until(
+      'a new task is begun',
+      async () => this.begun().some(([begun]) => begun === fresh),
+      () => this.#seen(),
+      left(),
+    )
     expect(performance.now() - returnedMs).toBeLessThan(BACK_WITHIN_MS)
   }
 
   /** Ends the load. Everything acknowledged was begun and is done, nothing twice that was done, and refusals were as promised. */
   async allDone(withinMs = 60_000): Promise<void> {
     await this.endLoad()
-    await until('everything acknowledged is done', async () => {
-      const left = this.acknowledged.filter((id) => !this.#goneAtMs.has(id))
-      return (await Promise.all(left.slice(0, ASKED_TOGETHER).map((id) => this.#look(id)))).every(Boolean) && left.length <= ASKED_TOGETHER
-    }, () => this.#seen(), withinMs)
+    await until(
+      'everything acknowledged is done',
+      async () => {
+        const left = this.acknowledged.filter((id) => !this.#goneAtMs.has(id))
+        return (
+          (await Promise.all(left.slice(0, ASKED_TOGETHER).map((id) => this.#look(id)))).every(Boolean) &&
+          left.length <= ASKED_TOGETHER
+        )
+      },
+      () => this.#seen(),
+      withinMs,
+    )
     const begun = this.begun()
     const ids = new Set(begun.map(([id]) => id))
     expect(this.acknowledged.filter((id) => !ids.has(id))).toEqual([])
@@ -231,9 +320,18 @@ export class AwayWorld {
 
   /** A long task ran through all of it once, and its output is there once. */
   async ranOnce(id: string): Promise<void> {
-    await until('the long task is done', async () => (await this.fleet.call('GET', `/automations/steady/tasks/${id}`)).status === 404, () => this.#seen())
+    await until(
+      'the long task is done',
+      async () => (await this.fleet.call('GET', `/automations/steady/tasks/${id}`)).status === 404,
+      () => this.#seen(),
+    )
     expect(this.begun().filter(([begun]) => begun === id)).toHaveLength(1)
-    await until('its output is there', async () => (await this.fleet.ok<{ length: number }>('GET', '/automations/steady/output/length')).length > 0, () => this.#seen(), 5_000)
+    await until(
+      'its output is there',
+      async () => (await this.fleet.ok<{ length: number }>('GET', '/automations/steady/output/length')).length > 0,
+      () => this.#seen(),
+      5_000,
+    )
     const outputs = await this.fleet.ok<{ payload: Submitted }[]>('POST', '/automations/steady/output/pop', { n: 100 })
     expect(outputs.map(({ payload }) => payload.task_id)).toEqual([id])
   }

@@ -14,8 +14,14 @@ const WORKER = { type: 'talk', id: 'w' }
 const BUS = '/api/v1/automations/talk/workers/w/bus'
 const AUTHORIZATION = `Bearer ${WORKER_TOKEN}`
 
-interface Message<T = unknown> { readonly topic: string; readonly message: T }
-interface Said { readonly slot_id: number; readonly payload: { readonly task_id: string; readonly pid: number; readonly n: number } }
+interface Message<T = unknown> {
+  readonly topic: string
+  readonly message: T
+}
+interface Said {
+  readonly slot_id: number
+  readonly payload: { readonly task_id: string; readonly pid: number; readonly n: number }
+}
 
 const open: (() => Promise<void> | void)[] = []
 afterEach(async () => {
@@ -29,9 +35,15 @@ async function mastersOf(count: number): Promise<Masters> {
 }
 
 /** What is said on the topics from now on, as a worker hears it at this master. */
-async function listen<T = unknown>(fleet: Fleet, ...topics: readonly string[]): Promise<{ readonly heard: readonly Message<T>[] }> {
+async function listen<T = unknown>(
+  fleet: Fleet,
+  ...topics: readonly string[]
+): Promise<{ readonly heard: readonly Message<T>[] }> {
   const end = new AbortController()
-  const response = await fetch(`${fleet.url}${BUS}?${topics.map((topic) => `topic=${encodeURIComponent(topic)}`).join('&')}`, { headers: { authorization: AUTHORIZATION }, signal: end.signal })
+  const response = await fetch(
+    `${fleet.url}${BUS}?${topics.map((topic) => `topic=${encodeURIComponent(topic)}`).join('&')}`,
+    { headers: { authorization: AUTHORIZATION }, signal: end.signal },
+  )
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
   const heard: Message<T>[] = []
   let listens = false
@@ -55,7 +67,8 @@ async function listen<T = unknown>(fleet: Fleet, ...topics: readonly string[]): 
   return { heard }
 }
 
-const publish = (fleet: Fleet, topic: string, message: unknown): Promise<object> => rpc(fleet, WORKER, 'bus.publish', { topic, message })
+const publish = (fleet: Fleet, topic: string, message: unknown): Promise<object> =>
+  rpc(fleet, WORKER, 'bus.publish', { topic, message })
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n)
 
 withRedisServer('the event bus', () => {
@@ -75,19 +88,31 @@ withRedisServer('the event bus', () => {
 
     it('knows a topic with `event:` in front and without, and keeps those of outputs for the master (S13)', async () => {
       const masters = await mastersOf(count)
-      const [bare, full] = [await listen(masters.at(0), 'orders', 'talk.emit'), await listen(masters.at(-1), 'event:orders', 'event:talk.emit')]
+      const [bare, full] = [
+        await listen(masters.at(0), 'orders', 'talk.emit'),
+        await listen(masters.at(-1), 'event:orders', 'event:talk.emit'),
+      ]
       await publish(masters.at(1), 'orders', 1)
       await publish(masters.at(0), 'event:orders', 2)
       for (const topic of ['talk.emit', 'event:talk.emit']) {
-        expect(await tryRpc(masters.at(0), WORKER, 'bus.publish', { topic, message: 'false' })).toMatchObject({ error: { code: -32_602, data: { errors: [{ path: '/topic' }] } } })
+        expect(await tryRpc(masters.at(0), WORKER, 'bus.publish', { topic, message: 'false' })).toMatchObject({
+          error: { code: -32_602, data: { errors: [{ path: '/topic' }] } },
+        })
       }
       const worker = await SocketWorker.join(masters.at(0), 'talk', 'w')
       open.push(() => worker.leave())
       worker.emit([{ slot: 3, payload: { task_id: 't', pid: 1, n: 1 } }])
       const output = { slot_id: 3, ts: 1, payload: { task_id: 't', pid: 1, n: 1 } }
-      for (const [{ heard }, form] of [[bare, ''], [full, 'event:']] as const) {
+      for (const [{ heard }, form] of [
+        [bare, ''],
+        [full, 'event:'],
+      ] as const) {
         await until('all is heard', async () => heard.length >= 3)
-        expect(heard).toEqual([{ topic: `${form}orders`, message: 1 }, { topic: `${form}orders`, message: 2 }, { topic: `${form}talk.emit`, message: output }])
+        expect(heard).toEqual([
+          { topic: `${form}orders`, message: 1 },
+          { topic: `${form}orders`, message: 2 },
+          { topic: `${form}talk.emit`, message: output },
+        ])
       }
     }, 60_000)
 
@@ -96,17 +121,39 @@ withRedisServer('the event bus', () => {
       await masters.workers(1, 4, 'talk')
       const listeners = await Promise.all(masters.all.map((fleet) => listen<Said>(fleet, 'event:talk.emit')))
       const [each, tasks] = [25, 40 * count]
-      const ids = (await Promise.all(masters.all.map((fleet) => submitMany(fleet, range(40).map(() => ({ count: each })), 'talk')))).flat()
+      const ids = (
+        await Promise.all(
+          masters.all.map((fleet) =>
+            submitMany(
+              fleet,
+              range(40).map(() => ({ count: each })),
+              'talk',
+            ),
+          ),
+        )
+      ).flat()
       await allGone(masters.at(0), ids, { type: 'talk' })
-      await until('every output is stored', async () => (await lengthOf(masters.at(0), '/automations/talk/output/length')) === each * tasks)
+      await until(
+        'every output is stored',
+        async () => (await lengthOf(masters.at(0), '/automations/talk/output/length')) === each * tasks,
+      )
       const stored = await masters.at(0).ok<Said[]>('GET', '/automations/talk/output/peek?n=10000')
       const inStore = stored.map(({ slot_id, payload }) => `${payload.pid} ${slot_id} ${payload.task_id} ${payload.n}`)
       expect(new Set(inStore).size).toBe(each * tasks)
       for (const { heard } of listeners) {
-        await until('every output is heard', async () => heard.length >= each * tasks, () => `${heard.length} of ${each * tasks}`)
-        const told = heard.map(({ message: { slot_id, payload } }) => `${payload.pid} ${slot_id} ${payload.task_id} ${payload.n}`)
+        await until(
+          'every output is heard',
+          async () => heard.length >= each * tasks,
+          () => `${heard.length} of ${each * tasks}`,
+        )
+        const told = heard.map(
+          ({ message: { slot_id, payload } }) => `${payload.pid} ${slot_id} ${payload.task_id} ${payload.n}`,
+        )
         expect(told).toEqual(inStore) // The very order of the stream.
-        for (const id of ids) expect(heard.flatMap(({ message: { payload } }) => (payload.task_id === id ? [payload.n] : []))).toEqual(range(each).map((n) => n + 1))
+        for (const id of ids)
+          expect(heard.flatMap(({ message: { payload } }) => (payload.task_id === id ? [payload.n] : []))).toEqual(
+            range(each).map((n) => n + 1),
+          )
       }
       expect(new Set(stored.map(({ payload }) => payload.pid)).size).toBe(count)
     }, 60_000)
@@ -115,19 +162,35 @@ withRedisServer('the event bus', () => {
       const masters = await mastersOf(count)
       for (const at of masters.all.keys()) masters.worker(at, `h-${at}`, 'hear')
       masters.worker(-1, 'w', 'talk')
-      await Promise.all([...masters.all.keys()].map((at) => masters.at(0).configure('hear', `h-${at}`, { enabled: true, topic: 'chat' })))
+      await Promise.all(
+        [...masters.all.keys()].map((at) =>
+          masters.at(0).configure('hear', `h-${at}`, { enabled: true, topic: 'chat' }),
+        ),
+      )
       await masters.at(0).configure('talk', 'w', { enabled: true, slots: 1 })
       const heardBy = async (): Promise<number> => lengthOf(masters.at(0), '/automations/hear/output/length')
       await until('all of them listen', async () => {
         await masters.at(0).ok('POST', '/automations/hear/output/pop', { n: 10_000 })
         await publish(masters.at(0), 'chat', 'is anybody there?')
-        return until('they answer', async () => (await heardBy()) === count, () => '', 200).then(() => true, () => false)
+        return until(
+          'they answer',
+          async () => (await heardBy()) === count,
+          () => '',
+          200,
+        ).then(
+          () => true,
+          () => false,
+        )
       })
       await masters.at(0).ok('POST', '/automations/hear/output/pop', { n: 10_000 })
       await submit(masters.at(0), { count: 10, topic: 'chat' }, 'talk')
       await until('all is heard by all', async () => (await heardBy()) >= 10 * count)
-      const outputs = await masters.at(0).ok<{ payload: Message<{ n: number }> }[]>('GET', '/automations/hear/output/peek?n=10000')
-      expect(outputs.map(({ payload }) => payload.message.n).toSorted((a, b) => a - b)).toEqual(range(10 * count).map((n) => Math.floor(n / count) + 1))
+      const outputs = await masters
+        .at(0)
+        .ok<{ payload: Message<{ n: number }> }[]>('GET', '/automations/hear/output/peek?n=10000')
+      expect(outputs.map(({ payload }) => payload.message.n).toSorted((a, b) => a - b)).toEqual(
+        range(10 * count).map((n) => Math.floor(n / count) + 1),
+      )
     }, 60_000)
 
     it('is heard again, by listeners that stayed, after a restart of Redis', async () => {
@@ -138,10 +201,15 @@ withRedisServer('the event bus', () => {
       await masters.redis.kill()
       await masters.redis.start()
       let sent = 0
-      await until('it is heard everywhere again', async () => {
-        await tryRpc(masters.at(-1), WORKER, 'bus.publish', { topic: 'news', message: ++sent })
-        return listeners.every(({ heard }) => heard.length > 1)
-      }, () => '', 10_000)
+      await until(
+        'it is heard everywhere again',
+        async () => {
+          await tryRpc(masters.at(-1), WORKER, 'bus.publish', { topic: 'news', message: ++sent })
+          return listeners.every(({ heard }) => heard.length > 1)
+        },
+        () => '',
+        10_000,
+      )
       await publish(masters.at(0), 'news', 'last')
       for (const { heard } of listeners) {
         await until('the last is heard', async () => heard.at(-1)?.message === 'last')
@@ -166,7 +234,10 @@ withRedisServer('the event bus', () => {
       })
       let bytes = 0
       sleeper.on('data', (chunk: Buffer) => void (bytes += chunk.length))
-      await once(sleeper.resume().on('error', () => undefined), 'close')
+      await once(
+        sleeper.resume().on('error', () => undefined),
+        'close',
+      )
       expect(bytes).toBeLessThan(sent * message.length)
       await until('the other heard everything', async () => reader.heard.length === sent)
     }, 60_000)
@@ -186,6 +257,13 @@ describe.each(['memory', 'SQLite'])('a master on %s', (store) => {
     open.push(() => worker.leave())
     worker.emit([{ slot: 0, payload: { task_id: 't', pid: 1, n: 1 } }])
     await until('the output is stored', async () => (await lengthOf(fleet, '/automations/talk/output/length')) === 1)
-    await expect(until('anything is heard', async () => heard.length > 0, () => '', 500)).rejects.toThrow()
+    await expect(
+      until(
+        'anything is heard',
+        async () => heard.length > 0,
+        () => '',
+        500,
+      ),
+    ).rejects.toThrow()
   }, 60_000)
 })

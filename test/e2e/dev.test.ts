@@ -18,8 +18,15 @@ beforeEach(async () => {
 afterEach(() => fleet.stop())
 
 const state = (name: string): string => join(fleet.directory, 'state', name)
-const start = (settings: Readonly<Record<string, string>> = {}): Proc => fleet.spawn('dev', { SVC_LISTEN: `127.0.0.1:${port}`, SVC_STATE_DIR: join(fleet.directory, 'state'), SVC_LOG_LEVEL: 'info', ...settings })
-const isUp = (dev: Proc): Promise<void> => until('the first output is seen', async () => dev.output().includes('first output of'), dev.output)
+const start = (settings: Readonly<Record<string, string>> = {}): Proc =>
+  fleet.spawn('dev', {
+    SVC_LISTEN: `127.0.0.1:${port}`,
+    SVC_STATE_DIR: join(fleet.directory, 'state'),
+    SVC_LOG_LEVEL: 'info',
+    ...settings,
+  })
+const isUp = (dev: Proc): Promise<void> =>
+  until('the first output is seen', async () => dev.output().includes('first output of'), dev.output)
 const interrupted = (dev: Proc): Promise<number | null> => {
   dev.child.kill('SIGINT')
   return dev.exited
@@ -41,7 +48,12 @@ const isAlive = (pid: number): boolean => {
     return false
   }
 }
-const childrenOf = (pid: number): readonly number[] => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter((each) => each !== '').map(Number)
+const childrenOf = (pid: number): readonly number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .trim()
+    .split(' ')
+    .filter((each) => each !== '')
+    .map(Number)
 
 describe('muster dev', () => {
   it('brings up a fleet whose lines on the screen work, and goes on with its state at the second start (D57)', async () => {
@@ -49,9 +61,14 @@ describe('muster dev', () => {
     await isUp(first)
     const tokens = ['admin-token', 'worker-token'].map((name) => readFileSync(state(name), 'utf8').trim())
     for (const token of tokens) expect(first.output().split(token)).toHaveLength(2)
-    for (const name of ['admin-token', 'worker-token', 'master.db']) expect(statSync(state(name)).mode & 0o777).toBe(0o600)
+    for (const name of ['admin-token', 'worker-token', 'master.db'])
+      expect(statSync(state(name)).mode & 0o777).toBe(0o600)
 
-    const lines = first.output().split('\n').map((line) => line.trim()).filter((line) => line.startsWith('curl '))
+    const lines = first
+      .output()
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line.startsWith('curl '))
     expect(lines).toHaveLength(3)
     const [workers = '', submit = '', peek = ''] = lines
     expect(await shell(workers)).toMatchObject([{ worker_id: 'dev-http-probe', state: 'RUNNING', connected: true }])
@@ -74,7 +91,12 @@ describe('muster dev', () => {
     await isUp(dev)
     const [victim = 0] = childrenOf(dev.child.pid ?? 0)
     process.kill(victim, 'SIGKILL')
-    await until('it is started again', async () => dev.output().includes('ended with SIGKILL; starting it again in') && childrenOf(dev.child.pid ?? 0).length === 2)
+    await until(
+      'it is started again',
+      async () =>
+        dev.output().includes('ended with SIGKILL; starting it again in') &&
+        childrenOf(dev.child.pid ?? 0).length === 2,
+    )
 
     const children = childrenOf(dev.child.pid ?? 0)
     dev.child.kill('SIGKILL')
@@ -90,7 +112,9 @@ describe('muster dev', () => {
     await once(taken, 'listening')
     const refused = start()
     expect(await refused.exited).toBe(1)
-    expect(refused.output()).toContain(`the master cannot listen on 127.0.0.1:${port}; choose another address with --listen`)
+    expect(refused.output()).toContain(
+      `the master cannot listen on 127.0.0.1:${port}; choose another address with --listen`,
+    )
     taken.close()
     await once(taken, 'close')
     const dev = start()
@@ -110,7 +134,9 @@ describe('muster dev', () => {
     writeFileSync(join(fleet.directory, 'foreign/master.db'), 'this is no database'.repeat(100))
     const starts = [start({ SVC_STATE_DIR: file }), start({ SVC_STATE_DIR: join(fleet.directory, 'foreign') })]
     expect(await Promise.all(starts.map(({ exited }) => exited))).toEqual([1, 1])
-    expect(starts[0]?.output()).toContain(`the state directory ${file} cannot be used; name another one with --state-dir`)
+    expect(starts[0]?.output()).toContain(
+      `the state directory ${file} cannot be used; name another one with --state-dir`,
+    )
     expect(starts[1]?.output()).toContain(`${join(fleet.directory, 'foreign/master.db')} is damaged`)
   }, 60_000)
 

@@ -23,7 +23,8 @@ async function join(fleet: Fleet, id: string, type = 'slow'): Promise<SocketWork
   return worker
 }
 
-const hears = (listener: Listener, name: string, id: string): Promise<void> => listener.until(() => listener.events.some((event) => event.name === name && event.data['worker_id'] === id))
+const hears = (listener: Listener, name: string, id: string): Promise<void> =>
+  listener.until(() => listener.events.some((event) => event.name === name && event.data['worker_id'] === id))
 const ids = ({ events }: Listener): readonly string[] => events.map(({ id }) => id)
 
 describe('the events of one master on a file', () => {
@@ -38,7 +39,13 @@ describe('the events of one master on a file', () => {
     await fleet.ok('PUT', '/automations/http-request/workers/w/claim', { managed_by: 'me' })
     await fleet.ok('POST', '/automations/http-request/tasks', { payload: { url: 'http://127.0.0.1:1/' } })
     await listener.until(() => listener.names.includes('queue.totals'))
-    expect(listener.names.toSorted()).toEqual(['queue.totals', 'worker.claimed', 'worker.config_applied', 'worker.connected', 'worker.registered'])
+    expect(listener.names.toSorted()).toEqual([
+      'queue.totals',
+      'worker.claimed',
+      'worker.config_applied',
+      'worker.connected',
+      'worker.registered',
+    ])
     const resumed = await listen(fleet, { lastEventId: begun })
     await resumed.first(5)
     expect(resumed.events).toEqual(listener.events.slice(0, 5))
@@ -97,14 +104,24 @@ withRedisServer('the events of several masters', () => {
     const [here, there] = [await listen(left), await listen(killed)]
     await join(left, 'stays')
     await join(killed, 'goes')
-    await Promise.all([hears(here, 'worker.connected', 'goes'), hears(there, 'worker.connected', 'stays'), hears(there, 'worker.connected', 'goes')])
+    await Promise.all([
+      hears(here, 'worker.connected', 'goes'),
+      hears(there, 'worker.connected', 'stays'),
+      hears(there, 'worker.connected', 'goes'),
+    ])
     await masters.end(1)
     expect(await there.ended).toBe(false)
     await submit(left, { ms: 0 })
     const resumed = await listen(left, { lastEventId: there.lastId })
-    for (const listener of [here, resumed]) await Promise.all([hears(listener, 'worker.disconnected', 'goes'), listener.until(() => listener.names.includes('queue.totals'))])
+    for (const listener of [here, resumed])
+      await Promise.all([
+        hears(listener, 'worker.disconnected', 'goes'),
+        listener.until(() => listener.names.includes('queue.totals')),
+      ])
     for (const listener of [here, resumed]) {
-      expect(listener.events.filter(({ name }) => name === 'worker.disconnected').map(({ data }) => data['worker_id'])).toEqual(['goes'])
+      expect(
+        listener.events.filter(({ name }) => name === 'worker.disconnected').map(({ data }) => data['worker_id']),
+      ).toEqual(['goes'])
       expect(listener.names).not.toContain('reset')
     }
     await masters.restart(1)

@@ -11,9 +11,19 @@ const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations
 const SLOW = '/automations/slow'
 const BAD = '/automations/bad'
 
-interface Output { readonly payload: { readonly task_id: string; readonly pid: number } }
-interface Dead { readonly items: readonly { readonly payload: { readonly way: string }; readonly last_error: string }[] }
-interface WorkerRecord { readonly connected: boolean; readonly state: string; readonly config_gen: number; readonly applied_config_gen: number | null; readonly current_stats: { readonly slots: number } | null }
+interface Output {
+  readonly payload: { readonly task_id: string; readonly pid: number }
+}
+interface Dead {
+  readonly items: readonly { readonly payload: { readonly way: string }; readonly last_error: string }[]
+}
+interface WorkerRecord {
+  readonly connected: boolean
+  readonly state: string
+  readonly config_gen: number
+  readonly applied_config_gen: number | null
+  readonly current_stats: { readonly slots: number } | null
+}
 
 let fleet: Fleet
 afterEach(() => fleet.stop())
@@ -24,10 +34,13 @@ async function world(): Promise<Proc> {
 }
 
 const notesFile = (): string => join(fleet.directory, 'notes')
-const worker = (type: string, id: string, settings: Readonly<Record<string, string>> = {}): Proc => fleet.startWorker(type, id, { ...AUTOMATIONS, NOTES: notesFile(), ...settings })
-const record = (type: string, id: string): Promise<WorkerRecord> => fleet.ok('GET', `/automations/${type}/workers/${id}`)
+const worker = (type: string, id: string, settings: Readonly<Record<string, string>> = {}): Proc =>
+  fleet.startWorker(type, id, { ...AUTOMATIONS, NOTES: notesFile(), ...settings })
+const record = (type: string, id: string): Promise<WorkerRecord> =>
+  fleet.ok('GET', `/automations/${type}/workers/${id}`)
 const length = async (path: string): Promise<number> => (await fleet.ok<{ length: number }>('GET', path)).length
-const submit = async (automation: string, payload: object): Promise<string> => (await fleet.ok<{ task_id: string }>('POST', `${automation}/tasks`, { payload })).task_id
+const submit = async (automation: string, payload: object): Promise<string> =>
+  (await fleet.ok<{ task_id: string }>('POST', `${automation}/tasks`, { payload })).task_id
 const isGone = async (id: string): Promise<boolean> => (await fleet.call('GET', `${SLOW}/tasks/${id}`)).status === 404
 
 /** Every start of a task so far. */
@@ -39,7 +52,9 @@ function starts(): readonly { readonly id: string; readonly pid: number; readonl
       return [] // Nothing has started.
     }
   })()
-  return lines.map((line) => line.split(' ')).map(([, id = '', pid, atMs]) => ({ id, pid: Number(pid), atMs: Number(atMs) }))
+  return lines
+    .map((line) => line.split(' '))
+    .map(([, id = '', pid, atMs]) => ({ id, pid: Number(pid), atMs: Number(atMs) }))
 }
 
 describe('a worker', () => {
@@ -54,11 +69,21 @@ describe('a worker', () => {
     await fleet.configure('slow', 'heir', { enabled: true, slots: 2 })
     await until('the heir has done both', async () => (await Promise.all(tasks.map(isGone))).every(Boolean))
     process.kill(sleeper.child.pid ?? 0, 'SIGCONT')
-    await until('the sleeper is told, twice', async () => sleeper.output().split('the lease had ended').length + sleeper.output().split('a lease was lost').length === 4, sleeper.output)
+    await until(
+      'the sleeper is told, twice',
+      async () =>
+        sleeper.output().split('the lease had ended').length + sleeper.output().split('a lease was lost').length === 4,
+      sleeper.output,
+    )
 
     expect(starts().map(({ pid }) => pid)).toEqual([sleeper, sleeper, heir, heir].map(({ child }) => child.pid))
     const done = await fleet.ok<Output[]>('POST', `${SLOW}/output/pop`, { n: 10 })
-    expect(done.filter(({ payload }) => payload.pid === heir.child.pid).map(({ payload }) => payload.task_id).toSorted()).toEqual(tasks.toSorted())
+    expect(
+      done
+        .filter(({ payload }) => payload.pid === heir.child.pid)
+        .map(({ payload }) => payload.task_id)
+        .toSorted(),
+    ).toEqual(tasks.toSorted())
     const next = await submit(SLOW, { ms: 1 })
     await until('the fleet goes on', () => isGone(next))
   }, 60_000)
@@ -83,13 +108,21 @@ describe('a worker', () => {
     const hardy = worker('bad', 'hardy')
     await fleet.configure('bad', 'hardy', { enabled: true, slots: 2, max_attempts: 1 })
     const failing = ['throws at once', 'throws nothing', 'throws a trap', 'emits 2 MiB', 'emits another schema']
-    for (const way of ['never ends', ...failing, 'leaves a rejection', 'throws from a timer', 'does well']) await submit(BAD, { way })
-    await until('all but one are settled', async () => (await length(`${BAD}/output/length`)) === 1 && (await length(`${BAD}/dead`)) === failing.length, hardy.output)
+    for (const way of ['never ends', ...failing, 'leaves a rejection', 'throws from a timer', 'does well'])
+      await submit(BAD, { way })
+    await until(
+      'all but one are settled',
+      async () => (await length(`${BAD}/output/length`)) === 1 && (await length(`${BAD}/dead`)) === failing.length,
+      hardy.output,
+    )
 
     const { items } = await fleet.ok<Dead>('GET', `${BAD}/dead`)
     expect(Object.fromEntries(items.map(({ payload, last_error: error }) => [payload.way, error]))).toEqual({
-      'throws at once': 'no good', 'throws nothing': 'threw null', 'throws a trap': 'threw something that cannot be read',
-      'emits 2 MiB': expect.stringContaining('a frame holds 1048576'), 'emits another schema': expect.stringContaining('/text'),
+      'throws at once': 'no good',
+      'throws nothing': 'threw null',
+      'throws a trap': 'threw something that cannot be read',
+      'emits 2 MiB': expect.stringContaining('a frame holds 1048576'),
+      'emits another schema': expect.stringContaining('/text'),
     })
     expect(hardy.child.exitCode).toBeNull()
     expect(hardy.output().split('\n').length).toBeLessThan(30)
@@ -99,8 +132,17 @@ describe('a worker', () => {
     await world()
     const twins = [worker('slow', 'twin'), worker('slow', 'twin')]
     await until('both were replaced', async () => twins.every(({ output }) => output().includes('SVC_WORKER_ID')))
-    await until('one of them waits for seconds', async () => twins.some(({ output }) => /retry_in_ms=[2-9]\d{3}/.test(output())), () => twins.map(({ output }) => output()).join('\n'))
-    expect(twins.map(({ output }) => output()).join('\n').split('replaced by a newer connection').length).toBeLessThan(12)
+    await until(
+      'one of them waits for seconds',
+      async () => twins.some(({ output }) => /retry_in_ms=[2-9]\d{3}/.test(output())),
+      () => twins.map(({ output }) => output()).join('\n'),
+    )
+    expect(
+      twins
+        .map(({ output }) => output())
+        .join('\n')
+        .split('replaced by a newer connection').length,
+    ).toBeLessThan(12)
   }, 60_000)
 })
 
@@ -127,10 +169,15 @@ describe('a fleet', () => {
       }
     }
     await load.stop()
-    await until('everything accepted is done', async () => {
-      for (const id of accepted) if (!goneAtMs.has(id)) await look(id, goneAtMs)
-      return goneAtMs.size === accepted.size
-    }, () => `${goneAtMs.size} of ${accepted.size}`, 60_000)
+    await until(
+      'everything accepted is done',
+      async () => {
+        for (const id of accepted) if (!goneAtMs.has(id)) await look(id, goneAtMs)
+        return goneAtMs.size === accepted.size
+      },
+      () => `${goneAtMs.size} of ${accepted.size}`,
+      60_000,
+    )
 
     const started = new Set(starts().map(({ id }) => id))
     expect([...accepted].filter((id) => !started.has(id))).toEqual([])
@@ -166,7 +213,9 @@ function loaded(accepted: Set<string>, goneAtMs: Map<string, number>): { stop():
   const submitting = (async () => {
     while (!stopped.signal.aborted) {
       const tasks = Array.from({ length: 10 }, (_, n) => ({ payload: { ms: n === 0 ? 500 : 5 } }))
-      const answer = await fleet.call<{ results: { task_id: string }[] }>('POST', `${SLOW}/tasks/batch`, { tasks }).catch(() => null)
+      const answer = await fleet
+        .call<{ results: { task_id: string }[] }>('POST', `${SLOW}/tasks/batch`, { tasks })
+        .catch(() => null)
       if (answer?.status === 200) for (const { task_id: id } of answer.body.results) accepted.add(id)
       for (const id of accepted) if (!stopped.signal.aborted && !goneAtMs.has(id)) await look(id, goneAtMs)
     }

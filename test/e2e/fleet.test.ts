@@ -7,8 +7,17 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import { SLACK } from '../slack.ts'
 import { Fleet, until, type Proc } from './fleet.ts'
 
-interface Entry { readonly id: string; readonly payload: { readonly task_id: string; readonly status: number; readonly target: string; readonly ok: boolean } }
-interface Worker { readonly state: string; readonly connected: boolean; readonly applied_config_gen: number | null; readonly config_gen: number; readonly current_stats: { readonly per_slot: readonly { slot_id: number; age_seconds: number }[] } | null }
+interface Entry {
+  readonly id: string
+  readonly payload: { readonly task_id: string; readonly status: number; readonly target: string; readonly ok: boolean }
+}
+interface Worker {
+  readonly state: string
+  readonly connected: boolean
+  readonly applied_config_gen: number | null
+  readonly config_gen: number
+  readonly current_stats: { readonly per_slot: readonly { slot_id: number; age_seconds: number }[] } | null
+}
 
 /** A real HTTP server that counts what it is asked for; paths under /hold are answered only by `releaseHeld`. */
 class Target {
@@ -64,15 +73,21 @@ async function submit(fleet: Fleet, urls: readonly string[]): Promise<string[]> 
   const ids: string[] = []
   for (let from = 0; from < urls.length; from += 100) {
     const tasks = urls.slice(from, from + 100).map((url) => ({ payload: { url } }))
-    const { results } = await fleet.ok<{ results: { task_id: string; queued: boolean }[] }>('POST', `${REQUESTS}/tasks/batch`, { tasks })
+    const { results } = await fleet.ok<{ results: { task_id: string; queued: boolean }[] }>(
+      'POST',
+      `${REQUESTS}/tasks/batch`,
+      { tasks },
+    )
     expect(results.every(({ queued }) => queued)).toBe(true)
     ids.push(...results.map(({ task_id }) => task_id))
   }
   return ids
 }
 
-const lengthOf = async (fleet: Fleet, automation: string): Promise<number> => (await fleet.ok<{ length: number }>('GET', `${automation}/output/length`)).length
-const pop = (fleet: Fleet, automation: string): Promise<Entry[]> => fleet.ok<Entry[]>('POST', `${automation}/output/pop`, { n: 10_000 })
+const lengthOf = async (fleet: Fleet, automation: string): Promise<number> =>
+  (await fleet.ok<{ length: number }>('GET', `${automation}/output/length`)).length
+const pop = (fleet: Fleet, automation: string): Promise<Entry[]> =>
+  fleet.ok<Entry[]>('POST', `${automation}/output/pop`, { n: 10_000 })
 const worker = (fleet: Fleet, path: string): Promise<Worker> => fleet.ok<Worker>('GET', path)
 
 describe('a fleet of processes', () => {
@@ -81,11 +96,24 @@ describe('a fleet of processes', () => {
     fleet.startWorker('http-probe', 'p-1')
     fleet.startWorker('http-request', 'r-1')
     fleet.startWorker('http-request', 'r-2')
-    await fleet.configure('http-probe', 'p-1', { enabled: true, interval_seconds: 1, targets: [{ name: 'target', url: `${target.url}/probe` }], ...allowed })
+    await fleet.configure('http-probe', 'p-1', {
+      enabled: true,
+      interval_seconds: 1,
+      targets: [{ name: 'target', url: `${target.url}/probe` }],
+      ...allowed,
+    })
     for (const id of ['r-1', 'r-2']) await fleet.configure('http-request', id, { enabled: true, slots: 32, ...allowed })
 
-    const ids = await submit(fleet, Array.from({ length: 10_000 }, (_, index) => `${target.url}/task/${index}`))
-    await until('every task has its output', async () => (await lengthOf(fleet, REQUESTS)) >= 10_000, () => `${target.hits.size} paths hit`, 120_000)
+    const ids = await submit(
+      fleet,
+      Array.from({ length: 10_000 }, (_, index) => `${target.url}/task/${index}`),
+    )
+    await until(
+      'every task has its output',
+      async () => (await lengthOf(fleet, REQUESTS)) >= 10_000,
+      () => `${target.hits.size} paths hit`,
+      120_000,
+    )
 
     const entries = await pop(fleet, REQUESTS)
     expect(new Set(entries.map(({ payload }) => payload.task_id))).toEqual(new Set(ids))
@@ -93,7 +121,10 @@ describe('a fleet of processes', () => {
     target.hits.delete('/probe')
     expect(target.hits.size).toBe(10_000)
     expect([...target.hits.values()].every((hits) => hits === 1)).toBe(true)
-    await until('the queue is empty', async () => (await fleet.ok<{ length: number }>('GET', `${REQUESTS}/queue`)).length === 0)
+    await until(
+      'the queue is empty',
+      async () => (await fleet.ok<{ length: number }>('GET', `${REQUESTS}/queue`)).length === 0,
+    )
     const [probe] = await fleet.ok<Entry[]>('GET', `${PROBES}/output/peek?n=1`)
     expect(probe?.payload).toMatchObject({ target: 'target', ok: true, status: 200 })
   }, 180_000)
@@ -102,7 +133,10 @@ describe('a fleet of processes', () => {
     const { fleet, target, allowed } = await world()
     const doomed = fleet.startWorker('http-request', 'doomed')
     await fleet.configure('http-request', 'doomed', { enabled: true, slots: 5, ...allowed })
-    const ids = await submit(fleet, Array.from({ length: 5 }, (_, index) => `${target.url}/hold/${index}`))
+    const ids = await submit(
+      fleet,
+      Array.from({ length: 5 }, (_, index) => `${target.url}/hold/${index}`),
+    )
     await until('all five are running', async () => target.held.length === 5)
 
     doomed.child.kill('SIGKILL')
@@ -112,7 +146,12 @@ describe('a fleet of processes', () => {
     await fleet.configure('http-request', 'heir', { enabled: true, slots: 5, ...allowed })
 
     // One visibility timeout (60 s) and a sweep (10 s) later they are handed out again.
-    await until('the tasks are done by the heir', async () => (await lengthOf(fleet, REQUESTS)) === 5, () => '', 90_000)
+    await until(
+      'the tasks are done by the heir',
+      async () => (await lengthOf(fleet, REQUESTS)) === 5,
+      () => '',
+      90_000,
+    )
     expect((await pop(fleet, REQUESTS)).map(({ payload }) => payload.task_id).toSorted()).toEqual(ids.toSorted())
   }, 150_000)
 
@@ -126,7 +165,12 @@ describe('a fleet of processes', () => {
 
     const gen = await fleet.configure('http-request', 'r-1', { slots: 4 })
     const saved = performance.now()
-    await until('the config is applied', async () => (await worker(fleet, path)).applied_config_gen === gen, () => '', 1_000 * SLACK)
+    await until(
+      'the config is applied',
+      async () => (await worker(fleet, path)).applied_config_gen === gen,
+      () => '',
+      1_000 * SLACK,
+    )
     expect(performance.now() - saved).toBeLessThan(1_000 * SLACK)
 
     await submit(fleet, [`${target.url}/hold/c`, `${target.url}/hold/d`])
@@ -161,7 +205,9 @@ describe('a fleet of processes', () => {
     const acknowledged: string[] = []
     const submitting = (async () => {
       for (let index = 0; ; index += 1) {
-        const answer = await fleet.call<{ task_id: string }>('POST', `${REQUESTS}/tasks`, { payload: { url: `${target.url}/task/${index}` } }).catch(() => null)
+        const answer = await fleet
+          .call<{ task_id: string }>('POST', `${REQUESTS}/tasks`, { payload: { url: `${target.url}/task/${index}` } })
+          .catch(() => null)
         if (answer === null) return
         if (answer.status === 200) acknowledged.push(answer.body.task_id)
       }
@@ -171,11 +217,22 @@ describe('a fleet of processes', () => {
     await Promise.all([master.exited, submitting])
 
     await fleet.startMaster()
-    await until('the worker is back', async () => (await worker(fleet, `${REQUESTS}/workers/r-1`)).connected, () => '', 60_000)
-    await until('everything acknowledged has left the queue', async () => {
-      for (const id of acknowledged) if ((await fleet.call('GET', `${REQUESTS}/tasks/${id}`)).status !== 404) return false
-      return true
-    }, () => '', 90_000)
+    await until(
+      'the worker is back',
+      async () => (await worker(fleet, `${REQUESTS}/workers/r-1`)).connected,
+      () => '',
+      60_000,
+    )
+    await until(
+      'everything acknowledged has left the queue',
+      async () => {
+        for (const id of acknowledged)
+          if ((await fleet.call('GET', `${REQUESTS}/tasks/${id}`)).status !== 404) return false
+        return true
+      },
+      () => '',
+      90_000,
+    )
     expect(target.hits.size).toBeGreaterThanOrEqual(acknowledged.length)
     expect(await fleet.ok('GET', `${REQUESTS}/dead`)).toMatchObject({ length: 0 })
   }, 180_000)

@@ -24,7 +24,11 @@ export interface Proc {
   readonly output: () => string
 }
 
-export interface Answer<T = unknown> { readonly status: number; readonly body: T; readonly headers: Headers }
+export interface Answer<T = unknown> {
+  readonly status: number
+  readonly body: T
+  readonly headers: Headers
+}
 
 export class Fleet {
   readonly directory = mkdtempSync(join(tmpdir(), 'muster-e2e-'))
@@ -45,12 +49,23 @@ export class Fleet {
   async startMaster(settings: Readonly<Record<string, string>> = {}, unset: readonly string[] = []): Promise<Proc> {
     this.#port ||= await freePort()
     const environment = {
-      SVC_LISTEN: `127.0.0.1:${this.#port}`, SVC_BACKEND_URL: this.#backendUrl, SVC_AUTOMATIONS: 'muster/automations',
-      SVC_ADMIN_TOKEN: ADMIN_TOKEN, SVC_WORKER_TOKEN: WORKER_TOKEN, ...settings,
+      SVC_LISTEN: `127.0.0.1:${this.#port}`,
+      SVC_BACKEND_URL: this.#backendUrl,
+      SVC_AUTOMATIONS: 'muster/automations',
+      SVC_ADMIN_TOKEN: ADMIN_TOKEN,
+      SVC_WORKER_TOKEN: WORKER_TOKEN,
+      ...settings,
     }
-    const master = this.spawn('master', Object.fromEntries(Object.entries(environment).filter(([name]) => !unset.includes(name))))
+    const master = this.spawn(
+      'master',
+      Object.fromEntries(Object.entries(environment).filter(([name]) => !unset.includes(name))),
+    )
     this.#master = master
-    await until(`the master is ready`, async () => (await fetch(`${this.url}/readyz`).catch(() => null))?.status === 200, () => master.output())
+    await until(
+      `the master is ready`,
+      async () => (await fetch(`${this.url}/readyz`).catch(() => null))?.status === 200,
+      () => master.output(),
+    )
     return master
   }
 
@@ -66,24 +81,46 @@ export class Fleet {
   }
 
   startWorker(type: string, id: string, settings: Readonly<Record<string, string>> = {}): Proc {
-    return this.spawn('worker', { SVC_MASTER_URL: this.url, SVC_WORKER_TOKEN: WORKER_TOKEN, SVC_AUTOMATION_TYPE: type, SVC_WORKER_ID: id, SVC_AUTOMATIONS: 'muster/automations', ...settings })
+    return this.spawn('worker', {
+      SVC_MASTER_URL: this.url,
+      SVC_WORKER_TOKEN: WORKER_TOKEN,
+      SVC_AUTOMATION_TYPE: type,
+      SVC_WORKER_ID: id,
+      SVC_AUTOMATIONS: 'muster/automations',
+      ...settings,
+    })
   }
 
   spawn(subcommand: string, environment: Readonly<Record<string, string>>): Proc {
-    if (!existsSync(MUSTER)) throw new Error('dist/cmd/muster.js is missing: run `npm run build` first (`make test` does)')
-    const child = spawn(process.execPath, [MUSTER, subcommand], { cwd: process.cwd(), env: { PATH: process.env['PATH'] ?? '', ...environment }, stdio: ['ignore', 'pipe', 'pipe'] })
+    if (!existsSync(MUSTER))
+      throw new Error('dist/cmd/muster.js is missing: run `npm run build` first (`make test` does)')
+    const child = spawn(process.execPath, [MUSTER, subcommand], {
+      cwd: process.cwd(),
+      env: { PATH: process.env['PATH'] ?? '', ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     let output = ''
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
     const exited = once(child, 'exit').then(([code]) => code as number | null)
     const proc = { child, exited, output: () => output }
     this.#started.push(proc)
     return proc
   }
 
-  async call<T>(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer<T>> {
+  async call<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer<T>> {
     const response = await fetch(`${this.url}/api/v1${path}`, {
       method,
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      headers: {
+        authorization: `Bearer ${ADMIN_TOKEN}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
     return { status: response.status, headers: response.headers, body: (await response.json()) as T }
@@ -104,14 +141,20 @@ export class Fleet {
   }
 
   async stop(): Promise<void> {
-    for (const { child } of this.#started) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    for (const { child } of this.#started)
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     await Promise.all(this.#started.map(({ exited }) => exited))
     rmSync(this.directory, { recursive: true, force: true })
   }
 }
 
 /** Waits for a condition of another process, which has no event to await here; fails with what was seen. */
-export async function until(what: string, holds: () => Promise<boolean>, context: () => string = () => '', withinMs = 30_000): Promise<void> {
+export async function until(
+  what: string,
+  holds: () => Promise<boolean>,
+  context: () => string = () => '',
+  withinMs = 30_000,
+): Promise<void> {
   const deadline = performance.now() + withinMs
   while (performance.now() < deadline) {
     if (await holds()) return

@@ -14,7 +14,12 @@ const AT_ONCE = 200
 const MAX_GROWTH_MIB = 300
 /** Headers have 10 s (reliability: limits), looked for every second; the rest is the pace of a slow machine. */
 const ENDED_WITHIN_MS = 60_000
-const UNFINISHED = ['', 'G', 'GET /healthz HTTP/1.1\r\nHost: m\r\nX-Slow: ', 'POST /api/v1/automations/http-request/tasks HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\nContent-Length: 1000']
+const UNFINISHED = [
+  '',
+  'G',
+  'GET /healthz HTTP/1.1\r\nHost: m\r\nX-Slow: ',
+  'POST /api/v1/automations/http-request/tasks HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\nContent-Length: 1000',
+]
 
 const fleets: Fleet[] = []
 const sockets: Socket[] = []
@@ -23,7 +28,8 @@ afterEach(async () => {
   await Promise.all(fleets.splice(0).map((fleet) => fleet.stop()))
 })
 
-const rssMib = ({ child: { pid } }: Proc): number => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
+const rssMib = ({ child: { pid } }: Proc): number =>
+  Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
 
 /** Opens one and leaves it half open; answers how it ends. */
 function halfOpen(port: number, bytes: string): { readonly opened: Promise<void>; readonly ended: Promise<void> } {
@@ -31,7 +37,15 @@ function halfOpen(port: number, bytes: string): { readonly opened: Promise<void>
   sockets.push(socket)
   socket.on('error', () => {}).resume() // Its end says enough; an answer is thrown away.
   const ended = new Promise<void>((resolve) => void socket.once('close', () => resolve()))
-  return { opened: new Promise((resolve) => void socket.once('connect', () => socket.write(bytes === '' ? '\r\n' : bytes, () => resolve())).once('close', resolve)), ended }
+  return {
+    opened: new Promise(
+      (resolve) =>
+        void socket
+          .once('connect', () => socket.write(bytes === '' ? '\r\n' : bytes, () => resolve()))
+          .once('close', resolve),
+    ),
+    ended,
+  }
 }
 
 async function slowestAnswerMs(fleet: Fleet, times: number): Promise<number> {
@@ -54,7 +68,9 @@ describe(`${COUNT} half-open connections`, () => {
 
     const ends: Promise<void>[] = []
     for (let from = 0; from < COUNT; from += AT_ONCE) {
-      const some = Array.from({ length: AT_ONCE }, (_, index) => halfOpen(Number(new URL(fleet.url).port), UNFINISHED[index % UNFINISHED.length] ?? ''))
+      const some = Array.from({ length: AT_ONCE }, (_, index) =>
+        halfOpen(Number(new URL(fleet.url).port), UNFINISHED[index % UNFINISHED.length] ?? ''),
+      )
       await Promise.all(some.map(({ opened }) => opened))
       ends.push(...some.map(({ ended }) => ended))
     }
@@ -66,7 +82,13 @@ describe(`${COUNT} half-open connections`, () => {
     expect(sockets.filter(({ destroyed }) => !destroyed)).toHaveLength(0)
     const endedMs = performance.now() - startedMs
     await slowestAnswerMs(fleet, 20)
-    const figures = { beforeMib: Math.round(beforeMib), duringMib: Math.round(duringMib), afterMib: Math.round(rssMib(master)), whileOpenMs: Math.round(whileOpenMs), endedMs: Math.round(endedMs) }
+    const figures = {
+      beforeMib: Math.round(beforeMib),
+      duringMib: Math.round(duringMib),
+      afterMib: Math.round(rssMib(master)),
+      whileOpenMs: Math.round(whileOpenMs),
+      endedMs: Math.round(endedMs),
+    }
     if (process.env['FIGURES'] !== undefined) console.info(figures)
     expect(figures.whileOpenMs).toBeLessThan(2_000 * SLACK)
     expect(figures.duringMib - figures.beforeMib).toBeLessThan(MAX_GROWTH_MIB)

@@ -25,17 +25,25 @@ const POLL = '/automations/http-probe/workers/nobody/config'
 const CANARY = 'canary-5b1e-secret'
 
 /** Runs the command to its end, in a folder without automations. */
-function muster(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<{ code: number; stdout: string; stderr: string }> {
+function muster(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<{ code: number; stdout: string; stderr: string }> {
   const options = { cwd: tmpdir(), env: { PATH: process.env['PATH'] ?? '', ...environment }, timeout: 20_000 }
   return new Promise((resolve) => {
-    execFile(process.execPath, [join(process.cwd(), 'dist/cmd/muster.js'), ...args], options, (error, stdout, stderr) => resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }))
+    execFile(process.execPath, [join(process.cwd(), 'dist/cmd/muster.js'), ...args], options, (error, stdout, stderr) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
+    )
   })
 }
 
 /** 404: the token is a worker's, and nobody of that name is registered; 403: it is not. */
 const pollStatus = async (fleet: Fleet, token: string): Promise<number> =>
   (await fetch(`${fleet.url}/api/v1${POLL}`, { headers: { authorization: `Bearer ${token}` } })).status
-const accepts = async (fleet: Fleet): Promise<{ old: boolean; new: boolean }> => ({ old: await pollStatus(fleet, WORKER_TOKEN) === 404, new: await pollStatus(fleet, NEW_TOKEN) === 404 })
+const accepts = async (fleet: Fleet): Promise<{ old: boolean; new: boolean }> => ({
+  old: (await pollStatus(fleet, WORKER_TOKEN)) === 404,
+  new: (await pollStatus(fleet, NEW_TOKEN)) === 404,
+})
 
 async function ended(proc: Proc): Promise<number | null> {
   proc.child.kill('SIGTERM')
@@ -51,17 +59,39 @@ describe('muster master', () => {
 
   it('reports all faults of its settings together, exits 2, and shows no secret (D21, D34)', async () => {
     const { code, stdout, stderr } = await muster(['master', '--listen', '80', '--worker-token', CANARY, '--colour'], {
-      SVC_ADMIN_TOKEN: CANARY, SVC_WORKER_TOKEN: CANARY, SVC_TOKEN_SCOPES: `{"${CANARY}":`, SVC_BACKEND_URL: 'postgres://h', SVC_MAX_BODY_BYTES: 'much',
+      SVC_ADMIN_TOKEN: CANARY,
+      SVC_WORKER_TOKEN: CANARY,
+      SVC_TOKEN_SCOPES: `{"${CANARY}":`,
+      SVC_BACKEND_URL: 'postgres://h',
+      SVC_MAX_BODY_BYTES: 'much',
     })
     expect(code).toBe(2)
-    for (const each of ['SVC_LISTEN', '--worker-token', '--colour', 'SVC_WORKER_TOKEN and SVC_ADMIN_TOKEN are the same token', 'SVC_TOKEN_SCOPES', 'SVC_BACKEND_URL', 'SVC_MAX_BODY_BYTES', 'SVC_AUTOMATIONS']) expect(stderr).toContain(each)
+    for (const each of [
+      'SVC_LISTEN',
+      '--worker-token',
+      '--colour',
+      'SVC_WORKER_TOKEN and SVC_ADMIN_TOKEN are the same token',
+      'SVC_TOKEN_SCOPES',
+      'SVC_BACKEND_URL',
+      'SVC_MAX_BODY_BYTES',
+      'SVC_AUTOMATIONS',
+    ])
+      expect(stderr).toContain(each)
     expect(stdout + stderr).not.toContain(CANARY)
   })
 
   it('exits 2 for an unknown subcommand, 0 for help of each (D34)', async () => {
     expect(await muster(['mastre'])).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean master?') })
-    for (const [subcommand, setting] of [['master', 'SVC_IDEMPOTENCY_TTL_SECONDS, --idempotency-ttl-seconds'], ['worker', 'SVC_DRAIN_TIMEOUT_SECONDS'], ['dev', '--state-dir']] as const) {
-      expect(await muster([subcommand, '--help'])).toMatchObject({ code: 0, stdout: expect.stringContaining(setting), stderr: '' })
+    for (const [subcommand, setting] of [
+      ['master', 'SVC_IDEMPOTENCY_TTL_SECONDS, --idempotency-ttl-seconds'],
+      ['worker', 'SVC_DRAIN_TIMEOUT_SECONDS'],
+      ['dev', '--state-dir'],
+    ] as const) {
+      expect(await muster([subcommand, '--help'])).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining(setting),
+        stderr: '',
+      })
     }
   })
 
@@ -71,7 +101,9 @@ describe('muster master', () => {
     const [, admin = '', worker = ''] = /admin {3}(\S{43})\nworker {2}(\S{43})\n/.exec(master.output()) ?? []
     expect(await pollStatus(fleet, worker)).toBe(404)
     expect(await accepts(fleet)).toEqual({ old: false, new: true })
-    expect((await fetch(`${fleet.url}/api/v1/automations`, { headers: { authorization: `Bearer ${admin}` } })).status).toBe(200)
+    expect(
+      (await fetch(`${fleet.url}/api/v1/automations`, { headers: { authorization: `Bearer ${admin}` } })).status,
+    ).toBe(200)
     expect(await ended(master)).toBe(0)
     for (const token of [admin, worker]) expect(master.output().split(token)).toHaveLength(2)
     expect(master.output()).not.toContain(NEW_TOKEN)
@@ -83,10 +115,16 @@ describe('muster master', () => {
     writeFileSync(file, `${WORKER_TOKEN}\n`)
     const master = await fleet.startMaster({ SVC_WORKER_TOKEN_FILE: file }, ['SVC_WORKER_TOKEN'])
     const worker = fleet.startWorker('http-probe', 'p-1')
-    const isConnected = async (): Promise<boolean> => (await fleet.call<{ connected: boolean }>('GET', '/automations/http-probe/workers/p-1')).body.connected
+    const isConnected = async (): Promise<boolean> =>
+      (await fleet.call<{ connected: boolean }>('GET', '/automations/http-probe/workers/p-1')).body.connected
     await until('the worker is connected', isConnected, () => worker.output())
     writeFileSync(file, `${NEW_TOKEN}\n`)
-    await until('its socket ended', async () => !(await isConnected()), () => master.output(), 6_000)
+    await until(
+      'its socket ended',
+      async () => !(await isConnected()),
+      () => master.output(),
+      6_000,
+    )
     expect(await accepts(fleet)).toEqual({ old: false, new: true })
     expect(master.output()).not.toContain('worker-token-')
   }, 60_000)
@@ -96,12 +134,24 @@ describe('muster master', () => {
     const master = await fleet.startMaster()
     const worker = fleet.startWorker('http-request', 'r-1')
     await fleet.configure('http-request', 'r-1', { enabled: true })
-    await until('the worker waits for tasks', async () => /svc_reserve_waiters\{automation_type="http-request"\} [1-9]/.test(await (await fetch(`${fleet.url}/metrics`)).text()), () => worker.output())
+    await until(
+      'the worker waits for tasks',
+      async () =>
+        /svc_reserve_waiters\{automation_type="http-request"\} [1-9]/.test(
+          await (await fetch(`${fleet.url}/metrics`)).text(),
+        ),
+      () => worker.output(),
+    )
     const waiting = fetch(`${fleet.url}/api/v1/automations/http-request/workers/r-1/rpc`, {
-      method: 'POST', headers: { authorization: `Bearer ${WORKER_TOKEN}`, 'content-type': 'application/json' },
+      method: 'POST',
+      headers: { authorization: `Bearer ${WORKER_TOKEN}`, 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tasks.reserve', params: { limit: 1, wait_ms: 30_000 } }),
     })
-    await until('the second reserve waits too', async () => /svc_reserve_waiters\{automation_type="http-request"\} ([2-9]|\d\d)/.test(await (await fetch(`${fleet.url}/metrics`)).text()))
+    await until('the second reserve waits too', async () =>
+      /svc_reserve_waiters\{automation_type="http-request"\} ([2-9]|\d\d)/.test(
+        await (await fetch(`${fleet.url}/metrics`)).text(),
+      ),
+    )
     const startedMs = performance.now()
     expect(await ended(master)).toBe(0)
     expect(performance.now() - startedMs).toBeLessThan(5_000 * SLACK)

@@ -8,7 +8,18 @@ import { SLACK } from '../slack.ts'
 import { withRedisServer } from '../storage/redis/server.ts'
 import { until, type Fleet } from './fleet.ts'
 import { Forwarder } from '../storage/redis/forwarder.ts'
-import { allGone, isGone, lengthOf, Masters, portOf, record, submitMany, type MastersOptions, type Submitted, type WorkerRecord } from './masters.ts'
+import {
+  allGone,
+  isGone,
+  lengthOf,
+  Masters,
+  portOf,
+  record,
+  submitMany,
+  type MastersOptions,
+  type Submitted,
+  type WorkerRecord,
+} from './masters.ts'
 import { rpc, SocketWorker, type Reserved } from './socket-worker.ts'
 
 const SLOW = '/automations/slow'
@@ -28,7 +39,8 @@ async function mastersOf(count: number, options?: MastersOptions): Promise<Maste
 }
 
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n)
-const connectedTo = async (fleet: Fleet): Promise<readonly string[]> => (await fleet.ok<WorkerRecord[]>('GET', `${SLOW}/workers?connected=true`)).map(({ worker_id: id }) => id)
+const connectedTo = async (fleet: Fleet): Promise<readonly string[]> =>
+  (await fleet.ok<WorkerRecord[]>('GET', `${SLOW}/workers?connected=true`)).map(({ worker_id: id }) => id)
 
 /** Tasks with names of their own, submitted through all masters until it is told to end; a submit without an answer is not repeated. */
 class Load {
@@ -57,7 +69,11 @@ class Load {
   /** Waits until each of these masters has acknowledged so many more. */
   async goesOn(places: readonly number[], more = 50): Promise<void> {
     const before = this.acknowledged.map(({ length }) => length)
-    await until('the masters take tasks', async () => places.every((at) => (this.acknowledged[at]?.length ?? 0) >= (before[at] ?? 0) + more), () => this.acknowledged.map(({ length }) => length).join(' '))
+    await until(
+      'the masters take tasks',
+      async () => places.every((at) => (this.acknowledged[at]?.length ?? 0) >= (before[at] ?? 0) + more),
+      () => this.acknowledged.map(({ length }) => length).join(' '),
+    )
   }
 
   async end(): Promise<void> {
@@ -69,7 +85,9 @@ class Load {
     for (let n = 0; !this.#ended.signal.aborted; n += 1) {
       const id = `${at}-${submitter}-${n}`
       this.sent.push(id)
-      const answer = await fleet.call<Submitted>('POST', `${SLOW}/tasks`, { task_id: id, payload: { ms: 1 } }).catch(() => null) // The master is away.
+      const answer = await fleet
+        .call<Submitted>('POST', `${SLOW}/tasks`, { task_id: id, payload: { ms: 1 } })
+        .catch(() => null) // The master is away.
       if (answer?.status === 200) {
         expect(answer.body).toEqual({ task_id: id, queued: true, priority: 0 })
         this.acknowledged[at]?.push(id)
@@ -86,7 +104,7 @@ class Load {
       watched.push(...(this.acknowledged[at] ?? []).slice(taken[at]))
       taken[at] = this.acknowledged[at]?.length ?? 0
       const id = watched.shift() ?? ''
-      if (id !== '' && await isGone(this.#masters.at(at), id).catch(() => false)) this.goneAtMs.set(id, Date.now())
+      if (id !== '' && (await isGone(this.#masters.at(at), id).catch(() => false))) this.goneAtMs.set(id, Date.now())
       else if (id !== '') watched.push(id)
       await pause(1)
     }
@@ -120,7 +138,11 @@ withRedisServer('several masters under load', () => {
       await load.goesOn([...masters.all.keys()])
       const pids = new Set(masters.starts().map(({ pid }) => pid))
       expect(pids.size).toBe(count)
-      await until('every worker begins tasks again', async () => new Set(masters.starts().flatMap(({ pid, atMs }) => (atMs > restartedAtMs ? [pid] : []))).size === count)
+      await until(
+        'every worker begins tasks again',
+        async () =>
+          new Set(masters.starts().flatMap(({ pid, atMs }) => (atMs > restartedAtMs ? [pid] : []))).size === count,
+      )
       await load.end()
       await expectNothingLost(masters, load)
     }, 120_000)
@@ -137,7 +159,11 @@ withRedisServer('several masters under load', () => {
       }
       const restartedAtMs = Date.now()
       await until('every worker is there', async () => (await connectedTo(masters.at(-1))).join(' ') === ids.join(' '))
-      await until('every worker begins tasks again', async () => new Set(masters.starts().flatMap(({ pid, atMs }) => (atMs > restartedAtMs ? [pid] : []))).size === count)
+      await until(
+        'every worker begins tasks again',
+        async () =>
+          new Set(masters.starts().flatMap(({ pid, atMs }) => (atMs > restartedAtMs ? [pid] : []))).size === count,
+      )
       await load.end()
       await expectNothingLost(masters, load)
     }, 120_000)
@@ -145,19 +171,32 @@ withRedisServer('several masters under load', () => {
     it('say within 20 s that the workers of a dead master are not connected, those of the others are (D8)', async () => {
       const masters = await mastersOf(count)
       const workers = await Promise.all(masters.all.map((fleet, at) => SocketWorker.join(fleet, 'slow', `w-${at}`)))
-      open.push(() => { for (const worker of workers) worker.leave() })
+      open.push(() => {
+        for (const worker of workers) worker.leave()
+      })
       const others = masters.all.slice(1)
       for (const fleet of others) expect(await connectedTo(fleet)).toEqual(workers.map(({ id }) => id))
       await masters.end(0)
-      for (const fleet of others) await until('it is seen to be away', async () => !(await record(fleet, 'w-0')).connected, () => '', 20_000)
+      for (const fleet of others)
+        await until(
+          'it is seen to be away',
+          async () => !(await record(fleet, 'w-0')).connected,
+          () => '',
+          20_000,
+        )
       for (const fleet of others) expect(await connectedTo(fleet)).toEqual(workers.slice(1).map(({ id }) => id))
     }, 60_000)
 
     it('give the tasks of killed workers back once each, though all of them sweep, and count each lost lease once (G2, G5, G8)', async () => {
       const masters = await mastersOf(count, { settings: { SVC_MAX_LOST_LEASES: '2' } })
       const doomed = masters.all.map((_, at) => masters.worker(at, `doomed-${at}`))
-      await Promise.all(doomed.map((_, at) => masters.at(at).configure('slow', `doomed-${at}`, { enabled: true, slots: 8 })))
-      const ids = await submitMany(masters.at(0), range(8 * count).map(() => ({ ms: 60_000 })))
+      await Promise.all(
+        doomed.map((_, at) => masters.at(at).configure('slow', `doomed-${at}`, { enabled: true, slots: 8 })),
+      )
+      const ids = await submitMany(
+        masters.at(0),
+        range(8 * count).map(() => ({ ms: 60_000 })),
+      )
       await until('all are running', async () => masters.starts().length === ids.length)
       for (const { child } of doomed) child.kill('SIGKILL')
 
@@ -165,16 +204,23 @@ withRedisServer('several masters under load', () => {
       open.push(() => heir.leave())
       const inherited: Reserved[] = []
       await until('all have come back', async () => {
-        inherited.push(...(await rpc<{ tasks: Reserved[] }>(masters.at(-1), heir, 'tasks.reserve', { limit: 100, wait_ms: 1_000 })).tasks)
+        inherited.push(
+          ...(await rpc<{ tasks: Reserved[] }>(masters.at(-1), heir, 'tasks.reserve', { limit: 100, wait_ms: 1_000 }))
+            .tasks,
+        )
         return inherited.length >= ids.length
       })
       expect(inherited.map(({ task_id: id }) => id).toSorted()).toEqual(ids.toSorted())
       expect(inherited.filter(({ attempt }) => attempt !== 0)).toEqual([])
       // Not settled, these leases are lost as well: the second and last time.
       await until('all are dead', async () => (await lengthOf(masters.at(0), `${SLOW}/dead`)) === ids.length)
-      const { items } = await masters.at(0).ok<{ items: { id: string; attempt: number; last_error: string }[] }>('GET', `${SLOW}/dead?n=1000`)
+      const { items } = await masters
+        .at(0)
+        .ok<{ items: { id: string; attempt: number; last_error: string }[] }>('GET', `${SLOW}/dead?n=1000`)
       expect(items.map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
-      expect(new Set(items.map(({ attempt, last_error: why }) => `${attempt} ${why}`))).toEqual(new Set(['0 lease lost 2 times']))
+      expect(new Set(items.map(({ attempt, last_error: why }) => `${attempt} ${why}`))).toEqual(
+        new Set(['0 lease lost 2 times']),
+      )
       expect(await masters.total('svc_leases_lost_total{automation_type="slow",outcome="requeued"}')).toBe(ids.length)
       expect(await masters.total('svc_leases_lost_total{automation_type="slow",outcome="dead"}')).toBe(ids.length)
     }, 60_000)
@@ -187,20 +233,39 @@ withRedisServer('several masters under load', () => {
       let gen = await masters.at(-1).configure('slow', 'w', { enabled: true, slots: 4 })
       for (const place of range(count - 1)) {
         const next = masters.at(place + 1)
-        const ids = await submitMany(masters.at(-1), range(4).map(() => ({ ms: 3_000 })))
+        const ids = await submitMany(
+          masters.at(-1),
+          range(4).map(() => ({ ms: 3_000 })),
+        )
         await until('all of them run', async () => masters.starts().length === 4 * (place + 1), worker.output)
         balancer.point(portOf(next))
         await masters.end(place)
-        const isBack = async (): Promise<boolean> => /^svc_control_sockets 1$/m.test(await (await fetch(`${next.url}/metrics`)).text()) && (await record(next, 'w')).applied_config_gen === gen
+        const isBack = async (): Promise<boolean> =>
+          /^svc_control_sockets 1$/m.test(await (await fetch(`${next.url}/metrics`)).text()) &&
+          (await record(next, 'w')).applied_config_gen === gen
         await until('it is back through the next, with its config', isBack, worker.output, 10_000)
-        expect(await record(next, 'w')).toMatchObject({ connected: true, state: 'RUNNING', config_gen: gen, config: { enabled: true, slots: 4 } })
+        expect(await record(next, 'w')).toMatchObject({
+          connected: true,
+          state: 'RUNNING',
+          config_gen: gen,
+          config: { enabled: true, slots: 4 },
+        })
         gen = await next.configure('slow', 'w', { recycle_seconds: 600 + place })
-        await until('it hears its new master', async () => (await record(next, 'w')).applied_config_gen === gen, worker.output, 1_000 * SLACK)
+        await until(
+          'it hears its new master',
+          async () => (await record(next, 'w')).applied_config_gen === gen,
+          worker.output,
+          1_000 * SLACK,
+        )
         await allGone(next, ids)
         expect(await lengthOf(next, `${SLOW}/dead`)).toBe(0)
       }
       expect(masters.starts().map(({ pid }) => pid)).toEqual(Array(4 * (count - 1)).fill(worker.child.pid))
-      await until('every output is stored', async () => (await lengthOf(masters.at(-1), `${SLOW}/output/length`)) === 4 * (count - 1), worker.output)
+      await until(
+        'every output is stored',
+        async () => (await lengthOf(masters.at(-1), `${SLOW}/output/length`)) === 4 * (count - 1),
+        worker.output,
+      )
       expect(worker.output()).not.toContain('lease was lost')
     }, 60_000)
 
@@ -218,7 +283,10 @@ withRedisServer('several masters under load', () => {
       balancer.point(portOf(masters.at(1)))
       expect(await worker.exited).toBe(0)
       expect(await isGone(masters.at(-1), running)).toBe(true)
-      expect(await masters.at(1).ok('GET', `${SLOW}/queue`)).toMatchObject({ length: 1, items: [{ id: later, attempt: 0 }] })
+      expect(await masters.at(1).ok('GET', `${SLOW}/queue`)).toMatchObject({
+        length: 1,
+        items: [{ id: later, attempt: 0 }],
+      })
     }, 60_000)
   })
 })

@@ -6,7 +6,19 @@ import { SLACK } from '../slack.ts'
 import { withRedisServer, type RedisServer } from '../storage/redis/server.ts'
 import { until, WORKER_TOKEN, type Fleet } from './fleet.ts'
 import { Forwarder } from '../storage/redis/forwarder.ts'
-import { allGone, isGone, lengthOf, Masters, portOf, record, submit, submitMany, type MastersOptions, type Submitted, type WorkerRecord } from './masters.ts'
+import {
+  allGone,
+  isGone,
+  lengthOf,
+  Masters,
+  portOf,
+  record,
+  submit,
+  submitMany,
+  type MastersOptions,
+  type Submitted,
+  type WorkerRecord,
+} from './masters.ts'
 import { rpc, SocketWorker, tryRpc, type Reserved } from './socket-worker.ts'
 
 const SLOW = '/automations/slow'
@@ -44,8 +56,19 @@ async function socketWorker(fleet: Fleet, id: string, type = 'slow'): Promise<So
   return worker
 }
 
-const patch = (fleet: Fleet, id: string, config: object, headers: Readonly<Record<string, string>> = {}, type = 'talk') =>
-  fleet.call<{ config: object; config_gen: number }>('PATCH', `/automations/${type}/workers/${id}/config`, config, headers)
+const patch = (
+  fleet: Fleet,
+  id: string,
+  config: object,
+  headers: Readonly<Record<string, string>> = {},
+  type = 'talk',
+) =>
+  fleet.call<{ config: object; config_gen: number }>(
+    'PATCH',
+    `/automations/${type}/workers/${id}/config`,
+    config,
+    headers,
+  )
 /** The tick of each second, on a busy machine. */
 const SECOND_OR_SO = 1_500 * SLACK
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n)
@@ -61,7 +84,12 @@ withRedisServer('several masters on one Redis', () => {
       for (const [from, fleet] of masters.all.entries()) {
         for (const [to, id] of ids.entries()) {
           const gen = await fleet.configure('slow', id, { slots: 2 + from })
-          await until('the config is applied', async () => (await record(masters.at(to - 1), id)).applied_config_gen === gen, workers[to]?.output, 1_000 * SLACK)
+          await until(
+            'the config is applied',
+            async () => (await record(masters.at(to - 1), id)).applied_config_gen === gen,
+            workers[to]?.output,
+            1_000 * SLACK,
+          )
         }
       }
     }, 60_000)
@@ -70,15 +98,22 @@ withRedisServer('several masters on one Redis', () => {
       const masters = await mastersOf(count)
       const worker = await socketWorker(masters.at(0), 'w', 'talk')
       const each = Math.floor(50 / count)
-      const answers = await Promise.all(masters.all.flatMap((fleet, at) => range(each).map((n) => patch(fleet, 'w', { [`k${at * each + n}`]: n }))))
+      const answers = await Promise.all(
+        masters.all.flatMap((fleet, at) => range(each).map((n) => patch(fleet, 'w', { [`k${at * each + n}`]: n }))),
+      )
 
       const total = each * count
       expect(answers.map(({ status }) => status)).toEqual(Array(total).fill(200))
-      expect(answers.map(({ body }) => body.config_gen).toSorted((a, b) => a - b)).toEqual(range(total).map((n) => n + 1))
+      expect(answers.map(({ body }) => body.config_gen).toSorted((a, b) => a - b)).toEqual(
+        range(total).map((n) => n + 1),
+      )
       const config = Object.fromEntries(range(total).map((n) => [`k${n}`, n % each]))
       for (const fleet of masters.all) {
         expect(await record(fleet, 'w', 'talk')).toMatchObject({ config_gen: total, config })
-        const history = await fleet.ok<{ config_gen: number; changed: string[] }[]>('GET', `${TALK}/workers/w/config/history?limit=50`)
+        const history = await fleet.ok<{ config_gen: number; changed: string[] }[]>(
+          'GET',
+          `${TALK}/workers/w/config/history?limit=50`,
+        )
         expect(history.map((row) => row.config_gen)).toEqual(range(total).map((n) => total - n))
         expect(new Set(history.map(({ changed }) => changed.join(' '))).size).toBe(total)
       }
@@ -90,7 +125,11 @@ withRedisServer('several masters on one Redis', () => {
       await socketWorker(masters.at(0), 'w', 'talk')
       let etag = (await patch(masters.at(0), 'w', { k0: 0 })).headers.get('etag') ?? ''
       for (const round of range(10)) {
-        const answers = await Promise.all([...masters.all, ...masters.all].map((fleet, n) => patch(fleet, 'w', { k0: 100 * round + n }, { 'if-match': etag })))
+        const answers = await Promise.all(
+          [...masters.all, ...masters.all].map((fleet, n) =>
+            patch(fleet, 'w', { k0: 100 * round + n }, { 'if-match': etag }),
+          ),
+        )
         const [won, ...others] = answers.filter(({ status }) => status === 200)
         expect(others).toEqual([])
         expect(answers.filter(({ status }) => status === 412)).toHaveLength(2 * count - 1)
@@ -107,8 +146,17 @@ withRedisServer('several masters on one Redis', () => {
       expect(body).toMatchObject({ config_gen: 2, config: { secret: '********', k2: 2 } })
       expect((await patch(masters.at(-1), 'w', { k2: 2 })).body.config_gen).toBe(3)
       for (const fleet of masters.all) {
-        const polled = await fleet.call<{ config: object }>('GET', `${TALK}/workers/w/config`, undefined, { authorization: `Bearer ${WORKER_TOKEN}` })
-        expect(polled.body.config).toEqual({ enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0, secret: 'of the first', k2: 2 })
+        const polled = await fleet.call<{ config: object }>('GET', `${TALK}/workers/w/config`, undefined, {
+          authorization: `Bearer ${WORKER_TOKEN}`,
+        })
+        expect(polled.body.config).toEqual({
+          enabled: false,
+          slots: 1,
+          max_attempts: 3,
+          recycle_seconds: 0,
+          secret: 'of the first',
+          k2: 2,
+        })
         expect((await record(fleet, 'w', 'talk')).config).toMatchObject({ secret: '********' })
       }
     }, 60_000)
@@ -120,13 +168,15 @@ withRedisServer('several masters on one Redis', () => {
       const [near, far] = [masters.at(0), masters.at(-1)]
       const worker = masters.worker(0, 'w')
       const gen = await far.configure('slow', 'w', { enabled: true, slots: 1 })
-      const hasSaidAll = async (): Promise<boolean> => (({ state, applied_config_gen: applied }) => state === 'RUNNING' && applied === gen)(await record(far, 'w'))
+      const hasSaidAll = async (): Promise<boolean> =>
+        (({ state, applied_config_gen: applied }) => state === 'RUNNING' && applied === gen)(await record(far, 'w'))
       await until('it has said so, so that no state frame is about to ask for news', hasSaidAll, worker.output, 5_000)
       const running = await submit(far, { ms: 1_500 })
       await until('it runs', async () => masters.starts().some(({ id }) => id === running))
       await masters.at(1).ok('POST', `${SLOW}/workers/w/drain`)
       await until('the worker knows', async () => worker.output().includes('drain'), worker.output, 1_000 * SLACK)
-      for (const fleet of masters.all) expect(await record(fleet, 'w')).toMatchObject({ state: 'DRAINING', draining: true })
+      for (const fleet of masters.all)
+        expect(await record(fleet, 'w')).toMatchObject({ state: 'DRAINING', draining: true })
       const later = await submit(far, { ms: 0 })
       expect(await worker.exited).toBe(0)
       expect(await isGone(near, running)).toBe(true)
@@ -142,7 +192,8 @@ withRedisServer('several masters on one Redis', () => {
       worker.state(1)
       expect(await worker.closed).toEqual({ code: 1008, reason: 'the master forgot this worker; register again' })
       await socketWorker(masters.at(1), 'w')
-      for (const fleet of masters.all) expect(await record(fleet, 'w')).toMatchObject({ config_gen: 2, config: { slots: 1 }, connected: true })
+      for (const fleet of masters.all)
+        expect(await record(fleet, 'w')).toMatchObject({ config_gen: 2, config: { slots: 1 }, connected: true })
     }, 60_000)
 
     it('let the newest connection of a worker win, wherever it is, and close the older at once (D11)', async () => {
@@ -158,15 +209,25 @@ withRedisServer('several masters on one Redis', () => {
         }
         for (const fleet of masters.all) expect(await record(fleet, 'w')).toMatchObject({ connected: true })
         expect((await patch(masters.at(round), 'w', { slots: 2 }, {}, 'slow')).status).toBe(200)
-        await until('the newest is told', async () => older.told.includes(round + 1), () => '', 1_000 * SLACK)
+        await until(
+          'the newest is told',
+          async () => older.told.includes(round + 1),
+          () => '',
+          1_000 * SLACK,
+        )
       }
     }, 60_000)
 
     it('bring what a lost message would have said with the next state frame (G6)', async () => {
       const { masters, deafen, heal } = await withDeafMaster(count)
       const [deaf, other] = [masters.at(0), masters.at(-1)]
-      const [changed, drained, replaced] = await Promise.all(['changed', 'drained', 'replaced'].map((id) => socketWorker(deaf, id)))
-      const waiting = rpc<{ tasks: Reserved[] }>(deaf, { type: 'slow', id: 'drained' }, 'tasks.reserve', { limit: 1, wait_ms: 20_000 })
+      const [changed, drained, replaced] = await Promise.all(
+        ['changed', 'drained', 'replaced'].map((id) => socketWorker(deaf, id)),
+      )
+      const waiting = rpc<{ tasks: Reserved[] }>(deaf, { type: 'slow', id: 'drained' }, 'tasks.reserve', {
+        limit: 1,
+        wait_ms: 20_000,
+      })
       await drained?.heard()
       deafen()
       await patch(other, 'changed', { slots: 5 }, {}, 'slow')
@@ -180,7 +241,12 @@ withRedisServer('several masters on one Redis', () => {
 
       for (const worker of [changed, drained, replaced]) worker?.state(0)
       expect(await replaced?.closed).toEqual({ code: 1008, reason: 'replaced by a newer connection' })
-      await until('the frames have come', async () => changed?.told.length === 1 && drained?.told.length === 1, () => '', 1_000 * SLACK)
+      await until(
+        'the frames have come',
+        async () => changed?.told.length === 1 && drained?.told.length === 1,
+        () => '',
+        1_000 * SLACK,
+      )
       expect([changed?.told, drained?.told]).toEqual([[2], ['drain']])
       for (const worker of [changed, drained]) worker?.state(2)
       await Promise.all([changed?.heard(), drained?.heard()])
@@ -189,7 +255,15 @@ withRedisServer('several masters on one Redis', () => {
       heal()
       await until('messages arrive again', async () => {
         const { body } = await patch(other, 'changed', { slots: 7 }, {}, 'slow')
-        return until('it is told', async () => changed?.told.includes(body.config_gen) === true, () => '', 200).then(() => true, () => false)
+        return until(
+          'it is told',
+          async () => changed?.told.includes(body.config_gen) === true,
+          () => '',
+          200,
+        ).then(
+          () => true,
+          () => false,
+        )
       })
     }, 60_000)
 
@@ -202,7 +276,12 @@ withRedisServer('several masters on one Redis', () => {
         await Promise.all(workers.map(({ id }, at) => patch(masters.at(at - 1), id, { slots: n }, {}, 'slow')))
       }
       for (const worker of workers) worker.state(0)
-      await until('each was told of the last', async () => workers.every(({ told }) => told.at(-1) === 30), () => JSON.stringify(workers.map(({ told }) => told)), 2_000 * SLACK)
+      await until(
+        'each was told of the last',
+        async () => workers.every(({ told }) => told.at(-1) === 30),
+        () => JSON.stringify(workers.map(({ told }) => told)),
+        2_000 * SLACK,
+      )
     }, 60_000)
   })
 
@@ -211,11 +290,17 @@ withRedisServer('several masters on one Redis', () => {
 
     /** What `act` leads to at the first master, where a reserve waits; `ms` from the end of the act. */
     async function served(masters: Masters, act: () => Promise<unknown>): Promise<{ task: Reserved; ms: number }> {
-      const answer = rpc<{ tasks: Reserved[] }>(masters.at(0), WORKER, 'tasks.reserve', { limit: 1, wait_ms: 20_000 }).then(({ tasks }) => ({ tasks, atMs: performance.now() }))
+      const answer = rpc<{ tasks: Reserved[] }>(masters.at(0), WORKER, 'tasks.reserve', {
+        limit: 1,
+        wait_ms: 20_000,
+      }).then(({ tasks }) => ({ tasks, atMs: performance.now() }))
       await until('it waits', async () => (await masters.total('svc_reserve_waiters{automation_type="slow"}')) === 1)
       await act()
       const actedMs = performance.now()
-      const { tasks: [task], atMs } = await answer
+      const {
+        tasks: [task],
+        atMs,
+      } = await answer
       if (task === undefined) throw new Error('nothing was reserved')
       return { task, ms: atMs - actedMs }
     }
@@ -224,7 +309,8 @@ withRedisServer('several masters on one Redis', () => {
       const masters = await mastersOf(count)
       const far = masters.at(-1)
       await socketWorker(masters.at(0), 'w')
-      const settle = (method: string, { task_id, token }: Reserved, more: object = {}) => rpc<object>(far, WORKER, method, { tasks: [{ task_id, token, ...more }] })
+      const settle = (method: string, { task_id, token }: Reserved, more: object = {}) =>
+        rpc<object>(far, WORKER, method, { tasks: [{ task_id, token, ...more }] })
 
       const submits: number[] = []
       for (const n of range(7)) {
@@ -237,10 +323,16 @@ withRedisServer('several masters on one Redis', () => {
 
       const { task: first } = await served(masters, () => submit(far, { ms: 0 }))
       const released = await served(masters, () => settle('tasks.release', first))
-      const retried = await served(masters, () => settle('tasks.nack', released.task, { error: 'not yet', retry_in_ms: 200 }))
+      const retried = await served(masters, () =>
+        settle('tasks.nack', released.task, { error: 'not yet', retry_in_ms: 200 }),
+      )
       await settle('tasks.nack', retried.task, { error: 'never', permanent: true })
       const replayed = await served(masters, () => far.ok('POST', `${SLOW}/dead/replay`, { n: 1 }))
-      expect([released, retried, replayed].map(({ task }) => [task.task_id, task.attempt])).toEqual([[first.task_id, 0], [first.task_id, 1], [first.task_id, 0]])
+      expect([released, retried, replayed].map(({ task }) => [task.task_id, task.attempt])).toEqual([
+        [first.task_id, 0],
+        [first.task_id, 1],
+        [first.task_id, 0],
+      ])
       const tokens = [first, released.task, retried.task, replayed.task].map(({ token }) => token)
       expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b))
       for (const { ms } of [released, retried, replayed]) expect(ms).toBeLessThan(200 + SECOND_OR_SO)
@@ -258,34 +350,57 @@ withRedisServer('several masters on one Redis', () => {
   })
 
   describe.each([2, 3])('%i masters on one Redis: what is shared', (count) => {
-    const workersOf = (masters: Masters): Promise<SocketWorker[]> => Promise.all(masters.all.map((fleet, at) => socketWorker(fleet, `w-${at}`, 'talk')))
+    const workersOf = (masters: Masters): Promise<SocketWorker[]> =>
+      Promise.all(masters.all.map((fleet, at) => socketWorker(fleet, `w-${at}`, 'talk')))
 
     it('hand out a task once, and a pool item once, with growing tokens, however many ask where (G4, G5)', async () => {
       const masters = await mastersOf(count)
       const workers = await workersOf(masters)
       const everywhere = async <T>(times: number, method: string, params: object): Promise<T[]> =>
-        Promise.all(workers.flatMap((worker, at) => range(times).map(() => rpc<T>(masters.at(at), worker, method, params))))
+        Promise.all(
+          workers.flatMap((worker, at) => range(times).map(() => rpc<T>(masters.at(at), worker, method, params))),
+        )
 
-      const ids = await submitMany(masters.at(0), range(300).map(() => ({ count: 0 })), 'talk')
-      const reserved = (await everywhere<{ tasks: Reserved[] }>(4, 'tasks.reserve', { limit: 40 })).flatMap(({ tasks }) => tasks)
+      const ids = await submitMany(
+        masters.at(0),
+        range(300).map(() => ({ count: 0 })),
+        'talk',
+      )
+      const reserved = (await everywhere<{ tasks: Reserved[] }>(4, 'tasks.reserve', { limit: 40 })).flatMap(
+        ({ tasks }) => tasks,
+      )
       expect(reserved).toHaveLength(300)
       expect(reserved.map(({ task_id: id }) => id).toSorted()).toEqual(ids.toSorted())
       expect(new Set(reserved.map(({ token }) => token)).size).toBe(300)
-      const acked = await rpc<{ results: unknown[] }>(masters.at(-1), { type: 'talk', id: 'w-0' }, 'tasks.ack', { tasks: reserved.map(({ task_id, token }) => ({ task_id, token })) })
+      const acked = await rpc<{ results: unknown[] }>(masters.at(-1), { type: 'talk', id: 'w-0' }, 'tasks.ack', {
+        tasks: reserved.map(({ task_id, token }) => ({ task_id, token })),
+      })
       expect(acked.results).toEqual(range(300).map(() => ({ ok: true })))
 
-      interface Claim { readonly id: string; readonly token: number }
-      await rpc(masters.at(0), { type: 'talk', id: 'w-0' }, 'pool.put', { pool: 'seats', items: range(30).map((n) => ({ id: `seat-${n}`, tags: {}, payload: {} })) })
+      interface Claim {
+        readonly id: string
+        readonly token: number
+      }
+      await rpc(masters.at(0), { type: 'talk', id: 'w-0' }, 'pool.put', {
+        pool: 'seats',
+        items: range(30).map((n) => ({ id: `seat-${n}`, tags: {}, payload: {} })),
+      })
       let before = 0
       for (let round = 0; round < 3; round += 1) {
-        const claims = (await everywhere<{ claims: Claim[] }>(20, 'pool.claim', { pool: 'seats', hold_ms: 60_000, n: 2 })).flatMap(({ claims: own }) => own)
+        const claims = (
+          await everywhere<{ claims: Claim[] }>(20, 'pool.claim', { pool: 'seats', hold_ms: 60_000, n: 2 })
+        ).flatMap(({ claims: own }) => own)
         expect(new Set(claims.map(({ id }) => id)).size).toBe(30)
         expect(claims).toHaveLength(30)
         const tokens = claims.map(({ token }) => token)
         expect(new Set(tokens).size).toBe(30)
         expect(Math.min(...tokens)).toBeGreaterThan(before)
         before = Math.max(...tokens)
-        await Promise.all(claims.map(({ id, token }, n) => rpc(masters.at(n % count), { type: 'talk', id: 'w-0' }, 'pool.release', { pool: 'seats', id, token })))
+        await Promise.all(
+          claims.map(({ id, token }, n) =>
+            rpc(masters.at(n % count), { type: 'talk', id: 'w-0' }, 'pool.release', { pool: 'seats', id, token }),
+          ),
+        )
       }
       for (const fleet of masters.all) expect(await fleet.ok('GET', '/pools/seats')).toMatchObject({ size: 30 })
     }, 60_000)
@@ -297,17 +412,30 @@ withRedisServer('several masters on one Redis', () => {
       const worker = { type: 'talk', id: 'w-0' }
       let before = 0
       for (const round of range(10)) {
-        const answers = await Promise.all([...workers, ...workers].map((each, n) => rpc<{ acquired: boolean; token?: number }>(masters.at(n % count), each, 'lock.acquire', { name: 'l', hold_ms: 60_000 })))
+        const answers = await Promise.all(
+          [...workers, ...workers].map((each, n) =>
+            rpc<{ acquired: boolean; token?: number }>(masters.at(n % count), each, 'lock.acquire', {
+              name: 'l',
+              hold_ms: 60_000,
+            }),
+          ),
+        )
         const [held, ...others] = answers.filter(({ acquired }) => acquired)
         expect(others).toEqual([])
         expect(held?.token).toBeGreaterThan(before)
         before = held?.token ?? NaN
         const releaser = masters.at(round % count)
-        expect(await tryRpc(releaser, worker, 'lock.release', { name: 'l', token: before - 1 })).toMatchObject({ error: { code: -32_001 } })
+        expect(await tryRpc(releaser, worker, 'lock.release', { name: 'l', token: before - 1 })).toMatchObject({
+          error: { code: -32_001 },
+        })
         await rpc(releaser, worker, 'lock.release', { name: 'l', token: before })
       }
 
-      const added = await Promise.all(masters.all.flatMap((fleet) => range(50).map(() => rpc<{ value: number }>(fleet, worker, 'counter.add', { name: 'c', delta: 1 }))))
+      const added = await Promise.all(
+        masters.all.flatMap((fleet) =>
+          range(50).map(() => rpc<{ value: number }>(fleet, worker, 'counter.add', { name: 'c', delta: 1 })),
+        ),
+      )
       expect(added.map(({ value }) => value).toSorted((a, b) => a - b)).toEqual(range(50 * count).map((n) => n + 1))
       await rpc(first, worker, 'kv.set', { key: 'k', value: { of: 'the first' } })
       expect(await rpc(last, worker, 'kv.get', { key: 'k' })).toEqual({ value: { of: 'the first' } })
@@ -318,39 +446,77 @@ withRedisServer('several masters on one Redis', () => {
     it('agree on workers, queues, dead letters, streams and the epoch', async () => {
       const masters = await mastersOf(count)
       const workers = await workersOf(masters)
-      await Promise.all(masters.all.map((fleet) => submitMany(fleet, range(20).map(() => ({ count: 0 })), 'talk')))
+      await Promise.all(
+        masters.all.map((fleet) =>
+          submitMany(
+            fleet,
+            range(20).map(() => ({ count: 0 })),
+            'talk',
+          ),
+        ),
+      )
       for (const [at, worker] of workers.entries()) {
         const { tasks } = await rpc<{ tasks: Reserved[] }>(masters.at(at), worker, 'tasks.reserve', { limit: 5 })
-        await rpc(masters.at(at - 1), worker, 'tasks.nack', { tasks: tasks.map(({ task_id, token }) => ({ task_id, token, error: 'no', permanent: true })) })
+        await rpc(masters.at(at - 1), worker, 'tasks.nack', {
+          tasks: tasks.map(({ task_id, token }) => ({ task_id, token, error: 'no', permanent: true })),
+        })
         worker.emit([{ slot: 0, payload: { task_id: 't', pid: 0, n: at } }])
         await worker.heard()
       }
-      await until('the outputs are stored', async () => (await lengthOf(masters.at(0), `${TALK}/output/length`)) === count)
+      await until(
+        'the outputs are stored',
+        async () => (await lengthOf(masters.at(0), `${TALK}/output/length`)) === count,
+      )
       workers[0]?.leave()
       await until('one is seen to be gone', async () => !(await record(masters.at(-1), 'w-0', 'talk')).connected)
 
-      const views = await Promise.all(masters.all.map(async (fleet) => {
-        const me = await fleet.call('GET', '/me')
-        const list = await fleet.ok<WorkerRecord[]>('GET', `${TALK}/workers`)
-        const rest = await Promise.all(['queue?n=1000', 'dead?n=1000', 'output/length', 'output/peek', 'workers?connected=true'].map((path) => fleet.ok('GET', `${TALK}/${path}`)))
-        return { me: me.body, epoch: me.headers.get('muster-epoch'), list, rest }
-      }))
+      const views = await Promise.all(
+        masters.all.map(async (fleet) => {
+          const me = await fleet.call('GET', '/me')
+          const list = await fleet.ok<WorkerRecord[]>('GET', `${TALK}/workers`)
+          const rest = await Promise.all(
+            ['queue?n=1000', 'dead?n=1000', 'output/length', 'output/peek', 'workers?connected=true'].map((path) =>
+              fleet.ok('GET', `${TALK}/${path}`),
+            ),
+          )
+          return { me: me.body, epoch: me.headers.get('muster-epoch'), list, rest }
+        }),
+      )
       expect(views.slice(1)).toEqual(views.slice(1).map(() => views[0]))
       expect(views[0]?.me).toMatchObject({ backend: { scheme: 'kvstore', durable: true, shared: true, pubsub: true } })
-      expect(views[0]?.list.map(({ worker_id: id, connected }) => [id, connected])).toEqual(workers.map(({ id }, at) => [id, at > 0]))
-      expect(views[0]?.rest).toMatchObject([{ length: 15 * count }, { length: 5 * count }, { length: count }, range(count).map((n) => ({ payload: { n } })), { length: count - 1 }])
+      expect(views[0]?.list.map(({ worker_id: id, connected }) => [id, connected])).toEqual(
+        workers.map(({ id }, at) => [id, at > 0]),
+      )
+      expect(views[0]?.rest).toMatchObject([
+        { length: 15 * count },
+        { length: 5 * count },
+        { length: count },
+        range(count).map((n) => ({ payload: { n } })),
+        { length: count - 1 },
+      ])
     }, 60_000)
 
     it('serve workers whose socket and calls are at different masters, as behind a load balancer (G1, G2, G14)', async () => {
       const masters = await mastersOf(count)
       const balancer = await Forwarder.to(...masters.all.map(portOf))
       open.push(() => balancer.close())
-      const workers = ['w-0', 'w-1', 'w-2'].map((id) => ({ id, ...masters.worker(0, id, 'slow', `http://127.0.0.1:${balancer.port}`) }))
+      const workers = ['w-0', 'w-1', 'w-2'].map((id) => ({
+        id,
+        ...masters.worker(0, id, 'slow', `http://127.0.0.1:${balancer.port}`),
+      }))
       for (const { id } of workers) await masters.at(0).configure('slow', id, { enabled: true, slots: 4 })
-      const ids = await submitMany(masters.at(-1), range(120).map(() => ({ ms: 20 })))
+      const ids = await submitMany(
+        masters.at(-1),
+        range(120).map(() => ({ ms: 20 })),
+      )
       for (const { id, output } of workers) {
         const gen = await masters.at(1).configure('slow', id, { slots: 6 })
-        await until('the config is applied', async () => (await record(masters.at(0), id)).applied_config_gen === gen, output, 1_000 * SLACK)
+        await until(
+          'the config is applied',
+          async () => (await record(masters.at(0), id)).applied_config_gen === gen,
+          output,
+          1_000 * SLACK,
+        )
       }
       await allGone(masters.at(0), ids)
       const [running = ''] = await submitMany(masters.at(0), [{ ms: 1_000 }])
@@ -358,20 +524,52 @@ withRedisServer('several masters on one Redis', () => {
       for (const { id } of workers) await masters.at(-1).ok('POST', `${SLOW}/workers/${id}/drain`)
       const later = await submit(masters.at(1), { ms: 0 })
       expect(await Promise.all(workers.map(({ exited }) => exited))).toEqual([0, 0, 0])
-      expect(masters.starts().map(({ id }) => id).toSorted()).toEqual([...ids, running].toSorted())
-      expect(await masters.at(0).ok('GET', `${SLOW}/queue`)).toMatchObject({ length: 1, items: [{ id: later, attempt: 0 }] })
+      expect(
+        masters
+          .starts()
+          .map(({ id }) => id)
+          .toSorted(),
+      ).toEqual([...ids, running].toSorted())
+      expect(await masters.at(0).ok('GET', `${SLOW}/queue`)).toMatchObject({
+        length: 1,
+        items: [{ id: later, attempt: 0 }],
+      })
     }, 60_000)
 
     it('do every task exactly once with workers at all of them, each with its output (G1, G2)', async () => {
       const masters = await mastersOf(count)
       await masters.workers(1, 8)
-      const ids = (await Promise.all(range(12).map((n) => submitMany(masters.at(n % count), range(50).map(() => ({ ms: 1 })))))).flat()
+      const ids = (
+        await Promise.all(
+          range(12).map((n) =>
+            submitMany(
+              masters.at(n % count),
+              range(50).map(() => ({ ms: 1 })),
+            ),
+          ),
+        )
+      ).flat()
       await allGone(masters.at(0), ids)
-      await until('every output is stored', async () => (await lengthOf(masters.at(1), `${SLOW}/output/length`)) >= ids.length)
-      expect(masters.starts().map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
+      await until(
+        'every output is stored',
+        async () => (await lengthOf(masters.at(1), `${SLOW}/output/length`)) >= ids.length,
+      )
+      expect(
+        masters
+          .starts()
+          .map(({ id }) => id)
+          .toSorted(),
+      ).toEqual(ids.toSorted())
       expect(new Set(masters.starts().map(({ pid }) => pid)).size).toBe(count)
-      const popped = await Promise.all(masters.all.map((fleet) => fleet.ok<{ payload: Submitted }[]>('POST', `${SLOW}/output/pop`, { n: 10_000 })))
-      expect(popped.flat().map(({ payload }) => payload.task_id).toSorted()).toEqual(ids.toSorted())
+      const popped = await Promise.all(
+        masters.all.map((fleet) => fleet.ok<{ payload: Submitted }[]>('POST', `${SLOW}/output/pop`, { n: 10_000 })),
+      )
+      expect(
+        popped
+          .flat()
+          .map(({ payload }) => payload.task_id)
+          .toSorted(),
+      ).toEqual(ids.toSorted())
     }, 60_000)
   })
 })

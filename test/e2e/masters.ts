@@ -11,12 +11,23 @@ import { Fleet, until, type Proc } from './fleet.ts'
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/talking.mjs') }
 
 export interface WorkerRecord {
-  readonly worker_id: string; readonly connected: boolean; readonly state: string; readonly config: Readonly<Record<string, unknown>>
-  readonly config_gen: number; readonly applied_config_gen: number | null; readonly draining: boolean
+  readonly worker_id: string
+  readonly connected: boolean
+  readonly state: string
+  readonly config: Readonly<Record<string, unknown>>
+  readonly config_gen: number
+  readonly applied_config_gen: number | null
+  readonly draining: boolean
 }
-export interface Submitted { readonly task_id: string }
+export interface Submitted {
+  readonly task_id: string
+}
 /** A task that a worker began. */
-export interface Start { readonly id: string; readonly pid: number; readonly atMs: number }
+export interface Start {
+  readonly id: string
+  readonly pid: number
+  readonly atMs: number
+}
 
 export interface MastersOptions {
   readonly settings?: Readonly<Record<string, string>>
@@ -36,7 +47,10 @@ export class Masters {
     this.#settings = { ...AUTOMATIONS, ...settings }
   }
 
-  static async start(count: number, { settings = {}, storeUrl = (_, { url }) => url }: MastersOptions = {}): Promise<Masters> {
+  static async start(
+    count: number,
+    { settings = {}, storeUrl = (_, { url }) => url }: MastersOptions = {},
+  ): Promise<Masters> {
     const redis = await startRedis({ appendfsync: 'always' })
     const urls = await Promise.all(Array.from({ length: count }, async (_, at) => storeUrl(at, redis)))
     const masters = new Masters(redis, urls, settings)
@@ -79,23 +93,38 @@ export class Masters {
 
   /** Starts `each` workers at every master, enabled with so many slots; the worker `w-<place>-<n>` is at the master of this place. */
   async workers(each: number, slots: number, type = 'slow'): Promise<readonly string[]> {
-    const ids = this.all.flatMap((_, place) => Array.from({ length: each }, (__, n) => ({ place, id: `w-${place}-${n}` })))
+    const ids = this.all.flatMap((_, place) =>
+      Array.from({ length: each }, (__, n) => ({ place, id: `w-${place}-${n}` })),
+    )
     for (const { place, id } of ids) this.worker(place, id, type)
-    await Promise.all(ids.map(({ place, id }) => this.at(place + 1 < this.all.length ? place + 1 : 0).configure(type, id, { enabled: true, slots })))
+    await Promise.all(
+      ids.map(({ place, id }) =>
+        this.at(place + 1 < this.all.length ? place + 1 : 0).configure(type, id, { enabled: true, slots }),
+      ),
+    )
     return ids.map(({ id }) => id)
   }
 
   /** What the workers began, in the order of their notes. */
   starts(): readonly Start[] {
     if (!existsSync(this.#notes)) return []
-    const lines = readFileSync(this.#notes, 'utf8').trim().split('\n').map((line) => line.split(' '))
+    const lines = readFileSync(this.#notes, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => line.split(' '))
     return lines.map(([, id = '', pid, atMs]) => ({ id, pid: Number(pid), atMs: Number(atMs) }))
   }
 
   /** A counter of /metrics, added up over all masters that live. */
   async total(sample: string): Promise<number> {
     const texts = await Promise.all(this.all.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()))
-    const values = texts.map((text) => text.split('\n').find((line) => line.startsWith(`${sample} `))?.split(' ').at(-1))
+    const values = texts.map((text) =>
+      text
+        .split('\n')
+        .find((line) => line.startsWith(`${sample} `))
+        ?.split(' ')
+        .at(-1),
+    )
     return values.reduce((sum, value) => sum + Number(value ?? 0), 0)
   }
 
@@ -109,27 +138,42 @@ export class Masters {
   }
 }
 
-export const record = (fleet: Fleet, id: string, type = 'slow'): Promise<WorkerRecord> => fleet.ok('GET', `/automations/${type}/workers/${id}`)
-export const submit = async (fleet: Fleet, payload: object, type = 'slow'): Promise<string> => (await fleet.ok<Submitted>('POST', `/automations/${type}/tasks`, { payload })).task_id
-export const isGone = async (fleet: Fleet, id: string, type = 'slow'): Promise<boolean> => (await fleet.call('GET', `/automations/${type}/tasks/${id}`)).status === 404
-export const lengthOf = async (fleet: Fleet, path: string): Promise<number> => (await fleet.ok<{ length: number }>('GET', path)).length
+export const record = (fleet: Fleet, id: string, type = 'slow'): Promise<WorkerRecord> =>
+  fleet.ok('GET', `/automations/${type}/workers/${id}`)
+export const submit = async (fleet: Fleet, payload: object, type = 'slow'): Promise<string> =>
+  (await fleet.ok<Submitted>('POST', `/automations/${type}/tasks`, { payload })).task_id
+export const isGone = async (fleet: Fleet, id: string, type = 'slow'): Promise<boolean> =>
+  (await fleet.call('GET', `/automations/${type}/tasks/${id}`)).status === 404
+export const lengthOf = async (fleet: Fleet, path: string): Promise<number> =>
+  (await fleet.ok<{ length: number }>('GET', path)).length
 
 /** Submits many; answers their ids, in order. */
 export async function submitMany(fleet: Fleet, payloads: readonly object[], type = 'slow'): Promise<readonly string[]> {
-  const { results } = await fleet.ok<{ results: Submitted[] }>('POST', `/automations/${type}/tasks/batch`, { tasks: payloads.map((payload) => ({ payload })) })
+  const { results } = await fleet.ok<{ results: Submitted[] }>('POST', `/automations/${type}/tasks/batch`, {
+    tasks: payloads.map((payload) => ({ payload })),
+  })
   return results.map(({ task_id: id }) => id)
 }
 
 export const portOf = ({ url }: Fleet): number => Number(new URL(url).port)
 
 /** Waits until each of them has left the store. */
-export async function allGone(fleet: Fleet, ids: readonly string[], { type = 'slow', withinMs = 40_000 }: { type?: string; withinMs?: number } = {}): Promise<void> {
+export async function allGone(
+  fleet: Fleet,
+  ids: readonly string[],
+  { type = 'slow', withinMs = 40_000 }: { type?: string; withinMs?: number } = {},
+): Promise<void> {
   const left = [...ids]
-  await until('everything acknowledged is done', async () => {
-    while (left.length > 0) {
-      if (!(await isGone(fleet, left.at(-1) ?? '', type))) return false
-      left.pop()
-    }
-    return true
-  }, () => `${left.length} of ${ids.length} are left`, withinMs)
+  await until(
+    'everything acknowledged is done',
+    async () => {
+      while (left.length > 0) {
+        if (!(await isGone(fleet, left.at(-1) ?? '', type))) return false
+        left.pop()
+      }
+      return true
+    },
+    () => `${left.length} of ${ids.length} are left`,
+    withinMs,
+  )
 }

@@ -24,15 +24,29 @@ const keep = <T extends { close(): Promise<unknown> }>(each: T): T => {
   return each
 }
 
-const admin = (redis: RedisServer, ...[name = '', ...args]: readonly string[]): Promise<unknown> => redis.connect().call(name, args)
+const admin = (redis: RedisServer, ...[name = '', ...args]: readonly string[]): Promise<unknown> =>
+  redis.connect().call(name, args)
 
 /** What takes the store away without a setting of its own. */
 const ABSENCES: readonly (readonly [string, Absence])[] = [
   ['is stopped and started', { begin: ({ redis }) => redis.stop(), end: ({ redis }) => redis.start() }],
   ['is killed and started', { begin: ({ redis }) => redis.kill(), end: ({ redis }) => redis.start() }],
   ['is frozen', { begin: async ({ redis }) => redis.pause(), end: async ({ redis }) => redis.resume() }],
-  ['answers nobody (CLIENT PAUSE)', { begin: ({ redis }) => admin(redis, 'CLIENT', 'PAUSE', '5000', 'ALL'), end: () => Promise.resolve(), lastsMs: 5_000 }],
-  ['takes no changes (READONLY)', { begin: ({ redis }) => admin(redis, 'REPLICAOF', '127.0.0.1', '1'), end: ({ redis }) => admin(redis, 'REPLICAOF', 'NO', 'ONE') }],
+  [
+    'answers nobody (CLIENT PAUSE)',
+    {
+      begin: ({ redis }) => admin(redis, 'CLIENT', 'PAUSE', '5000', 'ALL'),
+      end: () => Promise.resolve(),
+      lastsMs: 5_000,
+    },
+  ],
+  [
+    'takes no changes (READONLY)',
+    {
+      begin: ({ redis }) => admin(redis, 'REPLICAOF', '127.0.0.1', '1'),
+      end: ({ redis }) => admin(redis, 'REPLICAOF', 'NO', 'ONE'),
+    },
+  ],
 ]
 
 async function worldBehind(): Promise<{ world: AwayWorld; network: Forwarder }> {
@@ -49,98 +63,144 @@ async function worldBehind(): Promise<{ world: AwayWorld; network: Forwarder }> 
 const started = async (options: WorldOptions = {}): Promise<AwayWorld> => keep(await AwayWorld.start(options))
 
 /** What was refused with these words; a busy machine refuses for reasons of its own. */
-const refusedFor = (world: AwayWorld, words: string): AwayWorld['refused'] => world.refused.filter(({ detail }) => detail.includes(words))
+const refusedFor = (world: AwayWorld, words: string): AwayWorld['refused'] =>
+  world.refused.filter(({ detail }) => detail.includes(words))
 
 withRedisServer('a fleet whose Redis is away', () => {
   describe('a fleet whose Redis', () => {
-    it.each(ABSENCES)('%s refuses within 2 s, loses nothing and is served again within 10 s (G1, G2, G18)', async (_, absence) => {
-      await throughAbsence(await started(), absence)
-    }, TIMEOUT_MS)
+    it.each(ABSENCES)(
+      '%s refuses within 2 s, loses nothing and is served again within 10 s (G1, G2, G18)',
+      async (_, absence) => {
+        await throughAbsence(await started(), absence)
+      },
+      TIMEOUT_MS,
+    )
 
-    it.each([['frozen', 'freeze'], ['cut', 'cut']] as const)('is behind a network that is %s loses nothing and is served again within 10 s (G1, G2, G18)', async (_, way) => {
-      const { world, network } = await worldBehind()
-      await throughAbsence(world, { begin: async () => network[way](), end: async () => network.mend() })
-    }, TIMEOUT_MS)
+    it.each([
+      ['frozen', 'freeze'],
+      ['cut', 'cut'],
+    ] as const)(
+      'is behind a network that is %s loses nothing and is served again within 10 s (G1, G2, G18)',
+      async (_, way) => {
+        const { world, network } = await worldBehind()
+        await throughAbsence(world, { begin: async () => network[way](), end: async () => network.mend() })
+      },
+      TIMEOUT_MS,
+    )
 
-    it('has another password is served again when the file of the master holds it, and the log says what to do (D22, G18)', async () => {
-      const file = join(tmpdir(), `muster-password-${process.pid}`)
-      writeFileSync(file, 'first\n', { mode: 0o600 })
-      const world = await started({
-        redis: { appendfsync: 'always', password: 'first' }, url: ({ port }) => `kvstore://127.0.0.1:${port}`, settings: { SVC_BACKEND_PASSWORD_FILE: file },
-      })
-      await throughAbsence(world, {
-        begin: async ({ redis }) => {
-          const client = redis.connect()
-          await client.config('SET', 'requirepass', 'second')
-          for (const type of ['pubsub', 'normal']) await client.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes')
-        },
-        end: async () => {
-          await until('the log names the password', async () => world.master.output().includes('SVC_BACKEND_PASSWORD'), world.master.output)
-          writeFileSync(file, 'second\n')
-        },
-      })
-      expect(world.master.output()).not.toMatch(/first|second\b/)
-    }, TIMEOUT_MS)
+    it(
+      'has another password is served again when the file of the master holds it, and the log says what to do (D22, G18)',
+      async () => {
+        const file = join(tmpdir(), `muster-password-${process.pid}`)
+        writeFileSync(file, 'first\n', { mode: 0o600 })
+        const world = await started({
+          redis: { appendfsync: 'always', password: 'first' },
+          url: ({ port }) => `kvstore://127.0.0.1:${port}`,
+          settings: { SVC_BACKEND_PASSWORD_FILE: file },
+        })
+        await throughAbsence(world, {
+          begin: async ({ redis }) => {
+            const client = redis.connect()
+            await client.config('SET', 'requirepass', 'second')
+            for (const type of ['pubsub', 'normal']) await client.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes')
+          },
+          end: async () => {
+            await until(
+              'the log names the password',
+              async () => world.master.output().includes('SVC_BACKEND_PASSWORD'),
+              world.master.output,
+            )
+            writeFileSync(file, 'second\n')
+          },
+        })
+        expect(world.master.output()).not.toMatch(/first|second\b/)
+      },
+      TIMEOUT_MS,
+    )
 
-    it('has forgotten its scripts notices nothing (SCRIPT FLUSH)', async () => {
-      const world = await started()
-      const waiting = world.waitForTask()
-      world.startLoad()
-      for (let flushed = 0; flushed < 20; flushed += 1) {
-        await world.moreAcknowledged(10)
-        await admin(world.redis, 'SCRIPT', 'FLUSH')
-      }
-      await world.isServed(waiting)
-      await world.allDone()
-      expect(refusedFor(world, 'the store')).toEqual([])
-    }, TIMEOUT_MS)
+    it(
+      'has forgotten its scripts notices nothing (SCRIPT FLUSH)',
+      async () => {
+        const world = await started()
+        const waiting = world.waitForTask()
+        world.startLoad()
+        for (let flushed = 0; flushed < 20; flushed += 1) {
+          await world.moreAcknowledged(10)
+          await admin(world.redis, 'SCRIPT', 'FLUSH')
+        }
+        await world.isServed(waiting)
+        await world.allDone()
+        expect(refusedFor(world, 'the store')).toEqual([])
+      },
+      TIMEOUT_MS,
+    )
   })
 
   describe('a fleet whose Redis takes no more', () => {
-    it('at its memory limit refuses what grows, settles, pops and clears, and goes on when there is room (G18)', async () => {
-      const world = await started()
-      const waiting = world.waitForTask()
-      const running = await world.submitted('steady', 3_000)
-      world.startLoad()
-      await world.moreAcknowledged(100)
-      await until('the long task runs', async () => world.begun().some(([id]) => id === running))
-      await admin(world.redis, 'CONFIG', 'SET', 'maxmemory', '1')
-      await until('submits are refused for it', async () => refusedFor(world, 'memory limit').length > 10)
-      expect(refusedFor(world, 'memory limit')[0]).toMatchObject({ what: 'a submit', status: 503, retryAfter: '5' })
-      expect([await world.status('/readyz'), await world.status('/healthz')]).toEqual([200, 200])
+    it(
+      'at its memory limit refuses what grows, settles, pops and clears, and goes on when there is room (G18)',
+      async () => {
+        const world = await started()
+        const waiting = world.waitForTask()
+        const running = await world.submitted('steady', 3_000)
+        world.startLoad()
+        await world.moreAcknowledged(100)
+        await until('the long task runs', async () => world.begun().some(([id]) => id === running))
+        await admin(world.redis, 'CONFIG', 'SET', 'maxmemory', '1')
+        await until('submits are refused for it', async () => refusedFor(world, 'memory limit').length > 10)
+        expect(refusedFor(world, 'memory limit')[0]).toMatchObject({ what: 'a submit', status: 503, retryAfter: '5' })
+        expect([await world.status('/readyz'), await world.status('/healthz')]).toEqual([200, 200])
 
-      await until('the task that ran is settled', async () => (await world.fleet.call('GET', `/automations/steady/tasks/${running}`)).status === 404)
-      await until('nothing is left to do', async () => (await world.fleet.ok<{ length: number }>('GET', '/automations/quick/queue')).length === 0)
-      expect((await world.fleet.call('POST', '/automations/quick/output/pop', { n: 10 })).status).toBe(200)
-      expect((await world.fleet.call('DELETE', '/automations/quick/dead')).status).toBe(200)
+        await until(
+          'the task that ran is settled',
+          async () => (await world.fleet.call('GET', `/automations/steady/tasks/${running}`)).status === 404,
+        )
+        await until(
+          'nothing is left to do',
+          async () => (await world.fleet.ok<{ length: number }>('GET', '/automations/quick/queue')).length === 0,
+        )
+        expect((await world.fleet.call('POST', '/automations/quick/output/pop', { n: 10 })).status).toBe(200)
+        expect((await world.fleet.call('DELETE', '/automations/quick/dead')).status).toBe(200)
 
-      await admin(world.redis, 'CONFIG', 'SET', 'maxmemory', '0')
-      await world.isServed(waiting)
-      await world.allDone()
-    }, TIMEOUT_MS)
+        await admin(world.redis, 'CONFIG', 'SET', 'maxmemory', '0')
+        await world.isServed(waiting)
+        await world.allDone()
+      },
+      TIMEOUT_MS,
+    )
 
-    it('since its disk does not (MISCONF) refuses every change, and goes on by itself (G18)', async () => {
-      const world = await started({ redis: { appendfsync: 'always', config: ['save 3600 1000000', 'dbfilename dump.rdb'] } })
-      const taken = join(world.redis.folder, 'dump.rdb', 'taken')
-      const saved = async (status: string): Promise<void> => {
-        await admin(world.redis, 'BGSAVE')
-        await until(`a snapshot is ${status}`, async () => String(await admin(world.redis, 'INFO', 'persistence')).includes(`rdb_last_bgsave_status:${status}`))
-      }
-      const waiting = world.waitForTask()
-      world.startLoad()
-      await world.moreAcknowledged(100)
-      mkdirSync(taken, { recursive: true }) // A snapshot cannot take the place of a folder.
-      await saved('err')
-      await until('submits are refused for it', async () => refusedFor(world, 'its disk').some(({ what }) => what === 'a submit'))
-      expect(refusedFor(world, 'its disk')[0]).toMatchObject({ status: 503, retryAfter: '5' })
-      expect(await world.status('/healthz')).toBe(200)
+    it(
+      'since its disk does not (MISCONF) refuses every change, and goes on by itself (G18)',
+      async () => {
+        const world = await started({
+          redis: { appendfsync: 'always', config: ['save 3600 1000000', 'dbfilename dump.rdb'] },
+        })
+        const taken = join(world.redis.folder, 'dump.rdb', 'taken')
+        const saved = async (status: string): Promise<void> => {
+          await admin(world.redis, 'BGSAVE')
+          await until(`a snapshot is ${status}`, async () =>
+            String(await admin(world.redis, 'INFO', 'persistence')).includes(`rdb_last_bgsave_status:${status}`),
+          )
+        }
+        const waiting = world.waitForTask()
+        world.startLoad()
+        await world.moreAcknowledged(100)
+        mkdirSync(taken, { recursive: true }) // A snapshot cannot take the place of a folder.
+        await saved('err')
+        await until('submits are refused for it', async () =>
+          refusedFor(world, 'its disk').some(({ what }) => what === 'a submit'),
+        )
+        expect(refusedFor(world, 'its disk')[0]).toMatchObject({ status: 503, retryAfter: '5' })
+        expect(await world.status('/healthz')).toBe(200)
 
-      rmdirSync(taken)
-      rmdirSync(join(world.redis.folder, 'dump.rdb'))
-      await pause(1_000)
-      await saved('ok')
-      await world.isServed(waiting)
-      await world.allDone()
-    }, TIMEOUT_MS)
+        rmdirSync(taken)
+        rmdirSync(join(world.redis.folder, 'dump.rdb'))
+        await pause(1_000)
+        await saved('ok')
+        await world.isServed(waiting)
+        await world.allDone()
+      },
+      TIMEOUT_MS,
+    )
   })
 })

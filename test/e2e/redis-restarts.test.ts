@@ -27,31 +27,41 @@ const tell = (line: string): void => void process.stderr.write(`redis-restarts: 
 
 withRedisServer('a fleet whose Redis is restarted', () => {
   describe('a fleet whose Redis is restarted', () => {
-    it(`${RESTARTS} times under load serves every waiting reserve within 2 s of each return, and loses nothing (G1, G2, G3)`, async () => {
-      tell(`seed ${SEED}`)
-      const random = seededRandom(SEED)
-      const world = await AwayWorld.start()
-      open.push(world)
-      const epoch = await world.epoch
-      world.startLoad(isSoak ? 50 : 5)
-      let slowestMs = 0
-      for (let restart = 1; restart <= RESTARTS; restart += 1) {
-        const waiting = Array.from({ length: WAITERS }, () => world.waitForTask())
-        await world.moreAcknowledged(20)
-        await (random.unit() < 0.5 ? world.redis.kill() : world.redis.stop())
-        await pause(random.unit() * LONGEST_ABSENCE_MS)
-        await world.redis.start()
-        const returnedMs = performance.now()
-        const ids = waiting.map((_, n) => `still-${restart}-${n}`)
-        await Promise.all(ids.map((id) => world.submitted('still', 0, id)))
-        expect((await Promise.all(waiting)).toSorted()).toEqual(ids)
-        const servedMs = Math.round(performance.now() - returnedMs)
-        if (servedMs >= WAITERS_SERVED_WITHIN_MS) throw new Error(`restart ${restart} of seed ${SEED}: the waiting reserves were served after ${servedMs} ms\n${world.master.output().slice(-8_000)}`)
-        slowestMs = Math.max(slowestMs, servedMs)
-        if (restart % 10 === 0) tell(`${restart} of ${RESTARTS} restarts, ${world.acknowledged.length} tasks acknowledged, ${world.refused.length} requests refused, waiters served after ${slowestMs} ms at most, longest answer ${world.longest.ms} ms`)
-      }
-      await world.allDone(isSoak ? 600_000 : 60_000)
-      expect(await world.epoch).toBe(epoch)
-    }, TIMEOUT_MS)
+    it(
+      `${RESTARTS} times under load serves every waiting reserve within 2 s of each return, and loses nothing (G1, G2, G3)`,
+      async () => {
+        tell(`seed ${SEED}`)
+        const random = seededRandom(SEED)
+        const world = await AwayWorld.start()
+        open.push(world)
+        const epoch = await world.epoch
+        world.startLoad(isSoak ? 50 : 5)
+        let slowestMs = 0
+        for (let restart = 1; restart <= RESTARTS; restart += 1) {
+          const waiting = Array.from({ length: WAITERS }, () => world.waitForTask())
+          await world.moreAcknowledged(20)
+          await (random.unit() < 0.5 ? world.redis.kill() : world.redis.stop())
+          await pause(random.unit() * LONGEST_ABSENCE_MS)
+          await world.redis.start()
+          const returnedMs = performance.now()
+          const ids = waiting.map((_, n) => `still-${restart}-${n}`)
+          await Promise.all(ids.map((id) => world.submitted('still', 0, id)))
+          expect((await Promise.all(waiting)).toSorted()).toEqual(ids)
+          const servedMs = Math.round(performance.now() - returnedMs)
+          if (servedMs >= WAITERS_SERVED_WITHIN_MS)
+            throw new Error(
+              `restart ${restart} of seed ${SEED}: the waiting reserves were served after ${servedMs} ms\n${world.master.output().slice(-8_000)}`,
+            )
+          slowestMs = Math.max(slowestMs, servedMs)
+          if (restart % 10 === 0)
+            tell(
+              `${restart} of ${RESTARTS} restarts, ${world.acknowledged.length} tasks acknowledged, ${world.refused.length} requests refused, waiters served after ${slowestMs} ms at most, longest answer ${world.longest.ms} ms`,
+            )
+        }
+        await world.allDone(isSoak ? 600_000 : 60_000)
+        expect(await world.epoch).toBe(epoch)
+      },
+      TIMEOUT_MS,
+    )
   })
 })

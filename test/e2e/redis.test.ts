@@ -10,7 +10,9 @@ import { Fleet, until, type Proc } from './fleet.ts'
 const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/faulty.mjs') }
 const SLOW = '/automations/slow'
 
-interface Submitted { readonly task_id: string }
+interface Submitted {
+  readonly task_id: string
+}
 
 const open: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -32,26 +34,37 @@ async function masterOn(redis: RedisServer): Promise<Fleet> {
 }
 
 const notesOf = (fleet: Fleet): string => join(fleet.directory, 'notes')
-const workerOf = (fleet: Fleet, id: string): Proc => fleet.startWorker('slow', id, { ...AUTOMATIONS, NOTES: notesOf(fleet) })
-const isGone = async (fleet: Fleet, id: string): Promise<boolean> => (await fleet.call('GET', `${SLOW}/tasks/${id}`)).status === 404
-const lengthOf = async (fleet: Fleet, path: string): Promise<number> => (await fleet.ok<{ length: number }>('GET', path)).length
+const workerOf = (fleet: Fleet, id: string): Proc =>
+  fleet.startWorker('slow', id, { ...AUTOMATIONS, NOTES: notesOf(fleet) })
+const isGone = async (fleet: Fleet, id: string): Promise<boolean> =>
+  (await fleet.call('GET', `${SLOW}/tasks/${id}`)).status === 404
+const lengthOf = async (fleet: Fleet, path: string): Promise<number> =>
+  (await fleet.ok<{ length: number }>('GET', path)).length
 
 /** The ids of the tasks that workers of this fleet began, once for each start. */
 function startsOf(fleet: Fleet): string[] {
   if (!existsSync(notesOf(fleet))) return []
-  return readFileSync(notesOf(fleet), 'utf8').trim().split('\n').map((line) => line.split(' ')[1] ?? '')
+  return readFileSync(notesOf(fleet), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '')
 }
 
 /** Waits until each of them has left the store; none is a dead letter. */
 async function allDone(fleet: Fleet, ids: readonly string[], withinMs = 60_000): Promise<void> {
   const left = [...ids]
-  await until('everything acknowledged is done', async () => {
-    while (left.length > 0) {
-      if (!(await isGone(fleet, left.at(-1) ?? ''))) return false
-      left.pop()
-    }
-    return true
-  }, () => `${left.length} of ${ids.length} are left`, withinMs)
+  await until(
+    'everything acknowledged is done',
+    async () => {
+      while (left.length > 0) {
+        if (!(await isGone(fleet, left.at(-1) ?? ''))) return false
+        left.pop()
+      }
+      return true
+    },
+    () => `${left.length} of ${ids.length} are left`,
+    withinMs,
+  )
   expect(await lengthOf(fleet, `${SLOW}/dead`)).toBe(0)
 }
 
@@ -59,15 +72,23 @@ withRedisServer('a fleet on a Redis', () => {
   describe('a fleet on a Redis', () => {
     it('does every task exactly once, each with its output (G1, G2)', async () => {
       const fleet = await masterOn(await redisOf({ appendfsync: 'always' }))
-      expect(await fleet.ok('GET', '/me')).toMatchObject({ backend: { scheme: 'kvstore', durable: true, shared: true, pubsub: true } })
+      expect(await fleet.ok('GET', '/me')).toMatchObject({
+        backend: { scheme: 'kvstore', durable: true, shared: true, pubsub: true },
+      })
       for (const id of ['w-1', 'w-2']) workerOf(fleet, id)
       for (const id of ['w-1', 'w-2']) await fleet.configure('slow', id, { enabled: true, slots: 16 })
       const ids: string[] = []
       for (let batch = 0; batch < 20; batch += 1) {
-        const { results } = await fleet.ok<{ results: Submitted[] }>('POST', `${SLOW}/tasks/batch`, { tasks: Array.from({ length: 100 }, () => ({ payload: { ms: 1 } })) })
+        const { results } = await fleet.ok<{ results: Submitted[] }>('POST', `${SLOW}/tasks/batch`, {
+          tasks: Array.from({ length: 100 }, () => ({ payload: { ms: 1 } })),
+        })
         ids.push(...results.map(({ task_id }) => task_id))
       }
-      await until('every task has its output', async () => (await lengthOf(fleet, `${SLOW}/output/length`)) >= 2_000, () => `${startsOf(fleet).length} begun`)
+      await until(
+        'every task has its output',
+        async () => (await lengthOf(fleet, `${SLOW}/output/length`)) >= 2_000,
+        () => `${startsOf(fleet).length} begun`,
+      )
       await allDone(fleet, ids)
       expect(startsOf(fleet).toSorted()).toEqual(ids.toSorted())
       const outputs = await fleet.ok<{ payload: Submitted }[]>('POST', `${SLOW}/output/pop`, { n: 10_000 })
@@ -81,7 +102,12 @@ withRedisServer('a fleet on a Redis', () => {
       const before = await epoch()
       await redis.kill()
       await redis.start()
-      await until('another epoch is named', async () => (await epoch()) !== before, () => '', 15_000)
+      await until(
+        'another epoch is named',
+        async () => (await epoch()) !== before,
+        () => '',
+        15_000,
+      )
     }, 60_000)
   })
 })

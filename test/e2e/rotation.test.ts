@@ -29,7 +29,8 @@ type Settings = Readonly<Record<string, string>>
 class Rotation {
   readonly fleet = new Fleet()
   readonly #settings: Settings = {
-    SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/away.mjs'), NOTES: join(this.fleet.directory, 'notes'),
+    SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations/away.mjs'),
+    NOTES: join(this.fleet.directory, 'notes'),
   }
   readonly #workers = new Map<string, Proc>()
   readonly #everything: Proc[] = []
@@ -44,7 +45,11 @@ class Rotation {
     for (const id of IDS) await this.#startWorker(id, ofWorkers)
     for (const id of IDS) await this.fleet.configure('quick', id, { enabled: true, slots: 4 })
     this.#submitter = this.#submit()
-    await until('tasks are done', async () => this.#done().size > 20, () => this.seen())
+    await until(
+      'tasks are done',
+      async () => this.#done().size > 20,
+      () => this.seen(),
+    )
   }
 
   file(name: string): string {
@@ -65,7 +70,10 @@ class Rotation {
   }
 
   async #startMaster(tokens: Settings): Promise<void> {
-    this.#master = await this.fleet.startMaster({ ...this.#settings, ...tokens }, 'SVC_WORKER_TOKEN_FILE' in tokens ? ['SVC_WORKER_TOKEN'] : [])
+    this.#master = await this.fleet.startMaster(
+      { ...this.#settings, ...tokens },
+      'SVC_WORKER_TOKEN_FILE' in tokens ? ['SVC_WORKER_TOKEN'] : [],
+    )
     this.#everything.push(this.#master)
   }
 
@@ -89,13 +97,23 @@ class Rotation {
   }
 
   async #back(id: string): Promise<void> {
-    await until(`${id} is connected`, async () => (await this.fleet.call<{ connected?: boolean }>('GET', `${QUICK}/workers/${id}`)).body.connected === true, () => this.seen(), BACK_WITHIN_MS)
+    await until(
+      `${id} is connected`,
+      async () =>
+        (await this.fleet.call<{ connected?: boolean }>('GET', `${QUICK}/workers/${id}`)).body.connected === true,
+      () => this.seen(),
+      BACK_WITHIN_MS,
+    )
   }
 
   /** Whether the old token and the new one open what is a worker's. */
   async accepted(): Promise<{ readonly old: boolean; readonly new: boolean }> {
     const opens = async (token: string): Promise<boolean> =>
-      (await fetch(`${this.fleet.url}/api/v1${QUICK}/workers/${IDS[0]}/config`, { headers: { authorization: `Bearer ${token}` } })).status === 200
+      (
+        await fetch(`${this.fleet.url}/api/v1${QUICK}/workers/${IDS[0]}/config`, {
+          headers: { authorization: `Bearer ${token}` },
+        })
+      ).status === 200
     return { old: await opens(WORKER_TOKEN), new: await opens(NEW_TOKEN) }
   }
 
@@ -108,20 +126,38 @@ class Rotation {
   /** Goes on until a while after the last step, then stops submitting; resolves when every task was done. */
   async finish(): Promise<void> {
     const before = this.acknowledged.length
-    await until('tasks are acknowledged after the last step', async () => this.acknowledged.length > before + 20, () => this.seen())
+    await until(
+      'tasks are acknowledged after the last step',
+      async () => this.acknowledged.length > before + 20,
+      () => this.seen(),
+    )
     this.#submitting = false
     await this.#submitter
-    await until('every task was done', async () => {
-      const done = this.#done()
-      return this.acknowledged.every((id) => done.has(id))
-    }, () => this.seen(), 60_000)
-    await until('every task is gone', async () => (await this.fleet.ok<{ length: number }>('GET', `${QUICK}/queue`)).length === 0)
+    await until(
+      'every task was done',
+      async () => {
+        const done = this.#done()
+        return this.acknowledged.every((id) => done.has(id))
+      },
+      () => this.seen(),
+      60_000,
+    )
+    await until(
+      'every task is gone',
+      async () => (await this.fleet.ok<{ length: number }>('GET', `${QUICK}/queue`)).length === 0,
+    )
     expect(await this.fleet.ok('GET', `${QUICK}/dead`)).toMatchObject({ length: 0 })
   }
 
   #done(): ReadonlySet<string> {
     const file = this.file('notes')
-    return new Set(existsSync(file) ? readFileSync(file, 'utf8').split('\n').map((line) => line.split(' ')[0] ?? '') : [])
+    return new Set(
+      existsSync(file)
+        ? readFileSync(file, 'utf8')
+            .split('\n')
+            .map((line) => line.split(' ')[0] ?? '')
+        : [],
+    )
   }
 
   seen(): string {
@@ -139,7 +175,9 @@ class Rotation {
     for (let n = 0; this.#submitting; n += 1) {
       const id = `t${n}`
       while (this.#submitting) {
-        const answer = await this.fleet.call('POST', `${QUICK}/tasks`, { payload: { ms: 5 }, task_id: id }).catch(() => null)
+        const answer = await this.fleet
+          .call('POST', `${QUICK}/tasks`, { payload: { ms: 5 }, task_id: id })
+          .catch(() => null)
         if (answer?.status === 200) {
           this.acknowledged.push(id)
           break
@@ -176,12 +214,26 @@ describe('the rotation of the worker token', () => {
     world.write('peers', NEW_TOKEN) // 1
     await until('both are accepted', async () => (await world.accepted()).new)
     world.write('of-workers', NEW_TOKEN) // 2
-    await until('the workers read it', async () => world.seen().split('SVC_WORKER_TOKEN was rotated').length === IDS.length + 1, () => world.seen())
+    await until(
+      'the workers read it',
+      async () => world.seen().split('SVC_WORKER_TOKEN was rotated').length === IDS.length + 1,
+      () => world.seen(),
+    )
     expect(await world.turnedAway()).toBe(0)
     world.write('worker', NEW_TOKEN) // 3
     world.write('peers', '')
-    await until('the old one is refused', async () => !(await world.accepted()).old, () => world.seen(), 6_000)
-    await until('their sockets are closed', async () => (await world.turnedAway()) === IDS.length, () => world.seen(), 6_000)
+    await until(
+      'the old one is refused',
+      async () => !(await world.accepted()).old,
+      () => world.seen(),
+      6_000,
+    )
+    await until(
+      'their sockets are closed',
+      async () => (await world.turnedAway()) === IDS.length,
+      () => world.seen(),
+      6_000,
+    )
     await world.allBack()
     await world.finish()
     expect(await world.turnedAway()).toBe(IDS.length)

@@ -7,7 +7,11 @@ import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { until, WORKER_TOKEN, type Fleet } from './fleet.ts'
 
-interface Frame { readonly type: string; readonly config_gen?: number; readonly id?: string }
+interface Frame {
+  readonly type: string
+  readonly config_gen?: number
+  readonly id?: string
+}
 
 export class SocketWorker {
   readonly type: string
@@ -20,17 +24,29 @@ export class SocketWorker {
   private constructor(fleet: Fleet, type: string, id: string) {
     this.type = type
     this.id = id
-    this.#socket = new WebSocket(`${fleet.url.replace('http', 'ws')}/api/v1/automations/${type}/workers/${id}/control`, { headers: { authorization: `Bearer ${WORKER_TOKEN}` } })
+    this.#socket = new WebSocket(
+      `${fleet.url.replace('http', 'ws')}/api/v1/automations/${type}/workers/${id}/control`,
+      { headers: { authorization: `Bearer ${WORKER_TOKEN}` } },
+    )
     this.#socket.on('message', (data: Buffer) => this.frames.push(JSON.parse(data.toString()) as Frame))
     this.#socket.on('error', () => undefined) // Its end follows.
-    this.closed = once(this.#socket, 'close').then(([code, reason]: unknown[]) => ({ code: Number(code), reason: String(reason) }))
+    this.closed = once(this.#socket, 'close').then(([code, reason]: unknown[]) => ({
+      code: Number(code),
+      reason: String(reason),
+    }))
   }
 
   /** Connects and registers; resolves when the record is stored. */
   static async join(fleet: Fleet, type: string, id: string): Promise<SocketWorker> {
     const worker = new SocketWorker(fleet, type, id)
     await once(worker.#socket, 'open')
-    worker.#send({ type: 'register', worker_id: id, automation_type: type, protocol_version: 1, hardware: { cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' } })
+    worker.#send({
+      type: 'register',
+      worker_id: id,
+      automation_type: type,
+      protocol_version: 1,
+      hardware: { cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' },
+    })
     await worker.heard()
     return worker
   }
@@ -48,12 +64,17 @@ export class SocketWorker {
 
   /** One frame with these outputs, each with the slot it comes from. */
   emit(outputs: readonly { readonly slot: number; readonly payload: object }[]): void {
-    this.#send({ type: 'output_batch', outputs: outputs.map(({ slot, payload }) => ({ slot_id: slot, ts: 1, payload })) })
+    this.#send({
+      type: 'output_batch',
+      outputs: outputs.map(({ slot, payload }) => ({ slot_id: slot, ts: 1, payload })),
+    })
   }
 
   /** The generations that it was told of, pings left out. */
   get told(): readonly (number | 'drain')[] {
-    return this.frames.filter(({ type }) => type !== 'ping').map(({ type, config_gen: gen }) => (type === 'drain' ? 'drain' : gen ?? -1))
+    return this.frames
+      .filter(({ type }) => type !== 'ping')
+      .map(({ type, config_gen: gen }) => (type === 'drain' ? 'drain' : (gen ?? -1)))
   }
 
   leave(): void {
@@ -65,19 +86,38 @@ export class SocketWorker {
   }
 }
 
-export interface Reserved { readonly task_id: string; readonly token: number; readonly attempt: number }
-interface RpcAnswer<T> { readonly result?: T; readonly error?: { readonly code: number; readonly message: string } }
+export interface Reserved {
+  readonly task_id: string
+  readonly token: number
+  readonly attempt: number
+}
+interface RpcAnswer<T> {
+  readonly result?: T
+  readonly error?: { readonly code: number; readonly message: string }
+}
 
 /** A call of a worker, through whichever master. */
-export async function tryRpc<T>(fleet: Fleet, { type, id }: { readonly type: string; readonly id: string }, method: string, params: object): Promise<RpcAnswer<T>> {
+export async function tryRpc<T>(
+  fleet: Fleet,
+  { type, id }: { readonly type: string; readonly id: string },
+  method: string,
+  params: object,
+): Promise<RpcAnswer<T>> {
   const response = await fetch(`${fleet.url}/api/v1/automations/${type}/workers/${id}/rpc`, {
-    method: 'POST', headers: { authorization: `Bearer ${WORKER_TOKEN}`, 'content-type': 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    method: 'POST',
+    headers: { authorization: `Bearer ${WORKER_TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   })
   return (await response.json()) as RpcAnswer<T>
 }
 
 /** The same, for a call that must succeed. */
-export async function rpc<T>(fleet: Fleet, worker: { readonly type: string; readonly id: string }, method: string, params: object): Promise<T> {
+export async function rpc<T>(
+  fleet: Fleet,
+  worker: { readonly type: string; readonly id: string },
+  method: string,
+  params: object,
+): Promise<T> {
   const answer = await tryRpc<T>(fleet, worker, method, params)
   if (answer.result === undefined) throw new Error(`${method}: ${JSON.stringify(answer)}`)
   return answer.result

@@ -6,10 +6,29 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { Fleet, until } from './fleet.ts'
 
-interface Attribute { readonly key: string; readonly value: { readonly stringValue?: string; readonly intValue?: number | string } }
-interface OtlpSpan { readonly name: string; readonly attributes: readonly Attribute[]; readonly events?: readonly { readonly name: string; readonly attributes: readonly Attribute[] }[]; readonly status: { readonly code?: number } }
-interface Export { readonly resourceSpans: readonly { readonly resource: { readonly attributes: readonly Attribute[] }; readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[] }[] }
-interface Span { readonly service: unknown; readonly name: string; readonly attributes: Record<string, unknown>; readonly exceptions: readonly Record<string, unknown>[]; readonly failed: boolean }
+interface Attribute {
+  readonly key: string
+  readonly value: { readonly stringValue?: string; readonly intValue?: number | string }
+}
+interface OtlpSpan {
+  readonly name: string
+  readonly attributes: readonly Attribute[]
+  readonly events?: readonly { readonly name: string; readonly attributes: readonly Attribute[] }[]
+  readonly status: { readonly code?: number }
+}
+interface Export {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: readonly Attribute[] }
+    readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[]
+  }[]
+}
+interface Span {
+  readonly service: unknown
+  readonly name: string
+  readonly attributes: Record<string, unknown>
+  readonly exceptions: readonly Record<string, unknown>[]
+  readonly failed: boolean
+}
 
 const plain = (attributes: readonly Attribute[]): Record<string, unknown> =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? Number(value.intValue)]))
@@ -32,7 +51,13 @@ class Receiver {
     for (const { resource, scopeSpans } of resourceSpans) {
       for (const { name, attributes, events = [], status } of scopeSpans.flatMap(({ spans }) => spans)) {
         const exceptions = events.filter((event) => event.name === 'exception').map((event) => plain(event.attributes))
-        this.spans.push({ service: plain(resource.attributes)['service.name'], name, attributes: plain(attributes), exceptions, failed: status.code === 2 })
+        this.spans.push({
+          service: plain(resource.attributes)['service.name'],
+          name,
+          attributes: plain(attributes),
+          exceptions,
+          failed: status.code === 2,
+        })
       }
     }
   }
@@ -43,7 +68,11 @@ class Receiver {
   }
   get settings(): Record<string, string> {
     const { port } = this.#server.address() as { port: number }
-    return { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_BSP_SCHEDULE_DELAY: '50' }
+    return {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_BSP_SCHEDULE_DELAY: '50',
+    }
   }
   named(name: string): Span[] {
     return this.spans.filter((span) => span.name === name)
@@ -78,22 +107,48 @@ describe('traces', () => {
     await fleet.configure('http-request', 'r-1', allowed)
     await fleet.configure('http-probe', 'p-1', allowed)
 
-    const good = await fleet.ok<{ task_id: string }>('POST', '/automations/http-request/tasks', { payload: { url: `${fleet.url}/healthz` }, priority: 7 })
-    const bad = await fleet.ok<{ task_id: string }>('POST', '/automations/http-request/tasks', { payload: { url: `${fleet.url}/nothing-here` } })
-    await until('both runs are exported', async () => receiver.named('slot.run_one').length === 2, () => receiver.spans.map(({ name }) => name).join())
+    const good = await fleet.ok<{ task_id: string }>('POST', '/automations/http-request/tasks', {
+      payload: { url: `${fleet.url}/healthz` },
+      priority: 7,
+    })
+    const bad = await fleet.ok<{ task_id: string }>('POST', '/automations/http-request/tasks', {
+      payload: { url: `${fleet.url}/nothing-here` },
+    })
+    await until(
+      'both runs are exported',
+      async () => receiver.named('slot.run_one').length === 2,
+      () => receiver.spans.map(({ name }) => name).join(),
+    )
     await fleet.configure('http-probe', 'p-1', { enabled: false })
-    await until('the end of the continuous slot is exported', async () => receiver.named('slot.run_continuous').length > 0)
+    await until(
+      'the end of the continuous slot is exported',
+      async () => receiver.named('slot.run_continuous').length > 0,
+    )
 
     expect([...receiver.paths]).toEqual(['/v1/traces'])
-    expect(new Set(receiver.spans.map(({ name }) => name))).toEqual(new Set(['api.submit_task', 'slot.reserve', 'slot.run_one', 'slot.run_continuous']))
-    expect(receiver.named('api.submit_task')[0]).toMatchObject({ service: 'the-master', attributes: { 'fleet.automation_type': 'http-request', 'fleet.task_id': good.task_id, 'fleet.priority': 7 } })
+    expect(new Set(receiver.spans.map(({ name }) => name))).toEqual(
+      new Set(['api.submit_task', 'slot.reserve', 'slot.run_one', 'slot.run_continuous']),
+    )
+    expect(receiver.named('api.submit_task')[0]).toMatchObject({
+      service: 'the-master',
+      attributes: { 'fleet.automation_type': 'http-request', 'fleet.task_id': good.task_id, 'fleet.priority': 7 },
+    })
     const slot = { 'fleet.automation_type': 'http-request', 'fleet.worker_id': 'r-1', 'fleet.slot_id': 0 }
     expect(receiver.named('slot.reserve')[0]).toMatchObject({ service: 'muster', attributes: slot })
     const [first, second] = receiver.named('slot.run_one')
-    expect(first).toMatchObject({ attributes: { ...slot, 'fleet.task_id': good.task_id, 'fleet.attempt': 0 }, exceptions: [], failed: false })
+    expect(first).toMatchObject({
+      attributes: { ...slot, 'fleet.task_id': good.task_id, 'fleet.attempt': 0 },
+      exceptions: [],
+      failed: false,
+    })
     expect(second).toMatchObject({ attributes: { 'fleet.task_id': bad.task_id }, failed: true })
-    expect(second?.exceptions[0]).toMatchObject({ 'exception.type': 'Permanent', 'exception.message': `GET ${fleet.url}/nothing-here answered 401` })
-    expect(receiver.named('slot.run_continuous')[0]).toMatchObject({ attributes: { 'fleet.automation_type': 'http-probe', 'fleet.worker_id': 'p-1', 'fleet.slot_id': 0 } })
+    expect(second?.exceptions[0]).toMatchObject({
+      'exception.type': 'Permanent',
+      'exception.message': `GET ${fleet.url}/nothing-here answered 401`,
+    })
+    expect(receiver.named('slot.run_continuous')[0]).toMatchObject({
+      attributes: { 'fleet.automation_type': 'http-probe', 'fleet.worker_id': 'p-1', 'fleet.slot_id': 0 },
+    })
   }, 60_000)
 
   it('cost one warning and no exit code when the collector is away', async () => {

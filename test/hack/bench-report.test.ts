@@ -1,13 +1,54 @@
 /** The parts of test/bench that decide: what counts as exact, which gate holds, what the tables say, in which order subjects run. */
 import { describe, expect, it } from '@jest/globals'
 
-interface Figures { readonly value: number; readonly [cost: string]: number }
-interface Gate { readonly subject: string; readonly over?: string; readonly field?: string; readonly atLeast?: number; readonly atMost?: number }
-interface Bench { readonly scale: number; count(n: number): number; once(key: string, work: () => unknown): unknown }
-interface Row { readonly id: string; readonly level: string; readonly title: string; readonly unit: string; readonly better: string; readonly note: string; readonly aim?: number; readonly rounds?: number; readonly gates?: readonly Gate[]; readonly subjects: Readonly<Record<string, (bench: Bench) => Promise<Figures>>> }
-interface Result { readonly row: Row; readonly figures: Record<string, Figures[]>; readonly skipped: Record<string, string>; readonly failed: Record<string, string> }
-interface Judged { readonly text: string; readonly met: boolean | null }
-interface Summary { readonly lines: readonly { readonly subject: string; readonly median: number; readonly ratio?: number; readonly share?: number; readonly missing?: string }[]; readonly gates: readonly Judged[] }
+interface Figures {
+  readonly value: number
+  readonly [cost: string]: number
+}
+interface Gate {
+  readonly subject: string
+  readonly over?: string
+  readonly field?: string
+  readonly atLeast?: number
+  readonly atMost?: number
+}
+interface Bench {
+  readonly scale: number
+  count(n: number): number
+  once(key: string, work: () => unknown): unknown
+}
+interface Row {
+  readonly id: string
+  readonly level: string
+  readonly title: string
+  readonly unit: string
+  readonly better: string
+  readonly note: string
+  readonly aim?: number
+  readonly rounds?: number
+  readonly gates?: readonly Gate[]
+  readonly subjects: Readonly<Record<string, (bench: Bench) => Promise<Figures>>>
+}
+interface Result {
+  readonly row: Row
+  readonly figures: Record<string, Figures[]>
+  readonly skipped: Record<string, string>
+  readonly failed: Record<string, string>
+}
+interface Judged {
+  readonly text: string
+  readonly met: boolean | null
+}
+interface Summary {
+  readonly lines: readonly {
+    readonly subject: string
+    readonly median: number
+    readonly ratio?: number
+    readonly share?: number
+    readonly missing?: string
+  }[]
+  readonly gates: readonly Judged[]
+}
 interface Parts {
   readonly median: (numbers: readonly number[]) => number
   readonly format: (number: number) => string
@@ -19,20 +60,64 @@ interface Parts {
   readonly pageOf: (run: { machine: readonly string[]; summaries: readonly Summary[]; notes: string }) => string
   readonly checkDelivery: (submitted: readonly string[], done: readonly string[]) => void
   readonly createBench: (settings: { scale: number; directory: string; rounds: number }) => (round: number) => Bench
-  readonly runRow: (row: Row, settings: { benchOf: (round: number) => Bench; rounds: number; onFigures: (round: number, name: string) => void; before: () => Promise<void> }) => Promise<Result>
+  readonly runRow: (
+    row: Row,
+    settings: {
+      benchOf: (round: number) => Bench
+      rounds: number
+      onFigures: (round: number, name: string) => void
+      before: () => Promise<void>
+    },
+  ) => Promise<Result>
   Unavailable: new (message: string) => Error
   readonly distribution: (numbers: readonly number[]) => Readonly<Record<'n' | 'p50' | 'p90' | 'p99' | 'max', number>>
-  readonly verdictsOf: (result: object) => readonly { readonly title: string; readonly value: number | undefined; readonly met: boolean | null | undefined }[]
+  readonly verdictsOf: (
+    result: object,
+  ) => readonly {
+    readonly title: string
+    readonly value: number | undefined
+    readonly met: boolean | null | undefined
+  }[]
 }
 /** Plain modules without types: what they import is not installed where types are checked. */
-const partsIn = async (name: string): Promise<Partial<Parts>> => (await import(new URL(`../bench/${name}.mjs`, import.meta.url).href)) as Partial<Parts>
-const { median, format, judge, summaryOf, isSound, tableOf, markdown, pageOf, checkDelivery, createBench, runRow, Unavailable } = { ...(await partsIn('report')), ...(await partsIn('load')), ...(await partsIn('run')) } as Parts
+const partsIn = async (name: string): Promise<Partial<Parts>> =>
+  (await import(new URL(`../bench/${name}.mjs`, import.meta.url).href)) as Partial<Parts>
+const {
+  median,
+  format,
+  judge,
+  summaryOf,
+  isSound,
+  tableOf,
+  markdown,
+  pageOf,
+  checkDelivery,
+  createBench,
+  runRow,
+  Unavailable,
+} = { ...(await partsIn('report')), ...(await partsIn('load')), ...(await partsIn('run')) } as Parts
 const { distribution, verdictsOf } = (await partsIn('operator/verdicts')) as Parts
 
-const row = (rest: Partial<Row> = {}): Row => ({ id: 'submit', level: 'storage', title: 'submit', unit: 'tasks/s', better: 'higher', note: 'as it is', subjects: {}, ...rest })
+const row = (rest: Partial<Row> = {}): Row => ({
+  id: 'submit',
+  level: 'storage',
+  title: 'submit',
+  unit: 'tasks/s',
+  better: 'higher',
+  note: 'as it is',
+  subjects: {},
+  ...rest,
+})
 const figures = (...values: readonly number[]): Figures[] => values.map((value) => ({ value }))
-const measured = (found: Readonly<Record<string, Figures[]>>, rest: Partial<Row> = {}): Result =>
-  ({ row: row({ subjects: Object.fromEntries(Object.keys(found).map((name) => [name, async () => ({ value: 0 })])), ...rest }), figures: { ...found }, skipped: {}, failed: {} })
+const measured = (found: Readonly<Record<string, Figures[]>>, rest: Partial<Row> = {}): Result => ({
+  row: row({
+    subjects: Object.fromEntries(Object.keys(found).map((name) => [name, async () => ({ value: 0 })])),
+    ...rest,
+  }),
+  figures: { ...found },
+  skipped: {},
+  failed: {},
+})
 
 describe('bench report', () => {
   it('takes the middle of an odd number of rounds, and the middle of the two middle ones else', () => {
@@ -40,33 +125,67 @@ describe('bench report', () => {
   })
 
   it('writes numbers that can be read', () => {
-    expect([1_234_567.8, 999.4, 12.345, 0.1906, Number.NaN].map(format)).toEqual(['1,234,568', '999', '12.3', '0.191', '–'])
+    expect([1_234_567.8, 999.4, 12.345, 0.1906, Number.NaN].map(format)).toEqual([
+      '1,234,568',
+      '999',
+      '12.3',
+      '0.191',
+      '–',
+    ])
   })
 
   it('compares what was measured in the same round', () => {
     const result = measured({ 'Muster, Redis': figures(100, 50, 10), BullMQ: figures(20, 10, 2) })
-    expect(judge(result, { subject: 'Muster, Redis', over: 'BullMQ', atLeast: 5 })).toEqual({ text: '5 × BullMQ (≥ 5)', met: true })
+    expect(judge(result, { subject: 'Muster, Redis', over: 'BullMQ', atLeast: 5 })).toEqual({
+      text: '5 × BullMQ (≥ 5)',
+      met: true,
+    })
     expect(judge(result, { subject: 'Muster, Redis', over: 'BullMQ', atLeast: 5.1 })).toMatchObject({ met: false })
   })
 
   it('holds a count to its bound', () => {
     const result = measured({ 'Muster, Redis': [{ value: 1, innerCalls: 0.31 }] })
-    expect(judge(result, { subject: 'Muster, Redis', field: 'innerCalls', atMost: 0.3 })).toEqual({ text: 'innerCalls 0.31 (≤ 0.3)', met: false })
+    expect(judge(result, { subject: 'Muster, Redis', field: 'innerCalls', atMost: 0.3 })).toEqual({
+      text: 'innerCalls 0.31 (≤ 0.3)',
+      met: false,
+    })
   })
 
   it('breaks a gate whose subject failed, and not one whose subject this machine lacks', () => {
     const result = measured({ 'Muster, Redis': figures(1) })
     const gate = { subject: 'Muster, Redis', over: 'BullMQ', atLeast: 5 }
-    expect([judge({ ...result, failed: { BullMQ: 'late' } }, gate).met, judge({ ...result, skipped: { BullMQ: 'not installed' } }, gate).met]).toEqual([false, null])
+    expect([
+      judge({ ...result, failed: { BullMQ: 'late' } }, gate).met,
+      judge({ ...result, skipped: { BullMQ: 'not installed' } }, gate).met,
+    ]).toEqual([false, null])
   })
 
   it('names ours beside the best peer and beside the limit', () => {
-    const { lines } = summaryOf(measured({ 'Muster, Redis': figures(100), BullMQ: figures(20), 'bee-queue': figures(40), 'limit: HSET': figures(400) }))
-    expect(lines.map(({ ratio, share }) => [ratio, share])).toEqual([[2.5, 0.25], [undefined, undefined], [undefined, undefined], [undefined, undefined]])
+    const { lines } = summaryOf(
+      measured({
+        'Muster, Redis': figures(100),
+        BullMQ: figures(20),
+        'bee-queue': figures(40),
+        'limit: HSET': figures(400),
+      }),
+    )
+    expect(lines.map(({ ratio, share }) => [ratio, share])).toEqual([
+      [2.5, 0.25],
+      [undefined, undefined],
+      [undefined, undefined],
+      [undefined, undefined],
+    ])
   })
 
   it('takes the lowest for the best where lower is better', () => {
-    const { lines: [ours] } = summaryOf(measured({ 'Muster, Redis': figures(8), BullMQ: figures(40), 'bee-queue': figures(16), 'limit: EVALSHA': figures(2) }, { better: 'lower' }))
+    const {
+      lines: [ours],
+    } = summaryOf(
+      measured(
+        { 'Muster, Redis': figures(8), BullMQ: figures(40), 'bee-queue': figures(16), 'limit: EVALSHA': figures(2) },
+        { better: 'lower' },
+      ),
+    )
     expect(ours).toMatchObject({ ratio: 0.5, share: 0.25 })
   })
 
@@ -74,23 +193,47 @@ describe('bench report', () => {
     const gates = [{ subject: 'Muster', over: 'BullMQ', atLeast: 2 }]
     const result = measured({ Muster: figures(3), BullMQ: figures(1) }, { gates })
     const lacking = { ...result, figures: { Muster: figures(3) } }
-    expect([isSound(summaryOf(result)), isSound(summaryOf({ ...lacking, failed: { BullMQ: 'lost a task' } })), isSound(summaryOf({ ...lacking, skipped: { BullMQ: 'not installed' } }))]).toEqual([true, false, true])
+    expect([
+      isSound(summaryOf(result)),
+      isSound(summaryOf({ ...lacking, failed: { BullMQ: 'lost a task' } })),
+      isSound(summaryOf({ ...lacking, skipped: { BullMQ: 'not installed' } })),
+    ]).toEqual([true, false, true])
   })
 
   it('says in the table what is missing, and why', () => {
-    const result = measured({ Muster: figures(3), 'pg-boss': figures(1) }, { aim: 10, gates: [{ subject: 'Muster', over: 'pg-boss', atLeast: 2 }] })
-    expect(tableOf([summaryOf({ ...result, figures: { Muster: figures(3, 5, 4) }, skipped: { 'pg-boss': 'PostgreSQL is not installed' } })]).slice(1)).toEqual([
+    const result = measured(
+      { Muster: figures(3), 'pg-boss': figures(1) },
+      { aim: 10, gates: [{ subject: 'Muster', over: 'pg-boss', atLeast: 2 }] },
+    )
+    expect(
+      tableOf([
+        summaryOf({
+          ...result,
+          figures: { Muster: figures(3, 5, 4) },
+          skipped: { 'pg-boss': 'PostgreSQL is not installed' },
+        }),
+      ]).slice(1),
+    ).toEqual([
       ['submit (tasks/s)', 'Muster', '4', '3 to 5', '', '', '≥ 10', 'skipped: × pg-boss ≥ 2: not measured'],
       ['', 'pg-boss', 'skipped: PostgreSQL is not installed', '', '', '', '', ''],
     ])
   })
 
   it('writes tables that Markdown understands', () => {
-    expect(markdown([['a', 'b'], ['x|y', '']])).toBe('| a | b |\n|---|---|\n| x\\|y |  |')
+    expect(
+      markdown([
+        ['a', 'b'],
+        ['x|y', ''],
+      ]),
+    ).toBe('| a | b |\n|---|---|\n| x\\|y |  |')
   })
 
   it('ends the page with the notes', () => {
-    const page = pageOf({ machine: ['2 processors'], summaries: [summaryOf(measured({ Muster: figures(3) }))], notes: '## Missed, and why\n\nNothing.\n' })
+    const page = pageOf({
+      machine: ['2 processors'],
+      summaries: [summaryOf(measured({ Muster: figures(3) }))],
+      notes: '## Missed, and why\n\nNothing.\n',
+    })
     expect(page).toContain('- 2 processors\n')
     expect(page).toContain('- **submit**: as it is.\n')
     expect(page.endsWith('## Missed, and why\n\nNothing.\n')).toBe(true)
@@ -123,13 +266,27 @@ describe('bench run', () => {
       C: async () => Promise.reject(new Unavailable('not installed')),
       D: async () => ({ value: 2 }),
     }
-    const result = await runRow(row({ subjects }), { benchOf, rounds: 2, onFigures: (round, name) => order.push(`${name}${round}`), before: async () => undefined })
+    const result = await runRow(row({ subjects }), {
+      benchOf,
+      rounds: 2,
+      onFigures: (round, name) => order.push(`${name}${round}`),
+      before: async () => undefined,
+    })
     expect(order).toEqual(['A1', 'B1', 'C1', 'D1', 'A2', 'D2'])
-    expect(result).toMatchObject({ figures: { A: figures(1, 1), D: figures(2, 2) }, failed: { B: 'lost a task' }, skipped: { C: 'not installed' } })
+    expect(result).toMatchObject({
+      figures: { A: figures(1, 1), D: figures(2, 2) },
+      failed: { B: 'lost a task' },
+      skipped: { C: 'not installed' },
+    })
   })
 
   it('runs a row no more often than it is worth the time of', async () => {
-    const result = await runRow(row({ rounds: 1, subjects: { A: async () => ({ value: 1 }) } }), { benchOf, rounds: 2, onFigures: () => undefined, before: async () => undefined })
+    const result = await runRow(row({ rounds: 1, subjects: { A: async () => ({ value: 1 }) } }), {
+      benchOf,
+      rounds: 2,
+      onFigures: () => undefined,
+      before: async () => undefined,
+    })
     expect(result.figures).toEqual({ A: figures(1) })
   })
 
@@ -146,13 +303,26 @@ describe('bench run', () => {
 
 describe('the measurement of the operator', () => {
   it('takes percentiles by nearest rank', () => {
-    expect(distribution(Array.from({ length: 200 }, (_, at) => 200 - at))).toEqual({ n: 200, p50: 100, p90: 180, p99: 198, max: 200 })
+    expect(distribution(Array.from({ length: 200 }, (_, at) => 200 - at))).toEqual({
+      n: 200,
+      p50: 100,
+      p90: 180,
+      p99: 198,
+      max: 200,
+    })
     expect(distribution([7])).toEqual({ n: 1, p50: 7, p90: 7, p99: 7, max: 7 })
   })
 
   it('holds figures against the gates, and says what was not measured', () => {
-    const metOf = (measuredFigures: object, loops = {}): Map<string, unknown> => new Map(verdictsOf({ figures: measuredFigures, loops }).map(({ title, met }) => [title, met]))
-    const met = metOf({ cold: { classifiedSeconds: 15, statusesSeconds: 119.9, inForceSeconds: 500 }, restart: { patches: 0, statusWrites: 1 } }, { cold: { cpuMs: 49, wallMs: 200 }, restart: { cpuMs: 20, wallMs: 20 } })
+    const metOf = (measuredFigures: object, loops = {}): Map<string, unknown> =>
+      new Map(verdictsOf({ figures: measuredFigures, loops }).map(({ title, met }) => [title, met]))
+    const met = metOf(
+      {
+        cold: { classifiedSeconds: 15, statusesSeconds: 119.9, inForceSeconds: 500 },
+        restart: { patches: 0, statusWrites: 1 },
+      },
+      { cold: { cpuMs: 49, wallMs: 200 }, restart: { cpuMs: 20, wallMs: 20 } },
+    )
     expect(met.get('cold start: all are judged')).toBe(false)
     expect(met.get('cold start: all first statuses are written')).toBe(true)
     expect(met.get('cold start: all are in force, and their statuses say so')).toBeNull()

@@ -7,15 +7,30 @@ const trees: Tree[] = []
 afterEach(() => trees.splice(0).forEach((tree) => tree.remove()))
 
 const MANIFEST = {
-  name: 'tiny', version: '1.2.3', private: true, license: 'MIT', type: 'module', engines: { node: '>=22' },
+  name: 'tiny',
+  version: '1.2.3',
+  private: true,
+  license: 'MIT',
+  type: 'module',
+  engines: { node: '>=22' },
   bin: { tiny: './dist/cmd/tiny.js' },
-  exports: { './automation': { types: './dist/automation/index.d.ts', default: './dist/automation/index.js' }, './package.json': './package.json' },
-  dependencies: { 'better-sqlite3': '1.0.0', '@opentelemetry/api': '1.0.1', '@opentelemetry/sdk-node': '1.0.2', typebox: '1.0.3', bundled: '1.0.4' },
+  exports: {
+    './automation': { types: './dist/automation/index.d.ts', default: './dist/automation/index.js' },
+    './package.json': './package.json',
+  },
+  dependencies: {
+    'better-sqlite3': '1.0.0',
+    '@opentelemetry/api': '1.0.1',
+    '@opentelemetry/sdk-node': '1.0.2',
+    typebox: '1.0.3',
+    bundled: '1.0.4',
+  },
 }
 const SOURCES: Files = {
   'package.json': JSON.stringify(MANIFEST),
   LICENSE: 'ours\n',
-  'src/cmd/tiny.ts': "import { shared } from '../automation/index.ts'\nimport { deep } from 'bundled'\nconsole.log(shared(), deep)\n",
+  'src/cmd/tiny.ts':
+    "import { shared } from '../automation/index.ts'\nimport { deep } from 'bundled'\nconsole.log(shared(), deep)\n",
   'src/automation/index.ts': "export const shared = (): string => 'shared'\n",
   'src/storage/sqlite/thread.ts': 'console.log(1)\n',
   'node_modules/bundled/package.json': '{"name":"bundled","version":"1.0.4","license":"ISC","main":"index.js"}',
@@ -44,13 +59,27 @@ describe('hack/build', () => {
     tree.run('build.mjs')
     const published = JSON.parse(readFileSync(join(tree.root, 'dist/package.json'), 'utf8'))
     expect(published).toEqual({
-      name: 'tiny', version: '1.2.3', license: 'MIT', type: 'module', engines: { node: '>=22' },
+      name: 'tiny',
+      version: '1.2.3',
+      license: 'MIT',
+      type: 'module',
+      engines: { node: '>=22' },
       bin: { tiny: './cmd/tiny.js' },
-      exports: { './automation': { types: './automation/index.d.ts', default: './automation/index.js' }, './package.json': './package.json' },
-      dependencies: { '@opentelemetry/api': '1.0.1', '@opentelemetry/sdk-node': '1.0.2', 'better-sqlite3': '1.0.0', typebox: '1.0.3' },
+      exports: {
+        './automation': { types: './automation/index.d.ts', default: './automation/index.js' },
+        './package.json': './package.json',
+      },
+      dependencies: {
+        '@opentelemetry/api': '1.0.1',
+        '@opentelemetry/sdk-node': '1.0.2',
+        'better-sqlite3': '1.0.0',
+        typebox: '1.0.3',
+      },
     })
     expect(readFileSync(join(tree.root, 'dist/LICENSE'), 'utf8')).toBe('ours\n')
-    expect(readFileSync(join(tree.root, 'dist/THIRD-PARTY-LICENSES'), 'utf8')).toContain('bundled 1.0.4 (ISC)\n\ndo as you like\n')
+    expect(readFileSync(join(tree.root, 'dist/THIRD-PARTY-LICENSES'), 'utf8')).toContain(
+      'bundled 1.0.4 (ISC)\n\ndo as you like\n',
+    )
   })
 
   it('names entry points that are promised and missing, and builds the others', () => {

@@ -18,25 +18,38 @@ function verified(files: Files): Ran {
 describe('hack/verify-crds', () => {
   it('accepts what the code makes, and names the cure for a byte of difference or none at all', () => {
     expect(verified({ [CRD]: text })).toMatchObject({ status: 0, stderr: '' })
-    expect(verified({ [CRD]: text.replace('minimum: 0', 'minimum: 1') })).toMatchObject({ status: 1, stderr: `${CRD}: differs from the code; run node hack/update-crds.mjs\n` })
+    expect(verified({ [CRD]: text.replace('minimum: 0', 'minimum: 1') })).toMatchObject({
+      status: 1,
+      stderr: `${CRD}: differs from the code; run node hack/update-crds.mjs\n`,
+    })
     expect(verified({ 'README.md': '' })).toMatchObject({ status: 1 })
   })
 })
 
 describe('structuralFaults', () => {
   const faults = async (schema: object): Promise<readonly string[]> => {
-    const { structuralFaults } = (await import(pathToFileURL(hackPath('crds.mjs')).href)) as { structuralFaults: (each: object) => readonly string[] }
+    const { structuralFaults } = (await import(pathToFileURL(hackPath('crds.mjs')).href)) as {
+      structuralFaults: (each: object) => readonly string[]
+    }
     return structuralFaults(schema)
   }
 
   it.each<[string, object, string]>([
-    ['a reference', { type: 'object', properties: { a: { type: 'string', $ref: '#/x' } } }, '/properties/a/$ref: is no keyword'],
+    [
+      'a reference',
+      { type: 'object', properties: { a: { type: 'string', $ref: '#/x' } } },
+      '/properties/a/$ref: is no keyword',
+    ],
     ['a union', { type: 'object', anyOf: [] }, '/anyOf: is no keyword'],
     ['two types', { type: ['string', 'null'] }, '/type: must be one of'],
     ['a constant', { type: 'string', const: 'a' }, '/const: is no keyword'],
     ['no type', { description: 'a' }, '/type: must be one of'],
     ['a list without a bound', { type: 'array', items: { type: 'string' } }, '/maxItems: a list needs a bound'],
-    ['closed objects', { type: 'array', maxItems: 1, items: { type: 'object', additionalProperties: false } }, '/items/additionalProperties: is no keyword'],
+    [
+      'closed objects',
+      { type: 'array', maxItems: 1, items: { type: 'object', additionalProperties: false } },
+      '/items/additionalProperties: is no keyword',
+    ],
   ])('refuses %s', async (_, schema, fault) => {
     expect(await faults(schema)).toEqual([expect.stringContaining(fault)])
   })

@@ -9,10 +9,15 @@ afterEach(() => trees.splice(0).forEach((tree) => tree.remove()))
 
 const program = (body: string): string => `#!/bin/bash\n${body}\n`
 const NOTES = 'echo "$(basename "$0") $*" >>"$(dirname "$0")/../notes"\n'
-const WRITES_PROGRAM = '[ "$1" = install ] && { printf "#!/bin/sh\\n" >"$(dirname "$0")/${@: -1}"; chmod +x "$(dirname "$0")/${@: -1}"; }; exit 0'
+const WRITES_PROGRAM =
+  '[ "$1" = install ] && { printf "#!/bin/sh\\n" >"$(dirname "$0")/${@: -1}"; chmod +x "$(dirname "$0")/${@: -1}"; }; exit 0'
 
 /** A copy of the script in a tree of its own, so that its .tools is the tree's. */
-function machine(fakes: { uid: number; aptGet: string }): { tree: Tree; run: (names: string[], env?: Record<string, string>) => Ran; notes: () => string[] } {
+function machine(fakes: { uid: number; aptGet: string }): {
+  tree: Tree
+  run: (names: string[], env?: Record<string, string>) => Ran
+  notes: () => string[]
+} {
   const tree = new Tree({
     'hack/install-debian.sh*': readFileSync(hackPath('install-debian.sh'), 'utf8'),
     'bin/id*': program(`echo ${fakes.uid}`),
@@ -38,14 +43,23 @@ describe('hack/install-debian', () => {
 
   it('installs the package as root, without recommended ones, with one line of progress', () => {
     const { run, notes } = machine({ uid: 0, aptGet: WRITES_PROGRAM })
-    expect(run(['present', 'muster-test-a'])).toEqual({ status: 0, stdout: 'installing muster-test-a (Debian package)\n', stderr: '' })
+    expect(run(['present', 'muster-test-a'])).toEqual({
+      status: 0,
+      stdout: 'installing muster-test-a (Debian package)\n',
+      stderr: '',
+    })
     expect(notes()).toEqual(['apt-get install --yes --no-install-recommends muster-test-a'])
     expect(run(['muster-test-a']).stdout).toBe('')
   })
 
   it('takes no option for a package, and names what it takes', () => {
     const { run, notes } = machine({ uid: 0, aptGet: WRITES_PROGRAM })
-    for (const words of [['--help'], ['present', '-h'], []]) expect(run(words)).toEqual({ status: 1, stdout: '', stderr: 'name Debian packages, and nothing else: hack/install-debian.sh NAME…\n' })
+    for (const words of [['--help'], ['present', '-h'], []])
+      expect(run(words)).toEqual({
+        status: 1,
+        stdout: '',
+        stderr: 'name Debian packages, and nothing else: hack/install-debian.sh NAME…\n',
+      })
     expect(notes()).toEqual([])
   })
 
@@ -72,7 +86,8 @@ describe('hack/install-debian', () => {
       'if [ "$1" = download ]; then touch libtest_1.deb muster-test-a_1.deb; fi',
     ].join('\n')
     const { run, tree, notes } = machine({ uid: 1000, aptGet })
-    const unpacked = 'mkdir -p "$3/usr/bin"; printf "#!/bin/sh\\necho \\$LD_LIBRARY_PATH \\$*\\n" >"$3/usr/bin/muster-test-a"; chmod +x "$3/usr/bin/muster-test-a"'
+    const unpacked =
+      'mkdir -p "$3/usr/bin"; printf "#!/bin/sh\\necho \\$LD_LIBRARY_PATH \\$*\\n" >"$3/usr/bin/muster-test-a"; chmod +x "$3/usr/bin/muster-test-a"'
     writeFileSync(join(tree.root, 'bin/dpkg-deb'), program(unpacked), { mode: 0o755 })
     expect(run(['muster-test-a'])).toMatchObject({ status: 0, stderr: '' })
     expect(notes()).toContain('apt-get download libtest muster-test-a')

@@ -14,16 +14,26 @@ case "$1 $2" in
 esac
 `
 
-function machine(): { tree: Tree; run: (env?: Record<string, string>) => Ran; notes: () => string; isReady: () => boolean } {
+function machine(): {
+  tree: Tree
+  run: (env?: Record<string, string>) => Ran
+  notes: () => string
+  isReady: () => boolean
+} {
   const tree = new Tree({
-    'hack/install-python.sh*': readFileSync(hackPath('install-python.sh'), 'utf8'), 'hack/install-debian.sh*': '#!/bin/bash\nexit 1\n',
-    'hack/python-requirements.txt': 'a==1 --hash=sha256:0\n', 'bin/python3*': PYTHON, notes: '',
+    'hack/install-python.sh*': readFileSync(hackPath('install-python.sh'), 'utf8'),
+    'hack/install-debian.sh*': '#!/bin/bash\nexit 1\n',
+    'hack/python-requirements.txt': 'a==1 --hash=sha256:0\n',
+    'bin/python3*': PYTHON,
+    notes: '',
   })
   trees.push(tree)
   const environment = { PATH: `${join(tree.root, 'bin')}:/usr/bin:/bin`, ROOT: tree.root }
   return {
-    tree, run: (env = {}) => started(join(tree.root, 'hack/install-python.sh'), [], { ...environment, ...env }),
-    notes: () => readFileSync(join(tree.root, 'notes'), 'utf8'), isReady: () => existsSync(join(tree.root, '.tools/python/bin/python')),
+    tree,
+    run: (env = {}) => started(join(tree.root, 'hack/install-python.sh'), [], { ...environment, ...env }),
+    notes: () => readFileSync(join(tree.root, 'notes'), 'utf8'),
+    isReady: () => existsSync(join(tree.root, '.tools/python/bin/python')),
   }
 }
 
@@ -32,7 +42,9 @@ describe('hack/install-python', () => {
     const { run, notes, isReady } = machine()
     expect(run()).toMatchObject({ status: 0, stderr: '' })
     expect(isReady()).toBe(true)
-    expect(notes()).toMatch(/^-m pip install .*--require-hashes --only-binary :all: --requirement hack\/python-requirements\.txt\n$/)
+    expect(notes()).toMatch(
+      /^-m pip install .*--require-hashes --only-binary :all: --requirement hack\/python-requirements\.txt\n$/,
+    )
     expect(run()).toEqual({ status: 0, stdout: '', stderr: '' })
     expect(notes().split('\n')).toHaveLength(2)
   })
@@ -45,12 +57,21 @@ describe('hack/install-python', () => {
     expect(notes().split('\n')).toHaveLength(3)
   })
 
-  it.each([['no registry', { NO_INDEX: '1' }, PYTHON], ['no Python that is new enough', {}, '#!/bin/bash\nexit 1\n']])('goes on without them and leaves nothing half done; with CI=true it fails: %s', (_, env, fake) => {
+  it.each([
+    ['no registry', { NO_INDEX: '1' }, PYTHON],
+    ['no Python that is new enough', {}, '#!/bin/bash\nexit 1\n'],
+  ])('goes on without them and leaves nothing half done; with CI=true it fails: %s', (_, env, fake) => {
     const { tree, run, isReady } = machine()
     writeFileSync(join(tree.root, 'bin/python3'), fake)
     const plain = run(env)
-    expect(plain).toMatchObject({ status: 0, stderr: expect.stringContaining('could not be installed; what needs them will be skipped') })
+    expect(plain).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('could not be installed; what needs them will be skipped'),
+    })
     expect(isReady()).toBe(false)
-    expect(run({ ...env, CI: 'true' })).toMatchObject({ status: 1, stderr: expect.stringContaining('CI=true: they must be there') })
+    expect(run({ ...env, CI: 'true' })).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('CI=true: they must be there'),
+    })
   })
 })

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { hackPath, started, Tree, type Files, type Ran } from './tree.ts'
 
 const SCRIPT = hackPath('install-tools.sh')
-const version = (tool: string, module: string): string => new RegExp(`${module} v([\\d.]+)`).exec(readFileSync(hackPath(`tools/${tool}/go.mod`), 'utf8'))?.[1] ?? 'none'
+const version = (tool: string, module: string): string =>
+  new RegExp(`${module} v([\\d.]+)`).exec(readFileSync(hackPath(`tools/${tool}/go.mod`), 'utf8'))?.[1] ?? 'none'
 const KUBERNETES = `cache/muster/tools/kubernetes-${version('kubernetes', 'k8s.io/kubernetes')}`
 const ETCD = `cache/muster/tools/etcd-${version('etcd', 'go.etcd.io/etcd/server/v3')}`
 
@@ -17,7 +18,12 @@ const program = '#!/bin/sh\n'
 function machine(files: Files): { readonly root: string; readonly run: (...args: readonly string[]) => Ran } {
   const tree = new Tree({ 'assets/.keep': '', 'path/.keep': '', ...files })
   trees.push(tree)
-  const env = { HOME: tree.root, XDG_CACHE_HOME: join(tree.root, 'cache'), KUBEBUILDER_ASSETS: join(tree.root, 'assets'), PATH: `${join(tree.root, 'path')}:/usr/bin:/bin` }
+  const env = {
+    HOME: tree.root,
+    XDG_CACHE_HOME: join(tree.root, 'cache'),
+    KUBEBUILDER_ASSETS: join(tree.root, 'assets'),
+    PATH: `${join(tree.root, 'path')}:/usr/bin:/bin`,
+  }
   return { root: tree.root, run: (...args) => started(SCRIPT, args, env) }
 }
 
@@ -34,12 +40,19 @@ describe('hack/install-tools', () => {
   })
 
   it('takes kubectl from the place of the API server before any other', () => {
-    const { root, run } = machine({ 'path/kubectl*': program, [`${KUBERNETES}/kube-apiserver*`]: program, [`${KUBERNETES}/kubectl*`]: program })
+    const { root, run } = machine({
+      'path/kubectl*': program,
+      [`${KUBERNETES}/kube-apiserver*`]: program,
+      [`${KUBERNETES}/kubectl*`]: program,
+    })
     expect(run('--where', 'kubectl').stdout.trim()).toBe(`${root}/${KUBERNETES}/kubectl`)
   })
 
   it('names the cure when a program is nowhere', () => {
-    expect(machine({}).run('--where', 'kube-apiserver')).toMatchObject({ status: 1, stderr: expect.stringContaining('run make tools') })
+    expect(machine({}).run('--where', 'kube-apiserver')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('run make tools'),
+    })
   })
 
   it('builds nothing where everything is there', () => {
@@ -52,16 +65,31 @@ describe('hack/install-tools', () => {
     const failing = machine({ 'path/go*': go('exit 1') })
     expect(failing.run('etcd').status).toBe(1)
     expect(started('find', [join(failing.root, 'cache/muster/tools'), '-mindepth', '1']).stdout).toBe('')
-    const working = machine({ 'path/go*': go('while [ "$1" != -o ]; do shift; done; printf "#!/bin/sh\\n" > "$2"; chmod +x "$2"') })
-    expect(working.run('etcd')).toMatchObject({ status: 0, stdout: expect.stringContaining(`etcd: ${working.root}/${ETCD}/etcd`) })
+    const working = machine({
+      'path/go*': go('while [ "$1" != -o ]; do shift; done; printf "#!/bin/sh\\n" > "$2"; chmod +x "$2"'),
+    })
+    expect(working.run('etcd')).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining(`etcd: ${working.root}/${ETCD}/etcd`),
+    })
   })
 
   it('names a tool that `go install` builds as the tool is called', () => {
-    const { root, run } = machine({ 'path/go*': '#!/bin/sh\nif [ "$1" = env ]; then echo go0; exit; fi\nprintf "#!/bin/sh\\n" > "$GOBIN/helm"; chmod +x "$GOBIN/helm"\n' })
-    expect(run('helm3')).toMatchObject({ status: 0, stdout: expect.stringMatching(new RegExp(`helm3: ${root}/cache/muster/tools/helm3-3[.0-9]+/helm3`)) })
+    const { root, run } = machine({
+      'path/go*':
+        '#!/bin/sh\nif [ "$1" = env ]; then echo go0; exit; fi\nprintf "#!/bin/sh\\n" > "$GOBIN/helm"; chmod +x "$GOBIN/helm"\n',
+    })
+    expect(run('helm3')).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(new RegExp(`helm3: ${root}/cache/muster/tools/helm3-3[.0-9]+/helm3`)),
+    })
   })
 
   it('refuses a tool it does not know', () => {
-    expect(machine({}).run('docker')).toMatchObject({ status: 1, stderr: 'docker: not known here; known: kubernetes, etcd, helm, helm3, kustomize, kubeconform, kube-score, coredns, traefik, pause\n' })
+    expect(machine({}).run('docker')).toMatchObject({
+      status: 1,
+      stderr:
+        'docker: not known here; known: kubernetes, etcd, helm, helm3, kustomize, kubeconform, kube-score, coredns, traefik, pause\n',
+    })
   })
 })

@@ -15,7 +15,10 @@ function tested(body: string, env: Record<string, string> = {}): Ran & { readonl
   trees.push(tree)
   symlinkSync(MODULES, join(tree.root, 'node_modules'))
   const { CI: _, ...rest } = process.env
-  const ran = started('bash', ['-c', `cd '${tree.root}' && exec node node_modules/jest/bin/jest.js 2>&1`], { ...rest, ...env })
+  const ran = started('bash', ['-c', `cd '${tree.root}' && exec node node_modules/jest/bin/jest.js 2>&1`], {
+    ...rest,
+    ...env,
+  })
   return { ...ran, lines: ran.stdout.trimEnd().split('\n') }
 }
 
@@ -27,8 +30,14 @@ describe('hack/jest-reporter', () => {
   }, 60_000)
 
   it('names every skipped test and counts it', () => {
-    const { status, lines } = tested("test('a', () => {})\ndescribe('redis', () => { test.skip('needs redis-server', () => {}) })\ntest.todo('later')\n")
-    expect(lines.slice(-3)).toEqual(['skipped: a.test.js: later', 'skipped: a.test.js: redis needs redis-server', '1 passed, 0 failed, 2 skipped'])
+    const { status, lines } = tested(
+      "test('a', () => {})\ndescribe('redis', () => { test.skip('needs redis-server', () => {}) })\ntest.todo('later')\n",
+    )
+    expect(lines.slice(-3)).toEqual([
+      'skipped: a.test.js: later',
+      'skipped: a.test.js: redis needs redis-server',
+      '1 passed, 0 failed, 2 skipped',
+    ])
     expect(status).toBe(0)
   }, 60_000)
 
@@ -39,7 +48,13 @@ describe('hack/jest-reporter', () => {
   }, 60_000)
 
   it('counts a failed test, and a file that does not load', () => {
-    expect(tested("test('a', () => { throw new Error('no') })\n")).toMatchObject({ status: 1, lines: expect.arrayContaining(['0 passed, 1 failed']) })
-    expect(tested("throw new Error('no')\n")).toMatchObject({ status: 1, lines: expect.arrayContaining(['0 passed, 1 failed']) })
+    expect(tested("test('a', () => { throw new Error('no') })\n")).toMatchObject({
+      status: 1,
+      lines: expect.arrayContaining(['0 passed, 1 failed']),
+    })
+    expect(tested("throw new Error('no')\n")).toMatchObject({
+      status: 1,
+      lines: expect.arrayContaining(['0 passed, 1 failed']),
+    })
   }, 60_000)
 })

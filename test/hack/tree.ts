@@ -9,7 +9,11 @@ const HACK = fileURLToPath(new URL('../../hack/', import.meta.url))
 
 /** Paths and contents. A path that ends in `*` is an executable. */
 export type Files = Readonly<Record<string, string>>
-export interface Ran { readonly status: number | null; readonly stdout: string; readonly stderr: string }
+export interface Ran {
+  readonly status: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
 
 export class Tree {
   readonly root = realpathSync(mkdtempSync(join(tmpdir(), 'muster-tree-')))
@@ -33,7 +37,12 @@ export class Tree {
   }
 }
 
-export function started(command: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env, cwd = tmpdir()): Ran {
+export function started(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+  cwd = tmpdir(),
+): Ran {
   const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', env, cwd })
   return { status, stdout, stderr }
 }

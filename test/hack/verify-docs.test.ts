@@ -24,7 +24,9 @@ describe('hack/verify-docs', () => {
   })
 
   it('names dead links, dead anchors, absolute links and those that leave the repository', () => {
-    const { status, stderr } = verified({ 'README.md': '# One\n[a](gone.md)\n[b](#two)\n[c](/etc/passwd) [d](../x)\n\n[e]: gone.txt\n' })
+    const { status, stderr } = verified({
+      'README.md': '# One\n[a](gone.md)\n[b](#two)\n[c](/etc/passwd) [d](../x)\n\n[e]: gone.txt\n',
+    })
     expect(status).toBe(1)
     expect(stderr.trim().split('\n')).toEqual([
       "README.md:2: 'gone.md' leads nowhere",

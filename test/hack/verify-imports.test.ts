@@ -14,8 +14,10 @@ describe('hack/verify-imports', () => {
   it('accepts imports through faces, along the layout, and deep ones within an area', () => {
     const { status, stderr } = verified({
       'src/protocol/index.ts': "export * from './limits.ts'\n",
-      'src/master/http/routes.ts': "import { MAX } from '../../protocol/index.ts'\nimport { queue } from '../queue/reserve.ts'\nimport express from 'express'\n",
-      'src/storage/sqlite/driver.ts': "import Database from 'better-sqlite3'\nimport type { Backend } from '../index.ts'\n",
+      'src/master/http/routes.ts':
+        "import { MAX } from '../../protocol/index.ts'\nimport { queue } from '../queue/reserve.ts'\nimport express from 'express'\n",
+      'src/storage/sqlite/driver.ts':
+        "import Database from 'better-sqlite3'\nimport type { Backend } from '../index.ts'\n",
       'src/dashboard/api.tsx': "import type { Overview } from '../protocol/index.ts'\nimport './page.css'\n",
       'src/cmd/worker.ts': "const { run } = await import('../worker/index.ts')\n",
     })
@@ -26,8 +28,10 @@ describe('hack/verify-imports', () => {
   it('names every import against the direction, round a face, or of a package away from home', () => {
     const { status, stderr } = verified({
       'src/protocol/frames.ts': "import { log } from '../runtime/index.ts'\n",
-      'src/master/a.ts': "import { MemoryBackend } from '../storage/memory/index.ts'\nimport { x } from '../protocol/limits.ts'\n",
-      'src/worker/b.ts': "import Redis from 'ioredis/built/index.js'\nconst { master } = await import('../master/index.ts')\n",
+      'src/master/a.ts':
+        "import { MemoryBackend } from '../storage/memory/index.ts'\nimport { x } from '../protocol/limits.ts'\n",
+      'src/worker/b.ts':
+        "import Redis from 'ioredis/built/index.js'\nconst { master } = await import('../master/index.ts')\n",
       'src/automations/c.ts': "export { z } from 'muster/storage'\n",
     })
     expect(status).toBe(1)
@@ -42,12 +46,16 @@ describe('hack/verify-imports', () => {
   })
 
   it('lets the dashboard take types alone', () => {
-    const { stderr } = verified({ 'src/dashboard/api.ts': "import { MAX, type Overview } from '../protocol/index.ts'\n" })
+    const { stderr } = verified({
+      'src/dashboard/api.ts': "import { MAX, type Overview } from '../protocol/index.ts'\n",
+    })
     expect(stderr).toContain('the dashboard takes types alone')
   })
 
   it('lets the dashboard take the reader of events by value', () => {
-    const { stderr, status } = verified({ 'src/dashboard/live.ts': "import { EventReader } from '../protocol/event-stream/index.ts'\n" })
+    const { stderr, status } = verified({
+      'src/dashboard/live.ts': "import { EventReader } from '../protocol/event-stream/index.ts'\n",
+    })
     expect([stderr, status]).toEqual(['', 0])
   })
 
@@ -58,7 +66,9 @@ describe('hack/verify-imports', () => {
   })
 
   it('reads no import out of a comment', () => {
-    const { status } = verified({ 'src/protocol/a.ts': "/**\n * Not: import x from '../master/index.ts'\n */\nexport const A = 1\n" })
+    const { status } = verified({
+      'src/protocol/a.ts': "/**\n * Not: import x from '../master/index.ts'\n */\nexport const A = 1\n",
+    })
     expect(status).toBe(0)
   })
 })

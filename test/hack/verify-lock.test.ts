@@ -17,7 +17,13 @@ function project(dependencies: Record<string, string>, locked: Record<string, ob
   const root = { name: 'tiny', version: '1.0.0', dependencies }
   return {
     'package.json': JSON.stringify(root),
-    'package-lock.json': JSON.stringify({ name: 'tiny', version: '1.0.0', lockfileVersion: 3, requires: true, packages: { '': root, ...locked } }),
+    'package-lock.json': JSON.stringify({
+      name: 'tiny',
+      version: '1.0.0',
+      lockfileVersion: 3,
+      requires: true,
+      packages: { '': root, ...locked },
+    }),
     '.npmrc': 'fund=false\naudit=false\noffline=true\n',
   }
 }
@@ -42,7 +48,9 @@ describe('hack/verify-lock', () => {
 
   it('refuses addresses in the lock and ranges in package.json', () => {
     const locked = { 'node_modules/left': { version: '1.0.0', resolved: 'https://registry.example/left.tgz' } }
-    const { status, stderr } = treeOf(project({ left: '^1.0.0', right: '~2.1.0', centre: '3.0.0' }, locked)).run('verify-lock.mjs')
+    const { status, stderr } = treeOf(project({ left: '^1.0.0', right: '~2.1.0', centre: '3.0.0' }, locked)).run(
+      'verify-lock.mjs',
+    )
     expect(status).toBe(1)
     expect(stderr.trim().split('\n')).toEqual([
       'package.json: left "^1.0.0" is not an exact version',

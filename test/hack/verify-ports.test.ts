@@ -13,7 +13,8 @@ function verified(files: Files): Ran {
 describe('hack/verify-ports', () => {
   it('accepts dates made of a given time, and the clock where it lives', () => {
     const { status, stderr } = verified({
-      'src/master/a.ts': '// new Date() would be wrong\nexport const at = (ms: number) => new Date(ms).toISOString()\nexport type T = Date\n',
+      'src/master/a.ts':
+        '// new Date() would be wrong\nexport const at = (ms: number) => new Date(ms).toISOString()\nexport type T = Date\n',
       'src/runtime/clock.ts': 'export const now = () => new Date()\n',
       'src/dashboard/page.tsx': 'export const now = () => new Date()\n',
       'src/cmd/muster.ts': 'export const now = () => Date()\n',

@@ -14,11 +14,17 @@ const lines = (count: number): string => 'x\n'.repeat(count)
 
 describe('hack/verify-sizes', () => {
   it('accepts 400 lines of source and 700 of a test', () => {
-    expect(verified({ 'src/a.ts': lines(400), 'test/a.test.ts': lines(700), 'src/page.json': lines(900) })).toMatchObject({ status: 0, stderr: '' })
+    expect(
+      verified({ 'src/a.ts': lines(400), 'test/a.test.ts': lines(700), 'src/page.json': lines(900) }),
+    ).toMatchObject({ status: 0, stderr: '' })
   })
 
   it('names each file that is longer', () => {
-    const { status, stderr } = verified({ 'src/a.tsx': lines(401), 'hack/b.mjs': lines(401), 'test/a.test.ts': lines(701) })
+    const { status, stderr } = verified({
+      'src/a.tsx': lines(401),
+      'hack/b.mjs': lines(401),
+      'test/a.test.ts': lines(701),
+    })
     expect(status).toBe(1)
     expect(stderr.trim().split('\n')).toEqual([
       'src/a.tsx: 401 lines, at most 400 are allowed here',

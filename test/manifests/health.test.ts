@@ -18,7 +18,9 @@ withRedisServer('the health script for Argo CD', () => {
     })
     afterAll(() => server.close())
 
-    const health = async (object: object): Promise<string> => (JSON.parse(String(await server.connect().eval(whole, 0, JSON.stringify(object)))) as { readonly status: string }).status
+    const health = async (object: object): Promise<string> =>
+      (JSON.parse(String(await server.connect().eval(whole, 0, JSON.stringify(object)))) as { readonly status: string })
+        .status
 
     it.each(STATES)('$name', async ({ object: { generation, suspend, status }, expected: [, expected] }) => {
       expect(await health({ metadata: { generation }, spec: suspend ? { suspend } : {}, status })).toBe(expected)

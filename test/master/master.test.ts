@@ -16,27 +16,50 @@ const HARDWARE = { cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' }
 
 /** A registered worker, as far as its socket shows it. */
 async function worker(master: TestMaster, id = 'w-1', token: string = TOKENS.worker): Promise<WebSocket> {
-  const socket = new WebSocket(`${master.url.replace('http', 'ws')}/api/v1/automations/mailer/workers/${id}/control`, { headers: { authorization: `Bearer ${token}` }, perMessageDeflate: false })
+  const socket = new WebSocket(`${master.url.replace('http', 'ws')}/api/v1/automations/mailer/workers/${id}/control`, {
+    headers: { authorization: `Bearer ${token}` },
+    perMessageDeflate: false,
+  })
   sockets.push(socket)
   await once(socket, 'open')
-  socket.send(JSON.stringify({ type: 'register', worker_id: id, automation_type: 'mailer', protocol_version: 1, hardware: HARDWARE }))
+  socket.send(
+    JSON.stringify({
+      type: 'register',
+      worker_id: id,
+      automation_type: 'mailer',
+      protocol_version: 1,
+      hardware: HARDWARE,
+    }),
+  )
   socket.send(JSON.stringify({ type: 'ping', id: 'registered' }))
   await once(socket, 'message')
   return socket
 }
 const closeCode = async (socket: WebSocket): Promise<number> => ((await once(socket, 'close')) as [number])[0]
 const rpc = (master: TestMaster, method: string, params: object) =>
-  master.call('POST', '/api/v1/automations/mailer/workers/w-1/rpc', { token: TOKENS.worker, body: { jsonrpc: '2.0', id: 1, method, params } })
+  master.call('POST', '/api/v1/automations/mailer/workers/w-1/rpc', {
+    token: TOKENS.worker,
+    body: { jsonrpc: '2.0', id: 1, method, params },
+  })
 
 describe('a master', () => {
   it('serves a worker and its task from register to acknowledgement', async () => {
     const master = await runMaster()
     await worker(master)
-    const submitted = (await master.call('POST', '/api/v1/automations/mailer/tasks', { token: TOKENS.mailer, body: { payload: { to: 'x' } } })).json as { task_id: string }
-    const reserved = (await rpc(master, 'tasks.reserve', { limit: 1 })).json as { result: { tasks: { task_id: string; token: number; payload: unknown }[] } }
+    const submitted = (
+      await master.call('POST', '/api/v1/automations/mailer/tasks', {
+        token: TOKENS.mailer,
+        body: { payload: { to: 'x' } },
+      })
+    ).json as { task_id: string }
+    const reserved = (await rpc(master, 'tasks.reserve', { limit: 1 })).json as {
+      result: { tasks: { task_id: string; token: number; payload: unknown }[] }
+    }
     const [task] = reserved.result.tasks
     expect(task).toMatchObject({ task_id: submitted.task_id, payload: { to: 'x' } })
-    expect((await rpc(master, 'tasks.ack', { tasks: [{ task_id: task?.task_id, token: task?.token }] })).json).toMatchObject({ result: { results: [{ ok: true }] } })
+    expect(
+      (await rpc(master, 'tasks.ack', { tasks: [{ task_id: task?.task_id, token: task?.token }] })).json,
+    ).toMatchObject({ result: { results: [{ ok: true }] } })
     expect((await master.call('GET', '/api/v1/automations/mailer/queue')).json).toEqual({ length: 0, items: [] })
   })
 
@@ -44,7 +67,9 @@ describe('a master', () => {
     const master = await runMaster()
     const socket = await worker(master)
     const told = once(socket, 'message')
-    const patched = await master.call('PATCH', '/api/v1/automations/mailer/workers/w-1/config', { body: { enabled: true } })
+    const patched = await master.call('PATCH', '/api/v1/automations/mailer/workers/w-1/config', {
+      body: { enabled: true },
+    })
     expect(patched.json).toMatchObject({ config: { enabled: true }, config_gen: 1 })
     const [frame] = (await told) as [Buffer]
     expect(JSON.parse(frame.toString())).toEqual({ type: 'config_changed', config_gen: 1 })
@@ -81,16 +106,25 @@ describe('a master', () => {
 })
 
 describe('start', () => {
-  const refused = (options: Parameters<typeof runMaster>[0]): Promise<unknown> => runMaster(options).then(() => 'started', (error: unknown) => error)
+  const refused = (options: Parameters<typeof runMaster>[0]): Promise<unknown> =>
+    runMaster(options).then(
+      () => 'started',
+      (error: unknown) => error,
+    )
 
   it('refuses to be without an automation', async () => {
-    expect(await refused({ catalog: new Map() })).toEqual(new Error('no automation is installed; name modules in SVC_AUTOMATIONS'))
+    expect(await refused({ catalog: new Map() })).toEqual(
+      new Error('no automation is installed; name modules in SVC_AUTOMATIONS'),
+    )
   })
 
   it('leaves nothing open when the address is taken', async () => {
     const { port } = await runMaster()
     const backend = new MemoryBackend({ clock: systemTime, random: systemRandom })
-    expect(await refused({ backend, listen: { host: '127.0.0.1', port } })).toMatchObject({ message: expect.stringContaining('--listen'), cause: { code: 'EADDRINUSE' } })
+    expect(await refused({ backend, listen: { host: '127.0.0.1', port } })).toMatchObject({
+      message: expect.stringContaining('--listen'),
+      cause: { code: 'EADDRINUSE' },
+    })
     await expect(backend.meta.info()).rejects.toMatchObject({ code: 'STORAGE_NOT_OPEN' })
   })
 
@@ -135,7 +169,12 @@ const scrape = async (master: TestMaster): Promise<string> => (await master.call
 describe('replaced tokens', () => {
   it('end the sockets of the token that was revoked within 5 s, and refuse it from then on (D22)', async () => {
     const time = new VirtualTime()
-    const tokens: TokenSettings = { admin: TOKENS.admin, worker: TOKENS.worker, workerPeers: ['worker-peer-of-the-test'], scopes: new Map() }
+    const tokens: TokenSettings = {
+      admin: TOKENS.admin,
+      worker: TOKENS.worker,
+      workerPeers: ['worker-peer-of-the-test'],
+      scopes: new Map(),
+    }
     let reading: TokenReading = { tokens }
     const master = await runMaster({ clock: time, timers: time, tokens, rereadTokens: () => Promise.resolve(reading) })
     const [revoked, kept] = [await worker(master, 'w-1'), await worker(master, 'w-2', 'worker-peer-of-the-test')]

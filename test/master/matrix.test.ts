@@ -8,40 +8,112 @@ import { startTestMaster, TOKENS, type TestMaster } from './running-master.ts'
 const KINDS = ['none', 'malformed', 'wrong', 'worker', 'covering', 'other', 'every type', 'admin'] as const
 type Kind = (typeof KINDS)[number]
 const AUTHORIZATION: Record<Kind, string | null> = {
-  none: null, malformed: 'Basic YWRtaW4=', wrong: 'Bearer nobody-has-this-token', worker: `Bearer ${TOKENS.worker}`, covering: `Bearer ${TOKENS.mailer}`,
-  other: `Bearer ${TOKENS.probe}`, 'every type': `Bearer ${TOKENS.everyType}`, admin: `Bearer ${TOKENS.admin}`,
+  none: null,
+  malformed: 'Basic YWRtaW4=',
+  wrong: 'Bearer nobody-has-this-token',
+  worker: `Bearer ${TOKENS.worker}`,
+  covering: `Bearer ${TOKENS.mailer}`,
+  other: `Bearer ${TOKENS.probe}`,
+  'every type': `Bearer ${TOKENS.everyType}`,
+  admin: `Bearer ${TOKENS.admin}`,
 }
 
 /** What a kind of token may expect of a row: let in, or refused. */
 type Verdict = 'in' | 401 | 403
-const open: Record<Kind, Verdict> = { none: 'in', malformed: 'in', wrong: 'in', worker: 'in', covering: 'in', other: 'in', 'every type': 'in', admin: 'in' }
+const open: Record<Kind, Verdict> = {
+  none: 'in',
+  malformed: 'in',
+  wrong: 'in',
+  worker: 'in',
+  covering: 'in',
+  other: 'in',
+  'every type': 'in',
+  admin: 'in',
+}
 const closed = { none: 401, malformed: 401, wrong: 403 } as const
 const any: Record<Kind, Verdict> = { ...open, ...closed }
-const admin: Record<Kind, Verdict> = { ...closed, worker: 403, covering: 403, other: 403, 'every type': 403, admin: 'in' }
-const scoped: Record<Kind, Verdict> = { ...closed, worker: 403, covering: 'in', other: 403, 'every type': 'in', admin: 'in' }
+const admin: Record<Kind, Verdict> = {
+  ...closed,
+  worker: 403,
+  covering: 403,
+  other: 403,
+  'every type': 403,
+  admin: 'in',
+}
+const scoped: Record<Kind, Verdict> = {
+  ...closed,
+  worker: 403,
+  covering: 'in',
+  other: 403,
+  'every type': 'in',
+  admin: 'in',
+}
 /** Without a type in its path: a scoped token sees its own types there. */
 const ownTypes: Record<Kind, Verdict> = { ...scoped, other: 'in' }
-const worker: Record<Kind, Verdict> = { ...closed, worker: 'in', covering: 403, other: 403, 'every type': 403, admin: 403 }
+const worker: Record<Kind, Verdict> = {
+  ...closed,
+  worker: 'in',
+  covering: 403,
+  other: 403,
+  'every type': 403,
+  admin: 403,
+}
 
 const TYPE = '/api/v1/automations/{type}'
 const WORKER = `${TYPE}/workers/{id}`
 /** The specification's endpoint matrix and what was added to it. */
 const EXPECTED: Record<string, Record<Kind, Verdict>> = {
-  'GET /': open, 'GET /assets/{file}': open, 'GET /healthz': open, 'GET /readyz': open, 'GET /metrics': open, 'GET /api/v1/openapi.json': open,
-  'GET /api/v1/me': any, 'GET /api/v1/overview': ownTypes, 'GET /api/v1/events': ownTypes,
-  'GET /api/v1/automations': admin, 'GET /api/v1/catalog': admin, 'GET /api/v1/pools/{pool_name}': admin,
+  'GET /': open,
+  'GET /assets/{file}': open,
+  'GET /healthz': open,
+  'GET /readyz': open,
+  'GET /metrics': open,
+  'GET /api/v1/openapi.json': open,
+  'GET /api/v1/me': any,
+  'GET /api/v1/overview': ownTypes,
+  'GET /api/v1/events': ownTypes,
+  'GET /api/v1/automations': admin,
+  'GET /api/v1/catalog': admin,
+  'GET /api/v1/pools/{pool_name}': admin,
   'GET /api/v1/catalog/{type}': scoped,
-  [`GET ${TYPE}/workers`]: scoped, [`GET ${WORKER}`]: scoped, [`DELETE ${WORKER}`]: scoped, [`GET ${WORKER}/stats`]: scoped, [`POST ${WORKER}/drain`]: scoped,
-  [`PUT ${WORKER}/claim`]: scoped, [`DELETE ${WORKER}/claim`]: scoped,
-  [`PATCH ${WORKER}/config`]: scoped, [`POST ${WORKER}/config/validate`]: scoped, [`GET ${WORKER}/config/history`]: scoped,
-  [`GET ${TYPE}/output/length`]: scoped, [`GET ${TYPE}/output/peek`]: scoped, [`POST ${TYPE}/output/pop`]: scoped, [`GET ${TYPE}/output/tail`]: scoped,
-  [`POST ${TYPE}/tasks`]: scoped, [`POST ${TYPE}/tasks/batch`]: scoped, [`POST ${TYPE}/tasks/validate`]: scoped, [`GET ${TYPE}/tasks/{task_id}`]: scoped,
-  [`GET ${TYPE}/queue`]: scoped, [`GET ${TYPE}/queue/stats`]: scoped, [`POST ${TYPE}/dead/select`]: scoped, [`GET ${TYPE}/dead`]: scoped, [`DELETE ${TYPE}/dead`]: scoped, [`POST ${TYPE}/dead/replay`]: scoped,
-  [`GET ${WORKER}/config`]: worker, [`POST ${WORKER}/rpc`]: worker, [`GET ${WORKER}/bus`]: worker,
+  [`GET ${TYPE}/workers`]: scoped,
+  [`GET ${WORKER}`]: scoped,
+  [`DELETE ${WORKER}`]: scoped,
+  [`GET ${WORKER}/stats`]: scoped,
+  [`POST ${WORKER}/drain`]: scoped,
+  [`PUT ${WORKER}/claim`]: scoped,
+  [`DELETE ${WORKER}/claim`]: scoped,
+  [`PATCH ${WORKER}/config`]: scoped,
+  [`POST ${WORKER}/config/validate`]: scoped,
+  [`GET ${WORKER}/config/history`]: scoped,
+  [`GET ${TYPE}/output/length`]: scoped,
+  [`GET ${TYPE}/output/peek`]: scoped,
+  [`POST ${TYPE}/output/pop`]: scoped,
+  [`GET ${TYPE}/output/tail`]: scoped,
+  [`POST ${TYPE}/tasks`]: scoped,
+  [`POST ${TYPE}/tasks/batch`]: scoped,
+  [`POST ${TYPE}/tasks/validate`]: scoped,
+  [`GET ${TYPE}/tasks/{task_id}`]: scoped,
+  [`GET ${TYPE}/queue`]: scoped,
+  [`GET ${TYPE}/queue/stats`]: scoped,
+  [`POST ${TYPE}/dead/select`]: scoped,
+  [`GET ${TYPE}/dead`]: scoped,
+  [`DELETE ${TYPE}/dead`]: scoped,
+  [`POST ${TYPE}/dead/replay`]: scoped,
+  [`GET ${WORKER}/config`]: worker,
+  [`POST ${WORKER}/rpc`]: worker,
+  [`GET ${WORKER}/bus`]: worker,
 }
 
-const PARAMS: Record<string, string> = { type: 'mailer', id: 'w-1', task_id: 't-1', pool_name: 'accounts', file: 'main.js' }
-const filled = (path: string, params: Record<string, string> = PARAMS): string => path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '')
+const PARAMS: Record<string, string> = {
+  type: 'mailer',
+  id: 'w-1',
+  task_id: 't-1',
+  pool_name: 'accounts',
+  file: 'main.js',
+}
+const filled = (path: string, params: Record<string, string> = PARAMS): string =>
+  path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '')
 
 describe('the matrix of routes and tokens', () => {
   const results = new Map<string, number>()
@@ -56,7 +128,11 @@ describe('the matrix of routes and tokens', () => {
       const [method = '', path = ''] = row.split(' ')
       for (const kind of KINDS) {
         results.set(`${row} ${kind}`, await statusOf(master, method, filled(path), AUTHORIZATION[kind]))
-        if (path.includes('{type}')) otherTypes.set(`${row} ${kind}`, await statusOf(master, method, filled(path, { ...PARAMS, type: 'nowhere' }), AUTHORIZATION[kind]))
+        if (path.includes('{type}'))
+          otherTypes.set(
+            `${row} ${kind}`,
+            await statusOf(master, method, filled(path, { ...PARAMS, type: 'nowhere' }), AUTHORIZATION[kind]),
+          )
       }
     }
     await master.stop()
@@ -91,10 +167,18 @@ describe('the matrix of routes and tokens', () => {
   })
 })
 
-async function statusOf(master: TestMaster, method: string, path: string, authorization: string | null): Promise<number> {
+async function statusOf(
+  master: TestMaster,
+  method: string,
+  path: string,
+  authorization: string | null,
+): Promise<number> {
   const abort = new AbortController()
   const response = await fetch(master.url + path, {
-    method, signal: abort.signal, headers: { ...(authorization === null ? {} : { authorization }), 'content-type': 'application/json' }, ...(method === 'GET' ? {} : { body: '{}' }),
+    method,
+    signal: abort.signal,
+    headers: { ...(authorization === null ? {} : { authorization }), 'content-type': 'application/json' },
+    ...(method === 'GET' ? {} : { body: '{}' }),
   })
   abort.abort() // Streams never end by themselves.
   return response.status

@@ -30,7 +30,8 @@ describe('a master', () => {
     expect(await after(1)).toBe(true)
     expect(await after(1)).toBe(false)
     expect(lines.map(({ level, message }) => [level, message])).toEqual([
-      ['warn', 'the master has more work than time: new tasks are refused'], ['info', 'the master has time again: new tasks are taken'],
+      ['warn', 'the master has more work than time: new tasks are refused'],
+      ['info', 'the master has time again: new tasks are taken'],
     ])
   })
 
@@ -52,9 +53,13 @@ describe('a master', () => {
       expect([reply.status, reply.headers.get('retry-after')]).toEqual([503, '1'])
       expect((reply.json as { detail: string }).detail).toContain('more work than time')
     }
-    expect((await master.call('GET', '/metrics')).text).toContain('svc_submits_refused_total{automation_type="mailer",reason="overloaded"} 2')
+    expect((await master.call('GET', '/metrics')).text).toContain(
+      'svc_submits_refused_total{automation_type="mailer",reason="overloaded"} 2',
+    )
     expect((await master.call('POST', '/api/v1/automations/mailer/dead/replay', { body: {} })).status).toBe(200)
-    expect((await master.call('PATCH', '/api/v1/automations/mailer/workers/ghost/config', { body: {} })).status).toBe(404)
+    expect((await master.call('PATCH', '/api/v1/automations/mailer/workers/ghost/config', { body: {} })).status).toBe(
+      404,
+    )
     p99Ms = 0
     await time.advance(1_000)
     expect((await submit()).status).toBe(200)

@@ -10,7 +10,8 @@ import { checkRaw } from '../openapi/every-answer.ts'
 import { recordingLog, type Line } from './recording-log.ts'
 
 export const TOKENS = {
-  admin: 'admin-token-of-the-test', worker: 'worker-token-of-the-test',
+  admin: 'admin-token-of-the-test',
+  worker: 'worker-token-of-the-test',
   /** Covers `mailer`. */
   mailer: 'scoped-mailer-of-the-test',
   /** Covers `probe`. */
@@ -19,23 +20,45 @@ export const TOKENS = {
 } as const
 
 const run = async (): Promise<void> => {}
-const POOLS = { accounts: { payload: Type.Object({ user: Type.String() }), tags: Type.Object({ region: Type.Optional(Type.String()) }) } }
+const POOLS = {
+  accounts: {
+    payload: Type.Object({ user: Type.String() }),
+    tags: Type.Object({ region: Type.Optional(Type.String()) }),
+  },
+}
 
-export const testCatalog = () => buildCatalog([
-  defineBatch({
-    type: 'mailer', payload: Type.Object({ to: Type.String() }), output: Type.Object({ sent: Type.Boolean() }), pools: POOLS,
-    config: Type.Object({ host: Type.Optional(Type.String()), password: Type.Optional(Type.String({ writeOnly: true })) }), run,
-  }),
-  defineContinuous({ type: 'probe', output: Type.Object({ ok: Type.Boolean() }), run }),
-])
+export const testCatalog = () =>
+  buildCatalog([
+    defineBatch({
+      type: 'mailer',
+      payload: Type.Object({ to: Type.String() }),
+      output: Type.Object({ sent: Type.Boolean() }),
+      pools: POOLS,
+      config: Type.Object({
+        host: Type.Optional(Type.String()),
+        password: Type.Optional(Type.String({ writeOnly: true })),
+      }),
+      run,
+    }),
+    defineContinuous({ type: 'probe', output: Type.Object({ ok: Type.Boolean() }), run }),
+  ])
 
 export interface TestMaster extends RunningMaster {
   readonly lines: Line[]
   readonly backend: Backend
   /** Calls the API with a token of {@link TOKENS}; undefined: none. */
-  call(method: string, path: string, options?: { token?: string | undefined; body?: unknown; headers?: Record<string, string> }): Promise<Reply>
+  call(
+    method: string,
+    path: string,
+    options?: { token?: string | undefined; body?: unknown; headers?: Record<string, string> },
+  ): Promise<Reply>
 }
-interface Reply { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: unknown }
+interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly json: unknown
+}
 
 const masters: RunningMaster[] = []
 afterEach(async () => {
@@ -54,28 +77,79 @@ export async function startTestMaster(options: Partial<MasterOptions> = {}): Pro
   const { log, lines } = recordingLog()
   const { backend = new MemoryBackend({ clock: systemTime, random: systemRandom }) } = options
   const master = await startMaster({
-    listen: { host: '127.0.0.1', port: 0 }, clock: systemTime, timers: systemTime, random: systemRandom, log, backendScheme: 'memory', catalog: testCatalog(), version: '1.2.3',
-    tokens: { admin: TOKENS.admin, worker: TOKENS.worker, workerPeers: [], scopes: new Map([[TOKENS.mailer, ['mailer']], [TOKENS.probe, ['probe']], [TOKENS.everyType, ['*']]]) },
-    settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 3_600, maxBodyBytes: 131_072, maxLostLeases: 10, maxQueueLength: 10_000 }, dashboardDir: null, ...options, backend,
+    listen: { host: '127.0.0.1', port: 0 },
+    clock: systemTime,
+    timers: systemTime,
+    random: systemRandom,
+    log,
+    backendScheme: 'memory',
+    catalog: testCatalog(),
+    version: '1.2.3',
+    tokens: {
+      admin: TOKENS.admin,
+      worker: TOKENS.worker,
+      workerPeers: [],
+      scopes: new Map([
+        [TOKENS.mailer, ['mailer']],
+        [TOKENS.probe, ['probe']],
+        [TOKENS.everyType, ['*']],
+      ]),
+    },
+    settings: {
+      submitRpsPerToken: 0,
+      idempotencyTtlSeconds: 3_600,
+      maxBodyBytes: 131_072,
+      maxLostLeases: 10,
+      maxQueueLength: 10_000,
+    },
+    dashboardDir: null,
+    ...options,
+    backend,
   })
   return { ...master, lines, backend, call: (method, path, more) => call(master.url, method, path, more) }
 }
 
-async function call(url: string, method: string, path: string, { token = TOKENS.admin, body, headers = {} }: Parameters<TestMaster['call']>[2] = {}): Promise<Reply> {
+async function call(
+  url: string,
+  method: string,
+  path: string,
+  { token = TOKENS.admin, body, headers = {} }: Parameters<TestMaster['call']>[2] = {},
+): Promise<Reply> {
   const response = await fetch(url + path, {
-    method, redirect: 'manual',
-    headers: { ...(token === '' ? {} : { authorization: `Bearer ${token}` }), ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    method,
+    redirect: 'manual',
+    headers: {
+      ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
   const text = await response.text()
-  return { status: response.status, headers: response.headers, text, json: response.headers.get('content-type')?.startsWith('application/json') === true ? JSON.parse(text) as unknown : null }
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json:
+      response.headers.get('content-type')?.startsWith('application/json') === true
+        ? (JSON.parse(text) as unknown)
+        : null,
+  }
 }
 
 /** What a server answered to raw bytes until it ended the connection. */
-export interface RawReply { readonly status: number; readonly statuses: readonly number[]; readonly text: string }
+export interface RawReply {
+  readonly status: number
+  readonly statuses: readonly number[]
+  readonly text: string
+}
 
 /** Sends bytes as they are, then whatever `after` sends, and reads until the connection closes. */
-export function sendRaw(port: number, bytes: string | Uint8Array, { after }: { after?: (socket: Socket) => void } = {}): Promise<RawReply> {
+export function sendRaw(
+  port: number,
+  bytes: string | Uint8Array,
+  { after }: { after?: (socket: Socket) => void } = {},
+): Promise<RawReply> {
   return new Promise((resolve) => {
     let text = ''
     const socket = connect(port, '127.0.0.1', () => {
@@ -84,7 +158,9 @@ export function sendRaw(port: number, bytes: string | Uint8Array, { after }: { a
     })
     const done = (): void => {
       checkRaw(port, bytes, text)
-      const statuses = [...text.matchAll(/^HTTP\/1\.1 (?<status>\d{3})/gm)].map((match) => Number(match.groups?.['status']))
+      const statuses = [...text.matchAll(/^HTTP\/1\.1 (?<status>\d{3})/gm)].map((match) =>
+        Number(match.groups?.['status']),
+      )
       resolve({ text, statuses, status: statuses.at(-1) ?? 0 })
     }
     socket.on('error', () => {}) // The close that follows says enough.
@@ -96,6 +172,19 @@ export function sendRaw(port: number, bytes: string | Uint8Array, { after }: { a
 }
 
 /** The head of a request, with the token of admin unless another is named; the connection ends with its answer. */
-export function head(method: string, path: string, headers: readonly string[] = [], token: string | null = TOKENS.admin): string {
-  return [`${method} ${path} HTTP/1.1`, 'Host: test', ...(token === null ? [] : [`Authorization: Bearer ${token}`]), 'Connection: close', ...headers, '', ''].join('\r\n')
+export function head(
+  method: string,
+  path: string,
+  headers: readonly string[] = [],
+  token: string | null = TOKENS.admin,
+): string {
+  return [
+    `${method} ${path} HTTP/1.1`,
+    'Host: test',
+    ...(token === null ? [] : [`Authorization: Bearer ${token}`]),
+    'Connection: close',
+    ...headers,
+    '',
+    '',
+  ].join('\r\n')
 }

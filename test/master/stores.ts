@@ -18,7 +18,8 @@ export interface StoredWorld {
 
 /** `tests` gets what opens a master on a store of its own; it is stopped after the test. */
 export function onEachStore(name: string, tests: (open: () => Promise<StoredWorld>) => void): void {
-  describe(`${name} (memory)`, () => tests(opener(async (clock) => new MemoryBackend({ clock, random: seededRandom(1) }))))
+  describe(`${name} (memory)`, () =>
+    tests(opener(async (clock) => new MemoryBackend({ clock, random: seededRandom(1) }))))
   describe(`${name} (sqlite)`, () => {
     let file = (): string => ''
     tests(opener(async (clock) => backendOn(file(), clock)))

@@ -15,23 +15,43 @@ afterEach(async () => {
 async function target(): Promise<AddressInfo> {
   const server: Server = createServer((_, response) => void response.end('short and stout')).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  open.push(() => new Promise((resolve) => {
-    server.closeAllConnections()
-    server.close(() => resolve())
-  }))
+  open.push(
+    () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      }),
+  )
   return server.address() as AddressInfo
 }
 
 describe('a Python program that read the document', () => {
-  withPython('submits a task to a real fleet and reads its output', async () => {
-    const fleet = new Fleet()
-    open.push(() => fleet.stop())
-    await fleet.startMaster()
-    const { port } = await target()
-    const worker = fleet.startWorker('http-request', 'r-1')
-    await fleet.configure('http-request', 'r-1', { enabled: true, allow_cidrs: ['127.0.0.0/8'], allow_ports: [port] })
-    const { code, output } = await python([join(process.cwd(), 'test/openapi/client.py'), fleet.url, ADMIN_TOKEN, 'http-request', JSON.stringify({ url: `http://127.0.0.1:${port}/pot` })])
-    expect({ code, output, worker: worker.output() }).toEqual({ code: 0, output: expect.stringMatching(/^\{"task"/), worker: expect.anything() })
-    expect(JSON.parse(output)).toMatchObject({ task: { task_id: expect.any(String), queued: true }, output: { status: 200, body: 'short and stout' } })
-  }, 60_000)
+  withPython(
+    'submits a task to a real fleet and reads its output',
+    async () => {
+      const fleet = new Fleet()
+      open.push(() => fleet.stop())
+      await fleet.startMaster()
+      const { port } = await target()
+      const worker = fleet.startWorker('http-request', 'r-1')
+      await fleet.configure('http-request', 'r-1', { enabled: true, allow_cidrs: ['127.0.0.0/8'], allow_ports: [port] })
+      const { code, output } = await python([
+        join(process.cwd(), 'test/openapi/client.py'),
+        fleet.url,
+        ADMIN_TOKEN,
+        'http-request',
+        JSON.stringify({ url: `http://127.0.0.1:${port}/pot` }),
+      ])
+      expect({ code, output, worker: worker.output() }).toEqual({
+        code: 0,
+        output: expect.stringMatching(/^\{"task"/),
+        worker: expect.anything(),
+      })
+      expect(JSON.parse(output)).toMatchObject({
+        task: { task_id: expect.any(String), queued: true },
+        output: { status: 200, body: 'short and stout' },
+      })
+    },
+    60_000,
+  )
 })

@@ -6,14 +6,24 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 
-interface Reference { readonly $ref?: string }
-interface Header { readonly required?: boolean; readonly schema: { readonly type: string } }
-interface Response { readonly content?: Readonly<Record<string, { readonly schema: object }>>; readonly headers?: Readonly<Record<string, Header & Reference>> }
+interface Reference {
+  readonly $ref?: string
+}
+interface Header {
+  readonly required?: boolean
+  readonly schema: { readonly type: string }
+}
+interface Response {
+  readonly content?: Readonly<Record<string, { readonly schema: object }>>
+  readonly headers?: Readonly<Record<string, Header & Reference>>
+}
 export interface Operation {
   readonly operationId: string
   readonly security: readonly object[]
   readonly parameters: readonly { readonly name: string; readonly in: string; readonly schema: object }[]
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object; readonly example?: unknown }>> }
+  readonly requestBody?: {
+    readonly content: Readonly<Record<string, { readonly schema: object; readonly example?: unknown }>>
+  }
   readonly responses: Readonly<Record<string, Response & Reference>>
 }
 export interface OpenApi {
@@ -23,13 +33,36 @@ export interface OpenApi {
 }
 
 /** One answer; `text` is null where the body is a stream that nobody waits for. */
-export interface Told { readonly method: string; readonly path: string; readonly status: number; readonly headers: Headers; readonly text: string | null }
+export interface Told {
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string | null
+}
 
 /** What a request may be answered before anybody looks which operation it means. */
-const BEFORE_THE_PATH = ['BadRequest', 'Unauthenticated', 'Forbidden', 'NotFound', 'TimedOut', 'UrlTooLong', 'HeadersTooLarge', 'Unavailable'] as const
+const BEFORE_THE_PATH = [
+  'BadRequest',
+  'Unauthenticated',
+  'Forbidden',
+  'NotFound',
+  'TimedOut',
+  'UrlTooLong',
+  'HeadersTooLarge',
+  'Unavailable',
+] as const
 /** By status, of the refusals that no operation lists. */
 const STATUS: Readonly<Record<(typeof BEFORE_THE_PATH)[number] | 'MethodNotAllowed', number>> = {
-  BadRequest: 400, Unauthenticated: 401, Forbidden: 403, NotFound: 404, MethodNotAllowed: 405, TimedOut: 408, UrlTooLong: 414, HeadersTooLarge: 431, Unavailable: 503,
+  BadRequest: 400,
+  Unauthenticated: 401,
+  Forbidden: 403,
+  NotFound: 404,
+  MethodNotAllowed: 405,
+  TimedOut: 408,
+  UrlTooLong: 414,
+  HeadersTooLarge: 431,
+  Unavailable: 503,
 }
 /** Answered without the request being read, so without an epoch. */
 const UNREAD = new Set([400, 408, 414, 431])
@@ -46,21 +79,30 @@ export class Contract {
     this.#ajv.addFormat('well-formed', (text) => text.isWellFormed())
     this.#ajv.addSchema(document, 'document')
     this.#paths = Object.keys(document.paths)
-      .toSorted((one, other) => Number(one.includes('{')) - Number(other.includes('{')) || lastLiteral(other) - lastLiteral(one))
-      .map((path) => ({ path, pattern: new RegExp(`^${path.replaceAll(/[.]/g, '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`) }))
+      .toSorted(
+        (one, other) =>
+          Number(one.includes('{')) - Number(other.includes('{')) || lastLiteral(other) - lastLiteral(one),
+      )
+      .map((path) => ({
+        path,
+        pattern: new RegExp(`^${path.replaceAll(/[.]/g, '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+      }))
   }
 
   /** What is wrong with an answer; empty when the document told of it. */
   faultsOf(told: Told): readonly string[] {
     const path = this.#paths.find(({ pattern }) => pattern.test(told.path))?.path
     const found = this.#responseTo(told, path)
-    const faults = typeof found === 'string' ? [found] : [...this.#headerFaults(told, found), ...this.#bodyFaults(told, found)]
+    const faults =
+      typeof found === 'string' ? [found] : [...this.#headerFaults(told, found), ...this.#bodyFaults(told, found)]
     return faults.map((fault) => `${told.method} ${path ?? told.path} answered ${told.status}: ${fault}`)
   }
 
   /** What is wrong with a value of a schema that stands in the document; null: nothing. */
   faultOf(value: unknown, schema: object): string | null {
-    const check = this.#compiled.get(schema) ?? this.#ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#/', '"$ref":"document#/')) as object)
+    const check =
+      this.#compiled.get(schema) ??
+      this.#ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#/', '"$ref":"document#/')) as object)
     this.#compiled.set(schema, check)
     return check(value) ? null : this.#ajv.errorsText(check.errors, { dataVar: 'body' })
   }
@@ -75,7 +117,9 @@ export class Contract {
     if (status === STATUS.MethodNotAllowed && path !== undefined) {
       const verbs = Object.keys(operations).flatMap((each) => (each === 'get' ? ['GET', 'HEAD'] : [each.toUpperCase()]))
       const allowed = headers.get('allow')?.split(', ') ?? []
-      return allowed.toSorted().join() === verbs.toSorted().join() ? this.#refusal('MethodNotAllowed') : `Allow names ${allowed.join()}, the document ${verbs.join()}`
+      return allowed.toSorted().join() === verbs.toSorted().join()
+        ? this.#refusal('MethodNotAllowed')
+        : `Allow names ${allowed.join()}, the document ${verbs.join()}`
     }
     const name = BEFORE_THE_PATH.find((each) => STATUS[each] === status)
     return name === undefined ? 'the document does not tell of this operation' : this.#refusal(name)
@@ -95,14 +139,18 @@ export class Contract {
       return schema.type === 'integer' && !/^\d+$/.test(value) ? [`the header ${name} is no integer: ${value}`] : []
     })
     const named = headers.has('muster-epoch')
-    return named === path.startsWith('/api/v1/') || UNREAD.has(status) ? faults : [...faults, `the header Muster-Epoch is ${named ? 'there' : 'missing'}`]
+    return named === path.startsWith('/api/v1/') || UNREAD.has(status)
+      ? faults
+      : [...faults, `the header Muster-Epoch is ${named ? 'there' : 'missing'}`]
   }
 
   #bodyFaults({ method, headers, text }: Told, { content }: Response): string[] {
     const media = /^[^;\s]*/.exec(headers.get('content-type') ?? '')?.[0] ?? ''
-    if (content === undefined) return text === '' || text === null ? [] : ['it has a body, and the document tells of none']
+    if (content === undefined)
+      return text === '' || text === null ? [] : ['it has a body, and the document tells of none']
     const { schema } = content[media] ?? content['*/*'] ?? {}
-    if (schema === undefined) return [`its media type is "${media}", the document tells of ${Object.keys(content).join()}`]
+    if (schema === undefined)
+      return [`its media type is "${media}", the document tells of ${Object.keys(content).join()}`]
     if (method === 'HEAD' || text === null || media !== 'application/json') return []
     const fault = this.faultOf(JSON.parse(text), schema)
     return fault === null ? [] : [`${fault} in ${text.slice(0, 500)}`]
@@ -110,7 +158,10 @@ export class Contract {
 
   #resolved<T extends object>(value: T & Reference): T {
     if (value.$ref === undefined) return value
-    return value.$ref.split('/').slice(1).reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], this.document) as T
+    return value.$ref
+      .split('/')
+      .slice(1)
+      .reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], this.document) as T
   }
 }
 

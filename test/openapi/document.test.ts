@@ -8,7 +8,8 @@ import { python, withPython } from './python.ts'
 
 let text = ''
 let document: OpenApi
-const documentOf = async (master: TestMaster): Promise<string> => (await master.call('GET', '/api/v1/openapi.json', { token: '' })).text
+const documentOf = async (master: TestMaster): Promise<string> =>
+  (await master.call('GET', '/api/v1/openapi.json', { token: '' })).text
 beforeAll(async () => {
   const master = await startTestMaster()
   text = await documentOf(master)
@@ -16,18 +17,33 @@ beforeAll(async () => {
   document = JSON.parse(text) as OpenApi
 })
 
-const operations = (): [string, Operation][] => Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]): [string, Operation] => [`${method} ${path}`, operation]))
-const statuses = (path: string, method: string): string[] => Object.keys(document.paths[path]?.[method]?.responses ?? {})
+const operations = (): [string, Operation][] =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, Operation] => [`${method} ${path}`, operation]),
+  )
+const statuses = (path: string, method: string): string[] =>
+  Object.keys(document.paths[path]?.[method]?.responses ?? {})
 
 describe('the document', () => {
-  withPython('is valid OpenAPI 3.1 in the eyes of openapi-spec-validator', async () => {
-    expect(await python(['-m', 'openapi_spec_validator', '--schema', '3.1', '-'], {}, text)).toEqual({ code: 0, output: expect.stringMatching(/OK\s*$/) })
-  }, 60_000)
+  withPython(
+    'is valid OpenAPI 3.1 in the eyes of openapi-spec-validator',
+    async () => {
+      expect(await python(['-m', 'openapi_spec_validator', '--schema', '3.1', '-'], {}, text)).toEqual({
+        code: 0,
+        output: expect.stringMatching(/OK\s*$/),
+      })
+    },
+    60_000,
+  )
 
-  withPython('is told apart from one with a fault by the same validator', async () => {
-    const broken = text.replace('#/components/schemas/WorkerRecord', '#/components/schemas/Nowhere')
-    expect((await python(['-m', 'openapi_spec_validator', '--schema', '3.1', '-'], {}, broken)).code).not.toBe(0)
-  }, 60_000)
+  withPython(
+    'is told apart from one with a fault by the same validator',
+    async () => {
+      const broken = text.replace('#/components/schemas/WorkerRecord', '#/components/schemas/Nowhere')
+      expect((await python(['-m', 'openapi_spec_validator', '--schema', '3.1', '-'], {}, broken)).code).not.toBe(0)
+    },
+    60_000,
+  )
 
   it('is the same for every installation', async () => {
     const catalog = buildCatalog([defineContinuous({ type: 'another', output: {}, run: async () => {} })])
@@ -42,16 +58,21 @@ describe('the document', () => {
     const faults = operations().flatMap(([name, { requestBody }]) => {
       if (requestBody === undefined) return []
       const { schema, example } = requestBody.content['application/json'] ?? { schema: {} }
-      return example === undefined ? [`${name} has none: give its row an \`example\``] : [contract.faultOf(example, schema)].filter((fault) => fault !== null).map((fault) => `${name}: ${fault}`)
+      return example === undefined
+        ? [`${name} has none: give its row an \`example\``]
+        : [contract.faultOf(example, schema)].filter((fault) => fault !== null).map((fault) => `${name}: ${fault}`)
     })
     expect(faults).toEqual([])
   })
 
   it('describes every rpc method by its name', () => {
-    const call = (document as unknown as { components: { schemas: { RpcCall: { oneOf: { $ref: string }[] } } } }).components.schemas.RpcCall
+    const call = (document as unknown as { components: { schemas: { RpcCall: { oneOf: { $ref: string }[] } } } })
+      .components.schemas.RpcCall
     expect(call.oneOf).toContainEqual({ $ref: '#/components/schemas/tasks.reserve' })
     const contract = new Contract(document)
-    const { schema } = document.paths['/api/v1/automations/{type}/workers/{id}/rpc']?.['post']?.requestBody?.content['application/json'] ?? { schema: {} }
+    const { schema } = document.paths['/api/v1/automations/{type}/workers/{id}/rpc']?.['post']?.requestBody?.content[
+      'application/json'
+    ] ?? { schema: {} }
     expect(contract.faultOf([{ jsonrpc: '2.0', id: 1, method: 'kv.get', params: { key: 'k' } }], schema)).toBeNull()
     expect(contract.faultOf({ jsonrpc: '2.0', id: 1, method: 'kv.get', params: { name: 'k' } }, schema)).not.toBeNull()
     expect(contract.faultOf({ jsonrpc: '2.0', id: 1, method: 'kv.list', params: {} }, schema)).not.toBeNull()
@@ -64,12 +85,21 @@ describe('the refusals of an operation', () => {
     ['/api/v1/me', 'get', ['200', '400', '401', '403', '408', '414', '431', '503']],
     ['/api/v1/catalog/{type}', 'get', ['200', '400', '401', '403', '404', '408', '414', '431', '503']],
     ['/api/v1/automations/{type}/queue', 'get', ['200', '400', '401', '403', '404', '408', '414', '422', '431', '503']],
-    ['/api/v1/automations/{type}/tasks', 'post', ['200', '400', '401', '403', '404', '408', '413', '414', '415', '422', '429', '431', '503']],
-    ['/api/v1/automations/{type}/workers/{id}/config', 'get', ['200', '304', '400', '401', '403', '404', '408', '414', '422', '431', '503']],
+    [
+      '/api/v1/automations/{type}/tasks',
+      'post',
+      ['200', '400', '401', '403', '404', '408', '413', '414', '415', '422', '429', '431', '503'],
+    ],
+    [
+      '/api/v1/automations/{type}/workers/{id}/config',
+      'get',
+      ['200', '304', '400', '401', '403', '404', '408', '414', '422', '431', '503'],
+    ],
   ])('follow from its row: %s %s', (path, method, expected) => expect(statuses(path, method)).toEqual(expected))
 
   it('tell of the headers that come with them', () => {
-    const { responses } = (document as unknown as { components: { responses: Record<string, { headers: object }> } }).components
+    const { responses } = (document as unknown as { components: { responses: Record<string, { headers: object }> } })
+      .components
     expect(Object.keys(responses['Unauthenticated']?.headers ?? {})).toContain('WWW-Authenticate')
     expect(Object.keys(responses['MethodNotAllowed']?.headers ?? {})).toContain('Allow')
     expect(Object.keys(responses['Unavailable']?.headers ?? {})).toContain('Retry-After')
@@ -78,8 +108,16 @@ describe('the refusals of an operation', () => {
 
 describe('a row', () => {
   it('that does not say what it answers makes no document', () => {
-    const row = route({ method: 'GET', path: '/api/v1/thing', access: 'admin', summary: 'A thing.', handle: () => ({ body: {} }) })
+    const row = route({
+      method: 'GET',
+      path: '/api/v1/thing',
+      access: 'admin',
+      summary: 'A thing.',
+      handle: () => ({ body: {} }),
+    })
     const [own] = createOpenApi([row], '0').routes
-    expect(() => own?.handle(undefined as never)).toThrow(/^GET \/api\/v1\/thing does not say what it answers: give the row a `response`/)
+    expect(() => own?.handle(undefined as never)).toThrow(
+      /^GET \/api\/v1\/thing does not say what it answers: give the row a `response`/,
+    )
   })
 })

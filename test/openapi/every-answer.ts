@@ -17,7 +17,8 @@ let checks: Promise<void>[] = []
 
 globalThis.fetch = async (input, init) => {
   const response = await plainFetch(input, init)
-  if (response.headers.has('muster-request-id')) checks.push(check(new Request(input, { ...init, body: null, signal: null }), response.clone()))
+  if (response.headers.has('muster-request-id'))
+    checks.push(check(new Request(input, { ...init, body: null, signal: null }), response.clone()))
   return response
 }
 
@@ -28,12 +29,29 @@ globalThis.fetch = async (input, init) => {
 export function checkRaw(port: number, sent: string | Uint8Array, received: string): void {
   const asked = Buffer.from(sent).toString('latin1')
   const [, method = '', target = ''] = /^([A-Z]+) (\/[^ ?]*)[^ ]* HTTP\/1\.1\r\n/.exec(asked) ?? []
-  const [head = '', ...body] = Buffer.from(received, 'latin1').toString('utf8').replace('HTTP/1.1 100 Continue\r\n\r\n', '').split('\r\n\r\n')
+  const [head = '', ...body] = Buffer.from(received, 'latin1')
+    .toString('utf8')
+    .replace('HTTP/1.1 100 Continue\r\n\r\n', '')
+    .split('\r\n\r\n')
   const [first = '', ...lines] = head.split('\r\n')
   const headers = new Headers(lines.map((line) => line.split(/: ?(.*)/s).slice(0, 2) as [string, string]))
   const text = body.join('\r\n\r\n')
-  if (method === '' || /^upgrade: *websocket\r$/im.test(asked) || !headers.has('muster-request-id') || Number(headers.get('content-length') ?? 0) !== Buffer.byteLength(text)) return
-  checks.push(hold(`http://127.0.0.1:${port}`, { method, path: target, status: Number(first.split(' ')[1]), headers, text: method === 'HEAD' ? null : text }))
+  if (
+    method === '' ||
+    /^upgrade: *websocket\r$/im.test(asked) ||
+    !headers.has('muster-request-id') ||
+    Number(headers.get('content-length') ?? 0) !== Buffer.byteLength(text)
+  )
+    return
+  checks.push(
+    hold(`http://127.0.0.1:${port}`, {
+      method,
+      path: target,
+      status: Number(first.split(' ')[1]),
+      headers,
+      text: method === 'HEAD' ? null : text,
+    }),
+  )
 }
 
 afterEach(async () => {
@@ -46,9 +64,16 @@ afterEach(async () => {
 async function check(request: Request, response: Response): Promise<void> {
   const { origin, pathname } = new URL(request.url)
   const contract = contractOf(origin) // Asked for at once: the master may be gone when the body has been read.
-  const text = response.headers.get('content-type') === 'text/event-stream' ? null : await response.text().catch(() => null) // Null: the test broke off.
+  const text =
+    response.headers.get('content-type') === 'text/event-stream' ? null : await response.text().catch(() => null) // Null: the test broke off.
   await contract
-  await hold(origin, { method: request.method, path: pathname, status: response.status, headers: response.headers, text })
+  await hold(origin, {
+    method: request.method,
+    path: pathname,
+    status: response.status,
+    headers: response.headers,
+    text,
+  })
 }
 
 async function hold(origin: string, told: Parameters<Contract['faultsOf']>[0]): Promise<void> {
@@ -65,7 +90,10 @@ function contractOf(origin: string): Promise<Contract | null> {
 }
 
 async function readContract(origin: string): Promise<Contract | null> {
-  const text = await plainFetch(origin + DOCUMENT).then((response) => (response.status === 200 ? response.text() : ''), () => null)
+  const text = await plainFetch(origin + DOCUMENT).then(
+    (response) => (response.status === 200 ? response.text() : ''),
+    () => null,
+  )
   if (text === null) contracts.delete(origin) // It is away; perhaps the next answer comes from one that stays.
   if (text === null || text === '') return null
   const { Contract } = await import('./contract.ts') // Only where a master answers: most test files have none.

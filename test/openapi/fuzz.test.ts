@@ -27,23 +27,43 @@ afterEach(async () => {
 /** The operations whose answer is a stream of events, as patterns for schemathesis. */
 async function streamPaths(fleet: Fleet): Promise<readonly string[]> {
   const { paths } = await fleet.ok<OpenApi>('GET', '/openapi.json')
-  return Object.entries(paths).filter(([, { get }]) => get?.responses['200']?.content?.['text/event-stream'] !== undefined).map(([path]) => path)
+  return Object.entries(paths)
+    .filter(([, { get }]) => get?.responses['200']?.content?.['text/event-stream'] !== undefined)
+    .map(([path]) => path)
 }
 
 describe('a master that is asked everything its document tells of', () => {
-  withPython(`answers no 5xx and nothing that the document does not tell of, in ${SECONDS} s`, async () => {
-    const fleet = new Fleet('memory://')
-    fleets.push(fleet)
-    const master = await fleet.startMaster()
-    for (const type of ['http-probe', 'http-request']) await SocketWorker.join(fleet, type, 'w-1')
-    const left = (await streamPaths(fleet)).flatMap((path) => ['--exclude-path', path])
-    const { code, output } = await python([
-      '-m', 'schemathesis.cli', '--config-file', join(HERE, 'schemathesis.toml'), 'run', `${fleet.url}/api/v1/openapi.json`, '--no-color', '--max-time', String(SECONDS),
-      '--phases', 'examples,coverage,fuzzing', ...SEED, ...left,
-    ], { ADMIN_TOKEN, WORKER_TOKEN, HOOKS: join(HERE, 'schemathesis_hooks.py') })
-    expect(output).toMatch(/Test cases:/)
-    if (code !== 0) throw new Error(output.slice(-20_000))
-    expect(await (await fetch(`${fleet.url}/healthz`)).json()).toEqual({ status: 'ok' })
-    expect(master.output()).not.toMatch(/a request failed|a call of a worker failed/)
-  }, SECONDS * 1_000 + MARGIN_MS)
+  withPython(
+    `answers no 5xx and nothing that the document does not tell of, in ${SECONDS} s`,
+    async () => {
+      const fleet = new Fleet('memory://')
+      fleets.push(fleet)
+      const master = await fleet.startMaster()
+      for (const type of ['http-probe', 'http-request']) await SocketWorker.join(fleet, type, 'w-1')
+      const left = (await streamPaths(fleet)).flatMap((path) => ['--exclude-path', path])
+      const { code, output } = await python(
+        [
+          '-m',
+          'schemathesis.cli',
+          '--config-file',
+          join(HERE, 'schemathesis.toml'),
+          'run',
+          `${fleet.url}/api/v1/openapi.json`,
+          '--no-color',
+          '--max-time',
+          String(SECONDS),
+          '--phases',
+          'examples,coverage,fuzzing',
+          ...SEED,
+          ...left,
+        ],
+        { ADMIN_TOKEN, WORKER_TOKEN, HOOKS: join(HERE, 'schemathesis_hooks.py') },
+      )
+      expect(output).toMatch(/Test cases:/)
+      if (code !== 0) throw new Error(output.slice(-20_000))
+      expect(await (await fetch(`${fleet.url}/healthz`)).json()).toEqual({ status: 'ok' })
+      expect(master.output()).not.toMatch(/a request failed|a call of a worker failed/)
+    },
+    SECONDS * 1_000 + MARGIN_MS,
+  )
 })

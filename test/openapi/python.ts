@@ -11,8 +11,20 @@ const PYTHON = join(process.cwd(), '.tools/python/bin/python')
 export const withPython = existsSync(PYTHON) ? it : it.skip
 
 /** Runs Python to its end, in a folder that is nobody's: some programs leave notes where they stand. */
-export function python(args: readonly string[], environment: Readonly<Record<string, string>> = {}, stdin = ''): Promise<{ readonly code: number | null; readonly output: string }> {
-  const child = spawn(PYTHON, args, { cwd: tmpdir(), env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', PYTHONDONTWRITEBYTECODE: '1', ...environment } })
+export function python(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  stdin = '',
+): Promise<{ readonly code: number | null; readonly output: string }> {
+  const child = spawn(PYTHON, args, {
+    cwd: tmpdir(),
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: process.env['HOME'] ?? '',
+      PYTHONDONTWRITEBYTECODE: '1',
+      ...environment,
+    },
+  })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
   child.stdin.on('error', () => {}) // It ended without reading all: its exit code says why.

@@ -17,8 +17,21 @@ const SECRETS = '/api/v1/namespaces/muster/secrets'
 const RACES = 100
 const TEST_MS = 240_000
 
-interface Secret { readonly metadata: { readonly uid: string; readonly resourceVersion: string; readonly labels: object; readonly managedFields: readonly { readonly manager: string }[] }; readonly data: Readonly<Record<string, string>> }
-interface Replica { readonly log: KeptLog; readonly made: string[]; complete(): Promise<Bootstrap>; end(): Promise<void> }
+interface Secret {
+  readonly metadata: {
+    readonly uid: string
+    readonly resourceVersion: string
+    readonly labels: object
+    readonly managedFields: readonly { readonly manager: string }[]
+  }
+  readonly data: Readonly<Record<string, string>>
+}
+interface Replica {
+  readonly log: KeptLog
+  readonly made: string[]
+  complete(): Promise<Bootstrap>
+  end(): Promise<void>
+}
 
 withApiServer('the Secrets that the operator makes', () => {
   let cluster: Cluster
@@ -30,7 +43,10 @@ withApiServer('the Secrets that the operator makes', () => {
     const folder = join(cluster.server.folder, 'overlay')
     mkdirSync(folder)
     const from = (name: string): string => relative(folder, join(process.cwd(), 'manifests/operator', name))
-    writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify({ resources: [from('namespaced')], components: [from('bootstrap')] }))
+    writeFileSync(
+      join(folder, 'kustomization.yaml'),
+      JSON.stringify({ resources: [from('namespaced')], components: [from('bootstrap')] }),
+    )
     await cluster.kubectl('apply', '-k', folder)
     kubeconfig = readFileSync(await cluster.writeKubeconfig(), 'utf8')
   }, TEST_MS)
@@ -40,13 +56,26 @@ withApiServer('the Secrets that the operator makes', () => {
   }, 60_000)
 
   /** The part of one replica. `server`: a proxy before the API server. */
-  const replica = (options: { tokens?: string; redis?: string } = { tokens: 'muster-tokens' }, text = kubeconfig): Replica => {
+  const replica = (
+    options: { tokens?: string; redis?: string } = { tokens: 'muster-tokens' },
+    text = kubeconfig,
+  ): Replica => {
     const transport = new PooledTransport({ identity: identityFromText(text), clock: systemTime, timers: systemTime })
     const [log, made, abort] = [keptLog(), [] as string[], new AbortController()]
-    const bootstrap = new Bootstrap({ namespace: 'muster', tokens: options.tokens, redis: options.redis, transport, time: systemTime, random: systemRandom, log, onMade: ({ name }) => made.push(name) })
+    const bootstrap = new Bootstrap({
+      namespace: 'muster',
+      tokens: options.tokens,
+      redis: options.redis,
+      transport,
+      time: systemTime,
+      random: systemRandom,
+      log,
+      onMade: ({ name }) => made.push(name),
+    })
     const ended = bootstrap.run(abort.signal)
     const each: Replica = {
-      log, made,
+      log,
+      made,
       complete: async () => {
         await bootstrap.complete
         return bootstrap
@@ -68,93 +97,188 @@ withApiServer('the Secrets that the operator makes', () => {
   }
   const secret = (name: string): Promise<Secret> => cluster.ok<Secret>('GET', `${SECRETS}/${name}`)
   const remove = (name: string): Promise<unknown> => cluster.server.request('DELETE', `${SECRETS}/${name}`)
-  const decoded = ({ data }: Secret): Record<string, string> => Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]))
+  const decoded = ({ data }: Secret): Record<string, string> =>
+    Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]))
 
   describe('the Secrets that the operator makes', () => {
-    it('hold new tokens and a password, and are the same for whoever comes later', async () => {
-      const first = replica({ tokens: 'muster-tokens', redis: 'muster-redis' })
-      const { adminToken } = await first.complete()
-      const tokens = await secret('muster-tokens')
-      expect(decoded(tokens)).toEqual({ 'admin-token': adminToken, 'worker-token': expect.stringMatching(/^[\w-]{43}$/), 'worker-tokens': '', 'token-scopes': '{}' })
-      expect(adminToken).toMatch(/^[\w-]{43}$/)
-      expect(decoded(await secret('muster-redis'))).toEqual({ password: expect.stringMatching(/^[\w-]{43}$/) })
-      expect(tokens.metadata.labels).toEqual({ 'app.kubernetes.io/managed-by': 'muster-operator' })
-      expect(first.made).toEqual(['muster-tokens', 'muster-redis'])
-      await ended(first)
-      for (let restart = 0; restart < 10; restart += 1) {
-        const again = replica({ tokens: 'muster-tokens', redis: 'muster-redis' })
-        expect((await again.complete()).adminToken).toBe(adminToken)
-        expect(again.made).toEqual([])
-        await ended(again)
-      }
-      expect(await secret('muster-tokens')).toEqual(tokens)
-    }, TEST_MS)
+    it(
+      'hold new tokens and a password, and are the same for whoever comes later',
+      async () => {
+        const first = replica({ tokens: 'muster-tokens', redis: 'muster-redis' })
+        const { adminToken } = await first.complete()
+        const tokens = await secret('muster-tokens')
+        expect(decoded(tokens)).toEqual({
+          'admin-token': adminToken,
+          'worker-token': expect.stringMatching(/^[\w-]{43}$/),
+          'worker-tokens': '',
+          'token-scopes': '{}',
+        })
+        expect(adminToken).toMatch(/^[\w-]{43}$/)
+        expect(decoded(await secret('muster-redis'))).toEqual({ password: expect.stringMatching(/^[\w-]{43}$/) })
+        expect(tokens.metadata.labels).toEqual({ 'app.kubernetes.io/managed-by': 'muster-operator' })
+        expect(first.made).toEqual(['muster-tokens', 'muster-redis'])
+        await ended(first)
+        for (let restart = 0; restart < 10; restart += 1) {
+          const again = replica({ tokens: 'muster-tokens', redis: 'muster-redis' })
+          expect((await again.complete()).adminToken).toBe(adminToken)
+          expect(again.made).toEqual([])
+          await ended(again)
+        }
+        expect(await secret('muster-tokens')).toEqual(tokens)
+      },
+      TEST_MS,
+    )
 
-    it(`are made by one of two replicas, ${RACES} times out of ${RACES}`, async () => {
-      for (let race = 0; race < RACES; race += 1) {
-        await remove('muster-tokens')
-        const both = [replica(), replica()]
-        const [one, other] = await Promise.all(both.map((each) => each.complete()))
-        const { data, metadata } = await secret('muster-tokens')
-        const held = Buffer.from(data['admin-token'] ?? '', 'base64').toString()
-        expect([one?.adminToken, other?.adminToken, both.flatMap(({ made }) => made).length, metadata.managedFields.length]).toEqual([held, held, 1, 1])
-        await ended(...both)
-      }
-    }, TEST_MS)
+    it(
+      `are made by one of two replicas, ${RACES} times out of ${RACES}`,
+      async () => {
+        for (let race = 0; race < RACES; race += 1) {
+          await remove('muster-tokens')
+          const both = [replica(), replica()]
+          const [one, other] = await Promise.all(both.map((each) => each.complete()))
+          const { data, metadata } = await secret('muster-tokens')
+          const held = Buffer.from(data['admin-token'] ?? '', 'base64').toString()
+          expect([
+            one?.adminToken,
+            other?.adminToken,
+            both.flatMap(({ made }) => made).length,
+            metadata.managedFields.length,
+          ]).toEqual([held, held, 1, 1])
+          await ended(...both)
+        }
+      },
+      TEST_MS,
+    )
 
     it.each([
       ['with tokens of their own', { 'admin-token': Buffer.from('mine').toString('base64') }, 'mine'],
       ['that hold something else', { other: Buffer.from('x').toString('base64') }, undefined],
-    ])('leave one that somebody has made in between, %s', async (_what, data, token) => {
-      await remove('muster-tokens')
-      const proxy = new FaultProxy(cluster.server)
-      const url = await proxy.start()
-      let isHidden = true
-      // As if the Secret was made between the look and the apply.
-      proxy.fault = ({ method, path }) => (isHidden && method === 'GET' && path.includes('/secrets/') ? { kind: 'status', status: 404 } : undefined)
-      const theirs = await cluster.ok<Secret>('POST', SECRETS, { metadata: { name: 'muster-tokens' }, data })
-      const late = replica({ tokens: 'muster-tokens' }, readFileSync(await cluster.writeKubeconfig(url), 'utf8'))
-      await cluster.until('it tried and was refused', async () => late.log.lines.length > 0)
-      isHidden = false
-      if (token === undefined) await cluster.until('it says what is missing', async () => JSON.stringify(late.log.lines).includes('has no admin-token'))
-      else expect((await late.complete()).adminToken).toBe(token)
-      expect(await secret('muster-tokens')).toEqual(theirs)
-      expect(late.made).toEqual([])
-      await ended(late)
-      await proxy.close()
-    }, TEST_MS)
+    ])(
+      'leave one that somebody has made in between, %s',
+      async (_what, data, token) => {
+        await remove('muster-tokens')
+        const proxy = new FaultProxy(cluster.server)
+        const url = await proxy.start()
+        let isHidden = true
+        // As if the Secret was made between the look and the apply.
+        proxy.fault = ({ method, path }) =>
+          isHidden && method === 'GET' && path.includes('/secrets/') ? { kind: 'status', status: 404 } : undefined
+        const theirs = await cluster.ok<Secret>('POST', SECRETS, { metadata: { name: 'muster-tokens' }, data })
+        const late = replica({ tokens: 'muster-tokens' }, readFileSync(await cluster.writeKubeconfig(url), 'utf8'))
+        await cluster.until('it tried and was refused', async () => late.log.lines.length > 0)
+        isHidden = false
+        if (token === undefined)
+          await cluster.until('it says what is missing', async () =>
+            JSON.stringify(late.log.lines).includes('has no admin-token'),
+          )
+        else expect((await late.complete()).adminToken).toBe(token)
+        expect(await secret('muster-tokens')).toEqual(theirs)
+        expect(late.made).toEqual([])
+        await ended(late)
+        await proxy.close()
+      },
+      TEST_MS,
+    )
 
-    it('are within rights that reach no other Secret', async () => {
-      const may = async (...question: string[]): Promise<string> => (await cluster.server.kubectl('auth', 'can-i', ...question, '-n', 'muster', '--as=system:serviceaccount:muster:muster-operator')).stdout.trim()
-      const answers = [['create', 'secrets'], ['create', 'secrets/another'], ['patch', 'secrets/another'], ['update', 'secrets/muster-tokens'], ['delete', 'secrets/muster-tokens'], ['list', 'secrets'], ['create', 'secrets/muster-tokens'], ['patch', 'secrets/muster-redis']]
-      expect(await Promise.all(answers.map((question) => may(...question)))).toEqual(['no', 'no', 'no', 'no', 'no', 'no', 'yes', 'yes'])
-      const stranger = replica({ tokens: 'another' })
-      await cluster.until('it is refused', async () => JSON.stringify(stranger.log.lines).includes('forbidden'))
-      await ended(stranger)
-    }, TEST_MS)
+    it(
+      'are within rights that reach no other Secret',
+      async () => {
+        const may = async (...question: string[]): Promise<string> =>
+          (
+            await cluster.server.kubectl(
+              'auth',
+              'can-i',
+              ...question,
+              '-n',
+              'muster',
+              '--as=system:serviceaccount:muster:muster-operator',
+            )
+          ).stdout.trim()
+        const answers = [
+          ['create', 'secrets'],
+          ['create', 'secrets/another'],
+          ['patch', 'secrets/another'],
+          ['update', 'secrets/muster-tokens'],
+          ['delete', 'secrets/muster-tokens'],
+          ['list', 'secrets'],
+          ['create', 'secrets/muster-tokens'],
+          ['patch', 'secrets/muster-redis'],
+        ]
+        expect(await Promise.all(answers.map((question) => may(...question)))).toEqual([
+          'no',
+          'no',
+          'no',
+          'no',
+          'no',
+          'no',
+          'yes',
+          'yes',
+        ])
+        const stranger = replica({ tokens: 'another' })
+        await cluster.until('it is refused', async () => JSON.stringify(stranger.log.lines).includes('forbidden'))
+        await ended(stranger)
+      },
+      TEST_MS,
+    )
 
-    it('give the operator its token; one that is deleted is made anew, and no value is seen anywhere', async () => {
-      await remove('muster-tokens')
-      const settings = { SVC_API_TOKEN: '', SVC_BOOTSTRAP_TOKENS_SECRET: 'muster-tokens', SVC_BOOTSTRAP_REDIS_SECRET: 'muster-redis', SVC_WATCH_NAMESPACES: 'muster' }
-      await cluster.startOperator(settings)
-      const values: string[] = []
-      for (const round of [1, 2]) {
-        await cluster.until('the tokens are there', async () => (await cluster.server.request('GET', `${SECRETS}/muster-tokens`)).status === 200)
-        const tokens = decoded(await secret('muster-tokens'))
-        values.push(tokens['admin-token'] ?? '', tokens['worker-token'] ?? '')
-        await cluster.fleet.stopMaster()
-        await cluster.fleet.startMaster({ SVC_ADMIN_TOKEN: tokens['admin-token'] ?? '', SVC_WORKER_TOKEN: tokens['worker-token'] ?? '' })
-        await cluster.apply(`w${round}`, { registrationTimeoutSeconds: 1 }, 'muster')
-        await cluster.until('it asks the master, and is answered', async () => (await cluster.resource(`w${round}`, 'muster'))?.status?.conditions?.some(({ reason }) => reason === 'RegistrationTimeout') === true, 60_000)
-        if (round === 1) await remove('muster-tokens')
-      }
-      expect(new Set(values).size).toBe(4)
-      const told = [cluster.log, await cluster.metrics(), await cluster.kubectl('get', 'events,fw,leases', '-A', '-o', 'yaml'), JSON.stringify(cluster.server.audit())].join('\n')
-      expect(told).toContain('SecretGenerated')
-      for (const value of [...values, ...values.map((each) => Buffer.from(each).toString('base64'))]) expect(told).not.toContain(value)
-      expect(await cluster.stopOperator()).toBe(0)
-      const uses = cluster.audit().filter(({ objectRef }) => objectRef?.resource === 'secrets' && objectRef.name !== 'another').map(({ verb, objectRef }) => `${verb} ${objectRef?.name}`)
-      expect([...new Set(uses)].toSorted()).toEqual(['get muster-redis', 'get muster-tokens', 'patch muster-redis', 'patch muster-tokens'])
-    }, TEST_MS)
+    it(
+      'give the operator its token; one that is deleted is made anew, and no value is seen anywhere',
+      async () => {
+        await remove('muster-tokens')
+        const settings = {
+          SVC_API_TOKEN: '',
+          SVC_BOOTSTRAP_TOKENS_SECRET: 'muster-tokens',
+          SVC_BOOTSTRAP_REDIS_SECRET: 'muster-redis',
+          SVC_WATCH_NAMESPACES: 'muster',
+        }
+        await cluster.startOperator(settings)
+        const values: string[] = []
+        for (const round of [1, 2]) {
+          await cluster.until(
+            'the tokens are there',
+            async () => (await cluster.server.request('GET', `${SECRETS}/muster-tokens`)).status === 200,
+          )
+          const tokens = decoded(await secret('muster-tokens'))
+          values.push(tokens['admin-token'] ?? '', tokens['worker-token'] ?? '')
+          await cluster.fleet.stopMaster()
+          await cluster.fleet.startMaster({
+            SVC_ADMIN_TOKEN: tokens['admin-token'] ?? '',
+            SVC_WORKER_TOKEN: tokens['worker-token'] ?? '',
+          })
+          await cluster.apply(`w${round}`, { registrationTimeoutSeconds: 1 }, 'muster')
+          await cluster.until(
+            'it asks the master, and is answered',
+            async () =>
+              (await cluster.resource(`w${round}`, 'muster'))?.status?.conditions?.some(
+                ({ reason }) => reason === 'RegistrationTimeout',
+              ) === true,
+            60_000,
+          )
+          if (round === 1) await remove('muster-tokens')
+        }
+        expect(new Set(values).size).toBe(4)
+        const told = [
+          cluster.log,
+          await cluster.metrics(),
+          await cluster.kubectl('get', 'events,fw,leases', '-A', '-o', 'yaml'),
+          JSON.stringify(cluster.server.audit()),
+        ].join('\n')
+        expect(told).toContain('SecretGenerated')
+        for (const value of [...values, ...values.map((each) => Buffer.from(each).toString('base64'))])
+          expect(told).not.toContain(value)
+        expect(await cluster.stopOperator()).toBe(0)
+        const uses = cluster
+          .audit()
+          .filter(({ objectRef }) => objectRef?.resource === 'secrets' && objectRef.name !== 'another')
+          .map(({ verb, objectRef }) => `${verb} ${objectRef?.name}`)
+        expect([...new Set(uses)].toSorted()).toEqual([
+          'get muster-redis',
+          'get muster-tokens',
+          'patch muster-redis',
+          'patch muster-tokens',
+        ])
+      },
+      TEST_MS,
+    )
   })
 })

@@ -13,14 +13,28 @@ afterEach(() => {
 function started(json: KubeTransport['json'], names: { tokens?: string; redis?: string } = { tokens: 'tokens' }) {
   const [time, log, end] = [new VirtualTime(), keptLog(), new AbortController()]
   abort.push(end)
-  const bootstrap = new Bootstrap({ namespace: 'ns', tokens: names.tokens, redis: names.redis, transport: scripted(json), time, random: random(), log, onMade: () => {} })
+  const bootstrap = new Bootstrap({
+    namespace: 'ns',
+    tokens: names.tokens,
+    redis: names.redis,
+    transport: scripted(json),
+    time,
+    random: random(),
+    log,
+    onMade: () => {},
+  })
   const seen = { isComplete: false, hasEnded: false }
   void bootstrap.complete.then(() => (seen.isComplete = true))
   void bootstrap.run(end.signal).then(() => (seen.hasEnded = true))
   return { bootstrap, end, log, seen, time }
 }
 
-const answered = (data: Readonly<Record<string, string>>) => ({ status: 200, dateMs: undefined, body: { metadata: { name: 'tokens', uid: 'u', resourceVersion: '1' }, data } }) as never
+const answered = (data: Readonly<Record<string, string>>) =>
+  ({
+    status: 200,
+    dateMs: undefined,
+    body: { metadata: { name: 'tokens', uid: 'u', resourceVersion: '1' }, data },
+  }) as never
 
 describe('the Secrets that the operator makes', () => {
   it('are none where none is asked for, and nothing is waited for', async () => {
@@ -51,12 +65,17 @@ describe('the Secrets that the operator makes', () => {
     const { bootstrap, log, time } = started(async () => answered(data))
     await turns()
     expect(bootstrap.adminToken).toBe('one')
-    for (const [next, token] of [[{ 'admin-token': Buffer.from('two').toString('base64') }, 'two'], [{ other: '' }, 'two']] as const) {
+    for (const [next, token] of [
+      [{ 'admin-token': Buffer.from('two').toString('base64') }, 'two'],
+      [{ other: '' }, 'two'],
+    ] as const) {
       data = next
       await time.advance(5_000)
       await turns()
       expect(bootstrap.adminToken).toBe(token)
     }
-    expect(log.lines.map(({ fields }) => fields)).toEqual([{ why: expect.stringContaining('the Secret tokens has no admin-token: add it') }])
+    expect(log.lines.map(({ fields }) => fields)).toEqual([
+      { why: expect.stringContaining('the Secret tokens has no admin-token: add it') },
+    ])
   })
 })

@@ -8,15 +8,36 @@ import { join } from 'node:path'
 import { parse } from 'yaml'
 import type { FleetWorkerStatus } from '../../src/operator/fleetworker/index.ts'
 import { ADMIN_TOKEN, Fleet, freePort, until, type Proc } from '../e2e/fleet.ts'
-import { startApiServer, type Answer, type ApiServer, type AuditEvent, type CustomResourceDefinition, type Ran } from './real-apiserver.ts'
+import {
+  startApiServer,
+  type Answer,
+  type ApiServer,
+  type AuditEvent,
+  type CustomResourceDefinition,
+  type Ran,
+} from './real-apiserver.ts'
 
 const OPERATOR = /^system:serviceaccount:[^:]+:muster-operator$/
 const WITHIN_MS = 30_000
 const TOKEN_SECONDS = 7_200
 
 type Json = Readonly<Record<string, unknown>>
-export interface Resource { readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string; readonly generation: number; readonly finalizers?: readonly string[] }; readonly status?: FleetWorkerStatus }
-export interface Worker { readonly config: Json; readonly config_gen: number; readonly managed_by: string | null; readonly draining: boolean }
+export interface Resource {
+  readonly metadata: {
+    readonly name: string
+    readonly uid: string
+    readonly resourceVersion: string
+    readonly generation: number
+    readonly finalizers?: readonly string[]
+  }
+  readonly status?: FleetWorkerStatus
+}
+export interface Worker {
+  readonly config: Json
+  readonly config_gen: number
+  readonly managed_by: string | null
+  readonly draining: boolean
+}
 
 /** Where an operator runs, and as whom. */
 export interface ReplicaOptions {
@@ -56,9 +77,14 @@ export class Replica {
 
   /** What it wrote since then, but for the Lease. */
   writes(sinceMs: number): readonly string[] {
-    const isWrite = ({ objectRef, verb }: AuditEvent): boolean => !['get', 'list', 'watch'].includes(verb) && objectRef?.resource !== 'leases'
-    const isOurs = ({ user }: AuditEvent): boolean => user.extra?.['authentication.kubernetes.io/credential-id']?.includes(this.#credential) === true
-    return this.#cluster.audit(sinceMs).filter((event) => isOurs(event) && isWrite(event)).map(({ verb, requestURI }) => `${verb} ${requestURI}`)
+    const isWrite = ({ objectRef, verb }: AuditEvent): boolean =>
+      !['get', 'list', 'watch'].includes(verb) && objectRef?.resource !== 'leases'
+    const isOurs = ({ user }: AuditEvent): boolean =>
+      user.extra?.['authentication.kubernetes.io/credential-id']?.includes(this.#credential) === true
+    return this.#cluster
+      .audit(sinceMs)
+      .filter((event) => isOurs(event) && isWrite(event))
+      .map(({ verb, requestURI }) => `${verb} ${requestURI}`)
   }
 
   async end(signal: NodeJS.Signals): Promise<number | null> {
@@ -96,7 +122,9 @@ export class Cluster {
   }
 
   async #install(rights: string): Promise<void> {
-    await this.server.install(parse(readFileSync('crds/fleetworkers.muster.dev.yaml', 'utf8')) as CustomResourceDefinition)
+    await this.server.install(
+      parse(readFileSync('crds/fleetworkers.muster.dev.yaml', 'utf8')) as CustomResourceDefinition,
+    )
     for (const name of ['muster', 'team-a']) await this.ok('POST', '/api/v1/namespaces', { metadata: { name } })
     await this.kubectl('apply', '-k', join('manifests/operator', rights))
   }
@@ -120,12 +148,18 @@ export class Cluster {
     this.#metricsPort = await freePort()
     this.#kubeconfig = await this.writeKubeconfig(server)
     const operator = this.fleet.spawn('operator', {
-      KUBECONFIG: this.#kubeconfig, SVC_MASTER_URL: this.fleet.url, SVC_API_TOKEN: ADMIN_TOKEN, SVC_METRICS_LISTEN: `127.0.0.1:${this.#metricsPort}`, ...settings,
+      KUBECONFIG: this.#kubeconfig,
+      SVC_MASTER_URL: this.fleet.url,
+      SVC_API_TOKEN: ADMIN_TOKEN,
+      SVC_METRICS_LISTEN: `127.0.0.1:${this.#metricsPort}`,
+      ...settings,
     })
     this.#operator = operator
     await this.until('the operator leads and has nothing left to do', async () => {
       const metrics = await this.metrics().catch(() => '')
-      return /^leader_election_master_status\{[^}]*\} 1$/m.test(metrics) && /^workqueue_depth\{[^}]*\} 0$/m.test(metrics)
+      return (
+        /^leader_election_master_status\{[^}]*\} 1$/m.test(metrics) && /^workqueue_depth\{[^}]*\} 0$/m.test(metrics)
+      )
     })
     return operator
   }
@@ -142,15 +176,29 @@ export class Cluster {
 
   #kubeconfigOf(token: string, namespace: string, server?: string): object {
     return {
-      apiVersion: 'v1', kind: 'Config', 'current-context': 'test',
-      clusters: [{ name: 'test', cluster: server === undefined ? { server: this.server.url, 'certificate-authority': this.server.caFile } : { server, 'insecure-skip-tls-verify': true } }],
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'test',
+      clusters: [
+        {
+          name: 'test',
+          cluster:
+            server === undefined
+              ? { server: this.server.url, 'certificate-authority': this.server.caFile }
+              : { server, 'insecure-skip-tls-verify': true },
+        },
+      ],
       users: [{ name: 'operator', user: { token } }],
       contexts: [{ name: 'test', context: { cluster: 'test', user: 'operator', namespace } }],
     }
   }
 
   async #accountToken(namespace = 'muster'): Promise<string> {
-    const { status } = await this.ok<{ status: { token: string } }>('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/muster-operator/token`, { spec: { expirationSeconds: TOKEN_SECONDS } })
+    const { status } = await this.ok<{ status: { token: string } }>(
+      'POST',
+      `/api/v1/namespaces/${namespace}/serviceaccounts/muster-operator/token`,
+      { spec: { expirationSeconds: TOKEN_SECONDS } },
+    )
     return status.token
   }
 
@@ -159,10 +207,21 @@ export class Cluster {
     this.#replicas += 1
     const [port, token] = [await freePort(), await this.#accountToken(namespace)]
     const KUBECONFIG = this.file(`operator-${this.#replicas}.kubeconfig`, this.#kubeconfigOf(token, namespace, server))
-    const proc = this.fleet.spawn('operator', { KUBECONFIG, SVC_MASTER_URL: this.fleet.url, SVC_API_TOKEN: ADMIN_TOKEN, SVC_METRICS_LISTEN: `127.0.0.1:${port}`, ...settings })
+    const proc = this.fleet.spawn('operator', {
+      KUBECONFIG,
+      SVC_MASTER_URL: this.fleet.url,
+      SVC_API_TOKEN: ADMIN_TOKEN,
+      SVC_METRICS_LISTEN: `127.0.0.1:${port}`,
+      ...settings,
+    })
     this.#replica = proc
     const replica = new Replica(this, proc, port, token)
-    await this.until('the operator listens', async () => (await replica.probe('/healthz').catch(() => 0)) === 200, WITHIN_MS, async () => proc.output())
+    await this.until(
+      'the operator listens',
+      async () => (await replica.probe('/healthz').catch(() => 0)) === 200,
+      WITHIN_MS,
+      async () => proc.output(),
+    )
     return replica
   }
 
@@ -180,7 +239,12 @@ export class Cluster {
   /** A worker process of the first-party automation that probes; it has a secret field, `authorization`. */
   async startWorker(id: string): Promise<Proc> {
     const worker = this.fleet.startWorker('http-probe', id)
-    await this.until(`the worker ${id} is connected`, async () => (await this.fleet.call<{ connected?: boolean }>('GET', `/automations/http-probe/workers/${id}`)).body.connected === true)
+    await this.until(
+      `the worker ${id} is connected`,
+      async () =>
+        (await this.fleet.call<{ connected?: boolean }>('GET', `/automations/http-probe/workers/${id}`)).body
+          .connected === true,
+    )
     return worker
   }
 
@@ -192,18 +256,29 @@ export class Cluster {
   }
 
   apply(name: string, spec: Json, namespace = 'team-a'): Promise<string> {
-    const object = { apiVersion: 'muster.dev/v1alpha1', kind: 'FleetWorker', metadata: { name, namespace }, spec: { type: 'http-probe', ...spec } }
+    const object = {
+      apiVersion: 'muster.dev/v1alpha1',
+      kind: 'FleetWorker',
+      metadata: { name, namespace },
+      spec: { type: 'http-probe', ...spec },
+    }
     return this.kubectl('apply', '-f', this.file(`${name}.json`, object))
   }
 
   async ok<T = Json>(method: string, path: string, body?: object, contentType?: string): Promise<T> {
-    const { status, body: answer }: Answer = await this.server.request(method, path, { ...(body !== undefined && { body }), ...(contentType !== undefined && { contentType }) })
+    const { status, body: answer }: Answer = await this.server.request(method, path, {
+      ...(body !== undefined && { body }),
+      ...(contentType !== undefined && { contentType }),
+    })
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${String(answer['message'])}`)
     return answer as T
   }
 
   async resource(name: string, namespace = 'team-a'): Promise<Resource | undefined> {
-    const { status, body } = await this.server.request('GET', `/apis/muster.dev/v1alpha1/namespaces/${namespace}/fleetworkers/${name}`)
+    const { status, body } = await this.server.request(
+      'GET',
+      `/apis/muster.dev/v1alpha1/namespaces/${namespace}/fleetworkers/${name}`,
+    )
     return status === 404 ? undefined : (body as unknown as Resource)
   }
 
@@ -215,14 +290,27 @@ export class Cluster {
   /** Waits for a condition, as `Ready=True` or `Stalled=Rejected`: its status or its reason, at the newest generation. */
   async condition(name: string, wanted: string, withinMs = WITHIN_MS, namespace = 'team-a'): Promise<void> {
     const [type = '', value = ''] = wanted.split('=')
-    await this.until(`${name} has ${wanted}`, async () => {
-      const resource = await this.resource(name, namespace)
-      const found = resource?.status?.conditions?.find((each) => each.type === type)
-      return found?.observedGeneration === resource?.metadata.generation && (found?.status === value || found?.reason === value)
-    }, withinMs, async () => JSON.stringify((await this.resource(name, namespace))?.status, null, 1))
+    await this.until(
+      `${name} has ${wanted}`,
+      async () => {
+        const resource = await this.resource(name, namespace)
+        const found = resource?.status?.conditions?.find((each) => each.type === type)
+        return (
+          found?.observedGeneration === resource?.metadata.generation &&
+          (found?.status === value || found?.reason === value)
+        )
+      },
+      withinMs,
+      async () => JSON.stringify((await this.resource(name, namespace))?.status, null, 1),
+    )
   }
 
-  async until(what: string, holds: () => Promise<boolean>, withinMs = WITHIN_MS, seen: () => Promise<string> = async () => ''): Promise<void> {
+  async until(
+    what: string,
+    holds: () => Promise<boolean>,
+    withinMs = WITHIN_MS,
+    seen: () => Promise<string> = async () => '',
+  ): Promise<void> {
     await until(what, holds, () => '', withinMs).catch(async (error: Error) => {
       throw new Error(`${error.message}\n${await seen()}\n${this.log.slice(-3_000)}`)
     })
@@ -230,7 +318,12 @@ export class Cluster {
 
   /** What operators asked of the API server since then, a time in milliseconds. */
   audit(sinceMs = 0): readonly AuditEvent[] {
-    return this.server.audit().filter(({ user, requestReceivedTimestamp }) => OPERATOR.test(user.username) && Date.parse(requestReceivedTimestamp) >= sinceMs)
+    return this.server
+      .audit()
+      .filter(
+        ({ user, requestReceivedTimestamp }) =>
+          OPERATOR.test(user.username) && Date.parse(requestReceivedTimestamp) >= sinceMs,
+      )
   }
 
   file(name: string, content: object): string {

@@ -18,13 +18,28 @@ describe('the fake API server answers as kube-apiserver does:', () => {
   })
 
   it('a token that it does not know is refused', async () => {
-    expect(await answerTo({ title: '', steps: [{ method: 'GET', path: '/apis/coordination.k8s.io/v1/leases', status: 401 }] }, { ...server(), token: 'wrong' })).toEqual([])
+    expect(
+      await answerTo(
+        { title: '', steps: [{ method: 'GET', path: '/apis/coordination.k8s.io/v1/leases', status: 401 }] },
+        { ...server(), token: 'wrong' },
+      ),
+    ).toEqual([])
   })
 })
 
 describe('the table', () => {
   it('notices what differs', async () => {
-    const wrong = { title: '', steps: [{ method: 'GET' as const, path: '/apis/coordination.k8s.io/v1/leases', status: 201, expected: { kind: 'PodList', metadata: { absent: '<any>' }, items: [1] } }] }
+    const wrong = {
+      title: '',
+      steps: [
+        {
+          method: 'GET' as const,
+          path: '/apis/coordination.k8s.io/v1/leases',
+          status: 201,
+          expected: { kind: 'PodList', metadata: { absent: '<any>' }, items: [1] },
+        },
+      ],
+    }
     expect(await answerTo(wrong, server())).toHaveLength(4)
   })
 })

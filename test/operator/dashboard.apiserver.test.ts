@@ -22,7 +22,14 @@ withApiServer('the dashboard beside an operator', () => {
   afterAll(() => cluster.close(), 60_000)
 
   /** As a person's shell would, with the rights of an admin of the cluster. */
-  const run = (line: string): Promise<unknown> => promisify(execFile)('sh', ['-c', line], { env: { PATH: `${dirname(programPath('kubectl') ?? '')}:${process.env['PATH']}`, HOME: cluster.server.folder, KUBECONFIG: join(cluster.server.folder, 'kubeconfig.json') } })
+  const run = (line: string): Promise<unknown> =>
+    promisify(execFile)('sh', ['-c', line], {
+      env: {
+        PATH: `${dirname(programPath('kubectl') ?? '')}:${process.env['PATH']}`,
+        HOME: cluster.server.folder,
+        KUBECONFIG: join(cluster.server.folder, 'kubeconfig.json'),
+      },
+    })
 
   describe('the dashboard beside an operator', () => {
     it('gives a patch that the API server takes, and shows the worker when it is applied', async () => {
@@ -37,7 +44,10 @@ withApiServer('the dashboard beside an operator', () => {
       expect(line).toMatch(/^kubectl -n team-a patch fw p-1 --type merge -p /)
       await run(line)
       await cluster.until('the patch is applied', async () => (await cluster.worker('p-1'))?.config['slots'] === 3)
-      expect((await cluster.worker('p-1'))?.config).toMatchObject({ interval_seconds: 45, user_agent: 'it\'s "muster"; $(reboot)' })
+      expect((await cluster.worker('p-1'))?.config).toMatchObject({
+        interval_seconds: 45,
+        user_agent: 'it\'s "muster"; $(reboot)',
+      })
       await cluster.condition('p-1', 'Synced=InSync')
       await look(page, 'managed-patched')
     })
@@ -51,7 +61,10 @@ withApiServer('the dashboard beside an operator', () => {
       await page.getByLabel('I know that a change made here').check()
       await page.getByRole('button', { name: /^Save/ }).click()
       await page.getByText(/Generation \d+ is saved\./).waitFor()
-      await cluster.until('it is reverted', async () => (await cluster.worker('p-1'))?.config['interval_seconds'] === 45)
+      await cluster.until(
+        'it is reverted',
+        async () => (await cluster.worker('p-1'))?.config['interval_seconds'] === 45,
+      )
     })
   })
 })

@@ -13,35 +13,78 @@ import { FakeStore, Refusal, type FakeEvent, type FakeKind, type Where } from '.
 
 export const LEASES: FakeKind = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases', kind: 'Lease' }
 export const EVENTS: FakeKind = {
-  group: 'events.k8s.io', version: 'v1', plural: 'events', kind: 'Event',
-  refusal: (event) => ['eventTime', 'reportingController', 'reportingInstance', 'action', 'reason'].find((name) => event[name] === undefined)?.replace(/$/, ': Required value'),
+  group: 'events.k8s.io',
+  version: 'v1',
+  plural: 'events',
+  kind: 'Event',
+  refusal: (event) =>
+    ['eventTime', 'reportingController', 'reportingInstance', 'action', 'reason']
+      .find((name) => event[name] === undefined)
+      ?.replace(/$/, ': Required value'),
 }
 /** A kind with everything a definition can have, which conformance.ts also installs on a real API server. */
 export const PROBES: FakeKind = {
-  group: 'conformance.muster.dev', version: 'v1', plural: 'probes', kind: 'Probe', status: true, scale: { spec: 'slots', status: 'slots', selector: 'selector' },
+  group: 'conformance.muster.dev',
+  version: 'v1',
+  plural: 'probes',
+  kind: 'Probe',
+  status: true,
+  scale: { spec: 'slots', status: 'slots', selector: 'selector' },
   keyed: { 'status.conditions': 'type' },
-  defaults: (probe) => ({ ...probe, ...(probe.spec === undefined ? {} : { spec: { policy: 'Enforce', ...probe.spec } }), status: { observedGeneration: -1, ...probe.status } }),
-  refusal: ({ spec }) => (spec === undefined || typeof spec['type'] === 'string' ? undefined : 'spec.type: Required value'),
+  defaults: (probe) => ({
+    ...probe,
+    ...(probe.spec === undefined ? {} : { spec: { policy: 'Enforce', ...probe.spec } }),
+    status: { observedGeneration: -1, ...probe.status },
+  }),
+  refusal: ({ spec }) =>
+    spec === undefined || typeof spec['type'] === 'string' ? undefined : 'spec.type: Required value',
 }
 
 export type Fault =
   /** Answered so, without effect. */
   | { readonly kind: 'refuse'; readonly status: number; readonly reason?: string; readonly retryAfter?: number }
   /** The connection breaks before, or after, the request took effect. */
-  | { readonly kind: 'break' } | { readonly kind: 'lose' }
+  | { readonly kind: 'break' }
+  | { readonly kind: 'lose' }
   /** Goes on when the promise resolves; never. */
-  | { readonly kind: 'delay'; readonly until: Promise<unknown> } | { readonly kind: 'hang' }
+  | { readonly kind: 'delay'; readonly until: Promise<unknown> }
+  | { readonly kind: 'hang' }
   /** Takes effect twice; the second answer is sent. */
   | { readonly kind: 'duplicate' }
   /** A GET or list sees the world as of this version. */
   | { readonly kind: 'stale'; readonly version: number }
   /** This answer, whatever it is. */
-  | { readonly kind: 'answer'; readonly status: number; readonly body: string; readonly headers?: Readonly<Record<string, string>> }
+  | {
+      readonly kind: 'answer'
+      readonly status: number
+      readonly body: string
+      readonly headers?: Readonly<Record<string, string>>
+    }
 
-export interface Seen { readonly method: string; readonly path: string; readonly query: URLSearchParams; readonly headers: IncomingMessage['headers']; readonly body: unknown }
-export interface Match { readonly method?: string; readonly path?: RegExp; readonly watch?: boolean }
-interface Watch { readonly response: ServerResponse; readonly kind: FakeKind; readonly namespace: string | undefined; readonly hasBookmarks: boolean }
-interface Target { readonly kind: FakeKind; readonly namespace: string | undefined; readonly name: string | undefined; readonly subresource: string }
+export interface Seen {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly headers: IncomingMessage['headers']
+  readonly body: unknown
+}
+export interface Match {
+  readonly method?: string
+  readonly path?: RegExp
+  readonly watch?: boolean
+}
+interface Watch {
+  readonly response: ServerResponse
+  readonly kind: FakeKind
+  readonly namespace: string | undefined
+  readonly hasBookmarks: boolean
+}
+interface Target {
+  readonly kind: FakeKind
+  readonly namespace: string | undefined
+  readonly name: string | undefined
+  readonly subresource: string
+}
 
 export class FakeApiServer {
   readonly store: FakeStore
@@ -115,7 +158,14 @@ export class FakeApiServer {
   /** Sends a bookmark to every watch that allows it. */
   bookmark(): void {
     for (const { response, kind, hasBookmarks } of this.#watches) {
-      if (hasBookmarks) response.write(line('BOOKMARK', { apiVersion: apiVersion(kind), kind: kind.kind, metadata: { resourceVersion: String(this.store.version) } }))
+      if (hasBookmarks)
+        response.write(
+          line('BOOKMARK', {
+            apiVersion: apiVersion(kind),
+            kind: kind.kind,
+            metadata: { resourceVersion: String(this.store.version) },
+          }),
+        )
     }
   }
 
@@ -159,7 +209,13 @@ export class FakeApiServer {
       return // The client is gone.
     }
     const text = Buffer.concat(chunks).toString('utf8')
-    const seen: Seen = { method: request.method ?? '', path: url.pathname, query: url.searchParams, headers: request.headers, body: text === '' ? undefined : JSON.parse(text) }
+    const seen: Seen = {
+      method: request.method ?? '',
+      path: url.pathname,
+      query: url.searchParams,
+      headers: request.headers,
+      body: text === '' ? undefined : JSON.parse(text),
+    }
     this.requests.push(seen)
     const fault = this.#faultOf(seen)
     if (fault?.kind === 'delay') await fault.until
@@ -177,8 +233,15 @@ export class FakeApiServer {
 
   #answer(seen: Seen, response: ServerResponse, fault: Fault | undefined): void {
     try {
-      if (fault?.kind === 'refuse') throw new Refusal(fault.status, fault.reason ?? 'InternalError', 'as scripted', fault.retryAfter === undefined ? {} : { retryAfterSeconds: fault.retryAfter })
-      if (this.token !== undefined && seen.headers.authorization !== `Bearer ${this.token}`) throw new Refusal(401, 'Unauthorized', 'Unauthorized')
+      if (fault?.kind === 'refuse')
+        throw new Refusal(
+          fault.status,
+          fault.reason ?? 'InternalError',
+          'as scripted',
+          fault.retryAfter === undefined ? {} : { retryAfterSeconds: fault.retryAfter },
+        )
+      if (this.token !== undefined && seen.headers.authorization !== `Bearer ${this.token}`)
+        throw new Refusal(401, 'Unauthorized', 'Unauthorized')
       const target = this.#targetOf(seen.path)
       if (seen.query.get('watch') === 'true') {
         this.#watch(target, seen, response)
@@ -190,51 +253,107 @@ export class FakeApiServer {
       if (fault?.kind === 'lose') response.destroy()
       else send(response, seen.method === 'POST' ? 201 : 200, body)
     } catch (error) {
-      const { code, reason, message, details } = error instanceof Refusal ? error : new Refusal(500, 'InternalError', String(error))
+      const { code, reason, message, details } =
+        error instanceof Refusal ? error : new Refusal(500, 'InternalError', String(error))
       const retryAfter = details['retryAfterSeconds']
-      send(response, code, statusOf(code, reason, message, details), retryAfter === undefined ? {} : { 'retry-after': JSON.stringify(retryAfter) })
+      send(
+        response,
+        code,
+        statusOf(code, reason, message, details),
+        retryAfter === undefined ? {} : { 'retry-after': JSON.stringify(retryAfter) },
+      )
     }
   }
 
-  #handle({ kind, namespace, name, subresource }: Target, { method, query, body, headers }: Seen, version: number): unknown {
+  #handle(
+    { kind, namespace, name, subresource }: Target,
+    { method, query, body, headers }: Seen,
+    version: number,
+  ): unknown {
     const manager = query.get('fieldManager') ?? (headers['user-agent'] ?? 'unknown').split('/', 1)[0] ?? ''
     if (name === undefined) {
       if (method === 'POST') return this.store.create({ kind, namespace: namespace ?? '' }, body as never, manager)
       return this.#list(kind, namespace, query, version)
     }
     const where: Where = { kind, namespace: namespace ?? '', name }
-    if (subresource === 'scale') return method === 'GET' ? this.store.scaleOf(where) : this.store.scaleTo(where, (body as { spec: { replicas: number } }).spec.replicas, manager)
+    if (subresource === 'scale')
+      return method === 'GET'
+        ? this.store.scaleOf(where)
+        : this.store.scaleTo(where, (body as { spec: { replicas: number } }).spec.replicas, manager)
     if (method === 'PUT') return this.store.replace(where, subresource, body as never, manager)
-    if (method === 'PATCH') return this.store.patch(where, subresource, headers['content-type'] ?? '', body, manager, query.get('force') === 'true')
-    if (method === 'DELETE') return this.#deleted(where, (body as { preconditions?: object } | undefined)?.preconditions)
-    if (method !== 'GET') throw new Refusal(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource')
-    const object = version === this.store.version ? this.store.get(where) : this.store.list(kind, namespace, version).find(({ metadata }) => metadata.name === name)
+    if (method === 'PATCH')
+      return this.store.patch(
+        where,
+        subresource,
+        headers['content-type'] ?? '',
+        body,
+        manager,
+        query.get('force') === 'true',
+      )
+    if (method === 'DELETE')
+      return this.#deleted(where, (body as { preconditions?: object } | undefined)?.preconditions)
+    if (method !== 'GET')
+      throw new Refusal(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource')
+    const object =
+      version === this.store.version
+        ? this.store.get(where)
+        : this.store.list(kind, namespace, version).find(({ metadata }) => metadata.name === name)
     if (object === undefined) throw new Refusal(404, 'NotFound', `${kind.plural} "${name}" not found`)
-    return /as=PartialObjectMetadata;/.test(headers.accept ?? '') ? { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata } : object
+    return /as=PartialObjectMetadata;/.test(headers.accept ?? '')
+      ? { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata }
+      : object
   }
 
   /** The object while a finalizer holds it, else `Status`, as for custom resources. */
   #deleted(where: Where, preconditions: object | undefined): unknown {
     const object = this.store.delete(where, preconditions)
     if ((object.metadata.finalizers ?? []).length > 0) return object
-    const { kind: { group, plural }, name } = where
-    return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details: { name, ...(group === '' ? {} : { group }), kind: plural, uid: object.metadata.uid } }
+    const {
+      kind: { group, plural },
+      name,
+    } = where
+    return {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Success',
+      details: { name, ...(group === '' ? {} : { group }), kind: plural, uid: object.metadata.uid },
+    }
   }
 
   #list(kind: FakeKind, namespace: string | undefined, query: URLSearchParams, version: number): unknown {
     const place = query.get('continue') ?? ''
-    const { at, after } = place === '' ? { at: version, after: '' } : JSON.parse(Buffer.from(place, 'base64url').toString()) as { at: number; after: string }
-    if (place !== '' && at < this.store.compactedVersion) throw new Refusal(410, 'Expired', 'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.')
-    const all = this.store.list(kind, namespace, at).filter(({ metadata }) => `${metadata.namespace}/${metadata.name}` > after)
+    const { at, after } =
+      place === ''
+        ? { at: version, after: '' }
+        : (JSON.parse(Buffer.from(place, 'base64url').toString()) as { at: number; after: string })
+    if (place !== '' && at < this.store.compactedVersion)
+      throw new Refusal(
+        410,
+        'Expired',
+        'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.',
+      )
+    const all = this.store
+      .list(kind, namespace, at)
+      .filter(({ metadata }) => `${metadata.namespace}/${metadata.name}` > after)
     const limit = Number(query.get('limit') ?? 0)
     const items = limit === 0 ? all : all.slice(0, limit)
     const last = items.at(-1)?.metadata
     const isMore = items.length < all.length && last !== undefined
     return {
-      apiVersion: apiVersion(kind), kind: `${kind.kind}List`, items,
+      apiVersion: apiVersion(kind),
+      kind: `${kind.kind}List`,
+      items,
       metadata: {
         resourceVersion: String(at),
-        ...(isMore ? { continue: Buffer.from(JSON.stringify({ at, after: `${last.namespace}/${last.name}` })).toString('base64url'), remainingItemCount: all.length - items.length } : {}),
+        ...(isMore
+          ? {
+              continue: Buffer.from(JSON.stringify({ at, after: `${last.namespace}/${last.name}` })).toString(
+                'base64url',
+              ),
+              remainingItemCount: all.length - items.length,
+            }
+          : {}),
       },
     }
   }
@@ -244,12 +363,15 @@ export class FakeApiServer {
     const asked = query.get('resourceVersion') ?? ''
     const isFromNow = asked === '' || asked === '0'
     if (!isFromNow && Number(asked) < this.store.compactedVersion) {
-      response.end(line('ERROR', statusOf(410, 'Expired', `too old resource version: ${asked} (${this.store.version})`)))
+      response.end(
+        line('ERROR', statusOf(410, 'Expired', `too old resource version: ${asked} (${this.store.version})`)),
+      )
       return
     }
     response.flushHeaders()
     const watch: Watch = { response, kind, namespace, hasBookmarks: query.get('allowWatchBookmarks') === 'true' }
-    const missed = isFromNow ? this.store.list(kind, namespace).map((object) => ({ version: 0, kind, type: 'ADDED' as const, object }))
+    const missed = isFromNow
+      ? this.store.list(kind, namespace).map((object) => ({ version: 0, kind, type: 'ADDED' as const, object }))
       : this.store.history.filter(({ version }) => version > Number(asked))
     for (const event of missed) tell(watch, event)
     this.#watches.add(watch)
@@ -262,19 +384,36 @@ export class FakeApiServer {
   }
 
   #faultOf(seen: Seen): Fault | undefined {
-    const script = this.#scripts.find(({ match: { method, path, watch }, left }) =>
-      left > 0 && (method ?? seen.method) === seen.method && (path?.test(seen.path) ?? true) && (watch ?? seen.query.has('watch')) === seen.query.has('watch'))
+    const script = this.#scripts.find(
+      ({ match: { method, path, watch }, left }) =>
+        left > 0 &&
+        (method ?? seen.method) === seen.method &&
+        (path?.test(seen.path) ?? true) &&
+        (watch ?? seen.query.has('watch')) === seen.query.has('watch'),
+    )
     if (script === undefined) return undefined
     script.left -= 1
     return script.fault
   }
 
   #targetOf(path: string): Target {
-    const found = /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>[^/]+)(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<plural>[^/]+)(?:\/(?<name>[^/]+))?(?:\/(?<subresource>[^/]+))?$/.exec(path)?.groups
-    const kind = this.#kinds.find(({ group, version, plural }) => group === (found?.['group'] ?? '') && version === found?.['version'] && plural === found['plural'])
-    if (found === undefined || kind === undefined) throw new Refusal(404, 'NotFound', 'the server could not find the requested resource')
+    const found =
+      /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>[^/]+)(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<plural>[^/]+)(?:\/(?<name>[^/]+))?(?:\/(?<subresource>[^/]+))?$/.exec(
+        path,
+      )?.groups
+    const kind = this.#kinds.find(
+      ({ group, version, plural }) =>
+        group === (found?.['group'] ?? '') && version === found?.['version'] && plural === found['plural'],
+    )
+    if (found === undefined || kind === undefined)
+      throw new Refusal(404, 'NotFound', 'the server could not find the requested resource')
     const { namespace, name, subresource = '' } = found
-    return { kind, namespace: namespace === undefined ? undefined : decodeURIComponent(namespace), name: name === undefined ? undefined : decodeURIComponent(name), subresource }
+    return {
+      kind,
+      namespace: namespace === undefined ? undefined : decodeURIComponent(namespace),
+      name: name === undefined ? undefined : decodeURIComponent(name),
+      subresource,
+    }
   }
 }
 
@@ -282,14 +421,34 @@ const apiVersion = ({ group, version }: FakeKind): string => (group === '' ? ver
 const line = (type: string, object: unknown): string => `${JSON.stringify({ type, object })}\n`
 
 function tell({ response, kind, namespace }: Watch, { kind: of, type, object }: FakeEvent): void {
-  if (of === kind && (namespace === undefined || namespace === object.metadata.namespace)) response.write(line(type, object))
+  if (of === kind && (namespace === undefined || namespace === object.metadata.namespace))
+    response.write(line(type, object))
 }
 
-function statusOf(code: number, reason: string, message: string, details: Readonly<Record<string, unknown>> = {}): object {
-  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, ...(Object.keys(details).length === 0 ? {} : { details }), code }
+function statusOf(
+  code: number,
+  reason: string,
+  message: string,
+  details: Readonly<Record<string, unknown>> = {},
+): object {
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message,
+    reason,
+    ...(Object.keys(details).length === 0 ? {} : { details }),
+    code,
+  }
 }
 
-function send(response: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {
+function send(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 }
 

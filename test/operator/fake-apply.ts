@@ -10,51 +10,90 @@ export type KeyedLists = Readonly<Record<string, string>>
 /** Leaves by manager; a leaf is written as a JSON array of its steps. */
 export type Managers = ReadonlyMap<string, ReadonlySet<string>>
 
-const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Every leaf of a value: its steps, and its value. */
 function leavesOf(value: unknown, keyed: KeyedLists, steps: readonly string[] = [], plain = ''): Map<string, unknown> {
   const key = keyed[plain]
   if (key !== undefined && Array.isArray(value)) {
-    return new Map(value.flatMap((item: Fields) => {
-      const step = `[${String(item[key])}]`
-      return [[JSON.stringify([...steps, step]), ITEM] as const, ...leavesOf(item, keyed, [...steps, step], plain)]
-    }))
+    return new Map(
+      value.flatMap((item: Fields) => {
+        const step = `[${String(item[key])}]`
+        return [[JSON.stringify([...steps, step]), ITEM] as const, ...leavesOf(item, keyed, [...steps, step], plain)]
+      }),
+    )
   }
-  if (!isFields(value) || (Object.keys(value).length === 0 && steps.length > 0)) return new Map([[JSON.stringify(steps), value]])
-  return new Map(Object.entries(value).flatMap(([name, each]) => [...leavesOf(each, keyed, [...steps, name], plain === '' ? name : `${plain}.${name}`)]))
+  if (!isFields(value) || (Object.keys(value).length === 0 && steps.length > 0))
+    return new Map([[JSON.stringify(steps), value]])
+  return new Map(
+    Object.entries(value).flatMap(([name, each]) => [
+      ...leavesOf(each, keyed, [...steps, name], plain === '' ? name : `${plain}.${name}`),
+    ]),
+  )
 }
 
 /** Stands for the existence of an item of a keyed list. */
 const ITEM = Symbol('item')
 
-export interface Applied { readonly object: Fields; readonly managers: Managers; readonly conflicts: readonly string[] }
+export interface Applied {
+  readonly object: Fields
+  readonly managers: Managers
+  readonly conflicts: readonly string[]
+}
 
 export function applied(live: Fields, managers: Managers, manager: string, wanted: Fields, keyed: KeyedLists): Applied {
   const [now, next] = [leavesOf(live, keyed), leavesOf(wanted, keyed)]
   const others = [...managers].filter(([name]) => name !== manager)
   const conflicts = [...next].flatMap(([leaf, value]) =>
     value !== ITEM && now.has(leaf) && JSON.stringify(now.get(leaf)) !== JSON.stringify(value)
-      ? others.filter(([, leaves]) => leaves.has(leaf)).map(([name]) => `conflict with "${name}": ${leaf}`) : [])
+      ? others.filter(([, leaves]) => leaves.has(leaf)).map(([name]) => `conflict with "${name}": ${leaf}`)
+      : [],
+  )
   let object = live
   for (const leaf of managers.get(manager) ?? []) {
-    if (!next.has(leaf) && !others.some(([, leaves]) => leaves.has(leaf))) object = changed(object, JSON.parse(leaf) as string[], undefined, keyed)
+    if (!next.has(leaf) && !others.some(([, leaves]) => leaves.has(leaf)))
+      object = changed(object, JSON.parse(leaf) as string[], undefined, keyed)
   }
-  for (const [leaf, value] of next) if (value !== ITEM) object = changed(object, JSON.parse(leaf) as string[], value, keyed)
-  const left = new Map(others.map(([name, leaves]) => [name, new Set([...leaves].filter((leaf) => !next.has(leaf) || JSON.stringify(now.get(leaf)) === JSON.stringify(next.get(leaf))))]))
+  for (const [leaf, value] of next)
+    if (value !== ITEM) object = changed(object, JSON.parse(leaf) as string[], value, keyed)
+  const left = new Map(
+    others.map(([name, leaves]) => [
+      name,
+      new Set(
+        [...leaves].filter(
+          (leaf) => !next.has(leaf) || JSON.stringify(now.get(leaf)) === JSON.stringify(next.get(leaf)),
+        ),
+      ),
+    ]),
+  )
   return { object, managers: new Map([...left, [manager, new Set(next.keys())]]), conflicts }
 }
 
 /** Whoever writes without apply owns what it changed. */
 export function taken(managers: Managers, manager: string, before: Fields, after: Fields, keyed: KeyedLists): Managers {
   const [was, is] = [leavesOf(before, keyed), leavesOf(after, keyed)]
-  const differing = new Set([...is].filter(([leaf, value]) => JSON.stringify(was.get(leaf)) !== JSON.stringify(value)).map(([leaf]) => leaf))
-  const others = [...managers].map(([name, leaves]) => [name, new Set([...leaves].filter((leaf) => is.has(leaf) && (name === manager || !differing.has(leaf))))] as const)
+  const differing = new Set(
+    [...is].filter(([leaf, value]) => JSON.stringify(was.get(leaf)) !== JSON.stringify(value)).map(([leaf]) => leaf),
+  )
+  const others = [...managers].map(
+    ([name, leaves]) =>
+      [
+        name,
+        new Set([...leaves].filter((leaf) => is.has(leaf) && (name === manager || !differing.has(leaf)))),
+      ] as const,
+  )
   const own = new Set([...(managers.get(manager) ?? []), ...differing].filter((leaf) => is.has(leaf)))
   return new Map([...others, [manager, own]])
 }
 
-function changed(value: unknown, [step, ...rest]: readonly string[], leaf: unknown, keyed: KeyedLists, plain = ''): Fields {
+function changed(
+  value: unknown,
+  [step, ...rest]: readonly string[],
+  leaf: unknown,
+  keyed: KeyedLists,
+  plain = '',
+): Fields {
   if (step === undefined) return leaf as Fields
   const name = /^\[(?<name>.*)\]$/.exec(step)?.groups?.['name']
   const key = keyed[plain]
@@ -64,10 +103,13 @@ function changed(value: unknown, [step, ...rest]: readonly string[], leaf: unkno
     if (at === -1 && leaf === undefined) return value as Fields
     if (rest.length === 0) return (leaf === undefined ? leftOf(items, at) : items) as unknown as Fields
     const item = changed(items[at] ?? {}, rest, leaf, keyed, plain)
-    return (at === -1 ? [...items, item] : items.map((each, index) => (index === at ? item : each))) as unknown as Fields
+    return (at === -1
+      ? [...items, item]
+      : items.map((each, index) => (index === at ? item : each))) as unknown as Fields
   }
   const fields = isFields(value) ? value : {}
-  const inner = rest.length === 0 ? leaf : changed(fields[step], rest, leaf, keyed, plain === '' ? step : `${plain}.${step}`)
+  const inner =
+    rest.length === 0 ? leaf : changed(fields[step], rest, leaf, keyed, plain === '' ? step : `${plain}.${step}`)
   const { [step]: _, ...others } = fields
   const isEmptied = leaf === undefined && plain !== '' && isFields(inner) && Object.keys(inner).length === 0
   return inner === undefined || isEmptied ? others : { ...fields, [step]: inner }
@@ -89,20 +131,34 @@ export function mergePatched(value: unknown, patch: unknown): unknown {
   return result
 }
 
-interface Operation { readonly op: string; readonly path: string; readonly value?: unknown }
+interface Operation {
+  readonly op: string
+  readonly path: string
+  readonly value?: unknown
+}
 
 /** Undefined: a `test` failed, or a path does not exist. */
 export function jsonPatched(value: unknown, operations: readonly Operation[]): unknown {
   const result: unknown = JSON.parse(JSON.stringify(value))
   for (const { op, path, value: each } of operations) {
-    const steps = path.split('/').slice(1).map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+    const steps = path
+      .split('/')
+      .slice(1)
+      .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
     const last = steps.pop() ?? ''
-    const parent = steps.reduce<unknown>((inner, step) => (inner as Fields | undefined)?.[step], result) as Fields | unknown[] | undefined
+    const parent = steps.reduce<unknown>((inner, step) => (inner as Fields | undefined)?.[step], result) as
+      Fields | unknown[] | undefined
     if (parent === undefined || parent === null) return undefined
     const found = (parent as Fields)[last]
-    if (op === 'test' ? JSON.stringify(found) !== JSON.stringify(each) : op !== 'add' && found === undefined) return undefined
+    if (op === 'test' ? JSON.stringify(found) !== JSON.stringify(each) : op !== 'add' && found === undefined)
+      return undefined
     if (op === 'test') continue
-    if (Array.isArray(parent)) parent.splice(last === '-' ? parent.length : Number(last), op === 'add' ? 0 : 1, ...(op === 'remove' ? [] : [each]))
+    if (Array.isArray(parent))
+      parent.splice(
+        last === '-' ? parent.length : Number(last),
+        op === 'add' ? 0 : 1,
+        ...(op === 'remove' ? [] : [each]),
+      )
     else if (op === 'remove') delete parent[last]
     else parent[last] = each
   }

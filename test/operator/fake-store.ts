@@ -33,10 +33,24 @@ export interface FakeMeta {
   readonly finalizers?: readonly string[]
   readonly [name: string]: unknown
 }
-export interface FakeObject { readonly metadata: FakeMeta; readonly spec?: Record<string, unknown>; readonly status?: Record<string, unknown>; readonly [name: string]: unknown }
+export interface FakeObject {
+  readonly metadata: FakeMeta
+  readonly spec?: Record<string, unknown>
+  readonly status?: Record<string, unknown>
+  readonly [name: string]: unknown
+}
 export type EventKind = 'ADDED' | 'MODIFIED' | 'DELETED'
-export interface FakeEvent { readonly version: number; readonly kind: FakeKind; readonly type: EventKind; readonly object: FakeObject }
-export interface Where { readonly kind: FakeKind; readonly namespace: string; readonly name: string }
+export interface FakeEvent {
+  readonly version: number
+  readonly kind: FakeKind
+  readonly type: EventKind
+  readonly object: FakeObject
+}
+export interface Where {
+  readonly kind: FakeKind
+  readonly namespace: string
+  readonly name: string
+}
 
 /** A refusal, as the API's `Status`. */
 export class Refusal extends Error {
@@ -51,7 +65,11 @@ export class Refusal extends Error {
   }
 }
 
-interface Entry { readonly kind: FakeKind; readonly object: FakeObject; readonly managers: Managers }
+interface Entry {
+  readonly kind: FakeKind
+  readonly object: FakeObject
+  readonly managers: Managers
+}
 type Body = Record<string, unknown> & { readonly metadata?: Partial<FakeMeta> }
 
 export class FakeStore {
@@ -82,41 +100,87 @@ export class FakeStore {
       if (event.type === 'DELETED') found.delete(key)
       else found.set(key, event.object)
     }
-    return [...found].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object)
+    return [...found]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, object]) => object)
       .filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace)
   }
 
   create(where: Omit<Where, 'name'>, body: Body, manager: string): FakeObject {
     const { kind, namespace } = where
     const name = body.metadata?.name ?? ''
-    if (name === '') throw new Refusal(422, 'Invalid', `${kind.kind} "" is invalid: metadata.name: Required value: name or generateName is required`)
-    if (this.terminating.has(namespace)) throw new Refusal(403, 'Forbidden', `${kind.plural} "${name}" is forbidden: unable to create new content in namespace ${namespace} because it is being terminated`, { causes: [{ reason: 'NamespaceTerminating' }] })
-    if (this.#entries.has(pathOf({ ...where, name }))) throw new Refusal(409, 'AlreadyExists', `${qualified(kind)} "${name}" already exists`)
+    if (name === '')
+      throw new Refusal(
+        422,
+        'Invalid',
+        `${kind.kind} "" is invalid: metadata.name: Required value: name or generateName is required`,
+      )
+    if (this.terminating.has(namespace))
+      throw new Refusal(
+        403,
+        'Forbidden',
+        `${kind.plural} "${name}" is forbidden: unable to create new content in namespace ${namespace} because it is being terminated`,
+        { causes: [{ reason: 'NamespaceTerminating' }] },
+      )
+    if (this.#entries.has(pathOf({ ...where, name })))
+      throw new Refusal(409, 'AlreadyExists', `${qualified(kind)} "${name}" already exists`)
     const { status, ...rest } = body
     const metadata: FakeMeta = {
-      ...body.metadata, name, namespace, uid: this.#uuid(), resourceVersion: '', creationTimestamp: new Date(this.#wallMs()).toISOString().replace(/\.\d+/, ''),
+      ...body.metadata,
+      name,
+      namespace,
+      uid: this.#uuid(),
+      resourceVersion: '',
+      creationTimestamp: new Date(this.#wallMs()).toISOString().replace(/\.\d+/, ''),
       ...(kind.status === true ? { generation: 1 } : {}),
     }
-    const object = completed(kind, { ...rest, ...(kind.status === true || status === undefined ? {} : { status }), metadata } as FakeObject)
+    const object = completed(kind, {
+      ...rest,
+      ...(kind.status === true || status === undefined ? {} : { status }),
+      metadata,
+    } as FakeObject)
     check(kind, object)
-    return this.#commit({ ...where, name }, 'ADDED', object, taken(new Map(), manager, {}, owned(object), kind.keyed ?? {}))
+    return this.#commit(
+      { ...where, name },
+      'ADDED',
+      object,
+      taken(new Map(), manager, {}, owned(object), kind.keyed ?? {}),
+    )
   }
 
   replace(where: Where, subresource: string, body: Body, manager: string): FakeObject {
     const entry = this.#entry(where)
-    if ((body.metadata?.resourceVersion ?? '') === '') throw new Refusal(422, 'Invalid', `${qualified(where.kind)} "${where.name}" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`)
+    if ((body.metadata?.resourceVersion ?? '') === '')
+      throw new Refusal(
+        422,
+        'Invalid',
+        `${qualified(where.kind)} "${where.name}" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`,
+      )
     this.#precondition(where, entry.object, body.metadata)
-    return this.#write(where, entry, subresource, body as FakeObject, (next) => taken(entry.managers, manager, owned(entry.object), owned(next), where.kind.keyed ?? {}))
+    return this.#write(where, entry, subresource, body as FakeObject, (next) =>
+      taken(entry.managers, manager, owned(entry.object), owned(next), where.kind.keyed ?? {}),
+    )
   }
 
-  patch(where: Where, subresource: string, contentType: string, body: unknown, manager: string, force: boolean): FakeObject {
-    if (contentType.startsWith('application/apply-patch')) return this.#apply(where, subresource, body as Body, manager, force)
+  patch(
+    where: Where,
+    subresource: string,
+    contentType: string,
+    body: unknown,
+    manager: string,
+    force: boolean,
+  ): FakeObject {
+    if (contentType.startsWith('application/apply-patch'))
+      return this.#apply(where, subresource, body as Body, manager, force)
     const entry = this.#entry(where)
     const isJsonPatch = contentType.startsWith('application/json-patch')
     const next = isJsonPatch ? jsonPatched(shown(entry), body as never) : mergePatched(shown(entry), body)
-    if (next === undefined) throw new Refusal(422, 'Invalid', 'the server rejected our request due to an error in our request')
+    if (next === undefined)
+      throw new Refusal(422, 'Invalid', 'the server rejected our request due to an error in our request')
     if (!isJsonPatch) this.#precondition(where, entry.object, (body as Body).metadata)
-    return this.#write(where, entry, subresource, next as FakeObject, (after) => taken(entry.managers, manager, owned(entry.object), owned(after), where.kind.keyed ?? {}))
+    return this.#write(where, entry, subresource, next as FakeObject, (after) =>
+      taken(entry.managers, manager, owned(entry.object), owned(after), where.kind.keyed ?? {}),
+    )
   }
 
   delete(where: Where, preconditions: Partial<FakeMeta> | undefined): FakeObject {
@@ -127,23 +191,50 @@ export class FakeStore {
     if (object.metadata.deletionTimestamp !== undefined) return shown(entry)
     const { generation } = object.metadata
     const deletionTimestamp = new Date(this.#wallMs()).toISOString().replace(/\.\d+/, '')
-    return this.#commit(where, 'MODIFIED', { ...object, metadata: { ...object.metadata, deletionTimestamp, ...(generation === undefined ? {} : { generation: generation + 1 }) } }, managers)
+    return this.#commit(
+      where,
+      'MODIFIED',
+      {
+        ...object,
+        metadata: {
+          ...object.metadata,
+          deletionTimestamp,
+          ...(generation === undefined ? {} : { generation: generation + 1 }),
+        },
+      },
+      managers,
+    )
   }
 
   scaleOf(where: Where): Record<string, unknown> {
     const { metadata, spec = {}, status = {} } = this.get(where)
     const { scale } = where.kind
     if (scale === undefined) throw new Refusal(404, 'NotFound', 'the server could not find the requested resource')
-    if (typeof spec[scale.spec] !== 'number') throw new Refusal(500, 'InternalError', `Internal error occurred: the spec replicas field ".spec.${scale.spec}" does not exist`)
+    if (typeof spec[scale.spec] !== 'number')
+      throw new Refusal(
+        500,
+        'InternalError',
+        `Internal error occurred: the spec replicas field ".spec.${scale.spec}" does not exist`,
+      )
     const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata
     return {
-      kind: 'Scale', apiVersion: 'autoscaling/v1', metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
-      spec: { replicas: spec[scale.spec] }, status: { replicas: status[scale.status] ?? 0, selector: status[scale.selector] ?? '' },
+      kind: 'Scale',
+      apiVersion: 'autoscaling/v1',
+      metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+      spec: { replicas: spec[scale.spec] },
+      status: { replicas: status[scale.status] ?? 0, selector: status[scale.selector] ?? '' },
     }
   }
 
   scaleTo(where: Where, replicas: number, manager: string): Record<string, unknown> {
-    this.patch(where, '', 'application/merge-patch+json', { spec: { [where.kind.scale?.spec ?? '']: replicas } }, manager, false)
+    this.patch(
+      where,
+      '',
+      'application/merge-patch+json',
+      { spec: { [where.kind.scale?.spec ?? '']: replicas } },
+      manager,
+      false,
+    )
     return this.scaleOf(where)
   }
 
@@ -157,41 +248,92 @@ export class FakeStore {
     const entry = this.#entries.get(pathOf(where))
     if (entry === undefined) {
       if (subresource !== '') throw notFound(where)
-      if (body.metadata?.uid !== undefined) throw new Refusal(409, 'Conflict', `uid mismatch: the provided object specified uid ${body.metadata.uid}, and no existing object was found`)
+      if (body.metadata?.uid !== undefined)
+        throw new Refusal(
+          409,
+          'Conflict',
+          `uid mismatch: the provided object specified uid ${body.metadata.uid}, and no existing object was found`,
+        )
       return this.create(where, body, manager)
     }
     const { uid, ...rest } = body.metadata ?? {}
     this.#precondition(where, entry.object, rest)
     // For a status the uid is not looked at.
-    if (subresource === '' && uid !== undefined && uid !== entry.object.metadata.uid) throw new Refusal(422, 'Invalid', `${kind.kind} "${where.name}" is invalid: metadata.uid: Invalid value: "${uid}": field is immutable`)
+    if (subresource === '' && uid !== undefined && uid !== entry.object.metadata.uid)
+      throw new Refusal(
+        422,
+        'Invalid',
+        `${kind.kind} "${where.name}" is invalid: metadata.uid: Invalid value: "${uid}": field is immutable`,
+      )
     const owner = `${manager}/${subresource}`
     const { metadata: { labels, annotations, finalizers } = {}, apiVersion: _, kind: __, status, ...fields } = body
-    const metadata = Object.fromEntries(Object.entries({ labels, annotations, finalizers }).filter(([, value]) => value !== undefined))
-    const wanted = subresource === 'status' ? { status } : { ...fields, ...(Object.keys(metadata).length === 0 ? {} : { metadata }), ...(kind.status === true ? {} : { status }) }
-    const result = applied(entry.object, entry.managers, owner, JSON.parse(JSON.stringify(wanted)) as Body, kind.keyed ?? {})
-    if (result.conflicts.length > 0 && !force) throw new Refusal(409, 'Conflict', `Apply failed with ${result.conflicts.length} conflict${result.conflicts.length === 1 ? '' : 's'}: ${result.conflicts.join(', ')}`)
+    const metadata = Object.fromEntries(
+      Object.entries({ labels, annotations, finalizers }).filter(([, value]) => value !== undefined),
+    )
+    const wanted =
+      subresource === 'status'
+        ? { status }
+        : {
+            ...fields,
+            ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+            ...(kind.status === true ? {} : { status }),
+          }
+    const result = applied(
+      entry.object,
+      entry.managers,
+      owner,
+      JSON.parse(JSON.stringify(wanted)) as Body,
+      kind.keyed ?? {},
+    )
+    if (result.conflicts.length > 0 && !force)
+      throw new Refusal(
+        409,
+        'Conflict',
+        `Apply failed with ${result.conflicts.length} conflict${result.conflicts.length === 1 ? '' : 's'}: ${result.conflicts.join(', ')}`,
+      )
     return this.#write(where, entry, subresource, result.object as unknown as FakeObject, () => result.managers)
   }
 
   /** What a subresource may change, generation, finalizers, and no event where nothing changed. */
-  #write(where: Where, entry: Entry, subresource: string, wanted: FakeObject, managersOf: (next: FakeObject) => Managers): FakeObject {
+  #write(
+    where: Where,
+    entry: Entry,
+    subresource: string,
+    wanted: FakeObject,
+    managersOf: (next: FakeObject) => Managers,
+  ): FakeObject {
     const { kind } = where
     const { object: before } = entry
     const { uid, resourceVersion, creationTimestamp, generation, deletionTimestamp, name, namespace } = before.metadata
-    const fixed = { uid, resourceVersion, creationTimestamp, name, ...(namespace === undefined ? {} : { namespace }), ...(generation === undefined ? {} : { generation }), ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) }
+    const fixed = {
+      uid,
+      resourceVersion,
+      creationTimestamp,
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(generation === undefined ? {} : { generation }),
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    }
     const { status: oldStatus, ...oldRest } = before
     const { status: newStatus, ...newRest } = wanted
-    const withStatus = (rest: object, status: unknown): FakeObject => ({ ...rest, ...(status === undefined ? {} : { status }) }) as FakeObject
+    const withStatus = (rest: object, status: unknown): FakeObject =>
+      ({ ...rest, ...(status === undefined ? {} : { status }) }) as FakeObject
     const { deletionTimestamp: _, ...metadata } = wanted.metadata
-    let next = subresource === 'status' ? withStatus(oldRest, newStatus)
-      : withStatus({ ...newRest, apiVersion: before['apiVersion'], kind: before['kind'], metadata: { ...metadata, ...fixed } }, kind.status === true ? oldStatus : newStatus)
+    let next =
+      subresource === 'status'
+        ? withStatus(oldRest, newStatus)
+        : withStatus(
+            { ...newRest, apiVersion: before['apiVersion'], kind: before['kind'], metadata: { ...metadata, ...fixed } },
+            kind.status === true ? oldStatus : newStatus,
+          )
     next = completed(kind, next)
     check(kind, next)
     if (isDeepStrictEqual(JSON.parse(JSON.stringify(next)), JSON.parse(JSON.stringify(before)))) {
       this.#entries.set(pathOf(where), { kind, object: before, managers: managersOf(next) })
       return shown(entry)
     }
-    if (generation !== undefined && subresource === '' && !isDeepStrictEqual(contentOf(next), contentOf(before))) next = { ...next, metadata: { ...next.metadata, generation: generation + 1 } }
+    if (generation !== undefined && subresource === '' && !isDeepStrictEqual(contentOf(next), contentOf(before)))
+      next = { ...next, metadata: { ...next.metadata, generation: generation + 1 } }
     const isGone = deletionTimestamp !== undefined && (next.metadata.finalizers ?? []).length === 0
     return this.#commit(where, isGone ? 'DELETED' : 'MODIFIED', next, managersOf(next))
   }
@@ -199,7 +341,16 @@ export class FakeStore {
   #commit(where: Where, type: EventKind, object: FakeObject, managers: Managers): FakeObject {
     this.version += 1
     const { kind } = where
-    const entry: Entry = { kind, object: { ...object, apiVersion: kind.group === '' ? kind.version : `${kind.group}/${kind.version}`, kind: kind.kind, metadata: { ...object.metadata, resourceVersion: String(this.version) } }, managers }
+    const entry: Entry = {
+      kind,
+      object: {
+        ...object,
+        apiVersion: kind.group === '' ? kind.version : `${kind.group}/${kind.version}`,
+        kind: kind.kind,
+        metadata: { ...object.metadata, resourceVersion: String(this.version) },
+      },
+      managers,
+    }
     if (type === 'DELETED') this.#entries.delete(pathOf(where))
     else this.#entries.set(pathOf(where), entry)
     const event = { version: this.version, kind, type, object: shown(entry) }
@@ -216,22 +367,40 @@ export class FakeStore {
 
   #precondition({ kind, name }: Where, { metadata }: FakeObject, wanted: Partial<FakeMeta> | undefined): void {
     const operation = `Operation cannot be fulfilled on ${qualified(kind)} "${name}":`
-    if (wanted?.uid !== undefined && wanted.uid !== metadata.uid) throw new Refusal(409, 'Conflict', `${operation} Precondition failed: UID in precondition: ${wanted.uid}, UID in object meta: ${metadata.uid}`)
-    if (wanted?.resourceVersion !== undefined && wanted.resourceVersion !== '' && wanted.resourceVersion !== metadata.resourceVersion) throw new Refusal(409, 'Conflict', `${operation} the object has been modified; please apply your changes to the latest version and try again`)
+    if (wanted?.uid !== undefined && wanted.uid !== metadata.uid)
+      throw new Refusal(
+        409,
+        'Conflict',
+        `${operation} Precondition failed: UID in precondition: ${wanted.uid}, UID in object meta: ${metadata.uid}`,
+      )
+    if (
+      wanted?.resourceVersion !== undefined &&
+      wanted.resourceVersion !== '' &&
+      wanted.resourceVersion !== metadata.resourceVersion
+    )
+      throw new Refusal(
+        409,
+        'Conflict',
+        `${operation} the object has been modified; please apply your changes to the latest version and try again`,
+      )
   }
 }
 
 const pathOf = ({ kind, namespace, name }: Where): string => `${kind.group}/${kind.plural}/${namespace}/${name}`
 const qualified = ({ group, plural }: FakeKind): string => (group === '' ? plural : `${plural}.${group}`)
-const notFound = ({ kind, name }: Where): Refusal => new Refusal(404, 'NotFound', `${qualified(kind)} "${name}" not found`)
+const notFound = ({ kind, name }: Where): Refusal =>
+  new Refusal(404, 'NotFound', `${qualified(kind)} "${name}" not found`)
 /** What raises the generation. */
 const contentOf = (object: FakeObject): object => without(object, 'metadata', 'status', 'apiVersion', 'kind')
 /** What has managers. */
 const owned = (object: FakeObject): Record<string, unknown> => {
   const { labels, annotations, finalizers } = object.metadata
-  return JSON.parse(JSON.stringify({ ...without(object, 'apiVersion', 'kind'), metadata: { labels, annotations, finalizers } })) as Record<string, unknown>
+  return JSON.parse(
+    JSON.stringify({ ...without(object, 'apiVersion', 'kind'), metadata: { labels, annotations, finalizers } }),
+  ) as Record<string, unknown>
 }
-const without = (object: object, ...names: readonly string[]): object => Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)))
+const without = (object: object, ...names: readonly string[]): object =>
+  Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)))
 
 function shown({ kind, object, managers }: Entry): FakeObject {
   const managedFields = [...managers.keys()].map((manager) => ({ manager, operation: 'Apply' }))

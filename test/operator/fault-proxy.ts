@@ -17,10 +17,24 @@ export type Fault =
   | { readonly kind: 'reset'; readonly when: 'before' | 'after' }
   | { readonly kind: 'late'; readonly ms: number }
 
-export interface Asked { readonly method: string; readonly path: string; readonly isWatch: boolean }
+export interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly isWatch: boolean
+}
 
 const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'transfer-encoding', 'host', 'content-length'])
-const EXPIRED = { type: 'ERROR', object: { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Expired', code: 410, message: 'too old resource version' } }
+const EXPIRED = {
+  type: 'ERROR',
+  object: {
+    kind: 'Status',
+    apiVersion: 'v1',
+    status: 'Failure',
+    reason: 'Expired',
+    code: 410,
+    message: 'too old resource version',
+  },
+}
 
 export class FaultProxy {
   /** What is to go wrong with a request; nothing when it is undefined. */
@@ -88,7 +102,11 @@ export class FaultProxy {
     const gone = new AbortController()
     answer.once('close', () => gone.abort())
     const passed = await request(`${this.#target.url}${url}`, {
-      method: asked.method as 'GET', headers, dispatcher: this.#agent, signal: gone.signal, ...(chunks.length > 0 && { body: Buffer.concat(chunks) }),
+      method: asked.method as 'GET',
+      headers,
+      dispatcher: this.#agent,
+      signal: gone.signal,
+      ...(chunks.length > 0 && { body: Buffer.concat(chunks) }),
     })
     if (fault?.kind === 'reset') return void answer.destroy()
     const passedHeaders = Object.entries(passed.headers).filter(([name]) => !HOP_BY_HOP.has(name))
@@ -101,6 +119,20 @@ export class FaultProxy {
 }
 
 function refuse(answer: ServerResponse, code: number, retryAfterSeconds: number | undefined): void {
-  const headers = { 'content-type': 'application/json', ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }) }
-  answer.writeHead(code, headers).end(JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason: 'Injected', message: 'spoilt by the test' }))
+  const headers = {
+    'content-type': 'application/json',
+    ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+  }
+  answer
+    .writeHead(code, headers)
+    .end(
+      JSON.stringify({
+        kind: 'Status',
+        apiVersion: 'v1',
+        status: 'Failure',
+        code,
+        reason: 'Injected',
+        message: 'spoilt by the test',
+      }),
+    )
 }

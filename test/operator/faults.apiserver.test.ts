@@ -43,7 +43,8 @@ withApiServer('muster operator behind a network that fails', () => {
     proxy.fault = () => undefined
   })
 
-  const edit = (): Promise<string> => cluster.apply('w', { config: { enabled: true, interval_seconds: (interval += 1) } })
+  const edit = (): Promise<string> =>
+    cluster.apply('w', { config: { enabled: true, interval_seconds: (interval += 1) } })
   const inForce = async (withinMs = 60_000): Promise<void> => {
     await cluster.condition('w', 'Ready=True', withinMs)
     expect((await cluster.worker('w'))?.config).toMatchObject({ interval_seconds: interval })
@@ -52,52 +53,78 @@ withApiServer('muster operator behind a network that fails', () => {
   describe('muster operator behind a network that fails', () => {
     it.each<[string, (asked: Asked) => Fault | undefined]>([
       ['every third write reset before it took effect', every(3, isWrite, { kind: 'reset', when: 'before' })],
-      ['every second write to a FleetWorker reset after it took effect', every(2, (asked) => isWrite(asked) && ofWorkers(asked), { kind: 'reset', when: 'after' })],
-      ['every second write of a status answered 429', every(2, (asked) => isWrite(asked) && ofWorkers(asked), { kind: 'status', status: 429, retryAfterSeconds: 1 })],
+      [
+        'every second write to a FleetWorker reset after it took effect',
+        every(2, (asked) => isWrite(asked) && ofWorkers(asked), { kind: 'reset', when: 'after' }),
+      ],
+      [
+        'every second write of a status answered 429',
+        every(2, (asked) => isWrite(asked) && ofWorkers(asked), { kind: 'status', status: 429, retryAfterSeconds: 1 }),
+      ],
       ['every second call about FleetWorkers answered 500', every(2, ofWorkers, { kind: 'status', status: 500 })],
       ['every second call about FleetWorkers answered 503', every(2, ofWorkers, { kind: 'status', status: 503 })],
       ['every answer a second late', () => ({ kind: 'late', ms: 1_000 })],
-    ])('applies edits with %s', async (_name, fault) => {
-      const before = proxy.spoilt
-      proxy.fault = fault
-      for (const _ of [1, 2, 3]) {
-        await edit()
-        await inForce()
-      }
-      expect(proxy.spoilt).toBeGreaterThan(before)
-    }, TEST_MS)
+    ])(
+      'applies edits with %s',
+      async (_name, fault) => {
+        const before = proxy.spoilt
+        proxy.fault = fault
+        for (const _ of [1, 2, 3]) {
+          await edit()
+          await inForce()
+        }
+        expect(proxy.spoilt).toBeGreaterThan(before)
+      },
+      TEST_MS,
+    )
 
     it.each<[string, () => void]>([
       ['cut in the middle of a line', () => proxy.cutWatches()],
       ['ended as expired (410)', () => proxy.expireWatches()],
-    ])('misses no edit when watches are %s', async (_name, spoil) => {
-      for (const _ of [1, 2, 3]) {
-        await cluster.until('a watch is open', async () => proxy.watches > 0)
-        const edited = edit()
-        spoil()
-        await edited
+    ])(
+      'misses no edit when watches are %s',
+      async (_name, spoil) => {
+        for (const _ of [1, 2, 3]) {
+          await cluster.until('a watch is open', async () => proxy.watches > 0)
+          const edited = edit()
+          spoil()
+          await edited
+          await inForce()
+        }
+      },
+      TEST_MS,
+    )
+
+    it(
+      'catches up with what happened while the API server could not be reached, and gives the lease up meanwhile',
+      async () => {
+        const leads = async (): Promise<boolean> =>
+          /^leader_election_master_status\{[^}]*\} 1$/m.test(await cluster.metrics())
+        proxy.fault = () => ({ kind: 'reset', when: 'before' })
+        proxy.cutWatches()
+        await edit()
+        await cluster.until('it leads no more', async () => !(await leads()))
+        expect((await cluster.worker('w'))?.config).toMatchObject({ interval_seconds: interval - 1 })
+        proxy.fault = () => undefined
         await inForce()
-      }
-    }, TEST_MS)
+        expect(await leads()).toBe(true)
+      },
+      TEST_MS,
+    )
 
-    it('catches up with what happened while the API server could not be reached, and gives the lease up meanwhile', async () => {
-      const leads = async (): Promise<boolean> => /^leader_election_master_status\{[^}]*\} 1$/m.test(await cluster.metrics())
-      proxy.fault = () => ({ kind: 'reset', when: 'before' })
-      proxy.cutWatches()
-      await edit()
-      await cluster.until('it leads no more', async () => !(await leads()))
-      expect((await cluster.worker('w'))?.config).toMatchObject({ interval_seconds: interval - 1 })
-      proxy.fault = () => undefined
-      await inForce()
-      expect(await leads()).toBe(true)
-    }, TEST_MS)
-
-    it('writes nothing more once the faults are over', async () => {
-      await inForce()
-      const writes = async (): Promise<unknown> => [(await cluster.worker('w'))?.config_gen, (await cluster.resource('w'))?.metadata.resourceVersion]
-      const before = await writes()
-      await new Promise((resolve) => setTimeout(resolve, 5_000)) // As long as any write of its own would take.
-      expect(await writes()).toEqual(before)
-    }, TEST_MS)
+    it(
+      'writes nothing more once the faults are over',
+      async () => {
+        await inForce()
+        const writes = async (): Promise<unknown> => [
+          (await cluster.worker('w'))?.config_gen,
+          (await cluster.resource('w'))?.metadata.resourceVersion,
+        ]
+        const before = await writes()
+        await new Promise((resolve) => setTimeout(resolve, 5_000)) // As long as any write of its own would take.
+        expect(await writes()).toEqual(before)
+      },
+      TEST_MS,
+    )
   })
 })

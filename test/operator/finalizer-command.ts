@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 const PAGE = 'charts/muster/README.md'
 
 export function finalizerCommand(name: string): readonly string[] {
-  const [, patch = ''] = /`kubectl patch fleetworker NAME --type=json -p '([^']+)'`/.exec(readFileSync(PAGE, 'utf8')) ?? []
+  const [, patch = ''] =
+    /`kubectl patch fleetworker NAME --type=json -p '([^']+)'`/.exec(readFileSync(PAGE, 'utf8')) ?? []
   return ['patch', 'fleetworker', name, '--type=json', '-p', patch]
 }

@@ -26,12 +26,23 @@ withApiServer('FleetWorkers that others write as well', () => {
   }, TEST_MS)
   afterAll(() => cluster.close(), 60_000)
 
-  const registered = (...ids: readonly string[]): Promise<unknown> => Promise.all(ids.map((id) => SocketWorker.join(cluster.fleet, 'http-probe', id)))
-  const manifest = (name: string, spec: object): object => ({ apiVersion: 'muster.dev/v1alpha1', kind: 'FleetWorker', metadata: { name, namespace: 'team-a' }, spec: { type: 'http-probe', ...spec } })
+  const registered = (...ids: readonly string[]): Promise<unknown> =>
+    Promise.all(ids.map((id) => SocketWorker.join(cluster.fleet, 'http-probe', id)))
+  const manifest = (name: string, spec: object): object => ({
+    apiVersion: 'muster.dev/v1alpha1',
+    kind: 'FleetWorker',
+    metadata: { name, namespace: 'team-a' },
+    spec: { type: 'http-probe', ...spec },
+  })
   /** As a GitOps engine does, without force: a conflict would be an error. */
-  const git = (name: string, spec: object, query = ''): Promise<Resource> => cluster.ok<Resource>('PATCH', `${FLEET_WORKERS}/${name}?fieldManager=git${query}`, manifest(name, spec), APPLY)
-  const scale = (name: string, replicas: number, manager: string): Promise<unknown> => cluster.ok('PATCH', `${FLEET_WORKERS}/${name}/scale?fieldManager=${manager}`, { spec: { replicas } }, MERGE)
-  const plain = ({ metadata, ...rest }: Resource): object => ({ ...rest, metadata: { ...metadata, managedFields: undefined } })
+  const git = (name: string, spec: object, query = ''): Promise<Resource> =>
+    cluster.ok<Resource>('PATCH', `${FLEET_WORKERS}/${name}?fieldManager=git${query}`, manifest(name, spec), APPLY)
+  const scale = (name: string, replicas: number, manager: string): Promise<unknown> =>
+    cluster.ok('PATCH', `${FLEET_WORKERS}/${name}/scale?fieldManager=${manager}`, { spec: { replicas } }, MERGE)
+  const plain = ({ metadata, ...rest }: Resource): object => ({
+    ...rest,
+    metadata: { ...metadata, managedFields: undefined },
+  })
   const expectNoDifference = async (name: string, spec: object): Promise<void> => {
     const now = await cluster.resource(name)
     if (now === undefined) throw new Error(`${name} is gone`)
@@ -40,140 +51,256 @@ withApiServer('FleetWorkers that others write as well', () => {
   const reconciled = async (name: string, times: number): Promise<void> => {
     for (let n = 0; n < times; n += 1) {
       const before = await reconciles()
-      await cluster.kubectl('annotate', '-n', 'team-a', 'fw', name, '--overwrite', `muster.dev/reconcile=${n}-${Date.now()}`)
+      await cluster.kubectl(
+        'annotate',
+        '-n',
+        'team-a',
+        'fw',
+        name,
+        '--overwrite',
+        `muster.dev/reconcile=${n}-${Date.now()}`,
+      )
       await cluster.until('it was looked at', async () => (await reconciles()) > before)
     }
   }
-  const reconciles = async (): Promise<number> => Number(/^controller_runtime_reconcile_time_seconds_count\{[^}]*\} (\d+)$/m.exec(await cluster.metrics())?.[1] ?? 0)
+  const reconciles = async (): Promise<number> =>
+    Number(/^controller_runtime_reconcile_time_seconds_count\{[^}]*\} (\d+)$/m.exec(await cluster.metrics())?.[1] ?? 0)
   const slotsOf = async (name: string): Promise<unknown> => (await cluster.worker(name))?.config['slots']
 
   describe('FleetWorkers that others write as well', () => {
-    it('are what Git applied, field by field, after ten reconciles and after a scale', async () => {
-      const spec = { config: { enabled: true, interval_seconds: 60 }, configFrom: [{ field: 'user_agent', configMapKeyRef: { name: 'agent', key: 'a' } }] }
-      await registered('git')
-      await cluster.ok('POST', '/api/v1/namespaces/team-a/configmaps', { metadata: { name: 'agent' }, data: { a: 'us' } })
-      await git('git', spec)
-      await cluster.condition('git', 'Synced=InSync')
-      await reconciled('git', 10)
-      await expectNoDifference('git', spec)
-      await cluster.kubectl('scale', '-n', 'team-a', 'fw/git', '--replicas=4')
-      await cluster.until('it is scaled', async () => (await slotsOf('git')) === 4)
-      await cluster.condition('git', 'Synced=InSync')
-      await reconciled('git', 3)
-      await expectNoDifference('git', spec)
-      await git('git', spec)
-      expect(await cluster.resource('git')).toMatchObject({ spec: { slots: 4 } })
-    }, TEST_MS)
+    it(
+      'are what Git applied, field by field, after ten reconciles and after a scale',
+      async () => {
+        const spec = {
+          config: { enabled: true, interval_seconds: 60 },
+          configFrom: [{ field: 'user_agent', configMapKeyRef: { name: 'agent', key: 'a' } }],
+        }
+        await registered('git')
+        await cluster.ok('POST', '/api/v1/namespaces/team-a/configmaps', {
+          metadata: { name: 'agent' },
+          data: { a: 'us' },
+        })
+        await git('git', spec)
+        await cluster.condition('git', 'Synced=InSync')
+        await reconciled('git', 10)
+        await expectNoDifference('git', spec)
+        await cluster.kubectl('scale', '-n', 'team-a', 'fw/git', '--replicas=4')
+        await cluster.until('it is scaled', async () => (await slotsOf('git')) === 4)
+        await cluster.condition('git', 'Synced=InSync')
+        await reconciled('git', 3)
+        await expectNoDifference('git', spec)
+        await git('git', spec)
+        expect(await cluster.resource('git')).toMatchObject({ spec: { slots: 4 } })
+      },
+      TEST_MS,
+    )
 
-    it('leave slots to an autoscaler that Git does not name them for: no conflict, no fight, and the new number within seconds', async () => {
-      const worker = await cluster.startWorker('scaled')
-      const spec = { config: { enabled: true, interval_seconds: 60, targets: [{ name: 'self', url: 'http://127.0.0.1:1/' }] } }
-      await git('scaled', spec)
-      await cluster.condition('scaled', 'Synced=InSync')
-      const before = (await cluster.worker('scaled'))?.config_gen ?? 0
-      const lagsMs: number[] = []
-      for (const slots of [2, 3, 5, 1]) {
-        await scale('scaled', slots, 'hpa')
-        const scaledMs = performance.now()
+    it(
+      'leave slots to an autoscaler that Git does not name them for: no conflict, no fight, and the new number within seconds',
+      async () => {
+        const worker = await cluster.startWorker('scaled')
+        const spec = {
+          config: { enabled: true, interval_seconds: 60, targets: [{ name: 'self', url: 'http://127.0.0.1:1/' }] },
+        }
         await git('scaled', spec)
-        await cluster.until('the status says so', async () => (await cluster.resource('scaled'))?.status?.slots === slots)
-        lagsMs.push(performance.now() - scaledMs)
-        expect(await cluster.ok('GET', `${FLEET_WORKERS}/scaled/scale`)).toMatchObject({ spec: { replicas: slots }, status: { replicas: slots, selector: expect.stringMatching(/^muster\.dev\/uid=/) } })
-      }
-      expect((await cluster.worker('scaled'))?.config_gen).toBe(before + 4)
-      expect(Math.max(...lagsMs)).toBeLessThan(10_000)
-      worker.child.kill('SIGTERM')
-      await worker.exited
-    }, TEST_MS)
+        await cluster.condition('scaled', 'Synced=InSync')
+        const before = (await cluster.worker('scaled'))?.config_gen ?? 0
+        const lagsMs: number[] = []
+        for (const slots of [2, 3, 5, 1]) {
+          await scale('scaled', slots, 'hpa')
+          const scaledMs = performance.now()
+          await git('scaled', spec)
+          await cluster.until(
+            'the status says so',
+            async () => (await cluster.resource('scaled'))?.status?.slots === slots,
+          )
+          lagsMs.push(performance.now() - scaledMs)
+          expect(await cluster.ok('GET', `${FLEET_WORKERS}/scaled/scale`)).toMatchObject({
+            spec: { replicas: slots },
+            status: { replicas: slots, selector: expect.stringMatching(/^muster\.dev\/uid=/) },
+          })
+        }
+        expect((await cluster.worker('scaled'))?.config_gen).toBe(before + 4)
+        expect(Math.max(...lagsMs)).toBeLessThan(10_000)
+        worker.child.kill('SIGTERM')
+        await worker.exited
+      },
+      TEST_MS,
+    )
 
-    it('have their status back after it was edited by hand, and their config untouched', async () => {
-      await registered('hand')
-      await cluster.apply('hand', { config: { interval_seconds: 50 } })
-      await cluster.condition('hand', 'Synced=InSync')
-      const [{ config_gen: gen } = { config_gen: 0 }, status] = [await cluster.worker('hand'), (await cluster.resource('hand'))?.status]
-      // A field that the operator has nothing to say in stays another's.
-      for (const edit of [{ state: 'HACKED', selector: 'app=theirs' }, { config: { generation: 1_000, epoch: 'of nobody' } }, { observedGeneration: 0, conditions: [] }, { conditions: [{ type: 'Ready', status: 'False', reason: 'No', message: '', lastTransitionTime: '2020-01-01T00:00:00Z' }] }]) {
-        await cluster.ok('PATCH', `${FLEET_WORKERS}/hand/status`, { status: edit }, MERGE)
-        await cluster.until('it is back', async () => {
-          const { lastSeenTime: _, ...now } = (await cluster.resource('hand'))?.status ?? {}
-          const { lastSeenTime: __, ...before } = status ?? {}
-          return JSON.stringify(sorted(now)) === JSON.stringify(sorted(before))
-        }, 30_000, async () => JSON.stringify([status, (await cluster.resource('hand'))?.status], null, 1))
-      }
-      expect(await cluster.worker('hand')).toMatchObject({ config_gen: gen, config: { interval_seconds: 50 } })
-    }, TEST_MS)
+    it(
+      'have their status back after it was edited by hand, and their config untouched',
+      async () => {
+        await registered('hand')
+        await cluster.apply('hand', { config: { interval_seconds: 50 } })
+        await cluster.condition('hand', 'Synced=InSync')
+        const [{ config_gen: gen } = { config_gen: 0 }, status] = [
+          await cluster.worker('hand'),
+          (await cluster.resource('hand'))?.status,
+        ]
+        // A field that the operator has nothing to say in stays another's.
+        for (const edit of [
+          { state: 'HACKED', selector: 'app=theirs' },
+          { config: { generation: 1_000, epoch: 'of nobody' } },
+          { observedGeneration: 0, conditions: [] },
+          {
+            conditions: [
+              { type: 'Ready', status: 'False', reason: 'No', message: '', lastTransitionTime: '2020-01-01T00:00:00Z' },
+            ],
+          },
+        ]) {
+          await cluster.ok('PATCH', `${FLEET_WORKERS}/hand/status`, { status: edit }, MERGE)
+          await cluster.until(
+            'it is back',
+            async () => {
+              const { lastSeenTime: _, ...now } = (await cluster.resource('hand'))?.status ?? {}
+              const { lastSeenTime: __, ...before } = status ?? {}
+              return JSON.stringify(sorted(now)) === JSON.stringify(sorted(before))
+            },
+            30_000,
+            async () => JSON.stringify([status, (await cluster.resource('hand'))?.status], null, 1),
+          )
+        }
+        expect(await cluster.worker('hand')).toMatchObject({ config_gen: gen, config: { interval_seconds: 50 } })
+      },
+      TEST_MS,
+    )
 
-    it('with configs of 256 KiB are the master\'s to judge, and with one byte more are told so', async () => {
-      await registered('full')
-      const bare = JSON.stringify({ user_agent: '' }).length
-      const sized = (bytes: number): object => ({ workerId: 'full', config: { user_agent: 'x'.repeat(bytes - bare) } })
-      await cluster.ok('POST', FLEET_WORKERS, manifest('full', sized(MAX_CONFIG_BYTES)))
-      await cluster.condition('full', 'Stalled=Rejected')
-      await cluster.ok('PATCH', `${FLEET_WORKERS}/full`, { spec: sized(MAX_CONFIG_BYTES + 1) }, MERGE)
-      await cluster.condition('full', 'Stalled=ConfigInvalid')
-      await cluster.ok('PATCH', `${FLEET_WORKERS}/full`, { spec: sized(1_000) }, MERGE)
-      await cluster.until('it is judged again', async () => (await cluster.resource('full'))?.status?.conditions?.some(({ reason }) => reason === 'InSync' || reason === 'Rejected') === true)
-    }, TEST_MS)
+    it(
+      "with configs of 256 KiB are the master's to judge, and with one byte more are told so",
+      async () => {
+        await registered('full')
+        const bare = JSON.stringify({ user_agent: '' }).length
+        const sized = (bytes: number): object => ({
+          workerId: 'full',
+          config: { user_agent: 'x'.repeat(bytes - bare) },
+        })
+        await cluster.ok('POST', FLEET_WORKERS, manifest('full', sized(MAX_CONFIG_BYTES)))
+        await cluster.condition('full', 'Stalled=Rejected')
+        await cluster.ok('PATCH', `${FLEET_WORKERS}/full`, { spec: sized(MAX_CONFIG_BYTES + 1) }, MERGE)
+        await cluster.condition('full', 'Stalled=ConfigInvalid')
+        await cluster.ok('PATCH', `${FLEET_WORKERS}/full`, { spec: sized(1_000) }, MERGE)
+        await cluster.until(
+          'it is judged again',
+          async () =>
+            (await cluster.resource('full'))?.status?.conditions?.some(
+              ({ reason }) => reason === 'InSync' || reason === 'Rejected',
+            ) === true,
+        )
+      },
+      TEST_MS,
+    )
 
     it.each([
       ['the longest name', `${'a'.repeat(61)}.${'b'.repeat(61)}.${'c'.repeat(61)}.${'d'.repeat(61)}`, 'w-long'],
       ['a name of digits and dots', '0.1', 'w-0.1'],
       ['every character that an id may have', 'odd', 'A.b_c:d@e-F'],
       ['the longest id', 'long-id', 'x'.repeat(253)],
-    ])('with %s are in force and can be deleted', async (_what, name, workerId) => {
-      await registered(workerId)
-      await cluster.ok('POST', FLEET_WORKERS, manifest(name, { workerId, deletionPolicy: 'Reset', config: { interval_seconds: 44 } }))
-      await cluster.condition(name, 'Synced=InSync')
-      expect(await cluster.worker(workerId)).toMatchObject({ config: { interval_seconds: 44 }, managed_by: expect.stringContaining('kubernetes:team-a/') })
-      await cluster.kubectl('delete', '-n', 'team-a', 'fw', name, '--timeout=30s')
-      await cluster.until('it is reset', async () => (await cluster.worker(workerId))?.config['interval_seconds'] === 30)
-    }, TEST_MS)
+    ])(
+      'with %s are in force and can be deleted',
+      async (_what, name, workerId) => {
+        await registered(workerId)
+        await cluster.ok(
+          'POST',
+          FLEET_WORKERS,
+          manifest(name, { workerId, deletionPolicy: 'Reset', config: { interval_seconds: 44 } }),
+        )
+        await cluster.condition(name, 'Synced=InSync')
+        expect(await cluster.worker(workerId)).toMatchObject({
+          config: { interval_seconds: 44 },
+          managed_by: expect.stringContaining('kubernetes:team-a/'),
+        })
+        await cluster.kubectl('delete', '-n', 'team-a', 'fw', name, '--timeout=30s')
+        await cluster.until(
+          'it is reset',
+          async () => (await cluster.worker(workerId))?.config['interval_seconds'] === 30,
+        )
+      },
+      TEST_MS,
+    )
 
-    it(`that no config may be are told so, beside ${GOOD} good ones that notice nothing, also after a restart`, async () => {
-      const deep = `${'{"a":'.repeat(70)}1${'}'.repeat(70)}`
-      const poison: readonly (readonly [string, string])[] = [
-        ['deep', deep], ['proto', '{"__proto__":{"x":1}}'], ['proto-inside', '{"a":{"__proto__":{"x":1}}}'], ['constructor', '{"constructor":1}'],
-        ['integer', '{"interval_seconds":9007199254740993}'], ['mask', '{"authorization":"********"}'],
-      ]
-      for (const [name, config] of poison) {
-        await registered(name)
-        writeFileSync(join(cluster.server.folder, 'poison.json'), JSON.stringify(manifest(name, { config: 'HERE' })).replace('"HERE"', config))
-        await cluster.kubectl('create', '-f', join(cluster.server.folder, 'poison.json'))
-      }
-      const good = Array.from({ length: GOOD }, (_, n) => `good-${n}`)
-      await registered(...good)
-      for (const name of good) await cluster.ok('POST', FLEET_WORKERS, manifest(name, { config: { interval_seconds: 33 } }))
-      for (const name of good) await cluster.condition(name, 'Synced=InSync')
-      for (const [name] of poison) await cluster.condition(name, 'Stalled=ConfigInvalid')
-      expect(await cluster.stopOperator()).toBe(0)
-      await cluster.startOperator()
-      for (const name of good) await cluster.ok('PATCH', `${FLEET_WORKERS}/${name}`, { spec: { config: { interval_seconds: 34 } } }, MERGE)
-      for (const name of good) await cluster.until(`${name} is in force`, async () => (await cluster.worker(name))?.config['interval_seconds'] === 34)
-    }, TEST_MS)
+    it(
+      `that no config may be are told so, beside ${GOOD} good ones that notice nothing, also after a restart`,
+      async () => {
+        const deep = `${'{"a":'.repeat(70)}1${'}'.repeat(70)}`
+        const poison: readonly (readonly [string, string])[] = [
+          ['deep', deep],
+          ['proto', '{"__proto__":{"x":1}}'],
+          ['proto-inside', '{"a":{"__proto__":{"x":1}}}'],
+          ['constructor', '{"constructor":1}'],
+          ['integer', '{"interval_seconds":9007199254740993}'],
+          ['mask', '{"authorization":"********"}'],
+        ]
+        for (const [name, config] of poison) {
+          await registered(name)
+          writeFileSync(
+            join(cluster.server.folder, 'poison.json'),
+            JSON.stringify(manifest(name, { config: 'HERE' })).replace('"HERE"', config),
+          )
+          await cluster.kubectl('create', '-f', join(cluster.server.folder, 'poison.json'))
+        }
+        const good = Array.from({ length: GOOD }, (_, n) => `good-${n}`)
+        await registered(...good)
+        for (const name of good)
+          await cluster.ok('POST', FLEET_WORKERS, manifest(name, { config: { interval_seconds: 33 } }))
+        for (const name of good) await cluster.condition(name, 'Synced=InSync')
+        for (const [name] of poison) await cluster.condition(name, 'Stalled=ConfigInvalid')
+        expect(await cluster.stopOperator()).toBe(0)
+        await cluster.startOperator()
+        for (const name of good)
+          await cluster.ok('PATCH', `${FLEET_WORKERS}/${name}`, { spec: { config: { interval_seconds: 34 } } }, MERGE)
+        for (const name of good)
+          await cluster.until(
+            `${name} is in force`,
+            async () => (await cluster.worker(name))?.config['interval_seconds'] === 34,
+          )
+      },
+      TEST_MS,
+    )
 
-    it('are kept from the operator itself by the guard: its finalizers and statuses pass, a change of a spec does not', async () => {
-      await registered('guarded')
-      const folder = join(cluster.server.folder, 'guard')
-      mkdirSync(folder)
-      const from = (name: string): string => relative(folder, join(process.cwd(), 'manifests', name))
-      writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify({ resources: [from('operator/cluster-wide')], components: [from('components/operator-guard')] }))
-      const asOperator = async (body: object): Promise<readonly [number, string]> => {
-        const token = await cluster.operatorToken()
-        const { status, body: answer } = await cluster.server.request('PATCH', `${FLEET_WORKERS}/guarded`, { body, contentType: MERGE, token })
-        return [status, JSON.stringify(answer['message'])]
-      }
-      await cluster.apply('guarded', { config: { interval_seconds: 35, anything: { of: [1, 2.5] } } })
-      expect((await asOperator({ spec: { drain: false } }))[0]).toBe(200) // Rights alone do not keep it.
-      await cluster.kubectl('apply', '-k', folder)
-      let seconds = 0
-      await cluster.until('the guard is up', async () => (await asOperator({ spec: { registrationTimeoutSeconds: (seconds += 1) } }))[0] !== 200)
-      expect(await asOperator({ spec: { config: { anything: { of: [1, 2.6] } } } })).toEqual([403, expect.stringContaining('the operator changes no spec')])
-      expect((await asOperator({ metadata: { finalizers: ['muster.dev/release'] } }))[0]).toBe(200)
-      await cluster.apply('guarded', { deletionPolicy: 'Deregister', config: { interval_seconds: 36 } })
-      await cluster.condition('guarded', 'Synced=InSync')
-      await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'guarded', '--timeout=60s')
-      expect(await cluster.worker('guarded')).toBeUndefined()
-    }, TEST_MS)
+    it(
+      'are kept from the operator itself by the guard: its finalizers and statuses pass, a change of a spec does not',
+      async () => {
+        await registered('guarded')
+        const folder = join(cluster.server.folder, 'guard')
+        mkdirSync(folder)
+        const from = (name: string): string => relative(folder, join(process.cwd(), 'manifests', name))
+        writeFileSync(
+          join(folder, 'kustomization.yaml'),
+          JSON.stringify({
+            resources: [from('operator/cluster-wide')],
+            components: [from('components/operator-guard')],
+          }),
+        )
+        const asOperator = async (body: object): Promise<readonly [number, string]> => {
+          const token = await cluster.operatorToken()
+          const { status, body: answer } = await cluster.server.request('PATCH', `${FLEET_WORKERS}/guarded`, {
+            body,
+            contentType: MERGE,
+            token,
+          })
+          return [status, JSON.stringify(answer['message'])]
+        }
+        await cluster.apply('guarded', { config: { interval_seconds: 35, anything: { of: [1, 2.5] } } })
+        expect((await asOperator({ spec: { drain: false } }))[0]).toBe(200) // Rights alone do not keep it.
+        await cluster.kubectl('apply', '-k', folder)
+        let seconds = 0
+        await cluster.until(
+          'the guard is up',
+          async () => (await asOperator({ spec: { registrationTimeoutSeconds: (seconds += 1) } }))[0] !== 200,
+        )
+        expect(await asOperator({ spec: { config: { anything: { of: [1, 2.6] } } } })).toEqual([
+          403,
+          expect.stringContaining('the operator changes no spec'),
+        ])
+        expect((await asOperator({ metadata: { finalizers: ['muster.dev/release'] } }))[0]).toBe(200)
+        await cluster.apply('guarded', { deletionPolicy: 'Deregister', config: { interval_seconds: 36 } })
+        await cluster.condition('guarded', 'Synced=InSync')
+        await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'guarded', '--timeout=60s')
+        expect(await cluster.worker('guarded')).toBeUndefined()
+      },
+      TEST_MS,
+    )
   })
 })
 
@@ -181,5 +308,9 @@ withApiServer('FleetWorkers that others write as well', () => {
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, each]) => [key, sorted(each)]))
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, each]) => [key, sorted(each)]),
+  )
 }

@@ -45,110 +45,182 @@ withApiServer('the operator in the life of a cluster', () => {
       await cluster.condition(name, 'Synced=InSync', undefined, namespace)
     }
   }
-  const isGone = async (namespace: string): Promise<boolean> => (await cluster.server.request('GET', `/api/v1/namespaces/${namespace}`)).status === 404
+  const isGone = async (namespace: string): Promise<boolean> =>
+    (await cluster.server.request('GET', `/api/v1/namespaces/${namespace}`)).status === 404
   const expectReleased = async (namespace: string): Promise<void> => {
-    await cluster.until('claims are given back', async () => (await cluster.worker(`${namespace}-retain`))?.managed_by === null, 90_000)
+    await cluster.until(
+      'claims are given back',
+      async () => (await cluster.worker(`${namespace}-retain`))?.managed_by === null,
+      90_000,
+    )
     expect(await cluster.worker(`${namespace}-retain`)).toMatchObject({ config: { interval_seconds: 40 } })
-    expect(await cluster.worker(`${namespace}-reset`)).toMatchObject({ config: { interval_seconds: 30 }, managed_by: null })
+    expect(await cluster.worker(`${namespace}-reset`)).toMatchObject({
+      config: { interval_seconds: 30 },
+      managed_by: null,
+    })
     expect(await cluster.worker(`${namespace}-deregister`)).toBeUndefined()
   }
 
   describe('the operator in the life of a cluster', () => {
-    it('gives workers back when their namespace ends, as each deletionPolicy says', async () => {
-      await filled('ends')
-      await cluster.kubectl('delete', 'namespace', 'ends', '--wait=false')
-      await cluster.until('the namespace is gone', () => isGone('ends'), ENDS_WITHIN_MS)
-      await expectReleased('ends')
-    }, TEST_MS)
+    it(
+      'gives workers back when their namespace ends, as each deletionPolicy says',
+      async () => {
+        await filled('ends')
+        await cluster.kubectl('delete', 'namespace', 'ends', '--wait=false')
+        await cluster.until('the namespace is gone', () => isGone('ends'), ENDS_WITHIN_MS)
+        await expectReleased('ends')
+      },
+      TEST_MS,
+    )
 
-    it('lets a namespace end that waited for its return', async () => {
-      await filled('waits')
-      expect(await operator.end('SIGTERM')).toBe(0)
-      await cluster.kubectl('delete', 'namespace', 'waits', '--wait=false')
-      await cluster.until('what need not wait is gone', async () => (await cluster.resource('waits-retain', 'waits')) === undefined, 60_000)
-      expect((await cluster.resource('waits-reset', 'waits'))?.metadata.finalizers).toEqual(['muster.dev/release'])
-      await restarted()
-      await cluster.until('the namespace is gone', () => isGone('waits'), ENDS_WITHIN_MS)
-      await expectReleased('waits')
-    }, TEST_MS)
+    it(
+      'lets a namespace end that waited for its return',
+      async () => {
+        await filled('waits')
+        expect(await operator.end('SIGTERM')).toBe(0)
+        await cluster.kubectl('delete', 'namespace', 'waits', '--wait=false')
+        await cluster.until(
+          'what need not wait is gone',
+          async () => (await cluster.resource('waits-retain', 'waits')) === undefined,
+          60_000,
+        )
+        expect((await cluster.resource('waits-reset', 'waits'))?.metadata.finalizers).toEqual(['muster.dev/release'])
+        await restarted()
+        await cluster.until('the namespace is gone', () => isGone('waits'), ENDS_WITHIN_MS)
+        await expectReleased('waits')
+      },
+      TEST_MS,
+    )
 
-    it('goes on after its definition was deleted and installed again', async () => {
-      await join('again', 'again-reset')
-      await cluster.apply('again', { config: { interval_seconds: 41 } })
-      await cluster.apply('again-reset', { deletionPolicy: 'Reset', config: { interval_seconds: 41 } })
-      for (const name of ['again', 'again-reset']) await cluster.condition(name, 'Synced=InSync')
-      await cluster.kubectl('delete', 'crd', 'fleetworkers.muster.dev', '--timeout=100s')
-      await cluster.until('the claim is given back', async () => (await cluster.worker('again'))?.managed_by === null)
-      expect([await intervalOf('again'), await intervalOf('again-reset')]).toEqual([41, 30])
-      await cluster.until('it misses the kind', async () => /svc_operator_watch_restarts_total\{reason="missing"\} [1-9]/.test(await operator.metrics()), 60_000)
-      expect(await operator.probe('/healthz')).toBe(200)
-      await cluster.server.install(parse(readFileSync(CRD, 'utf8')) as CustomResourceDefinition)
-      await cluster.apply('again', { config: { interval_seconds: 42 } })
-      await cluster.condition('again', 'Synced=InSync', 60_000)
-      expect(await intervalOf('again')).toBe(42)
-      expect(operator.proc.child.exitCode).toBeNull()
-    }, TEST_MS)
+    it(
+      'goes on after its definition was deleted and installed again',
+      async () => {
+        await join('again', 'again-reset')
+        await cluster.apply('again', { config: { interval_seconds: 41 } })
+        await cluster.apply('again-reset', { deletionPolicy: 'Reset', config: { interval_seconds: 41 } })
+        for (const name of ['again', 'again-reset']) await cluster.condition(name, 'Synced=InSync')
+        await cluster.kubectl('delete', 'crd', 'fleetworkers.muster.dev', '--timeout=100s')
+        await cluster.until('the claim is given back', async () => (await cluster.worker('again'))?.managed_by === null)
+        expect([await intervalOf('again'), await intervalOf('again-reset')]).toEqual([41, 30])
+        await cluster.until(
+          'it misses the kind',
+          async () => /svc_operator_watch_restarts_total\{reason="missing"\} [1-9]/.test(await operator.metrics()),
+          60_000,
+        )
+        expect(await operator.probe('/healthz')).toBe(200)
+        await cluster.server.install(parse(readFileSync(CRD, 'utf8')) as CustomResourceDefinition)
+        await cluster.apply('again', { config: { interval_seconds: 42 } })
+        await cluster.condition('again', 'Synced=InSync', 60_000)
+        expect(await intervalOf('again')).toBe(42)
+        expect(operator.proc.child.exitCode).toBeNull()
+      },
+      TEST_MS,
+    )
 
-    it('goes on while its definition is upgraded, and writes nothing because of it', async () => {
-      await join('upgraded')
-      await cluster.apply('upgraded', { config: { interval_seconds: 42 } })
-      await cluster.condition('upgraded', 'Synced=InSync')
-      const standing = async (): Promise<unknown> => [(await cluster.resource('upgraded'))?.metadata.resourceVersion, (await cluster.worker('upgraded'))?.config_gen]
-      const before = await standing()
-      const definition = parse(readFileSync(CRD, 'utf8')) as { spec: { versions: { schema: { openAPIV3Schema: { properties: { spec: { properties: Record<string, object> } } } } }[] } }
-      const properties = definition.spec.versions[0]?.schema.openAPIV3Schema.properties.spec.properties ?? {}
-      properties['later'] = { type: 'string' }
-      await cluster.kubectl('apply', '--server-side', '--force-conflicts', '-f', cluster.file('upgraded-definition.json', definition))
-      await cluster.until('the new field is taken', () => cluster.apply('taken', { later: 'x', suspend: true }).then(async () => JSON.stringify(await cluster.resource('taken')).includes('"later":"x"'), () => false))
-      expect(await standing()).toEqual(before)
-      await cluster.apply('upgraded', { later: 'x', config: { interval_seconds: 43 } })
-      await cluster.condition('upgraded', 'Synced=InSync')
-      expect(await intervalOf('upgraded')).toBe(43)
-      await cluster.kubectl('apply', '--server-side', '--force-conflicts', '-f', CRD) // And back.
-      await cluster.apply('upgraded', { config: { interval_seconds: 44 } })
-      await cluster.condition('upgraded', 'Synced=InSync')
-      expect(await intervalOf('upgraded')).toBe(44)
-    }, TEST_MS)
+    it(
+      'goes on while its definition is upgraded, and writes nothing because of it',
+      async () => {
+        await join('upgraded')
+        await cluster.apply('upgraded', { config: { interval_seconds: 42 } })
+        await cluster.condition('upgraded', 'Synced=InSync')
+        const standing = async (): Promise<unknown> => [
+          (await cluster.resource('upgraded'))?.metadata.resourceVersion,
+          (await cluster.worker('upgraded'))?.config_gen,
+        ]
+        const before = await standing()
+        const definition = parse(readFileSync(CRD, 'utf8')) as {
+          spec: {
+            versions: {
+              schema: { openAPIV3Schema: { properties: { spec: { properties: Record<string, object> } } } }
+            }[]
+          }
+        }
+        const properties = definition.spec.versions[0]?.schema.openAPIV3Schema.properties.spec.properties ?? {}
+        properties['later'] = { type: 'string' }
+        await cluster.kubectl(
+          'apply',
+          '--server-side',
+          '--force-conflicts',
+          '-f',
+          cluster.file('upgraded-definition.json', definition),
+        )
+        await cluster.until('the new field is taken', () =>
+          cluster.apply('taken', { later: 'x', suspend: true }).then(
+            async () => JSON.stringify(await cluster.resource('taken')).includes('"later":"x"'),
+            () => false,
+          ),
+        )
+        expect(await standing()).toEqual(before)
+        await cluster.apply('upgraded', { later: 'x', config: { interval_seconds: 43 } })
+        await cluster.condition('upgraded', 'Synced=InSync')
+        expect(await intervalOf('upgraded')).toBe(43)
+        await cluster.kubectl('apply', '--server-side', '--force-conflicts', '-f', CRD) // And back.
+        await cluster.apply('upgraded', { config: { interval_seconds: 44 } })
+        await cluster.condition('upgraded', 'Synced=InSync')
+        expect(await intervalOf('upgraded')).toBe(44)
+      },
+      TEST_MS,
+    )
 
-    it('waits, alive, for a definition that is missing when it starts', async () => {
-      await join('late')
-      await operator.end('SIGTERM')
-      await cluster.kubectl('delete', 'crd', 'fleetworkers.muster.dev', '--timeout=100s')
-      operator = await cluster.startReplica()
-      await cluster.until('it misses the kind', async () => /reason="missing"\} [1-9]/.test(await operator.metrics()))
-      expect([await operator.probe('/healthz'), await operator.probe('/readyz')]).toEqual([200, 503])
-      await cluster.server.install(parse(readFileSync(CRD, 'utf8')) as CustomResourceDefinition)
-      await cluster.apply('late', { config: { interval_seconds: 43 } })
-      await cluster.condition('late', 'Synced=InSync', 60_000)
-      expect(await operator.probe('/readyz')).toBe(200)
-    }, TEST_MS)
+    it(
+      'waits, alive, for a definition that is missing when it starts',
+      async () => {
+        await join('late')
+        await operator.end('SIGTERM')
+        await cluster.kubectl('delete', 'crd', 'fleetworkers.muster.dev', '--timeout=100s')
+        operator = await cluster.startReplica()
+        await cluster.until('it misses the kind', async () => /reason="missing"\} [1-9]/.test(await operator.metrics()))
+        expect([await operator.probe('/healthz'), await operator.probe('/readyz')]).toEqual([200, 503])
+        await cluster.server.install(parse(readFileSync(CRD, 'utf8')) as CustomResourceDefinition)
+        await cluster.apply('late', { config: { interval_seconds: 43 } })
+        await cluster.condition('late', 'Synced=InSync', 60_000)
+        expect(await operator.probe('/readyz')).toBe(200)
+      },
+      TEST_MS,
+    )
 
-    it('misses no edit around a restart of the API server', async () => {
-      await join('restarted')
-      await cluster.server.kill()
-      await cluster.server.start()
-      await cluster.apply('restarted', { config: { interval_seconds: 44 } })
-      await cluster.until('the edit is in force', async () => (await intervalOf('restarted')) === 44, 45_000)
-      await cluster.condition('restarted', 'Synced=InSync')
-    }, TEST_MS)
+    it(
+      'misses no edit around a restart of the API server',
+      async () => {
+        await join('restarted')
+        await cluster.server.kill()
+        await cluster.server.start()
+        await cluster.apply('restarted', { config: { interval_seconds: 44 } })
+        await cluster.until('the edit is in force', async () => (await intervalOf('restarted')) === 44, 45_000)
+        await cluster.condition('restarted', 'Synced=InSync')
+      },
+      TEST_MS,
+    )
 
-    it('goes back with an API server that is put back from a backup, where generations repeat', async () => {
-      await join('restored', 'later')
-      await cluster.apply('restored', { config: { interval_seconds: 45 } })
-      await cluster.condition('restored', 'Synced=InSync')
-      await cluster.server.backup()
-      for (const interval of [46, 47, 48]) {
-        await cluster.apply('restored', { config: { interval_seconds: interval } })
+    it(
+      'goes back with an API server that is put back from a backup, where generations repeat',
+      async () => {
+        await join('restored', 'later')
+        await cluster.apply('restored', { config: { interval_seconds: 45 } })
+        await cluster.condition('restored', 'Synced=InSync')
+        await cluster.server.backup()
+        for (const interval of [46, 47, 48]) {
+          await cluster.apply('restored', { config: { interval_seconds: interval } })
+          await cluster.condition('restored', 'Synced=InSync', 60_000)
+        }
+        await cluster.apply('later', { config: { interval_seconds: 46 } })
+        await cluster.condition('later', 'Synced=InSync')
+        await cluster.server.restore()
+        await cluster.until(
+          'what was in force at the backup is so again',
+          async () => (await intervalOf('restored')) === 45,
+          60_000,
+        )
+        await cluster.until(
+          'what came later is given back',
+          async () => (await cluster.worker('later'))?.managed_by === null,
+          90_000,
+        ) // By the sweep, where the lease was lost meanwhile.
+        await cluster.apply('restored', { config: { interval_seconds: 49 } })
         await cluster.condition('restored', 'Synced=InSync', 60_000)
-      }
-      await cluster.apply('later', { config: { interval_seconds: 46 } })
-      await cluster.condition('later', 'Synced=InSync')
-      await cluster.server.restore()
-      await cluster.until('what was in force at the backup is so again', async () => (await intervalOf('restored')) === 45, 60_000)
-      await cluster.until('what came later is given back', async () => (await cluster.worker('later'))?.managed_by === null, 90_000) // By the sweep, where the lease was lost meanwhile.
-      await cluster.apply('restored', { config: { interval_seconds: 49 } })
-      await cluster.condition('restored', 'Synced=InSync', 60_000)
-      expect(await intervalOf('restored')).toBe(49)
-    }, TEST_MS)
+        expect(await intervalOf('restored')).toBe(49)
+      },
+      TEST_MS,
+    )
   })
 })

@@ -31,118 +31,202 @@ withApiServer('muster operator', () => {
 
   /** Every worker has told how many slots it runs, and every status says so: the table takes statistics from its lists, once a minute. */
   const settled = async (): Promise<void> => {
-    const told = async (): Promise<unknown> => (await cluster.fleet.ok<{ worker_id: string; current_stats: { slots: number } | null }[]>('GET', '/automations/http-probe/workers')).map(({ worker_id: id, current_stats: stats }) => [id, stats?.slots])
-    await cluster.until('statuses say what workers told', async () => {
-      await cluster.kubectl('annotate', '-n', 'team-a', 'fw', '--all', '--overwrite', `muster.dev/reconcile=${Date.now()}`)
-      await new Promise((resolve) => setTimeout(resolve, 2_000)) // Statuses wait half a second for company.
-      const slots = new Map((await told()) as [string, number | undefined][])
-      const { items } = await cluster.ok<{ items: (Resource & { spec: { workerId?: string } })[] }>('GET', '/apis/muster.dev/v1alpha1/namespaces/team-a/fleetworkers')
-      return items.every(({ metadata: { name }, spec: { workerId = name }, status }) => slots.get(workerId) !== undefined && slots.get(workerId) === status?.slots)
-    }, 150_000)
+    const told = async (): Promise<unknown> =>
+      (
+        await cluster.fleet.ok<{ worker_id: string; current_stats: { slots: number } | null }[]>(
+          'GET',
+          '/automations/http-probe/workers',
+        )
+      ).map(({ worker_id: id, current_stats: stats }) => [id, stats?.slots])
+    await cluster.until(
+      'statuses say what workers told',
+      async () => {
+        await cluster.kubectl(
+          'annotate',
+          '-n',
+          'team-a',
+          'fw',
+          '--all',
+          '--overwrite',
+          `muster.dev/reconcile=${Date.now()}`,
+        )
+        await new Promise((resolve) => setTimeout(resolve, 2_000)) // Statuses wait half a second for company.
+        const slots = new Map((await told()) as [string, number | undefined][])
+        const { items } = await cluster.ok<{ items: (Resource & { spec: { workerId?: string } })[] }>(
+          'GET',
+          '/apis/muster.dev/v1alpha1/namespaces/team-a/fleetworkers',
+        )
+        return items.every(
+          ({ metadata: { name }, spec: { workerId = name }, status }) =>
+            slots.get(workerId) !== undefined && slots.get(workerId) === status?.slots,
+        )
+      },
+      150_000,
+    )
   }
 
   describe('muster operator', () => {
-    it('puts a FleetWorker in force, and says so to kubectl wait, get, explain and scale', async () => {
-      await ready('plain')
-      expect(await cluster.worker('plain')).toMatchObject({ config: { enabled: true, interval_seconds: 60 }, managed_by: expect.stringMatching(/^kubernetes:team-a\/plain#[0-9a-f]{8}$/) })
-      await cluster.apply('plain', { config: { enabled: true, ...PROBE, interval_seconds: 30 }, slots: 2 })
-      await cluster.kubectl('wait', '-n', 'team-a', 'fw/plain', '--for=condition=Ready', '--timeout=60s')
-      expect(await configOf('plain')).toMatchObject({ interval_seconds: 30, slots: 2 })
-      expect(await cluster.kubectl('get', '-n', 'team-a', 'fw', 'plain')).toMatch(/^NAME +TYPE +STATE +READY +SYNCED +GEN +SLOTS .*\nplain +http-probe +RUNNING +True +True /)
-      await cluster.kubectl('scale', '-n', 'team-a', 'fw/plain', '--replicas=3')
-      await cluster.until('it is scaled', async () => (await configOf('plain'))?.['slots'] === 3)
-      expect(await cluster.kubectl('explain', 'fleetworker.spec')).toMatch(/deletionPolicy\t<string>\n[^]*managementPolicy\t<string>/)
-      await cluster.apply('plain', { config: { enabled: true } }) // What is no longer named goes back to its default.
-      await cluster.until('the rest is at its default', async () => (await configOf('plain'))?.['interval_seconds'] === 30 && JSON.stringify((await configOf('plain'))?.['targets']) === '[]')
-    }, READY_MS * 3)
+    it(
+      'puts a FleetWorker in force, and says so to kubectl wait, get, explain and scale',
+      async () => {
+        await ready('plain')
+        expect(await cluster.worker('plain')).toMatchObject({
+          config: { enabled: true, interval_seconds: 60 },
+          managed_by: expect.stringMatching(/^kubernetes:team-a\/plain#[0-9a-f]{8}$/),
+        })
+        await cluster.apply('plain', { config: { enabled: true, ...PROBE, interval_seconds: 30 }, slots: 2 })
+        await cluster.kubectl('wait', '-n', 'team-a', 'fw/plain', '--for=condition=Ready', '--timeout=60s')
+        expect(await configOf('plain')).toMatchObject({ interval_seconds: 30, slots: 2 })
+        expect(await cluster.kubectl('get', '-n', 'team-a', 'fw', 'plain')).toMatch(
+          /^NAME +TYPE +STATE +READY +SYNCED +GEN +SLOTS .*\nplain +http-probe +RUNNING +True +True /,
+        )
+        await cluster.kubectl('scale', '-n', 'team-a', 'fw/plain', '--replicas=3')
+        await cluster.until('it is scaled', async () => (await configOf('plain'))?.['slots'] === 3)
+        expect(await cluster.kubectl('explain', 'fleetworker.spec')).toMatch(
+          /deletionPolicy\t<string>\n[^]*managementPolicy\t<string>/,
+        )
+        await cluster.apply('plain', { config: { enabled: true } }) // What is no longer named goes back to its default.
+        await cluster.until(
+          'the rest is at its default',
+          async () =>
+            (await configOf('plain'))?.['interval_seconds'] === 30 &&
+            JSON.stringify((await configOf('plain'))?.['targets']) === '[]',
+        )
+      },
+      READY_MS * 3,
+    )
 
-    it('deletes as deletionPolicy says: Retain leaves the config, Reset puts it back, Deregister forgets the worker', async () => {
-      await ready('kept')
-      await ready('reset', { deletionPolicy: 'Reset' })
-      await ready('forgotten', { deletionPolicy: 'Deregister' })
-      expect((await cluster.resource('kept'))?.metadata.finalizers).toBeUndefined()
-      expect((await cluster.resource('reset'))?.metadata.finalizers).toEqual(['muster.dev/release'])
-      const before = (await cluster.worker('forgotten'))?.config_gen ?? 0
-      await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'kept', 'reset', 'forgotten', '--timeout=60s')
-      await cluster.until('the claim is given back', async () => (await cluster.worker('kept'))?.managed_by === null)
-      expect(await configOf('kept')).toMatchObject({ enabled: true, interval_seconds: 60 })
-      expect(await cluster.worker('reset')).toMatchObject({ managed_by: null, config: { enabled: false, targets: [] } })
-      // Its process is alive and registers again: idle, and one generation on (D46).
-      await cluster.until('the worker is back', async () => ((await cluster.worker('forgotten'))?.config_gen ?? 0) > before + 1)
-      expect(await configOf('forgotten')).toMatchObject({ enabled: false, targets: [] })
-    }, READY_MS * 4)
+    it(
+      'deletes as deletionPolicy says: Retain leaves the config, Reset puts it back, Deregister forgets the worker',
+      async () => {
+        await ready('kept')
+        await ready('reset', { deletionPolicy: 'Reset' })
+        await ready('forgotten', { deletionPolicy: 'Deregister' })
+        expect((await cluster.resource('kept'))?.metadata.finalizers).toBeUndefined()
+        expect((await cluster.resource('reset'))?.metadata.finalizers).toEqual(['muster.dev/release'])
+        const before = (await cluster.worker('forgotten'))?.config_gen ?? 0
+        await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'kept', 'reset', 'forgotten', '--timeout=60s')
+        await cluster.until('the claim is given back', async () => (await cluster.worker('kept'))?.managed_by === null)
+        expect(await configOf('kept')).toMatchObject({ enabled: true, interval_seconds: 60 })
+        expect(await cluster.worker('reset')).toMatchObject({
+          managed_by: null,
+          config: { enabled: false, targets: [] },
+        })
+        // Its process is alive and registers again: idle, and one generation on (D46).
+        await cluster.until(
+          'the worker is back',
+          async () => ((await cluster.worker('forgotten'))?.config_gen ?? 0) > before + 1,
+        )
+        expect(await configOf('forgotten')).toMatchObject({ enabled: false, targets: [] })
+      },
+      READY_MS * 4,
+    )
 
     it('waits for a Secret, sends what it holds, and shows it nowhere', async () => {
       await cluster.startWorker('secret')
-      await cluster.apply('secret', { config: { enabled: true }, configFrom: [{ field: 'authorization', secretKeyRef: { name: 'probe', key: 'token' } }] })
+      await cluster.apply('secret', {
+        config: { enabled: true },
+        configFrom: [{ field: 'authorization', secretKeyRef: { name: 'probe', key: 'token' } }],
+      })
       await cluster.condition('secret', 'Synced=SourceNotFound')
       expect((await cluster.worker('secret'))?.config).toMatchObject({ enabled: false })
-      await cluster.ok('POST', '/api/v1/namespaces/team-a/secrets', { metadata: { name: 'probe' }, stringData: { token: SECRET } })
+      await cluster.ok('POST', '/api/v1/namespaces/team-a/secrets', {
+        metadata: { name: 'probe' },
+        stringData: { token: SECRET },
+      })
       await cluster.condition('secret', 'Ready=True', 120_000)
       expect(await configOf('secret')).toMatchObject({ enabled: true, authorization: '********' })
       const events = await cluster.kubectl('get', 'events', '-A', '-o', 'yaml')
       const objects = await cluster.kubectl('get', 'fw', '-A', '-o', 'yaml')
       const told = events + objects + cluster.log + (await cluster.metrics())
-      for (const secret of [SECRET, Buffer.from(SECRET).toString('base64').slice(0, -2), ADMIN_TOKEN]) expect(told).not.toContain(secret)
+      for (const secret of [SECRET, Buffer.from(SECRET).toString('base64').slice(0, -2), ADMIN_TOKEN])
+        expect(told).not.toContain(secret)
     }, 240_000)
 
-    it('says which field the master refuses, and goes on when it is mended', async () => {
-      await cluster.startWorker('wrong')
-      await cluster.apply('wrong', { config: { enabled: true, interval_seconds: 0 } })
-      await cluster.condition('wrong', 'Stalled=Rejected')
-      const synced = (await cluster.resource('wrong'))?.status?.conditions?.find(({ type }) => type === 'Synced')
-      expect(synced?.message).toContain('interval_seconds')
-      await cluster.apply('wrong', { config: { enabled: true, interval_seconds: 5 } })
-      await cluster.condition('wrong', 'Ready=True')
-    }, READY_MS * 2)
+    it(
+      'says which field the master refuses, and goes on when it is mended',
+      async () => {
+        await cluster.startWorker('wrong')
+        await cluster.apply('wrong', { config: { enabled: true, interval_seconds: 0 } })
+        await cluster.condition('wrong', 'Stalled=Rejected')
+        const synced = (await cluster.resource('wrong'))?.status?.conditions?.find(({ type }) => type === 'Synced')
+        expect(synced?.message).toContain('interval_seconds')
+        await cluster.apply('wrong', { config: { enabled: true, interval_seconds: 5 } })
+        await cluster.condition('wrong', 'Ready=True')
+      },
+      READY_MS * 2,
+    )
 
-    it('says that a type is not known, or a worker not there', async () => {
-      await cluster.apply('nothing', { type: 'no-such-automation' })
-      await cluster.condition('nothing', 'Stalled=UnknownType')
-      await cluster.apply('nobody', { registrationTimeoutSeconds: 1 })
-      await cluster.condition('nobody', 'Stalled=RegistrationTimeout')
-      await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'nothing', 'nobody', '--timeout=30s')
-    }, READY_MS * 2)
+    it(
+      'says that a type is not known, or a worker not there',
+      async () => {
+        await cluster.apply('nothing', { type: 'no-such-automation' })
+        await cluster.condition('nothing', 'Stalled=UnknownType')
+        await cluster.apply('nobody', { registrationTimeoutSeconds: 1 })
+        await cluster.condition('nobody', 'Stalled=RegistrationTimeout')
+        await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'nothing', 'nobody', '--timeout=30s')
+      },
+      READY_MS * 2,
+    )
 
-    it('lets the older of two FleetWorkers for one worker have it, and the other when it is gone', async () => {
-      await cluster.startWorker('shared')
-      await cluster.apply('first', { workerId: 'shared', config: { enabled: true, ...PROBE } })
-      await cluster.condition('first', 'Ready=True')
-      await new Promise((resolve) => setTimeout(resolve, 1_000)) // Ages are in whole seconds.
-      await cluster.apply('second', { workerId: 'shared', config: { enabled: true, ...PROBE, interval_seconds: 7 } })
-      await cluster.condition('second', 'Stalled=OwnershipConflict')
-      expect(await configOf('shared')).toMatchObject({ interval_seconds: 60 })
-      await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'first', '--timeout=30s')
-      await cluster.condition('second', 'Ready=True')
-      expect(await configOf('shared')).toMatchObject({ interval_seconds: 7 })
-    }, READY_MS * 3)
+    it(
+      'lets the older of two FleetWorkers for one worker have it, and the other when it is gone',
+      async () => {
+        await cluster.startWorker('shared')
+        await cluster.apply('first', { workerId: 'shared', config: { enabled: true, ...PROBE } })
+        await cluster.condition('first', 'Ready=True')
+        await new Promise((resolve) => setTimeout(resolve, 1_000)) // Ages are in whole seconds.
+        await cluster.apply('second', { workerId: 'shared', config: { enabled: true, ...PROBE, interval_seconds: 7 } })
+        await cluster.condition('second', 'Stalled=OwnershipConflict')
+        expect(await configOf('shared')).toMatchObject({ interval_seconds: 60 })
+        await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'first', '--timeout=30s')
+        await cluster.condition('second', 'Ready=True')
+        expect(await configOf('shared')).toMatchObject({ interval_seconds: 7 })
+      },
+      READY_MS * 3,
+    )
 
-    it('undoes what was edited on the dashboard; under Warn it reports it, and who it was', async () => {
-      await ready('edited')
-      const edit = (interval: number) => cluster.fleet.ok('PATCH', '/automations/http-probe/workers/edited/config', { interval_seconds: interval })
-      await edit(11)
-      const editedMs = performance.now()
-      await cluster.until('it is undone', async () => (await configOf('edited'))?.['interval_seconds'] === 60)
-      expect(performance.now() - editedMs).toBeLessThan(2_000 * SLACK)
-      await cluster.apply('edited', { config: { enabled: true, ...PROBE }, managementPolicy: 'Warn' })
-      await cluster.condition('edited', 'Ready=True')
-      await edit(12)
-      await cluster.condition('edited', 'Synced=DriftTolerated')
-      expect((await cluster.resource('edited'))?.status).toMatchObject({ drift: { paths: ['/interval_seconds'], count: 1, by: 'admin' } })
-      expect(await configOf('edited')).toMatchObject({ interval_seconds: 12 })
-    }, READY_MS * 3)
+    it(
+      'undoes what was edited on the dashboard; under Warn it reports it, and who it was',
+      async () => {
+        await ready('edited')
+        const edit = (interval: number) =>
+          cluster.fleet.ok('PATCH', '/automations/http-probe/workers/edited/config', { interval_seconds: interval })
+        await edit(11)
+        const editedMs = performance.now()
+        await cluster.until('it is undone', async () => (await configOf('edited'))?.['interval_seconds'] === 60)
+        expect(performance.now() - editedMs).toBeLessThan(2_000 * SLACK)
+        await cluster.apply('edited', { config: { enabled: true, ...PROBE }, managementPolicy: 'Warn' })
+        await cluster.condition('edited', 'Ready=True')
+        await edit(12)
+        await cluster.condition('edited', 'Synced=DriftTolerated')
+        expect((await cluster.resource('edited'))?.status).toMatchObject({
+          drift: { paths: ['/interval_seconds'], count: 1, by: 'admin' },
+        })
+        expect(await configOf('edited')).toMatchObject({ interval_seconds: 12 })
+      },
+      READY_MS * 3,
+    )
 
     it('finds an unchanged world when it starts again: 0 PATCHes and 0 status writes', async () => {
       await ready('quiet')
       await settled()
       expect(await cluster.stopOperator()).toBe(0)
-      const { spec: lease } = await cluster.ok<{ spec: { holderIdentity: string } }>('GET', '/apis/coordination.k8s.io/v1/namespaces/muster/leases/muster-operator')
+      const { spec: lease } = await cluster.ok<{ spec: { holderIdentity: string } }>(
+        'GET',
+        '/apis/coordination.k8s.io/v1/namespaces/muster/leases/muster-operator',
+      )
       expect(lease.holderIdentity).toBe('')
-      const generations = async (): Promise<unknown> => (await cluster.fleet.ok<{ worker_id: string; config_gen: number }[]>('GET', '/automations/http-probe/workers')).map(({ worker_id: id, config_gen: gen }) => [id, gen])
+      const generations = async (): Promise<unknown> =>
+        (
+          await cluster.fleet.ok<{ worker_id: string; config_gen: number }[]>('GET', '/automations/http-probe/workers')
+        ).map(({ worker_id: id, config_gen: gen }) => [id, gen])
       const [before, sinceMs] = [await generations(), Date.now()]
       await cluster.startOperator()
       await new Promise((resolve) => setTimeout(resolve, 5_000)) // Whatever it would do, it would do at once.
-      const writes = cluster.audit(sinceMs).filter(({ verb, objectRef }) => verb === 'patch' && objectRef?.resource === 'fleetworkers')
+      const writes = cluster
+        .audit(sinceMs)
+        .filter(({ verb, objectRef }) => verb === 'patch' && objectRef?.resource === 'fleetworkers')
       expect(writes.map(({ requestURI }) => requestURI)).toEqual([])
       expect(await generations()).toEqual(before)
     }, 300_000)
@@ -157,14 +241,25 @@ withApiServer('muster operator', () => {
       await cluster.condition('outlived', 'Ready=True', 90_000)
       expect(await configOf('outlived')).toMatchObject({ interval_seconds: 9 })
       expect((await cluster.resource('outlived'))?.metadata.uid).toBe(uid)
-      await cluster.until('the reset is told', async () => (await cluster.kubectl('get', 'events', '-n', 'muster')).includes('MasterStateReset'))
+      await cluster.until('the reset is told', async () =>
+        (await cluster.kubectl('get', 'events', '-n', 'muster')).includes('MasterStateReset'),
+      )
     }, 400_000)
 
     it('has health, readiness and metrics of its own', async () => {
       const status = async (path: string): Promise<number> => (await fetch(`${cluster.metricsUrl}${path}`)).status
       expect([await status('/healthz'), await status('/readyz'), await status('/nothing')]).toEqual([200, 200, 404])
       const metrics = await cluster.metrics()
-      for (const name of ['controller_runtime_reconcile_total', 'workqueue_depth', 'leader_election_master_status', 'rest_client_requests_total', 'svc_operator_workers', 'svc_operator_edit_to_applied_seconds_count', 'svc_operator_breaker_state']) expect(metrics).toMatch(new RegExp(`^${name}[ {]`, 'm'))
+      for (const name of [
+        'controller_runtime_reconcile_total',
+        'workqueue_depth',
+        'leader_election_master_status',
+        'rest_client_requests_total',
+        'svc_operator_workers',
+        'svc_operator_edit_to_applied_seconds_count',
+        'svc_operator_breaker_state',
+      ])
+        expect(metrics).toMatch(new RegExp(`^${name}[ {]`, 'm'))
       expect(metrics).not.toContain('team-a/')
     })
   })

@@ -9,7 +9,13 @@ import { until } from '../e2e/fleet.ts'
 import { EVENTS, FakeApiServer, LEASES, type FakeKind } from './fake-apiserver.ts'
 import { keptLog } from './kube/world.ts'
 
-const FLEET_WORKERS: FakeKind = { group: 'muster.dev', version: 'v1alpha1', plural: 'fleetworkers', kind: 'FleetWorker', status: true }
+const FLEET_WORKERS: FakeKind = {
+  group: 'muster.dev',
+  version: 'v1alpha1',
+  plural: 'fleetworkers',
+  kind: 'FleetWorker',
+  status: true,
+}
 
 const running: { stop(): Promise<void> }[] = []
 afterEach(async () => {
@@ -24,9 +30,23 @@ async function fakeServer(): Promise<FakeApiServer> {
 
 function optionsFor(fake: FakeApiServer, more: Partial<OperatorOptions> = {}): OperatorOptions {
   return {
-    masterUrl: 'http://127.0.0.1:1', token: () => 'token-that-nobody-may-see', bootstrap: { namespace: 'muster', tokens: undefined, redis: undefined }, watchNamespaces: [], metricsListen: { host: '127.0.0.1', port: 0 }, leaderElect: true,
-    identity: { server: new URL(fake.url), namespace: 'muster', credentials: async () => ({ authorization: 'Bearer x', tls: {} }) },
-    lease: { namespace: 'muster', name: 'muster-operator' }, replica: 'one', time: systemTime, random: systemRandom, log: keptLog(), ...more,
+    masterUrl: 'http://127.0.0.1:1',
+    token: () => 'token-that-nobody-may-see',
+    bootstrap: { namespace: 'muster', tokens: undefined, redis: undefined },
+    watchNamespaces: [],
+    metricsListen: { host: '127.0.0.1', port: 0 },
+    leaderElect: true,
+    identity: {
+      server: new URL(fake.url),
+      namespace: 'muster',
+      credentials: async () => ({ authorization: 'Bearer x', tls: {} }),
+    },
+    lease: { namespace: 'muster', name: 'muster-operator' },
+    replica: 'one',
+    time: systemTime,
+    random: systemRandom,
+    log: keptLog(),
+    ...more,
   }
 }
 
@@ -36,7 +56,8 @@ async function started(options: OperatorOptions): Promise<RunningOperator> {
   return operator
 }
 
-const status = async ({ port }: RunningOperator, path: string): Promise<number> => (await fetch(`http://127.0.0.1:${port}${path}`)).status
+const status = async ({ port }: RunningOperator, path: string): Promise<number> =>
+  (await fetch(`http://127.0.0.1:${port}${path}`)).status
 const holder = (fake: FakeApiServer): unknown => fake.store.list(LEASES, 'muster')[0]?.spec?.['holderIdentity']
 
 describe('the operator', () => {
@@ -65,7 +86,9 @@ describe('the operator', () => {
     await until('the first holds the lease', async () => holder(fake) === 'one')
     const second = await started(optionsFor(fake, { replica: 'two' }))
     await until('it is ready', async () => (await status(second, '/readyz')) === 200)
-    expect(await (await fetch(`http://127.0.0.1:${second.port}/metrics`)).text()).toMatch(/^leader_election_master_status\{[^}]*\} 0$/m)
+    expect(await (await fetch(`http://127.0.0.1:${second.port}/metrics`)).text()).toMatch(
+      /^leader_election_master_status\{[^}]*\} 0$/m,
+    )
     await first.stop()
     await until('the second holds it', async () => holder(fake) === 'two')
   })
@@ -73,9 +96,14 @@ describe('the operator', () => {
   it('watches each namespace that it is given, and no other', async () => {
     const fake = await fakeServer()
     await started(optionsFor(fake, { watchNamespaces: ['a', 'b'] }))
-    const watched = (): readonly string[] => fake.requests.filter(({ query, path }) => query.get('watch') === 'true' && path.includes('fleetworkers')).map(({ path }) => path)
+    const watched = (): readonly string[] =>
+      fake.requests
+        .filter(({ query, path }) => query.get('watch') === 'true' && path.includes('fleetworkers'))
+        .map(({ path }) => path)
     await until('it watches both', async () => watched().length === 2)
-    expect(watched().toSorted()).toEqual(['a', 'b'].map((namespace) => `/apis/muster.dev/v1alpha1/namespaces/${namespace}/fleetworkers`))
+    expect(watched().toSorted()).toEqual(
+      ['a', 'b'].map((namespace) => `/apis/muster.dev/v1alpha1/namespaces/${namespace}/fleetworkers`),
+    )
   })
 
   it('does not start where its address is taken, and says which setting to change', async () => {
@@ -83,7 +111,9 @@ describe('the operator', () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as AddressInfo
-    await expect(startOperator(optionsFor(fake, { metricsListen: { host: '127.0.0.1', port } }))).rejects.toThrow(/choose another SVC_METRICS_LISTEN/)
+    await expect(startOperator(optionsFor(fake, { metricsListen: { host: '127.0.0.1', port } }))).rejects.toThrow(
+      /choose another SVC_METRICS_LISTEN/,
+    )
     taken.close()
   })
 })

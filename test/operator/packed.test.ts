@@ -2,7 +2,12 @@ import { describe, expect, it } from '@jest/globals'
 import { keptSpec, whole, type FleetWorkerObject, type FleetWorkerSpec } from '../../src/operator/fleetworker/index.ts'
 import { packed, unpacked } from '../../src/operator/packed.ts'
 
-const config = { text: 'für alle – 世界 🌍', empty: {}, list: [1, null, 0.5], rules: Array.from({ length: 40 }, (_, at) => ({ match: `^/orders/${at}`, action: 'keep' })) }
+const config = {
+  text: 'für alle – 世界 🌍',
+  empty: {},
+  list: [1, null, 0.5],
+  rules: Array.from({ length: 40 }, (_, at) => ({ match: `^/orders/${at}`, action: 'keep' })),
+}
 
 describe('a pack', () => {
   it('holds what was put in, in less room, and is equal for equal values', () => {
@@ -27,7 +32,10 @@ describe('the spec as the cache keeps it', () => {
 
   it('stays as it is without a config, and with one that is too deep to be written as text', () => {
     expect(keptSpec({ type: 'job' })).toEqual({ type: 'job' })
-    const deep = { type: 'job', config: JSON.parse(`${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`) } as FleetWorkerSpec
+    const deep = {
+      type: 'job',
+      config: JSON.parse(`${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`),
+    } as FleetWorkerSpec
     expect(keptSpec(deep)).toBe(deep)
   })
 })

@@ -29,7 +29,12 @@ withApiServer(`the commands of ${PAGE}`, () => {
     for (const name of ['crds', 'manifests']) symlinkSync(join(process.cwd(), name), join(reader, name))
     writeFileSync(join(reader, 'admin-token'), ADMIN_TOKEN)
     const path = [dirname(programPath('kubectl') ?? ''), process.env['PATH']].join(':')
-    return new Terminal(reader, home, { PATH: path, HOME: home, LANG: 'C.UTF-8', KUBECONFIG: join(folder, 'kubeconfig.json') })
+    return new Terminal(reader, home, {
+      PATH: path,
+      HOME: home,
+      LANG: 'C.UTF-8',
+      KUBECONFIG: join(folder, 'kubeconfig.json'),
+    })
   }
 
   it(`the commands of ${PAGE} do what it says`, async () => {

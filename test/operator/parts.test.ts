@@ -14,17 +14,45 @@ import { keptLog } from './kube/world.ts'
 
 let versions = 0
 
-interface Given { readonly type?: string; readonly workerId?: string; readonly uid?: string; readonly generation?: number; readonly status?: FleetWorkerObject['status']; readonly secret?: string }
+interface Given {
+  readonly type?: string
+  readonly workerId?: string
+  readonly uid?: string
+  readonly generation?: number
+  readonly status?: FleetWorkerObject['status']
+  readonly secret?: string
+}
 
-function fleetWorker(name: string, { type = 'a', workerId = name, uid = `uid-${name}`, generation = 1, status, secret }: Given = {}): FleetWorkerObject {
+function fleetWorker(
+  name: string,
+  { type = 'a', workerId = name, uid = `uid-${name}`, generation = 1, status, secret }: Given = {},
+): FleetWorkerObject {
   return {
-    metadata: { name, namespace: 'ns', uid, generation, resourceVersion: String((versions += 1)), creationTimestamp: '2026-01-01T00:00:00Z' },
-    spec: { type, workerId, ...(secret !== undefined && { configFrom: [{ field: 'f', secretKeyRef: { name: secret, key: 'k' } }] }) },
+    metadata: {
+      name,
+      namespace: 'ns',
+      uid,
+      generation,
+      resourceVersion: String((versions += 1)),
+      creationTimestamp: '2026-01-01T00:00:00Z',
+    },
+    spec: {
+      type,
+      workerId,
+      ...(secret !== undefined && { configFrom: [{ field: 'f', secretKeyRef: { name: secret, key: 'k' } }] }),
+    },
     ...(status !== undefined && { status }),
   }
 }
 
-const met = (type: string, observedGeneration: number) => ({ type, status: 'True' as const, observedGeneration, reason: 'R', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' })
+const met = (type: string, observedGeneration: number) => ({
+  type,
+  status: 'True' as const,
+  observedGeneration,
+  reason: 'R',
+  message: '',
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+})
 
 function world() {
   const cache = new WritableCache<FleetWorkerObject>(INDICES)
@@ -32,7 +60,13 @@ function world() {
   const types: string[][] = []
   const queue = { add: (key: ObjectKey, priority: Priority): void => void added.push([key, priority]) }
   const reporting = new Set<string>()
-  const triggers = new Triggers({ queue, cache, table: { setTypes: (named) => void types.push([...named]) }, isOurs: () => false, isReporting: ({ metadata }) => reporting.has(metadata.name) })
+  const triggers = new Triggers({
+    queue,
+    cache,
+    table: { setTypes: (named) => void types.push([...named]) },
+    isOurs: () => false,
+    isReporting: ({ metadata }) => reporting.has(metadata.name),
+  })
   const seen = (object: FleetWorkerObject, source: 'list' | 'watch' = 'watch'): void => {
     const change = cache.offer(object)
     if (change !== undefined) triggers.changed(change, source)
@@ -49,10 +83,19 @@ describe('the triggers', () => {
   it('enqueue every FleetWorker of a worker that changed, of a type, and of a source', () => {
     const { seen, taken, triggers } = world()
     const status = { observedGeneration: 1 }
-    for (const each of [fleetWorker('one', { workerId: 'w', status }), fleetWorker('two', { workerId: 'w', status }), fleetWorker('three', { secret: 's' }), fleetWorker('four', { type: 'b' })]) seen(each)
+    for (const each of [
+      fleetWorker('one', { workerId: 'w', status }),
+      fleetWorker('two', { workerId: 'w', status }),
+      fleetWorker('three', { secret: 's' }),
+      fleetWorker('four', { type: 'b' }),
+    ])
+      seen(each)
     taken()
     triggers.tableChanged({ kind: 'worker', type: 'a', workerId: 'w' })
-    expect(taken()).toEqual([['ns/one', 50], ['ns/two', 50]])
+    expect(taken()).toEqual([
+      ['ns/one', 50],
+      ['ns/two', 50],
+    ])
     triggers.tableChanged({ kind: 'type', type: 'b' })
     expect(taken()).toEqual([['ns/four', 50]])
     triggers.sourceChanged('secrets/ns/s')
@@ -82,7 +125,10 @@ describe('the triggers', () => {
     for (const each of [owner, fleetWorker('rival', { workerId: 'w' })]) seen(each)
     taken()
     gone(owner)
-    expect(taken()).toEqual([['ns/owner', 90], ['ns/rival', 50]])
+    expect(taken()).toEqual([
+      ['ns/owner', 90],
+      ['ns/rival', 50],
+    ])
   })
 
   it('enqueue all when the master forgot, edits that nobody has seen first', () => {
@@ -91,7 +137,10 @@ describe('the triggers', () => {
     seen(fleetWorker('edited', { generation: 2, status: { observedGeneration: 1 } }))
     taken()
     triggers.tableChanged({ kind: 'state_reset', message: '' })
-    expect(taken()).toEqual([['ns/old', -100], ['ns/edited', 100]])
+    expect(taken()).toEqual([
+      ['ns/old', -100],
+      ['ns/edited', 100],
+    ])
   })
 
   it('tell the table which types are named, when that changes', () => {
@@ -113,7 +162,11 @@ describe('the absence of the master', () => {
     const parked: (string | null)[] = []
     const turns: boolean[] = []
     const table = { awayMs: 0 }
-    const away = new MasterAway({ table, queue: { park: (reason) => void parked.push(reason) }, onTurn: (isAway) => void turns.push(isAway) })
+    const away = new MasterAway({
+      table,
+      queue: { park: (reason) => void parked.push(reason) },
+      onTurn: (isAway) => void turns.push(isAway),
+    })
     away.turned('MasterUnreachable')
     table.awayMs = 59_999
     away.look()
@@ -133,15 +186,27 @@ describe('the sweep', () => {
   /** With the claim of a FleetWorker that is gone. */
   const left = (id: string): WorkerBody => worker(id, `kubernetes:ns/gone#${id}`)
 
-  interface Fleet { readonly workers?: Readonly<Record<string, readonly WorkerBody[]>>; readonly offered?: readonly string[]; readonly answer?: (workerId: string) => Refusal['kind'] | 'ok'; readonly during?: (cluster: ReturnType<typeof world>) => void; readonly unknown?: 'FleetWorkers' | 'workers' }
+  interface Fleet {
+    readonly workers?: Readonly<Record<string, readonly WorkerBody[]>>
+    readonly offered?: readonly string[]
+    readonly answer?: (workerId: string) => Refusal['kind'] | 'ok'
+    readonly during?: (cluster: ReturnType<typeof world>) => void
+    readonly unknown?: 'FleetWorkers' | 'workers'
+  }
 
   /** `b` is the type of a FleetWorker that goes at the start. */
-  async function swept(minutes: number, count: number, { workers = {}, offered = [], answer = () => 'ok', during = () => {}, unknown }: Fleet = {}) {
+  async function swept(
+    minutes: number,
+    count: number,
+    { workers = {}, offered = [], answer = () => 'ok', during = () => {}, unknown }: Fleet = {},
+  ) {
     const time = new VirtualTime()
     const cluster = world()
     const { cache, gone, queue, seen, taken, triggers } = cluster
     const [released, ticks, log]: [string[], number[], ReturnType<typeof keptLog>] = [[], [], keptLog()]
-    const claimed = Object.fromEntries(Object.entries(workers).map(([type, rows]) => [type, new Map(rows.map((row) => [row.worker_id, row]))]))
+    const claimed = Object.fromEntries(
+      Object.entries(workers).map(([type, rows]) => [type, new Map(rows.map((row) => [row.worker_id, row]))]),
+    )
     for (let n = 0; n < count; n += 1) seen(fleetWorker(`w${n}`))
     const last = fleetWorker('last', { type: 'b' })
     seen(last)
@@ -149,9 +214,22 @@ describe('the sweep', () => {
     taken()
     if (unknown === 'FleetWorkers') cache.expect('ns')
     const sweep = new Sweep({
-      time, log, cache, watches: (namespace) => namespace === 'ns', types: triggers,
-      table: { synced: unknown !== 'workers', workers: (type) => claimed[type]?.values() ?? [], offered: async () => offered },
-      queue: { add: (key, priority) => { queue.add(key, priority); ticks.push(time.monotonicMs()) } },
+      time,
+      log,
+      cache,
+      watches: (namespace) => namespace === 'ns',
+      types: triggers,
+      table: {
+        synced: unknown !== 'workers',
+        workers: (type) => claimed[type]?.values() ?? [],
+        offered: async () => offered,
+      },
+      queue: {
+        add: (key, priority) => {
+          queue.add(key, priority)
+          ticks.push(time.monotonicMs())
+        },
+      },
       master: {
         release: async ({ type, workerId }) => {
           released.push(workerId)
@@ -181,26 +259,42 @@ describe('the sweep', () => {
 
   it('takes longer where there are many: ten a second', async () => {
     const { ticks } = await swept(5, 2_000)
-    const inSecond = (atMs: number): number => ticks.filter((other) => Math.floor(other / 1_000) === Math.floor(atMs / 1_000)).length
+    const inSecond = (atMs: number): number =>
+      ticks.filter((other) => Math.floor(other / 1_000) === Math.floor(atMs / 1_000)).length
     expect(Math.max(...ticks.map(inSecond))).toBeLessThanOrEqual(10)
   })
 
   it('deletes claims of FleetWorkers that are gone, and no others', async () => {
-    const { released } = await swept(1.5, 1, { workers: { b: [
-      left('left'), worker('elsewhere', 'kubernetes:other/x#00000000'), worker('by-hand', 'somebody'), worker('nobody', null), worker('moved', 'kubernetes:ns/w0#uid-w0'),
-    ] } })
+    const { released } = await swept(1.5, 1, {
+      workers: {
+        b: [
+          left('left'),
+          worker('elsewhere', 'kubernetes:other/x#00000000'),
+          worker('by-hand', 'somebody'),
+          worker('nobody', null),
+          worker('moved', 'kubernetes:ns/w0#uid-w0'),
+        ],
+      },
+    })
     expect(released).toEqual(['left'])
   })
 
   it('deletes no claim on a worker that a FleetWorker names, not even one that came while it looked', async () => {
-    const during = ({ seen }: ReturnType<typeof world>): void => seen(fleetWorker('now', { type: 'b', workerId: 'named' }))
-    expect(await swept(2.5, 0, { workers: { b: [left('left'), left('named')] }, during })).toMatchObject({ released: ['left'], types: ['b'] })
+    const during = ({ seen }: ReturnType<typeof world>): void =>
+      seen(fleetWorker('now', { type: 'b', workerId: 'named' }))
+    expect(await swept(2.5, 0, { workers: { b: [left('left'), left('named')] }, during })).toMatchObject({
+      released: ['left'],
+      types: ['b'],
+    })
   })
 
   it('looks for them also where the last FleetWorker of a type went, and lets the type go when it is done', async () => {
     const workers = { b: [left('left')] }
     expect(await swept(1.5, 0, { workers })).toMatchObject({ released: ['left'], types: [] })
-    expect(await swept(2.5, 0, { workers, answer: () => 'not_leading' })).toMatchObject({ released: ['left', 'left'], types: ['b'] })
+    expect(await swept(2.5, 0, { workers, answer: () => 'not_leading' })).toMatchObject({
+      released: ['left', 'left'],
+      types: ['b'],
+    })
   })
 
   it('keeps a type whose last FleetWorker goes while it looks, until it has looked at what that one left', async () => {
@@ -214,16 +308,27 @@ describe('the sweep', () => {
     const workers = { b: [left('refused'), left('left')] }
     const { log, released, types } = await swept(3.5, 0, { workers, answer: (id) => (id === 'refused' ? 'bug' : 'ok') })
     expect([released, types]).toEqual([['refused', 'left'], []])
-    expect(log.lines.filter(({ level }) => level === 'error')).toEqual([expect.objectContaining({ fields: { worker: 'b/refused', claim: 'kubernetes:ns/gone#refused', error: 'no' } })])
+    expect(log.lines.filter(({ level }) => level === 'error')).toEqual([
+      expect.objectContaining({ fields: { worker: 'b/refused', claim: 'kubernetes:ns/gone#refused', error: 'no' } }),
+    ])
   })
 
   it.each(['FleetWorkers', 'workers'] as const)('deletes nothing while the %s are not known', async (unknown) => {
-    expect(await swept(3.5, 0, { workers: { b: [left('left')] }, unknown })).toMatchObject({ released: [], types: ['b'] })
+    expect(await swept(3.5, 0, { workers: { b: [left('left')] }, unknown })).toMatchObject({
+      released: [],
+      types: ['b'],
+    })
   })
 
-  it.each(['away', 'throttled', 'not_leading'] as const)('asks for nothing more in a period in which the answer is %s', async (answer) => {
-    expect(await swept(2.5, 0, { workers: { b: [left('one'), left('two')] }, answer: () => answer })).toMatchObject({ released: ['one', 'one'], types: ['b'] })
-  })
+  it.each(['away', 'throttled', 'not_leading'] as const)(
+    'asks for nothing more in a period in which the answer is %s',
+    async (answer) => {
+      expect(await swept(2.5, 0, { workers: { b: [left('one'), left('two')] }, answer: () => answer })).toMatchObject({
+        released: ['one', 'one'],
+        types: ['b'],
+      })
+    },
+  )
 
   it('goes on after a mistake of ours', async () => {
     let calls = 0
@@ -233,12 +338,17 @@ describe('the sweep', () => {
     }
     const { log, released } = await swept(2.5, 0, { workers: { b: [left('left')] }, during })
     expect(released).toEqual(['left', 'left'])
-    expect(log.lines).toContainEqual(expect.objectContaining({ level: 'error', message: 'a sweep failed, the next one follows' }))
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({ level: 'error', message: 'a sweep failed, the next one follows' }),
+    )
   })
 
   it('leaves for another time what the token does not cover, and goes on with the rest', async () => {
     const workers = { b: [left('forbidden'), left('left')] }
-    expect(await swept(2.5, 0, { workers, answer: (id) => (id === 'forbidden' ? 'forbidden' : 'ok') })).toMatchObject({ released: ['forbidden', 'left', 'forbidden'], types: ['b'] })
+    expect(await swept(2.5, 0, { workers, answer: (id) => (id === 'forbidden' ? 'forbidden' : 'ok') })).toMatchObject({
+      released: ['forbidden', 'left', 'forbidden'],
+      types: ['b'],
+    })
   })
 
   it('looks once, one a period, at types whose FleetWorkers went before it began', async () => {
@@ -258,8 +368,15 @@ describe('the metrics of FleetWorkers', () => {
     const before = fleetWorker('w')
     const edited = fleetWorker('w', { generation: 2 })
     const synced = fleetWorker('w', { generation: 2, status: { conditions: [met('Synced', 2), met('Applied', 1)] } })
-    const applied = fleetWorker('w', { generation: 2, status: { conditions: [met('Synced', 2), met('Applied', 2)], drift: { detectedTime: new Date(time.wallMs() - 60_000).toISOString() } } })
-    const told = (from: FleetWorkerObject | undefined, to: FleetWorkerObject): void => metrics.changed({ key: 'ns/w', before: from, after: to }, true)
+    const applied = fleetWorker('w', {
+      generation: 2,
+      status: {
+        conditions: [met('Synced', 2), met('Applied', 2)],
+        drift: { detectedTime: new Date(time.wallMs() - 60_000).toISOString() },
+      },
+    })
+    const told = (from: FleetWorkerObject | undefined, to: FleetWorkerObject): void =>
+      metrics.changed({ key: 'ns/w', before: from, after: to }, true)
     told(before, edited)
     await time.advance(1_000)
     told(edited, synced)

@@ -13,14 +13,23 @@ withApiServer('API servers for tests', () => {
     afterAll(() => server.close())
 
     it('let the admin do everything and a user nothing, and nobody in without a token', async () => {
-      const status = async (token: string): Promise<number> => (await server.request('GET', '/api/v1/namespaces/default/secrets', { token })).status
-      expect([await status(server.adminToken), await status(server.tokenOf('operator')), await status('wrong')]).toEqual([200, 403, 401])
+      const status = async (token: string): Promise<number> =>
+        (await server.request('GET', '/api/v1/namespaces/default/secrets', { token })).status
+      expect([
+        await status(server.adminToken),
+        await status(server.tokenOf('operator')),
+        await status('wrong'),
+      ]).toEqual([200, 403, 401])
     })
 
     it('write down who asked for what', async () => {
       await server.request('GET', '/api/v1/namespaces/default/configmaps/none', { token: server.tokenOf('operator') })
-      const mine = server.audit().filter(({ user, objectRef }) => user.username === 'operator' && objectRef?.name === 'none')
-      expect(mine).toMatchObject([{ verb: 'get', objectRef: { resource: 'configmaps', namespace: 'default' }, responseStatus: { code: 403 } }])
+      const mine = server
+        .audit()
+        .filter(({ user, objectRef }) => user.username === 'operator' && objectRef?.name === 'none')
+      expect(mine).toMatchObject([
+        { verb: 'get', objectRef: { resource: 'configmaps', namespace: 'default' }, responseStatus: { code: 403 } },
+      ])
     })
 
     it('are told apart by kubectl from any other', async () => {
@@ -40,7 +49,8 @@ withApiServer('API servers for tests', () => {
         await server.kubectl('create', 'namespace', 'doomed')
         await server.kubectl('delete', 'namespace', 'doomed', '--wait=false')
         const limit = AbortSignal.timeout(60_000)
-        while ((await server.request('GET', '/api/v1/namespaces/doomed')).status !== 404) await pause(100, undefined, { signal: limit })
+        while ((await server.request('GET', '/api/v1/namespaces/doomed')).status !== 404)
+          await pause(100, undefined, { signal: limit })
       }, 120_000)
     })
   })

@@ -25,25 +25,53 @@ const READY_WITHIN_MS = 60_000
 const STARTS_TRIED = 3
 const KUBECTL_WITHIN_MS = 30_000
 /** Those that tests ask for: what a deletion needs, and what every namespace holds. */
-const CONTROLLERS = 'garbage-collector-controller,namespace-controller,serviceaccount-controller,root-ca-certificate-publisher-controller'
-const AUDIT_POLICY = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', omitStages: ['RequestReceived'], rules: [{ level: 'Metadata' }] }
+const CONTROLLERS =
+  'garbage-collector-controller,namespace-controller,serviceaccount-controller,root-ca-certificate-publisher-controller'
+const AUDIT_POLICY = {
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived'],
+  rules: [{ level: 'Metadata' }],
+}
 
 export interface ApiServerOptions {
   /** Users beside the admin, without any right. */
   readonly users?: readonly string[]
 }
-export interface Answer { readonly status: number; readonly headers: Readonly<Record<string, unknown>>; readonly body: Readonly<Record<string, unknown>> }
-export interface Ran { readonly code: number; readonly stdout: string; readonly stderr: string }
-export interface RequestOptions { readonly body?: object; readonly contentType?: string; readonly token?: string }
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly body: Readonly<Record<string, unknown>>
+}
+export interface Ran {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+export interface RequestOptions {
+  readonly body?: object
+  readonly contentType?: string
+  readonly token?: string
+}
 export interface CustomResourceDefinition {
-  readonly spec: { readonly group: string; readonly names: { readonly plural: string }; readonly versions: readonly { readonly name: string }[] }
+  readonly spec: {
+    readonly group: string
+    readonly names: { readonly plural: string }
+    readonly versions: readonly { readonly name: string }[]
+  }
 }
 export interface AuditEvent {
   readonly verb: string
   readonly user: { readonly username: string; readonly extra?: Readonly<Record<string, readonly string[]>> }
   readonly requestURI: string
   readonly requestReceivedTimestamp: string
-  readonly objectRef?: { readonly resource: string; readonly apiGroup?: string; readonly namespace?: string; readonly name?: string; readonly subresource?: string }
+  readonly objectRef?: {
+    readonly resource: string
+    readonly apiGroup?: string
+    readonly namespace?: string
+    readonly name?: string
+    readonly subresource?: string
+  }
   readonly responseStatus?: { readonly code: number }
 }
 
@@ -61,7 +89,11 @@ export class ApiServer {
     this.#tokens = new Map(users.map((user) => [user, randomUUID()]))
     this.#certificates = makeCertificates()
     this.#agent = new Agent({ connect: { ca: this.#certificates.ca.cert } })
-    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' } })
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', {
+      modulusLength: 2048,
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    })
     const people = [...this.#tokens].map(([user, token]) => `${token},${user},${user}\n`)
     this.#write('tokens.csv', `${this.adminToken},admin,admin,"system:masters"\n${people.join('')}`)
     this.#write('accounts.key', privateKey)
@@ -91,20 +123,42 @@ export class ApiServer {
     const [client, peer, port] = this.#ports
     const etcd = `http://${HOST}:${client}`
     this.#run('etcd', [
-      '--name=default', `--data-dir=${this.#file('etcd')}`, '--unsafe-no-fsync', '--log-level=error',
-      `--listen-client-urls=${etcd}`, `--advertise-client-urls=${etcd}`,
-      `--listen-peer-urls=http://${HOST}:${peer}`, `--initial-advertise-peer-urls=http://${HOST}:${peer}`, `--initial-cluster=default=http://${HOST}:${peer}`,
+      '--name=default',
+      `--data-dir=${this.#file('etcd')}`,
+      '--unsafe-no-fsync',
+      '--log-level=error',
+      `--listen-client-urls=${etcd}`,
+      `--advertise-client-urls=${etcd}`,
+      `--listen-peer-urls=http://${HOST}:${peer}`,
+      `--initial-advertise-peer-urls=http://${HOST}:${peer}`,
+      `--initial-cluster=default=http://${HOST}:${peer}`,
     ])
     const { server, ca } = this.#certificates
     const apiServer = this.#run('kube-apiserver', [
-      `--etcd-servers=${etcd}`, `--secure-port=${port}`, `--bind-address=${HOST}`, `--advertise-address=${HOST}`, '--endpoint-reconciler-type=none',
-      `--cert-dir=${this.#file('certificates')}`, `--tls-cert-file=${server.certFile}`, `--tls-private-key-file=${server.keyFile}`, `--client-ca-file=${ca.certFile}`,
-      `--token-auth-file=${this.#file('tokens.csv')}`, '--authorization-mode=RBAC', '--service-cluster-ip-range=10.0.0.0/24',
-      '--service-account-issuer=https://kubernetes.default.svc', `--service-account-key-file=${this.#file('accounts.pub')}`, `--service-account-signing-key-file=${this.#file('accounts.key')}`,
-      `--audit-policy-file=${this.#file('audit-policy.json')}`, `--audit-log-path=${this.#file('audit.log')}`,
+      `--etcd-servers=${etcd}`,
+      `--secure-port=${port}`,
+      `--bind-address=${HOST}`,
+      `--advertise-address=${HOST}`,
+      '--endpoint-reconciler-type=none',
+      `--cert-dir=${this.#file('certificates')}`,
+      `--tls-cert-file=${server.certFile}`,
+      `--tls-private-key-file=${server.keyFile}`,
+      `--client-ca-file=${ca.certFile}`,
+      `--token-auth-file=${this.#file('tokens.csv')}`,
+      '--authorization-mode=RBAC',
+      '--service-cluster-ip-range=10.0.0.0/24',
+      '--service-account-issuer=https://kubernetes.default.svc',
+      `--service-account-key-file=${this.#file('accounts.pub')}`,
+      `--service-account-signing-key-file=${this.#file('accounts.key')}`,
+      `--audit-policy-file=${this.#file('audit-policy.json')}`,
+      `--audit-log-path=${this.#file('audit.log')}`,
     ])
     this.#write('kubeconfig.json', JSON.stringify(this.#kubeconfig()))
-    await until('the API server is ready', apiServer, async () => (await this.#status('/readyz')) === 200 && (await this.#status('/api/v1/namespaces/default')) === 200)
+    await until(
+      'the API server is ready',
+      apiServer,
+      async () => (await this.#status('/readyz')) === 200 && (await this.#status('/api/v1/namespaces/default')) === 200,
+    )
   }
 
   /** As a power cut would: everything that was started, at once. */
@@ -131,16 +185,28 @@ export class ApiServer {
   async startControllers(): Promise<void> {
     const port = await freePort()
     const controllers = this.#run('kube-controller-manager', [
-      `--kubeconfig=${this.#file('kubeconfig.json')}`, `--controllers=${CONTROLLERS}`, '--leader-elect=false', `--bind-address=${HOST}`, `--secure-port=${port}`,
-      `--cert-dir=${this.#file('certificates')}`, `--service-account-private-key-file=${this.#file('accounts.key')}`, `--root-ca-file=${this.caFile}`,
+      `--kubeconfig=${this.#file('kubeconfig.json')}`,
+      `--controllers=${CONTROLLERS}`,
+      '--leader-elect=false',
+      `--bind-address=${HOST}`,
+      `--secure-port=${port}`,
+      `--cert-dir=${this.#file('certificates')}`,
+      `--service-account-private-key-file=${this.#file('accounts.key')}`,
+      `--root-ca-file=${this.caFile}`,
     ])
     // Every namespace gets its account as soon as they run.
-    await until('the controllers run', controllers, async () => (await this.#status('/api/v1/namespaces/default/serviceaccounts/default')) === 200)
+    await until(
+      'the controllers run',
+      controllers,
+      async () => (await this.#status('/api/v1/namespaces/default/serviceaccounts/default')) === 200,
+    )
   }
 
   /** Creates a CustomResourceDefinition and waits until its kind is served: for a moment the answer is 404 or 429. */
   async install(definition: CustomResourceDefinition): Promise<void> {
-    const { status, body } = await this.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', { body: definition })
+    const { status, body } = await this.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
+      body: definition,
+    })
     if (status !== 201) throw new Error(`the definition was refused: ${String(body['message'])}`)
     const { group, names, versions } = definition.spec
     const path = `/apis/${group}/${versions[0]?.name}/${names.plural}`
@@ -148,11 +214,28 @@ export class ApiServer {
   }
 
   /** One call, as the admin unless a token is given. Any status is an answer. */
-  async request(method: string, path: string, { body, contentType = 'application/json', token = this.adminToken }: RequestOptions = {}): Promise<Answer> {
-    const headers = { authorization: `Bearer ${token}`, accept: 'application/json', ...(body !== undefined && { 'content-type': contentType }) }
-    const answer = await request(`${this.url}${path}`, { method, headers, dispatcher: this.#agent, ...(body !== undefined && { body: JSON.stringify(body) }) })
+  async request(
+    method: string,
+    path: string,
+    { body, contentType = 'application/json', token = this.adminToken }: RequestOptions = {},
+  ): Promise<Answer> {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      accept: 'application/json',
+      ...(body !== undefined && { 'content-type': contentType }),
+    }
+    const answer = await request(`${this.url}${path}`, {
+      method,
+      headers,
+      dispatcher: this.#agent,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
     const text = await answer.body.text()
-    return { status: answer.statusCode, headers: answer.headers, body: (/^[{[]/.test(text) ? JSON.parse(text) : { message: text }) as Answer['body'] }
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      body: (/^[{[]/.test(text) ? JSON.parse(text) : { message: text }) as Answer['body'],
+    }
   }
 
   /** As the admin. What it keeps of the server it keeps in this folder. */
@@ -161,9 +244,14 @@ export class ApiServer {
     if (program === undefined) throw new Error('kubectl is not here: run make tools, or skip with withApiServer')
     const all = [`--kubeconfig=${this.#file('kubeconfig.json')}`, `--cache-dir=${this.#file('kubectl')}`, ...args]
     return new Promise((done) => {
-      execFile(program, all, { timeout: KUBECTL_WITHIN_MS, env: { ...process.env, HOME: this.folder } }, (error, stdout, stderr) => {
-        done({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, stdout, stderr })
-      })
+      execFile(
+        program,
+        all,
+        { timeout: KUBECTL_WITHIN_MS, env: { ...process.env, HOME: this.folder } },
+        (error, stdout, stderr) => {
+          done({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, stdout, stderr })
+        },
+      )
     })
   }
 
@@ -190,7 +278,9 @@ export class ApiServer {
 
   #kubeconfig(): object {
     return {
-      apiVersion: 'v1', kind: 'Config', 'current-context': 'test',
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'test',
       clusters: [{ name: 'test', cluster: { server: this.url, 'certificate-authority': this.caFile } }],
       users: [{ name: 'admin', user: { token: this.adminToken } }],
       contexts: [{ name: 'test', context: { cluster: 'test', user: 'admin', namespace: 'default' } }],
@@ -227,7 +317,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
 }
 
 async function until(what: string, program: Program | undefined, isSo: () => Promise<boolean>): Promise<void> {
-  for (const limit = AbortSignal.timeout(READY_WITHIN_MS); !(await isSo()); ) {
+  for (const limit = AbortSignal.timeout(READY_WITHIN_MS); !(await isSo());) {
     if (program?.ended !== false || limit.aborted) throw new Error(`gave up: ${what}\n${program?.log() ?? ''}`)
     await pause(50)
   }

@@ -16,19 +16,43 @@ import { withApiServer } from './with-programs.ts'
 const FOLDER = 'manifests/operator'
 const TEST_MS = 240_000
 
-interface Rule { readonly apiGroups: readonly string[]; readonly resources: readonly string[]; readonly resourceNames?: readonly string[]; readonly verbs: readonly string[] }
-interface Grant { readonly kind: string; readonly metadata: { readonly name: string }; readonly rules?: readonly Rule[] }
+interface Rule {
+  readonly apiGroups: readonly string[]
+  readonly resources: readonly string[]
+  readonly resourceNames?: readonly string[]
+  readonly verbs: readonly string[]
+}
+interface Grant {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+  readonly rules?: readonly Rule[]
+}
 
 /** Each verb that one variant grants, as `own: leases.coordination.k8s.io/muster-operator get`. */
 function granted(variant: string): ReadonlySet<string> {
-  const files = ['base', variant].flatMap((folder) => readdirSync(join(FOLDER, folder)).filter((name) => name.endsWith('rights.yaml')).map((name) => join(FOLDER, folder, name)))
-  const grants = files.flatMap((file) => parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as Grant))
-  return new Set(grants.flatMap(({ metadata, rules = [] }) => rules.flatMap((rule) => wordsOf(metadata.name === 'muster-operator-own' ? 'own' : 'watched', rule))))
+  const files = ['base', variant].flatMap((folder) =>
+    readdirSync(join(FOLDER, folder))
+      .filter((name) => name.endsWith('rights.yaml'))
+      .map((name) => join(FOLDER, folder, name)),
+  )
+  const grants = files.flatMap((file) =>
+    parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as Grant),
+  )
+  return new Set(
+    grants.flatMap(({ metadata, rules = [] }) =>
+      rules.flatMap((rule) => wordsOf(metadata.name === 'muster-operator-own' ? 'own' : 'watched', rule)),
+    ),
+  )
 }
 
 const wordsOf = (where: string, { apiGroups, resources, resourceNames = [''], verbs }: Rule): readonly string[] =>
-  apiGroups.flatMap((group) => resources.flatMap((resource) => resourceNames.flatMap((name) => verbs.map((verb) => wordOf(where, group, resource, name, verb)))))
-const wordOf = (where: string, group: string, resource: string, name: string, verb: string): string => `${where}: ${resource}.${group}${name === '' ? '' : `/${name}`} ${verb}`
+  apiGroups.flatMap((group) =>
+    resources.flatMap((resource) =>
+      resourceNames.flatMap((name) => verbs.map((verb) => wordOf(where, group, resource, name, verb))),
+    ),
+  )
+const wordOf = (where: string, group: string, resource: string, name: string, verb: string): string =>
+  `${where}: ${resource}.${group}${name === '' ? '' : `/${name}`} ${verb}`
 
 /** What was asked for, in the words of the grants. In its own namespace the Lease and its Events are meant. */
 function used({ verb, objectRef, requestURI }: AuditEvent): string {
@@ -36,7 +60,13 @@ function used({ verb, objectRef, requestURI }: AuditEvent): string {
   const { apiGroup = '', namespace, resource, subresource, name } = objectRef
   const isOwn = resource === 'leases' || (resource === 'events' && namespace === 'muster')
   const bound = resource === 'leases' && verb !== 'create' ? (name ?? '') : ''
-  return wordOf(isOwn ? 'own' : 'watched', apiGroup, subresource === undefined ? resource : `${resource}/${subresource}`, bound, verb)
+  return wordOf(
+    isOwn ? 'own' : 'watched',
+    apiGroup,
+    subresource === undefined ? resource : `${resource}/${subresource}`,
+    bound,
+    verb,
+  )
 }
 
 withApiServer('the rights of the operator', () => {
@@ -58,46 +88,104 @@ withApiServer('the rights of the operator', () => {
       await cluster.kubectl('apply', '-n', namespace, '-f', join(FOLDER, 'namespaced/rights.yaml'))
     }
 
-    it('are enough for everything it does, and nothing is left over', async () => {
-      await cluster.startWorker('w')
-      await cluster.ok('POST', '/api/v1/namespaces/team-a/secrets', { metadata: { name: 'probe' }, stringData: { token: 'x' } })
-      await cluster.ok('POST', '/api/v1/namespaces/team-a/configmaps', { metadata: { name: 'probe' }, data: { agent: 'us' } })
-      await cluster.apply('w', {
-        deletionPolicy: 'Reset', config: { enabled: true },
-        configFrom: [{ field: 'authorization', secretKeyRef: { name: 'probe', key: 'token' } }, { field: 'user_agent', configMapKeyRef: { name: 'probe', key: 'agent' } }],
-      })
-      await cluster.condition('w', 'Ready=True')
-      await cluster.fleet.stopMaster() // Another epoch: an Event about the Lease.
-      await cluster.fleet.startMaster()
-      await cluster.until('the reset is told', async () => cluster.audit().some((event) => used(event) === 'own: events.events.k8s.io create'), 90_000)
-      await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'w', '--timeout=60s')
-      for (const namespace of ['muster', 'team-a']) await repeatEvent(cluster, namespace)
-      expect(await cluster.stopOperator()).toBe(0)
-      const asked = cluster.audit()
-      expect(asked.filter(({ responseStatus }) => responseStatus?.code === 403).map(used)).toEqual([])
-      const words = [...new Set(asked.map(used))].toSorted()
-      expect(words).toEqual([...granted(variant)].toSorted())
-    }, TEST_MS)
+    it(
+      'are enough for everything it does, and nothing is left over',
+      async () => {
+        await cluster.startWorker('w')
+        await cluster.ok('POST', '/api/v1/namespaces/team-a/secrets', {
+          metadata: { name: 'probe' },
+          stringData: { token: 'x' },
+        })
+        await cluster.ok('POST', '/api/v1/namespaces/team-a/configmaps', {
+          metadata: { name: 'probe' },
+          data: { agent: 'us' },
+        })
+        await cluster.apply('w', {
+          deletionPolicy: 'Reset',
+          config: { enabled: true },
+          configFrom: [
+            { field: 'authorization', secretKeyRef: { name: 'probe', key: 'token' } },
+            { field: 'user_agent', configMapKeyRef: { name: 'probe', key: 'agent' } },
+          ],
+        })
+        await cluster.condition('w', 'Ready=True')
+        await cluster.fleet.stopMaster() // Another epoch: an Event about the Lease.
+        await cluster.fleet.startMaster()
+        await cluster.until(
+          'the reset is told',
+          async () => cluster.audit().some((event) => used(event) === 'own: events.events.k8s.io create'),
+          90_000,
+        )
+        await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'w', '--timeout=60s')
+        for (const namespace of ['muster', 'team-a']) await repeatEvent(cluster, namespace)
+        expect(await cluster.stopOperator()).toBe(0)
+        const asked = cluster.audit()
+        expect(asked.filter(({ responseStatus }) => responseStatus?.code === 403).map(used)).toEqual([])
+        const words = [...new Set(asked.map(used))].toSorted()
+        expect(words).toEqual([...granted(variant)].toSorted())
+      },
+      TEST_MS,
+    )
 
-    it('do not reach further', async () => {
-      const may = async (...question: string[]): Promise<string> => (await cluster.server.kubectl('auth', 'can-i', ...question, '--as=system:serviceaccount:muster:muster-operator')).stdout.trim()
-      expect(await may('get', 'secrets', '-n', 'team-a')).toBe('yes')
-      for (const question of [['list', 'secrets', '-n', 'team-a'], ['watch', 'configmaps', '-n', 'team-a'], ['create', 'secrets', '-n', 'muster'], ['update', 'fleetworkers.muster.dev', '-n', 'team-a'], ['delete', 'fleetworkers.muster.dev', '-n', 'team-a'], ['delete', 'leases.coordination.k8s.io', '-n', 'muster'], ['get', 'pods', '-n', 'muster'], ['get', 'namespaces'], ['get', 'customresourcedefinitions.apiextensions.k8s.io']]) {
-        expect([question, await may(...question)]).toEqual([question, 'no'])
-      }
-      expect(await may('get', 'secrets', '-n', 'default')).toBe(variant === 'cluster-wide' ? 'yes' : 'no')
-    }, TEST_MS)
+    it(
+      'do not reach further',
+      async () => {
+        const may = async (...question: string[]): Promise<string> =>
+          (
+            await cluster.server.kubectl(
+              'auth',
+              'can-i',
+              ...question,
+              '--as=system:serviceaccount:muster:muster-operator',
+            )
+          ).stdout.trim()
+        expect(await may('get', 'secrets', '-n', 'team-a')).toBe('yes')
+        for (const question of [
+          ['list', 'secrets', '-n', 'team-a'],
+          ['watch', 'configmaps', '-n', 'team-a'],
+          ['create', 'secrets', '-n', 'muster'],
+          ['update', 'fleetworkers.muster.dev', '-n', 'team-a'],
+          ['delete', 'fleetworkers.muster.dev', '-n', 'team-a'],
+          ['delete', 'leases.coordination.k8s.io', '-n', 'muster'],
+          ['get', 'pods', '-n', 'muster'],
+          ['get', 'namespaces'],
+          ['get', 'customresourcedefinitions.apiextensions.k8s.io'],
+        ]) {
+          expect([question, await may(...question)]).toEqual([question, 'no'])
+        }
+        expect(await may('get', 'secrets', '-n', 'default')).toBe(variant === 'cluster-wide' ? 'yes' : 'no')
+      },
+      TEST_MS,
+    )
   })
 })
 
 /** An Event is counted up after five minutes at the earliest: the recorder itself, as the operator, on a clock of its own. */
 async function repeatEvent(cluster: Cluster, namespace: string): Promise<void> {
   const [time, abort] = [new VirtualTime(), new AbortController()]
-  const transport = new PooledTransport({ identity: identityFromText(readFileSync(cluster.kubeconfig, 'utf8')), clock: systemTime, timers: systemTime })
-  const recorder = new FoldingEventRecorder({ transport, clock: time, timers: time, random: systemRandom, log: keptLog(), controller: 'muster.dev/operator', instance: 'test' })
+  const transport = new PooledTransport({
+    identity: identityFromText(readFileSync(cluster.kubeconfig, 'utf8')),
+    clock: systemTime,
+    timers: systemTime,
+  })
+  const recorder = new FoldingEventRecorder({
+    transport,
+    clock: time,
+    timers: time,
+    random: systemRandom,
+    log: keptLog(),
+    controller: 'muster.dev/operator',
+    instance: 'test',
+  })
   const running = recorder.run(abort.signal)
   const target = { apiVersion: 'muster.dev/v1alpha1', kind: 'FleetWorker', namespace, name: 'w', uid: 'u' }
-  const isPatched = (): boolean => cluster.audit().some(({ verb, objectRef }) => verb === 'patch' && objectRef?.resource === 'events' && objectRef.namespace === namespace)
+  const isPatched = (): boolean =>
+    cluster
+      .audit()
+      .some(
+        ({ verb, objectRef }) =>
+          verb === 'patch' && objectRef?.resource === 'events' && objectRef.namespace === namespace,
+      )
   await cluster.until('the Event is counted up', async () => {
     recorder.record(target, 'Normal', 'Repeated', 'again')
     await time.advance(5 * 60_000)

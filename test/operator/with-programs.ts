@@ -10,4 +10,5 @@ export function withPrograms(names: readonly string[], name: string, define: () 
 }
 
 /** What a private API server and its command need. */
-export const withApiServer = (name: string, define: () => void): void => withPrograms(['etcd', 'kube-apiserver', 'kubectl'], name, define)
+export const withApiServer = (name: string, define: () => void): void =>
+  withPrograms(['etcd', 'kube-apiserver', 'kubectl'], name, define)

@@ -1,25 +1,43 @@
 import fc from 'fast-check'
 import { describe, expect, it } from '@jest/globals'
-import { acceptsNull, compileValidator, differingPointers, sameJson, withoutDefaults, type JsonObject, type JsonSchema, type JsonValue } from '../../src/protocol/index.ts'
+import {
+  acceptsNull,
+  compileValidator,
+  differingPointers,
+  sameJson,
+  withoutDefaults,
+  type JsonObject,
+  type JsonSchema,
+  type JsonValue,
+} from '../../src/protocol/index.ts'
 
 const schema: JsonSchema = {
   type: 'object',
   properties: {
     port: { type: 'integer', default: 25 },
-    smtp: { type: 'object', default: {}, properties: { port: { $ref: '#/$defs/port', default: 25 }, tags: { type: 'array', default: ['a'] } } },
+    smtp: {
+      type: 'object',
+      default: {},
+      properties: { port: { $ref: '#/$defs/port', default: 25 }, tags: { type: 'array', default: ['a'] } },
+    },
     list: { type: 'array', items: { $ref: '#/$defs/item' } },
     tree: { $ref: '#/$defs/node' },
   },
   $defs: {
     port: { type: 'integer', default: 7 },
     item: { type: 'object', properties: { weight: { type: 'integer', default: 1 } } },
-    node: { type: 'object', properties: { child: { $ref: '#/$defs/node', default: { child: {} } }, name: { type: 'string', default: 'n' } } },
+    node: {
+      type: 'object',
+      properties: { child: { $ref: '#/$defs/node', default: { child: {} } }, name: { type: 'string', default: 'n' } },
+    },
   },
 }
 
 describe('withoutDefaults', () => {
   it('leaves out what stands at its default, at any depth of objects and arrays, behind references', () => {
-    expect(withoutDefaults(schema, { port: 25, smtp: { port: 25, tags: ['a'] }, list: [{ weight: 1 }, { weight: 2 }] })).toEqual({ list: [{}, { weight: 2 }] })
+    expect(
+      withoutDefaults(schema, { port: 25, smtp: { port: 25, tags: ['a'] }, list: [{ weight: 1 }, { weight: 2 }] }),
+    ).toEqual({ list: [{}, { weight: 2 }] })
   })
 
   it('tells an object of defaults from none where none is the default', () => {
@@ -35,8 +53,17 @@ describe('withoutDefaults', () => {
   })
 
   it('costs no more than the value, whatever the schema could fill in', () => {
-    const level = (next: number): JsonSchema => ({ type: 'object', properties: { a: { $ref: `#/$defs/l${next}`, default: {} }, b: { $ref: `#/$defs/l${next}`, default: {} } } })
-    const deep: JsonSchema = { properties: { x: { $ref: '#/$defs/l0' } }, $defs: { ...Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`l${index}`, level(index + 1)])), l60: { type: 'object' } } }
+    const level = (next: number): JsonSchema => ({
+      type: 'object',
+      properties: { a: { $ref: `#/$defs/l${next}`, default: {} }, b: { $ref: `#/$defs/l${next}`, default: {} } },
+    })
+    const deep: JsonSchema = {
+      properties: { x: { $ref: '#/$defs/l0' } },
+      $defs: {
+        ...Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`l${index}`, level(index + 1)])),
+        l60: { type: 'object' },
+      },
+    }
     expect(withoutDefaults(deep, { x: { a: { a: { b: {} } }, b: {} } })).toEqual({ x: {} })
   })
 })
@@ -44,43 +71,79 @@ describe('withoutDefaults', () => {
 describe('sameJson', () => {
   it('compares by value alone', () => {
     expect(sameJson({ a: [1, { b: null }], c: 0 }, { c: -0, a: [1, { b: null }] })).toBe(true)
-    expect([sameJson([1, 2], [2, 1]), sameJson({ a: 1 }, { b: 1 }), sameJson({}, []), sameJson({ a: undefined as unknown as JsonValue }, {}), sameJson(null, {}), sameJson(1, '1')]).toEqual(Array.from({ length: 6 }, () => false))
+    expect([
+      sameJson([1, 2], [2, 1]),
+      sameJson({ a: 1 }, { b: 1 }),
+      sameJson({}, []),
+      sameJson({ a: undefined as unknown as JsonValue }, {}),
+      sameJson(null, {}),
+      sameJson(1, '1'),
+    ]).toEqual(Array.from({ length: 6 }, () => false))
   })
 })
 
 describe('differingPointers', () => {
   it('names the innermost member of objects, arrays as a whole', () => {
-    expect(differingPointers({ a: { 'b/c': 1, d: 2 }, e: [1] }, { a: { d: 3 }, e: [2], f: null })).toEqual(['/a/b~1c', '/a/d', '/e', '/f'])
+    expect(differingPointers({ a: { 'b/c': 1, d: 2 }, e: [1] }, { a: { d: 3 }, e: [2], f: null })).toEqual([
+      '/a/b~1c',
+      '/a/d',
+      '/e',
+      '/f',
+    ])
   })
 })
 
 describe('acceptsNull', () => {
   const leaf = fc.constantFrom<JsonSchema>(
-    { type: 'string' }, { type: ['string', 'null'] }, { type: 'null' }, {}, { type: 'string', nullable: true }, { enum: [1, null] }, { enum: [1] }, { const: null }, { const: 1 },
-    { minLength: 2 }, { $ref: '#/$defs/nil' }, { $ref: '#/$defs/text' },
+    { type: 'string' },
+    { type: ['string', 'null'] },
+    { type: 'null' },
+    {},
+    { type: 'string', nullable: true },
+    { enum: [1, null] },
+    { enum: [1] },
+    { const: null },
+    { const: 1 },
+    { minLength: 2 },
+    { $ref: '#/$defs/nil' },
+    { $ref: '#/$defs/text' },
   )
   const anySchema: fc.Arbitrary<JsonSchema> = fc.letrec<{ schema: JsonSchema }>((tie) => ({
     schema: fc.oneof(
-      { maxDepth: 3 }, leaf,
-      fc.record({ anyOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }), fc.record({ oneOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }),
-      fc.record({ allOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }), fc.record({ not: tie('schema') }),
+      { maxDepth: 3 },
+      leaf,
+      fc.record({ anyOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }),
+      fc.record({ oneOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }),
+      fc.record({ allOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }),
+      fc.record({ not: tie('schema') }),
       // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
       fc.record({ if: tie('schema'), then: tie('schema'), else: tie('schema') }),
     ),
   })).schema
 
   it('agrees with the validator on every schema, without compiling it (D13)', () => {
-    fc.assert(fc.property(anySchema, (field) => {
-      const whole: JsonSchema = { type: 'object', properties: { field }, $defs: { nil: { type: 'null' }, text: { type: 'string' } } }
-      const isValid = compileValidator(whole)({ field: null } satisfies JsonObject).length === 0
-      expect(acceptsNull(whole, 'field')).toBe(isValid)
-    }), { numRuns: 500 })
+    fc.assert(
+      fc.property(anySchema, (field) => {
+        const whole: JsonSchema = {
+          type: 'object',
+          properties: { field },
+          $defs: { nil: { type: 'null' }, text: { type: 'string' } },
+        }
+        const isValid = compileValidator(whole)({ field: null } satisfies JsonObject).length === 0
+        expect(acceptsNull(whole, 'field')).toBe(isValid)
+      }),
+      { numRuns: 500 },
+    )
   })
 
   it('ends where a reference leads in a circle, and soon where many ways lead to one place', () => {
     const twice = (next: string): JsonSchema => ({ anyOf: [{ $ref: `#/$defs/${next}` }, { $ref: `#/$defs/${next}` }] })
-    const definitions = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`l${index}`, twice(`l${index + 1}`)]))
+    const definitions = Object.fromEntries(
+      Array.from({ length: 60 }, (_, index) => [`l${index}`, twice(`l${index + 1}`)]),
+    )
     expect(acceptsNull({ properties: { a: { $ref: '#/properties/a' } } }, 'a')).toBe(false)
-    expect(acceptsNull({ properties: { a: twice('l0') }, $defs: { ...definitions, l60: { type: 'string' } } }, 'a')).toBe(false)
+    expect(
+      acceptsNull({ properties: { a: twice('l0') }, $defs: { ...definitions, l60: { type: 'string' } } }, 'a'),
+    ).toBe(false)
   })
 })

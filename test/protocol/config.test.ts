@@ -1,12 +1,24 @@
 import { describe, expect, it } from '@jest/globals'
 import { Type } from 'typebox'
-import { configSchemaOf, defaultsOf, forbiddenKeys, maskSecrets, mergeConfig, SECRET_MASK, secretPathsOf, type JsonObject, type JsonSchema } from '../../src/protocol/index.ts'
+import {
+  configSchemaOf,
+  defaultsOf,
+  forbiddenKeys,
+  maskSecrets,
+  mergeConfig,
+  SECRET_MASK,
+  secretPathsOf,
+  type JsonObject,
+  type JsonSchema,
+} from '../../src/protocol/index.ts'
 
 const own = Type.Object({
   host: Type.String({ default: 'localhost' }),
   note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
   api_key: Type.Optional(Type.String({ writeOnly: true })),
-  smtp: Type.Optional(Type.Object({ user: Type.Optional(Type.String()), password: Type.Optional(Type.String({ writeOnly: true })) })),
+  smtp: Type.Optional(
+    Type.Object({ user: Type.Optional(Type.String()), password: Type.Optional(Type.String({ writeOnly: true })) }),
+  ),
   keys: Type.Optional(Type.Array(Type.Object({ value: Type.String({ writeOnly: true }) }))),
 })
 const schema = configSchemaOf(own as unknown as JsonSchema)
@@ -16,11 +28,19 @@ const merge = (stored: JsonObject, patch: JsonObject) => mergeConfig(schema, sec
 describe('configSchemaOf', () => {
   it('adds the base fields and refuses unknown ones (D4)', () => {
     expect(schema['additionalProperties']).toBe(false)
-    expect(defaultsOf(schema)).toEqual({ enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0, host: 'localhost' })
+    expect(defaultsOf(schema)).toEqual({
+      enabled: false,
+      slots: 1,
+      max_attempts: 3,
+      recycle_seconds: 0,
+      host: 'localhost',
+    })
   })
 
   it('refuses a schema that names a base field or is no object', () => {
-    expect(() => configSchemaOf({ type: 'object', properties: { slots: {} } })).toThrow('/properties/slots: is a base field')
+    expect(() => configSchemaOf({ type: 'object', properties: { slots: {} } })).toThrow(
+      '/properties/slots: is a base field',
+    )
     expect(() => configSchemaOf({ type: 'string' })).toThrow('/type')
     expect(() => configSchemaOf({ type: 'object', patternProperties: {} })).toThrow('/patternProperties')
   })
@@ -40,7 +60,12 @@ describe('mergeConfig', () => {
   })
 
   it('names what changed by value, whatever the order of keys', () => {
-    expect(merge({ host: 'a', slots: 1, smtp: { user: 'u', password: 'p' } }, { slots: 2, host: 'a', smtp: { password: 'p', user: 'u' } }).changed).toEqual(['slots'])
+    expect(
+      merge(
+        { host: 'a', slots: 1, smtp: { user: 'u', password: 'p' } },
+        { slots: 2, host: 'a', smtp: { password: 'p', user: 'u' } },
+      ).changed,
+    ).toEqual(['slots'])
   })
 
   it('leaves an unknown field to the validator', () => {
@@ -56,32 +81,55 @@ describe('secrets', () => {
   })
 
   it('are found behind local references', () => {
-    expect(secretPathsOf({ properties: { a: { anyOf: [{ $ref: '#/$defs/s' }] } }, $defs: { s: { type: 'string', writeOnly: true } } })).toEqual([['a']])
+    expect(
+      secretPathsOf({
+        properties: { a: { anyOf: [{ $ref: '#/$defs/s' }] } },
+        $defs: { s: { type: 'string', writeOnly: true } },
+      }),
+    ).toEqual([['a']])
   })
 
   it('are found where a field refers to the whole schema', () => {
-    expect(secretPathsOf({ properties: { key: { type: 'string', writeOnly: true }, below: { items: { $ref: '#' } }, plain: {} } })).toEqual([['key'], ['below']])
+    expect(
+      secretPathsOf({
+        properties: { key: { type: 'string', writeOnly: true }, below: { items: { $ref: '#' } }, plain: {} },
+      }),
+    ).toEqual([['key'], ['below']])
   })
 
   it('are masked wherever they are set (D17)', () => {
-    expect(maskSecrets(stored, secrets)).toEqual({ api_key: SECRET_MASK, smtp: { user: 'u', password: SECRET_MASK }, keys: SECRET_MASK })
+    expect(maskSecrets(stored, secrets)).toEqual({
+      api_key: SECRET_MASK,
+      smtp: { user: 'u', password: SECRET_MASK },
+      keys: SECRET_MASK,
+    })
     expect(maskSecrets({ host: 'a' }, secrets)).toEqual({ host: 'a' })
   })
 
   it('stay as they are when the mask comes back, at depth too (D17, D52)', () => {
-    const { config, changed } = merge(stored, { api_key: SECRET_MASK, smtp: { user: 'new', password: SECRET_MASK }, keys: SECRET_MASK })
+    const { config, changed } = merge(stored, {
+      api_key: SECRET_MASK,
+      smtp: { user: 'new', password: SECRET_MASK },
+      keys: SECRET_MASK,
+    })
     expect(config).toEqual({ ...stored, smtp: { user: 'new', password: 'p' } })
     expect(changed).toEqual(['smtp'])
   })
 
   it('stay unset when a mask stands where nothing is stored', () => {
-    expect(merge({}, { api_key: SECRET_MASK, smtp: { user: 'u', password: SECRET_MASK } }).config).toEqual({ smtp: { user: 'u' } })
+    expect(merge({}, { api_key: SECRET_MASK, smtp: { user: 'u', password: SECRET_MASK } }).config).toEqual({
+      smtp: { user: 'u' },
+    })
   })
 })
 
 describe('forbiddenKeys', () => {
   it.each(['__proto__', 'constructor', 'prototype'])('finds %s wherever it stands (D13)', (key) => {
     const value = JSON.parse(`{"a/b":[{"x":{"${key}":1}}],"${key}":{}}`) as JsonObject
-    expect(forbiddenKeys(value).map(({ path }) => path).toSorted()).toEqual([`/${key}`, `/a~1b/0/x/${key}`].toSorted())
+    expect(
+      forbiddenKeys(value)
+        .map(({ path }) => path)
+        .toSorted(),
+    ).toEqual([`/${key}`, `/a~1b/0/x/${key}`].toSorted())
   })
 })

@@ -5,10 +5,17 @@ import { SLACK } from '../slack.ts'
 
 describe('compileValidator', () => {
   it('reports all faults at once, each at the field itself (D14)', () => {
-    const validate = compileValidator(Type.Object({ a: Type.Integer(), b: Type.Object({ 'c/d': Type.String() }), e: Type.Enum(['x', 'y']) }, { additionalProperties: false }))
-    expect(validate({ a: 'x', b: {}, e: 'z', f: 1 }).map(({ path, message }) => `${path} ${message}`).toSorted()).toEqual([
-      '/a must be integer', '/b/c~1d is required', '/e must be one of "x", "y"', '/f is not a known field',
-    ])
+    const validate = compileValidator(
+      Type.Object(
+        { a: Type.Integer(), b: Type.Object({ 'c/d': Type.String() }), e: Type.Enum(['x', 'y']) },
+        { additionalProperties: false },
+      ),
+    )
+    expect(
+      validate({ a: 'x', b: {}, e: 'z', f: 1 })
+        .map(({ path, message }) => `${path} ${message}`)
+        .toSorted(),
+    ).toEqual(['/a must be integer', '/b/c~1d is required', '/e must be one of "x", "y"', '/f is not a known field'])
     expect(validate({ a: 1, b: { 'c/d': '' }, e: 'x' })).toEqual([])
   })
 
@@ -23,7 +30,12 @@ describe('compileValidator', () => {
     expect(performance.now() - before).toBeLessThan(1_000 * SLACK)
   })
 
-  it.each([{ type: 'string', pattern: '(?=a)' }, { type: 'string', pattern: '(a)\\1' }, { $ref: 'https://example.com/schema' }, { type: 'object', unknownKeyword: 1 }])('does not compile %j', (schema) => {
+  it.each([
+    { type: 'string', pattern: '(?=a)' },
+    { type: 'string', pattern: '(a)\\1' },
+    { $ref: 'https://example.com/schema' },
+    { type: 'object', unknownKeyword: 1 },
+  ])('does not compile %j', (schema) => {
     expect(() => compileValidator(schema)).toThrow()
   })
 

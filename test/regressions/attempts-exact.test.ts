@@ -13,7 +13,10 @@ const DETOURS: Readonly<Record<string, (world: World, lease: Lease) => Promise<u
     clock.advance(VISIBILITY)
     return backend.tasks.sweep(TYPE, 0, 500)
   },
-  'refused settling': async ({ backend }, lease) => backend.tasks.nack(TYPE, { baseMs: 0, factor: 1, capMs: 0 }, [{ ...lease, token: lease.token - 1, error: 'x', retryInMs: null, permanent: true, u: 0 }]),
+  'refused settling': async ({ backend }, lease) =>
+    backend.tasks.nack(TYPE, { baseMs: 0, factor: 1, capMs: 0 }, [
+      { ...lease, token: lease.token - 1, error: 'x', retryInMs: null, permanent: true, u: 0 },
+    ]),
 }
 
 async function leased(backend: Backend, workersLimit: number): Promise<Lease> {
@@ -37,7 +40,11 @@ onEachBackend('attempts exact', (open) => {
           const lease = await leased(backend, own ? 1_000 : max)
           expect(await nack(backend, [lease], { retryInMs: 0 })).toEqual([failed + 1 < max ? 'scheduled' : 'dead'])
         }
-        expect(sole((await backend.tasks.dead(TYPE, 10)).items)).toMatchObject({ id: 'a', attempt: max, maxAttempts: max })
+        expect(sole((await backend.tasks.dead(TYPE, 10)).items)).toMatchObject({
+          id: 'a',
+          attempt: max,
+          maxAttempts: max,
+        })
       })
     }
   }
@@ -57,7 +64,9 @@ onEachBackend('attempts exact', (open) => {
     const { backend } = await open()
     await submit(backend, task('a', { maxAttempts: 3 }))
     const lease = await leased(backend, 1)
-    const answers = await Promise.all(Array.from({ length: 10 }, async () => nack(backend, [lease, lease], { retryInMs: 0 })))
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, async () => nack(backend, [lease, lease], { retryInMs: 0 })),
+    )
     expect(answers.flat().toSorted()).toEqual([...Array.from({ length: 19 }, () => 'lease_lost'), 'scheduled'])
     expect((await leased(backend, 1)).attempt).toBe(1)
   })

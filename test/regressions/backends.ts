@@ -15,6 +15,7 @@ export function onEachBackend(name: string, tests: (open: () => Promise<World>) 
     memory: async (clock) => new MemoryBackend({ clock, random: seededRandom((seed += 1)) }),
     sqlite: async (clock) => backendOn(folder().file, clock),
   }
-  for (const [backend, create] of Object.entries(backends)) describe(`${name} (${backend})`, () => tests(worlds(create)))
+  for (const [backend, create] of Object.entries(backends))
+    describe(`${name} (${backend})`, () => tests(worlds(create)))
   withRedisStore(`${name} (redis)`, (create) => describe(`${name} (redis)`, () => tests(worlds(create))))
 }

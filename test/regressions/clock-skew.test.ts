@@ -3,7 +3,19 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { setTimeout as pause } from 'node:timers/promises'
 import { seededRandom, systemTime, type Time } from '../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../src/storage/redis/index.ts'
-import { HOUR, MINUTE, SECOND, TYPE, ids, item, refOf, reserve, sole, start, submit } from '../storage/contract/world.ts'
+import {
+  HOUR,
+  MINUTE,
+  SECOND,
+  TYPE,
+  ids,
+  item,
+  refOf,
+  reserve,
+  sole,
+  start,
+  submit,
+} from '../storage/contract/world.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../storage/redis/server.ts'
 
 const open: { close(): Promise<unknown> }[] = []
@@ -29,8 +41,10 @@ withRedisServer('clock skew', () => {
       const [fast, slow] = [await masterOn(redis, ahead), await masterOn(redis, behind)]
       await submit(slow, 'a', 'b')
       await slow.pools.put('p', [item('i')])
-      const claim = (backend: RedisBackend): ReturnType<RedisBackend['pools']['claim']> => backend.pools.claim('p', [{ owner: 'w', n: 1, holdMs: SECOND, match: {} }])
-      const acquire = (backend: RedisBackend): ReturnType<RedisBackend['locks']['acquire']> => backend.locks.acquire('n', [{ name: 'l', owner: 'w', holdMs: SECOND }])
+      const claim = (backend: RedisBackend): ReturnType<RedisBackend['pools']['claim']> =>
+        backend.pools.claim('p', [{ owner: 'w', n: 1, holdMs: SECOND, match: {} }])
+      const acquire = (backend: RedisBackend): ReturnType<RedisBackend['locks']['acquire']> =>
+        backend.locks.acquire('n', [{ name: 'l', owner: 'w', holdMs: SECOND }])
       const begin = performance.now()
       const [first] = await reserve(fast, 1, SECOND)
       await claim(fast)

@@ -8,7 +8,11 @@ const WINDOW = MINUTE
 const CALLERS = 50
 /** Every caller brings an id, a payload and a tier of its own. */
 const storm = (backend: Backend, key: string, name: string): Promise<(readonly Submitted[])[]> =>
-  Promise.all(Array.from({ length: CALLERS }, async (_, i) => backend.tasks.submit(TYPE, WINDOW, [task(`${name}${i}`, { key, ownId: i % 2 === 0, tier: i % 3 === 0 ? 0 : 2 })])))
+  Promise.all(
+    Array.from({ length: CALLERS }, async (_, i) =>
+      backend.tasks.submit(TYPE, WINDOW, [task(`${name}${i}`, { key, ownId: i % 2 === 0, tier: i % 3 === 0 ? 0 : 2 })]),
+    ),
+  )
 
 onEachBackend('concurrent idempotency', (open) => {
   it('makes one task of fifty concurrent submits under one key, and tells all the same id (G7)', async () => {
@@ -17,7 +21,9 @@ onEachBackend('concurrent idempotency', (open) => {
     const { id } = sole(await reserve(backend))
     const isFirst = (answer: Submitted): boolean => answer !== 'queue_full' && 'queued' in answer
     expect(answers.filter(isFirst)).toHaveLength(1)
-    expect(answers.filter((answer) => !isFirst(answer))).toEqual(Array.from({ length: CALLERS - 1 }, () => ({ duplicateOf: id })))
+    expect(answers.filter((answer) => !isFirst(answer))).toEqual(
+      Array.from({ length: CALLERS - 1 }, () => ({ duplicateOf: id })),
+    )
   })
 
   it('makes one more when the window has ended, again of fifty at once', async () => {
@@ -26,7 +32,9 @@ onEachBackend('concurrent idempotency', (open) => {
     const first = sole(await reserve(backend))
     await backend.tasks.ack(TYPE, [first])
     clock.advance(WINDOW - 1)
-    expect((await storm(backend, 'k', 'early')).flat()).toEqual(Array.from({ length: CALLERS }, () => ({ duplicateOf: first.id })))
+    expect((await storm(backend, 'k', 'early')).flat()).toEqual(
+      Array.from({ length: CALLERS }, () => ({ duplicateOf: first.id })),
+    )
     clock.advance(1)
     await Promise.all([storm(backend, 'k', 'second'), backend.tasks.sweep(TYPE, 10, 500)])
     expect(sole(await reserve(backend)).id).toMatch(/^second/)
@@ -44,8 +52,12 @@ onEachBackend('concurrent idempotency', (open) => {
     const { backend } = await open()
     await inFlight(backend, 'busy')
     for (const id of ['busy', 'new']) {
-      const answers = await Promise.all(Array.from({ length: CALLERS }, async () => backend.tasks.submit(TYPE, WINDOW, [task(id, { ownId: true })])))
-      expect(answers.flat().filter((answer) => answer !== 'queue_full' && 'queued' in answer)).toHaveLength(id === 'new' ? 1 : 0)
+      const answers = await Promise.all(
+        Array.from({ length: CALLERS }, async () => backend.tasks.submit(TYPE, WINDOW, [task(id, { ownId: true })])),
+      )
+      expect(answers.flat().filter((answer) => answer !== 'queue_full' && 'queued' in answer)).toHaveLength(
+        id === 'new' ? 1 : 0,
+      )
     }
     expect((await backend.tasks.queue(TYPE, 10)).length).toBe(1)
   })

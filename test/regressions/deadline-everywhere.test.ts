@@ -24,42 +24,71 @@ async function world(): Promise<{ redis: RedisServer; backend: RedisBackend }> {
   return { redis, backend }
 }
 
-interface Ended { readonly name: string; readonly inTime: boolean; readonly why: string }
-
-/** How each call ended, by what it waited from now on. */
-async function ended(calls: Readonly<Record<string, Promise<unknown>>>, withinMs = WITHIN_MS): Promise<readonly Ended[]> {
-  const begin = performance.now()
-  return Promise.all(Object.entries(calls).map(async ([name, call]) => {
-    const why = await call.then(() => 'it succeeded', (error: unknown) => (error as { code?: string }).code ?? String(error))
-    return { name, inTime: performance.now() - begin < withinMs, why }
-  }))
+interface Ended {
+  readonly name: string
+  readonly inTime: boolean
+  readonly why: string
 }
 
-const isAway = (calls: Readonly<Record<string, unknown>>): readonly Ended[] => Object.keys(calls).map((name) => ({ name, inTime: true, why: 'STORAGE_UNAVAILABLE' }))
+/** How each call ended, by what it waited from now on. */
+async function ended(
+  calls: Readonly<Record<string, Promise<unknown>>>,
+  withinMs = WITHIN_MS,
+): Promise<readonly Ended[]> {
+  const begin = performance.now()
+  return Promise.all(
+    Object.entries(calls).map(async ([name, call]) => {
+      const why = await call.then(
+        () => 'it succeeded',
+        (error: unknown) => (error as { code?: string }).code ?? String(error),
+      )
+      return { name, inTime: performance.now() - begin < withinMs, why }
+    }),
+  )
+}
+
+const isAway = (calls: Readonly<Record<string, unknown>>): readonly Ended[] =>
+  Object.keys(calls).map((name) => ({ name, inTime: true, why: 'STORAGE_UNAVAILABLE' }))
 
 const WAYS: readonly (readonly [string, (redis: RedisServer) => unknown])[] = [
-  ['froze', (redis) => redis.pause()], ['was killed', (redis) => redis.kill()],
-  ['froze, then was killed', (redis) => {
-    redis.pause()
-    setTimeout(() => void redis.kill(), 1_200)
-  }],
+  ['froze', (redis) => redis.pause()],
+  ['was killed', (redis) => redis.kill()],
+  [
+    'froze, then was killed',
+    (redis) => {
+      redis.pause()
+      setTimeout(() => void redis.kill(), 1_200)
+    },
+  ],
 ]
 
 withRedisServer('deadline everywhere', () => {
   describe('deadline everywhere (redis)', () => {
-    it.each(WAYS)('ends every call of every method within 2 s when the store %s, and from then on at once', async (_way, go) => {
-      const { redis, backend } = await world()
-      await go(redis)
-      const calls = Object.fromEntries(Object.entries(CALLS).map(([name, call]) => [name, call(backend)]))
-      expect(await ended(calls)).toEqual(isAway(calls))
-      const later = Object.fromEntries(Object.entries(CALLS).map(([name, call]) => [name, call(backend)]))
-      expect(await ended(later, AT_ONCE_MS)).toEqual(isAway(later))
-    })
+    it.each(WAYS)(
+      'ends every call of every method within 2 s when the store %s, and from then on at once',
+      async (_way, go) => {
+        const { redis, backend } = await world()
+        await go(redis)
+        const calls = Object.fromEntries(Object.entries(CALLS).map(([name, call]) => [name, call(backend)]))
+        expect(await ended(calls)).toEqual(isAway(calls))
+        const later = Object.fromEntries(Object.entries(CALLS).map(([name, call]) => [name, call(backend)]))
+        expect(await ended(later, AT_ONCE_MS)).toEqual(isAway(later))
+      },
+    )
 
     it.each(WAYS)('ends calls that stand in line within 2 s when the store %s', async (_way, go) => {
       const { redis, backend } = await world()
       await go(redis)
-      const groups = Object.fromEntries(Array.from({ length: GROUPS }, (_group, n) => [`group ${n}`, backend.tasks.submit(TYPE, DAY, Array.from({ length: 300 }, (_task, i) => task(`${n}/${i}`)))]))
+      const groups = Object.fromEntries(
+        Array.from({ length: GROUPS }, (_group, n) => [
+          `group ${n}`,
+          backend.tasks.submit(
+            TYPE,
+            DAY,
+            Array.from({ length: 300 }, (_task, i) => task(`${n}/${i}`)),
+          ),
+        ]),
+      )
       expect(await ended(groups)).toEqual(isAway(groups))
     })
   })

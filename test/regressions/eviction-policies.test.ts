@@ -27,7 +27,11 @@ withRedisServer('eviction policies', () => {
         open.push(backend)
         await start(backend)
         const { detail, profile } = backend.health()
-        expect([policy, detail.includes(`maxmemory-policy is ${policy}`), profile]).toEqual([policy, policy !== 'noeviction', 'unsafe'])
+        expect([policy, detail.includes(`maxmemory-policy is ${policy}`), profile]).toEqual([
+          policy,
+          policy !== 'noeviction',
+          'unsafe',
+        ])
         if (!ALL_KEYS.includes(policy)) await fill(backend)
       }
     }, 60_000)
@@ -44,13 +48,21 @@ async function fill(backend: RedisBackend): Promise<void> {
   let stored = 0
   const full = async (): Promise<void> => {
     for (;;) {
-      await backend.tasks.submit(TYPE, DAY, Array.from({ length: 4 }, (_, i) => task(`t${stored + i}`, { ownId: true, body })))
+      await backend.tasks.submit(
+        TYPE,
+        DAY,
+        Array.from({ length: 4 }, (_, i) => task(`t${stored + i}`, { ownId: true, body })),
+      )
       stored += 4
     }
   }
   await expect(full()).rejects.toEqual(fails('STORAGE_FULL'))
   expect(stored).toBeGreaterThan(10)
   const names = ['dead', 'in flight', ...Array.from({ length: stored }, (_, i) => `t${i}`)]
-  expect(await backend.tasks.locate(TYPE, names)).toEqual(['dead', 'in_flight', ...Array.from({ length: stored }, () => 'pending')])
+  expect(await backend.tasks.locate(TYPE, names)).toEqual([
+    'dead',
+    'in_flight',
+    ...Array.from({ length: stored }, () => 'pending'),
+  ])
   expect(await backend.kv.get('n', ['a'])).toEqual(['1'])
 }

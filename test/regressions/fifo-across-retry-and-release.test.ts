@@ -8,9 +8,13 @@ onEachBackend('fifo across retry and release', (open) => {
     const { backend } = await open()
     await submit(backend, 'a', 'b', 'c', 'd', 'e', 'f')
     const [a, b, c, d] = await reserve(backend, 4)
-    for (const lease of [d, c]) expect(await backend.tasks.release(TYPE, lease === undefined ? [] : [lease])).toEqual(['ok'])
+    for (const lease of [d, c])
+      expect(await backend.tasks.release(TYPE, lease === undefined ? [] : [lease])).toEqual(['ok'])
     expect(await pending(backend)).toEqual(['c', 'd', 'e', 'f'])
-    await backend.tasks.release(TYPE, [a, b].filter((lease) => lease !== undefined))
+    await backend.tasks.release(
+      TYPE,
+      [a, b].filter((lease) => lease !== undefined),
+    )
     expect(await pending(backend)).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
   })
 
@@ -40,7 +44,8 @@ onEachBackend('fifo across retry and release', (open) => {
     const { backend } = await open()
     const all = Array.from({ length: 20 }, (_, i) => `t${String(i).padStart(2, '0')}`)
     await submit(backend, ...all)
-    for (let round = 0; round < 100; round += 1) await backend.tasks.release(TYPE, await reserve(backend, 1 + (round % 20)))
+    for (let round = 0; round < 100; round += 1)
+      await backend.tasks.release(TYPE, await reserve(backend, 1 + (round % 20)))
     expect(await pending(backend)).toEqual(all)
   })
 })

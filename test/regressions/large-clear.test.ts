@@ -29,7 +29,8 @@ async function ordinaryMs(backend: Backend): Promise<number> {
 }
 
 async function kill(backend: Backend, count: number): Promise<void> {
-  for (let from = 0; from < count; from += BATCH) await killed(backend, ...Array.from({ length: BATCH }, (_, i) => `d${from + i}`))
+  for (let from = 0; from < count; from += BATCH)
+    await killed(backend, ...Array.from({ length: BATCH }, (_, i) => `d${from + i}`))
 }
 
 onEachBackend('large clear', (open) => {

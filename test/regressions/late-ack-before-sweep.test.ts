@@ -40,7 +40,11 @@ onEachBackend('late ack before sweep', (open) => {
     const names = Array.from({ length: 60 }, (_, i) => `t${i}`)
     const leases = (await inFlight(backend, ...names)).map(refOf)
     clock.advance(VISIBILITY)
-    const [acks, swept, nacks] = await Promise.all([backend.tasks.ack(TYPE, leases.slice(0, 40)), backend.tasks.sweep(TYPE, 10, 30), nack(backend, leases.slice(20), { permanent: true })])
+    const [acks, swept, nacks] = await Promise.all([
+      backend.tasks.ack(TYPE, leases.slice(0, 40)),
+      backend.tasks.sweep(TYPE, 10, 30),
+      nack(backend, leases.slice(20), { permanent: true }),
+    ])
     const acked = acks.filter((answer) => answer === 'ok').length
     const died = nacks.filter((answer) => answer === 'dead').length
     expect(acked + died + swept.requeued).toBe(names.length)

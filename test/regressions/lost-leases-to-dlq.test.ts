@@ -1,7 +1,20 @@
 /** A task that kills every worker that takes it circulated for ever: it dies after exactly so many lost leases (D26). */
 import { expect, it } from '@jest/globals'
 import type { Backend } from '../../src/storage/index.ts'
-import { SECOND, TYPE, VISIBILITY, dead, ids, inFlight, nack, pending, reserve, sole, submit, task } from '../storage/contract/world.ts'
+import {
+  SECOND,
+  TYPE,
+  VISIBILITY,
+  dead,
+  ids,
+  inFlight,
+  nack,
+  pending,
+  reserve,
+  sole,
+  submit,
+  task,
+} from '../storage/contract/world.ts'
 import type { World } from '../storage/contract/world.ts'
 import { onEachBackend } from './backends.ts'
 
@@ -23,10 +36,18 @@ onEachBackend('lost leases to the dead-letter queue', (open) => {
     await submit(backend, 'killer', 'good')
     for (let lost = 1; lost < MAX_LOST; lost += 1) expect(await loseAll(world)).toEqual({ requeued: 2, dead: 0 })
     const leases = await reserve(backend)
-    await backend.tasks.ack(TYPE, leases.filter(({ id }) => id === 'good'))
+    await backend.tasks.ack(
+      TYPE,
+      leases.filter(({ id }) => id === 'good'),
+    )
     clock.advance(VISIBILITY)
     expect(await sweep(backend)).toMatchObject({ requeued: 0, dead: 1 })
-    expect(sole((await backend.tasks.dead(TYPE, 10)).items)).toMatchObject({ id: 'killer', attempt: 0, lastError: `lease lost ${MAX_LOST} times`, diedAt: clock.wallMs() })
+    expect(sole((await backend.tasks.dead(TYPE, 10)).items)).toMatchObject({
+      id: 'killer',
+      attempt: 0,
+      lastError: `lease lost ${MAX_LOST} times`,
+      diedAt: clock.wallMs(),
+    })
   })
 
   it('counts through failures, releases and late extends in between, which are no lost leases', async () => {
@@ -40,7 +61,10 @@ onEachBackend('lost leases to the dead-letter queue', (open) => {
       await backend.tasks.release(TYPE, await reserve(backend))
       const late = await reserve(backend)
       clock.advance(VISIBILITY)
-      await backend.tasks.extend(TYPE, late.map((lease) => ({ ...lease, visibilityMs: VISIBILITY })))
+      await backend.tasks.extend(
+        TYPE,
+        late.map((lease) => ({ ...lease, visibilityMs: VISIBILITY })),
+      )
       await backend.tasks.release(TYPE, late)
     }
     expect(await loseAll(world)).toEqual({ requeued: 0, dead: 1 })

@@ -7,7 +7,24 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime, VirtualTime } from '../../src/runtime/index.ts'
 import type { Backend } from '../../src/storage/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../src/storage/redis/index.ts'
-import { HOUR, ManualClock, MINUTE, SECOND, TYPE, VISIBILITY, conn, item, nack, ref, refOf, registration, reserve, sole, start, task } from '../storage/contract/world.ts'
+import {
+  HOUR,
+  ManualClock,
+  MINUTE,
+  SECOND,
+  TYPE,
+  VISIBILITY,
+  conn,
+  item,
+  nack,
+  ref,
+  refOf,
+  registration,
+  reserve,
+  sole,
+  start,
+  task,
+} from '../storage/contract/world.ts'
 import { startRedis, withRedisServer } from '../storage/redis/server.ts'
 import { backendOn, folders } from '../storage/sqlite/world.ts'
 
@@ -29,7 +46,11 @@ afterEach(async () => {
 /** A bit of everything, each under names of its own, and all of it done or run out in the end. */
 async function round(backend: Backend, clock: ManualClock, n: number): Promise<void> {
   const names = Array.from({ length: EACH }, (_, i) => `${n}/${i}`)
-  await backend.tasks.submit(TYPE, MINUTE, names.map((id, i) => task(id, { key: id, ownId: true, ttlMs: i % 10 === 0 ? SECOND : null, maxAttempts: 2 })))
+  await backend.tasks.submit(
+    TYPE,
+    MINUTE,
+    names.map((id, i) => task(id, { key: id, ownId: true, ttlMs: i % 10 === 0 ? SECOND : null, maxAttempts: 2 })),
+  )
   clock.advance(SECOND)
   const leases = await reserve(backend, EACH)
   await backend.tasks.ack(TYPE, leases.slice(0, 60).map(refOf))
@@ -44,18 +65,40 @@ async function round(backend: Backend, clock: ManualClock, n: number): Promise<v
   await backend.workers.register([registration(worker, connection)])
   await backend.workers.beat([{ ...conn(worker, connection), stats: ['{"ts":1}'] }])
   await backend.workers.forget([ref(worker)])
-  await backend.streams.push(TYPE, `m${n % 5}`, n, names.map((name) => JSON.stringify(name)))
+  await backend.streams.push(
+    TYPE,
+    `m${n % 5}`,
+    n,
+    names.map((name) => JSON.stringify(name)),
+  )
   await backend.streams.pop(TYPE, EACH)
-  await backend.pools.put('p', names.map((name) => item(name)))
+  await backend.pools.put(
+    'p',
+    names.map((name) => item(name)),
+  )
   await backend.pools.claim('p', [{ owner: worker, n: 10, holdMs: SECOND, match: {} }])
-  await backend.pools.remove('p', names.map((id) => ({ id, token: null })))
-  await backend.kv.set('n', names.map((key) => ({ key, value: '1', ttlMs: SECOND })))
-  await backend.locks.acquire('n', names.map((_, i) => ({ name: `l${i}`, owner: worker, holdMs: SECOND }))) // Those that passed are kept, up to their bound.
+  await backend.pools.remove(
+    'p',
+    names.map((id) => ({ id, token: null })),
+  )
+  await backend.kv.set(
+    'n',
+    names.map((key) => ({ key, value: '1', ttlMs: SECOND })),
+  )
+  await backend.locks.acquire(
+    'n',
+    names.map((_, i) => ({ name: `l${i}`, owner: worker, holdMs: SECOND })),
+  ) // Those that passed are kept, up to their bound.
   clock.advance(HOUR)
   await backend.tasks.sweep(TYPE, 10, 500)
 }
 
-async function sizes(backend: Backend, clock: ManualClock, sizeOf: () => Promise<number>, idle: () => Promise<void> = () => Promise.resolve()): Promise<readonly [few: number, many: number]> {
+async function sizes(
+  backend: Backend,
+  clock: ManualClock,
+  sizeOf: () => Promise<number>,
+  idle: () => Promise<void> = () => Promise.resolve(),
+): Promise<readonly [few: number, many: number]> {
   const rounds = async (from: number, to: number): Promise<number> => {
     for (let n = from; n < to; n += 1) {
       await round(backend, clock, n)
@@ -68,42 +111,54 @@ async function sizes(backend: Backend, clock: ManualClock, sizeOf: () => Promise
 
 describe('memory flat (sqlite)', () => {
   const folder = folders()
-  it('keeps the size of its file, whatever went through it', async () => {
-    const { file } = folder()
-    const clock = new ManualClock()
-    const time = new VirtualTime()
-    const backend = backendOn(file, clock, { time })
-    open.push(backend)
-    await start(backend)
-    const sizeOf = async (): Promise<number> => {
-      await backend.close() // All that waits in the log goes into the file.
+  it(
+    'keeps the size of its file, whatever went through it',
+    async () => {
+      const { file } = folder()
+      const clock = new ManualClock()
+      const time = new VirtualTime()
+      const backend = backendOn(file, clock, { time })
+      open.push(backend)
       await start(backend)
-      return statSync(file).size
-    }
-    const [few, many] = await sizes(backend, clock, sizeOf, () => time.advance(2_000)) // Two ticks without a change, and the store tidies up.
-    expect(many).toBeLessThanOrEqual(SLACK * few)
-  }, isSoak ? 600_000 : 30_000)
+      const sizeOf = async (): Promise<number> => {
+        await backend.close() // All that waits in the log goes into the file.
+        await start(backend)
+        return statSync(file).size
+      }
+      const [few, many] = await sizes(backend, clock, sizeOf, () => time.advance(2_000)) // Two ticks without a change, and the store tidies up.
+      expect(many).toBeLessThanOrEqual(SLACK * few)
+    },
+    isSoak ? 600_000 : 30_000,
+  )
 })
 
 withRedisServer('memory flat', () => {
   describe('memory flat (redis)', () => {
-    it('keeps the size of its keys, whatever went through it, but for what has a bound of its own', async () => {
-      const redis = await startRedis()
-      const clock = new ManualClock()
-      const backend = new RedisBackend({ url: parseStoreUrl(redis.url), time: systemTime, random: seededRandom(1), clock })
-      open.push(redis, backend)
-      await start(backend)
-      const client = redis.connect()
-      const sizeOf = async (): Promise<number> => {
-        const keys = (await client.keys('*')).filter((key) => !BOUNDED.test(key))
-        const bytes = await Promise.all(keys.map((key) => client.memory('USAGE', key, 'SAMPLES', 0)))
-        return bytes.reduce<number>((sum, each) => sum + Number(each), 0)
-      }
-      const [few, many] = await sizes(backend, clock, sizeOf)
-      expect(many).toBeLessThanOrEqual(SLACK * few)
-      expect(await client.zcard(`muster:{a:${TYPE}}:gone`)).toBe(MANY)
-      expect(sole(await backend.tasks.counts([TYPE])).inFlight).toBe(0)
-    }, isSoak ? 600_000 : 30_000)
+    it(
+      'keeps the size of its keys, whatever went through it, but for what has a bound of its own',
+      async () => {
+        const redis = await startRedis()
+        const clock = new ManualClock()
+        const backend = new RedisBackend({
+          url: parseStoreUrl(redis.url),
+          time: systemTime,
+          random: seededRandom(1),
+          clock,
+        })
+        open.push(redis, backend)
+        await start(backend)
+        const client = redis.connect()
+        const sizeOf = async (): Promise<number> => {
+          const keys = (await client.keys('*')).filter((key) => !BOUNDED.test(key))
+          const bytes = await Promise.all(keys.map((key) => client.memory('USAGE', key, 'SAMPLES', 0)))
+          return bytes.reduce<number>((sum, each) => sum + Number(each), 0)
+        }
+        const [few, many] = await sizes(backend, clock, sizeOf)
+        expect(many).toBeLessThanOrEqual(SLACK * few)
+        expect(await client.zcard(`muster:{a:${TYPE}}:gone`)).toBe(MANY)
+        expect(sole(await backend.tasks.counts([TYPE])).inFlight).toBe(0)
+      },
+      isSoak ? 600_000 : 30_000,
+    )
   })
 })
-

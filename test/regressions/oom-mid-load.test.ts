@@ -3,10 +3,38 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../src/storage/redis/index.ts'
 import { CALLS } from '../storage/contract/lifecycle.ts'
-import { MINUTE, TYPE, conn, fails, ids, inFlight, item, killed, nack, ref, refOf, registration, reserve, sole, start, submit } from '../storage/contract/world.ts'
+import {
+  MINUTE,
+  TYPE,
+  conn,
+  fails,
+  ids,
+  inFlight,
+  item,
+  killed,
+  nack,
+  ref,
+  refOf,
+  registration,
+  reserve,
+  sole,
+  start,
+  submit,
+} from '../storage/contract/world.ts'
 import { startRedis, withRedisServer } from '../storage/redis/server.ts'
 
-const GROWS = ['workers.register', 'configs.put', 'streams.push', 'tasks.submit', 'pools.put', 'pools.claim', 'kv.set', 'locks.acquire', 'counters.add', 'events.append']
+const GROWS = [
+  'workers.register',
+  'configs.put',
+  'streams.push',
+  'tasks.submit',
+  'pools.put',
+  'pools.claim',
+  'kv.set',
+  'locks.acquire',
+  'counters.add',
+  'events.append',
+]
 
 const open: { close(): Promise<unknown> }[] = []
 afterEach(async () => {
@@ -24,7 +52,10 @@ withRedisServer('oom mid load', () => {
       const refused: string[] = []
       await redis.connect().config('SET', 'maxmemory', '1')
       for (const [name, call] of Object.entries(CALLS)) {
-        const code = await call(backend).then(() => null, (error: unknown) => (error as { code?: string }).code ?? String(error))
+        const code = await call(backend).then(
+          () => null,
+          (error: unknown) => (error as { code?: string }).code ?? String(error),
+        )
         if (code !== null) refused.push(`${name} ${code}`)
       }
       expect(refused.toSorted()).toEqual(GROWS.map((name) => `${name} STORAGE_FULL`).toSorted())
@@ -58,7 +89,12 @@ withRedisServer('oom mid load', () => {
       expect(await backend.pools.remove('p', [{ id: 'i', token: null }])).toEqual([true])
       await backend.workers.disconnect([conn('w', 'm1/1')])
       expect(await backend.workers.forget([ref('w')])).toEqual([true])
-      expect((await backend.tasks.counts([TYPE]))[0]).toMatchObject({ tiers: [0, 0, 0], inFlight: 0, scheduled: 0, dead: 0 })
+      expect((await backend.tasks.counts([TYPE]))[0]).toMatchObject({
+        tiers: [0, 0, 0],
+        inFlight: 0,
+        scheduled: 0,
+        dead: 0,
+      })
     })
   })
 })

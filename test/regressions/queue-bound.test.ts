@@ -6,7 +6,8 @@ import { onEachBackend } from './backends.ts'
 
 const BOUND = 4
 const QUEUED = { queued: true }
-const put = (backend: Backend, ...tasks: readonly NewTask[]): Promise<readonly Submitted[]> => backend.tasks.submit(TYPE, DAY, tasks, BOUND)
+const put = (backend: Backend, ...tasks: readonly NewTask[]): Promise<readonly Submitted[]> =>
+  backend.tasks.submit(TYPE, DAY, tasks, BOUND)
 const own = (id: string, more: Partial<NewTask> = {}): NewTask => task(id, { ownId: true, ...more })
 
 /** One task in every place: the queue is full. */
@@ -22,7 +23,12 @@ onEachBackend('queue bound', (open) => {
   it('counts the tasks of every place', async () => {
     const { backend } = await open()
     await full(backend)
-    expect(await backend.tasks.locate(TYPE, ['dead', 'scheduled', 'in flight', 'pending'])).toEqual(['dead', 'scheduled', 'in_flight', 'pending'])
+    expect(await backend.tasks.locate(TYPE, ['dead', 'scheduled', 'in flight', 'pending'])).toEqual([
+      'dead',
+      'scheduled',
+      'in_flight',
+      'pending',
+    ])
     expect(await put(backend, task('one more'))).toEqual(['queue_full'])
     expect(await backend.tasks.submit('another type', DAY, [task('a')], BOUND)).toEqual([QUEUED])
   })
@@ -30,8 +36,14 @@ onEachBackend('queue bound', (open) => {
   it('still answers duplicates, by key and by id', async () => {
     const { backend } = await open()
     await full(backend)
-    expect(await put(backend, task('x', { key: 'k' }), own('in flight'), own('scheduled'), own('dead'), own('new'))).toEqual([
-      { duplicateOf: 'dead' }, { duplicateOf: 'in flight' }, { duplicateOf: 'scheduled' }, { duplicateOf: 'dead' }, 'queue_full',
+    expect(
+      await put(backend, task('x', { key: 'k' }), own('in flight'), own('scheduled'), own('dead'), own('new')),
+    ).toEqual([
+      { duplicateOf: 'dead' },
+      { duplicateOf: 'in flight' },
+      { duplicateOf: 'scheduled' },
+      { duplicateOf: 'dead' },
+      'queue_full',
     ])
   })
 
@@ -47,7 +59,15 @@ onEachBackend('queue bound', (open) => {
 
   it('takes of a batch what fits, in order', async () => {
     const { backend } = await open()
-    expect(await put(backend, ...['a', 'b', 'b', 'c', 'd', 'e', 'a'].map((id) => own(id)))).toEqual([QUEUED, QUEUED, { duplicateOf: 'b' }, QUEUED, QUEUED, 'queue_full', { duplicateOf: 'a' }])
+    expect(await put(backend, ...['a', 'b', 'b', 'c', 'd', 'e', 'a'].map((id) => own(id)))).toEqual([
+      QUEUED,
+      QUEUED,
+      { duplicateOf: 'b' },
+      QUEUED,
+      QUEUED,
+      'queue_full',
+      { duplicateOf: 'a' },
+    ])
   })
 
   it('is never exceeded by callers that come at once', async () => {

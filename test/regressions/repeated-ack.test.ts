@@ -40,7 +40,12 @@ onEachBackend('repeated ack', (open) => {
       expect(new Set(await backend.tasks.ack(TYPE, settled.slice(from, from + 500)))).toEqual(new Set(['ok']))
     }
     const highest = Math.max(...settled.map(({ token }) => token))
-    expect(await backend.tasks.ack(TYPE, [{ id: 't0', token: highest + 1 }, { id: 't0', token: 1 }])).toEqual(['not_issued', 'lease_lost'])
+    expect(
+      await backend.tasks.ack(TYPE, [
+        { id: 't0', token: highest + 1 },
+        { id: 't0', token: 1 },
+      ]),
+    ).toEqual(['not_issued', 'lease_lost'])
   })
 
   it('is known through two restarts where the store is durable, beside what is still in flight', async () => {
@@ -54,7 +59,9 @@ onEachBackend('repeated ack', (open) => {
       await inFlight(backend, `new ${restart}`)
     }
     const { durable } = backend.capabilities
-    expect(await backend.tasks.ack(TYPE, [...lease(a), ...lease(b)])).toEqual(durable ? ['ok', 'ok'] : ['lease_lost', 'lease_lost'])
+    expect(await backend.tasks.ack(TYPE, [...lease(a), ...lease(b)])).toEqual(
+      durable ? ['ok', 'ok'] : ['lease_lost', 'lease_lost'],
+    )
     expect(ids((await backend.tasks.queue(TYPE, 10)).items)).toEqual([])
   })
 })

@@ -1,7 +1,21 @@
 /** Numbers that lost their last digits in JSON or Lua: tokens, ids and times stay exact as long as a double holds them (D24, D30). */
 import { expect, it } from '@jest/globals'
 import type { Lease } from '../../src/storage/index.ts'
-import { DAY, SECOND, TYPE, VISIBILITY, ask, ids, item, nack, refOf, reserve, sole, submit, task } from '../storage/contract/world.ts'
+import {
+  DAY,
+  SECOND,
+  TYPE,
+  VISIBILITY,
+  ask,
+  ids,
+  item,
+  nack,
+  refOf,
+  reserve,
+  sole,
+  submit,
+  task,
+} from '../storage/contract/world.ts'
 import { onEachBackend } from './backends.ts'
 
 /** In the year 2230 the tokens, at now · 1,024, are within a tenth of 2^53. */
@@ -22,10 +36,16 @@ onEachBackend('sequence near 2^53', (open) => {
     expect(new Set(tokens).size).toBe(all.length)
     expect(tokens.toSorted((a, b) => a - b)).toEqual(tokens)
     const next = all.filter((_, i) => i % 2 === 0).slice(0, MANY)
-    expect(await backend.tasks.ack(TYPE, next.map(({ id, token }) => ({ id, token: token + 1 })))).toEqual(next.map(() => 'lease_lost'))
+    expect(
+      await backend.tasks.ack(
+        TYPE,
+        next.map(({ id, token }) => ({ id, token: token + 1 })),
+      ),
+    ).toEqual(next.map(() => 'lease_lost'))
     for (let from = 0; from < all.length; from += MANY) {
       const some = all.slice(from, from + MANY).map(refOf)
-      for (let repeat = 0; repeat < 2; repeat += 1) expect(await backend.tasks.ack(TYPE, some)).toEqual(some.map(() => 'ok'))
+      for (let repeat = 0; repeat < 2; repeat += 1)
+        expect(await backend.tasks.ack(TYPE, some)).toEqual(some.map(() => 'ok'))
     }
   })
 
@@ -59,11 +79,17 @@ onEachBackend('sequence near 2^53', (open) => {
     expect(ids(popped).toSorted()).toEqual(ids(popped))
     expect(new Set(ids(popped)).size).toBe(MANY)
 
-    await backend.pools.put('p', Array.from({ length: MANY }, (_, i) => item(`i${i}`)))
+    await backend.pools.put(
+      'p',
+      Array.from({ length: MANY }, (_, i) => item(`i${i}`)),
+    )
     const claims = sole(await backend.pools.claim('p', [{ owner: 'w', n: MANY, holdMs: SECOND, match: {} }]))
     expect(new Set(claims.map(({ token }) => token)).size).toBe(MANY)
     expect(await backend.pools.release('p', claims.map(refOf))).toEqual(claims.map(() => 'ok'))
-    const locks = await backend.locks.acquire('n', ['a', 'b', 'c'].map((name) => ({ name, owner: 'w', holdMs: SECOND })))
+    const locks = await backend.locks.acquire(
+      'n',
+      ['a', 'b', 'c'].map((name) => ({ name, owner: 'w', holdMs: SECOND })),
+    )
     expect(new Set(locks.map((lock) => ('token' in lock ? lock.token : 0))).size).toBe(3)
   })
 })

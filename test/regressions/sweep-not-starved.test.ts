@@ -14,7 +14,13 @@ async function inBatches(all: readonly string[], run: (some: readonly string[]) 
 
 /** So many leases that ran out, retries that are due and idempotency windows that ended. */
 async function overdue(backend: Backend): Promise<void> {
-  await inBatches(names('k'), (some) => backend.tasks.submit(TYPE, SECOND, some.map((id) => task(id, { key: id, ttlMs: SECOND }))))
+  await inBatches(names('k'), (some) =>
+    backend.tasks.submit(
+      TYPE,
+      SECOND,
+      some.map((id) => task(id, { key: id, ttlMs: SECOND })),
+    ),
+  )
   await inBatches(names('r'), async (some) => {
     await submit(backend, ...some.map((id) => task(id, { tier: 0, maxAttempts: 9 })))
     await nack(backend, await reserve(backend, some.length), { retryInMs: SECOND })
@@ -37,7 +43,11 @@ onEachBackend('sweep not starved', (open) => {
       more = swept.more
     }
     const sum = (of: (step: Swept) => number): number => steps.reduce((total, step) => total + of(step), 0)
-    expect([sum((step) => step.requeued), sum((step) => step.promoted), sum((step) => step.forgottenKeys)]).toEqual([EACH, EACH, EACH])
+    expect([sum((step) => step.requeued), sum((step) => step.promoted), sum((step) => step.forgottenKeys)]).toEqual([
+      EACH,
+      EACH,
+      EACH,
+    ])
     expect(steps[0]).toMatchObject({ requeued: STEP, promoted: STEP, forgottenKeys: STEP, more: true })
     expect(steps.length).toBeLessThanOrEqual(Math.ceil(EACH / STEP) + 1)
     expect((await backend.tasks.counts([TYPE]))[0]).toMatchObject({ scheduled: 0, inFlight: 0 })
@@ -47,7 +57,13 @@ onEachBackend('sweep not starved', (open) => {
     const { backend, clock } = await open()
     await submit(backend, task('due', { tier: 0, maxAttempts: 9 }))
     await nack(backend, [sole(await reserve(backend))], { retryInMs: SECOND })
-    await inBatches(names('fresh'), (some) => backend.tasks.submit(TYPE, DAY, some.map((id) => task(id))))
+    await inBatches(names('fresh'), (some) =>
+      backend.tasks.submit(
+        TYPE,
+        DAY,
+        some.map((id) => task(id)),
+      ),
+    )
     clock.advance(SECOND)
     expect(ids(await reserve(backend, 1))).toEqual(['due'])
   })

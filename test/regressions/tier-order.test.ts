@@ -1,7 +1,20 @@
 /** Priorities that were lost on the way back: a tier is drained before the next, however its tasks came into it. */
 import { expect, it } from '@jest/globals'
 import type { NewTask, Tier } from '../../src/storage/index.ts'
-import { SECOND, TYPE, VISIBILITY, ask, ids, inFlight, killed, leasesOf, nack, reserve, submit, task } from '../storage/contract/world.ts'
+import {
+  SECOND,
+  TYPE,
+  VISIBILITY,
+  ask,
+  ids,
+  inFlight,
+  killed,
+  leasesOf,
+  nack,
+  reserve,
+  submit,
+  task,
+} from '../storage/contract/world.ts'
 import { onEachBackend } from './backends.ts'
 
 const tiered = (id: string, tier: Tier): NewTask => task(id, { tier })

@@ -5,7 +5,11 @@ import { SECOND, TYPE, ask, ids, leasesOf, pending, reserve, submit, task } from
 import { onEachBackend } from './backends.ts'
 
 const brief = (id: string, tier: Tier = 1): NewTask => task(id, { tier, ttlMs: SECOND })
-const askFor = (backend: Backend, ...limits: number[]): Promise<Reserved> => ask(backend, limits.map((limit) => ({ worker: 'w', limit, defaultMaxAttempts: 3 })))
+const askFor = (backend: Backend, ...limits: number[]): Promise<Reserved> =>
+  ask(
+    backend,
+    limits.map((limit) => ({ worker: 'w', limit, defaultMaxAttempts: 3 })),
+  )
 
 onEachBackend('ttl drop refills', (open) => {
   it('finds the live task behind 999 expired ones with a limit of 1', async () => {
@@ -21,7 +25,18 @@ onEachBackend('ttl drop refills', (open) => {
   it('fills every request of a call across all tiers, and counts what it dropped', async () => {
     const { backend, clock } = await open()
     const live = (id: string, tier: Tier): NewTask => task(id, { tier })
-    await submit(backend, brief('x1', 0), live('h', 0), brief('x2', 0), brief('x3'), live('n1', 1), brief('x4'), live('n2', 1), brief('x5', 2), live('l', 2))
+    await submit(
+      backend,
+      brief('x1', 0),
+      live('h', 0),
+      brief('x2', 0),
+      brief('x3'),
+      live('n1', 1),
+      brief('x4'),
+      live('n2', 1),
+      brief('x5', 2),
+      live('l', 2),
+    )
     clock.advance(SECOND)
     const { answers, dropped } = await askFor(backend, 1, 2, 2)
     expect([answers.map(leasesOf).map(ids), dropped]).toEqual([[['h'], ['n1', 'n2'], ['l']], 5])

@@ -3,7 +3,19 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../src/runtime/index.ts'
 import type { Lease } from '../../src/storage/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../src/storage/redis/index.ts'
-import { ManualClock, MINUTE, TYPE, VISIBILITY, ids, nack, refOf, reserve, start, submit, task } from '../storage/contract/world.ts'
+import {
+  ManualClock,
+  MINUTE,
+  TYPE,
+  VISIBILITY,
+  ids,
+  nack,
+  refOf,
+  reserve,
+  start,
+  submit,
+  task,
+} from '../storage/contract/world.ts'
 import { startRedis, withRedisServer } from '../storage/redis/server.ts'
 
 const ROUNDS = 10
@@ -17,7 +29,9 @@ afterEach(async () => {
 async function threeMasters(clock: ManualClock): Promise<readonly RedisBackend[]> {
   const redis = await startRedis()
   open.push(redis)
-  const masters = [1, 2, 3].map((seed) => new RedisBackend({ url: parseStoreUrl(redis.url), time: systemTime, random: seededRandom(seed), clock }))
+  const masters = [1, 2, 3].map(
+    (seed) => new RedisBackend({ url: parseStoreUrl(redis.url), time: systemTime, random: seededRandom(seed), clock }),
+  )
   open.push(...masters)
   await Promise.all(masters.map(start))
   return masters
@@ -45,10 +59,17 @@ withRedisServer('two sweepers', () => {
         expect(leased).toHaveLength(2 * EACH)
         expect(swept.reduce((sum, { requeued }) => sum + requeued, 0)).toBe(EACH)
         expect(swept.reduce((sum, { promoted }) => sum + promoted, 0)).toBeLessThanOrEqual(EACH) // A reserve promotes as well.
-        expect(await second.tasks.ack(TYPE, leased.slice(0, EACH).map(refOf))).toEqual(leased.slice(0, EACH).map(() => 'ok'))
+        expect(await second.tasks.ack(TYPE, leased.slice(0, EACH).map(refOf))).toEqual(
+          leased.slice(0, EACH).map(() => 'ok'),
+        )
         expect(await third.tasks.ack(TYPE, leased.slice(EACH).map(refOf))).toEqual(leased.slice(EACH).map(() => 'ok'))
       }
-      expect((await first.tasks.counts([TYPE]))[0]).toMatchObject({ tiers: [0, 0, 0], inFlight: 0, scheduled: 0, totals: { submitted: ROUNDS * 2 * EACH, acked: ROUNDS * 2 * EACH } })
+      expect((await first.tasks.counts([TYPE]))[0]).toMatchObject({
+        tiers: [0, 0, 0],
+        inFlight: 0,
+        scheduled: 0,
+        totals: { submitted: ROUNDS * 2 * EACH, acked: ROUNDS * 2 * EACH },
+      })
     })
   })
 })

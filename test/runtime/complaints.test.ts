@@ -27,16 +27,28 @@ describe('a quieted log', () => {
   it('says a warning once a minute, another error or task of it at once, and leaves the rest alone', async () => {
     const time = new VirtualTime()
     const lines: string[] = []
-    const at = (level: string) => (message: string, fields: object = {}): void => void lines.push(`${level} ${message} ${JSON.stringify(fields)}`)
-    const log: Log = quieted({ debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), isEnabled: () => true }, time)
-    for (const error of ['refused', 'refused', new Error('reset'), new Error('reset'), 'refused']) log.warn('no answer', { error })
+    const at =
+      (level: string) =>
+      (message: string, fields: object = {}): void =>
+        void lines.push(`${level} ${message} ${JSON.stringify(fields)}`)
+    const log: Log = quieted(
+      { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), isEnabled: () => true },
+      time,
+    )
+    for (const error of ['refused', 'refused', new Error('reset'), new Error('reset'), 'refused'])
+      log.warn('no answer', { error })
     for (const id of ['a', 'b']) log.warn('lost', { task_id: id })
     log.info('closed')
     log.info('closed')
     await time.advance(60_000)
     log.warn('no answer', { error: 'refused' })
     expect(lines).toEqual([
-      'warn no answer {"error":"refused"}', 'warn no answer {"error":{}}', 'warn lost {"task_id":"a"}', 'warn lost {"task_id":"b"}', 'info closed {}', 'info closed {}',
+      'warn no answer {"error":"refused"}',
+      'warn no answer {"error":{}}',
+      'warn lost {"task_id":"a"}',
+      'warn lost {"task_id":"b"}',
+      'info closed {}',
+      'info closed {}',
       'warn no answer {"error":"refused","suppressed":2}',
     ])
   })

@@ -4,42 +4,69 @@ import { createLog, VirtualTime, withLogFields, type Log, type LogLevel } from '
 
 async function logged(format: 'text' | 'json', write: (log: Log) => void, level: LogLevel = 'info'): Promise<string[]> {
   let text = ''
-  const stream = new Writable({ write: (chunk: Buffer, _encoding, done) => {
-    text += chunk.toString()
-    done()
-  } })
+  const stream = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      text += chunk.toString()
+      done()
+    },
+  })
   const log = createLog({ level, format, clock: new VirtualTime(), stream })
   write(log)
   await log.close()
   return text.split('\n').filter((line) => line !== '')
 }
 
-const json = async (write: (log: Log) => void): Promise<Record<string, unknown>[]> => (await logged('json', write)).map((line) => JSON.parse(line) as Record<string, unknown>)
+const json = async (write: (log: Log) => void): Promise<Record<string, unknown>[]> =>
+  (await logged('json', write)).map((line) => JSON.parse(line) as Record<string, unknown>)
 
 describe('createLog', () => {
   it('writes one line each, for people and for programs', async () => {
     const write = (log: Log): void => log.info('worker registered', { worker_id: 'm 7', slots: 3 })
-    expect(await logged('text', write)).toEqual(['2026-01-01T00:00:00.000Z info  worker registered worker_id="m 7" slots=3'])
-    expect(await json(write)).toEqual([{ time: '2026-01-01T00:00:00.000Z', level: 'info', message: 'worker registered', worker_id: 'm 7', slots: 3 }])
+    expect(await logged('text', write)).toEqual([
+      '2026-01-01T00:00:00.000Z info  worker registered worker_id="m 7" slots=3',
+    ])
+    expect(await json(write)).toEqual([
+      { time: '2026-01-01T00:00:00.000Z', level: 'info', message: 'worker registered', worker_id: 'm 7', slots: 3 },
+    ])
   })
 
   it('leaves out what is below the level', async () => {
-    expect(await logged('text', (log) => {
-      log.debug('no')
-      log.info('no')
-      log.warn('yes')
-      expect([log.isEnabled('info'), log.isEnabled('error')]).toEqual([false, true])
-    }, 'warn')).toHaveLength(1)
+    expect(
+      await logged(
+        'text',
+        (log) => {
+          log.debug('no')
+          log.info('no')
+          log.warn('yes')
+          expect([log.isEnabled('info'), log.isEnabled('error')]).toEqual([false, true])
+        },
+        'warn',
+      ),
+    ).toHaveLength(1)
   })
 
   it('carries bound fields across asynchronous calls, inner ones added to outer ones', async () => {
-    const lines = await json((log) => withLogFields({ automation_type: 'mailer' }, () => withLogFields({ slot_id: 1 }, () => log.info('x', { task_id: 't' }))))
+    const lines = await json((log) =>
+      withLogFields({ automation_type: 'mailer' }, () =>
+        withLogFields({ slot_id: 1 }, () => log.info('x', { task_id: 't' })),
+      ),
+    )
     expect(lines[0]).toMatchObject({ automation_type: 'mailer', slot_id: 1, task_id: 't' })
   })
 
   it('keeps an error whole, cause and code included', async () => {
-    const [line] = await json((log) => log.error('failed', { error: Object.assign(new Error('outer', { cause: new TypeError('inner') }), { code: 'E1' }) }))
-    expect(line?.['error']).toMatchObject({ name: 'Error', message: 'outer', code: 'E1', stack: expect.any(String), cause: { name: 'TypeError', message: 'inner' } })
+    const [line] = await json((log) =>
+      log.error('failed', {
+        error: Object.assign(new Error('outer', { cause: new TypeError('inner') }), { code: 'E1' }),
+      }),
+    )
+    expect(line?.['error']).toMatchObject({
+      name: 'Error',
+      message: 'outer',
+      code: 'E1',
+      stack: expect.any(String),
+      cause: { name: 'TypeError', message: 'inner' },
+    })
   })
 
   it('cannot be made to forge a line, a field of the line, or a terminal sequence', async () => {
@@ -50,13 +77,18 @@ describe('createLog', () => {
       expect(lines[0]).not.toContain('\u001b')
       expect(lines[0]).not.toContain('\r')
     }
-    expect((await json((log) => log.info('real', { message: 'mine' })))[0]).toMatchObject({ message: 'real', _message: 'mine' })
+    expect((await json((log) => log.info('real', { message: 'mine' })))[0]).toMatchObject({
+      message: 'real',
+      _message: 'mine',
+    })
   })
 
   it('bounds fields and lines, and survives what cannot be serialised', async () => {
     const cycle: Record<string, unknown> = {}
     cycle['self'] = cycle
-    const [line] = await json((log) => log.info('x', { long: 'x'.repeat(100_000), cycle, big: 10n, deep: { text: 'y'.repeat(20_000) } }))
+    const [line] = await json((log) =>
+      log.info('x', { long: 'x'.repeat(100_000), cycle, big: 10n, deep: { text: 'y'.repeat(20_000) } }),
+    )
     expect(line?.['long']).toBe(`${'x'.repeat(8_192)}…[cut, 100000 characters]`)
     expect(line).toMatchObject({ cycle: '[not serialisable]', big: '10' })
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`f${index}`, 'x'.repeat(8_000)]))

@@ -19,5 +19,18 @@ export type { Create } from './contract/world.ts'
 
 /** Runs the whole contract; `create` answers an isolated, unopened backend that lives on the given clock. */
 export function testBackend(name: string, create: Create): void {
-  for (const suite of [lifecycle, tasksIn, tasksRefused, tasksSettle, tasksSweep, streams, registry, drains, configs, pools, primitives]) suite(name, create)
+  for (const suite of [
+    lifecycle,
+    tasksIn,
+    tasksRefused,
+    tasksSettle,
+    tasksSweep,
+    streams,
+    registry,
+    drains,
+    configs,
+    pools,
+    primitives,
+  ])
+    suite(name, create)
 }

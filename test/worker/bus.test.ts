@@ -15,7 +15,15 @@ beforeEach(async () => {
   log = keptLog()
   peer = await new Peer().start()
   const { origin, busPath } = workerAddress(peer.url, 'render', 'w1')
-  bus = new BusClient({ clock: time, timers: time, random: seededRandom(1), log, origin, busPath, token: () => 'worker-token' })
+  bus = new BusClient({
+    clock: time,
+    timers: time,
+    random: seededRandom(1),
+    log,
+    origin,
+    busPath,
+    token: () => 'worker-token',
+  })
 })
 
 afterEach(async () => {
@@ -53,7 +61,10 @@ describe('a bus subscription', () => {
   it('shares one stream among all who listen to a topic', async () => {
     const readers = [reader('a'), reader('a'), reader('b')]
     await until(time, 'two streams', () => peer.busStreams.length === 2)
-    say('data: {"topic":"a","message":1}\n\n', peer.busStreams.findIndex(({ topic }) => topic === 'a'))
+    say(
+      'data: {"topic":"a","message":1}\n\n',
+      peer.busStreams.findIndex(({ topic }) => topic === 'a'),
+    )
     await until(time, 'both hear it', () => readers.slice(0, 2).every(({ read }) => read.length === 1))
     expect(readers[2]?.read).toEqual([])
     for (const each of readers) each.stop()

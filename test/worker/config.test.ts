@@ -27,12 +27,19 @@ beforeEach(() => {
   ageMs = 60_000
   serve('e1', 1)
   follower = new ConfigFollower({
-    timers: time, random: seededRandom(3), log, entry, channelAgeMs: () => ageMs,
+    timers: time,
+    random: seededRandom(3),
+    log,
+    entry,
+    channelAgeMs: () => ageMs,
     fetch: async (etag) => {
       asked.push(etag)
       return answer()
     },
-    registerAgain: (why) => void again.push(why), onApplied: (config) => void applied.push(config), onKnown: () => {}, onError: (message) => void errors.push(message),
+    registerAgain: (why) => void again.push(why),
+    onApplied: (config) => void applied.push(config),
+    onKnown: () => {},
+    onError: (message) => void errors.push(message),
   })
 })
 

@@ -36,14 +36,26 @@ afterEach(async () => {
 
 function make(masterUrl: string): ControlChannel {
   return new ControlChannel({
-    clock: time, timers: time, random: seededRandom(7), log, url: workerAddress(masterUrl, 'render', 'w 1').controlUrl, token: () => tokens.at(-1) ?? '', outbox,
+    clock: time,
+    timers: time,
+    random: seededRandom(7),
+    log,
+    url: workerAddress(masterUrl, 'render', 'w 1').controlUrl,
+    token: () => tokens.at(-1) ?? '',
+    outbox,
     identity: { workerId: 'w 1', type: 'render', instanceId: 'i1', hardware: () => testHost.hardware() },
-    onOpen: () => {}, onClose: () => {}, onFrame: (frame) => void received.push(frame), onRefused: (why) => void refused.push(why),
+    onOpen: () => {},
+    onClose: () => {},
+    onFrame: (frame) => void received.push(frame),
+    onRefused: (why) => void refused.push(why),
   })
 }
 
 const opened = (): Promise<void> => until(time, 'the channel opens', () => channel.isOpen)
-const delays = (): readonly number[] => log.lines.filter(({ message }) => message === 'the control channel is closed').map(({ fields }) => (fields as { retry_in_ms: number }).retry_in_ms)
+const delays = (): readonly number[] =>
+  log.lines
+    .filter(({ message }) => message === 'the control channel is closed')
+    .map(({ fields }) => (fields as { retry_in_ms: number }).retry_in_ms)
 
 describe('the control channel', () => {
   it('registers first, with the token in the header and the path prefix of a proxy kept', async () => {
@@ -56,7 +68,12 @@ describe('the control channel', () => {
     expect(peer.handshakes[0]?.['sec-websocket-extensions']).toBeUndefined()
     expect(peer.frames.map(({ type }) => type)).toEqual(['register', 'ping', 'state', 'stats'])
     expect(peer.of('register')[0]).toEqual({
-      type: 'register', worker_id: 'w 1', automation_type: 'render', protocol_version: 1, instance_id: 'i1', hardware: testHost.hardware(),
+      type: 'register',
+      worker_id: 'w 1',
+      automation_type: 'render',
+      protocol_version: 1,
+      instance_id: 'i1',
+      hardware: testHost.hardware(),
     })
   })
 
@@ -146,7 +163,10 @@ describe('the control channel', () => {
     peer.handshakeStatus = 404
     channel.start()
     await until(time, 'it is refused', () => delays().length === 1)
-    expect(log.lines.find(({ level }) => level === 'warn')?.fields).toEqual({ status: 404, advice: expect.stringContaining('SVC_MASTER_URL') })
+    expect(log.lines.find(({ level }) => level === 'warn')?.fields).toEqual({
+      status: 404,
+      advice: expect.stringContaining('SVC_MASTER_URL'),
+    })
   })
 
   it('treats a handshake refused with 403 as a wrong token', async () => {

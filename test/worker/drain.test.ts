@@ -21,7 +21,10 @@ beforeEach(() => {
   lastSettle = async () => void steps.push('settled')
   lastOutput = async () => void steps.push('sent')
   drain = new Drain({
-    timers: time, log, drainTimeoutMs: 30_000, visibilityMs: 60_000,
+    timers: time,
+    log,
+    drainTimeoutMs: 30_000,
+    visibilityMs: 60_000,
     slots: {
       drain: (why) => {
         steps.push(`slots told: ${why}`)
@@ -36,7 +39,8 @@ beforeEach(() => {
     },
     feed: { stop: async (graceMs) => void steps.push(`reserving ends within ${graceMs}`) },
     leases: { size: 0, releaseAll: () => void steps.push('released'), stop: () => {} },
-    settles: { idle: () => lastSettle() }, outbox: { idle: () => lastOutput() },
+    settles: { idle: () => lastSettle() },
+    outbox: { idle: () => lastOutput() },
     close: async () => void steps.push('closed'),
   })
 })
@@ -84,7 +88,10 @@ describe('the drain of a worker', () => {
     const over = await overAt('shutdown')
     await time.advance(40_000)
     expect(over()).toBe(39_000)
-    expect(log.lines.filter(({ level }) => level !== 'info').map(({ message }) => message)).toEqual([expect.stringContaining('outcomes'), expect.stringContaining('outputs')])
+    expect(log.lines.filter(({ level }) => level !== 'info').map(({ message }) => message)).toEqual([
+      expect.stringContaining('outcomes'),
+      expect.stringContaining('outputs'),
+    ])
   })
 
   it('by frame waits for settles until their leases have run out', async () => {

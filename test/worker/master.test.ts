@@ -21,22 +21,41 @@ beforeEach(async () => {
   log = keptLog()
   finish = []
   worker = undefined
-  catalog = buildCatalog([defineBatch({
-    type: 'render', config: Type.Object({ text: Type.Optional(Type.String()) }), payload: Type.Object({ slow: Type.Optional(Type.Boolean()), fail: Type.Optional(Type.Boolean()) }),
-    output: Type.Object({ id: Type.String() }),
-    run: async ({ task, emit, kv }) => {
-      if (task.payload.fail === true) throw new Error('as asked')
-      if (task.payload.slow === true) {
-        await new Promise<void>((resolve) => void finish.push(resolve))
-        await kv.set('last', task.id)
-      }
-      await emit({ id: task.id })
-    },
-  })])
+  catalog = buildCatalog([
+    defineBatch({
+      type: 'render',
+      config: Type.Object({ text: Type.Optional(Type.String()) }),
+      payload: Type.Object({ slow: Type.Optional(Type.Boolean()), fail: Type.Optional(Type.Boolean()) }),
+      output: Type.Object({ id: Type.String() }),
+      run: async ({ task, emit, kv }) => {
+        if (task.payload.fail === true) throw new Error('as asked')
+        if (task.payload.slow === true) {
+          await new Promise<void>((resolve) => void finish.push(resolve))
+          await kv.set('last', task.id)
+        }
+        await emit({ id: task.id })
+      },
+    }),
+  ])
   master = await startMaster({
-    listen: { host: '127.0.0.1', port: 0 }, clock: time, timers: time, random: seededRandom(1), log: keptLog(), backend: new MemoryBackend({ clock: time, random: seededRandom(2) }),
-    backendScheme: 'memory', catalog, tokens: { admin: ADMIN, worker: WORKER, workerPeers: [], scopes: new Map() },
-    settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 86_400, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 5_000_000 }, dashboardDir: null, version: '0',
+    listen: { host: '127.0.0.1', port: 0 },
+    clock: time,
+    timers: time,
+    random: seededRandom(1),
+    log: keptLog(),
+    backend: new MemoryBackend({ clock: time, random: seededRandom(2) }),
+    backendScheme: 'memory',
+    catalog,
+    tokens: { admin: ADMIN, worker: WORKER, workerPeers: [], scopes: new Map() },
+    settings: {
+      submitRpsPerToken: 0,
+      idempotencyTtlSeconds: 86_400,
+      maxBodyBytes: 1_048_576,
+      maxLostLeases: 10,
+      maxQueueLength: 5_000_000,
+    },
+    dashboardDir: null,
+    version: '0',
   })
 })
 
@@ -52,7 +71,18 @@ afterEach(async () => {
 function start(token = WORKER): RunningWorker {
   const entry = catalog.get('render')
   if (entry === undefined) throw new Error('no entry')
-  worker = startWorker({ masterUrl: master.url, token, entry, workerId: 'w1', drainTimeoutSeconds: 5, clock: time, timers: time, random: seededRandom(3), log, host: testHost })
+  worker = startWorker({
+    masterUrl: master.url,
+    token,
+    entry,
+    workerId: 'w1',
+    drainTimeoutSeconds: 5,
+    clock: time,
+    timers: time,
+    random: seededRandom(3),
+    log,
+    host: testHost,
+  })
   return worker
 }
 
@@ -60,7 +90,9 @@ function start(token = WORKER): RunningWorker {
 async function api<T>(method: string, path: string, body?: object): Promise<T> {
   let answer: { status: number; value: T } | undefined
   const call = fetch(`${master.url}/api/v1/automations/render${path}`, {
-    method, headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' }, ...(body !== undefined && { body: JSON.stringify(body) }),
+    method,
+    headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
   })
   void call.then(async (response) => {
     answer = { status: response.status, value: (await response.json()) as T }
@@ -70,7 +102,13 @@ async function api<T>(method: string, path: string, body?: object): Promise<T> {
   return answer.value
 }
 
-interface Record { readonly state: string; readonly connected: boolean; readonly applied_config_gen: number | null; readonly last_error: string | null; readonly current_stats: { readonly slots: number } | null }
+interface Record {
+  readonly state: string
+  readonly connected: boolean
+  readonly applied_config_gen: number | null
+  readonly last_error: string | null
+  readonly current_stats: { readonly slots: number } | null
+}
 const record = (): Promise<Record> => api('GET', '/workers/w1')
 
 async function becomes(what: string, holds: (record: Record) => boolean): Promise<void> {
@@ -99,11 +137,15 @@ describe('a worker with a real master', () => {
 
   it('runs a batch of tasks once each and brings their outputs into the stream', async () => {
     await enabled(10)
-    const submitted = await api<{ results: { task_id: string }[] }>('POST', '/tasks/batch', { tasks: Array.from({ length: 300 }, () => ({ payload: {} })) })
+    const submitted = await api<{ results: { task_id: string }[] }>('POST', '/tasks/batch', {
+      tasks: Array.from({ length: 300 }, () => ({ payload: {} })),
+    })
     let length = 0
     while (length < 300) ({ length } = await api<{ length: number }>('GET', '/output/length'))
     const outputs = await api<{ payload: { id: string } }[]>('POST', '/output/pop', { n: 1_000 })
-    expect(outputs.map(({ payload }) => payload.id).toSorted()).toEqual(submitted.results.map(({ task_id: id }) => id).toSorted())
+    expect(outputs.map(({ payload }) => payload.id).toSorted()).toEqual(
+      submitted.results.map(({ task_id: id }) => id).toSorted(),
+    )
     expect(await api('GET', '/queue')).toMatchObject({ length: 0 })
   })
 
@@ -137,7 +179,9 @@ describe('a worker with a real master', () => {
 
   it('is told that its token is wrong, and goes on trying', async () => {
     start('wrong-token')
-    await until(time, 'the complaint', () => log.lines.some(({ level, message }) => level === 'error' && message.includes('fix the token')))
+    await until(time, 'the complaint', () =>
+      log.lines.some(({ level, message }) => level === 'error' && message.includes('fix the token')),
+    )
     expect(worker?.state().registered).toBe(false)
   })
 })

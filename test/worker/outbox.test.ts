@@ -1,5 +1,11 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { decodeWorkerFrame, MAX_FRAME_BYTES, WORKER_BUFFER_BYTES, WORKER_BUFFER_FRAMES, type WorkerFrame } from '../../src/protocol/index.ts'
+import {
+  decodeWorkerFrame,
+  MAX_FRAME_BYTES,
+  WORKER_BUFFER_BYTES,
+  WORKER_BUFFER_FRAMES,
+  type WorkerFrame,
+} from '../../src/protocol/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
 import { Outbox, SOCKET_HIGH_BYTES, type Sink } from '../../src/worker/outbox.ts'
 import { keptLog, type KeptLog } from './world.ts'
@@ -29,7 +35,13 @@ class Wire implements Sink {
   }
 
   get outputs(): readonly unknown[] {
-    return this.frames.flatMap((frame) => (frame.type === 'output' ? [frame.payload['n']] : frame.type === 'output_batch' ? frame.outputs.map(({ payload }) => payload['n']) : []))
+    return this.frames.flatMap((frame) =>
+      frame.type === 'output'
+        ? [frame.payload['n']]
+        : frame.type === 'output_batch'
+          ? frame.outputs.map(({ payload }) => payload['n'])
+          : [],
+    )
   }
 }
 
@@ -48,7 +60,8 @@ beforeEach(() => {
 })
 
 function make(maxFrames: number): Outbox {
-  const state = (): string => JSON.stringify({ type: 'state', state: 'IDLE', config_gen: (made += 1), ts: 1, last_error: null })
+  const state = (): string =>
+    JSON.stringify({ type: 'state', state: 'IDLE', config_gen: (made += 1), ts: 1, last_error: null })
   const stats = (): string => JSON.stringify({ type: 'stats', slots: 0, cpu_pct: 0, rss_mb: 1, ts: 1, metrics: {} })
   return new Outbox({ clock: time, timers: time, log, reports: { state, stats }, maxFrames })
 }
@@ -56,7 +69,8 @@ function make(maxFrames: number): Outbox {
 const emit = (from: number, to: number): void => {
   for (let n = from; n < to; n += 1) outbox.output(0, { n })
 }
-const numbers = (from: number, to: number): readonly number[] => Array.from({ length: to - from }, (_, index) => from + index)
+const numbers = (from: number, to: number): readonly number[] =>
+  Array.from({ length: to - from }, (_, index) => from + index)
 const big = (n: number): { n: number; pad: string } => ({ n, pad: 'x'.repeat(MAX_FRAME_BYTES / 2 + 1) })
 
 describe('the outbox', () => {

@@ -24,13 +24,18 @@ describe('the address of a worker', () => {
       busPath: '/muster/api/v1/automations/render/workers/box%201%3F/bus',
       controlUrl: 'wss://fleet.example/muster/api/v1/automations/render/workers/box%201%3F/control',
     })
-    expect(workerAddress('http://[::1]:8080', 'a', 'b').controlUrl).toBe('ws://[::1]:8080/api/v1/automations/a/workers/b/control')
+    expect(workerAddress('http://[::1]:8080', 'a', 'b').controlUrl).toBe(
+      'ws://[::1]:8080/api/v1/automations/a/workers/b/control',
+    )
   })
 
-  it.each(['master:8080', 'ftp://master', 'http://user:secret@master', 'http://master/?token=secret', 'nonsense'])('refuses %s and repeats no secret of it', (url) => {
-    expect(() => workerAddress(url, 'a', 'b')).toThrow(TypeError)
-    expect(() => workerAddress(url, 'a', 'b')).not.toThrow(/secret/)
-  })
+  it.each(['master:8080', 'ftp://master', 'http://user:secret@master', 'http://master/?token=secret', 'nonsense'])(
+    'refuses %s and repeats no secret of it',
+    (url) => {
+      expect(() => workerAddress(url, 'a', 'b')).toThrow(TypeError)
+      expect(() => workerAddress(url, 'a', 'b')).not.toThrow(/secret/)
+    },
+  )
 })
 
 describe('the errors of a worker', () => {
@@ -86,9 +91,15 @@ describe('the state of a worker', () => {
     const said: WorkerCondition[] = []
     let condition: WorkerCondition = { state: 'IDLE', configGen: 0, lastError: null }
     const reporter = new StateReporter({
-      clock: time, timers: time, condition: () => condition,
+      clock: time,
+      timers: time,
+      condition: () => condition,
       send: () => {
-        const { state, config_gen: configGen, last_error: lastError } = JSON.parse(reporter.frame()) as { state: 'IDLE'; config_gen: number; last_error: null }
+        const {
+          state,
+          config_gen: configGen,
+          last_error: lastError,
+        } = JSON.parse(reporter.frame()) as { state: 'IDLE'; config_gen: number; last_error: null }
         said.push({ state, configGen, lastError })
       },
     })
@@ -109,14 +120,24 @@ describe('the state of a worker', () => {
 })
 
 describe('the stats frame', () => {
-  const make = (counters: object, metrics: Record<string, number> = {}): Stats => new Stats({
-    clock: time, host: { ...testHost, cpuMs: () => time.monotonicMs() / 4 }, metrics: () => metrics, perSlot: () => [{ slot_id: 0, age_seconds: 1, counters: counters as Record<string, unknown> }],
-  })
+  const make = (counters: object, metrics: Record<string, number> = {}): Stats =>
+    new Stats({
+      clock: time,
+      host: { ...testHost, cpuMs: () => time.monotonicMs() / 4 },
+      metrics: () => metrics,
+      perSlot: () => [{ slot_id: 0, age_seconds: 1, counters: counters as Record<string, unknown> }],
+    })
 
   it('tells the share of one core since the frame before', async () => {
     const stats = make({})
     await time.advance(15_000)
-    expect(JSON.parse(stats.frame())).toMatchObject({ type: 'stats', slots: 1, cpu_pct: 25, rss_mb: 64, per_slot: [{ slot_id: 0 }] })
+    expect(JSON.parse(stats.frame())).toMatchObject({
+      type: 'stats',
+      slots: 1,
+      cpu_pct: 25,
+      rss_mb: 64,
+      per_slot: [{ slot_id: 0 }],
+    })
   })
 
   it('leaves out per_slot, then the metrics, rather than exceed a frame', () => {
@@ -129,6 +150,10 @@ describe('the stats frame', () => {
 
 describe('Retry-After', () => {
   it('reads seconds and dates, at most a minute, and passes over the rest', () => {
-    expect(['5', '0', '3600', 'soon', undefined, 'Thu, 01 Jan 1970 00:00:30 GMT', '-4'].map((each) => retryAfterMs(each, 10_000))).toEqual([5_000, 0, 60_000, 0, 0, 20_000, 0])
+    expect(
+      ['5', '0', '3600', 'soon', undefined, 'Thu, 01 Jan 1970 00:00:30 GMT', '-4'].map((each) =>
+        retryAfterMs(each, 10_000),
+      ),
+    ).toEqual([5_000, 0, 60_000, 0, 0, 20_000, 0])
   })
 })

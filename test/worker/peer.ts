@@ -9,9 +9,19 @@ import { WebSocketServer, type WebSocket } from 'ws'
 import { decodeWorkerFrame, type RpcRequest, type WorkerFrame } from '../../src/protocol/index.ts'
 
 type Frame<T extends WorkerFrame['type']> = Extract<WorkerFrame, { type: T }>
-interface WireTask { readonly task_id: string; readonly payload: object }
-interface LeasedTask extends WireTask { readonly token: number }
-interface Settle { readonly method: string; readonly task_id: string; readonly token: number; readonly error?: string }
+interface WireTask {
+  readonly task_id: string
+  readonly payload: object
+}
+interface LeasedTask extends WireTask {
+  readonly token: number
+}
+interface Settle {
+  readonly method: string
+  readonly task_id: string
+  readonly token: number
+  readonly error?: string
+}
 
 export class Peer {
   epoch = 'e1'
@@ -28,7 +38,8 @@ export class Peer {
   silent = false
 
   readonly frames: WorkerFrame[] = []
-  readonly requests: { readonly method: string; readonly url: string; readonly headers: IncomingMessage['headers'] }[] = []
+  readonly requests: { readonly method: string; readonly url: string; readonly headers: IncomingMessage['headers'] }[] =
+    []
   readonly handshakes: IncomingMessage['headers'][] = []
   readonly handshakeUrls: string[] = []
   readonly rpcCalls: { readonly method: string; readonly params: Record<string, unknown> }[] = []
@@ -48,7 +59,9 @@ export class Peer {
 
   constructor() {
     this.#server = createServer((request, response) => void this.#serve(request, response))
-    this.#server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => this.#upgrade(request, socket, head))
+    this.#server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
+      this.#upgrade(request, socket, head),
+    )
   }
 
   async start(port = 0): Promise<this> {
@@ -80,7 +93,13 @@ export class Peer {
 
   /** Payloads of all outputs, in the order they came. */
   get outputs(): readonly Record<string, unknown>[] {
-    return this.frames.flatMap((frame) => (frame.type === 'output' ? [frame.payload] : frame.type === 'output_batch' ? frame.outputs.map(({ payload }) => payload) : []))
+    return this.frames.flatMap((frame) =>
+      frame.type === 'output'
+        ? [frame.payload]
+        : frame.type === 'output_batch'
+          ? frame.outputs.map(({ payload }) => payload)
+          : [],
+    )
   }
 
   settled(method: string): readonly string[] {
@@ -111,7 +130,9 @@ export class Peer {
     this.handshakes.push(request.headers)
     this.handshakeUrls.push(request.url ?? '')
     if (this.handshakeStatus !== null) {
-      const headers = Object.entries(this.handshakeHeaders).map(([name, value]) => `${name}: ${value}\r\n`).join('')
+      const headers = Object.entries(this.handshakeHeaders)
+        .map(([name, value]) => `${name}: ${value}\r\n`)
+        .join('')
       socket.end(`HTTP/1.1 ${this.handshakeStatus} No\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`)
       return
     }
@@ -144,7 +165,9 @@ export class Peer {
     if (this.configStatus !== null) return void response.writeHead(this.configStatus).end('{"detail":"no"}')
     const etag = `"${this.epoch}.${this.configGen}"`
     if (request.headers['if-none-match'] === etag) return void response.writeHead(304, { etag }).end()
-    response.writeHead(200, { 'content-type': 'application/json', etag, 'muster-epoch': this.epoch }).end(JSON.stringify({ config: this.config, config_gen: this.configGen }))
+    response
+      .writeHead(200, { 'content-type': 'application/json', etag, 'muster-epoch': this.epoch })
+      .end(JSON.stringify({ config: this.config, config_gen: this.configGen }))
   }
 
   #serveBus(url: URL, response: ServerResponse): void {
@@ -158,7 +181,10 @@ export class Peer {
     const calls = Array.isArray(body) ? body : [body]
     this.rpcBodies.push(calls.length)
     const answers = await Promise.all(calls.map((call) => this.#answer(call, request)))
-    if (response.writable) response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(Array.isArray(body) ? answers : answers[0]))
+    if (response.writable)
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify(Array.isArray(body) ? answers : answers[0]))
   }
 
   async #answer({ id, method, params }: RpcRequest, request: IncomingMessage): Promise<object> {
@@ -167,9 +193,18 @@ export class Peer {
     const own = this.rpcMethods[method]
     if (own !== undefined) {
       const answer = own(given) as { error?: unknown }
-      return answer.error === undefined ? { jsonrpc: '2.0', id, result: answer } : { jsonrpc: '2.0', id, error: answer.error }
+      return answer.error === undefined
+        ? { jsonrpc: '2.0', id, result: answer }
+        : { jsonrpc: '2.0', id, error: answer.error }
     }
-    return { jsonrpc: '2.0', id, result: method === 'tasks.reserve' ? await this.#reserve(given['limit'] as number, request) : this.#settle(method, given['tasks'] as Settle[]) }
+    return {
+      jsonrpc: '2.0',
+      id,
+      result:
+        method === 'tasks.reserve'
+          ? await this.#reserve(given['limit'] as number, request)
+          : this.#settle(method, given['tasks'] as Settle[]),
+    }
   }
 
   #reserve(limit: number, request: IncomingMessage): Promise<object> {

@@ -29,7 +29,10 @@ function clientOf(masterUrl: string): RpcClient {
 }
 
 const failure = async (call: Promise<unknown>): Promise<RpcError> => {
-  const error = await call.then(() => undefined, (thrown: unknown) => thrown)
+  const error = await call.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
   if (!(error instanceof RpcError)) throw new Error(`expected an RpcError, got ${String(error)}`)
   return error
 }
@@ -41,22 +44,33 @@ describe('the rpc client', () => {
     tokens.push('second')
     await client.call('kv.get', { key: 'k' })
     expect(peer.requests.map(({ method, url, headers }) => [method, url, headers.authorization])).toEqual([
-      ['POST', '/api/v1/automations/render/workers/w1/rpc', 'Bearer first'], ['POST', '/api/v1/automations/render/workers/w1/rpc', 'Bearer second'],
+      ['POST', '/api/v1/automations/render/workers/w1/rpc', 'Bearer first'],
+      ['POST', '/api/v1/automations/render/workers/w1/rpc', 'Bearer second'],
     ])
   })
 
   it('answers a batch in the order of its calls, errors beside results', async () => {
     peer.rpcMethods['counter.get'] = () => ({ value: 3 })
-    peer.rpcMethods['pool.claim'] = () => ({ error: { code: -32004, message: 'there is no pool "x"', data: { code: 'unknown_pool' } } })
-    const [first, second] = await client.batch([{ method: 'pool.claim', params: { pool: 'x', hold_ms: 1_000 } }, { method: 'counter.get', params: { name: 'n' } }])
+    peer.rpcMethods['pool.claim'] = () => ({
+      error: { code: -32004, message: 'there is no pool "x"', data: { code: 'unknown_pool' } },
+    })
+    const [first, second] = await client.batch([
+      { method: 'pool.claim', params: { pool: 'x', hold_ms: 1_000 } },
+      { method: 'counter.get', params: { name: 'n' } },
+    ])
     expect(first).toMatchObject({ ok: false, error: { code: 'unknown_pool', message: 'there is no pool "x"' } })
     expect(second).toEqual({ ok: true, result: { value: 3 } })
     expect(peer.rpcBodies).toEqual([2])
   })
 
   it('throws what the master answered', async () => {
-    peer.rpcMethods['lock.extend'] = () => ({ error: { code: -32001, message: 'the lock was lost', data: { code: 'lease_lost' } } })
-    expect(await failure(client.call('lock.extend', { name: 'l', token: 1, hold_ms: 1_000 }))).toMatchObject({ code: 'lease_lost', message: 'the lock was lost' })
+    peer.rpcMethods['lock.extend'] = () => ({
+      error: { code: -32001, message: 'the lock was lost', data: { code: 'lease_lost' } },
+    })
+    expect(await failure(client.call('lock.extend', { name: 'l', token: 1, hold_ms: 1_000 }))).toMatchObject({
+      code: 'lease_lost',
+      message: 'the lock was lost',
+    })
   })
 
   it('calls an unanswered call unknown after its time', async () => {
@@ -69,7 +83,10 @@ describe('the rpc client', () => {
 
   it('calls a call that was never connected not sent', async () => {
     await peer.close()
-    expect(await failure(client.call('counter.add', { name: 'n', delta: 1 }))).toMatchObject({ code: 'unavailable', data: { outcome: 'not_sent' } })
+    expect(await failure(client.call('counter.add', { name: 'n', delta: 1 }))).toMatchObject({
+      code: 'unavailable',
+      data: { outcome: 'not_sent' },
+    })
   })
 
   it('passes on what a refusal says: the status, and how long to wait', async () => {

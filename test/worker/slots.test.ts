@@ -4,7 +4,12 @@ import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { Slots } from '../../src/worker/slots.ts'
 import { keptLog, type KeptLog } from './world.ts'
 
-interface Run { readonly slotId: number; readonly why: () => string | null; readonly killed: () => boolean; readonly end: (error?: Error) => void }
+interface Run {
+  readonly slotId: number
+  readonly why: () => string | null
+  readonly killed: () => boolean
+  readonly end: (error?: Error) => void
+}
 
 let time: VirtualTime
 let log: KeptLog
@@ -27,22 +32,40 @@ beforeEach(() => {
 /** Slots whose runs end when they are told, or when the test says so. */
 function make(endWithinMs: number | null): Slots {
   return new Slots({
-    clock: time, timers: time, random: seededRandom(2), log, workerId: 'w1', endWithinMs,
+    clock: time,
+    timers: time,
+    random: seededRandom(2),
+    log,
+    workerId: 'w1',
+    endWithinMs,
     run: (control) => (failing ? Promise.reject(new Error('no memory')) : running(control)),
-    onSpawnError: (message) => void spawnErrors.push(message), onChange: () => {}, onGone: () => {},
+    onSpawnError: (message) => void spawnErrors.push(message),
+    onChange: () => {},
+    onGone: () => {},
   })
 }
 
 function running({ slotId, stopping, killed }: SlotControl): Promise<void> {
   return new Promise((resolve, reject) => {
     const why = (): string | null => (stopping.aborted ? (stopping.reason as SlotStopped).why : null)
-    runs.push({ slotId, why, killed: () => killed.aborted, end: (error) => (error === undefined ? resolve() : reject(error)) })
+    runs.push({
+      slotId,
+      why,
+      killed: () => killed.aborted,
+      end: (error) => (error === undefined ? resolve() : reject(error)),
+    })
     stopping.addEventListener('abort', () => void (atOnce && resolve()), { once: true })
     killed.addEventListener('abort', () => resolve(), { once: true })
   })
 }
 
-const config = (more: Partial<AppliedConfig>): AppliedConfig => ({ enabled: true, slots: 1, max_attempts: 3, recycle_seconds: 0, ...more })
+const config = (more: Partial<AppliedConfig>): AppliedConfig => ({
+  enabled: true,
+  slots: 1,
+  max_attempts: 3,
+  recycle_seconds: 0,
+  ...more,
+})
 const apply = async (more: Partial<AppliedConfig>): Promise<void> => {
   slots.apply(config(more))
   await time.advance(0)

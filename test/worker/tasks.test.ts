@@ -9,8 +9,16 @@ import { TaskFeed } from '../../src/worker/tasks.ts'
 import { keptLog, turns, type KeptLog } from './world.ts'
 
 const VISIBILITY_MS = 60_000
-interface Poll { readonly limit: number; readonly give: (...ids: string[]) => void; readonly fail: (error: RpcError) => void; readonly aborted: () => boolean }
-interface Item { readonly task_id: string; readonly token: number }
+interface Poll {
+  readonly limit: number
+  readonly give: (...ids: string[]) => void
+  readonly fail: (error: RpcError) => void
+  readonly aborted: () => boolean
+}
+interface Item {
+  readonly task_id: string
+  readonly token: number
+}
 
 let time: VirtualTime
 let log: KeptLog
@@ -37,7 +45,14 @@ beforeEach(() => {
   trouble = undefined
   again = []
   config = { enabled: true, slots: 1, max_attempts: 3, recycle_seconds: 0 }
-  const common = { clock: time, timers: time, random: seededRandom(5), log, rpc: { call, batch }, registerAgain: (why: string) => void again.push(why) }
+  const common = {
+    clock: time,
+    timers: time,
+    random: seededRandom(5),
+    log,
+    rpc: { call, batch },
+    registerAgain: (why: string) => void again.push(why),
+  }
   settles = new Settles(common)
   leases = new Leases({ ...common, visibilityMs: VISIBILITY_MS, settles })
   feed = new TaskFeed({ ...common, leases, config: () => config })
@@ -53,18 +68,41 @@ afterEach(async () => {
 let nextToken = 0
 
 /** The master's side of one call, in the shape of the client. */
-async function call<M extends RpcMethod>(method: M, params: RpcParams<M>, options: { signal?: AbortSignal } = {}): Promise<RpcResult<M>> {
-  if (method === 'tasks.reserve') return (await reserve((params as RpcParams<'tasks.reserve'>).limit, options.signal)) as RpcResult<M>
+async function call<M extends RpcMethod>(
+  method: M,
+  params: RpcParams<M>,
+  options: { signal?: AbortSignal } = {},
+): Promise<RpcResult<M>> {
+  if (method === 'tasks.reserve')
+    return (await reserve((params as RpcParams<'tasks.reserve'>).limit, options.signal)) as RpcResult<M>
   if (trouble !== undefined) throw trouble
   const { tasks } = params as { tasks: readonly Item[] }
   extended.push(tasks.map(({ task_id: id }) => id))
-  return { results: tasks.map(({ task_id: id }) => (lost.has(id) ? { ok: false, error: 'lease_lost' } : { ok: true, expires_at: 1 })) } as RpcResult<M>
+  return {
+    results: tasks.map(({ task_id: id }) =>
+      lost.has(id) ? { ok: false, error: 'lease_lost' } : { ok: true, expires_at: 1 },
+    ),
+  } as RpcResult<M>
 }
 
 function reserve(limit: number, signal: AbortSignal | undefined): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const task = (id: string): object => ({ task_id: id, token: (nextToken += 1), payload: { id }, attempt: 0, max_attempts: 3, priority: 0, submitted_at: 1, expires_at: 61 })
-    polls.push({ limit, give: (...ids) => resolve({ tasks: ids.map(task) }), fail: reject, aborted: () => signal?.aborted === true })
+    const task = (id: string): object => ({
+      task_id: id,
+      token: (nextToken += 1),
+      payload: { id },
+      attempt: 0,
+      max_attempts: 3,
+      priority: 0,
+      submitted_at: 1,
+      expires_at: 61,
+    })
+    polls.push({
+      limit,
+      give: (...ids) => resolve({ tasks: ids.map(task) }),
+      fail: reject,
+      aborted: () => signal?.aborted === true,
+    })
     signal?.addEventListener('abort', () => reject(new RpcError('unavailable', 'aborted')), { once: true })
   })
 }
@@ -74,8 +112,19 @@ async function batch(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]> 
   batches.push(calls.map((each) => [each.method, items(each).length] as const))
   if (trouble !== undefined) throw trouble
   return calls.map((each) => {
-    settled.push(...items(each).filter(({ task_id: id }) => !lost.has(id)).map(({ task_id: id }) => `${each.method.slice('tasks.'.length)} ${id}`))
-    return { ok: true, result: { results: items(each).map(({ task_id: id }) => (lost.has(id) ? { ok: false, error: 'lease_lost' } : { ok: true })) } }
+    settled.push(
+      ...items(each)
+        .filter(({ task_id: id }) => !lost.has(id))
+        .map(({ task_id: id }) => `${each.method.slice('tasks.'.length)} ${id}`),
+    )
+    return {
+      ok: true,
+      result: {
+        results: items(each).map(({ task_id: id }) =>
+          lost.has(id) ? { ok: false, error: 'lease_lost' } : { ok: true },
+        ),
+      },
+    }
   })
 }
 
@@ -149,7 +198,9 @@ describe('reserving', () => {
     polls[1]?.give('a')
     await time.advance(0)
     expect(ids(given)).toEqual(['a'])
-    expect(log.lines.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual(['no tasks could be reserved, trying on'])
+    expect(log.lines.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
+      'no tasks could be reserved, trying on',
+    ])
   })
 
   it('pauses after an empty answer that came at once, and goes on at once after one that was waited for', async () => {
@@ -234,12 +285,22 @@ describe('settling', () => {
       else lease.release()
     }
     await time.advance(0)
-    expect(batches).toEqual([[['tasks.ack', 40], ['tasks.nack', 8], ['tasks.release', 2]]])
+    expect(batches).toEqual([
+      [
+        ['tasks.ack', 40],
+        ['tasks.nack', 8],
+        ['tasks.release', 2],
+      ],
+    ])
   })
 
   it('sends at most a thousand at once, and less when the error texts are long', async () => {
     feed.setSlots(500)
-    const given = [...(await reserved(...names(500, 'a'))), ...(await reserved(...names(500, 'b'))), ...(await reserved(...names(500, 'c')))]
+    const given = [
+      ...(await reserved(...names(500, 'a'))),
+      ...(await reserved(...names(500, 'b'))),
+      ...(await reserved(...names(500, 'c'))),
+    ]
     for (const lease of given) lease.ack()
     await time.advance(0)
     expect(batches).toEqual([[['tasks.ack', 1_000]], [['tasks.ack', 500]]])
@@ -281,7 +342,10 @@ describe('settling', () => {
     lease?.ack()
     await time.advance(60_000)
     expect(batches).toHaveLength(1)
-    expect(log.lines.find(({ message }) => message.includes('not accepted'))?.fields).toMatchObject({ task_id: 'a', method: 'tasks.ack' })
+    expect(log.lines.find(({ message }) => message.includes('not accepted'))?.fields).toMatchObject({
+      task_id: 'a',
+      method: 'tasks.ack',
+    })
   })
 
   it('tries on after an answer that is not in the shape of a settle (G11, G25)', async () => {
@@ -322,7 +386,10 @@ describe('extending', () => {
     await time.advance(20_000)
     given[1]?.ack()
     await time.advance(20_000)
-    expect(extended).toEqual([['a', 'b', 'c'], ['a', 'c']])
+    expect(extended).toEqual([
+      ['a', 'b', 'c'],
+      ['a', 'c'],
+    ])
   })
 
   it('tries again soon after a failure, well before a lease runs out', async () => {

@@ -5,9 +5,10 @@ import { startWorker, type RunningWorker, type WorkerOptions } from '../../src/w
 import { Peer } from './peer.ts'
 import { batchEntry, continuousEntry, keptLog, testHost, turns, until, type KeptLog } from './world.ts'
 
-const never = (signal: AbortSignal): Promise<void> => new Promise((resolve) => {
-  signal.addEventListener('abort', () => resolve(), { once: true })
-})
+const never = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
 
 let time: VirtualTime
 let peer: Peer
@@ -34,7 +35,17 @@ afterEach(async () => {
 
 function start(entry: CatalogEntry, more: Partial<WorkerOptions> = {}): RunningWorker {
   worker = startWorker({
-    masterUrl: peer.url, token: 'worker-token', entry, workerId: 'w1', drainTimeoutSeconds: 30, clock: time, timers: time, random: seededRandom(1), log, host: testHost, ...more,
+    masterUrl: peer.url,
+    token: 'worker-token',
+    entry,
+    workerId: 'w1',
+    drainTimeoutSeconds: 30,
+    clock: time,
+    timers: time,
+    random: seededRandom(1),
+    log,
+    host: testHost,
+    ...more,
   })
   return worker
 }
@@ -54,17 +65,32 @@ describe('a worker and its tasks', () => {
     peer.submit('a', 'b', 'c')
     await until(time, 'three acks', () => peer.settled('tasks.ack').length === 3)
     await until(time, 'three outputs', () => peer.outputs.length === 3)
-    expect(peer.frames[0]).toMatchObject({ type: 'register', worker_id: 'w1', automation_type: 'render', protocol_version: 1, instance_id: expect.any(String) })
+    expect(peer.frames[0]).toMatchObject({
+      type: 'register',
+      worker_id: 'w1',
+      automation_type: 'render',
+      protocol_version: 1,
+      instance_id: expect.any(String),
+    })
     expect(peer.settled('tasks.ack')).toEqual(['a', 'b', 'c'])
     expect(peer.outputs).toEqual([{ done: 'a' }, { done: 'b' }, { done: 'c' }])
-    expect(running.state()).toMatchObject({ state: 'RUNNING', registered: true, connected: true, configGen: 1, lastError: null, slots: 1 })
+    expect(running.state()).toMatchObject({
+      state: 'RUNNING',
+      registered: true,
+      connected: true,
+      configGen: 1,
+      lastError: null,
+      slots: 1,
+    })
     expect(peer.handshakes[0]?.authorization).toBe('Bearer worker-token')
   })
 
   it('nacks a task whose run throws and shows the message as last_error until one succeeds', async () => {
-    start(batchEntry(({ task }) => {
-      if (task.id === 'bad') throw new Error('no such file')
-    }))
+    start(
+      batchEntry(({ task }) => {
+        if (task.id === 'bad') throw new Error('no such file')
+      }),
+    )
     peer.submit('bad')
     await until(time, 'a nack', () => peer.settled('tasks.nack').length === 1)
     await until(time, 'an ERROR state', () => peer.of('state').at(-1)?.state === 'ERROR')
@@ -77,12 +103,14 @@ describe('a worker and its tasks', () => {
   it('gives a task the config as it was when the task was reserved (G16)', async () => {
     const seen: unknown[] = []
     let go = (): void => {}
-    start(batchEntry(async (context) => {
-      await new Promise<void>((resolve) => {
-        go = resolve
-      })
-      seen.push((context.config as { text?: string }).text)
-    }))
+    start(
+      batchEntry(async (context) => {
+        await new Promise<void>((resolve) => {
+          go = resolve
+        })
+        seen.push((context.config as { text?: string }).text)
+      }),
+    )
     peer.config = { ...peer.config, text: 'old' }
     peer.submit('a')
     await until(time, 'the task runs', () => worker?.state().slots === 1 && peer.leased.size === 1)
@@ -96,10 +124,12 @@ describe('a worker and its tasks', () => {
 
   it('tells the run whose lease the master calls lost and ignores its outcome', async () => {
     const reasons: unknown[] = []
-    start(batchEntry(async ({ signal }) => {
-      await never(signal)
-      reasons.push((signal.reason as { why?: string }).why)
-    }))
+    start(
+      batchEntry(async ({ signal }) => {
+        await never(signal)
+        reasons.push((signal.reason as { why?: string }).why)
+      }),
+    )
     peer.submit('a')
     await until(time, 'a lease', () => peer.leased.size === 1)
     peer.lostTokens.add([...peer.leased.keys()][0] ?? 0)
@@ -114,9 +144,14 @@ describe('a worker and its tasks', () => {
 describe('a worker that drains', () => {
   it('by frame finishes the task in flight without a deadline, takes nothing new and exits 0 (D53, G14)', async () => {
     let go = (): void => {}
-    const running = start(batchEntry(() => new Promise<void>((resolve) => {
-      go = resolve
-    })))
+    const running = start(
+      batchEntry(
+        () =>
+          new Promise<void>((resolve) => {
+            go = resolve
+          }),
+      ),
+    )
     peer.submit('long')
     await until(time, 'a lease', () => peer.leased.size === 1)
     peer.send({ type: 'drain' })
@@ -135,10 +170,12 @@ describe('a worker that drains', () => {
 
   it('on SIGTERM releases what runs after the drain timeout and exits 0 (D53, G14)', async () => {
     const reasons: unknown[] = []
-    const running = start(batchEntry(async ({ signal }) => {
-      await never(signal)
-      reasons.push((signal.reason as { why?: string }).why)
-    }))
+    const running = start(
+      batchEntry(async ({ signal }) => {
+        await never(signal)
+        reasons.push((signal.reason as { why?: string }).why)
+      }),
+    )
     peer.submit('stuck')
     await until(time, 'a lease', () => peer.leased.size === 1)
     running.drain('SIGTERM')
@@ -151,12 +188,14 @@ describe('a worker that drains', () => {
 
   it('tells continuous slots at once and leaves them behind after the drain timeout (D53)', async () => {
     let toldAtMs: number | undefined
-    const running = start(continuousEntry(({ signal }) => {
-      signal.addEventListener('abort', () => {
-        toldAtMs = time.monotonicMs()
-      })
-      return new Promise<void>(() => {})
-    }))
+    const running = start(
+      continuousEntry(({ signal }) => {
+        signal.addEventListener('abort', () => {
+          toldAtMs = time.monotonicMs()
+        })
+        return new Promise<void>(() => {})
+      }),
+    )
     await until(time, 'a slot', () => running.state().slots === 1)
     const atMs = time.monotonicMs()
     peer.send({ type: 'drain' })
@@ -182,10 +221,12 @@ describe('a worker that drains', () => {
   })
 
   it('sends outputs that still wait before it closes', async () => {
-    const running = start(batchEntry(async ({ emit, task }) => {
-      for (let n = 0; n < 2_500; n += 1) await emit({ id: task.id, n })
-      worker?.drain('SIGTERM')
-    }))
+    const running = start(
+      batchEntry(async ({ emit, task }) => {
+        for (let n = 0; n < 2_500; n += 1) await emit({ id: task.id, n })
+        worker?.drain('SIGTERM')
+      }),
+    )
     peer.submit('a')
     expect(await exited(running)).toBe(0)
     expect(peer.outputs.map((each) => each['n'])).toEqual(Array.from({ length: 2_500 }, (_, n) => n))
@@ -199,17 +240,21 @@ describe('a worker beside trouble', () => {
     const running = start(batchEntry(() => {}))
     expect(await exited(running)).toBe(1)
     expect(peer.handshakes).toHaveLength(1)
-    expect(log.lines.some(({ level, message }) => level === 'error' && message.includes('the master cannot work with it'))).toBe(true)
+    expect(
+      log.lines.some(({ level, message }) => level === 'error' && message.includes('the master cannot work with it')),
+    ).toBe(true)
   })
 
   it('keeps the other slots running when one fails over and over (G25)', async () => {
-    const running = start(continuousEntry(async ({ slotId, emit, sleep }) => {
-      if (slotId === 1) throw new Error('boom')
-      for (;;) {
-        await emit({ slotId })
-        await sleep(1_000)
-      }
-    }))
+    const running = start(
+      continuousEntry(async ({ slotId, emit, sleep }) => {
+        if (slotId === 1) throw new Error('boom')
+        for (;;) {
+          await emit({ slotId })
+          await sleep(1_000)
+        }
+      }),
+    )
     peer.config['slots'] = 3
     await until(time, 'the error shows', () => running.state().lastError === 'boom')
     await time.advance(30_000)
@@ -222,7 +267,11 @@ describe('a worker beside trouble', () => {
     const running = start(batchEntry(() => {}))
     await until(time, 'a slot', () => running.state().slots === 1)
     running.reportStrayError(new Error('thrown in a callback'))
-    await until(time, 'the state tells it', () => peer.of('state').at(-1)?.last_error?.includes('thrown in a callback') === true)
+    await until(
+      time,
+      'the state tells it',
+      () => peer.of('state').at(-1)?.last_error?.includes('thrown in a callback') === true,
+    )
     peer.submit('a')
     await until(time, 'an ack', () => peer.settled('tasks.ack').length === 1)
     expect(running.state().state).toBe('RUNNING')
@@ -242,9 +291,14 @@ describe('a worker beside trouble', () => {
 
   it('keeps running tasks through a master that is away and settles them when it is back (G11)', async () => {
     let go = (): void => {}
-    const running = start(batchEntry(() => new Promise<void>((resolve) => {
-      go = resolve
-    })))
+    const running = start(
+      batchEntry(
+        () =>
+          new Promise<void>((resolve) => {
+            go = resolve
+          }),
+      ),
+    )
     peer.submit('a')
     await until(time, 'a lease', () => peer.leased.size === 1)
     const port = peer.port
@@ -284,7 +338,10 @@ describe('a worker beside trouble', () => {
   it('logs outcomes without the slot and the task that happened to come first', async () => {
     const lines: object[] = []
     const warn = (message: string): void => void (message.includes('not delivered') && lines.push(boundLogFields()))
-    const running = start(batchEntry(() => {}), { log: { ...log, warn } })
+    const running = start(
+      batchEntry(() => {}),
+      { log: { ...log, warn } },
+    )
     await until(time, 'a slot', () => running.state().slots === 1)
     peer.rpcMethods['tasks.ack'] = () => ({ error: { code: -32003, message: 'the store is away' } })
     peer.submit('a')
@@ -317,32 +374,45 @@ describe('a worker beside trouble', () => {
   })
 
   it('reports its figures every 15 s, with each slot', async () => {
-    const running = start(continuousEntry(async ({ metrics, signal }) => {
-      metrics.counter('rounds').add(2)
-      await never(signal)
-    }))
+    const running = start(
+      continuousEntry(async ({ metrics, signal }) => {
+        metrics.counter('rounds').add(2)
+        await never(signal)
+      }),
+    )
     peer.config['slots'] = 2
     await until(time, 'slots', () => running.state().slots === 2)
     await time.advance(15_000)
     await until(time, 'stats', () => peer.of('stats').length > 0)
     const stats = peer.of('stats').at(-1)
     expect(stats).toMatchObject({ slots: 2, rss_mb: 64, metrics: { 'counter.rounds': 4 } })
-    expect(stats?.per_slot?.map((each) => [each.slot_id, each.counters])).toEqual([[0, { rounds: 2 }], [1, { rounds: 2 }]])
+    expect(stats?.per_slot?.map((each) => [each.slot_id, each.counters])).toEqual([
+      [0, { rounds: 2 }],
+      [1, { rounds: 2 }],
+    ])
   })
 
   it('serves health, readiness and metrics when asked to', async () => {
-    const running = start(batchEntry(() => {}), { healthListen: { host: '127.0.0.1', port: 0 } })
+    const running = start(
+      batchEntry(() => {}),
+      { healthListen: { host: '127.0.0.1', port: 0 } },
+    )
     await until(time, 'it listens', () => running.state().healthPort !== null && running.state().registered)
     const base = `http://127.0.0.1:${running.state().healthPort}`
     expect((await fetch(`${base}/healthz`)).status).toBe(200)
     expect((await fetch(`${base}/readyz`)).status).toBe(200)
-    expect(await (await fetch(`${base}/metrics`)).text()).toContain('svc_worker_process_connected{automation_type="render",worker_id="w1"} 1')
+    expect(await (await fetch(`${base}/metrics`)).text()).toContain(
+      'svc_worker_process_connected{automation_type="render",worker_id="w1"} 1',
+    )
     peer.submit('a')
     await until(time, 'an ack', () => peer.settled('tasks.ack').length === 1)
   })
 
   it('exits 1 when its health listener can not have the address', async () => {
-    const running = start(batchEntry(() => {}), { healthListen: { host: '127.0.0.1', port: peer.port } })
+    const running = start(
+      batchEntry(() => {}),
+      { healthListen: { host: '127.0.0.1', port: peer.port } },
+    )
     expect(await exited(running)).toBe(1)
     expect(log.lines.some(({ message }) => message.includes('SVC_HEALTH_LISTEN'))).toBe(true)
   })

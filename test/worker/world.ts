@@ -22,7 +22,9 @@ function entryOf(automation: Parameters<typeof buildCatalog>[0][number]): Catalo
 const config = Type.Object({ text: Type.Optional(Type.String()) })
 
 export const batchEntry = (run: BatchRun, visibilityTimeoutSeconds = 60): CatalogEntry =>
-  entryOf(defineBatch({ type: 'render', config, payload: Type.Object({ id: Type.String() }), visibilityTimeoutSeconds, run }))
+  entryOf(
+    defineBatch({ type: 'render', config, payload: Type.Object({ id: Type.String() }), visibilityTimeoutSeconds, run }),
+  )
 
 export const continuousEntry = (run: ContinuousRun): CatalogEntry =>
   entryOf(defineContinuous({ type: 'watch', config, output: Type.Object({}, { additionalProperties: true }), run }))

@@ -18,7 +18,10 @@ export class Awaitable<T> extends Promise<T> {
   }
 
   // oxlint-disable-next-line unicorn/no-thenable -- to be told is the point
-  override then<A = T, B = never>(onFulfilled?: ((value: T) => A | PromiseLike<A>) | null, onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<A | B> {
+  override then<A = T, B = never>(
+    onFulfilled?: ((value: T) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
     this.wasAwaited = true
     return super.then(onFulfilled, onRejected)
   }

@@ -15,9 +15,16 @@ const MAX_VIRTUAL_SECONDS = 3_600
  * @throws RunError when the automation does what it should not, would never end, or the call itself is wrong.
  * @throws AutomationError when a schema of the automation does not compile.
  */
-export async function runBatch<C, O, T, P extends Pools>(automation: BatchAutomation<C, O, T, P>, options: BatchOptions<C, T, P>): Promise<BatchRun<O>> {
+export async function runBatch<C, O, T, P extends Pools>(
+  automation: BatchAutomation<C, O, T, P>,
+  options: BatchOptions<C, T, P>,
+): Promise<BatchRun<O>> {
   const faults = checkedCall('BatchAutomation', automation, options, ['tasks', 'maxVirtualSeconds'])
-  const { tasks: seeds, maxVirtualSeconds = MAX_VIRTUAL_SECONDS, script = {} } = Object(options) as Partial<BatchOptions<C, T, P>>
+  const {
+    tasks: seeds,
+    maxVirtualSeconds = MAX_VIRTUAL_SECONDS,
+    script = {},
+  } = Object(options) as Partial<BatchOptions<C, T, P>>
   if (!Array.isArray(seeds)) throw faults.usage('tasks: must be an array of { payload }')
   checkedSeconds(faults, 'maxVirtualSeconds', maxVirtualSeconds)
   const harness = new Harness(automation, options, faults)
@@ -25,17 +32,26 @@ export async function runBatch<C, O, T, P extends Pools>(automation: BatchAutoma
   await harness.prepare()
   await tasks.submit(seeds)
   harness.follow(script, handleOf(harness, tasks))
-  harness.time.after(toMs(maxVirtualSeconds), () => void harness.act(async () => {
-    const left = await tasks.whereabouts()
-    harness.fail(faults.stuck(`after ${maxVirtualSeconds} virtual seconds ${left.length === 0 ? 'the script or a slot goes on' : `not every task is done: ${left.join('; ')}`}; ${harness.standing()}`))
-  }))
+  harness.time.after(
+    toMs(maxVirtualSeconds),
+    () =>
+      void harness.act(async () => {
+        const left = await tasks.whereabouts()
+        harness.fail(
+          faults.stuck(
+            `after ${maxVirtualSeconds} virtual seconds ${left.length === 0 ? 'the script or a slot goes on' : `not every task is done: ${left.join('; ')}`}; ${harness.standing()}`,
+          ),
+        )
+      }),
+  )
   await harness.play({
     run: (control, ports) => runBatchSlot(harness.entry, control, tasks.sourceOf(control.slotId), ports),
-    isDone: () => tasks.areDone, isSettled: () => tasks.areSettled,
+    isDone: () => tasks.areDone,
+    isSettled: () => tasks.areSettled,
   })
   const dead = await tasks.dead()
   const { attempts, acked, left } = tasks
-  return { ...await harness.result<O>(), attempts, acked, dead, left }
+  return { ...(await harness.result<O>()), attempts, acked, dead, left }
 }
 
 function partsOf({ entry, backend, config, workerId, time, random, link, faults }: Harness) {

@@ -30,11 +30,23 @@ export class WorkerConfig {
 
   /** @throws RunError naming every field at fault; the old config stays. */
   async patch(patch: object): Promise<AppliedConfig> {
-    const { config, changed } = mergeConfig(this.#entry.configSchema, this.#entry.secrets, this.#current, structuredClone(patch) as JsonObject)
+    const { config, changed } = mergeConfig(
+      this.#entry.configSchema,
+      this.#entry.secrets,
+      this.#current,
+      structuredClone(patch) as JsonObject,
+    )
     const faults = this.#entry.validateConfig(config)
     if (faults.length > 0) throw this.#faults.usage(...faults.map(({ path, message }) => `config${path}: ${message}`))
-    const put = await this.#backend.configs.put({ ...this.#ref, expectGen: this.#gen, config: JSON.stringify(config), changed, actor: 'script' })
-    if (put === 'not_found' || 'conflict' in put) throw new TypeError('two changes of the config at once; await setConfig')
+    const put = await this.#backend.configs.put({
+      ...this.#ref,
+      expectGen: this.#gen,
+      config: JSON.stringify(config),
+      changed,
+      actor: 'script',
+    })
+    if (put === 'not_found' || 'conflict' in put)
+      throw new TypeError('two changes of the config at once; await setConfig')
     this.#gen = put.gen
     this.#current = frozen(config as AppliedConfig)
     return this.#current

@@ -11,7 +11,10 @@ import { checkedCall, checkedSeconds } from './usage.ts'
  * @throws RunError when the automation does what it should not, would never end, or the call itself is wrong.
  * @throws AutomationError when a schema of the automation does not compile.
  */
-export async function runContinuous<C, O, P extends Pools>(automation: ContinuousAutomation<C, O, P>, options: ContinuousOptions<C, P>): Promise<ContinuousRun<O>> {
+export async function runContinuous<C, O, P extends Pools>(
+  automation: ContinuousAutomation<C, O, P>,
+  options: ContinuousOptions<C, P>,
+): Promise<ContinuousRun<O>> {
   const faults = checkedCall('ContinuousAutomation', automation, options, ['forSeconds'])
   const { script = {}, ...given } = Object(options) as Partial<ContinuousOptions<C, P>>
   const forSeconds = checkedSeconds(faults, 'forSeconds', given.forSeconds)
@@ -22,7 +25,16 @@ export async function runContinuous<C, O, P extends Pools>(automation: Continuou
   harness.follow(script, harness.handle())
   let isDone = false
   harness.time.after(toMs(forSeconds), () => void (isDone = true))
-  await harness.play({ run: (control, ports) => runContinuousSlot(harness.entry, control, ports), isDone: () => isDone, isSettled: () => true })
-  const runs = harness.ended.map(({ run: { slotId, startSeconds }, endSeconds, error }) => ({ slotId, startSeconds, endSeconds, error }))
-  return { ...await harness.result<O>(), runs }
+  await harness.play({
+    run: (control, ports) => runContinuousSlot(harness.entry, control, ports),
+    isDone: () => isDone,
+    isSettled: () => true,
+  })
+  const runs = harness.ended.map(({ run: { slotId, startSeconds }, endSeconds, error }) => ({
+    slotId,
+    startSeconds,
+    endSeconds,
+    error,
+  }))
+  return { ...(await harness.result<O>()), runs }
 }

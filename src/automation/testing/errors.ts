@@ -17,7 +17,10 @@ export type Excusable =
   | 'secret'
 
 /** `usage`: the harness was called wrongly. `stuck`: the run would never end. */
-export interface Fault { readonly name: Excusable | 'usage' | 'stuck'; readonly message: string }
+export interface Fault {
+  readonly name: Excusable | 'usage' | 'stuck'
+  readonly message: string
+}
 
 /** More faults than this are one mistake, made many times. */
 const MAX_SHOWN = 20
@@ -43,11 +46,13 @@ export class Faults {
   constructor(by: string, allow: readonly string[] = []) {
     this.#by = by
     this.#allowed = new Set(allow)
-    for (const name of allow) if (!EXCUSABLE.includes(name)) throw this.usage(`allow: "${name}" is not known; known: ${EXCUSABLE.join(', ')}`)
+    for (const name of allow)
+      if (!EXCUSABLE.includes(name)) throw this.usage(`allow: "${name}" is not known; known: ${EXCUSABLE.join(', ')}`)
   }
 
   add(name: Fault['name'], message: string): void {
-    if (!this.#allowed.has(name) && this.#found.size < MAX_SHOWN) this.#found.set(`${name} ${message}`, { name, message })
+    if (!this.#allowed.has(name) && this.#found.size < MAX_SHOWN)
+      this.#found.set(`${name} ${message}`, { name, message })
   }
 
   allows(name: Excusable): boolean {
@@ -56,7 +61,10 @@ export class Faults {
 
   /** The call of the harness itself is wrong. */
   usage(...messages: readonly string[]): RunError {
-    return new RunError(this.#by, messages.map((message) => ({ name: 'usage', message })))
+    return new RunError(
+      this.#by,
+      messages.map((message) => ({ name: 'usage', message })),
+    )
   }
 
   /** Nothing but this matters any more; what was found before is told along. */

@@ -12,7 +12,18 @@ import { MAX_FRAME_BYTES, toMs, toSeconds, type JsonObject } from '../../protoco
 import { seededRandom, systemTime, VirtualTime, type Random } from '../../runtime/index.ts'
 import type { Backend } from '../../storage/index.ts'
 import { MemoryBackend } from '../../storage/memory/index.ts'
-import { buildCatalog, Masker, SlotMetrics, type Automation, type BatchContext, type CatalogEntry, type Context, type SlotControl, type SlotLog, type SlotPorts } from '../index.ts'
+import {
+  buildCatalog,
+  Masker,
+  SlotMetrics,
+  type Automation,
+  type BatchContext,
+  type CatalogEntry,
+  type Context,
+  type SlotControl,
+  type SlotLog,
+  type SlotPorts,
+} from '../index.ts'
 import { WorkerConfig } from './config.ts'
 import type { Faults } from './errors.ts'
 import { Link } from './link.ts'
@@ -84,7 +95,13 @@ export class Harness {
     this.config = new WorkerConfig(entry, this.backend, { type: entry.type, id: WORKER_ID }, faults)
     this.#masker = new Masker(entry.secrets)
     this.#metrics = new SlotMetrics(this.#logOf(0))
-    this.#primitives = new LocalPrimitives({ entry, backend: this.backend, workerId: WORKER_ID, link: this.link, topics: this.#topics })
+    this.#primitives = new LocalPrimitives({
+      entry,
+      backend: this.backend,
+      workerId: WORKER_ID,
+      link: this.link,
+      topics: this.#topics,
+    })
     this.#patience = new Patience(systemTime, faults.allows('signal'), options.maxWaitSeconds)
   }
 
@@ -93,7 +110,16 @@ export class Harness {
     const { config = {}, slots } = this.#options
     const { backend, entry } = this
     await backend.open(new AbortController().signal)
-    await backend.workers.register([{ type: entry.type, id: WORKER_ID, conn: 'harness/1', instance: '', hardware: '{}', defaults: JSON.stringify(entry.defaults) }])
+    await backend.workers.register([
+      {
+        type: entry.type,
+        id: WORKER_ID,
+        conn: 'harness/1',
+        instance: '',
+        hardware: '{}',
+        defaults: JSON.stringify(entry.defaults),
+      },
+    ])
     await this.setConfig({ enabled: true, ...config, ...(slots !== undefined && { slots }) })
     await fillStore(backend, entry, this.#options, this.#primitives.touched, this.faults)
   }
@@ -108,14 +134,18 @@ export class Harness {
   async play({ run, isDone, isSettled }: Play): Promise<void> {
     const isBatch = this.entry.kind === 'BatchAutomation'
     const slots = new Slots({
-      timers: this.time, workerId: WORKER_ID, isBatch, run: (control) => run(control, this.#ports(control)),
-      onEnd: (slotId) => this.#gone(slotId), onFailure: (error) => this.fail(error),
+      timers: this.time,
+      workerId: WORKER_ID,
+      isBatch,
+      run: (control) => run(control, this.#ports(control)),
+      onEnd: (slotId) => this.#gone(slotId),
+      onFailure: (error) => this.fail(error),
     })
     this.#slots = slots
     this.#resources.watch()
     slots.apply(this.config.current)
     try {
-      for (let isDraining = false; ; ) {
+      for (let isDraining = false; ;) {
         await this.#quiet()
         if (this.#failure !== undefined) throw this.#failure.error
         if (slots.areOver && this.#runs.size === 0 && isSettled()) return
@@ -135,12 +165,21 @@ export class Harness {
   follow<H>(script: Readonly<Record<string, (handle: H) => Promise<void> | void>>, handle: H): void {
     for (const [second, act] of Object.entries(script)) {
       const ms = toMs(Number(second))
-      if (!(ms >= 0) || typeof act !== 'function') throw this.faults.usage(`script/${second}: a script has functions by virtual seconds, such as { 30: (h) => h.stop('drain') }`)
+      if (!(ms >= 0) || typeof act !== 'function')
+        throw this.faults.usage(
+          `script/${second}: a script has functions by virtual seconds, such as { 30: (h) => h.stop('drain') }`,
+        )
       this.#scripted += 1
-      this.time.after(ms, () => void (async () => act(handle))().catch((error: unknown) => this.fail(error)).finally(() => {
-        this.#scripted -= 1
-        this.nudge()
-      }))
+      this.time.after(
+        ms,
+        () =>
+          void (async () => act(handle))()
+            .catch((error: unknown) => this.fail(error))
+            .finally(() => {
+              this.#scripted -= 1
+              this.nudge()
+            }),
+      )
     }
   }
 
@@ -183,7 +222,16 @@ export class Harness {
     await this.backend.close()
     this.faults.throwIfAny()
     const outputs = this.outputs as unknown as RunResult<O>['outputs'] // Each was checked against the schema that O stands for.
-    return { outputs, calls: this.#calls, logs: this.#logs, workerLogs: this.#workerLogs, metrics: this.#metrics.snapshot(), ...store, published: this.#topics.published, virtualSeconds }
+    return {
+      outputs,
+      calls: this.#calls,
+      logs: this.#logs,
+      workerLogs: this.#workerLogs,
+      metrics: this.#metrics.snapshot(),
+      ...store,
+      published: this.#topics.published,
+      virtualSeconds,
+    }
   }
 
   /** Waits, in real time, until every run waits inside its context. */
@@ -200,7 +248,8 @@ export class Harness {
   }
 
   #lostPatience(run: WatchedRun): void {
-    if (run.toldAtMs === undefined || this.faults.allows('signal')) this.fail(this.faults.stuck(this.#patience.complaint(run, this.#resources.of(run))))
+    if (run.toldAtMs === undefined || this.faults.allows('signal'))
+      this.fail(this.faults.stuck(this.#patience.complaint(run, this.#resources.of(run))))
     else run.overdue()
   }
 
@@ -220,15 +269,23 @@ export class Harness {
 
   async #run(entry: CatalogEntry, context: BatchContext | Context): Promise<void> {
     const run = new WatchedRun(context, {
-      time: this.time, realClock: systemTime, faults: this.faults, masker: this.#masker, calls: this.#calls, nudge: this.nudge,
-      asAutomation: (log) => this.#asAutomation(log), onOverdue: (late) => this.#overdue(late), onStuck: (message) => this.fail(this.faults.stuck(message)),
+      time: this.time,
+      realClock: systemTime,
+      faults: this.faults,
+      masker: this.#masker,
+      calls: this.#calls,
+      nudge: this.nudge,
+      asAutomation: (log) => this.#asAutomation(log),
+      onOverdue: (late) => this.#overdue(late),
+      onStuck: (message) => this.fail(this.faults.stuck(message)),
     })
     this.#runs.add(run)
     let error: string | null = null
     try {
       await this.#resources.ownedBy(run, () => run.around(entry.run))
     } catch (thrown) {
-      if (thrown !== context.signal.reason) error = this.#masker.text(thrown instanceof Error ? thrown.message : String(thrown))
+      if (thrown !== context.signal.reason)
+        error = this.#masker.text(thrown instanceof Error ? thrown.message : String(thrown))
       throw thrown
     } finally {
       this.#runs.delete(run)
@@ -243,15 +300,26 @@ export class Harness {
 
   #ports({ slotId }: SlotControl): SlotPorts {
     return {
-      clock: this.time, timers: this.time, random: this.random, log: this.#logOf(slotId), metrics: this.#metrics.of(slotId), primitives: this.#primitives,
-      config: () => this.config.current, emit: (output) => this.#emit(output), onError: () => {}, span: (_name, _attributes, inside) => inside(),
+      clock: this.time,
+      timers: this.time,
+      random: this.random,
+      log: this.#logOf(slotId),
+      metrics: this.#metrics.of(slotId),
+      primitives: this.#primitives,
+      config: () => this.config.current,
+      emit: (output) => this.#emit(output),
+      onError: () => {},
+      span: (_name, _attributes, inside) => inside(),
     }
   }
 
   #emit(output: JsonObject): void {
     const text = JSON.stringify(output)
     const bytes = Buffer.byteLength(text) + FRAME_BYTES_BESIDE
-    if (bytes > MAX_FRAME_BYTES) throw new RangeError(`the output has ${bytes} bytes as JSON where a frame holds ${MAX_FRAME_BYTES}; emit it in parts, or emit a reference to it`)
+    if (bytes > MAX_FRAME_BYTES)
+      throw new RangeError(
+        `the output has ${bytes} bytes as JSON where a frame holds ${MAX_FRAME_BYTES}; emit it in parts, or emit a reference to it`,
+      )
     this.outputs.push(JSON.parse(text) as JsonObject)
   }
 
@@ -265,10 +333,12 @@ export class Harness {
   }
 
   #logOf(slotId: number): SlotLog {
-    const level = (name: keyof SlotLog) => (message: string, fields: object = {}): void => {
-      const lines = this.#isAutomationLogging ? this.#logs : this.#workerLogs
-      lines.push({ level: name, message, fields, slotId, atSeconds: toSeconds(this.time.monotonicMs()) })
-    }
+    const level =
+      (name: keyof SlotLog) =>
+      (message: string, fields: object = {}): void => {
+        const lines = this.#isAutomationLogging ? this.#logs : this.#workerLogs
+        lines.push({ level: name, message, fields, slotId, atSeconds: toSeconds(this.time.monotonicMs()) })
+      }
     return { debug: level('debug'), info: level('info'), warn: level('warn'), error: level('error') }
   }
 }

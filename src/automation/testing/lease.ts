@@ -4,9 +4,20 @@ import type { Lease } from '../../storage/index.ts'
 import { SlotStopped, type AppliedConfig, type TaskLease } from '../index.ts'
 
 /** How a lease ends: by the slot's word, or lost. */
-export type Settle = 'lost' | { readonly outcome: 'acked' | 'released' } | { readonly outcome: 'failed'; readonly error: string; readonly retryInMs: number | null; readonly permanent: boolean }
+export type Settle =
+  | 'lost'
+  | { readonly outcome: 'acked' | 'released' }
+  | {
+      readonly outcome: 'failed'
+      readonly error: string
+      readonly retryInMs: number | null
+      readonly permanent: boolean
+    }
 
-interface LeaseHolder { readonly extend: () => Promise<void>; readonly settle: (how: Settle) => void }
+interface LeaseHolder {
+  readonly extend: () => Promise<void>
+  readonly settle: (how: Settle) => void
+}
 
 export class LocalLease implements TaskLease {
   readonly id: string
@@ -21,7 +32,13 @@ export class LocalLease implements TaskLease {
   #over = false
   #lost = false
 
-  constructor({ id, token, attempt, body }: Lease, config: AppliedConfig, slotId: number, startSeconds: number, holder: LeaseHolder) {
+  constructor(
+    { id, token, attempt, body }: Lease,
+    config: AppliedConfig,
+    slotId: number,
+    startSeconds: number,
+    holder: LeaseHolder,
+  ) {
     this.id = id
     this.token = token
     this.attempt = attempt
@@ -57,7 +74,10 @@ export class LocalLease implements TaskLease {
     this.#settle({ outcome: 'acked' })
   }
 
-  nack(error: string, { retryInMs = null, permanent = false }: { readonly retryInMs?: number | null; readonly permanent?: boolean } = {}): void {
+  nack(
+    error: string,
+    { retryInMs = null, permanent = false }: { readonly retryInMs?: number | null; readonly permanent?: boolean } = {},
+  ): void {
     this.#settle({ outcome: 'failed', error, retryInMs: retryInMs === null ? null : Math.round(retryInMs), permanent })
   }
 

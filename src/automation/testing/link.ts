@@ -17,7 +17,10 @@ export class Link {
 
   /** @throws RpcError `unavailable`, as the worker does while its master is away. */
   assertUp(): void {
-    if (!this.isUp) throw new RpcError('unavailable', 'the master did not answer: the script has disconnected the worker', { outcome: 'not_sent' })
+    if (!this.isUp)
+      throw new RpcError('unavailable', 'the master did not answer: the script has disconnected the worker', {
+        outcome: 'not_sent',
+      })
   }
 
   /** A second cut begins anew. */

@@ -14,7 +14,11 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/^WORKER$/, 'a worker thread'],
 ]
 
-interface Resource { readonly owner: object; readonly word: string; readonly resource: { hasRef?: () => boolean } }
+interface Resource {
+  readonly owner: object
+  readonly word: string
+  readonly resource: { hasRef?: () => boolean }
+}
 
 export class OpenResources {
   readonly #running = new AsyncLocalStorage<object>()

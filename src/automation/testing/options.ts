@@ -9,7 +9,12 @@ type PoolSeed<S> = Omit<Parameters<Pool<S>['put']>[0][number], 'id'> & { readonl
 /** Fields to set over the defaults, as in a PATCH: the automation's own and the base fields. */
 export type ConfigPatch<C> = Partial<BaseConfig & Typed<C, Plain>>
 /** `id`: `task-1`, `task-2` … where it is left out. */
-export interface TaskSeed<T> { readonly payload: Typed<T, Plain>; readonly id?: string; readonly priority?: number; readonly maxAttempts?: number }
+export interface TaskSeed<T> {
+  readonly payload: Typed<T, Plain>
+  readonly id?: string
+  readonly priority?: number
+  readonly maxAttempts?: number
+}
 
 interface RunOptions<C, P extends Pools> {
   /** Over the defaults; `enabled` is true. */
@@ -65,8 +70,24 @@ export interface BatchHandle<C, T> extends Handle<C> {
 }
 
 export type CallName =
-  | 'emit' | 'sleep' | 'task.extend' | 'kv.get' | 'kv.set' | 'kv.delete' | 'counter.add' | 'counter.get' | 'bus.publish' | 'bus.subscribe'
-  | 'lock.acquire' | 'lock.extend' | 'lock.release' | 'pool.put' | 'pool.claim' | 'pool.extend' | 'pool.release' | 'pool.remove'
+  | 'emit'
+  | 'sleep'
+  | 'task.extend'
+  | 'kv.get'
+  | 'kv.set'
+  | 'kv.delete'
+  | 'counter.add'
+  | 'counter.get'
+  | 'bus.publish'
+  | 'bus.subscribe'
+  | 'lock.acquire'
+  | 'lock.extend'
+  | 'lock.release'
+  | 'pool.put'
+  | 'pool.claim'
+  | 'pool.extend'
+  | 'pool.release'
+  | 'pool.remove'
 
 /** One call of the context. The first argument of `lock` and `pool` calls is the name of the lock or pool. */
 export interface Call {
@@ -82,8 +103,19 @@ export interface Call {
   readonly error?: string
 }
 
-export interface LogLine { readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly message: string; readonly fields: object; readonly slotId: number; readonly atSeconds: number }
-export interface PoolItemState { readonly id: string; readonly payload: unknown; readonly tags: unknown; readonly inUse: boolean }
+export interface LogLine {
+  readonly level: 'debug' | 'info' | 'warn' | 'error'
+  readonly message: string
+  readonly fields: object
+  readonly slotId: number
+  readonly atSeconds: number
+}
+export interface PoolItemState {
+  readonly id: string
+  readonly payload: unknown
+  readonly tags: unknown
+  readonly inUse: boolean
+}
 
 /** What a run did, and what it left behind. */
 export interface RunResult<O> {
@@ -133,7 +165,12 @@ export interface BatchRun<O> extends RunResult<O> {
 }
 
 /** One run of a slot. */
-export interface ContinuousAttempt { readonly slotId: number; readonly startSeconds: number; readonly endSeconds: number; readonly error: string | null }
+export interface ContinuousAttempt {
+  readonly slotId: number
+  readonly startSeconds: number
+  readonly endSeconds: number
+  readonly error: string | null
+}
 
 export interface ContinuousRun<O> extends RunResult<O> {
   /** In the order in which they ended. `error` is null where the run returned, or ended because it was told to stop. */

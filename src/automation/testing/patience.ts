@@ -19,13 +19,19 @@ export class Patience {
 
   /** Milliseconds that the run may still wait outside of its context; at most 0: it is over. */
   leftMs({ lastSeenMs, toldAtMs }: WatchedRun): number {
-    const untilMs = Math.min(lastSeenMs + this.#maxWaitMs, toldAtMs === undefined || this.#mayIgnoreSignal ? Infinity : toldAtMs + STOP_WITHIN_MS)
+    const untilMs = Math.min(
+      lastSeenMs + this.#maxWaitMs,
+      toldAtMs === undefined || this.#mayIgnoreSignal ? Infinity : toldAtMs + STOP_WITHIN_MS,
+    )
     return untilMs - this.#clock.monotonicMs()
   }
 
   /** `open`: what the run has opened. */
   complaint(run: WatchedRun, open: readonly string[]): string {
-    const what = open.length === 0 ? 'it has no timer, connection or file open, so it may wait for a promise that nobody settles' : `it has open: ${open.join(', ')}`
+    const what =
+      open.length === 0
+        ? 'it has no timer, connection or file open, so it may wait for a promise that nobody settles'
+        : `it has open: ${open.join(', ')}`
     return `${run.who}: run has waited ${toSeconds(this.#maxWaitMs)} s for something outside of its context, and virtual time stands still meanwhile; ${run.lastCall}; ${what}. Wait for it with a deadline (AbortSignal.timeout), or allow more with maxWaitSeconds`
   }
 }

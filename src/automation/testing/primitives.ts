@@ -4,7 +4,19 @@
  * and everything through JSON. The bus alone is kept here, since the memory backend has none.
  * @see D23, D60
  */
-import { MAX_BUS_MESSAGE_BYTES, MAX_KV_VALUE_BYTES, RPC_VALIDATORS, RpcError, toMs, toSeconds, type FieldError, type JsonObject, type RpcMethod, type RpcParams, type RpcResult } from '../../protocol/index.ts'
+import {
+  MAX_BUS_MESSAGE_BYTES,
+  MAX_KV_VALUE_BYTES,
+  RPC_VALIDATORS,
+  RpcError,
+  toMs,
+  toSeconds,
+  type FieldError,
+  type JsonObject,
+  type RpcMethod,
+  type RpcParams,
+  type RpcResult,
+} from '../../protocol/index.ts'
 import type { Backend } from '../../storage/index.ts'
 import type { CatalogEntry, Primitives } from '../index.ts'
 import type { Link } from './link.ts'
@@ -13,7 +25,13 @@ import type { LocalTopics } from './topics.ts'
 type PluginMethod = Exclude<RpcMethod, `tasks.${string}`>
 type Methods = { readonly [M in PluginMethod]: (params: RpcParams<M>) => Promise<RpcResult<M>> }
 
-interface PrimitivesDeps { readonly entry: CatalogEntry; readonly backend: Backend; readonly workerId: string; readonly link: Link; readonly topics: LocalTopics }
+interface PrimitivesDeps {
+  readonly entry: CatalogEntry
+  readonly backend: Backend
+  readonly workerId: string
+  readonly link: Link
+  readonly topics: LocalTopics
+}
 
 /** Names that were used, so that what stands under them can be shown. */
 export class Touched {
@@ -67,14 +85,21 @@ function namedMethods({ entry: { type }, backend, topics }: PrimitivesDeps, touc
     'counter.add': async ({ name, delta, namespace }) => {
       if (namespace === undefined) touched.counters.add(name)
       const value = only(await backend.counters.add(namespace ?? type, [{ name, delta }]))
-      if (value === 'out_of_range') throw new RpcError('out_of_range', `counter "${name}" would leave ±(2^53−1); it is unchanged`)
+      if (value === 'out_of_range')
+        throw new RpcError('out_of_range', `counter "${name}" would leave ±(2^53−1); it is unchanged`)
       return { value }
     },
-    'counter.get': async ({ name, namespace }) => ({ value: only(await backend.counters.get(namespace ?? type, [name])) }),
+    'counter.get': async ({ name, namespace }) => ({
+      value: only(await backend.counters.get(namespace ?? type, [name])),
+    }),
   }
   const bus: Pick<Methods, 'bus.publish'> = {
     'bus.publish': async ({ topic, message }) => {
-      if (topic.endsWith('.emit')) throw new RpcError('invalid_params', 'params/topic: ends in ".emit", which is where the master tells of outputs; choose another name')
+      if (topic.endsWith('.emit'))
+        throw new RpcError(
+          'invalid_params',
+          'params/topic: ends in ".emit", which is where the master tells of outputs; choose another name',
+        )
       topics.publish(topic, JSON.parse(textWithin('/message', message, MAX_BUS_MESSAGE_BYTES)))
       return {}
     },
@@ -82,7 +107,10 @@ function namedMethods({ entry: { type }, backend, topics }: PrimitivesDeps, touc
   return { kv, counters, bus }
 }
 
-function lockMethods({ entry: { type }, backend: { locks }, workerId }: PrimitivesDeps, touched: Touched): Pick<Methods, `lock.${'acquire' | 'extend' | 'release'}`> {
+function lockMethods(
+  { entry: { type }, backend: { locks }, workerId }: PrimitivesDeps,
+  touched: Touched,
+): Pick<Methods, `lock.${'acquire' | 'extend' | 'release'}`> {
   return {
     'lock.acquire': async ({ name, hold_ms: holdMs, namespace }) => {
       if (namespace === undefined) touched.locks.add(name)
@@ -102,16 +130,31 @@ function lockMethods({ entry: { type }, backend: { locks }, workerId }: Primitiv
 }
 
 /** The context has checked already that the pool is declared, and the items against its schemas. */
-function poolMethods({ backend: { pools }, workerId }: PrimitivesDeps): Pick<Methods, Extract<PluginMethod, `pool.${string}`>> {
+function poolMethods({
+  backend: { pools },
+  workerId,
+}: PrimitivesDeps): Pick<Methods, Extract<PluginMethod, `pool.${string}`>> {
   return {
     'pool.put': async ({ pool, items }) => {
-      const rows = items.map(({ id, tags, payload, expires_at: expires = null }) =>
-        ({ id, tags: JSON.stringify(tags), payload: JSON.stringify(payload), expires: expires === null ? null : toMs(expires) }))
-      return { results: [...await pools.put(pool, rows)] }
+      const rows = items.map(({ id, tags, payload, expires_at: expires = null }) => ({
+        id,
+        tags: JSON.stringify(tags),
+        payload: JSON.stringify(payload),
+        expires: expires === null ? null : toMs(expires),
+      }))
+      return { results: [...(await pools.put(pool, rows))] }
     },
     'pool.claim': async ({ pool, hold_ms: holdMs, n = 1, match = {} }) => {
       const claims = only(await pools.claim(pool, [{ owner: workerId, n, holdMs, match }]))
-      return { claims: claims.map(({ id, token, tags, payload, until }) => ({ id, token, tags: JSON.parse(tags) as JsonObject, payload: JSON.parse(payload) as JsonObject, in_use_until: toSeconds(until) })) }
+      return {
+        claims: claims.map(({ id, token, tags, payload, until }) => ({
+          id,
+          token,
+          tags: JSON.parse(tags) as JsonObject,
+          payload: JSON.parse(payload) as JsonObject,
+          in_use_until: toSeconds(until),
+        })),
+      }
     },
     'pool.extend': async ({ pool, id, token, hold_ms: holdMs }) => {
       const { until } = held(only(await pools.extend(pool, [{ id, token, holdMs }])), itemOf(pool, id))
@@ -121,7 +164,9 @@ function poolMethods({ backend: { pools }, workerId }: PrimitivesDeps): Pick<Met
       held(only(await pools.release(pool, [{ id, token }])), itemOf(pool, id))
       return {}
     },
-    'pool.remove': async ({ pool, id, token = null }) => ({ removed: held(only(await pools.remove(pool, [{ id, token }])), itemOf(pool, id)) }),
+    'pool.remove': async ({ pool, id, token = null }) => ({
+      removed: held(only(await pools.remove(pool, [{ id, token }])), itemOf(pool, id)),
+    }),
   }
 }
 
@@ -129,12 +174,16 @@ const itemOf = (pool: string, id: string): string => `item "${id}" of pool "${po
 
 function textWithin(path: string, value: unknown, maxBytes: number): string {
   const text = JSON.stringify(value)
-  if (Buffer.byteLength(text) > maxBytes) throw new RpcError('invalid_params', `params${path}: is larger than ${maxBytes} bytes of JSON`)
+  if (Buffer.byteLength(text) > maxBytes)
+    throw new RpcError('invalid_params', `params${path}: is larger than ${maxBytes} bytes of JSON`)
   return text
 }
 
 function invalidParams([first, ...more]: readonly FieldError[]): RpcError {
-  return new RpcError('invalid_params', `params${first?.path ?? ''}: ${first?.message ?? 'are wrong'}${more.length > 0 ? `, and ${more.length} more` : ''}`)
+  return new RpcError(
+    'invalid_params',
+    `params${first?.path ?? ''}: ${first?.message ?? 'are wrong'}${more.length > 0 ? `, and ${more.length} more` : ''}`,
+  )
 }
 
 /** The answer to a call of one item. */

@@ -12,7 +12,12 @@ const DRAIN_TIMEOUT_MS = 30_000
 /** Slots are not replaced more often than this, whatever the config says. */
 const MIN_RECYCLE_MS = 1_000
 
-interface Slot { readonly id: number; readonly stopping: AbortController; readonly killed: AbortController; cancelRecycle?: Cancel }
+interface Slot {
+  readonly id: number
+  readonly stopping: AbortController
+  readonly killed: AbortController
+  cancelRecycle?: Cancel
+}
 
 export interface SlotsDeps {
   readonly timers: Timers
@@ -69,7 +74,8 @@ export class Slots {
     const { enabled, slots } = this.#config
     const target = enabled ? slots : 0
     const active = [...this.#slots.values()].filter(({ stopping }) => !stopping.signal.aborted)
-    for (const slot of active.slice(0, Math.max(0, active.length - target))) this.#tell(slot, enabled ? 'slots' : 'disabled')
+    for (const slot of active.slice(0, Math.max(0, active.length - target)))
+      this.#tell(slot, enabled ? 'slots' : 'disabled')
     while (this.#slots.size < target) this.#spawn(this.#config)
   }
 
@@ -79,13 +85,18 @@ export class Slots {
     while (this.#slots.has(id)) id += 1
     const slot: Slot = { id, stopping: new AbortController(), killed: new AbortController() }
     this.#slots.set(id, slot)
-    if (recycleSeconds > 0) slot.cancelRecycle = timers.after(Math.max(toMs(recycleSeconds), MIN_RECYCLE_MS), () => this.#tell(slot, 'recycle'))
-    run({ workerId, slotId: id, stopping: slot.stopping.signal, killed: slot.killed.signal }).catch(onFailure).finally(() => {
-      slot.cancelRecycle?.()
-      this.#slots.delete(id)
-      onEnd(id)
-      this.#adjust()
-    })
+    if (recycleSeconds > 0)
+      slot.cancelRecycle = timers.after(Math.max(toMs(recycleSeconds), MIN_RECYCLE_MS), () =>
+        this.#tell(slot, 'recycle'),
+      )
+    run({ workerId, slotId: id, stopping: slot.stopping.signal, killed: slot.killed.signal })
+      .catch(onFailure)
+      .finally(() => {
+        slot.cancelRecycle?.()
+        this.#slots.delete(id)
+        onEnd(id)
+        this.#adjust()
+      })
   }
 
   /** A batch slot ends after its task, however long that takes; at a shutdown, and always where it is continuous, within the drain timeout. */

@@ -13,14 +13,25 @@ export interface Seeds {
   readonly locks?: Readonly<Record<string, number>>
   readonly pools?: Readonly<Record<string, readonly object[] | undefined>>
 }
-interface PoolSeed { readonly id?: string; readonly payload?: JsonValue; readonly tags?: JsonValue; readonly expiresAt?: number | null }
+interface PoolSeed {
+  readonly id?: string
+  readonly payload?: JsonValue
+  readonly tags?: JsonValue
+  readonly expiresAt?: number | null
+}
 
 const SOMEBODY_ELSE = 'another-worker'
 /** Just long enough to see whether a lock is free. */
 const GLANCE_MS = 1_000
 
 /** @throws RunError naming every item at fault. */
-export async function fillStore(backend: Backend, entry: CatalogEntry, { kv = {}, counters = {}, locks = {}, pools = {} }: Seeds, touched: Touched, faults: Faults): Promise<void> {
+export async function fillStore(
+  backend: Backend,
+  entry: CatalogEntry,
+  { kv = {}, counters = {}, locks = {}, pools = {} }: Seeds,
+  touched: Touched,
+  faults: Faults,
+): Promise<void> {
   const problems = Object.entries(pools).flatMap(([pool, items = []]) => poolFaults(entry, pool, items))
   if (problems.length > 0) throw faults.usage(...problems)
   for (const [key, value] of Object.entries(kv)) {
@@ -36,18 +47,29 @@ export async function fillStore(backend: Backend, entry: CatalogEntry, { kv = {}
     await backend.locks.acquire(entry.type, [{ name, owner: SOMEBODY_ELSE, holdMs: toMs(seconds) }])
   }
   for (const [pool, items = []] of Object.entries(pools)) {
-    const rows = items.map(({ id, payload, tags = {}, expiresAt = null }: PoolSeed, index) =>
-      ({ id: id ?? `${pool}-${index + 1}`, tags: JSON.stringify(tags), payload: JSON.stringify(payload), expires: expiresAt === null ? null : toMs(expiresAt) }))
+    const rows = items.map(({ id, payload, tags = {}, expiresAt = null }: PoolSeed, index) => ({
+      id: id ?? `${pool}-${index + 1}`,
+      tags: JSON.stringify(tags),
+      payload: JSON.stringify(payload),
+      expires: expiresAt === null ? null : toMs(expiresAt),
+    }))
     for (const row of rows) await backend.pools.put(pool, [row])
   }
 }
 
 function poolFaults({ type, pools }: CatalogEntry, pool: string, items: readonly object[]): readonly string[] {
   const declared = pools.get(pool)
-  if (declared === undefined) return [`pools/${pool}: ${type} does not declare it; it declares: ${[...pools.keys()].join(', ') || 'none'}`]
+  if (declared === undefined)
+    return [`pools/${pool}: ${type} does not declare it; it declares: ${[...pools.keys()].join(', ') || 'none'}`]
   return items.flatMap(({ payload, tags = {} }: PoolSeed, index) => {
-    const under = (part: string) => ({ path, message }: FieldError): string => `pools/${pool}[${index}]/${part}${path}: ${message}`
-    return [...declared.validatePayload(payload).map(under('payload')), ...declared.validateTags(tags).map(under('tags'))]
+    const under =
+      (part: string) =>
+      ({ path, message }: FieldError): string =>
+        `pools/${pool}[${index}]/${part}${path}: ${message}`
+    return [
+      ...declared.validatePayload(payload).map(under('payload')),
+      ...declared.validateTags(tags).map(under('tags')),
+    ]
   })
 }
 
@@ -60,11 +82,20 @@ export async function readStore(backend: Backend, { type, pools }: CatalogEntry,
   const counters: Record<string, number> = {}
   for (const name of touched.counters) counters[name] = only(await backend.counters.get(type, [name]))
   const locks: Record<string, 'free' | 'held'> = {}
-  for (const name of touched.locks) locks[name] = 'heldUntil' in only(await backend.locks.acquire(type, [{ name, owner: SOMEBODY_ELSE, holdMs: GLANCE_MS }])) ? 'held' : 'free'
+  for (const name of touched.locks)
+    locks[name] =
+      'heldUntil' in only(await backend.locks.acquire(type, [{ name, owner: SOMEBODY_ELSE, holdMs: GLANCE_MS }]))
+        ? 'held'
+        : 'free'
   const items: Record<string, readonly PoolItemState[]> = {}
   for (const pool of pools.keys()) {
     const rows = await backend.pools.list(pool, MAX_N)
-    items[pool] = rows.items.map(({ id, payload, tags, inUseUntil }) => ({ id, payload: JSON.parse(payload), tags: JSON.parse(tags), inUse: inUseUntil !== null && inUseUntil > nowMs }))
+    items[pool] = rows.items.map(({ id, payload, tags, inUseUntil }) => ({
+      id,
+      payload: JSON.parse(payload),
+      tags: JSON.parse(tags),
+      inUse: inUseUntil !== null && inUseUntil > nowMs,
+    }))
   }
   return { kv, counters, locks, pools: items }
 }

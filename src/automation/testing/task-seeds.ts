@@ -8,9 +8,19 @@ const NAMES = new Set(['id', 'payload', 'priority', 'maxAttempts'])
 /** Fields by the names that the master's check says. */
 const WIRE = { task_id: 'id', max_attempts: 'maxAttempts' } as const
 
-interface Seed { readonly id: string; readonly payload: unknown; readonly priority?: number; readonly maxAttempts?: number }
+interface Seed {
+  readonly id: string
+  readonly payload: unknown
+  readonly priority?: number
+  readonly maxAttempts?: number
+}
 
-export function newTasks(seeds: readonly unknown[], entry: CatalogEntry, known: ReadonlySet<string>, nowMs: number): { readonly tasks: readonly NewTask[]; readonly problems: readonly string[] } {
+export function newTasks(
+  seeds: readonly unknown[],
+  entry: CatalogEntry,
+  known: ReadonlySet<string>,
+  nowMs: number,
+): { readonly tasks: readonly NewTask[]; readonly problems: readonly string[] } {
   const taken = new Set(known)
   const tasks: NewTask[] = []
   const problems: string[] = []
@@ -33,13 +43,29 @@ function freeId(taken: ReadonlySet<string>): string {
 
 function faultsOf({ id, payload, priority, maxAttempts, ...others }: Seed, entry: CatalogEntry): readonly string[] {
   const unknown = Object.keys(others).map((name) => `/${name}: is no field of a task; known: ${[...NAMES].join(', ')}`)
-  const body = { task_id: id, payload, ...(priority !== undefined && { priority }), ...(maxAttempts !== undefined && { max_attempts: maxAttempts }) }
-  const shape = validateTask(body).map(({ path, message }) => `${path.replace(/^\/(task_id|max_attempts)/, (_, name: keyof typeof WIRE) => `/${WIRE[name]}`)}: ${message}`)
+  const body = {
+    task_id: id,
+    payload,
+    ...(priority !== undefined && { priority }),
+    ...(maxAttempts !== undefined && { max_attempts: maxAttempts }),
+  }
+  const shape = validateTask(body).map(
+    ({ path, message }) =>
+      `${path.replace(/^\/(task_id|max_attempts)/, (_, name: keyof typeof WIRE) => `/${WIRE[name]}`)}: ${message}`,
+  )
   if (unknown.length + shape.length > 0) return [...unknown, ...shape]
   return (entry.validatePayload?.(payload) ?? []).map(({ path, message }) => `/payload${path}: ${message}`)
 }
 
-function storedTask({ id, payload, priority = 0, maxAttempts = null }: Omit<Seed, 'maxAttempts'> & { readonly maxAttempts?: number | null }, nowMs: number): NewTask {
+function storedTask(
+  {
+    id,
+    payload,
+    priority = 0,
+    maxAttempts = null,
+  }: Omit<Seed, 'maxAttempts'> & { readonly maxAttempts?: number | null },
+  nowMs: number,
+): NewTask {
   const body = `{"payload":${JSON.stringify(payload)},"priority":${priority},"submitted_at":${nowMs / 1_000}}`
   return { id, ownId: true, key: null, tier: tierOf(priority), ttlMs: null, maxAttempts, submitted: nowMs, body }
 }

@@ -4,7 +4,14 @@
  * and its worker do it, and every delivery is kept for the result.
  * @see D24, D25, D26
  */
-import { DEFAULT_IDEMPOTENCY_TTL_SECONDS, DEFAULT_MAX_LOST_LEASES, MAX_N, SWEEP_EVERY_MS, toMs, toSeconds } from '../../protocol/index.ts'
+import {
+  DEFAULT_IDEMPOTENCY_TTL_SECONDS,
+  DEFAULT_MAX_LOST_LEASES,
+  MAX_N,
+  SWEEP_EVERY_MS,
+  toMs,
+  toSeconds,
+} from '../../protocol/index.ts'
 import type { Cancel, Random, Time } from '../../runtime/index.ts'
 import type { Backend, Lease, LeaseLost as Lost } from '../../storage/index.ts'
 import { LeaseLost, type AppliedConfig, type CatalogEntry, type TaskLease, type TaskSource } from '../index.ts'
@@ -70,7 +77,12 @@ export class LocalTasks {
       this.#ids.add(id)
       this.#open.add(id)
     }
-    for (let from = 0; from < tasks.length; from += SWEEP_ITEMS) await backend.tasks.submit(entry.type, toMs(DEFAULT_IDEMPOTENCY_TTL_SECONDS), tasks.slice(from, from + SWEEP_ITEMS))
+    for (let from = 0; from < tasks.length; from += SWEEP_ITEMS)
+      await backend.tasks.submit(
+        entry.type,
+        toMs(DEFAULT_IDEMPOTENCY_TTL_SECONDS),
+        tasks.slice(from, from + SWEEP_ITEMS),
+      )
     this.#changed()
   }
 
@@ -136,11 +148,12 @@ export class LocalTasks {
     })
     this.#held.set(lease.id, held)
     const everyMs = entry.visibilityMs / 3
-    const arm = (ms: number): void => void time.after(ms, () => {
-      if (held.isOver) return
-      arm(this.#deps.link.isUp ? everyMs : everyMs / 3)
-      this.#extend(held).catch(() => {}) // Tried again; when the lease has ended, the run is told.
-    })
+    const arm = (ms: number): void =>
+      void time.after(ms, () => {
+        if (held.isOver) return
+        arm(this.#deps.link.isUp ? everyMs : everyMs / 3)
+        this.#extend(held).catch(() => {}) // Tried again; when the lease has ended, the run is told.
+      })
     arm(everyMs)
     return held
   }
@@ -149,7 +162,11 @@ export class LocalTasks {
     const { backend, entry, link } = this.#deps
     link.assertUp()
     if (!lease.isOver) {
-      const answer = only(await backend.tasks.extend(entry.type, [{ id: lease.id, token: lease.token, visibilityMs: entry.visibilityMs }]))
+      const answer = only(
+        await backend.tasks.extend(entry.type, [
+          { id: lease.id, token: lease.token, visibilityMs: entry.visibilityMs },
+        ]),
+      )
       if (isLost(answer) && !lease.isOver) this.#lost(lease)
     }
     if (lease.isLost) throw new LeaseLost(`the lease of task ${lease.id} has ended; another worker may have the task`)
@@ -170,7 +187,13 @@ export class LocalTasks {
     const failed = how !== 'lost' && how.outcome === 'failed' ? how : null
     const { id: taskId, attempt, slotId, startSeconds } = lease
     this.attempts.push({
-      taskId, attempt, slotId, startSeconds, endSeconds, outcome, error: failed?.error ?? null,
+      taskId,
+      attempt,
+      slotId,
+      startSeconds,
+      endSeconds,
+      outcome,
+      error: failed?.error ?? null,
       retryInSeconds: failed === null || failed.retryInMs === null ? null : toSeconds(failed.retryInMs),
     })
     if (outcome === 'acked') this.acked.push(taskId)
@@ -180,7 +203,11 @@ export class LocalTasks {
   }
 
   async #tell({ id, token }: LocalLease, how: Exclude<Settle, 'lost'>): Promise<Attempt['outcome']> {
-    const { backend: { tasks }, entry: { type, retry }, random } = this.#deps
+    const {
+      backend: { tasks },
+      entry: { type, retry },
+      random,
+    } = this.#deps
     const ref = { id, token }
     if (how.outcome === 'failed') {
       const { error, retryInMs, permanent } = how

@@ -7,7 +7,11 @@ import type { Link } from './link.ts'
 /** `event:orders` and `orders` are one topic. */
 const bare = (topic: string): string => topic.replace(/^event:(?=.)/, '')
 
-interface Listener { readonly topic: string; readonly queue: unknown[]; wake: () => void }
+interface Listener {
+  readonly topic: string
+  readonly queue: unknown[]
+  wake: () => void
+}
 
 export class LocalTopics {
   readonly published: { readonly topic: string; readonly message: unknown }[] = []

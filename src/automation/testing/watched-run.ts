@@ -35,7 +35,11 @@ export interface WatchDeps {
   readonly onStuck: (message: string) => void
 }
 
-interface OpenCall { readonly record: { -readonly [K in keyof Call]: Call[K] }; readonly answered: Promise<unknown>; readonly promise: Awaitable<unknown> }
+interface OpenCall {
+  readonly record: { -readonly [K in keyof Call]: Call[K] }
+  readonly answered: Promise<unknown>
+  readonly promise: Awaitable<unknown>
+}
 type Plugin = (context: BatchContext | Context) => Promise<void> | void
 /** What a lock and a claim have in common; a claim also has `remove`. */
 type Holding = Pick<Lock, 'extend' | 'release'> & AsyncDisposable & { readonly remove?: () => Promise<void> }
@@ -81,7 +85,9 @@ export class WatchedRun {
   /** What it did last, for a message. */
   get lastCall(): string {
     const last = this.#calls.at(-1)?.record
-    return last === undefined ? 'it has not called its context' : `its last call was ${last.call}(${last.args.map((arg) => this.#deps.masker.text(shown(arg))).join(', ')}), at ${last.atSeconds} s`
+    return last === undefined
+      ? 'it has not called its context'
+      : `its last call was ${last.call}(${last.args.map((arg) => this.#deps.masker.text(shown(arg))).join(', ')}), at ${last.atSeconds} s`
   }
 
   /** The event loop has turned: what the run does is no endless loop. */
@@ -105,13 +111,21 @@ export class WatchedRun {
 
   /** A run that threw may leave things behind: the runtime gives them back. */
   #checkReturn(): void {
-    for (const what of this.#held) this.#deps.faults.add('held', `${this.who}: ${what} is still held when run returns; release it, or take it with await using`)
+    for (const what of this.#held)
+      this.#deps.faults.add(
+        'held',
+        `${this.who}: ${what} is still held when run returns; release it, or take it with await using`,
+      )
     const waiting = this.#calls.filter(({ record, answered }) => this.#open.has(answered) && record.call !== 'sleep') // A sleep may have lost a race.
-    for (const { record, promise } of waiting) if (promise.wasAwaited) this.#deps.faults.add('unawaited', `${this.who}: ${record.call} was still under way when run returned`)
+    for (const { record, promise } of waiting)
+      if (promise.wasAwaited)
+        this.#deps.faults.add('unawaited', `${this.who}: ${record.call} was still under way when run returned`)
   }
 
   #checkAwaited(): void {
-    for (const { record, promise } of this.#calls) if (!promise.wasAwaited) this.#deps.faults.add('unawaited', `${this.who}: nobody awaited ${record.call}; await it before run returns`)
+    for (const { record, promise } of this.#calls)
+      if (!promise.wasAwaited)
+        this.#deps.faults.add('unawaited', `${this.who}: nobody awaited ${record.call}; await it before run returns`)
   }
 
   #told(): void {
@@ -123,7 +137,10 @@ export class WatchedRun {
     if (this.hasEnded || this.isOverdue) return
     this.isOverdue = true
     const { why } = this.#context.signal.reason as { why?: unknown }
-    this.#deps.faults.add('signal', `${this.who}: run goes on ${toSeconds(STOP_WITHIN_MS)} s after its signal (why: ${String(why)}); pass signal on to what you wait for, and look at signal.aborted in loops`)
+    this.#deps.faults.add(
+      'signal',
+      `${this.who}: run goes on ${toSeconds(STOP_WITHIN_MS)} s after its signal (why: ${String(why)}); pass signal on to what you wait for, and look at signal.aborted in loops`,
+    )
     this.#deps.onOverdue(this)
   }
 
@@ -131,33 +148,67 @@ export class WatchedRun {
     const context = this.#context
     const { kv, counter, lock, bus } = context
     const watched = {
-      slotId: context.slotId, signal: context.signal, metrics: context.metrics, now: context.now, log: this.#watchedLog(context.log),
+      slotId: context.slotId,
+      signal: context.signal,
+      metrics: context.metrics,
+      now: context.now,
+      log: this.#watchedLog(context.log),
       get config() {
         return context.config
       },
       emit: this.#watched('emit', async (output: Parameters<Context['emit']>[0]) => this.#emit(output)),
-      kv: { get: this.#watched('kv.get', kv.get), set: this.#watched('kv.set', kv.set), delete: this.#watched('kv.delete', kv.delete) },
+      kv: {
+        get: this.#watched('kv.get', kv.get),
+        set: this.#watched('kv.set', kv.set),
+        delete: this.#watched('kv.delete', kv.delete),
+      },
       counter: { add: this.#watched('counter.add', counter.add), get: this.#watched('counter.get', counter.get) },
-      lock: { acquire: this.#watched('lock.acquire', async (name: string, options: { holdSeconds: number }) => this.#hold('lock', name, `lock "${name}"`, await lock.acquire(name, options)), withoutFunctions) },
+      lock: {
+        acquire: this.#watched(
+          'lock.acquire',
+          async (name: string, options: { holdSeconds: number }) =>
+            this.#hold('lock', name, `lock "${name}"`, await lock.acquire(name, options)),
+          withoutFunctions,
+        ),
+      },
       pool: (name: never) => this.#watchedPool(name),
-      bus: { publish: this.#watched('bus.publish', bus.publish), subscribe: (topic: string) => this.#watchedSubscription(topic, bus.subscribe(topic)) },
+      bus: {
+        publish: this.#watched('bus.publish', bus.publish),
+        subscribe: (topic: string) => this.#watchedSubscription(topic, bus.subscribe(topic)),
+      },
       sleep: this.#watched('sleep', context.sleep),
-      ...('task' in context && { task: Object.freeze({ ...context.task, extend: this.#watched('task.extend', context.task.extend) }) }),
+      ...('task' in context && {
+        task: Object.freeze({ ...context.task, extend: this.#watched('task.extend', context.task.extend) }),
+      }),
     }
     return Object.freeze(watched) as unknown as BatchContext & Context
   }
 
   /** Records each call. A call that never waits, over and over, is not answered: nothing else would ever run. */
-  #watched<A extends readonly unknown[], R>(call: CallName, work: (...args: A) => Promise<R>, show: (result: R) => unknown = (result) => result, named: readonly unknown[] = []): (...args: A) => Promise<R> {
+  #watched<A extends readonly unknown[], R>(
+    call: CallName,
+    work: (...args: A) => Promise<R>,
+    show: (result: R) => unknown = (result) => result,
+    named: readonly unknown[] = [],
+  ): (...args: A) => Promise<R> {
     return (...args) => {
       const { calls, faults, time } = this.#deps
-      const record: OpenCall['record'] = { call, args: [...named, ...args], slotId: this.slotId, taskId: this.taskId, atSeconds: toSeconds(time.monotonicMs()) }
+      const record: OpenCall['record'] = {
+        call,
+        args: [...named, ...args],
+        slotId: this.slotId,
+        taskId: this.taskId,
+        atSeconds: toSeconds(time.monotonicMs()),
+      }
       calls.push(record)
       if (this.hasEnded) faults.add('unawaited', `${this.who}: ${call} was called after run had ended`)
       const answered = this.#isEndless() ? new Promise<R>(() => {}) : work(...args)
-      answered.then((result) => {
-        if (result !== undefined) record.result = show(result)
-      }, (error: unknown) => void (record.error = String(error instanceof Error ? error.message : error)))
+      answered.then(
+        (result) => {
+          if (result !== undefined) record.result = show(result)
+        },
+        (error: unknown) => void (record.error = String(error instanceof Error ? error.message : error)),
+      )
       const promise = Awaitable.of(this.#inside(answered))
       this.#calls.push({ record, answered, promise })
       return promise
@@ -167,7 +218,9 @@ export class WatchedRun {
   #isEndless(): boolean {
     this.#callsThisTurn += 1
     if (this.#callsThisTurn <= MAX_CALLS_A_TURN) return false
-    this.#deps.onStuck(`${this.who}: run made ${MAX_CALLS_A_TURN} calls of its context and never waited; a loop needs a sleep, or an end when signal.aborted`)
+    this.#deps.onStuck(
+      `${this.who}: run made ${MAX_CALLS_A_TURN} calls of its context and never waited; a loop needs a sleep, or an end when signal.aborted`,
+    )
     return true
   }
 
@@ -189,16 +242,19 @@ export class WatchedRun {
     try {
       await this.#context.emit(output)
     } catch (error) {
-      if (error instanceof TypeError || error instanceof RangeError) this.#deps.faults.add('output', `${this.who}: ${error.message}`)
+      if (error instanceof TypeError || error instanceof RangeError)
+        this.#deps.faults.add('output', `${this.who}: ${error.message}`)
       throw error
     }
   }
 
   #watchedLog(log: SlotLog): SlotLog {
-    const level = (name: keyof SlotLog) => (message: string, fields?: object): void => {
-      this.#keepSecret('a log line', [message, fields])
-      this.#deps.asAutomation(() => log[name](message, fields))
-    }
+    const level =
+      (name: keyof SlotLog) =>
+      (message: string, fields?: object): void => {
+        this.#keepSecret('a log line', [message, fields])
+        this.#deps.asAutomation(() => log[name](message, fields))
+      }
     return { debug: level('debug'), info: level('info'), warn: level('warn'), error: level('error') }
   }
 
@@ -208,17 +264,26 @@ export class WatchedRun {
       const lease = await pool.claim(options)
       return this.#hold('pool', name, lease === null ? '' : `item "${lease.id}" of pool "${String(name)}"`, lease)
     }
-    return { put: this.#watched('pool.put', pool.put, undefined, [name]), claim: this.#watched('pool.claim', claim, withoutFunctions, [name]) }
+    return {
+      put: this.#watched('pool.put', pool.put, undefined, [name]),
+      claim: this.#watched('pool.claim', claim, withoutFunctions, [name]),
+    }
   }
 
   /** Remembers what is held until it is let go. */
   #hold<H extends Holding>(kind: 'lock' | 'pool', name: string, what: string, holding: H | null): H | null {
     if (holding === null) return null
     this.#held.add(what)
-    const letGo = (call: CallName, by: () => PromiseLike<void>) => this.#watched(call, async () => {
-      this.#held.delete(what)
-      await by()
-    }, undefined, [name])
+    const letGo = (call: CallName, by: () => PromiseLike<void>) =>
+      this.#watched(
+        call,
+        async () => {
+          this.#held.delete(what)
+          await by()
+        },
+        undefined,
+        [name],
+      )
     const { remove } = holding
     return {
       ...holding,
@@ -230,24 +295,38 @@ export class WatchedRun {
   }
 
   #watchedSubscription(topic: string, messages: AsyncIterable<unknown>): AsyncIterable<unknown> {
-    this.#deps.calls.push({ call: 'bus.subscribe', args: [topic], slotId: this.slotId, taskId: this.taskId, atSeconds: toSeconds(this.#deps.time.monotonicMs()) })
+    this.#deps.calls.push({
+      call: 'bus.subscribe',
+      args: [topic],
+      slotId: this.slotId,
+      taskId: this.taskId,
+      atSeconds: toSeconds(this.#deps.time.monotonicMs()),
+    })
     return {
       [Symbol.asyncIterator]: () => {
         const iterator = messages[Symbol.asyncIterator]()
-        return { next: () => this.#inside(iterator.next()), return: async () => (await iterator.return?.()) ?? { done: true, value: undefined } }
+        return {
+          next: () => this.#inside(iterator.next()),
+          return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
+        }
       },
     }
   }
 
   #keepSecret(where: string, value: unknown): void {
     const secret = secretIn(value, this.#deps.masker)
-    if (secret !== undefined) this.#deps.faults.add('secret', `${this.who}: ${where} holds a secret of the config${secret === '' ? '' : `, at ${secret}`}`)
+    if (secret !== undefined)
+      this.#deps.faults.add(
+        'secret',
+        `${this.who}: ${where} holds a secret of the config${secret === '' ? '' : `, at ${secret}`}`,
+      )
   }
 }
 
 /** JSON pointer of the first text that holds a secret. */
 function secretIn(value: unknown, masker: Masker, path = '', depth = 0): string | undefined {
-  if (typeof value !== 'object' || value === null) return isDeepStrictEqual(masker.value(value), value) ? undefined : path
+  if (typeof value !== 'object' || value === null)
+    return isDeepStrictEqual(masker.value(value), value) ? undefined : path
   if (value instanceof Error) return secretIn(value.message, masker, path)
   if (depth > MAX_DEPTH) return undefined
   for (const [key, each] of Object.entries(value)) {
@@ -260,7 +339,9 @@ function secretIn(value: unknown, masker: Masker, path = '', depth = 0): string 
 const MAX_DEPTH = 64
 
 function withoutFunctions(value: object | null): object | null {
-  return value === null ? null : Object.fromEntries(Object.entries(value).filter(([, each]) => typeof each !== 'function'))
+  return value === null
+    ? null
+    : Object.fromEntries(Object.entries(value).filter(([, each]) => typeof each !== 'function'))
 }
 
 const MAX_SHOWN_CHARS = 60

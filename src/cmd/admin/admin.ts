@@ -32,7 +32,14 @@ export async function runAdmin(noun: string, words: readonly string[], io: Io): 
     return EXIT.OK
   }
   if (found === undefined) {
-    io.err(`error: muster ${noun} has no verb ${JSON.stringify(name)}${nearest(name, verbs.map((each) => each.name)) || `; it has ${verbs.map((each) => each.name).join(', ')}`}\nnext:  muster ${noun} --help\n`)
+    io.err(
+      `error: muster ${noun} has no verb ${JSON.stringify(name)}${
+        nearest(
+          name,
+          verbs.map((each) => each.name),
+        ) || `; it has ${verbs.map((each) => each.name).join(', ')}`
+      }\nnext:  muster ${noun} --help\n`,
+    )
     return EXIT.USAGE
   }
   const parsed = parseWords(rest, { ...COMMON_OPTIONS, ...found.options })
@@ -40,7 +47,13 @@ export async function runAdmin(noun: string, words: readonly string[], io: Io): 
     return await runVerb(found, parsed, io)
   } catch (error) {
     const masterUrl = (parsed.values['masterUrl'] as string | undefined) ?? io.environment['SVC_MASTER_URL']
-    const { text, exitCode } = explain(error, { command: `muster ${noun} ${found.name}`, operands: parsed.operands, masterUrl, environment: io.environment, changes: found.changes === true })
+    const { text, exitCode } = explain(error, {
+      command: `muster ${noun} ${found.name}`,
+      operands: parsed.operands,
+      masterUrl,
+      environment: io.environment,
+      changes: found.changes === true,
+    })
     io.err(text)
     return exitCode
   }
@@ -48,18 +61,34 @@ export async function runAdmin(noun: string, words: readonly string[], io: Io): 
 
 async function runVerb(verb: Verb, { operands, values, faults }: Parsed, io: Io): Promise<number> {
   const common = values as OptionValues<typeof COMMON_OPTIONS>
-  const settings = readSettings(CONNECTION_SETTINGS, io.environment, common.masterUrl === undefined ? [] : ['--master-url', common.masterUrl])
+  const settings = readSettings(
+    CONNECTION_SETTINGS,
+    io.environment,
+    common.masterUrl === undefined ? [] : ['--master-url', common.masterUrl],
+  )
   const all = [...faults, ...countFaults(verb, operands), ...settings.faults]
   if (all.length > 0) throw new SettingsError(all)
   const timeoutMs = (common.timeout ?? DEFAULT_TIMEOUT_SECONDS) * 1_000
   const { masterUrl, token } = settings.values
   const client = new MasterClient({
-    masterUrl: masterUrl.href, token: () => token, clock: io.time, timers: io.time, random: io.random, actor: actorOf(io.user), callMs: timeoutMs, headersMs: timeoutMs,
+    masterUrl: masterUrl.href,
+    token: () => token,
+    clock: io.time,
+    timers: io.time,
+    random: io.random,
+    actor: actorOf(io.user),
+    callMs: timeoutMs,
+    headersMs: timeoutMs,
   })
   try {
     return await verb.run({
-      operands, options: values as OptionValues<Options>, client, io, timeoutMs,
-      printer: new Printer(common.format ?? verb.format ?? 'table', io), confirm: (question) => confirm(question, common.yes, io),
+      operands,
+      options: values as OptionValues<Options>,
+      client,
+      io,
+      timeoutMs,
+      printer: new Printer(common.format ?? verb.format ?? 'table', io),
+      confirm: (question) => confirm(question, common.yes, io),
     })
   } finally {
     await client.close()
@@ -69,14 +98,23 @@ async function runVerb(verb: Verb, { operands, values, faults }: Parsed, io: Io)
 /** @see D39 */
 const actorOf = (user: string): string => `cli:${user.replaceAll(/[^\x20-\x7e]/g, '?')}`.slice(0, 128)
 
-function countFaults({ operands, least, most }: Verb, given: readonly string[]): readonly { name: string; problem: string }[] {
+function countFaults(
+  { operands, least, most }: Verb,
+  given: readonly string[],
+): readonly { name: string; problem: string }[] {
   if (given.length < least) return [{ name: operands, problem: 'is missing' }]
-  return given.slice(most).map((word) => ({ name: word, problem: operands === '' ? 'is not expected' : `is one too many; expected: ${operands}` }))
+  return given
+    .slice(most)
+    .map((word) => ({
+      name: word,
+      problem: operands === '' ? 'is not expected' : `is one too many; expected: ${operands}`,
+    }))
 }
 
 async function confirm(question: string, yes: boolean, { ask }: Io): Promise<void> {
   if (yes) return
-  if (ask === null) throw new SettingsError([{ name: '--yes', problem: `is needed where nobody can be asked: ${question}` }])
+  if (ask === null)
+    throw new SettingsError([{ name: '--yes', problem: `is needed where nobody can be asked: ${question}` }])
   if (!(await ask(question))) throw new Failure(EXIT.FAILED, 'nothing was done', 'you did not say yes')
 }
 
@@ -90,14 +128,19 @@ function nounHelp(noun: string): string {
 
 function verbHelp(noun: string, verb: Verb): string {
   const all: Options = { ...verb.options, ...COMMON_OPTIONS }
-  const options = Object.values(all).map(({ short, name, value, help }) => ({ forms: `${dashed(short, name)}${value === undefined ? '' : ` ${value}`}`, help }))
+  const options = Object.values(all).map(({ short, name, value, help }) => ({
+    forms: `${dashed(short, name)}${value === undefined ? '' : ` ${value}`}`,
+    help,
+  }))
   const width = Math.max(...options.map(({ forms }) => forms.length))
   const examples = verb.examples.map((each) => `  ${exampleOf(noun, verb, each)}`).join('\n')
   const format = `Without -o the data is ${verb.format === 'json' ? 'json, one line an entry' : 'a table'}.`
   return `muster ${noun} ${usageOf(verb)}\n\n${verb.summary}\n\n${examples}\n\n${options.map(({ forms, help }) => `  ${forms.padEnd(width)}  ${help}`).join('\n')}\n\n${format}\n\n${connectionHelp()}`
 }
 
-const dashed = (short: string | undefined, name: string): string => (short === name ? `-${name}` : `${short === undefined ? '' : `-${short}, `}--${name}`)
+const dashed = (short: string | undefined, name: string): string =>
+  short === name ? `-${name}` : `${short === undefined ? '' : `-${short}, `}--${name}`
 const usageOf = ({ name, operands }: Verb): string => `${name} ${operands}`.trim()
 const exampleOf = (noun: string, { name }: Verb, words: string): string => `muster ${noun} ${name} ${words}`.trim()
-const connectionHelp = (): string => `${describeSettings(CONNECTION_SETTINGS)}\n\nExit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 conflict, 6 timeout.\n`
+const connectionHelp = (): string =>
+  `${describeSettings(CONNECTION_SETTINGS)}\n\nExit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 conflict, 6 timeout.\n`

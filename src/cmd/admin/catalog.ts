@@ -4,21 +4,44 @@ import { count, typeOperand } from './options.ts'
 import { brief, tableText, when, type Column } from './printer.ts'
 import { EXIT, verb, type Noun } from './verb.ts'
 
-interface Pool { readonly pool: string; readonly automation_type: string; readonly size: number }
+interface Pool {
+  readonly pool: string
+  readonly automation_type: string
+  readonly size: number
+}
 
 const ITEM_COLUMNS: readonly Column<PoolBody['items'][number]>[] = [
-  { head: 'ITEM', cell: (row) => row.id }, { head: 'TAGS', cell: (row) => row.tags }, { head: 'EXPIRES', cell: (row) => when(row.expires_at) },
-  { head: 'IN USE UNTIL', cell: (row) => when(row.in_use_until) }, { head: 'PAYLOAD', cell: (row) => brief(row.payload) },
+  { head: 'ITEM', cell: (row) => row.id },
+  { head: 'TAGS', cell: (row) => row.tags },
+  { head: 'EXPIRES', cell: (row) => when(row.expires_at) },
+  { head: 'IN USE UNTIL', cell: (row) => when(row.in_use_until) },
+  { head: 'PAYLOAD', cell: (row) => brief(row.payload) },
 ]
-const POOL_COLUMNS: readonly Column<Pool>[] = [{ head: 'POOL', cell: (row) => row.pool }, { head: 'AUTOMATION', cell: (row) => row.automation_type }, { head: 'SIZE', cell: (row) => row.size }]
+const POOL_COLUMNS: readonly Column<Pool>[] = [
+  { head: 'POOL', cell: (row) => row.pool },
+  { head: 'AUTOMATION', cell: (row) => row.automation_type },
+  { head: 'SIZE', cell: (row) => row.size },
+]
 
 const poolsLs = verb({
-  name: 'ls', operands: '[NAME]', least: 0, most: 1, summary: 'The pools and their sizes, or the items of one.',
-  examples: ['', 'accounts -n 100'], options: { n: count('At most so many items (default 20).') },
+  name: 'ls',
+  operands: '[NAME]',
+  least: 0,
+  most: 1,
+  summary: 'The pools and their sizes, or the items of one.',
+  examples: ['', 'accounts -n 100'],
+  options: { n: count('At most so many items (default 20).') },
   run: async ({ operands: [name], options, client, printer }) => {
     if (name === undefined) {
-      const declared = Object.values((await client.catalog()).body).flatMap(({ type, pools = {} }) => Object.keys(pools).map((pool) => ({ pool, automation_type: type })))
-      await printer.rows(await Promise.all(declared.map(async (each) => ({ ...each, size: (await client.pool(each.pool, { n: 1 })).body.size }))), POOL_COLUMNS)
+      const declared = Object.values((await client.catalog()).body).flatMap(({ type, pools = {} }) =>
+        Object.keys(pools).map((pool) => ({ pool, automation_type: type })),
+      )
+      await printer.rows(
+        await Promise.all(
+          declared.map(async (each) => ({ ...each, size: (await client.pool(each.pool, { n: 1 })).body.size })),
+        ),
+        POOL_COLUMNS,
+      )
       return EXIT.OK
     }
     const { body } = await client.pool(name, { n: options.n })
@@ -30,23 +53,40 @@ const poolsLs = verb({
 
 export const pools: Noun = { summary: 'items that workers share', verbs: [poolsLs] }
 
-const AUTOMATION_COLUMNS: readonly Column<AutomationDescriptor>[] = [{ head: 'TYPE', cell: (row) => row.type }, { head: 'KIND', cell: (row) => row.kind }, { head: 'CLASS', cell: (row) => row.class }]
-interface Field { readonly type?: unknown; readonly default?: unknown; readonly description?: string }
+const AUTOMATION_COLUMNS: readonly Column<AutomationDescriptor>[] = [
+  { head: 'TYPE', cell: (row) => row.type },
+  { head: 'KIND', cell: (row) => row.kind },
+  { head: 'CLASS', cell: (row) => row.class },
+]
+interface Field {
+  readonly type?: unknown
+  readonly default?: unknown
+  readonly description?: string
+}
 const FIELD_COLUMNS: readonly Column<[string, Field]>[] = [
-  { head: 'FIELD', cell: ([name]) => name }, { head: 'TYPE', cell: ([, field]) => field.type },
-  { head: 'DEFAULT', cell: ([, field]) => field.default }, { head: 'MEANING', cell: ([, field]) => field.description },
+  { head: 'FIELD', cell: ([name]) => name },
+  { head: 'TYPE', cell: ([, field]) => field.type },
+  { head: 'DEFAULT', cell: ([, field]) => field.default },
+  { head: 'MEANING', cell: ([, field]) => field.description },
 ]
 
 const automationsLs = verb({
-  name: 'ls', operands: '[TYPE]', least: 0, most: 1, summary: 'The installed automations, or the schemas of one: config, payload, output.',
-  examples: ['', 'http-probe', 'http-probe -o json'], options: {},
+  name: 'ls',
+  operands: '[TYPE]',
+  least: 0,
+  most: 1,
+  summary: 'The installed automations, or the schemas of one: config, payload, output.',
+  examples: ['', 'http-probe', 'http-probe -o json'],
+  options: {},
   run: async ({ operands: [type], client, printer }) => {
     if (type === undefined) {
       await printer.rows((await client.automations()).body, AUTOMATION_COLUMNS)
       return EXIT.OK
     }
     const { body } = await client.catalogEntry(typeOperand(type))
-    await printer.value(body, () => tableText(Object.entries((body.config['properties'] ?? {}) as Record<string, Field>), FIELD_COLUMNS))
+    await printer.value(body, () =>
+      tableText(Object.entries((body.config['properties'] ?? {}) as Record<string, Field>), FIELD_COLUMNS),
+    )
     return EXIT.OK
   },
 })

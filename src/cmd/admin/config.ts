@@ -1,6 +1,13 @@
 /** @module cmd/admin/config  `muster config`: what a worker is told to do, and who said so. @see D15, D16, D17, D39, D49 */
 import { MasterError, type Reply } from '../../client/index.ts'
-import { mergeConfig, secretPathsOf, type HistoryBody, type JsonObject, type JsonSchema, type WorkerBody } from '../../protocol/index.ts'
+import {
+  mergeConfig,
+  secretPathsOf,
+  type HistoryBody,
+  type JsonObject,
+  type JsonSchema,
+  type WorkerBody,
+} from '../../protocol/index.ts'
 import { text } from '../readers.ts'
 import { SettingsError } from '../settings.ts'
 import { readFields } from './fields.ts'
@@ -10,30 +17,49 @@ import { tableText, when, type Column } from './printer.ts'
 import { EXIT, Failure, verb, type Invocation, type Noun } from './verb.ts'
 import { waitUntil } from './wait.ts'
 
-const FIELD_COLUMNS: readonly Column<[string, unknown]>[] = [{ head: 'FIELD', cell: ([name]) => name }, { head: 'VALUE', cell: ([, value]) => value }]
+const FIELD_COLUMNS: readonly Column<[string, unknown]>[] = [
+  { head: 'FIELD', cell: ([name]) => name },
+  { head: 'VALUE', cell: ([, value]) => value },
+]
 const configTable = (config: object): string => tableText(Object.entries(config), FIELD_COLUMNS)
 
 const get = verb({
-  name: 'get', operands: 'TYPE/ID', least: 1, most: 1, summary: 'The config of a worker, secrets masked; what `config set -f` takes.', options: {},
+  name: 'get',
+  operands: 'TYPE/ID',
+  least: 1,
+  most: 1,
+  summary: 'The config of a worker, secrets masked; what `config set -f` takes.',
+  options: {},
   examples: ['http-probe/probe-1', 'http-probe/probe-1 -o yaml >probe-1.yaml'],
   run: async ({ operands, client, printer }) => {
     const { type, id } = workerOperand(operands[0])
-    const { config, config_gen, applied_config_gen, config_changed_at, config_changed_by, managed_by } = (await client.workers.get(type, id)).body
+    const { config, config_gen, applied_config_gen, config_changed_at, config_changed_by, managed_by } = (
+      await client.workers.get(type, id)
+    ).body
     await printer.value(config, () => configTable(config))
     if (printer.format !== 'table') return EXIT.OK
-    const saved = config_changed_at === null ? 'never changed' : `saved ${when(config_changed_at)} by ${config_changed_by}`
-    printer.note(`generation ${config_gen}, applied ${applied_config_gen ?? 'none'}, ${saved}${managed_by === null ? '' : `, managed by ${managed_by}`}`)
+    const saved =
+      config_changed_at === null ? 'never changed' : `saved ${when(config_changed_at)} by ${config_changed_by}`
+    printer.note(
+      `generation ${config_gen}, applied ${applied_config_gen ?? 'none'}, ${saved}${managed_by === null ? '' : `, managed by ${managed_by}`}`,
+    )
     return EXIT.OK
   },
 })
 
 const HISTORY_COLUMNS: readonly Column<HistoryBody[number]>[] = [
-  { head: 'GENERATION', cell: (row) => row.config_gen }, { head: 'SAVED', cell: (row) => when(row.ts) },
-  { head: 'BY', cell: (row) => row.actor }, { head: 'CHANGED', cell: (row) => row.changed.join(', ') },
+  { head: 'GENERATION', cell: (row) => row.config_gen },
+  { head: 'SAVED', cell: (row) => when(row.ts) },
+  { head: 'BY', cell: (row) => row.actor },
+  { head: 'CHANGED', cell: (row) => row.changed.join(', ') },
 ]
 
 const history = verb({
-  name: 'history', operands: 'TYPE/ID', least: 1, most: 1, summary: 'Past configs, newest first.',
+  name: 'history',
+  operands: 'TYPE/ID',
+  least: 1,
+  most: 1,
+  summary: 'Past configs, newest first.',
   examples: ['http-probe/probe-1', 'http-probe/probe-1 --limit 1 -o json'],
   options: { limit: { ...count('At most so many (default 20; 50 are kept).'), name: 'limit' } },
   run: async ({ operands, options, client, printer }) => {
@@ -45,41 +71,74 @@ const history = verb({
 
 const SET_OPTIONS = {
   unset: { name: 'unset', value: 'FIELD', help: 'Back to its default; may be repeated.', read: text, many: true },
-  file: { name: 'file', short: 'f', value: 'FILE', help: 'Fields from a file of JSON or YAML; - is stdin.', read: text },
+  file: {
+    name: 'file',
+    short: 'f',
+    value: 'FILE',
+    help: 'Fields from a file of JSON or YAML; - is stdin.',
+    read: text,
+  },
   dryRun: DRY_RUN,
   wait: waitOption('Until the worker runs it.'),
 } as const
 type Set = Invocation<typeof SET_OPTIONS>
 
 const set = verb({
-  name: 'set', operands: 'TYPE/ID [FIELD=VALUE]…', least: 1, most: Infinity, summary: 'Changes fields of a config; a secret is given as FIELD=@FILE.', changes: true,
-  examples: ['http-probe/probe-1 enabled=true slots=2 --wait', 'http-probe/probe-1 --unset interval_seconds --dry-run', 'http-probe/probe-1 -f probe-1.yaml'],
+  name: 'set',
+  operands: 'TYPE/ID [FIELD=VALUE]…',
+  least: 1,
+  most: Infinity,
+  summary: 'Changes fields of a config; a secret is given as FIELD=@FILE.',
+  changes: true,
+  examples: [
+    'http-probe/probe-1 enabled=true slots=2 --wait',
+    'http-probe/probe-1 --unset interval_seconds --dry-run',
+    'http-probe/probe-1 -f probe-1.yaml',
+  ],
   options: SET_OPTIONS,
   run: async (call) => {
     const worker = workerOperand(call.operands[0])
     const { operands, options, client, printer, io } = call
-    if (operands.length === 1 && options.unset.length === 0 && options.file === undefined) throw new SettingsError([{ name: 'FIELD=VALUE', problem: 'is missing; give one, --unset FIELD or -f FILE' }])
-    const [record, { body: entry }] = await Promise.all([client.workers.get(worker.type, worker.id), client.catalogEntry(worker.type)])
+    if (operands.length === 1 && options.unset.length === 0 && options.file === undefined)
+      throw new SettingsError([{ name: 'FIELD=VALUE', problem: 'is missing; give one, --unset FIELD or -f FILE' }])
+    const [record, { body: entry }] = await Promise.all([
+      client.workers.get(worker.type, worker.id),
+      client.catalogEntry(worker.type),
+    ])
     const schema = entry.config as JsonSchema
     const fromFile = options.file === undefined ? {} : await objectInput('-f', options.file, io)
-    const patch = { ...fromFile, ...(await readFields({ assignments: operands.slice(1), unset: options.unset }, schema, io)) }
+    const patch = {
+      ...fromFile,
+      ...(await readFields({ assignments: operands.slice(1), unset: options.unset }, schema, io)),
+    }
     if (options.dryRun) return dryRun(call, worker, patch)
     const { changed } = mergeConfig(schema, secretPathsOf(schema), record.body.config as JsonObject, patch)
     if (changed.length === 0) {
       printer.note(`nothing differs; the config of ${worker.shown} stays at generation ${record.body.config_gen}`)
-      await printer.value({ config: record.body.config, config_gen: record.body.config_gen }, () => configTable(record.body.config))
+      await printer.value({ config: record.body.config, config_gen: record.body.config_gen }, () =>
+        configTable(record.body.config),
+      )
       return EXIT.OK
     }
     return change(call, worker, record, patch)
   },
 })
 
-async function change({ client, io, options, printer, timeoutMs }: Set, worker: WorkerName, record: Reply<WorkerBody>, patch: JsonObject): Promise<number> {
+async function change(
+  { client, io, options, printer, timeoutMs }: Set,
+  worker: WorkerName,
+  record: Reply<WorkerBody>,
+  patch: JsonObject,
+): Promise<number> {
   const { managed_by, config_gen: configGen } = record.body
   if (managed_by !== null) printer.note(`this config is managed by ${managed_by}, which may change it back`)
-  const { body, epoch } = await client.workers.patchConfig(worker.type, worker.id, patch, { ifMatch: { epoch: record.epoch, configGen } }).catch(async (error: unknown) => {
-    throw error instanceof MasterError && error.code === 'STALE_GENERATION' ? await overtaken(client, worker, configGen, error, io.time.wallMs()) : error
-  })
+  const { body, epoch } = await client.workers
+    .patchConfig(worker.type, worker.id, patch, { ifMatch: { epoch: record.epoch, configGen } })
+    .catch(async (error: unknown) => {
+      throw error instanceof MasterError && error.code === 'STALE_GENERATION'
+        ? await overtaken(client, worker, configGen, error, io.time.wallMs())
+        : error
+    })
   if (options.wait) {
     await waitUntil(`${worker.shown} runs generation ${body.config_gen}`, timeoutMs, io.time, async () => {
       const now = await client.workers.get(worker.type, worker.id, { view: 'summary' })
@@ -92,17 +151,40 @@ async function change({ client, io, options, printer, timeoutMs }: Set, worker: 
 }
 
 /** Somebody else was faster: who, and when. */
-async function overtaken(client: Set['client'], { type, id, shown }: WorkerName, basedOn: number, error: MasterError, nowMs: number): Promise<Failure> {
-  const { config_gen, config_changed_at, config_changed_by } = (await client.workers.get(type, id, { view: 'summary' })).body
+async function overtaken(
+  client: Set['client'],
+  { type, id, shown }: WorkerName,
+  basedOn: number,
+  error: MasterError,
+  nowMs: number,
+): Promise<Failure> {
+  const { config_gen, config_changed_at, config_changed_by } = (await client.workers.get(type, id, { view: 'summary' }))
+    .body
   const ago = config_changed_at === null ? '' : ` ${Math.max(0, Math.round(nowMs / 1_000 - config_changed_at))} s ago`
   const why = `generation ${config_gen} was saved${ago} by ${config_changed_by ?? 'nobody known'}; your change was based on ${basedOn}`
-  return new Failure(EXIT.CONFLICT, `the config of ${shown} was not changed (412, request ${error.requestId})`, why, `muster config get ${shown}      then set it again`)
+  return new Failure(
+    EXIT.CONFLICT,
+    `the config of ${shown} was not changed (412, request ${error.requestId})`,
+    why,
+    `muster config get ${shown}      then set it again`,
+  )
 }
 
 async function dryRun({ client, printer }: Set, worker: WorkerName, patch: JsonObject): Promise<number> {
   const { body } = await client.workers.validateConfig(worker.type, worker.id, patch)
-  await printer.value(body, () => (body.valid ? '' : tableText(body.errors, [{ head: 'FIELD', cell: ({ path }) => path }, { head: 'PROBLEM', cell: ({ message }) => message }])))
-  printer.note(body.valid ? `it would be accepted; it changes ${body.changed === undefined || body.changed.length === 0 ? 'nothing' : body.changed.join(', ')}` : 'it would be refused')
+  await printer.value(body, () =>
+    body.valid
+      ? ''
+      : tableText(body.errors, [
+          { head: 'FIELD', cell: ({ path }) => path },
+          { head: 'PROBLEM', cell: ({ message }) => message },
+        ]),
+  )
+  printer.note(
+    body.valid
+      ? `it would be accepted; it changes ${body.changed === undefined || body.changed.length === 0 ? 'nothing' : body.changed.join(', ')}`
+      : 'it would be refused',
+  )
   return body.valid ? EXIT.OK : EXIT.FAILED
 }
 

@@ -18,26 +18,50 @@ export interface Circumstances {
 }
 
 const EXIT_CODES: Partial<Record<MasterErrorCode, number>> = {
-  UNAUTHENTICATED: EXIT.NOT_ALLOWED, FORBIDDEN: EXIT.NOT_ALLOWED, NOT_FOUND: EXIT.NOT_FOUND, STALE_GENERATION: EXIT.CONFLICT, TIMED_OUT: EXIT.TIMEOUT,
+  UNAUTHENTICATED: EXIT.NOT_ALLOWED,
+  FORBIDDEN: EXIT.NOT_ALLOWED,
+  NOT_FOUND: EXIT.NOT_FOUND,
+  STALE_GENERATION: EXIT.CONFLICT,
+  TIMED_OUT: EXIT.TIMEOUT,
 }
 
-export interface Explained { readonly text: string; readonly exitCode: number }
+export interface Explained {
+  readonly text: string
+  readonly exitCode: number
+}
 
 export function explain(error: unknown, of: Circumstances): Explained {
   if (error instanceof SettingsError) return usage(error, of)
   if (error instanceof Failure) return lines(error.exitCode, error.message, [error.why], error.next)
-  if (!(error instanceof MasterError)) return lines(EXIT.FAILED, `${of.command} failed`, [error instanceof Error ? error.message : String(error)])
-  const named = [error.status, error.requestId === undefined ? undefined : `request ${error.requestId}`].filter((each) => each !== undefined)
+  if (!(error instanceof MasterError))
+    return lines(EXIT.FAILED, `${of.command} failed`, [error instanceof Error ? error.message : String(error)])
+  const named = [error.status, error.requestId === undefined ? undefined : `request ${error.requestId}`].filter(
+    (each) => each !== undefined,
+  )
   const what = [of.command, ...of.operands.filter((word) => !word.includes('='))].join(' ') // A value may be anything.
-  const causes = error.faults.length === 0 ? [error.message] : error.faults.map(({ path, message }) => `${path === '' ? 'the value' : path} ${message}`)
-  return lines(EXIT_CODES[error.code] ?? EXIT.FAILED, `${what} failed${named.length === 0 ? '' : ` (${named.join(', ')})`}`, causes, nextOf(error, of))
+  const causes =
+    error.faults.length === 0
+      ? [error.message]
+      : error.faults.map(({ path, message }) => `${path === '' ? 'the value' : path} ${message}`)
+  return lines(
+    EXIT_CODES[error.code] ?? EXIT.FAILED,
+    `${what} failed${named.length === 0 ? '' : ` (${named.join(', ')})`}`,
+    causes,
+    nextOf(error, of),
+  )
 }
 
-function nextOf({ code, outcome }: MasterError, { masterUrl, environment, changes }: Circumstances): string | undefined {
+function nextOf(
+  { code, outcome }: MasterError,
+  { masterUrl, environment, changes }: Circumstances,
+): string | undefined {
   const address = masterUrl ?? 'the address'
-  if (code === 'UNREACHABLE') return `is a master running at ${address}? --master-url or SVC_MASTER_URL says where it is`
-  if (code === 'FOREIGN') return `is ${address} the address of a master? --master-url or SVC_MASTER_URL says where it is`
-  if (code === 'UNAUTHENTICATED' || code === 'FORBIDDEN') return `the token is that of ${tokenSource(environment)}; an admin token has every right, a scoped one those of its automations, a worker's none here`
+  if (code === 'UNREACHABLE')
+    return `is a master running at ${address}? --master-url or SVC_MASTER_URL says where it is`
+  if (code === 'FOREIGN')
+    return `is ${address} the address of a master? --master-url or SVC_MASTER_URL says where it is`
+  if (code === 'UNAUTHENTICATED' || code === 'FORBIDDEN')
+    return `the token is that of ${tokenSource(environment)}; an admin token has every right, a scoped one those of its automations, a worker's none here`
   return changes && outcome === 'unknown' ? 'whether it was done is not known; look before you repeat it' : undefined
 }
 
@@ -49,7 +73,10 @@ function tokenSource(environment: Environment): string {
 function usage({ faults }: SettingsError, { command }: Circumstances): Explained {
   const width = Math.max(...faults.map(({ name }) => name.length))
   const listed = faults.map(({ name, problem }) => `  ${name.padEnd(width)}  ${problem}`).join('\n')
-  return { exitCode: EXIT.USAGE, text: `error: ${command} cannot run: ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'} in the command line\n${listed}\nnext:  ${command} --help\n` }
+  return {
+    exitCode: EXIT.USAGE,
+    text: `error: ${command} cannot run: ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'} in the command line\n${listed}\nnext:  ${command} --help\n`,
+  }
 }
 
 function lines(exitCode: number, message: string, causes: readonly string[], next?: string): Explained {

@@ -3,22 +3,38 @@
  * `FIELD=VALUE` as a config field, read by the schema of the automation: a text field takes the text, any other JSON. A
  * secret never stands on the command line, where history and process list show it: `FIELD=@FILE` or `FIELD=@-`.
  */
-import { compileValidator, secretPathsOf, type JsonObject, type JsonSchema, type JsonValue } from '../../protocol/index.ts'
+import {
+  compileValidator,
+  secretPathsOf,
+  type JsonObject,
+  type JsonSchema,
+  type JsonValue,
+} from '../../protocol/index.ts'
 import { nearest, SettingsError, type SettingFault } from '../settings.ts'
 import type { Io } from './io.ts'
 import { readInput } from './input.ts'
 
-export interface FieldWords { readonly assignments: readonly string[]; readonly unset: readonly string[] }
+export interface FieldWords {
+  readonly assignments: readonly string[]
+  readonly unset: readonly string[]
+}
 
 /** @throws SettingsError with every fault. */
-export async function readFields({ assignments, unset }: FieldWords, schema: JsonSchema, io: Pick<Io, 'stdin'>): Promise<JsonObject> {
+export async function readFields(
+  { assignments, unset }: FieldWords,
+  schema: JsonSchema,
+  io: Pick<Io, 'stdin'>,
+): Promise<JsonObject> {
   const fields = (schema['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>
   const secrets = new Set(secretPathsOf(schema).map(([name]) => name))
   const faults: SettingFault[] = []
   const patch: Record<string, JsonValue> = {}
   const known = (name: string): boolean => {
     if (Object.hasOwn(fields, name)) return true
-    faults.push({ name, problem: `is no field of this config${nearest(name, Object.keys(fields)) || `; it has ${Object.keys(fields).join(', ')}`}` })
+    faults.push({
+      name,
+      problem: `is no field of this config${nearest(name, Object.keys(fields)) || `; it has ${Object.keys(fields).join(', ')}`}`,
+    })
     return false
   }
   for (const word of assignments) {
@@ -27,7 +43,9 @@ export async function readFields({ assignments, unset }: FieldWords, schema: Jso
     if (equals === -1) faults.push({ name, problem: 'is not FIELD=VALUE; for example slots=2' })
     else if (known(name)) {
       try {
-        patch[name] = secrets.has(name) ? await secretValue(name, word.slice(equals + 1), fields[name] ?? {}, io) : valueOf(word.slice(equals + 1), fields[name] ?? {})
+        patch[name] = secrets.has(name)
+          ? await secretValue(name, word.slice(equals + 1), fields[name] ?? {}, io)
+          : valueOf(word.slice(equals + 1), fields[name] ?? {})
       } catch (error) {
         faults.push(...(error instanceof SettingsError ? error.faults : [{ name, problem: (error as Error).message }]))
       }
@@ -50,7 +68,8 @@ function valueOf(text: string, field: JsonSchema): JsonValue {
 }
 
 async function secretValue(name: string, text: string, field: JsonSchema, io: Pick<Io, 'stdin'>): Promise<JsonValue> {
-  if (!text.startsWith('@')) throw new Error(`is secret: the command line shows it to everybody; give ${name}=@FILE, or ${name}=@- for stdin`)
+  if (!text.startsWith('@'))
+    throw new Error(`is secret: the command line shows it to everybody; give ${name}=@FILE, or ${name}=@- for stdin`)
   const value = (await readInput(name, text.slice(1), io)).replace(/\r?\n$/, '')
   try {
     return valueOf(value, field)

@@ -9,7 +9,9 @@ export async function readInput(name: string, file: string, io: Pick<Io, 'stdin'
   try {
     return file === '-' ? await io.stdin() : await readFile(file, 'utf8')
   } catch (error) {
-    throw new SettingsError([{ name, problem: `${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}` }])
+    throw new SettingsError([
+      { name, problem: `${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}` },
+    ])
   }
 }
 
@@ -29,20 +31,32 @@ export async function objectInput(name: string, file: string, io: Pick<Io, 'stdi
     const value: unknown = parse(text, { maxAliasCount: 0 }) // JSON is YAML as well.
     if (isObject(value)) return value
   } catch (error) {
-    throw new SettingsError([{ name, problem: `${file} is neither JSON nor YAML: ${(error as Error).message.split('\n')[0]}` }])
+    throw new SettingsError([
+      { name, problem: `${file} is neither JSON nor YAML: ${(error as Error).message.split('\n')[0]}` },
+    ])
   }
   throw new SettingsError([{ name, problem: `${file} holds no object of fields` }])
 }
 
 /** One JSON object, or one on each line. */
-export async function objectsInput(name: string, file: string, io: Pick<Io, 'stdin'>): Promise<{ readonly objects: readonly JsonObject[]; readonly lines: boolean }> {
+export async function objectsInput(
+  name: string,
+  file: string,
+  io: Pick<Io, 'stdin'>,
+): Promise<{ readonly objects: readonly JsonObject[]; readonly lines: boolean }> {
   const text = await readInput(name, file, io)
   const whole = tried(text)
   if (isObject(whole)) return { objects: [whole], lines: false }
-  const lines = text.split('\n').map((line, at) => ({ line: line.trim(), at: at + 1 })).filter(({ line }) => line !== '')
+  const lines = text
+    .split('\n')
+    .map((line, at) => ({ line: line.trim(), at: at + 1 }))
+    .filter(({ line }) => line !== '')
   const faults = lines.filter(({ line }) => !isObject(tried(line)))
   if (lines.length === 0) throw new SettingsError([{ name, problem: `${file} is empty` }])
-  if (faults.length > 0) throw new SettingsError(faults.slice(0, 10).map(({ at }) => ({ name, problem: `line ${at} of ${file} is no JSON object` })))
+  if (faults.length > 0)
+    throw new SettingsError(
+      faults.slice(0, 10).map(({ at }) => ({ name, problem: `line ${at} of ${file} is no JSON object` })),
+    )
   return { objects: lines.map(({ line }) => JSON.parse(line) as JsonObject), lines: true }
 }
 

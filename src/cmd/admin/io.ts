@@ -27,8 +27,12 @@ export interface Io {
 export function processIo(): Io {
   const { stdin, stdout, stderr } = process
   return {
-    environment: process.env, time: systemTime, random: systemRandom, user: userName(),
-    out: (words) => void stdout.write(words), err: (words) => void stderr.write(words),
+    environment: process.env,
+    time: systemTime,
+    random: systemRandom,
+    user: userName(),
+    out: (words) => void stdout.write(words),
+    err: (words) => void stderr.write(words),
     unread: () => watchReader(systemTime),
     stdin: () => text(stdin),
     ask: stdin.isTTY && stderr.isTTY ? askOnTerminal : null,

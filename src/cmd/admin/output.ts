@@ -7,21 +7,33 @@ import { when, type Column } from './printer.ts'
 import { EXIT, verb, type Noun } from './verb.ts'
 
 const COLUMNS: readonly Column<OutputEntry>[] = [
-  { head: 'ENTRY', cell: (row) => row.id }, { head: 'TIME', cell: (row) => when(row.ts) }, { head: 'SLOT', cell: (row) => row.slot_id }, { head: 'PAYLOAD', cell: (row) => row.payload },
+  { head: 'ENTRY', cell: (row) => row.id },
+  { head: 'TIME', cell: (row) => when(row.ts) },
+  { head: 'SLOT', cell: (row) => row.slot_id },
+  { head: 'PAYLOAD', cell: (row) => row.payload },
 ]
 
 const tail = verb({
-  name: 'tail', operands: 'TYPE', least: 1, most: 1, summary: 'The newest entries, then what comes, until Ctrl-C; nothing is removed.', format: 'json',
+  name: 'tail',
+  operands: 'TYPE',
+  least: 1,
+  most: 1,
+  summary: 'The newest entries, then what comes, until Ctrl-C; nothing is removed.',
+  format: 'json',
   examples: ['http-request', 'http-request -n 1 --no-follow', 'http-request -n 0 | head -1'],
   options: {
-    n: { ...count('Entries to begin with (default 10).'), read: (word: string) => (word === '0' ? 0 : count('').read(word)) },
+    n: {
+      ...count('Entries to begin with (default 10).'),
+      read: (word: string) => (word === '0' ? 0 : count('').read(word)),
+    },
     follow: { name: 'follow', short: 'f', help: 'Go on with what comes; it does so anyhow.', read: flag },
     noFollow: { name: 'no-follow', help: 'End after the newest entries.', read: flag },
   },
   run: async ({ operands, options, client, io, printer }) => {
     const type = typeOperand(operands[0])
     const n = options.n ?? 10
-    if (options.follow && options.noFollow) throw new SettingsError([{ name: '--no-follow', problem: 'and --follow do not go together' }])
+    if (options.follow && options.noFollow)
+      throw new SettingsError([{ name: '--no-follow', problem: 'and --follow do not go together' }])
     if (options.noFollow) {
       if (n > 0) await printer.stream((await client.output.tail(type, { n })).body.entries, COLUMNS)
       return EXIT.OK
@@ -46,8 +58,14 @@ const tail = verb({
 })
 
 const peek = verb({
-  name: 'peek', operands: 'TYPE', least: 1, most: 1, summary: 'The oldest entries, not removed.', format: 'json',
-  examples: ['http-request', 'http-request -n 1 -o table'], options: { n: count('At most so many (default 10).') },
+  name: 'peek',
+  operands: 'TYPE',
+  least: 1,
+  most: 1,
+  summary: 'The oldest entries, not removed.',
+  format: 'json',
+  examples: ['http-request', 'http-request -n 1 -o table'],
+  options: { n: count('At most so many (default 10).') },
   run: async ({ operands, options, client, printer }) => {
     await printer.stream((await client.output.peek(typeOperand(operands[0]), { n: options.n })).body, COLUMNS)
     return EXIT.OK
@@ -55,8 +73,15 @@ const peek = verb({
 })
 
 const pop = verb({
-  name: 'pop', operands: 'TYPE', least: 1, most: 1, summary: 'Removes the oldest entries and prints them; there is no undo.', format: 'json', changes: true,
-  examples: ['http-request --yes >>outputs.ndjson', 'http-request -n 1000 --yes >>outputs.ndjson'], options: { n: count('At most so many (default 10).') },
+  name: 'pop',
+  operands: 'TYPE',
+  least: 1,
+  most: 1,
+  summary: 'Removes the oldest entries and prints them; there is no undo.',
+  format: 'json',
+  changes: true,
+  examples: ['http-request --yes >>outputs.ndjson', 'http-request -n 1000 --yes >>outputs.ndjson'],
+  options: { n: count('At most so many (default 10).') },
   run: async ({ operands, options, client, printer, confirm }) => {
     const type = typeOperand(operands[0])
     await confirm(`Remove the oldest ${options.n ?? 10} entries of ${type} from its stream?`)

@@ -12,11 +12,21 @@ export interface Parsed {
   readonly faults: readonly SettingFault[]
 }
 
-interface Word { readonly key: string; readonly option: Option; readonly flag: string; readonly attached: string | undefined }
+interface Word {
+  readonly key: string
+  readonly option: Option
+  readonly flag: string
+  readonly attached: string | undefined
+}
 
 export function parseWords(words: readonly string[], options: Options): Parsed {
   const operands: string[] = []
-  const values: Record<string, unknown> = Object.fromEntries(Object.entries(options).map(([key, { value, many }]) => [key, many === true ? [] : value === undefined ? false : undefined]))
+  const values: Record<string, unknown> = Object.fromEntries(
+    Object.entries(options).map(([key, { value, many }]) => [
+      key,
+      many === true ? [] : value === undefined ? false : undefined,
+    ]),
+  )
   const faults: SettingFault[] = []
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at] ?? ''
@@ -31,7 +41,13 @@ export function parseWords(words: readonly string[], options: Options): Parsed {
     const known = optionOf(word, options)
     if (known === undefined) {
       const [flag = ''] = word.split('=', 1)
-      faults.push({ name: flag, problem: `is not known${nearest(flag, Object.values(options).map(({ name }) => `--${name}`))}` })
+      faults.push({
+        name: flag,
+        problem: `is not known${nearest(
+          flag,
+          Object.values(options).map(({ name }) => `--${name}`),
+        )}`,
+      })
       continue
     }
     const takesNext = known.option.value !== undefined && known.attached === undefined
@@ -45,7 +61,8 @@ export function parseWords(words: readonly string[], options: Options): Parsed {
 function optionOf(word: string, options: Options): Word | undefined {
   for (const [key, option] of Object.entries(options)) {
     const flag = `--${option.name}`
-    if (word === flag || word.startsWith(`${flag}=`)) return { key, option, flag, attached: word === flag ? undefined : word.slice(flag.length + 1) }
+    if (word === flag || word.startsWith(`${flag}=`))
+      return { key, option, flag, attached: word === flag ? undefined : word.slice(flag.length + 1) }
     const short = option.short === undefined || word.startsWith('--') ? undefined : `-${option.short}`
     if (short !== undefined && (word === short || (option.value !== undefined && word.startsWith(short)))) {
       return { key, option, flag: short, attached: word === short ? undefined : word.slice(short.length) }
@@ -55,7 +72,11 @@ function optionOf(word: string, options: Options): Word | undefined {
 }
 
 /** The problem, or null. */
-function take({ key, option, attached }: Word, text: string | undefined, values: Record<string, unknown>): string | null {
+function take(
+  { key, option, attached }: Word,
+  text: string | undefined,
+  values: Record<string, unknown>,
+): string | null {
   if (option.value === undefined) {
     values[key] = true
     return attached === undefined ? null : 'takes no value'

@@ -23,8 +23,12 @@ export function pipeReader(fd: number): () => boolean {
 
 function readersOf(pipe: string | null): readonly string[] {
   if (pipe === null) return []
-  const tables = namesIn('/proc').filter((name) => /^\d+$/.test(name)).map((pid) => `/proc/${pid}/fd`)
-  return tables.flatMap((table) => namesIn(table).map((name) => `${table}/${name}`)).filter((path) => linkOf(path) === pipe && isReadEnd(path))
+  const tables = namesIn('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => `/proc/${pid}/fd`)
+  return tables
+    .flatMap((table) => namesIn(table).map((name) => `${table}/${name}`))
+    .filter((path) => linkOf(path) === pipe && isReadEnd(path))
 }
 
 function isReadEnd(path: string): boolean {

@@ -8,7 +8,10 @@ import type { Io } from './io.ts'
 export const FORMATS = ['table', 'json', 'yaml'] as const
 export type Format = (typeof FORMATS)[number]
 
-export interface Column<Row> { readonly head: string; readonly cell: (row: Row) => unknown }
+export interface Column<Row> {
+  readonly head: string
+  readonly cell: (row: Row) => unknown
+}
 
 const CONTROLS = /[\p{Cc}\p{Bidi_Control}]+/gu
 /** Valid in JSON as they are, and commands to some terminals. */
@@ -16,7 +19,8 @@ const C1 = /[\u007F-\u009F]/g
 const SHOWN_CHARS = 80
 
 const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
-const jsonText = (value: unknown, indent?: number): string => JSON.stringify(value, null, indent).replaceAll(C1, escaped)
+const jsonText = (value: unknown, indent?: number): string =>
+  JSON.stringify(value, null, indent).replaceAll(C1, escaped)
 
 /** Text of others on one line. */
 export const plain = (text: string): string => text.replaceAll(CONTROLS, ' ').trim()
@@ -28,12 +32,21 @@ export function brief(value: unknown): string {
 }
 
 /** A time of the wire for people. */
-export const when = (seconds: number | null | undefined): string | null => (seconds === null || seconds === undefined ? null : new Date(seconds * 1_000).toISOString().replace(/\.\d+Z$/, 'Z'))
+export const when = (seconds: number | null | undefined): string | null =>
+  seconds === null || seconds === undefined ? null : new Date(seconds * 1_000).toISOString().replace(/\.\d+Z$/, 'Z')
 
 export function tableText<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
   const lines = [columns.map(({ head }) => head), ...rows.map((row) => columns.map(({ cell }) => cellText(cell(row))))]
   const widths = columns.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)))
-  return lines.map((line) => line.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ').trimEnd()).join('\n').concat('\n')
+  return lines
+    .map((line) =>
+      line
+        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+    .concat('\n')
 }
 
 function cellText(value: unknown): string {

@@ -9,13 +9,21 @@ type QueueItem = QueueBody['items'][number]
 type DeadItem = DeadBody['items'][number]
 
 const QUEUE_COLUMNS: readonly Column<QueueItem>[] = [
-  { head: 'TASK', cell: (row) => row.id }, { head: 'PRIORITY', cell: (row) => row.priority }, { head: 'ATTEMPT', cell: (row) => row.attempt },
-  { head: 'SUBMITTED', cell: (row) => when(row.submitted_at) }, { head: 'PAYLOAD', cell: (row) => brief(row.payload) },
+  { head: 'TASK', cell: (row) => row.id },
+  { head: 'PRIORITY', cell: (row) => row.priority },
+  { head: 'ATTEMPT', cell: (row) => row.attempt },
+  { head: 'SUBMITTED', cell: (row) => when(row.submitted_at) },
+  { head: 'PAYLOAD', cell: (row) => brief(row.payload) },
 ]
 
 const queueLs = verb({
-  name: 'ls', operands: 'TYPE', least: 1, most: 1, summary: 'The next tasks, in the order in which they will be taken.',
-  examples: ['http-request', 'http-request -n 100 -o json'], options: { n: count('At most so many (default 20).') },
+  name: 'ls',
+  operands: 'TYPE',
+  least: 1,
+  most: 1,
+  summary: 'The next tasks, in the order in which they will be taken.',
+  examples: ['http-request', 'http-request -n 100 -o json'],
+  options: { n: count('At most so many (default 20).') },
   run: async ({ operands, options, client, printer }) => {
     const { body } = await client.tasks.queue(typeOperand(operands[0]), { n: options.n })
     await printer.rows(body.items, QUEUE_COLUMNS, body)
@@ -27,13 +35,21 @@ const queueLs = verb({
 export const queue: Noun = { summary: 'what waits', verbs: [queueLs] }
 
 const DEAD_COLUMNS: readonly Column<DeadItem>[] = [
-  { head: 'TASK', cell: (row) => row.id }, { head: 'ATTEMPTS', cell: (row) => `${row.attempt}/${row.max_attempts}` }, { head: 'DIED', cell: (row) => when(row.died_at) },
-  { head: 'LAST ERROR', cell: (row) => (row.last_error === null ? null : brief(row.last_error)) }, { head: 'PAYLOAD', cell: (row) => brief(row.payload) },
+  { head: 'TASK', cell: (row) => row.id },
+  { head: 'ATTEMPTS', cell: (row) => `${row.attempt}/${row.max_attempts}` },
+  { head: 'DIED', cell: (row) => when(row.died_at) },
+  { head: 'LAST ERROR', cell: (row) => (row.last_error === null ? null : brief(row.last_error)) },
+  { head: 'PAYLOAD', cell: (row) => brief(row.payload) },
 ]
 
 const deadLs = verb({
-  name: 'ls', operands: 'TYPE', least: 1, most: 1, summary: 'Dead tasks, oldest death first.',
-  examples: ['http-request', 'http-request -n 1000 -o json'], options: { n: count('At most so many (default 50).') },
+  name: 'ls',
+  operands: 'TYPE',
+  least: 1,
+  most: 1,
+  summary: 'Dead tasks, oldest death first.',
+  examples: ['http-request', 'http-request -n 1000 -o json'],
+  options: { n: count('At most so many (default 50).') },
   run: async ({ operands, options, client, printer }) => {
     const { body } = await client.tasks.dead(typeOperand(operands[0]), { n: options.n })
     await printer.rows(body.items, DEAD_COLUMNS, body)
@@ -43,12 +59,19 @@ const deadLs = verb({
 })
 
 const replay = verb({
-  name: 'replay', operands: 'TYPE', least: 1, most: 1, summary: 'Puts dead tasks back into the queue, as if never tried; without --task-id the oldest.', changes: true,
-  examples: ['http-request -n 100', 'http-request --task-id hello'], options: { n: count('At most so many (default 50).'), taskIds: TASK_IDS },
+  name: 'replay',
+  operands: 'TYPE',
+  least: 1,
+  most: 1,
+  summary: 'Puts dead tasks back into the queue, as if never tried; without --task-id the oldest.',
+  changes: true,
+  examples: ['http-request -n 100', 'http-request --task-id hello'],
+  options: { n: count('At most so many (default 50).'), taskIds: TASK_IDS },
   run: async (call) => {
     const { operands, options, client, printer, confirm } = call
     const type = typeOperand(operands[0])
-    if (options.taskIds.length > 0 && options.n !== undefined) throw new SettingsError([{ name: '-n', problem: 'and --task-id do not go together' }])
+    if (options.taskIds.length > 0 && options.n !== undefined)
+      throw new SettingsError([{ name: '-n', problem: 'and --task-id do not go together' }])
     if (options.taskIds.length > 0) return select(call, type, 'replay', options.taskIds)
     await confirm(`Replay the oldest ${options.n ?? 50} dead tasks of ${type}?`)
     const { body } = await client.tasks.replay(type, { n: options.n })
@@ -58,13 +81,23 @@ const replay = verb({
 })
 
 const clear = verb({
-  name: 'clear', operands: 'TYPE', least: 1, most: 1, summary: 'Removes dead tasks for good: those named, else all.', changes: true,
-  examples: ['http-request --yes', 'http-request --task-id hello'], options: { taskIds: TASK_IDS },
+  name: 'clear',
+  operands: 'TYPE',
+  least: 1,
+  most: 1,
+  summary: 'Removes dead tasks for good: those named, else all.',
+  changes: true,
+  examples: ['http-request --yes', 'http-request --task-id hello'],
+  options: { taskIds: TASK_IDS },
   run: async (call) => {
     const { operands, options, client, printer, confirm } = call
     const type = typeOperand(operands[0])
     const named = options.taskIds.length
-    await confirm(named === 0 ? `Remove all dead tasks of ${type} for good?` : `Remove ${named} dead ${named === 1 ? 'task' : 'tasks'} of ${type} for good?`)
+    await confirm(
+      named === 0
+        ? `Remove all dead tasks of ${type} for good?`
+        : `Remove ${named} dead ${named === 1 ? 'task' : 'tasks'} of ${type} for good?`,
+    )
     if (named > 0) return select(call, type, 'remove', options.taskIds)
     const { body } = await client.tasks.clearDead(type)
     await printer.rows([body], [{ head: 'CLEARED', cell: (row) => row.cleared }], body)
@@ -72,13 +105,23 @@ const clear = verb({
   },
 })
 
-const SELECT_COLUMNS: readonly Column<SelectedBody['results'][number]>[] = [{ head: 'TASK', cell: (row) => row.task_id }, { head: 'OUTCOME', cell: (row) => row.outcome }]
+const SELECT_COLUMNS: readonly Column<SelectedBody['results'][number]>[] = [
+  { head: 'TASK', cell: (row) => row.task_id },
+  { head: 'OUTCOME', cell: (row) => row.outcome },
+]
 
 /** Exit 3 when one of them was not dead. */
-async function select({ client, printer }: Pick<Invocation, 'client' | 'printer'>, type: string, action: 'replay' | 'remove', taskIds: readonly string[]): Promise<number> {
+async function select(
+  { client, printer }: Pick<Invocation, 'client' | 'printer'>,
+  type: string,
+  action: 'replay' | 'remove',
+  taskIds: readonly string[],
+): Promise<number> {
   const results: SelectedBody['results'] = []
   for (let at = 0; at < taskIds.length; at += MAX_TASKS_PER_BATCH) {
-    results.push(...(await client.tasks.selectDead(type, action, taskIds.slice(at, at + MAX_TASKS_PER_BATCH))).body.results)
+    results.push(
+      ...(await client.tasks.selectDead(type, action, taskIds.slice(at, at + MAX_TASKS_PER_BATCH))).body.results,
+    )
   }
   await printer.rows(results, SELECT_COLUMNS, { results })
   return results.some(({ outcome }) => outcome === 'not_dead') ? EXIT.NOT_FOUND : EXIT.OK

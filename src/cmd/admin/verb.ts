@@ -22,7 +22,11 @@ export interface Option<T = unknown> {
 
 export type Options = Readonly<Record<string, Option>>
 export type OptionValues<O extends Options> = {
-  readonly [K in keyof O]: O[K] extends { readonly many: true } ? readonly ReturnType<O[K]['read']>[] : O[K] extends { readonly value: string } ? ReturnType<O[K]['read']> | undefined : boolean
+  readonly [K in keyof O]: O[K] extends { readonly many: true }
+    ? readonly ReturnType<O[K]['read']>[]
+    : O[K] extends { readonly value: string }
+      ? ReturnType<O[K]['read']> | undefined
+      : boolean
 }
 
 export interface Invocation<O extends Options = Options> {
@@ -60,7 +64,10 @@ export function verb<const O extends Options>(row: Verb<O>): Verb {
   return row as unknown as Verb
 }
 
-export interface Noun { readonly summary: string; readonly verbs: readonly Verb[] }
+export interface Noun {
+  readonly summary: string
+  readonly verbs: readonly Verb[]
+}
 
 /** Ends a verb with a sentence for people and an exit code for programs (D42). */
 export class Failure extends Error {

@@ -12,7 +12,13 @@ const COLUMNS: readonly Column<WorkerBody>[] = [
   { head: 'WORKER', cell: (row) => `${row.automation_type}/${row.worker_id}` },
   { head: 'STATE', cell: (row) => row.state },
   { head: 'CONNECTED', cell: (row) => (row.connected ? 'yes' : 'no') },
-  { head: 'CONFIG', cell: (row) => (row.applied_config_gen === row.config_gen ? String(row.config_gen) : `${row.config_gen}, applied ${row.applied_config_gen ?? 'none'}`) },
+  {
+    head: 'CONFIG',
+    cell: (row) =>
+      row.applied_config_gen === row.config_gen
+        ? String(row.config_gen)
+        : `${row.config_gen}, applied ${row.applied_config_gen ?? 'none'}`,
+  },
   { head: 'SLOTS', cell: (row) => row.config['slots'] },
   { head: 'LAST SEEN', cell: (row) => when(row.last_seen) },
   { head: 'MANAGED BY', cell: (row) => row.managed_by },
@@ -20,11 +26,25 @@ const COLUMNS: readonly Column<WorkerBody>[] = [
 ]
 
 const ls = verb({
-  name: 'ls', operands: '[TYPE]', least: 0, most: 1, summary: 'The workers of one automation, or of all.',
+  name: 'ls',
+  operands: '[TYPE]',
+  least: 0,
+  most: 1,
+  summary: 'The workers of one automation, or of all.',
   examples: ['http-probe --state ERROR', '--connected no -o json'],
   options: {
-    state: { name: 'state', value: WORKER_STATES.join('|'), help: 'Only workers in this state.', read: oneOf(...WORKER_STATES) },
-    connected: { name: 'connected', value: 'yes|no', help: 'Only workers that are there, or that are not.', read: yesOrNo },
+    state: {
+      name: 'state',
+      value: WORKER_STATES.join('|'),
+      help: 'Only workers in this state.',
+      read: oneOf(...WORKER_STATES),
+    },
+    connected: {
+      name: 'connected',
+      value: 'yes|no',
+      help: 'Only workers that are there, or that are not.',
+      read: yesOrNo,
+    },
   },
   run: async ({ operands, options, client, printer }) => {
     const types = operands[0] === undefined ? await typesOf(client) : [typeOperand(operands[0])]
@@ -43,12 +63,22 @@ async function typesOf(client: MasterClient): Promise<readonly string[]> {
 }
 
 const get = verb({
-  name: 'get', operands: 'TYPE/ID', least: 1, most: 1, summary: 'One worker: state, config, statistics.', options: {},
+  name: 'get',
+  operands: 'TYPE/ID',
+  least: 1,
+  most: 1,
+  summary: 'One worker: state, config, statistics.',
+  options: {},
   examples: ['http-probe/probe-1', 'http-probe/probe-1 -o yaml'],
   run: async ({ operands, client, printer }) => {
     const { type, id } = workerOperand(operands[0])
     const { body } = await client.workers.get(type, id)
-    await printer.value(body, () => tableText(Object.entries(body), [{ head: 'FIELD', cell: ([name]) => name }, { head: 'VALUE', cell: ([name, value]) => shown(name, value) }]))
+    await printer.value(body, () =>
+      tableText(Object.entries(body), [
+        { head: 'FIELD', cell: ([name]) => name },
+        { head: 'VALUE', cell: ([name, value]) => shown(name, value) },
+      ]),
+    )
     return EXIT.OK
   },
 })
@@ -58,14 +88,26 @@ function shown(name: string, value: unknown): unknown {
 }
 
 const drain = verb({
-  name: 'drain', operands: 'TYPE/ID', least: 1, most: 1, summary: 'Lets a worker finish its work and end.', changes: true,
+  name: 'drain',
+  operands: 'TYPE/ID',
+  least: 1,
+  most: 1,
+  summary: 'Lets a worker finish its work and end.',
+  changes: true,
   examples: ['http-request/r-1', 'http-request/r-1 --wait --timeout 600'],
   options: { wait: waitOption('Until that process is gone.') },
   run: async ({ operands, options, client, io, printer, timeoutMs }) => {
     const worker = workerOperand(operands[0])
     const { body } = await client.workers.drain(worker.type, worker.id)
     if (options.wait) await waitUntil(`${worker.shown} is gone`, timeoutMs, io.time, () => isGone(client, worker))
-    await printer.rows([body], [{ head: 'WORKER', cell: () => worker.shown }, { head: 'DRAIN', cell: (row) => row.drain }], body)
+    await printer.rows(
+      [body],
+      [
+        { head: 'WORKER', cell: () => worker.shown },
+        { head: 'DRAIN', cell: (row) => row.drain },
+      ],
+      body,
+    )
     return EXIT.OK
   },
 })
@@ -82,13 +124,26 @@ async function isGone(client: MasterClient, { type, id }: WorkerName): Promise<b
 }
 
 const forget = verb({
-  name: 'forget', operands: 'TYPE/ID', least: 1, most: 1, summary: "Deletes the master's record of a worker, its config included; a live one registers again.", changes: true,
-  examples: ['http-probe/probe-1', 'http-probe/probe-1 --yes'], options: {},
+  name: 'forget',
+  operands: 'TYPE/ID',
+  least: 1,
+  most: 1,
+  summary: "Deletes the master's record of a worker, its config included; a live one registers again.",
+  changes: true,
+  examples: ['http-probe/probe-1', 'http-probe/probe-1 --yes'],
+  options: {},
   run: async ({ operands, client, printer, confirm }) => {
     const { type, id, shown: name } = workerOperand(operands[0])
     await confirm(`Forget ${name} and its config?`)
     const { body } = await client.workers.forget(type, id)
-    await printer.rows([body], [{ head: 'WORKER', cell: () => name }, { head: 'REMOVED', cell: (row) => (row.removed ? 'yes' : 'no') }], body)
+    await printer.rows(
+      [body],
+      [
+        { head: 'WORKER', cell: () => name },
+        { head: 'REMOVED', cell: (row) => (row.removed ? 'yes' : 'no') },
+      ],
+      body,
+    )
     return EXIT.OK
   },
 })

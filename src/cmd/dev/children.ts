@@ -36,7 +36,8 @@ export class Child {
     const startedMs = systemTime.monotonicMs()
     const child = spawn(command, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }) // The channel carries nothing; its end tells the child that we are gone.
     this.#process = child
-    for (const stream of [child.stdout, child.stderr]) if (stream !== null) createInterface({ input: stream }).on('line', (line) => print(`${name} | ${line}`))
+    for (const stream of [child.stdout, child.stderr])
+      if (stream !== null) createInterface({ input: stream }).on('line', (line) => print(`${name} | ${line}`))
     child.once('error', (error) => child.pid === undefined && this.#ended(`could not be started: ${error.message}`)) // No exit follows.
     child.once('exit', (code, signal) => {
       if (systemTime.monotonicMs() - startedMs > STEADY_MS) this.#backoff.reset()

@@ -6,19 +6,32 @@ import type { DevState } from './state.ts'
 export function tokenBlock({ fresh, adminToken, workerToken, adminTokenFile, workerTokenFile }: DevState): string {
   const files = `kept in ${show(adminTokenFile)} and ${show(workerTokenFile)}`
   if (!fresh) return `  tokens: as made at the first start, ${files}`
-  return ['', `  ==== tokens, shown this once, ${files} ====`, `  admin   ${adminToken}`, `  worker  ${workerToken}`, `  ${'='.repeat(66)}`, ''].join('\n')
+  return [
+    '',
+    `  ==== tokens, shown this once, ${files} ====`,
+    `  admin   ${adminToken}`,
+    `  worker  ${workerToken}`,
+    `  ${'='.repeat(66)}`,
+    '',
+  ].join('\n')
 }
 
 /** Three lines to try, for what is installed: list the workers, submit a task, peek at the output. */
 export function tryBlock(catalog: Catalog, url: string, tokenFile: string): string {
   const auth = `-H "Authorization: Bearer $(cat ${show(tokenFile)})"`
   const types = [...catalog.keys()]
-  const batch = catalog.has('http-request') ? 'http-request' : types.find((type) => catalog.get(type)?.kind === 'BatchAutomation')
+  const batch = catalog.has('http-request')
+    ? 'http-request'
+    : types.find((type) => catalog.get(type)?.kind === 'BatchAutomation')
   const payload = batch === 'http-request' ? JSON.stringify({ url: `${url}/healthz` }) : '{ … }'
   return [
     `  Dashboard: ${url}/   In another terminal:`,
     `    curl -s ${auth} ${url}/api/v1/automations/${types[0]}/workers`,
-    ...(batch === undefined ? [] : [`    curl -s ${auth} -H 'Content-Type: application/json' -d '{"payload":${payload}}' ${url}/api/v1/automations/${batch}/tasks`]),
+    ...(batch === undefined
+      ? []
+      : [
+          `    curl -s ${auth} -H 'Content-Type: application/json' -d '{"payload":${payload}}' ${url}/api/v1/automations/${batch}/tasks`,
+        ]),
     `    curl -s ${auth} '${url}/api/v1/automations/${batch ?? types[0]}/output/peek?n=3'`,
   ].join('\n')
 }

@@ -4,12 +4,22 @@
  */
 import type { Clock, Timers } from '../../runtime/index.ts'
 
-export interface Master { readonly url: string; readonly adminToken: string }
+export interface Master {
+  readonly url: string
+  readonly adminToken: string
+}
 
 /** The working config of the first-party automations; any other one is only enabled. */
 export function sampleConfig(type: string, listenPort: number): Record<string, unknown> {
   const local = { allow_cidrs: ['127.0.0.0/8', '::1/128'], allow_ports: [...new Set([80, 443, listenPort])] }
-  if (type === 'http-probe') return { enabled: true, slots: 1, interval_seconds: 2, targets: [{ name: 'master', url: `http://127.0.0.1:${listenPort}/healthz` }], ...local }
+  if (type === 'http-probe')
+    return {
+      enabled: true,
+      slots: 1,
+      interval_seconds: 2,
+      targets: [{ name: 'master', url: `http://127.0.0.1:${listenPort}/healthz` }],
+      ...local,
+    }
   if (type === 'http-request') return { enabled: true, slots: 2, ...local }
   return { enabled: true }
 }
@@ -17,10 +27,19 @@ export function sampleConfig(type: string, listenPort: number): Record<string, u
 /** What became of a worker's first start. */
 export type Enabled = 'enabled' | 'as configured before' | { readonly refused: string }
 
-async function call(master: Master, method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }> {
+async function call(
+  master: Master,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<{ status: number; body: unknown }> {
   const response = await fetch(`${master.url}/api/v1${path}`, {
     method,
-    headers: { authorization: `Bearer ${master.adminToken}`, 'muster-actor': 'muster dev', ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    headers: {
+      authorization: `Bearer ${master.adminToken}`,
+      'muster-actor': 'muster dev',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal: AbortSignal.timeout(10_000),
   })
@@ -28,7 +47,14 @@ async function call(master: Master, method: string, path: string, body?: unknown
 }
 
 /** Waits until the worker is connected (an earlier start may have left its record), then enables it if nobody ever configured it. */
-export async function enable(master: Master, type: string, id: string, config: Record<string, unknown>, timers: Timers, signal: AbortSignal): Promise<Enabled> {
+export async function enable(
+  master: Master,
+  type: string,
+  id: string,
+  config: Record<string, unknown>,
+  timers: Timers,
+  signal: AbortSignal,
+): Promise<Enabled> {
   const path = `/automations/${type}/workers/${id}`
   for (;;) {
     const found = await call(master, 'GET', path)
@@ -36,14 +62,22 @@ export async function enable(master: Master, type: string, id: string, config: R
     if (worker?.connected === true) {
       if (worker.config_gen > 0) return 'as configured before'
       const patched = await call(master, 'PATCH', `${path}/config`, config)
-      return patched.status === 200 ? 'enabled' : { refused: JSON.stringify((patched.body as { detail: unknown }).detail) }
+      return patched.status === 200
+        ? 'enabled'
+        : { refused: JSON.stringify((patched.body as { detail: unknown }).detail) }
     }
     await timers.sleep(100, signal)
   }
 }
 
 /** Waits until one of `types` has output; answers which. null: none within the time. */
-export async function firstOutput(master: Master, types: readonly string[], time: Clock & Timers, withinMs: number, signal: AbortSignal): Promise<string | null> {
+export async function firstOutput(
+  master: Master,
+  types: readonly string[],
+  time: Clock & Timers,
+  withinMs: number,
+  signal: AbortSignal,
+): Promise<string | null> {
   const startedMs = time.monotonicMs()
   while (time.monotonicMs() - startedMs < withinMs) {
     for (const type of types) {

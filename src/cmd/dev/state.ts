@@ -29,7 +29,12 @@ export function openState(directory: string, random: Random): DevState {
   const adminToken = kept.admin ?? madeToken(random)
   const workerToken = kept.worker ?? madeToken(random)
   return {
-    storePath: join(directory, 'master.db'), adminToken, workerToken, adminTokenFile, workerTokenFile, fresh: kept.admin === null,
+    storePath: join(directory, 'master.db'),
+    adminToken,
+    workerToken,
+    adminTokenFile,
+    workerTokenFile,
+    fresh: kept.admin === null,
     keep: () => {
       if (kept.admin === null) writeToken(adminTokenFile, adminToken)
       if (kept.worker === null) writeToken(workerTokenFile, workerToken)
@@ -39,7 +44,8 @@ export function openState(directory: string, random: Random): DevState {
 
 function makeDirectory(directory: string): void {
   try {
-    if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) mkdirSync(directory, { recursive: true, mode: 0o700 })
+    if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true)
+      mkdirSync(directory, { recursive: true, mode: 0o700 })
   } catch (cause) {
     throw new Error(`the state directory ${directory} cannot be used; name another one with --state-dir`, { cause })
   }

@@ -28,7 +28,9 @@ export const isBatch = ({ kind }: Automation): boolean => kind === 'BatchAutomat
 
 function toAutomation(entry: CatalogEntryBody, descriptor?: AutomationDescriptor): Automation {
   return {
-    type: entry.type, kind: entry.kind, className: descriptor?.class ?? null,
+    type: entry.type,
+    kind: entry.kind,
+    className: descriptor?.class ?? null,
     configSchema: descriptor?.config_schema ?? entry.config,
     payloadSchema: entry.queue?.payload ?? null,
     outputSchema: entry.stream?.payload ?? null,
@@ -71,9 +73,13 @@ async function allTypes(api: Api, signal: AbortSignal): Promise<readonly string[
     const { body } = await api.get<{ automations: Readonly<Record<string, unknown>> }>(['overview'], {}, signal)
     return Object.keys(body.automations)
   } catch (error) {
-    if (isProblem(error, 404)) throw new Problem('this token covers every type, but this master tells the names of its types to an admin token only; sign in with one, or with a token scoped to named types')
+    if (isProblem(error, 404))
+      throw new Problem(
+        'this token covers every type, but this master tells the names of its types to an admin token only; sign in with one, or with a token scoped to named types',
+      )
     throw error
   }
 }
 
-const byType = (automations: readonly Automation[]): readonly Automation[] => automations.toSorted((a, b) => (a.type < b.type ? -1 : 1))
+const byType = (automations: readonly Automation[]): readonly Automation[] =>
+  automations.toSorted((a, b) => (a.type < b.type ? -1 : 1))

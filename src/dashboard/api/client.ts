@@ -17,7 +17,10 @@ interface Reply<T> {
   readonly epoch: string | null
 }
 
-interface WriteOptions { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }
+interface WriteOptions {
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 export interface Api {
   /** @throws {Problem} */
@@ -25,7 +28,12 @@ export interface Api {
   /** @throws {Problem} */
   send<T>(method: 'POST' | 'PATCH' | 'DELETE', path: readonly string[], options?: WriteOptions): Promise<Reply<T>>
   /** A body that is read as it comes, until `signal`: the event stream, or statistics by the megabyte. @throws {Problem} */
-  stream(path: readonly string[], headers: Readonly<Record<string, string>>, signal: AbortSignal, query?: Query): Promise<OpenReply>
+  stream(
+    path: readonly string[],
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+    query?: Query,
+  ): Promise<OpenReply>
 }
 
 export interface ApiParts {
@@ -43,13 +51,19 @@ export interface ApiParts {
 }
 
 /** A body that is read as it comes. */
-interface OpenReply { readonly body: ReadableStream<Uint8Array>; readonly epoch: string | null }
+interface OpenReply {
+  readonly body: ReadableStream<Uint8Array>
+  readonly epoch: string | null
+}
 
 export function createApi(parts: ApiParts): Api {
   return {
-    get: (path, query = {}, signal) => call(parts, 'GET', addressOf(parts.base, path, query), {}, within(READ_WITHIN_MS, signal)),
-    send: (method, path, options = {}) => call(parts, method, addressOf(parts.base, path, {}), options, within(WRITE_WITHIN_MS)),
-    stream: (path, headers, signal, query = {}) => openStream(parts, addressOf(parts.base, path, query), headers, signal),
+    get: (path, query = {}, signal) =>
+      call(parts, 'GET', addressOf(parts.base, path, query), {}, within(READ_WITHIN_MS, signal)),
+    send: (method, path, options = {}) =>
+      call(parts, method, addressOf(parts.base, path, {}), options, within(WRITE_WITHIN_MS)),
+    stream: (path, headers, signal, query = {}) =>
+      openStream(parts, addressOf(parts.base, path, query), headers, signal),
   }
 }
 
@@ -60,9 +74,19 @@ export function addressOf(base: URL, path: readonly string[], query: Query): URL
   return url
 }
 
-async function openStream({ token, clock, localMs, onRefused }: ApiParts, url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<OpenReply> {
+async function openStream(
+  { token, clock, localMs, onRefused }: ApiParts,
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<OpenReply> {
   const sentMs = localMs()
-  const answer = await fetch(url, { signal, credentials: 'omit', redirect: 'error', headers: { ...headers, authorization: `Bearer ${token}` } }).catch((cause: unknown) => {
+  const answer = await fetch(url, {
+    signal,
+    credentials: 'omit',
+    redirect: 'error',
+    headers: { ...headers, authorization: `Bearer ${token}` },
+  }).catch((cause: unknown) => {
     throw new Problem('the master does not answer', { cause })
   })
   clock.sample(answer.headers.get('date'), sentMs, localMs())
@@ -77,21 +101,44 @@ function within(ms: number, signal?: AbortSignal): AbortSignal {
   return signal === undefined ? timeout : AbortSignal.any([timeout, signal])
 }
 
-async function call<T>(parts: ApiParts, method: string, url: URL, { body, headers }: WriteOptions, signal: AbortSignal): Promise<Reply<T>> {
+async function call<T>(
+  parts: ApiParts,
+  method: string,
+  url: URL,
+  { body, headers }: WriteOptions,
+  signal: AbortSignal,
+): Promise<Reply<T>> {
   const { status, answer, text } = await answered(parts, method, url, { body, headers: headers ?? {} }, signal)
   const json = parsed(text)
   if (answer.ok && json.ok) return { body: json.value as T, epoch: answer.headers.get('muster-epoch') }
   if (status === 401 || status === 403) parts.onRefused?.()
   if (!answer.ok && json.ok) throw problemOf(status, answer.headers, json.value)
-  throw new Problem(`${status} with something that is not JSON; is the master behind this address?`, { status, requestId: answer.headers.get('muster-request-id') })
+  throw new Problem(`${status} with something that is not JSON; is the master behind this address?`, {
+    status,
+    requestId: answer.headers.get('muster-request-id'),
+  })
 }
 
-async function answered({ token, clock, localMs, actor, heard }: ApiParts, method: string, url: URL, { body, headers }: WriteOptions, signal: AbortSignal): Promise<{ status: number; answer: Response; text: string }> {
+async function answered(
+  { token, clock, localMs, actor, heard }: ApiParts,
+  method: string,
+  url: URL,
+  { body, headers }: WriteOptions,
+  signal: AbortSignal,
+): Promise<{ status: number; answer: Response; text: string }> {
   const sentMs = localMs()
   try {
     const answer = await fetch(url, {
-      method, signal, credentials: 'omit', redirect: 'error',
-      headers: { ...headers, authorization: `Bearer ${token}`, ...(method === 'PATCH' && actor !== undefined ? { 'muster-actor': actor() } : {}), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      method,
+      signal,
+      credentials: 'omit',
+      redirect: 'error',
+      headers: {
+        ...headers,
+        authorization: `Bearer ${token}`,
+        ...(method === 'PATCH' && actor !== undefined ? { 'muster-actor': actor() } : {}),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
     clock.sample(answer.headers.get('date'), sentMs, localMs())
@@ -100,12 +147,16 @@ async function answered({ token, clock, localMs, actor, heard }: ApiParts, metho
     return { status: answer.status, answer, text }
   } catch (cause) {
     if (!isLeft(signal)) heard?.(null)
-    throw new Problem(method === 'GET' ? 'the master does not answer' : 'the master did not answer; whether this was done is not known', { cause })
+    throw new Problem(
+      method === 'GET' ? 'the master does not answer' : 'the master did not answer; whether this was done is not known',
+      { cause },
+    )
   }
 }
 
 /** The page no longer wants the answer; a call that took too long ends by a timeout instead. */
-const isLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && (reason as Partial<DOMException> | undefined)?.name !== 'TimeoutError'
+const isLeft = ({ aborted, reason }: AbortSignal): boolean =>
+  aborted && (reason as Partial<DOMException> | undefined)?.name !== 'TimeoutError'
 
 function parsed(text: string): { readonly ok: true; readonly value: unknown } | { readonly ok: false } {
   try {

@@ -15,7 +15,12 @@ import type { Problem } from './problem.ts'
 
 export interface FleetEvent {
   readonly name: string
-  readonly data: { readonly type?: string; readonly worker_id?: string; readonly ts?: number; readonly [field: string]: unknown }
+  readonly data: {
+    readonly type?: string
+    readonly worker_id?: string
+    readonly ts?: number
+    readonly [field: string]: unknown
+  }
 }
 
 export type FeedState =
@@ -146,7 +151,8 @@ export class Feed {
   async #follow(signal: AbortSignal): Promise<Problem> {
     const silence = new AbortController()
     const either = AbortSignal.any([signal, silence.signal])
-    const watchdog = (): (() => void) => this.#parts.after(SILENCE_MS, () => silence.abort(new Error('the event stream was silent')))
+    const watchdog = (): (() => void) =>
+      this.#parts.after(SILENCE_MS, () => silence.abort(new Error('the event stream was silent')))
     let calm = watchdog()
     try {
       const body = await this.#parts.open(this.#lastId, either)
@@ -156,7 +162,8 @@ export class Feed {
         calm()
         calm = watchdog()
         this.#waitMs = FIRST_WAIT_MS
-        for (const { name, data } of events.read(chunk)) this.#take({ name, data: JSON.parse(data) as FleetEvent['data'] })
+        for (const { name, data } of events.read(chunk))
+          this.#take({ name, data: JSON.parse(data) as FleetEvent['data'] })
         this.#lastId = events.lastId
       }
       return this.#parts.asProblem(new Error('the master ended the event stream'))

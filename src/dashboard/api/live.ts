@@ -73,12 +73,20 @@ export function useOpenFeed(api: Api, suspended: boolean): Feed {
   const queries = useQueryClient()
   const [source] = useState(() => new EventSourceOf(api))
   useEffect(() => source.use(api), [source, api])
-  const [feed] = useState(() => new Feed({
-    open: source.open,
-    reader: (lastId) => new EventReader(lastId),
-    asProblem: (error) => (error instanceof Problem ? error : new Problem(error instanceof Error ? error.message : 'the event stream broke', { cause: error })),
-    localMs, after, random: () => Math.random(),
-  }))
+  const [feed] = useState(
+    () =>
+      new Feed({
+        open: source.open,
+        reader: (lastId) => new EventReader(lastId),
+        asProblem: (error) =>
+          error instanceof Problem
+            ? error
+            : new Problem(error instanceof Error ? error.message : 'the event stream broke', { cause: error }),
+        localMs,
+        after,
+        random: () => Math.random(),
+      }),
+  )
   useEffect(() => {
     if (suspended) return undefined
     const onVisibility = (): void => feed.show(document.visibilityState === 'visible')
@@ -108,7 +116,11 @@ function onReturn(act: () => void): () => void {
 
 /** Keeps what was told, and has what it made old read again. Answers how to end it. */
 function listen(feed: Feed, queries: QueryClient): () => void {
-  const freshener = new Freshener({ localMs, after, refresh: (key) => void queries.invalidateQueries(key === 'all' ? {} : { queryKey: key }) })
+  const freshener = new Freshener({
+    localMs,
+    after,
+    refresh: (key) => void queries.invalidateQueries(key === 'all' ? {} : { queryKey: key }),
+  })
   const unlisten = feed.listen((events) => {
     queries.setQueryData<ToldQueues>(toldKey, (told = {}) => withTold(told, events, localMs()))
     freshener.hear(events)

@@ -26,12 +26,16 @@ export async function checkToken(api: Api, signal?: AbortSignal): Promise<TokenC
 /** What the person reads; null: nothing is wrong. */
 export function checkText(check: TokenCheck): string | null {
   switch (check.kind) {
-    case 'accepted': return null
-    case 'not_accepted': return 'The master does not accept this token. Check that it was copied whole, and that it was not replaced since.'
-    case 'worker': return 'This is a worker token. The dashboard needs an admin token, or one scoped to automation types.'
-    case 'no_answer': return check.problem.status === null
-      ? 'The master does not answer. The token was not checked; try again when the master is back.'
-      : `The master could not check the token: ${check.problem.message}.`
+    case 'accepted':
+      return null
+    case 'not_accepted':
+      return 'The master does not accept this token. Check that it was copied whole, and that it was not replaced since.'
+    case 'worker':
+      return 'This is a worker token. The dashboard needs an admin token, or one scoped to automation types.'
+    case 'no_answer':
+      return check.problem.status === null
+        ? 'The master does not answer. The token was not checked; try again when the master is back.'
+        : `The master could not check the token: ${check.problem.message}.`
   }
 }
 

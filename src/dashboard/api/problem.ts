@@ -14,7 +14,16 @@ export class Problem extends Error {
   /** What the master asked to wait. */
   readonly retryAfterSeconds: number | null
 
-  constructor(message: string, of: { status?: number; faults?: readonly FieldError[]; requestId?: string | null; retryAfterSeconds?: number | null; cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    of: {
+      status?: number
+      faults?: readonly FieldError[]
+      requestId?: string | null
+      retryAfterSeconds?: number | null
+      cause?: unknown
+    } = {},
+  ) {
     super(message, { cause: of.cause })
     this.status = of.status ?? null
     this.faults = of.faults ?? []
@@ -23,20 +32,35 @@ export class Problem extends Error {
   }
 }
 
-export const isProblem = (error: unknown, status: number): error is Problem => error instanceof Problem && error.status === status
+export const isProblem = (error: unknown, status: number): error is Problem =>
+  error instanceof Problem && error.status === status
 
 /** Any thrown value as a Problem, so that a mistake of ours is seen on the page as well. */
 export function asProblem(error: unknown): Problem {
-  return error instanceof Problem ? error : new Problem(`the page made a mistake: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  return error instanceof Problem
+    ? error
+    : new Problem(`the page made a mistake: ${error instanceof Error ? error.message : String(error)}`, {
+        cause: error,
+      })
 }
 
 /** The Problem of an answer that is not a success. */
 export function problemOf(status: number, headers: Headers, body: unknown): Problem {
   const detail = typeof body === 'object' && body !== null ? (body as { detail?: unknown }).detail : undefined
   const faults = Array.isArray(detail) ? detail.filter(isFault) : []
-  const sentence = typeof detail === 'string' ? detail : faults.length > 0 ? faultsText(faults) : `the answer was ${status} without a reason`
+  const sentence =
+    typeof detail === 'string'
+      ? detail
+      : faults.length > 0
+        ? faultsText(faults)
+        : `the answer was ${status} without a reason`
   const retryAfter = Number(headers.get('retry-after') ?? Number.NaN)
-  return new Problem(sentence, { status, faults, requestId: headers.get('muster-request-id'), retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : null })
+  return new Problem(sentence, {
+    status,
+    faults,
+    requestId: headers.get('muster-request-id'),
+    retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : null,
+  })
 }
 
 function isFault(value: unknown): value is FieldError {
@@ -45,4 +69,5 @@ function isFault(value: unknown): value is FieldError {
   return typeof path === 'string' && typeof message === 'string'
 }
 
-const faultsText = (faults: readonly FieldError[]): string => faults.map(({ path, message }) => `${path === '' ? 'the value' : path} ${message}`).join('; ')
+const faultsText = (faults: readonly FieldError[]): string =>
+  faults.map(({ path, message }) => `${path === '' ? 'the value' : path} ${message}`).join('; ')

@@ -39,24 +39,48 @@ const KEPT_MS = 300_000
 export function createQueries(): QueryClient {
   return new QueryClient({
     defaultOptions: {
-      queries: { retry: false, networkMode: 'always', gcTime: KEPT_MS, staleTime: 0, refetchOnWindowFocus: true, refetchOnReconnect: true, structuralSharing: false },
+      queries: {
+        retry: false,
+        networkMode: 'always',
+        gcTime: KEPT_MS,
+        staleTime: 0,
+        refetchOnWindowFocus: true,
+        refetchOnReconnect: true,
+        structuralSharing: false,
+      },
       mutations: { retry: false, networkMode: 'always' },
     },
   })
 }
 
-export function useRead<T>(key: ReadKey, everyMs: number, load: (api: Api, signal: AbortSignal) => Promise<T>, { enabled = true, keepsShown = false }: ReadOptions = {}): Read<T> {
+export function useRead<T>(
+  key: ReadKey,
+  everyMs: number,
+  load: (api: Api, signal: AbortSignal) => Promise<T>,
+  { enabled = true, keepsShown = false }: ReadOptions = {},
+): Read<T> {
   const { api, suspended } = useSession()
   const isPaused = useFeedState().kind === 'paused'
   const { data, dataUpdatedAt, error, isFetching, isPlaceholderData, refetch } = useQuery<T, Problem>({
-    queryKey: key, ...(keepsShown && { placeholderData: keepPreviousData }), enabled: enabled && !suspended, refetchOnWindowFocus: !isPaused,
-    queryFn: ({ signal }) => load(api, signal).catch((reason: unknown) => {
-      throw asProblem(reason)
-    }),
-    refetchInterval: ({ state }) => !isPaused && !suspended && nextTurnMs(everyMs, Math.max(state.dataUpdatedAt, state.errorUpdatedAt), state.error),
+    queryKey: key,
+    ...(keepsShown && { placeholderData: keepPreviousData }),
+    enabled: enabled && !suspended,
+    refetchOnWindowFocus: !isPaused,
+    queryFn: ({ signal }) =>
+      load(api, signal).catch((reason: unknown) => {
+        throw asProblem(reason)
+      }),
+    refetchInterval: ({ state }) =>
+      !isPaused && !suspended && nextTurnMs(everyMs, Math.max(state.dataUpdatedAt, state.errorUpdatedAt), state.error),
   })
   const refresh = useCallback(() => void refetch({ cancelRefetch: false }), [refetch])
-  return { data, atMs: data === undefined || isPlaceholderData ? undefined : dataUpdatedAt, problem: error ?? undefined, busy: isFetching, refresh }
+  return {
+    data,
+    atMs: data === undefined || isPlaceholderData ? undefined : dataUpdatedAt,
+    problem: error ?? undefined,
+    busy: isFetching,
+    refresh,
+  }
 }
 
 /** Has everything under the key read again, where it is shown: after an act that changed it. */

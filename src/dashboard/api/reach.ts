@@ -23,7 +23,10 @@ class Reached {
   heard(status: number | null): void {
     const { answeredAtMs, awaySinceMs } = this.#now
     const isServed = status !== null && status < 500
-    this.#now = { answeredAtMs: isServed ? Date.now() : answeredAtMs, awaySinceMs: status === null ? awaySinceMs ?? Date.now() : undefined }
+    this.#now = {
+      answeredAtMs: isServed ? Date.now() : answeredAtMs,
+      awaySinceMs: status === null ? (awaySinceMs ?? Date.now()) : undefined,
+    }
     if (status !== null && awaySinceMs === undefined && answeredAtMs !== undefined) return // Nothing to show but an age, which ticks anyway.
     this.#watchers.forEach((each) => each())
   }

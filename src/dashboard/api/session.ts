@@ -23,7 +23,15 @@ export const serverClock = new ServerClock(localMs)
 export const apiBase = (): URL => new URL('api/v1/', document.baseURI)
 
 export function openApi(token: string, onRefused: () => void = () => {}): Api {
-  return createApi({ base: apiBase(), token, clock: serverClock, localMs, onRefused, actor: () => actorOf(preferences().name), heard: (status) => reach.heard(status) })
+  return createApi({
+    base: apiBase(),
+    token,
+    clock: serverClock,
+    localMs,
+    onRefused,
+    actor: () => actorOf(preferences().name),
+    heard: (status) => reach.heard(status),
+  })
 }
 
 export const SessionContext = createContext<Session | null>(null)

@@ -12,6 +12,7 @@ export function staleKeys({ name, data: { type = '', worker_id: id = '' } }: Fle
   if (name === 'reset') return 'all'
   if (name === 'queue.totals') return [['overview'], ['queue', type], ['queue-stats', type], ['dead', type]]
   if (!name.startsWith('worker.')) return []
-  const config: readonly ReadKey[] = name === 'worker.config_changed' || name === 'worker.config_applied' ? [['history', type, id]] : []
+  const config: readonly ReadKey[] =
+    name === 'worker.config_changed' || name === 'worker.config_applied' ? [['history', type, id]] : []
   return [['overview'], ['worker', type, id], ...config]
 }

@@ -30,13 +30,24 @@ export function rowsOf(schema: JsonSchema): readonly SchemaRow[] {
   return rows
 }
 
-interface Place { readonly root: JsonSchema; readonly prefix: string; readonly depth: number; readonly above: readonly JsonSchema[] }
+interface Place {
+  readonly root: JsonSchema
+  readonly prefix: string
+  readonly depth: number
+  readonly above: readonly JsonSchema[]
+}
 
 function addProperties(rows: SchemaRow[], schema: JsonSchema, place: Place): void {
   const required = Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : []
   for (const [name, child] of Object.entries(isSchema(schema['properties']) ? schema['properties'] : {})) {
     if (rows.length >= MOST_ROWS) return
-    if (isSchema(child)) addField(rows, child, { ...place, prefix: place.prefix === '' ? name : `${place.prefix}.${name}` }, required.includes(name))
+    if (isSchema(child))
+      addField(
+        rows,
+        child,
+        { ...place, prefix: place.prefix === '' ? name : `${place.prefix}.${name}` },
+        required.includes(name),
+      )
   }
 }
 
@@ -45,8 +56,13 @@ function addField(rows: SchemaRow[], unresolved: JsonSchema, place: Place, requi
   const schema = resolved(unresolved, root)
   const { title, description, default: fallback } = schema
   rows.push({
-    path: prefix, depth, required, type: typeText(schema, root), rules: rulesOf(schema),
-    secret: schema['writeOnly'] === true, deprecated: schema['deprecated'] === true,
+    path: prefix,
+    depth,
+    required,
+    type: typeText(schema, root),
+    rules: rulesOf(schema),
+    secret: schema['writeOnly'] === true,
+    deprecated: schema['deprecated'] === true,
     fallback: fallback === undefined ? null : JSON.stringify(fallback),
     about: [title, description].filter((part) => typeof part === 'string').join('. ') || null,
   })
@@ -54,10 +70,12 @@ function addField(rows: SchemaRow[], unresolved: JsonSchema, place: Place, requi
   const deeper: Place = { ...place, depth: depth + 1, above: [...above, schema] }
   addProperties(rows, schema, deeper)
   const items = isSchema(schema['items']) ? resolved(schema['items'], root) : undefined
-  if (items !== undefined && !above.includes(items)) addProperties(rows, items, { ...deeper, prefix: `${prefix}[]`, above: [...deeper.above, items] })
+  if (items !== undefined && !above.includes(items))
+    addProperties(rows, items, { ...deeper, prefix: `${prefix}[]`, above: [...deeper.above, items] })
 }
 
-const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isSchema = (value: unknown): value is JsonSchema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** `string`, `list of integer`, `"a" | "b"`, `string or null`. */
 export function typeText(unresolved: JsonSchema, root: JsonSchema, depth = 0): string {
@@ -67,7 +85,8 @@ export function typeText(unresolved: JsonSchema, root: JsonSchema, depth = 0): s
   if (Object.hasOwn(schema, 'const')) return JSON.stringify(schema['const'])
   if (Array.isArray(schema['enum'])) return oneOf(schema['enum'].map((each) => JSON.stringify(each)))
   const branches = schema['anyOf'] ?? schema['oneOf']
-  if (Array.isArray(branches)) return oneOf(branches.map((branch) => (isSchema(branch) ? typeText(branch, root, depth + 1) : 'any value')))
+  if (Array.isArray(branches))
+    return oneOf(branches.map((branch) => (isSchema(branch) ? typeText(branch, root, depth + 1) : 'any value')))
   if (Array.isArray(type)) return type.map(String).join(' or ')
   if (type === 'array') return isSchema(items) ? `list of ${typeText(items, root, depth + 1)}` : 'list'
   return typeof type === 'string' ? type : isSchema(schema['properties']) ? 'object' : 'any value'
@@ -79,7 +98,11 @@ function oneOf(names: readonly string[]): string {
 }
 
 const BOUNDS: readonly (readonly [least: string, most: string, unit: string])[] = [
-  ['minimum', 'maximum', ''], ['exclusiveMinimum', 'exclusiveMaximum', ' exclusive'], ['minLength', 'maxLength', ' characters'], ['minItems', 'maxItems', ' items'], ['minProperties', 'maxProperties', ' fields'],
+  ['minimum', 'maximum', ''],
+  ['exclusiveMinimum', 'exclusiveMaximum', ' exclusive'],
+  ['minLength', 'maxLength', ' characters'],
+  ['minItems', 'maxItems', ' items'],
+  ['minProperties', 'maxProperties', ' fields'],
 ]
 
 function rulesOf(schema: JsonSchema): readonly string[] {
@@ -105,8 +128,15 @@ function boundText(least: unknown, most: unknown, unit: string): string {
 function resolved(schema: JsonSchema, root: JsonSchema, steps = 0): JsonSchema {
   const reference = schema['$ref']
   if (typeof reference !== 'string' || steps > 8 || !(reference === '#' || reference.startsWith('#/'))) return schema
-  const path = reference.slice(2).split('/').filter((step) => step !== '').map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-  const target = path.reduce<unknown>((node, step) => (isSchema(node) && Object.hasOwn(node, step) ? node[step] : undefined), root)
+  const path = reference
+    .slice(2)
+    .split('/')
+    .filter((step) => step !== '')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const target = path.reduce<unknown>(
+    (node, step) => (isSchema(node) && Object.hasOwn(node, step) ? node[step] : undefined),
+    root,
+  )
   if (!isSchema(target)) return schema
   const { $ref: _, ...beside } = schema
   const found = resolved(target, root, steps + 1)

@@ -9,14 +9,26 @@ import { rowsOf, type SchemaRow } from './schema-rows.ts'
 
 const SHOWN_CHARACTERS = 400
 
-export function SchemaView({ title, name, schema }: { readonly title: string; readonly name: string; readonly schema: JsonSchema }) {
+export function SchemaView({
+  title,
+  name,
+  schema,
+}: {
+  readonly title: string
+  readonly name: string
+  readonly schema: JsonSchema
+}) {
   const rows = useMemo(() => rowsOf(schema), [schema])
   const [isOpen, setOpen] = useState(false)
   return (
     <>
-      {rows.length === 0 ? <p className="soft">It names no fields.</p> : (
+      {rows.length === 0 ? (
+        <p className="soft">It names no fields.</p>
+      ) : (
         <CardTable label={`Fields of ${title}`} columns={['Field', 'Type', 'Rules', 'Default', 'About']} stale={false}>
-          {rows.map((row) => <SchemaLine key={row.path} row={row} />)}
+          {rows.map((row) => (
+            <SchemaLine key={row.path} row={row} />
+          ))}
         </CardTable>
       )}
       <details onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -24,7 +36,9 @@ export function SchemaView({ title, name, schema }: { readonly title: string; re
         {isOpen && (
           <>
             <JsonView value={schema} label={`${title} schema`} />
-            <Download name={`${name}.schema.json`} media="application/json" make={() => prettyJson(schema)}>Save as JSON</Download>
+            <Download name={`${name}.schema.json`} media="application/json" make={() => prettyJson(schema)}>
+              Save as JSON
+            </Download>
           </>
         )}
       </details>
@@ -32,19 +46,41 @@ export function SchemaView({ title, name, schema }: { readonly title: string; re
   )
 }
 
-function SchemaLine({ row: { path, depth, type, required, secret, deprecated, rules, fallback, about } }: { readonly row: SchemaRow }) {
+function SchemaLine({
+  row: { path, depth, type, required, secret, deprecated, rules, fallback, about },
+}: {
+  readonly row: SchemaRow
+}) {
   return (
     <Row>
       <RowHead of="Field">
-        <span className={`depth-${Math.min(depth, 4)}`}><code><bdi>{path}</bdi></code></span>
+        <span className={`depth-${Math.min(depth, 4)}`}>
+          <code>
+            <bdi>{path}</bdi>
+          </code>
+        </span>
         {required && <span className="mark">required</span>}
         {secret && <span className="mark">secret, never shown</span>}
         {deprecated && <span className="mark warn">deprecated</span>}
       </RowHead>
-      <Cell of="Type"><bdi>{cutText(type, SHOWN_CHARACTERS)}</bdi></Cell>
-      <Cell of="Rules"><bdi>{rules.length === 0 ? '–' : cutText(rules.join(' · '), SHOWN_CHARACTERS)}</bdi></Cell>
-      <Cell of="Default">{fallback === null ? '–' : <code><bdi>{cutText(fallback, SHOWN_CHARACTERS)}</bdi></code>}</Cell>
-      <Cell of="About"><bdi>{about === null ? '–' : cutText(about, SHOWN_CHARACTERS)}</bdi></Cell>
+      <Cell of="Type">
+        <bdi>{cutText(type, SHOWN_CHARACTERS)}</bdi>
+      </Cell>
+      <Cell of="Rules">
+        <bdi>{rules.length === 0 ? '–' : cutText(rules.join(' · '), SHOWN_CHARACTERS)}</bdi>
+      </Cell>
+      <Cell of="Default">
+        {fallback === null ? (
+          '–'
+        ) : (
+          <code>
+            <bdi>{cutText(fallback, SHOWN_CHARACTERS)}</bdi>
+          </code>
+        )}
+      </Cell>
+      <Cell of="About">
+        <bdi>{about === null ? '–' : cutText(about, SHOWN_CHARACTERS)}</bdi>
+      </Cell>
     </Row>
   )
 }

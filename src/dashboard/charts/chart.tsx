@@ -12,7 +12,10 @@ import { figureText } from './figures.ts'
 import { DASHES, type Palette } from './palette.ts'
 
 /** A point in time that explains a change of the lines. */
-export interface Marker { readonly at: number; readonly text: string }
+export interface Marker {
+  readonly at: number
+  readonly text: string
+}
 
 export interface ChartProps {
   readonly ts: readonly number[]
@@ -41,9 +44,20 @@ export function Chart({ ts, panel, markers, palette }: ChartProps) {
     const host = box.current
     if (host === null) return undefined
     const say = (at: number | null | undefined): void => {
-      if (pointed.current !== null) pointed.current.textContent = at == null ? '' : pointedText(newest.current.ts, newest.current.panel, at)
+      if (pointed.current !== null)
+        pointed.current.textContent = at == null ? '' : pointedText(newest.current.ts, newest.current.panel, at)
     }
-    const made = new uPlot(optionsOf({ labels: JSON.parse(labels) as string[], unit, isWhole }, palette, host.clientWidth, () => newest.current.markers, say), dataOf(newest.current.ts, newest.current.panel), host)
+    const made = new uPlot(
+      optionsOf(
+        { labels: JSON.parse(labels) as string[], unit, isWhole },
+        palette,
+        host.clientWidth,
+        () => newest.current.markers,
+        say,
+      ),
+      dataOf(newest.current.ts, newest.current.panel),
+      host,
+    )
     plot.current = made
     const resized = new ResizeObserver(() => made.setSize({ width: host.clientWidth, height: HEIGHT }))
     resized.observe(host)
@@ -53,28 +67,76 @@ export function Chart({ ts, panel, markers, palette }: ChartProps) {
       plot.current = null
     }
   }, [palette, labels, unit, isWhole])
-  return <><output ref={pointed} className="pointed" aria-hidden="true" /><div ref={box} className="plot" aria-hidden="true" /></>
+  return (
+    <>
+      <output ref={pointed} className="pointed" aria-hidden="true" />
+      <div ref={box} className="plot" aria-hidden="true" />
+    </>
+  )
 }
 
-const dataOf = (ts: readonly number[], { series }: Panel): uPlot.AlignedData => [[...ts], ...series.map(({ values }) => [...values])] as uPlot.AlignedData
+const dataOf = (ts: readonly number[], { series }: Panel): uPlot.AlignedData =>
+  [[...ts], ...series.map(({ values }) => [...values])] as uPlot.AlignedData
 
 function pointedText(ts: readonly number[], { series, unit }: Panel, at: number): string {
   const time = ts[at]
   if (time === undefined) return ''
-  const values = series.map(({ label, values: own }) => `${series.length === 1 ? '' : `${label} `}${figureText(own[at] ?? null, unit)}`)
+  const values = series.map(
+    ({ label, values: own }) => `${series.length === 1 ? '' : `${label} `}${figureText(own[at] ?? null, unit)}`,
+  )
   return `${clockText(time)}  ${values.join('  ')}`
 }
 
-interface Lines { readonly labels: readonly string[]; readonly unit: string; /** Between 2 and 3 there is nothing. */ readonly isWhole: boolean }
+interface Lines {
+  readonly labels: readonly string[]
+  readonly unit: string
+  /** Between 2 and 3 there is nothing. */ readonly isWhole: boolean
+}
 
-function optionsOf({ labels, unit, isWhole }: Lines, palette: Palette, width: number, markers: () => readonly Marker[], say: (at: number | null | undefined) => void): uPlot.Options {
-  const axis = { stroke: palette.soft, font: FONT, grid: { stroke: palette.hair, width: 1 }, ticks: { stroke: palette.hair, width: 1, size: 4 } }
+function optionsOf(
+  { labels, unit, isWhole }: Lines,
+  palette: Palette,
+  width: number,
+  markers: () => readonly Marker[],
+  say: (at: number | null | undefined) => void,
+): uPlot.Options {
+  const axis = {
+    stroke: palette.soft,
+    font: FONT,
+    grid: { stroke: palette.hair, width: 1 },
+    ticks: { stroke: palette.hair, width: 1, size: 4 },
+  }
   return {
-    width: Math.max(width, 100), height: HEIGHT, legend: { show: false }, padding: [8, 18, 0, 0],
+    width: Math.max(width, 100),
+    height: HEIGHT,
+    legend: { show: false },
+    padding: [8, 18, 0, 0],
     ...(preferences().utc ? { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC') } : {}),
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(unit === '%' ? 100 : 1, (max ?? 0) * 1.05)] } },
-    axes: [{ ...axis, space: 60, size: 28, values: [[3600, '{HH}:{mm}'], [60, '{HH}:{mm}'], [1, '{HH}:{mm}:{ss}']] }, { ...axis, size: 44, space: 30, ...(isWhole ? { incrs: WHOLE_STEPS } : {}) }],
-    series: [{}, ...labels.map((label, index) => ({ label, stroke: palette.series[index % palette.series.length] as string, width: 1.5, dash: [...(DASHES[index % DASHES.length] as readonly number[])], spanGaps: false, points: { size: 4 } }))],
+    axes: [
+      {
+        ...axis,
+        space: 60,
+        size: 28,
+        values: [
+          [3600, '{HH}:{mm}'],
+          [60, '{HH}:{mm}'],
+          [1, '{HH}:{mm}:{ss}'],
+        ],
+      },
+      { ...axis, size: 44, space: 30, ...(isWhole ? { incrs: WHOLE_STEPS } : {}) },
+    ],
+    series: [
+      {},
+      ...labels.map((label, index) => ({
+        label,
+        stroke: palette.series[index % palette.series.length] as string,
+        width: 1.5,
+        dash: [...(DASHES[index % DASHES.length] as readonly number[])],
+        spanGaps: false,
+        points: { size: 4 },
+      })),
+    ],
     cursor: { y: false, drag: { x: false, y: false }, sync: { key: 'worker' } },
     hooks: { setCursor: [({ cursor }) => say(cursor.idx)], draw: [(plot) => drawMarkers(plot, markers(), palette)] },
   }

@@ -12,9 +12,16 @@ import type { Stats } from '../../protocol/index.ts'
 
 type Column = readonly (number | null)[]
 
-export interface Series { readonly label: string; readonly values: Column }
+export interface Series {
+  readonly label: string
+  readonly values: Column
+}
 /** One chart. */
-export interface Panel { readonly name: string; readonly unit: string; readonly series: readonly Series[] }
+export interface Panel {
+  readonly name: string
+  readonly unit: string
+  readonly series: readonly Series[]
+}
 
 interface SlotColumns {
   readonly ids: readonly number[]
@@ -44,35 +51,54 @@ export function withNewer(frames: readonly Stats[], newer: readonly Stats[]): re
 type Row = Stats | null
 
 export function columnsOf(frames: readonly Stats[]): StatsColumns {
-  const rows = frames.flatMap((frame, index): Row[] => (index > 0 && frame.ts - (frames[index - 1] as Stats).ts > GAP_SECONDS ? [null, frame] : [frame]))
+  const rows = frames.flatMap((frame, index): Row[] =>
+    index > 0 && frame.ts - (frames[index - 1] as Stats).ts > GAP_SECONDS ? [null, frame] : [frame],
+  )
   const ts = rows.map((row, index) => row?.ts ?? ((rows[index - 1] as Stats).ts + (rows[index + 1] as Stats).ts) / 2)
   return { ts, panels: [...basePanels(rows), ...metricPanels(rows, ts)], slots: slotColumns(rows, ts) }
 }
 
-const column = (rows: readonly Row[], read: (frame: Stats) => unknown): Column => rows.map((row) => (row === null ? null : finite(read(row))))
+const column = (rows: readonly Row[], read: (frame: Stats) => unknown): Column =>
+  rows.map((row) => (row === null ? null : finite(read(row))))
 const finite = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null)
 
 function basePanels(rows: readonly Row[]): readonly Panel[] {
-  const panel = (name: string, unit: string, read: (frame: Stats) => number): Panel => ({ name, unit, series: [{ label: name, values: column(rows, read) }] })
-  return [panel('CPU', '%', ({ cpu_pct }) => cpu_pct), panel('Memory', 'MB', ({ rss_mb }) => rss_mb), panel('Slots', '', ({ slots }) => slots)]
+  const panel = (name: string, unit: string, read: (frame: Stats) => number): Panel => ({
+    name,
+    unit,
+    series: [{ label: name, values: column(rows, read) }],
+  })
+  return [
+    panel('CPU', '%', ({ cpu_pct }) => cpu_pct),
+    panel('Memory', 'MB', ({ rss_mb }) => rss_mb),
+    panel('Slots', '', ({ slots }) => slots),
+  ]
 }
 
 function metricPanels(rows: readonly Row[], ts: readonly number[]): readonly Panel[] {
   const names = [...new Set(rows.flatMap((row) => (row === null ? [] : Object.keys(row.metrics))))].toSorted()
-  const read = (name: string): Column => column(rows, ({ metrics }) => (Object.hasOwn(metrics, name) ? metrics[name] : null))
+  const read = (name: string): Column =>
+    column(rows, ({ metrics }) => (Object.hasOwn(metrics, name) ? metrics[name] : null))
   const panels = new Map<string, Panel>()
   for (const name of names) {
     const { title, label, isRate } = placeOf(name)
     const values = isRate ? rates(read(name), ts) : read(name)
     const before = panels.get(title)
-    panels.set(title, { name: title, unit: isRate ? 'per second' : '', series: [...(before?.series ?? []), { label, values }] })
+    panels.set(title, {
+      name: title,
+      unit: isRate ? 'per second' : '',
+      series: [...(before?.series ?? []), { label, values }],
+    })
   }
   return [...panels.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 function placeOf(name: string): { readonly title: string; readonly label: string; readonly isRate: boolean } {
   const [, histogram, quantile] = /^histogram\.(.+)\.(p\d+|count)$/s.exec(name) ?? []
-  if (histogram !== undefined && quantile !== undefined) return quantile === 'count' ? { title: `${histogram} count`, label: 'count', isRate: true } : { title: histogram, label: quantile, isRate: false }
+  if (histogram !== undefined && quantile !== undefined)
+    return quantile === 'count'
+      ? { title: `${histogram} count`, label: 'count', isRate: true }
+      : { title: histogram, label: quantile, isRate: false }
   const own = name.replace(/^(?:counter|gauge)\./, '')
   return { title: own, label: own, isRate: name.startsWith('counter.') }
 }
@@ -92,10 +118,27 @@ function slotColumns(rows: readonly Row[], ts: readonly number[]): SlotColumns {
   const rowOf = new Map(ids.map((id, index) => [id, index]))
   const fill = (read: (slot: Stats['per_slot'][number]) => unknown): Float32Array => {
     const cells = new Float32Array(ids.length * ts.length).fill(Number.NaN)
-    rows.forEach((row, at) => row?.per_slot.forEach((slot) => (cells[(rowOf.get(slot.slot_id) as number) * ts.length + at] = finite(read(slot)) ?? Number.NaN)))
+    rows.forEach((row, at) =>
+      row?.per_slot.forEach(
+        (slot) => (cells[(rowOf.get(slot.slot_id) as number) * ts.length + at] = finite(read(slot)) ?? Number.NaN),
+      ),
+    )
     return cells
   }
-  return { ids, counters, ages: fill(({ age_seconds }) => age_seconds), rates: Object.fromEntries(counters.map((name) => [name, slotRates(fill(({ counters: own }) => (Object.hasOwn(own, name) ? own[name] : null)), ts)])) }
+  return {
+    ids,
+    counters,
+    ages: fill(({ age_seconds }) => age_seconds),
+    rates: Object.fromEntries(
+      counters.map((name) => [
+        name,
+        slotRates(
+          fill(({ counters: own }) => (Object.hasOwn(own, name) ? own[name] : null)),
+          ts,
+        ),
+      ]),
+    ),
+  }
 }
 
 /** NaN, which is what everything unknown is, stays NaN in a difference. */

@@ -2,23 +2,34 @@
 import { measureText } from '../parts/numbers.ts'
 import type { Panel, Series } from './columns.ts'
 
-export interface Figures { readonly min: number; readonly median: number; readonly max: number; readonly now: number | null }
+export interface Figures {
+  readonly min: number
+  readonly median: number
+  readonly max: number
+  readonly now: number | null
+}
 
 /** null: the series has no value at all. */
 export function figuresOf({ values }: Series): Figures | null {
   const known = values.filter((value) => value !== null).toSorted((a, b) => a - b)
   if (known.length === 0) return null
   const half = Math.floor(known.length / 2)
-  const median = known.length % 2 === 1 ? (known[half] as number) : ((known[half - 1] as number) + (known[half] as number)) / 2
+  const median =
+    known.length % 2 === 1 ? (known[half] as number) : ((known[half - 1] as number) + (known[half] as number)) / 2
   return { min: known[0] as number, median, max: known.at(-1) as number, now: values.at(-1) ?? null }
 }
 
-export const figureText = (value: number | null, unit: string): string => (value === null ? '–' : `${Math.abs(value) > 0 && Math.abs(value) < 0.1 ? value.toPrecision(2) : measureText(value)}${unit === '' ? '' : ` ${unit === 'per second' ? '/s' : unit}`}`)
+export const figureText = (value: number | null, unit: string): string =>
+  value === null
+    ? '–'
+    : `${Math.abs(value) > 0 && Math.abs(value) < 0.1 ? value.toPrecision(2) : measureText(value)}${unit === '' ? '' : ` ${unit === 'per second' ? '/s' : unit}`}`
 
 /** @see RFC 4180 */
 export function csvOf(ts: readonly number[], { series, unit }: Panel): string {
   const head = ['time', ...series.map(({ label }) => (unit === '' ? label : `${label} (${unit})`))].map(cell)
-  const rows = ts.map((at, index) => [new Date(at * 1_000).toISOString(), ...series.map(({ values }) => values[index] ?? '')].join(','))
+  const rows = ts.map((at, index) =>
+    [new Date(at * 1_000).toISOString(), ...series.map(({ values }) => values[index] ?? '')].join(','),
+  )
   return `${[head.join(','), ...rows].join('\r\n')}\r\n`
 }
 

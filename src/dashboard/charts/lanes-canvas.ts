@@ -8,7 +8,14 @@ export const LABEL_PIXELS = 44
 /** Of a slot that is there and does nothing. */
 const LEAST_SHADE = 0.12
 
-export function drawLanes(canvas: HTMLCanvasElement, width: number, { ts, slots }: StatsColumns, counter: string | null, rows: readonly number[], palette: Palette): void {
+export function drawLanes(
+  canvas: HTMLCanvasElement,
+  width: number,
+  { ts, slots }: StatsColumns,
+  counter: string | null,
+  rows: readonly number[],
+  palette: Palette,
+): void {
   const scale = devicePixelRatio
   canvas.width = Math.max(100, width) * scale
   canvas.height = rows.length * LANE_PIXELS * scale
@@ -26,14 +33,21 @@ export function drawLanes(canvas: HTMLCanvasElement, width: number, { ts, slots 
     pen.fillStyle = palette.soft
     pen.textAlign = 'right'
     pen.fillText(String(slots.ids[row]), LABEL_PIXELS - 8, top + LANE_PIXELS / 2)
-    for (let at = 1; at < ts.length; at++) drawCell(pen, palette, { left: x(at - 1), right: x(at), top }, shadeOf(slots.ages, rates, most, row * ts.length + at), isRestart(slots.ages, row * ts.length + at, ts.length))
+    for (let at = 1; at < ts.length; at++)
+      drawCell(
+        pen,
+        palette,
+        { left: x(at - 1), right: x(at), top },
+        shadeOf(slots.ages, rates, most, row * ts.length + at),
+        isRestart(slots.ages, row * ts.length + at, ts.length),
+      )
   })
 }
 
 function xOf(ts: readonly number[], width: number): (at: number) => number {
   const [first, last] = [ts[0] ?? 0, ts.at(-1) ?? 0]
   const room = Math.max(100, width) - LABEL_PIXELS - 1
-  return (at) => LABEL_PIXELS + ((ts[at] as number) - first) / Math.max(1, last - first) * room
+  return (at) => LABEL_PIXELS + (((ts[at] as number) - first) / Math.max(1, last - first)) * room
 }
 
 function greatest(rates: Float32Array | undefined): number {
@@ -49,7 +63,13 @@ function shadeOf(ages: Float32Array, rates: Float32Array | undefined, most: numb
   return most === 0 || Number.isNaN(rate) ? LEAST_SHADE : LEAST_SHADE + (1 - LEAST_SHADE) * (rate / most)
 }
 
-function drawCell(pen: CanvasRenderingContext2D, { series, text }: Palette, { left, right, top }: { readonly left: number; readonly right: number; readonly top: number }, shade: number, restarted: boolean): void {
+function drawCell(
+  pen: CanvasRenderingContext2D,
+  { series, text }: Palette,
+  { left, right, top }: { readonly left: number; readonly right: number; readonly top: number },
+  shade: number,
+  restarted: boolean,
+): void {
   if (shade > 0) {
     pen.globalAlpha = shade
     pen.fillStyle = series[0] as string

@@ -2,7 +2,15 @@
 import { useEffect, useMemo, useState } from 'react'
 import { usePreferences } from '../settings/preferences.ts'
 
-export interface Palette { readonly text: string; readonly soft: string; readonly hair: string; readonly line: string; readonly page: string; readonly series: readonly string[]; readonly mark: string }
+export interface Palette {
+  readonly text: string
+  readonly soft: string
+  readonly hair: string
+  readonly line: string
+  readonly page: string
+  readonly series: readonly string[]
+  readonly mark: string
+}
 
 /** In grey, series are told apart by these. */
 export const DASHES: readonly (readonly number[])[] = [[], [6, 3], [2, 2], [8, 3, 2, 3]]
@@ -13,7 +21,15 @@ export const SERIES = DASHES.length
 function read(): Palette {
   const style = getComputedStyle(document.documentElement)
   const of = (name: string): string => style.getPropertyValue(name).trim()
-  return { text: of('--text'), soft: of('--soft'), hair: of('--hair'), line: of('--line'), page: of('--page'), series: [of('--link'), of('--away'), of('--warn'), of('--good')], mark: of('--away') }
+  return {
+    text: of('--text'),
+    soft: of('--soft'),
+    hair: of('--hair'),
+    line: of('--line'),
+    page: of('--page'),
+    series: [of('--link'), of('--away'), of('--warn'), of('--good')],
+    mark: of('--away'),
+  }
 }
 
 export function usePalette(): Palette {

@@ -25,9 +25,20 @@ export function SlotLanes({ worker }: { readonly worker: WorkerBody }) {
   return (
     <section aria-label="Slots" className="slots">
       <ReadState read={read} />
-      {data !== undefined && (data.slots.ids.length === 0
-        ? <EmptyState kind="nothing" title="No slot has reported yet"><p>{worker.connected ? 'A worker that is enabled and has slots reports them every 15 seconds. See its config.' : 'The worker is offline.'}</p></EmptyState>
-        : <div className={read.problem === undefined ? undefined : 'stale'}><Lanes data={data} /></div>)}
+      {data !== undefined &&
+        (data.slots.ids.length === 0 ? (
+          <EmptyState kind="nothing" title="No slot has reported yet">
+            <p>
+              {worker.connected
+                ? 'A worker that is enabled and has slots reports them every 15 seconds. See its config.'
+                : 'The worker is offline.'}
+            </p>
+          </EmptyState>
+        ) : (
+          <div className={read.problem === undefined ? undefined : 'stale'}>
+            <Lanes data={data} />
+          </div>
+        ))}
     </section>
   )
 }
@@ -38,8 +49,11 @@ function Lanes({ data }: { readonly data: StatsColumns }) {
   const [filter, setFilter] = useState('')
   const [page, setPage] = useState(0)
   const id = useId()
-  const counter = chosen !== null && slots.counters.includes(chosen) ? chosen : slots.counters[0] ?? null
-  const rows = useMemo(() => slots.ids.flatMap((slot, row) => (filter.trim() === '' || String(slot).includes(filter.trim()) ? [row] : [])), [slots, filter])
+  const counter = chosen !== null && slots.counters.includes(chosen) ? chosen : (slots.counters[0] ?? null)
+  const rows = useMemo(
+    () => slots.ids.flatMap((slot, row) => (filter.trim() === '' || String(slot).includes(filter.trim()) ? [row] : [])),
+    [slots, filter],
+  )
   const pages = Math.max(1, Math.ceil(rows.length / LANES_A_PAGE))
   const open = Math.min(page, pages - 1)
   const shown = rows.slice(open * LANES_A_PAGE, (open + 1) * LANES_A_PAGE)
@@ -47,20 +61,73 @@ function Lanes({ data }: { readonly data: StatsColumns }) {
     <>
       <div className="lane-bar">
         <label htmlFor={`${id}counter`}>Counter</label>
-        <select id={`${id}counter`} value={counter ?? ''} onChange={(event) => setChosen(event.target.value)} disabled={slots.counters.length < 2}>{slots.counters.length === 0 ? <option value="">none</option> : slots.counters.map((name) => <option key={name} value={name}>{name}</option>)}</select>
+        <select
+          id={`${id}counter`}
+          value={counter ?? ''}
+          onChange={(event) => setChosen(event.target.value)}
+          disabled={slots.counters.length < 2}
+        >
+          {slots.counters.length === 0 ? (
+            <option value="">none</option>
+          ) : (
+            slots.counters.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))
+          )}
+        </select>
         <label htmlFor={`${id}filter`}>Slot</label>
-        <input id={`${id}filter`} type="search" inputMode="numeric" className="short" placeholder="all" value={filter} onChange={(event) => setFilter(event.target.value)} />
-        <output>{rows.length === slots.ids.length ? plural(rows.length, 'slot') : `${rows.length} of ${plural(slots.ids.length, 'slot')}`}</output>
-        {pages > 1 && <span className="pages"><button type="button" onClick={() => setPage(open - 1)} disabled={open === 0}>Before</button> {open + 1} of {pages} <button type="button" onClick={() => setPage(open + 1)} disabled={open === pages - 1}>Next</button></span>}
+        <input
+          id={`${id}filter`}
+          type="search"
+          inputMode="numeric"
+          className="short"
+          placeholder="all"
+          value={filter}
+          onChange={(event) => setFilter(event.target.value)}
+        />
+        <output>
+          {rows.length === slots.ids.length
+            ? plural(rows.length, 'slot')
+            : `${rows.length} of ${plural(slots.ids.length, 'slot')}`}
+        </output>
+        {pages > 1 && (
+          <span className="pages">
+            <button type="button" onClick={() => setPage(open - 1)} disabled={open === 0}>
+              Before
+            </button>{' '}
+            {open + 1} of {pages}{' '}
+            <button type="button" onClick={() => setPage(open + 1)} disabled={open === pages - 1}>
+              Next
+            </button>
+          </span>
+        )}
       </div>
-      {shown.length === 0 ? <EmptyState kind="filtered"><button type="button" onClick={() => setFilter('')}>Show all slots</button></EmptyState> : <LaneCanvas data={data} counter={counter} rows={shown} />}
-      {shown.length > 0 && <p className="soft lane-note">The stronger the colour, the more per second. A tick: the slot was replaced. Empty: nothing is known.</p>}
+      {shown.length === 0 ? (
+        <EmptyState kind="filtered">
+          <button type="button" onClick={() => setFilter('')}>
+            Show all slots
+          </button>
+        </EmptyState>
+      ) : (
+        <LaneCanvas data={data} counter={counter} rows={shown} />
+      )}
+      {shown.length > 0 && (
+        <p className="soft lane-note">
+          The stronger the colour, the more per second. A tick: the slot was replaced. Empty: nothing is known.
+        </p>
+      )}
       {shown.length > 0 && <SlotTable data={data} counter={counter} rows={shown} />}
     </>
   )
 }
 
-interface LanesProps { readonly data: StatsColumns; readonly counter: string | null; /** Of `data.slots`, from the top. */ readonly rows: readonly number[] }
+interface LanesProps {
+  readonly data: StatsColumns
+  readonly counter: string | null
+  /** Of `data.slots`, from the top. */ readonly rows: readonly number[]
+}
 
 function LaneCanvas({ data, counter, rows }: LanesProps) {
   const canvas = useRef<HTMLCanvasElement>(null)
@@ -80,12 +147,17 @@ function LaneCanvas({ data, counter, rows }: LanesProps) {
     const box = event.currentTarget.getBoundingClientRect()
     const row = rows[Math.floor((event.clientY - box.top) / LANE_PIXELS)]
     const share = (event.clientX - box.left - LABEL_PIXELS) / (box.width - LABEL_PIXELS)
-    if (pointed.current !== null) pointed.current.textContent = row === undefined || share < 0 ? '' : pointedText(data, counter, row, share)
+    if (pointed.current !== null)
+      pointed.current.textContent = row === undefined || share < 0 ? '' : pointedText(data, counter, row, share)
   }
   return (
     <div className="lanes" aria-hidden="true">
       <canvas ref={canvas} onPointerMove={point} />
-      <div className="lane-foot"><span>{clockText(data.ts[0] ?? 0)}</span><output ref={pointed} /><span>{clockText(data.ts.at(-1) ?? 0)}</span></div>
+      <div className="lane-foot">
+        <span>{clockText(data.ts[0] ?? 0)}</span>
+        <output ref={pointed} />
+        <span>{clockText(data.ts.at(-1) ?? 0)}</span>
+      </div>
     </div>
   )
 }
@@ -104,12 +176,32 @@ function SlotTable({ data: { ts, slots }, counter, rows }: LanesProps) {
     <details className="twin">
       <summary>Slots as a table</summary>
       <table aria-label="Slots now">
-        <thead><tr><th scope="col" className="number">Slot</th><th scope="col" className="number">Age</th><th scope="col" className="number">{counter === null ? 'Rate' : <bdi>{counter}</bdi>}</th></tr></thead>
+        <thead>
+          <tr>
+            <th scope="col" className="number">
+              Slot
+            </th>
+            <th scope="col" className="number">
+              Age
+            </th>
+            <th scope="col" className="number">
+              {counter === null ? 'Rate' : <bdi>{counter}</bdi>}
+            </th>
+          </tr>
+        </thead>
         <tbody>
           {rows.map((row) => {
             const age = slots.ages[row * ts.length + last] ?? Number.NaN
             const rate = counter === null ? Number.NaN : (slots.rates[counter]?.[row * ts.length + last] ?? Number.NaN)
-            return <tr key={row}><th scope="row" className="number">{slots.ids[row]}</th><td className="number">{Number.isNaN(age) ? 'not there' : spanText(age)}</td><td className="number">{figureText(Number.isNaN(rate) ? null : rate, 'per second')}</td></tr>
+            return (
+              <tr key={row}>
+                <th scope="row" className="number">
+                  {slots.ids[row]}
+                </th>
+                <td className="number">{Number.isNaN(age) ? 'not there' : spanText(age)}</td>
+                <td className="number">{figureText(Number.isNaN(rate) ? null : rate, 'per second')}</td>
+              </tr>
+            )
           })}
         </tbody>
       </table>

@@ -14,7 +14,14 @@ import threadUrl from './stats-worker.ts?worker&url'
 const READ_WITHIN_MS = 30_000
 
 /** Trusted Types are not in every browser, and in TypeScript's own types not at all. */
-interface Policies { readonly trustedTypes?: { createPolicy: (name: string, rules: { createScriptURL: (url: string) => string }) => { createScriptURL: (url: string) => string } } }
+interface Policies {
+  readonly trustedTypes?: {
+    createPolicy: (
+      name: string,
+      rules: { createScriptURL: (url: string) => string },
+    ) => { createScriptURL: (url: string) => string }
+  }
+}
 
 const policy = (globalThis as Policies).trustedTypes?.createPolicy('muster', {
   createScriptURL: (url) => {
@@ -25,7 +32,10 @@ const policy = (globalThis as Policies).trustedTypes?.createPolicy('muster', {
 
 export class StatsSource {
   readonly #path: readonly string[]
-  readonly #waiting = new Map<number, { resolve: (columns: StatsColumns) => void; reject: (problem: Problem) => void }>()
+  readonly #waiting = new Map<
+    number,
+    { resolve: (columns: StatsColumns) => void; reject: (problem: Problem) => void }
+  >()
   #thread: Worker | undefined
   #lastTs = 0
   #asked = 0

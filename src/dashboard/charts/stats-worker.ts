@@ -7,8 +7,17 @@ import type { Stats } from '../../protocol/index.ts'
 import { columnsOf, withNewer, type StatsColumns } from './columns.ts'
 
 /** The body of an answer, as it came. */
-export interface Asked { readonly id: number; readonly bytes: ArrayBuffer }
-export type Answered = { readonly id: number; readonly columns: StatsColumns; /** When the newest frame was made. */ readonly lastTs: number } | { readonly id: number; readonly fault: string }
+export interface Asked {
+  readonly id: number
+  readonly bytes: ArrayBuffer
+}
+export type Answered =
+  | {
+      readonly id: number
+      readonly columns: StatsColumns
+      /** When the newest frame was made. */ readonly lastTs: number
+    }
+  | { readonly id: number; readonly fault: string }
 
 let frames: readonly Stats[] = []
 
@@ -16,7 +25,10 @@ addEventListener('message', ({ data: { id, bytes } }: MessageEvent<Asked>) => {
   try {
     frames = withNewer(frames, JSON.parse(new TextDecoder().decode(bytes)) as Stats[])
     const columns = columnsOf(frames)
-    const moved = [columns.slots.ages.buffer, ...Object.values(columns.slots.rates).map(({ buffer }) => buffer)] as ArrayBuffer[]
+    const moved = [
+      columns.slots.ages.buffer,
+      ...Object.values(columns.slots.rates).map(({ buffer }) => buffer),
+    ] as ArrayBuffer[]
     postMessage({ id, columns, lastTs: frames.at(-1)?.ts ?? 0 } satisfies Answered, { transfer: moved })
   } catch (error) {
     postMessage({ id, fault: error instanceof Error ? error.message : String(error) } satisfies Answered)

@@ -7,7 +7,11 @@ import { StatsSource } from './stats-source.ts'
 
 const EVERY_MS = 15_000
 
-export function useStats({ automation_type: type, worker_id: id, registered_at: registered }: WorkerBody): Read<StatsColumns> {
+export function useStats({
+  automation_type: type,
+  worker_id: id,
+  registered_at: registered,
+}: WorkerBody): Read<StatsColumns> {
   const [source] = useState(() => new StatsSource(type, id))
   useEffect(() => () => source.close(), [source])
   return useRead(['stats', type, id, registered], EVERY_MS, (api, signal) => source.read(api, signal))

@@ -9,7 +9,16 @@ const SHOWN_CHARACTERS = 300
 export function ChangesList({ form, changes }: { readonly form: Form; readonly changes: readonly Change[] }) {
   return (
     <dl className="changes">
-      {changes.map((change) => <div key={change.name}><dt><bdi>{change.name}</bdi></dt><dd><ChangeView form={form} change={change} /></dd></div>)}
+      {changes.map((change) => (
+        <div key={change.name}>
+          <dt>
+            <bdi>{change.name}</bdi>
+          </dt>
+          <dd>
+            <ChangeView form={form} change={change} />
+          </dd>
+        </div>
+      ))}
     </dl>
   )
 }
@@ -19,18 +28,41 @@ function ChangeView({ form, change }: { readonly form: Form; readonly change: Ch
   const [old, now] = [withoutSecrets(form.fields, name, before), withoutSecrets(form.fields, name, after)]
   if (!change.isSecret && (isNested(old) || isNested(now)) && old !== undefined && now !== undefined) {
     const lines = diffLines(prettyJson(old), prettyJson(now))
-    return lines.every(({ sign }) => sign === ' ') ? <span className="soft">a secret inside it is new</span> : <Diff lines={around(lines)} />
+    return lines.every(({ sign }) => sign === ' ') ? (
+      <span className="soft">a secret inside it is new</span>
+    ) : (
+      <Diff lines={around(lines)} />
+    )
   }
   return (
     <>
-      <Side is="del" isSet={before !== undefined} text={sideText(change.isSecret ? before : old, change, 'before')} /> <span className="arrow"><span aria-hidden="true">→</span><span className="hidden"> becomes </span></span> <Side is="ins" isSet={after !== undefined} text={sideText(change.isSecret ? after : now, change, 'after')} />
+      <Side is="del" isSet={before !== undefined} text={sideText(change.isSecret ? before : old, change, 'before')} />{' '}
+      <span className="arrow">
+        <span aria-hidden="true">→</span>
+        <span className="hidden"> becomes </span>
+      </span>{' '}
+      <Side is="ins" isSet={after !== undefined} text={sideText(change.isSecret ? after : now, change, 'after')} />
       {isDefault && <span className="soft"> (default)</span>}
     </>
   )
 }
 
-function Side({ is: Tag, isSet, text }: { readonly is: 'del' | 'ins'; readonly isSet: boolean; readonly text: string }) {
-  return isSet ? <Tag><bdi>{cutText(text, SHOWN_CHARACTERS)}</bdi></Tag> : <span className="soft">{text}</span>
+function Side({
+  is: Tag,
+  isSet,
+  text,
+}: {
+  readonly is: 'del' | 'ins'
+  readonly isSet: boolean
+  readonly text: string
+}) {
+  return isSet ? (
+    <Tag>
+      <bdi>{cutText(text, SHOWN_CHARACTERS)}</bdi>
+    </Tag>
+  ) : (
+    <span className="soft">{text}</span>
+  )
 }
 
 const isNested = (value: JsonValue | undefined): boolean => typeof value === 'object' && value !== null
@@ -40,7 +72,14 @@ const WORDS = { ' ': '', '-': 'removed: ', '+': 'added: ' } as const
 function Diff({ lines }: { readonly lines: ReturnType<typeof diffLines> }) {
   return (
     <pre className="diff">
-      {lines.map(({ sign, text }, index) => <span key={`${index}${sign}`} className={sign === '+' ? 'came' : sign === '-' ? 'went' : undefined}><span aria-hidden="true">{sign} </span><span className="hidden">{WORDS[sign]}</span><bdi>{cutText(text, SHOWN_CHARACTERS)}</bdi>{'\n'}</span>)}
+      {lines.map(({ sign, text }, index) => (
+        <span key={`${index}${sign}`} className={sign === '+' ? 'came' : sign === '-' ? 'went' : undefined}>
+          <span aria-hidden="true">{sign} </span>
+          <span className="hidden">{WORDS[sign]}</span>
+          <bdi>{cutText(text, SHOWN_CHARACTERS)}</bdi>
+          {'\n'}
+        </span>
+      ))}
     </pre>
   )
 }

@@ -60,22 +60,69 @@ export function ConfigTab({ route, worker, epoch, schema, readAtMs, refresh, why
   const review: Review = { route, handle, changes, faults, save, agreed, toFault }
   return (
     <section className="config" aria-label="Config">
-      {worker.managed_by !== null && <ManagedNotice by={worker.managed_by} mode={draft.mode} isAgreed={agreed} onMode={handle.setMode} onAgree={setAgreed} />}
-      {handle.isStale && <MergePanel form={form} draft={draft} newest={handle.newest} worker={worker} onContinue={handle.put} onDiscard={handle.discard} />}
+      {worker.managed_by !== null && (
+        <ManagedNotice
+          by={worker.managed_by}
+          mode={draft.mode}
+          isAgreed={agreed}
+          onMode={handle.setMode}
+          onAgree={setAgreed}
+        />
+      )}
+      {handle.isStale && (
+        <MergePanel
+          form={form}
+          draft={draft}
+          newest={handle.newest}
+          worker={worker}
+          onContinue={handle.put}
+          onDiscard={handle.discard}
+        />
+      )}
       <Views route={route} handle={handle} count={changes.length} />
       <Outcome save={save} worker={worker} why={why} />
-      {route.view === 'form' && <FormView id={id} handle={handle} faults={faults} isBusy={save.busy} onLeave={() => own.length === 0 && judge.ask(patch)} />}
-      {route.view === 'json' && <JsonEditor draft={draft.mine} onDraft={handle.edit} label="The whole config. A secret shows as ********, which keeps what is stored." readOnly={draft.mode === 'locked' || save.busy} />}
+      {route.view === 'form' && (
+        <FormView
+          id={id}
+          handle={handle}
+          faults={faults}
+          isBusy={save.busy}
+          onLeave={() => own.length === 0 && judge.ask(patch)}
+        />
+      )}
+      {route.view === 'json' && (
+        <JsonEditor
+          draft={draft.mine}
+          onDraft={handle.edit}
+          label="The whole config. A secret shows as ********, which keeps what is stored."
+          readOnly={draft.mode === 'locked' || save.busy}
+        />
+      )}
       {isReviewing ? <ReviewView review={review} worker={worker} /> : <Bar review={review} />}
     </section>
   )
 }
 
-function Views({ route, handle: { draft }, count }: { readonly route: RouteTo<'worker'>; readonly handle: DraftHandle; readonly count: number }) {
-  const tab = (view: RouteTo<'worker'>['view'], text: string) => ({ text, to: { ...route, view }, open: route.view === view })
+function Views({
+  route,
+  handle: { draft },
+  count,
+}: {
+  readonly route: RouteTo<'worker'>
+  readonly handle: DraftHandle
+  readonly count: number
+}) {
+  const tab = (view: RouteTo<'worker'>['view'], text: string) => ({
+    text,
+    to: { ...route, view },
+    open: route.view === view,
+  })
   return (
     <div className="config-views">
-      <Tabs label="Views of the config" tabs={[tab('form', 'Form'), tab('json', 'JSON'), tab('changes', `Changes (${count})`)]} />
+      <Tabs
+        label="Views of the config"
+        tabs={[tab('form', 'Form'), tab('json', 'JSON'), tab('changes', `Changes (${count})`)]}
+      />
       <span className="soft">based on generation {draft.base.gen}</span>
     </div>
   )
@@ -91,10 +138,20 @@ interface FormViewProps {
 
 function FormView({ id, handle: { form, draft, edit }, faults, isBusy, onLeave }: FormViewProps) {
   const isBroken = draft.mine.texts.get('')?.fault != null
-  const state = { id, draft: draft.mine, before: draft.base.config, faults: faultsByPath(faults), change: useSteps(draft.mine, edit) }
+  const state = {
+    id,
+    draft: draft.mine,
+    before: draft.base.config,
+    faults: faultsByPath(faults),
+    change: useSteps(draft.mine, edit),
+  }
   return (
     <form onSubmit={(event: SyntheticEvent) => event.preventDefault()} noValidate>
-      {isBroken && <p className="notice">The JSON holds text that cannot be read, so the form is locked. Correct it there, or discard the draft.</p>}
+      {isBroken && (
+        <p className="notice">
+          The JSON holds text that cannot be read, so the form is locked. Correct it there, or discard the draft.
+        </p>
+      )}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- it only hears that a field was left */}
       <fieldset onBlur={onLeave} disabled={draft.mode === 'locked' || isBusy || isBroken}>
         <legend className="hidden">Fields</legend>
@@ -119,22 +176,50 @@ function Bar({ review: { route, handle, changes, faults, save, toFault } }: { re
   const counted = `${plural(changes.length, 'change')}${faults.length === 0 ? '' : `: ${plural(faults.length, 'error')}`}`
   return (
     <div className={handle.isDirty ? 'config-bar' : 'config-bar idle'}>
-      <output className="soft">{handle.draft.mode === 'locked' ? 'Locked: see above.' : handle.isDirty ? '' : 'Nothing is changed.'}</output>
-      <button type="button" onClick={handle.discard} disabled={!handle.isDirty || save.busy}>Discard</button>
-      {faults.length > 0 && <button type="button" onClick={toFault}>Show the first error</button>}
-      <button type="button" className="primary" disabled={!handle.isDirty} onClick={() => goTo({ ...route, view: 'changes' })}>{handle.isDirty ? `Review ${counted}` : 'Review'}</button>
+      <output className="soft">
+        {handle.draft.mode === 'locked' ? 'Locked: see above.' : handle.isDirty ? '' : 'Nothing is changed.'}
+      </output>
+      <button type="button" onClick={handle.discard} disabled={!handle.isDirty || save.busy}>
+        Discard
+      </button>
+      {faults.length > 0 && (
+        <button type="button" onClick={toFault}>
+          Show the first error
+        </button>
+      )}
+      <button
+        type="button"
+        className="primary"
+        disabled={!handle.isDirty}
+        onClick={() => goTo({ ...route, view: 'changes' })}
+      >
+        {handle.isDirty ? `Review ${counted}` : 'Review'}
+      </button>
     </div>
   )
 }
 
 function ReviewView({ review, worker }: { readonly review: Review; readonly worker: WorkerBody }) {
-  const { handle: { form, draft }, changes, faults } = review
-  if (changes.length === 0 && faults.length === 0) return <EmptyState kind="nothing" title="Nothing is changed"><p>Edit a field in the form or the JSON; what a save would change is listed here.</p></EmptyState>
+  const {
+    handle: { form, draft },
+    changes,
+    faults,
+  } = review
+  if (changes.length === 0 && faults.length === 0)
+    return (
+      <EmptyState kind="nothing" title="Nothing is changed">
+        <p>Edit a field in the form or the JSON; what a save would change is listed here.</p>
+      </EmptyState>
+    )
   return (
     <>
       {faults.length > 0 && <FaultSummary review={review} />}
       <ChangesList form={form} changes={changes} />
-      {draft.mode === 'git' && worker.managed_by !== null ? <GitPatch form={form} changes={changes} managedBy={worker.managed_by} /> : <SaveBar review={review} worker={worker} />}
+      {draft.mode === 'git' && worker.managed_by !== null ? (
+        <GitPatch form={form} changes={changes} managedBy={worker.managed_by} />
+      ) : (
+        <SaveBar review={review} worker={worker} />
+      )}
     </>
   )
 }
@@ -142,8 +227,22 @@ function ReviewView({ review, worker }: { readonly review: Review; readonly work
 function FaultSummary({ review: { faults, toFault } }: { readonly review: Review }) {
   return (
     <section className="problem" aria-label="Errors">
-      <p><strong>{plural(faults.length, 'error')}:</strong> <button type="button" className="link" onClick={toFault}>Go to the first</button></p>
-      <ul>{faults.map(({ path, message }) => <li key={path + message}><code><bdi>{path === '' ? 'the config' : path}</bdi></code> <bdi>{message}</bdi></li>)}</ul>
+      <p>
+        <strong>{plural(faults.length, 'error')}:</strong>{' '}
+        <button type="button" className="link" onClick={toFault}>
+          Go to the first
+        </button>
+      </p>
+      <ul>
+        {faults.map(({ path, message }) => (
+          <li key={path + message}>
+            <code>
+              <bdi>{path === '' ? 'the config' : path}</bdi>
+            </code>{' '}
+            <bdi>{message}</bdi>
+          </li>
+        ))}
+      </ul>
     </section>
   )
 }
@@ -160,8 +259,12 @@ function SaveBar({ review, worker }: { readonly review: Review; readonly worker:
     <div className="config-bar">
       <output className="soft">{reason}</output>
       <CopyChanges form={handle.form} changes={changes} worker={worker} base={handle.draft.base} />
-      <button type="button" onClick={handle.discard} disabled={save.busy}>Discard</button>
-      <button type="button" className="primary" disabled={reason !== ''} onClick={onSave}>{save.busy ? 'Saving…' : text}</button>
+      <button type="button" onClick={handle.discard} disabled={save.busy}>
+        Discard
+      </button>
+      <button type="button" className="primary" disabled={reason !== ''} onClick={onSave}>
+        {save.busy ? 'Saving…' : text}
+      </button>
     </div>
   )
 }

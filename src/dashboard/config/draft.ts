@@ -35,7 +35,10 @@ export interface Change {
   readonly patch: JsonValue
 }
 
-export interface Form { readonly schema: JsonSchema; readonly fields: readonly Field[] }
+export interface Form {
+  readonly schema: JsonSchema
+  readonly fields: readonly Field[]
+}
 
 export const formOf = (schema: JsonSchema): Form => ({ schema, fields: fieldsOf(schema) })
 
@@ -62,40 +65,80 @@ export function changesOf({ fields }: Form, before: JsonObject, after: JsonObjec
     const end = value === undefined ? fallback : value
     const old = valueIn(before, name)
     if (sameJson(end, old)) return [] // Taken away where the default stood already.
-    const patch = value === undefined ? (field?.shape.nullable === true && fallback !== undefined ? fallback : null) : value
-    return [{ name, before: old, after: end, isSecret: field?.shape.secret ?? false, isDefault: fallback !== undefined && sameJson(end, fallback), patch }]
+    const patch =
+      value === undefined ? (field?.shape.nullable === true && fallback !== undefined ? fallback : null) : value
+    return [
+      {
+        name,
+        before: old,
+        after: end,
+        isSecret: field?.shape.secret ?? false,
+        isDefault: fallback !== undefined && sameJson(end, fallback),
+        patch,
+      },
+    ]
   })
 }
 
-export const changesIn = (form: Form, draft: ConfigDraft): readonly Change[] => changesOf(form, draft.base.config, mineOf(draft))
-export const patchOf = (changes: readonly Change[]): JsonObject => Object.fromEntries(changes.map(({ name, patch }) => [name, patch]))
-export const isDirty = (form: Form, draft: ConfigDraft): boolean => unreadable(draft.mine).length > 0 || changesIn(form, draft).length > 0
+export const changesIn = (form: Form, draft: ConfigDraft): readonly Change[] =>
+  changesOf(form, draft.base.config, mineOf(draft))
+export const patchOf = (changes: readonly Change[]): JsonObject =>
+  Object.fromEntries(changes.map(({ name, patch }) => [name, patch]))
+export const isDirty = (form: Form, draft: ConfigDraft): boolean =>
+  unreadable(draft.mine).length > 0 || changesIn(form, draft).length > 0
 
 /** What the page itself can tell is wrong, what cannot be read first. */
 export function faultsIn(form: Form, draft: ConfigDraft): readonly FieldError[] {
   const config = mineOf(draft)
-  const kept = new Set(form.fields.filter(({ name, shape }) => shape.secret && valueIn(config, name) === SECRET_MASK).map(({ name }) => name))
-  const ofSecrets = form.fields.flatMap(({ name, shape }) => emptySecrets(shape, pointerStep(name), valueIn(config, name)))
+  const kept = new Set(
+    form.fields
+      .filter(({ name, shape }) => shape.secret && valueIn(config, name) === SECRET_MASK)
+      .map(({ name }) => name),
+  )
+  const ofSecrets = form.fields.flatMap(({ name, shape }) =>
+    emptySecrets(shape, pointerStep(name), valueIn(config, name)),
+  )
   const typed = unreadable(draft.mine)
   const told = new Set([...typed, ...ofSecrets].map(({ path }) => path))
-  const ofValues = validate(form.schema, config).filter(({ path, keyword }) => !kept.has(topOf(path)) && !told.has(path) && !(keyword === 'required' && stoodIn(form, path)))
+  const ofValues = validate(form.schema, config).filter(
+    ({ path, keyword }) =>
+      !kept.has(topOf(path)) && !told.has(path) && !(keyword === 'required' && stoodIn(form, path)),
+  )
   return [...typed, ...ofSecrets, ...unremovable(form, draft), ...ofValues]
 }
 
 /** A field that is not said has its default. */
-const stoodIn = ({ fields }: Form, path: string): boolean => fields.some(({ name, shape }) => pointerStep(name) === path && shape.fallback !== undefined)
+const stoodIn = ({ fields }: Form, path: string): boolean =>
+  fields.some(({ name, shape }) => pointerStep(name) === path && shape.fallback !== undefined)
 
 function emptySecrets(shape: Field['shape'], path: string, value: JsonValue | undefined): readonly FieldError[] {
-  if (shape.secret) return value === '' ? [{ path, message: 'type the new value, or keep the stored one', keyword: 'minLength', params: {} }] : []
+  if (shape.secret)
+    return value === ''
+      ? [{ path, message: 'type the new value, or keep the stored one', keyword: 'minLength', params: {} }]
+      : []
   if (shape.kind !== 'object' || typeof value !== 'object' || value === null) return []
-  return shape.fields.flatMap((field) => emptySecrets(field.shape, path + pointerStep(field.name), valueIn(value as JsonObject, field.name)))
+  return shape.fields.flatMap((field) =>
+    emptySecrets(field.shape, path + pointerStep(field.name), valueIn(value as JsonObject, field.name)),
+  )
 }
 
 /** For a field where null is a value and nothing is the default, a PATCH has no word for "not set" (D13). */
 function unremovable({ fields }: Form, draft: ConfigDraft): readonly FieldError[] {
   const config = mineOf(draft)
-  return fields.filter(({ name, shape }) => shape.nullable && shape.fallback === undefined && valueIn(config, name) === undefined && valueIn(draft.base.config, name) !== undefined)
-    .map(({ name }) => ({ path: pointerStep(name), message: 'cannot be taken away once it is set: null is a value of this field', keyword: 'required', params: {} }))
+  return fields
+    .filter(
+      ({ name, shape }) =>
+        shape.nullable &&
+        shape.fallback === undefined &&
+        valueIn(config, name) === undefined &&
+        valueIn(draft.base.config, name) !== undefined,
+    )
+    .map(({ name }) => ({
+      path: pointerStep(name),
+      message: 'cannot be taken away once it is set: null is a value of this field',
+      keyword: 'required',
+      params: {},
+    }))
 }
 
 /** The top-level field a pointer leads into; '' is none. */
@@ -111,14 +154,16 @@ function withSecretsOf(fields: readonly Field[], old: JsonObject, current: JsonO
   for (const { name, shape } of fields) {
     const [before, now] = [valueIn(old, name), valueIn(current, name)]
     if (!shape.secret) {
-      if (shape.kind === 'object' && isObject(before)) result[name] = withSecretsOf(shape.fields, before, isObject(now) ? now : {})
+      if (shape.kind === 'object' && isObject(before))
+        result[name] = withSecretsOf(shape.fields, before, isObject(now) ? now : {})
     } else if (now === undefined) delete result[name]
     else result[name] = now
   }
   return result
 }
 
-const isObject = (value: JsonValue | undefined): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject = (value: JsonValue | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** For people; a secret is never shown, neither the stored one nor the new one. */
 export function sideText(value: JsonValue | undefined, { isSecret }: Change, side: 'before' | 'after'): string {
@@ -128,7 +173,11 @@ export function sideText(value: JsonValue | undefined, { isSecret }: Change, sid
 }
 
 /** Hides new secrets inside objects, for lists of changes: the stored ones are masked by the master. */
-export function withoutSecrets(fields: readonly Field[], name: string, value: JsonValue | undefined): JsonValue | undefined {
+export function withoutSecrets(
+  fields: readonly Field[],
+  name: string,
+  value: JsonValue | undefined,
+): JsonValue | undefined {
   const field = fields.find((each) => each.name === name)
   return field === undefined || value === undefined ? value : hidden(field.shape, value)
 }
@@ -136,8 +185,10 @@ export function withoutSecrets(fields: readonly Field[], name: string, value: Js
 function hidden(shape: Field['shape'], value: JsonValue): JsonValue {
   if (shape.secret) return SECRET_MASK
   if (shape.kind !== 'object' || !isObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => {
-    const field = shape.fields.find(({ name }) => name === key)
-    return [key, field === undefined ? each : hidden(field.shape, each)]
-  }))
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => {
+      const field = shape.fields.find(({ name }) => name === key)
+      return [key, field === undefined ? each : hidden(field.shape, each)]
+    }),
+  )
 }

@@ -46,13 +46,20 @@ export function useSteps(draft: ValueDraft, onDraft: (next: ValueDraft) => void)
 
 /** Whether nothing that the row of a pointer shows differs between two states. */
 export function sameAt(a: FormState, b: FormState, pointer: string): boolean {
-  return a.id === b.id && a.change === b.change && valueOf(a, pointer) === valueOf(b, pointer) && beforeOf(a, pointer) === beforeOf(b, pointer)
-    && sameBelow(a.faults, b.faults, pointer) && sameBelow(a.draft.texts, b.draft.texts, pointer)
+  return (
+    a.id === b.id &&
+    a.change === b.change &&
+    valueOf(a, pointer) === valueOf(b, pointer) &&
+    beforeOf(a, pointer) === beforeOf(b, pointer) &&
+    sameBelow(a.faults, b.faults, pointer) &&
+    sameBelow(a.draft.texts, b.draft.texts, pointer)
+  )
 }
 
 function sameBelow(a: ReadonlyMap<string, unknown>, b: ReadonlyMap<string, unknown>, pointer: string): boolean {
   if (a === b) return true
-  const below = (map: ReadonlyMap<string, unknown>) => [...map].filter(([path]) => path === pointer || path.startsWith(`${pointer}/`))
+  const below = (map: ReadonlyMap<string, unknown>) =>
+    [...map].filter(([path]) => path === pointer || path.startsWith(`${pointer}/`))
   const [left, right] = [below(a), below(b)]
   return left.length === right.length && left.every(([path, value]) => b.get(path) === value)
 }

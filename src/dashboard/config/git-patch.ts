@@ -14,29 +14,57 @@ export function resourceOf(managedBy: string): { readonly namespace: string; rea
   return namespace === undefined || name === undefined ? null : { namespace, name }
 }
 
-interface Text { readonly text: string; /** Names of what is left out of it. */ readonly leftOut: readonly string[] }
+interface Text {
+  readonly text: string
+  /** Names of what is left out of it. */ readonly leftOut: readonly string[]
+}
 
 /** A merge patch takes a null as "take the field out": the field is then at its default (D43). */
-export function kubectlPatch(form: Form, changes: readonly Change[], { namespace, name }: { readonly namespace: string; readonly name: string }): Text {
+export function kubectlPatch(
+  form: Form,
+  changes: readonly Change[],
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+): Text {
   const { kept, leftOut } = withoutSecretChanges(form, changes)
   const config = Object.fromEntries(kept.filter(([field]) => field !== 'slots'))
   const slots = kept.find(([field]) => field === 'slots')
-  const spec = { ...(Object.keys(config).length === 0 ? {} : { config }), ...(slots === undefined ? {} : { slots: slots[1] }) }
-  return { text: `kubectl -n ${shellQuote(namespace)} patch fw ${shellQuote(name)} --type merge -p ${shellQuote(JSON.stringify({ spec }))}`, leftOut }
+  const spec = {
+    ...(Object.keys(config).length === 0 ? {} : { config }),
+    ...(slots === undefined ? {} : { slots: slots[1] }),
+  }
+  return {
+    text: `kubectl -n ${shellQuote(namespace)} patch fw ${shellQuote(name)} --type merge -p ${shellQuote(JSON.stringify({ spec }))}`,
+    leftOut,
+  }
 }
 
 /** Operands of `muster config set`: text as it is, anything else as JSON. */
-export function setOperands(form: Form, changes: readonly Change[]): { readonly operands: readonly string[]; readonly leftOut: readonly string[] } {
+export function setOperands(
+  form: Form,
+  changes: readonly Change[],
+): { readonly operands: readonly string[]; readonly leftOut: readonly string[] } {
   const { kept, leftOut } = withoutSecretChanges(form, changes)
-  return { operands: kept.flatMap(([name, value]) => (value === null ? ['--unset', name] : [`${name}=${isText(form, name) && typeof value === 'string' ? value : JSON.stringify(value)}`])), leftOut }
+  return {
+    operands: kept.flatMap(([name, value]) =>
+      value === null
+        ? ['--unset', name]
+        : [`${name}=${isText(form, name) && typeof value === 'string' ? value : JSON.stringify(value)}`],
+    ),
+    leftOut,
+  }
 }
 
 /** The body of the PATCH, for a command. */
-export const bodyForShow = (form: Form, changes: readonly Change[]): JsonObject => Object.fromEntries(withoutSecretChanges(form, changes).kept)
+export const bodyForShow = (form: Form, changes: readonly Change[]): JsonObject =>
+  Object.fromEntries(withoutSecretChanges(form, changes).kept)
 
-const isText = ({ fields }: Form, name: string): boolean => fields.find((field) => field.name === name)?.shape.kind === 'string'
+const isText = ({ fields }: Form, name: string): boolean =>
+  fields.find((field) => field.name === name)?.shape.kind === 'string'
 
-function withoutSecretChanges({ fields }: Form, changes: readonly Change[]): { readonly kept: readonly (readonly [string, JsonValue])[]; readonly leftOut: readonly string[] } {
+function withoutSecretChanges(
+  { fields }: Form,
+  changes: readonly Change[],
+): { readonly kept: readonly (readonly [string, JsonValue])[]; readonly leftOut: readonly string[] } {
   const leftOut: string[] = []
   const kept = changes.flatMap(({ name, patch }): (readonly [string, JsonValue])[] => {
     const field = fields.find((each) => each.name === name)
@@ -52,9 +80,11 @@ function bare(shape: Field['shape'], value: JsonValue, path: string, leftOut: st
     return undefined
   }
   if (shape.kind !== 'object' || typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return Object.fromEntries(Object.entries(value as JsonObject).flatMap(([key, each]) => {
-    const field = shape.fields.find(({ name }) => name === key)
-    const kept = field === undefined ? each : bare(field.shape, each, `${path}.${key}`, leftOut)
-    return kept === undefined ? [] : [[key, kept]]
-  }))
+  return Object.fromEntries(
+    Object.entries(value as JsonObject).flatMap(([key, each]) => {
+      const field = shape.fields.find(({ name }) => name === key)
+      const kept = field === undefined ? each : bare(field.shape, each, `${path}.${key}`, leftOut)
+      return kept === undefined ? [] : [[key, kept]]
+    }),
+  )
 }

@@ -32,11 +32,20 @@ export function HistoryTab({ route, worker, epoch, schema, read }: HistoryTabPro
     goTo({ ...toConfig, view: 'changes' })
   }
   if (data === undefined) return <ReadState read={read} />
-  if (data.length === 0) return <EmptyState kind="nothing" title="Nobody has changed this config yet"><p>Each save is listed here: who, when, what, and the way back.</p></EmptyState>
+  if (data.length === 0)
+    return (
+      <EmptyState kind="nothing" title="Nobody has changed this config yet">
+        <p>Each save is listed here: who, when, what, and the way back.</p>
+      </EmptyState>
+    )
   return (
     <>
       <ReadState read={read} />
-      {handle.isDirty && <p className="notice">There is a draft of this config that is not saved. “Edit from here” puts another in its place.</p>}
+      {handle.isDirty && (
+        <p className="notice">
+          There is a draft of this config that is not saved. “Edit from here” puts another in its place.
+        </p>
+      )}
       <div className="history">
         <HistoryTable route={route} worker={worker} entries={data} onEdit={editFrom} />
         <Difference route={route} schema={schema} entries={data} />
@@ -45,22 +54,69 @@ export function HistoryTab({ route, worker, epoch, schema, read }: HistoryTabPro
   )
 }
 
-interface TableProps { readonly route: RouteTo<'worker'>; readonly worker: WorkerBody; readonly entries: readonly Entry[]; readonly onEdit: (entry: Entry) => void }
+interface TableProps {
+  readonly route: RouteTo<'worker'>
+  readonly worker: WorkerBody
+  readonly entries: readonly Entry[]
+  readonly onEdit: (entry: Entry) => void
+}
 
 function HistoryTable({ route, worker, entries, onEdit }: TableProps) {
-  const pair = pairOf(route.diff, entries.map(({ config_gen }) => config_gen))
-  const choose = (side: 'from' | 'to', gen: number): void => replaceRoute({ ...route, diff: formatPair({ ...pair, [side]: gen }) })
+  const pair = pairOf(
+    route.diff,
+    entries.map(({ config_gen }) => config_gen),
+  )
+  const choose = (side: 'from' | 'to', gen: number): void =>
+    replaceRoute({ ...route, diff: formatPair({ ...pair, [side]: gen }) })
   return (
     <table className="generations" aria-label="Generations of the config">
-      <thead><tr><th scope="col">From</th><th scope="col">To</th><th scope="col">Generation</th><th scope="col">Saved</th><th scope="col">Changed</th><th scope="col"><span className="hidden">Acts</span></th></tr></thead>
+      <thead>
+        <tr>
+          <th scope="col">From</th>
+          <th scope="col">To</th>
+          <th scope="col">Generation</th>
+          <th scope="col">Saved</th>
+          <th scope="col">Changed</th>
+          <th scope="col">
+            <span className="hidden">Acts</span>
+          </th>
+        </tr>
+      </thead>
       <tbody>
         {entries.map((entry) => (
           <tr key={entry.config_gen}>
-            {(['from', 'to'] as const).map((side) => <td key={side} data-label={side}><input type="radio" name={`${side} generation`} aria-label={`Compare ${side} generation ${entry.config_gen}`} checked={pair[side] === entry.config_gen} onChange={() => choose(side, entry.config_gen)} /></td>)}
-            <th scope="row">{entry.config_gen}{marksOf(entry, worker).map((mark) => <span key={mark} className="mark">{mark}</span>)}</th>
-            <td><Age at={entry.ts} /> by <bdi>{entry.actor}</bdi></td>
-            <td><bdi>{entry.changed.length === 0 ? 'nothing' : entry.changed.join(', ')}</bdi></td>
-            <td className="number">{entry.config_gen !== worker.config_gen && <button type="button" onClick={() => onEdit(entry)}>Edit from here<span className="hidden"> (generation {entry.config_gen})</span></button>}</td>
+            {(['from', 'to'] as const).map((side) => (
+              <td key={side} data-label={side}>
+                <input
+                  type="radio"
+                  name={`${side} generation`}
+                  aria-label={`Compare ${side} generation ${entry.config_gen}`}
+                  checked={pair[side] === entry.config_gen}
+                  onChange={() => choose(side, entry.config_gen)}
+                />
+              </td>
+            ))}
+            <th scope="row">
+              {entry.config_gen}
+              {marksOf(entry, worker).map((mark) => (
+                <span key={mark} className="mark">
+                  {mark}
+                </span>
+              ))}
+            </th>
+            <td>
+              <Age at={entry.ts} /> by <bdi>{entry.actor}</bdi>
+            </td>
+            <td>
+              <bdi>{entry.changed.length === 0 ? 'nothing' : entry.changed.join(', ')}</bdi>
+            </td>
+            <td className="number">
+              {entry.config_gen !== worker.config_gen && (
+                <button type="button" onClick={() => onEdit(entry)}>
+                  Edit from here<span className="hidden"> (generation {entry.config_gen})</span>
+                </button>
+              )}
+            </td>
           </tr>
         ))}
       </tbody>
@@ -68,18 +124,41 @@ function HistoryTable({ route, worker, entries, onEdit }: TableProps) {
   )
 }
 
-const marksOf = ({ config_gen: gen }: Entry, worker: WorkerBody): readonly string[] => [...(gen === worker.config_gen ? ['wanted'] : []), ...(gen === worker.applied_config_gen ? ['applied'] : [])]
+const marksOf = ({ config_gen: gen }: Entry, worker: WorkerBody): readonly string[] => [
+  ...(gen === worker.config_gen ? ['wanted'] : []),
+  ...(gen === worker.applied_config_gen ? ['applied'] : []),
+]
 
-function Difference({ route, schema, entries }: { readonly route: RouteTo<'worker'>; readonly schema: JsonSchema; readonly entries: readonly Entry[] }) {
-  const { from, to } = pairOf(route.diff, entries.map(({ config_gen }) => config_gen))
+function Difference({
+  route,
+  schema,
+  entries,
+}: {
+  readonly route: RouteTo<'worker'>
+  readonly schema: JsonSchema
+  readonly entries: readonly Entry[]
+}) {
+  const { from, to } = pairOf(
+    route.diff,
+    entries.map(({ config_gen }) => config_gen),
+  )
   const [old, now] = [from, to].map((gen) => entries.find(({ config_gen }) => config_gen === gen))
-  if (old === undefined || now === undefined) return <p className="soft">Only one generation is kept; there is nothing to compare it with.</p>
+  if (old === undefined || now === undefined)
+    return <p className="soft">Only one generation is kept; there is nothing to compare it with.</p>
   const form = formOf(schema)
   const changes = changesOf(form, old.config as JsonObject, now.config as JsonObject)
   return (
     <section aria-label="Difference" className="card">
-      <h2>Generation {from} to {to}</h2>
-      {changes.length === 0 ? <p>{from === to ? 'One and the same generation.' : 'No field differs, as far as it can be seen: a secret may.'}</p> : <ChangesList form={form} changes={changes} />}
+      <h2>
+        Generation {from} to {to}
+      </h2>
+      {changes.length === 0 ? (
+        <p>
+          {from === to ? 'One and the same generation.' : 'No field differs, as far as it can be seen: a secret may.'}
+        </p>
+      ) : (
+        <ChangesList form={form} changes={changes} />
+      )}
     </section>
   )
 }

@@ -28,26 +28,48 @@ export function Input(props: InputProps) {
   const { form, pointer, shape, marks } = props
   const value = valueOf(form, pointer)
   switch (shape.kind) {
-    case 'boolean': return <BooleanInput {...props} value={value} />
-    case 'enum': return <Options {...props} value={value} />
+    case 'boolean':
+      return <BooleanInput {...props} value={value} />
+    case 'enum':
+      return <Options {...props} value={value} />
     case 'integer':
-    case 'number': return <NumberInput {...props} kind={shape.kind} value={value} />
-    case 'string': return typeof value === 'string' || value === undefined || value === null ? <TextInput {...props} value={value} /> : <JsonInput {...props} value={value} />
+    case 'number':
+      return <NumberInput {...props} kind={shape.kind} value={value} />
+    case 'string':
+      return typeof value === 'string' || value === undefined || value === null ? (
+        <TextInput {...props} value={value} />
+      ) : (
+        <JsonInput {...props} value={value} />
+      )
     case 'object':
     case 'array':
     case 'union':
-    case 'json': return <JsonInput form={form} pointer={pointer} marks={marks} value={value} />
+    case 'json':
+      return <JsonInput form={form} pointer={pointer} marks={marks} value={value} />
   }
 }
 
-interface Valued extends InputProps { readonly value: JsonValue | undefined }
+interface Valued extends InputProps {
+  readonly value: JsonValue | undefined
+}
 
 /** A box where it is on or off; a list where it may also be not set, or null. */
 function BooleanInput(props: Valued) {
   const { form, pointer, shape, marks, value } = props
-  if (typeof value !== 'boolean' || shape.nullable) return <Options {...props} shape={{ ...shape, options: [true, false] }} />
+  if (typeof value !== 'boolean' || shape.nullable)
+    return <Options {...props} shape={{ ...shape, options: [true, false] }} />
   const { 'aria-required': _, ...boxMarks } = marks
-  return <label className="switch"><input {...boxMarks} type="checkbox" checked={value} onChange={(event) => set(form, pointer, event.target.checked)} /> <span aria-hidden="true">{value ? 'on' : 'off'}</span></label>
+  return (
+    <label className="switch">
+      <input
+        {...boxMarks}
+        type="checkbox"
+        checked={value}
+        onChange={(event) => set(form, pointer, event.target.checked)}
+      />{' '}
+      <span aria-hidden="true">{value ? 'on' : 'off'}</span>
+    </label>
+  )
 }
 
 function Options({ form, pointer, shape, required, marks, value }: Valued): ReactNode {
@@ -55,30 +77,84 @@ function Options({ form, pointer, shape, required, marks, value }: Valued): Reac
   const options = shape.options.map((option) => JSON.stringify(option))
   const known = shape.nullable && !options.includes('null') ? [...shape.options, null] : shape.options
   return (
-    <select {...marks} value={text} onChange={(event) => set(form, pointer, event.target.value === '' ? undefined : (JSON.parse(event.target.value) as JsonValue))}>
+    <select
+      {...marks}
+      value={text}
+      onChange={(event) =>
+        set(form, pointer, event.target.value === '' ? undefined : (JSON.parse(event.target.value) as JsonValue))
+      }
+    >
       {(value === undefined || !required) && <option value="">not set</option>}
-      {value !== undefined && !known.some((option) => JSON.stringify(option) === text) && <option value={text}>{text}</option>}
-      {known.map((option) => <option key={JSON.stringify(option)} value={JSON.stringify(option)}>{optionText(option)}</option>)}
+      {value !== undefined && !known.some((option) => JSON.stringify(option) === text) && (
+        <option value={text}>{text}</option>
+      )}
+      {known.map((option) => (
+        <option key={JSON.stringify(option)} value={JSON.stringify(option)}>
+          {optionText(option)}
+        </option>
+      ))}
     </select>
   )
 }
 
 function NumberInput({ form, pointer, kind, marks, value }: Valued & { readonly kind: 'integer' | 'number' }) {
   const text = form.draft.texts.get(pointer)?.text ?? (value === undefined ? '' : JSON.stringify(value))
-  return <input {...marks} type="text" inputMode={kind === 'integer' ? 'numeric' : 'decimal'} className="number-input" placeholder="not set" value={text} onChange={(event) => type(form, pointer, kind, event.target.value)} />
+  return (
+    <input
+      {...marks}
+      type="text"
+      inputMode={kind === 'integer' ? 'numeric' : 'decimal'}
+      className="number-input"
+      placeholder="not set"
+      value={text}
+      onChange={(event) => type(form, pointer, kind, event.target.value)}
+    />
+  )
 }
 
 const LONG_TEXT = 80
 
 function TextInput({ form, pointer, shape, marks, value }: Valued & { readonly value: string | null | undefined }) {
-  if (shape.secret) return <input {...marks} type="password" autoComplete="new-password" placeholder="not set" value={value ?? ''} onChange={(event) => set(form, pointer, event.target.value)} />
-  const same = { ...marks, spellCheck: false, autoComplete: 'off', dir: 'auto', placeholder: value === undefined ? 'not set' : value === null ? 'null' : 'empty text', value: value ?? '' } as const
-  const onChange = (event: { readonly target: { readonly value: string } }): void => set(form, pointer, event.target.value)
-  return (value ?? '').length > LONG_TEXT || /\n/.test(value ?? '') ? <textarea {...same} rows={3} onChange={onChange} /> : <input {...same} type="text" onChange={onChange} />
+  if (shape.secret)
+    return (
+      <input
+        {...marks}
+        type="password"
+        autoComplete="new-password"
+        placeholder="not set"
+        value={value ?? ''}
+        onChange={(event) => set(form, pointer, event.target.value)}
+      />
+    )
+  const same = {
+    ...marks,
+    spellCheck: false,
+    autoComplete: 'off',
+    dir: 'auto',
+    placeholder: value === undefined ? 'not set' : value === null ? 'null' : 'empty text',
+    value: value ?? '',
+  } as const
+  const onChange = (event: { readonly target: { readonly value: string } }): void =>
+    set(form, pointer, event.target.value)
+  return (value ?? '').length > LONG_TEXT || /\n/.test(value ?? '') ? (
+    <textarea {...same} rows={3} onChange={onChange} />
+  ) : (
+    <input {...same} type="text" onChange={onChange} />
+  )
 }
 
 export function JsonInput({ form, pointer, marks, value }: Pick<Valued, 'form' | 'pointer' | 'marks' | 'value'>) {
   const text = form.draft.texts.get(pointer)?.text ?? (value === undefined ? '' : prettyJson(value))
   const rows = Math.min(MANY_LINES, Math.max(2, text.split('\n').length))
-  return <textarea {...marks} className="code" spellCheck={false} rows={rows} placeholder="not set (JSON)" value={text} onChange={(event) => type(form, pointer, 'json', event.target.value)} />
+  return (
+    <textarea
+      {...marks}
+      className="code"
+      spellCheck={false}
+      rows={rows}
+      placeholder="not set (JSON)"
+      value={text}
+      onChange={(event) => type(form, pointer, 'json', event.target.value)}
+    />
+  )
 }

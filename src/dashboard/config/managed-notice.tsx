@@ -24,19 +24,45 @@ export function ManagedNotice({ by, mode, isAgreed, onMode, onAgree }: ManagedPr
   const isResource = resourceOf(by) !== null
   return (
     <section className="notice managed" aria-label="Managed elsewhere">
-      <p>{isResource && <span aria-hidden="true">⎈ </span>}Managed by <strong><bdi>{managerText(by)}</bdi></strong>. {WORDS[mode]}</p>
-      {mode === 'override' && <p><label><input type="checkbox" checked={isAgreed} onChange={(event) => onAgree(event.target.checked)} /> I know that a change made here counts as drift and may be reverted.</label></p>}
+      <p>
+        {isResource && <span aria-hidden="true">⎈ </span>}Managed by{' '}
+        <strong>
+          <bdi>{managerText(by)}</bdi>
+        </strong>
+        . {WORDS[mode]}
+      </p>
+      {mode === 'override' && (
+        <p>
+          <label>
+            <input type="checkbox" checked={isAgreed} onChange={(event) => onAgree(event.target.checked)} /> I know that
+            a change made here counts as drift and may be reverted.
+          </label>
+        </p>
+      )}
       <div className="buttons start">
-        {mode !== 'locked' && <button type="button" onClick={() => onMode('locked')}>Lock again</button>}
-        {mode === 'locked' && isResource && <button type="button" onClick={() => onMode('git')}>Edit for Git…</button>}
-        {mode === 'locked' && <button type="button" onClick={() => onMode('override')}>Override here…</button>}
+        {mode !== 'locked' && (
+          <button type="button" onClick={() => onMode('locked')}>
+            Lock again
+          </button>
+        )}
+        {mode === 'locked' && isResource && (
+          <button type="button" onClick={() => onMode('git')}>
+            Edit for Git…
+          </button>
+        )}
+        {mode === 'locked' && (
+          <button type="button" onClick={() => onMode('override')}>
+            Override here…
+          </button>
+        )}
       </div>
     </section>
   )
 }
 
 const WORDS: Readonly<Record<Mode, string>> = {
-  open: '', locked: 'It is locked here: a change would be drift.',
+  open: '',
+  locked: 'It is locked here: a change would be drift.',
   git: 'What you edit now is not saved: it becomes a patch to copy, for your repository or cluster.',
   override: 'You are about to change it here all the same.',
 }

@@ -25,15 +25,47 @@ export function MergePanel({ form, draft, newest, worker, onContinue, onDiscard 
   return (
     <section className="notice merge" aria-label="Conflict">
       <output>
-        <strong>{isSameLife ? `Somebody saved generation ${newest.gen}` : `The master started over with generation ${newest.gen}`}</strong>
-        {by !== null && <> (<bdi>{by}</bdi>{at !== null && <>, <Age at={at} /></>})</>}. Your draft, based on generation {draft.base.gen}, is kept.
+        <strong>
+          {isSameLife
+            ? `Somebody saved generation ${newest.gen}`
+            : `The master started over with generation ${newest.gen}`}
+        </strong>
+        {by !== null && (
+          <>
+            {' '}
+            (<bdi>{by}</bdi>
+            {at !== null && (
+              <>
+                , <Age at={at} />
+              </>
+            )}
+            )
+          </>
+        )}
+        . Your draft, based on generation {draft.base.gen}, is kept.
       </output>
-      {theirs.length > 0 && <p>They changed, and you did not: <bdi>{theirs.join(', ')}</bdi>. Theirs is taken.</p>}
+      {theirs.length > 0 && (
+        <p>
+          They changed, and you did not: <bdi>{theirs.join(', ')}</bdi>. Theirs is taken.
+        </p>
+      )}
       {theirs.length === 0 && clashes.length === 0 && <p>Nothing that you changed differs.</p>}
-      {clashes.length > 0 && <ClashTable form={form} draft={draft} clashes={clashes} choices={choices} onChoose={(name, side) => setChoices(new Map(choices).set(name, side))} />}
+      {clashes.length > 0 && (
+        <ClashTable
+          form={form}
+          draft={draft}
+          clashes={clashes}
+          choices={choices}
+          onChoose={(name, side) => setChoices(new Map(choices).set(name, side))}
+        />
+      )}
       <div className="buttons start">
-        <button type="button" className="primary" onClick={() => onContinue(rebase(form, draft, newest, choices))}>Continue on generation {newest.gen}</button>
-        <button type="button" onClick={onDiscard}>Discard mine</button>
+        <button type="button" className="primary" onClick={() => onContinue(rebase(form, draft, newest, choices))}>
+          Continue on generation {newest.gen}
+        </button>
+        <button type="button" onClick={onDiscard}>
+          Discard mine
+        </button>
       </div>
     </section>
   )
@@ -51,16 +83,47 @@ const SIDES: readonly Side[] = ['theirs', 'mine']
 const SHOWN_CHARACTERS = 200
 
 function ClashTable({ form, draft, clashes, choices, onChoose }: ClashTableProps) {
-  const text = (name: string, value: JsonValue | undefined): string => (value === undefined ? 'not set' : cutText(JSON.stringify(withoutSecrets(form.fields, name, value)), SHOWN_CHARACTERS))
+  const text = (name: string, value: JsonValue | undefined): string =>
+    value === undefined
+      ? 'not set'
+      : cutText(JSON.stringify(withoutSecrets(form.fields, name, value)), SHOWN_CHARACTERS)
   return (
-    <CardTable label="Fields that both changed" columns={['Field', `Based on (${draft.base.gen})`, 'Theirs', 'Yours', 'Result']} stale={false}>
+    <CardTable
+      label="Fields that both changed"
+      columns={['Field', `Based on (${draft.base.gen})`, 'Theirs', 'Yours', 'Result']}
+      stale={false}
+    >
       {clashes.map(({ name, base, theirs, mine }) => (
         <Row key={name}>
-          <RowHead of="Field"><strong><bdi>{name}</bdi></strong></RowHead>
-          <Cell of="Based on"><bdi>{text(name, base)}</bdi></Cell>
-          <Cell of="Theirs"><bdi>{text(name, theirs)}</bdi></Cell>
-          <Cell of="Yours"><bdi>{text(name, mine)}</bdi></Cell>
-          <Cell of="Result"><div role="radiogroup" aria-label={`Result of ${name}`} className="sides">{SIDES.map((side) => <label key={side}><input type="radio" name={`side of ${name}`} checked={(choices.get(name) ?? 'theirs') === side} onChange={() => onChoose(name, side)} /> {side === 'mine' ? 'yours' : side}</label>)}</div></Cell>
+          <RowHead of="Field">
+            <strong>
+              <bdi>{name}</bdi>
+            </strong>
+          </RowHead>
+          <Cell of="Based on">
+            <bdi>{text(name, base)}</bdi>
+          </Cell>
+          <Cell of="Theirs">
+            <bdi>{text(name, theirs)}</bdi>
+          </Cell>
+          <Cell of="Yours">
+            <bdi>{text(name, mine)}</bdi>
+          </Cell>
+          <Cell of="Result">
+            <div role="radiogroup" aria-label={`Result of ${name}`} className="sides">
+              {SIDES.map((side) => (
+                <label key={side}>
+                  <input
+                    type="radio"
+                    name={`side of ${name}`}
+                    checked={(choices.get(name) ?? 'theirs') === side}
+                    onChange={() => onChoose(name, side)}
+                  />{' '}
+                  {side === 'mine' ? 'yours' : side}
+                </label>
+              ))}
+            </div>
+          </Cell>
         </Row>
       ))}
     </CardTable>

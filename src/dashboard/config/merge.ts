@@ -29,11 +29,18 @@ export function mergeOf({ fields }: Form, draft: ConfigDraft, newest: Base): Mer
   const config = mineOf(draft)
   const theirs = new Set(differing(fields, draft.base.config, newest.config))
   const mine = differing(fields, draft.base.config, config)
-  const clashes = mine.filter((name) => theirs.has(name) && !sameJson(valueIn(config, name), valueIn(newest.config, name)))
+  const clashes = mine.filter(
+    (name) => theirs.has(name) && !sameJson(valueIn(config, name), valueIn(newest.config, name)),
+  )
   return {
     theirs: [...theirs].filter((name) => !mine.includes(name)),
     mine: mine.filter((name) => !clashes.includes(name)),
-    clashes: clashes.map((name) => ({ name, base: valueIn(draft.base.config, name), theirs: valueIn(newest.config, name), mine: valueIn(config, name) })),
+    clashes: clashes.map((name) => ({
+      name,
+      base: valueIn(draft.base.config, name),
+      theirs: valueIn(newest.config, name),
+      mine: valueIn(config, name),
+    })),
   }
 }
 
@@ -49,6 +56,8 @@ export function rebase(form: Form, draft: ConfigDraft, newest: Base, choices: Re
     else result[name] = value
   }
   const theirs = new Set(clashes.map(({ name }) => name).filter((name) => !kept.has(name)))
-  const texts = [...draft.mine.texts].filter(([path, { fault }]) => (path === '' ? fault !== null : !theirs.has(topOf(path)))) // The JSON tab shows the merged config, unless its text could not be read.
+  const texts = [...draft.mine.texts].filter(([path, { fault }]) =>
+    path === '' ? fault !== null : !theirs.has(topOf(path)),
+  ) // The JSON tab shows the merged config, unless its text could not be read.
   return { ...draft, base: newest, mine: { value: result, texts: new Map(texts) } }
 }

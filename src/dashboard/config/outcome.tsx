@@ -6,17 +6,59 @@ import { plural } from '../parts/numbers.ts'
 import { appliedText } from './saving.ts'
 import type { Save } from './use-save.ts'
 
-export function Outcome({ save: { problem, faults, saved }, worker, why }: { readonly save: Save; readonly worker: WorkerBody; /** Shown while it is not applied. */ readonly why: ReactNode }) {
-  if (problem === null) return saved === null ? null : <div className="outcome"><output className="done">Generation {saved.base.gen} is saved. {appliedText(saved.base.gen, worker, saved.appliedMs)}</output>{saved.appliedMs === null && why}</div>
-  switch (problem.status) {
-    case 412: return <ErrorPanel problem={problem} title="Not saved: the config changed while you edited." />
-    case 422: return (
-      <div className="problem">
-        <p role="alert"><strong>Not saved.</strong> {faults.length === 0 ? 'Correct what is marked, then save again.' : `The master refuses ${plural(faults.length, 'value')}; nothing was changed.`}</p>
-        {faults.length > 0 && <ul>{faults.map(({ path, message }) => <li key={path + message}><code><bdi>{path === '' ? 'the config' : path}</bdi></code> <bdi>{message}</bdi></li>)}</ul>}
+export function Outcome({
+  save: { problem, faults, saved },
+  worker,
+  why,
+}: {
+  readonly save: Save
+  readonly worker: WorkerBody
+  /** Shown while it is not applied. */ readonly why: ReactNode
+}) {
+  if (problem === null)
+    return saved === null ? null : (
+      <div className="outcome">
+        <output className="done">
+          Generation {saved.base.gen} is saved. {appliedText(saved.base.gen, worker, saved.appliedMs)}
+        </output>
+        {saved.appliedMs === null && why}
       </div>
     )
-    case null: return <ErrorPanel problem={problem} title="Perhaps saved:"><p>The worker is read again. If its generation went up by your change, the note above says so; else save again.</p></ErrorPanel>
-    default: return <ErrorPanel problem={problem} title="Not saved:" />
+  switch (problem.status) {
+    case 412:
+      return <ErrorPanel problem={problem} title="Not saved: the config changed while you edited." />
+    case 422:
+      return (
+        <div className="problem">
+          <p role="alert">
+            <strong>Not saved.</strong>{' '}
+            {faults.length === 0
+              ? 'Correct what is marked, then save again.'
+              : `The master refuses ${plural(faults.length, 'value')}; nothing was changed.`}
+          </p>
+          {faults.length > 0 && (
+            <ul>
+              {faults.map(({ path, message }) => (
+                <li key={path + message}>
+                  <code>
+                    <bdi>{path === '' ? 'the config' : path}</bdi>
+                  </code>{' '}
+                  <bdi>{message}</bdi>
+                </li>
+              ))}
+            </ul>
+          )}
+        </div>
+      )
+    case null:
+      return (
+        <ErrorPanel problem={problem} title="Perhaps saved:">
+          <p>
+            The worker is read again. If its generation went up by your change, the note above says so; else save again.
+          </p>
+        </ErrorPanel>
+      )
+    default:
+      return <ErrorPanel problem={problem} title="Not saved:" />
   }
 }

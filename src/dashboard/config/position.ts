@@ -1,10 +1,14 @@
 /** @module dashboard/config/position  Where in a JSON text its first fault stands; every engine tells it in other words, so it is read here. */
 
-export interface Position { readonly line: number; readonly column: number }
+export interface Position {
+  readonly line: number
+  readonly column: number
+}
 
 const WHITE = /[ \t\r\n]*/y
 // oxlint-disable-next-line no-control-regex -- JSON forbids them in text
-const TOKEN = /"(?:[^"\\\u0000-\u001F]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[[\]{},:]/y
+const TOKEN =
+  /"(?:[^"\\\u0000-\u001F]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[[\]{},:]/y
 
 /** null: the text is JSON. */
 export function faultPosition(text: string): Position | null {
@@ -46,12 +50,18 @@ function skipWhite(text: string, index: number): number {
 /** What may come after a token; null: the token may not stand here. */
 function after(token: string, expected: Expected, open: string[]): Expected | null {
   switch (expected) {
-    case 'value or ]': return token === ']' ? closed(open, '[') : afterValue(token, open)
-    case 'value': return afterValue(token, open)
-    case 'key or }': return token === '}' ? closed(open, '{') : token.startsWith('"') ? ':' : null
-    case 'key': return token.startsWith('"') ? ':' : null
-    case ':': return token === ':' ? 'value' : null
-    case ', or end': return afterItem(token, open)
+    case 'value or ]':
+      return token === ']' ? closed(open, '[') : afterValue(token, open)
+    case 'value':
+      return afterValue(token, open)
+    case 'key or }':
+      return token === '}' ? closed(open, '{') : token.startsWith('"') ? ':' : null
+    case 'key':
+      return token.startsWith('"') ? ':' : null
+    case ':':
+      return token === ':' ? 'value' : null
+    case ', or end':
+      return afterItem(token, open)
   }
 }
 

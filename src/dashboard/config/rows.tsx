@@ -22,7 +22,10 @@ interface FieldRowProps {
 }
 
 /** Drawn again only when something in it changed: a form may have hundreds of them. */
-const FieldRow = memo(DrawnRow, (a, b) => a.field === b.field && a.pointer === b.pointer && sameAt(a.form, b.form, a.pointer))
+const FieldRow = memo(
+  DrawnRow,
+  (a, b) => a.field === b.field && a.pointer === b.pointer && sameAt(a.form, b.form, a.pointer),
+)
 
 function DrawnRow({ form, field, pointer }: FieldRowProps) {
   const { shape } = field
@@ -30,7 +33,12 @@ function DrawnRow({ form, field, pointer }: FieldRowProps) {
   const fault = form.faults.get(pointer)
   const isChanged = form.before !== undefined && !sameJson(valueOf(form, pointer), beforeOf(form, pointer))
   const isGroup = shape.secret || hasRows(shape, valueOf(form, pointer))
-  const marks: Marks = { id, 'aria-describedby': `${id}-about${fault === undefined ? '' : ` ${id}-fault`}`, 'aria-invalid': fault !== undefined, 'aria-required': field.required }
+  const marks: Marks = {
+    id,
+    'aria-describedby': `${id}-about${fault === undefined ? '' : ` ${id}-fault`}`,
+    'aria-invalid': fault !== undefined,
+    'aria-required': field.required,
+  }
   return (
     <div className={`field${isChanged ? ' changed' : ''}${isGroup && !shape.secret ? ' group' : ''}`}>
       <FieldLabel id={id} field={field} isGroup={isGroup} />
@@ -45,78 +53,187 @@ function DrawnRow({ form, field, pointer }: FieldRowProps) {
 }
 
 /** Whether it is shown as rows of its own, which have a name together instead of a label. */
-const hasRows = ({ kind }: Shape, value: JsonValue | undefined): boolean => (kind === 'object' || kind === 'array' || kind === 'union') && value !== undefined && value !== null
+const hasRows = ({ kind }: Shape, value: JsonValue | undefined): boolean =>
+  (kind === 'object' || kind === 'array' || kind === 'union') && value !== undefined && value !== null
 
-function Value({ form, pointer, field: { shape, required }, marks }: FieldRowProps & { readonly marks: Marks }): ReactNode {
+function Value({
+  form,
+  pointer,
+  field: { shape, required },
+  marks,
+}: FieldRowProps & { readonly marks: Marks }): ReactNode {
   const value = valueOf(form, pointer)
-  if (shape.secret && form.before !== undefined) return <SecretInput form={form} pointer={pointer} shape={shape} required={required} marks={marks} />
-  if (shape.kind !== 'object' && shape.kind !== 'array' && shape.kind !== 'union') return <Input form={form} pointer={pointer} shape={shape} required={required} marks={marks} />
+  if (shape.secret && form.before !== undefined)
+    return <SecretInput form={form} pointer={pointer} shape={shape} required={required} marks={marks} />
+  if (shape.kind !== 'object' && shape.kind !== 'array' && shape.kind !== 'union')
+    return <Input form={form} pointer={pointer} shape={shape} required={required} marks={marks} />
   if (value === undefined || value === null) {
-    return <button type="button" id={marks.id} aria-describedby={marks['aria-describedby']} onClick={() => set(form, pointer, firstValue({ ...shape, fallback: value === null ? undefined : shape.fallback }))}>{value === null ? 'Set a value' : 'Add'}</button>
+    return (
+      <button
+        type="button"
+        id={marks.id}
+        aria-describedby={marks['aria-describedby']}
+        onClick={() =>
+          set(form, pointer, firstValue({ ...shape, fallback: value === null ? undefined : shape.fallback }))
+        }
+      >
+        {value === null ? 'Set a value' : 'Add'}
+      </button>
+    )
   }
   return <Rows form={form} pointer={pointer} shape={shape} marks={marks} />
 }
 
 /** The rows of a value that has some, or its JSON where it is not what the schema says. */
-function Rows({ form, pointer, shape, marks }: { readonly form: FormState; readonly pointer: string; readonly shape: Shape; readonly marks: Marks }): ReactNode {
+function Rows({
+  form,
+  pointer,
+  shape,
+  marks,
+}: {
+  readonly form: FormState
+  readonly pointer: string
+  readonly shape: Shape
+  readonly marks: Marks
+}): ReactNode {
   const value = valueOf(form, pointer)
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
   if (shape.kind === 'union') return <UnionInput form={form} pointer={pointer} shape={shape} marks={marks} />
-  if (shape.kind === 'array' && shape.item !== null && Array.isArray(value)) return <ItemList form={form} pointer={pointer} item={shape.item} items={value as readonly JsonValue[]} marks={marks} />
-  if (shape.kind !== 'object' || !isObject) return <Input form={form} pointer={pointer} shape={shape.kind === 'object' || shape.kind === 'array' ? { ...shape, kind: 'json' } : shape} required={false} marks={marks} />
-  return <fieldset id={marks.id} tabIndex={-1} aria-labelledby={`${marks.id}-label`} className="rows"><ObjectRows form={form} fields={shape.fields} pointer={pointer} /></fieldset>
+  if (shape.kind === 'array' && shape.item !== null && Array.isArray(value))
+    return (
+      <ItemList form={form} pointer={pointer} item={shape.item} items={value as readonly JsonValue[]} marks={marks} />
+    )
+  if (shape.kind !== 'object' || !isObject)
+    return (
+      <Input
+        form={form}
+        pointer={pointer}
+        shape={shape.kind === 'object' || shape.kind === 'array' ? { ...shape, kind: 'json' } : shape}
+        required={false}
+        marks={marks}
+      />
+    )
+  return (
+    <fieldset id={marks.id} tabIndex={-1} aria-labelledby={`${marks.id}-label`} className="rows">
+      <ObjectRows form={form} fields={shape.fields} pointer={pointer} />
+    </fieldset>
+  )
 }
 
-export function ObjectRows({ form, fields, pointer }: { readonly form: FormState; readonly fields: readonly Field[]; readonly pointer: string }) {
+export function ObjectRows({
+  form,
+  fields,
+  pointer,
+}: {
+  readonly form: FormState
+  readonly fields: readonly Field[]
+  readonly pointer: string
+}) {
   const value = valueOf(form, pointer)
   const names = new Set(fields.map(({ name }) => name))
   const shown = fields.filter((field) => !isSettled(field, valueOf(form, childPointer(pointer, field.name))))
-  const others = typeof value === 'object' && value !== null ? Object.keys(value).filter((name) => !names.has(name)) : []
+  const others =
+    typeof value === 'object' && value !== null ? Object.keys(value).filter((name) => !names.has(name)) : []
   return (
     <>
-      {shown.map((field) => <FieldRow key={field.name} form={form} field={field} pointer={childPointer(pointer, field.name)} />)}
-      {others.map((name) => <OtherRow key={name} form={form} name={name} pointer={childPointer(pointer, name)} />)}
+      {shown.map((field) => (
+        <FieldRow key={field.name} form={form} field={field} pointer={childPointer(pointer, field.name)} />
+      ))}
+      {others.map((name) => (
+        <OtherRow key={name} form={form} name={name} pointer={childPointer(pointer, name)} />
+      ))}
     </>
   )
 }
 
 /** There is nothing to choose, and that is what it says: the mark of a choice made above. */
-const isSettled = ({ required, shape: { kind, options } }: Field, value: JsonValue | undefined): boolean => required && kind === 'enum' && options.length === 1 && sameJson(value, options[0])
+const isSettled = ({ required, shape: { kind, options } }: Field, value: JsonValue | undefined): boolean =>
+  required && kind === 'enum' && options.length === 1 && sameJson(value, options[0])
 
 /** What the schema does not name: shown as JSON, and kept until somebody takes it away. */
-function OtherRow({ form, name, pointer }: { readonly form: FormState; readonly name: string; readonly pointer: string }) {
+function OtherRow({
+  form,
+  name,
+  pointer,
+}: {
+  readonly form: FormState
+  readonly name: string
+  readonly pointer: string
+}) {
   const id = inputId(form.id, pointer)
   const fault = form.faults.get(pointer)
   return (
     <div className="field">
-      <label className="label" htmlFor={id}><bdi>{name}</bdi></label>
+      <label className="label" htmlFor={id}>
+        <bdi>{name}</bdi>
+      </label>
       <div className="input">
-        <Input form={form} pointer={pointer} shape={OTHER} required={false} marks={{ id, 'aria-describedby': `${id}-fault`, 'aria-invalid': fault !== undefined }} />
+        <Input
+          form={form}
+          pointer={pointer}
+          shape={OTHER}
+          required={false}
+          marks={{ id, 'aria-describedby': `${id}-fault`, 'aria-invalid': fault !== undefined }}
+        />
         <Fault id={id} text={fault} />
       </div>
-      <div className="ways"><button type="button" className="link" onClick={() => set(form, pointer, undefined)}>Remove<span className="hidden"> {name}</span></button></div>
+      <div className="ways">
+        <button type="button" className="link" onClick={() => set(form, pointer, undefined)}>
+          Remove<span className="hidden"> {name}</span>
+        </button>
+      </div>
     </div>
   )
 }
 
-const OTHER: Shape = { kind: 'json', title: null, description: null, hint: '', options: [], fields: [], item: null, branches: [], nullable: false, secret: false, readOnly: false, deprecated: false, fallback: undefined }
+const OTHER: Shape = {
+  kind: 'json',
+  title: null,
+  description: null,
+  hint: '',
+  options: [],
+  fields: [],
+  item: null,
+  branches: [],
+  nullable: false,
+  secret: false,
+  readOnly: false,
+  deprecated: false,
+  fallback: undefined,
+}
 
-interface WayBack { readonly text: string; readonly to: JsonValue | undefined }
+interface WayBack {
+  readonly text: string
+  readonly to: JsonValue | undefined
+}
 
 function Ways({ form, field, pointer }: FieldRowProps) {
   const ways = waysOf(form, field, pointer)
   const title = field.shape.title ?? field.name
-  return <div className="ways">{ways.map(({ text, to }) => <button key={text} type="button" className="link" onClick={() => set(form, pointer, to)}>{text}<span className="hidden"> {title}</span></button>)}</div>
+  return (
+    <div className="ways">
+      {ways.map(({ text, to }) => (
+        <button key={text} type="button" className="link" onClick={() => set(form, pointer, to)}>
+          {text}
+          <span className="hidden"> {title}</span>
+        </button>
+      ))}
+    </div>
+  )
 }
 
 function waysOf(form: FormState, { shape, required }: Field, pointer: string): readonly WayBack[] {
   const [value, before] = [valueOf(form, pointer), beforeOf(form, pointer)]
   const isTyped = form.draft.texts.get(pointer)?.fault != null
-  const ways: WayBack[] = form.before !== undefined && (isTyped || !sameJson(value, before)) ? [{ text: 'Undo', to: before }] : []
+  const ways: WayBack[] =
+    form.before !== undefined && (isTyped || !sameJson(value, before)) ? [{ text: 'Undo', to: before }] : []
   if (shape.secret) return ways
-  if (shape.fallback !== undefined && value !== undefined && !sameJson(value, shape.fallback)) ways.push({ text: 'Use default', to: shape.fallback })
-  else if (shape.fallback === undefined && !required && value !== undefined) ways.push({ text: 'Remove', to: undefined })
-  if (shape.nullable && value !== null && shape.kind !== 'enum' && shape.kind !== 'boolean') ways.push({ text: 'Set to null', to: null })
+  if (shape.fallback !== undefined && value !== undefined && !sameJson(value, shape.fallback))
+    ways.push({ text: 'Use default', to: shape.fallback })
+  else if (shape.fallback === undefined && !required && value !== undefined)
+    ways.push({ text: 'Remove', to: undefined })
+  if (shape.nullable && value !== null && shape.kind !== 'enum' && shape.kind !== 'boolean')
+    ways.push({ text: 'Set to null', to: null })
   return ways
 }
 
@@ -132,35 +249,84 @@ interface ItemListProps {
 
 function ItemList({ form, pointer, item, items, marks }: ItemListProps) {
   const { 'aria-required': _, 'aria-invalid': __, ...named } = marks
-  if (items.length > MOST_ROWS) return <><p className="soft">{plural(items.length, 'item')}, shown as JSON.</p><JsonInput form={form} pointer={pointer} marks={{ ...marks, 'aria-label': 'items' }} value={items} /></>
+  if (items.length > MOST_ROWS)
+    return (
+      <>
+        <p className="soft">{plural(items.length, 'item')}, shown as JSON.</p>
+        <JsonInput form={form} pointer={pointer} marks={{ ...marks, 'aria-label': 'items' }} value={items} />
+      </>
+    )
   return (
     <fieldset {...named} tabIndex={-1} aria-labelledby={`${marks.id}-label`} className="rows">
       <ol className="items">
-        {items.map((_item, index) => <ItemRow key={childPointer(pointer, index)} form={form} pointer={childPointer(pointer, index)} item={item} index={index} />)}
+        {items.map((_item, index) => (
+          <ItemRow
+            key={childPointer(pointer, index)}
+            form={form}
+            pointer={childPointer(pointer, index)}
+            item={item}
+            index={index}
+          />
+        ))}
       </ol>
-      <button type="button" onClick={() => set(form, pointer, [...items, firstValue(item)])}>Add an item</button>
+      <button type="button" onClick={() => set(form, pointer, [...items, firstValue(item)])}>
+        Add an item
+      </button>
     </fieldset>
   )
 }
 
-function ItemRow({ form, pointer, item, index }: { readonly form: FormState; readonly pointer: string; readonly item: Shape; readonly index: number }) {
+function ItemRow({
+  form,
+  pointer,
+  item,
+  index,
+}: {
+  readonly form: FormState
+  readonly pointer: string
+  readonly item: Shape
+  readonly index: number
+}) {
   const id = inputId(form.id, pointer)
   const fault = form.faults.get(pointer)
-  const marks: Marks = { id, 'aria-describedby': `${id}-fault`, 'aria-invalid': fault !== undefined, 'aria-label': `item ${index + 1}` }
+  const marks: Marks = {
+    id,
+    'aria-describedby': `${id}-fault`,
+    'aria-invalid': fault !== undefined,
+    'aria-label': `item ${index + 1}`,
+  }
   const isPlain = item.kind !== 'object' && item.kind !== 'array' && item.kind !== 'union'
   return (
     <li>
-      <span className="hidden" id={`${id}-label`}>item {index + 1}</span>
+      <span className="hidden" id={`${id}-label`}>
+        item {index + 1}
+      </span>
       <div className="input">
-        {isPlain ? <Input form={form} pointer={pointer} shape={item} required marks={marks} /> : <Rows form={form} pointer={pointer} shape={item} marks={marks} />}
+        {isPlain ? (
+          <Input form={form} pointer={pointer} shape={item} required marks={marks} />
+        ) : (
+          <Rows form={form} pointer={pointer} shape={item} marks={marks} />
+        )}
         <Fault id={id} text={fault} />
       </div>
-      <button type="button" className="link" onClick={() => set(form, pointer, undefined)}>Remove<span className="hidden"> item {index + 1}</span></button>
+      <button type="button" className="link" onClick={() => set(form, pointer, undefined)}>
+        Remove<span className="hidden"> item {index + 1}</span>
+      </button>
     </li>
   )
 }
 
-function UnionInput({ form, pointer, shape, marks }: { readonly form: FormState; readonly pointer: string; readonly shape: Shape; readonly marks: Marks }) {
+function UnionInput({
+  form,
+  pointer,
+  shape,
+  marks,
+}: {
+  readonly form: FormState
+  readonly pointer: string
+  readonly shape: Shape
+  readonly marks: Marks
+}) {
   const value = valueOf(form, pointer)
   const [chosen, setChosen] = useState<number | null>(null)
   const fitting = branchOf(shape.branches, value)
@@ -172,15 +338,34 @@ function UnionInput({ form, pointer, shape, marks }: { readonly form: FormState;
     setChosen(index)
     set(form, pointer, firstValue(next.shape))
   }
-  const isPlain = branch === undefined || (branch.shape.kind !== 'object' && branch.shape.kind !== 'array' && branch.shape.kind !== 'union')
+  const isPlain =
+    branch === undefined ||
+    (branch.shape.kind !== 'object' && branch.shape.kind !== 'array' && branch.shape.kind !== 'union')
   const inner = { ...marks, id: `${marks.id}-value`, 'aria-label': branch?.title ?? 'value' }
   return (
     <div className="rows">
-      <select id={marks.id} aria-labelledby={`${marks.id}-label`} aria-describedby={marks['aria-describedby']} value={open} onChange={(event) => choose(Number(event.target.value))}>
-        {shape.branches.map(({ title }, index) => <option key={`${index} ${title}`} value={index}>{title}</option>)}
+      <select
+        id={marks.id}
+        aria-labelledby={`${marks.id}-label`}
+        aria-describedby={marks['aria-describedby']}
+        value={open}
+        onChange={(event) => choose(Number(event.target.value))}
+      >
+        {shape.branches.map(({ title }, index) => (
+          <option key={`${index} ${title}`} value={index}>
+            {title}
+          </option>
+        ))}
       </select>
-      <span className="hidden" id={`${inner.id}-label`}>{branch?.title ?? 'value'}</span>
-      {branch !== undefined && (isPlain ? <Input form={form} pointer={pointer} shape={branch.shape} required marks={inner} /> : <Rows form={form} pointer={pointer} shape={branch.shape} marks={inner} />)}
+      <span className="hidden" id={`${inner.id}-label`}>
+        {branch?.title ?? 'value'}
+      </span>
+      {branch !== undefined &&
+        (isPlain ? (
+          <Input form={form} pointer={pointer} shape={branch.shape} required marks={inner} />
+        ) : (
+          <Rows form={form} pointer={pointer} shape={branch.shape} marks={inner} />
+        ))}
     </div>
   )
 }
@@ -188,20 +373,31 @@ function UnionInput({ form, pointer, shape, marks }: { readonly form: FormState;
 /** The branch a value belongs to: one that it satisfies, else the first of its kind. */
 function branchOf(branches: readonly Branch[], value: JsonValue | undefined): number {
   const fitting = branches.findIndex(({ schema }) => validate(schema, value).length === 0)
-  return fitting >= 0 ? fitting : Math.max(0, branches.findIndex((branch) => looksLike(branch, value)))
+  return fitting >= 0
+    ? fitting
+    : Math.max(
+        0,
+        branches.findIndex((branch) => looksLike(branch, value)),
+      )
 }
 
 function looksLike(branch: Branch | undefined, value: JsonValue | undefined): boolean {
   switch (branch?.shape.kind) {
-    case 'object': return typeof value === 'object' && value !== null && !Array.isArray(value)
-    case 'array': return Array.isArray(value)
-    case 'boolean': return typeof value === 'boolean'
+    case 'object':
+      return typeof value === 'object' && value !== null && !Array.isArray(value)
+    case 'array':
+      return Array.isArray(value)
+    case 'boolean':
+      return typeof value === 'boolean'
     case 'integer':
-    case 'number': return typeof value === 'number'
-    case 'string': return typeof value === 'string'
+    case 'number':
+      return typeof value === 'number'
+    case 'string':
+      return typeof value === 'string'
     case 'enum':
     case 'union':
     case 'json':
-    case undefined: return false
+    case undefined:
+      return false
   }
 }

@@ -21,10 +21,21 @@ export function newestOf(read: Base, saved: Base | null): Base {
 
 export const sameBase = (a: Base, b: Base): boolean => a.gen === b.gen && a.epoch === b.epoch
 
-export const baseOf = ({ config, config_gen: gen }: ConfigBody, epoch: string | null): Base => ({ config: config as JsonObject, gen, epoch })
+export const baseOf = ({ config, config_gen: gen }: ConfigBody, epoch: string | null): Base => ({
+  config: config as JsonObject,
+  gen,
+  epoch,
+})
 
 /** Whether a saved generation has reached the worker, and how long that took. */
-export function appliedText(gen: number, worker: { readonly applied_config_gen: number | null; readonly connected: boolean }, appliedMs: number | null = null): string {
-  if (worker.applied_config_gen !== null && worker.applied_config_gen >= gen) return `The worker applied it${appliedMs === null ? '' : ` after ${(appliedMs / 1_000).toFixed(1)} s`}.`
-  return worker.connected ? 'The worker has not applied it yet.' : 'The worker is offline; it takes the config when it is back.'
+export function appliedText(
+  gen: number,
+  worker: { readonly applied_config_gen: number | null; readonly connected: boolean },
+  appliedMs: number | null = null,
+): string {
+  if (worker.applied_config_gen !== null && worker.applied_config_gen >= gen)
+    return `The worker applied it${appliedMs === null ? '' : ` after ${(appliedMs / 1_000).toFixed(1)} s`}.`
+  return worker.connected
+    ? 'The worker has not applied it yet.'
+    : 'The worker is offline; it takes the config when it is back.'
 }

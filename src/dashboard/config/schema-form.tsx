@@ -19,12 +19,25 @@ export interface SchemaFormProps {
 export function SchemaForm({ schema, draft, onDraft, faults, label }: SchemaFormProps) {
   const id = useId()
   const fields = useMemo(() => fieldsOf(schema), [schema])
-  const form = { id, draft, change: useSteps(draft, onDraft), before: undefined, faults: useMemo(() => faultsByPath(faults), [faults]) }
+  const form = {
+    id,
+    draft,
+    change: useSteps(draft, onDraft),
+    before: undefined,
+    faults: useMemo(() => faultsByPath(faults), [faults]),
+  }
   return (
     <fieldset className="schema-form" aria-label={label}>
-      {fields.length === 0
-        ? <JsonInput form={form} pointer="" marks={{ id, 'aria-invalid': form.faults.has(''), 'aria-label': label }} value={draft.value} />
-        : <ObjectRows form={form} fields={fields} pointer="" />}
+      {fields.length === 0 ? (
+        <JsonInput
+          form={form}
+          pointer=""
+          marks={{ id, 'aria-invalid': form.faults.has(''), 'aria-label': label }}
+          value={draft.value}
+        />
+      ) : (
+        <ObjectRows form={form} fields={fields} pointer="" />
+      )}
     </fieldset>
   )
 }

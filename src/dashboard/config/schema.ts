@@ -7,26 +7,41 @@ import type { JsonSchema, JsonValue } from '../../protocol/index.ts'
 /** What REST shows in the place of a secret (D17). The same word as in protocol, which the page takes types from alone. */
 export const SECRET_MASK = '********'
 
-export const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null && !Array.isArray(value)
+export const isSchema = (value: unknown): value is JsonSchema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export function propertiesOf(schema: JsonSchema): Readonly<Record<string, JsonSchema>> {
   const { properties } = schema as { properties?: unknown }
-  return isSchema(properties) ? Object.fromEntries(Object.entries(properties).filter((entry): entry is [string, JsonSchema] => isSchema(entry[1]))) : {}
+  return isSchema(properties)
+    ? Object.fromEntries(
+        Object.entries(properties).filter((entry): entry is [string, JsonSchema] => isSchema(entry[1])),
+      )
+    : {}
 }
 
-export const requiredOf = (schema: JsonSchema): ReadonlySet<unknown> => new Set(Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : [])
+export const requiredOf = (schema: JsonSchema): ReadonlySet<unknown> =>
+  new Set(Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : [])
 
 /** One step of a JSON pointer, its slash in front. @see RFC 6901 section 3 */
-export const pointerStep = (key: string | number): string => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`
+export const pointerStep = (key: string | number): string =>
+  `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`
 
 /** The keys of a JSON pointer. */
-export const stepsOf = (pointer: string): readonly string[] => pointer.split('/').slice(1).map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+export const stepsOf = (pointer: string): readonly string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
 
 export function targetOf(schema: JsonSchema, root: JsonSchema): JsonSchema | undefined {
   const reference = schema['$ref']
   if (reference === '#') return root
   if (typeof reference !== 'string' || !reference.startsWith('#/')) return undefined
-  const target = stepsOf(reference.slice(1)).reduce<unknown>((node, step) => (typeof node === 'object' && node !== null && Object.hasOwn(node, step) ? (node as JsonSchema)[step] : undefined), root)
+  const target = stepsOf(reference.slice(1)).reduce<unknown>(
+    (node, step) =>
+      typeof node === 'object' && node !== null && Object.hasOwn(node, step) ? (node as JsonSchema)[step] : undefined,
+    root,
+  )
   return isSchema(target) ? target : undefined
 }
 
@@ -41,14 +56,19 @@ export function optionsOf(schema: JsonSchema): readonly JsonValue[] {
   if (Array.isArray(schema['enum'])) return schema['enum'] as JsonValue[]
   if (Object.hasOwn(schema, 'const')) return [schema['const'] as JsonValue]
   const branches = branchesOf(schema)
-  return branches?.every((branch) => Object.hasOwn(branch, 'const')) === true ? branches.map((branch) => branch['const'] as JsonValue) : []
+  return branches?.every((branch) => Object.hasOwn(branch, 'const')) === true
+    ? branches.map((branch) => branch['const'] as JsonValue)
+    : []
 }
 
 /** Secret as a whole: `writeOnly` itself, or a secret inside an array or combinator. One inside plain objects is masked where it stands (D52). */
 export function isWholeSecret(schema: JsonSchema, root: JsonSchema): boolean {
   if (schema['writeOnly'] === true) return true
   const { properties: _, ...others } = schema
-  return mentionsSecret(others, root, new Set()) || Object.values(propertiesOf(schema)).some((child) => child['writeOnly'] !== true && isWholeSecret(child, root))
+  return (
+    mentionsSecret(others, root, new Set()) ||
+    Object.values(propertiesOf(schema)).some((child) => child['writeOnly'] !== true && isWholeSecret(child, root))
+  )
 }
 
 /** Whether a secret stands anywhere below, local references followed. */

@@ -10,19 +10,61 @@ import { SECRET_MASK } from './schema.ts'
 export function SecretInput({ form, pointer, shape, required, marks }: InputProps) {
   const [value, stored] = [valueOf(form, pointer), beforeOf(form, pointer)]
   const way = value === undefined ? 'clear' : value === SECRET_MASK ? 'keep' : 'replace'
-  const ways: readonly { readonly name: typeof way; readonly text: string; readonly to: JsonValue | undefined }[] = stored === undefined
-    ? [{ name: 'clear', text: 'Leave it unset', to: undefined }, { name: 'replace', text: 'Set', to: '' }]
-    : [{ name: 'keep', text: 'Keep', to: stored }, { name: 'replace', text: 'Replace', to: '' }, ...(required ? [] : [{ name: 'clear' as const, text: 'Clear', to: undefined }])]
+  const ways: readonly { readonly name: typeof way; readonly text: string; readonly to: JsonValue | undefined }[] =
+    stored === undefined
+      ? [
+          { name: 'clear', text: 'Leave it unset', to: undefined },
+          { name: 'replace', text: 'Set', to: '' },
+        ]
+      : [
+          { name: 'keep', text: 'Keep', to: stored },
+          { name: 'replace', text: 'Replace', to: '' },
+          ...(required ? [] : [{ name: 'clear' as const, text: 'Clear', to: undefined }]),
+        ]
   const { id, 'aria-required': _, ...inputMarks } = marks
   return (
     <>
-      <div className="secret-ways" role="radiogroup" aria-labelledby={`${id}-label`} aria-describedby={marks['aria-describedby']}>
+      <div
+        className="secret-ways"
+        role="radiogroup"
+        aria-labelledby={`${id}-label`}
+        aria-describedby={marks['aria-describedby']}
+      >
         {stored !== undefined && <span className="secret-set">set ·</span>}
-        {ways.map(({ name, text, to }, index) => <label key={name}><input id={index === 0 ? id : undefined} type="radio" name={id} checked={way === name} onChange={() => set(form, pointer, to)} /> {text}</label>)}
+        {ways.map(({ name, text, to }, index) => (
+          <label key={name}>
+            <input
+              id={index === 0 ? id : undefined}
+              type="radio"
+              name={id}
+              checked={way === name}
+              onChange={() => set(form, pointer, to)}
+            />{' '}
+            {text}
+          </label>
+        ))}
       </div>
-      {way === 'replace' && (shape.kind === 'string' && typeof value === 'string'
-        ? <input {...inputMarks} id={`${id}-new`} aria-labelledby={`${id}-label`} type="password" autoComplete="new-password" spellCheck={false} placeholder="the new value" value={value} onChange={(event) => set(form, pointer, event.target.value)} />
-        : <JsonInput form={form} pointer={pointer} marks={{ ...inputMarks, id: `${id}-new`, 'aria-label': 'the new value, as JSON' }} value={value === '' ? undefined : value} />)}
+      {way === 'replace' &&
+        (shape.kind === 'string' && typeof value === 'string' ? (
+          <input
+            {...inputMarks}
+            id={`${id}-new`}
+            aria-labelledby={`${id}-label`}
+            type="password"
+            autoComplete="new-password"
+            spellCheck={false}
+            placeholder="the new value"
+            value={value}
+            onChange={(event) => set(form, pointer, event.target.value)}
+          />
+        ) : (
+          <JsonInput
+            form={form}
+            pointer={pointer}
+            marks={{ ...inputMarks, id: `${id}-new`, 'aria-label': 'the new value, as JSON' }}
+            value={value === '' ? undefined : value}
+          />
+        ))}
     </>
   )
 }

@@ -38,16 +38,55 @@ export interface Field {
   readonly required: boolean
 }
 
-export interface Branch { readonly title: string; readonly schema: JsonSchema; readonly shape: Shape }
+export interface Branch {
+  readonly title: string
+  readonly schema: JsonSchema
+  readonly shape: Shape
+}
 
 const SUBSET = new Set([
-  'type', 'enum', 'const', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'pattern', 'format', 'properties', 'required', 'additionalProperties',
-  'items', 'minItems', 'maxItems', 'uniqueItems', 'oneOf', 'anyOf', '$ref', '$defs', '$id', '$schema', '$comment', 'title', 'description', 'examples', 'default', 'readOnly', 'writeOnly', 'deprecated', '~kind',
+  'type',
+  'enum',
+  'const',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'minLength',
+  'maxLength',
+  'pattern',
+  'format',
+  'properties',
+  'required',
+  'additionalProperties',
+  'items',
+  'minItems',
+  'maxItems',
+  'uniqueItems',
+  'oneOf',
+  'anyOf',
+  '$ref',
+  '$defs',
+  '$id',
+  '$schema',
+  '$comment',
+  'title',
+  'description',
+  'examples',
+  'default',
+  'readOnly',
+  'writeOnly',
+  'deprecated',
+  '~kind',
 ])
 /** Deeper, a form is harder to read than its JSON. */
 const MAX_DEPTH = 6
 
-interface Place { readonly root: JsonSchema; readonly above: readonly JsonSchema[] }
+interface Place {
+  readonly root: JsonSchema
+  readonly above: readonly JsonSchema[]
+}
 
 export function shapeOf(schema: JsonSchema): Shape {
   return shapeAt(schema, { root: schema, above: [] })
@@ -69,13 +108,23 @@ function shapeAt(own: JsonSchema, { root, above }: Place): Shape {
   const secret = isWholeSecret(own, root)
   const alone = withoutNull(schema)
   const place = { root, above: [...above, alone] }
-  const isEndless = above.includes(alone) || above.length > MAX_DEPTH || !Object.keys(alone).every((keyword) => SUBSET.has(keyword))
+  const isEndless =
+    above.includes(alone) || above.length > MAX_DEPTH || !Object.keys(alone).every((keyword) => SUBSET.has(keyword))
   const kind = isEndless ? 'json' : kindOf(alone, secret)
   return {
-    kind, secret, title: textOf(schema['title']), description: textOf(schema['description']), hint: hintOf(alone, schema),
-    options: kind === 'enum' ? optionsOf(schema) : [], fields: kind === 'object' ? fieldsAt(alone, place) : [], item: kind === 'array' ? shapeAt(alone['items'] as JsonSchema, place) : null,
+    kind,
+    secret,
+    title: textOf(schema['title']),
+    description: textOf(schema['description']),
+    hint: hintOf(alone, schema),
+    options: kind === 'enum' ? optionsOf(schema) : [],
+    fields: kind === 'object' ? fieldsAt(alone, place) : [],
+    item: kind === 'array' ? shapeAt(alone['items'] as JsonSchema, place) : null,
     branches: kind === 'union' ? (branchesOf(alone) ?? []).map((branch, index) => branchAt(branch, index, place)) : [],
-    nullable: acceptsNull(schema), readOnly: schema['readOnly'] === true, deprecated: schema['deprecated'] === true, fallback: schema['default'] as JsonValue | undefined,
+    nullable: acceptsNull(schema),
+    readOnly: schema['readOnly'] === true,
+    deprecated: schema['deprecated'] === true,
+    fallback: schema['default'] as JsonValue | undefined,
   }
 }
 
@@ -96,10 +145,12 @@ function resolved(schema: JsonSchema, root: JsonSchema, steps = 8): JsonSchema {
 /** The schema of the values that are not null: `string | null` is an input for text that may be null as well. */
 function withoutNull(schema: JsonSchema): JsonSchema {
   const { type } = schema as { type?: unknown }
-  if (Array.isArray(type) && type.includes('null') && type.length === 2) return { ...schema, type: type.find((each) => each !== 'null') as unknown }
+  if (Array.isArray(type) && type.includes('null') && type.length === 2)
+    return { ...schema, type: type.find((each) => each !== 'null') as unknown }
   const branches = branchesOf(schema)
   const others = branches?.filter((branch) => branch['type'] !== 'null')
-  if (branches === null || others === undefined || others.length === branches.length || others.length !== 1) return schema
+  if (branches === null || others === undefined || others.length === branches.length || others.length !== 1)
+    return schema
   const { anyOf: _, oneOf: __, ...beside } = schema
   return { ...others[0], ...beside }
 }
@@ -112,10 +163,14 @@ function kindOf(schema: JsonSchema, secret: boolean): Kind {
     case 'boolean':
     case 'integer':
     case 'number':
-    case 'string': return type
-    case 'object': return secret || Object.keys(propertiesOf(schema)).length === 0 ? 'json' : 'object'
-    case 'array': return secret || !isSchema(schema['items']) ? 'json' : 'array'
-    default: return 'json'
+    case 'string':
+      return type
+    case 'object':
+      return secret || Object.keys(propertiesOf(schema)).length === 0 ? 'json' : 'object'
+    case 'array':
+      return secret || !isSchema(schema['items']) ? 'json' : 'array'
+    default:
+      return 'json'
   }
 }
 
@@ -128,11 +183,29 @@ function acceptsNull(schema: JsonSchema): boolean {
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
 function hintOf(schema: JsonSchema, { default: fallback }: { readonly default?: unknown }): string {
-  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength, minItems, maxItems, pattern, format, examples } = schema as Record<string, unknown>
+  const {
+    minimum,
+    maximum,
+    exclusiveMinimum,
+    exclusiveMaximum,
+    multipleOf,
+    minLength,
+    maxLength,
+    minItems,
+    maxItems,
+    pattern,
+    format,
+    examples,
+  } = schema as Record<string, unknown>
   const parts = [
-    range(minimum, maximum, ''), typeof exclusiveMinimum === 'number' ? `more than ${exclusiveMinimum}` : null, typeof exclusiveMaximum === 'number' ? `less than ${exclusiveMaximum}` : null,
-    typeof multipleOf === 'number' ? `a multiple of ${multipleOf}` : null, range(minLength, maxLength, ' characters'), range(minItems, maxItems, ' items'),
-    typeof format === 'string' ? `format ${format}` : null, typeof pattern === 'string' ? `pattern ${pattern}` : null,
+    range(minimum, maximum, ''),
+    typeof exclusiveMinimum === 'number' ? `more than ${exclusiveMinimum}` : null,
+    typeof exclusiveMaximum === 'number' ? `less than ${exclusiveMaximum}` : null,
+    typeof multipleOf === 'number' ? `a multiple of ${multipleOf}` : null,
+    range(minLength, maxLength, ' characters'),
+    range(minItems, maxItems, ' items'),
+    typeof format === 'string' ? `format ${format}` : null,
+    typeof pattern === 'string' ? `pattern ${pattern}` : null,
     Array.isArray(examples) && examples.length > 0 ? `for example ${JSON.stringify(examples[0])}` : null,
     fallback === undefined ? null : `default ${JSON.stringify(fallback)}`,
   ]
@@ -146,20 +219,33 @@ function range(least: unknown, most: unknown, unit: string): string | null {
 }
 
 /** The text of an option of an enumeration. */
-export const optionText = (option: JsonValue): string => (typeof option === 'string' && option !== '' ? option : JSON.stringify(option))
+export const optionText = (option: JsonValue): string =>
+  typeof option === 'string' && option !== '' ? option : JSON.stringify(option)
 
 /** What a node begins with when a person adds it: its default, else the emptiest value of its kind, with the constants that are required. */
 export function firstValue({ fallback, kind, options, fields, branches }: Shape): JsonValue {
   if (fallback !== undefined) return fallback
   switch (kind) {
-    case 'boolean': return false
+    case 'boolean':
+      return false
     case 'integer':
-    case 'number': return 0
-    case 'string': return ''
-    case 'enum': return options[0] ?? null
-    case 'object': return Object.fromEntries(fields.filter(({ required, shape }) => required && shape.options.length === 1).map(({ name, shape }) => [name, shape.options[0] as JsonValue]))
-    case 'array': return []
-    case 'union': return branches[0] === undefined ? null : firstValue(branches[0].shape)
-    case 'json': return null
+    case 'number':
+      return 0
+    case 'string':
+      return ''
+    case 'enum':
+      return options[0] ?? null
+    case 'object':
+      return Object.fromEntries(
+        fields
+          .filter(({ required, shape }) => required && shape.options.length === 1)
+          .map(({ name, shape }) => [name, shape.options[0] as JsonValue]),
+      )
+    case 'array':
+      return []
+    case 'union':
+      return branches[0] === undefined ? null : firstValue(branches[0].shape)
+    case 'json':
+      return null
   }
 }

@@ -1,13 +1,17 @@
 /** @module dashboard/config/text-diff  Lines of two texts side by side: what stayed, went and came, by the longest common subsequence. */
 
-export interface DiffLine { readonly sign: ' ' | '-' | '+'; readonly text: string }
+export interface DiffLine {
+  readonly sign: ' ' | '-' | '+'
+  readonly text: string
+}
 
 /** Above this many pairs of lines, the whole is shown as replaced: the comparison would hold up the page. */
 const MAX_PAIRS = 250_000
 
 export function diffLines(before: string, after: string): readonly DiffLine[] {
   const [old, now] = [before.split('\n'), after.split('\n')]
-  if (old.length * now.length > MAX_PAIRS) return [...old.map((text) => ({ sign: '-' as const, text })), ...now.map((text) => ({ sign: '+' as const, text }))]
+  if (old.length * now.length > MAX_PAIRS)
+    return [...old.map((text) => ({ sign: '-' as const, text })), ...now.map((text) => ({ sign: '+' as const, text }))]
   return walk(old, now, commonLengths(old, now))
 }
 
@@ -16,7 +20,8 @@ function commonLengths(old: readonly string[], now: readonly string[]): readonly
   const lengths = Array.from({ length: old.length + 1 }, () => new Uint32Array(now.length + 1))
   for (let i = old.length - 1; i >= 0; i--) {
     const [row, next] = [lengths[i] as Uint32Array, lengths[i + 1] as Uint32Array]
-    for (let j = now.length - 1; j >= 0; j--) row[j] = old[i] === now[j] ? (next[j + 1] as number) + 1 : Math.max(next[j] as number, row[j + 1] as number)
+    for (let j = now.length - 1; j >= 0; j--)
+      row[j] = old[i] === now[j] ? (next[j + 1] as number) + 1 : Math.max(next[j] as number, row[j + 1] as number)
   }
   return lengths
 }
@@ -29,7 +34,8 @@ function walk(old: readonly string[], now: readonly string[], lengths: readonly 
       lines.push({ sign: ' ', text: old[i] as string })
       i++
       j++
-    } else if (j >= now.length || (i < old.length && (lengths[i + 1]?.[j] ?? 0) >= (lengths[i]?.[j + 1] ?? 0))) lines.push({ sign: '-', text: old[i++] as string })
+    } else if (j >= now.length || (i < old.length && (lengths[i + 1]?.[j] ?? 0) >= (lengths[i]?.[j + 1] ?? 0)))
+      lines.push({ sign: '-', text: old[i++] as string })
     else lines.push({ sign: '+', text: now[j++] as string })
   }
   return lines
@@ -37,6 +43,10 @@ function walk(old: readonly string[], now: readonly string[], lengths: readonly 
 
 /** Only the lines around changes; '…' stands for those left out. */
 export function around(lines: readonly DiffLine[], context = 2): readonly DiffLine[] {
-  const near = lines.map((_, index) => lines.slice(Math.max(0, index - context), index + context + 1).some(({ sign }) => sign !== ' '))
-  return lines.flatMap((line, index) => (near[index] === true ? [line] : near[index - 1] === true || index === 0 ? [{ sign: ' ' as const, text: '…' }] : []))
+  const near = lines.map((_, index) =>
+    lines.slice(Math.max(0, index - context), index + context + 1).some(({ sign }) => sign !== ' '),
+  )
+  return lines.flatMap((line, index) =>
+    near[index] === true ? [line] : near[index - 1] === true || index === 0 ? [{ sign: ' ' as const, text: '…' }] : [],
+  )
 }

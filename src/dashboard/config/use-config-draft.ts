@@ -27,7 +27,11 @@ export interface DraftHandle {
   readonly discard: () => void
 }
 
-export interface DraftOf { readonly worker: WorkerBody; readonly epoch: string | null; readonly schema: JsonSchema }
+export interface DraftOf {
+  readonly worker: WorkerBody
+  readonly epoch: string | null
+  readonly schema: JsonSchema
+}
 
 export function useConfigDraft({ worker, epoch, schema }: DraftOf, saved: Base | null): DraftHandle {
   const form = useMemo(() => formOf(schema), [schema])
@@ -37,12 +41,20 @@ export function useConfigDraft({ worker, epoch, schema }: DraftOf, saved: Base |
   const draft = kept ?? draftOn(newest, restMode)
   const dirty = kept !== null && isDirty(form, kept)
   const isStale = !sameBase(draft.base, newest)
-  const put = useCallback((next: ConfigDraft) => keep(isDirty(form, next) || next.mode !== restMode ? next : null), [form, keep, restMode])
+  const put = useCallback(
+    (next: ConfigDraft) => keep(isDirty(form, next) || next.mode !== restMode ? next : null),
+    [form, keep, restMode],
+  )
   useEffect(() => {
     if (kept !== null && !dirty && isStale) put(rebase(form, kept, newest, new Map())) // Nothing was typed: there is nothing to merge.
   })
   return {
-    form, draft, newest, isDirty: dirty, isStale: isStale && dirty, put,
+    form,
+    draft,
+    newest,
+    isDirty: dirty,
+    isStale: isStale && dirty,
+    put,
     edit: (mine) => put({ ...draft, mine }),
     setMode: (mode) => put({ ...draft, mode }),
     revert: (old) => put(revertTo(form, newest, old, draft.mode)),

@@ -37,7 +37,8 @@ export function useSave({ worker, readAtMs, refresh, onSaved }: SaveParts): Save
   const [busy, setBusy] = useState(false)
   const [saved, setSaved] = useState<Saved | null>(null)
   const [problem, setProblem] = useState<Problem | null>(null)
-  if (saved !== null && saved.appliedMs === null && (worker.applied_config_gen ?? -1) >= saved.base.gen) setSaved({ ...saved, appliedMs: Math.max(0, readAtMs - saved.atMs) })
+  if (saved !== null && saved.appliedMs === null && (worker.applied_config_gen ?? -1) >= saved.base.gen)
+    setSaved({ ...saved, appliedMs: Math.max(0, readAtMs - saved.atMs) })
 
   const run = async (base: Base, patch: JsonObject): Promise<void> => {
     if (busy) return
@@ -45,7 +46,11 @@ export function useSave({ worker, readAtMs, refresh, onSaved }: SaveParts): Save
     setBusy(true)
     setProblem(null)
     try {
-      const { body, epoch } = await api.send<ConfigBody>('PATCH', ['automations', worker.automation_type, 'workers', worker.worker_id, 'config'], { body: patch, headers: mark === null ? {} : { 'if-match': mark } })
+      const { body, epoch } = await api.send<ConfigBody>(
+        'PATCH',
+        ['automations', worker.automation_type, 'workers', worker.worker_id, 'config'],
+        { body: patch, headers: mark === null ? {} : { 'if-match': mark } },
+      )
       setSaved({ base: baseOf(body, epoch), atMs: Date.now(), appliedMs: null })
       onSaved()
     } catch (error) {

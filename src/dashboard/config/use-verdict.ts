@@ -9,7 +9,10 @@ import { useSession } from '../api/session.ts'
 import { sameJson } from '../parts/json-text.ts'
 import { stillTrue } from './verdict.ts'
 
-interface Verdict { readonly patch: JsonObject; readonly errors: readonly FieldError[] }
+interface Verdict {
+  readonly patch: JsonObject
+  readonly errors: readonly FieldError[]
+}
 
 export interface Judge {
   /** Asks about a patch, unless it was asked about already. */
@@ -28,7 +31,11 @@ export function useVerdict({ automation_type: type, worker_id: id }: WorkerBody)
     isBusy.current = true
     asked.current = patch
     try {
-      const { body } = await api.send<ValidatedBody>('POST', ['automations', type, 'workers', id, 'config', 'validate'], { body: patch })
+      const { body } = await api.send<ValidatedBody>(
+        'POST',
+        ['automations', type, 'workers', id, 'config', 'validate'],
+        { body: patch },
+      )
       setVerdict({ patch, errors: body.errors })
     } catch {
       asked.current = {} // The save itself will tell; a verdict is only a courtesy.

@@ -10,7 +10,10 @@ import type { FieldError, JsonObject, JsonValue } from '../../protocol/index.ts'
 import { parseJson } from '../parts/json-text.ts'
 import { pointerStep, stepsOf } from './schema.ts'
 
-interface Typed { readonly text: string; /** null: it could be read. */ readonly fault: string | null }
+interface Typed {
+  readonly text: string
+  /** null: it could be read. */ readonly fault: string | null
+}
 
 export interface ValueDraft {
   readonly value: JsonValue | undefined
@@ -23,7 +26,13 @@ type TextKind = 'integer' | 'number' | 'json'
 
 /** Sets the value at a pointer, or removes it there (undefined); texts at and below it are of the past. */
 export function setAt({ value, texts }: ValueDraft, pointer: string, next: JsonValue | undefined): ValueDraft {
-  const kept = [...texts].filter(([at]) => at !== '' && at !== pointer && !at.startsWith(`${pointer}/`) && !(isListMember(value, pointer) && next === undefined))
+  const kept = [...texts].filter(
+    ([at]) =>
+      at !== '' &&
+      at !== pointer &&
+      !at.startsWith(`${pointer}/`) &&
+      !(isListMember(value, pointer) && next === undefined),
+  )
   return { value: replaced(value, stepsOf(pointer), next), texts: new Map(kept) }
 }
 
@@ -34,7 +43,8 @@ function isListMember(value: JsonValue | undefined, pointer: string): boolean {
 
 /** Takes what was typed at a pointer. Nothing typed is no value, which an item of a list cannot be; a field that needs one is told so by the validator. */
 export function typeAt(draft: ValueDraft, pointer: string, kind: TextKind, text: string): ValueDraft {
-  if (text.trim() === '' && pointer !== '' && !isListMember(draft.value, pointer)) return setAt(draft, pointer, undefined)
+  if (text.trim() === '' && pointer !== '' && !isListMember(draft.value, pointer))
+    return setAt(draft, pointer, undefined)
   const read = readText(kind, text)
   const next = 'fault' in read ? draft : setAt(draft, pointer, read.value)
   const texts = new Map(next.texts)
@@ -48,20 +58,35 @@ export function typeWhole({ value }: ValueDraft, text: string): ValueDraft {
   const read = parseJson(text)
   if ('fault' in read) return { value, texts: new Map([['', { text, fault: read.fault }]]) }
   const isObject = typeof read.value === 'object' && read.value !== null && !Array.isArray(read.value)
-  return { value: isObject ? read.value : value, texts: new Map([['', { text, fault: isObject ? null : 'expected an object: { … }' }]]) }
+  return {
+    value: isObject ? read.value : value,
+    texts: new Map([['', { text, fault: isObject ? null : 'expected an object: { … }' }]]),
+  }
 }
 
 /** Drops the texts that were read: the inputs show their values again. */
-export const settleTexts = ({ value, texts }: ValueDraft): ValueDraft => ({ value, texts: new Map([...texts].filter(([, { fault }]) => fault !== null)) })
+export const settleTexts = ({ value, texts }: ValueDraft): ValueDraft => ({
+  value,
+  texts: new Map([...texts].filter(([, { fault }]) => fault !== null)),
+})
 
 export const unreadable = ({ texts }: ValueDraft): readonly FieldError[] =>
-  [...texts].flatMap(([path, { fault }]) => (fault === null ? [] : [{ path, message: fault, keyword: 'type', params: {} }]))
+  [...texts].flatMap(([path, { fault }]) =>
+    fault === null ? [] : [{ path, message: fault, keyword: 'type', params: {} }],
+  )
 
 function readText(kind: TextKind, text: string): { readonly value: JsonValue } | { readonly fault: string } {
   switch (kind) {
-    case 'integer': return /^\s*[+-]?\d+\s*$/.test(text) && Number.isSafeInteger(Number(text)) ? { value: Number(text) } : { fault: `expected a whole number, got ${JSON.stringify(text)}` }
-    case 'number': return Number.isFinite(Number(text)) && /^[\s\d+.eE-]+$/.test(text) ? { value: Number(text) } : { fault: `expected a number, got ${JSON.stringify(text)}` }
-    case 'json': return parseJson(text)
+    case 'integer':
+      return /^\s*[+-]?\d+\s*$/.test(text) && Number.isSafeInteger(Number(text))
+        ? { value: Number(text) }
+        : { fault: `expected a whole number, got ${JSON.stringify(text)}` }
+    case 'number':
+      return Number.isFinite(Number(text)) && /^[\s\d+.eE-]+$/.test(text)
+        ? { value: Number(text) }
+        : { fault: `expected a number, got ${JSON.stringify(text)}` }
+    case 'json':
+      return parseJson(text)
   }
 }
 
@@ -75,7 +100,11 @@ function childOf(node: JsonValue | undefined, key: string): JsonValue | undefine
 }
 
 /** A copy with the value there replaced, or removed; what is missing on the way becomes an object. */
-function replaced(node: JsonValue | undefined, steps: readonly string[], next: JsonValue | undefined): JsonValue | undefined {
+function replaced(
+  node: JsonValue | undefined,
+  steps: readonly string[],
+  next: JsonValue | undefined,
+): JsonValue | undefined {
   const [key, ...rest] = steps
   if (key === undefined) return next
   const child = replaced(childOf(node, key), rest, next)

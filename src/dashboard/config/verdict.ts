@@ -7,6 +7,8 @@ import { topOf } from './draft.ts'
 export function stillTrue(errors: readonly FieldError[], asked: JsonObject, now: JsonObject): readonly FieldError[] {
   return errors.filter(({ path }) => {
     const name = topOf(path)
-    return name !== '' && (Object.hasOwn(asked, name) || Object.hasOwn(now, name)) ? sameJson(asked[name], now[name]) : sameJson(asked, now)
+    return name !== '' && (Object.hasOwn(asked, name) || Object.hasOwn(now, name))
+      ? sameJson(asked[name], now[name])
+      : sameJson(asked, now)
   })
 }

@@ -35,26 +35,69 @@ export function DeadActDialog({ type, action, ids, onClose }: DeadActDialogProps
   const run = async (): Promise<void> => {
     setBusy(true)
     stop.current = new AbortController()
-    const select = async (body: object): Promise<SelectedBody> => (await api.send<SelectedBody>('POST', ['automations', type, 'dead', 'select'], { body })).body
+    const select = async (body: object): Promise<SelectedBody> =>
+      (await api.send<SelectedBody>('POST', ['automations', type, 'dead', 'select'], { body })).body
     setTally(await actOnDead({ action, ids, select, report: setTally, signal: stop.current.signal }))
     setBusy(false)
   }
   const isOver = tally !== null && !isBusy
   return (
-    <Dialog title={`${VERBS[action]} ${plural(ids.length, 'dead task')} of ${type}?`} busy={isBusy} onClose={() => onClose(tally === null ? null : tallyText(tally))}>
+    <Dialog
+      title={`${VERBS[action]} ${plural(ids.length, 'dead task')} of ${type}?`}
+      busy={isBusy}
+      onClose={() => onClose(tally === null ? null : tallyText(tally))}
+    >
       {tally === null && <Question action={action} ids={ids} />}
       {tally === null && action === 'remove' && ids.length > MANY && (
-        <p className="typed"><label htmlFor={field}>Type <code>{ids.length}</code> to go on</label> <input id={field} type="text" inputMode="numeric" autoComplete="off" value={typed} onChange={(event) => setTyped(event.target.value)} /></p>
+        <p className="typed">
+          <label htmlFor={field}>
+            Type <code>{ids.length}</code> to go on
+          </label>{' '}
+          <input
+            id={field}
+            type="text"
+            inputMode="numeric"
+            autoComplete="off"
+            value={typed}
+            onChange={(event) => setTyped(event.target.value)}
+          />
+        </p>
       )}
-      {isBusy && tally !== null && <output><progress max={ids.length} value={tally.done + tally.notDead} aria-label="Progress" /> {countText(tally.done + tally.notDead)} of {countText(ids.length)}</output>}
+      {isBusy && tally !== null && (
+        <output>
+          <progress max={ids.length} value={tally.done + tally.notDead} aria-label="Progress" />{' '}
+          {countText(tally.done + tally.notDead)} of {countText(ids.length)}
+        </output>
+      )}
       {isOver && <output>{tallyText(tally)}</output>}
       {isOver && tally.failure !== null && <ErrorPanel problem={asProblem(tally.failure)} />}
       <div className="buttons">
         {tally === null && <CopyAs commands={commandsOf(type, action, ids)} />}
-        {tally === null && <button type="button" onClick={() => onClose(null)}>Cancel</button>}
-        {tally === null && <button type="button" className={action === 'remove' ? 'danger' : 'primary'} disabled={!isReady} onClick={() => void run()}>{VERBS[action]} {countText(ids.length)}</button>}
-        {isBusy && <button type="button" onClick={() => stop.current.abort()}>Stop</button>}
-        {isOver && <button type="button" className="primary" onClick={() => onClose(tallyText(tally))}>Close</button>}
+        {tally === null && (
+          <button type="button" onClick={() => onClose(null)}>
+            Cancel
+          </button>
+        )}
+        {tally === null && (
+          <button
+            type="button"
+            className={action === 'remove' ? 'danger' : 'primary'}
+            disabled={!isReady}
+            onClick={() => void run()}
+          >
+            {VERBS[action]} {countText(ids.length)}
+          </button>
+        )}
+        {isBusy && (
+          <button type="button" onClick={() => stop.current.abort()}>
+            Stop
+          </button>
+        )}
+        {isOver && (
+          <button type="button" className="primary" onClick={() => onClose(tallyText(tally))}>
+            Close
+          </button>
+        )}
       </div>
     </Dialog>
   )
@@ -63,11 +106,25 @@ export function DeadActDialog({ type, action, ids, onClose }: DeadActDialogProps
 function Question({ action, ids }: { readonly action: DeadAction; readonly ids: readonly string[] }) {
   return (
     <>
-      {action === 'replay'
-        ? <p>They go to the back of the normal tier, with their attempts counted anew. Tasks that die meanwhile are left alone.</p>
-        : <p>They are deleted with their payloads. This cannot be undone; replay is the way to run them again. Tasks that die meanwhile are left alone.</p>}
+      {action === 'replay' ? (
+        <p>
+          They go to the back of the normal tier, with their attempts counted anew. Tasks that die meanwhile are left
+          alone.
+        </p>
+      ) : (
+        <p>
+          They are deleted with their payloads. This cannot be undone; replay is the way to run them again. Tasks that
+          die meanwhile are left alone.
+        </p>
+      )}
       <ul className="named" aria-label="Tasks">
-        {ids.slice(0, NAMED).map((id) => <li key={id}><code><bdi>{id}</bdi></code></li>)}
+        {ids.slice(0, NAMED).map((id) => (
+          <li key={id}>
+            <code>
+              <bdi>{id}</bdi>
+            </code>
+          </li>
+        ))}
         {ids.length > NAMED && <li className="soft">and {countText(ids.length - NAMED)} more</li>}
       </ul>
     </>
@@ -79,6 +136,12 @@ const IDS_PER_LINE = 100
 
 function commandsOf(type: string, action: DeadAction, ids: readonly string[]): readonly Command[] {
   const some = ids.slice(0, IDS_PER_LINE)
-  const curl = curlCommand(apiBase(), { method: 'POST', path: ['automations', type, 'dead', 'select'], body: { action, task_ids: some } })
-  return action === 'remove' ? [curl] : [curl, musterCommand(apiBase(), 'dead', 'replay', type, ...some.flatMap((id) => ['--task-id', id]))]
+  const curl = curlCommand(apiBase(), {
+    method: 'POST',
+    path: ['automations', type, 'dead', 'select'],
+    body: { action, task_ids: some },
+  })
+  return action === 'remove'
+    ? [curl]
+    : [curl, musterCommand(apiBase(), 'dead', 'replay', type, ...some.flatMap((id) => ['--task-id', id]))]
 }

@@ -7,7 +7,11 @@ import { Download, ndjson } from '../parts/download.tsx'
 import { ErrorPanel } from '../parts/error-panel.tsx'
 import { countText, plural } from '../parts/numbers.ts'
 
-interface OnAllProps { readonly type: string; readonly length: number; readonly onDone: (text: string) => void }
+interface OnAllProps {
+  readonly type: string
+  readonly length: number
+  readonly onDone: (text: string) => void
+}
 
 const SUGGESTED = 50
 
@@ -17,20 +21,36 @@ export function ReplayOldest({ type, length, onDone }: OnAllProps) {
   const suggested = Math.min(length, SUGGESTED)
   const n = text.trim() === '' ? suggested : readN(text)
   const replay = useAct(async (api, count: number) => {
-    const { body } = await api.send<{ replayed: number }>('POST', ['automations', type, 'dead', 'replay'], { body: { n: count } })
+    const { body } = await api.send<{ replayed: number }>('POST', ['automations', type, 'dead', 'replay'], {
+      body: { n: count },
+    })
     onDone(`${plural(body.replayed, 'task')} went back to the queue.`)
   })
   return (
     <>
       <label htmlFor={id}>Number to replay</label>
-      <input id={id} className="short number" type="text" inputMode="numeric" value={text} placeholder={String(suggested)} aria-invalid={n === null} onChange={(event) => setText(event.target.value)} />
-      <button type="button" disabled={n === null || replay.busy} onClick={() => n !== null && void replay.run(n)}>{n === null ? 'Replay: 1 to 10,000' : `Replay the oldest ${countText(Math.min(n, length))}`}</button>
+      <input
+        id={id}
+        className="short number"
+        type="text"
+        inputMode="numeric"
+        value={text}
+        placeholder={String(suggested)}
+        aria-invalid={n === null}
+        onChange={(event) => setText(event.target.value)}
+      />
+      <button type="button" disabled={n === null || replay.busy} onClick={() => n !== null && void replay.run(n)}>
+        {n === null ? 'Replay: 1 to 10,000' : `Replay the oldest ${countText(Math.min(n, length))}`}
+      </button>
       {replay.problem !== null && <ErrorPanel problem={replay.problem} />}
     </>
   )
 }
 
-interface ClearProps extends OnAllProps { readonly items: readonly unknown[]; readonly onClose: () => void }
+interface ClearProps extends OnAllProps {
+  readonly items: readonly unknown[]
+  readonly onClose: () => void
+}
 
 export function ClearDialog({ type, length, items, onDone, onClose }: ClearProps) {
   const clear = useAct(async (api) => {
@@ -39,9 +59,22 @@ export function ClearDialog({ type, length, items, onDone, onClose }: ClearProps
     onDone(`${plural(body.cleared, 'dead letter')} cleared.`)
   })
   return (
-    <ConfirmDialog title={`Clear the dead letters of ${type}?`} verb={`Clear ${plural(length, 'dead letter')}`} act={clear} typed={type} onClose={onClose}>
-      <p>All of them are deleted with their payloads, also those that die until this arrives. This cannot be undone; replay is the way to run them again.</p>
-      <p><Download name={`${type}-dead.ndjson`} media="application/x-ndjson" make={() => ndjson(items)}>{items.length < length ? `Save the ${countText(items.length)} that are read first` : 'Save them first'}</Download></p>
+    <ConfirmDialog
+      title={`Clear the dead letters of ${type}?`}
+      verb={`Clear ${plural(length, 'dead letter')}`}
+      act={clear}
+      typed={type}
+      onClose={onClose}
+    >
+      <p>
+        All of them are deleted with their payloads, also those that die until this arrives. This cannot be undone;
+        replay is the way to run them again.
+      </p>
+      <p>
+        <Download name={`${type}-dead.ndjson`} media="application/x-ndjson" make={() => ndjson(items)}>
+          {items.length < length ? `Save the ${countText(items.length)} that are read first` : 'Save them first'}
+        </Download>
+      </p>
     </ConfirmDialog>
   )
 }

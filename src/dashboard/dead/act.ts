@@ -11,7 +11,10 @@ import { countText, plural } from '../parts/numbers.ts'
 export type DeadAction = 'replay' | 'remove'
 
 /** What a person is asked about. */
-export interface Chosen { readonly action: DeadAction; readonly ids: readonly string[] }
+export interface Chosen {
+  readonly action: DeadAction
+  readonly ids: readonly string[]
+}
 
 const IDS_PER_CALL = 1_000
 
@@ -32,7 +35,10 @@ export interface Tally {
 export interface DeadActParts {
   readonly action: DeadAction
   readonly ids: readonly string[]
-  readonly select: (body: { readonly action: DeadAction; readonly task_ids: readonly string[] }) => Promise<SelectedBody>
+  readonly select: (body: {
+    readonly action: DeadAction
+    readonly task_ids: readonly string[]
+  }) => Promise<SelectedBody>
   readonly report: (tally: Tally) => void
   /** Stops before the next call; what was sent is not taken back. */
   readonly signal: AbortSignal
@@ -62,7 +68,8 @@ function counted(tally: Tally, { results }: SelectedBody): Tally {
 const DONE: Readonly<Record<DeadAction, string>> = { replay: 'went back to the queue', remove: 'removed' }
 
 /** The master judged the call and did nothing of it. A 5xx may have come after the deed. */
-const isRefusal = (failure: unknown): boolean => failure instanceof Problem && failure.status !== null && failure.status < 500
+const isRefusal = (failure: unknown): boolean =>
+  failure instanceof Problem && failure.status !== null && failure.status < 500
 
 /** What happened, in one sentence or several. */
 export function tallyText({ action, asked, done, notDead, open, stopped, failure }: Tally): string {
@@ -70,7 +77,13 @@ export function tallyText({ action, asked, done, notDead, open, stopped, failure
   return [
     `${plural(done, 'task')} ${DONE[action]}.`,
     notDead === 0 ? '' : `${plural(notDead, 'was', 'were')} no longer dead.`,
-    failure === null ? '' : isRefusal(failure) ? `${countText(open)} refused.` : `What became of ${countText(open)} is not known; the list is read again.`,
+    failure === null
+      ? ''
+      : isRefusal(failure)
+        ? `${countText(open)} refused.`
+        : `What became of ${countText(open)} is not known; the list is read again.`,
     rest === 0 ? '' : `${countText(rest)} ${stopped ? 'left alone: you stopped it' : 'not tried'}.`,
-  ].filter((part) => part !== '').join(' ')
+  ]
+    .filter((part) => part !== '')
+    .join(' ')
 }

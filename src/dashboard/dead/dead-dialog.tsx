@@ -7,8 +7,13 @@ import type { DeadItem } from './groups.ts'
 export function DeadDialog({ item, onClose }: { readonly item: DeadItem; readonly onClose: () => void }) {
   return (
     <JsonDialog title={item.id} value={item.payload} onClose={onClose}>
-      <p className="soft">{countText(item.attempt)} of {countText(item.max_attempts)} runs failed. Submitted <Age at={item.submitted_at} />, died <Age at={item.died_at} />.</p>
-      <pre className="dead-error"><bdi>{item.last_error ?? 'no error was kept'}</bdi></pre>
+      <p className="soft">
+        {countText(item.attempt)} of {countText(item.max_attempts)} runs failed. Submitted{' '}
+        <Age at={item.submitted_at} />, died <Age at={item.died_at} />.
+      </p>
+      <pre className="dead-error">
+        <bdi>{item.last_error ?? 'no error was kept'}</bdi>
+      </pre>
     </JsonDialog>
   )
 }

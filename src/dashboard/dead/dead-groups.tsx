@@ -30,9 +30,18 @@ export function DeadGroups({ route, groups, ...rest }: DeadGroupsProps) {
   return (
     <>
       <ul className="groups" aria-label="Groups by error">
-        {groups.slice(0, most).map((group) => <Group key={group.key} route={route} group={group} isOnly={groups.length === 1} {...rest} />)}
+        {groups.slice(0, most).map((group) => (
+          <Group key={group.key} route={route} group={group} isOnly={groups.length === 1} {...rest} />
+        ))}
       </ul>
-      {groups.length > most && <div className="buttons start"><button type="button" onClick={() => setMost(most + MORE_GROUPS)}>{`Show ${countText(Math.min(MORE_GROUPS, groups.length - most))} more of ${countText(groups.length)} groups`}</button></div>}
+      {groups.length > most && (
+        <div className="buttons start">
+          <button
+            type="button"
+            onClick={() => setMost(most + MORE_GROUPS)}
+          >{`Show ${countText(Math.min(MORE_GROUPS, groups.length - most))} more of ${countText(groups.length)} groups`}</button>
+        </div>
+      )}
     </>
   )
 }
@@ -48,28 +57,78 @@ function Group({ route, group, isOnly, isStale, selection, onTick, onChoose, onO
   return (
     <li className="group">
       <div className="group-head">
-        <TickBox label={`Select the ${plural(ids.length, 'task')} of this group`} state={ticked(selection, ids)} onTick={(on) => onTick(ids, on)} />
+        <TickBox
+          label={`Select the ${plural(ids.length, 'task')} of this group`}
+          state={ticked(selection, ids)}
+          onTick={(on) => onTick(ids, on)}
+        />
         <div className="group-text">
-          <p className="group-error"><bdi>{name}</bdi></p>
-          <p className="soft">{plural(ids.length, 'task')} · first died <Age at={group.firstDiedAt} />{ids.length > 1 && <>, last <Age at={group.lastDiedAt} /></>}</p>
+          <p className="group-error">
+            <bdi>{name}</bdi>
+          </p>
+          <p className="soft">
+            {plural(ids.length, 'task')} · first died <Age at={group.firstDiedAt} />
+            {ids.length > 1 && (
+              <>
+                , last <Age at={group.lastDiedAt} />
+              </>
+            )}
+          </p>
         </div>
         <div className="buttons">
-          {!isOnly && <a className="button" href={formatRoute({ ...route, group: isOpen ? '' : groupId(key) })} aria-expanded={isOpen}>{isOpen ? 'Hide' : 'Show'} {count}</a>}
-          <button type="button" onClick={() => onChoose({ action: 'replay', ids })}>Replay {count}…</button>
-          <button type="button" onClick={() => onChoose({ action: 'remove', ids })}>Remove {count}…</button>
+          {!isOnly && (
+            <a
+              className="button"
+              href={formatRoute({ ...route, group: isOpen ? '' : groupId(key) })}
+              aria-expanded={isOpen}
+            >
+              {isOpen ? 'Hide' : 'Show'} {count}
+            </a>
+          )}
+          <button type="button" onClick={() => onChoose({ action: 'replay', ids })}>
+            Replay {count}…
+          </button>
+          <button type="button" onClick={() => onChoose({ action: 'remove', ids })}>
+            Remove {count}…
+          </button>
         </div>
       </div>
-      {isOpen && <Tasks label={`Dead tasks: ${name}`} items={items} isStale={isStale} selection={selection} onTick={onTick} onOpen={onOpen} />}
+      {isOpen && (
+        <Tasks
+          label={`Dead tasks: ${name}`}
+          items={items}
+          isStale={isStale}
+          selection={selection}
+          onTick={onTick}
+          onOpen={onOpen}
+        />
+      )}
     </li>
   )
 }
 
-function TickBox({ label, state, onTick }: { readonly label: string; readonly state: 'all' | 'some' | 'none'; readonly onTick: (on: boolean) => void }) {
+function TickBox({
+  label,
+  state,
+  onTick,
+}: {
+  readonly label: string
+  readonly state: 'all' | 'some' | 'none'
+  readonly onTick: (on: boolean) => void
+}) {
   const box = useRef<HTMLInputElement>(null)
   useEffect(() => {
     if (box.current !== null) box.current.indeterminate = state === 'some'
   }, [state])
-  return <input ref={box} type="checkbox" aria-label={label} checked={state === 'all'} onChange={(event) => onTick(event.target.checked)} />
+  return (
+    <input
+      ref={box}
+      type="checkbox"
+      aria-label={label}
+      checked={state === 'all'}
+      onChange={(event) => onTick(event.target.checked)}
+    />
+  )
 }
 
 interface TasksProps {
@@ -81,12 +140,40 @@ interface TasksProps {
   readonly onOpen: DeadGroupsProps['onOpen']
 }
 
-const columnsOf = (selection: Selection, onTick: DeadGroupsProps['onTick'], open: (item: DeadItem) => void): readonly Column<DeadItem>[] => [
-  { name: 'Select', head: <span className="hidden">Select</span>, className: 'select', cell: ({ id }) => <input type="checkbox" aria-label={`Select ${id}`} checked={selection.has(id)} onChange={(event) => onTick([id], event.target.checked)} /> },
-  { name: 'Task', className: 'row-head', cell: (item) => <button type="button" className="link code" onClick={() => open(item)}><bdi>{item.id}</bdi></button> },
+const columnsOf = (
+  selection: Selection,
+  onTick: DeadGroupsProps['onTick'],
+  open: (item: DeadItem) => void,
+): readonly Column<DeadItem>[] => [
+  {
+    name: 'Select',
+    head: <span className="hidden">Select</span>,
+    className: 'select',
+    cell: ({ id }) => (
+      <input
+        type="checkbox"
+        aria-label={`Select ${id}`}
+        checked={selection.has(id)}
+        onChange={(event) => onTick([id], event.target.checked)}
+      />
+    ),
+  },
+  {
+    name: 'Task',
+    className: 'row-head',
+    cell: (item) => (
+      <button type="button" className="link code" onClick={() => open(item)}>
+        <bdi>{item.id}</bdi>
+      </button>
+    ),
+  },
   { name: 'Runs', className: 'number short', cell: ({ attempt, max_attempts: most }) => `${attempt} of ${most}` },
   { name: 'Died', className: 'number short', cell: (item) => <Age at={item.died_at} /> },
-  { name: 'Error', className: 'preview', cell: ({ last_error: error }) => <bdi>{error === null ? '–' : error.slice(0, ERROR_CHARACTERS)}</bdi> },
+  {
+    name: 'Error',
+    className: 'preview',
+    cell: ({ last_error: error }) => <bdi>{error === null ? '–' : error.slice(0, ERROR_CHARACTERS)}</bdi>,
+  },
   { name: 'Payload', className: 'preview', cell: ({ payload }) => <bdi className="code">{payloadText(payload)}</bdi> },
 ]
 
@@ -94,8 +181,18 @@ function Tasks({ label, items, isStale, selection, onTick, onOpen }: TasksProps)
   const columns = useMemo(() => columnsOf(selection, onTick, onOpen), [selection, onTick, onOpen])
   return (
     <div className="list ticked">
-      <VirtualTable label={label} columns={columns} rows={items} keyOf={keyOf} rowHeight={36} cardHeight={136} stale={isStale} onOpen={onOpen}
-        onToggle={({ id }) => onTick([id], !selection.has(id))} isSelected={({ id }) => selection.has(id)} />
+      <VirtualTable
+        label={label}
+        columns={columns}
+        rows={items}
+        keyOf={keyOf}
+        rowHeight={36}
+        cardHeight={136}
+        stale={isStale}
+        onOpen={onOpen}
+        onToggle={({ id }) => onTick([id], !selection.has(id))}
+        isSelected={({ id }) => selection.has(id)}
+      />
     </div>
   )
 }

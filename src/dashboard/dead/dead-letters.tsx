@@ -34,7 +34,12 @@ export function DeadLetters({ route }: { readonly route: RouteTo<'tasks'> & { re
   }
   return (
     <section className="card dead-letters">
-      <h2>Dead letters {read.data !== undefined && <span className={read.data.length > 0 ? 'count bad' : 'count'}>{countText(read.data.length)}</span>}</h2>
+      <h2>
+        Dead letters{' '}
+        {read.data !== undefined && (
+          <span className={read.data.length > 0 ? 'count bad' : 'count'}>{countText(read.data.length)}</span>
+        )}
+      </h2>
       <output className="done">{done === null ? null : <bdi>{done}</bdi>}</output>
       <ReadView read={read}>
         {(dead) => <Letters route={route} dead={dead} isStale={read.problem !== undefined} onDone={onDone} />}
@@ -81,11 +86,30 @@ function Letters({ route, dead, isStale, onDone }: LettersProps) {
   }
   return (
     <>
-      {length === 0
-        ? <EmptyState kind="nothing" title="No task ran out of attempts"><p>A task lands here when its last attempt fails, when its run says that trying again is no use, or when it keeps losing its worker.</p></EmptyState>
-        : <Filled route={route} dead={dead} isStale={isStale} onDone={onDone} selection={selection} select={setSelection} onChoose={setChosen} onClear={() => setClearing(true)} onOpen={setShown} />}
+      {length === 0 ? (
+        <EmptyState kind="nothing" title="No task ran out of attempts">
+          <p>
+            A task lands here when its last attempt fails, when its run says that trying again is no use, or when it
+            keeps losing its worker.
+          </p>
+        </EmptyState>
+      ) : (
+        <Filled
+          route={route}
+          dead={dead}
+          isStale={isStale}
+          onDone={onDone}
+          selection={selection}
+          select={setSelection}
+          onChoose={setChosen}
+          onClear={() => setClearing(true)}
+          onOpen={setShown}
+        />
+      )}
       {chosen !== null && <DeadActDialog type={type} {...chosen} onClose={close} />}
-      {isClearing && <ClearDialog type={type} length={length} items={items} onDone={onDone} onClose={() => setClearing(false)} />}
+      {isClearing && (
+        <ClearDialog type={type} length={length} items={items} onDone={onDone} onClose={() => setClearing(false)} />
+      )}
       {shown !== null && <DeadDialog item={shown} onClose={() => setShown(null)} />}
     </>
   )
@@ -99,28 +123,67 @@ interface FilledProps extends LettersProps {
   readonly onOpen: (item: DeadItem) => void
 }
 
-function Filled({ route, dead: { length, items }, isStale, onDone, selection, select, onChoose, onClear, onOpen }: FilledProps) {
+function Filled({
+  route,
+  dead: { length, items },
+  isStale,
+  onDone,
+  selection,
+  select,
+  onChoose,
+  onClear,
+  onOpen,
+}: FilledProps) {
   const { type } = route
   const groups = useMemo(() => groupsOf(items), [items])
   const ids = useMemo(() => listed(selection, items), [selection, items])
-  const tick = useCallback((these: readonly string[], on: boolean): void => select((now) => withIds(now, these, on)), [select])
+  const tick = useCallback(
+    (these: readonly string[], on: boolean): void => select((now) => withIds(now, these, on)),
+    [select],
+  )
   return (
     <>
-      <p className="soft">{plural(groups.length, 'group')} by error, over {items.length < length ? `the first ${countText(items.length)} of ${countText(length)}, oldest death first` : `all ${countText(length)}`}.</p>
+      <p className="soft">
+        {plural(groups.length, 'group')} by error, over{' '}
+        {items.length < length
+          ? `the first ${countText(items.length)} of ${countText(length)}, oldest death first`
+          : `all ${countText(length)}`}
+        .
+      </p>
       <div className="buttons start">
         <ReplayOldest type={type} length={length} onDone={onDone} />
-        <Download name={`${type}-dead.ndjson`} media="application/x-ndjson" make={() => ndjson(items)}>{`Save ${countText(items.length)} as NDJSON`}</Download>
-        <button type="button" onClick={onClear}>Clear all…</button>
+        <Download
+          name={`${type}-dead.ndjson`}
+          media="application/x-ndjson"
+          make={() => ndjson(items)}
+        >{`Save ${countText(items.length)} as NDJSON`}</Download>
+        <button type="button" onClick={onClear}>
+          Clear all…
+        </button>
       </div>
       {ids.length > 0 && (
         <fieldset className="buttons start chosen" aria-label="Selected dead tasks">
           <strong>{countText(ids.length)} selected</strong>
-          <button type="button" onClick={() => onChoose({ action: 'replay', ids })}>Replay {countText(ids.length)}…</button>
-          <button type="button" onClick={() => onChoose({ action: 'remove', ids })}>Remove {countText(ids.length)}…</button>
-          <button type="button" className="link" onClick={() => select(() => NONE)}>Select none</button>
+          <button type="button" onClick={() => onChoose({ action: 'replay', ids })}>
+            Replay {countText(ids.length)}…
+          </button>
+          <button type="button" onClick={() => onChoose({ action: 'remove', ids })}>
+            Remove {countText(ids.length)}…
+          </button>
+          <button type="button" className="link" onClick={() => select(() => NONE)}>
+            Select none
+          </button>
         </fieldset>
       )}
-      <DeadGroups route={route} groups={groups} isStale={isStale} selection={selection} onChoose={onChoose} onTick={tick} onOpen={onOpen} />
+      <DeadGroups
+        route={route}
+        groups={groups}
+        isStale={isStale}
+        selection={selection}
+        onChoose={onChoose}
+        onTick={tick}
+        onOpen={onOpen}
+      />
     </>
   )
 }

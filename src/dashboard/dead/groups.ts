@@ -28,7 +28,9 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
 
 export function groupKey(error: string | null): string {
   if (error === null) return NO_ERROR
-  return VARYING.reduce((text, [what, by]) => text.replace(what, by), error).replace(/\s+/g, ' ').trim()
+  return VARYING.reduce((text, [what, by]) => text.replace(what, by), error)
+    .replace(/\s+/g, ' ')
+    .trim()
 }
 
 /** The largest first; of equals the one that died last. */
@@ -40,7 +42,9 @@ export function groupsOf(items: readonly DeadItem[]): readonly DeadGroup[] {
     if (group === undefined) byKey.set(key, [item])
     else group.push(item)
   }
-  return [...byKey].map(([key, members]) => groupOf(key, members)).toSorted((a, b) => b.items.length - a.items.length || b.lastDiedAt - a.lastDiedAt)
+  return [...byKey]
+    .map(([key, members]) => groupOf(key, members))
+    .toSorted((a, b) => b.items.length - a.items.length || b.lastDiedAt - a.lastDiedAt)
 }
 
 function groupOf(key: string, items: readonly DeadItem[]): DeadGroup {

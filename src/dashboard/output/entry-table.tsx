@@ -20,8 +20,28 @@ export interface EntryTableProps {
 const columnsOf = (open: (row: TailRow) => void): readonly Column<TailRow>[] => [
   { name: 'Time', className: 'short', cell: (row) => (row.kind === 'gap' ? '' : clockText(row.entry.ts)) },
   { name: 'Slot', className: 'number slot', cell: (row) => (row.kind === 'gap' ? '' : row.entry.slot_id) },
-  { name: 'Entry', className: 'row-head entry', cell: (row) => (row.kind === 'gap' ? '' : <button type="button" className="link code" onClick={() => open(row)}><bdi>{row.entry.id}</bdi></button>) },
-  { name: 'Payload', className: 'preview', cell: (row) => (row.kind === 'gap' ? <em className="warn">entries are missing here: they were popped or trimmed before they could be read</em> : <bdi className="code">{row.text.slice(0, PREVIEW_CHARACTERS)}</bdi>) },
+  {
+    name: 'Entry',
+    className: 'row-head entry',
+    cell: (row) =>
+      row.kind === 'gap' ? (
+        ''
+      ) : (
+        <button type="button" className="link code" onClick={() => open(row)}>
+          <bdi>{row.entry.id}</bdi>
+        </button>
+      ),
+  },
+  {
+    name: 'Payload',
+    className: 'preview',
+    cell: (row) =>
+      row.kind === 'gap' ? (
+        <em className="warn">entries are missing here: they were popped or trimmed before they could be read</em>
+      ) : (
+        <bdi className="code">{row.text.slice(0, PREVIEW_CHARACTERS)}</bdi>
+      ),
+  },
 ]
 
 export function EntryTable({ label, rows, stale = false, empty = null }: EntryTableProps) {
@@ -29,14 +49,27 @@ export function EntryTable({ label, rows, stale = false, empty = null }: EntryTa
   const columns = useMemo(() => columnsOf(setShown), [])
   return (
     <>
-      {rows.length === 0 ? empty : (
+      {rows.length === 0 ? (
+        empty
+      ) : (
         <div className="list">
-          <VirtualTable label={label} columns={columns} rows={rows} keyOf={keyOf} rowHeight={32} cardHeight={112} stale={stale} onOpen={(row) => row.kind === 'entry' && setShown(row)} />
+          <VirtualTable
+            label={label}
+            columns={columns}
+            rows={rows}
+            keyOf={keyOf}
+            rowHeight={32}
+            cardHeight={112}
+            stale={stale}
+            onOpen={(row) => row.kind === 'entry' && setShown(row)}
+          />
         </div>
       )}
       {shown?.kind === 'entry' && (
         <JsonDialog title={shown.entry.id} value={shown.entry.payload} onClose={() => setShown(null)}>
-          <p className="soft">Slot {shown.entry.slot_id}, emitted <Moment at={shown.entry.ts} />.</p>
+          <p className="soft">
+            Slot {shown.entry.slot_id}, emitted <Moment at={shown.entry.ts} />.
+          </p>
         </JsonDialog>
       )}
     </>

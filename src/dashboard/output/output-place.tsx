@@ -18,9 +18,20 @@ export function OutputPlace({ route }: { readonly route: RouteTo<'output'> }) {
   return (
     <>
       <h1>Output</h1>
-      <Choices label="Automations" names={types} open={type} to={(name) => ({ place: 'output', type: name, mode: route.mode })} />
+      <Choices
+        label="Automations"
+        names={types}
+        open={type}
+        to={(name) => ({ place: 'output', type: name, mode: route.mode })}
+      />
       {type === null && <Lengths types={types} />}
-      {type !== null && !types.includes(type) && <EmptyState kind="forbidden" title="No such stream here"><p><bdi>{type}</bdi> is not an automation this token covers.</p></EmptyState>}
+      {type !== null && !types.includes(type) && (
+        <EmptyState kind="forbidden" title="No such stream here">
+          <p>
+            <bdi>{type}</bdi> is not an automation this token covers.
+          </p>
+        </EmptyState>
+      )}
       {type !== null && types.includes(type) && <Stream key={type} route={{ ...route, type }} />}
     </>
   )
@@ -28,14 +39,26 @@ export function OutputPlace({ route }: { readonly route: RouteTo<'output'> }) {
 
 function Lengths({ types }: { readonly types: readonly string[] }) {
   const read = useOverview()
-  if (types.length === 0) return <EmptyState kind="nothing" title="No automation"><p>This token covers no installed automation.</p></EmptyState>
+  if (types.length === 0)
+    return (
+      <EmptyState kind="nothing" title="No automation">
+        <p>This token covers no installed automation.</p>
+      </EmptyState>
+    )
   return (
     <>
       <ReadState read={read} />
       <ul className={read.problem === undefined ? 'streams' : 'streams stale'} aria-label="Streams">
         {types.map((type) => {
           const length = read.data?.automations[type]?.stream.length
-          return <li key={type}><a href={formatRoute({ place: 'output', type })}><bdi>{type}</bdi></a> <span className="soft">{length === undefined ? '' : `${countText(length)} of 50,000 entries`}</span></li>
+          return (
+            <li key={type}>
+              <a href={formatRoute({ place: 'output', type })}>
+                <bdi>{type}</bdi>
+              </a>{' '}
+              <span className="soft">{length === undefined ? '' : `${countText(length)} of 50,000 entries`}</span>
+            </li>
+          )
         })}
       </ul>
     </>
@@ -46,10 +69,29 @@ function Stream({ route }: { readonly route: RouteTo<'output'> & { readonly type
   const { type, mode } = route
   return (
     <>
-      <Tabs label={`Views of the stream of ${type}`} tabs={[
-        { text: <>Tail <span className="soft">newest</span></>, to: { place: 'output', type }, open: mode === 'tail' },
-        { text: <>Peek <span className="soft">oldest</span></>, to: { place: 'output', type, mode: 'peek' }, open: mode === 'peek' },
-      ]} />
+      <Tabs
+        label={`Views of the stream of ${type}`}
+        tabs={[
+          {
+            text: (
+              <>
+                Tail <span className="soft">newest</span>
+              </>
+            ),
+            to: { place: 'output', type },
+            open: mode === 'tail',
+          },
+          {
+            text: (
+              <>
+                Peek <span className="soft">oldest</span>
+              </>
+            ),
+            to: { place: 'output', type, mode: 'peek' },
+            open: mode === 'peek',
+          },
+        ]}
+      />
       {mode === 'tail' ? <TailView route={route} /> : <PeekView type={type} />}
       <Pop type={type} />
     </>

@@ -15,7 +15,10 @@ import { rowOf } from './tail-buffer.ts'
 const EVERY_MS = 2_000
 const DEFAULT_N = '10'
 
-interface Peeked { readonly length: number; readonly entries: readonly OutputEntry[] }
+interface Peeked {
+  readonly length: number
+  readonly entries: readonly OutputEntry[]
+}
 
 export function PeekView({ type }: { readonly type: string }) {
   const [text, setText] = useState(DEFAULT_N)
@@ -31,11 +34,31 @@ export function PeekView({ type }: { readonly type: string }) {
   return (
     <section className="card">
       <div className="title">
-        <h2>Oldest entries {read.data !== undefined && <span className="count">{countText(read.data.entries.length)} of {countText(read.data.length)}</span>}</h2>
+        <h2>
+          Oldest entries{' '}
+          {read.data !== undefined && (
+            <span className="count">
+              {countText(read.data.entries.length)} of {countText(read.data.length)}
+            </span>
+          )}
+        </h2>
         <div className="buttons">
           <label htmlFor={id}>Show the oldest</label>
-          <input id={id} className="short number" type="text" inputMode="numeric" value={text} aria-invalid={readN(text) === null} onChange={(event) => setText(event.target.value)} />
-          <CopyAs commands={[curlCommand(apiBase(), { method: 'GET', path: ['automations', type, 'output', 'peek'], query: { n } }), musterCommand(apiBase(), 'output', 'peek', type, '-n', String(n))]} />
+          <input
+            id={id}
+            className="short number"
+            type="text"
+            inputMode="numeric"
+            value={text}
+            aria-invalid={readN(text) === null}
+            onChange={(event) => setText(event.target.value)}
+          />
+          <CopyAs
+            commands={[
+              curlCommand(apiBase(), { method: 'GET', path: ['automations', type, 'output', 'peek'], query: { n } }),
+              musterCommand(apiBase(), 'output', 'peek', type, '-n', String(n)),
+            ]}
+          />
         </div>
       </div>
       <ReadView read={read}>{({ entries }) => <Oldest entries={entries} />}</ReadView>
@@ -45,5 +68,15 @@ export function PeekView({ type }: { readonly type: string }) {
 
 function Oldest({ entries }: { readonly entries: readonly OutputEntry[] }) {
   const rows = useMemo(() => entries.map(rowOf), [entries])
-  return <EntryTable label="Oldest entries" rows={rows} empty={<EmptyState kind="nothing" title="The stream is empty"><p>A stream keeps an hour, and 50,000 entries at most.</p></EmptyState>} />
+  return (
+    <EntryTable
+      label="Oldest entries"
+      rows={rows}
+      empty={
+        <EmptyState kind="nothing" title="The stream is empty">
+          <p>A stream keeps an hour, and 50,000 entries at most.</p>
+        </EmptyState>
+      }
+    />
+  )
 }

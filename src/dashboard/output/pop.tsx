@@ -22,7 +22,9 @@ export function Pop({ type }: { readonly type: string }) {
   const id = useId()
   const n = readN(text)
   const pop = useAct(async (api) => {
-    const { body } = await api.send<readonly OutputEntry[]>('POST', ['automations', type, 'output', 'pop'], { body: { n } })
+    const { body } = await api.send<readonly OutputEntry[]>('POST', ['automations', type, 'output', 'pop'], {
+      body: { n },
+    })
     setAsking(false)
     setMessage(body.length === 0 ? 'The stream was empty.' : `${plural(body.length, 'entry', 'entries')} taken.`)
     popped.add(type, body)
@@ -31,19 +33,49 @@ export function Pop({ type }: { readonly type: string }) {
   return (
     <section className="card pop">
       <h2>Pop</h2>
-      <p>Popping <strong>takes</strong> the oldest entries out of the stream, for every consumer, and cannot be undone. Tail and peek above only look.</p>
+      <p>
+        Popping <strong>takes</strong> the oldest entries out of the stream, for every consumer, and cannot be undone.
+        Tail and peek above only look.
+      </p>
       <div className="buttons start">
         <label htmlFor={id}>Number to pop</label>
-        <input id={id} className="short number" type="text" inputMode="numeric" value={text} aria-invalid={n === null} onChange={(event) => setText(event.target.value)} />
-        <button type="button" disabled={n === null} onClick={() => setAsking(true)}>{n === null ? 'Pop: 1 to 10,000' : `Pop ${countText(n)}…`}</button>
-        {n !== null && <CopyAs commands={[curlCommand(apiBase(), { method: 'POST', path: ['automations', type, 'output', 'pop'], body: { n } }), musterCommand(apiBase(), 'output', 'pop', type, '-n', String(n))]} />}
+        <input
+          id={id}
+          className="short number"
+          type="text"
+          inputMode="numeric"
+          value={text}
+          aria-invalid={n === null}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <button type="button" disabled={n === null} onClick={() => setAsking(true)}>
+          {n === null ? 'Pop: 1 to 10,000' : `Pop ${countText(n)}…`}
+        </button>
+        {n !== null && (
+          <CopyAs
+            commands={[
+              curlCommand(apiBase(), { method: 'POST', path: ['automations', type, 'output', 'pop'], body: { n } }),
+              musterCommand(apiBase(), 'output', 'pop', type, '-n', String(n)),
+            ]}
+          />
+        )}
         <output className="done">{message}</output>
       </div>
       <Taken type={type} />
       {isAsking && n !== null && (
-        <ConfirmDialog title={`Pop from ${type}?`} verb={`Pop ${countText(n)}`} act={pop} onClose={() => setAsking(false)}>
-          <p>Up to {plural(n, 'entry', 'entries')} leave the stream. No other consumer will see them, and nothing brings them back. This tab keeps a copy that you can save.</p>
-          {pop.problem?.status === null && <p>Whether they left the stream is not known: the copy of what was on its way is lost.</p>}
+        <ConfirmDialog
+          title={`Pop from ${type}?`}
+          verb={`Pop ${countText(n)}`}
+          act={pop}
+          onClose={() => setAsking(false)}
+        >
+          <p>
+            Up to {plural(n, 'entry', 'entries')} leave the stream. No other consumer will see them, and nothing brings
+            them back. This tab keeps a copy that you can save.
+          </p>
+          {pop.problem?.status === null && (
+            <p>Whether they left the stream is not known: the copy of what was on its way is lost.</p>
+          )}
         </ConfirmDialog>
       )}
     </section>
@@ -56,10 +88,20 @@ function Taken({ type }: { readonly type: string }) {
   if (rows.length === 0) return null
   return (
     <>
-      <p className="notice">{plural(rows.length, 'popped entry is', 'popped entries are')} in this tab alone. {isSaved ? 'They were saved as a file.' : 'Save them: they are lost when it closes.'}</p>
+      <p className="notice">
+        {plural(rows.length, 'popped entry is', 'popped entries are')} in this tab alone.{' '}
+        {isSaved ? 'They were saved as a file.' : 'Save them: they are lost when it closes.'}
+      </p>
       <div className="buttons start">
-        <Download name={`${type}-popped.ndjson`} media="application/x-ndjson" make={() => ndjson(entries)} onSaved={() => popped.markSaved(type)}>{`Save ${countText(rows.length)} as NDJSON`}</Download>
-        <button type="button" disabled={!isSaved} onClick={() => popped.clear(type)}>{isSaved ? 'Throw the copy away' : 'Throw away: save first'}</button>
+        <Download
+          name={`${type}-popped.ndjson`}
+          media="application/x-ndjson"
+          make={() => ndjson(entries)}
+          onSaved={() => popped.markSaved(type)}
+        >{`Save ${countText(rows.length)} as NDJSON`}</Download>
+        <button type="button" disabled={!isSaved} onClick={() => popped.clear(type)}>
+          {isSaved ? 'Throw the copy away' : 'Throw away: save first'}
+        </button>
       </div>
       <EntryTable label="Popped entries" rows={rows} />
     </>

@@ -49,7 +49,10 @@ export const rowOf = (entry: OutputEntry): TailRow => ({ kind: 'entry', entry, t
 
 /** Every word stands in the payload's text, the id or `slot:n`; capitals do not matter. Marks of gaps always pass. */
 export function filtered(rows: readonly TailRow[], filter: string): readonly TailRow[] {
-  const words = filter.toLowerCase().split(/\s+/).filter((word) => word !== '')
+  const words = filter
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '')
   if (words.length === 0) return rows
   return rows.filter((row) => row.kind === 'gap' || matches(row, words))
 }

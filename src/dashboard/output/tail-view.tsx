@@ -33,15 +33,48 @@ export function TailView({ route }: { readonly route: TypeRoute }) {
         <h2>Newest entries</h2>
         <TailState followed={followed} />
         <div className="buttons">
-          <button type="button" aria-pressed={wantsPause} onClick={() => setPaused(!wantsPause)}>{wantsPause ? 'Go on' : 'Pause'}</button>
-          <button type="button" disabled={rows.length === 0} onClick={followed.clear}>Clear the view</button>
-          <Download name={`${type}-output.ndjson`} media="application/x-ndjson" disabled={found.length === 0} make={() => ndjson(found.flatMap((row) => (row.kind === 'entry' ? [row.entry] : [])))}>Save as NDJSON</Download>
-          <CopyAs commands={[curlCommand(apiBase(), { method: 'GET', path: ['automations', type, 'output', 'tail'], query: { n: 100 } }), musterCommand(apiBase(), 'output', 'tail', type)]} />
+          <button type="button" aria-pressed={wantsPause} onClick={() => setPaused(!wantsPause)}>
+            {wantsPause ? 'Go on' : 'Pause'}
+          </button>
+          <button type="button" disabled={rows.length === 0} onClick={followed.clear}>
+            Clear the view
+          </button>
+          <Download
+            name={`${type}-output.ndjson`}
+            media="application/x-ndjson"
+            disabled={found.length === 0}
+            make={() => ndjson(found.flatMap((row) => (row.kind === 'entry' ? [row.entry] : [])))}
+          >
+            Save as NDJSON
+          </Download>
+          <CopyAs
+            commands={[
+              curlCommand(apiBase(), {
+                method: 'GET',
+                path: ['automations', type, 'output', 'tail'],
+                query: { n: 100 },
+              }),
+              musterCommand(apiBase(), 'output', 'tail', type),
+            ]}
+          />
         </div>
       </div>
-      {followed.problem !== undefined && <ErrorPanel problem={followed.problem}><p>{rows.length > 0 ? 'What came before is kept below. ' : ''}It is tried again by itself.</p></ErrorPanel>}
-      <FilterBar label="Filter the entries" placeholder="words of the payload, slot:2" value={q} onChange={(text) => replaceRoute({ ...route, q: text })} found={found.length} total={rows.length} />
-      {dropped > 0 && <p className="soft">{countText(dropped)} older entries left this view; it keeps the newest 2,000.</p>}
+      {followed.problem !== undefined && (
+        <ErrorPanel problem={followed.problem}>
+          <p>{rows.length > 0 ? 'What came before is kept below. ' : ''}It is tried again by itself.</p>
+        </ErrorPanel>
+      )}
+      <FilterBar
+        label="Filter the entries"
+        placeholder="words of the payload, slot:2"
+        value={q}
+        onChange={(text) => replaceRoute({ ...route, q: text })}
+        found={found.length}
+        total={rows.length}
+      />
+      {dropped > 0 && (
+        <p className="soft">{countText(dropped)} older entries left this view; it keeps the newest 2,000.</p>
+      )}
       <div {...end} className={followed.problem === undefined ? undefined : 'stale'}>
         {found.length > 0 && <EntryTable label="Newest entries" rows={found} />}
       </div>
@@ -50,11 +83,30 @@ export function TailView({ route }: { readonly route: TypeRoute }) {
   )
 }
 
-function Nothing({ followed: { atMs, problem }, q, hasRows }: { readonly followed: TailHandle; readonly q: string; readonly hasRows: boolean }) {
-  if (hasRows) return <EmptyState kind="filtered"><p>No entry holds <bdi>{q}</bdi>. New ones that do appear by themselves.</p></EmptyState>
+function Nothing({
+  followed: { atMs, problem },
+  q,
+  hasRows,
+}: {
+  readonly followed: TailHandle
+  readonly q: string
+  readonly hasRows: boolean
+}) {
+  if (hasRows)
+    return (
+      <EmptyState kind="filtered">
+        <p>
+          No entry holds <bdi>{q}</bdi>. New ones that do appear by themselves.
+        </p>
+      </EmptyState>
+    )
   if (problem !== undefined) return <EmptyState kind="away" />
   if (atMs === undefined) return <output className="reading">Reading…</output>
-  return <EmptyState kind="nothing" title="The stream is empty"><p>Entries appear here as slots emit them. A stream keeps an hour, and 50,000 entries at most.</p></EmptyState>
+  return (
+    <EmptyState kind="nothing" title="The stream is empty">
+      <p>Entries appear here as slots emit them. A stream keeps an hour, and 50,000 entries at most.</p>
+    </EmptyState>
+  )
 }
 
 function TailState({ followed: { atMs, isPaused } }: { readonly followed: TailHandle }) {
@@ -64,7 +116,10 @@ function TailState({ followed: { atMs, isPaused } }: { readonly followed: TailHa
 }
 
 /** Keeps the end in view while the person looks at it, and stays where they are when they look elsewhere. */
-function useFollowedEnd(): { readonly ref: React.RefObject<HTMLDivElement | null>; readonly onScrollCapture: (event: React.UIEvent) => void } {
+function useFollowedEnd(): {
+  readonly ref: React.RefObject<HTMLDivElement | null>
+  readonly onScrollCapture: (event: React.UIEvent) => void
+} {
   const ref = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
   useLayoutEffect(() => {
@@ -72,7 +127,8 @@ function useFollowedEnd(): { readonly ref: React.RefObject<HTMLDivElement | null
     if (scroller != null && isAtEnd.current) scroller.scrollTop = scroller.scrollHeight
   })
   const onScrollCapture = ({ target }: React.UIEvent): void => {
-    if (target instanceof HTMLElement) isAtEnd.current = target.scrollHeight - target.scrollTop - target.clientHeight < NEAR_THE_END_PX
+    if (target instanceof HTMLElement)
+      isAtEnd.current = target.scrollHeight - target.scrollTop - target.clientHeight < NEAR_THE_END_PX
   }
   return { ref, onScrollCapture }
 }

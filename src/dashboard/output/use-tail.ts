@@ -40,7 +40,11 @@ export function useTail(type: string, wantsPause: boolean): TailHandle {
     void follow(api, type, stop.signal, setNow)
     return () => stop.abort()
   }, [api, type, isPaused, suspended])
-  return { ...now, isPaused, clear: () => setNow(({ tail, ...rest }) => ({ ...rest, tail: { ...tail, rows: [], dropped: 0 } })) }
+  return {
+    ...now,
+    isPaused,
+    clear: () => setNow(({ tail, ...rest }) => ({ ...rest, tail: { ...tail, rows: [], dropped: 0 } })),
+  }
 }
 
 type Update = (change: (last: Followed) => Followed) => void
@@ -52,7 +56,11 @@ async function follow(api: Api, type: string, signal: AbortSignal, update: Updat
     let waitMs = EVERY_MS
     try {
       const n = lastId === null ? FIRST_READ : PER_READ
-      const { body } = await api.get<TailBody>(['automations', type, 'output', 'tail'], { n, ...(lastId === null ? {} : { after: lastId }) }, signal)
+      const { body } = await api.get<TailBody>(
+        ['automations', type, 'output', 'tail'],
+        { n, ...(lastId === null ? {} : { after: lastId }) },
+        signal,
+      )
       if (signal.aborted) return
       lastId = body.entries.at(-1)?.id ?? lastId
       if (body.entries.length === PER_READ) waitMs = 0

@@ -6,14 +6,26 @@ import { Span } from '../parts/times.tsx'
 import { formatRoute } from '../route.ts'
 import { waitingOf } from './numbers.ts'
 
-const COLUMNS = ['Automation', 'Workers', 'Slots', 'Waiting', 'Oldest', 'In flight', 'Retrying', 'Dead', 'Output'] as const
+const COLUMNS = [
+  'Automation',
+  'Workers',
+  'Slots',
+  'Waiting',
+  'Oldest',
+  'In flight',
+  'Retrying',
+  'Dead',
+  'Output',
+] as const
 
 export function AutomationsTable({ overview, stale }: { readonly overview: OverviewBody; readonly stale: boolean }) {
   return (
     <section aria-labelledby="automations-title">
       <h2 id="automations-title">Automations</h2>
       <CardTable label="Automations" columns={COLUMNS} stale={stale}>
-        {Object.entries(overview.automations).map(([type, each]) => <AutomationRow key={type} type={type} of={each} />)}
+        {Object.entries(overview.automations).map(([type, each]) => (
+          <AutomationRow key={type} type={type} of={each} />
+        ))}
       </CardTable>
     </section>
   )
@@ -24,15 +36,45 @@ function AutomationRow({ type, of }: { readonly type: string; readonly of: Overv
   const away = workers.total - workers.connected
   return (
     <Row>
-      <RowHead of="Automation"><a href={formatRoute({ place: 'automations', type })}><bdi>{type}</bdi></a></RowHead>
-      <Cell of="Workers"><a href={formatRoute({ place: 'workers', q: `type:${type}` })}>{countText(workers.connected)}</a>{away > 0 && <span className="away"> + {countText(away)} offline</span>}{workers.ERROR > 0 && <span className="bad"> · {countText(workers.ERROR)} in ERROR</span>}</Cell>
+      <RowHead of="Automation">
+        <a href={formatRoute({ place: 'automations', type })}>
+          <bdi>{type}</bdi>
+        </a>
+      </RowHead>
+      <Cell of="Workers">
+        <a href={formatRoute({ place: 'workers', q: `type:${type}` })}>{countText(workers.connected)}</a>
+        {away > 0 && <span className="away"> + {countText(away)} offline</span>}
+        {workers.ERROR > 0 && <span className="bad"> · {countText(workers.ERROR)} in ERROR</span>}
+      </Cell>
       <Cell of="Slots">{countText(slots)}</Cell>
-      {queue === null ? <Cell of="Waiting"><span className="soft">continuous</span></Cell> : <Cell of="Waiting"><a href={formatRoute({ place: 'tasks', type })}>{countText(waitingOf(of))}</a></Cell>}
-      <Cell of="Oldest">{queue === null ? '' : queue.oldest_submitted_at === null ? '–' : <Span since={queue.oldest_submitted_at} />}</Cell>
+      {queue === null ? (
+        <Cell of="Waiting">
+          <span className="soft">continuous</span>
+        </Cell>
+      ) : (
+        <Cell of="Waiting">
+          <a href={formatRoute({ place: 'tasks', type })}>{countText(waitingOf(of))}</a>
+        </Cell>
+      )}
+      <Cell of="Oldest">
+        {queue === null ? '' : queue.oldest_submitted_at === null ? '–' : <Span since={queue.oldest_submitted_at} />}
+      </Cell>
       <Cell of="In flight">{queue === null ? '' : countText(queue.in_flight)}</Cell>
       <Cell of="Retrying">{queue === null ? '' : countText(queue.scheduled)}</Cell>
-      <Cell of="Dead">{queue === null ? '' : queue.dead === 0 ? '0' : <a className="bad" href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>{countText(queue.dead)}</a>}</Cell>
-      <Cell of="Output"><a href={formatRoute({ place: 'output', type })}>{countText(stream.length)}</a></Cell>
+      <Cell of="Dead">
+        {queue === null ? (
+          ''
+        ) : queue.dead === 0 ? (
+          '0'
+        ) : (
+          <a className="bad" href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>
+            {countText(queue.dead)}
+          </a>
+        )}
+      </Cell>
+      <Cell of="Output">
+        <a href={formatRoute({ place: 'output', type })}>{countText(stream.length)}</a>
+      </Cell>
     </Row>
   )
 }

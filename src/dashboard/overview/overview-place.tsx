@@ -36,23 +36,36 @@ export function OverviewPlace({ route: { type } }: { readonly route: RouteTo<'ov
             <TierCard asked={type} busiest={busiestOf(overview)} />
           </div>
           <AutomationsTable overview={overview} stale={false} />
-          <p className="soft">Counted by the master <Age at={overview.ts} />.</p>
+          <p className="soft">
+            Counted by the master <Age at={overview.ts} />.
+          </p>
         </div>
       )}
     </>
   )
 }
 
-const busiestOf = ({ automations }: OverviewBody): string | null => Object.entries(automations).filter(([, { queue }]) => queue !== null).toSorted(([, a], [, b]) => waitingOf(b) - waitingOf(a))[0]?.[0] ?? null
+const busiestOf = ({ automations }: OverviewBody): string | null =>
+  Object.entries(automations)
+    .filter(([, { queue }]) => queue !== null)
+    .toSorted(([, a], [, b]) => waitingOf(b) - waitingOf(a))[0]?.[0] ?? null
 
-function Verdict({ overview, judgement }: { readonly overview: OverviewBody; readonly judgement: Judgement | undefined }) {
+function Verdict({
+  overview,
+  judgement,
+}: {
+  readonly overview: OverviewBody
+  readonly judgement: Judgement | undefined
+}) {
   const attention = judgement?.attention ?? []
   const text = verdictText(overview, attention)
   useAnnouncement('the fleet', text)
   return (
     <div className="verdict-line">
       <p className={`verdict ${attention.length > 0 ? 'is-attention' : 'is-well'}`}>{text}</p>
-      {judgement !== undefined && attention.length > 0 && <WhyFleet causes={() => explainFleet(judgement.facts, attention)} />}
+      {judgement !== undefined && attention.length > 0 && (
+        <WhyFleet causes={() => explainFleet(judgement.facts, attention)} />
+      )}
     </div>
   )
 }
@@ -61,7 +74,14 @@ function Numbers({ overview }: { readonly overview: OverviewBody }) {
   const now = useServerNow()
   return (
     <ul className="numbers" aria-label="The fleet in numbers">
-      {fleetNumbers(overview, now).map(({ name, text, href, tone }) => <li key={name}><a href={href}><span className="number-name">{name}</span> <strong className={tone === 'calm' ? undefined : tone}>{text}</strong></a></li>)}
+      {fleetNumbers(overview, now).map(({ name, text, href, tone }) => (
+        <li key={name}>
+          <a href={href}>
+            <span className="number-name">{name}</span>{' '}
+            <strong className={tone === 'calm' ? undefined : tone}>{text}</strong>
+          </a>
+        </li>
+      ))}
     </ul>
   )
 }
@@ -71,11 +91,19 @@ const SHOWN = 12
 function NeedsAttention({ items }: { readonly items: readonly Attention[] | undefined }) {
   return (
     <section className="card" aria-labelledby="attention-title">
-      <h2 id="attention-title">Needs attention {items !== undefined && items.length > 0 && <span className="count">{items.length}</span>}</h2>
+      <h2 id="attention-title">
+        Needs attention {items !== undefined && items.length > 0 && <span className="count">{items.length}</span>}
+      </h2>
       {items === undefined && <p className="reading">Reading…</p>}
-      {items?.length === 0 && <EmptyState kind="nothing" title="Nothing needs you"><p>Offline workers, errors, stuck queues and dead tasks are listed here.</p></EmptyState>}
+      {items?.length === 0 && (
+        <EmptyState kind="nothing" title="Nothing needs you">
+          <p>Offline workers, errors, stuck queues and dead tasks are listed here.</p>
+        </EmptyState>
+      )}
       <ul className="attention">
-        {items?.slice(0, SHOWN).map((item) => <AttentionRow key={`${item.kind} ${item.subject}`} item={item} />)}
+        {items?.slice(0, SHOWN).map((item) => (
+          <AttentionRow key={`${item.kind} ${item.subject}`} item={item} />
+        ))}
       </ul>
       {items !== undefined && items.length > SHOWN && <p className="soft">and {items.length - SHOWN} more</p>}
     </section>
@@ -87,9 +115,24 @@ const MARKS = { bad: '✗', warn: '▲', away: '◌' } as const
 function AttentionRow({ item: { tone, subject, text, since, way } }: { readonly item: Attention }) {
   return (
     <li>
-      <span className={tone} aria-hidden="true">{MARKS[tone]}</span>
-      <span className="attention-text"><bdi className="attention-subject">{subject}</bdi> <bdi>{text}</bdi>{since !== null && <span className="soft">, since <Age at={since} /></span>}</span>
-      <a className="button" href={way.href}>Open<span className="hidden"> <bdi>{subject}</bdi>: <bdi>{text}</bdi></span></a>
+      <span className={tone} aria-hidden="true">
+        {MARKS[tone]}
+      </span>
+      <span className="attention-text">
+        <bdi className="attention-subject">{subject}</bdi> <bdi>{text}</bdi>
+        {since !== null && (
+          <span className="soft">
+            , since <Age at={since} />
+          </span>
+        )}
+      </span>
+      <a className="button" href={way.href}>
+        Open
+        <span className="hidden">
+          {' '}
+          <bdi>{subject}</bdi>: <bdi>{text}</bdi>
+        </span>
+      </a>
     </li>
   )
 }

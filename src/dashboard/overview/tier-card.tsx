@@ -6,15 +6,25 @@ import { replaceRoute } from '../use-route.ts'
 
 /** @param asked the type of the address; empty: the busiest. */
 export function TierCard({ asked, busiest }: { readonly asked: string; readonly busiest: string | null }) {
-  const types = useInstalled().automations.filter(isBatch).map(({ type }) => type)
-  const type = types.includes(asked) ? asked : busiest ?? types[0]
+  const types = useInstalled()
+    .automations.filter(isBatch)
+    .map(({ type }) => type)
+  const type = types.includes(asked) ? asked : (busiest ?? types[0])
   if (type === undefined) return null
   return (
     <section className="card tier-card" aria-labelledby="tier-title">
       <div className="title">
         <h2 id="tier-title">Waiting by tier, 60 min</h2>
-        <select aria-label="Queue" value={type} onChange={(event) => replaceRoute({ place: 'overview', type: event.target.value })}>
-          {types.map((each) => <option key={each} value={each}>{each}</option>)}
+        <select
+          aria-label="Queue"
+          value={type}
+          onChange={(event) => replaceRoute({ place: 'overview', type: event.target.value })}
+        >
+          {types.map((each) => (
+            <option key={each} value={each}>
+              {each}
+            </option>
+          ))}
         </select>
       </div>
       <TierChart key={type} type={type} />

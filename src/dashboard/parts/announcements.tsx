@@ -11,7 +11,11 @@ const announcer = new Announcer({
 })
 
 export function Announcements() {
-  return <output className="hidden" data-told="">{useSyncExternalStore(announcer.watch, announcer.told)}</output>
+  return (
+    <output className="hidden" data-told="">
+      {useSyncExternalStore(announcer.watch, announcer.told)}
+    </output>
+  )
 }
 
 /** Tells the text whenever it changes; the first one is read with the page. */

@@ -13,7 +13,10 @@ export interface BoundaryProps {
   readonly children: ReactNode
 }
 
-interface BoundaryState { readonly error: { readonly reason: unknown } | null; readonly of: string }
+interface BoundaryState {
+  readonly error: { readonly reason: unknown } | null
+  readonly of: string
+}
 
 export class Boundary extends Component<BoundaryProps, BoundaryState> {
   override readonly state: BoundaryState = { error: null, of: this.props.of }
@@ -32,9 +35,24 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
     const missing = isMissing(error.reason)
     return (
       <>
-        <h1><bdi>{this.props.of}</bdi></h1>
-        <ErrorPanel problem={missing ? new Problem('a part of the page could not be loaded', { cause: error.reason }) : asProblem(error.reason)} title="This place cannot be shown:">
-          <p>{missing && 'Perhaps the master is away, or was replaced by a newer one since this page was opened. '}The other places still work. <button type="button" onClick={() => location.reload()}>Load the page anew</button></p>
+        <h1>
+          <bdi>{this.props.of}</bdi>
+        </h1>
+        <ErrorPanel
+          problem={
+            missing
+              ? new Problem('a part of the page could not be loaded', { cause: error.reason })
+              : asProblem(error.reason)
+          }
+          title="This place cannot be shown:"
+        >
+          <p>
+            {missing && 'Perhaps the master is away, or was replaced by a newer one since this page was opened. '}The
+            other places still work.{' '}
+            <button type="button" onClick={() => location.reload()}>
+              Load the page anew
+            </button>
+          </p>
         </ErrorPanel>
       </>
     )
@@ -42,4 +60,5 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
 }
 
 /** Chromium, Firefox and Safari each name the import that failed, in words of their own. */
-const isMissing = (reason: unknown): boolean => reason instanceof TypeError && /dynamically imported module|importing a module/i.test(reason.message)
+const isMissing = (reason: unknown): boolean =>
+  reason instanceof TypeError && /dynamically imported module|importing a module/i.test(reason.message)

@@ -18,7 +18,13 @@ export function CardTable({ label, columns, stale, children }: CardTableProps) {
   return (
     <table role="table" className={stale ? 'cards stale' : 'cards'} aria-label={label}>
       <thead role="rowgroup">
-        <tr role="row">{columns.map((name) => <th key={name} role="columnheader" scope="col">{name}</th>)}</tr>
+        <tr role="row">
+          {columns.map((name) => (
+            <th key={name} role="columnheader" scope="col">
+              {name}
+            </th>
+          ))}
+        </tr>
       </thead>
       <tbody role="rowgroup">{children}</tbody>
     </table>
@@ -38,9 +44,17 @@ interface CellProps {
 
 /** The cell that names its row. */
 export function RowHead({ of, children }: CellProps) {
-  return <th role="rowheader" scope="row" data-label={of}>{children}</th>
+  return (
+    <th role="rowheader" scope="row" data-label={of}>
+      {children}
+    </th>
+  )
 }
 
 export function Cell({ of, className = '', children }: CellProps) {
-  return <td role="cell" data-label={of} className={className}>{children}</td>
+  return (
+    <td role="cell" data-label={of} className={className}>
+      {children}
+    </td>
+  )
 }

@@ -12,7 +12,13 @@ export function Choices({ label, names, open, to }: ChoicesProps) {
   return (
     <nav aria-label={label} className="choices">
       <ul>
-        {names.map((name) => <li key={name}><a href={formatRoute(to(name))} aria-current={name === open ? 'page' : undefined}><bdi>{name}</bdi></a></li>)}
+        {names.map((name) => (
+          <li key={name}>
+            <a href={formatRoute(to(name))} aria-current={name === open ? 'page' : undefined}>
+              <bdi>{name}</bdi>
+            </a>
+          </li>
+        ))}
       </ul>
     </nav>
   )

@@ -10,7 +10,8 @@ export interface Command {
 }
 
 /** One argument: as it is when every shell reads it so, else in single quotes. */
-export const shellQuote = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll('\'', String.raw`'\''`)}'`)
+export const shellQuote = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -26,9 +27,12 @@ export function curlCommand(base: URL, { method, path, query = {}, body, headers
   const url = new URL(path.map(encodeURIComponent).join('/'), base)
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value))
   const text = [
-    'curl -sS', ...(method === 'GET' ? [] : [`-X ${method}`]), '-H "Authorization: Bearer $SVC_API_TOKEN"',
+    'curl -sS',
+    ...(method === 'GET' ? [] : [`-X ${method}`]),
+    '-H "Authorization: Bearer $SVC_API_TOKEN"',
     ...Object.entries(headers).map(([name, value]) => `-H ${shellQuote(`${name}: ${value}`)}`),
-    ...(body === undefined ? [] : ['-H \'Content-Type: application/json\'', `-d ${shellQuote(JSON.stringify(body))}`]), shellQuote(url.href),
+    ...(body === undefined ? [] : ["-H 'Content-Type: application/json'", `-d ${shellQuote(JSON.stringify(body))}`]),
+    shellQuote(url.href),
   ].join(' ')
   return { label: 'curl', text }
 }

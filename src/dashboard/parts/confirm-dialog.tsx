@@ -21,7 +21,16 @@ export interface ConfirmProps {
   readonly children: ReactNode
 }
 
-export function ConfirmDialog({ title, verb, act, onClose, typed, danger = true, wide = false, children }: ConfirmProps) {
+export function ConfirmDialog({
+  title,
+  verb,
+  act,
+  onClose,
+  typed,
+  danger = true,
+  wide = false,
+  children,
+}: ConfirmProps) {
   const [text, setText] = useState('')
   const id = useId()
   const ready = typed === undefined || text.trim() === typed
@@ -30,14 +39,36 @@ export function ConfirmDialog({ title, verb, act, onClose, typed, danger = true,
       {children}
       {typed !== undefined && (
         <p className="typed">
-          <label htmlFor={id}>Type <code><bdi>{typed}</bdi></code> to go on</label>
-          <input id={id} type="text" autoComplete="off" spellCheck={false} value={text} onChange={(event) => setText(event.target.value)} />
+          <label htmlFor={id}>
+            Type{' '}
+            <code>
+              <bdi>{typed}</bdi>
+            </code>{' '}
+            to go on
+          </label>
+          <input
+            id={id}
+            type="text"
+            autoComplete="off"
+            spellCheck={false}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
         </p>
       )}
       {act.problem !== null && <ErrorPanel problem={act.problem} />}
       <div className="buttons">
-        <button type="button" onClick={onClose} disabled={act.busy}>Cancel</button>
-        <button type="button" className={danger ? 'danger' : 'primary'} onClick={() => void act.run()} disabled={act.busy || !ready}>{act.busy ? 'Working…' : verb}</button>
+        <button type="button" onClick={onClose} disabled={act.busy}>
+          Cancel
+        </button>
+        <button
+          type="button"
+          className={danger ? 'danger' : 'primary'}
+          onClick={() => void act.run()}
+          disabled={act.busy || !ready}
+        >
+          {act.busy ? 'Working…' : verb}
+        </button>
       </div>
     </Dialog>
   )

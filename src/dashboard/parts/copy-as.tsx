@@ -9,7 +9,13 @@ import type { Command } from './commands.ts'
 
 const TOLD_MS = 2_000
 
-export function CopyAs({ commands, label = 'Copy as' }: { readonly commands: readonly Command[]; readonly label?: string }) {
+export function CopyAs({
+  commands,
+  label = 'Copy as',
+}: {
+  readonly commands: readonly Command[]
+  readonly label?: string
+}) {
   const menu = useRef<HTMLDetailsElement>(null)
   const [told, setTold] = useState<string | null>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
@@ -25,10 +31,20 @@ export function CopyAs({ commands, label = 'Copy as' }: { readonly commands: rea
   }
   return (
     <span className="copy-as">
-      <details ref={menu} onBlur={onBlur} onKeyDown={(event) => event.key === 'Escape' && menu.current?.removeAttribute('open')}>
+      <details
+        ref={menu}
+        onBlur={onBlur}
+        onKeyDown={(event) => event.key === 'Escape' && menu.current?.removeAttribute('open')}
+      >
         <summary className="button">{label}</summary>
         <ul>
-          {commands.map((each) => <li key={each.label}><button type="button" onClick={() => void copy(each)}>{each.label}</button></li>)}
+          {commands.map((each) => (
+            <li key={each.label}>
+              <button type="button" onClick={() => void copy(each)}>
+                {each.label}
+              </button>
+            </li>
+          ))}
         </ul>
       </details>
       <output className="copy-told">{told}</output>

@@ -27,7 +27,9 @@ export function Dialog({ title, onClose, busy = false, wide = false, children }:
   }
   return (
     <dialog ref={dialog} aria-labelledby={titleId} onCancel={cancel} className={wide ? 'wide' : undefined}>
-      <h2 id={titleId}><bdi>{title}</bdi></h2>
+      <h2 id={titleId}>
+        <bdi>{title}</bdi>
+      </h2>
       {children}
     </dialog>
   )

@@ -20,7 +20,11 @@ export function Download({ name, media, make, onSaved, disabled = false, childre
     setTimeout(() => URL.revokeObjectURL(address), 10_000)
     onSaved?.()
   }
-  return <button type="button" onClick={save} disabled={disabled}>{children}</button>
+  return (
+    <button type="button" onClick={save} disabled={disabled}>
+      {children}
+    </button>
+  )
 }
 
 /** One JSON value a line. */

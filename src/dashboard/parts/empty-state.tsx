@@ -23,7 +23,9 @@ export interface EmptyStateProps {
 export function EmptyState({ kind, title, children }: EmptyStateProps) {
   return (
     <div className={`empty empty-${kind}`}>
-      <span className="empty-mark" aria-hidden="true">{KINDS[kind].mark}</span>
+      <span className="empty-mark" aria-hidden="true">
+        {KINDS[kind].mark}
+      </span>
       <p className="empty-title">{title ?? KINDS[kind].title}</p>
       {children}
     </div>

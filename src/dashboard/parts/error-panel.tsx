@@ -15,17 +15,24 @@ export interface ErrorPanelProps {
 export function ErrorPanel({ problem, title, onRetry, children }: ErrorPanelProps) {
   const { status, requestId, message, retryAfterSeconds } = problem
   const reference = [
-    ...(status === null ? [] : [`status ${status}`]), ...(requestId === null ? [] : [`request ${requestId}`]),
+    ...(status === null ? [] : [`status ${status}`]),
+    ...(requestId === null ? [] : [`request ${requestId}`]),
     ...(retryAfterSeconds === null ? [] : [`the master asks to wait ${retryAfterSeconds} s`]),
   ].join(' · ')
   return (
     <div className="problem">
-      <p role="alert"><strong>{title ?? headline(problem)}</strong> <bdi>{sentence(message)}</bdi></p>
+      <p role="alert">
+        <strong>{title ?? headline(problem)}</strong> <bdi>{sentence(message)}</bdi>
+      </p>
       {children}
       {(reference !== '' || onRetry !== undefined) && (
         <p className="problem-foot">
           {reference !== '' && <span className="soft">{reference}</span>}
-          {onRetry !== undefined && <button type="button" className="link" onClick={onRetry}>Try now</button>}
+          {onRetry !== undefined && (
+            <button type="button" className="link" onClick={onRetry}>
+              Try now
+            </button>
+          )}
         </p>
       )}
     </div>

@@ -19,18 +19,43 @@ export interface FilterBarProps {
   readonly children?: ReactNode
 }
 
-export function FilterBar({ label, value, onChange, placeholder, fault = null, found, total, children }: FilterBarProps) {
+export function FilterBar({
+  label,
+  value,
+  onChange,
+  placeholder,
+  fault = null,
+  found,
+  total,
+  children,
+}: FilterBarProps) {
   const id = useId()
   const count = found === total ? countText(total) : `${countText(found)} of ${countText(total)}`
   useAnnouncement(label, `${count} found.`)
   return (
     <div className="filter">
-      <label htmlFor={id} className="hidden">{label}</label>
-      <input id={id} type="search" data-filter="" value={value} placeholder={placeholder} spellCheck={false} autoCapitalize="off" autoComplete="off" enterKeyHint="search"
-        aria-invalid={fault !== null} aria-describedby={`${id}-fault`} onChange={(event) => onChange(event.target.value)} />
+      <label htmlFor={id} className="hidden">
+        {label}
+      </label>
+      <input
+        id={id}
+        type="search"
+        data-filter=""
+        value={value}
+        placeholder={placeholder}
+        spellCheck={false}
+        autoCapitalize="off"
+        autoComplete="off"
+        enterKeyHint="search"
+        aria-invalid={fault !== null}
+        aria-describedby={`${id}-fault`}
+        onChange={(event) => onChange(event.target.value)}
+      />
       <span className="found soft">{count}</span>
       {children}
-      <output id={`${id}-fault`} className="fault">{fault}</output>
+      <output id={`${id}-fault`} className="fault">
+        {fault}
+      </output>
     </div>
   )
 }

@@ -25,9 +25,17 @@ export function sameJson(a: JsonValue | undefined, b: JsonValue | undefined): bo
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
   if (Array.isArray(a) || Array.isArray(b)) {
-    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((each: JsonValue, index) => sameJson(each, b[index] as JsonValue))
+    return (
+      Array.isArray(a) &&
+      Array.isArray(b) &&
+      a.length === b.length &&
+      a.every((each: JsonValue, index) => sameJson(each, b[index] as JsonValue))
+    )
   }
   const [left, right] = [a as Readonly<Record<string, JsonValue>>, b as Readonly<Record<string, JsonValue>>]
   const names = Object.keys(left)
-  return names.length === Object.keys(right).length && names.every((name) => Object.hasOwn(right, name) && sameJson(left[name], right[name]))
+  return (
+    names.length === Object.keys(right).length &&
+    names.every((name) => Object.hasOwn(right, name) && sameJson(left[name], right[name]))
+  )
 }

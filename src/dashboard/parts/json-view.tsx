@@ -10,8 +10,14 @@ export function JsonView({ value, label }: { readonly value: unknown; readonly l
   const text = prettyJson(value)
   return (
     <>
-      <pre aria-label={label} role="group" tabIndex={0}><bdi>{whole ? text : cutText(text, SHOWN_CHARACTERS)}</bdi></pre>
-      {text.length > SHOWN_CHARACTERS && <button type="button" className="link" onClick={() => setWhole(!whole)}>{whole ? 'Show less' : 'Show all'}</button>}
+      <pre aria-label={label} role="group" tabIndex={0}>
+        <bdi>{whole ? text : cutText(text, SHOWN_CHARACTERS)}</bdi>
+      </pre>
+      {text.length > SHOWN_CHARACTERS && (
+        <button type="button" className="link" onClick={() => setWhole(!whole)}>
+          {whole ? 'Show less' : 'Show all'}
+        </button>
+      )}
     </>
   )
 }

@@ -25,7 +25,15 @@ const TYPED_IN = 'input:not([type="checkbox"], [type="radio"]), textarea, select
 
 function isShortcut(event: KeyboardEvent): boolean {
   const { target } = event
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented || !preferences().keys) return false
+  if (
+    event.ctrlKey ||
+    event.metaKey ||
+    event.altKey ||
+    event.isComposing ||
+    event.defaultPrevented ||
+    !preferences().keys
+  )
+    return false
   return !(target instanceof Element) || target.closest(`${TYPED_IN}, dialog`) === null
 }
 

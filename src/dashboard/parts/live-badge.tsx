@@ -13,11 +13,23 @@ export function LiveBadge() {
   const feed = useFeed()
   const state = useFeedState()
   const now = useLocalNow()
-  const { mark, tone, text } = badgeOf({ feed: state, awaySinceMs: useAwaySince(), answeredAtMs: reach.now.answeredAtMs, nowMs: now, clock: shortClockText })
+  const { mark, tone, text } = badgeOf({
+    feed: state,
+    awaySinceMs: useAwaySince(),
+    answeredAtMs: reach.now.answeredAtMs,
+    nowMs: now,
+    clock: shortClockText,
+  })
   const isPaused = state.kind === 'paused'
   useAnnouncement('live', tone === 'good' ? 'Live.' : `${text}.`)
   return (
-    <button type="button" className={`live ${tone}`} aria-pressed={isPaused} onClick={() => (isPaused ? feed.resume() : feed.pause())} title={isPaused ? 'Follow the fleet again (p)' : 'Pause: the page stands still (p)'}>
+    <button
+      type="button"
+      className={`live ${tone}`}
+      aria-pressed={isPaused}
+      onClick={() => (isPaused ? feed.resume() : feed.pause())}
+      title={isPaused ? 'Follow the fleet again (p)' : 'Pause: the page stands still (p)'}
+    >
       <span aria-hidden="true">{mark}</span> {text}
     </button>
   )

@@ -1,7 +1,12 @@
 /** @module dashboard/parts/moments  Points in time as text, in the zone the person chose. */
 import { preferences } from '../settings/preferences.ts'
 
-interface Formats { readonly clock: Intl.DateTimeFormat; readonly short: Intl.DateTimeFormat; readonly moment: Intl.DateTimeFormat; readonly mark: string }
+interface Formats {
+  readonly clock: Intl.DateTimeFormat
+  readonly short: Intl.DateTimeFormat
+  readonly moment: Intl.DateTimeFormat
+  readonly mark: string
+}
 
 /** Making one costs a hundred times what using it does, and a list shows hundreds. */
 function formatsFor(zone: { readonly timeZone?: 'UTC' }, mark: string): Formats {

@@ -15,7 +15,12 @@ export function ReadState({ read: { data, atMs, problem, refresh } }: { readonly
   if (problem === undefined) return data === undefined ? <output className="reading">Reading…</output> : null
   return (
     <ErrorPanel problem={problem} onRetry={refresh}>
-      <p>{atMs === undefined ? 'Nothing could be read yet.' : `Below are the last good data, of ${clockText(atMs / 1_000)} (${agoText((now - atMs) / 1_000)}).`} It is tried again by itself.</p>
+      <p>
+        {atMs === undefined
+          ? 'Nothing could be read yet.'
+          : `Below are the last good data, of ${clockText(atMs / 1_000)} (${agoText((now - atMs) / 1_000)}).`}{' '}
+        It is tried again by itself.
+      </p>
     </ErrorPanel>
   )
 }
@@ -25,7 +30,9 @@ export function ReadView<T>({ read, children }: { readonly read: Read<T>; readon
   return (
     <>
       <ReadState read={read} />
-      {read.data !== undefined && <div className={read.problem === undefined ? undefined : 'stale'}>{children(read.data)}</div>}
+      {read.data !== undefined && (
+        <div className={read.problem === undefined ? undefined : 'stale'}>{children(read.data)}</div>
+      )}
     </>
   )
 }

@@ -16,8 +16,16 @@ export function ResultList({ label, results }: { readonly label: string; readonl
       <ul aria-label={label}>
         {ordered.slice(0, SHOWN).map(({ name, outcome, text }) => (
           <li key={name}>
-            <span className={MARKS[outcome].tone}><span aria-hidden="true">{MARKS[outcome].mark}</span> {MARKS[outcome].word}</span> <bdi className="code">{name}</bdi>
-            {text !== undefined && <span className="soft"> <bdi>{text}</bdi></span>}
+            <span className={MARKS[outcome].tone}>
+              <span aria-hidden="true">{MARKS[outcome].mark}</span> {MARKS[outcome].word}
+            </span>{' '}
+            <bdi className="code">{name}</bdi>
+            {text !== undefined && (
+              <span className="soft">
+                {' '}
+                <bdi>{text}</bdi>
+              </span>
+            )}
           </li>
         ))}
       </ul>

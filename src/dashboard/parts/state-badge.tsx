@@ -6,7 +6,8 @@ export function StateBadge({ worker }: { readonly worker: Seen }) {
   const { word, mark, tone, was } = displayState(worker, useServerNow())
   return (
     <span className={`badge ${tone}`}>
-      <span aria-hidden="true">{mark}</span> {word}{was !== null && <span className="was"> (was {was})</span>}
+      <span aria-hidden="true">{mark}</span> {word}
+      {was !== null && <span className="was"> (was {was})</span>}
     </span>
   )
 }

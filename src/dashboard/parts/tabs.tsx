@@ -14,7 +14,13 @@ export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: r
       <ul>
         {tabs.map(({ text, to, open }) => {
           const address = formatRoute(to)
-          return <li key={address}><a href={address} aria-current={open ? 'page' : undefined}>{text}</a></li>
+          return (
+            <li key={address}>
+              <a href={address} aria-current={open ? 'page' : undefined}>
+                {text}
+              </a>
+            </li>
+          )
         })}
       </ul>
     </nav>

@@ -7,7 +7,11 @@ const MOST_SECONDS = 8.64e12 // Beyond it, Date knows no time.
 
 function Time({ at, text }: { readonly at: number; readonly text: string }) {
   if (!(Math.abs(at) <= MOST_SECONDS)) return <span>{text}</span>
-  return <time dateTime={new Date(at * 1_000).toISOString()} title={momentText(at)}>{text}</time>
+  return (
+    <time dateTime={new Date(at * 1_000).toISOString()} title={momentText(at)}>
+      {text}
+    </time>
+  )
 }
 
 /** How long ago, on the master's clock: `5 s ago`. */

@@ -6,9 +6,15 @@
 import { createContext, useContext } from 'react'
 import { serverClock } from '../api/session.ts'
 
-export interface Now { readonly localMs: number; readonly serverSeconds: number }
+export interface Now {
+  readonly localMs: number
+  readonly serverSeconds: number
+}
 
-export const readNow = (): Now => ({ localMs: Math.floor(Date.now() / 1_000) * 1_000, serverSeconds: Math.floor(serverClock.nowSeconds()) })
+export const readNow = (): Now => ({
+  localMs: Math.floor(Date.now() / 1_000) * 1_000,
+  serverSeconds: Math.floor(serverClock.nowSeconds()),
+})
 
 export const NowContext = createContext(readNow())
 

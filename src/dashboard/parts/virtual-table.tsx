@@ -5,7 +5,16 @@
  * Heights are computed, so they are set on the element itself, which the content security policy allows to a script.
  */
 /* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/no-interactive-element-to-noninteractive-role, jsx-a11y/prefer-tag-over-role, jsx-a11y/no-noninteractive-element-interactions, jsx-a11y/control-has-associated-label -- cards take the meaning of the elements away; the events are those of what is inside */
-import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode } from 'react'
+import {
+  memo,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+  type ReactNode,
+} from 'react'
 import { useKeys } from './keys.ts'
 import { piecesOf, rangeOf, type Range } from './window.ts'
 
@@ -51,7 +60,10 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const scroller = useRef<HTMLDivElement>(null)
   const range = useRange(scroller, rowHeight, rows.length)
   const [focused, setFocused] = useState<string | null>(null)
-  const focusedIndex = useMemo(() => (focused === null ? -1 : rows.findIndex((row) => keyOf(row) === focused)), [focused, rows, keyOf])
+  const focusedIndex = useMemo(
+    () => (focused === null ? -1 : rows.findIndex((row) => keyOf(row) === focused)),
+    [focused, rows, keyOf],
+  )
   const firstRow = rows[range.first]
   useView(rows, range, firstRow === undefined ? null : keyOf(firstRow), onView)
 
@@ -71,26 +83,49 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   })
   const open = rows[focusedIndex]
   useKeys({
-    j: () => move(1), k: () => move(-1),
-    ...(open === undefined ? {} : {
-      x: () => onToggle?.(open),
-      Enter: (event: KeyboardEvent) => {
-        if (event.target instanceof Element && event.target.matches('tr')) onOpen?.(open)
-      },
-    }),
+    j: () => move(1),
+    k: () => move(-1),
+    ...(open === undefined
+      ? {}
+      : {
+          x: () => onToggle?.(open),
+          Enter: (event: KeyboardEvent) => {
+            if (event.target instanceof Element && event.target.matches('tr')) onOpen?.(open)
+          },
+        }),
   })
   return (
     <div ref={scroller} className={stale ? 'scroller stale' : 'scroller'}>
-      <table role="table" className="virtual" aria-label={label} aria-rowcount={rows.length + 1}
-        onFocus={(event) => setFocused(event.target.closest('tr')?.dataset['key'] ?? null)}>
+      <table
+        role="table"
+        className="virtual"
+        aria-label={label}
+        aria-rowcount={rows.length + 1}
+        onFocus={(event) => setFocused(event.target.closest('tr')?.dataset['key'] ?? null)}
+      >
         <Head {...props} />
         <tbody role="rowgroup">
           {piecesOf(range, rows.length, focusedIndex).map((piece) => {
-            if (piece.kind === 'space') return <tr key={`space ${piece.before}`} role="presentation" className="space"><td role="presentation" colSpan={columns.length} style={{ height: piece.rows * rowHeight }} /></tr>
+            if (piece.kind === 'space')
+              return (
+                <tr key={`space ${piece.before}`} role="presentation" className="space">
+                  <td role="presentation" colSpan={columns.length} style={{ height: piece.rows * rowHeight }} />
+                </tr>
+              )
             const row = rows[piece.index]
             if (row === undefined) return null
             const key = keyOf(row)
-            return <TableRow key={key} id={key} row={row} index={piece.index} columns={columns as readonly Column<unknown>[]} height={rowHeight} isSelected={isSelected?.(row)} />
+            return (
+              <TableRow
+                key={key}
+                id={key}
+                row={row}
+                index={piece.index}
+                columns={columns as readonly Column<unknown>[]}
+                height={rowHeight}
+                isSelected={isSelected?.(row)}
+              />
+            )
           })}
         </tbody>
       </table>
@@ -106,12 +141,24 @@ function Head<Row>({ columns, sort = '', onSort }: VirtualTableProps<Row>) {
     <thead role="rowgroup">
       <tr role="row" aria-rowindex={1}>
         {columns.map(({ name, head, sort: word, className }) => {
-          const order = word === undefined ? undefined : sort !== word && sort !== turned(word) ? 'none' : sort.startsWith('-') ? 'descending' : 'ascending'
+          const order =
+            word === undefined
+              ? undefined
+              : sort !== word && sort !== turned(word)
+                ? 'none'
+                : sort.startsWith('-')
+                  ? 'descending'
+                  : 'ascending'
           return (
             <th key={name} role="columnheader" scope="col" className={className} aria-sort={order}>
-              {word === undefined ? (head ?? name) : (
+              {word === undefined ? (
+                (head ?? name)
+              ) : (
                 <button type="button" className="sort" onClick={() => onSort?.(sort === word ? turned(word) : word)}>
-                  {head ?? name}<span aria-hidden="true" className="order">{order === 'ascending' ? '▲' : order === 'descending' ? '▼' : ''}</span>
+                  {head ?? name}
+                  <span aria-hidden="true" className="order">
+                    {order === 'ascending' ? '▲' : order === 'descending' ? '▼' : ''}
+                  </span>
                 </button>
               )}
             </th>
@@ -133,10 +180,32 @@ interface TableRowProps {
 
 const TableRow = memo(function TableRow({ id, row, index, columns, height, isSelected }: TableRowProps) {
   return (
-    <tr role="row" tabIndex={-1} data-key={id} data-index={index} aria-rowindex={index + 2} aria-selected={isSelected} style={{ height }}>
-      {columns.map(({ name, className, cell }, at) => (at === 0 || className?.includes('row-head') === true
-        ? <th key={name} role={className?.includes('row-head') === true ? 'rowheader' : 'cell'} scope="row" data-label={name} className={className}>{cell(row, index)}</th>
-        : <td key={name} role="cell" data-label={name} className={className}>{cell(row, index)}</td>))}
+    <tr
+      role="row"
+      tabIndex={-1}
+      data-key={id}
+      data-index={index}
+      aria-rowindex={index + 2}
+      aria-selected={isSelected}
+      style={{ height }}
+    >
+      {columns.map(({ name, className, cell }, at) =>
+        at === 0 || className?.includes('row-head') === true ? (
+          <th
+            key={name}
+            role={className?.includes('row-head') === true ? 'rowheader' : 'cell'}
+            scope="row"
+            data-label={name}
+            className={className}
+          >
+            {cell(row, index)}
+          </th>
+        ) : (
+          <td key={name} role="cell" data-label={name} className={className}>
+            {cell(row, index)}
+          </td>
+        ),
+      )}
     </tr>
   )
 })
@@ -149,7 +218,9 @@ function useRange(scroller: React.RefObject<HTMLDivElement | null>, rowHeight: n
     const measure = (): void => {
       // A step of four rows, so that a scroll by a few pixels renders nothing.
       const top = Math.floor(box.scrollTop / (rowHeight * 4)) * rowHeight * 4
-      setView((last) => (last.top === top && last.height === box.clientHeight ? last : { top, height: box.clientHeight }))
+      setView((last) =>
+        last.top === top && last.height === box.clientHeight ? last : { top, height: box.clientHeight },
+      )
     }
     const observer = new ResizeObserver(measure)
     observer.observe(box)
@@ -163,7 +234,12 @@ function useRange(scroller: React.RefObject<HTMLDivElement | null>, rowHeight: n
 }
 
 /** Tells the rows in view once they have rested for a moment: neither scrolled, nor put in another order. */
-function useView<Row>(rows: readonly Row[], { first, end }: Range, firstKey: string | null, onView: ((rows: readonly Row[]) => void) | undefined): void {
+function useView<Row>(
+  rows: readonly Row[],
+  { first, end }: Range,
+  firstKey: string | null,
+  onView: ((rows: readonly Row[]) => void) | undefined,
+): void {
   const newest = useRef({ rows, onView })
   useEffect(() => {
     newest.current = { rows, onView }
@@ -180,5 +256,6 @@ function bringIntoView(box: HTMLElement | null, index: number, rowHeight: number
   const headHeight = box.querySelector('thead')?.clientHeight ?? 0
   const top = index * rowHeight
   if (top < box.scrollTop) box.scrollTop = top
-  else if (top + rowHeight + headHeight > box.scrollTop + box.clientHeight) box.scrollTop = top + rowHeight + headHeight - box.clientHeight
+  else if (top + rowHeight + headHeight > box.scrollTop + box.clientHeight)
+    box.scrollTop = top + rowHeight + headHeight - box.clientHeight
 }

@@ -14,7 +14,10 @@ export function leaseOf({ in_use_until: until }: PoolItem, nowSeconds: number): 
   return { kind: until > nowSeconds ? 'claimed' : 'ran_out', until }
 }
 
-export interface PoolCounts { readonly free: number; readonly claimed: number }
+export interface PoolCounts {
+  readonly free: number
+  readonly claimed: number
+}
 
 /** Over the items shown. One whose claim ran out is free. */
 export function countsOf(items: readonly PoolItem[], nowSeconds: number): PoolCounts {

@@ -30,12 +30,33 @@ export function PoolsPlace({ route: { name } }: { readonly route: RouteTo<'pools
   return (
     <>
       <h1>Pools</h1>
-      {!mayUse(me) && <EmptyState kind="forbidden" title="Pools need an admin token"><p>A pool belongs to no single automation, so a token that is scoped to types may not see it. Sign in with an admin token.</p></EmptyState>}
-      {mayUse(me) && names.length > 0 && <Choices label="Pools" names={names} open={name} to={(pool) => ({ place: 'pools', name: pool })} />}
-      {mayUse(me) && name === null && (names.length === 0
-        ? <EmptyState kind="nothing" title="No pool"><p>No installed automation declares a pool. An automation shares items between its slots through one.</p></EmptyState>
-        : <p className="soft">Choose a pool to see its items and who holds them.</p>)}
-      {mayUse(me) && name !== null && <Pool key={name} name={name} users={automations.filter(({ pools }) => pools.some((pool) => pool.name === name)).map(({ type }) => type)} />}
+      {!mayUse(me) && (
+        <EmptyState kind="forbidden" title="Pools need an admin token">
+          <p>
+            A pool belongs to no single automation, so a token that is scoped to types may not see it. Sign in with an
+            admin token.
+          </p>
+        </EmptyState>
+      )}
+      {mayUse(me) && names.length > 0 && (
+        <Choices label="Pools" names={names} open={name} to={(pool) => ({ place: 'pools', name: pool })} />
+      )}
+      {mayUse(me) &&
+        name === null &&
+        (names.length === 0 ? (
+          <EmptyState kind="nothing" title="No pool">
+            <p>No installed automation declares a pool. An automation shares items between its slots through one.</p>
+          </EmptyState>
+        ) : (
+          <p className="soft">Choose a pool to see its items and who holds them.</p>
+        ))}
+      {mayUse(me) && name !== null && (
+        <Pool
+          key={name}
+          name={name}
+          users={automations.filter(({ pools }) => pools.some((pool) => pool.name === name)).map(({ type }) => type)}
+        />
+      )}
     </>
   )
 }
@@ -43,50 +64,135 @@ export function PoolsPlace({ route: { name } }: { readonly route: RouteTo<'pools
 function Pool({ name, users }: { readonly name: string; readonly users: readonly string[] }) {
   const [n, setN] = useState<number>(STEPS[0])
   const [shown, setShown] = useState<PoolItem | null>(null)
-  const read = useRead(['pool', name, n], EVERY_MS, async (api, signal) => (await api.get<PoolBody>(['pools', name], { n }, signal)).body, { keepsShown: true })
+  const read = useRead(
+    ['pool', name, n],
+    EVERY_MS,
+    async (api, signal) => (await api.get<PoolBody>(['pools', name], { n }, signal)).body,
+    { keepsShown: true },
+  )
   const more = STEPS.find((step) => step > n)
-  if (isProblem(read.problem, 404)) return <EmptyState kind="gone" title="There is no such pool"><p>No automation declares <bdi>{name}</bdi>.</p></EmptyState>
+  if (isProblem(read.problem, 404))
+    return (
+      <EmptyState kind="gone" title="There is no such pool">
+        <p>
+          No automation declares <bdi>{name}</bdi>.
+        </p>
+      </EmptyState>
+    )
   return (
     <section className="card">
       <div className="title">
-        <h2><bdi>{name}</bdi> {read.data !== undefined && <span className="count">{countText(read.data.size)} items</span>}</h2>
-        <p className="soft">of {users.map((type, at) => <span key={type}>{at > 0 && ', '}<a href={formatRoute({ place: 'automations', type })}><bdi>{type}</bdi></a></span>)}</p>
-        <div className="buttons"><CopyAs commands={[curlCommand(apiBase(), { method: 'GET', path: ['pools', name], query: { n } }), musterCommand(apiBase(), 'pools', 'ls', name, '-n', String(n))]} /></div>
+        <h2>
+          <bdi>{name}</bdi>{' '}
+          {read.data !== undefined && <span className="count">{countText(read.data.size)} items</span>}
+        </h2>
+        <p className="soft">
+          of{' '}
+          {users.map((type, at) => (
+            <span key={type}>
+              {at > 0 && ', '}
+              <a href={formatRoute({ place: 'automations', type })}>
+                <bdi>{type}</bdi>
+              </a>
+            </span>
+          ))}
+        </p>
+        <div className="buttons">
+          <CopyAs
+            commands={[
+              curlCommand(apiBase(), { method: 'GET', path: ['pools', name], query: { n } }),
+              musterCommand(apiBase(), 'pools', 'ls', name, '-n', String(n)),
+            ]}
+          />
+        </div>
       </div>
       <ReadView read={read}>
-        {({ items, size }) => (items.length === 0
-          ? <EmptyState kind="nothing" title="The pool is empty"><p>Slots put items into it. One that expires leaves by itself.</p></EmptyState>
-          : (
+        {({ items, size }) =>
+          items.length === 0 ? (
+            <EmptyState kind="nothing" title="The pool is empty">
+              <p>Slots put items into it. One that expires leaves by itself.</p>
+            </EmptyState>
+          ) : (
             <>
               <Counts items={items} size={size} />
               <Items items={items} stale={read.problem !== undefined} onOpen={setShown} />
-              {size > items.length && more !== undefined && <button type="button" onClick={() => setN(more)}>Show {countText(Math.min(more, size))}</button>}
+              {size > items.length && more !== undefined && (
+                <button type="button" onClick={() => setN(more)}>
+                  Show {countText(Math.min(more, size))}
+                </button>
+              )}
             </>
-          ))}
+          )
+        }
       </ReadView>
-      {shown !== null && <JsonDialog title={shown.id} value={{ tags: shown.tags, payload: shown.payload }} onClose={() => setShown(null)}><p><LeaseText item={shown} /></p></JsonDialog>}
+      {shown !== null && (
+        <JsonDialog
+          title={shown.id}
+          value={{ tags: shown.tags, payload: shown.payload }}
+          onClose={() => setShown(null)}
+        >
+          <p>
+            <LeaseText item={shown} />
+          </p>
+        </JsonDialog>
+      )}
     </section>
   )
 }
 
 function Counts({ items, size }: { readonly items: readonly PoolItem[]; readonly size: number }) {
   const { free, claimed } = countsOf(items, useServerNow())
-  return <p className="soft">{size > items.length && `Of the first ${countText(items.length)}: `}<strong>{countText(free)} free</strong>, <strong>{countText(claimed)} claimed</strong>. A claim hands out the free item that was used least recently.</p>
+  return (
+    <p className="soft">
+      {size > items.length && `Of the first ${countText(items.length)}: `}
+      <strong>{countText(free)} free</strong>, <strong>{countText(claimed)} claimed</strong>. A claim hands out the free
+      item that was used least recently.
+    </p>
+  )
 }
 
 const columnsOf = (open: (item: PoolItem) => void): readonly Column<PoolItem>[] => [
-  { name: 'Item', className: 'row-head', cell: (item) => <button type="button" className="link code" onClick={() => open(item)}><bdi>{item.id}</bdi></button> },
+  {
+    name: 'Item',
+    className: 'row-head',
+    cell: (item) => (
+      <button type="button" className="link code" onClick={() => open(item)}>
+        <bdi>{item.id}</bdi>
+      </button>
+    ),
+  },
   { name: 'Lease', className: 'lease', cell: (item) => <LeaseText item={item} /> },
-  { name: 'Expires', className: 'number short', cell: ({ expires_at: at }) => (at === null ? 'never' : <Left until={at} past="expired" />) },
+  {
+    name: 'Expires',
+    className: 'number short',
+    cell: ({ expires_at: at }) => (at === null ? 'never' : <Left until={at} past="expired" />),
+  },
   { name: 'Tags', className: 'preview', cell: ({ tags }) => <bdi className="code">{payloadText(tags)}</bdi> },
   { name: 'Payload', className: 'preview', cell: ({ payload }) => <bdi className="code">{payloadText(payload)}</bdi> },
 ]
 
-function Items({ items, stale, onOpen }: { readonly items: readonly PoolItem[]; readonly stale: boolean; readonly onOpen: (item: PoolItem) => void }) {
+function Items({
+  items,
+  stale,
+  onOpen,
+}: {
+  readonly items: readonly PoolItem[]
+  readonly stale: boolean
+  readonly onOpen: (item: PoolItem) => void
+}) {
   const columns = useMemo(() => columnsOf(onOpen), [onOpen])
   return (
     <div className="list">
-      <VirtualTable label="Pool items" columns={columns} rows={items} keyOf={keyOf} rowHeight={36} cardHeight={136} stale={stale} onOpen={onOpen} />
+      <VirtualTable
+        label="Pool items"
+        columns={columns}
+        rows={items}
+        keyOf={keyOf}
+        rowHeight={36}
+        cardHeight={136}
+        stale={stale}
+        onOpen={onOpen}
+      />
     </div>
   )
 }
@@ -94,9 +200,16 @@ function Items({ items, stale, onOpen }: { readonly items: readonly PoolItem[]; 
 function LeaseText({ item }: { readonly item: PoolItem }) {
   const lease = leaseOf(item, useServerNow())
   switch (lease.kind) {
-    case 'free': return <span className="good">○ free</span>
-    case 'claimed': return <span>● claimed, ends <Left until={lease.until} past="now" /></span>
-    case 'ran_out': return <span className="warn">◌ claim ran out</span>
+    case 'free':
+      return <span className="good">○ free</span>
+    case 'claimed':
+      return (
+        <span>
+          ● claimed, ends <Left until={lease.until} past="now" />
+        </span>
+      )
+    case 'ran_out':
+      return <span className="warn">◌ claim ran out</span>
   }
 }
 

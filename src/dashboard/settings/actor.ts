@@ -2,6 +2,9 @@
 
 /** Printable ASCII, as the header that carries it takes no more (D39). */
 export const actorOf = (name: string): string => {
-  const plain = name.replaceAll(/[^ -~]/g, '').trim().slice(0, 100)
+  const plain = name
+    .replaceAll(/[^ -~]/g, '')
+    .trim()
+    .slice(0, 100)
   return plain === '' ? 'dashboard' : `dashboard:${plain}`
 }

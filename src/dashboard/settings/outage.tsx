@@ -20,10 +20,18 @@ export function Outage() {
       {since !== undefined && now - since >= PATIENCE_MS && (
         <span className="problem">
           <strong>The master does not answer since {clockText(since / 1_000)}.</strong>{' '}
-          {reach.now.answeredAtMs === undefined ? 'Nothing was read yet.' : `What you see is of ${clockText(reach.now.answeredAtMs / 1_000)}.`} The page goes on by itself when the master is back.
+          {reach.now.answeredAtMs === undefined
+            ? 'Nothing was read yet.'
+            : `What you see is of ${clockText(reach.now.answeredAtMs / 1_000)}.`}{' '}
+          The page goes on by itself when the master is back.
         </span>
       )}
-      {Math.abs(skew) > SKEW_SECONDS && <span className="notice">The clock of this computer is {spanText(Math.abs(skew))} {skew > 0 ? 'behind' : 'ahead of'} the master&apos;s. Ages here follow the master&apos;s clock.</span>}
+      {Math.abs(skew) > SKEW_SECONDS && (
+        <span className="notice">
+          The clock of this computer is {spanText(Math.abs(skew))} {skew > 0 ? 'behind' : 'ahead of'} the master&apos;s.
+          Ages here follow the master&apos;s clock.
+        </span>
+      )}
     </output>
   )
 }

@@ -29,7 +29,9 @@ function read(): Preferences {
     const kept = JSON.parse(localStorage.getItem(KEY) ?? '{}') as Partial<Preferences>
     return {
       theme: kept.theme === 'light' || kept.theme === 'dark' ? kept.theme : 'system',
-      utc: kept.utc === true, keys: kept.keys !== false, name: typeof kept.name === 'string' ? kept.name : '',
+      utc: kept.utc === true,
+      keys: kept.keys !== false,
+      name: typeof kept.name === 'string' ? kept.name : '',
     }
   } catch {
     return DEFAULTS // Storage is forbidden, or holds something else.

@@ -22,7 +22,12 @@ export function SignIn({ why, onAccepted }: SignInProps) {
 
   const submit = async (): Promise<void> => {
     const text = token.trim()
-    if (!isTokenText(text)) return setMessage(text === '' ? 'Paste a token first.' : 'A token has no spaces and no special characters. Check that it was copied alone.')
+    if (!isTokenText(text))
+      return setMessage(
+        text === ''
+          ? 'Paste a token first.'
+          : 'A token has no spaces and no special characters. Check that it was copied alone.',
+      )
     setBusy(true)
     setMessage(null)
     const check = await checkToken(openApi(text))
@@ -42,14 +47,36 @@ export function SignIn({ why, onAccepted }: SignInProps) {
         <input type="text" autoComplete="username" value={location.host} readOnly hidden />
         <label htmlFor={id}>Token</label>
         <div className="row">
-          <input id={id} type={shown ? 'text' : 'password'} autoComplete="current-password" spellCheck={false} autoCapitalize="off" value={token}
-            onChange={(event) => setToken(event.target.value)} aria-describedby={`${id}-help`} aria-invalid={message !== null} />
-          <button type="button" onClick={() => setShown(!shown)} aria-pressed={shown}>{shown ? 'Hide' : 'Show'}</button>
+          <input
+            id={id}
+            type={shown ? 'text' : 'password'}
+            autoComplete="current-password"
+            spellCheck={false}
+            autoCapitalize="off"
+            value={token}
+            onChange={(event) => setToken(event.target.value)}
+            aria-describedby={`${id}-help`}
+            aria-invalid={message !== null}
+          />
+          <button type="button" onClick={() => setShown(!shown)} aria-pressed={shown}>
+            {shown ? 'Hide' : 'Show'}
+          </button>
         </div>
-        <p id={`${id}-help`} className="soft">An admin token, or one scoped to automation types. It stays in this browser until you sign out.</p>
-        <p className="keep"><label><input type="checkbox" checked={isTabOnly} onChange={(event) => setTabOnly(event.target.checked)} /> Only in this tab</label></p>
-        <p role="alert" className={message === null ? '' : 'problem'}>{message}</p>
-        <button type="submit" className="primary" disabled={busy}>{busy ? 'Checking…' : 'Sign in'}</button>
+        <p id={`${id}-help`} className="soft">
+          An admin token, or one scoped to automation types. It stays in this browser until you sign out.
+        </p>
+        <p className="keep">
+          <label>
+            <input type="checkbox" checked={isTabOnly} onChange={(event) => setTabOnly(event.target.checked)} /> Only in
+            this tab
+          </label>
+        </p>
+        <p role="alert" className={message === null ? '' : 'problem'}>
+          {message}
+        </p>
+        <button type="submit" className="primary" disabled={busy}>
+          {busy ? 'Checking…' : 'Sign in'}
+        </button>
       </form>
     </main>
   )

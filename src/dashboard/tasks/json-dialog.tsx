@@ -16,10 +16,16 @@ export function JsonDialog({ title, value, onClose, children }: JsonDialogProps)
   return (
     <Dialog title={title} onClose={onClose} wide>
       {children}
-      <div className="whole-json"><JsonView value={value} label={`${title} as JSON`} /></div>
+      <div className="whole-json">
+        <JsonView value={value} label={`${title} as JSON`} />
+      </div>
       <div className="buttons">
-        <Download name={`${title}.json`} media="application/json" make={() => prettyJson(value)}>Save as JSON</Download>
-        <button type="button" onClick={onClose}>Close</button>
+        <Download name={`${title}.json`} media="application/json" make={() => prettyJson(value)}>
+          Save as JSON
+        </Download>
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
       </div>
     </Dialog>
   )

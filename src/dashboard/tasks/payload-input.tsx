@@ -20,15 +20,34 @@ export function PayloadInput({ automation: { payloadSchema }, draft, onDraft, fa
   return (
     <>
       <fieldset className="payload-views" aria-label="View of the payload">
-        <button type="button" aria-pressed={view === 'form'} onClick={() => setView('form')}>Form</button>
-        <button type="button" aria-pressed={view === 'json'} onClick={() => setView('json')}>JSON</button>
+        <button type="button" aria-pressed={view === 'form'} onClick={() => setView('form')}>
+          Form
+        </button>
+        <button type="button" aria-pressed={view === 'json'} onClick={() => setView('json')}>
+          JSON
+        </button>
       </fieldset>
       <Suspense fallback={<output className="reading">Reading…</output>}>
-        {view === 'form'
-          ? <SchemaForm schema={payloadSchema ?? {}} draft={draft} onDraft={onDraft} faults={faults} label="Payload" />
-          : <JsonEditor draft={draft} onDraft={onDraft} label="Payload" />}
+        {view === 'form' ? (
+          <SchemaForm schema={payloadSchema ?? {}} draft={draft} onDraft={onDraft} faults={faults} label="Payload" />
+        ) : (
+          <JsonEditor draft={draft} onDraft={onDraft} label="Payload" />
+        )}
       </Suspense>
-      {whole.length > 0 && <ul className="fault" aria-label="Faults of the payload">{whole.map(({ path, message }) => <li key={`${path} ${message}`}>{path !== '' && <code><bdi>{path}</bdi></code>} <bdi>{message}</bdi></li>)}</ul>}
+      {whole.length > 0 && (
+        <ul className="fault" aria-label="Faults of the payload">
+          {whole.map(({ path, message }) => (
+            <li key={`${path} ${message}`}>
+              {path !== '' && (
+                <code>
+                  <bdi>{path}</bdi>
+                </code>
+              )}{' '}
+              <bdi>{message}</bdi>
+            </li>
+          ))}
+        </ul>
+      )}
     </>
   )
 }

@@ -22,13 +22,30 @@ function Numbers({ type, samples }: { readonly type: string; readonly samples: r
   return (
     <div className="rates">
       <dl>
-        <div><dt>submitted / min</dt><dd>{perMinute(rates?.submitted)}</dd></div>
-        <div><dt>done / min</dt><dd>{perMinute(rates?.acked)}</dd></div>
-        <div><dt>failed / min</dt><dd>{perMinute(rates?.nacked)}</dd></div>
-        <div><dt>died / min</dt><dd>{perMinute(rates?.died)}</dd></div>
-        <div><dt>most at once</dt><dd>{samples.length === 0 ? '–' : countText(mostWaiting(samples))}</dd></div>
+        <div>
+          <dt>submitted / min</dt>
+          <dd>{perMinute(rates?.submitted)}</dd>
+        </div>
+        <div>
+          <dt>done / min</dt>
+          <dd>{perMinute(rates?.acked)}</dd>
+        </div>
+        <div>
+          <dt>failed / min</dt>
+          <dd>{perMinute(rates?.nacked)}</dd>
+        </div>
+        <div>
+          <dt>died / min</dt>
+          <dd>{perMinute(rates?.died)}</dd>
+        </div>
+        <div>
+          <dt>most at once</dt>
+          <dd>{samples.length === 0 ? '–' : countText(mostWaiting(samples))}</dd>
+        </div>
       </dl>
-      <Download name={`${type}-queue.csv`} media="text/csv" make={() => toCsv(samples)} disabled={samples.length === 0}>Save as CSV</Download>
+      <Download name={`${type}-queue.csv`} media="text/csv" make={() => toCsv(samples)} disabled={samples.length === 0}>
+        Save as CSV
+      </Download>
     </div>
   )
 }

@@ -10,39 +10,97 @@ import { explainQueue } from '../why/explain.ts'
 import { Causes } from '../why/why.tsx'
 import { useWorkersOf } from '../workers/use-workers.ts'
 
-const COLUMNS = ['Queue', 'High', 'Normal', 'Low', 'Oldest', 'In flight', 'Retry later', 'Dead', 'Workers', 'Slots', 'Why'] as const
+const COLUMNS = [
+  'Queue',
+  'High',
+  'Normal',
+  'Low',
+  'Oldest',
+  'In flight',
+  'Retry later',
+  'Dead',
+  'Workers',
+  'Slots',
+  'Why',
+] as const
 
-export function QueueSummary({ types, read }: { readonly types: readonly string[]; readonly read: Read<OverviewBody> }) {
+export function QueueSummary({
+  types,
+  read,
+}: {
+  readonly types: readonly string[]
+  readonly read: Read<OverviewBody>
+}) {
   return (
     <ReadView read={read}>
       {({ automations }) => (
-        <div className="queues"><CardTable label="Queues" columns={COLUMNS} stale={read.problem !== undefined}>
-          {types.map((type) => {
-            const of = automations[type]
-            return of === undefined ? null : <QueueRow key={type} type={type} of={of} />
-          })}
-        </CardTable></div>
+        <div className="queues">
+          <CardTable label="Queues" columns={COLUMNS} stale={read.problem !== undefined}>
+            {types.map((type) => {
+              const of = automations[type]
+              return of === undefined ? null : <QueueRow key={type} type={type} of={of} />
+            })}
+          </CardTable>
+        </div>
       )}
     </ReadView>
   )
 }
 
-function QueueRow({ type, of: { queue, workers, slots } }: { readonly type: string; readonly of: OverviewBody['automations'][string] }) {
+function QueueRow({
+  type,
+  of: { queue, workers, slots },
+}: {
+  readonly type: string
+  readonly of: OverviewBody['automations'][string]
+}) {
   if (queue === null) return null
   const { high, normal, low, in_flight: inFlight, scheduled, dead, oldest_submitted_at: oldest } = queue
   return (
     <Row>
-      <RowHead of="Queue"><a href={formatRoute({ place: 'tasks', type })}><bdi>{type}</bdi></a></RowHead>
-      <Cell of="High" className="number">{countText(high)}</Cell>
-      <Cell of="Normal" className="number">{countText(normal)}</Cell>
-      <Cell of="Low" className="number">{countText(low)}</Cell>
-      <Cell of="Oldest" className="number">{oldest === null || high + normal + low === 0 ? '–' : <Span since={oldest} />}</Cell>
-      <Cell of="In flight" className="number">{countText(inFlight)}</Cell>
-      <Cell of="Retry later" className="number">{countText(scheduled)}</Cell>
-      <Cell of="Dead" className="number">{dead === 0 ? '0' : <a className="bad" href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>{countText(dead)}</a>}</Cell>
-      <Cell of="Workers" className="number"><a href={formatRoute({ place: 'workers', q: `type:${type}` })}>{countText(workers.connected)} of {countText(workers.total)}</a></Cell>
-      <Cell of="Slots" className="number">{countText(slots)}</Cell>
-      <Cell of="Why" className="why-short"><Decisive type={type} queue={queue} /></Cell>
+      <RowHead of="Queue">
+        <a href={formatRoute({ place: 'tasks', type })}>
+          <bdi>{type}</bdi>
+        </a>
+      </RowHead>
+      <Cell of="High" className="number">
+        {countText(high)}
+      </Cell>
+      <Cell of="Normal" className="number">
+        {countText(normal)}
+      </Cell>
+      <Cell of="Low" className="number">
+        {countText(low)}
+      </Cell>
+      <Cell of="Oldest" className="number">
+        {oldest === null || high + normal + low === 0 ? '–' : <Span since={oldest} />}
+      </Cell>
+      <Cell of="In flight" className="number">
+        {countText(inFlight)}
+      </Cell>
+      <Cell of="Retry later" className="number">
+        {countText(scheduled)}
+      </Cell>
+      <Cell of="Dead" className="number">
+        {dead === 0 ? (
+          '0'
+        ) : (
+          <a className="bad" href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>
+            {countText(dead)}
+          </a>
+        )}
+      </Cell>
+      <Cell of="Workers" className="number">
+        <a href={formatRoute({ place: 'workers', q: `type:${type}` })}>
+          {countText(workers.connected)} of {countText(workers.total)}
+        </a>
+      </Cell>
+      <Cell of="Slots" className="number">
+        {countText(slots)}
+      </Cell>
+      <Cell of="Why" className="why-short">
+        <Decisive type={type} queue={queue} />
+      </Cell>
     </Row>
   )
 }

@@ -15,27 +15,46 @@ export interface Submission {
   readonly idempotencyKey: string
 }
 
-export const PRIORITIES = [{ value: '1', text: 'High (1)' }, { value: '0', text: 'Normal (0)' }, { value: '-1', text: 'Low (−1)' }] as const
+export const PRIORITIES = [
+  { value: '1', text: 'High (1)' },
+  { value: '0', text: 'Normal (0)' },
+  { value: '-1', text: 'Low (−1)' },
+] as const
 const PRIORITY_MOST = 2_147_483_647
 
-export const newSubmission = (idempotencyKey: string, payload: JsonObject = {}): Submission =>
-  ({ payload: draftOf(payload), priority: '0', taskId: '', ttlSeconds: '', maxAttempts: '', idempotencyKey })
+export const newSubmission = (idempotencyKey: string, payload: JsonObject = {}): Submission => ({
+  payload: draftOf(payload),
+  priority: '0',
+  taskId: '',
+  ttlSeconds: '',
+  maxAttempts: '',
+  idempotencyKey,
+})
 
 /** The body, or what cannot be read, by the field's name in it. */
-export function readSubmission(submission: Submission): { readonly body: TaskBody } | { readonly faults: readonly FieldError[] } {
+export function readSubmission(
+  submission: Submission,
+): { readonly body: TaskBody } | { readonly faults: readonly FieldError[] } {
   const { payload, taskId, idempotencyKey } = submission
-  const [ttl, attempts, priority] = [wholeNumber(submission.ttlSeconds), wholeNumber(submission.maxAttempts), wholeNumber(submission.priority)]
+  const [ttl, attempts, priority] = [
+    wholeNumber(submission.ttlSeconds),
+    wholeNumber(submission.maxAttempts),
+    wholeNumber(submission.priority),
+  ]
   const faults = [
     ...unreadable(payload).map((each) => ({ ...each, path: `/payload${each.path}` })),
     ...(isObject(payload.value) ? [] : [fault('/payload', 'expected a JSON object, for example {}')]),
-    ...(priority === null || priority === 'unreadable' || Math.abs(priority) > PRIORITY_MOST ? [fault('/priority', 'expected a whole number, for example 5 or -5')] : []),
+    ...(priority === null || priority === 'unreadable' || Math.abs(priority) > PRIORITY_MOST
+      ? [fault('/priority', 'expected a whole number, for example 5 or -5')]
+      : []),
     ...(ttl === 'unreadable' ? [fault('/ttl_seconds', 'expected a whole number of seconds, or nothing')] : []),
     ...(attempts === 'unreadable' ? [fault('/max_attempts', 'expected a whole number, or nothing')] : []),
   ]
   if (faults.length > 0) return { faults }
   return {
     body: {
-      payload: payload.value as JsonObject, priority: priority as number,
+      payload: payload.value as JsonObject,
+      priority: priority as number,
       ...(taskId === '' ? {} : { task_id: taskId }),
       ...(ttl === null ? {} : { ttl_seconds: ttl as number }),
       ...(attempts === null ? {} : { max_attempts: attempts as number }),
@@ -46,7 +65,8 @@ export function readSubmission(submission: Submission): { readonly body: TaskBod
 
 const fault = (path: string, message: string): FieldError => ({ path, message, keyword: 'type', params: {} })
 
-const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function wholeNumber(text: string): number | null | 'unreadable' {
   if (text.trim() === '') return null
@@ -55,10 +75,13 @@ function wholeNumber(text: string): number | null | 'unreadable' {
 
 /** Faults of the payload, seen from the payload. */
 export const payloadFaults = (faults: readonly FieldError[]): readonly FieldError[] =>
-  faults.filter(({ path }) => path === '/payload' || path.startsWith('/payload/')).map((each) => ({ ...each, path: each.path.slice('/payload'.length) }))
+  faults
+    .filter(({ path }) => path === '/payload' || path.startsWith('/payload/'))
+    .map((each) => ({ ...each, path: each.path.slice('/payload'.length) }))
 
 /** What is wrong with another field; null: nothing. */
-export const faultOf = (faults: readonly FieldError[], field: string): string | null => faults.find(({ path }) => path === `/${field}`)?.message ?? null
+export const faultOf = (faults: readonly FieldError[], field: string): string | null =>
+  faults.find(({ path }) => path === `/${field}`)?.message ?? null
 
 export function resultText(result: SubmitResult): string {
   return result.queued ? `Queued as ${result.task_id}.` : `Not queued again: this is the task ${result.task_id}.`
@@ -73,13 +96,24 @@ export function randomKey(fill: (bytes: Uint8Array<ArrayBuffer>) => Uint8Array):
 export function payloadExample(schema: JsonObject | null): JsonObject {
   const properties = (schema?.['properties'] ?? {}) as Readonly<Record<string, Readonly<Record<string, unknown>>>>
   const required = Array.isArray(schema?.['required']) ? (schema['required'] as unknown[]) : []
-  return Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)).map(([name, property]) => [name, exampleOf(property)])) as JsonObject
+  return Object.fromEntries(
+    Object.entries(properties)
+      .filter(([name]) => required.includes(name))
+      .map(([name, property]) => [name, exampleOf(property)]),
+  ) as JsonObject
 }
 
 function exampleOf(schema: Readonly<Record<string, unknown>>): unknown {
   if (schema['default'] !== undefined) return schema['default']
   if (Array.isArray(schema['examples']) && schema['examples'].length > 0) return schema['examples'][0]
   if (Array.isArray(schema['enum'])) return schema['enum'][0]
-  const empty: Readonly<Record<string, unknown>> = { string: '', integer: 0, number: 0, boolean: false, array: [], object: {} }
+  const empty: Readonly<Record<string, unknown>> = {
+    string: '',
+    integer: 0,
+    number: 0,
+    boolean: false,
+    array: [],
+    object: {},
+  }
   return empty[String(schema['type'])] ?? null
 }

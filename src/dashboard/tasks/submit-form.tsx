@@ -50,20 +50,37 @@ export function SubmitForm({ automation }: { readonly automation: Automation }) 
   return (
     <section className="card">
       <div className="title">
-        <h2>Submit a task to <bdi>{type}</bdi></h2>
-        <div className="buttons"><CopyAs commands={commandsOf(type, form)} /></div>
+        <h2>
+          Submit a task to <bdi>{type}</bdi>
+        </h2>
+        <div className="buttons">
+          <CopyAs commands={commandsOf(type, form)} />
+        </div>
       </div>
       <form className="submit" onSubmit={onSubmit} onBlur={() => check(form)} noValidate>
-        <PayloadInput automation={automation} draft={form.payload} faults={payloadFaults(shown)} onDraft={(payload) => put({ payload })} />
+        <PayloadInput
+          automation={automation}
+          draft={form.payload}
+          faults={payloadFaults(shown)}
+          onDraft={(payload) => put({ payload })}
+        />
         <Fields form={form} faults={shown} put={put} />
         {act.problem !== null && <Refused problem={act.problem} />}
         <div className="buttons">
-          <output className="fault">{shown.length > 0 && `${plural(new Set(shown.map(({ path }) => path)).size, 'field')} to mend`}</output>
-          <button type="submit" className="primary" disabled={act.busy}>{act.busy ? 'Submitting…' : 'Submit'}</button>
+          <output className="fault">
+            {shown.length > 0 && `${plural(new Set(shown.map(({ path }) => path)).size, 'field')} to mend`}
+          </output>
+          <button type="submit" className="primary" disabled={act.busy}>
+            {act.busy ? 'Submitting…' : 'Submit'}
+          </button>
         </div>
       </form>
       <div aria-live="polite">
-        {done !== null && <p className="done"><bdi>{resultText(done)}</bdi></p>}
+        {done !== null && (
+          <p className="done">
+            <bdi>{resultText(done)}</bdi>
+          </p>
+        )}
         {done !== null && <Found key={done.task_id} type={type} id={done.task_id} onClose={() => setDone(null)} />}
       </div>
     </section>
@@ -71,8 +88,10 @@ export function SubmitForm({ automation }: { readonly automation: Automation }) 
 }
 
 /** A refused submit names what it found first; the dry run found all. */
-const withOnce = (faults: readonly FieldError[], more: readonly FieldError[]): readonly FieldError[] =>
-  [...faults, ...more.filter(({ path }) => !faults.some((each) => each.path === path))]
+const withOnce = (faults: readonly FieldError[], more: readonly FieldError[]): readonly FieldError[] => [
+  ...faults,
+  ...more.filter(({ path }) => !faults.some((each) => each.path === path)),
+]
 
 /** The master's verdict: one call at a time, then one for the newest. What cannot be read yet is not sent. */
 function useCheck(type: string, tell: (faults: readonly FieldError[]) => void): (submission: Submission) => void {
@@ -85,7 +104,9 @@ function useCheck(type: string, tell: (faults: readonly FieldError[]) => void): 
       const body = wanted.current
       wanted.current = null
       // Without a verdict nothing is said: the submit itself is judged again, and there a failure is shown.
-      const verdict = await api.send<ValidatedBody>('POST', ['automations', type, 'tasks', 'validate'], { body }).catch(() => null)
+      const verdict = await api
+        .send<ValidatedBody>('POST', ['automations', type, 'tasks', 'validate'], { body })
+        .catch(() => null)
       if (verdict !== null) tell(verdict.body.errors)
     }
     isBusy.current = false
@@ -103,12 +124,18 @@ function Refused({ problem }: { readonly problem: NonNullable<ReturnType<typeof 
   if (problem.status === 422) return null
   return (
     <ErrorPanel problem={problem} title={problem.status === null ? 'Perhaps queued:' : 'Not queued:'}>
-      {problem.status === null && <p>Submit again: the idempotency key is the same, so the task is queued once at most.</p>}
+      {problem.status === null && (
+        <p>Submit again: the idempotency key is the same, so the task is queued once at most.</p>
+      )}
     </ErrorPanel>
   )
 }
 
-interface FieldsProps { readonly form: Submission; readonly faults: readonly FieldError[]; readonly put: (part: Partial<Submission>) => void }
+interface FieldsProps {
+  readonly form: Submission
+  readonly faults: readonly FieldError[]
+  readonly put: (part: Partial<Submission>) => void
+}
 
 function Fields({ form, faults, put }: FieldsProps) {
   const id = useId()
@@ -117,16 +144,56 @@ function Fields({ form, faults, put }: FieldsProps) {
     <div className="columns">
       <span>
         <label htmlFor={`${id}-priority`}>Priority</label>
-        <select id={`${id}-priority`} value={isOwn ? 'own' : form.priority} onChange={(event) => put({ priority: event.target.value === 'own' ? '2' : event.target.value })}>
-          {PRIORITIES.map(({ value, text }) => <option key={value} value={value}>{text}</option>)}
+        <select
+          id={`${id}-priority`}
+          value={isOwn ? 'own' : form.priority}
+          onChange={(event) => put({ priority: event.target.value === 'own' ? '2' : event.target.value })}
+        >
+          {PRIORITIES.map(({ value, text }) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
           <option value="own">Another number</option>
         </select>
       </span>
-      {isOwn && <TextInput label="Number of the priority" hint="above 0: high, below: low" value={form.priority} fault={faultOf(faults, 'priority')} onChange={(priority) => put({ priority })} />}
-      <TextInput label="Attempts" hint="as the worker's config" value={form.maxAttempts} fault={faultOf(faults, 'max_attempts')} onChange={(maxAttempts) => put({ maxAttempts })} />
-      <TextInput label="Time to live, seconds" hint="for ever" value={form.ttlSeconds} fault={faultOf(faults, 'ttl_seconds')} onChange={(ttlSeconds) => put({ ttlSeconds })} />
-      <TextInput label="Task id" hint="the master makes one" value={form.taskId} fault={faultOf(faults, 'task_id')} onChange={(taskId) => put({ taskId })} />
-      <TextInput label="Idempotency key" hint="none" value={form.idempotencyKey} fault={faultOf(faults, 'idempotency_key')} onChange={(idempotencyKey) => put({ idempotencyKey })} />
+      {isOwn && (
+        <TextInput
+          label="Number of the priority"
+          hint="above 0: high, below: low"
+          value={form.priority}
+          fault={faultOf(faults, 'priority')}
+          onChange={(priority) => put({ priority })}
+        />
+      )}
+      <TextInput
+        label="Attempts"
+        hint="as the worker's config"
+        value={form.maxAttempts}
+        fault={faultOf(faults, 'max_attempts')}
+        onChange={(maxAttempts) => put({ maxAttempts })}
+      />
+      <TextInput
+        label="Time to live, seconds"
+        hint="for ever"
+        value={form.ttlSeconds}
+        fault={faultOf(faults, 'ttl_seconds')}
+        onChange={(ttlSeconds) => put({ ttlSeconds })}
+      />
+      <TextInput
+        label="Task id"
+        hint="the master makes one"
+        value={form.taskId}
+        fault={faultOf(faults, 'task_id')}
+        onChange={(taskId) => put({ taskId })}
+      />
+      <TextInput
+        label="Idempotency key"
+        hint="none"
+        value={form.idempotencyKey}
+        fault={faultOf(faults, 'idempotency_key')}
+        onChange={(idempotencyKey) => put({ idempotencyKey })}
+      />
     </div>
   )
 }
@@ -144,8 +211,20 @@ function TextInput({ label, hint, value, fault, onChange }: TextInputProps) {
   return (
     <span>
       <label htmlFor={id}>{label}</label>
-      <input id={id} type="text" spellCheck={false} autoComplete="off" placeholder={hint} value={value} aria-invalid={fault !== null} aria-describedby={`${id}-fault`} onChange={(event) => onChange(event.target.value)} />
-      <p id={`${id}-fault`} className="fault">{fault}</p>
+      <input
+        id={id}
+        type="text"
+        spellCheck={false}
+        autoComplete="off"
+        placeholder={hint}
+        value={value}
+        aria-invalid={fault !== null}
+        aria-describedby={`${id}-fault`}
+        onChange={(event) => onChange(event.target.value)}
+      />
+      <p id={`${id}-fault`} className="fault">
+        {fault}
+      </p>
     </span>
   )
 }
@@ -153,7 +232,23 @@ function TextInput({ label, hint, value, fault, onChange }: TextInputProps) {
 function commandsOf(type: string, form: Submission): readonly Command[] {
   const read = readSubmission(form)
   if ('faults' in read) return []
-  const { payload, priority, task_id: taskId, ttl_seconds: ttl, max_attempts: attempts, idempotency_key: key } = read.body
-  const options = [['--priority', priority], ['--task-id', taskId], ['--ttl-seconds', ttl], ['--max-attempts', attempts], ['--idempotency-key', key]].flatMap(([name, value]) => (value === undefined || value === null ? [] : [String(name), String(value)]))
-  return [curlCommand(apiBase(), { method: 'POST', path: ['automations', type, 'tasks'], body: read.body }), musterCommand(apiBase(), 'tasks', 'submit', type, '--payload', JSON.stringify(payload), ...options)]
+  const {
+    payload,
+    priority,
+    task_id: taskId,
+    ttl_seconds: ttl,
+    max_attempts: attempts,
+    idempotency_key: key,
+  } = read.body
+  const options = [
+    ['--priority', priority],
+    ['--task-id', taskId],
+    ['--ttl-seconds', ttl],
+    ['--max-attempts', attempts],
+    ['--idempotency-key', key],
+  ].flatMap(([name, value]) => (value === undefined || value === null ? [] : [String(name), String(value)]))
+  return [
+    curlCommand(apiBase(), { method: 'POST', path: ['automations', type, 'tasks'], body: read.body }),
+    musterCommand(apiBase(), 'tasks', 'submit', type, '--payload', JSON.stringify(payload), ...options),
+  ]
 }

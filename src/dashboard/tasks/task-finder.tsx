@@ -27,29 +27,77 @@ export function TaskFinder({ route }: { readonly route: RouteTo<'tasks'> & { rea
     <section className="card" aria-label="One task">
       <form className="finder" onSubmit={find}>
         <label htmlFor={id}>Find a task</label>
-        <input id={id} type="search" value={text} placeholder="task id" spellCheck={false} autoComplete="off" autoCapitalize="off" onChange={(event) => setText(event.target.value)} />
-        <button type="submit" disabled={text.trim() === ''}>Find</button>
+        <input
+          id={id}
+          type="search"
+          value={text}
+          placeholder="task id"
+          spellCheck={false}
+          autoComplete="off"
+          autoCapitalize="off"
+          onChange={(event) => setText(event.target.value)}
+        />
+        <button type="submit" disabled={text.trim() === ''}>
+          Find
+        </button>
       </form>
-      {route.task !== '' && <Found key={route.task} type={route.type} id={route.task} onClose={() => {
-        setText('')
-        replaceRoute({ ...route, task: '' })
-      }} />}
+      {route.task !== '' && (
+        <Found
+          key={route.task}
+          type={route.type}
+          id={route.task}
+          onClose={() => {
+            setText('')
+            replaceRoute({ ...route, task: '' })
+          }}
+        />
+      )}
     </section>
   )
 }
 
-export function Found({ type, id, onClose }: { readonly type: string; readonly id: string; readonly onClose?: () => void }) {
-  const read = useRead(['task', type, id], EVERY_MS, async (api, signal) => (await api.get<TaskPlace>(['automations', type, 'tasks', id], {}, signal)).body)
+export function Found({
+  type,
+  id,
+  onClose,
+}: {
+  readonly type: string
+  readonly id: string
+  readonly onClose?: () => void
+}) {
+  const read = useRead(
+    ['task', type, id],
+    EVERY_MS,
+    async (api, signal) => (await api.get<TaskPlace>(['automations', type, 'tasks', id], {}, signal)).body,
+  )
   const isGone = isProblem(read.problem, 404)
   return (
     <div className="found">
       <output>
-        <code><bdi>{id}</bdi></code>{' '}
-        {isGone && <>is not held any more: it is done, was dropped by its time to live, or never was. A result, if there is one, is in the <a href={formatRoute({ place: 'output', type })}>output</a>.</>}
-        {!isGone && read.data !== undefined && <><strong>{read.data.place.replace('_', ' ')}</strong>. {PLACES[read.data.place]} {read.data.place === 'dead' && <a href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>Open the dead letters</a>}</>}
+        <code>
+          <bdi>{id}</bdi>
+        </code>{' '}
+        {isGone && (
+          <>
+            is not held any more: it is done, was dropped by its time to live, or never was. A result, if there is one,
+            is in the <a href={formatRoute({ place: 'output', type })}>output</a>.
+          </>
+        )}
+        {!isGone && read.data !== undefined && (
+          <>
+            <strong>{read.data.place.replace('_', ' ')}</strong>. {PLACES[read.data.place]}{' '}
+            {read.data.place === 'dead' && (
+              <a href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>Open the dead letters</a>
+            )}
+          </>
+        )}
       </output>
       {!isGone && <ReadState read={read} />}
-      {onClose !== undefined && <button type="button" className="link" onClick={onClose}>Close</button>}
+      {onClose !== undefined && (
+        <button type="button" className="link" onClick={onClose}>
+          Close
+        </button>
+      )}
     </div>
   )
 }

@@ -8,6 +8,10 @@ const PREVIEW_CHARACTERS = 200
 
 /** A line of JSON, as long as a row can show. Long text is cut before it is written, since a field may hold a megabyte. */
 export function payloadText(payload: unknown): string {
-  const text = JSON.stringify(payload, (_, value: unknown) => (typeof value === 'string' ? value.slice(0, PREVIEW_CHARACTERS) : value))
-  return text.length <= PREVIEW_CHARACTERS ? text : `${text.slice(0, PREVIEW_CHARACTERS).replace(/[\uD800-\uDBFF]$/, '')}…`
+  const text = JSON.stringify(payload, (_, value: unknown) =>
+    typeof value === 'string' ? value.slice(0, PREVIEW_CHARACTERS) : value,
+  )
+  return text.length <= PREVIEW_CHARACTERS
+    ? text
+    : `${text.slice(0, PREVIEW_CHARACTERS).replace(/[\uD800-\uDBFF]$/, '')}…`
 }

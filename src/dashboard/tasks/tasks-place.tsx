@@ -35,16 +35,42 @@ export function TasksPlace({ route }: { readonly route: RouteTo<'tasks'> }) {
   return (
     <>
       <h1>Tasks</h1>
-      {types.length === 0 && <EmptyState kind="nothing" title="No batch automation"><p>None is installed, or none that this token covers. Continuous automations have no queue; their results are in the output.</p></EmptyState>}
-      {types.length > 0 && <Choices label="Batch automations" names={types} open={type} to={(name) => ({ place: 'tasks', type: name, tab: route.tab })} />}
+      {types.length === 0 && (
+        <EmptyState kind="nothing" title="No batch automation">
+          <p>
+            None is installed, or none that this token covers. Continuous automations have no queue; their results are
+            in the output.
+          </p>
+        </EmptyState>
+      )}
+      {types.length > 0 && (
+        <Choices
+          label="Batch automations"
+          names={types}
+          open={type}
+          to={(name) => ({ place: 'tasks', type: name, tab: route.tab })}
+        />
+      )}
       {types.length > 0 && type === null && <QueueSummary types={types} read={overview} />}
-      {types.length > 0 && type !== null && open === undefined && <EmptyState kind="forbidden" title="No such queue here"><p><bdi>{type}</bdi> is not a batch automation this token covers.</p></EmptyState>}
-      {type !== null && open !== undefined && <Queue key={type} automation={open} route={{ ...route, type }} overview={overview} />}
+      {types.length > 0 && type !== null && open === undefined && (
+        <EmptyState kind="forbidden" title="No such queue here">
+          <p>
+            <bdi>{type}</bdi> is not a batch automation this token covers.
+          </p>
+        </EmptyState>
+      )}
+      {type !== null && open !== undefined && (
+        <Queue key={type} automation={open} route={{ ...route, type }} overview={overview} />
+      )}
     </>
   )
 }
 
-interface QueueProps { readonly automation: Automation; readonly route: TypeRoute; readonly overview: Read<OverviewBody> }
+interface QueueProps {
+  readonly automation: Automation
+  readonly route: TypeRoute
+  readonly overview: Read<OverviewBody>
+}
 
 function Queue({ automation, route, overview }: QueueProps) {
   const { type, tab } = route
@@ -52,17 +78,37 @@ function Queue({ automation, route, overview }: QueueProps) {
   const waiting = queue === null ? null : queue.high + queue.normal + queue.low
   return (
     <>
-      <Tabs label={`Views of the queue of ${type}`} tabs={[
-        { text: <>Queue {waiting !== null && <span className="count">{countText(waiting)}</span>}</>, to: { place: 'tasks', type }, open: tab === 'queue' },
-        { text: 'Submit', to: { place: 'tasks', type, tab: 'submit' }, open: tab === 'submit' },
-        { text: <>Dead letters {queue !== null && <span className={queue.dead > 0 ? 'count bad' : 'count'}>{countText(queue.dead)}</span>}</>, to: { place: 'tasks', type, tab: 'dead' }, open: tab === 'dead' },
-      ]} />
+      <Tabs
+        label={`Views of the queue of ${type}`}
+        tabs={[
+          {
+            text: <>Queue {waiting !== null && <span className="count">{countText(waiting)}</span>}</>,
+            to: { place: 'tasks', type },
+            open: tab === 'queue',
+          },
+          { text: 'Submit', to: { place: 'tasks', type, tab: 'submit' }, open: tab === 'submit' },
+          {
+            text: (
+              <>
+                Dead letters{' '}
+                {queue !== null && (
+                  <span className={queue.dead > 0 ? 'count bad' : 'count'}>{countText(queue.dead)}</span>
+                )}
+              </>
+            ),
+            to: { place: 'tasks', type, tab: 'dead' },
+            open: tab === 'dead',
+          },
+        ]}
+      />
       {tab === 'queue' && (
         <>
           <ReadState read={overview} />
           {queue !== null && (
             <section className="card" aria-label="Totals">
-              <h2>Queue of <bdi>{type}</bdi></h2>
+              <h2>
+                Queue of <bdi>{type}</bdi>
+              </h2>
               <TierBars type={type} queue={queue} />
               <WhyQueue type={type} queue={queue} />
             </section>

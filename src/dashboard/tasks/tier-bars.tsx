@@ -16,16 +16,41 @@ export function TierBars({ type, queue }: { readonly type: string; readonly queu
           <div key={tier}>
             <dt>{tier}</dt>
             <dd>{countText(queue[tier])}</dd>
-            <svg className={`bar wait-${tier}`} aria-hidden="true"><rect width={`${waiting === 0 ? 0 : (queue[tier] / waiting) * 100}%`} height="100%" /></svg>
+            <svg className={`bar wait-${tier}`} aria-hidden="true">
+              <rect width={`${waiting === 0 ? 0 : (queue[tier] / waiting) * 100}%`} height="100%" />
+            </svg>
           </div>
         ))}
       </dl>
       <dl className="places-of-tasks">
-        <div><dt>waiting</dt><dd>{countText(waiting)}</dd></div>
-        <div><dt>oldest</dt><dd>{queue.oldest_submitted_at === null || waiting === 0 ? '–' : <Span since={queue.oldest_submitted_at} />}</dd></div>
-        <div><dt>in flight</dt><dd>{countText(queue.in_flight)}</dd></div>
-        <div><dt>retry later</dt><dd>{countText(queue.scheduled)}</dd></div>
-        <div><dt>dead</dt><dd className={queue.dead > 0 ? 'bad' : undefined}>{queue.dead === 0 ? '0' : <a href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>{countText(queue.dead)}</a>}</dd></div>
+        <div>
+          <dt>waiting</dt>
+          <dd>{countText(waiting)}</dd>
+        </div>
+        <div>
+          <dt>oldest</dt>
+          <dd>
+            {queue.oldest_submitted_at === null || waiting === 0 ? '–' : <Span since={queue.oldest_submitted_at} />}
+          </dd>
+        </div>
+        <div>
+          <dt>in flight</dt>
+          <dd>{countText(queue.in_flight)}</dd>
+        </div>
+        <div>
+          <dt>retry later</dt>
+          <dd>{countText(queue.scheduled)}</dd>
+        </div>
+        <div>
+          <dt>dead</dt>
+          <dd className={queue.dead > 0 ? 'bad' : undefined}>
+            {queue.dead === 0 ? (
+              '0'
+            ) : (
+              <a href={formatRoute({ place: 'tasks', type, tab: 'dead' })}>{countText(queue.dead)}</a>
+            )}
+          </dd>
+        </div>
       </dl>
     </div>
   )

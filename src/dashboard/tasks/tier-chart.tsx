@@ -15,7 +15,12 @@ const HOUR_SECONDS = 3_600
 const SIZE = { width: 600, height: 96 }
 
 export const useQueueSamples = (type: string): Read<readonly QueueSample[]> =>
-  useRead(['queue-samples', type], EVERY_MS, async (api, signal) => (await api.get<readonly QueueSample[]>(['automations', type, 'queue', 'stats'], {}, signal)).body)
+  useRead(
+    ['queue-samples', type],
+    EVERY_MS,
+    async (api, signal) =>
+      (await api.get<readonly QueueSample[]>(['automations', type, 'queue', 'stats'], {}, signal)).body,
+  )
 
 export function TierChart({ type }: { readonly type: string }) {
   return <ReadView read={useQueueSamples(type)}>{(samples) => <Drawing samples={samples} />}</ReadView>
@@ -29,12 +34,34 @@ function Drawing({ samples }: { readonly samples: readonly QueueSample[] }) {
   const isYoung = first === undefined || first.ts > now - HOUR_SECONDS + 60
   return (
     <figure className="history">
-      <p className="legend">{TIERS.map((tier) => <span key={tier} className={`wait-${tier}`}><svg className="swatch" aria-hidden="true"><rect width="100%" height="100%" /></svg> {tier}</span>)}</p>
+      <p className="legend">
+        {TIERS.map((tier) => (
+          <span key={tier} className={`wait-${tier}`}>
+            <svg className="swatch" aria-hidden="true">
+              <rect width="100%" height="100%" />
+            </svg>{' '}
+            {tier}
+          </span>
+        ))}
+      </p>
       <span className="most soft">{countText(most)}</span>
-      <svg viewBox={`0 0 ${SIZE.width} ${SIZE.height}`} preserveAspectRatio="none" role="img" aria-label={`Tasks waiting in the last hour: at most ${countText(most)} at once`}>
-        {runsOf(samples).flatMap((run) => TIERS.map((tier) => <polygon key={`${run[0]?.ts} ${tier}`} className={`wait-${tier}`} points={areaPoints(run, tier, box)} />))}
+      <svg
+        viewBox={`0 0 ${SIZE.width} ${SIZE.height}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`Tasks waiting in the last hour: at most ${countText(most)} at once`}
+      >
+        {runsOf(samples).flatMap((run) =>
+          TIERS.map((tier) => (
+            <polygon key={`${run[0]?.ts} ${tier}`} className={`wait-${tier}`} points={areaPoints(run, tier, box)} />
+          )),
+        )}
       </svg>
-      <figcaption className="soft"><span>{shortClockText(box.fromTs)}</span><span>{isYoung && (first === undefined ? 'no data yet' : `data from ${shortClockText(first.ts)}`)}</span><span>{shortClockText(now)}</span></figcaption>
+      <figcaption className="soft">
+        <span>{shortClockText(box.fromTs)}</span>
+        <span>{isYoung && (first === undefined ? 'no data yet' : `data from ${shortClockText(first.ts)}`)}</span>
+        <span>{shortClockText(now)}</span>
+      </figcaption>
     </figure>
   )
 }

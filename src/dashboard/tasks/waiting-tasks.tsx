@@ -21,7 +21,15 @@ const STEPS = [20, 100, 1_000] as const
 type Waiting = QueueBody['items'][number]
 
 const columnsOf = (open: (item: Waiting) => void): readonly Column<Waiting>[] => [
-  { name: 'Task', className: 'row-head', cell: (item) => <button type="button" className="link code" onClick={() => open(item)}><bdi>{item.id}</bdi></button> },
+  {
+    name: 'Task',
+    className: 'row-head',
+    cell: (item) => (
+      <button type="button" className="link code" onClick={() => open(item)}>
+        <bdi>{item.id}</bdi>
+      </button>
+    ),
+  },
   { name: 'Tier', className: 'short', cell: ({ priority }) => tierOf(priority) },
   { name: 'Failed runs', className: 'number short', cell: ({ attempt }) => attempt },
   { name: 'Submitted', className: 'number short', cell: (item) => <Age at={item.submitted_at} /> },
@@ -31,28 +39,74 @@ const columnsOf = (open: (item: Waiting) => void): readonly Column<Waiting>[] =>
 export function WaitingTasks({ type }: { readonly type: string }) {
   const [n, setN] = useState<number>(STEPS[0])
   const [shown, setShown] = useState<Waiting | null>(null)
-  const read = useRead(['queue', type, n], EVERY_MS, async (api, signal) => (await api.get<QueueBody>(['automations', type, 'queue'], { n }, signal)).body, { keepsShown: true })
+  const read = useRead(
+    ['queue', type, n],
+    EVERY_MS,
+    async (api, signal) => (await api.get<QueueBody>(['automations', type, 'queue'], { n }, signal)).body,
+    { keepsShown: true },
+  )
   const columns = useMemo(() => columnsOf(setShown), [])
   const more = STEPS.find((step) => step > n)
   return (
     <section className="card">
       <div className="title">
-        <h2>Next tasks {read.data !== undefined && <span className="count">{countText(read.data.items.length)} of {countText(read.data.length)}</span>}</h2>
-        <div className="buttons"><CopyAs commands={[curlCommand(apiBase(), { method: 'GET', path: ['automations', type, 'queue'], query: { n } }), musterCommand(apiBase(), 'queue', 'ls', type, '-n', String(n))]} /></div>
+        <h2>
+          Next tasks{' '}
+          {read.data !== undefined && (
+            <span className="count">
+              {countText(read.data.items.length)} of {countText(read.data.length)}
+            </span>
+          )}
+        </h2>
+        <div className="buttons">
+          <CopyAs
+            commands={[
+              curlCommand(apiBase(), { method: 'GET', path: ['automations', type, 'queue'], query: { n } }),
+              musterCommand(apiBase(), 'queue', 'ls', type, '-n', String(n)),
+            ]}
+          />
+        </div>
       </div>
       <ReadView read={read}>
-        {({ items, length }) => (items.length === 0
-          ? <EmptyState kind="nothing" title="Nothing waits"><p>Results of finished tasks are in the <a href={formatRoute({ place: 'output', type })}>output</a>; <a href={formatRoute({ place: 'tasks', type, tab: 'submit' })}>submit a task</a> to see one run.</p></EmptyState>
-          : (
+        {({ items, length }) =>
+          items.length === 0 ? (
+            <EmptyState kind="nothing" title="Nothing waits">
+              <p>
+                Results of finished tasks are in the <a href={formatRoute({ place: 'output', type })}>output</a>;{' '}
+                <a href={formatRoute({ place: 'tasks', type, tab: 'submit' })}>submit a task</a> to see one run.
+              </p>
+            </EmptyState>
+          ) : (
             <>
               <div className="list">
-                <VirtualTable label="Waiting tasks" columns={columns} rows={items} keyOf={keyOf} rowHeight={36} cardHeight={136} stale={read.problem !== undefined} onOpen={setShown} />
+                <VirtualTable
+                  label="Waiting tasks"
+                  columns={columns}
+                  rows={items}
+                  keyOf={keyOf}
+                  rowHeight={36}
+                  cardHeight={136}
+                  stale={read.problem !== undefined}
+                  onOpen={setShown}
+                />
               </div>
-              {length > items.length && more !== undefined && <button type="button" onClick={() => setN(more)}>Show {countText(Math.min(more, length))}</button>}
+              {length > items.length && more !== undefined && (
+                <button type="button" onClick={() => setN(more)}>
+                  Show {countText(Math.min(more, length))}
+                </button>
+              )}
             </>
-          ))}
+          )
+        }
       </ReadView>
-      {shown !== null && <JsonDialog title={shown.id} value={shown.payload} onClose={() => setShown(null)}><p className="soft">{tierOf(shown.priority)} tier (priority {shown.priority}), {countText(shown.attempt)} failed runs, submitted <Age at={shown.submitted_at} />.</p></JsonDialog>}
+      {shown !== null && (
+        <JsonDialog title={shown.id} value={shown.payload} onClose={() => setShown(null)}>
+          <p className="soft">
+            {tierOf(shown.priority)} tier (priority {shown.priority}), {countText(shown.attempt)} failed runs, submitted{' '}
+            <Age at={shown.submitted_at} />.
+          </p>
+        </JsonDialog>
+      )}
     </section>
   )
 }

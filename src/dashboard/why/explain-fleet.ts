@@ -10,22 +10,34 @@ import { explainQueue, explainWorker, mostFrequent, type Cause, type WorkerFacts
 const TOLD = 5
 
 export function explainFleet(facts: FleetFacts, attention: readonly Attention[]): readonly Cause[] {
-  return attention.slice(0, TOLD).map((item): Cause => ({ tone: item.tone === 'away' ? 'warn' : item.tone, text: `${item.subject}: ${reasonOf(facts, item)}`, way: item.way }))
+  return attention
+    .slice(0, TOLD)
+    .map((item): Cause => ({
+      tone: item.tone === 'away' ? 'warn' : item.tone,
+      text: `${item.subject}: ${reasonOf(facts, item)}`,
+      way: item.way,
+    }))
 }
 
 function reasonOf({ overview, workers, nowSeconds }: FleetFacts, { kind, type, text, held }: Attention): string {
   switch (kind) {
     case 'error':
     case 'offline':
-    case 'behind': return workersReason(held, text, nowSeconds)
+    case 'behind':
+      return workersReason(held, text, nowSeconds)
     case 'nobody':
     case 'old': {
       const queue = overview.automations[type]?.queue
       if (workers === null || queue == null) return `${text}.`
-      return explainQueue({ type, queue, workers: workers.filter((worker) => worker.automation_type === type) })[0]?.text ?? text
+      return (
+        explainQueue({ type, queue, workers: workers.filter((worker) => worker.automation_type === type) })[0]?.text ??
+        text
+      )
     }
-    case 'dead': return `${text}. Each says what it died of.`
-    case 'stream': return `${text}.`
+    case 'dead':
+      return `${text}. Each says what it died of.`
+    case 'stream':
+      return `${text}.`
   }
 }
 

@@ -20,8 +20,20 @@ export interface Cause {
 }
 
 /** What an explanation needs of a worker's record; the summary view has it all (D47). */
-export type WorkerFacts = Pick<WorkerBody, 'worker_id' | 'automation_type' | 'connected' | 'state' | 'state_since' | 'draining' | 'last_error' | 'config' | 'config_gen' | 'applied_config_gen' | 'config_changed_at'>
-  & { readonly current_stats: { readonly slots: number } | null }
+export type WorkerFacts = Pick<
+  WorkerBody,
+  | 'worker_id'
+  | 'automation_type'
+  | 'connected'
+  | 'state'
+  | 'state_since'
+  | 'draining'
+  | 'last_error'
+  | 'config'
+  | 'config_gen'
+  | 'applied_config_gen'
+  | 'config_changed_at'
+> & { readonly current_stats: { readonly slots: number } | null }
 
 export interface QueueFacts {
   readonly type: string
@@ -46,33 +58,70 @@ interface Sieve {
 
 const SIEVES: readonly Sieve[] = [
   {
-    passes: ({ connected }) => connected, some: 'offline', query: 'state:offline',
-    all: (type, { length }) => ({ tone: 'bad', text: length === 1 ? `The only worker of ${type} is offline.` : `All ${countText(length)} workers of ${type} are offline.`, way: toWorkers('Show the offline workers', `type:${type} state:offline`) }),
+    passes: ({ connected }) => connected,
+    some: 'offline',
+    query: 'state:offline',
+    all: (type, { length }) => ({
+      tone: 'bad',
+      text:
+        length === 1
+          ? `The only worker of ${type} is offline.`
+          : `All ${countText(length)} workers of ${type} are offline.`,
+      way: toWorkers('Show the offline workers', `type:${type} state:offline`),
+    }),
   },
   {
-    passes: isEnabled, some: 'not enabled', query: 'enabled:no',
-    all: (type, stopped) => ({ tone: 'bad', text: `${connectedText(stopped)} not enabled. A worker takes tasks only when its config says enabled.`, way: wayTo(type, stopped, 'enabled:no') }),
+    passes: isEnabled,
+    some: 'not enabled',
+    query: 'enabled:no',
+    all: (type, stopped) => ({
+      tone: 'bad',
+      text: `${connectedText(stopped)} not enabled. A worker takes tasks only when its config says enabled.`,
+      way: wayTo(type, stopped, 'enabled:no'),
+    }),
   },
   {
-    passes: (worker) => wantedSlots(worker) > 0, some: 'scaled to zero slots', query: 'slots:<1',
-    all: (type, stopped) => ({ tone: 'bad', text: `${enabledText(stopped)} scaled to zero slots, so no task can run.`, way: wayTo(type, stopped, 'slots:<1') }),
+    passes: (worker) => wantedSlots(worker) > 0,
+    some: 'scaled to zero slots',
+    query: 'slots:<1',
+    all: (type, stopped) => ({
+      tone: 'bad',
+      text: `${enabledText(stopped)} scaled to zero slots, so no task can run.`,
+      way: wayTo(type, stopped, 'slots:<1'),
+    }),
   },
   {
-    passes: (worker) => !isDraining(worker), some: 'draining', query: 'state:draining',
-    all: (type, stopped) => ({ tone: 'bad', text: `${enabledText(stopped)} draining: finishing what runs, taking nothing new. A drain ends with the process; start a worker anew.`, way: wayTo(type, stopped, 'state:draining') }),
+    passes: (worker) => !isDraining(worker),
+    some: 'draining',
+    query: 'state:draining',
+    all: (type, stopped) => ({
+      tone: 'bad',
+      text: `${enabledText(stopped)} draining: finishing what runs, taking nothing new. A drain ends with the process; start a worker anew.`,
+      way: wayTo(type, stopped, 'state:draining'),
+    }),
   },
   {
-    passes: ({ state }) => state !== 'ERROR', some: 'in ERROR', query: 'state:error',
-    all: (type, stopped) => ({ tone: 'bad', text: `${enabledText(stopped)} in ERROR${mostFrequent(stopped)}`, way: wayTo(type, stopped, 'state:error') }),
+    passes: ({ state }) => state !== 'ERROR',
+    some: 'in ERROR',
+    query: 'state:error',
+    all: (type, stopped) => ({
+      tone: 'bad',
+      text: `${enabledText(stopped)} in ERROR${mostFrequent(stopped)}`,
+      way: wayTo(type, stopped, 'state:error'),
+    }),
   },
 ]
 
-const connectedText = (stopped: readonly WorkerFacts[]): string => (stopped.length === 1 ? 'The only connected worker is' : `All ${countText(stopped.length)} connected workers are`)
-const enabledText = (stopped: readonly WorkerFacts[]): string => (stopped.length === 1 ? 'The only enabled worker is' : `All ${countText(stopped.length)} enabled workers are`)
+const connectedText = (stopped: readonly WorkerFacts[]): string =>
+  stopped.length === 1 ? 'The only connected worker is' : `All ${countText(stopped.length)} connected workers are`
+const enabledText = (stopped: readonly WorkerFacts[]): string =>
+  stopped.length === 1 ? 'The only enabled worker is' : `All ${countText(stopped.length)} enabled workers are`
 
 function wayTo(type: string, stopped: readonly WorkerFacts[], query: string): Way {
   const [first] = stopped
-  return stopped.length === 1 && first !== undefined ? toWorker(type, first.worker_id) : toWorkers('Show these workers', `type:${type} ${query}`)
+  return stopped.length === 1 && first !== undefined
+    ? toWorker(type, first.worker_id)
+    : toWorkers('Show these workers', `type:${type} ${query}`)
 }
 
 /** What most of them say is wrong, as the end of a sentence. */
@@ -88,22 +137,40 @@ export function explainQueue(facts: QueueFacts): readonly Cause[] {
   const { type, workers, queue } = facts
   const waiting = queue.high + queue.normal + queue.low
   if (waiting + queue.in_flight + queue.scheduled === 0) return [nothingWaits(type, queue), ...deadCause(type, queue)]
-  if (workers.length === 0) return [{ tone: 'bad', text: `No worker of ${type} has registered yet. Start one: muster worker --automation-type ${type}`, way: null }]
+  if (workers.length === 0)
+    return [
+      {
+        tone: 'bad',
+        text: `No worker of ${type} has registered yet. Start one: muster worker --automation-type ${type}`,
+        way: null,
+      },
+    ]
   const { able, causes, stopped } = sieved(type, workers)
   const decisive = stopped ?? paceOf(facts, able, waiting)
   return [decisive, ...(stopped === null ? tierCauses(queue, decisive) : []), ...causes, ...deadCause(type, queue)]
 }
 
-const nothingWaits = (type: string, { dead }: QueueTotals): Cause =>
-  ({ tone: 'good', text: dead === 0 ? `Nothing waits: every task of ${type} is done.` : `Nothing waits: what was not done is dead.`, way: null })
+const nothingWaits = (type: string, { dead }: QueueTotals): Cause => ({
+  tone: 'good',
+  text: dead === 0 ? `Nothing waits: every task of ${type} is done.` : `Nothing waits: what was not done is dead.`,
+  way: null,
+})
 
-function sieved(type: string, workers: readonly WorkerFacts[]): { readonly able: readonly WorkerFacts[]; readonly causes: readonly Cause[]; readonly stopped: Cause | null } {
+function sieved(
+  type: string,
+  workers: readonly WorkerFacts[],
+): { readonly able: readonly WorkerFacts[]; readonly causes: readonly Cause[]; readonly stopped: Cause | null } {
   const causes: Cause[] = []
   let able = workers
   for (const sieve of SIEVES) {
     const held = able.filter((worker) => !sieve.passes(worker))
     if (held.length === able.length) return { able: [], causes, stopped: sieve.all(type, held) }
-    if (held.length > 0) causes.push({ tone: 'warn', text: `${plural(held.length, 'worker is', 'workers are')} ${sieve.some}.`, way: wayTo(type, held, sieve.query) })
+    if (held.length > 0)
+      causes.push({
+        tone: 'warn',
+        text: `${plural(held.length, 'worker is', 'workers are')} ${sieve.some}.`,
+        way: wayTo(type, held, sieve.query),
+      })
     able = able.filter(sieve.passes)
   }
   return { able, causes, stopped: null }
@@ -111,10 +178,29 @@ function sieved(type: string, workers: readonly WorkerFacts[]): { readonly able:
 
 function paceOf({ queue, type }: QueueFacts, able: readonly WorkerFacts[], waiting: number): Cause {
   const slots = able.reduce((sum, worker) => sum + runningSlots(worker), 0)
-  if (waiting === 0 && queue.in_flight === 0) return { tone: 'warn', text: `${plural(queue.scheduled, 'task waits', 'tasks wait')} for a retry: each failed and is tried again after its backoff.`, way: toWorkers('Show workers with an error', `type:${type} error:yes`) }
-  if (waiting > 0 && queue.in_flight >= slots) return { tone: 'calm', text: `All ${plural(slots, 'slot is', 'slots are')} busy, and ${plural(waiting, 'task waits', 'tasks wait')}. More slots or more workers make it faster.`, way: toWorkers('Show the workers', `type:${type}`) }
-  if (waiting > 0 && queue.in_flight === 0) return { tone: 'warn', text: `${plural(waiting, 'task waits', 'tasks wait')} and none is in flight, although ${plural(slots, 'slot')} on ${plural(able.length, 'worker')} could take them. That takes a second or so; if it stays, the logs of the workers say why.`, way: toWorkers('Show the workers', `type:${type}`) }
-  return { tone: 'good', text: `It is being worked on: ${plural(queue.in_flight, 'task')} in flight on ${plural(able.length, 'worker')} with ${plural(slots, 'slot')}.`, way: null }
+  if (waiting === 0 && queue.in_flight === 0)
+    return {
+      tone: 'warn',
+      text: `${plural(queue.scheduled, 'task waits', 'tasks wait')} for a retry: each failed and is tried again after its backoff.`,
+      way: toWorkers('Show workers with an error', `type:${type} error:yes`),
+    }
+  if (waiting > 0 && queue.in_flight >= slots)
+    return {
+      tone: 'calm',
+      text: `All ${plural(slots, 'slot is', 'slots are')} busy, and ${plural(waiting, 'task waits', 'tasks wait')}. More slots or more workers make it faster.`,
+      way: toWorkers('Show the workers', `type:${type}`),
+    }
+  if (waiting > 0 && queue.in_flight === 0)
+    return {
+      tone: 'warn',
+      text: `${plural(waiting, 'task waits', 'tasks wait')} and none is in flight, although ${plural(slots, 'slot')} on ${plural(able.length, 'worker')} could take them. That takes a second or so; if it stays, the logs of the workers say why.`,
+      way: toWorkers('Show the workers', `type:${type}`),
+    }
+  return {
+    tone: 'good',
+    text: `It is being worked on: ${plural(queue.in_flight, 'task')} in flight on ${plural(able.length, 'worker')} with ${plural(slots, 'slot')}.`,
+    way: null,
+  }
 }
 
 /** A tier gets its turn when nothing waits above it. */
@@ -123,53 +209,99 @@ function tierCauses({ high, normal, low }: QueueTotals, decisive: Cause): readon
   const behind = [...(high > 0 && normal > 0 ? ['normal'] : []), ...(high + normal > 0 && low > 0 ? ['low'] : [])]
   if (behind.length === 0) return []
   const above = high > 0 ? plural(high, 'high task') : plural(normal, 'normal task')
-  return [{ tone: 'warn', text: `The ${behind.join(' and ')} ${behind.length === 1 ? 'tier waits' : 'tiers wait'} until ${above} above ${behind.length === 1 ? 'it' : 'them'} are taken.`, way: null }]
+  return [
+    {
+      tone: 'warn',
+      text: `The ${behind.join(' and ')} ${behind.length === 1 ? 'tier waits' : 'tiers wait'} until ${above} above ${behind.length === 1 ? 'it' : 'them'} are taken.`,
+      way: null,
+    },
+  ]
 }
 
 const deadCause = (type: string, { dead }: QueueTotals): readonly Cause[] =>
-  dead === 0 ? [] : [{ tone: 'warn', text: `${plural(dead, 'task ran', 'tasks ran')} out of attempts.`, way: toDead(type) }]
+  dead === 0
+    ? []
+    : [{ tone: 'warn', text: `${plural(dead, 'task ran', 'tasks ran')} out of attempts.`, way: toDead(type) }]
 
 /** How long a new config may take before it is worth a word. */
 const APPLIED_WITHIN_SECONDS = 5
 
 /** Never empty; the first cause decides. */
 export function explainWorker(worker: WorkerFacts, nowSeconds: number): readonly Cause[] {
-  const causes = [offlineCause(worker, nowSeconds), ...configCauses(worker), drainCause(worker, nowSeconds), behindCause(worker, nowSeconds), errorCause(worker, nowSeconds)]
+  const causes = [
+    offlineCause(worker, nowSeconds),
+    ...configCauses(worker),
+    drainCause(worker, nowSeconds),
+    behindCause(worker, nowSeconds),
+    errorCause(worker, nowSeconds),
+  ]
   const found = causes.filter((cause) => cause !== null)
-  return found.length > 0 ? found : [{ tone: 'good', text: 'Nothing is wrong: it is connected, enabled and runs the newest config.', way: null }]
+  return found.length > 0
+    ? found
+    : [{ tone: 'good', text: 'Nothing is wrong: it is connected, enabled and runs the newest config.', way: null }]
 }
 
 const since = (at: number, nowSeconds: number): string => spanText(nowSeconds - at)
 
-function offlineCause({ connected, state_since: at, last_error: error }: WorkerFacts, nowSeconds: number): Cause | null {
+function offlineCause(
+  { connected, state_since: at, last_error: error }: WorkerFacts,
+  nowSeconds: number,
+): Cause | null {
   if (connected) return null
-  return { tone: 'bad', text: `It has been offline for ${since(at, nowSeconds)}. Look whether its process runs and reaches the master.${error === null ? '' : ` The last it said: ${error}`}`, way: null }
+  return {
+    tone: 'bad',
+    text: `It has been offline for ${since(at, nowSeconds)}. Look whether its process runs and reaches the master.${error === null ? '' : ` The last it said: ${error}`}`,
+    way: null,
+  }
 }
 
 function configCauses(worker: WorkerFacts): readonly Cause[] {
   const way = toConfig(worker.automation_type, worker.worker_id)
   return [
     ...(isEnabled(worker) ? [] : [{ tone: 'warn', text: 'It is not enabled, so it runs nothing.', way } as const]),
-    ...(wantedSlots(worker) > 0 ? [] : [{ tone: 'warn', text: 'It is scaled to zero slots, so it runs nothing.', way } as const]),
+    ...(wantedSlots(worker) > 0
+      ? []
+      : [{ tone: 'warn', text: 'It is scaled to zero slots, so it runs nothing.', way } as const]),
   ]
 }
 
 function drainCause(worker: WorkerFacts, nowSeconds: number): Cause | null {
   if (!isDraining(worker)) return null
   return worker.connected
-    ? { tone: 'warn', text: `It has been draining for ${since(worker.state_since, nowSeconds)}: it finishes what runs, however long, takes nothing new, and then exits.`, way: null }
+    ? {
+        tone: 'warn',
+        text: `It has been draining for ${since(worker.state_since, nowSeconds)}: it finishes what runs, however long, takes nothing new, and then exits.`,
+        way: null,
+      }
     : { tone: 'warn', text: 'A drain is kept for it, and sent when it is back.', way: null }
 }
 
-function behindCause({ config_gen: wanted, applied_config_gen: applied, config_changed_at: at, connected }: WorkerFacts, nowSeconds: number): Cause | null {
+function behindCause(
+  { config_gen: wanted, applied_config_gen: applied, config_changed_at: at, connected }: WorkerFacts,
+  nowSeconds: number,
+): Cause | null {
   if (applied === wanted || (applied === null && wanted === 0)) return null
   if (at !== null && connected && nowSeconds - at < APPLIED_WITHIN_SECONDS) return null
   const age = at === null ? '' : ` It was saved ${since(at, nowSeconds)} ago.`
-  const what = applied === null ? `Generation ${wanted} is not applied yet.` : `Generation ${wanted} is wanted, ${applied} is applied.`
-  return { tone: connected ? 'bad' : 'warn', text: `${what}${age}${connected ? ' Its log says what keeps it.' : ' It fetches the newest when it connects.'}`, way: null }
+  const what =
+    applied === null
+      ? `Generation ${wanted} is not applied yet.`
+      : `Generation ${wanted} is wanted, ${applied} is applied.`
+  return {
+    tone: connected ? 'bad' : 'warn',
+    text: `${what}${age}${connected ? ' Its log says what keeps it.' : ' It fetches the newest when it connects.'}`,
+    way: null,
+  }
 }
 
-function errorCause({ state, state_since: at, last_error: error, connected }: WorkerFacts, nowSeconds: number): Cause | null {
+function errorCause(
+  { state, state_since: at, last_error: error, connected }: WorkerFacts,
+  nowSeconds: number,
+): Cause | null {
   if (state !== 'ERROR' || !connected) return null
-  return { tone: 'bad', text: `It has been in ERROR for ${since(at, nowSeconds)}${error === null ? ', and gave no reason.' : `: ${error}`}`, way: null }
+  return {
+    tone: 'bad',
+    text: `It has been in ERROR for ${since(at, nowSeconds)}${error === null ? ', and gave no reason.' : `: ${error}`}`,
+    way: null,
+  }
 }

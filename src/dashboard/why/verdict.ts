@@ -39,15 +39,27 @@ const STREAM_NEARLY_FULL = 45_000
 const RANK: readonly Kind[] = ['nobody', 'error', 'offline', 'behind', 'old', 'dead', 'stream']
 
 type TypeOverview = OverviewBody['automations'][string]
-interface TypeFacts { readonly type: string; readonly of: TypeOverview; readonly workers: readonly WorkerFacts[] | null; readonly nowSeconds: number }
+interface TypeFacts {
+  readonly type: string
+  readonly of: TypeOverview
+  readonly workers: readonly WorkerFacts[] | null
+  readonly nowSeconds: number
+}
 
 /** What needs a person: the worst first, within a kind the oldest. */
 export function attentionOf({ overview, workers, nowSeconds }: FleetFacts): readonly Attention[] {
   const found = Object.entries(overview.automations).flatMap(([type, of]) => {
-    const facts: TypeFacts = { type, of, workers: workers?.filter((worker) => worker.automation_type === type) ?? null, nowSeconds }
+    const facts: TypeFacts = {
+      type,
+      of,
+      workers: workers?.filter((worker) => worker.automation_type === type) ?? null,
+      nowSeconds,
+    }
     return [...workersOf(facts), ...queueOf(facts), ...streamOf(facts)]
   })
-  return found.toSorted((a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind) || (a.since ?? Infinity) - (b.since ?? Infinity))
+  return found.toSorted(
+    (a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind) || (a.since ?? Infinity) - (b.since ?? Infinity),
+  )
 }
 
 interface WorkerProblem {
@@ -64,15 +76,29 @@ interface WorkerProblem {
 
 const WORKER_PROBLEMS: readonly WorkerProblem[] = [
   {
-    kind: 'error', tone: 'bad', word: 'in ERROR', query: 'state:error', counted: ({ ERROR }) => ERROR,
-    holds: ({ connected, state }) => connected && state === 'ERROR', since: ({ state_since: at }) => at,
+    kind: 'error',
+    tone: 'bad',
+    word: 'in ERROR',
+    query: 'state:error',
+    counted: ({ ERROR }) => ERROR,
+    holds: ({ connected, state }) => connected && state === 'ERROR',
+    since: ({ state_since: at }) => at,
   },
   {
-    kind: 'offline', tone: 'away', word: 'offline', query: 'state:offline', counted: ({ total, connected }) => total - connected,
-    holds: ({ connected, state_since: at }, now) => !connected && now - at > PATIENCE_SECONDS, since: ({ state_since: at }) => at,
+    kind: 'offline',
+    tone: 'away',
+    word: 'offline',
+    query: 'state:offline',
+    counted: ({ total, connected }) => total - connected,
+    holds: ({ connected, state_since: at }, now) => !connected && now - at > PATIENCE_SECONDS,
+    since: ({ state_since: at }) => at,
   },
   {
-    kind: 'behind', tone: 'warn', word: 'behind the saved config', query: 'behind:yes', counted: ({ behind }) => behind,
+    kind: 'behind',
+    tone: 'warn',
+    word: 'behind the saved config',
+    query: 'behind:yes',
+    counted: ({ behind }) => behind,
     holds: ({ connected, applied_config_gen: applied, config_gen: wanted, config_changed_at: at }, now) =>
       connected && applied !== null && applied < wanted && now - (at ?? 0) > PATIENCE_SECONDS,
     since: ({ config_changed_at: at }) => at,
@@ -87,12 +113,40 @@ function workersOf({ type, of, workers, nowSeconds }: TypeFacts): readonly Atten
     if (count === 0) return []
     const since = held.reduce<number | null>((oldest, worker) => least(oldest, problem.since(worker)), null)
     const [only] = held
-    if (count === 1 && only !== undefined) return [{ kind, type, tone, count, since, held, subject: `${type}/${only.worker_id}`, text: oneText(problem, only), way: toWorker(type, only.worker_id) }]
-    return [{ kind, type, tone, count, since, held, subject: type, text: `${plural(count, 'worker is', 'workers are')} ${word}`, way: toWorkers('Show them', `type:${type} ${query}`) }]
+    if (count === 1 && only !== undefined)
+      return [
+        {
+          kind,
+          type,
+          tone,
+          count,
+          since,
+          held,
+          subject: `${type}/${only.worker_id}`,
+          text: oneText(problem, only),
+          way: toWorker(type, only.worker_id),
+        },
+      ]
+    return [
+      {
+        kind,
+        type,
+        tone,
+        count,
+        since,
+        held,
+        subject: type,
+        text: `${plural(count, 'worker is', 'workers are')} ${word}`,
+        way: toWorkers('Show them', `type:${type} ${query}`),
+      },
+    ]
   })
 }
 
-function oneText({ kind, word }: WorkerProblem, { last_error: error, config_gen: wanted, applied_config_gen: applied }: WorkerFacts): string {
+function oneText(
+  { kind, word }: WorkerProblem,
+  { last_error: error, config_gen: wanted, applied_config_gen: applied }: WorkerFacts,
+): string {
   if (kind === 'behind') return `generation ${wanted} wanted, ${applied} applied`
   return error === null ? word : `${word}: ${error}`
 }
@@ -100,15 +154,46 @@ function oneText({ kind, word }: WorkerProblem, { last_error: error, config_gen:
 const least = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.min(a, b))
 
 function queueOf(facts: TypeFacts): readonly Attention[] {
-  const { type, of: { queue }, nowSeconds } = facts
+  const {
+    type,
+    of: { queue },
+    nowSeconds,
+  } = facts
   if (queue === null) return []
   const waiting = queue.high + queue.normal + queue.low
   const oldest = queue.oldest_submitted_at
   const of = { type, subject: type, held: [] }
   const found: Attention[] = []
-  if (waiting > 0 && !hasHands(facts)) found.push({ ...of, kind: 'nobody', tone: 'bad', count: waiting, since: oldest, text: `${plural(waiting, 'task waits', 'tasks wait')} and nobody can take ${waiting === 1 ? 'it' : 'them'}`, way: toQueue(type) })
-  else if (waiting > 0 && oldest !== null && nowSeconds - oldest > OLD_AFTER_SECONDS) found.push({ ...of, kind: 'old', tone: 'warn', count: waiting, since: oldest, text: `${plural(waiting, 'task waits', 'tasks wait')}, the oldest for long`, way: toQueue(type) })
-  if (queue.dead > 0) found.push({ ...of, kind: 'dead', tone: 'warn', count: queue.dead, since: null, text: plural(queue.dead, 'dead task'), way: toDead(type) })
+  if (waiting > 0 && !hasHands(facts))
+    found.push({
+      ...of,
+      kind: 'nobody',
+      tone: 'bad',
+      count: waiting,
+      since: oldest,
+      text: `${plural(waiting, 'task waits', 'tasks wait')} and nobody can take ${waiting === 1 ? 'it' : 'them'}`,
+      way: toQueue(type),
+    })
+  else if (waiting > 0 && oldest !== null && nowSeconds - oldest > OLD_AFTER_SECONDS)
+    found.push({
+      ...of,
+      kind: 'old',
+      tone: 'warn',
+      count: waiting,
+      since: oldest,
+      text: `${plural(waiting, 'task waits', 'tasks wait')}, the oldest for long`,
+      way: toQueue(type),
+    })
+  if (queue.dead > 0)
+    found.push({
+      ...of,
+      kind: 'dead',
+      tone: 'warn',
+      count: queue.dead,
+      since: null,
+      text: plural(queue.dead, 'dead task'),
+      way: toDead(type),
+    })
   return found
 }
 
@@ -119,16 +204,31 @@ function hasHands({ workers, of }: TypeFacts): boolean {
 
 function streamOf({ type, of: { stream } }: TypeFacts): readonly Attention[] {
   if (stream.length < STREAM_NEARLY_FULL) return []
-  return [{ kind: 'stream', type, tone: 'warn', subject: type, held: [], count: stream.length, since: null, text: `the output stream holds ${countText(stream.length)} of 50,000 entries, then drops its oldest`, way: toOutput(type) }]
+  return [
+    {
+      kind: 'stream',
+      type,
+      tone: 'warn',
+      subject: type,
+      held: [],
+      count: stream.length,
+      since: null,
+      text: `the output stream holds ${countText(stream.length)} of 50,000 entries, then drops its oldest`,
+      way: toOutput(type),
+    },
+  ]
 }
 
 /** One sentence: the worst two kinds, or that all is well. */
 export function verdictText({ automations }: OverviewBody, attention: readonly Attention[]): string {
   const workers = Object.values(automations).reduce((sum, each) => sum + each.workers.total, 0)
   const clauses = RANK.flatMap((kind) => clauseOf(attention.filter((each) => each.kind === kind)))
-  if (clauses.length > 0) return `Attention: ${clauses.slice(0, 2).join(' and ')}${clauses.length > 2 ? ', and more' : ''}.`
+  if (clauses.length > 0)
+    return `Attention: ${clauses.slice(0, 2).join(' and ')}${clauses.length > 2 ? ', and more' : ''}.`
   if (workers === 0) return 'No worker has registered yet.'
-  return workers === 1 ? 'All well: the only worker is connected and up to date.' : `All ${countText(workers)} workers are connected and up to date.`
+  return workers === 1
+    ? 'All well: the only worker is connected and up to date.'
+    : `All ${countText(workers)} workers are connected and up to date.`
 }
 
 function clauseOf(items: readonly Attention[]): readonly string[] {
@@ -137,12 +237,21 @@ function clauseOf(items: readonly Attention[]): readonly string[] {
   const count = items.reduce((sum, each) => sum + each.count, 0)
   const queues = items.length === 1 ? `${first.subject}'s queue` : plural(items.length, 'queue')
   switch (first.kind) {
-    case 'nobody': return [`${queues} ${items.length === 1 ? 'has' : 'have'} nobody to work on ${items.length === 1 ? 'it' : 'them'}`]
-    case 'error': return [`${plural(count, 'worker is', 'workers are')} in ERROR`]
-    case 'offline': return [`${plural(count, 'worker is', 'workers are')} offline`]
-    case 'behind': return [`${plural(count, 'worker is', 'workers are')} behind the saved config`]
-    case 'old': return [`${queues} ${items.length === 1 ? 'has' : 'have'} waited over 5 min`]
-    case 'dead': return [`${plural(count, 'task is', 'tasks are')} dead`]
-    case 'stream': return [`${items.length === 1 ? `${first.subject}'s stream is` : `${items.length} streams are`} nearly full`]
+    case 'nobody':
+      return [
+        `${queues} ${items.length === 1 ? 'has' : 'have'} nobody to work on ${items.length === 1 ? 'it' : 'them'}`,
+      ]
+    case 'error':
+      return [`${plural(count, 'worker is', 'workers are')} in ERROR`]
+    case 'offline':
+      return [`${plural(count, 'worker is', 'workers are')} offline`]
+    case 'behind':
+      return [`${plural(count, 'worker is', 'workers are')} behind the saved config`]
+    case 'old':
+      return [`${queues} ${items.length === 1 ? 'has' : 'have'} waited over 5 min`]
+    case 'dead':
+      return [`${plural(count, 'task is', 'tasks are')} dead`]
+    case 'stream':
+      return [`${items.length === 1 ? `${first.subject}'s stream is` : `${items.length} streams are`} nearly full`]
   }
 }

@@ -19,8 +19,20 @@ export function Causes({ causes }: { readonly causes: readonly Cause[] }) {
     <ol className="causes" aria-label="Causes, the decisive one first">
       {causes.map(({ tone, text, way }) => (
         <li key={text}>
-          <span className={`cause-mark ${tone}`} aria-hidden="true">{MARKS[tone]}</span>
-          <span><bdi>{cutText(text, SHOWN_CHARACTERS)}</bdi>{way !== null && <> <a href={way.href}><bdi>{way.text}</bdi></a></>}</span>
+          <span className={`cause-mark ${tone}`} aria-hidden="true">
+            {MARKS[tone]}
+          </span>
+          <span>
+            <bdi>{cutText(text, SHOWN_CHARACTERS)}</bdi>
+            {way !== null && (
+              <>
+                {' '}
+                <a href={way.href}>
+                  <bdi>{way.text}</bdi>
+                </a>
+              </>
+            )}
+          </span>
         </li>
       ))}
     </ol>
@@ -39,7 +51,11 @@ export function WhyQueue({ type, queue }: { readonly type: string; readonly queu
 
 function QueueCauses({ type, queue }: { readonly type: string; readonly queue: QueueTotals }) {
   const workers = useWorkersOf(type)
-  return workers === undefined ? <output className="reading">Reading the workers…</output> : <Causes causes={explainQueue({ type, queue, workers })} />
+  return workers === undefined ? (
+    <output className="reading">Reading the workers…</output>
+  ) : (
+    <Causes causes={explainQueue({ type, queue, workers })} />
+  )
 }
 
 export function WhyFleet({ causes }: { readonly causes: () => readonly Cause[] }) {

@@ -14,9 +14,18 @@ const ERROR_CHARACTERS = 4_096
 export function SummaryTab({ worker, history }: { readonly worker: WorkerBody; readonly history: HistoryBody }) {
   return (
     <>
-      {worker.last_error !== null && <div className="last-error"><h2>Last error</h2><pre><bdi>{cutText(worker.last_error, ERROR_CHARACTERS)}</bdi></pre></div>}
+      {worker.last_error !== null && (
+        <div className="last-error">
+          <h2>Last error</h2>
+          <pre>
+            <bdi>{cutText(worker.last_error, ERROR_CHARACTERS)}</bdi>
+          </pre>
+        </div>
+      )}
       <Facts worker={worker} />
-      <Suspense fallback={<output className="reading">Loading…</output>}><StatsCharts worker={worker} history={history} /></Suspense>
+      <Suspense fallback={<output className="reading">Loading…</output>}>
+        <StatsCharts worker={worker} history={history} />
+      </Suspense>
     </>
   )
 }
@@ -28,24 +37,64 @@ function Facts({ worker }: { readonly worker: WorkerBody }) {
   return (
     <section aria-label="Facts" className="card">
       <dl className="facts">
-        <Fact name="Seen"><Age at={worker.last_seen} /></Fact>
-        <Fact name={connected ? 'In this state since' : 'Offline since'}><Age at={worker.state_since} /></Fact>
-        <Fact name="Registered"><Age at={worker.registered_at} /></Fact>
+        <Fact name="Seen">
+          <Age at={worker.last_seen} />
+        </Fact>
+        <Fact name={connected ? 'In this state since' : 'Offline since'}>
+          <Age at={worker.state_since} />
+        </Fact>
+        <Fact name="Registered">
+          <Age at={worker.registered_at} />
+        </Fact>
         <Fact name="Enabled">{config['enabled'] === true ? 'yes' : <span className="warn">no</span>}</Fact>
-        <Fact name="Slots">{live === null ? '–' : live.slots}{wanted !== null && wanted !== live?.slots && <span className="soft"> of {wanted} wanted</span>}</Fact>
+        <Fact name="Slots">
+          {live === null ? '–' : live.slots}
+          {wanted !== null && wanted !== live?.slots && <span className="soft"> of {wanted} wanted</span>}
+        </Fact>
         <Fact name="CPU">{live === null ? '–' : `${measureText(live.cpu_pct)} %`}</Fact>
         <Fact name="Memory">{live === null ? '–' : `${measureText(live.rss_mb)} MB`}</Fact>
-        <Fact name="Config generation"><span className={isBehind(worker) ? 'warn' : undefined}>{configText(worker)}</span></Fact>
-        <Fact name="Config changed">{worker.config_changed_at === null ? 'never' : <><Age at={worker.config_changed_at} />{worker.config_changed_by !== null && <> by <bdi>{worker.config_changed_by}</bdi></>}</>}</Fact>
-        {worker.managed_by !== null && <Fact name="Managed by"><bdi>{worker.managed_by}</bdi></Fact>}
-        <Fact name="Host"><bdi>{hardware.hostname}</bdi></Fact>
-        <Fact name="Hardware">{plural(hardware.cores, 'core')}, {measureText(hardware.ram_gb)} GB</Fact>
-        <Fact name="Kernel"><bdi>{hardware.kernel}</bdi></Fact>
+        <Fact name="Config generation">
+          <span className={isBehind(worker) ? 'warn' : undefined}>{configText(worker)}</span>
+        </Fact>
+        <Fact name="Config changed">
+          {worker.config_changed_at === null ? (
+            'never'
+          ) : (
+            <>
+              <Age at={worker.config_changed_at} />
+              {worker.config_changed_by !== null && (
+                <>
+                  {' '}
+                  by <bdi>{worker.config_changed_by}</bdi>
+                </>
+              )}
+            </>
+          )}
+        </Fact>
+        {worker.managed_by !== null && (
+          <Fact name="Managed by">
+            <bdi>{worker.managed_by}</bdi>
+          </Fact>
+        )}
+        <Fact name="Host">
+          <bdi>{hardware.hostname}</bdi>
+        </Fact>
+        <Fact name="Hardware">
+          {plural(hardware.cores, 'core')}, {measureText(hardware.ram_gb)} GB
+        </Fact>
+        <Fact name="Kernel">
+          <bdi>{hardware.kernel}</bdi>
+        </Fact>
       </dl>
     </section>
   )
 }
 
 function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
-  return <div><dt>{name}</dt><dd>{children}</dd></div>
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
 }

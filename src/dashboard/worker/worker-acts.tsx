@@ -9,11 +9,21 @@ import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { CopyAs } from '../parts/copy-as.tsx'
 import { goTo } from '../use-route.ts'
 
-interface ActProps { readonly worker: WorkerBody; readonly refresh: () => void }
-interface DialogProps extends ActProps { readonly onClose: () => void }
+interface ActProps {
+  readonly worker: WorkerBody
+  readonly refresh: () => void
+}
+interface DialogProps extends ActProps {
+  readonly onClose: () => void
+}
 
 const nameOf = ({ automation_type: type, worker_id: id }: WorkerBody): string => `${type}/${id}`
-const pathOf = ({ automation_type: type, worker_id: id }: WorkerBody): readonly string[] => ['automations', type, 'workers', id]
+const pathOf = ({ automation_type: type, worker_id: id }: WorkerBody): readonly string[] => [
+  'automations',
+  type,
+  'workers',
+  id,
+]
 
 export function WorkerActs(props: ActProps) {
   const { me } = useSession()
@@ -24,9 +34,18 @@ export function WorkerActs(props: ActProps) {
   const why = may ? undefined : 'This token does not cover the type.'
   return (
     <div className="buttons">
-      <CopyAs commands={[curlCommand(apiBase(), { method: 'GET', path: pathOf(worker) }), musterCommand(apiBase(), 'workers', 'get', nameOf(worker))]} />
-      <button type="button" onClick={() => setOpen('drain')} disabled={worker.draining || !may} title={why}>{worker.draining ? 'Drain was asked for' : 'Drain…'}</button>
-      <button type="button" onClick={() => setOpen('forget')} disabled={!may} title={why}>Forget…</button>
+      <CopyAs
+        commands={[
+          curlCommand(apiBase(), { method: 'GET', path: pathOf(worker) }),
+          musterCommand(apiBase(), 'workers', 'get', nameOf(worker)),
+        ]}
+      />
+      <button type="button" onClick={() => setOpen('drain')} disabled={worker.draining || !may} title={why}>
+        {worker.draining ? 'Drain was asked for' : 'Drain…'}
+      </button>
+      <button type="button" onClick={() => setOpen('forget')} disabled={!may} title={why}>
+        Forget…
+      </button>
       {open === 'drain' && <DrainDialog {...props} onClose={close} />}
       {open === 'forget' && <ForgetDialog {...props} onClose={close} />}
     </div>
@@ -42,7 +61,11 @@ function DrainDialog({ worker, refresh, onClose }: DialogProps) {
   return (
     <ConfirmDialog title={`Drain ${nameOf(worker)}?`} verb="Drain 1 worker" act={act} onClose={onClose}>
       <p>The worker takes no new work, finishes what it runs, however long that takes, and then its process ends.</p>
-      <p>A drain cannot be cancelled.{!worker.connected && ' The worker is offline: the drain is kept, and whichever process registers next under this id gets it.'}</p>
+      <p>
+        A drain cannot be cancelled.
+        {!worker.connected &&
+          ' The worker is offline: the drain is kept, and whichever process registers next under this id gets it.'}
+      </p>
       <Commands worker={worker} verb="drain" />
     </ConfirmDialog>
   )
@@ -59,15 +82,27 @@ function ForgetDialog({ worker, onClose }: DialogProps) {
   return (
     <ConfirmDialog title={`Forget ${nameOf(worker)}?`} verb="Forget 1 worker" act={act} onClose={onClose}>
       <p>The master deletes its record of this worker: config, statistics and history. Tasks and output stay.</p>
-      {worker.connected
-        ? <p>The worker is connected and is not stopped by this. It registers again by itself, with the default config, which is not enabled.</p>
-        : <p>Should the worker come back, it registers anew, with the default config, which is not enabled.</p>}
+      {worker.connected ? (
+        <p>
+          The worker is connected and is not stopped by this. It registers again by itself, with the default config,
+          which is not enabled.
+        </p>
+      ) : (
+        <p>Should the worker come back, it registers anew, with the default config, which is not enabled.</p>
+      )}
       <Commands worker={worker} verb="forget" />
     </ConfirmDialog>
   )
 }
 
 function Commands({ worker, verb }: { readonly worker: WorkerBody; readonly verb: 'drain' | 'forget' }) {
-  const call = verb === 'drain' ? { method: 'POST' as const, path: [...pathOf(worker), 'drain'] } : { method: 'DELETE' as const, path: pathOf(worker) }
-  return <p><CopyAs commands={[curlCommand(apiBase(), call), musterCommand(apiBase(), 'workers', verb, nameOf(worker))]} /></p>
+  const call =
+    verb === 'drain'
+      ? { method: 'POST' as const, path: [...pathOf(worker), 'drain'] }
+      : { method: 'DELETE' as const, path: pathOf(worker) }
+  return (
+    <p>
+      <CopyAs commands={[curlCommand(apiBase(), call), musterCommand(apiBase(), 'workers', verb, nameOf(worker))]} />
+    </p>
+  )
 }

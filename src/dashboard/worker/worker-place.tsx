@@ -27,7 +27,10 @@ const HISTORY_EVERY_MS = 60_000
 /** All that are kept (D39). */
 const HISTORY_ROWS = 50
 
-interface Record { readonly worker: WorkerBody; readonly epoch: string | null }
+interface Record {
+  readonly worker: WorkerBody
+  readonly epoch: string | null
+}
 type Route = RouteTo<'worker'>
 
 export function WorkerPlace({ route }: { readonly route: Route }) {
@@ -39,60 +42,163 @@ export function WorkerPlace({ route }: { readonly route: Route }) {
   useKeys({ e: () => goTo({ place: 'worker', type, id, tab: 'config' }) })
   const { data, problem } = read
   if (isProblem(problem, 404)) return <Unread route={route} problem={<Gone route={route} />} />
-  if (isProblem(problem, 403)) return <Unread route={route} problem={<EmptyState kind="forbidden"><p>It does not cover the type <bdi>{type}</bdi>. An admin token does, or one scoped to it.</p></EmptyState>} />
+  if (isProblem(problem, 403))
+    return (
+      <Unread
+        route={route}
+        problem={
+          <EmptyState kind="forbidden">
+            <p>
+              It does not cover the type <bdi>{type}</bdi>. An admin token does, or one scoped to it.
+            </p>
+          </EmptyState>
+        }
+      />
+    )
   if (data === undefined) return <Unread route={route} problem={<ReadState read={read} />} />
   return <Known route={route} read={read} known={data} />
 }
 
-const Heading = ({ route: { type, id } }: { readonly route: Route }) => <h1><bdi>{id}</bdi> <a className="soft of-type" href={`#/workers?q=${encodeURIComponent(`type:${type}`)}`}><bdi>{type}</bdi></a></h1>
+const Heading = ({ route: { type, id } }: { readonly route: Route }) => (
+  <h1>
+    <bdi>{id}</bdi>{' '}
+    <a className="soft of-type" href={`#/workers?q=${encodeURIComponent(`type:${type}`)}`}>
+      <bdi>{type}</bdi>
+    </a>
+  </h1>
+)
 
 function Unread({ route, problem }: { readonly route: Route; readonly problem: ReactNode }) {
-  return <><Back /><div className="title"><Heading route={route} /></div>{problem}</>
+  return (
+    <>
+      <Back />
+      <div className="title">
+        <Heading route={route} />
+      </div>
+      {problem}
+    </>
+  )
 }
 
-const Back = () => <p className="back"><a href="#/workers">All workers</a></p>
+const Back = () => (
+  <p className="back">
+    <a href="#/workers">All workers</a>
+  </p>
+)
 
 function Gone({ route: { type, id } }: { readonly route: Route }) {
   return (
     <EmptyState kind="gone" title="The master knows no such worker">
-      <p><bdi>{id}</bdi> of type <bdi>{type}</bdi> was forgotten, or never registered. It appears again when it registers.</p>
-      <p><a href="#/workers">Show all workers</a></p>
+      <p>
+        <bdi>{id}</bdi> of type <bdi>{type}</bdi> was forgotten, or never registered. It appears again when it
+        registers.
+      </p>
+      <p>
+        <a href="#/workers">Show all workers</a>
+      </p>
     </EmptyState>
   )
 }
 
-interface KnownProps { readonly route: Route; readonly read: Read<Record>; readonly known: Record }
+interface KnownProps {
+  readonly route: Route
+  readonly read: Read<Record>
+  readonly known: Record
+}
 
 function Known({ route, read, known: { worker, epoch } }: KnownProps) {
   const { type, id, tab } = route
-  const history = useRead(['history', type, id], HISTORY_EVERY_MS, async (api, signal) => (await api.get<HistoryBody>(['automations', type, 'workers', id, 'config', 'history'], { limit: HISTORY_ROWS }, signal)).body)
-  const open = (to: Route['tab'], text: string) => ({ text, to: { place: 'worker' as const, type, id, tab: to }, open: tab === to })
+  const history = useRead(
+    ['history', type, id],
+    HISTORY_EVERY_MS,
+    async (api, signal) =>
+      (
+        await api.get<HistoryBody>(
+          ['automations', type, 'workers', id, 'config', 'history'],
+          { limit: HISTORY_ROWS },
+          signal,
+        )
+      ).body,
+  )
+  const open = (to: Route['tab'], text: string) => ({
+    text,
+    to: { place: 'worker' as const, type, id, tab: to },
+    open: tab === to,
+  })
   return (
     <>
       <Back />
       <div className="title worker-title">
         <Heading route={route} />
         <StateBadge worker={worker} />
-        <span className="soft"><Lasting since={worker.state_since} /></span>
-        {worker.managed_by !== null && <span className="managed-badge" title={worker.managed_by}><span aria-hidden="true">⎈ </span><bdi>{managerText(worker.managed_by)}</bdi></span>}
+        <span className="soft">
+          <Lasting since={worker.state_since} />
+        </span>
+        {worker.managed_by !== null && (
+          <span className="managed-badge" title={worker.managed_by}>
+            <span aria-hidden="true">⎈ </span>
+            <bdi>{managerText(worker.managed_by)}</bdi>
+          </span>
+        )}
         <WhyWorker worker={worker} />
         <WorkerActs worker={worker} refresh={read.refresh} />
       </div>
       <ReadState read={read} />
-      <Tabs label="Views of the worker" tabs={[open('summary', 'Summary'), open('slots', 'Slots'), open('config', 'Config'), open('history', 'History')]} />
+      <Tabs
+        label="Views of the worker"
+        tabs={[
+          open('summary', 'Summary'),
+          open('slots', 'Slots'),
+          open('config', 'Config'),
+          open('history', 'History'),
+        ]}
+      />
       <Suspense fallback={<output className="reading">Loading…</output>}>
         <div className={read.problem === undefined || tab === 'config' ? undefined : 'stale'}>
           {tab === 'summary' && <SummaryTab worker={worker} history={history.data ?? []} />}
           {tab === 'slots' && <SlotLanes worker={worker} />}
-          {tab === 'config' && <WithSchema type={type}>{(schema) => <ConfigTab route={route} worker={worker} epoch={epoch} schema={schema} readAtMs={read.atMs ?? 0} refresh={read.refresh} why={<WhyWorker worker={worker} />} />}</WithSchema>}
-          {tab === 'history' && <WithSchema type={type}>{(schema) => <HistoryTab route={route} worker={worker} epoch={epoch} schema={schema} read={history} />}</WithSchema>}
+          {tab === 'config' && (
+            <WithSchema type={type}>
+              {(schema) => (
+                <ConfigTab
+                  route={route}
+                  worker={worker}
+                  epoch={epoch}
+                  schema={schema}
+                  readAtMs={read.atMs ?? 0}
+                  refresh={read.refresh}
+                  why={<WhyWorker worker={worker} />}
+                />
+              )}
+            </WithSchema>
+          )}
+          {tab === 'history' && (
+            <WithSchema type={type}>
+              {(schema) => <HistoryTab route={route} worker={worker} epoch={epoch} schema={schema} read={history} />}
+            </WithSchema>
+          )}
         </div>
       </Suspense>
     </>
   )
 }
 
-function WithSchema({ type, children }: { readonly type: string; readonly children: (schema: Parameters<typeof ConfigTab>[0]['schema']) => ReactNode }) {
+function WithSchema({
+  type,
+  children,
+}: {
+  readonly type: string
+  readonly children: (schema: Parameters<typeof ConfigTab>[0]['schema']) => ReactNode
+}) {
   const automation = useAutomation(type)
-  return automation === undefined ? <EmptyState kind="gone" title="This type is not installed"><p>The master has no automation <bdi>{type}</bdi>, so nothing is known of its config. Install its package at the master, and it is back.</p></EmptyState> : children(automation.configSchema)
+  return automation === undefined ? (
+    <EmptyState kind="gone" title="This type is not installed">
+      <p>
+        The master has no automation <bdi>{type}</bdi>, so nothing is known of its config. Install its package at the
+        master, and it is back.
+      </p>
+    </EmptyState>
+  ) : (
+    children(automation.configSchema)
+  )
 }

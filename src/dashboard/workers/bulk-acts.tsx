@@ -27,10 +27,18 @@ export function BulkActs({ rows, onClear }: BulkActsProps) {
       {rows.length > 0 && (
         <span className="bulk">
           <span>{plural(rows.length, 'worker')} selected</span>
-          <button type="button" onClick={show('config')}>Config…</button>
-          <button type="button" onClick={show('drain')}>Drain…</button>
-          <button type="button" onClick={show('forget')}>Forget…</button>
-          <button type="button" className="quiet" onClick={onClear}>Clear selection</button>
+          <button type="button" onClick={show('config')}>
+            Config…
+          </button>
+          <button type="button" onClick={show('drain')}>
+            Drain…
+          </button>
+          <button type="button" onClick={show('forget')}>
+            Forget…
+          </button>
+          <button type="button" className="quiet" onClick={onClear}>
+            Clear selection
+          </button>
         </span>
       )}
       <Suspense>

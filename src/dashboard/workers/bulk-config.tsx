@@ -21,7 +21,9 @@ export function BulkConfig(props: BulkProps) {
   const { api, me } = useSession()
   const { automations } = useInstalled()
   const types = [...new Set(rows.map(({ automation_type: type }) => type))]
-  const schema = schemaOfMany(types.length === 1 ? automations.find(({ type }) => type === types[0])?.configSchema : undefined)
+  const schema = schemaOfMany(
+    types.length === 1 ? automations.find(({ type }) => type === types[0])?.configSchema : undefined,
+  )
   const [bulk, setBulk] = useState(NOTHING_TICKED)
   const [overrides, setOverrides] = useState(false)
   const managed = rows.filter(({ managed_by: by }) => by !== null).length
@@ -30,21 +32,53 @@ export function BulkConfig(props: BulkProps) {
   const patch = patchOf(bulk)
   const act = async (row: WorkerRow) => {
     if (row.managed_by !== null && !overrides) return { skipped: `managed by ${row.managed_by.replace(/#.*$/, '')}` }
-    const { body } = await api.send<ConfigBody>('PATCH', [...pathOf(row), 'config'], { body: patch, headers: { 'if-match': `"${me.epoch}.${row.config_gen}"` } })
+    const { body } = await api.send<ConfigBody>('PATCH', [...pathOf(row), 'config'], {
+      body: patch,
+      headers: { 'if-match': `"${me.epoch}.${row.config_gen}"` },
+    })
     return { done: `generation ${body.config_gen} saved` }
   }
-  const missing = bulk.ticked.length === 0 ? 'Tick the fields to set.' : faults.length > 0 ? `Not ready: ${[...new Set(faults.map(({ path }) => topOf(path)))].join(', ')}` : null
+  const missing =
+    bulk.ticked.length === 0
+      ? 'Tick the fields to set.'
+      : faults.length > 0
+        ? `Not ready: ${[...new Set(faults.map(({ path }) => topOf(path)))].join(', ')}`
+        : null
   return (
     <BulkDialog {...props} verb="Save config of" act={act} danger={false} missing={missing}>
-      <p>Only the ticked fields are set; everything else stays as it is on each worker.{types.length > 1 && ' The workers are of several types, so these are the fields that every config has.'}</p>
+      <p>
+        Only the ticked fields are set; everything else stays as it is on each worker.
+        {types.length > 1 && ' The workers are of several types, so these are the fields that every config has.'}
+      </p>
       <fieldset className="bulk-ticks">
         <legend className="soft">Fields to set</legend>
-        {Object.keys(propertiesOf(schema)).map((name) => <label key={name}><input type="checkbox" checked={bulk.ticked.includes(name)} onChange={() => setBulk(tick(schema, bulk, name))} /> <bdi className="code">{name}</bdi></label>)}
+        {Object.keys(propertiesOf(schema)).map((name) => (
+          <label key={name}>
+            <input
+              type="checkbox"
+              checked={bulk.ticked.includes(name)}
+              onChange={() => setBulk(tick(schema, bulk, name))}
+            />{' '}
+            <bdi className="code">{name}</bdi>
+          </label>
+        ))}
       </fieldset>
-      {bulk.ticked.length > 0 && <SchemaForm schema={ticked} draft={bulk.draft} onDraft={(draft) => setBulk({ ...bulk, draft })} faults={faults} label="Values to set" />}
+      {bulk.ticked.length > 0 && (
+        <SchemaForm
+          schema={ticked}
+          draft={bulk.draft}
+          onDraft={(draft) => setBulk({ ...bulk, draft })}
+          faults={faults}
+          label="Values to set"
+        />
+      )}
       {managed > 0 && (
         <p className="notice">
-          <label><input type="checkbox" checked={overrides} onChange={(event) => setOverrides(event.target.checked)} /> Also {managed === 1 ? 'the worker' : `the ${countText(managed)} workers`} that Kubernetes or another manages: it counts as drift and may be reverted</label>
+          <label>
+            <input type="checkbox" checked={overrides} onChange={(event) => setOverrides(event.target.checked)} /> Also{' '}
+            {managed === 1 ? 'the worker' : `the ${countText(managed)} workers`} that Kubernetes or another manages: it
+            counts as drift and may be reverted
+          </label>
         </p>
       )}
     </BulkDialog>

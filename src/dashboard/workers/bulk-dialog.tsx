@@ -24,7 +24,16 @@ export interface BulkDialogProps extends BulkProps {
 const FEW = 10
 const NAMED = 100
 
-export function BulkDialog({ verb, rows, act, onClose, onDone, danger = true, missing = null, children }: BulkDialogProps) {
+export function BulkDialog({
+  verb,
+  rows,
+  act,
+  onClose,
+  onDone,
+  danger = true,
+  missing = null,
+  children,
+}: BulkDialogProps) {
   const [typed, setTyped] = useState('')
   const [results, setResults] = useState<readonly Result[] | null>(null)
   const [phase, setPhase] = useState<'asking' | 'running' | 'done'>('asking')
@@ -40,19 +49,39 @@ export function BulkDialog({ verb, rows, act, onClose, onDone, danger = true, mi
     onDone()
   }
   return (
-    <Dialog title={`${verb} ${plural(rows.length, 'worker')}${phase === 'asking' ? '?' : ''}`} onClose={onClose} busy={phase === 'running'} wide>
+    <Dialog
+      title={`${verb} ${plural(rows.length, 'worker')}${phase === 'asking' ? '?' : ''}`}
+      onClose={onClose}
+      busy={phase === 'running'}
+      wide
+    >
       {phase === 'asking' && (
         <>
           {children}
           <details>
             <summary>{plural(rows.length, 'worker')}</summary>
-            <ul className="bulk-names">{rows.slice(0, NAMED).map((row) => <li key={keyOf(row)} className="code"><bdi>{keyOf(row)}</bdi></li>)}</ul>
+            <ul className="bulk-names">
+              {rows.slice(0, NAMED).map((row) => (
+                <li key={keyOf(row)} className="code">
+                  <bdi>{keyOf(row)}</bdi>
+                </li>
+              ))}
+            </ul>
             {rows.length > NAMED && <p className="soft">and {countText(rows.length - NAMED)} more</p>}
           </details>
           {mustType && (
             <p className="typed">
-              <label htmlFor={id}>Type <code>{rows.length}</code>, the number of workers, to go on</label>
-              <input id={id} type="text" inputMode="numeric" autoComplete="off" value={typed} onChange={(event) => setTyped(event.target.value)} />
+              <label htmlFor={id}>
+                Type <code>{rows.length}</code>, the number of workers, to go on
+              </label>
+              <input
+                id={id}
+                type="text"
+                inputMode="numeric"
+                autoComplete="off"
+                value={typed}
+                onChange={(event) => setTyped(event.target.value)}
+              />
             </p>
           )}
           {missing !== null && <p className="soft">{missing}</p>}
@@ -60,10 +89,26 @@ export function BulkDialog({ verb, rows, act, onClose, onDone, danger = true, mi
       )}
       {results !== null && <ResultList label="What became of each" results={results} />}
       <div className="buttons">
-        {phase === 'asking' && <button type="button" onClick={onClose}>Cancel</button>}
-        {phase === 'asking' && <button type="button" className={danger ? 'danger' : 'primary'} disabled={!ready} onClick={() => void run()}>{verb} {countText(rows.length)}</button>}
-        {phase === 'running' && <button type="button" onClick={() => stop.current.abort()}>Stop</button>}
-        {phase === 'done' && <button type="button" className="primary" onClick={onClose}>Close</button>}
+        {phase === 'asking' && (
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        )}
+        {phase === 'asking' && (
+          <button type="button" className={danger ? 'danger' : 'primary'} disabled={!ready} onClick={() => void run()}>
+            {verb} {countText(rows.length)}
+          </button>
+        )}
+        {phase === 'running' && (
+          <button type="button" onClick={() => stop.current.abort()}>
+            Stop
+          </button>
+        )}
+        {phase === 'done' && (
+          <button type="button" className="primary" onClick={onClose}>
+            Close
+          </button>
+        )}
       </div>
     </Dialog>
   )

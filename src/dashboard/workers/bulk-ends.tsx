@@ -15,8 +15,16 @@ export function BulkDrain(props: BulkProps) {
   }
   return (
     <BulkDialog {...props} verb="Drain" act={act}>
-      <p>Each takes no new work, finishes what it runs, however long that takes, and then its process ends. A drain cannot be cancelled.</p>
-      {away > 0 && <p>{plural(away, 'worker is', 'workers are')} offline: the drain is kept, and whichever process registers next under the id gets it.</p>}
+      <p>
+        Each takes no new work, finishes what it runs, however long that takes, and then its process ends. A drain
+        cannot be cancelled.
+      </p>
+      {away > 0 && (
+        <p>
+          {plural(away, 'worker is', 'workers are')} offline: the drain is kept, and whichever process registers next
+          under the id gets it.
+        </p>
+      )}
     </BulkDialog>
   )
 }
@@ -30,8 +38,16 @@ export function BulkForget(props: BulkProps) {
   }
   return (
     <BulkDialog {...props} verb="Forget" act={act}>
-      <p>The master deletes its record of each: config, statistics and history. Tasks and output stay. This cannot be undone.</p>
-      {connected > 0 && <p className="notice">{plural(connected, 'of them is', 'of them are')} connected and not stopped by this: {connected === 1 ? 'it registers' : 'they register'} again, with the default config, which is not enabled.</p>}
+      <p>
+        The master deletes its record of each: config, statistics and history. Tasks and output stay. This cannot be
+        undone.
+      </p>
+      {connected > 0 && (
+        <p className="notice">
+          {plural(connected, 'of them is', 'of them are')} connected and not stopped by this:{' '}
+          {connected === 1 ? 'it registers' : 'they register'} again, with the default config, which is not enabled.
+        </p>
+      )}
     </BulkDialog>
   )
 }

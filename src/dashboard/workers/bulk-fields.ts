@@ -15,7 +15,11 @@ const BASE: JsonSchema = {
     enabled: { type: 'boolean', description: 'Whether the worker runs its slots.' },
     slots: { type: 'integer', minimum: 0, description: 'Concurrent slots; 0 is scaled to zero.' },
     max_attempts: { type: 'integer', minimum: 1, description: 'Attempts of a batch task before it is dead-lettered.' },
-    recycle_seconds: { type: 'number', minimum: 0, description: 'Age in seconds at which a slot is replaced; 0 is never.' },
+    recycle_seconds: {
+      type: 'number',
+      minimum: 0,
+      description: 'Age in seconds at which a slot is replaced; 0 is never.',
+    },
   },
 }
 
@@ -33,11 +37,20 @@ export const NOTHING_TICKED: BulkDraft = { ticked: [], draft: draftOf({}) }
 /** Ticks a field, which begins as it does when a person adds it; text and numbers wait to be typed. Or takes the tick away, and the value with it. */
 export function tick(schema: JsonSchema, { ticked, draft }: BulkDraft, name: string): BulkDraft {
   const pointer = childPointer('', name)
-  if (ticked.includes(name)) return { ticked: ticked.filter((each) => each !== name), draft: setAt(draft, pointer, undefined) }
+  if (ticked.includes(name))
+    return { ticked: ticked.filter((each) => each !== name), draft: setAt(draft, pointer, undefined) }
   const shape = shapeOf({ ...propertiesOf(schema)[name], ...definitionsOf(schema) })
-  const isTyped = shape.secret || shape.kind === 'string' || shape.kind === 'integer' || shape.kind === 'number' || shape.kind === 'json'
+  const isTyped =
+    shape.secret ||
+    shape.kind === 'string' ||
+    shape.kind === 'integer' ||
+    shape.kind === 'number' ||
+    shape.kind === 'json'
   const all = new Set([...ticked, name])
-  return { ticked: Object.keys(propertiesOf(schema)).filter((each) => all.has(each)), draft: isTyped ? draft : setAt(draft, pointer, firstValue(shape)) }
+  return {
+    ticked: Object.keys(propertiesOf(schema)).filter((each) => all.has(each)),
+    draft: isTyped ? draft : setAt(draft, pointer, firstValue(shape)),
+  }
 }
 
 const definitionsOf = ({ $defs }: { readonly $defs?: unknown }): JsonSchema => ($defs === undefined ? {} : { $defs })
@@ -61,8 +74,10 @@ export function faultsOf(schema: JsonSchema, { draft }: BulkDraft): readonly Fie
 
 /** The PATCH: a ticked field that has no value yet is left out, and is a fault. */
 export function patchOf({ ticked, draft }: BulkDraft): JsonObject {
-  return Object.fromEntries(ticked.flatMap((name) => {
-    const value = valueAt(draft.value, childPointer('', name))
-    return value === undefined ? [] : [[name, value]]
-  }))
+  return Object.fromEntries(
+    ticked.flatMap((name) => {
+      const value = valueAt(draft.value, childPointer('', name))
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
 }

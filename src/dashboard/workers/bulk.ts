@@ -14,7 +14,12 @@ export interface BulkProps {
   readonly onDone: () => void
 }
 
-export const pathOf = ({ automation_type: type, worker_id: id }: WorkerRow): readonly string[] => ['automations', type, 'workers', id]
+export const pathOf = ({ automation_type: type, worker_id: id }: WorkerRow): readonly string[] => [
+  'automations',
+  type,
+  'workers',
+  id,
+]
 
 const IN_FLIGHT = 8
 
@@ -39,7 +44,12 @@ export async function runBulk<T>({ items, nameOf, act, report, signal }: BulkPar
       const index = next
       next += 1
       const item = items[index] as T
-      set(index, signal.aborted ? { name: nameOf(item), outcome: 'skipped', text: 'stopped before its turn' } : await resultOf(item, nameOf, act))
+      set(
+        index,
+        signal.aborted
+          ? { name: nameOf(item), outcome: 'skipped', text: 'stopped before its turn' }
+          : await resultOf(item, nameOf, act),
+      )
     }
   }
   report(results)
@@ -51,9 +61,15 @@ async function resultOf<T>(item: T, nameOf: BulkParts<T>['nameOf'], act: BulkPar
   const name = nameOf(item)
   try {
     const answer = await act(item)
-    return 'done' in answer ? { name, outcome: 'done', text: answer.done } : { name, outcome: 'skipped', text: answer.skipped }
+    return 'done' in answer
+      ? { name, outcome: 'done', text: answer.done }
+      : { name, outcome: 'skipped', text: answer.skipped }
   } catch (error) {
     const { status, message } = asProblem(error)
-    return { name, outcome: status === null ? 'unknown' : 'refused', text: status === 412 ? 'somebody else changed its config just now; nothing was saved' : message }
+    return {
+      name,
+      outcome: status === null ? 'unknown' : 'refused',
+      text: status === 412 ? 'somebody else changed its config just now; nothing was saved' : message,
+    }
   }
 }

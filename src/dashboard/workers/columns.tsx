@@ -20,28 +20,102 @@ export interface ColumnParts {
 }
 
 /** Of a worker that is away, these numbers are history. */
-const liveOf = ({ connected, current_stats: stats }: WorkerRow): WorkerRow['current_stats'] => (connected ? stats : null)
+const liveOf = ({ connected, current_stats: stats }: WorkerRow): WorkerRow['current_stats'] =>
+  connected ? stats : null
 
 export function workerColumns({ sparks, onToggle, isSelected }: ColumnParts): readonly Column<WorkerRow>[] {
   return [
-    { name: 'Select', head: <span className="hidden">Select</span>, className: 'w-tick', cell: (row) => <Tick row={row} isSelected={isSelected(row)} onToggle={onToggle} /> },
-    { name: 'Worker', sort: 'worker', className: 'w-id row-head', cell: ({ automation_type: type, worker_id: id }) => <a href={formatRoute({ place: 'worker', type, id })} title={id}><bdi>{id}</bdi></a> },
-    { name: 'Type', sort: 'type', className: 'w-type', cell: ({ automation_type: type }) => <bdi className="soft">{type}</bdi> },
-    { name: 'State', sort: 'state', className: 'w-state', cell: (row) => <><StateBadge worker={row} />{row.connected && <> <span className="soft"><Span since={row.state_since} /></span></>}</> },
+    {
+      name: 'Select',
+      head: <span className="hidden">Select</span>,
+      className: 'w-tick',
+      cell: (row) => <Tick row={row} isSelected={isSelected(row)} onToggle={onToggle} />,
+    },
+    {
+      name: 'Worker',
+      sort: 'worker',
+      className: 'w-id row-head',
+      cell: ({ automation_type: type, worker_id: id }) => (
+        <a href={formatRoute({ place: 'worker', type, id })} title={id}>
+          <bdi>{id}</bdi>
+        </a>
+      ),
+    },
+    {
+      name: 'Type',
+      sort: 'type',
+      className: 'w-type',
+      cell: ({ automation_type: type }) => <bdi className="soft">{type}</bdi>,
+    },
+    {
+      name: 'State',
+      sort: 'state',
+      className: 'w-state',
+      cell: (row) => (
+        <>
+          <StateBadge worker={row} />
+          {row.connected && (
+            <>
+              {' '}
+              <span className="soft">
+                <Span since={row.state_since} />
+              </span>
+            </>
+          )}
+        </>
+      ),
+    },
     { name: 'Slots', sort: 'slots', className: 'w-slots number', cell: (row) => liveOf(row)?.slots ?? '–' },
     { name: 'CPU', sort: '-cpu', className: 'w-cpu number', cell: (row) => <Cpu row={row} sparks={sparks} /> },
     { name: 'Memory', sort: '-rss', className: 'w-rss number', cell: (row) => memoryText(liveOf(row)) },
-    { name: 'Config', sort: 'config', className: 'w-config', cell: (row) => <span className={isBehind(row) ? 'warn' : undefined} title={configText(row)}>{genText(row)}</span> },
-    { name: 'Managed', sort: 'managed', className: 'w-managed', cell: ({ managed_by: by }) => <ManagedBadge by={by} /> },
+    {
+      name: 'Config',
+      sort: 'config',
+      className: 'w-config',
+      cell: (row) => (
+        <span className={isBehind(row) ? 'warn' : undefined} title={configText(row)}>
+          {genText(row)}
+        </span>
+      ),
+    },
+    {
+      name: 'Managed',
+      sort: 'managed',
+      className: 'w-managed',
+      cell: ({ managed_by: by }) => <ManagedBadge by={by} />,
+    },
     { name: 'Seen', sort: '-seen', className: 'w-seen number', cell: ({ last_seen: at }) => <Span since={at} /> },
-    { name: 'Last error', sort: 'error', className: 'w-error', cell: ({ last_error: error }) => (error === null ? null : <bdi className="error" title={cutText(error, ERROR_CHARACTERS * 4)}>{cutText(error.slice(0, ERROR_CHARACTERS + 1), ERROR_CHARACTERS).split('… (')[0]}</bdi>) },
+    {
+      name: 'Last error',
+      sort: 'error',
+      className: 'w-error',
+      cell: ({ last_error: error }) =>
+        error === null ? null : (
+          <bdi className="error" title={cutText(error, ERROR_CHARACTERS * 4)}>
+            {cutText(error.slice(0, ERROR_CHARACTERS + 1), ERROR_CHARACTERS).split('… (')[0]}
+          </bdi>
+        ),
+    },
   ]
 }
 
-function Tick({ row, isSelected, onToggle }: { readonly row: WorkerRow; readonly isSelected: boolean; readonly onToggle: ColumnParts['onToggle'] }) {
+function Tick({
+  row,
+  isSelected,
+  onToggle,
+}: {
+  readonly row: WorkerRow
+  readonly isSelected: boolean
+  readonly onToggle: ColumnParts['onToggle']
+}) {
   return (
     <label className="tick">
-      <input type="checkbox" checked={isSelected} aria-label={`Select ${keyOf(row)}`} onChange={(event) => onToggle(row, (event.nativeEvent as MouseEvent).shiftKey)} />
+      <input
+        type="checkbox"
+        checked={isSelected}
+        aria-label={`Select ${keyOf(row)}`}
+        onChange={(event) => onToggle(row, (event.nativeEvent as MouseEvent).shiftKey)}
+      />
     </label>
   )
 }
@@ -49,10 +123,16 @@ function Tick({ row, isSelected, onToggle }: { readonly row: WorkerRow; readonly
 function Cpu({ row, sparks }: { readonly row: WorkerRow; readonly sparks: Sparks }) {
   const stats = liveOf(row)
   if (stats === null) return '–'
-  return <><Sparkline sparks={sparks} id={keyOf(row)} /><span className="spark-value">{measureText(stats.cpu_pct)} %</span></>
+  return (
+    <>
+      <Sparkline sparks={sparks} id={keyOf(row)} />
+      <span className="spark-value">{measureText(stats.cpu_pct)} %</span>
+    </>
+  )
 }
 
-const memoryText = (stats: WorkerRow['current_stats']): string => (stats === null ? '–' : `${measureText(stats.rss_mb)} MB`)
+const memoryText = (stats: WorkerRow['current_stats']): string =>
+  stats === null ? '–' : `${measureText(stats.rss_mb)} MB`
 
 /** `14`; `14 ≠ 12`: wanted and applied. */
 function genText({ config_gen: wanted, applied_config_gen: applied }: WorkerRow): string {

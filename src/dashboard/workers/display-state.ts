@@ -43,7 +43,8 @@ export function displayState(worker: Seen, nowSeconds: number): DisplayState {
 type Configured = Pick<WorkerBody, 'config_gen' | 'applied_config_gen'>
 
 /** Whether the worker runs another config than the one it should. */
-export const isBehind = ({ config_gen, applied_config_gen }: Configured): boolean => applied_config_gen !== null && applied_config_gen < config_gen
+export const isBehind = ({ config_gen, applied_config_gen }: Configured): boolean =>
+  applied_config_gen !== null && applied_config_gen < config_gen
 
 /** `14`; `14, runs 12`; `14, not applied yet`. */
 export function configText({ config_gen, applied_config_gen }: Configured): string {

@@ -3,20 +3,43 @@ import { useState } from 'react'
 import { Dialog } from '../parts/dialog.tsx'
 
 const ROWS = [
-  ['ana "two words"', 'text in id, type, host or last error'], ['state:error,offline', 'idle, running, error, draining, offline, late; a comma is or'], ['type:mailer', 'automations'],
-  ['online:yes', 'connected or not'], ['enabled:no', 'whether its config says enabled'], ['behind:yes', 'runs an older config than it should'], ['error:yes', 'has a last error'],
-  ['managed:yes', 'by Kubernetes or another; also managed:mail/m-7'], ['cpu:>80 rss:>1gb slots:0', 'numbers with > < >= <='], ['seen:>30s', 's, m, h or d'], ['-state:running', 'not'],
+  ['ana "two words"', 'text in id, type, host or last error'],
+  ['state:error,offline', 'idle, running, error, draining, offline, late; a comma is or'],
+  ['type:mailer', 'automations'],
+  ['online:yes', 'connected or not'],
+  ['enabled:no', 'whether its config says enabled'],
+  ['behind:yes', 'runs an older config than it should'],
+  ['error:yes', 'has a last error'],
+  ['managed:yes', 'by Kubernetes or another; also managed:mail/m-7'],
+  ['cpu:>80 rss:>1gb slots:0', 'numbers with > < >= <='],
+  ['seen:>30s', 's, m, h or d'],
+  ['-state:running', 'not'],
 ] as const
 
 export function FilterHelp() {
   const [isOpen, setOpen] = useState(false)
   return (
     <>
-      <button type="button" className="quiet" onClick={() => setOpen(true)}>Filter words</button>
+      <button type="button" className="quiet" onClick={() => setOpen(true)}>
+        Filter words
+      </button>
       {isOpen && (
         <Dialog title="What the filter understands" onClose={() => setOpen(false)}>
-          <dl className="keys">{ROWS.map(([words, what]) => <div key={words}><dt><code>{words}</code></dt><dd>{what}</dd></div>)}</dl>
-          <div className="buttons"><button type="button" onClick={() => setOpen(false)}>Close</button></div>
+          <dl className="keys">
+            {ROWS.map(([words, what]) => (
+              <div key={words}>
+                <dt>
+                  <code>{words}</code>
+                </dt>
+                <dd>{what}</dd>
+              </div>
+            ))}
+          </dl>
+          <div className="buttons">
+            <button type="button" onClick={() => setOpen(false)}>
+              Close
+            </button>
+          </div>
         </Dialog>
       )}
     </>

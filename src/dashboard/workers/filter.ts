@@ -20,7 +20,11 @@ export interface Filter {
   readonly faults: readonly string[]
 }
 
-interface Token { readonly negated: boolean; readonly name: string | null; readonly value: string }
+interface Token {
+  readonly negated: boolean
+  readonly name: string | null
+  readonly value: string
+}
 type Reading = { readonly test: Test } | { readonly fault: string }
 
 /** A word, or a qualifier with its value; quotes keep spaces and colons. */
@@ -29,7 +33,10 @@ const TOKEN = /(?<minus>-?)(?:(?<name>[a-zA-Z_]+):)?(?:"(?<quoted>[^"]*)"?|(?<pl
 export function parseFilter(text: string): Filter {
   const readings = tokensOf(text).map(readingOf)
   const tests = readings.flatMap((each) => ('test' in each ? [each.test] : []))
-  return { matches: (row, nowSeconds) => tests.every((test) => test(row, nowSeconds)), faults: readings.flatMap((each) => ('fault' in each ? [each.fault] : [])) }
+  return {
+    matches: (row, nowSeconds) => tests.every((test) => test(row, nowSeconds)),
+    faults: readings.flatMap((each) => ('fault' in each ? [each.fault] : [])),
+  }
 }
 
 function tokensOf(text: string): readonly Token[] {
@@ -49,7 +56,10 @@ function readingOf({ negated, name, value }: Token): Reading {
 
 function qualifierOf(name: string, value: string): Reading {
   const read = QUALIFIERS.get(name)
-  if (read === undefined) return { fault: `There is no "${name}:". Known: ${[...QUALIFIERS.keys()].join(', ')}. To find the text itself, put it in quotes.` }
+  if (read === undefined)
+    return {
+      fault: `There is no "${name}:". Known: ${[...QUALIFIERS.keys()].join(', ')}. To find the text itself, put it in quotes.`,
+    }
   return read(value)
 }
 
@@ -59,7 +69,12 @@ const texts = new WeakMap<WorkerRow, string>()
 function textOf(row: WorkerRow): string {
   const known = texts.get(row)
   if (known !== undefined) return known
-  const { worker_id: id, automation_type: type, hardware: { hostname }, last_error: error } = row
+  const {
+    worker_id: id,
+    automation_type: type,
+    hardware: { hostname },
+    last_error: error,
+  } = row
   const text = `${id}\n${type}\n${hostname}\n${error ?? ''}`.toLowerCase()
   texts.set(row, text)
   return text
@@ -68,7 +83,8 @@ function textOf(row: WorkerRow): string {
 /** A newer record of the same worker is mostly found by the same words. */
 export function inheritText(before: WorkerRow, row: WorkerRow): void {
   const text = texts.get(before)
-  if (text !== undefined && before.last_error === row.last_error && before.hardware.hostname === row.hardware.hostname) texts.set(row, text)
+  if (text !== undefined && before.last_error === row.last_error && before.hardware.hostname === row.hardware.hostname)
+    texts.set(row, text)
 }
 
 function textTest(value: string): Test {
@@ -85,15 +101,24 @@ function yesNo(name: string, holds: Test): (value: string) => Reading {
 }
 
 function stateReading(value: string): Reading {
-  const wanted = value.toLowerCase().split(',').filter((word) => word !== '')
+  const wanted = value
+    .toLowerCase()
+    .split(',')
+    .filter((word) => word !== '')
   const wrong = wanted.find((word) => !STATE_WORDS.some((each) => each.toLowerCase() === word))
-  if (wanted.length === 0 || wrong !== undefined) return { fault: `"state:" takes ${STATE_WORDS.map((each) => each.toLowerCase()).join(', ')}${wrong === undefined ? '' : `, not "${wrong}"`}.` }
+  if (wanted.length === 0 || wrong !== undefined)
+    return {
+      fault: `"state:" takes ${STATE_WORDS.map((each) => each.toLowerCase()).join(', ')}${wrong === undefined ? '' : `, not "${wrong}"`}.`,
+    }
   const words = STATE_WORDS.filter((each) => wanted.includes(each.toLowerCase()))
   return { test: (row, now) => words.includes(stateWord(row, now)) }
 }
 
 function typeReading(value: string): Reading {
-  const wanted = value.toLowerCase().split(',').filter((word) => word !== '')
+  const wanted = value
+    .toLowerCase()
+    .split(',')
+    .filter((word) => word !== '')
   if (wanted.length === 0) return { fault: '"type:" takes the names of automations, as in type:mailer,probe.' }
   return { test: ({ automation_type: type }) => wanted.includes(type) }
 }
@@ -101,22 +126,37 @@ function typeReading(value: string): Reading {
 function managedReading(value: string): Reading {
   if (value === 'yes' || value === 'no') return { test: ({ managed_by: by }) => (by !== null) === (value === 'yes') }
   const wanted = value.toLowerCase()
-  return wanted === '' ? { fault: '"managed:" takes yes, no, or who manages.' } : { test: ({ managed_by: by }) => by?.toLowerCase().includes(wanted) ?? false }
+  return wanted === ''
+    ? { fault: '"managed:" takes yes, no, or who manages.' }
+    : { test: ({ managed_by: by }) => by?.toLowerCase().includes(wanted) ?? false }
 }
 
 const COMPARED = /^(?<sign>>=|<=|>|<|=)?(?<number>\d+(?:\.\d+)?)(?<unit>[a-z%]*)$/i
 
-function number(name: string, units: Readonly<Record<string, number>>, valueOf: (row: WorkerRow, nowSeconds: number) => number | null): (value: string) => Reading {
+function number(
+  name: string,
+  units: Readonly<Record<string, number>>,
+  valueOf: (row: WorkerRow, nowSeconds: number) => number | null,
+): (value: string) => Reading {
   return (value) => {
     const { sign = '=', number: digits = '', unit = '' } = COMPARED.exec(value)?.groups ?? {}
     const factor = units[unit.toLowerCase()]
-    if (digits === '' || factor === undefined) return { fault: `"${name}:" takes a number, as in ${name}:>10${Object.keys(units)[1] ?? ''}, not "${value}".` }
+    if (digits === '' || factor === undefined)
+      return { fault: `"${name}:" takes a number, as in ${name}:>10${Object.keys(units)[1] ?? ''}, not "${value}".` }
     const wanted = Number(digits) * factor
     return {
       test: (row, now) => {
         const is = valueOf(row, now)
         if (is === null) return false
-        return sign === '>' ? is > wanted : sign === '<' ? is < wanted : sign === '>=' ? is >= wanted : sign === '<=' ? is <= wanted : is === wanted
+        return sign === '>'
+          ? is > wanted
+          : sign === '<'
+            ? is < wanted
+            : sign === '>='
+              ? is >= wanted
+              : sign === '<='
+                ? is <= wanted
+                : is === wanted
       },
     }
   }
@@ -124,7 +164,8 @@ function number(name: string, units: Readonly<Record<string, number>>, valueOf: 
 
 /** Of a worker that is away, these numbers are history. */
 const live = ({ connected, current_stats: stats }: WorkerRow): WorkerRow['current_stats'] => (connected ? stats : null)
-const wantedSlots = ({ config }: WorkerRow): number | null => (typeof config['slots'] === 'number' ? config['slots'] : null)
+const wantedSlots = ({ config }: WorkerRow): number | null =>
+  typeof config['slots'] === 'number' ? config['slots'] : null
 
 const QUALIFIERS: ReadonlyMap<string, (value: string) => Reading> = new Map([
   ['type', typeReading],
@@ -137,5 +178,10 @@ const QUALIFIERS: ReadonlyMap<string, (value: string) => Reading> = new Map([
   ['cpu', number('cpu', { '': 1, '%': 1 }, (row) => live(row)?.cpu_pct ?? null)],
   ['rss', number('rss', { '': 1, mb: 1, gb: 1_024 }, (row) => live(row)?.rss_mb ?? null)],
   ['slots', number('slots', { '': 1 }, (row) => live(row)?.slots ?? wantedSlots(row))],
-  ['seen', number('seen', { '': 1, s: 1, m: 60, min: 60, h: 3_600, d: 86_400 }, ({ last_seen: at }, now) => Math.max(0, now - at))],
+  [
+    'seen',
+    number('seen', { '': 1, s: 1, m: 60, min: 60, h: 3_600, d: 86_400 }, ({ last_seen: at }, now) =>
+      Math.max(0, now - at),
+    ),
+  ],
 ])

@@ -4,6 +4,16 @@ import { managerOf } from './managed.ts'
 export function ManagedBadge({ by }: { readonly by: string | null }) {
   if (by === null) return null
   const { kind, name } = managerOf(by)
-  if (kind === 'other') return <bdi className="soft" title={`Managed by ${name}`}>{name}</bdi>
-  return <span title={`Managed by FleetWorker ${name}`}><span aria-hidden="true">⎈</span><span className="hidden">Kubernetes </span> <bdi>{name}</bdi></span>
+  if (kind === 'other')
+    return (
+      <bdi className="soft" title={`Managed by ${name}`}>
+        {name}
+      </bdi>
+    )
+  return (
+    <span title={`Managed by FleetWorker ${name}`}>
+      <span aria-hidden="true">⎈</span>
+      <span className="hidden">Kubernetes </span> <bdi>{name}</bdi>
+    </span>
+  )
 }

@@ -29,16 +29,26 @@ function nameOf(row: WorkerRow): string {
 function valueOf(sort: Sort, row: WorkerRow, nowSeconds: number): Value {
   const stats = row.connected ? row.current_stats : null
   switch (sort) {
-    case 'worker': return nameOf(row)
-    case 'type': return row.automation_type
-    case 'state': return STATE_RANK.indexOf(stateWord(row, nowSeconds))
-    case 'slots': return stats?.slots ?? -1
-    case 'cpu': return stats?.cpu_pct ?? -1
-    case 'rss': return stats?.rss_mb ?? -1
-    case 'config': return isBehind(row) ? -1 : row.config_gen
-    case 'managed': return row.managed_by ?? '\u{10FFFF}'
-    case 'seen': return -row.last_seen
-    case 'error': return row.last_error ?? '\u{10FFFF}'
+    case 'worker':
+      return nameOf(row)
+    case 'type':
+      return row.automation_type
+    case 'state':
+      return STATE_RANK.indexOf(stateWord(row, nowSeconds))
+    case 'slots':
+      return stats?.slots ?? -1
+    case 'cpu':
+      return stats?.cpu_pct ?? -1
+    case 'rss':
+      return stats?.rss_mb ?? -1
+    case 'config':
+      return isBehind(row) ? -1 : row.config_gen
+    case 'managed':
+      return row.managed_by ?? '\u{10FFFF}'
+    case 'seen':
+      return -row.last_seen
+    case 'error':
+      return row.last_error ?? '\u{10FFFF}'
   }
 }
 
@@ -50,9 +60,17 @@ function readSort(text: string): { readonly sort: Sort; readonly isDown: boolean
   return sort === undefined ? { sort: 'worker', isDown: false } : { sort, isDown }
 }
 
-interface Ranked { readonly key: string; readonly value: Value; readonly tie: string }
+interface Ranked {
+  readonly key: string
+  readonly value: Value
+  readonly tie: string
+}
 
-const ranked = (row: WorkerRow, sort: Sort, nowSeconds: number): Ranked => ({ key: keyOf(row), value: valueOf(sort, row, nowSeconds), tie: nameOf(row) })
+const ranked = (row: WorkerRow, sort: Sort, nowSeconds: number): Ranked => ({
+  key: keyOf(row),
+  value: valueOf(sort, row, nowSeconds),
+  tie: nameOf(row),
+})
 
 function compare(a: Ranked, b: Ranked): number {
   if (a.value !== b.value) return a.value < b.value ? -1 : 1
@@ -63,7 +81,9 @@ function compare(a: Ranked, b: Ranked): number {
 /** The keys of the rows in order. */
 export function sortedKeys(rows: readonly WorkerRow[], text: string, nowSeconds: number): readonly string[] {
   const { sort, isDown } = readSort(text)
-  const all = rows.map((row) => ranked(row, sort, nowSeconds)).toSorted(isDown ? (a, b) => (a.value === b.value ? compare(a, b) : compare(b, a)) : compare)
+  const all = rows
+    .map((row) => ranked(row, sort, nowSeconds))
+    .toSorted(isDown ? (a, b) => (a.value === b.value ? compare(a, b) : compare(b, a)) : compare)
   return all.map(({ key }) => key)
 }
 

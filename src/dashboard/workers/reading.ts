@@ -26,7 +26,11 @@ export interface ReadingParts {
   readonly report: (problem: Problem | undefined) => void
 }
 
-interface Place { readonly type: string; readonly after: string | null; readonly round: number }
+interface Place {
+  readonly type: string
+  readonly after: string | null
+  readonly round: number
+}
 
 export async function readWorkers(parts: ReadingParts): Promise<void> {
   const { types, signal, report, pause } = parts
@@ -63,18 +67,18 @@ async function readType(parts: ReadingParts, type: string): Promise<number> {
 async function roll({ types, ...parts }: ReadingParts, pages: number): Promise<void> {
   const waitMs = Math.max(LEAST_WAIT_MS, ROUND_MS / Math.max(1, pages))
   while (!parts.signal.aborted) {
-    if (types.length === 0) return void await parts.pause(ROUND_MS)
+    if (types.length === 0) return void (await parts.pause(ROUND_MS))
     for (const type of types) {
       let place: Place | null = { type, after: null, round: parts.store.beginRound(type) }
       while (place !== null) {
-        if (await parts.pause(waitMs) || parts.signal.aborted) return
+        if ((await parts.pause(waitMs)) || parts.signal.aborted) return
         try {
           place = await readPage({ types, ...parts }, place)
           parts.report(undefined)
         } catch (error) {
           const problem = asProblem(error)
           parts.report(problem)
-          return void await parts.pause(againMs(problem))
+          return void (await parts.pause(againMs(problem)))
         }
       }
     }
@@ -93,16 +97,22 @@ async function readPage({ api, store, signal }: ReadingParts, { type, after, rou
 }
 
 /** Reads workers that events named and the store does not know. False: too many, a round does it. */
-export async function readSingles(api: Api, store: WorkerStore, unknown: readonly { readonly type: string; readonly id: string }[]): Promise<boolean> {
+export async function readSingles(
+  api: Api,
+  store: WorkerStore,
+  unknown: readonly { readonly type: string; readonly id: string }[],
+): Promise<boolean> {
   if (unknown.length > MOST_SINGLES) return false
   const since = store.turn
-  await Promise.all(unknown.map(async ({ type, id }) => {
-    try {
-      store.takeOne((await api.get<WorkerRow>(['automations', type, 'workers', id], { view: 'summary' })).body, since)
-    } catch (error) {
-      if (!isProblem(error, 404)) return // The next round brings it.
-      store.remove([`${type}/${id}`])
-    }
-  }))
+  await Promise.all(
+    unknown.map(async ({ type, id }) => {
+      try {
+        store.takeOne((await api.get<WorkerRow>(['automations', type, 'workers', id], { view: 'summary' })).body, since)
+      } catch (error) {
+        if (!isProblem(error, 404)) return // The next round brings it.
+        store.remove([`${type}/${id}`])
+      }
+    }),
+  )
   return true
 }

@@ -6,4 +6,7 @@ export interface WorkerRow extends Omit<WorkerBody, 'hardware' | 'current_stats'
   readonly current_stats: Omit<Stats, 'metrics' | 'per_slot'> | null
 }
 
-export const keyOf = ({ automation_type: type, worker_id: id }: Pick<WorkerBody, 'automation_type' | 'worker_id'>): string => `${type}/${id}`
+export const keyOf = ({
+  automation_type: type,
+  worker_id: id,
+}: Pick<WorkerBody, 'automation_type' | 'worker_id'>): string => `${type}/${id}`

@@ -8,5 +8,9 @@ export function Sparkline({ sparks, id }: { readonly sparks: Sparks; readonly id
 }
 
 const Line = memo(function Line({ readings }: { readonly readings: readonly Reading[] }) {
-  return <svg className="spark" viewBox="0 0 64 20" aria-hidden="true"><path d={sparkPath(readings)} /></svg>
+  return (
+    <svg className="spark" viewBox="0 0 64 20" aria-hidden="true">
+      <path d={sparkPath(readings)} />
+    </svg>
+  )
 })

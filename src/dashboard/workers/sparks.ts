@@ -6,7 +6,10 @@
 import type { Api } from '../api/client.ts'
 import { keyOf, type WorkerRow } from './row.ts'
 
-export interface Reading { readonly ts: number; readonly cpu: number }
+export interface Reading {
+  readonly ts: number
+  readonly cpu: number
+}
 
 const READINGS = 40
 const KEPT = 500
@@ -34,7 +37,9 @@ export class Sparks {
   /** Reads those that are not known; what was wanted before and is not begun is wanted no more. */
   want(rows: readonly WorkerRow[], api: Api, signal: AbortSignal): void {
     for (const row of rows) this.#use(keyOf(row))
-    this.#wanted = rows.filter((row) => row.connected && !this.#known.has(keyOf(row)) && !this.#inFlight.has(keyOf(row)))
+    this.#wanted = rows.filter(
+      (row) => row.connected && !this.#known.has(keyOf(row)) && !this.#inFlight.has(keyOf(row)),
+    )
     while (this.#inFlight.size < IN_FLIGHT && this.#next(api, signal));
   }
 
@@ -73,8 +78,15 @@ export class Sparks {
   async #read(row: WorkerRow, api: Api, signal: AbortSignal): Promise<void> {
     try {
       const path = ['automations', row.automation_type, 'workers', row.worker_id, 'stats']
-      const { body } = await api.get<readonly { readonly ts: number; readonly cpu_pct: number }[]>(path, { limit: READINGS, view: 'summary' }, signal)
-      this.#keep(keyOf(row), body.map(({ ts, cpu_pct: cpu }) => ({ ts, cpu })))
+      const { body } = await api.get<readonly { readonly ts: number; readonly cpu_pct: number }[]>(
+        path,
+        { limit: READINGS, view: 'summary' },
+        signal,
+      )
+      this.#keep(
+        keyOf(row),
+        body.map(({ ts, cpu_pct: cpu }) => ({ ts, cpu })),
+      )
     } catch {
       // A line that is missing says nothing wrong; it is read when the row is in view again.
     }
@@ -104,8 +116,10 @@ export function sparkPath(readings: readonly Reading[]): string {
   const first = readings[0]?.ts ?? 0
   const span = Math.max(1, (readings.at(-1)?.ts ?? 0) - first)
   const most = readings.reduce((top, { cpu }) => Math.max(top, cpu), 100)
-  return readings.map(({ ts, cpu }, index) => {
-    const isGap = index === 0 || ts - (readings[index - 1]?.ts ?? 0) > GAP_SECONDS
-    return `${isGap ? 'M' : 'L'}${(((ts - first) / span) * WIDTH).toFixed(1)} ${(HEIGHT - 1 - (Math.max(0, cpu) / most) * (HEIGHT - 2)).toFixed(1)}`
-  }).join('')
+  return readings
+    .map(({ ts, cpu }, index) => {
+      const isGap = index === 0 || ts - (readings[index - 1]?.ts ?? 0) > GAP_SECONDS
+      return `${isGap ? 'M' : 'L'}${(((ts - first) / span) * WIDTH).toFixed(1)} ${(HEIGHT - 1 - (Math.max(0, cpu) / most) * (HEIGHT - 2)).toFixed(1)}`
+    })
+    .join('')
 }

@@ -20,7 +20,17 @@ export interface Snapshot {
 }
 
 /** Fields of an event that are fields of the record. */
-const FIELDS = ['state', 'connected', 'draining', 'last_error', 'config_gen', 'config_changed_at', 'config_changed_by', 'applied_config_gen', 'managed_by'] as const
+const FIELDS = [
+  'state',
+  'connected',
+  'draining',
+  'last_error',
+  'config_gen',
+  'config_changed_at',
+  'config_changed_by',
+  'applied_config_gen',
+  'managed_by',
+] as const
 /** Those whose change starts a new `state_since`. */
 const STATE_FIELDS = ['state', 'connected'] as const
 
@@ -60,7 +70,8 @@ export class WorkerStore {
     for (const [key, turn] of this.#told) if (turn <= since) this.#told.delete(key) // The next page is asked for later still.
     if (isLast) {
       this.#whole.add(type)
-      for (const [key, row] of this.#rows) if (row.automation_type === type && (this.#seen.get(key) ?? 0) < round) this.#drop(key)
+      for (const [key, row] of this.#rows)
+        if (row.automation_type === type && (this.#seen.get(key) ?? 0) < round) this.#drop(key)
     }
     this.#changed()
   }
@@ -90,7 +101,8 @@ export class WorkerStore {
         unknown.delete(key)
         continue
       }
-      if (row === undefined || name === 'worker.registered') unknown.set(key, { type, id }) // A new registration changes more than the event says.
+      if (row === undefined || name === 'worker.registered')
+        unknown.set(key, { type, id }) // A new registration changes more than the event says.
       else this.#put(patched(row, data), this.#rounds.get(type) ?? 0)
     }
     if (events.length > 0) this.#changed()
@@ -127,7 +139,12 @@ function patched(row: WorkerRow, data: FleetEvent['data']): WorkerRow {
   const changes: Record<string, unknown> = {}
   for (const field of FIELDS) if (field in data) changes[field] = data[field]
   const isNewState = STATE_FIELDS.some((field) => field in changes && changes[field] !== row[field])
-  return { ...row, ...changes, ...(isNewState && data.ts !== undefined ? { state_since: data.ts } : {}), ...(changes['connected'] === true ? { last_seen: Math.max(row.last_seen, data.ts ?? 0) } : {}) }
+  return {
+    ...row,
+    ...changes,
+    ...(isNewState && data.ts !== undefined ? { state_since: data.ts } : {}),
+    ...(changes['connected'] === true ? { last_seen: Math.max(row.last_seen, data.ts ?? 0) } : {}),
+  }
 }
 
 /** The answer, with what events told of the worker while it was on its way. */

@@ -21,7 +21,11 @@ export interface List {
   readonly reorder: () => void
 }
 
-interface Shown { readonly q: string; readonly sort: string; readonly keys: readonly string[] }
+interface Shown {
+  readonly q: string
+  readonly sort: string
+  readonly keys: readonly string[]
+}
 
 /** A list above this size is put in order every third second only. */
 const LARGE = 3_000
@@ -34,7 +38,10 @@ export function useList(q: string, sort: string, isHeld: boolean): List {
   const [asked, setAsked] = useState(0)
   // In turns, not at each of the four changes a second; and all of them at once, so that a key press in the filter sorts nothing.
   // oxlint-disable-next-line react-hooks/exhaustive-deps
-  const inOrder = useMemo(() => sortedKeys([...rows.values()], sort, serverClock.nowSeconds()), [rows, sort, turn, asked, rows.size])
+  const inOrder = useMemo(
+    () => sortedKeys([...rows.values()], sort, serverClock.nowSeconds()),
+    [rows, sort, turn, asked, rows.size],
+  )
   const fresh = useMemo((): Shown => {
     const nowSeconds = serverClock.nowSeconds()
     return { q, sort, keys: q === '' ? inOrder : inOrder.filter((key) => matches(rows.get(key), filter, nowSeconds)) }
@@ -56,7 +63,8 @@ export function useList(q: string, sort: string, isHeld: boolean): List {
   return { rows: listed, total: rows.size, drift, faults: filter.faults, reorder }
 }
 
-const matches = (row: WorkerRow | undefined, filter: Filter, nowSeconds: number): boolean => row !== undefined && filter.matches(row, nowSeconds)
+const matches = (row: WorkerRow | undefined, filter: Filter, nowSeconds: number): boolean =>
+  row !== undefined && filter.matches(row, nowSeconds)
 
 function rowsOf(keys: readonly string[], rows: ReadonlyMap<string, WorkerRow>): readonly WorkerRow[] {
   const found: WorkerRow[] = []

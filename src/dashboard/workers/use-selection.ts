@@ -35,11 +35,19 @@ export function useSelection(shown: readonly WorkerRow[]): Selection {
     })
   }, [])
   const isSelected = useCallback((row: WorkerRow) => keys.has(keyOf(row)), [keys])
-  const selected = useMemo(() => [...keys].flatMap((key) => rows.get(key) ?? []),
+  const selected = useMemo(
+    () => [...keys].flatMap((key) => rows.get(key) ?? []),
     // The map is the same object in every version.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
-    [keys, rows, version])
-  return { rows: selected, isSelected, onToggle, all: () => setKeys(new Set(shown.map(keyOf))), clear: () => setKeys(new Set()) }
+    [keys, rows, version],
+  )
+  return {
+    rows: selected,
+    isSelected,
+    onToggle,
+    all: () => setKeys(new Set(shown.map(keyOf))),
+    clear: () => setKeys(new Set()),
+  }
 }
 
 function between(keys: readonly string[], one: string, other: string): readonly string[] {

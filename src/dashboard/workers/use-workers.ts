@@ -44,10 +44,15 @@ export function useWorkerReading(): Workers {
     if (isPaused || types === '') return undefined
     const stop = new AbortController()
     void readWorkers({
-      api, store, types: types.split('\n'), signal: stop.signal, report: setProblem,
-      pause: (ms) => pause(ms, stop.signal, (awaken) => {
-        wake.current = awaken
-      }),
+      api,
+      store,
+      types: types.split('\n'),
+      signal: stop.signal,
+      report: setProblem,
+      pause: (ms) =>
+        pause(ms, stop.signal, (awaken) => {
+          wake.current = awaken
+        }),
     })
     return () => stop.abort()
   }, [api, store, types, isPaused])
@@ -92,17 +97,27 @@ export function useWorkersOf(type: string): readonly WorkerRow[] | undefined {
   const { rows, whole, version } = useSnapshot()
   // The map is the same object in every version.
   // oxlint-disable-next-line react-hooks/exhaustive-deps
-  return useMemo(() => (whole.has(type) ? [...rows.values()].filter((row) => row.automation_type === type) : undefined), [rows, whole, type, version])
+  return useMemo(
+    () => (whole.has(type) ? [...rows.values()].filter((row) => row.automation_type === type) : undefined),
+    [rows, whole, type, version],
+  )
 }
 
 const OVERVIEW_EVERY_MS = 15_000
 
 /** The master's count, with what events told since of the queues. */
 export function useOverview(): Read<OverviewBody> {
-  const read = useRead(['overview'], OVERVIEW_EVERY_MS, async (api, signal) => (await api.get<OverviewBody>(['overview'], {}, signal)).body)
+  const read = useRead(
+    ['overview'],
+    OVERVIEW_EVERY_MS,
+    async (api, signal) => (await api.get<OverviewBody>(['overview'], {}, signal)).body,
+  )
   const told = useTold()
   const { data: counted, atMs = 0 } = read
-  const data = useMemo(() => (counted === undefined ? undefined : overviewWith(counted, atMs, told)), [counted, atMs, told])
+  const data = useMemo(
+    () => (counted === undefined ? undefined : overviewWith(counted, atMs, told)),
+    [counted, atMs, told],
+  )
   return { ...read, data }
 }
 

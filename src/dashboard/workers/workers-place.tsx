@@ -34,27 +34,66 @@ export function WorkersPlace({ route: { q, sort } }: { readonly route: RouteTo<'
   const selection = useSelection(rows)
   const sparks = useSparks()
   const { onToggle, isSelected } = selection
-  const columns = useMemo(() => workerColumns({ sparks: sparks.store, onToggle, isSelected }), [sparks.store, onToggle, isSelected])
+  const columns = useMemo(
+    () => workerColumns({ sparks: sparks.store, onToggle, isSelected }),
+    [sparks.store, onToggle, isSelected],
+  )
   return (
     <>
       <div className="title">
         <h1>Workers</h1>
         <BulkActs rows={selection.rows} onClear={selection.clear} />
       </div>
-      <FilterBar label="Filter workers" value={q} onChange={(text) => replaceRoute({ place: 'workers', q: text, sort })} placeholder="state:error type:mailer cpu:>80 …"
-        fault={faults.length === 0 ? null : faults.join(' ')} found={rows.length} total={total}>
+      <FilterBar
+        label="Filter workers"
+        value={q}
+        onChange={(text) => replaceRoute({ place: 'workers', q: text, sort })}
+        placeholder="state:error type:mailer cpu:>80 …"
+        fault={faults.length === 0 ? null : faults.join(' ')}
+        found={rows.length}
+        total={total}
+      >
         <FilterHelp />
-        {rows.length > 0 && selection.rows.length < rows.length && <button type="button" className="quiet" onClick={selection.all}>Select {rows.length === total ? `all ${countText(total)}` : `these ${countText(rows.length)}`}</button>}
-        {drift > 0 && <button type="button" className="pill" onClick={list.reorder}>{plural(drift, 'row')} moved: re-sort</button>}
+        {rows.length > 0 && selection.rows.length < rows.length && (
+          <button type="button" className="quiet" onClick={selection.all}>
+            Select {rows.length === total ? `all ${countText(total)}` : `these ${countText(rows.length)}`}
+          </button>
+        )}
+        {drift > 0 && (
+          <button type="button" className="pill" onClick={list.reorder}>
+            {plural(drift, 'row')} moved: re-sort
+          </button>
+        )}
       </FilterBar>
       <Above />
       {rows.length > 0 && (
         <div {...hold}>
-          <VirtualTable label="Workers" columns={columns} rows={rows} keyOf={keyOf} rowHeight={ROW_HEIGHT} cardHeight={CARD_HEIGHT} sort={sort === '' ? 'worker' : sort}
-            onSort={(next) => replaceRoute({ place: 'workers', q, sort: next === 'worker' ? '' : next })} onOpen={open} onToggle={(row) => onToggle(row, false)} isSelected={isSelected} onView={sparks.onView} />
+          <VirtualTable
+            label="Workers"
+            columns={columns}
+            rows={rows}
+            keyOf={keyOf}
+            rowHeight={ROW_HEIGHT}
+            cardHeight={CARD_HEIGHT}
+            sort={sort === '' ? 'worker' : sort}
+            onSort={(next) => replaceRoute({ place: 'workers', q, sort: next === 'worker' ? '' : next })}
+            onOpen={open}
+            onToggle={(row) => onToggle(row, false)}
+            isSelected={isSelected}
+            onView={sparks.onView}
+          />
         </div>
       )}
-      {rows.length === 0 && total > 0 && <EmptyState kind="filtered"><p>None of {plural(total, 'worker')} is like this. <button type="button" className="link" onClick={() => replaceRoute({ place: 'workers', sort })}>Show all</button></p></EmptyState>}
+      {rows.length === 0 && total > 0 && (
+        <EmptyState kind="filtered">
+          <p>
+            None of {plural(total, 'worker')} is like this.{' '}
+            <button type="button" className="link" onClick={() => replaceRoute({ place: 'workers', sort })}>
+              Show all
+            </button>
+          </p>
+        </EmptyState>
+      )}
     </>
   )
 }
@@ -71,11 +110,44 @@ function Above() {
   const { rows } = useSnapshot()
   const { automations } = useInstalled()
   const isWhole = useIsWhole()
-  if (problem !== undefined && rows.size === 0) return <><ErrorPanel problem={problem} onRetry={refresh} /><EmptyState kind="away"><p>The workers could not be read yet. It is tried again by itself.</p></EmptyState></>
-  if (problem !== undefined) return <ErrorPanel problem={problem} onRetry={refresh}><p>Below is what was last read; each row shows how long it was not seen.</p></ErrorPanel>
-  if (automations.length === 0) return <EmptyState kind="nothing" title="No automation is installed"><p>A worker works on an automation; the master has none that this token covers.</p></EmptyState>
-  if (!isWhole) return <output className="reading">{rows.size === 0 ? 'Reading the workers…' : `Reading more than ${countText(rows.size)} workers…`}</output>
-  if (rows.size === 0) return <EmptyState kind="nothing" title="No worker has registered yet"><p>A worker appears here by itself when it starts:</p><p><code>SVC_MASTER_URL={location.origin} SVC_WORKER_TOKEN=… SVC_AUTOMATION_TYPE={automations[0]?.type} muster worker</code></p></EmptyState>
+  if (problem !== undefined && rows.size === 0)
+    return (
+      <>
+        <ErrorPanel problem={problem} onRetry={refresh} />
+        <EmptyState kind="away">
+          <p>The workers could not be read yet. It is tried again by itself.</p>
+        </EmptyState>
+      </>
+    )
+  if (problem !== undefined)
+    return (
+      <ErrorPanel problem={problem} onRetry={refresh}>
+        <p>Below is what was last read; each row shows how long it was not seen.</p>
+      </ErrorPanel>
+    )
+  if (automations.length === 0)
+    return (
+      <EmptyState kind="nothing" title="No automation is installed">
+        <p>A worker works on an automation; the master has none that this token covers.</p>
+      </EmptyState>
+    )
+  if (!isWhole)
+    return (
+      <output className="reading">
+        {rows.size === 0 ? 'Reading the workers…' : `Reading more than ${countText(rows.size)} workers…`}
+      </output>
+    )
+  if (rows.size === 0)
+    return (
+      <EmptyState kind="nothing" title="No worker has registered yet">
+        <p>A worker appears here by itself when it starts:</p>
+        <p>
+          <code>
+            SVC_MASTER_URL={location.origin} SVC_WORKER_TOKEN=… SVC_AUTOMATION_TYPE={automations[0]?.type} muster worker
+          </code>
+        </p>
+      </EmptyState>
+    )
   return null
 }
 
@@ -83,10 +155,16 @@ function Above() {
 function useHeld(): readonly [boolean, object] {
   const [pointed, setPointed] = useState(false)
   const [focused, setFocused] = useState(false)
-  return [pointed || focused, {
-    onPointerMove: ({ pointerType, movementX, movementY }: React.PointerEvent) => setPointed((is) => is || (pointerType === 'mouse' && movementX + movementY !== 0)), onPointerLeave: () => setPointed(false), onFocus: () => setFocused(true),
-    onBlur: (event: React.FocusEvent) => setFocused(event.currentTarget.contains(event.relatedTarget)),
-  }]
+  return [
+    pointed || focused,
+    {
+      onPointerMove: ({ pointerType, movementX, movementY }: React.PointerEvent) =>
+        setPointed((is) => is || (pointerType === 'mouse' && movementX + movementY !== 0)),
+      onPointerLeave: () => setPointed(false),
+      onFocus: () => setFocused(true),
+      onBlur: (event: React.FocusEvent) => setFocused(event.currentTarget.contains(event.relatedTarget)),
+    },
+  ]
 }
 
 /** The lines of cpu of the rows in view. */
@@ -100,13 +178,20 @@ function useSparks(): { readonly store: Sparks; readonly onView: (rows: readonly
     stop.current = new AbortController()
     return () => stop.current.abort()
   }, [])
-  useEffect(() => workers.watch(() => {
-    const { rows } = workers.snapshot()
-    store.prolong(inView.current.flatMap((row) => rows.get(keyOf(row)) ?? []))
-  }), [store, workers])
-  const onView = useCallback((rows: readonly WorkerRow[]) => {
-    inView.current = rows
-    store.want(rows, api, stop.current.signal)
-  }, [store, api])
+  useEffect(
+    () =>
+      workers.watch(() => {
+        const { rows } = workers.snapshot()
+        store.prolong(inView.current.flatMap((row) => rows.get(keyOf(row)) ?? []))
+      }),
+    [store, workers],
+  )
+  const onView = useCallback(
+    (rows: readonly WorkerRow[]) => {
+      inView.current = rows
+      store.want(rows, api, stop.current.signal)
+    },
+    [store, api],
+  )
   return { store, onView }
 }

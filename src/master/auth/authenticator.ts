@@ -25,7 +25,10 @@ export interface Authenticator {
   onChange(listener: () => void): () => void
 }
 
-interface Candidate { readonly digest: Buffer; readonly principal: Principal }
+interface Candidate {
+  readonly digest: Buffer
+  readonly principal: Principal
+}
 
 /** The scheme is compared without case (RFC 9110 section 11.1). */
 const BEARER = /^bearer ([\x21-\x7e]+)$/i
@@ -36,7 +39,10 @@ export function bearerTokenOf(header: string): string | undefined {
 }
 
 /** @param equal compares two digests of one length, in a time that does not tell where they differ */
-export function createAuthenticator(tokens: TokenSettings, equal: (one: Buffer, other: Buffer) => boolean = timingSafeEqual): Authenticator {
+export function createAuthenticator(
+  tokens: TokenSettings,
+  equal: (one: Buffer, other: Buffer) => boolean = timingSafeEqual,
+): Authenticator {
   let candidates = candidatesOf(tokens)
   const listeners = new Set<() => void>()
   const identify = (bearerToken: string): Principal | 'wrong' => {
@@ -73,7 +79,9 @@ export function covers(principal: Principal, type: string): boolean {
 function candidatesOf({ admin, worker, workerPeers, scopes }: TokenSettings): readonly Candidate[] {
   return [
     ...(admin === null ? [] : [candidate(admin, (key) => ({ role: 'admin', key }))]),
-    ...(worker === null ? [] : [worker]).concat(workerPeers).map((each) => candidate(each, (key) => ({ role: 'worker', key }))),
+    ...(worker === null ? [] : [worker])
+      .concat(workerPeers)
+      .map((each) => candidate(each, (key) => ({ role: 'worker', key }))),
     ...[...scopes].map(([token, types]) => candidate(token, (key) => ({ role: 'scoped', types: new Set(types), key }))),
   ]
 }

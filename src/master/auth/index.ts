@@ -1,4 +1,12 @@
 /** Tokens: read from settings, recognised in requests, replaced while running. */
 export { bearerTokenOf, covers, createAuthenticator, type Authenticator } from './authenticator.ts'
-export { generateToken, parseTokens, readTokens, TOKEN_VARIABLES, tokenWarnings, type TokenReading, type TokenSettings } from './token-settings.ts'
+export {
+  generateToken,
+  parseTokens,
+  readTokens,
+  TOKEN_VARIABLES,
+  tokenWarnings,
+  type TokenReading,
+  type TokenSettings,
+} from './token-settings.ts'
 export { watchTokens } from './token-watch.ts'

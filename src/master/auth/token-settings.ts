@@ -48,7 +48,10 @@ export function parseTokens(environment: Environment): TokenReading {
 }
 
 /** As {@link parseTokens}, with the _FILE forms read through `readText`. A trailing line break of a file is no part of it. */
-export async function readTokens(environment: Environment, readText: (path: string) => Promise<string>): Promise<TokenReading> {
+export async function readTokens(
+  environment: Environment,
+  readText: (path: string) => Promise<string>,
+): Promise<TokenReading> {
   const faults: string[] = []
   const values: Record<string, string | undefined> = {}
   for (const name of TOKEN_VARIABLES) {
@@ -56,10 +59,13 @@ export async function readTokens(environment: Environment, readText: (path: stri
     values[name] = environment[name]
     if (file === '') continue
     if (values[name] !== undefined) faults.push(`${name} and ${name}_FILE are both set; leave one of them out`)
-    values[name] = await readText(file).then((text) => text.replace(/[\r\n]+$/, ''), () => {
-      faults.push(`${name}_FILE cannot be read`)
-      return undefined
-    })
+    values[name] = await readText(file).then(
+      (text) => text.replace(/[\r\n]+$/, ''),
+      () => {
+        faults.push(`${name}_FILE cannot be read`)
+        return undefined
+      },
+    )
   }
   const reading = parseTokens(values)
   if (faults.length === 0) return reading
@@ -69,8 +75,12 @@ export async function readTokens(environment: Environment, readText: (path: stri
 /** What a start-up warning should say about tokens that work but should not be used. */
 export function tokenWarnings(tokens: TokenSettings): readonly string[] {
   return named(tokens).flatMap(({ where, token }) => [
-    ...(token.length < WEAK_BELOW_CHARS ? [`${where} is shorter than ${WEAK_BELOW_CHARS} characters and can be guessed`] : []),
-    ...(encodeURIComponent(token) === token ? [] : [`${where} needs URL-encoding and does not work as ?token= of the control channel`]),
+    ...(token.length < WEAK_BELOW_CHARS
+      ? [`${where} is shorter than ${WEAK_BELOW_CHARS} characters and can be guessed`]
+      : []),
+    ...(encodeURIComponent(token) === token
+      ? []
+      : [`${where} needs URL-encoding and does not work as ?token= of the control channel`]),
   ])
 }
 
@@ -101,14 +111,19 @@ function scopesOf(value: string | undefined, faults: string[]): ReadonlyMap<stri
   if (value === undefined || value.trim() === '') return new Map()
   const scopes = parsed(value)
   if (typeof scopes !== 'object' || scopes === null || Array.isArray(scopes)) {
-    faults.push('SVC_TOKEN_SCOPES is not a JSON object of token to list of automation types; for example {"<token>": ["mailer"]}')
+    faults.push(
+      'SVC_TOKEN_SCOPES is not a JSON object of token to list of automation types; for example {"<token>": ["mailer"]}',
+    )
     return new Map()
   }
   const entries = Object.entries(scopes as Record<string, unknown>)
   entries.forEach(([token, types], index) => {
     const where = `entry ${index + 1} of SVC_TOKEN_SCOPES`
     faults.push(...faultsOf(token, where))
-    if (!Array.isArray(types) || !types.every((type) => typeof type === 'string' && (type === '*' || TYPE.test(type)))) {
+    if (
+      !Array.isArray(types) ||
+      !types.every((type) => typeof type === 'string' && (type === '*' || TYPE.test(type)))
+    ) {
       faults.push(`${where} does not list automation types; for example ["mailer"], or ["*"] for every type`)
     }
   })
@@ -135,12 +150,21 @@ function sharedTokens(tokens: TokenSettings): readonly string[] {
   return faults
 }
 
-function named({ admin, worker, workerPeers, scopes }: TokenSettings): readonly { role: string; where: string; token: string }[] {
+function named({
+  admin,
+  worker,
+  workerPeers,
+  scopes,
+}: TokenSettings): readonly { role: string; where: string; token: string }[] {
   return [
     ...(admin === null ? [] : [{ role: 'admin', where: 'SVC_ADMIN_TOKEN', token: admin }]),
     ...(worker === null ? [] : [{ role: 'worker', where: 'SVC_WORKER_TOKEN', token: worker }]),
     ...workerPeers.map((token, index) => ({ role: 'worker', where: `entry ${index + 1} of SVC_WORKER_TOKENS`, token })),
-    ...[...scopes.keys()].map((token, index) => ({ role: 'scoped', where: `entry ${index + 1} of SVC_TOKEN_SCOPES`, token })),
+    ...[...scopes.keys()].map((token, index) => ({
+      role: 'scoped',
+      where: `entry ${index + 1} of SVC_TOKEN_SCOPES`,
+      token,
+    })),
   ]
 }
 

@@ -25,7 +25,8 @@ export function watchTokens({ timers, log, reread, initial, apply }: TokenWatchO
   const look = async (): Promise<void> => {
     const reading = await reread()
     const faults = 'faults' in reading ? reading.faults : missing(reading.tokens)
-    if (faults.join('; ') !== complaint && faults.length > 0) log.error('the changed tokens are not usable; the ones before stay in force', { faults })
+    if (faults.join('; ') !== complaint && faults.length > 0)
+      log.error('the changed tokens are not usable; the ones before stay in force', { faults })
     complaint = faults.join('; ')
     if (faults.length > 0 || 'faults' in reading || isDeepStrictEqual(reading.tokens, current)) return
     current = reading.tokens
@@ -35,10 +36,15 @@ export function watchTokens({ timers, log, reread, initial, apply }: TokenWatchO
   return timers.every(REREAD_EVERY_MS, () => {
     if (busy) return // A slow disk must not pile up readings.
     busy = true
-    look().catch((error: unknown) => log.error('the tokens could not be read again', { error })).finally(() => (busy = false))
+    look()
+      .catch((error: unknown) => log.error('the tokens could not be read again', { error }))
+      .finally(() => (busy = false))
   })
 }
 
 function missing({ admin, worker, workerPeers }: TokenSettings): readonly string[] {
-  return [...(admin === null ? ['no admin token is left'] : []), ...(worker === null && workerPeers.length === 0 ? ['no worker token is left'] : [])]
+  return [
+    ...(admin === null ? ['no admin token is left'] : []),
+    ...(worker === null && workerPeers.length === 0 ? ['no worker token is left'] : []),
+  ]
 }

@@ -15,7 +15,11 @@ export interface CatalogRoutesOptions {
   readonly backendScheme: string
 }
 
-export function createCatalogRoutes({ deps: { catalog, backend, settings, epoch }, version, backendScheme }: CatalogRoutesOptions): Part {
+export function createCatalogRoutes({
+  deps: { catalog, backend, settings, epoch },
+  version,
+  backendScheme,
+}: CatalogRoutesOptions): Part {
   // The catalog never changes while the master runs, so its answers are made once.
   const descriptors = [...catalog.values()].map(toDescriptor)
   const entries = new Map([...catalog.values()].map((entry) => [entry.type, toCatalogEntry(entry)]))
@@ -23,22 +27,42 @@ export function createCatalogRoutes({ deps: { catalog, backend, settings, epoch 
   return {
     routes: [
       route({
-        method: 'GET', path: `${API_PREFIX}/automations`, access: 'admin', summary: 'The installed automations.', response: Type.Array(AutomationDescriptor),
+        method: 'GET',
+        path: `${API_PREFIX}/automations`,
+        access: 'admin',
+        summary: 'The installed automations.',
+        response: Type.Array(AutomationDescriptor),
         handle: () => ({ body: descriptors }),
       }),
       route({
-        method: 'GET', path: `${API_PREFIX}/catalog`, access: 'admin', summary: 'The schemas of all automations, by type.', response: Type.Record(Type.String(), CatalogEntryBody),
+        method: 'GET',
+        path: `${API_PREFIX}/catalog`,
+        access: 'admin',
+        summary: 'The schemas of all automations, by type.',
+        response: Type.Record(Type.String(), CatalogEntryBody),
         handle: () => ({ body: Object.fromEntries(entries) }),
       }),
       route({
-        method: 'GET', path: `${API_PREFIX}/catalog/{type}`, access: 'scoped', summary: 'The schemas of one automation.', response: CatalogEntryBody,
+        method: 'GET',
+        path: `${API_PREFIX}/catalog/{type}`,
+        access: 'scoped',
+        summary: 'The schemas of one automation.',
+        response: CatalogEntryBody,
         handle: ({ entry }) => ({ body: entries.get(entry.type) }),
       }),
       route({
-        method: 'GET', path: `${API_PREFIX}/me`, access: 'any', summary: 'What this token may do.', response: MeBody,
+        method: 'GET',
+        path: `${API_PREFIX}/me`,
+        access: 'any',
+        summary: 'What this token may do.',
+        response: MeBody,
         handle: ({ principal }) => ({
           body: {
-            role: principal.role, automations: automationsOf(principal), version, epoch: epoch.current, backend: { scheme: backendScheme, durable, shared, pubsub },
+            role: principal.role,
+            automations: automationsOf(principal),
+            version,
+            epoch: epoch.current,
+            backend: { scheme: backendScheme, durable, shared, pubsub },
             limits: { submit_rps_per_token: settings.submitRpsPerToken, max_body_bytes: settings.maxBodyBytes },
           },
         }),

@@ -20,8 +20,15 @@ import type { Outbound } from './outbound.ts'
 import type { Pressure } from './pressure.ts'
 import type { Told } from './told.ts'
 
-interface TypeLane { readonly waiting: Set<Connection>; running: Promise<void> | null }
-interface Sent { readonly connection: Connection; readonly state: ReportedStateFrame | null; readonly stats: JsonText[] }
+interface TypeLane {
+  readonly waiting: Set<Connection>
+  running: Promise<void> | null
+}
+interface Sent {
+  readonly connection: Connection
+  readonly state: ReportedStateFrame | null
+  readonly stats: JsonText[]
+}
 
 export interface BeatsDeps {
   readonly master: MasterDeps
@@ -96,19 +103,27 @@ export class Beats {
 
   /** False: the master stops. */
   async #pauseForStore(): Promise<boolean> {
-    return this.#deps.master.timers.sleep(STORE_RETRY_MS, this.#stopping.signal).then(() => true, () => false)
+    return this.#deps.master.timers.sleep(STORE_RETRY_MS, this.#stopping.signal).then(
+      () => true,
+      () => false,
+    )
   }
 
   /** False when the store refused; the batch then waits again. */
   async #send(batch: readonly Connection[], lane: TypeLane): Promise<boolean> {
     const sent = batch.map((connection) => taken(connection, this.#deps.master.clock.monotonicMs()))
     try {
-      await this.#beat(sent.filter(({ connection, state, stats }) => !connection.gone || state !== null || stats.length > 0))
+      await this.#beat(
+        sent.filter(({ connection, state, stats }) => !connection.gone || state !== null || stats.length > 0),
+      )
     } catch (error) {
       this.#refused(sent, lane, error)
       return false
     }
-    return this.#disconnect(batch.filter(({ gone }) => gone), lane)
+    return this.#disconnect(
+      batch.filter(({ gone }) => gone),
+      lane,
+    )
   }
 
   async #beat(sent: readonly Sent[]): Promise<void> {
@@ -160,7 +175,11 @@ export class Beats {
     if (was === 'unknown') return this.#disown(connection, 'the master forgot this worker; register again')
     if (state !== null) {
       connection.knownGen = Math.max(connection.knownGen, state.gen)
-      this.#deps.told.reports(connection, { state: was === 'drain' ? 'DRAINING' : state.state, lastError: state.lastError, appliedGen: state.gen })
+      this.#deps.told.reports(connection, {
+        state: was === 'drain' ? 'DRAINING' : state.state,
+        lastError: state.lastError,
+        appliedGen: state.gen,
+      })
     }
     if (was === 'drain' && !connection.drainTold) this.#deps.outbound.drain(connection)
     if (gen > connection.knownGen) this.#deps.outbound.configChanged(connection, gen)

@@ -59,7 +59,13 @@ class ControlChannel implements Control {
   readonly routes = []
   readonly #deps: MasterDeps
   readonly #parts: ControlParts
-  readonly #server = new WebSocketServer({ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload: MAX_FRAME_BYTES, maxFragments: MAX_FRAGMENTS })
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: MAX_FRAME_BYTES,
+    maxFragments: MAX_FRAGMENTS,
+  })
   readonly #admission: Admission
   readonly #connections = new Map<WebSocket, Connection>()
   readonly #unregistered = new Set<Connection>()
@@ -87,21 +93,52 @@ class ControlChannel implements Control {
     this.#outbound = new Outbound(deps.clock)
     this.#pressure = new Pressure(sink)
     this.#told = new Told({ clock: deps.clock, timers: deps.timers, announce: registry.announce })
-    this.#beats = new Beats({ master: deps, announce: registry.announce, told: this.#told, outbound: this.#outbound, pressure: this.#pressure, complaints })
+    this.#beats = new Beats({
+      master: deps,
+      announce: registry.announce,
+      told: this.#told,
+      outbound: this.#outbound,
+      pressure: this.#pressure,
+      complaints,
+    })
     this.#inbound = new Inbound({
-      master: deps, registry, sink, complaints, beats: this.#beats, outbound: this.#outbound, pressure: this.#pressure,
-      byConn: this.#byConn, onRegistered: (connection) => void this.#unregistered.delete(connection),
+      master: deps,
+      registry,
+      sink,
+      complaints,
+      beats: this.#beats,
+      outbound: this.#outbound,
+      pressure: this.#pressure,
+      byConn: this.#byConn,
+      onRegistered: (connection) => void this.#unregistered.delete(connection),
     })
     this.#heartbeat = new Heartbeat({
-      clock: deps.clock, timers: deps.timers, outbound: this.#outbound, connections: () => this.#connections.values(), unregistered: this.#unregistered,
+      clock: deps.clock,
+      timers: deps.timers,
+      outbound: this.#outbound,
+      connections: () => this.#connections.values(),
+      unregistered: this.#unregistered,
     })
-    this.#refused = new Counter({ name: 'svc_control_refused_total', help: 'Control handshakes refused.', labelNames: ['reason'], registers: [deps.metrics] })
-    this.#closed = new Counter({ name: 'svc_control_closed_total', help: 'Control sockets that ended, by close code.', labelNames: ['code'], registers: [deps.metrics] })
+    this.#refused = new Counter({
+      name: 'svc_control_refused_total',
+      help: 'Control handshakes refused.',
+      labelNames: ['reason'],
+      registers: [deps.metrics],
+    })
+    this.#closed = new Counter({
+      name: 'svc_control_closed_total',
+      help: 'Control sockets that ended, by close code.',
+      labelNames: ['code'],
+      registers: [deps.metrics],
+    })
     this.#gauge()
   }
 
   start(): void {
-    this.#stops = [this.#parts.registry.onSignal((signal) => this.#signalled(signal)), this.#parts.sink.onRelief(() => this.#pressure.relieved())]
+    this.#stops = [
+      this.#parts.registry.onSignal((signal) => this.#signalled(signal)),
+      this.#parts.sink.onRelief(() => this.#pressure.relieved()),
+    ]
     this.#heartbeat.start()
   }
 
@@ -115,7 +152,12 @@ class ControlChannel implements Control {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const handshake = readHandshake(request)
     if (handshake === null) return this.#refuse(socket, 404, 'path', 'there is nothing to upgrade to at this path')
-    const refusal = this.#closing ? 'the master stops' : this.#admission.refusal(this.#connections.size + this.#rejected.size, this.#unregistered.size + this.#rejected.size)
+    const refusal = this.#closing
+      ? 'the master stops'
+      : this.#admission.refusal(
+          this.#connections.size + this.#rejected.size,
+          this.#unregistered.size + this.#rejected.size,
+        )
     if (refusal !== null) return this.#refuse(socket, 503, 'room', refusal)
     this.#server.handleUpgrade(request, socket, head, (accepted) => this.#accept(accepted, handshake))
   }
@@ -149,8 +191,10 @@ class ControlChannel implements Control {
   #accept(socket: WebSocket, { type, id, bearerToken }: Handshake): void {
     socket.on('error', ignored)
     const entry = this.#deps.catalog.get(type)
-    if (bearerToken === undefined || !this.#isWorkerToken(bearerToken)) return this.#reject(socket, CLOSE.INVALID_TOKEN, BAD_TOKEN)
-    if (entry === undefined) return this.#reject(socket, CLOSE.POLICY, 'the automation type of the path is not installed')
+    if (bearerToken === undefined || !this.#isWorkerToken(bearerToken))
+      return this.#reject(socket, CLOSE.INVALID_TOKEN, BAD_TOKEN)
+    if (entry === undefined)
+      return this.#reject(socket, CLOSE.POLICY, 'the automation type of the path is not installed')
     if (!isWorkerId(id)) return this.#reject(socket, CLOSE.POLICY, 'the worker id of the path is not valid')
     const connection = new Connection(socket, entry, id, bearerToken, this.#deps.clock.monotonicMs())
     this.#connections.set(socket, connection)
@@ -204,7 +248,8 @@ class ControlChannel implements Control {
     const connection = this.#byConn.get(signal.conn)
     if (connection === undefined) return
     switch (signal.kind) {
-      case 'config_changed': return this.#outbound.configChanged(connection, signal.gen)
+      case 'config_changed':
+        return this.#outbound.configChanged(connection, signal.gen)
       case 'drain':
         this.#told.knows(connection, 'DRAINING') // Told by whoever asked for the drain.
         return this.#outbound.drain(connection)
@@ -232,7 +277,12 @@ class ControlChannel implements Control {
 
   #gauge(): void {
     const sockets = (): number => this.#connections.size
-    const gauge: Gauge = new Gauge({ name: 'svc_control_sockets', help: 'Control sockets that are open.', registers: [this.#deps.metrics], collect: () => gauge.set(sockets()) })
+    const gauge: Gauge = new Gauge({
+      name: 'svc_control_sockets',
+      help: 'Control sockets that are open.',
+      registers: [this.#deps.metrics],
+      collect: () => gauge.set(sockets()),
+    })
   }
 }
 

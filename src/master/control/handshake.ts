@@ -24,7 +24,8 @@ export function readHandshake(request: IncomingMessage): Handshake | null {
   const { type, id } = CONTROL_PATH.exec(path)?.groups ?? {}
   if (type === undefined || id === undefined) return null
   const { authorization } = request.headers
-  const bearerToken = authorization === undefined ? (new URLSearchParams(query).get('token') ?? undefined) : bearerTokenOf(authorization)
+  const bearerToken =
+    authorization === undefined ? (new URLSearchParams(query).get('token') ?? undefined) : bearerTokenOf(authorization)
   try {
     return { type: decodeURIComponent(type), id: decodeURIComponent(id), bearerToken }
   } catch {

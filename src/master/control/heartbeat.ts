@@ -29,7 +29,10 @@ export class Heartbeat {
 
   start(): void {
     const { timers } = this.#deps
-    this.#cancels = [timers.every(PING_EVERY_MS, () => this.#round()), timers.every(OVERDUE_EVERY_MS, () => this.#sweep())]
+    this.#cancels = [
+      timers.every(PING_EVERY_MS, () => this.#round()),
+      timers.every(OVERDUE_EVERY_MS, () => this.#sweep()),
+    ]
   }
 
   stop(): void {
@@ -44,7 +47,8 @@ export class Heartbeat {
   #slice(connections: readonly Connection[], from: number): void {
     const next = from + PING_SLICE
     for (const connection of connections.slice(from, next)) this.#probe(connection)
-    if (next < connections.length) this.#cancelSlice = this.#deps.timers.after(PING_SLICE_EVERY_MS, () => this.#slice(connections, next))
+    if (next < connections.length)
+      this.#cancelSlice = this.#deps.timers.after(PING_SLICE_EVERY_MS, () => this.#slice(connections, next))
   }
 
   #probe(connection: Connection): void {

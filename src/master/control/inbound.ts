@@ -5,7 +5,13 @@
  */
 import { Buffer } from 'node:buffer'
 import {
-  CLOSE, decodeWorkerFrame, FleetError, FrameFault, MAX_ERROR_CHARS, PROTOCOL_VERSION, type WorkerFrame,
+  CLOSE,
+  decodeWorkerFrame,
+  FleetError,
+  FrameFault,
+  MAX_ERROR_CHARS,
+  PROTOCOL_VERSION,
+  type WorkerFrame,
 } from '../../protocol/index.ts'
 import type { Complaints } from '../../runtime/index.ts'
 import type { Registered, Registration } from '../../storage/index.ts'
@@ -62,19 +68,35 @@ export class Inbound {
   }
 
   #fault(connection: Connection, error: unknown): void {
-    if (error instanceof FrameFault) return this.refuse(connection, error.unknownType ? CLOSE.POLICY : CLOSE.INVALID_FRAME, error.message)
+    if (error instanceof FrameFault)
+      return this.refuse(connection, error.unknownType ? CLOSE.POLICY : CLOSE.INVALID_FRAME, error.message)
     const [fault] = error instanceof FleetError && typeof error.detail !== 'string' ? error.detail : []
-    if (fault !== undefined) return this.refuse(connection, CLOSE.INVALID_FRAME, `${fault.path.slice(0, MAX_PATH_CHARS)}: ${fault.message}`)
-    if (error instanceof RangeError) return this.refuse(connection, CLOSE.INVALID_FRAME, 'the frame is nested too deeply')
-    this.#deps.master.log.error('a frame could not be handled', { error, automation_type: connection.type, worker_id: connection.id })
+    if (fault !== undefined)
+      return this.refuse(connection, CLOSE.INVALID_FRAME, `${fault.path.slice(0, MAX_PATH_CHARS)}: ${fault.message}`)
+    if (error instanceof RangeError)
+      return this.refuse(connection, CLOSE.INVALID_FRAME, 'the frame is nested too deeply')
+    this.#deps.master.log.error('a frame could not be handled', {
+      error,
+      automation_type: connection.type,
+      worker_id: connection.id,
+    })
     connection.close(CLOSE.INTERNAL_ERROR, 'the master could not handle this frame')
   }
 
   /** Closes for a fault of the worker, and says so once a minute per worker. */
   refuse(connection: Connection, code: number, reason: string): void {
-    const { master: { log }, complaints } = this.#deps
+    const {
+      master: { log },
+      complaints,
+    } = this.#deps
     complaints.about(`control ${connection.type}/${connection.id}`, (suppressed) => {
-      log.warn('a worker was disconnected', { automation_type: connection.type, worker_id: connection.id, code, reason: reason.slice(0, 200), suppressed })
+      log.warn('a worker was disconnected', {
+        automation_type: connection.type,
+        worker_id: connection.id,
+        code,
+        reason: reason.slice(0, 200),
+        suppressed,
+      })
     })
     connection.close(code, reason)
   }
@@ -85,7 +107,11 @@ export class Inbound {
     const { beats, outbound, sink, pressure } = this.#deps
     switch (frame.type) {
       case 'state':
-        return beats.state(connection, { state: frame.state, gen: frame.config_gen, lastError: shortened(frame.last_error) })
+        return beats.state(connection, {
+          state: frame.state,
+          gen: frame.config_gen,
+          lastError: shortened(frame.last_error),
+        })
       case 'stats':
         checkDocument(frame)
         return beats.stats(connection, statsText(frame))
@@ -103,19 +129,33 @@ export class Inbound {
   }
 
   #register(connection: Connection, frame: FrameOf<'register'>): void {
-    if (frame.automation_type !== connection.type) return this.refuse(connection, CLOSE.POLICY, 'automation_type of register differs from the path')
-    if (frame.worker_id !== connection.id) return this.refuse(connection, CLOSE.POLICY, 'worker_id of register differs from the path')
+    if (frame.automation_type !== connection.type)
+      return this.refuse(connection, CLOSE.POLICY, 'automation_type of register differs from the path')
+    if (frame.worker_id !== connection.id)
+      return this.refuse(connection, CLOSE.POLICY, 'worker_id of register differs from the path')
     if (frame.protocol_version !== PROTOCOL_VERSION) {
-      return this.refuse(connection, CLOSE.PROTOCOL_VERSION, `this master speaks protocol version ${PROTOCOL_VERSION}, the worker ${frame.protocol_version}`)
+      return this.refuse(
+        connection,
+        CLOSE.PROTOCOL_VERSION,
+        `this master speaks protocol version ${PROTOCOL_VERSION}, the worker ${frame.protocol_version}`,
+      )
     }
     const hardware = JSON.stringify(frame.hardware)
-    if (Buffer.byteLength(hardware) > MAX_HARDWARE_BYTES) return this.refuse(connection, CLOSE.INVALID_FRAME, `/hardware: takes more than ${MAX_HARDWARE_BYTES} bytes`)
+    if (Buffer.byteLength(hardware) > MAX_HARDWARE_BYTES)
+      return this.refuse(connection, CLOSE.INVALID_FRAME, `/hardware: takes more than ${MAX_HARDWARE_BYTES} bytes`)
     connection.phase = 'registering'
     connection.pause(PAUSE.registering)
     if (connection.conn === '') connection.conn = `${this.#deps.master.masterId}/${++this.#accepted}`
     this.#deps.byConn.set(connection.conn, connection) // Before the store names it: a signal may be faster than the answer.
     const { type, id, conn } = connection
-    const registration = { type, id, conn, instance: frame.instance_id ?? '', hardware, defaults: JSON.stringify(connection.entry.defaults) }
+    const registration = {
+      type,
+      id,
+      conn,
+      instance: frame.instance_id ?? '',
+      hardware,
+      defaults: JSON.stringify(connection.entry.defaults),
+    }
     void this.#store(connection, registration)
   }
 
@@ -123,7 +163,9 @@ export class Inbound {
     const [answer] = await this.#registrations.add([registration]).catch((error: unknown) => [error as Error])
     if (answer === 'full') return this.refuse(connection, CLOSE.POLICY, 'too many workers of this type')
     if (answer === undefined || answer instanceof Error) {
-      this.#deps.complaints.about('register', (suppressed) => this.#deps.master.log.warn('workers could not be registered', { error: answer, suppressed }))
+      this.#deps.complaints.about('register', (suppressed) =>
+        this.#deps.master.log.warn('workers could not be registered', { error: answer, suppressed }),
+      )
       return connection.close(CLOSE.TRY_AGAIN_LATER, 'the store is away; try again')
     }
     const isNews = !connection.stored // A register may be repeated.
@@ -131,7 +173,11 @@ export class Inbound {
     this.#registered(connection, answer, isNews)
   }
 
-  #registered(connection: Connection, { before, drain, replaced, gen }: Exclude<Registered, 'full'>, isNews: boolean): void {
+  #registered(
+    connection: Connection,
+    { before, drain, replaced, gen }: Exclude<Registered, 'full'>,
+    isNews: boolean,
+  ): void {
     const { registry, outbound, beats, onRegistered } = this.#deps
     const { ref } = connection
     if (replaced !== null && replaced !== connection.conn) registry.tell({ kind: 'replaced', ref, conn: replaced })
@@ -139,7 +185,8 @@ export class Inbound {
     connection.told = { ...(before ?? NOTHING_REPORTED), ...(isOver && { state: 'IDLE' }) }
     connection.reported = connection.told
     if (before === null) registry.announce('worker.registered', ref, { state: 'IDLE', config_gen: gen })
-    if (isNews) registry.announce('worker.connected', ref, { connected: true, ...(isOver && { state: 'IDLE', draining: false }) })
+    if (isNews)
+      registry.announce('worker.connected', ref, { connected: true, ...(isOver && { state: 'IDLE', draining: false }) })
     if (connection.gone) return beats.left(connection) // Hung up meanwhile: the store must not go on naming it.
     if (connection.phase === 'closing') return
     connection.phase = 'registered'

@@ -23,7 +23,8 @@ export class Outbound {
 
   /** The answer to a worker's ping; left out for a peer that does not read. */
   pong(connection: Connection, id: string): void {
-    if (connection.socket.bufferedAmount <= SOFT_BUFFER_BYTES) this.#send(connection, JSON.stringify({ type: 'ping', id } satisfies MasterFrame))
+    if (connection.socket.bufferedAmount <= SOFT_BUFFER_BYTES)
+      this.#send(connection, JSON.stringify({ type: 'ping', id } satisfies MasterFrame))
   }
 
   configChanged(connection: Connection, gen: number): void {
@@ -52,7 +53,8 @@ export class Outbound {
       const bytes = connection.socket.bufferedAmount
       if (bytes < connection.stuckBytes) connection.stuckSinceMs = nowMs
       connection.stuckBytes = bytes
-      if (bytes > HARD_BUFFER_BYTES || (bytes > 0 && nowMs - connection.stuckSinceMs >= STUCK_MS)) connection.socket.terminate()
+      if (bytes > HARD_BUFFER_BYTES || (bytes > 0 && nowMs - connection.stuckSinceMs >= STUCK_MS))
+        connection.socket.terminate()
       else if (bytes === 0) this.#behind.delete(connection)
       this.#release(connection)
     }
@@ -68,7 +70,8 @@ export class Outbound {
     const { heldGen, heldDrain } = connection
     connection.heldGen = null
     connection.heldDrain = false
-    if (heldGen !== null) this.#send(connection, JSON.stringify({ type: 'config_changed', config_gen: heldGen } satisfies MasterFrame))
+    if (heldGen !== null)
+      this.#send(connection, JSON.stringify({ type: 'config_changed', config_gen: heldGen } satisfies MasterFrame))
     if (heldDrain) this.#send(connection, DRAIN_FRAME)
   }
 

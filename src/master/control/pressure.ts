@@ -32,7 +32,8 @@ export class Pressure {
   untaken(connection: Connection, bytes: number): void {
     connection.untakenBytes += bytes
     this.#untakenBytes += bytes
-    if (connection.untakenBytes > MAX_UNTAKEN_BYTES || this.#untakenBytes > MAX_UNTAKEN_TOTAL_BYTES) this.#pause(connection, PAUSE.untaken)
+    if (connection.untakenBytes > MAX_UNTAKEN_BYTES || this.#untakenBytes > MAX_UNTAKEN_TOTAL_BYTES)
+      this.#pause(connection, PAUSE.untaken)
   }
 
   /** The store took them, or they were given up. */

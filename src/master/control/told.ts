@@ -72,8 +72,10 @@ export class Told {
     connection.told = reported
     connection.tellableAtMs = Math.max(connection.tellableAtMs, nowMs - (AT_ONCE - 1) * EVERY_MS) + EVERY_MS
     const { state, lastError, appliedGen } = reported
-    if (state !== told.state || lastError !== told.lastError) this.#deps.announce('worker.state', ref, { state, last_error: lastError })
-    if (appliedGen !== told.appliedGen) this.#deps.announce('worker.config_applied', ref, { applied_config_gen: appliedGen })
+    if (state !== told.state || lastError !== told.lastError)
+      this.#deps.announce('worker.state', ref, { state, last_error: lastError })
+    if (appliedGen !== told.appliedGen)
+      this.#deps.announce('worker.config_applied', ref, { applied_config_gen: appliedGen })
   }
 }
 

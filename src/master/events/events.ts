@@ -46,13 +46,25 @@ export function createEvents(deps: MasterDeps, { masters, announce }: EventsPart
 
 function eventsRoute({ timers, log, metrics }: MasterDeps, feed: Feed, complaints: Complaints): Route {
   let open = 0
-  const streams: Gauge = new Gauge({ name: 'svc_event_streams', help: 'Event streams that are open.', registers: [metrics], collect: () => streams.set(open) })
+  const streams: Gauge = new Gauge({
+    name: 'svc_event_streams',
+    help: 'Event streams that are open.',
+    registers: [metrics],
+    collect: () => streams.set(open),
+  })
   return route({
-    method: 'GET', path: `${API_PREFIX}/events`, access: 'scoped', long: true, summary: 'What changes, as server-sent events.', media: 'text/event-stream',
+    method: 'GET',
+    path: `${API_PREFIX}/events`,
+    access: 'scoped',
+    long: true,
+    summary: 'What changes, as server-sent events.',
+    media: 'text/event-stream',
     reads: { 'last-event-id': 'Goes on behind this event; where that is not possible, a `reset` comes first.' },
     handle: ({ principal, header }) => {
       if (open >= MAX_EVENT_STREAMS) {
-        throw new FleetError('OVERLOADED', `this master serves ${MAX_EVENT_STREAMS} event streams already; try again`, { retryAfterSeconds: FULL_RETRY_SECONDS })
+        throw new FleetError('OVERLOADED', `this master serves ${MAX_EVENT_STREAMS} event streams already; try again`, {
+          retryAfterSeconds: FULL_RETRY_SECONDS,
+        })
       }
       const lastEventId = header('last-event-id') ?? ''
       const pipe: StreamBody['pipe'] = async (write, signal, drained) => {
@@ -61,12 +73,17 @@ function eventsRoute({ timers, log, metrics }: MasterDeps, feed: Feed, complaint
           await new Reader(feed, timers, viewOf(principal), { write, signal, drained }).run(lastEventId)
         } catch (error) {
           if (!isStoreAway(error)) throw error
-          complaints.about('log', (suppressed) => log.warn('the event log could not be read; readers come back', { error, suppressed }))
+          complaints.about('log', (suppressed) =>
+            log.warn('the event log could not be read; readers come back', { error, suppressed }),
+          )
         } finally {
           open -= 1
         }
       }
-      return { headers: { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }, body: { pipe } satisfies StreamBody }
+      return {
+        headers: { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' },
+        body: { pipe } satisfies StreamBody,
+      }
     },
   })
 }

@@ -35,9 +35,15 @@ const MAX_PIECES = 10_000
 const NOTHING = Buffer.alloc(0)
 
 /** Whether events of this scope are shown; `key` is the same for all who see the same. */
-export interface View { readonly key: string; readonly sees: (scope: string) => boolean }
+export interface View {
+  readonly key: string
+  readonly sees: (scope: string) => boolean
+}
 /** Bytes for the wire, and the place behind them. */
-export interface Piece { readonly bytes: Buffer; readonly next: number }
+export interface Piece {
+  readonly bytes: Buffer
+  readonly next: number
+}
 
 export class Feed {
   readonly #deps: MasterDeps
@@ -113,7 +119,10 @@ export class Feed {
   }
 
   /** The log behind an id of the wire, as pieces of text, and the last id in them. @throws FleetError when the store is away. */
-  async read(after: string, { sees }: View): Promise<{ readonly texts: readonly string[]; readonly last: string | null } | 'reset'> {
+  async read(
+    after: string,
+    { sees }: View,
+  ): Promise<{ readonly texts: readonly string[]; readonly last: string | null } | 'reset'> {
     const prefix = this.#wireId('')
     if (!after.startsWith(prefix)) return 'reset'
     const events = await this.#inTurn(() => this.#deps.backend.events.read(after.slice(prefix.length), PAGE))
@@ -172,7 +181,8 @@ export class Feed {
     this.#ring.push(entry)
     if (this.#isWakeDue) return
     this.#isWakeDue = true
-    const waitMs = this.#wokenMs + Math.max(WAKE_EVERY_MS, WAKE_MS_A_READER * this.#wakes.size) - this.#deps.clock.monotonicMs()
+    const waitMs =
+      this.#wokenMs + Math.max(WAKE_EVERY_MS, WAKE_MS_A_READER * this.#wakes.size) - this.#deps.clock.monotonicMs()
     if (waitMs > 0) this.#deps.timers.after(waitMs, () => this.#wake())
     else queueMicrotask(() => this.#wake()) // Together with what the same append brings.
   }
@@ -190,7 +200,10 @@ export class Feed {
 }
 
 /** Server-sent events of those that are seen, up to the size of a piece, and how many were looked at. */
-function pieceOf(entries: readonly Entry[], sees: (scope: string) => boolean): { readonly text: string; readonly taken: number } {
+function pieceOf(
+  entries: readonly Entry[],
+  sees: (scope: string) => boolean,
+): { readonly text: string; readonly taken: number } {
   let text = ''
   let taken = 0
   for (const { scope, text: own } of entries) {

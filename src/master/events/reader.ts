@@ -75,7 +75,8 @@ export class Reader {
       const page = await this.#feed.read(id, this.#view)
       if (page === 'reset') return this.#reset()
       for (const text of page.texts) await this.#send(text)
-      if (page.last === null) await this.#news() // The log is ahead of what this master was told of it.
+      if (page.last === null)
+        await this.#news() // The log is ahead of what this master was told of it.
       else id = page.last
     }
     return this.#feed.end

@@ -10,7 +10,11 @@ import { MAX_EVENTS_BEHIND } from '../../protocol/index.ts'
 const MAX_CHARS = 8 * 1_048_576
 
 /** One event on the wire. `scope`: the automation type it belongs to, '*' for everybody. */
-export interface Entry { readonly id: string; readonly scope: string; readonly text: string }
+export interface Entry {
+  readonly id: string
+  readonly scope: string
+  readonly text: string
+}
 
 export class Ring {
   readonly #entries: Entry[] = []
@@ -35,7 +39,8 @@ export class Ring {
     this.#entries.push(entry)
     this.#behind.set(entry.id, this.end)
     this.#chars += entry.text.length
-    while (this.#entries.length > MAX_EVENTS_BEHIND || (this.#chars > MAX_CHARS && this.#entries.length > 1)) this.#drop()
+    while (this.#entries.length > MAX_EVENTS_BEHIND || (this.#chars > MAX_CHARS && this.#entries.length > 1))
+      this.#drop()
   }
 
   /** Where to go on behind the event of this id; undefined when it is not here. */

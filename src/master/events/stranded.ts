@@ -74,7 +74,9 @@ export class Stranded {
   #do(work: () => Promise<void>): void {
     this.#work = this.#work.then(work).catch((error: unknown) => {
       if (this.#stopping.signal.aborted) return
-      this.#complaints.about('stranded', (suppressed) => this.#deps.log.warn('workers of a master that is gone could not be looked for', { error, suppressed }))
+      this.#complaints.about('stranded', (suppressed) =>
+        this.#deps.log.warn('workers of a master that is gone could not be looked for', { error, suppressed }),
+      )
     })
   }
 
@@ -88,14 +90,19 @@ export class Stranded {
       }
       told += page.length
     }
-    if (told > 0) this.#deps.log.info(connected ? 'a master is back with its workers' : 'a master is gone, its workers with it', { master: id, workers: told })
+    if (told > 0)
+      this.#deps.log.info(connected ? 'a master is back with its workers' : 'a master is gone, its workers with it', {
+        master: id,
+        workers: told,
+      })
   }
 
   async #clear(): Promise<void> {
     const { workers } = this.#deps.backend
     for await (const page of this.#pages((row) => !row.connected)) {
       await workers.disconnect(page)
-      for (const row of await workers.get(page)) if (row !== null && row.conn === null) this.#announce('worker.disconnected', row, { connected: false })
+      for (const row of await workers.get(page))
+        if (row !== null && row.conn === null) this.#announce('worker.disconnected', row, { connected: false })
     }
   }
 

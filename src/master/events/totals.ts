@@ -34,7 +34,10 @@ export class Totals {
   async start(): Promise<void> {
     if (this.#types.length === 0) return
     const { backend, timers } = this.#deps
-    this.#ends = [backend.events.onAppend((events) => this.#heard(events)), timers.every(LOOK_EVERY_MS, () => void this.#look())]
+    this.#ends = [
+      backend.events.onAppend((events) => this.#heard(events)),
+      timers.every(LOOK_EVERY_MS, () => void this.#look()),
+    ]
     for (const [type, queue] of await this.#read()) this.#told.set(type, queue)
   }
 
@@ -53,11 +56,19 @@ export class Totals {
     this.#isLooking = true
     try {
       const ts = toSeconds(this.#deps.clock.wallMs())
-      const changed = [...await this.#read()].filter(([type, queue]) => this.#told.get(type) !== queue)
-      await this.#deps.backend.events.append(changed.map(([type, queue]): NewEvent => ({ name: NAME, scope: type, data: `{"type":${JSON.stringify(type)},"ts":${ts},"queue":${queue}}` })))
+      const changed = [...(await this.#read())].filter(([type, queue]) => this.#told.get(type) !== queue)
+      await this.#deps.backend.events.append(
+        changed.map(([type, queue]): NewEvent => ({
+          name: NAME,
+          scope: type,
+          data: `{"type":${JSON.stringify(type)},"ts":${ts},"queue":${queue}}`,
+        })),
+      )
       for (const [type, queue] of changed) this.#told.set(type, queue)
     } catch (error) {
-      this.#complaints.about('totals', (suppressed) => this.#deps.log.warn('the totals of the queues could not be told', { error, suppressed }))
+      this.#complaints.about('totals', (suppressed) =>
+        this.#deps.log.warn('the totals of the queues could not be told', { error, suppressed }),
+      )
     } finally {
       this.#isLooking = false
     }

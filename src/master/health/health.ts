@@ -17,16 +17,28 @@ export function createHealth({ deps: { backend, catalog }, serving }: HealthOpti
   return {
     routes: [
       route({
-        method: 'GET', path: '/healthz', access: 'none', summary: 'Whether the master is up.', response: HealthBody,
+        method: 'GET',
+        path: '/healthz',
+        access: 'none',
+        summary: 'Whether the master is up.',
+        response: HealthBody,
         handle: () => ({ body: { status: 'ok' } }),
       }),
       route({
-        method: 'GET', path: '/readyz', access: 'none', summary: 'Whether the master can serve: its parts, by name.', response: ReadyBody,
+        method: 'GET',
+        path: '/readyz',
+        access: 'none',
+        summary: 'Whether the master can serve: its parts, by name.',
+        response: ReadyBody,
         others: { 503: { description: 'It cannot: a part is away, or the master stops.', schema: ReadyBody } },
         handle: () => {
           const parts = { backend: backend.health().ok, catalog: catalog.size > 0, serving: serving() }
           const ready = Object.values(parts).every(Boolean)
-          return { status: ready ? 200 : 503, ...(ready ? {} : { headers: { 'retry-after': '1' } }), body: { status: ready ? 'ready' : 'not ready', parts } }
+          return {
+            status: ready ? 200 : 503,
+            ...(ready ? {} : { headers: { 'retry-after': '1' } }),
+            body: { status: ready ? 'ready' : 'not ready', parts },
+          }
         },
       }),
     ],

@@ -32,7 +32,8 @@ export class Answerer {
     const head = this.#head(exchange, headers)
     if (isStream(body)) return this.#stream(exchange, status, head, body)
     if (body === undefined || status === 304 || status === 204) return this.#end(exchange, status, head, '')
-    if ((typeof body === 'string' || body instanceof Uint8Array) && head['content-type'] !== undefined) return this.#end(exchange, status, head, body)
+    if ((typeof body === 'string' || body instanceof Uint8Array) && head['content-type'] !== undefined)
+      return this.#end(exchange, status, head, body)
     head['content-type'] ??= JSON_TYPE
     this.#end(exchange, status, head, body instanceof RawJson ? body.text : JSON.stringify(body))
   }
@@ -47,19 +48,36 @@ export class Answerer {
     }
     if (error instanceof FleetError) {
       const retryAfter = error.retryAfterSeconds ?? (ERRORS[error.code].status === 503 ? 1 : undefined)
-      return this.refuse(exchange, ERRORS[error.code].status, detailForClient(error), { ...error.headers, ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }) })
+      return this.refuse(exchange, ERRORS[error.code].status, detailForClient(error), {
+        ...error.headers,
+        ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+      })
     }
     this.#logFault('a request failed', exchange, error)
     this.refuse(exchange, 503, `internal error, request ${exchange.id}`, { 'retry-after': '1' })
   }
 
-  refuse(exchange: Exchange, status: number, detail: FleetError['detail'], headers: Readonly<Record<string, string>> = {}): void {
+  refuse(
+    exchange: Exchange,
+    status: number,
+    detail: FleetError['detail'],
+    headers: Readonly<Record<string, string>> = {},
+  ): void {
     this.#options.onRefusal(status)
-    this.#end(exchange, status, { ...this.#head(exchange, headers), 'content-type': JSON_TYPE }, JSON.stringify({ detail }))
+    this.#end(
+      exchange,
+      status,
+      { ...this.#head(exchange, headers), 'content-type': JSON_TYPE },
+      JSON.stringify({ detail }),
+    )
   }
 
   #head(exchange: Exchange, headers: Readonly<Record<string, string>>): Headers {
-    const head: Headers = { 'muster-request-id': exchange.id, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+    const head: Headers = {
+      'muster-request-id': exchange.id,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    }
     if (exchange.path.startsWith(`${API_PREFIX}/`)) head['muster-epoch'] = this.#options.epoch()
     for (const [name, value] of Object.entries(headers)) head[name.toLowerCase()] = value
     if (this.#options.stopping() || exchange.mustClose) head['connection'] = 'close'
@@ -79,21 +97,27 @@ export class Answerer {
     if (request.method === 'HEAD') return void response.end()
     response.flushHeaders()
     const write = (chunk: string | Uint8Array): boolean => !response.destroyed && response.write(chunk)
-    const drained = (): Promise<void> => new Promise((resolve) => {
-      if (response.destroyed || !response.writableNeedDrain) return resolve()
-      const done = (): void => {
-        response.off('drain', done).off('close', done)
-        resolve()
-      }
-      response.on('drain', done).on('close', done)
-    })
+    const drained = (): Promise<void> =>
+      new Promise((resolve) => {
+        if (response.destroyed || !response.writableNeedDrain) return resolve()
+        const done = (): void => {
+          response.off('drain', done).off('close', done)
+          resolve()
+        }
+        response.on('drain', done).on('close', done)
+      })
     await pipe(write, exchange.signal, drained)
     response.end()
   }
 
   #logFault(what: string, exchange: Exchange, error: unknown): void {
     if (exchange.signal.aborted && (error as Error | null)?.name === 'AbortError') return
-    this.#options.log.error(what, { request_id: exchange.id, method: exchange.request.method, path: exchange.path, error })
+    this.#options.log.error(what, {
+      request_id: exchange.id,
+      method: exchange.request.method,
+      path: exchange.path,
+      error,
+    })
   }
 }
 

@@ -31,7 +31,11 @@ type Rows = ReadonlyMap<string, Row>
 
 export function createApp(options: AppOptions): Express {
   const { routes, answerer } = options
-  const app = express().disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing')
+  const app = express()
+    .disable('x-powered-by')
+    .disable('etag')
+    .enable('case sensitive routing')
+    .enable('strict routing')
   const isOpen = openPaths(routes)
   app.use((request, response, next) => {
     const exchange = options.exchange(request, response)
@@ -50,7 +54,9 @@ export function createApp(options: AppOptions): Express {
   app.use((_request, response) => {
     throw nowhere(methodsOf(response))
   })
-  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => answerer.fail(exchangeOf(response), refusal(error)))
+  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) =>
+    answerer.fail(exchangeOf(response), refusal(error)),
+  )
   return app
 }
 
@@ -60,29 +66,45 @@ const methodsOf = (response: Response): string[] => (response.locals['methods'] 
 
 function nowhere(methods: readonly string[]): FleetError {
   if (methods.length === 0) return new FleetError('NOT_FOUND', 'there is no such path')
-  return new FleetError('METHOD_NOT_ALLOWED', `this path takes ${methods.join(', ')}`, { headers: { allow: methods.join(', ') } })
+  return new FleetError('METHOD_NOT_ALLOWED', `this path takes ${methods.join(', ')}`, {
+    headers: { allow: methods.join(', ') },
+  })
 }
 
 function logAnswer({ id, path, request, response }: Exchange, log: Log): void {
-  log.debug(response.writableFinished ? 'answered' : 'the client went away', { request_id: id, method: request.method, path, status: response.statusCode })
+  log.debug(response.writableFinished ? 'answered' : 'the client went away', {
+    request_id: id,
+    method: request.method,
+    path,
+    status: response.statusCode,
+  })
 }
 
 /** Who is calling, then whether the head of the request has a size that is dealt with. False: it was refused. */
-function admit(exchange: Exchange, isOpen: (path: string) => boolean, { authenticator, answerer }: AppOptions): boolean {
+function admit(
+  exchange: Exchange,
+  isOpen: (path: string) => boolean,
+  { authenticator, answerer }: AppOptions,
+): boolean {
   const { url = '', rawHeaders } = exchange.request
   if (!isOpen(exchange.path)) exchange.principal = principalOf(exchange, authenticator)
-  if (Buffer.byteLength(url) > MAX_URL_BYTES) answerer.refuse(exchange, 414, `the URL is longer than ${MAX_URL_BYTES} bytes`)
-  else if (rawHeaders.length > 2 * MAX_HEADERS) answerer.refuse(exchange, 431, `there are more than ${MAX_HEADERS} headers`)
+  if (Buffer.byteLength(url) > MAX_URL_BYTES)
+    answerer.refuse(exchange, 414, `the URL is longer than ${MAX_URL_BYTES} bytes`)
+  else if (rawHeaders.length > 2 * MAX_HEADERS)
+    answerer.refuse(exchange, 431, `there are more than ${MAX_HEADERS} headers`)
   else return true
   return false
 }
 
 function principalOf({ request }: Exchange, authenticator: Authenticator): Principal {
-  const repeated = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization').length > 1
+  const repeated =
+    request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization').length > 1
   const principal = repeated ? 'malformed' : authenticator.authenticate(request.headers.authorization)
   if (typeof principal === 'object') return principal
   if (principal === 'wrong') throw new FleetError('FORBIDDEN', 'this token is not known')
-  throw new FleetError('UNAUTHENTICATED', 'send one header "Authorization: Bearer <token>"', { headers: { 'www-authenticate': 'Bearer' } })
+  throw new FleetError('UNAUTHENTICATED', 'send one header "Authorization: Bearer <token>"', {
+    headers: { 'www-authenticate': 'Bearer' },
+  })
 }
 
 async function serve(row: Row, request: Request, response: Response, { traffic, answerer }: AppOptions): Promise<void> {
@@ -111,7 +133,11 @@ function pathsOf({ routes, ...options }: AppOptions): [string, Rows][] {
     if (route.method === 'GET') rows.set('HEAD', row)
     paths.set(route.path, rows)
   }
-  const rank = (path: string): string => path.split('/').map((segment) => (segment.startsWith('{') ? '1' : '0')).join('')
+  const rank = (path: string): string =>
+    path
+      .split('/')
+      .map((segment) => (segment.startsWith('{') ? '1' : '0'))
+      .join('')
   return [...paths].toSorted(([one], [other]) => (rank(one) < rank(other) ? -1 : rank(one) > rank(other) ? 1 : 0))
 }
 

@@ -27,12 +27,18 @@ export async function readJson(request: IncomingMessage, response: ServerRespons
 }
 
 function checkMediaType({ headers }: IncomingMessage): void {
-  if (!JSON_TYPE.test(headers['content-type'] ?? '')) throw new FleetError('UNSUPPORTED_MEDIA_TYPE', 'the body must be JSON in UTF-8; send Content-Type: application/json')
+  if (!JSON_TYPE.test(headers['content-type'] ?? ''))
+    throw new FleetError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      'the body must be JSON in UTF-8; send Content-Type: application/json',
+    )
   const encoding = headers['content-encoding'] ?? 'identity'
-  if (encoding.toLowerCase() !== 'identity') throw new FleetError('UNSUPPORTED_MEDIA_TYPE', 'the body must not be compressed; leave Content-Encoding out')
+  if (encoding.toLowerCase() !== 'identity')
+    throw new FleetError('UNSUPPORTED_MEDIA_TYPE', 'the body must not be compressed; leave Content-Encoding out')
 }
 
-const tooLarge = (maxBytes: number): FleetError => new FleetError('TOO_LARGE', `the body is larger than ${maxBytes} bytes`)
+const tooLarge = (maxBytes: number): FleetError =>
+  new FleetError('TOO_LARGE', `the body is larger than ${maxBytes} bytes`)
 
 function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -48,7 +54,8 @@ function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> 
       request.pause()
       settle(() => reject(tooLarge(maxBytes)))
     }
-    const onEnd = (): void => settle(() => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, length)))
+    const onEnd = (): void =>
+      settle(() => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, length)))
     const onCut = (): void => settle(() => reject(new FleetError('BAD_REQUEST', 'the body ended early')))
     request.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut)
   })

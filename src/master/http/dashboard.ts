@@ -22,14 +22,24 @@ const PAGE_HEADERS = {
 } as const
 
 const TYPES: Readonly<Record<string, string>> = {
-  '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml', '.png': 'image/png', '.ico': 'image/x-icon',
-  '.woff2': 'font/woff2', '.json': 'application/json; charset=utf-8', '.map': 'application/json; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.woff2': 'font/woff2',
+  '.json': 'application/json; charset=utf-8',
+  '.map': 'application/json; charset=utf-8',
 }
 const HASHED = /-[\w-]{8}\.\w+(\.map)?$/
 /** Made at build beside the file; the first that the client takes is sent. */
-const ENCODINGS = [['br', '.br'], ['gzip', '.gz']] as const
+const ENCODINGS = [
+  ['br', '.br'],
+  ['gzip', '.gz'],
+] as const
 
-const NOT_BUILT = '<!doctype html><html lang="en"><title>Muster</title><p>The dashboard is not built. Run <code>npm run build</code> and start the master again; the API under /api/v1 works without it.\n'
+const NOT_BUILT =
+  '<!doctype html><html lang="en"><title>Muster</title><p>The dashboard is not built. Run <code>npm run build</code> and start the master again; the API under /api/v1 works without it.\n'
 
 /** @param directory holds index.html and assets/; null: the page was not built. */
 export async function createDashboard(directory: string | null): Promise<Part> {
@@ -38,15 +48,26 @@ export async function createDashboard(directory: string | null): Promise<Part> {
   return {
     routes: [
       route({
-        method: 'GET', path: '/', access: 'none', summary: 'The dashboard.',
-        media: 'text/html', others: { 404: { description: 'The dashboard is not built.', media: 'text/html' } },
+        method: 'GET',
+        path: '/',
+        access: 'none',
+        summary: 'The dashboard.',
+        media: 'text/html',
+        others: { 404: { description: 'The dashboard is not built.', media: 'text/html' } },
         handle: async () => {
-          const page = directory === null ? null : await readFile(join(directory, 'index.html'), 'utf8').catch(() => null)
-          return page === null ? { status: 404, headers: PAGE_HEADERS, body: NOT_BUILT } : { headers: PAGE_HEADERS, body: page }
+          const page =
+            directory === null ? null : await readFile(join(directory, 'index.html'), 'utf8').catch(() => null)
+          return page === null
+            ? { status: 404, headers: PAGE_HEADERS, body: NOT_BUILT }
+            : { headers: PAGE_HEADERS, body: page }
         },
       }),
       route({
-        method: 'GET', path: '/assets/{file}', access: 'none', summary: 'A file of the dashboard.', media: '*/*',
+        method: 'GET',
+        path: '/assets/{file}',
+        access: 'none',
+        summary: 'A file of the dashboard.',
+        media: '*/*',
         handle: ({ params, header }) => asset(assets, files, params['file'] ?? '', header('accept-encoding') ?? ''),
       }),
     ],
@@ -55,7 +76,9 @@ export async function createDashboard(directory: string | null): Promise<Part> {
 
 async function asset(directory: string, files: ReadonlySet<string>, name: string, accepted: string): Promise<Answer> {
   if (!files.has(name)) throw new FleetError('NOT_FOUND', 'there is no such file')
-  const [encoding, suffix] = ENCODINGS.find(([each, end]) => new RegExp(`\\b${each}\\b`).test(accepted) && files.has(name + end)) ?? ['identity', '']
+  const [encoding, suffix] = ENCODINGS.find(
+    ([each, end]) => new RegExp(`\\b${each}\\b`).test(accepted) && files.has(name + end),
+  ) ?? ['identity', '']
   const body = await readFile(join(directory, name + suffix)).catch((error: unknown) => {
     throw new FleetError('NOT_FOUND', 'there is no such file', { cause: error })
   })

@@ -63,6 +63,10 @@ export class Exchange {
   get mustClose(): boolean {
     const { request } = this
     if (request.readableEnded || !announcesBody(request)) return false
-    return request.headers['transfer-encoding'] !== undefined || request.headers.expect !== undefined || Number(request.headers['content-length']) > DISCARD_BYTES
+    return (
+      request.headers['transfer-encoding'] !== undefined ||
+      request.headers.expect !== undefined ||
+      Number(request.headers['content-length']) > DISCARD_BYTES
+    )
   }
 }

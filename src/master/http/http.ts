@@ -36,7 +36,12 @@ export interface Http {
 export function createHttp({ deps, routes, authenticator, epoch, onUpgrade, limits }: HttpOptions): Http {
   const { clock, timers, log, catalog, settings } = deps
   const requestId = requestIds(deps)
-  const refusals = new Counter({ name: 'svc_http_refusals_total', help: 'Requests that were answered with an error.', labelNames: ['status'], registers: [deps.metrics] })
+  const refusals = new Counter({
+    name: 'svc_http_refusals_total',
+    help: 'Requests that were answered with an error.',
+    labelNames: ['status'],
+    registers: [deps.metrics],
+  })
   const onRefusal = (status: number): void => refusals.inc({ status: String(status) })
   const answerer = new Answerer({ epoch, log, stopping: () => traffic.stopping, onRefusal })
   const traffic = new Traffic({ clock, timers, authenticator, expire: (exchange) => expire(exchange, answerer) })
@@ -46,11 +51,25 @@ export function createHttp({ deps, routes, authenticator, epoch, onUpgrade, limi
     busy.set(request.socket, made)
     return made
   }
-  const app = createApp({ routes, authenticator, answerer, traffic, catalog, log, exchange, maxBodyBytes: settings.maxBodyBytes })
+  const app = createApp({
+    routes,
+    authenticator,
+    answerer,
+    traffic,
+    catalog,
+    log,
+    exchange,
+    maxBodyBytes: settings.maxBodyBytes,
+  })
   const sockets = new Set<Duplex>()
   const server = createHttpServer({
-    app, requestId, onUpgrade, onRefusal, limits,
-    answering: (socket) => busy.get(socket)?.response.headersSent === true && busy.get(socket)?.response.writableFinished === false,
+    app,
+    requestId,
+    onUpgrade,
+    onRefusal,
+    limits,
+    answering: (socket) =>
+      busy.get(socket)?.response.headersSent === true && busy.get(socket)?.response.writableFinished === false,
   })
   server.on('connection', (socket) => {
     sockets.add(socket)

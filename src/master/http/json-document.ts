@@ -5,7 +5,14 @@
  *
  * Keys are never copied: `__proto__` stays the own key that JSON.parse made of it. Of doubled keys the last wins.
  */
-import { FleetError, invalid, MAX_JSON_DEPTH, MAX_JSON_KEYS, MAX_JSON_VALUES, pointerStep } from '../../protocol/index.ts'
+import {
+  FleetError,
+  invalid,
+  MAX_JSON_DEPTH,
+  MAX_JSON_KEYS,
+  MAX_JSON_VALUES,
+  pointerStep,
+} from '../../protocol/index.ts'
 
 /** @throws {FleetError} BAD_REQUEST: the text is not JSON. */
 export function parseJson(text: string): unknown {
@@ -17,7 +24,12 @@ export function parseJson(text: string): unknown {
 }
 
 /** A container on the way to the value looked at; the pointer is only made when there is a fault. */
-interface Place { readonly container: object; readonly depth: number; readonly above: Place | null; readonly key: string | number }
+interface Place {
+  readonly container: object
+  readonly depth: number
+  readonly above: Place | null
+  readonly key: string | number
+}
 
 /**
  * Checks the bounds of a parsed document.
@@ -32,7 +44,8 @@ export function checkDocument(document: unknown): number {
     const entries = Array.isArray(place.container) ? place.container.entries() : objectEntries(place)
     for (const [key, value] of entries) {
       values += 1
-      if (values > MAX_JSON_VALUES) throw invalid('', `holds more than ${MAX_JSON_VALUES} values`, 'maxValues', { limit: MAX_JSON_VALUES })
+      if (values > MAX_JSON_VALUES)
+        throw invalid('', `holds more than ${MAX_JSON_VALUES} values`, 'maxValues', { limit: MAX_JSON_VALUES })
       if (typeof value !== 'object' || value === null) checkedScalar(value, place, key)
       else open.push(deeper(value as object, place, key))
     }
@@ -42,18 +55,21 @@ export function checkDocument(document: unknown): number {
 
 function objectEntries(place: Place): [string, unknown][] {
   const entries = Object.entries(place.container) as [string, unknown][]
-  if (entries.length > MAX_JSON_KEYS) throw invalid(pointerTo(place), `has more than ${MAX_JSON_KEYS} keys`, 'maxProperties', { limit: MAX_JSON_KEYS })
+  if (entries.length > MAX_JSON_KEYS)
+    throw invalid(pointerTo(place), `has more than ${MAX_JSON_KEYS} keys`, 'maxProperties', { limit: MAX_JSON_KEYS })
   return entries
 }
 
 function deeper(container: object, above: Place, key: string | number): Place {
   const place = { container, depth: above.depth + 1, above, key }
-  if (place.depth > MAX_JSON_DEPTH) throw invalid(pointerTo(place), `lies deeper than ${MAX_JSON_DEPTH} levels`, 'maxDepth', { limit: MAX_JSON_DEPTH })
+  if (place.depth > MAX_JSON_DEPTH)
+    throw invalid(pointerTo(place), `lies deeper than ${MAX_JSON_DEPTH} levels`, 'maxDepth', { limit: MAX_JSON_DEPTH })
   return place
 }
 
 function checkedScalar(value: unknown, above: Place | null, key: string | number): number {
-  if (typeof value === 'number' && !Number.isFinite(value)) throw invalid(`${pointerTo(above)}${above === null ? '' : pointerStep(key)}`, 'is too large for a number', 'finite')
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw invalid(`${pointerTo(above)}${above === null ? '' : pointerStep(key)}`, 'is too large for a number', 'finite')
   return 1
 }
 

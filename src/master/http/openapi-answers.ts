@@ -14,13 +14,21 @@
 import { API_PREFIX, ERRORS, InvalidBody, RefusalBody } from '../../protocol/index.ts'
 import type { Route } from './route.ts'
 
-interface Refusal { readonly name: string; readonly description: string; readonly headers?: Readonly<Record<string, string>> }
+interface Refusal {
+  readonly name: string
+  readonly description: string
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 const header = (name: string): object => ({ $ref: `#/components/headers/${name}` })
 
 const REFUSALS: Readonly<Record<number, Refusal>> = {
   400: { name: 'BadRequest', description: 'Not well-formed HTTP or JSON, or not what this automation takes.' },
-  401: { name: 'Unauthenticated', description: 'The Authorization header is missing or malformed.', headers: { 'WWW-Authenticate': 'WwwAuthenticate' } },
+  401: {
+    name: 'Unauthenticated',
+    description: 'The Authorization header is missing or malformed.',
+    headers: { 'WWW-Authenticate': 'WwwAuthenticate' },
+  },
   403: { name: 'Forbidden', description: 'The token is not known, or may not do this.' },
   404: { name: 'NotFound', description: 'What the path names is not there.' },
   405: { name: 'MethodNotAllowed', description: 'The path takes other verbs.', headers: { Allow: 'Allow' } },
@@ -32,48 +40,83 @@ const REFUSALS: Readonly<Record<number, Refusal>> = {
   422: { name: 'Invalid', description: 'A field, a parameter or a name is not what it must be; every fault is named.' },
   429: { name: 'RateLimited', description: 'This token submits too fast.', headers: { 'Retry-After': 'RetryAfter' } },
   431: { name: 'HeadersTooLarge', description: 'There are too many headers, or they are too large.' },
-  503: { name: 'Unavailable', description: 'The store or the master cannot do this now.', headers: { 'Retry-After': 'RetryAfter' } },
+  503: {
+    name: 'Unavailable',
+    description: 'The store or the master cannot do this now.',
+    headers: { 'Retry-After': 'RetryAfter' },
+  },
 }
 
 const EPOCH = 'Names the life of the store; another one says that the master lost its state.'
 
 /** What the document's components hold beside the schemas. */
 export function components(): object {
-  const text = (description: string): object => ({ description, required: true, schema: { type: 'string', minLength: 1 } })
+  const text = (description: string): object => ({
+    description,
+    required: true,
+    schema: { type: 'string', minLength: 1 },
+  })
   return {
     securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
     headers: {
       RequestId: text('Names this request, in the log of the master too.'),
       Epoch: text(EPOCH),
-      EpochOfApi: { ...text(`${EPOCH} Only where the path is under ${API_PREFIX} and the request was read.`), required: false },
+      EpochOfApi: {
+        ...text(`${EPOCH} Only where the path is under ${API_PREFIX} and the request was read.`),
+        required: false,
+      },
       ETag: text('The state of the config, as If-Match and If-None-Match take it.'),
-      RetryAfter: { ...text('Seconds after which the same call may succeed.'), schema: { type: 'integer', minimum: 1 } },
+      RetryAfter: {
+        ...text('Seconds after which the same call may succeed.'),
+        schema: { type: 'integer', minimum: 1 },
+      },
       Allow: text('The verbs of the path.'),
       WwwAuthenticate: text('How to authenticate.'),
     },
-    responses: Object.fromEntries(Object.entries(REFUSALS).map(([status, refusal]) => [refusal.name, response(refusal, Number(status))])),
+    responses: Object.fromEntries(
+      Object.entries(REFUSALS).map(([status, refusal]) => [refusal.name, response(refusal, Number(status))]),
+    ),
   }
 }
 
 function response({ description, headers = {} }: Refusal, status: number): object {
   return {
-    description, content: { 'application/json': { schema: status === ERRORS.INVALID.status ? InvalidBody : RefusalBody } },
-    headers: { 'Muster-Request-Id': header('RequestId'), 'Muster-Epoch': header('EpochOfApi'), ...Object.fromEntries(Object.entries(headers).map(([name, component]) => [name, header(component)])) },
+    description,
+    content: { 'application/json': { schema: status === ERRORS.INVALID.status ? InvalidBody : RefusalBody } },
+    headers: {
+      'Muster-Request-Id': header('RequestId'),
+      'Muster-Epoch': header('EpochOfApi'),
+      ...Object.fromEntries(Object.entries(headers).map(([name, component]) => [name, header(component)])),
+    },
   }
 }
 
 /** @throws TypeError for a row that states neither `response` nor `media`. */
 export function responsesOf(row: Route): object {
   const { method, path, response: schema, media, others = {}, etag = false } = row
-  if (schema === undefined && media === undefined) throw new TypeError(`${method} ${path} does not say what it answers: give the row a \`response\`, or the \`media\` of an answer that is not JSON`)
+  if (schema === undefined && media === undefined)
+    throw new TypeError(
+      `${method} ${path} does not say what it answers: give the row a \`response\`, or the \`media\` of an answer that is not JSON`,
+    )
   const inApi = path.startsWith(`${API_PREFIX}/`)
-  const headers = { 'Muster-Request-Id': header('RequestId'), ...(inApi ? { 'Muster-Epoch': header('Epoch') } : {}), ...(etag ? { ETag: header('ETag') } : {}) }
-  const own = Object.entries(others).map(([status, other]) => [status, {
-    description: other.description, headers, ...(other.schema === undefined && other.media === undefined ? {} : { content: content(other) }),
-  }])
+  const headers = {
+    'Muster-Request-Id': header('RequestId'),
+    ...(inApi ? { 'Muster-Epoch': header('Epoch') } : {}),
+    ...(etag ? { ETag: header('ETag') } : {}),
+  }
+  const own = Object.entries(others).map(([status, other]) => [
+    status,
+    {
+      description: other.description,
+      headers,
+      ...(other.schema === undefined && other.media === undefined ? {} : { content: content(other) }),
+    },
+  ])
   return {
     200: { description: 'Done.', headers, content: content({ schema, media }) },
-    ...Object.fromEntries(refusalsOf(row).map((status) => [status, { $ref: `#/components/responses/${refusalName(status)}` }])),
+    ...Object.fromEntries(
+      refusalsOf(row).map((status) => [status, { $ref: `#/components/responses/${refusalName(status)}` }]),
+    ),
     ...Object.fromEntries(own),
   }
 }
@@ -88,11 +131,25 @@ function refusalsOf({ access, path, query, body, refuses = [] }: Route): number[
   const names = [...path.matchAll(/\{(?<name>\w+)\}/g)].map(({ groups }) => groups?.['name'])
   const checked = query !== undefined || body !== undefined || names.some((name) => name !== 'type')
   return [
-    400, 408, 414, 431, 503, ...(access === 'none' ? [] : [401, 403]), ...(names.length === 0 ? [] : [404]), ...(checked ? [422] : []),
-    ...(body === undefined ? [] : [413, 415]), ...refuses.map((code) => ERRORS[code].status),
+    400,
+    408,
+    414,
+    431,
+    503,
+    ...(access === 'none' ? [] : [401, 403]),
+    ...(names.length === 0 ? [] : [404]),
+    ...(checked ? [422] : []),
+    ...(body === undefined ? [] : [413, 415]),
+    ...refuses.map((code) => ERRORS[code].status),
   ]
 }
 
-function content({ schema, media = 'application/json' }: { readonly schema?: object | undefined; readonly media?: string | undefined }): object {
+function content({
+  schema,
+  media = 'application/json',
+}: {
+  readonly schema?: object | undefined
+  readonly media?: string | undefined
+}): object {
   return { [media]: { schema: schema ?? { type: 'string' } } }
 }

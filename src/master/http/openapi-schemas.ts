@@ -27,7 +27,12 @@ export function named(value: unknown, names: Names, defining = false): unknown {
   const name = defining ? undefined : names.get(JSON.stringify(value))
   if (name !== undefined) return { $ref: `#/components/schemas/${name}` }
   const isDefinitions = (key: string): boolean => key === 'schemas'
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, isDefinitions(key) ? definitions(each as object, names) : named(each, names)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [
+      key,
+      isDefinitions(key) ? definitions(each as object, names) : named(each, names),
+    ]),
+  )
 }
 
 const definitions = (schemas: object, names: Names): object =>

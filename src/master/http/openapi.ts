@@ -15,7 +15,11 @@ export function createOpenApi(routes: readonly Route[], version: string): Part {
   const text = (): string => (made ??= JSON.stringify(openApiOf([...routes, row], version)))
   let made: string | undefined
   const row = route({
-    method: 'GET', path: `${API_PREFIX}/openapi.json`, access: 'none', summary: 'This API as an OpenAPI 3.1 document.', response: Type.Object({ openapi: Type.String() }),
+    method: 'GET',
+    path: `${API_PREFIX}/openapi.json`,
+    access: 'none',
+    summary: 'This API as an OpenAPI 3.1 document.',
+    response: Type.Object({ openapi: Type.String() }),
     handle: () => ({ headers: { 'content-type': 'application/json; charset=utf-8' }, body: text() }),
   })
   return { routes: [row] }
@@ -31,20 +35,32 @@ function openApiOf(routes: readonly Route[], version: string): object {
   for (const each of routes) paths[each.path] = { ...paths[each.path], [each.method.toLowerCase()]: operation(each) }
   return {
     openapi: '3.1.0',
-    info: { title: 'Muster', version, description: 'Coordinates a fleet of worker processes.', license: { name: 'Apache 2.0', identifier: 'Apache-2.0' } },
+    info: {
+      title: 'Muster',
+      version,
+      description: 'Coordinates a fleet of worker processes.',
+      license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
+    },
     paths: named(paths, names),
     components: named({ ...components(), schemas: OBJECTS }, names),
   }
 }
 
 const WHO: Readonly<Record<Access, string>> = {
-  none: 'Needs no token.', any: 'Any valid token.', admin: 'The admin token.', worker: 'A worker token.', scoped: 'The admin token, or a scoped token that covers the type.',
+  none: 'Needs no token.',
+  any: 'Any valid token.',
+  admin: 'The admin token.',
+  worker: 'A worker token.',
+  scoped: 'The admin token, or a scoped token that covers the type.',
 }
 
 function operation(row: Route): object {
   const { access, summary, path, method } = row
   return {
-    operationId: operationId(method, path), summary, description: WHO[access], security: access === 'none' ? [] : [{ bearer: [] }],
+    operationId: operationId(method, path),
+    summary,
+    description: WHO[access],
+    security: access === 'none' ? [] : [{ bearer: [] }],
     parameters: [...pathParameters(path), ...queryParameters(row.query), ...headerParameters(row.reads)],
     ...requestBody(row),
     responses: responsesOf(row),
@@ -53,21 +69,47 @@ function operation(row: Route): object {
 
 function requestBody({ body, bodyInFull = body, bodyMayBeAbsent = false, example }: Route): object {
   if (bodyInFull === undefined) return {}
-  return { requestBody: { required: !bodyMayBeAbsent, content: { 'application/json': { schema: bodyInFull, ...(example === undefined ? {} : { example }) } } } }
+  return {
+    requestBody: {
+      required: !bodyMayBeAbsent,
+      content: { 'application/json': { schema: bodyInFull, ...(example === undefined ? {} : { example }) } },
+    },
+  }
 }
 
 const operationId = (method: string, path: string): string =>
-  `${method.toLowerCase()}_${path.replace(API_PREFIX, '').replaceAll(/[^\w]+/g, '_').replaceAll(/^_+|_+$/g, '') || 'root'}`
+  `${method.toLowerCase()}_${
+    path
+      .replace(API_PREFIX, '')
+      .replaceAll(/[^\w]+/g, '_')
+      .replaceAll(/^_+|_+$/g, '') || 'root'
+  }`
 
 /** What serve.ts takes under each name. */
-const PATH_SCHEMAS: Readonly<Record<string, object>> = { type: AutomationType, id: { ...WorkerId, not: { enum: ['.', '..'] } } }
+const PATH_SCHEMAS: Readonly<Record<string, object>> = {
+  type: AutomationType,
+  id: { ...WorkerId, not: { enum: ['.', '..'] } },
+}
 
 const pathParameters = (path: string): object[] =>
-  [...path.matchAll(/\{(?<name>\w+)\}/g)].map(({ groups: { name = '' } = {} }) => ({ name, in: 'path', required: true, schema: PATH_SCHEMAS[name] ?? Name }))
+  [...path.matchAll(/\{(?<name>\w+)\}/g)].map(({ groups: { name = '' } = {} }) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: PATH_SCHEMAS[name] ?? Name,
+  }))
 
 function queryParameters(query: TSchema | undefined): object[] {
-  const { properties = {}, required = [] } = (query ?? {}) as { properties?: Record<string, JsonSchema>; required?: readonly string[] }
-  return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: required.includes(name), schema }))
+  const { properties = {}, required = [] } = (query ?? {}) as {
+    properties?: Record<string, JsonSchema>
+    required?: readonly string[]
+  }
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    schema,
+  }))
 }
 
 const headerParameters = (reads: Route['reads'] = {}): object[] =>

@@ -10,7 +10,11 @@ import { compileValidator, FleetError, invalid, type JsonSchema } from '../../pr
 
 export type QueryReader = (search: string) => Readonly<Record<string, unknown>>
 
-interface Field extends JsonSchema { readonly type?: unknown; readonly default?: unknown; readonly items?: Field }
+interface Field extends JsonSchema {
+  readonly type?: unknown
+  readonly default?: unknown
+  readonly items?: Field
+}
 
 const PLAIN_INTEGER = /^-?\d+$/
 const PLAIN_NUMBER = /^-?\d+(\.\d+)?$/

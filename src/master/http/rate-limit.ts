@@ -10,7 +10,10 @@ import type { Clock } from '../../runtime/index.ts'
 
 const MAX_BUCKETS = 10_000
 
-interface Bucket { tokens: number; atMs: number }
+interface Bucket {
+  tokens: number
+  atMs: number
+}
 
 export class RateLimiter {
   readonly #clock: Clock

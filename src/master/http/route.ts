@@ -58,7 +58,11 @@ export class RawJson {
  * token was revoked or the master stops.
  */
 export interface StreamBody {
-  readonly pipe: (write: (chunk: string | Uint8Array) => boolean, signal: AbortSignal, drained: () => Promise<void>) => Promise<void>
+  readonly pipe: (
+    write: (chunk: string | Uint8Array) => boolean,
+    signal: AbortSignal,
+    drained: () => Promise<void>,
+  ) => Promise<void>
 }
 
 export interface Answer {
@@ -70,7 +74,11 @@ export interface Answer {
 }
 
 /** An answer that is neither the row's 200 nor a refusal like all others. Without a schema it has no body, unless `media` says which. */
-interface OtherAnswer { readonly description: string; readonly schema?: TSchema; readonly media?: string }
+interface OtherAnswer {
+  readonly description: string
+  readonly schema?: TSchema
+  readonly media?: string
+}
 
 /**
  * What a row answers, for the OpenAPI document alone. The refusals that follow from the row's other properties (token,

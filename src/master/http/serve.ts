@@ -4,7 +4,15 @@
  * order of the checks is the one route.ts promises; token, path and method were checked before (app.ts).
  */
 import type { CatalogEntry, Catalog } from '../../automation/index.ts'
-import { compileValidator, FleetError, invalid, isWorkerId, MAX_NAME_CHARS, NAME_PATTERN, type Validator } from '../../protocol/index.ts'
+import {
+  compileValidator,
+  FleetError,
+  invalid,
+  isWorkerId,
+  MAX_NAME_CHARS,
+  NAME_PATTERN,
+  type Validator,
+} from '../../protocol/index.ts'
 import { withLogFields } from '../../runtime/index.ts'
 import { covers } from '../auth/index.ts'
 import { announcesBody, readJson } from './body.ts'
@@ -17,7 +25,10 @@ import type { Answer, Principal, Route, RouteRequest } from './route.ts'
 const MAX_VALUES_FOR_ALL_FAULTS = 10_000
 const NAME = new RegExp(NAME_PATTERN)
 
-export interface RowOptions { readonly catalog: Catalog; readonly maxBodyBytes: number }
+export interface RowOptions {
+  readonly catalog: Catalog
+  readonly maxBodyBytes: number
+}
 export type Params = Readonly<Record<string, string>>
 
 export interface Row {
@@ -30,7 +41,8 @@ export interface Row {
 
 export function compileRow(route: Route, { catalog, maxBodyBytes }: RowOptions): Row {
   const readQuery = route.query === undefined ? () => ({}) : queryReader(route.query)
-  const readBody = route.body === undefined ? () => Promise.resolve(undefined) : bodyReader(route, route.body, maxBodyBytes)
+  const readBody =
+    route.body === undefined ? () => Promise.resolve(undefined) : bodyReader(route, route.body, maxBodyBytes)
   const names = [...route.path.matchAll(/\{(?<name>\w+)\}/g)].map((match) => match.groups?.['name'] ?? '')
   return {
     route,
@@ -46,7 +58,12 @@ export function compileRow(route: Route, { catalog, maxBodyBytes }: RowOptions):
   }
 }
 
-interface Parts { readonly params: Params; readonly entry: CatalogEntry | undefined; readonly body: unknown; readonly query: QueryReader }
+interface Parts {
+  readonly params: Params
+  readonly entry: CatalogEntry | undefined
+  readonly body: unknown
+  readonly query: QueryReader
+}
 
 function call(route: Route, exchange: Exchange, parts: Parts): Promise<Answer> | Answer {
   const request = new ServedRequest(exchange, parts) as unknown as RouteRequest // Rows without a token have no principal, rows without a type no entry: route.ts says so.
@@ -85,12 +102,15 @@ function headerOf({ request }: Exchange, name: string): string | undefined {
 
 function checkRole({ access }: Route, principal: Principal | null, type: string | undefined): void {
   if (access === 'none') return
-  const allowed = principal !== null && (access === 'any' || (access === 'scoped' ? maySee(principal, type) : principal.role === access))
+  const allowed =
+    principal !== null &&
+    (access === 'any' || (access === 'scoped' ? maySee(principal, type) : principal.role === access))
   if (!allowed) throw new FleetError('FORBIDDEN', 'this token may not do this')
 }
 
 /** @param type undefined: the path has none. */
-const maySee = (principal: Principal, type: string | undefined): boolean => (type === undefined ? principal.role !== 'worker' : covers(principal, type))
+const maySee = (principal: Principal, type: string | undefined): boolean =>
+  type === undefined ? principal.role !== 'worker' : covers(principal, type)
 
 function entryOf(catalog: Catalog, type: string): CatalogEntry {
   const entry = catalog.get(type)
@@ -102,15 +122,24 @@ function entryOf(catalog: Catalog, type: string): CatalogEntry {
 function checkName(name: string, value: string): void {
   if (name === 'type') return
   if (name === 'id' ? isWorkerId(value) : NAME.test(value) && [...value].length <= MAX_NAME_CHARS) return
-  throw invalid(`/${name}`, `must be 1 to ${MAX_NAME_CHARS} characters without control characters${name === 'id' ? ' and "/"' : ''}`, 'name')
+  throw invalid(
+    `/${name}`,
+    `must be 1 to ${MAX_NAME_CHARS} characters without control characters${name === 'id' ? ' and "/"' : ''}`,
+    'name',
+  )
 }
 
-function bodyReader({ bodyMayBeAbsent = false, bodyMayBeArray = false }: Route, schema: object, maxBodyBytes: number): (exchange: Exchange) => Promise<unknown> {
+function bodyReader(
+  { bodyMayBeAbsent = false, bodyMayBeArray = false }: Route,
+  schema: object,
+  maxBodyBytes: number,
+): (exchange: Exchange) => Promise<unknown> {
   const validate = compileValidator(schema)
   return async ({ request, response }) => {
     if (bodyMayBeAbsent && !announcesBody(request)) return {}
     const document = await readJson(request, response, maxBodyBytes)
-    if (typeof document !== 'object' || document === null || (Array.isArray(document) && !bodyMayBeArray)) throw new FleetError('BAD_REQUEST', 'the body is not a JSON object')
+    if (typeof document !== 'object' || document === null || (Array.isArray(document) && !bodyMayBeArray))
+      throw new FleetError('BAD_REQUEST', 'the body is not a JSON object')
     checkBody(document, validate)
     return document
   }
@@ -119,5 +148,6 @@ function bodyReader({ bodyMayBeAbsent = false, bodyMayBeArray = false }: Route, 
 function checkBody(document: unknown, validate: Validator): void {
   const values = checkDocument(document)
   const faults = validate(document)
-  if (faults.length > 0) throw new FleetError('INVALID', values > MAX_VALUES_FOR_ALL_FAULTS ? faults.slice(0, 1) : faults)
+  if (faults.length > 0)
+    throw new FleetError('INVALID', values > MAX_VALUES_FOR_ALL_FAULTS ? faults.slice(0, 1) : faults)
 }

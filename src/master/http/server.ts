@@ -6,7 +6,14 @@
  * Of all upgrades that a request may offer, only `websocket` is taken up. Any other (`h2c`, which some HTTP clients offer
  * with every request) is passed over, and the request served as it is (RFC 9110 section 7.8).
  */
-import { createServer, STATUS_CODES, type IncomingMessage, type RequestListener, type Server, type ServerOptions as NodeServerOptions } from 'node:http'
+import {
+  createServer,
+  STATUS_CODES,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions as NodeServerOptions,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { MAX_HEADER_BYTES, MAX_HEADERS } from '../../protocol/index.ts'
@@ -31,12 +38,25 @@ export interface ServerOptions {
 }
 
 /** Known to Node from 22.21 and 24.9 on; before, every offer of an upgrade is one. */
-interface UpgradeChoice { readonly shouldUpgradeCallback: (request: IncomingMessage) => boolean }
+interface UpgradeChoice {
+  readonly shouldUpgradeCallback: (request: IncomingMessage) => boolean
+}
 
-export function createHttpServer({ app, onUpgrade, requestId, answering, onRefusal, limits = TIME_LIMITS }: ServerOptions): Server {
+export function createHttpServer({
+  app,
+  onUpgrade,
+  requestId,
+  answering,
+  onRefusal,
+  limits = TIME_LIMITS,
+}: ServerOptions): Server {
   const options: NodeServerOptions & UpgradeChoice = {
-    keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: limits.headersWithinMs, requestTimeout: limits.requestWithinMs,
-    connectionsCheckingInterval: limits.lookEveryMs, maxHeaderSize: MAX_HEADER_BYTES, insecureHTTPParser: false,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: limits.headersWithinMs,
+    requestTimeout: limits.requestWithinMs,
+    connectionsCheckingInterval: limits.lookEveryMs,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    insecureHTTPParser: false,
     shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
   }
   const server = createServer(options, app)
@@ -54,9 +74,13 @@ export function createHttpServer({ app, onUpgrade, requestId, answering, onRefus
 }
 
 /** Starts listening; answers the port. @throws Error when the address cannot be used. */
-export function listen(server: Server, { host, port }: { readonly host: string; readonly port: number }): Promise<number> {
+export function listen(
+  server: Server,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<number> {
   return new Promise((resolve, reject) => {
-    const refused = (cause: Error): void => reject(new Error(`the master cannot listen on ${host}:${port}; choose another address with --listen`, { cause }))
+    const refused = (cause: Error): void =>
+      reject(new Error(`the master cannot listen on ${host}:${port}; choose another address with --listen`, { cause }))
     server.once('error', refused).listen(port, host, () => {
       server.off('error', refused)
       resolve((server.address() as AddressInfo).port)
@@ -65,18 +89,32 @@ export function listen(server: Server, { host, port }: { readonly host: string; 
 }
 
 /** Answers on a socket that has no response object, and ends it. */
-export function refuseRaw(socket: Duplex, status: number, detail: string, requestId: string, headers: Readonly<Record<string, string>> = {}): void {
+export function refuseRaw(
+  socket: Duplex,
+  status: number,
+  detail: string,
+  requestId: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   const body = JSON.stringify({ detail })
   const lines = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, 'content-type: application/json; charset=utf-8', `content-length: ${Buffer.byteLength(body)}`,
-    `muster-request-id: ${requestId}`, 'cache-control: no-store', 'x-content-type-options: nosniff', 'connection: close',
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    `muster-request-id: ${requestId}`,
+    'cache-control: no-store',
+    'x-content-type-options: nosniff',
+    'connection: close',
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ]
   socket.on('error', () => {}) // A client that is gone already changes nothing.
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
 }
 
-interface ClientError extends Error { readonly code?: string; readonly rawPacket?: Buffer }
+interface ClientError extends Error {
+  readonly code?: string
+  readonly rawPacket?: Buffer
+}
 
 function meaning({ code, rawPacket }: ClientError): [number, string] {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return [408, 'the request took too long to arrive']

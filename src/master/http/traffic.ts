@@ -66,7 +66,10 @@ export class Traffic {
 
   /** Runs `work` as one of the requests in work. @throws {FleetError} OVERLOADED */
   async count<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#inWork >= MAX_IN_WORK) throw new FleetError('OVERLOADED', 'the master has too many requests in work; try again in a second', { retryAfterSeconds: 1 })
+    if (this.#inWork >= MAX_IN_WORK)
+      throw new FleetError('OVERLOADED', 'the master has too many requests in work; try again in a second', {
+        retryAfterSeconds: 1,
+      })
     this.#inWork += 1
     try {
       return await work()
@@ -109,7 +112,8 @@ export class Traffic {
 
   #endRevoked(): void {
     for (const exchange of this.#long) {
-      if (exchange.principal !== null && !this.#options.authenticator.still(exchange.principal)) endLong(exchange, 'the token was revoked')
+      if (exchange.principal !== null && !this.#options.authenticator.still(exchange.principal))
+        endLong(exchange, 'the token was revoked')
     }
   }
 }

@@ -51,7 +51,11 @@ export function fleetSnapshots(deps: Pick<MasterDeps, 'backend' | 'catalog' | 'c
   }
 }
 
-async function take({ backend, catalog, clock }: Pick<MasterDeps, 'backend' | 'catalog' | 'clock'>): Promise<FleetSnapshot> {
+async function take({
+  backend,
+  catalog,
+  clock,
+}: Pick<MasterDeps, 'backend' | 'catalog' | 'clock'>): Promise<FleetSnapshot> {
   const entries = [...catalog.values()]
   const batch = entries.filter(({ kind }) => kind === 'BatchAutomation')
   const pools = [...new Set(entries.flatMap((entry) => [...entry.pools.keys()]))]
@@ -64,7 +68,13 @@ async function take({ backend, catalog, clock }: Pick<MasterDeps, 'backend' | 'c
   const countsByType = new Map(batch.map(({ type }, index) => [type, counts[index] ?? null]))
   return {
     takenMs: clock.wallMs(),
-    types: entries.map(({ type, kind }, index) => ({ type, kind, workers: workers[index] ?? [], streamLength: lengths[index] ?? 0, counts: countsByType.get(type) ?? null })),
+    types: entries.map(({ type, kind }, index) => ({
+      type,
+      kind,
+      workers: workers[index] ?? [],
+      streamLength: lengths[index] ?? 0,
+      counts: countsByType.get(type) ?? null,
+    })),
     pools: pools.map((pool, index) => ({ pool, size: sizes[index] ?? 0 })),
   }
 }
@@ -81,7 +91,14 @@ async function workersOf(backend: MasterDeps['backend'], { type }: CatalogEntry)
 }
 
 function numbersOf({ id, state, connected, appliedGen, config, lastSeen, stats }: WorkerRow): WorkerNumbers {
-  return { id, state, connected, behind: appliedGen !== null && appliedGen < config.gen, lastSeenMs: lastSeen, stats: stats === null ? null : headOf(stats) }
+  return {
+    id,
+    state,
+    connected,
+    behind: appliedGen !== null && appliedGen < config.gen,
+    lastSeenMs: lastSeen,
+    stats: stats === null ? null : headOf(stats),
+  }
 }
 
 const HEAD = /^\{"slots":(?<slots>\d+),"cpu_pct":(?<cpu>[^,]+),"rss_mb":(?<rss>[^,]+),/
@@ -89,7 +106,8 @@ const HEAD = /^\{"slots":(?<slots>\d+),"cpu_pct":(?<cpu>[^,]+),"rss_mb":(?<rss>[
 /** The three numbers stand first in a stored frame, which can be large: mostly nothing needs to be parsed. */
 function headOf(text: string): WorkerNumbers['stats'] {
   const head = HEAD.exec(text)?.groups
-  if (head !== undefined) return { slots: Number(head['slots']), cpuPct: Number(head['cpu']), rssMb: Number(head['rss']) }
+  if (head !== undefined)
+    return { slots: Number(head['slots']), cpuPct: Number(head['cpu']), rssMb: Number(head['rss']) }
   const stats = JSON.parse(text) as { slots: number; cpu_pct: number; rss_mb: number }
   return { slots: stats.slots, cpuPct: stats.cpu_pct, rssMb: stats.rss_mb }
 }

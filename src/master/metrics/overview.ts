@@ -11,11 +11,16 @@ import type { FleetSnapshot, TypeNumbers, WorkerNumbers } from './fleet-snapshot
 
 export function overviewRoute(snapshot: () => Promise<FleetSnapshot>): Route {
   return route({
-    method: 'GET', path: `${API_PREFIX}/overview`, access: 'scoped', response: OverviewBody,
+    method: 'GET',
+    path: `${API_PREFIX}/overview`,
+    access: 'scoped',
+    response: OverviewBody,
     summary: 'Workers, slots, queue and stream of every type of the token, in numbers up to 5 s old.',
     handle: async ({ principal }) => {
       const { takenMs, types } = await snapshot()
-      const shown = types.filter(({ type }) => covers(principal, type)).map((each) => [each.type, overviewOf(each)] as const)
+      const shown = types
+        .filter(({ type }) => covers(principal, type))
+        .map((each) => [each.type, overviewOf(each)] as const)
       return { body: { ts: toSeconds(takenMs), automations: Object.fromEntries(shown) } }
     },
   })
@@ -23,7 +28,8 @@ export function overviewRoute(snapshot: () => Promise<FleetSnapshot>): Route {
 
 function overviewOf({ kind, workers, counts, streamLength }: TypeNumbers): OverviewBody['automations'][string] {
   return {
-    kind, workers: workersOf(workers),
+    kind,
+    workers: workersOf(workers),
     slots: workers.reduce((sum, { connected, stats }) => sum + (connected ? (stats?.slots ?? 0) : 0), 0),
     queue: counts === null ? null : totalsBody(counts),
     stream: { length: streamLength },

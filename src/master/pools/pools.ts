@@ -7,16 +7,23 @@ import { RawJson, route } from '../http/route.ts'
 export function createPools({ backend, catalog }: Pick<MasterDeps, 'backend' | 'catalog'>): Part {
   const declared = new Set([...catalog.values()].flatMap((entry) => [...entry.pools.keys()]))
   return {
-    routes: [route({
-      method: 'GET', path: `${API_PREFIX}/pools/{pool_name}`, access: 'admin', query: nQuery(DEFAULT_N.pool), response: PoolBody,
-      summary: 'How many items a pool holds, and the first of them.',
-      handle: async ({ params, query }) => {
-        const pool = params['pool_name'] ?? ''
-        if (!declared.has(pool)) throw new FleetError('NOT_FOUND', `no installed automation declares a pool "${pool}"`)
-        const { size, items } = await backend.pools.list(pool, query.n ?? DEFAULT_N.pool)
-        return { body: new RawJson(`{"size":${size},"items":[${items.map(itemText).join(',')}]}`) }
-      },
-    })],
+    routes: [
+      route({
+        method: 'GET',
+        path: `${API_PREFIX}/pools/{pool_name}`,
+        access: 'admin',
+        query: nQuery(DEFAULT_N.pool),
+        response: PoolBody,
+        summary: 'How many items a pool holds, and the first of them.',
+        handle: async ({ params, query }) => {
+          const pool = params['pool_name'] ?? ''
+          if (!declared.has(pool))
+            throw new FleetError('NOT_FOUND', `no installed automation declares a pool "${pool}"`)
+          const { size, items } = await backend.pools.list(pool, query.n ?? DEFAULT_N.pool)
+          return { body: new RawJson(`{"size":${size},"items":[${items.map(itemText).join(',')}]}`) }
+        },
+      }),
+    ],
   }
 }
 

@@ -9,7 +9,10 @@ import type { ConfigRow } from '../../storage/index.ts'
 const MAX_REMEMBERED = 10_000
 
 /** `gen`: of the config that it stands in. */
-interface AttemptLimit { readonly gen: number; readonly maxAttempts: number }
+interface AttemptLimit {
+  readonly gen: number
+  readonly maxAttempts: number
+}
 type ReadConfigs = (workers: readonly string[]) => Promise<readonly (ConfigRow | null)[]>
 
 export class AttemptLimits {

@@ -5,7 +5,21 @@
  */
 import { Type } from 'typebox'
 import {
-  API_PREFIX, ClearedBody, DEFAULT_N, DeadBody, FleetError, NBody, nQuery, QUEUE_SAMPLES, QueueBody, QueueSample, QueueStatsQuery, ReplayedBody, SelectBody, SelectedBody, TaskPlace,
+  API_PREFIX,
+  ClearedBody,
+  DEFAULT_N,
+  DeadBody,
+  FleetError,
+  NBody,
+  nQuery,
+  QUEUE_SAMPLES,
+  QueueBody,
+  QueueSample,
+  QueueStatsQuery,
+  ReplayedBody,
+  SelectBody,
+  SelectedBody,
+  TaskPlace,
 } from '../../protocol/index.ts'
 import type { DeadRow, QueueRow, Tasks } from '../../storage/index.ts'
 import { RawJson, route, type Route } from '../http/route.ts'
@@ -27,12 +41,19 @@ export function inspectRoutes(ports: InspectPorts): readonly Route[] {
 function queueRoutes({ tasks, samples }: InspectPorts): readonly Route[] {
   return [
     route({
-      method: 'GET', path: `${AUTOMATION}/tasks/{task_id}`, access: 'scoped', response: TaskPlace,
+      method: 'GET',
+      path: `${AUTOMATION}/tasks/{task_id}`,
+      access: 'scoped',
+      response: TaskPlace,
       summary: 'Where a task is: pending, in_flight, scheduled or dead.',
       handle: async ({ params }) => ({ body: await placeOf(tasks, params.type, params['task_id'] ?? '') }),
     }),
     route({
-      method: 'GET', path: `${AUTOMATION}/queue`, access: 'scoped', query: nQuery(DEFAULT_N.queue), response: QueueBody,
+      method: 'GET',
+      path: `${AUTOMATION}/queue`,
+      access: 'scoped',
+      query: nQuery(DEFAULT_N.queue),
+      response: QueueBody,
       summary: 'The next pending tasks, in the order in which they will be taken.',
       handle: async ({ params, query }) => {
         const { length, items } = await tasks.queue(params.type, query.n ?? DEFAULT_N.queue)
@@ -40,9 +61,16 @@ function queueRoutes({ tasks, samples }: InspectPorts): readonly Route[] {
       },
     }),
     route({
-      method: 'GET', path: `${AUTOMATION}/queue/stats`, access: 'scoped', query: QueueStatsQuery, response: Type.Array(QueueSample),
-      summary: 'How many tasks there were, every 15 s of the last hour, oldest first; empty where this master just started.',
-      handle: ({ params, query }) => ({ body: samples.read(params.type, query.since ?? 0, query.limit ?? QUEUE_SAMPLES) }),
+      method: 'GET',
+      path: `${AUTOMATION}/queue/stats`,
+      access: 'scoped',
+      query: QueueStatsQuery,
+      response: Type.Array(QueueSample),
+      summary:
+        'How many tasks there were, every 15 s of the last hour, oldest first; empty where this master just started.',
+      handle: ({ params, query }) => ({
+        body: samples.read(params.type, query.since ?? 0, query.limit ?? QUEUE_SAMPLES),
+      }),
     }),
   ]
 }
@@ -50,7 +78,11 @@ function queueRoutes({ tasks, samples }: InspectPorts): readonly Route[] {
 function deadRoutes({ tasks, queueOf }: InspectPorts): readonly Route[] {
   return [
     route({
-      method: 'GET', path: `${AUTOMATION}/dead`, access: 'scoped', query: nQuery(DEFAULT_N.dead), response: DeadBody,
+      method: 'GET',
+      path: `${AUTOMATION}/dead`,
+      access: 'scoped',
+      query: nQuery(DEFAULT_N.dead),
+      response: DeadBody,
       summary: 'The dead-letter queue, oldest death first.',
       handle: async ({ params, query }) => {
         const { length, items } = await tasks.dead(params.type, query.n ?? DEFAULT_N.dead)
@@ -58,12 +90,24 @@ function deadRoutes({ tasks, queueOf }: InspectPorts): readonly Route[] {
       },
     }),
     route({
-      method: 'POST', path: `${AUTOMATION}/dead/replay`, access: 'scoped', body: NBody, bodyMayBeAbsent: true, response: ReplayedBody, example: { n: 10 },
+      method: 'POST',
+      path: `${AUTOMATION}/dead/replay`,
+      access: 'scoped',
+      body: NBody,
+      bodyMayBeAbsent: true,
+      response: ReplayedBody,
+      example: { n: 10 },
       summary: 'Puts dead tasks back into the normal tier, oldest death first, as if never tried.',
-      handle: async ({ params, body }) => ({ body: { replayed: await queueOf(params.type).replay(body.n ?? DEFAULT_N.dead) } }),
+      handle: async ({ params, body }) => ({
+        body: { replayed: await queueOf(params.type).replay(body.n ?? DEFAULT_N.dead) },
+      }),
     }),
     route({
-      method: 'POST', path: `${AUTOMATION}/dead/select`, access: 'scoped', body: SelectBody, response: SelectedBody,
+      method: 'POST',
+      path: `${AUTOMATION}/dead/select`,
+      access: 'scoped',
+      body: SelectBody,
+      response: SelectedBody,
       example: { action: 'replay', task_ids: ['order-7'] },
       summary: 'Replays or removes the dead tasks that are named, and no other; one outcome each, in order.',
       handle: async ({ params, body: { action, task_ids: ids } }) => {
@@ -72,7 +116,10 @@ function deadRoutes({ tasks, queueOf }: InspectPorts): readonly Route[] {
       },
     }),
     route({
-      method: 'DELETE', path: `${AUTOMATION}/dead`, access: 'scoped', response: ClearedBody,
+      method: 'DELETE',
+      path: `${AUTOMATION}/dead`,
+      access: 'scoped',
+      response: ClearedBody,
       summary: 'Removes all dead tasks; there is no undo.',
       handle: async ({ params }) => ({ body: { cleared: await tasks.clearDead(params.type) } }),
     }),
@@ -81,7 +128,11 @@ function deadRoutes({ tasks, queueOf }: InspectPorts): readonly Route[] {
 
 async function placeOf(tasks: Tasks, type: string, id: string): Promise<object> {
   const [place = null] = await tasks.locate(type, [id])
-  if (place === null) throw new FleetError('NOT_FOUND', `no task "${id}" of type "${type}" is held: it is done, was dropped, or never was`)
+  if (place === null)
+    throw new FleetError(
+      'NOT_FOUND',
+      `no task "${id}" of type "${type}" is held: it is done, was dropped, or never was`,
+    )
   return { task_id: id, place }
 }
 

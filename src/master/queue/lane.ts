@@ -43,9 +43,15 @@ export class Lane<Item, Answer> {
    */
   add(items: readonly Item[]): Promise<readonly (Answer | Error)[]> {
     const bytes = items.reduce((sum, item) => sum + this.#weigh(item), 0)
-    const crowded = this.#waitingItems + items.length > MAX_WAITING_ITEMS || this.#waitingBytes + bytes > MAX_WAITING_BYTES
+    const crowded =
+      this.#waitingItems + items.length > MAX_WAITING_ITEMS || this.#waitingBytes + bytes > MAX_WAITING_BYTES
     if (crowded && this.#waitingItems > 0) {
-      return Promise.reject(new FleetError('STORAGE_OVERLOADED', 'too many changes wait for the store; try again', { retryAfterSeconds: 1, outcome: 'not_sent' }))
+      return Promise.reject(
+        new FleetError('STORAGE_OVERLOADED', 'too many changes wait for the store; try again', {
+          retryAfterSeconds: 1,
+          outcome: 'not_sent',
+        }),
+      )
     }
     this.#waitingItems += items.length
     this.#waitingBytes += bytes
@@ -71,7 +77,8 @@ export class Lane<Item, Answer> {
   async #send(calls: readonly Call<Item, Answer>[]): Promise<void> {
     const items = calls.length === 1 && calls[0] !== undefined ? calls[0].items : calls.flatMap((call) => call.items)
     const runs: Promise<readonly (Answer | Error)[]>[] = []
-    for (let from = 0; from < items.length; from += RUN_ITEMS) runs.push(this.#answered(items.slice(from, from + RUN_ITEMS)))
+    for (let from = 0; from < items.length; from += RUN_ITEMS)
+      runs.push(this.#answered(items.slice(from, from + RUN_ITEMS)))
     const answers = (await Promise.all(runs)).flat() as readonly (Answer | Error)[]
     let from = 0
     for (const { items: own, resolve } of calls) {

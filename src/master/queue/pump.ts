@@ -49,7 +49,10 @@ export interface PumpPorts {
   readonly onTrouble: (error: unknown) => void
 }
 
-interface Asked { readonly waiter: Waiter; readonly request: ReserveRequest }
+interface Asked {
+  readonly waiter: Waiter
+  readonly request: ReserveRequest
+}
 
 export class Pump {
   readonly #entry: CatalogEntry
@@ -67,7 +70,9 @@ export class Pump {
     this.#entry = entry
     this.#ports = ports
     this.#waiters = new Waiters(ports.room, ports.timers)
-    this.#limits = new AttemptLimits(entry.defaults.max_attempts, (workers) => ports.backend.configs.get(workers.map((id) => ({ type: entry.type, id }))))
+    this.#limits = new AttemptLimits(entry.defaults.max_attempts, (workers) =>
+      ports.backend.configs.get(workers.map((id) => ({ type: entry.type, id }))),
+    )
   }
 
   get waiting(): number {
@@ -136,7 +141,11 @@ export class Pump {
   async #serve(batch: readonly Waiter[], ready: number): Promise<number> {
     const asked = await this.#asked(batch)
     if (asked.length === 0) return ready
-    const { answers, dropped, nextDue } = await this.#ports.backend.tasks.reserve(this.#entry.type, this.#entry.visibilityMs, asked.map(({ request }) => request))
+    const { answers, dropped, nextDue } = await this.#ports.backend.tasks.reserve(
+      this.#entry.type,
+      this.#entry.visibilityMs,
+      asked.map(({ request }) => request),
+    )
     if (dropped > 0) this.#ports.onExpired(dropped)
     const orphans: Lease[] = []
     for (const [at, { waiter }] of asked.entries()) orphans.push(...this.#answer(waiter, answers[at] ?? []))
@@ -152,7 +161,16 @@ export class Pump {
     for (const waiter of batch) {
       const limit = limits.get(waiter.worker)
       if (limit === undefined) this.#refuseUnknown(waiter)
-      else if (waiter.open) asked.push({ waiter, request: { worker: waiter.worker, limit: waiter.limit, gen: limit.gen, defaultMaxAttempts: limit.maxAttempts } })
+      else if (waiter.open)
+        asked.push({
+          waiter,
+          request: {
+            worker: waiter.worker,
+            limit: waiter.limit,
+            gen: limit.gen,
+            defaultMaxAttempts: limit.maxAttempts,
+          },
+        })
     }
     return asked
   }
@@ -177,7 +195,12 @@ export class Pump {
   }
 
   #refuseUnknown(waiter: Waiter): void {
-    waiter.refuse(new RpcError('unknown_worker', `no worker "${waiter.worker}" of type "${this.#entry.type}" is registered; register first`))
+    waiter.refuse(
+      new RpcError(
+        'unknown_worker',
+        `no worker "${waiter.worker}" of type "${this.#entry.type}" is registered; register first`,
+      ),
+    )
   }
 
   /** Arms the timer for the next due retry. True: the one it was armed for has been promoted, and others with it perhaps. */
@@ -186,7 +209,9 @@ export class Pump {
     this.#cancelDue()
     this.#dueMs = this.#waiters.size === 0 ? null : dueMs
     if (this.#dueMs !== null) {
-      this.#cancelDue = this.#ports.timers.after(Math.max(SOONEST_MS, this.#dueMs - this.#ports.backendNowMs()), () => this.wake())
+      this.#cancelDue = this.#ports.timers.after(Math.max(SOONEST_MS, this.#dueMs - this.#ports.backendNowMs()), () =>
+        this.wake(),
+      )
     }
     return before !== null && (dueMs === null || dueMs > before)
   }

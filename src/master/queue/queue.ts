@@ -47,20 +47,40 @@ export function createQueue(deps: MasterDeps, overloaded: () => boolean = () => 
   const regressions = regressionsIn(deps.metrics)
   const backendTime = new BackendTime(deps)
   const room: Room = { taken: 0 }
-  const queues = new Map([...deps.catalog.values()].map((entry) => [entry.type, new TypeQueue(entry, {
-    backend, random, room, timers: deps.timers,
-    idempotencyTtlMs: settings.idempotencyTtlSeconds * 1_000,
-    maxQueueLength: settings.maxQueueLength,
-    backendNowMs: () => backendTime.nowMs(),
-    onRegression: ({ id, token }) => {
-      regressions.inc()
-      complaints.about(`regression/${entry.type}`, (suppressed) =>
-        deps.log.error('the store went back in time: a worker holds a lease that the store has not issued', { automation_type: entry.type, task_id: id, token, more_since_last_line: suppressed }))
-    },
-    onExpired: (count) => meters.expired.inc({ automation_type: entry.type }, count),
-    onTrouble: (error) => complaints.about(`reserve/${entry.type}`, (suppressed) =>
-      deps.log.warn('tasks could not be reserved; workers keep waiting', { automation_type: entry.type, error, more_since_last_line: suppressed })),
-  })]))
+  const queues = new Map(
+    [...deps.catalog.values()].map((entry) => [
+      entry.type,
+      new TypeQueue(entry, {
+        backend,
+        random,
+        room,
+        timers: deps.timers,
+        idempotencyTtlMs: settings.idempotencyTtlSeconds * 1_000,
+        maxQueueLength: settings.maxQueueLength,
+        backendNowMs: () => backendTime.nowMs(),
+        onRegression: ({ id, token }) => {
+          regressions.inc()
+          complaints.about(`regression/${entry.type}`, (suppressed) =>
+            deps.log.error('the store went back in time: a worker holds a lease that the store has not issued', {
+              automation_type: entry.type,
+              task_id: id,
+              token,
+              more_since_last_line: suppressed,
+            }),
+          )
+        },
+        onExpired: (count) => meters.expired.inc({ automation_type: entry.type }, count),
+        onTrouble: (error) =>
+          complaints.about(`reserve/${entry.type}`, (suppressed) =>
+            deps.log.warn('tasks could not be reserved; workers keep waiting', {
+              automation_type: entry.type,
+              error,
+              more_since_last_line: suppressed,
+            }),
+          ),
+      }),
+    ]),
+  )
   const queueOf = (type: string): TypeQueue => {
     const queue = queues.get(type)
     if (queue === undefined) throw new TypeError(`no automation of type "${type}" is installed`)
@@ -68,12 +88,27 @@ export function createQueue(deps: MasterDeps, overloaded: () => boolean = () => 
   }
   meters.waitersFrom(() => queues.values())
   const samples = new Samples(batchTypes(queues), {
-    clock, timers: deps.timers, counts: (types) => backend.tasks.counts(types),
-    onFailed: (error) => complaints.about('samples', (suppressed) => deps.log.warn('the queues could not be counted; their statistics have a gap', { error, more_since_last_line: suppressed })),
+    clock,
+    timers: deps.timers,
+    counts: (types) => backend.tasks.counts(types),
+    onFailed: (error) =>
+      complaints.about('samples', (suppressed) =>
+        deps.log.warn('the queues could not be counted; their statistics have a gap', {
+          error,
+          more_since_last_line: suppressed,
+        }),
+      ),
   })
   return {
     routes: [
-      ...submitRoutes({ clock, random, overloaded, queueOf, refused: meters.refused, limiter: new RateLimiter(clock, settings.submitRpsPerToken) }),
+      ...submitRoutes({
+        clock,
+        random,
+        overloaded,
+        queueOf,
+        refused: meters.refused,
+        limiter: new RateLimiter(clock, settings.submitRpsPerToken),
+      }),
       ...inspectRoutes({ tasks: backend.tasks, samples, queueOf }),
     ],
     reserve: (type, ask) => queueOf(type).reserve(ask),
@@ -99,25 +134,37 @@ interface Background {
 }
 
 /** The tick, the wakes from other masters, the sweep and the samples. */
-function background(deps: MasterDeps, { queues, samples, complaints, meters, backendTime }: Background): Required<Pick<Part, 'start' | 'stop'>> {
+function background(
+  deps: MasterDeps,
+  { queues, samples, complaints, meters, backendTime }: Background,
+): Required<Pick<Part, 'start' | 'stop'>> {
   const sweeper = new Sweeper({
-    timers: deps.timers, random: deps.random,
+    timers: deps.timers,
+    random: deps.random,
     step: (type) => deps.backend.tasks.sweep(type, deps.settings.maxLostLeases, RUN_ITEMS),
     onSwept: (type, { requeued, promoted, dead }) => {
       meters.lost.inc({ automation_type: type, outcome: 'requeued' }, requeued)
       meters.lost.inc({ automation_type: type, outcome: 'dead' }, dead)
       queues.get(type)?.wake(requeued + promoted)
     },
-    onFailed: (type, error) => complaints.about(`sweep/${type}`, (suppressed) =>
-      deps.log.warn('the sweep failed; the next one is due in 10 s', { automation_type: type, error, more_since_last_line: suppressed })),
+    onFailed: (type, error) =>
+      complaints.about(`sweep/${type}`, (suppressed) =>
+        deps.log.warn('the sweep failed; the next one is due in 10 s', {
+          automation_type: type,
+          error,
+          more_since_last_line: suppressed,
+        }),
+      ),
   })
   const ends: (() => void)[] = []
   return {
     start: async () => {
       await backendTime.learn()
-      ends.push(deps.timers.every(TICK_MS, () => {
-        for (const queue of queues.values()) queue.wake()
-      }))
+      ends.push(
+        deps.timers.every(TICK_MS, () => {
+          for (const queue of queues.values()) queue.wake()
+        }),
+      )
       ends.push(deps.backend.bus.onSignal((signal) => void (signal.kind === 'wake' && queues.get(signal.type)?.wake())))
       sweeper.start(batchTypes(queues))
       samples.start()
@@ -163,14 +210,33 @@ interface Meters {
 function metersOf({ metrics }: MasterDeps): Meters {
   const registers = [metrics]
   return {
-    expired: new Counter({ name: 'svc_tasks_expired_total', help: 'Tasks dropped at reserve, older than their ttl_seconds.', labelNames: ['automation_type'], registers }),
-    refused: new Counter({ name: 'svc_submits_refused_total', help: 'Tasks and batches that were not queued.', labelNames: ['automation_type', 'reason'], registers }),
-    lost: new Counter({ name: 'svc_leases_lost_total', help: 'Leases whose deadline passed, by where their task went.', labelNames: ['automation_type', 'outcome'], registers }),
-    waitersFrom: (queues) => void new Gauge({
-      name: 'svc_reserve_waiters', help: 'Reserves that wait for a task on this master.', labelNames: ['automation_type'], registers,
-      collect() {
-        for (const { entry, waiting } of queues()) this.set({ automation_type: entry.type }, waiting)
-      },
+    expired: new Counter({
+      name: 'svc_tasks_expired_total',
+      help: 'Tasks dropped at reserve, older than their ttl_seconds.',
+      labelNames: ['automation_type'],
+      registers,
     }),
+    refused: new Counter({
+      name: 'svc_submits_refused_total',
+      help: 'Tasks and batches that were not queued.',
+      labelNames: ['automation_type', 'reason'],
+      registers,
+    }),
+    lost: new Counter({
+      name: 'svc_leases_lost_total',
+      help: 'Leases whose deadline passed, by where their task went.',
+      labelNames: ['automation_type', 'outcome'],
+      registers,
+    }),
+    waitersFrom: (queues) =>
+      void new Gauge({
+        name: 'svc_reserve_waiters',
+        help: 'Reserves that wait for a task on this master.',
+        labelNames: ['automation_type'],
+        registers,
+        collect() {
+          for (const { entry, waiting } of queues()) this.set({ automation_type: entry.type }, waiting)
+        },
+      }),
   }
 }

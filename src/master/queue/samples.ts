@@ -47,7 +47,9 @@ export class Samples {
   }
 
   #begin(): void {
-    this.#running ??= this.#take().catch(this.#ports.onFailed).finally(() => (this.#running = null)) // A store that is slow is not asked twice.
+    this.#running ??= this.#take()
+      .catch(this.#ports.onFailed)
+      .finally(() => (this.#running = null)) // A store that is slow is not asked twice.
   }
 
   async #take(): Promise<void> {

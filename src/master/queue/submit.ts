@@ -6,7 +6,19 @@
 import type { Counter } from 'prom-client'
 import type { CatalogEntry } from '../../automation/index.ts'
 import {
-  AnyObject, API_PREFIX, BatchResults, detailForClient, ERRORS, FleetError, SubmitResult, TaskBatch, TaskBatchBody, TaskBody, ValidatedBody, type BatchResult, type FieldError,
+  AnyObject,
+  API_PREFIX,
+  BatchResults,
+  detailForClient,
+  ERRORS,
+  FleetError,
+  SubmitResult,
+  TaskBatch,
+  TaskBatchBody,
+  TaskBody,
+  ValidatedBody,
+  type BatchResult,
+  type FieldError,
 } from '../../protocol/index.ts'
 import { inSpan, type Clock, type Random } from '../../runtime/index.ts'
 import type { NewTask, Submitted } from '../../storage/index.ts'
@@ -35,24 +47,46 @@ type RefusalReason = 'not_batch' | 'overloaded' | 'rate_limited' | 'invalid' | '
 export function submitRoutes(ports: SubmitPorts): readonly Route[] {
   return [
     route({
-      method: 'POST', path: `${API_PREFIX}/automations/{type}/tasks`, access: 'scoped', body: TaskBody, response: SubmitResult, refuses: ['RATE_LIMITED'],
+      method: 'POST',
+      path: `${API_PREFIX}/automations/{type}/tasks`,
+      access: 'scoped',
+      body: TaskBody,
+      response: SubmitResult,
+      refuses: ['RATE_LIMITED'],
       example: { payload: { url: 'https://example.com/' }, priority: 1, idempotency_key: 'order-7' },
       summary: 'Queues a task.',
-      handle: async ({ entry, principal, body }) => ({ body: await inSpan('api.submit_task', { 'fleet.automation_type': entry.type, 'fleet.priority': body.priority ?? 0 }, async (span) => {
-        admit(ports, entry, principal.key, 1)
-        const faults = payloadFaults(body.payload, entry)
-        if (faults.length > 0) throw refusal(ports, entry, 'invalid', new FleetError('INVALID', faults))
-        const task = newTask(body, ports.clock, ports.random)
-        span.setAttribute('fleet.task_id', task.id)
-        const [outcome] = await ports.queueOf(entry.type).submit([task])
-        const result = resultOf(ports, entry, task, body.priority ?? 0, outcome)
-        span.setAttribute('fleet.task_id', result.task_id) // Of a duplicate: the task there is.
-        return result
-      }) }),
+      handle: async ({ entry, principal, body }) => ({
+        body: await inSpan(
+          'api.submit_task',
+          { 'fleet.automation_type': entry.type, 'fleet.priority': body.priority ?? 0 },
+          async (span) => {
+            admit(ports, entry, principal.key, 1)
+            const faults = payloadFaults(body.payload, entry)
+            if (faults.length > 0) throw refusal(ports, entry, 'invalid', new FleetError('INVALID', faults))
+            const task = newTask(body, ports.clock, ports.random)
+            span.setAttribute('fleet.task_id', task.id)
+            const [outcome] = await ports.queueOf(entry.type).submit([task])
+            const result = resultOf(ports, entry, task, body.priority ?? 0, outcome)
+            span.setAttribute('fleet.task_id', result.task_id) // Of a duplicate: the task there is.
+            return result
+          },
+        ),
+      }),
     }),
     route({
-      method: 'POST', path: `${API_PREFIX}/automations/{type}/tasks/batch`, access: 'scoped', body: TaskBatchBody, response: BatchResults, refuses: ['RATE_LIMITED'],
-      bodyInFull: TaskBatch, example: { tasks: [{ payload: { url: 'https://example.com/' } }, { payload: { url: 'https://example.org/' }, priority: -1 }] },
+      method: 'POST',
+      path: `${API_PREFIX}/automations/{type}/tasks/batch`,
+      access: 'scoped',
+      body: TaskBatchBody,
+      response: BatchResults,
+      refuses: ['RATE_LIMITED'],
+      bodyInFull: TaskBatch,
+      example: {
+        tasks: [
+          { payload: { url: 'https://example.com/' } },
+          { payload: { url: 'https://example.org/' }, priority: -1 },
+        ],
+      },
       summary: 'Queues up to 1,000 tasks; one result each, in order.',
       handle: async ({ entry, principal, body }) => {
         admit(ports, entry, principal.key, body.tasks.length)
@@ -60,7 +94,11 @@ export function submitRoutes(ports: SubmitPorts): readonly Route[] {
       },
     }),
     route({
-      method: 'POST', path: `${API_PREFIX}/automations/{type}/tasks/validate`, access: 'scoped', body: AnyObject, response: ValidatedBody,
+      method: 'POST',
+      path: `${API_PREFIX}/automations/{type}/tasks/validate`,
+      access: 'scoped',
+      body: AnyObject,
+      response: ValidatedBody,
       example: { payload: { url: 'https://example.com/' } },
       summary: 'Checks a task as a submit would, and queues nothing.',
       handle: ({ entry, body }) => {
@@ -72,21 +110,38 @@ export function submitRoutes(ports: SubmitPorts): readonly Route[] {
   ]
 }
 
-const notBatch = ({ type }: CatalogEntry): FleetError => new FleetError('BAD_REQUEST', `"${type}" is not a batch automation: it takes no tasks`)
+const notBatch = ({ type }: CatalogEntry): FleetError =>
+  new FleetError('BAD_REQUEST', `"${type}" is not a batch automation: it takes no tasks`)
 
 /** @throws FleetError BAD_REQUEST, where the automation takes no tasks; OVERLOADED, RATE_LIMITED. */
 function admit(ports: SubmitPorts, entry: CatalogEntry, key: string, count: number): void {
   if (entry.validatePayload === null) throw refusal(ports, entry, 'not_batch', notBatch(entry))
   if (ports.overloaded()) {
-    throw refusal(ports, entry, 'overloaded', new FleetError('OVERLOADED', 'the master has more work than time; submit again in a second', { retryAfterSeconds: 1 }))
+    throw refusal(
+      ports,
+      entry,
+      'overloaded',
+      new FleetError('OVERLOADED', 'the master has more work than time; submit again in a second', {
+        retryAfterSeconds: 1,
+      }),
+    )
   }
   const retryAfterSeconds = ports.limiter.take(key, count)
   if (retryAfterSeconds !== null) {
-    throw refusal(ports, entry, 'rate_limited', new FleetError('RATE_LIMITED', 'this token submits too fast; see Retry-After', { retryAfterSeconds }))
+    throw refusal(
+      ports,
+      entry,
+      'rate_limited',
+      new FleetError('RATE_LIMITED', 'this token submits too fast; see Retry-After', { retryAfterSeconds }),
+    )
   }
 }
 
-async function submitBatch(ports: SubmitPorts, entry: CatalogEntry, bodies: readonly unknown[]): Promise<readonly BatchResult_[]> {
+async function submitBatch(
+  ports: SubmitPorts,
+  entry: CatalogEntry,
+  bodies: readonly unknown[],
+): Promise<readonly BatchResult_[]> {
   const faults = bodies.map((body) => taskFaults(body, entry))
   const good = bodies.filter((_, at) => faults[at]?.length === 0) as TaskBody[]
   const tasks = good.map((body) => newTask(body, ports.clock, ports.random))
@@ -106,13 +161,24 @@ async function submitBatch(ports: SubmitPorts, entry: CatalogEntry, bodies: read
 }
 
 /** @throws the failure of the store, or QUEUE_FULL. */
-function resultOf(ports: SubmitPorts, entry: CatalogEntry, task: NewTask, priority: number, outcome: Submitted | Error | undefined): SubmitResult {
+function resultOf(
+  ports: SubmitPorts,
+  entry: CatalogEntry,
+  task: NewTask,
+  priority: number,
+  outcome: Submitted | Error | undefined,
+): SubmitResult {
   if (outcome === undefined || outcome instanceof Error) {
     throw refusal(ports, entry, 'store', outcome ?? new TypeError('the store answered fewer items than it was asked'))
   }
   if (outcome === 'queue_full') {
     const sentence = `the queue is full: "${entry.type}" holds as many tasks as it may, dead ones included`
-    throw refusal(ports, entry, 'queue_full', new FleetError('QUEUE_FULL', sentence, { retryAfterSeconds: FULL_RETRY_SECONDS }))
+    throw refusal(
+      ports,
+      entry,
+      'queue_full',
+      new FleetError('QUEUE_FULL', sentence, { retryAfterSeconds: FULL_RETRY_SECONDS }),
+    )
   }
   if ('duplicateOf' in outcome) return { task_id: outcome.duplicateOf, queued: false, duplicate: true }
   return { task_id: task.id, queued: true, priority }

@@ -42,7 +42,10 @@ export class Sweeper {
   }
 
   #arm(type: string, inMs: number): void {
-    this.#cancels.set(type, this.#ports.timers.after(inMs, () => this.#begin(type)))
+    this.#cancels.set(
+      type,
+      this.#ports.timers.after(inMs, () => this.#begin(type)),
+    )
   }
 
   #begin(type: string): void {

@@ -44,11 +44,22 @@ export class TypeQueue {
     this.#tasks = tasks
     this.#random = ports.random
     this.#pump = new Pump(entry, { ...ports, release: (leases) => this.#giveBack(leases) })
-    this.#submits = new Lane((items) => tasks.submit(type, ports.idempotencyTtlMs, items, ports.maxQueueLength), ({ body }) => body.length)
+    this.#submits = new Lane(
+      (items) => tasks.submit(type, ports.idempotencyTtlMs, items, ports.maxQueueLength),
+      ({ body }) => body.length,
+    )
     const lost = lostOf(ports.onRegression)
     this.#acks = new Lane(async (leases) => lost(leases, await tasks.ack(type, leases)))
     this.#releases = new Lane(async (leases) => lost(leases, await tasks.release(type, leases)))
-    this.#extends = new Lane(async (leases) => lost(leases, await tasks.extend(type, leases.map((lease) => ({ ...lease, visibilityMs })))))
+    this.#extends = new Lane(async (leases) =>
+      lost(
+        leases,
+        await tasks.extend(
+          type,
+          leases.map((lease) => ({ ...lease, visibilityMs })),
+        ),
+      ),
+    )
     this.#nacks = new Lane(async (items) => lost(items, await tasks.nack(type, retry, items)))
   }
 
@@ -59,7 +70,9 @@ export class TypeQueue {
   /** One outcome per task; an Error for those whose call of the store failed. @throws FleetError STORAGE_OVERLOADED */
   async submit(tasks: readonly NewTask[]): Promise<readonly (Submitted | Error)[]> {
     const outcomes = await this.#submits.add(tasks)
-    this.wake(count(outcomes, (outcome) => !(outcome instanceof Error) && outcome !== 'queue_full' && 'queued' in outcome))
+    this.wake(
+      count(outcomes, (outcome) => !(outcome instanceof Error) && outcome !== 'queue_full' && 'queued' in outcome),
+    )
     return outcomes
   }
 
@@ -131,7 +144,10 @@ export class TypeQueue {
 
 /** What the store answered as callers see it: a token that it has not issued is told to whom it concerns, and is a lost lease. */
 function lostOf(onRegression: (lease: LeaseRef) => void) {
-  return <Answer>(leases: readonly LeaseRef[], answers: readonly (Answer | LeaseLost)[]): readonly (Answer | 'lease_lost')[] => {
+  return <Answer>(
+    leases: readonly LeaseRef[],
+    answers: readonly (Answer | LeaseLost)[],
+  ): readonly (Answer | 'lease_lost')[] => {
     if (!answers.includes('not_issued')) return answers as readonly (Answer | 'lease_lost')[]
     return answers.map((answer, at) => {
       const lease = leases[at]

@@ -24,7 +24,9 @@ export interface Ask {
 }
 
 /** How many wait, over all types. */
-export interface Room { taken: number }
+export interface Room {
+  taken: number
+}
 
 type Leases = readonly Lease[]
 
@@ -36,7 +38,12 @@ export class Waiter {
   readonly #reject: (error: unknown) => void
   #onEnd: ((waiter: Waiter) => void) | null
 
-  constructor(ask: Ask, resolve: (leases: Leases) => void, reject: (error: unknown) => void, onEnd: (waiter: Waiter) => void) {
+  constructor(
+    ask: Ask,
+    resolve: (leases: Leases) => void,
+    reject: (error: unknown) => void,
+    onEnd: (waiter: Waiter) => void,
+  ) {
     this.worker = ask.worker
     this.limit = ask.limit
     this.patient = ask.waitMs > 0
@@ -91,7 +98,9 @@ export class Waiters {
   wait(ask: Ask, onDeadline: (waiter: Waiter) => void): Promise<Leases> {
     if (ask.signal.aborted) return Promise.resolve([])
     if (this.#room.taken >= MAX_WAITERS) {
-      return Promise.reject(new FleetError('OVERLOADED', 'too many workers wait for tasks; try again', { retryAfterSeconds: 1 }))
+      return Promise.reject(
+        new FleetError('OVERLOADED', 'too many workers wait for tasks; try again', { retryAfterSeconds: 1 }),
+      )
     }
     return new Promise((resolve, reject) => {
       const onAbort = (): void => void waiter.answer([])
@@ -128,7 +137,7 @@ export class Waiters {
 
   /** Answers those of one worker empty; of every worker, when none is named. */
   dismiss(worker?: string): void {
-    const waiters = worker === undefined ? this.#fifo : this.#byWorker.get(worker) ?? []
+    const waiters = worker === undefined ? this.#fifo : (this.#byWorker.get(worker) ?? [])
     for (const waiter of waiters) waiter.answer([])
   }
 

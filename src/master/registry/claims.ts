@@ -27,12 +27,21 @@ export function claimRoutes({ workers }: Backend, announce: Announce): readonly 
   }
   return [
     route({
-      method: 'PUT', path: CLAIM, access: 'scoped', summary: 'Says who manages the config of a worker, in the place of whoever did.', body: ClaimBody, response: WorkerBody,
+      method: 'PUT',
+      path: CLAIM,
+      access: 'scoped',
+      summary: 'Says who manages the config of a worker, in the place of whoever did.',
+      body: ClaimBody,
+      response: WorkerBody,
       example: { managed_by: 'kubernetes:default/worker-1' },
       handle: ({ params, entry, body }) => claim(params, entry, body.managed_by),
     }),
     route({
-      method: 'DELETE', path: CLAIM, access: 'scoped', summary: 'Nobody manages the config any more.', response: WorkerBody,
+      method: 'DELETE',
+      path: CLAIM,
+      access: 'scoped',
+      summary: 'Nobody manages the config any more.',
+      response: WorkerBody,
       handle: ({ params, entry }) => claim(params, entry, null),
     }),
   ]

@@ -5,7 +5,10 @@
  * its state.
  */
 
-export interface ConfigMark { readonly epoch: string; readonly gen: number }
+export interface ConfigMark {
+  readonly epoch: string
+  readonly gen: number
+}
 
 export const etagOf = ({ epoch, gen }: ConfigMark): string => `"${epoch}.${gen}"`
 
@@ -20,7 +23,9 @@ export function parseMarks(header: string): Marks {
   if (header.trim() === '*') return '*'
   return [...header.matchAll(TAG)].flatMap(([, tag]) => {
     const { epoch, gen } = MARK.exec(tag ?? '')?.groups ?? {}
-    return epoch === undefined || gen === undefined || !Number.isSafeInteger(Number(gen)) ? [] : [{ epoch, gen: Number(gen) }]
+    return epoch === undefined || gen === undefined || !Number.isSafeInteger(Number(gen))
+      ? []
+      : [{ epoch, gen: Number(gen) }]
   })
 }
 

@@ -8,14 +8,20 @@ import type { NewEvent, Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 
 /** `changed`: the fields of the record that changed, as the wire names them; never a config. */
-export type Announce = <Name extends WorkerEventName>(name: Name, ref: Ref, changed: Omit<EventData<Name>, 'type' | 'worker_id' | 'ts'>) => void
+export type Announce = <Name extends WorkerEventName>(
+  name: Name,
+  ref: Ref,
+  changed: Omit<EventData<Name>, 'type' | 'worker_id' | 'ts'>,
+) => void
 
 export function createAnnounce({ backend, clock, log }: MasterDeps): Announce {
   let waiting: NewEvent[] = []
   const flush = (): void => {
     const events = waiting
     waiting = []
-    backend.events.append(events).catch((error: unknown) => log.warn('events could not be recorded', { error, events: events.length }))
+    backend.events
+      .append(events)
+      .catch((error: unknown) => log.warn('events could not be recorded', { error, events: events.length }))
   }
   return (name, { type, id }, changed) => {
     if (waiting.length === 0) queueMicrotask(flush)

@@ -15,7 +15,10 @@ export type ListQuery = Static<typeof WorkersQuery>
 /** The bound of the store's `page`. */
 const PAGE_ROWS = 1_000
 
-interface Page { readonly records: readonly string[]; readonly last: boolean }
+interface Page {
+  readonly records: readonly string[]
+  readonly last: boolean
+}
 
 export async function listWorkers(entry: CatalogEntry, query: ListQuery, backend: Backend): Promise<Answer> {
   const pages = readPages(entry, query, backend)
@@ -27,7 +30,11 @@ export async function listWorkers(entry: CatalogEntry, query: ListQuery, backend
   }
 }
 
-async function writePages(first: Page, rest: AsyncGenerator<Page>, ...[write, signal, drained]: Parameters<StreamBody['pipe']>): Promise<void> {
+async function writePages(
+  first: Page,
+  rest: AsyncGenerator<Page>,
+  ...[write, signal, drained]: Parameters<StreamBody['pipe']>
+): Promise<void> {
   let lead = '['
   for (let page = first; ; page = await nextPage(rest)) {
     signal.throwIfAborted()
@@ -51,7 +58,10 @@ async function* readPages(entry: CatalogEntry, query: ListQuery, backend: Backen
   for (;;) {
     const ask = unfiltered ? Math.min(PAGE_ROWS, left) : PAGE_ROWS
     const rows = await backend.workers.page(entry.type, after, ask)
-    const records = rows.filter((row) => matches(row, query)).slice(0, left).map((row) => recordText(row, entry, query.view))
+    const records = rows
+      .filter((row) => matches(row, query))
+      .slice(0, left)
+      .map((row) => recordText(row, entry, query.view))
     left -= records.length
     after = rows.at(-1)?.id ?? null
     const last = left === 0 || (rows.length < ask && (await isEnd(entry, after, backend)))

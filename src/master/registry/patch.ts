@@ -12,8 +12,20 @@
  */
 import { Buffer } from 'node:buffer'
 import {
-  FleetError, forbiddenKeys, invalid, maskSecrets, mergeConfig, MAX_ACTOR_CHARS, MAX_CONFIG_BYTES, MAX_FIELD_ERRORS, pointerStep,
-  type FieldError, type JsonObject, type JsonText, type SecretPaths, type ValidatedBody,
+  FleetError,
+  forbiddenKeys,
+  invalid,
+  maskSecrets,
+  mergeConfig,
+  MAX_ACTOR_CHARS,
+  MAX_CONFIG_BYTES,
+  MAX_FIELD_ERRORS,
+  pointerStep,
+  type FieldError,
+  type JsonObject,
+  type JsonText,
+  type SecretPaths,
+  type ValidatedBody,
 } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { Backend, ConfigRow, Ref } from '../../storage/index.ts'
@@ -79,28 +91,55 @@ export class ConfigPatcher {
     do {
       if (stored === null || stored === undefined) throw unknownWorker(ref)
       if (wanted !== undefined) requireMatch(wanted, epoch, stored.gen, ref)
-      const { config, changed } = mergeConfig(entry.configSchema, entry.secrets, currentConfig(entry, stored.config), patch)
-      const outcome = await backend.configs.put({ ...ref, expectGen: stored.gen, config: validText(config, entry), changed, actor })
+      const { config, changed } = mergeConfig(
+        entry.configSchema,
+        entry.secrets,
+        currentConfig(entry, stored.config),
+        patch,
+      )
+      const outcome = await backend.configs.put({
+        ...ref,
+        expectGen: stored.gen,
+        config: validText(config, entry),
+        changed,
+        actor,
+      })
       if (outcome === 'not_found') throw unknownWorker(ref)
-      if ('gen' in outcome) return { epoch, gen: outcome.gen, conn: outcome.conn, changed, shown: maskSecrets(config, entry.secrets) }
+      if ('gen' in outcome)
+        return { epoch, gen: outcome.gen, conn: outcome.conn, changed, shown: maskSecrets(config, entry.secrets) }
       stored = outcome.conflict
     } while (clock.monotonicMs() < giveUpAt)
-    throw new FleetError('OVERLOADED', `others keep changing the config of worker ${JSON.stringify(ref.id)}; try again`, { retryAfterSeconds: 1 })
+    throw new FleetError(
+      'OVERLOADED',
+      `others keep changing the config of worker ${JSON.stringify(ref.id)}; try again`,
+      { retryAfterSeconds: 1 },
+    )
   }
 }
 
 function requireMatch(wanted: Marks, epoch: string, gen: number, { id }: Ref): void {
   if (marksInclude(wanted, { epoch, gen })) return
   const [mark] = wanted === '*' ? [] : wanted
-  const named = mark === undefined ? 'If-Match names none of its generations' : mark.epoch === epoch ? `If-Match names generation ${mark.gen}` : `If-Match names generation ${mark.gen} of another epoch`
-  throw new FleetError('STALE_GENERATION', `the config of worker ${JSON.stringify(id)} is at generation ${gen}, ${named}; read it again, then repeat`)
+  const named =
+    mark === undefined
+      ? 'If-Match names none of its generations'
+      : mark.epoch === epoch
+        ? `If-Match names generation ${mark.gen}`
+        : `If-Match names generation ${mark.gen} of another epoch`
+  throw new FleetError(
+    'STALE_GENERATION',
+    `the config of worker ${JSON.stringify(id)} is at generation ${gen}, ${named}; read it again, then repeat`,
+  )
 }
 
 /**
  * What a PATCH would come to, of the config as it is now; stores nothing and tells nobody.
  * @throws {FleetError} NOT_FOUND.
  */
-export async function validatePatch(change: Pick<ConfigChange, 'ref' | 'entry' | 'patch'>, { configs }: Pick<Backend, 'configs'>): Promise<ValidatedBody> {
+export async function validatePatch(
+  change: Pick<ConfigChange, 'ref' | 'entry' | 'patch'>,
+  { configs }: Pick<Backend, 'configs'>,
+): Promise<ValidatedBody> {
   const { ref, entry, patch } = change
   const [row] = await configs.get([ref])
   if (row === null || row === undefined) throw unknownWorker(ref)
@@ -115,7 +154,9 @@ export async function validatePatch(change: Pick<ConfigChange, 'ref' | 'entry' |
 
 /** Faults of a PATCH by itself, whatever is stored. */
 function patchFaults({ patch, entry }: Pick<ConfigChange, 'patch' | 'entry'>): readonly FieldError[] {
-  return forbiddenKeys(patch).slice(0, MAX_FIELD_ERRORS).map((fault) => withoutSecret(fault, entry.secrets))
+  return forbiddenKeys(patch)
+    .slice(0, MAX_FIELD_ERRORS)
+    .map((fault) => withoutSecret(fault, entry.secrets))
 }
 
 /** The config as it is stored. @throws FleetError INVALID with every fault. */
@@ -131,7 +172,14 @@ function textOrFaults(config: JsonObject, entry: CatalogEntry): JsonText | reado
   const text = JSON.stringify(config)
   const bytes = Buffer.byteLength(text)
   if (bytes <= MAX_CONFIG_BYTES) return text
-  return [{ path: '', message: `the merged config takes ${bytes} bytes, at most ${MAX_CONFIG_BYTES} are allowed`, keyword: 'maxBytes', params: { limit: MAX_CONFIG_BYTES } }]
+  return [
+    {
+      path: '',
+      message: `the merged config takes ${bytes} bytes, at most ${MAX_CONFIG_BYTES} are allowed`,
+      keyword: 'maxBytes',
+      params: { limit: MAX_CONFIG_BYTES },
+    },
+  ]
 }
 
 /** Inside a secret even the names of keys are secret: the fault points at the secret itself, and shows nothing of it. */
@@ -139,7 +187,12 @@ function withoutSecret(fault: FieldError, secrets: SecretPaths): FieldError {
   const pointers = secrets.map((path) => path.map(pointerStep).join(''))
   const pointer = pointers.find((each) => fault.path === each || fault.path.startsWith(`${each}/`))
   if (pointer === undefined) return fault
-  return { path: pointer, message: fault.path === pointer ? fault.message : `something inside ${fault.message}`, keyword: fault.keyword, params: {} }
+  return {
+    path: pointer,
+    message: fault.path === pointer ? fault.message : `something inside ${fault.message}`,
+    keyword: fault.keyword,
+    params: {},
+  }
 }
 
 const PRINTABLE = /^[\x20-\x7e]+$/

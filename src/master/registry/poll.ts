@@ -21,7 +21,12 @@ export interface PollDeps extends Pick<MasterDeps, 'backend' | 'log' | 'epoch'> 
   readonly regressions: Counter
 }
 
-export async function pollConfig(ref: Ref, entry: CatalogEntry, ifNoneMatch: string | undefined, deps: PollDeps): Promise<Answer> {
+export async function pollConfig(
+  ref: Ref,
+  entry: CatalogEntry,
+  ifNoneMatch: string | undefined,
+  deps: PollDeps,
+): Promise<Answer> {
   const [epoch, [row]] = await Promise.all([deps.epoch.read(), deps.backend.configs.get([ref])])
   if (row === null || row === undefined) throw unknownWorker(ref)
   const marks = parseMarks(ifNoneMatch ?? '')
@@ -32,7 +37,12 @@ export async function pollConfig(ref: Ref, entry: CatalogEntry, ifNoneMatch: str
   return { headers: { etag: etagOf({ epoch, gen: answered.gen }) }, body: polledBody(answered, entry) }
 }
 
-async function raised(ref: Ref, seen: number, stored: ConfigRow, { backend, log, announce, regressions }: PollDeps): Promise<ConfigRow> {
+async function raised(
+  ref: Ref,
+  seen: number,
+  stored: ConfigRow,
+  { backend, log, announce, regressions }: PollDeps,
+): Promise<ConfigRow> {
   const fields = { automation_type: ref.type, worker_id: ref.id, seen, stored: stored.gen }
   regressions.inc()
   const [outcome] = await backend.configs.raise([{ ...ref, above: seen }])
@@ -40,7 +50,10 @@ async function raised(ref: Ref, seen: number, stored: ConfigRow, { backend, log,
     log.error('a worker holds a config generation far above the stored one: not believed', fields)
     return stored
   }
-  log.error('the store went back in time: a worker holds a config generation above the stored one, which was raised', fields)
+  log.error(
+    'the store went back in time: a worker holds a config generation above the stored one, which was raised',
+    fields,
+  )
   const [now] = await backend.configs.get([ref])
   if (now === null || now === undefined) throw unknownWorker(ref)
   announce('worker.config_changed', ref, { config_gen: now.gen })

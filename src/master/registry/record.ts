@@ -6,7 +6,15 @@
  * The installed automation decides what a config holds: a stored field that its schema no longer knows is left out,
  * and a field added since has its default, so that an upgrade needs no migration.
  */
-import { BASE_CONFIG_NAMES, maskSecrets, toSeconds, type ConfigBody, type JsonObject, type JsonText, type Stats } from '../../protocol/index.ts'
+import {
+  BASE_CONFIG_NAMES,
+  maskSecrets,
+  toSeconds,
+  type ConfigBody,
+  type JsonObject,
+  type JsonText,
+  type Stats,
+} from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { ConfigRow, HistoryRow, WorkerRow } from '../../storage/index.ts'
 
@@ -27,20 +35,40 @@ function knownFields({ configSchema }: CatalogEntry, stored: JsonText): JsonObje
   return Object.fromEntries(Object.entries(parseObject(stored)).filter(([name]) => Object.hasOwn(properties, name)))
 }
 
-const shownConfig = (entry: CatalogEntry, stored: JsonText): JsonObject => maskSecrets(currentConfig(entry, stored), entry.secrets)
+const shownConfig = (entry: CatalogEntry, stored: JsonText): JsonObject =>
+  maskSecrets(currentConfig(entry, stored), entry.secrets)
 
 /** The worker record as JSON text. */
 export function recordText(row: WorkerRow, entry: CatalogEntry, view: View): JsonText {
   const plain = JSON.stringify({
-    worker_id: row.id, automation_type: row.type, state: row.state, connected: row.connected, draining: row.draining,
-    last_seen: toSeconds(row.lastSeen), last_error: row.lastError, state_since: toSeconds(row.stateSince), registered_at: toSeconds(row.registeredAt),
-    config_gen: row.config.gen, applied_config_gen: row.appliedGen, managed_by: row.managedBy,
-    config_changed_at: secondsOrNull(row.config.changedAt), config_changed_by: row.config.actor,
+    worker_id: row.id,
+    automation_type: row.type,
+    state: row.state,
+    connected: row.connected,
+    draining: row.draining,
+    last_seen: toSeconds(row.lastSeen),
+    last_error: row.lastError,
+    state_since: toSeconds(row.stateSince),
+    registered_at: toSeconds(row.registeredAt),
+    config_gen: row.config.gen,
+    applied_config_gen: row.appliedGen,
+    managed_by: row.managedBy,
+    config_changed_at: secondsOrNull(row.config.changedAt),
+    config_changed_by: row.config.actor,
   })
   const config = shownConfig(entry, row.config.config)
-  const parts = view === 'summary'
-    ? { hardware: hostOf(row.hardware), config: JSON.stringify(picked(config, BASE_CONFIG_NAMES)), stats: row.stats === null ? 'null' : summaryStats(row.stats) }
-    : { hardware: row.hardware, config: JSON.stringify(config), stats: row.stats === null ? 'null' : fullStats(row.stats) }
+  const parts =
+    view === 'summary'
+      ? {
+          hardware: hostOf(row.hardware),
+          config: JSON.stringify(picked(config, BASE_CONFIG_NAMES)),
+          stats: row.stats === null ? 'null' : summaryStats(row.stats),
+        }
+      : {
+          hardware: row.hardware,
+          config: JSON.stringify(config),
+          stats: row.stats === null ? 'null' : fullStats(row.stats),
+        }
   return `${plain.slice(0, -1)},"hardware":${parts.hardware},"config":${parts.config},"current_stats":${parts.stats}}`
 }
 
@@ -52,7 +80,13 @@ const hostOf = (hardware: JsonText): JsonText => JSON.stringify(picked(parseObje
 
 /** One line of the config history (D39), secrets masked. */
 export function historyBody(row: HistoryRow, entry: CatalogEntry): object {
-  return { config_gen: row.gen, ts: toSeconds(row.ts), actor: row.actor, changed: row.changed, config: maskSecrets(knownFields(entry, row.config), entry.secrets) }
+  return {
+    config_gen: row.gen,
+    ts: toSeconds(row.ts),
+    actor: row.actor,
+    changed: row.changed,
+    config: maskSecrets(knownFields(entry, row.config), entry.secrets),
+  }
 }
 
 /** What the worker itself is given: the only answer that shows secrets. */
@@ -73,7 +107,9 @@ export function statsText(stats: Omit<Stats, 'per_slot'> & Partial<Pick<Stats, '
 /** A stored frame as the Stats object; the store may have left `per_slot` out of a frame that was too long. */
 export function fullStats(stored: JsonText): JsonText {
   const numbers = NUMBERS.exec(stored)?.[0]
-  return numbers === undefined || stored.startsWith(PER_SLOT, numbers.length) ? stored : `${numbers}${PER_SLOT}[],${stored.slice(numbers.length)}`
+  return numbers === undefined || stored.startsWith(PER_SLOT, numbers.length)
+    ? stored
+    : `${numbers}${PER_SLOT}[],${stored.slice(numbers.length)}`
 }
 
 export function summaryStats(stored: JsonText): JsonText {

@@ -6,8 +6,23 @@
 import type { Counter } from 'prom-client'
 import { Type } from 'typebox'
 import {
-  AnyObject, API_PREFIX, ConfigBody, DrainBody, HistoryBody, N, RemovedBody, Stats, StatsQuery, StatsSummary, Strict, toSeconds, ValidatedBody, WorkerInView, WorkersQuery,
-  DEFAULT_N, type JsonObject,
+  AnyObject,
+  API_PREFIX,
+  ConfigBody,
+  DrainBody,
+  HistoryBody,
+  N,
+  RemovedBody,
+  Stats,
+  StatsQuery,
+  StatsSummary,
+  Strict,
+  toSeconds,
+  ValidatedBody,
+  WorkerInView,
+  WorkersQuery,
+  DEFAULT_N,
+  type JsonObject,
 } from '../../protocol/index.ts'
 import type { Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
@@ -46,18 +61,32 @@ const HistoryQuery = Strict({ limit: Type.Optional(Type.Integer({ ...N, default:
 const refOf = ({ params }: RouteRequest): Ref => ({ type: params.type, id: params.id })
 
 export function registryRoutes(parts: RouteParts): readonly Route[] {
-  return [...recordRoutes(parts), ...configRoutes(parts), ...actRoutes(parts), ...claimRoutes(parts.deps.backend, parts.announce)]
+  return [
+    ...recordRoutes(parts),
+    ...configRoutes(parts),
+    ...actRoutes(parts),
+    ...claimRoutes(parts.deps.backend, parts.announce),
+  ]
 }
 
 function recordRoutes({ deps: { backend } }: RouteParts): readonly Route[] {
   return [
     route({
-      method: 'GET', path: WORKERS, access: 'scoped', summary: 'The workers of a type, ordered by id.',
-      query: WorkersQuery, response: Type.Array(WorkerInView),
+      method: 'GET',
+      path: WORKERS,
+      access: 'scoped',
+      summary: 'The workers of a type, ordered by id.',
+      query: WorkersQuery,
+      response: Type.Array(WorkerInView),
       handle: ({ entry, query }) => listWorkers(entry, query, backend),
     }),
     route({
-      method: 'GET', path: WORKER, access: 'scoped', summary: 'One worker.', query: SummaryQuery, response: WorkerInView,
+      method: 'GET',
+      path: WORKER,
+      access: 'scoped',
+      summary: 'One worker.',
+      query: SummaryQuery,
+      response: WorkerInView,
       handle: async (request) => {
         const [row] = await backend.workers.get([refOf(request)])
         if (row === null || row === undefined) throw unknownWorker(refOf(request))
@@ -65,7 +94,12 @@ function recordRoutes({ deps: { backend } }: RouteParts): readonly Route[] {
       },
     }),
     route({
-      method: 'GET', path: `${WORKER}/stats`, access: 'scoped', summary: 'Statistics of a worker, oldest first.', query: StatsQuery, response: Type.Array(Type.Union([Stats, StatsSummary])),
+      method: 'GET',
+      path: `${WORKER}/stats`,
+      access: 'scoped',
+      summary: 'Statistics of a worker, oldest first.',
+      query: StatsQuery,
+      response: Type.Array(Type.Union([Stats, StatsSummary])),
       handle: async (request) => {
         const { since = 0, limit = DEFAULT_N.stats, view } = request.query
         const frames = await backend.stats.read(refOf(request), since, limit)
@@ -81,34 +115,86 @@ function configRoutes({ deps, signals, announce, regressions }: RouteParts): rea
   const patcher = new ConfigPatcher(deps)
   return [
     route({
-      method: 'PATCH', path: CONFIG, access: 'scoped', summary: 'Changes fields of a config.', body: AnyObject, response: ConfigBody, etag: true, refuses: ['STALE_GENERATION'],
-      reads: { 'if-match': 'The ETag of the config that the change is meant for; another one there is answered 412.', 'muster-actor': 'Who makes the change: 1 to 128 printable ASCII characters, kept in the history.' },
+      method: 'PATCH',
+      path: CONFIG,
+      access: 'scoped',
+      summary: 'Changes fields of a config.',
+      body: AnyObject,
+      response: ConfigBody,
+      etag: true,
+      refuses: ['STALE_GENERATION'],
+      reads: {
+        'if-match': 'The ETag of the config that the change is meant for; another one there is answered 412.',
+        'muster-actor': 'Who makes the change: 1 to 128 printable ASCII characters, kept in the history.',
+      },
       example: { enabled: true, slots: 4 },
       handle: async (request) => {
         const ref = refOf(request)
         const actor = actorOf(request.principal, request.header('muster-actor'))
         const patch = request.body as JsonObject
-        const { epoch, gen, conn, changed, shown } = await patcher.apply({ ref, entry: request.entry, patch, actor, ifMatch: request.header('if-match') })
+        const { epoch, gen, conn, changed, shown } = await patcher.apply({
+          ref,
+          entry: request.entry,
+          patch,
+          actor,
+          ifMatch: request.header('if-match'),
+        })
         if (conn !== null) signals.tell({ kind: 'config_changed', ref, conn, gen })
-        announce('worker.config_changed', ref, { config_gen: gen, changed: [...changed], config_changed_at: toSeconds(clock.wallMs()), config_changed_by: actor })
+        announce('worker.config_changed', ref, {
+          config_gen: gen,
+          changed: [...changed],
+          config_changed_at: toSeconds(clock.wallMs()),
+          config_changed_by: actor,
+        })
         return { headers: { etag: etagOf({ epoch, gen }) }, body: { config: shown, config_gen: gen } }
       },
     }),
     route({
-      method: 'POST', path: `${CONFIG}/validate`, access: 'scoped', summary: 'Checks a PATCH of a config, and changes nothing.', body: AnyObject, response: ValidatedBody,
+      method: 'POST',
+      path: `${CONFIG}/validate`,
+      access: 'scoped',
+      summary: 'Checks a PATCH of a config, and changes nothing.',
+      body: AnyObject,
+      response: ValidatedBody,
       example: { slots: 4 },
-      handle: async (request) => ({ body: await validatePatch({ ref: refOf(request), entry: request.entry, patch: request.body as JsonObject }, backend) }),
+      handle: async (request) => ({
+        body: await validatePatch(
+          { ref: refOf(request), entry: request.entry, patch: request.body as JsonObject },
+          backend,
+        ),
+      }),
     }),
     route({
-      method: 'GET', path: CONFIG, access: 'worker', summary: 'The config a worker runs, secrets included.', response: ConfigBody, etag: true,
-      reads: { 'if-none-match': 'The ETag of the config the worker has.' }, others: { 304: { description: 'That is still the config.' } },
-      handle: (request) => pollConfig(refOf(request), request.entry, request.header('if-none-match'), { backend, log, epoch: deps.epoch, announce, regressions }),
+      method: 'GET',
+      path: CONFIG,
+      access: 'worker',
+      summary: 'The config a worker runs, secrets included.',
+      response: ConfigBody,
+      etag: true,
+      reads: { 'if-none-match': 'The ETag of the config the worker has.' },
+      others: { 304: { description: 'That is still the config.' } },
+      handle: (request) =>
+        pollConfig(refOf(request), request.entry, request.header('if-none-match'), {
+          backend,
+          log,
+          epoch: deps.epoch,
+          announce,
+          regressions,
+        }),
     }),
     route({
-      method: 'GET', path: `${CONFIG}/history`, access: 'scoped', summary: 'Past configs of a worker, newest first.', query: HistoryQuery, response: HistoryBody,
+      method: 'GET',
+      path: `${CONFIG}/history`,
+      access: 'scoped',
+      summary: 'Past configs of a worker, newest first.',
+      query: HistoryQuery,
+      response: HistoryBody,
       handle: async (request) => {
         const ref = refOf(request)
-        const [[row], history] = await Promise.all([backend.configs.get([ref]), backend.configs.history(ref, request.query.limit ?? DEFAULT_HISTORY_ROWS)])
+        const [[row], history] = await Promise.all([
+          backend.configs.get([ref]),
+          backend.configs.history(ref, request.query.limit ?? DEFAULT_HISTORY_ROWS),
+        ])
         if (row === null || row === undefined) throw unknownWorker(ref)
         return { body: history.map((each) => historyBody(each, request.entry)) }
       },
@@ -119,7 +205,11 @@ function configRoutes({ deps, signals, announce, regressions }: RouteParts): rea
 function actRoutes({ deps: { backend }, signals, announce, hooks }: RouteParts): readonly Route[] {
   return [
     route({
-      method: 'POST', path: `${WORKER}/drain`, access: 'scoped', summary: 'Lets a worker finish its work and end.', response: DrainBody,
+      method: 'POST',
+      path: `${WORKER}/drain`,
+      access: 'scoped',
+      summary: 'Lets a worker finish its work and end.',
+      response: DrainBody,
       handle: async (request) => {
         const ref = refOf(request)
         const [outcome] = await backend.workers.drain([ref])
@@ -131,7 +221,11 @@ function actRoutes({ deps: { backend }, signals, announce, hooks }: RouteParts):
       },
     }),
     route({
-      method: 'DELETE', path: WORKER, access: 'scoped', summary: 'Forgets a worker; a live one registers again.', response: RemovedBody,
+      method: 'DELETE',
+      path: WORKER,
+      access: 'scoped',
+      summary: 'Forgets a worker; a live one registers again.',
+      response: RemovedBody,
       handle: async (request) => {
         const ref = refOf(request)
         const [removed] = await backend.workers.forget([ref])

@@ -23,7 +23,10 @@ export class Signals {
   tell(signal: SocketSignal): void {
     if (this.isOurs(signal.conn)) return this.hear(signal)
     this.#deps.backend.bus.signal(ownerOf(signal.conn), signal).catch((error: unknown) => {
-      this.#deps.log.warn('a signal to another master was lost; the next frame of the worker makes it good', { error, kind: signal.kind })
+      this.#deps.log.warn('a signal to another master was lost; the next frame of the worker makes it good', {
+        error,
+        kind: signal.kind,
+      })
     })
   }
 

@@ -19,7 +19,12 @@ const BusQuery = Strict({ topic: Type.Array(Name, { minItems: 1, maxItems: MAX_B
 
 export function busRoute(deps: Pick<MasterDeps, 'backend' | 'timers'>): Route {
   return route({
-    method: 'GET', path: `${API_PREFIX}/automations/{type}/workers/{id}/bus`, access: 'worker', query: BusQuery, long: true, media: 'text/event-stream',
+    method: 'GET',
+    path: `${API_PREFIX}/automations/{type}/workers/{id}/bus`,
+    access: 'worker',
+    query: BusQuery,
+    long: true,
+    media: 'text/event-stream',
     summary: 'What is published on the topics named, as server-sent events.',
     handle: ({ query }) => ({
       headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' },
@@ -33,7 +38,12 @@ export function bareTopic(topic: string): string {
   return topic.replace(TOPIC_FORM, '')
 }
 
-async function listen({ backend, timers }: Pick<MasterDeps, 'backend' | 'timers'>, topics: readonly string[], write: (chunk: string) => boolean, signal: AbortSignal): Promise<void> {
+async function listen(
+  { backend, timers }: Pick<MasterDeps, 'backend' | 'timers'>,
+  topics: readonly string[],
+  write: (chunk: string) => boolean,
+  signal: AbortSignal,
+): Promise<void> {
   const slow = new AbortController()
   const ended = AbortSignal.any([signal, slow.signal])
   let behind = 0
@@ -45,11 +55,16 @@ async function listen({ backend, timers }: Pick<MasterDeps, 'backend' | 'timers'
   const cancels = [timers.every(COMMENT_EVERY_MS, () => send(':\n\n'))]
   try {
     for (const topic of topics) {
-      cancels.push(await backend.bus.subscribe(bareTopic(topic), (message) => send(`data: {"topic":${JSON.stringify(topic)},"message":${message}}\n\n`)))
+      cancels.push(
+        await backend.bus.subscribe(bareTopic(topic), (message) =>
+          send(`data: {"topic":${JSON.stringify(topic)},"message":${message}}\n\n`),
+        ),
+      )
     }
     send(': listening\n\n')
     await aborted(ended)
-    if (slow.signal.aborted) throw new FleetError('OVERLOADED', `a listener to the bus reads too slowly: ${behind} characters behind`) // Ends the connection.
+    if (slow.signal.aborted)
+      throw new FleetError('OVERLOADED', `a listener to the bus reads too slowly: ${behind} characters behind`) // Ends the connection.
   } finally {
     for (const cancel of cancels) cancel()
   }

@@ -1,5 +1,16 @@
 /** @module master/rpc/pools  Pools of shared items. A worker reaches those that its automation declares, no others. */
-import { FleetError, MAX_ANSWER_BYTES, MAX_BODY_BYTES, MAX_FIELD_ERRORS, RpcError, toMs, toSeconds, type FieldError, type RpcMethod, type RpcParams } from '../../protocol/index.ts'
+import {
+  FleetError,
+  MAX_ANSWER_BYTES,
+  MAX_BODY_BYTES,
+  MAX_FIELD_ERRORS,
+  RpcError,
+  toMs,
+  toSeconds,
+  type FieldError,
+  type RpcMethod,
+  type RpcParams,
+} from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { Claim, PoolItem, Pools } from '../../storage/index.ts'
 import { RawJson } from '../http/route.ts'
@@ -15,12 +26,16 @@ export function poolMethods(pools: Pools): Methods<Extract<RpcMethod, `pool.${st
       const declared = declaredPool(entry, pool)
       const faults = items.flatMap((item, at) => itemFaults(item, at, declared))
       if (faults.length > 0) throw new FleetError('INVALID', faults.slice(0, MAX_FIELD_ERRORS))
-      return { results: [...await pools.put(pool, items.map(storedItem))] }
+      return { results: [...(await pools.put(pool, items.map(storedItem)))] }
     },
     'pool.claim': async ({ pool, hold_ms: holdMs, n = 1, match = {} }, { entry, workerId, room }) => {
       declaredPool(entry, pool)
       const most = Math.min(n * MAX_BODY_BYTES, MAX_ANSWER_BYTES)
-      const claims = await room.read(most, async () => only(await pools.claim(pool, [{ owner: workerId, n, holdMs, match }])), charsOf)
+      const claims = await room.read(
+        most,
+        async () => only(await pools.claim(pool, [{ owner: workerId, n, holdMs, match }])),
+        charsOf,
+      )
       return new RawJson(`{"claims":[${claims.map(claimText).join(',')}]}`)
     },
     'pool.extend': async ({ pool, id, token, hold_ms: holdMs }, { entry }) => {
@@ -42,20 +57,29 @@ export function poolMethods(pools: Pools): Methods<Extract<RpcMethod, `pool.${st
 
 function declaredPool(entry: CatalogEntry, pool: string): DeclaredPool {
   const declared = entry.pools.get(pool)
-  if (declared === undefined) throw new RpcError('unknown_pool', `automation "${entry.type}" declares no pool "${pool}"`)
+  if (declared === undefined)
+    throw new RpcError('unknown_pool', `automation "${entry.type}" declares no pool "${pool}"`)
   return declared
 }
 
 function itemFaults({ tags, payload }: WireItem, at: number, declared: DeclaredPool): readonly FieldError[] {
-  const under = (field: string) => (fault: FieldError): FieldError => ({ ...fault, path: `/items/${at}/${field}${fault.path}` })
+  const under =
+    (field: string) =>
+    (fault: FieldError): FieldError => ({ ...fault, path: `/items/${at}/${field}${fault.path}` })
   return [...declared.validateTags(tags).map(under('tags')), ...declared.validatePayload(payload).map(under('payload'))]
 }
 
 function storedItem({ id, tags, payload, expires_at: expiresAt = null }: WireItem): PoolItem {
-  return { id, tags: JSON.stringify(tags), payload: JSON.stringify(payload), expires: expiresAt === null ? null : toMs(expiresAt) }
+  return {
+    id,
+    tags: JSON.stringify(tags),
+    payload: JSON.stringify(payload),
+    expires: expiresAt === null ? null : toMs(expiresAt),
+  }
 }
 
-const charsOf = (claims: readonly Claim[]): number => claims.reduce((sum, { id, tags, payload }) => sum + id.length + tags.length + payload.length, 0)
+const charsOf = (claims: readonly Claim[]): number =>
+  claims.reduce((sum, { id, tags, payload }) => sum + id.length + tags.length + payload.length, 0)
 
 function claimText({ id, token, tags, payload, until }: Claim): string {
   return `{"id":${JSON.stringify(id)},"token":${token},"tags":${tags},"payload":${payload},"in_use_until":${toSeconds(until)}}`

@@ -10,7 +10,18 @@
  */
 import { Counter } from 'prom-client'
 import { Type } from 'typebox'
-import { API_PREFIX, detailForClient, FleetError, MAX_RPC_CALLS, RPC_VALIDATORS, RpcAnswer, RpcBody, RpcError, type FieldError, type RpcMethod } from '../../protocol/index.ts'
+import {
+  API_PREFIX,
+  detailForClient,
+  FleetError,
+  MAX_RPC_CALLS,
+  RPC_VALIDATORS,
+  RpcAnswer,
+  RpcBody,
+  RpcError,
+  type FieldError,
+  type RpcMethod,
+} from '../../protocol/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { RawJson, route, type Answer } from '../http/route.ts'
 import type { Queue } from '../queue/index.ts'
@@ -27,18 +38,31 @@ const GRANTS: ReadonlySet<string> = new Set<RpcMethod>(['tasks.reserve', 'pool.c
 
 type AnyMethod = (params: unknown, caller: Caller) => Promise<unknown>
 type CallId = string | number | null
-interface Call { readonly jsonrpc: '2.0'; readonly method: string; readonly params?: unknown; readonly id?: CallId }
+interface Call {
+  readonly jsonrpc: '2.0'
+  readonly method: string
+  readonly params?: unknown
+  readonly id?: CallId
+}
 
 export function createRpc(deps: MasterDeps, queue: Queue): Part {
   const rpc = new Rpc(deps, queue)
   return {
     routes: [
       route({
-        method: 'POST', path: `${API_PREFIX}/automations/{type}/workers/{id}/rpc`, access: 'worker', body: Type.Unknown(), bodyMayBeArray: true, long: true,
-        bodyInFull: RpcBody, example: { jsonrpc: '2.0', id: 1, method: 'tasks.reserve', params: { limit: 1, wait_ms: 0 } },
-        response: RpcAnswer, others: { 204: { description: 'The calls were notifications, which are not answered.' } },
+        method: 'POST',
+        path: `${API_PREFIX}/automations/{type}/workers/{id}/rpc`,
+        access: 'worker',
+        body: Type.Unknown(),
+        bodyMayBeArray: true,
+        long: true,
+        bodyInFull: RpcBody,
+        example: { jsonrpc: '2.0', id: 1, method: 'tasks.reserve', params: { limit: 1, wait_ms: 0 } },
+        response: RpcAnswer,
+        others: { 204: { description: 'The calls were notifications, which are not answered.' } },
         summary: 'JSON-RPC 2.0 of a worker: tasks, pools, locks, counters, key-value store, messages.',
-        handle: ({ params, entry, signal, body }) => rpc.handle(body, { entry, workerId: params.id, signal, granted: [], room: new AnswerRoom() }),
+        handle: ({ params, entry, signal, body }) =>
+          rpc.handle(body, { entry, workerId: params.id, signal, granted: [], room: new AnswerRoom() }),
       }),
       busRoute(deps),
     ],
@@ -55,7 +79,12 @@ class Rpc {
     this.#deps = deps
     this.#queue = queue
     this.#methods = { ...taskMethods(queue), ...poolMethods(deps.backend.pools), ...primitiveMethods(deps.backend) }
-    this.#errors = new Counter({ name: 'svc_rpc_errors_total', help: 'Calls of workers that were answered with an error.', labelNames: ['code'], registers: [deps.metrics] })
+    this.#errors = new Counter({
+      name: 'svc_rpc_errors_total',
+      help: 'Calls of workers that were answered with an error.',
+      labelNames: ['code'],
+      registers: [deps.metrics],
+    })
   }
 
   async handle(body: unknown, caller: Caller): Promise<Answer> {
@@ -66,7 +95,10 @@ class Rpc {
 
   async #batch(calls: readonly unknown[], caller: Caller): Promise<string | null> {
     if (calls.length === 0 || calls.length > MAX_RPC_CALLS) {
-      return this.#failed(null, new RpcError('invalid_request', `a batch holds 1 to ${MAX_RPC_CALLS} calls, this one ${calls.length}`))
+      return this.#failed(
+        null,
+        new RpcError('invalid_request', `a batch holds 1 to ${MAX_RPC_CALLS} calls, this one ${calls.length}`),
+      )
     }
     const answers = await Promise.all(calls.map((call) => this.#answer(call, caller)))
     const told = answers.filter((answer) => answer !== null)
@@ -81,7 +113,9 @@ class Rpc {
     if (id === undefined && GRANTS.has(method)) return null
     try {
       const result = await this.#invoke(method, params, caller)
-      return id === undefined ? null : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result instanceof RawJson ? result.text : JSON.stringify(result)}}`
+      return id === undefined
+        ? null
+        : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result instanceof RawJson ? result.text : JSON.stringify(result)}}`
     } catch (error) {
       const text = this.#failed(id ?? null, this.#asRpcError(error, method))
       return id === undefined ? null : text
@@ -103,14 +137,25 @@ class Rpc {
 
   #asRpcError(error: unknown, method: string): RpcError {
     if (error instanceof RpcError) return error
-    if (error instanceof FleetError && error.code === 'INVALID' && typeof error.detail !== 'string') return invalidParams(error.detail)
+    if (error instanceof FleetError && error.code === 'INVALID' && typeof error.detail !== 'string')
+      return invalidParams(error.detail)
     if (error instanceof FleetError) {
       const retryAfterMs = error.retryAfterSeconds === undefined ? RETRY_AFTER_MS : error.retryAfterSeconds * 1_000
       const detail = detailForClient(error)
-      return new RpcError('unavailable', typeof detail === 'string' ? detail : error.message, { retry_after_ms: retryAfterMs }, { cause: error })
+      return new RpcError(
+        'unavailable',
+        typeof detail === 'string' ? detail : error.message,
+        { retry_after_ms: retryAfterMs },
+        { cause: error },
+      )
     }
     this.#deps.log.error('a call of a worker failed for a reason of ours', { method, error })
-    return new RpcError('unavailable', 'the master could not do this; its log says why', { retry_after_ms: RETRY_AFTER_MS }, { cause: error })
+    return new RpcError(
+      'unavailable',
+      'the master could not do this; its log says why',
+      { retry_after_ms: RETRY_AFTER_MS },
+      { cause: error },
+    )
   }
 
   /**
@@ -118,8 +163,15 @@ class Rpc {
    * @throws FleetError, when it is gone already, or the master stops: what is released may not be answered as well.
    */
   #giveBackWhenUnheard({ entry, granted, signal }: Caller): void {
-    const giveBack = (): void => void this.#queue.release(entry.type, granted).catch((error: unknown) =>
-      this.#deps.log.debug('leases of a client that went away run out by themselves', { automation_type: entry.type, error }))
+    const giveBack = (): void =>
+      void this.#queue
+        .release(entry.type, granted)
+        .catch((error: unknown) =>
+          this.#deps.log.debug('leases of a client that went away run out by themselves', {
+            automation_type: entry.type,
+            error,
+          }),
+        )
     signal.addEventListener('abort', giveBack, { once: true })
     if (!signal.aborted) return
     giveBack()
@@ -130,7 +182,9 @@ class Rpc {
 function invalidParams(errors: readonly FieldError[]): RpcError {
   const [first] = errors
   const more = errors.length > 1 ? `, and ${errors.length - 1} more` : ''
-  return new RpcError('invalid_params', `params${first?.path ?? ''}: ${first?.message ?? 'are wrong'}${more}`, { errors })
+  return new RpcError('invalid_params', `params${first?.path ?? ''}: ${first?.message ?? 'are wrong'}${more}`, {
+    errors,
+  })
 }
 
 /** What keeps a value from being a call; null: it is one. */

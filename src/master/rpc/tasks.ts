@@ -5,7 +5,10 @@ import { RawJson } from '../http/route.ts'
 import type { Queue } from '../queue/index.ts'
 import type { Methods } from './caller.ts'
 
-interface WireLease { readonly task_id: string; readonly token: number }
+interface WireLease {
+  readonly task_id: string
+  readonly token: number
+}
 
 const LOST = { ok: false, error: 'lease_lost' } as const
 const OK = { ok: true } as const
@@ -13,19 +16,37 @@ const OK = { ok: true } as const
 export function taskMethods(queue: Queue): Methods<Extract<RpcMethod, `tasks.${string}`>> {
   return {
     'tasks.reserve': async ({ limit, wait_ms: waitMs = 0 }, { entry, workerId, signal, granted }) => {
-      const leases = await queue.reserve(entry.type, { worker: workerId, limit: Math.min(limit, MAX_RESERVED_PER_CALL), waitMs, signal })
+      const leases = await queue.reserve(entry.type, {
+        worker: workerId,
+        limit: Math.min(limit, MAX_RESERVED_PER_CALL),
+        waitMs,
+        signal,
+      })
       for (const { id, token } of leases) granted.push({ id, token })
       return new RawJson(`{"tasks":[${leases.map(leaseText).join(',')}]}`)
     },
-    'tasks.ack': async ({ tasks }, { entry }) => ({ results: (await queue.ack(entry.type, refs(tasks))).map((each) => (each === 'ok' ? OK : LOST)) }),
-    'tasks.release': async ({ tasks }, { entry }) => ({ results: (await queue.release(entry.type, refs(tasks))).map((each) => (each === 'ok' ? OK : LOST)) }),
+    'tasks.ack': async ({ tasks }, { entry }) => ({
+      results: (await queue.ack(entry.type, refs(tasks))).map((each) => (each === 'ok' ? OK : LOST)),
+    }),
+    'tasks.release': async ({ tasks }, { entry }) => ({
+      results: (await queue.release(entry.type, refs(tasks))).map((each) => (each === 'ok' ? OK : LOST)),
+    }),
     'tasks.extend': async ({ tasks }, { entry }) => {
       const extended = await queue.extend(entry.type, refs(tasks))
-      return { results: extended.map((each) => (each === 'lease_lost' ? LOST : { ok: true as const, expires_at: toSeconds(each.until) })) }
+      return {
+        results: extended.map((each) =>
+          each === 'lease_lost' ? LOST : { ok: true as const, expires_at: toSeconds(each.until) },
+        ),
+      }
     },
     'tasks.nack': async ({ tasks }, { entry }) => {
-      const asks = tasks.map(({ task_id: id, token, error, retry_in_ms: retryInMs = null, permanent = false }) =>
-        ({ id, token, error: cut(error), retryInMs, permanent }))
+      const asks = tasks.map(({ task_id: id, token, error, retry_in_ms: retryInMs = null, permanent = false }) => ({
+        id,
+        token,
+        error: cut(error),
+        retryInMs,
+        permanent,
+      }))
       const nacked = await queue.nack(entry.type, asks)
       return { results: nacked.map((outcome) => (outcome === 'lease_lost' ? LOST : { ok: true as const, outcome })) }
     },

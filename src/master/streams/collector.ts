@@ -38,7 +38,10 @@ export interface CollectorPorts {
   readonly onGone: (type: string, bytes: number) => void
 }
 
-interface Batch { readonly entries: readonly JsonText[]; readonly bytes: number }
+interface Batch {
+  readonly entries: readonly JsonText[]
+  readonly bytes: number
+}
 
 export class Collector {
   readonly #type: string
@@ -127,7 +130,10 @@ export class Collector {
 }
 
 function isAway(error: unknown): boolean {
-  return error instanceof FleetError && ['STORAGE_UNAVAILABLE', 'STORAGE_OVERLOADED', 'STORAGE_NOT_OPEN'].includes(error.code)
+  return (
+    error instanceof FleetError &&
+    ['STORAGE_UNAVAILABLE', 'STORAGE_OVERLOADED', 'STORAGE_NOT_OPEN'].includes(error.code)
+  )
 }
 
 function reasonOf(error: unknown, giveUp: AbortSignal): DropReason {

@@ -51,10 +51,25 @@ class CollectedOutputs implements OutputSink {
     this.#deps = deps
     this.#complaints = new Complaints(deps.clock)
     const registers = [deps.metrics]
-    this.#dropped = new Counter({ name: 'svc_outputs_dropped_total', help: 'Outputs that did not reach their stream.', labelNames: ['automation_type', 'reason'], registers })
-    this.#trimmed = new Counter({ name: 'svc_outputs_trimmed_total', help: 'Entries that left their stream by its bounds.', labelNames: ['automation_type'], registers })
+    this.#dropped = new Counter({
+      name: 'svc_outputs_dropped_total',
+      help: 'Outputs that did not reach their stream.',
+      labelNames: ['automation_type', 'reason'],
+      registers,
+    })
+    this.#trimmed = new Counter({
+      name: 'svc_outputs_trimmed_total',
+      help: 'Entries that left their stream by its bounds.',
+      labelNames: ['automation_type'],
+      registers,
+    })
     this.#ports = {
-      streams: deps.backend.streams, timers: deps.timers, random: deps.random, log: deps.log, producer: deps.masterId, giveUp: this.#giveUp.signal,
+      streams: deps.backend.streams,
+      timers: deps.timers,
+      random: deps.random,
+      log: deps.log,
+      producer: deps.masterId,
+      giveUp: this.#giveUp.signal,
       onDropped: (type, count, reason, cause) => this.#onDropped(type, count, reason, cause),
       onStored: (type, _, trimmed) => void (trimmed > 0 && this.#trimmed.inc({ automation_type: type }, trimmed)),
       onGone: (_, bytes) => this.#onGone(bytes),
@@ -67,8 +82,10 @@ class CollectedOutputs implements OutputSink {
     const collector = this.#collectorOf(type)
     for (const output of outputs) {
       const [fault] = entry.validateOutput(output.payload)
-      if (fault !== undefined) this.#refuse(type, workerId, 'invalid', `${fault.path || 'the payload'}: ${fault.message}`)
-      else if (this.#bytes >= REFUSE_BYTES_IN_ALL) this.#refuse(type, workerId, 'overload', 'too many outputs wait for the store')
+      if (fault !== undefined)
+        this.#refuse(type, workerId, 'invalid', `${fault.path || 'the payload'}: ${fault.message}`)
+      else if (this.#bytes >= REFUSE_BYTES_IN_ALL)
+        this.#refuse(type, workerId, 'overload', 'too many outputs wait for the store')
       else this.#add(collector, entryText(output))
     }
   }
@@ -110,13 +127,27 @@ class CollectedOutputs implements OutputSink {
   #refuse(type: string, workerId: string, reason: string, why: string): void {
     this.#dropped.inc({ automation_type: type, reason })
     this.#complaints.about(`${type}/${workerId}/${reason}`, (suppressed) =>
-      this.#deps.log.warn('an output was dropped', { automation_type: type, worker_id: workerId, reason, why, more_since_last_line: suppressed }))
+      this.#deps.log.warn('an output was dropped', {
+        automation_type: type,
+        worker_id: workerId,
+        reason,
+        why,
+        more_since_last_line: suppressed,
+      }),
+    )
   }
 
   #onDropped(type: string, count: number, reason: DropReason, cause: unknown): void {
     this.#dropped.inc({ automation_type: type, reason }, count)
     this.#complaints.about(`${type}//${reason}`, (suppressed) =>
-      this.#deps.log.error('outputs were dropped: the store did not take them', { automation_type: type, reason, count, error: cause, more_since_last_line: suppressed }))
+      this.#deps.log.error('outputs were dropped: the store did not take them', {
+        automation_type: type,
+        reason,
+        count,
+        error: cause,
+        more_since_last_line: suppressed,
+      }),
+    )
   }
 
   #onGone(bytes: number): void {

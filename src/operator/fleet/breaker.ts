@@ -32,7 +32,10 @@ export interface BreakerDeps {
   readonly onTurn: (reason: OpenReason | null) => void
 }
 
-interface Call { readonly atMs: number; readonly failed: boolean }
+interface Call {
+  readonly atMs: number
+  readonly failed: boolean
+}
 
 export class Breaker {
   readonly #deps: BreakerDeps

@@ -26,7 +26,10 @@ export interface Call<T> {
 export type Answer<T> = { readonly kind: 'ok'; readonly reply: Reply<T> } | Refusal
 
 /** A call that left. */
-export interface Sent { readonly sentMs: number; readonly token: string }
+export interface Sent {
+  readonly sentMs: number
+  readonly token: string
+}
 
 export interface CallsDeps {
   readonly clock: Clock
@@ -52,7 +55,12 @@ export class Calls {
     const { breaker, limiter, mayWrite, clock, onForbidden, token } = this.#deps
     for (let attempt = 1; ; attempt += 1) {
       if (breaker.reason === null) await limiter.turn(signal, call.line)
-      if (breaker.reason !== null) return { kind: 'away', effect: 'not_sent', message: breaker.reason === 'Unauthorized' ? 'the master does not take the token' : 'the master is away' }
+      if (breaker.reason !== null)
+        return {
+          kind: 'away',
+          effect: 'not_sent',
+          message: breaker.reason === 'Unauthorized' ? 'the master does not take the token' : 'the master is away',
+        }
       if (call.method !== 'GET' && !mayWrite()) return { kind: 'not_leading' }
       const sent = { sentMs: clock.monotonicMs(), token: token() }
       const result = await this.once(call, signal)

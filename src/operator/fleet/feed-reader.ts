@@ -54,4 +54,5 @@ export class FeedReader {
   }
 }
 
-const isWorkerEvent = (name: string): name is WorkerEventName => name.startsWith('worker.') && Object.hasOwn(EVENTS, name)
+const isWorkerEvent = (name: string): name is WorkerEventName =>
+  name.startsWith('worker.') && Object.hasOwn(EVENTS, name)

@@ -18,7 +18,16 @@ import { FeedReader } from './feed-reader.ts'
 import { Identity } from './identity.ts'
 import { Limiter } from './limiter.ts'
 import type { FleetMetrics } from './metrics.ts'
-import type { CatalogType, FleetTable, MasterWriter, Registered, Remembered, Seen, TableChange, WorkerRecord } from './ports.ts'
+import type {
+  CatalogType,
+  FleetTable,
+  MasterWriter,
+  Registered,
+  Remembered,
+  Seen,
+  TableChange,
+  WorkerRecord,
+} from './ports.ts'
 import { Sequence, type Source } from './records.ts'
 import { StoreLife } from './store-life.ts'
 import { Tokens } from './tokens.ts'
@@ -71,21 +80,62 @@ export class Fleet implements FleetTable {
     this.#options = options
     const tokens = new Tokens(options.token)
     this.#tokens = tokens
-    this.#client = new MasterClient({ masterUrl: options.masterUrl, token: () => tokens.current(), clock, timers, random, attempts: 1, headersMs: CALL_MS, callMs: CALL_MS, connections: CONNECTIONS })
-    this.#breaker = new Breaker({ clock, timers, random, probe: (why) => this.#probe(why), onTurn: (reason) => this.#turned(reason) })
-    this.#calls = new Calls({
-      clock, breaker: this.#breaker, limiter: new Limiter(clock, timers), metrics, mayWrite: options.mayWrite,
-      isTypeKnown: (type) => this.catalog(type) !== undefined, token: () => tokens.current(), onForbidden: (sent, signal) => this.#identity.doubted(sent, signal),
+    this.#client = new MasterClient({
+      masterUrl: options.masterUrl,
+      token: () => tokens.current(),
+      clock,
+      timers,
+      random,
+      attempts: 1,
+      headersMs: CALL_MS,
+      callMs: CALL_MS,
+      connections: CONNECTIONS,
     })
-    this.#identity = new Identity({ clock, tokens, client: this.#client, breaker: this.#breaker, once: (call, signal) => this.#calls.once(call, signal), onRights: () => this.#recheck() })
-    this.#life = new StoreLife({ clock, onEpoch: () => this.#each((reader) => reader.restart()), onReset: (message) => this.#reset(message) })
+    this.#breaker = new Breaker({
+      clock,
+      timers,
+      random,
+      probe: (why) => this.#probe(why),
+      onTurn: (reason) => this.#turned(reason),
+    })
+    this.#calls = new Calls({
+      clock,
+      breaker: this.#breaker,
+      limiter: new Limiter(clock, timers),
+      metrics,
+      mayWrite: options.mayWrite,
+      isTypeKnown: (type) => this.catalog(type) !== undefined,
+      token: () => tokens.current(),
+      onForbidden: (sent, signal) => this.#identity.doubted(sent, signal),
+    })
+    this.#identity = new Identity({
+      clock,
+      tokens,
+      client: this.#client,
+      breaker: this.#breaker,
+      once: (call, signal) => this.#calls.once(call, signal),
+      onRights: () => this.#recheck(),
+    })
+    this.#life = new StoreLife({
+      clock,
+      onEpoch: () => this.#each((reader) => reader.restart()),
+      onReset: (message) => this.#reset(message),
+    })
     this.#feed = new FeedReader({
-      events: (signal) => this.#client.events({ signal }), onOpen: (epoch) => this.#opened(epoch), onLost: (error) => this.#lost(error), onGap: () => this.#gap(),
+      events: (signal) => this.#client.events({ signal }),
+      onOpen: (epoch) => this.#opened(epoch),
+      onLost: (error) => this.#lost(error),
+      onGap: () => this.#gap(),
       onEvent: (name, type, workerId, fields) => this.#readers.get(type)?.reader.records.event(name, workerId, fields),
     })
     const writing: WriterDeps = {
-      client: this.#client, sequence: this.#sequence, call: (call, signal) => this.#calls.call(call, signal), readerOf: (type) => this.#readers.get(type)?.reader,
-      covers: (type) => this.#identity.covers(type), sourceOf: (reply, begun) => this.#sourceOf(reply, begun), nowMs: () => this.masterNowMs(),
+      client: this.#client,
+      sequence: this.#sequence,
+      call: (call, signal) => this.#calls.call(call, signal),
+      readerOf: (type) => this.#readers.get(type)?.reader,
+      covers: (type) => this.#identity.covers(type),
+      sourceOf: (reply, begun) => this.#sourceOf(reply, begun),
+      nowMs: () => this.masterNowMs(),
     }
     this.master = new Writer(writing, 'reconcile')
     this.edits = new Writer(writing, 'edit')
@@ -98,7 +148,13 @@ export class Fleet implements FleetTable {
     const entry = reader.records.get(workerId)
     if (entry === undefined || entry.isGone) return { kind: 'unregistered' }
     if (entry.record === null) return { kind: 'pending' }
-    return { kind: 'registered', record: entry.record, epoch: entry.epoch, isStale: entry.staleSince !== null, readMs: entry.readMs }
+    return {
+      kind: 'registered',
+      record: entry.record,
+      epoch: entry.epoch,
+      isStale: entry.staleSince !== null,
+      readMs: entry.readMs,
+    }
   }
 
   catalog(type: string): CatalogType | undefined {
@@ -113,7 +169,10 @@ export class Fleet implements FleetTable {
   async offered(signal: AbortSignal): Promise<readonly string[] | undefined> {
     const { types } = this.#identity
     if (types?.has('*') !== true) return types && [...types]
-    const answer = await this.#calls.call({ method: 'GET', line: 'table', send: (either) => this.#client.automations({ signal: either }) }, signal)
+    const answer = await this.#calls.call(
+      { method: 'GET', line: 'table', send: (either) => this.#client.automations({ signal: either }) },
+      signal,
+    )
     if (answer.kind === 'forbidden') return [] // It covers all types, and still may not ask which there are.
     return answer.kind === 'ok' ? answer.reply.body.map(({ type }) => type) : undefined
   }
@@ -165,12 +224,23 @@ export class Fleet implements FleetTable {
 
   #add(type: string): void {
     const { clock, timers, log } = this.#options
-    const tell = (change: TableChange): void => this.#readers.get(type)?.reader === reader ? this.#tell(change) : undefined
+    const tell = (change: TableChange): void =>
+      this.#readers.get(type)?.reader === reader ? this.#tell(change) : undefined
     const reader: TypeReader = new TypeReader({
-      type, client: this.#client, clock, timers, log, sequence: this.#sequence,
-      call: (call, signal) => this.#calls.call(call, signal), sourceOf: (reply, begun) => this.#sourceOf(reply, begun),
-      covers: () => this.#identity.covers(type), askRights: (signal) => this.#identity.ask(signal), hasFeed: () => this.#feed.isLive,
-      onWorker: (workerId) => tell({ kind: 'worker', type, workerId }), onType: () => tell({ kind: 'type', type }), onFall: () => this.#life.fell(),
+      type,
+      client: this.#client,
+      clock,
+      timers,
+      log,
+      sequence: this.#sequence,
+      call: (call, signal) => this.#calls.call(call, signal),
+      sourceOf: (reply, begun) => this.#sourceOf(reply, begun),
+      covers: () => this.#identity.covers(type),
+      askRights: (signal) => this.#identity.ask(signal),
+      hasFeed: () => this.#feed.isLive,
+      onWorker: (workerId) => tell({ kind: 'worker', type, workerId }),
+      onType: () => tell({ kind: 'type', type }),
+      onFall: () => this.#life.fell(),
     })
     const each = { reader, end: new AbortController() }
     this.#readers.set(type, each)
@@ -192,23 +262,36 @@ export class Fleet implements FleetTable {
     for (const each of this.#readers.values()) this.#start(each)
   }
 
-  #sourceOf({ epoch, answeredMs }: { readonly epoch: string; readonly answeredMs: number | undefined }, begun: number): Source | null {
+  #sourceOf(
+    { epoch, answeredMs }: { readonly epoch: string; readonly answeredMs: number | undefined },
+    begun: number,
+  ): Source | null {
     // The header has whole seconds: on the average it is half of one behind.
     if (answeredMs !== undefined) this.#aheadMs = answeredMs + 500 - this.#options.clock.monotonicMs()
-    return this.#life.saw(epoch, begun, this.#sequence.next()) ? { begun, epoch: interned(epoch), atMs: this.masterNowMs() } : null
+    return this.#life.saw(epoch, begun, this.#sequence.next())
+      ? { begun, epoch: interned(epoch), atMs: this.masterNowMs() }
+      : null
   }
 
   async #probe(why: OpenReason): Promise<boolean> {
     const { signal } = this.#end
     if (why === 'Unauthorized') return this.#identity.recovered(signal).catch(() => false) // Aborted.
-    const answer = await this.#calls.once<ReadyBody>({ method: 'GET', send: (either) => this.#client.ready({ signal: either }) }, signal).catch(() => null) // Aborted.
+    const answer = await this.#calls
+      .once<ReadyBody>({ method: 'GET', send: (either) => this.#client.ready({ signal: either }) }, signal)
+      .catch(() => null) // Aborted.
     return answer !== null && 'body' in answer && answer.body.status === 'ready'
   }
 
   #turned(reason: OpenReason | null): void {
     const { log, metrics, onBreaker } = this.#options
     if (reason === null) log.info('the master answers again')
-    else log.error(reason === 'Unauthorized' ? 'the master does not take the token; put the right one into its file' : 'the master is away; nothing is sent until it is back', { reason })
+    else
+      log.error(
+        reason === 'Unauthorized'
+          ? 'the master does not take the token; put the right one into its file'
+          : 'the master is away; nothing is sent until it is back',
+        { reason },
+      )
     metrics.onBreaker(reason)
     onBreaker(reason)
     if (reason === null) this.#each((reader) => reader.wake())
@@ -234,7 +317,9 @@ export class Fleet implements FleetTable {
   }
 
   async #doubtToken(): Promise<void> {
-    await this.#identity.doubted({ sentMs: this.#options.clock.monotonicMs(), token: this.#tokens.current() }, this.#end.signal).catch(() => {}) // Aborted.
+    await this.#identity
+      .doubted({ sentMs: this.#options.clock.monotonicMs(), token: this.#tokens.current() }, this.#end.signal)
+      .catch(() => {}) // Aborted.
   }
 
   #gap(): void {

@@ -68,10 +68,15 @@ export class Identity {
     if (token !== tokens.current()) return 'again'
     const isAsked = this.#asked === token && this.#asking === undefined
     const waitMs = this.#askedMs + ASK_EVERY_MS - clock.monotonicMs()
-    if (isAsked && this.#askedMs <= sentMs && waitMs > 0) return { kind: 'throttled', effect: 'not_sent', retryAfterMs: waitMs }
+    if (isAsked && this.#askedMs <= sentMs && waitMs > 0)
+      return { kind: 'throttled', effect: 'not_sent', retryAfterMs: waitMs }
     const verdict = isAsked && this.#askedMs > sentMs ? 'known' : await this.ask(signal)
     if (verdict === 'known') return token === tokens.current() ? null : 'again'
-    return { kind: 'away', effect: 'not_sent', message: verdict === 'refused' ? 'the master does not take the token' : 'the master is away' }
+    return {
+      kind: 'away',
+      effect: 'not_sent',
+      message: verdict === 'refused' ? 'the master does not take the token' : 'the master is away',
+    }
   }
 
   /** While nobody takes the token: true once it, or another one in its file, is taken. */
@@ -106,7 +111,8 @@ export class Identity {
     this.#asked = tokens.current()
     const answer = await once({ method: 'GET', send: (either) => client.me({ signal: either }) }, signal)
     this.#askedMs = clock.monotonicMs()
-    if (answer instanceof MasterError) return answer.code === 'FORBIDDEN' || answer.code === 'UNAUTHENTICATED' ? 'refused' : 'unclear'
+    if (answer instanceof MasterError)
+      return answer.code === 'FORBIDDEN' || answer.code === 'UNAUTHENTICATED' ? 'refused' : 'unclear'
     this.#learn(answer.body)
     return 'known'
   }

@@ -23,7 +23,10 @@ const TURNS_PER_OLDEST = 8
 
 export type Line = 'edit' | 'reconcile' | 'table'
 
-interface Waiting { readonly sinceMs: number; readonly leave: () => void }
+interface Waiting {
+  readonly sinceMs: number
+  readonly leave: () => void
+}
 
 export class Limiter {
   readonly #clock: Clock
@@ -98,7 +101,9 @@ export class Limiter {
   }
 
   #overdue(nowMs: number): Waiting | undefined {
-    const [oldest] = Object.values(this.#lines).flatMap(([first]) => first ?? []).toSorted((a, b) => a.sinceMs - b.sinceMs)
+    const [oldest] = Object.values(this.#lines)
+      .flatMap(([first]) => first ?? [])
+      .toSorted((a, b) => a.sinceMs - b.sinceMs)
     if (oldest === undefined || nowMs - oldest.sinceMs < PATIENCE_MS) return undefined
     this.#turns = (this.#turns + 1) % TURNS_PER_OLDEST
     return this.#turns === 0 ? oldest : undefined

@@ -15,16 +15,38 @@ export interface FleetMetrics {
 
 export function createFleetMetrics(registry: Registry): FleetMetrics {
   const registers = [registry]
-  const requests = new Histogram({ name: 'svc_operator_master_request_seconds', help: 'Calls to the master, by method and status, or why there was none.', labelNames: ['method', 'code'], registers, buckets: BUCKETS })
-  const breaker = new Gauge({ name: 'svc_operator_breaker_state', help: '1 at the state of the breaker before the master.', labelNames: ['state'], registers })
-  const resets = new Counter({ name: 'svc_operator_feed_resets_total', help: 'Times the event feed of the master could not say what had happened, so that everything was listed again.', registers })
-  const stateResets = new Counter({ name: 'svc_operator_master_state_resets_total', help: "Times the master's store turned out to be another one, or an older state of itself.", registers })
+  const requests = new Histogram({
+    name: 'svc_operator_master_request_seconds',
+    help: 'Calls to the master, by method and status, or why there was none.',
+    labelNames: ['method', 'code'],
+    registers,
+    buckets: BUCKETS,
+  })
+  const breaker = new Gauge({
+    name: 'svc_operator_breaker_state',
+    help: '1 at the state of the breaker before the master.',
+    labelNames: ['state'],
+    registers,
+  })
+  const resets = new Counter({
+    name: 'svc_operator_feed_resets_total',
+    help: 'Times the event feed of the master could not say what had happened, so that everything was listed again.',
+    registers,
+  })
+  const stateResets = new Counter({
+    name: 'svc_operator_master_state_resets_total',
+    help: "Times the master's store turned out to be another one, or an older state of itself.",
+    registers,
+  })
   const onBreaker = (reason: OpenReason | null): void => {
-    for (const state of ['closed', 'MasterUnreachable', 'Unauthorized']) breaker.set({ state }, state === (reason ?? 'closed') ? 1 : 0)
+    for (const state of ['closed', 'MasterUnreachable', 'Unauthorized'])
+      breaker.set({ state }, state === (reason ?? 'closed') ? 1 : 0)
   }
   onBreaker(null)
   return {
     onRequest: (method, code, tookMs) => requests.observe({ method, code }, tookMs / MS_PER_SECOND),
-    onBreaker, onFeedReset: () => resets.inc(), onStateReset: () => stateResets.inc(),
+    onBreaker,
+    onFeedReset: () => resets.inc(),
+    onStateReset: () => stateResets.inc(),
   }
 }

@@ -7,7 +7,16 @@
  * signal: when it aborts, a call rejects with its reason.
  * @see D15, D31, D39, D46, D47, D51
  */
-import type { ConfigBody, FieldError, HistoryBody, JsonObject, JsonSchema, SecretPaths, Stats, WorkerBody } from '../../protocol/index.ts'
+import type {
+  ConfigBody,
+  FieldError,
+  HistoryBody,
+  JsonObject,
+  JsonSchema,
+  SecretPaths,
+  Stats,
+  WorkerBody,
+} from '../../protocol/index.ts'
 
 export interface WorkerRef {
   readonly type: string
@@ -23,7 +32,9 @@ export interface CatalogType {
 }
 
 /** What is needed of a worker; the whole of its statistics is many times as large. */
-export type WorkerRecord = Omit<WorkerBody, 'hardware' | 'current_stats'> & { readonly current_stats: Pick<Stats, 'slots' | 'cpu_pct' | 'rss_mb'> | null }
+export type WorkerRecord = Omit<WorkerBody, 'hardware' | 'current_stats'> & {
+  readonly current_stats: Pick<Stats, 'slots' | 'cpu_pct' | 'rss_mb'> | null
+}
 
 export interface Registered {
   readonly kind: 'registered'
@@ -123,7 +134,13 @@ export interface MasterWriter {
   /** Newest first, at most `limit` of the last 50. */
   history(worker: WorkerRef, limit: number, signal: AbortSignal): Promise<Outcome<HistoryBody>>
   /** `mark`: the config that the patch was made against. Never sent twice. */
-  patch(worker: WorkerRef, patch: JsonObject, mark: { readonly epoch: string; readonly configGen: number }, actor: string, signal: AbortSignal): Promise<Outcome<ConfigBody>>
+  patch(
+    worker: WorkerRef,
+    patch: JsonObject,
+    mark: { readonly epoch: string; readonly configGen: number },
+    actor: string,
+    signal: AbortSignal,
+  ): Promise<Outcome<ConfigBody>>
   /** PUT: replaces a claim that is there. */
   claim(worker: WorkerRef, managedBy: string, signal: AbortSignal): Promise<Outcome<Registered>>
   /** DELETE of the claim, whoever's it is: look first. */

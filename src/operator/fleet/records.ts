@@ -61,7 +61,15 @@ export interface RecordsDeps {
   readonly onFall: (workerId: string) => void
 }
 
-const MATTERS = ['config_gen', 'state', 'connected', 'applied_config_gen', 'draining', 'managed_by', 'last_error'] as const satisfies readonly (keyof WorkerBody)[]
+const MATTERS = [
+  'config_gen',
+  'state',
+  'connected',
+  'applied_config_gen',
+  'draining',
+  'managed_by',
+  'last_error',
+] as const satisfies readonly (keyof WorkerBody)[]
 type Matter = (typeof MATTERS)[number] | 'config'
 
 export class Records {
@@ -76,7 +84,10 @@ export class Records {
   get(workerId: string): Readonly<Omit<Entry, 'record'> & { record: WorkerRecord | null }> | undefined {
     const entry = this.#entries.get(workerId)
     if (entry === undefined) return undefined
-    return { ...entry, record: entry.record === null ? null : { ...entry.record, config: unpacked(entry.record.config) } }
+    return {
+      ...entry,
+      record: entry.record === null ? null : { ...entry.record, config: unpacked(entry.record.config) },
+    }
   }
 
   get size(): number {
@@ -98,7 +109,14 @@ export class Records {
     if (entry !== undefined && entry.touched >= begun) return
     const before = entry?.isGone === true ? null : (entry?.record ?? null)
     const record = keptOf(body)
-    this.#entries.set(record.worker_id, { record, epoch, isGone: false, staleSince: null, touched: begun, readMs: atMs })
+    this.#entries.set(record.worker_id, {
+      record,
+      epoch,
+      isGone: false,
+      staleSince: null,
+      touched: begun,
+      readMs: atMs,
+    })
     if (before !== null && record.config_gen < before.config_gen) this.#deps.onFall(record.worker_id)
     if (known !== 'all' && (before === null || differs(before, record, known))) this.#deps.onChange(record.worker_id)
   }
@@ -118,7 +136,8 @@ export class Records {
   /** The answer of a PATCH. */
   patched(workerId: string, config: JsonObject, configGen: number, epoch: string): void {
     const entry = this.#entries.get(workerId)
-    if (entry === undefined || entry.record === null || entry.epoch !== epoch || configGen <= entry.record.config_gen) return
+    if (entry === undefined || entry.record === null || entry.epoch !== epoch || configGen <= entry.record.config_gen)
+      return
     entry.record = { ...entry.record, config: packed(config), config_gen: configGen }
     if (entry.staleSince !== null && entry.staleSince <= configGen) entry.staleSince = null
     entry.touched = this.#deps.sequence.next()
@@ -164,7 +183,8 @@ export class Records {
     const before = entry.record
     entry.record = merged(before, name, fields)
     const configGen = fields['config_gen']
-    if (name === 'worker.config_changed' && typeof configGen === 'number' && configGen > before.config_gen) this.#readAnew(entry, configGen)
+    if (name === 'worker.config_changed' && typeof configGen === 'number' && configGen > before.config_gen)
+      this.#readAnew(entry, configGen)
     if (differs(before, entry.record, NOTHING)) this.#deps.onChange(workerId)
   }
 
@@ -205,7 +225,11 @@ export class Records {
 
 function keptOf(body: WorkerBody): Kept {
   const { hardware: _, config, current_stats: stats, ...rest } = body
-  return { ...rest, config: packed(config), current_stats: stats === null ? null : { slots: stats.slots, cpu_pct: stats.cpu_pct, rss_mb: stats.rss_mb } }
+  return {
+    ...rest,
+    config: packed(config),
+    current_stats: stats === null ? null : { slots: stats.slots, cpu_pct: stats.cpu_pct, rss_mb: stats.rss_mb },
+  }
 }
 
 const NOTHING: ReadonlySet<Matter> = new Set()
@@ -213,24 +237,38 @@ const OWN_CLAIM: ReadonlySet<Matter> = new Set(['managed_by'])
 
 function differs(before: Kept, after: Kept, known: ReadonlySet<Matter>): boolean {
   if (MATTERS.some((field) => !known.has(field) && before[field] !== after[field])) return true
-  return !known.has('config') && before.config !== after.config && !sameJson(unpacked(before.config), unpacked(after.config))
+  return (
+    !known.has('config') && before.config !== after.config && !sameJson(unpacked(before.config), unpacked(after.config))
+  )
 }
 
 /** Fields that an event of this name may bring into the record. */
 const BRINGS: Readonly<Record<WorkerEventName, readonly Exclude<keyof WorkerRecord, 'config'>[]>> = {
-  'worker.registered': [], 'worker.forgotten': [],
-  'worker.connected': ['connected', 'state', 'draining'], 'worker.disconnected': ['connected'], 'worker.state': ['state', 'last_error'],
-  'worker.config_changed': ['config_changed_at', 'config_changed_by'], 'worker.config_applied': ['applied_config_gen'],
-  'worker.draining': ['state', 'draining'], 'worker.claimed': ['managed_by'],
+  'worker.registered': [],
+  'worker.forgotten': [],
+  'worker.connected': ['connected', 'state', 'draining'],
+  'worker.disconnected': ['connected'],
+  'worker.state': ['state', 'last_error'],
+  'worker.config_changed': ['config_changed_at', 'config_changed_by'],
+  'worker.config_applied': ['applied_config_gen'],
+  'worker.draining': ['state', 'draining'],
+  'worker.claimed': ['managed_by'],
 }
 /** Heard of the worker itself just now. */
-const SHOWS_LIFE: ReadonlySet<WorkerEventName> = new Set<WorkerEventName>(['worker.connected', 'worker.disconnected', 'worker.state', 'worker.config_applied'])
+const SHOWS_LIFE: ReadonlySet<WorkerEventName> = new Set<WorkerEventName>([
+  'worker.connected',
+  'worker.disconnected',
+  'worker.state',
+  'worker.config_applied',
+])
 
 function merged(record: Kept, name: WorkerEventName, fields: EventFields): Kept {
   const { ts } = fields
   const seen = SHOWS_LIFE.has(name) && typeof ts === 'number' && ts > record.last_seen ? { last_seen: ts } : {}
-  const brought = BRINGS[name].filter((field) => fields[field] !== undefined && isLike(field, fields[field])).map((field) => [field, fields[field]])
-  return { ...record, ...seen, ...Object.fromEntries(brought) as Partial<Kept> }
+  const brought = BRINGS[name]
+    .filter((field) => fields[field] !== undefined && isLike(field, fields[field]))
+    .map((field) => [field, fields[field]])
+  return { ...record, ...seen, ...(Object.fromEntries(brought) as Partial<Kept>) }
 }
 
 const STRING_OR_NULL: ReadonlySet<string> = new Set(['last_error', 'managed_by', 'config_changed_by'])
@@ -239,5 +277,9 @@ const NUMBER_OR_NULL: ReadonlySet<string> = new Set(['applied_config_gen', 'conf
 function isLike(field: keyof WorkerRecord, value: unknown): boolean {
   if (field === 'connected' || field === 'draining') return typeof value === 'boolean'
   if (field === 'state') return typeof value === 'string'
-  return value === null || (STRING_OR_NULL.has(field) && typeof value === 'string') || (NUMBER_OR_NULL.has(field) && typeof value === 'number')
+  return (
+    value === null ||
+    (STRING_OR_NULL.has(field) && typeof value === 'string') ||
+    (NUMBER_OR_NULL.has(field) && typeof value === 'number')
+  )
 }

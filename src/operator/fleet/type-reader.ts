@@ -40,7 +40,10 @@ export interface TypeReaderDeps {
   readonly sequence: Sequence
   readonly call: <T>(call: Call<T>, signal: AbortSignal) => Promise<Answer<T>>
   /** Where an answer that was asked for as `begun` came from; null: from a life of the store that is over. */
-  readonly sourceOf: (reply: { readonly epoch: string; readonly answeredMs: number | undefined }, begun: number) => Source | null
+  readonly sourceOf: (
+    reply: { readonly epoch: string; readonly answeredMs: number | undefined },
+    begun: number,
+  ) => Source | null
   readonly covers: () => boolean | undefined
   readonly askRights: (signal: AbortSignal) => Promise<unknown>
   readonly hasFeed: () => boolean
@@ -76,7 +79,12 @@ export class TypeReader {
     this.#deps = deps
     this.#news = new Bell(deps.timers)
     this.#stale = new Bell(deps.timers)
-    this.records = new Records({ sequence: deps.sequence, onChange: (workerId) => this.#changed(workerId), onStale: () => this.#stale.ring(), onFall: deps.onFall })
+    this.records = new Records({
+      sequence: deps.sequence,
+      onChange: (workerId) => this.#changed(workerId),
+      onStale: () => this.#stale.ring(),
+      onFall: deps.onFall,
+    })
   }
 
   get reach(): Reach {
@@ -122,10 +130,14 @@ export class TypeReader {
     const isKnown = line !== 'table'
     const { call, client, sequence, sourceOf, type } = this.#deps
     const begun = sequence.next()
-    const answer = await call({ method: 'GET', type, line, send: (either) => client.workers.get(type, workerId, { signal: either }) }, signal)
+    const answer = await call(
+      { method: 'GET', type, line, send: (either) => client.workers.get(type, workerId, { signal: either }) },
+      signal,
+    )
     if (answer.kind === 'not_registered') this.records.gone(workerId, begun, isKnown)
     const source = answer.kind === 'ok' ? sourceOf(answer.reply, begun) : null
-    if (answer.kind === 'ok' && source !== null) this.records.read(answer.reply.body, source, isKnown ? 'all' : undefined)
+    if (answer.kind === 'ok' && source !== null)
+      this.records.read(answer.reply.body, source, isKnown ? 'all' : undefined)
     return answer
   }
 
@@ -156,7 +168,9 @@ export class TypeReader {
   }
 
   #passDueInMs(): number {
-    const dueMs = this.#isHurried ? Math.max(this.#startedMs + FAST_GAP_MS, this.#restedMs) : this.#startedMs + this.#passMs()
+    const dueMs = this.#isHurried
+      ? Math.max(this.#startedMs + FAST_GAP_MS, this.#restedMs)
+      : this.#startedMs + this.#passMs()
     return dueMs - this.#nowMs()
   }
 
@@ -167,7 +181,10 @@ export class TypeReader {
   async #readCatalog(signal: AbortSignal): Promise<Refusal | null> {
     const { call, client, type, onType } = this.#deps
     this.#isCatalogDue = false
-    const answer = await call({ method: 'GET', type, send: (either) => client.catalogEntry(type, { signal: either }) }, signal)
+    const answer = await call(
+      { method: 'GET', type, send: (either) => client.catalogEntry(type, { signal: either }) },
+      signal,
+    )
     if (answer.kind !== 'ok') {
       this.#isCatalogDue = true
       return answer.kind === 'not_registered' ? { kind: 'unknown_type' } : answer
@@ -194,13 +211,17 @@ export class TypeReader {
       const rows = await this.#page(after, signal)
       if (rows === null || this.#isVoid) return null
       if (!Array.isArray(rows)) return rows as Refusal
-      for (const { worker_id: id } of rows as readonly WorkerBody[]) seen.add(after = id)
+      for (const { worker_id: id } of rows as readonly WorkerBody[]) seen.add((after = id))
       if (rows.length < PAGE_ROWS) return this.#passed(seen, begun, { pages: page, isFast })
       if (!isFast && !(await this.#paced(page, signal))) return null
     }
   }
 
-  #passed(seen: ReadonlySet<string>, begun: number, { pages, isFast }: { readonly pages: number; readonly isFast: boolean }): null {
+  #passed(
+    seen: ReadonlySet<string>,
+    begun: number,
+    { pages, isFast }: { readonly pages: number; readonly isFast: boolean },
+  ): null {
     this.records.passed(seen, begun)
     this.#pages = pages
     if (isFast) this.#restedMs = 2 * this.#nowMs() - this.#startedMs
@@ -213,14 +234,25 @@ export class TypeReader {
     const { call, client, sequence, sourceOf, type } = this.#deps
     while (!signal.aborted) {
       const begun = sequence.next()
-      const answer = await call({ method: 'GET', type, line: 'table', send: (either) => client.workers.page(type, { limit: PAGE_ROWS, after }, { signal: either }) }, signal)
+      const answer = await call(
+        {
+          method: 'GET',
+          type,
+          line: 'table',
+          send: (either) => client.workers.page(type, { limit: PAGE_ROWS, after }, { signal: either }),
+        },
+        signal,
+      )
       if (answer.kind === 'ok') {
         const source = sourceOf(answer.reply, begun)
         if (source !== null) for (const record of answer.reply.body) this.records.read(record, source)
         return answer.reply.body
       }
       if (answer.kind !== 'away' && answer.kind !== 'throttled') return answer
-      await this.#deps.timers.sleep(answer.kind === 'throttled' ? Math.max(answer.retryAfterMs, RETRY_MS) : RETRY_MS, signal)
+      await this.#deps.timers.sleep(
+        answer.kind === 'throttled' ? Math.max(answer.retryAfterMs, RETRY_MS) : RETRY_MS,
+        signal,
+      )
     }
     return null
   }
@@ -240,7 +272,8 @@ export class TypeReader {
     while (!signal.aborted) {
       await this.#stale.heard(signal, waitMs)
       await this.#deps.timers.sleep(STALE_WAIT_MS, signal).catch(() => {}) // Aborted: the loop ends.
-      if (this.#reach === 'in_reach') await this.#readEach(this.records.stale(), signal).catch((error: unknown) => this.#failed(error, signal))
+      if (this.#reach === 'in_reach')
+        await this.#readEach(this.records.stale(), signal).catch((error: unknown) => this.#failed(error, signal))
       waitMs = this.records.stale().length > 0 ? RETRY_MS : Infinity
     }
   }
@@ -258,7 +291,8 @@ export class TypeReader {
   #refused(refusal: Refusal): void {
     if (refusal.kind === 'forbidden') return this.#outOfReach('forbidden')
     if (refusal.kind === 'unknown_type' || refusal.kind === 'not_registered') return this.#outOfReach('unknown_type')
-    if (refusal.kind === 'bug' || refusal.kind === 'rejected') this.#deps.log.error('the master did not understand a read', { type: this.#deps.type, error: refusal.message })
+    if (refusal.kind === 'bug' || refusal.kind === 'rejected')
+      this.#deps.log.error('the master did not understand a read', { type: this.#deps.type, error: refusal.message })
     this.#waitMs(refusal.kind === 'throttled' ? Math.max(refusal.retryAfterMs, RETRY_MS) : RETRY_MS)
   }
 

@@ -40,13 +40,28 @@ export class Writer implements MasterWriter {
 
   async history({ type, workerId }: WorkerRef, limit: number, signal: AbortSignal): Promise<Outcome<HistoryBody>> {
     const { client } = this.#deps
-    const answer = await this.#call<HistoryBody>({ method: 'GET', type, send: (either) => client.workers.history(type, workerId, { limit, signal: either }) }, signal)
+    const answer = await this.#call<HistoryBody>(
+      { method: 'GET', type, send: (either) => client.workers.history(type, workerId, { limit, signal: either }) },
+      signal,
+    )
     return answer.kind === 'ok' ? { kind: 'ok', value: answer.reply.body, epoch: answer.reply.epoch } : answer
   }
 
-  async patch(worker: WorkerRef, patch: JsonObject, mark: { readonly epoch: string; readonly configGen: number }, actor: string, signal: AbortSignal): Promise<Outcome<ConfigBody>> {
+  async patch(
+    worker: WorkerRef,
+    patch: JsonObject,
+    mark: { readonly epoch: string; readonly configGen: number },
+    actor: string,
+    signal: AbortSignal,
+  ): Promise<Outcome<ConfigBody>> {
     const { type, workerId } = worker
-    const answer = await this.#change<ConfigBody>(worker, 'PATCH', (either) => this.#deps.client.workers.patchConfig(type, workerId, patch, { ifMatch: mark, actor, signal: either }), signal)
+    const answer = await this.#change<ConfigBody>(
+      worker,
+      'PATCH',
+      (either) =>
+        this.#deps.client.workers.patchConfig(type, workerId, patch, { ifMatch: mark, actor, signal: either }),
+      signal,
+    )
     if (answer.kind !== 'ok') return answer
     const { body, epoch } = answer.reply
     this.#records(type)?.patched(workerId, body.config as JsonObject, body.config_gen, epoch)
@@ -55,17 +70,32 @@ export class Writer implements MasterWriter {
 
   claim(worker: WorkerRef, managedBy: string, signal: AbortSignal): Promise<Outcome<Registered>> {
     const { type, workerId } = worker
-    return this.#mark(worker, 'PUT', (either) => this.#deps.client.workers.claim(type, workerId, managedBy, { actor: managedBy, signal: either }), signal)
+    return this.#mark(
+      worker,
+      'PUT',
+      (either) => this.#deps.client.workers.claim(type, workerId, managedBy, { actor: managedBy, signal: either }),
+      signal,
+    )
   }
 
   release(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<Registered>> {
     const { type, workerId } = worker
-    return this.#mark(worker, 'DELETE', (either) => this.#deps.client.workers.unclaim(type, workerId, { actor, signal: either }), signal)
+    return this.#mark(
+      worker,
+      'DELETE',
+      (either) => this.#deps.client.workers.unclaim(type, workerId, { actor, signal: either }),
+      signal,
+    )
   }
 
   async drain(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<void>> {
     const { type, workerId } = worker
-    const answer = await this.#change(worker, 'POST', (either) => this.#deps.client.workers.drain(type, workerId, { actor, signal: either }), signal)
+    const answer = await this.#change(
+      worker,
+      'POST',
+      (either) => this.#deps.client.workers.drain(type, workerId, { actor, signal: either }),
+      signal,
+    )
     if (answer.kind !== 'ok') return answer
     this.#records(type)?.drained(workerId)
     return { kind: 'ok', value: undefined, epoch: answer.reply.epoch }
@@ -73,14 +103,24 @@ export class Writer implements MasterWriter {
 
   async forget(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<void>> {
     const { type, workerId } = worker
-    const answer = await this.#change(worker, 'DELETE', (either) => this.#deps.client.workers.forget(type, workerId, { actor, signal: either }), signal)
+    const answer = await this.#change(
+      worker,
+      'DELETE',
+      (either) => this.#deps.client.workers.forget(type, workerId, { actor, signal: either }),
+      signal,
+    )
     if (answer.kind !== 'ok') return answer
     this.#records(type)?.gone(workerId, this.#deps.sequence.next(), true)
     return { kind: 'ok', value: undefined, epoch: answer.reply.epoch }
   }
 
   /** A write that is answered with the record, and changes who manages it alone. */
-  async #mark(worker: WorkerRef, method: 'PUT' | 'DELETE', send: Call<WorkerBody>['send'], signal: AbortSignal): Promise<Outcome<Registered>> {
+  async #mark(
+    worker: WorkerRef,
+    method: 'PUT' | 'DELETE',
+    send: Call<WorkerBody>['send'],
+    signal: AbortSignal,
+  ): Promise<Outcome<Registered>> {
     const begun = this.#deps.sequence.next()
     const answer = await this.#change(worker, method, send, signal)
     const source = answer.kind === 'ok' ? this.#deps.sourceOf(answer.reply, begun) : null
@@ -88,23 +128,35 @@ export class Writer implements MasterWriter {
     return this.#registered(answer)
   }
 
-  async #change<T>({ type, workerId }: WorkerRef, method: 'PUT' | 'POST' | 'PATCH' | 'DELETE', send: Call<T>['send'], signal: AbortSignal): Promise<Answer<T>> {
+  async #change<T>(
+    { type, workerId }: WorkerRef,
+    method: 'PUT' | 'POST' | 'PATCH' | 'DELETE',
+    send: Call<T>['send'],
+    signal: AbortSignal,
+  ): Promise<Answer<T>> {
     const begun = this.#deps.sequence.next()
     const answer = await this.#call({ method, type, send }, signal)
     if (answer.kind === 'ok') this.#deps.sourceOf(answer.reply, begun)
     else if (answer.kind === 'not_registered') this.#records(type)?.gone(workerId, begun, true)
-    else if (answer.kind === 'stale' || ('effect' in answer && answer.effect === 'unknown')) this.#records(type)?.doubt(workerId)
+    else if (answer.kind === 'stale' || ('effect' in answer && answer.effect === 'unknown'))
+      this.#records(type)?.doubt(workerId)
     return answer
   }
 
   #call<T>(call: Call<T> & { readonly type: string }, signal: AbortSignal): Promise<Answer<T>> {
-    return this.#deps.covers(call.type) === false ? Promise.resolve(forbidden(call.type)) : this.#deps.call({ ...call, line: this.#line }, signal)
+    return this.#deps.covers(call.type) === false
+      ? Promise.resolve(forbidden(call.type))
+      : this.#deps.call({ ...call, line: this.#line }, signal)
   }
 
   #registered(answer: Answer<WorkerBody>): Outcome<Registered> {
     if (answer.kind !== 'ok') return answer
     const { body, epoch, answeredMs } = answer.reply
-    return { kind: 'ok', epoch, value: { kind: 'registered', record: body, epoch, isStale: false, readMs: answeredMs ?? this.#deps.nowMs() } }
+    return {
+      kind: 'ok',
+      epoch,
+      value: { kind: 'registered', record: body, epoch, isStale: false, readMs: answeredMs ?? this.#deps.nowMs() },
+    }
   }
 
   #records(type: string): TypeReader['records'] | undefined {
@@ -112,4 +164,7 @@ export class Writer implements MasterWriter {
   }
 }
 
-const forbidden = (type: string): { readonly kind: 'forbidden'; readonly message: string } => ({ kind: 'forbidden', message: `the token does not cover the type ${type}` })
+const forbidden = (type: string): { readonly kind: 'forbidden'; readonly message: string } => ({
+  kind: 'forbidden',
+  message: `the token does not cover the type ${type}`,
+})

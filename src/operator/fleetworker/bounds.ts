@@ -8,8 +8,23 @@
  * @see D13, D43
  */
 import { Buffer } from 'node:buffer'
-import { forbiddenKeys, MAX_CONFIG_BYTES, MAX_JSON_DEPTH, MAX_SLOTS, pointerStep, TYPE_PATTERN, type JsonValue } from '../../protocol/index.ts'
-import { FIELD_PATTERN, POINTER_PATTERN, WORKER_ID_PATTERN, workerIdOf, type ConfigSource, type FleetWorker } from './schema.ts'
+import {
+  forbiddenKeys,
+  MAX_CONFIG_BYTES,
+  MAX_JSON_DEPTH,
+  MAX_SLOTS,
+  pointerStep,
+  TYPE_PATTERN,
+  type JsonValue,
+} from '../../protocol/index.ts'
+import {
+  FIELD_PATTERN,
+  POINTER_PATTERN,
+  WORKER_ID_PATTERN,
+  workerIdOf,
+  type ConfigSource,
+  type FleetWorker,
+} from './schema.ts'
 
 const TYPE = new RegExp(TYPE_PATTERN)
 const WORKER_ID = new RegExp(WORKER_ID_PATTERN)
@@ -26,10 +41,16 @@ export function boundFaults(resource: FleetWorker): readonly string[] {
     ...addressFaults(resource),
     ...valueFaults(config, 'spec.config'),
     ...configFrom.flatMap(sourceFaults),
-    ...twice(configFrom.map(({ field }) => field)).map((field) => `spec.configFrom: names ${JSON.stringify(field)} twice; leave one out`),
-    ...configFrom.filter(({ field }) => Object.hasOwn(config, field)).map(({ field }) => `spec.configFrom: ${JSON.stringify(field)} stands in spec.config too; leave one out`),
+    ...twice(configFrom.map(({ field }) => field)).map(
+      (field) => `spec.configFrom: names ${JSON.stringify(field)} twice; leave one out`,
+    ),
+    ...configFrom
+      .filter(({ field }) => Object.hasOwn(config, field))
+      .map(({ field }) => `spec.configFrom: ${JSON.stringify(field)} stands in spec.config too; leave one out`),
     ...slotsFaults(resource),
-    ...ignoreDifferences.filter((pointer) => !isPointer(pointer)).map((pointer) => `spec.ignoreDifferences: ${JSON.stringify(pointer)} is no JSON pointer to a value`),
+    ...ignoreDifferences
+      .filter((pointer) => !isPointer(pointer))
+      .map((pointer) => `spec.ignoreDifferences: ${JSON.stringify(pointer)} is no JSON pointer to a value`),
   ]
 }
 
@@ -37,7 +58,9 @@ export function boundFaults(resource: FleetWorker): readonly string[] {
 export function addressFaults(resource: FleetWorker): readonly string[] {
   return [
     ...(TYPE.test(resource.spec.type) ? [] : ['spec.type: must be an automation type']),
-    ...(WORKER_ID.test(workerIdOf(resource)) ? [] : ['spec.workerId: must begin and end with a letter or digit; between them . _ : @ - are allowed too']),
+    ...(WORKER_ID.test(workerIdOf(resource))
+      ? []
+      : ['spec.workerId: must begin and end with a letter or digit; between them . _ : @ - are allowed too']),
   ]
 }
 
@@ -46,10 +69,15 @@ export function valueFaults(value: JsonValue, at: string): readonly string[] {
   if (!withinDepth(value)) return [`${at}: is nested deeper than ${MAX_JSON_DEPTH} levels`]
   const bytes = Buffer.byteLength(JSON.stringify(value))
   if (bytes > MAX_CONFIG_BYTES) return [`${at}: takes ${bytes} bytes, at most ${MAX_CONFIG_BYTES} are allowed`]
-  return isSound(value) ? [] : [
-    ...forbiddenKeys(value).map(({ path, message }) => `${at}${path}: ${message}`),
-    ...unsafeIntegers(value).map((path) => `${at}${path}: is an integer beyond ±(2^53 - 1), which would be changed on its way; write it as text`),
-  ]
+  return isSound(value)
+    ? []
+    : [
+        ...forbiddenKeys(value).map(({ path, message }) => `${at}${path}: ${message}`),
+        ...unsafeIntegers(value).map(
+          (path) =>
+            `${at}${path}: is an integer beyond ±(2^53 - 1), which would be changed on its way; write it as text`,
+        ),
+      ]
 }
 
 export function withinDepth(value: JsonValue): boolean {
@@ -77,25 +105,37 @@ const isSafe = (number: number): boolean => !Number.isInteger(number) || Number.
 function unsafeIntegers(value: JsonValue, at = ''): readonly string[] {
   if (typeof value === 'number') return isSafe(value) ? [] : [at]
   if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, each]: [string, JsonValue]) => unsafeIntegers(each, `${at}${pointerStep(key)}`))
+  return Object.entries(value).flatMap(([key, each]: [string, JsonValue]) =>
+    unsafeIntegers(each, `${at}${pointerStep(key)}`),
+  )
 }
 
 function sourceFaults({ field, secretKeyRef, configMapKeyRef }: ConfigSource): readonly string[] {
   const at = `spec.configFrom: ${JSON.stringify(field)}`
   return [
     ...(FIELD.test(field) && !BAD_FIELDS.has(field) ? [] : [`${at} may not be the name of a field`]),
-    ...((secretKeyRef === undefined) === (configMapKeyRef === undefined) ? [`${at} must name one of secretKeyRef and configMapKeyRef`] : []),
+    ...((secretKeyRef === undefined) === (configMapKeyRef === undefined)
+      ? [`${at} must name one of secretKeyRef and configMapKeyRef`]
+      : []),
   ]
 }
 
 function slotsFaults({ spec: { slots, config = {}, configFrom = [] } }: FleetWorker): readonly string[] {
   if (slots === undefined) return []
-  if (!Number.isInteger(slots) || slots < 0 || slots > MAX_SLOTS) return [`spec.slots: must be an integer from 0 to ${MAX_SLOTS}`]
-  const other = (config['slots'] ?? null) !== null ? 'config' : configFrom.some(({ field }) => field === 'slots') ? 'configFrom' : undefined
+  if (!Number.isInteger(slots) || slots < 0 || slots > MAX_SLOTS)
+    return [`spec.slots: must be an integer from 0 to ${MAX_SLOTS}`]
+  const other =
+    (config['slots'] ?? null) !== null
+      ? 'config'
+      : configFrom.some(({ field }) => field === 'slots')
+        ? 'configFrom'
+        : undefined
   return other === undefined ? [] : [`spec.slots: slots stand in spec.${other} too; set them once`]
 }
 
 /** RFC 6901 without `-`, which names no value that is there. */
 const isPointer = (text: string): boolean => POINTER.test(text) && !text.split('/').some((step) => BAD_STEP.test(step))
 
-const twice = (names: readonly string[]): readonly string[] => [...new Set(names.filter((name, index) => names.indexOf(name) !== index))]
+const twice = (names: readonly string[]): readonly string[] => [
+  ...new Set(names.filter((name, index) => names.indexOf(name) !== index)),
+]

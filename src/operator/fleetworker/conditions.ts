@@ -23,25 +23,49 @@ export const ONLINE_MS = 45_000
 export const ACK_MS = 120_000
 
 const SYNCED = {
-  InSync: 'True', DriftTolerated: 'True',
-  Updating: 'False', WorkerNotRegistered: 'False', RegistrationTimeout: 'False', UnknownType: 'False', ConfigInvalid: 'False', Rejected: 'False',
-  SourceNotFound: 'False', SourceForbidden: 'False', SecretNotWriteOnly: 'False', Forbidden: 'False', OwnershipConflict: 'False', ContestedField: 'False',
-  Pending: 'Unknown', Suspended: 'Unknown', ObserveOnly: 'Unknown', MasterUnreachable: 'Unknown',
+  InSync: 'True',
+  DriftTolerated: 'True',
+  Updating: 'False',
+  WorkerNotRegistered: 'False',
+  RegistrationTimeout: 'False',
+  UnknownType: 'False',
+  ConfigInvalid: 'False',
+  Rejected: 'False',
+  SourceNotFound: 'False',
+  SourceForbidden: 'False',
+  SecretNotWriteOnly: 'False',
+  Forbidden: 'False',
+  OwnershipConflict: 'False',
+  ContestedField: 'False',
+  Pending: 'Unknown',
+  Suspended: 'Unknown',
+  ObserveOnly: 'Unknown',
+  MasterUnreachable: 'Unknown',
 } as const satisfies Record<string, ConditionStatus>
 const ONLINE = {
-  Connected: 'True', RecentlySeen: 'True',
-  Offline: 'False', Drained: 'False', WorkerNotRegistered: 'False',
-  MasterUnreachable: 'Unknown', Pending: 'Unknown',
+  Connected: 'True',
+  RecentlySeen: 'True',
+  Offline: 'False',
+  Drained: 'False',
+  WorkerNotRegistered: 'False',
+  MasterUnreachable: 'Unknown',
+  Pending: 'Unknown',
 } as const satisfies Record<string, ConditionStatus>
 const APPLIED = {
   Acknowledged: 'True',
-  WaitingForWorker: 'False', AckTimeout: 'False', GenerationBehind: 'False',
-  NotReported: 'Unknown', Pending: 'Unknown',
+  WaitingForWorker: 'False',
+  AckTimeout: 'False',
+  GenerationBehind: 'False',
+  NotReported: 'Unknown',
+  Pending: 'Unknown',
 } as const satisfies Record<string, ConditionStatus>
 const HEALTHY = {
-  WorkerHealthy: 'True', Draining: 'True',
+  WorkerHealthy: 'True',
+  Draining: 'True',
   WorkerError: 'False',
-  Offline: 'Unknown', MasterUnreachable: 'Unknown', Pending: 'Unknown',
+  Offline: 'Unknown',
+  MasterUnreachable: 'Unknown',
+  Pending: 'Unknown',
 } as const satisfies Record<string, ConditionStatus>
 
 export type SyncedReason = keyof typeof SYNCED
@@ -50,9 +74,22 @@ export type SyncedReason = keyof typeof SYNCED
 export const REASONS = { Synced: SYNCED, Online: ONLINE, Applied: APPLIED, Healthy: HEALTHY } as const
 
 /** Reasons of Synced that end by themselves, or when something else than this object changes. */
-const RECONCILING: ReadonlySet<string> = new Set<SyncedReason>(['Updating', 'WorkerNotRegistered', 'SourceNotFound', 'SourceForbidden', 'Forbidden'])
+const RECONCILING: ReadonlySet<string> = new Set<SyncedReason>([
+  'Updating',
+  'WorkerNotRegistered',
+  'SourceNotFound',
+  'SourceForbidden',
+  'Forbidden',
+])
 /** Reasons of Synced that need a person. */
-const STALLED: ReadonlySet<string> = new Set<SyncedReason>(['Rejected', 'ConfigInvalid', 'UnknownType', 'RegistrationTimeout', 'SecretNotWriteOnly', 'OwnershipConflict'])
+const STALLED: ReadonlySet<string> = new Set<SyncedReason>([
+  'Rejected',
+  'ConfigInvalid',
+  'UnknownType',
+  'RegistrationTimeout',
+  'SecretNotWriteOnly',
+  'OwnershipConflict',
+])
 
 /** The worker's record at the master. */
 export interface WorkerFacts {
@@ -88,7 +125,11 @@ export interface Facts {
   readonly before: readonly Condition[]
 }
 
-interface Verdict { readonly reason: string; readonly message: string; readonly status: ConditionStatus }
+interface Verdict {
+  readonly reason: string
+  readonly message: string
+  readonly status: ConditionStatus
+}
 type Judged = Readonly<Record<keyof typeof REASONS, Verdict>>
 
 /**
@@ -96,21 +137,42 @@ type Judged = Readonly<Record<keyof typeof REASONS, Verdict>>
  * it, as server-side apply has them: a status in another order would differ from what it wrote, and never come to rest.
  */
 export function conditionsOf(facts: Facts): readonly Condition[] {
-  const judged: Judged = { Synced: syncedOf(facts), Online: onlineOf(facts), Applied: appliedOf(facts), Healthy: healthyOf(facts) }
+  const judged: Judged = {
+    Synced: syncedOf(facts),
+    Online: onlineOf(facts),
+    Applied: appliedOf(facts),
+    Healthy: healthyOf(facts),
+  }
   const stalled = stalledOf(facts, judged)
   const found: readonly (readonly [string, Verdict | undefined])[] = [
-    ['Ready', readyOf(facts, judged)], ...Object.entries(judged),
-    ['Reconciling', stalled === undefined ? reconcilingOf(facts, judged) : undefined], ['Stalled', stalled], ['Drifted', driftedOf(facts)],
+    ['Ready', readyOf(facts, judged)],
+    ...Object.entries(judged),
+    ['Reconciling', stalled === undefined ? reconcilingOf(facts, judged) : undefined],
+    ['Stalled', stalled],
+    ['Drifted', driftedOf(facts)],
   ]
   const standing = facts.before.map(({ type }) => type)
   const place = ({ type }: Condition): number => (standing.includes(type) ? standing.indexOf(type) : standing.length)
-  return found.flatMap(([type, verdict]) => (verdict === undefined ? [] : [conditionOf(type, verdict, facts)])).toSorted((a, b) => place(a) - place(b))
+  return found
+    .flatMap(([type, verdict]) => (verdict === undefined ? [] : [conditionOf(type, verdict, facts)]))
+    .toSorted((a, b) => place(a) - place(b))
 }
 
-function conditionOf(type: string, { status, reason, message }: Verdict, { before, generation, nowMs }: Facts): Condition {
+function conditionOf(
+  type: string,
+  { status, reason, message }: Verdict,
+  { before, generation, nowMs }: Facts,
+): Condition {
   const old = before.find((each) => each.type === type)
   const lastTransitionTime = old?.status === status ? old.lastTransitionTime : kubeTime(nowMs)
-  return { type, status, observedGeneration: generation, lastTransitionTime, reason, message: cleanText(message, MAX_MESSAGE_CHARS) }
+  return {
+    type,
+    status,
+    observedGeneration: generation,
+    lastTransitionTime,
+    reason,
+    message: cleanText(message, MAX_MESSAGE_CHARS),
+  }
 }
 
 const isHandsOff = ({ suspend, policy }: Facts): boolean => suspend || policy === 'Observe'
@@ -119,46 +181,74 @@ function syncedOf(facts: Facts): Verdict {
   const { synced, masterAway } = facts
   const verdict = ({ reason, message }: Facts['synced']): Verdict => ({ status: SYNCED[reason], reason, message })
   if (facts.suspend) return verdict({ reason: 'Suspended', message: 'suspended: nothing is written to the master' })
-  if (facts.policy === 'Observe') return verdict({ reason: 'ObserveOnly', message: 'managementPolicy is Observe: nothing is written to the master' })
+  if (facts.policy === 'Observe')
+    return verdict({ reason: 'ObserveOnly', message: 'managementPolicy is Observe: nothing is written to the master' })
   if (!masterAway) return verdict(synced)
   const old = facts.before.find(({ type }) => type === 'Synced')
-  return old?.observedGeneration === facts.generation ? old : verdict({ reason: 'MasterUnreachable', message: 'the master is away; this spec waits for it' })
+  return old?.observedGeneration === facts.generation
+    ? old
+    : verdict({ reason: 'MasterUnreachable', message: 'the master is away; this spec waits for it' })
 }
 
 function onlineOf({ worker, masterAway, nowMs, drain }: Facts): Verdict {
-  const verdict = (reason: keyof typeof ONLINE, message: string): Verdict => ({ status: ONLINE[reason], reason, message })
+  const verdict = (reason: keyof typeof ONLINE, message: string): Verdict => ({
+    status: ONLINE[reason],
+    reason,
+    message,
+  })
   if (masterAway) return verdict('MasterUnreachable', 'the master is away')
   if (worker === undefined) return verdict('Pending', 'the master was not asked yet')
   if (worker === null) return verdict('WorkerNotRegistered', 'no worker of this id has registered')
   if (worker.connected) return verdict('Connected', 'the worker is connected')
-  if (nowMs - worker.lastSeenMs < ONLINE_MS) return verdict('RecentlySeen', 'the worker was seen within the last 45 seconds')
+  if (nowMs - worker.lastSeenMs < ONLINE_MS)
+    return verdict('RecentlySeen', 'the worker was seen within the last 45 seconds')
   if (drain) return verdict('Drained', 'the worker has ended after its drain')
   return verdict('Offline', `the worker was last seen at ${kubeTime(worker.lastSeenMs)}`)
 }
 
 function appliedOf({ worker, nowMs, masterAway, before }: Facts): Verdict {
-  const verdict = (reason: keyof typeof APPLIED, message: string): Verdict => ({ status: APPLIED[reason], reason, message })
-  if (worker === undefined) return (masterAway ? before.find(({ type }) => type === 'Applied') : undefined) ?? verdict('Pending', 'the master was not asked yet')
-  if (worker === null || worker.appliedConfigGen === null) return verdict('NotReported', 'the worker has not said yet which config it runs')
+  const verdict = (reason: keyof typeof APPLIED, message: string): Verdict => ({
+    status: APPLIED[reason],
+    reason,
+    message,
+  })
+  if (worker === undefined)
+    return (
+      (masterAway ? before.find(({ type }) => type === 'Applied') : undefined) ??
+      verdict('Pending', 'the master was not asked yet')
+    )
+  if (worker === null || worker.appliedConfigGen === null)
+    return verdict('NotReported', 'the worker has not said yet which config it runs')
   const { configGen, appliedConfigGen } = worker
   if (appliedConfigGen === configGen) return verdict('Acknowledged', `the worker runs generation ${configGen}`)
-  if (appliedConfigGen > configGen) return verdict('GenerationBehind', `the worker runs generation ${appliedConfigGen}, the master is at ${configGen}; it moves up at the worker's next poll`)
+  if (appliedConfigGen > configGen)
+    return verdict(
+      'GenerationBehind',
+      `the worker runs generation ${appliedConfigGen}, the master is at ${configGen}; it moves up at the worker's next poll`,
+    )
   const message = `the worker runs generation ${appliedConfigGen} of ${configGen}`
   return verdict(worker.connected && nowMs - worker.owesSinceMs >= ACK_MS ? 'AckTimeout' : 'WaitingForWorker', message)
 }
 
 function healthyOf(facts: Facts): Verdict {
   const { worker, masterAway } = facts
-  const verdict = (reason: keyof typeof HEALTHY, message: string): Verdict => ({ status: HEALTHY[reason], reason, message })
+  const verdict = (reason: keyof typeof HEALTHY, message: string): Verdict => ({
+    status: HEALTHY[reason],
+    reason,
+    message,
+  })
   if (masterAway) return verdict('MasterUnreachable', 'the master is away')
   if (worker === undefined || worker === null) return verdict('Pending', 'nothing is known of the worker yet')
   if (onlineOf(facts).status === 'False') return verdict('Offline', 'the worker is not there to ask')
   if (worker.state === 'ERROR') return verdict('WorkerError', worker.lastError ?? 'the worker reports an error')
-  return worker.state === 'DRAINING' ? verdict('Draining', 'the worker finishes its work') : verdict('WorkerHealthy', `the worker is ${worker.state}`)
+  return worker.state === 'DRAINING'
+    ? verdict('Draining', 'the worker finishes its work')
+    : verdict('WorkerHealthy', `the worker is ${worker.state}`)
 }
 
 /** With `drain` set, the process of a registered worker is still there. */
-const isDraining = ({ drain, worker }: Facts, { Online }: Judged): boolean => drain && worker !== null && worker !== undefined && Online.status === 'True'
+const isDraining = ({ drain, worker }: Facts, { Online }: Judged): boolean =>
+  drain && worker !== null && worker !== undefined && Online.status === 'True'
 const isDrained = ({ Online }: Judged): boolean => Online.reason === 'Drained'
 
 function readyOf(facts: Facts, judged: Judged): Verdict {
@@ -186,7 +276,8 @@ function stalledOf(facts: Facts, { Synced }: Judged): Verdict | undefined {
 
 function reconcilingOf(facts: Facts, judged: Judged): Verdict | undefined {
   const { Synced, Online, Applied } = judged
-  if (facts.releasing) return { status: 'True', reason: 'Releasing', message: 'giving the worker back before this object goes' }
+  if (facts.releasing)
+    return { status: 'True', reason: 'Releasing', message: 'giving the worker back before this object goes' }
   if (RECONCILING.has(Synced.reason) || Synced.reason === 'MasterUnreachable') return { ...Synced, status: 'True' }
   if (isDraining(facts, judged)) return { status: 'True', reason: 'Draining', message: 'the worker finishes its work' }
   const waits = Applied.reason === 'WaitingForWorker' && Online.status === 'True' && !isHandsOff(facts)
@@ -194,7 +285,12 @@ function reconcilingOf(facts: Facts, judged: Judged): Verdict | undefined {
 }
 
 function driftedOf({ synced, suspend, policy, driftCount }: Facts): Verdict | undefined {
-  if (synced.reason === 'ContestedField' && !suspend && policy !== 'Observe') return { status: 'True', reason: 'ContestedField', message: synced.message }
+  if (synced.reason === 'ContestedField' && !suspend && policy !== 'Observe')
+    return { status: 'True', reason: 'ContestedField', message: synced.message }
   if (driftCount === 0) return undefined
-  return { status: 'True', reason: 'DriftDetected', message: `the config differs at ${driftCount} ${driftCount === 1 ? 'place' : 'places'}; status.drift names them` }
+  return {
+    status: 'True',
+    reason: 'DriftDetected',
+    message: `the config differs at ${driftCount} ${driftCount === 1 ? 'place' : 'places'}; status.drift names them`,
+  }
 }

@@ -15,14 +15,21 @@ export class Contest {
   #by: string | null = null
 
   /** The path that is fought over, and with whom; undefined: there is peace. */
-  at(nowMs: number): { readonly path: string; readonly by: string | null; readonly nextMs: number; readonly quietMs: number } | undefined {
+  at(
+    nowMs: number,
+  ):
+    | { readonly path: string; readonly by: string | null; readonly nextMs: number; readonly quietMs: number }
+    | undefined {
     if (this.#path !== undefined && nowMs - this.#revertedMs >= QUIET_MS) this.#path = undefined
-    return this.#path === undefined ? undefined : { path: this.#path, by: this.#by, nextMs: this.#revertedMs + SLOT_MS, quietMs: this.#revertedMs + QUIET_MS }
+    return this.#path === undefined
+      ? undefined
+      : { path: this.#path, by: this.#by, nextMs: this.#revertedMs + SLOT_MS, quietMs: this.#revertedMs + QUIET_MS }
   }
 
   /** A change of others at these paths was undone. */
   reverted(paths: readonly string[], by: string | null, nowMs: number): void {
-    for (const [path, times] of this.#reverts) if (times.every((atMs) => nowMs - atMs >= WINDOW_MS)) this.#reverts.delete(path)
+    for (const [path, times] of this.#reverts)
+      if (times.every((atMs) => nowMs - atMs >= WINDOW_MS)) this.#reverts.delete(path)
     this.#revertedMs = nowMs
     this.#by = by
     for (const path of paths) {

@@ -31,7 +31,14 @@ export async function converge(pass: Pass): Promise<Finding | 'again'> {
   const other = otherOwnerOf(resource, deps.cache)
   if (other !== undefined) {
     const back = await giveBack(pass)
-    return 'synced' in back ? back : found('OwnershipConflict', conflictMessage(resource, other), { kind: 'terminal' }, { memory: back, drift: NO_DRIFT })
+    return 'synced' in back
+      ? back
+      : found(
+          'OwnershipConflict',
+          conflictMessage(resource, other),
+          { kind: 'terminal' },
+          { memory: back, drift: NO_DRIFT },
+        )
   }
   const seen = await look(pass)
   if ('synced' in seen) return seen
@@ -60,7 +67,10 @@ export async function look(pass: Pass): Promise<Registered | Finding> {
 
 function verdictOf({ deps, entry, standing: { epoch, generation = 0 } }: Pass, seen: Registered): ClaimVerdict {
   return judgeClaim({
-    managedBy: seen.record.managed_by, own: entry.claim, isLive: (claim) => deps.cache.byIndex('claim', claim).length > 0, watches: deps.watches,
+    managedBy: seen.record.managed_by,
+    own: entry.claim,
+    isLive: (claim) => deps.cache.byIndex('claim', claim).length > 0,
+    watches: deps.watches,
     heldBefore: epoch !== undefined && !deps.table.hasForgotten(seen, { epoch, generation }), // A store that was put back shows claims from before.
   })
 }
@@ -91,22 +101,39 @@ async function observe(pass: Pass, seen: Registered, type: CatalogType): Promise
   return tolerated(pass, seen, judged, { ...memory, generation: seen.record.config_gen })
 }
 
-function tolerated({ before, deps }: Pass, worker: Registered, { difference: { paths } }: Judged, memory: SecretMemory): Finding {
-  if (paths.length === 0) return found('InSync', 'the config is in force', { kind: 'ok' }, { worker, memory, drift: NO_DRIFT })
+function tolerated(
+  { before, deps }: Pass,
+  worker: Registered,
+  { difference: { paths } }: Judged,
+  memory: SecretMemory,
+): Finding {
+  if (paths.length === 0)
+    return found('InSync', 'the config is in force', { kind: 'ok' }, { worker, memory, drift: NO_DRIFT })
   if (before.drift === undefined) deps.onDrift('tolerated')
   const by = worker.record.config_changed_by
-  return found('DriftTolerated', `the config was in force and was changed since${by === null ? '' : `, last by ${by}`}`, { kind: 'ok' }, { worker, memory, drift: { paths, by } })
+  return found(
+    'DriftTolerated',
+    `the config was in force and was changed since${by === null ? '' : `, last by ${by}`}`,
+    { kind: 'ok' },
+    { worker, memory, drift: { paths, by } },
+  )
 }
 
 async function act(pass: Pass, seen: Registered, judged: Judged, verdict: ClaimVerdict): Promise<Finding | 'again'> {
   const { entry, standing, resource, before, deps } = pass
   const isEqual = Object.keys(judged.difference.patch).length === 0
   const isForgotten = hasForgotten(pass, seen)
-  const mayWrite = mayWriteConfig({ spec: resource.spec, wasInForce: saysInForce(before, resource.metadata.generation), hasMoved: hasMoved(judged.desired, standing), isForgotten })
+  const mayWrite = mayWriteConfig({
+    spec: resource.spec,
+    wasInForce: saysInForce(before, resource.metadata.generation),
+    hasMoved: hasMoved(judged.desired, standing),
+    isForgotten,
+  })
   const blocked = isEqual || !mayWrite ? undefined : obstacle(pass, seen, judged, isForgotten)
   const writes = !isEqual && mayWrite && blocked === undefined
   if (writes || verdict !== 'ours') {
-    if (deps.memory.isFirstLook(entry)) return quiet({ kind: 'ok', againAfterMs: SECOND_LOOK_MS, priority: isBehind(resource) ? EDITED : UNEDITED }, seen)
+    if (deps.memory.isFirstLook(entry))
+      return quiet({ kind: 'ok', againAfterMs: SECOND_LOOK_MS, priority: isBehind(resource) ? EDITED : UNEDITED }, seen)
     const current = await isCurrent(pass)
     if (current !== true) return current
   }
@@ -116,27 +143,50 @@ async function act(pass: Pass, seen: Registered, judged: Judged, verdict: ClaimV
   }
   if (blocked !== undefined) return blocked
   if (isEqual) return inForce(pass, seen, judged)
-  return writes ? write(pass, seen, judged, isForgotten) : tolerated(pass, seen, judged, toleratedMemory(pass, seen, judged))
+  return writes
+    ? write(pass, seen, judged, isForgotten)
+    : tolerated(pass, seen, judged, toleratedMemory(pass, seen, judged))
 }
 
 /** A secret that differs stays so until it is sent: the generation that told of it is not judged. */
-function toleratedMemory({ standing }: Pass, { epoch, record }: Registered, { acts: { due, forgotten } }: Judged): SecretMemory {
-  return { ...standing, epoch: standing.epoch ?? epoch, ...(due.size + forgotten.size === 0 && { generation: record.config_gen }) }
+function toleratedMemory(
+  { standing }: Pass,
+  { epoch, record }: Registered,
+  { acts: { due, forgotten } }: Judged,
+): SecretMemory {
+  return {
+    ...standing,
+    epoch: standing.epoch ?? epoch,
+    ...(due.size + forgotten.size === 0 && { generation: record.config_gen }),
+  }
 }
 
 function hasForgotten({ deps, standing: { epoch, generation = 0 } }: Pass, seen: Registered): boolean {
-  return epoch !== undefined && (deps.table.hasForgotten(seen, { epoch, generation }) || seen.record.managed_by === null)
+  return (
+    epoch !== undefined && (deps.table.hasForgotten(seen, { epoch, generation }) || seen.record.managed_by === null)
+  )
 }
 
 /** The same refusal would come again, or the same field be fought over. */
-function obstacle({ deps, entry }: Pass, worker: Registered, { inputs, difference: { paths } }: Judged, isForgotten: boolean): Finding | undefined {
+function obstacle(
+  { deps, entry }: Pass,
+  worker: Registered,
+  { inputs, difference: { paths } }: Judged,
+  isForgotten: boolean,
+): Finding | undefined {
   const nowMs = deps.clock.monotonicMs()
   const { parked } = entry
-  if (parked?.inputs === inputs && nowMs < parked.untilMs) return found(parked.reason, parked.message, { kind: 'terminal' }, { worker, drift: NO_DRIFT })
+  if (parked?.inputs === inputs && nowMs < parked.untilMs)
+    return found(parked.reason, parked.message, { kind: 'terminal' }, { worker, drift: NO_DRIFT })
   const contest = isForgotten || entry.inForce !== inputs ? undefined : entry.contest?.at(nowMs)
   if (contest === undefined || nowMs >= contest.nextMs) return undefined
   const by = worker.record.config_changed_by
-  return found('ContestedField', contestMessage(contest.path, by), { kind: 'ok', againAfterMs: contest.nextMs - nowMs }, { worker, drift: { paths, by } })
+  return found(
+    'ContestedField',
+    contestMessage(contest.path, by),
+    { kind: 'ok', againAfterMs: contest.nextMs - nowMs },
+    { worker, drift: { paths, by } },
+  )
 }
 
 const contestMessage = (path: string, by: string | null): string =>
@@ -146,9 +196,19 @@ function inForce({ deps, entry }: Pass, worker: Registered, { inputs, desired: {
   const nowMs = deps.clock.monotonicMs()
   entry.inForce = inputs
   entry.parked = undefined
-  const more = { worker, memory: { epoch: worker.epoch, generation: worker.record.config_gen, sources: versions }, drift: NO_DRIFT }
+  const more = {
+    worker,
+    memory: { epoch: worker.epoch, generation: worker.record.config_gen, sources: versions },
+    drift: NO_DRIFT,
+  }
   const contest = entry.contest?.at(nowMs)
-  if (contest !== undefined) return found('ContestedField', contestMessage(contest.path, contest.by), { kind: 'ok', againAfterMs: contest.quietMs - nowMs }, more)
+  if (contest !== undefined)
+    return found(
+      'ContestedField',
+      contestMessage(contest.path, contest.by),
+      { kind: 'ok', againAfterMs: contest.quietMs - nowMs },
+      more,
+    )
   return found('InSync', `the config is in force as generation ${worker.record.config_gen}`, { kind: 'ok' }, more)
 }
 
@@ -158,7 +218,8 @@ async function isCurrent({ deps, resource: { metadata }, resource, signal }: Pas
   if (!leadership.mayWrite() && !(await leadership.confirm(signal))) return quiet({ kind: 'retry' })
   const { now } = await readAgain(resource, transport, signal)
   if (now === undefined) return quiet({ kind: 'retry' }) // The watch is about to tell.
-  if (now.metadata.generation === metadata.generation && now.metadata.deletionTimestamp === metadata.deletionTimestamp) return true
+  if (now.metadata.generation === metadata.generation && now.metadata.deletionTimestamp === metadata.deletionTimestamp)
+    return true
   cache.answered(now)
   return 'again'
 }
@@ -166,9 +227,19 @@ async function isCurrent({ deps, resource: { metadata }, resource, signal }: Pas
 async function write(pass: Pass, seen: Registered, judged: Judged, isForgotten: boolean): Promise<Finding | 'again'> {
   const { deps, entry, signal, standing } = pass
   const held: SecretMemory = { ...standing, epoch: standing.epoch ?? seen.epoch }
-  if (isFirstSent(pass, judged)) return { ...updating({ kind: 'retry' }, seen, { ...held, sources: writeAhead(held.sources, judged.desired) }), isAhead: true }
+  if (isFirstSent(pass, judged))
+    return {
+      ...updating({ kind: 'retry' }, seen, { ...held, sources: writeAhead(held.sources, judged.desired) }),
+      isAhead: true,
+    }
   const { patch } = judged.difference
-  const answer = await deps.master.patch(entry.worker, patch, { epoch: seen.epoch, configGen: seen.record.config_gen }, entry.claim, signal)
+  const answer = await deps.master.patch(
+    entry.worker,
+    patch,
+    { epoch: seen.epoch, configGen: seen.record.config_gen },
+    entry.claim,
+    signal,
+  )
   if (answer.kind === 'stale') {
     entry.isUnsure = true
     return (await deps.leadership.confirm(signal)) ? 'again' : quiet({ kind: 'retry' }, seen)
@@ -184,12 +255,25 @@ function isFirstSent({ resource }: Pass, { acts, type }: Judged): boolean {
   return [...acts.due].some((field) => holdsSecret(field, type) && !named.has(field))
 }
 
-function noteWritten({ deps, entry, resource }: Pass, { record }: Registered, { type, desired: { named }, difference: { patch, paths }, inputs }: Judged, isForgotten: boolean): void {
+function noteWritten(
+  { deps, entry, resource }: Pass,
+  { record }: Registered,
+  { type, desired: { named }, difference: { patch, paths }, inputs }: Judged,
+  isForgotten: boolean,
+): void {
   entry.patchedMs = deps.table.masterNowMs()
   const secret = Object.entries(patch).filter(([field]) => holdsSecret(field, type))
   for (const [field, value] of secret) (entry.digests ??= new Map()).set(field, deps.memory.digest(value))
-  const inline = secret.filter(([field]) => Object.hasOwn(resource.spec.config ?? {}, field) && Object.hasOwn(named, field)).map(([field]) => field)
-  if (inline.length > 0) deps.events.record(eventTargetOf(resource), 'Warning', 'SecretInSpec', `spec.config holds a secret for everybody to read: ${inline.join(', ')}; move it to a Secret and name it in spec.configFrom`)
+  const inline = secret
+    .filter(([field]) => Object.hasOwn(resource.spec.config ?? {}, field) && Object.hasOwn(named, field))
+    .map(([field]) => field)
+  if (inline.length > 0)
+    deps.events.record(
+      eventTargetOf(resource),
+      'Warning',
+      'SecretInSpec',
+      `spec.config holds a secret for everybody to read: ${inline.join(', ')}; move it to a Secret and name it in spec.configFrom`,
+    )
   if (entry.inForce !== inputs || isForgotten) return
   const nowMs = deps.clock.monotonicMs()
   const contest = (entry.contest ??= new Contest())

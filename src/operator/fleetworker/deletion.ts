@@ -33,8 +33,13 @@ export async function release(pass: Pass): Promise<Outcome> {
   const { now, dateMs } = await readAgain(resource, deps.transport, signal)
   if (now === undefined) return { kind: 'ok' } // Gone; the watch is about to tell.
   const waitedMs = (dateMs ?? deps.clock.wallMs()) - Date.parse(now.metadata.deletionTimestamp ?? '')
-  if (now.metadata.annotations?.[ABANDON_ANNOTATION] === 'true') return abandon({ ...pass, resource: now }, `the annotation ${ABANDON_ANNOTATION} asks for it`)
-  const isNothingToDo = !wantsFinalizer(now) || now.spec.suspend === true || addressFaults(now).length > 0 || otherOwnerOf(now, deps.cache) !== undefined
+  if (now.metadata.annotations?.[ABANDON_ANNOTATION] === 'true')
+    return abandon({ ...pass, resource: now }, `the annotation ${ABANDON_ANNOTATION} asks for it`)
+  const isNothingToDo =
+    !wantsFinalizer(now) ||
+    now.spec.suspend === true ||
+    addressFaults(now).length > 0 ||
+    otherOwnerOf(now, deps.cache) !== undefined
   const left = isNothingToDo ? undefined : await restore({ ...pass, resource: now })
   if (left === undefined) {
     await releaseClaim(pass)
@@ -47,8 +52,18 @@ export async function release(pass: Pass): Promise<Outcome> {
 
 async function abandon(pass: Pass, why: string): Promise<Outcome> {
   const { deps, entry, resource } = pass
-  deps.log.warn('a FleetWorker goes without its worker being given back', { name: resource.metadata.name, namespace: resource.metadata.namespace, ...entry.worker, why })
-  deps.events.record(eventTargetOf(resource), 'Warning', 'Abandoned', `the worker ${entry.worker.workerId} was not given back: ${why}`)
+  deps.log.warn('a FleetWorker goes without its worker being given back', {
+    name: resource.metadata.name,
+    namespace: resource.metadata.namespace,
+    ...entry.worker,
+    why,
+  })
+  deps.events.record(
+    eventTargetOf(resource),
+    'Warning',
+    'Abandoned',
+    `the worker ${entry.worker.workerId} was not given back: ${why}`,
+  )
   return letGo(pass)
 }
 
@@ -60,7 +75,8 @@ async function letGo({ deps, resource, signal }: Pass): Promise<Outcome> {
 /** Best-effort: a claim that stays is taken for what it is, as its resource is gone. */
 async function releaseClaim({ deps, entry, signal }: Pass): Promise<Outcome> {
   const seen = deps.table.get(entry.worker.type, entry.worker.workerId)
-  if (seen.kind === 'registered' && seen.record.managed_by === entry.claim) await deps.master.release(entry.worker, entry.claim, signal)
+  if (seen.kind === 'registered' && seen.record.managed_by === entry.claim)
+    await deps.master.release(entry.worker, entry.claim, signal)
   return { kind: 'ok' }
 }
 
@@ -70,22 +86,37 @@ async function restore(pass: Pass): Promise<Finding | undefined> {
   const seen = await look(pass)
   if ('synced' in seen) return seen.worker === null ? undefined : seen // Null: there is no such worker, or type.
   const type = deps.table.catalog(entry.worker.type)
-  if (type === undefined) return found('Updating', 'the schema of the type is not known yet', { kind: 'retry' }, { worker: seen })
+  if (type === undefined)
+    return found('Updating', 'the schema of the type is not known yet', { kind: 'retry' }, { worker: seen })
   if (seen.record.managed_by !== null && seen.record.managed_by !== entry.claim) return undefined
   const patch = resetOf(pass, seen, type)
   if (Object.keys(patch).length > 0) {
-    const answer = await deps.master.patch(entry.worker, patch, { epoch: seen.epoch, configGen: seen.record.config_gen }, entry.claim, signal)
+    const answer = await deps.master.patch(
+      entry.worker,
+      patch,
+      { epoch: seen.epoch, configGen: seen.record.config_gen },
+      entry.claim,
+      signal,
+    )
     if (answer.kind === 'not_registered' || answer.kind === 'unknown_type') return undefined
     if (answer.kind !== 'ok') return refused(answer, pass, seen)
   }
   if (resource.spec.deletionPolicy !== 'Deregister') return undefined
   const answer = await deps.master.forget(entry.worker, entry.claim, signal)
-  return answer.kind === 'ok' || answer.kind === 'not_registered' || answer.kind === 'unknown_type' ? undefined : refused(answer, pass, seen)
+  return answer.kind === 'ok' || answer.kind === 'not_registered' || answer.kind === 'unknown_type'
+    ? undefined
+    : refused(answer, pass, seen)
 }
 
 /** Every field to its default, but for what is left to others. A secret that is set is masked, and is not the default. */
 function resetOf({ resource, standing }: Pass, { record }: Registered, type: CatalogType): JsonObject {
   const set = Object.keys(record.config).filter((field) => holdsSecret(field, type))
   const acts = { due: new Set<string>(), forgotten: new Set([...set, ...standing.sources.keys()]) }
-  return differenceOf({ named: {}, versions: new Map() }, record.config as JsonObject, type, acts, resource.spec.ignoreDifferences ?? []).patch
+  return differenceOf(
+    { named: {}, versions: new Map() },
+    record.config as JsonObject,
+    type,
+    acts,
+    resource.spec.ignoreDifferences ?? [],
+  ).patch
 }

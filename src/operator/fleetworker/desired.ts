@@ -11,7 +11,15 @@
  * A version stands for a value that cannot be compared, as reads of the master mask it (D17): the field is sent again
  * when its version moved.
  */
-import { acceptsNull, SECRET_MASK, secretValues, type JsonObject, type JsonSchema, type JsonValue, type SecretPaths } from '../../protocol/index.ts'
+import {
+  acceptsNull,
+  SECRET_MASK,
+  secretValues,
+  type JsonObject,
+  type JsonSchema,
+  type JsonValue,
+  type SecretPaths,
+} from '../../protocol/index.ts'
 import { boundFaults, valueFaults } from './bounds.ts'
 import type { ConfigSource, FleetWorker } from './schema.ts'
 
@@ -41,12 +49,22 @@ export interface Problem {
 }
 
 /** `sources` holds every field of `configFrom`; that one is missing or refused is found where they are read. */
-export function desiredOf(resource: FleetWorker, sources: ReadonlyMap<string, Source>, type: ConfigType): Desired | Problem {
+export function desiredOf(
+  resource: FleetWorker,
+  sources: ReadonlyMap<string, Source>,
+  type: ConfigType,
+): Desired | Problem {
   const faults = boundFaults(resource)
   if (faults.length > 0) return invalidConfig(faults)
   const { metadata, spec } = resource
-  const misused = (spec.configFrom ?? []).filter((source) => source.secretKeyRef !== undefined && !isSecretField(source.field, type))
-  if (misused.length > 0) return { reason: 'SecretNotWriteOnly', message: `a Secret may only set a field that is secret as a whole, or every read would show it: ${misused.map(({ field }) => field).join(', ')}` }
+  const misused = (spec.configFrom ?? []).filter(
+    (source) => source.secretKeyRef !== undefined && !isSecretField(source.field, type),
+  )
+  if (misused.length > 0)
+    return {
+      reason: 'SecretNotWriteOnly',
+      message: `a Secret may only set a field that is secret as a whole, or every read would show it: ${misused.map(({ field }) => field).join(', ')}`,
+    }
   const read = (spec.configFrom ?? []).map((source) => ({ source, value: sourceValue(source, sources) }))
   const unread = read.flatMap(({ value }) => ('fault' in value ? [value.fault] : []))
   if (unread.length > 0) return invalidConfig(unread)
@@ -56,7 +74,9 @@ export function desiredOf(resource: FleetWorker, sources: ReadonlyMap<string, So
     ...(spec.slots === undefined ? [] : [['slots', spec.slots] as const]),
   ])
   const late = [...valueFaults(named, 'the config'), ...maskFaults(named, type)]
-  return late.length > 0 ? invalidConfig(late) : { named, versions: versionsOf(named, metadata.generation, sources, type) }
+  return late.length > 0
+    ? invalidConfig(late)
+    : { named, versions: versionsOf(named, metadata.generation, sources, type) }
 }
 
 const invalidConfig = (faults: readonly string[]): Problem => ({ reason: 'ConfigInvalid', message: faults.join('; ') })
@@ -64,9 +84,13 @@ const invalidConfig = (faults: readonly string[]): Problem => ({ reason: 'Config
 /** Fields that hold a secret at any depth: as reads mask it, they are never equal for certain. */
 export const holdsSecret = (name: string, { secrets }: ConfigType): boolean => secrets.some(([first]) => first === name)
 /** Fields whose whole value is the secret (D52). */
-export const isSecretField = (name: string, { secrets }: ConfigType): boolean => secrets.some((path) => path.length === 1 && path[0] === name)
+export const isSecretField = (name: string, { secrets }: ConfigType): boolean =>
+  secrets.some((path) => path.length === 1 && path[0] === name)
 
-function sourceValue({ field, as }: ConfigSource, sources: ReadonlyMap<string, Source>): { readonly value: JsonValue } | { readonly fault: string } {
+function sourceValue(
+  { field, as }: ConfigSource,
+  sources: ReadonlyMap<string, Source>,
+): { readonly value: JsonValue } | { readonly fault: string } {
   const text = sources.get(field)?.text
   if (text === undefined) throw new TypeError(`the source of ${field} was not read`)
   if (as !== 'JSON') return { value: text }
@@ -89,10 +113,18 @@ function parsed(text: string): JsonValue | undefined {
 /** The mask would keep whatever the master has, so the result would not be what this object says. */
 function maskFaults(named: JsonObject, { secrets }: ConfigType): readonly string[] {
   const masked = secrets.filter((path) => secretValues(named, [path]).includes(SECRET_MASK))
-  return masked.map((path) => `/${path.join('/')} of the config is "${SECRET_MASK}", which reads show in the place of a secret; write the secret, or leave the field out`)
+  return masked.map(
+    (path) =>
+      `/${path.join('/')} of the config is "${SECRET_MASK}", which reads show in the place of a secret; write the secret, or leave the field out`,
+  )
 }
 
-function versionsOf(named: JsonObject, generation: number, sources: ReadonlyMap<string, Source>, type: ConfigType): ReadonlyMap<string, string> {
+function versionsOf(
+  named: JsonObject,
+  generation: number,
+  sources: ReadonlyMap<string, Source>,
+  type: ConfigType,
+): ReadonlyMap<string, string> {
   const versioned = Object.keys(named).filter((name) => sources.has(name) || holdsSecret(name, type))
   return new Map(versioned.map((name) => [name, sources.get(name)?.version ?? `generation:${generation}`]))
 }

@@ -11,8 +11,16 @@
  * for every schema; each PATCH raises `config_gen` (D16), so anything else would be a loop.
  */
 import {
-  acceptsNull, defaultsOf, differingPointers, isJsonObject, pointerStep, sameJson, withoutDefaults, withoutSecrets,
-  type JsonObject, type JsonValue,
+  acceptsNull,
+  defaultsOf,
+  differingPointers,
+  isJsonObject,
+  pointerStep,
+  sameJson,
+  withoutDefaults,
+  withoutSecrets,
+  type JsonObject,
+  type JsonValue,
 } from '../../protocol/index.ts'
 import { holdsSecret, isSecretField, type ConfigType, type Desired } from './desired.ts'
 import type { SecretActs } from './secrets.ts'
@@ -27,14 +35,26 @@ export interface Difference {
 type Steps = readonly string[]
 
 /** `observed` is the config as reads show it, secrets masked. `ignored` are JSON pointers. */
-export function differenceOf(desired: Desired, observed: JsonObject, type: ConfigType, acts: SecretActs, ignored: readonly string[]): Difference {
+export function differenceOf(
+  desired: Desired,
+  observed: JsonObject,
+  type: ConfigType,
+  acts: SecretActs,
+  ignored: readonly string[],
+): Difference {
   const defaults = defaultsOf(type.schema)
   const pointers = ignored.map(stepsOf)
   const names = [...new Set([...Object.keys(desired.named), ...Object.keys(observed), ...acts.forgotten])].toSorted()
   const found = names.flatMap((name) => {
     const below = pointers.filter(([first]) => first === name).map((steps) => steps.slice(1))
     const isNamed = Object.hasOwn(desired.named, name)
-    const field: Field = { name, isNamed, wanted: own(isNamed ? desired.named : defaults, name), has: own(observed, name), below }
+    const field: Field = {
+      name,
+      isNamed,
+      wanted: own(isNamed ? desired.named : defaults, name),
+      has: own(observed, name),
+      below,
+    }
     const difference = fieldDifference(field, type, acts)
     return difference === undefined ? [] : [[name, difference] as const]
   })
@@ -54,7 +74,11 @@ interface Field {
   readonly below: readonly Steps[]
 }
 
-function fieldDifference(field: Field, type: ConfigType, acts: SecretActs): { readonly send: JsonValue; readonly paths: readonly string[] } | undefined {
+function fieldDifference(
+  field: Field,
+  type: ConfigType,
+  acts: SecretActs,
+): { readonly send: JsonValue; readonly paths: readonly string[] } | undefined {
   const { name, isNamed, has, below } = field
   if (has !== undefined && below.some((steps) => steps.length === 0)) return undefined
   const wanted = below.reduce((value, steps) => putBack(value, has, steps), field.wanted)
@@ -62,22 +86,37 @@ function fieldDifference(field: Field, type: ConfigType, acts: SecretActs): { re
   const paths = isSecretField(name, type) || isUnsetNull(field, type) ? [] : visiblePaths(name, wanted, has, type)
   if (paths.length === 0 && !hidden) return undefined
   const isPlainReset = !isNamed && wanted === field.wanted
-  return { send: isPlainReset ? resetOf(name, wanted, type) : (wanted ?? null), paths: paths.length > 0 ? paths : [pointerStep(name)] }
+  return {
+    send: isPlainReset ? resetOf(name, wanted, type) : (wanted ?? null),
+    paths: paths.length > 0 ? paths : [pointerStep(name)],
+  }
 }
 
 /** A field that takes null and has no default: null is what "not set" looks like after it was set once. */
-const isUnsetNull = ({ name, isNamed, wanted, has }: Field, type: ConfigType): boolean => !isNamed && wanted === undefined && has === null && acceptsNull(type.schema, name)
+const isUnsetNull = ({ name, isNamed, wanted, has }: Field, type: ConfigType): boolean =>
+  !isNamed && wanted === undefined && has === null && acceptsNull(type.schema, name)
 
-const resetOf = (name: string, fallback: JsonValue | undefined, type: ConfigType): JsonValue => (acceptsNull(type.schema, name) ? (fallback ?? null) : null)
+const resetOf = (name: string, fallback: JsonValue | undefined, type: ConfigType): JsonValue =>
+  acceptsNull(type.schema, name) ? (fallback ?? null) : null
 
-function visiblePaths(name: string, wanted: JsonValue | undefined, has: JsonValue | undefined, { schema, secrets }: ConfigType): readonly string[] {
+function visiblePaths(
+  name: string,
+  wanted: JsonValue | undefined,
+  has: JsonValue | undefined,
+  { schema, secrets }: ConfigType,
+): readonly string[] {
   if (sameJson(wanted, has)) return []
-  const visible = (value: JsonValue | undefined): JsonObject => (value === undefined ? {} : withoutDefaults(schema, withoutSecrets({ [name]: value }, secrets)))
+  const visible = (value: JsonValue | undefined): JsonObject =>
+    value === undefined ? {} : withoutDefaults(schema, withoutSecrets({ [name]: value }, secrets))
   return differingPointers(visible(wanted), visible(has))
 }
 
 /** `value` with what `has` holds at `steps`. Where it holds nothing the value stays: it is the seed. */
-function putBack(value: JsonValue | undefined, has: JsonValue | undefined, [step, ...rest]: Steps): JsonValue | undefined {
+function putBack(
+  value: JsonValue | undefined,
+  has: JsonValue | undefined,
+  [step, ...rest]: Steps,
+): JsonValue | undefined {
   if (step === undefined) return has ?? value
   if (Array.isArray(has)) return Array.isArray(value) ? inArray(value, has as readonly JsonValue[], step, rest) : value
   if (!isJsonObject(has) || !Object.hasOwn(has, step)) return value
@@ -86,12 +125,22 @@ function putBack(value: JsonValue | undefined, has: JsonValue | undefined, [step
   return next === undefined ? value : { ...value, [step]: next }
 }
 
-function inArray(value: readonly JsonValue[], has: readonly JsonValue[], step: string, rest: Steps): readonly JsonValue[] {
+function inArray(
+  value: readonly JsonValue[],
+  has: readonly JsonValue[],
+  step: string,
+  rest: Steps,
+): readonly JsonValue[] {
   const index = /^(?:0|[1-9]\d*)$/.test(step) ? Number(step) : -1
   const [old, theirs] = [value[index], has[index]]
   if (old === undefined || theirs === undefined) return value
   return value.with(index, putBack(old, theirs, rest) ?? old)
 }
 
-const own = (object: JsonObject, name: string): JsonValue | undefined => (Object.hasOwn(object, name) ? object[name] : undefined)
-const stepsOf = (pointer: string): Steps => pointer.split('/').slice(1).map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+const own = (object: JsonObject, name: string): JsonValue | undefined =>
+  Object.hasOwn(object, name) ? object[name] : undefined
+const stepsOf = (pointer: string): Steps =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))

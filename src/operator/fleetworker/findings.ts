@@ -47,22 +47,46 @@ export interface Finding {
 export const NO_DRIFT = { paths: [], by: null } as const
 const UPDATING = { reason: 'Updating', message: 'this spec is on its way to the master' } as const
 
-export const found = (reason: SyncedReason, message: string, outcome: Outcome, more: Omit<Finding, 'synced' | 'outcome'> = {}): Finding => ({ synced: { reason, message }, outcome, ...more })
+export const found = (
+  reason: SyncedReason,
+  message: string,
+  outcome: Outcome,
+  more: Omit<Finding, 'synced' | 'outcome'> = {},
+): Finding => ({ synced: { reason, message }, outcome, ...more })
 
 /** A try that ended before it came to anything. */
-export const quiet = (outcome: Outcome, worker?: Registered): Finding => ({ synced: UPDATING, outcome, isQuiet: true, ...(worker !== undefined && { worker }) })
+export const quiet = (outcome: Outcome, worker?: Registered): Finding => ({
+  synced: UPDATING,
+  outcome,
+  isQuiet: true,
+  ...(worker !== undefined && { worker }),
+})
 /** The same, where something was begun that is not complete. */
-export const updating = (outcome: Outcome, worker: Registered, memory?: SecretMemory): Finding => ({ synced: UPDATING, outcome, worker, ...(memory !== undefined && { memory }) })
+export const updating = (outcome: Outcome, worker: Registered, memory?: SecretMemory): Finding => ({
+  synced: UPDATING,
+  outcome,
+  worker,
+  ...(memory !== undefined && { memory }),
+})
 
 /** The worker's config cannot be looked at. */
 export function unseen(seen: Exclude<Seen, Registered>, pass: Pass): Finding {
   if (seen.kind === 'pending') return quiet({ kind: 'ok' }) // The table tells when it knows.
   if (seen.kind === 'unregistered') return unregistered(pass)
   if (seen.kind === 'unknown_type') return unknownType(pass)
-  return found('Forbidden', `the operator's token does not cover the type ${pass.resource.spec.type}`, { kind: 'ok', againAfterMs: FORBIDDEN_MS })
+  return found('Forbidden', `the operator's token does not cover the type ${pass.resource.spec.type}`, {
+    kind: 'ok',
+    againAfterMs: FORBIDDEN_MS,
+  })
 }
 
-const unknownType = ({ resource }: Pass): Finding => found('UnknownType', `the master has no automation of the type ${resource.spec.type}`, { kind: 'terminal' }, { worker: null, drift: NO_DRIFT })
+const unknownType = ({ resource }: Pass): Finding =>
+  found(
+    'UnknownType',
+    `the master has no automation of the type ${resource.spec.type}`,
+    { kind: 'terminal' },
+    { worker: null, drift: NO_DRIFT },
+  )
 
 function unregistered(pass: Pass): Finding {
   const { deps, entry, resource } = pass
@@ -72,9 +96,21 @@ function unregistered(pass: Pass): Finding {
   entry.missing = { generation: resource.metadata.generation, sinceMs: missingSinceMs(pass, timeoutMs, nowMs) }
   const leftMs = entry.missing.sinceMs + timeoutMs - nowMs
   const facts = { worker: null, drift: NO_DRIFT } as const
-  if (timeoutMs === 0) return found('WorkerNotRegistered', 'no worker of this id has registered yet', { kind: 'ok' }, facts)
-  if (leftMs > 0) return found('WorkerNotRegistered', 'no worker of this id has registered yet', { kind: 'ok', againAfterMs: leftMs }, facts)
-  return found('RegistrationTimeout', `no worker of this id has registered within ${timeoutMs / 1_000} s; start one, or correct spec.type and spec.workerId`, { kind: 'terminal' }, facts)
+  if (timeoutMs === 0)
+    return found('WorkerNotRegistered', 'no worker of this id has registered yet', { kind: 'ok' }, facts)
+  if (leftMs > 0)
+    return found(
+      'WorkerNotRegistered',
+      'no worker of this id has registered yet',
+      { kind: 'ok', againAfterMs: leftMs },
+      facts,
+    )
+  return found(
+    'RegistrationTimeout',
+    `no worker of this id has registered within ${timeoutMs / 1_000} s; start one, or correct spec.type and spec.workerId`,
+    { kind: 'terminal' },
+    facts,
+  )
 }
 
 /** The later of creation, the last time it went missing, and the last change of the spec; after a restart as the status has it. */
@@ -91,22 +127,29 @@ function missingSinceMs({ entry, before, resource: { metadata } }: Pass, timeout
 export function refused(refusal: Refusal, pass: Pass, worker?: Registered, inputs?: string): Finding {
   const facts = worker === undefined ? {} : { worker }
   switch (refusal.kind) {
-    case 'not_registered': return unregistered(pass)
-    case 'unknown_type': return unknownType(pass)
-    case 'rejected': return parked('Rejected', rejection(refusal), pass, facts, inputs)
-    case 'too_large': return parked('ConfigInvalid', refusal.message, pass, facts, inputs)
+    case 'not_registered':
+      return unregistered(pass)
+    case 'unknown_type':
+      return unknownType(pass)
+    case 'rejected':
+      return parked('Rejected', rejection(refusal), pass, facts, inputs)
+    case 'too_large':
+      return parked('ConfigInvalid', refusal.message, pass, facts, inputs)
     case 'bug':
       pass.deps.log.error('the master refuses a request of ours', { ...pass.entry.worker, refused: refusal.message })
       return parked('Rejected', refusal.message, pass, facts, inputs)
-    case 'forbidden': return found('Forbidden', refusal.message, { kind: 'retry', afterMs: FORBIDDEN_MS }, facts)
+    case 'forbidden':
+      return found('Forbidden', refusal.message, { kind: 'retry', afterMs: FORBIDDEN_MS }, facts)
     case 'throttled':
       if (refusal.effect === 'unknown') pass.entry.isUnsure = true
       return quiet({ kind: 'retry', afterMs: Math.max(refusal.retryAfterMs, 1) }, worker)
-    case 'not_leading': return quiet({ kind: 'retry' }, worker) // Often but for the moment after a stall; a term that is over tries nothing again.
+    case 'not_leading':
+      return quiet({ kind: 'retry' }, worker) // Often but for the moment after a stall; a term that is over tries nothing again.
     case 'stale':
       pass.entry.isUnsure = true
       return quiet({ kind: 'retry' }, worker)
-    case 'away': break
+    case 'away':
+      break
   }
   if (refusal.effect === 'not_sent' || worker === undefined) return quiet({ kind: 'retry' }, worker)
   pass.entry.isUnsure = true
@@ -114,9 +157,20 @@ export function refused(refusal: Refusal, pass: Pass, worker?: Registered, input
 }
 
 const rejection = ({ faults, message }: Extract<Refusal, { readonly kind: 'rejected' }>): string =>
-  faults.length === 0 ? message : faults.slice(0, MAX_FAULTS_SHOWN).map(({ path, message: why }) => `${path === '' ? 'the config' : path}: ${why}`).join('; ')
+  faults.length === 0
+    ? message
+    : faults
+        .slice(0, MAX_FAULTS_SHOWN)
+        .map(({ path, message: why }) => `${path === '' ? 'the config' : path}: ${why}`)
+        .join('; ')
 
-function parked(reason: SyncedReason, message: string, { deps, entry }: Pass, facts: Pick<Finding, 'worker'>, inputs: string | undefined): Finding {
+function parked(
+  reason: SyncedReason,
+  message: string,
+  { deps, entry }: Pass,
+  facts: Pick<Finding, 'worker'>,
+  inputs: string | undefined,
+): Finding {
   if (inputs !== undefined) entry.parked = { inputs, reason, message, untilMs: deps.clock.monotonicMs() + PARKED_MS }
   return found(reason, message, { kind: 'terminal' }, { ...facts, drift: NO_DRIFT })
 }

@@ -28,41 +28,74 @@ export async function judge(pass: Pass, seen: Registered, type: CatalogType): Pr
   const { deps, resource, signal, standing } = pass
   const changedSince = await changesSince(pass, seen, type)
   if (changedSince !== null && 'synced' in changedSince) return changedSince
-  let wants = (field: string, version: string): boolean => !isSecretField(field, type) || standing.sources.get(field) !== version
+  let wants = (field: string, version: string): boolean =>
+    !isSecretField(field, type) || standing.sources.get(field) !== version
   for (;;) {
     const read = await deps.sources.read(resource, wants, signal)
-    if ('reason' in read) return read.reason === 'ConfigInvalid' ? invalid(read.message, seen) : found(read.reason, read.message, { kind: 'ok', againAfterMs: SOURCE_MS }, { worker: seen })
+    if ('reason' in read)
+      return read.reason === 'ConfigInvalid'
+        ? invalid(read.message, seen)
+        : found(read.reason, read.message, { kind: 'ok', againAfterMs: SOURCE_MS }, { worker: seen })
     const desired = desiredOf(resource, read.sources, type)
-    if ('reason' in desired) return found(desired.reason, desired.message, { kind: 'terminal' }, { worker: seen, drift: NO_DRIFT })
-    const acts = secretActs(desired, recognised(pass, desired, type, read.unread), { epoch: seen.epoch, configGen: seen.record.config_gen, changedSince })
+    if ('reason' in desired)
+      return found(desired.reason, desired.message, { kind: 'terminal' }, { worker: seen, drift: NO_DRIFT })
+    const acts = secretActs(desired, recognised(pass, desired, type, read.unread), {
+      epoch: seen.epoch,
+      configGen: seen.record.config_gen,
+      changedSince,
+    })
     if (![...acts.due].some((field) => read.unread.has(field))) {
-      const difference = differenceOf(desired, seen.record.config as JsonObject, type, acts, resource.spec.ignoreDifferences ?? [])
+      const difference = differenceOf(
+        desired,
+        seen.record.config as JsonObject,
+        type,
+        acts,
+        resource.spec.ignoreDifferences ?? [],
+      )
       return { type, desired, acts, difference, inputs: inputsOf(pass, desired, type) }
     }
     wants = () => true
   }
 }
 
-const invalid = (message: string, worker: Registered): Finding => found('ConfigInvalid', message, { kind: 'terminal' }, { worker, drift: NO_DRIFT })
+const invalid = (message: string, worker: Registered): Finding =>
+  found('ConfigInvalid', message, { kind: 'terminal' }, { worker, drift: NO_DRIFT })
 
 function inputsOf({ resource: { metadata } }: Pass, { versions }: Desired, { hash }: CatalogType): string {
-  return interned(JSON.stringify([metadata.generation, metadata.annotations?.[RECONCILE_ANNOTATION], hash, [...versions]]))
+  return interned(
+    JSON.stringify([metadata.generation, metadata.annotations?.[RECONCILE_ANNOTATION], hash, [...versions]]),
+  )
 }
 
 /** The memory, where a version that moved while the value stayed counts as the one that was sent. */
-function recognised({ deps, entry, standing }: Pass, { named, versions }: Desired, type: CatalogType, unread: ReadonlySet<string>): SecretMemory {
+function recognised(
+  { deps, entry, standing }: Pass,
+  { named, versions }: Desired,
+  type: CatalogType,
+  unread: ReadonlySet<string>,
+): SecretMemory {
   const sources = new Map(standing.sources)
   for (const [field, version] of versions) {
     const value = named[field]
-    const isKnown = (sources.get(field) ?? '') !== '' && holdsSecret(field, type) && !unread.has(field) && value !== undefined
+    const isKnown =
+      (sources.get(field) ?? '') !== '' && holdsSecret(field, type) && !unread.has(field) && value !== undefined
     if (isKnown && entry.digests?.get(field) === deps.memory.digest(value)) sources.set(field, version)
   }
   return { ...standing, sources }
 }
 
 /** Fields that others changed since the remembered generation, asked only where a secret depends on it; null: nobody can tell. */
-async function changesSince(pass: Pass, { epoch, record }: Registered, type: CatalogType): Promise<ReadonlySet<string> | null | Finding> {
-  const { deps, entry, signal, standing: { epoch: known, generation, sources } } = pass
+async function changesSince(
+  pass: Pass,
+  { epoch, record }: Registered,
+  type: CatalogType,
+): Promise<ReadonlySet<string> | null | Finding> {
+  const {
+    deps,
+    entry,
+    signal,
+    standing: { epoch: known, generation, sources },
+  } = pass
   const hasSecrets = [...sources].some(([field, version]) => version !== '' && holdsSecret(field, type))
   if (!hasSecrets || known !== epoch || generation === undefined || generation >= record.config_gen) return null
   const answer = await deps.master.history(entry.worker, HISTORY_LIMIT, signal)

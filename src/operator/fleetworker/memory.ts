@@ -14,7 +14,12 @@ import { claimFor, workerOf, type FleetWorkerObject } from './resource.ts'
 import type { SyncedReason } from './conditions.ts'
 
 /** A refusal that the same inputs would meet again. */
-interface Parked { readonly inputs: string; readonly reason: SyncedReason; readonly message: string; readonly untilMs: number }
+interface Parked {
+  readonly inputs: string
+  readonly reason: SyncedReason
+  readonly message: string
+  readonly untilMs: number
+}
 
 export interface Entry {
   readonly uid: string
@@ -59,8 +64,19 @@ export class ReconcileMemory {
       return known
     }
     const entry: Entry = {
-      uid, generation, worker: workerOf(resource), claim: claimFor(resource), contest: undefined, digests: undefined,
-      missing: undefined, inForce: undefined, parked: undefined, isUnsure: false, connection: undefined, patchedMs: 0, isJudged: false,
+      uid,
+      generation,
+      worker: workerOf(resource),
+      claim: claimFor(resource),
+      contest: undefined,
+      digests: undefined,
+      missing: undefined,
+      inForce: undefined,
+      parked: undefined,
+      isUnsure: false,
+      connection: undefined,
+      patchedMs: 0,
+      isJudged: false,
     }
     this.#entries.set(key, entry)
     return entry

@@ -17,7 +17,10 @@ const byAge = ({ metadata: a }: FleetWorkerObject, { metadata: b }: FleetWorkerO
 }
 
 /** The owner where that is another; undefined: it is this one. */
-export function otherOwnerOf(resource: FleetWorkerObject, cache: ObjectCache<FleetWorkerObject>): FleetWorkerObject | undefined {
+export function otherOwnerOf(
+  resource: FleetWorkerObject,
+  cache: ObjectCache<FleetWorkerObject>,
+): FleetWorkerObject | undefined {
   const [oldest] = rivalsOf(resource, cache).toSorted(byAge)
   return oldest === undefined || oldest.metadata.uid === resource.metadata.uid ? undefined : oldest
 }
@@ -27,8 +30,13 @@ export const conflictMessage = ({ metadata }: FleetWorkerObject, { metadata: own
   `${metadata.namespace === owner.namespace ? `the older FleetWorker ${owner.name}` : 'an older FleetWorker of another namespace'} has this worker; delete one of the two`
 
 /** The others for the same worker, which a resource that came or went concerns as well. */
-export function rivalKeys({ key, before, after }: Change<FleetWorkerObject>, cache: ObjectCache<FleetWorkerObject>): readonly ObjectKey[] {
+export function rivalKeys(
+  { key, before, after }: Change<FleetWorkerObject>,
+  cache: ObjectCache<FleetWorkerObject>,
+): readonly ObjectKey[] {
   if (before?.metadata.uid === after?.metadata.uid) return []
-  const keys = [before, after].flatMap((each) => (each === undefined ? [] : rivalsOf(each, cache))).map(({ metadata }) => keyOf(metadata))
+  const keys = [before, after]
+    .flatMap((each) => (each === undefined ? [] : rivalsOf(each, cache)))
+    .map(({ metadata }) => keyOf(metadata))
   return [...new Set(keys)].filter((each) => each !== key)
 }

@@ -43,7 +43,14 @@ export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: Abo
     return { kind: 'retry' }
   } catch (error) {
     if (!(error instanceof KubeError)) throw error
-    return { kind: 'retry', ...(error.status === 403 ? { afterMs: FORBIDDEN_MS } : error.retryAfterMs === undefined ? {} : { afterMs: error.retryAfterMs }) }
+    return {
+      kind: 'retry',
+      ...(error.status === 403
+        ? { afterMs: FORBIDDEN_MS }
+        : error.retryAfterMs === undefined
+          ? {}
+          : { afterMs: error.retryAfterMs }),
+    }
   }
 }
 
@@ -51,7 +58,14 @@ function passOf(resource: FleetWorkerObject, deps: ReconcileDeps, signal: AbortS
   const entry = deps.memory.of(resource)
   const before = deps.status.last(refOf(resource)) ?? resource.status ?? {}
   const isEdit = isBehind(resource) || resource.metadata.deletionTimestamp !== undefined
-  return { resource: whole(resource), deps: isEdit ? { ...deps, master: deps.edits } : deps, signal, entry, before, standing: memoryOf(before) }
+  return {
+    resource: whole(resource),
+    deps: isEdit ? { ...deps, master: deps.edits } : deps,
+    signal,
+    entry,
+    before,
+    standing: memoryOf(before),
+  }
 }
 
 async function findingOf(pass: Pass): Promise<Finding | 'again'> {
@@ -66,7 +80,12 @@ async function matchFinalizer({ resource, deps, signal }: Pass): Promise<FleetWo
   const [has, wants] = [hasFinalizer(resource), wantsFinalizer(resource)]
   if (has === wants) return resource
   if (!deps.leadership.mayWrite() && !(await deps.leadership.confirm(signal))) return undefined
-  const patched = await patchFinalizers(resource, wants ? addFinalizer(resource) : removeFinalizer(resource), deps.transport, signal)
+  const patched = await patchFinalizers(
+    resource,
+    wants ? addFinalizer(resource) : removeFinalizer(resource),
+    deps.transport,
+    signal,
+  )
   deps.cache.answered(patched)
   return whole(deps.cache.get(keyOf(resource.metadata)) ?? patched)
 }
@@ -77,6 +96,7 @@ async function forget(key: ObjectKey, { master, memory, table }: ReconcileDeps, 
   if (entry === undefined) return { kind: 'ok' }
   const { type, workerId } = entry.worker
   const seen = table.get(type, workerId)
-  if (seen.kind === 'registered' && seen.record.managed_by === entry.claim) await master.release(entry.worker, entry.claim, signal)
+  if (seen.kind === 'registered' && seen.record.managed_by === entry.claim)
+    await master.release(entry.worker, entry.claim, signal)
   return { kind: 'ok' }
 }

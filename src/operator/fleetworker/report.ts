@@ -32,11 +32,26 @@ export function report(pass: Pass, finding: Finding): Outcome {
   const registered = finding.worker === undefined ? lastSeen(pass) : finding.worker
   const worker = registered === undefined || registered === null ? registered : workerFacts(registered, entry, nowMs)
   const drift = driftOf(pass, finding, nowMs)
-  const status = sharing(statusOf({
-    uid: metadata.uid, generation: metadata.generation, policy: policyOf(spec), suspend: spec.suspend === true, drain: spec.drain === true,
-    releasing: finding.releasing === true, synced: finding.synced, worker, masterAway, driftCount: drift?.count ?? drift?.paths.length ?? 0, nowMs,
-    before: before.conditions ?? [], stats: registered?.record.current_stats ?? null, memory: finding.memory ?? pass.standing, drift,
-  }), before)
+  const status = sharing(
+    statusOf({
+      uid: metadata.uid,
+      generation: metadata.generation,
+      policy: policyOf(spec),
+      suspend: spec.suspend === true,
+      drain: spec.drain === true,
+      releasing: finding.releasing === true,
+      synced: finding.synced,
+      worker,
+      masterAway,
+      driftCount: drift?.count ?? drift?.paths.length ?? 0,
+      nowMs,
+      before: before.conditions ?? [],
+      stats: registered?.record.current_stats ?? null,
+      memory: finding.memory ?? pass.standing,
+      drift,
+    }),
+    before,
+  )
   deps.status.put(refOf(resource), status, 'transition')
   recordFlips(pass, status)
   if (finding.outcome.kind !== 'ok' || worker === null || worker === undefined) return finding.outcome
@@ -46,11 +61,23 @@ export function report(pass: Pass, finding: Finding): Outcome {
 }
 
 /** When the worker is to be read for its slots; undefined: they are as its config says, or take too long. Ever more seldom. */
-function slotsLookMs(registered: Registered | null | undefined, { appliedConfigGen, configGen, connected, draining, owesSinceMs }: WorkerFacts, nowMs: number): number | undefined {
-  if (registered === null || registered === undefined || !connected || draining || appliedConfigGen !== configGen) return undefined
-  const { record: { config: { enabled, slots }, current_stats: stats } } = registered
+function slotsLookMs(
+  registered: Registered | null | undefined,
+  { appliedConfigGen, configGen, connected, draining, owesSinceMs }: WorkerFacts,
+  nowMs: number,
+): number | undefined {
+  if (registered === null || registered === undefined || !connected || draining || appliedConfigGen !== configGen)
+    return undefined
+  const {
+    record: {
+      config: { enabled, slots },
+      current_stats: stats,
+    },
+  } = registered
   const sinceMs = Math.max(nowMs - owesSinceMs, 0)
-  return (stats?.slots ?? 0) === (enabled === true ? slots : 0) || sinceMs > SLOTS_MS ? undefined : Math.max(SLOTS_SOONEST_MS, sinceMs / 2)
+  return (stats?.slots ?? 0) === (enabled === true ? slots : 0) || sinceMs > SLOTS_MS
+    ? undefined
+    : Math.max(SLOTS_SOONEST_MS, sinceMs / 2)
 }
 
 function lastSeen({ deps, entry }: Pass): Registered | undefined {
@@ -65,9 +92,19 @@ function workerFacts({ record }: Registered, entry: Entry, nowMs: number): Worke
   if (entry.connection?.isUp !== isUp) entry.connection = { isUp, sinceMs: entry.connection === undefined ? 0 : nowMs }
   const { sinceMs } = entry.connection
   return {
-    connected: isUp, lastSeenMs: Math.max(msOf(record.last_seen), isUp ? 0 : sinceMs), // An event of its end does not bring last_seen.
-    state: record.state, lastError: record.last_error, draining: record.draining, configGen: record.config_gen, appliedConfigGen: record.applied_config_gen,
-    owesSinceMs: Math.max(msOf(record.config_changed_at), msOf(record.registered_at), entry.patchedMs, isUp ? sinceMs : 0),
+    connected: isUp,
+    lastSeenMs: Math.max(msOf(record.last_seen), isUp ? 0 : sinceMs), // An event of its end does not bring last_seen.
+    state: record.state,
+    lastError: record.last_error,
+    draining: record.draining,
+    configGen: record.config_gen,
+    appliedConfigGen: record.applied_config_gen,
+    owesSinceMs: Math.max(
+      msOf(record.config_changed_at),
+      msOf(record.registered_at),
+      entry.patchedMs,
+      isUp ? sinceMs : 0,
+    ),
   }
 }
 
@@ -75,20 +112,33 @@ function driftOf({ before }: Pass, { drift: now }: Finding, nowMs: number): Drif
   const old = before.drift
   const since = old?.detectedTime === undefined ? nowMs : Date.parse(old.detectedTime)
   if (now !== undefined) return now.paths.length === 0 ? undefined : { ...now, detectedMs: since }
-  return old === undefined ? undefined : { paths: old.paths ?? [], count: old.count, detectedMs: since, by: old.by ?? null }
+  return old === undefined
+    ? undefined
+    : { paths: old.paths ?? [], count: old.count, detectedMs: since, by: old.by ?? null }
 }
 
 /** Flips of what people act upon. Not those that an outage of the master brings, there and back: they are one story for all. */
 function recordFlips({ deps, resource, before }: Pass, { conditions = [] }: FleetWorkerStatus): void {
   for (const type of ['Synced', 'Online', 'Healthy', 'Drifted']) {
     const [old, now] = [before.conditions ?? [], conditions].map((list) => list.find((each) => each.type === type))
-    if (now === undefined || now.status === 'Unknown' || old?.status === now.status || old?.reason === 'MasterUnreachable') continue
+    if (
+      now === undefined ||
+      now.status === 'Unknown' ||
+      old?.status === now.status ||
+      old?.reason === 'MasterUnreachable'
+    )
+      continue
     const isGood = (now.status === 'True') === (type !== 'Drifted') || BY_DESIGN.has(now.reason)
     deps.events.record(eventTargetOf(resource), isGood ? 'Normal' : 'Warning', now.reason, now.message)
   }
 }
 
-function withNextLook(againAfterMs: number | undefined, { connected, lastSeenMs, owesSinceMs, configGen, appliedConfigGen }: WorkerFacts, nowMs: number, slotsInMs: number | undefined): Outcome {
+function withNextLook(
+  againAfterMs: number | undefined,
+  { connected, lastSeenMs, owesSinceMs, configGen, appliedConfigGen }: WorkerFacts,
+  nowMs: number,
+  slotsInMs: number | undefined,
+): Outcome {
   const looks = [
     ...(againAfterMs === undefined ? [] : [againAfterMs]),
     ...(slotsInMs === undefined ? [] : [slotsInMs]),

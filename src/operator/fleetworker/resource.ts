@@ -6,7 +6,16 @@
  */
 import type { JsonObject } from '../../protocol/index.ts'
 import { claimOf, type WorkerRef } from '../fleet/index.ts'
-import { refOf, type EventTarget, type IndexOf, type KubeObject, type KubeTransport, type Resource, KubeError, objectPath } from '../kube/index.ts'
+import {
+  refOf,
+  type EventTarget,
+  type IndexOf,
+  type KubeObject,
+  type KubeTransport,
+  type Resource,
+  KubeError,
+  objectPath,
+} from '../kube/index.ts'
 import { packed, unpacked, type Packed } from '../packed.ts'
 import { withinDepth } from './bounds.ts'
 import { GROUP, KIND, VERSION, workerIdOf, type FleetWorker, type FleetWorkerSpec } from './schema.ts'
@@ -20,10 +29,18 @@ export const RECONCILE_ANNOTATION = 'muster.dev/reconcile'
 /** "true" ends a deletion without the master. */
 export const ABANDON_ANNOTATION = 'muster.dev/abandon'
 
-export const workerOf = (resource: FleetWorker): WorkerRef => ({ type: resource.spec.type, workerId: workerIdOf(resource) })
-export const claimFor = ({ metadata: { namespace, name, uid } }: FleetWorker): string => claimOf({ namespace, name, uid })
+export const workerOf = (resource: FleetWorker): WorkerRef => ({
+  type: resource.spec.type,
+  workerId: workerIdOf(resource),
+})
+export const claimFor = ({ metadata: { namespace, name, uid } }: FleetWorker): string =>
+  claimOf({ namespace, name, uid })
 export const targetOf = (type: string, workerId: string): string => `${type}/${workerId}`
-export const eventTargetOf = (resource: FleetWorkerObject): EventTarget => ({ ...refOf(resource), apiVersion: `${GROUP}/${VERSION}`, kind: KIND })
+export const eventTargetOf = (resource: FleetWorkerObject): EventTarget => ({
+  ...refOf(resource),
+  apiVersion: `${GROUP}/${VERSION}`,
+  kind: KIND,
+})
 
 /** Kind, namespace and name of what a field's value stands in. */
 export type SourceName = `${'secrets' | 'configmaps'}/${string}/${string}`
@@ -68,9 +85,16 @@ export function whole(resource: FleetWorkerObject): FleetWorkerObject {
 }
 
 /** The resource as the API server has it now, and the server's clock. Undefined: there is none of this uid. @throws {KubeError} */
-export async function readAgain(resource: FleetWorkerObject, transport: KubeTransport, signal: AbortSignal): Promise<{ readonly now: FleetWorkerObject | undefined; readonly dateMs: number | undefined }> {
+export async function readAgain(
+  resource: FleetWorkerObject,
+  transport: KubeTransport,
+  signal: AbortSignal,
+): Promise<{ readonly now: FleetWorkerObject | undefined; readonly dateMs: number | undefined }> {
   try {
-    const { body, dateMs } = await transport.json<FleetWorkerObject>({ method: 'GET', path: objectPath(FLEET_WORKERS, refOf(resource)) }, signal)
+    const { body, dateMs } = await transport.json<FleetWorkerObject>(
+      { method: 'GET', path: objectPath(FLEET_WORKERS, refOf(resource)) },
+      signal,
+    )
     return { now: body.metadata.uid === resource.metadata.uid ? body : undefined, dateMs }
   } catch (error) {
     if (error instanceof KubeError && error.status === 404) return { now: undefined, dateMs: undefined }

@@ -27,101 +27,230 @@ export const POINTER_PATTERN = '^(/[^/]+)+$'
 
 type Rule = { readonly rule: string; readonly message: string }
 const rules = (...all: readonly Rule[]) => ({ 'x-kubernetes-validations': all })
-const text = (maxLength: number, description: string, more: object = {}) => Type.String({ maxLength, description, ...more })
-const word = <T extends string>(words: readonly T[], description: string, fallback: T) => Type.Unsafe<T>({ type: 'string', enum: words, default: fallback, description })
-const int = (format: 'int32' | 'int64', description: string, more: object = {}) => Type.Integer({ format, description, ...more })
+const text = (maxLength: number, description: string, more: object = {}) =>
+  Type.String({ maxLength, description, ...more })
+const word = <T extends string>(words: readonly T[], description: string, fallback: T) =>
+  Type.Unsafe<T>({ type: 'string', enum: words, default: fallback, description })
+const int = (format: 'int32' | 'int64', description: string, more: object = {}) =>
+  Type.Integer({ format, description, ...more })
 const time = (description: string) => Type.String({ format: 'date-time', description })
 
 /** The base fields of every Config as the master has them, but without defaults: one written here would count as named. */
-const baseConfigFields = Object.fromEntries(Object.entries(BASE_CONFIG_FIELDS).map(([name, schema]) => [name, { ...schema, default: undefined, nullable: true }]))
+const baseConfigFields = Object.fromEntries(
+  Object.entries(BASE_CONFIG_FIELDS).map(([name, schema]) => [name, { ...schema, default: undefined, nullable: true }]),
+)
 
-const Reference = (description: string) => Type.Object({
-  name: text(253, 'Its name, in the namespace of this object.', { minLength: 1 }),
-  key: text(253, 'The key of its data.', { minLength: 1 }),
-}, { description })
+const Reference = (description: string) =>
+  Type.Object(
+    {
+      name: text(253, 'Its name, in the namespace of this object.', { minLength: 1 }),
+      key: text(253, 'The key of its data.', { minLength: 1 }),
+    },
+    { description },
+  )
 
-const ConfigSource = Type.Object({
-  field: text(128, 'The top-level name of the config that is set.', { minLength: 1, pattern: FIELD_PATTERN }),
-  secretKeyRef: Type.Optional(Reference('A key of a Secret; only for fields that are secret as a whole.')),
-  configMapKeyRef: Type.Optional(Reference('A key of a ConfigMap.')),
-  as: Type.Optional(word(['String', 'JSON'], 'String takes the text unchanged, JSON parses it.', 'String')),
-}, rules(
-  { rule: 'has(self.secretKeyRef) != has(self.configMapKeyRef)', message: 'name one of secretKeyRef and configMapKeyRef' },
-  { rule: "!(self.field in ['__proto__', 'constructor', 'prototype'])", message: 'this name is not allowed in a config' },
-))
+const ConfigSource = Type.Object(
+  {
+    field: text(128, 'The top-level name of the config that is set.', { minLength: 1, pattern: FIELD_PATTERN }),
+    secretKeyRef: Type.Optional(Reference('A key of a Secret; only for fields that are secret as a whole.')),
+    configMapKeyRef: Type.Optional(Reference('A key of a ConfigMap.')),
+    as: Type.Optional(word(['String', 'JSON'], 'String takes the text unchanged, JSON parses it.', 'String')),
+  },
+  rules(
+    {
+      rule: 'has(self.secretKeyRef) != has(self.configMapKeyRef)',
+      message: 'name one of secretKeyRef and configMapKeyRef',
+    },
+    {
+      rule: "!(self.field in ['__proto__', 'constructor', 'prototype'])",
+      message: 'this name is not allowed in a config',
+    },
+  ),
+)
 export type ConfigSource = Static<typeof ConfigSource>
 
-export const FleetWorkerSpec = Type.Object({
-  type: text(63, 'The automation type. It cannot be changed.', { pattern: TYPE_PATTERN, ...rules({ rule: 'self == oldSelf', message: 'type is immutable' }) }),
-  workerId: Type.Optional(text(253, 'The id the worker registers with; the name of this object when left out. It cannot be changed.', { minLength: 1, pattern: WORKER_ID_PATTERN })),
-  config: Type.Optional(Type.Unsafe<JsonObject>({
-    type: 'object', maxProperties: 256, 'x-kubernetes-preserve-unknown-fields': true, properties: baseConfigFields,
-    description: "The whole config of the worker: a field that is not named here, in configFrom or in slots is at its default. Keys are the automation's own.",
-  })),
-  configFrom: Type.Optional(Type.Array(ConfigSource, {
-    maxItems: MAX_SOURCES, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['field'],
-    description: 'Config fields whose value stands in a Secret or ConfigMap of the same namespace.',
-  })),
-  slots: Type.Optional(int('int32', 'Concurrent slots; what kubectl scale changes. Not together with slots in the config.', { minimum: 0, maximum: MAX_SLOTS })),
-  managementPolicy: Type.Optional(word(['Enforce', 'Warn', 'Observe'], 'Enforce undoes foreign changes, Warn reports them, Observe never writes.', 'Enforce')),
-  deletionPolicy: Type.Optional(word(['Retain', 'Reset', 'Deregister'], 'What happens to the worker when this object is deleted: nothing, its config back to defaults, or that and its record removed.', 'Retain')),
-  ignoreDifferences: Type.Optional(Type.Array(Type.String({ maxLength: 256, pattern: POINTER_PATTERN }), {
-    maxItems: 64, 'x-kubernetes-list-type': 'set', description: 'JSON pointers into the config that are left to others; a value here is used only when the master has none.',
-  })),
-  drain: Type.Optional(Type.Boolean({ description: 'Lets the worker finish its work and end, as often as it comes back.' })),
-  suspend: Type.Optional(Type.Boolean({ description: 'Hands off: nothing is written to the master, status goes on.' })),
-  registrationTimeoutSeconds: Type.Optional(int('int32', 'How long an unknown worker is waited for before the object counts as stalled; 0 is for ever.', { minimum: 0, maximum: DAY_SECONDS, default: 600 })),
-}, {
-  description: 'What the worker is to be.',
-  ...rules(
-    { rule: '!has(self.slots) || !has(self.config) || !has(self.config.slots)', message: 'set slots once, in spec.slots or in spec.config' },
-    { rule: "!has(self.slots) || !has(self.configFrom) || self.configFrom.all(e, e.field != 'slots')", message: 'set slots once, in spec.slots or in spec.configFrom' },
-  ),
-})
+export const FleetWorkerSpec = Type.Object(
+  {
+    type: text(63, 'The automation type. It cannot be changed.', {
+      pattern: TYPE_PATTERN,
+      ...rules({ rule: 'self == oldSelf', message: 'type is immutable' }),
+    }),
+    workerId: Type.Optional(
+      text(253, 'The id the worker registers with; the name of this object when left out. It cannot be changed.', {
+        minLength: 1,
+        pattern: WORKER_ID_PATTERN,
+      }),
+    ),
+    config: Type.Optional(
+      Type.Unsafe<JsonObject>({
+        type: 'object',
+        maxProperties: 256,
+        'x-kubernetes-preserve-unknown-fields': true,
+        properties: baseConfigFields,
+        description:
+          "The whole config of the worker: a field that is not named here, in configFrom or in slots is at its default. Keys are the automation's own.",
+      }),
+    ),
+    configFrom: Type.Optional(
+      Type.Array(ConfigSource, {
+        maxItems: MAX_SOURCES,
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-list-map-keys': ['field'],
+        description: 'Config fields whose value stands in a Secret or ConfigMap of the same namespace.',
+      }),
+    ),
+    slots: Type.Optional(
+      int('int32', 'Concurrent slots; what kubectl scale changes. Not together with slots in the config.', {
+        minimum: 0,
+        maximum: MAX_SLOTS,
+      }),
+    ),
+    managementPolicy: Type.Optional(
+      word(
+        ['Enforce', 'Warn', 'Observe'],
+        'Enforce undoes foreign changes, Warn reports them, Observe never writes.',
+        'Enforce',
+      ),
+    ),
+    deletionPolicy: Type.Optional(
+      word(
+        ['Retain', 'Reset', 'Deregister'],
+        'What happens to the worker when this object is deleted: nothing, its config back to defaults, or that and its record removed.',
+        'Retain',
+      ),
+    ),
+    ignoreDifferences: Type.Optional(
+      Type.Array(Type.String({ maxLength: 256, pattern: POINTER_PATTERN }), {
+        maxItems: 64,
+        'x-kubernetes-list-type': 'set',
+        description:
+          'JSON pointers into the config that are left to others; a value here is used only when the master has none.',
+      }),
+    ),
+    drain: Type.Optional(
+      Type.Boolean({ description: 'Lets the worker finish its work and end, as often as it comes back.' }),
+    ),
+    suspend: Type.Optional(
+      Type.Boolean({ description: 'Hands off: nothing is written to the master, status goes on.' }),
+    ),
+    registrationTimeoutSeconds: Type.Optional(
+      int('int32', 'How long an unknown worker is waited for before the object counts as stalled; 0 is for ever.', {
+        minimum: 0,
+        maximum: DAY_SECONDS,
+        default: 600,
+      }),
+    ),
+  },
+  {
+    description: 'What the worker is to be.',
+    ...rules(
+      {
+        rule: '!has(self.slots) || !has(self.config) || !has(self.config.slots)',
+        message: 'set slots once, in spec.slots or in spec.config',
+      },
+      {
+        rule: "!has(self.slots) || !has(self.configFrom) || self.configFrom.all(e, e.field != 'slots')",
+        message: 'set slots once, in spec.slots or in spec.configFrom',
+      },
+    ),
+  },
+)
 export type FleetWorkerSpec = Static<typeof FleetWorkerSpec>
 
 export const CONDITION_STATUSES = ['True', 'False', 'Unknown'] as const
 export type ConditionStatus = (typeof CONDITION_STATUSES)[number]
 
-const Condition = Type.Object({
-  type: text(316, 'What it speaks of.', { pattern: '^[A-Za-z][A-Za-z0-9]*$' }),
-  status: Type.Unsafe<ConditionStatus>({ type: 'string', enum: [...CONDITION_STATUSES], description: 'True, False or Unknown.' }),
-  observedGeneration: Type.Optional(int('int64', 'The metadata.generation it speaks of.', { minimum: 0 })),
-  lastTransitionTime: time('When status changed last.'),
-  reason: text(1_024, 'One word for programs.', { minLength: 1, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),
-  message: text(32_768, 'One sentence for people.'),
-}, { description: 'One aspect of the state, as metav1.Condition.' })
+const Condition = Type.Object(
+  {
+    type: text(316, 'What it speaks of.', { pattern: '^[A-Za-z][A-Za-z0-9]*$' }),
+    status: Type.Unsafe<ConditionStatus>({
+      type: 'string',
+      enum: [...CONDITION_STATUSES],
+      description: 'True, False or Unknown.',
+    }),
+    observedGeneration: Type.Optional(int('int64', 'The metadata.generation it speaks of.', { minimum: 0 })),
+    lastTransitionTime: time('When status changed last.'),
+    reason: text(1_024, 'One word for programs.', {
+      minLength: 1,
+      pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$',
+    }),
+    message: text(32_768, 'One sentence for people.'),
+  },
+  { description: 'One aspect of the state, as metav1.Condition.' },
+)
 export type Condition = Static<typeof Condition>
 
-const SourceVersion = Type.Object({ field: text(128, 'The config field.'), version: text(160, 'What its value was read from; empty: about to be sent.') })
+const SourceVersion = Type.Object({
+  field: text(128, 'The config field.'),
+  version: text(160, 'What its value was read from; empty: about to be sent.'),
+})
 
-const PENDING: Condition = { type: 'Ready', status: 'Unknown', reason: 'Pending', message: 'waiting for the operator', lastTransitionTime: '1970-01-01T00:00:00Z' }
+const PENDING: Condition = {
+  type: 'Ready',
+  status: 'Unknown',
+  reason: 'Pending',
+  message: 'waiting for the operator',
+  lastTransitionTime: '1970-01-01T00:00:00Z',
+}
 
-export const FleetWorkerStatus = Type.Object({
-  observedGeneration: Type.Optional(int('int64', 'The metadata.generation this status speaks of; -1 before the first.', { default: -1 })),
-  conditions: Type.Optional(Type.Array(Condition, { maxItems: 16, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'], description: 'Ready sums up the others.' })),
-  state: Type.Optional(text(64, "The worker's state, in the master's words.")),
-  lastSeenTime: Type.Optional(time('When the master heard of the worker last.')),
-  lastError: Type.Optional(text(MAX_MESSAGE_CHARS, 'The last error the worker reported, shortened.')),
-  config: Type.Optional(Type.Object({
-    generation: Type.Optional(int('int64', 'The last config generation at the master that was judged.')),
-    appliedGeneration: Type.Optional(int('int64', 'The config generation the worker runs.')),
-    epoch: Type.Optional(text(64, "The life of the master's store the generations belong to.")),
-    sources: Type.Optional(Type.Array(SourceVersion, {
-      maxItems: 128, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['field'], description: 'From which version of its source a field was sent last; never a value.',
-    })),
-  }, { description: 'The config at the master, and what the operator must remember of it.' })),
-  slots: Type.Optional(int('int32', 'Slots the worker runs.')),
-  selector: Type.Optional(text(128, 'Labels of its pods, for the scale subresource.')),
-  cpuPercent: Type.Optional(int('int32', 'Processor time of the worker, in percent of one core.')),
-  rssMegabytes: Type.Optional(int('int32', 'Resident memory of the worker.')),
-  drift: Type.Optional(Type.Object({
-    paths: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: MAX_DRIFT_PATHS, 'x-kubernetes-list-type': 'atomic', description: 'JSON pointers into the config, the first of them.' })),
-    count: Type.Optional(int('int32', 'How many there are.')),
-    detectedTime: Type.Optional(time('Since when.')),
-    by: Type.Optional(text(160, 'Who changed the config last.')),
-  }, { description: 'Where the config at the master differs, never with which value.' })),
-}, { description: 'What is known of the worker.', default: { observedGeneration: -1, conditions: [PENDING] } })
+export const FleetWorkerStatus = Type.Object(
+  {
+    observedGeneration: Type.Optional(
+      int('int64', 'The metadata.generation this status speaks of; -1 before the first.', { default: -1 }),
+    ),
+    conditions: Type.Optional(
+      Type.Array(Condition, {
+        maxItems: 16,
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-list-map-keys': ['type'],
+        description: 'Ready sums up the others.',
+      }),
+    ),
+    state: Type.Optional(text(64, "The worker's state, in the master's words.")),
+    lastSeenTime: Type.Optional(time('When the master heard of the worker last.')),
+    lastError: Type.Optional(text(MAX_MESSAGE_CHARS, 'The last error the worker reported, shortened.')),
+    config: Type.Optional(
+      Type.Object(
+        {
+          generation: Type.Optional(int('int64', 'The last config generation at the master that was judged.')),
+          appliedGeneration: Type.Optional(int('int64', 'The config generation the worker runs.')),
+          epoch: Type.Optional(text(64, "The life of the master's store the generations belong to.")),
+          sources: Type.Optional(
+            Type.Array(SourceVersion, {
+              maxItems: 128,
+              'x-kubernetes-list-type': 'map',
+              'x-kubernetes-list-map-keys': ['field'],
+              description: 'From which version of its source a field was sent last; never a value.',
+            }),
+          ),
+        },
+        { description: 'The config at the master, and what the operator must remember of it.' },
+      ),
+    ),
+    slots: Type.Optional(int('int32', 'Slots the worker runs.')),
+    selector: Type.Optional(text(128, 'Labels of its pods, for the scale subresource.')),
+    cpuPercent: Type.Optional(int('int32', 'Processor time of the worker, in percent of one core.')),
+    rssMegabytes: Type.Optional(int('int32', 'Resident memory of the worker.')),
+    drift: Type.Optional(
+      Type.Object(
+        {
+          paths: Type.Optional(
+            Type.Array(Type.String({ maxLength: 256 }), {
+              maxItems: MAX_DRIFT_PATHS,
+              'x-kubernetes-list-type': 'atomic',
+              description: 'JSON pointers into the config, the first of them.',
+            }),
+          ),
+          count: Type.Optional(int('int32', 'How many there are.')),
+          detectedTime: Type.Optional(time('Since when.')),
+          by: Type.Optional(text(160, 'Who changed the config last.')),
+        },
+        { description: 'Where the config at the master differs, never with which value.' },
+      ),
+    ),
+  },
+  { description: 'What is known of the worker.', default: { observedGeneration: -1, conditions: [PENDING] } },
+)
 export type FleetWorkerStatus = Static<typeof FleetWorkerStatus>
 
 /** The rule of the whole object: the id, given or by name, never changes. */

@@ -22,12 +22,19 @@ export interface SecretMemory {
 
 /** What a status remembers. */
 export function memoryOf({ config }: FleetWorkerStatus): SecretMemory {
-  return { epoch: config?.epoch, generation: config?.generation, sources: new Map(config?.sources?.map(({ field, version }) => [field, version])) }
+  return {
+    epoch: config?.epoch,
+    generation: config?.generation,
+    sources: new Map(config?.sources?.map(({ field, version }) => [field, version])),
+  }
 }
 
 /** What is left of it once the claim is given back: nothing that was sent counts as being there any more. */
-export const givenBack = ({ generation, sources }: SecretMemory): SecretMemory =>
-  ({ epoch: undefined, generation, sources: new Map([...sources.keys()].map((field) => [field, ''])) })
+export const givenBack = ({ generation, sources }: SecretMemory): SecretMemory => ({
+  epoch: undefined,
+  generation,
+  sources: new Map([...sources.keys()].map((field) => [field, ''])),
+})
 
 export interface Observed {
   readonly epoch: string
@@ -44,7 +51,9 @@ export interface SecretActs {
 }
 
 export function secretActs({ named, versions }: Desired, memory: SecretMemory, observed: Observed): SecretActs {
-  const due = [...versions].filter(([field, version]) => memory.sources.get(field) !== version || isStale(field, memory, observed)).map(([field]) => field)
+  const due = [...versions]
+    .filter(([field, version]) => memory.sources.get(field) !== version || isStale(field, memory, observed))
+    .map(([field]) => field)
   const forgotten = [...memory.sources.keys()].filter((field) => !Object.hasOwn(named, field))
   return { due: new Set(due), forgotten: new Set(forgotten) }
 }

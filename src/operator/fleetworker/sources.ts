@@ -11,7 +11,15 @@
 import { TextDecoder } from 'node:util'
 import { Buffer } from 'node:buffer'
 import type { Clock, Log, Timers } from '../../runtime/index.ts'
-import { keyOf, KubeError, objectPath, type KubeObject, type KubeTransport, type ObjectKey, type Resource } from '../kube/index.ts'
+import {
+  keyOf,
+  KubeError,
+  objectPath,
+  type KubeObject,
+  type KubeTransport,
+  type ObjectKey,
+  type Resource,
+} from '../kube/index.ts'
 import type { Source } from './desired.ts'
 import { sourceNamesOf, type FleetWorkerObject, type SourceName } from './resource.ts'
 import type { ConfigSource } from './schema.ts'
@@ -28,7 +36,10 @@ const ADDRESS = /^[^/]+\/[^/]+\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/
 /** In the place of a value that nobody needs, as its version says enough; text and JSON alike. */
 const UNREAD = 'null'
 
-export type SourceFault = { readonly reason: 'SourceNotFound' | 'SourceForbidden' | 'ConfigInvalid'; readonly message: string }
+export type SourceFault = {
+  readonly reason: 'SourceNotFound' | 'SourceForbidden' | 'ConfigInvalid'
+  readonly message: string
+}
 
 export interface ReadSources {
   /** By field. */
@@ -48,7 +59,9 @@ export interface SourceDeps {
   readonly onChange: (name: SourceName) => void
 }
 
-interface Holder extends KubeObject { readonly data?: Readonly<Record<string, string>> }
+interface Holder extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>
+}
 /** `''`: it is not there, or may not be read. */
 type Version = string
 
@@ -65,7 +78,11 @@ export class Sources {
   }
 
   /** @param wants whether the text of a field is needed when it comes from this version. @throws {KubeError} */
-  async read(resource: FleetWorkerObject, wants: (field: string, version: string) => boolean, signal: AbortSignal): Promise<ReadSources | SourceFault> {
+  async read(
+    resource: FleetWorkerObject,
+    wants: (field: string, version: string) => boolean,
+    signal: AbortSignal,
+  ): Promise<ReadSources | SourceFault> {
     const sources = new Map<string, Source>()
     const unread = new Set<string>()
     const read = new Map<SourceName, Holder>() // Several fields may come from one object.
@@ -87,10 +104,17 @@ export class Sources {
 
   /** Polls until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#pollAll(POLLS.named, () => this.#named(), signal), this.#pollAll(POLLS.awaited, () => new Set(this.#awaited.values()), signal)])
+    await Promise.all([
+      this.#pollAll(POLLS.named, () => this.#named(), signal),
+      this.#pollAll(POLLS.awaited, () => new Set(this.#awaited.values()), signal),
+    ])
   }
 
-  async #pollAll({ periodMs, perSecond }: (typeof POLLS)[keyof typeof POLLS], which: () => ReadonlySet<SourceName>, signal: AbortSignal): Promise<void> {
+  async #pollAll(
+    { periodMs, perSecond }: (typeof POLLS)[keyof typeof POLLS],
+    which: () => ReadonlySet<SourceName>,
+    signal: AbortSignal,
+  ): Promise<void> {
     while (!signal.aborted) {
       const names = [...which()]
       const pauseMs = Math.max(periodMs / Math.max(names.length, 1), 1_000 / perSecond)
@@ -129,34 +153,45 @@ export class Sources {
       const after = await this.#look(name, signal)
       if (before !== undefined && before !== after) this.#deps.onChange(name)
     } catch (error) {
-      if (!signal.aborted) this.#deps.log.debug('a source could not be polled, it is tried again', { source: name, error })
+      if (!signal.aborted)
+        this.#deps.log.debug('a source could not be polled, it is tried again', { source: name, error })
     }
   }
 
   /** The version as it is now. A source that may not be read is as good as none. */
   async #look(name: SourceName, signal: AbortSignal): Promise<Version> {
-    return versionOf(await this.#get(name, METADATA, signal).catch((error: unknown) => {
-      if (error instanceof KubeError && error.status === 403) return undefined
-      throw error
-    }))
+    return versionOf(
+      await this.#get(name, METADATA, signal).catch((error: unknown) => {
+        if (error instanceof KubeError && error.status === 403) return undefined
+        throw error
+      }),
+    )
   }
 
-  async #one(address: SourceName, source: ConfigSource, read: Map<SourceName, Holder>, wants: (field: string, version: string) => boolean, signal: AbortSignal): Promise<{ readonly version: Version; readonly text: string | undefined } | SourceFault> {
+  async #one(
+    address: SourceName,
+    source: ConfigSource,
+    read: Map<SourceName, Holder>,
+    wants: (field: string, version: string) => boolean,
+    signal: AbortSignal,
+  ): Promise<{ readonly version: Version; readonly text: string | undefined } | SourceFault> {
     const { field, secretKeyRef, configMapKeyRef } = source
     const { name = '', key = '' } = secretKeyRef ?? configMapKeyRef ?? {}
     const what = `the ${secretKeyRef === undefined ? 'ConfigMap' : 'Secret'} ${name}, which ${field} is read from,`
-    if (!ADDRESS.test(address)) return { reason: 'ConfigInvalid', message: `${what} has a name that no object can have` }
+    if (!ADDRESS.test(address))
+      return { reason: 'ConfigInvalid', message: `${what} has a name that no object can have` }
     try {
       const version = read.has(address) ? versionOf(read.get(address)) : await this.#versionOf(address, signal)
       if (version !== '' && !wants(field, version)) return { version, text: undefined }
       const kept = this.#kept.get(`${address}/${key}`)
       if (kept?.startsWith(`${version} `) === true) return { version, text: kept.slice(version.length + 1) }
-      const holder = read.get(address) ?? await this.#get(address, 'application/json', signal)
+      const holder = read.get(address) ?? (await this.#get(address, 'application/json', signal))
       if (holder === undefined) return { reason: 'SourceNotFound', message: `${what} does not exist` }
       read.set(address, holder)
       return this.#textOf(holder, { address, key, what })
     } catch (error) {
-      if (error instanceof KubeError && error.status === 403) return { reason: 'SourceForbidden', message: `${what} may not be read by the operator` }
+      if (error instanceof KubeError && error.status === 403)
+        return { reason: 'SourceForbidden', message: `${what} may not be read by the operator` }
       throw error
     }
   }
@@ -167,7 +202,10 @@ export class Sources {
     return known === '' ? versionOf(await this.#get(name, METADATA, signal)) : known
   }
 
-  #textOf(holder: Holder, { address, key, what }: { readonly address: SourceName; readonly key: string; readonly what: string }): { readonly version: Version; readonly text: string } | SourceFault {
+  #textOf(
+    holder: Holder,
+    { address, key, what }: { readonly address: SourceName; readonly key: string; readonly what: string },
+  ): { readonly version: Version; readonly text: string } | SourceFault {
     const version = versionOf(holder)
     const data = holder.data ?? {}
     const raw = Object.hasOwn(data, key) ? data[key] : undefined
@@ -177,7 +215,9 @@ export class Sources {
       return { version, text: raw }
     }
     const text = decoded(raw)
-    return text === undefined ? { reason: 'ConfigInvalid', message: `${what} holds bytes that are no text` } : { version, text }
+    return text === undefined
+      ? { reason: 'ConfigInvalid', message: `${what} holds bytes that are no text` }
+      : { version, text }
   }
 
   /** Undefined: it is not there. The version is noted either way. */
@@ -185,7 +225,10 @@ export class Sources {
     const [plural = '', namespace = '', object = ''] = name.split('/')
     const resource: Resource = { group: '', version: 'v1', plural, kind: '' }
     try {
-      const { body } = await this.#deps.transport.json<Holder>({ method: 'GET', path: objectPath(resource, { namespace, name: object }), accept }, signal)
+      const { body } = await this.#deps.transport.json<Holder>(
+        { method: 'GET', path: objectPath(resource, { namespace, name: object }), accept },
+        signal,
+      )
       this.#versions.set(name, versionOf(body))
       return body
     } catch (error) {
@@ -208,10 +251,16 @@ export class Sources {
   }
 }
 
-const addressOf = ({ metadata: { namespace } }: FleetWorkerObject, { secretKeyRef, configMapKeyRef }: ConfigSource): SourceName =>
-  secretKeyRef === undefined ? `configmaps/${namespace}/${configMapKeyRef?.name ?? ''}` : `secrets/${namespace}/${secretKeyRef.name}`
+const addressOf = (
+  { metadata: { namespace } }: FleetWorkerObject,
+  { secretKeyRef, configMapKeyRef }: ConfigSource,
+): SourceName =>
+  secretKeyRef === undefined
+    ? `configmaps/${namespace}/${configMapKeyRef?.name ?? ''}`
+    : `secrets/${namespace}/${secretKeyRef.name}`
 
-const versionOf = (holder: KubeObject | undefined): Version => (holder === undefined ? '' : `${holder.metadata.uid}:${holder.metadata.resourceVersion}`)
+const versionOf = (holder: KubeObject | undefined): Version =>
+  holder === undefined ? '' : `${holder.metadata.uid}:${holder.metadata.resourceVersion}`
 
 function decoded(base64: string): string | undefined {
   try {

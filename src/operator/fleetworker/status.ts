@@ -34,14 +34,18 @@ export function statusOf(facts: StatusFacts): FleetWorkerStatus {
     observedGeneration: generation,
     conditions: [...conditionsOf(facts)],
     selector: `muster.dev/uid=${uid}`,
-    ...workerPart(worker), ...statsPart(facts.stats), ...configPart(facts), ...driftPart(facts.drift),
+    ...workerPart(worker),
+    ...statsPart(facts.stats),
+    ...configPart(facts),
+    ...driftPart(facts.drift),
   }
 }
 
 function workerPart(worker: Facts['worker']): Partial<FleetWorkerStatus> {
   if (worker === null || worker === undefined) return {}
   return {
-    state: cleanText(worker.state, 64), lastSeenTime: kubeTime(worker.lastSeenMs),
+    state: cleanText(worker.state, 64),
+    lastSeenTime: kubeTime(worker.lastSeenMs),
     ...(worker.lastError !== null && { lastError: cleanText(worker.lastError, MAX_MESSAGE_CHARS) }),
   }
 }
@@ -50,7 +54,9 @@ function workerPart(worker: Facts['worker']): Partial<FleetWorkerStatus> {
 const whole = (value: number): number => Math.min(Math.max(Math.round(value), 0), MAX_INT32)
 
 function statsPart(stats: StatusFacts['stats']): Partial<FleetWorkerStatus> {
-  return stats === null ? {} : { slots: whole(stats.slots), cpuPercent: whole(stats.cpu_pct), rssMegabytes: whole(stats.rss_mb) }
+  return stats === null
+    ? {}
+    : { slots: whole(stats.slots), cpuPercent: whole(stats.cpu_pct), rssMegabytes: whole(stats.rss_mb) }
 }
 
 function configPart({ memory: { generation, epoch, sources }, worker }: StatusFacts): Partial<FleetWorkerStatus> {
@@ -59,7 +65,9 @@ function configPart({ memory: { generation, epoch, sources }, worker }: StatusFa
     ...(generation !== undefined && { generation }),
     ...(epoch !== undefined && { epoch: cleanText(epoch, 64) }),
     ...(applied !== undefined && { appliedGeneration: applied }),
-    ...(sources.size > 0 && { sources: [...sources].map(([field, version]) => ({ field, version })).toSorted(byField) }),
+    ...(sources.size > 0 && {
+      sources: [...sources].map(([field, version]) => ({ field, version })).toSorted(byField),
+    }),
   }
   return Object.keys(config).length === 0 ? {} : { config }
 }
@@ -71,7 +79,9 @@ function driftPart(drift: Drift | undefined): Partial<FleetWorkerStatus> {
   const { paths, count = paths.length, detectedMs, by } = drift
   return {
     drift: {
-      paths: paths.slice(0, MAX_DRIFT_PATHS).map((path) => cleanText(path, 256)), count, detectedTime: kubeTime(detectedMs),
+      paths: paths.slice(0, MAX_DRIFT_PATHS).map((path) => cleanText(path, 256)),
+      count,
+      detectedTime: kubeTime(detectedMs),
       ...(by !== null && { by: cleanText(by, 160) }),
     },
   }

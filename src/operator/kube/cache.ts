@@ -39,7 +39,10 @@ export class WritableCache<T extends KubeObject> implements ObjectCache<T> {
   readonly #indices: ReadonlyMap<string, { readonly of: IndexOf<T>; readonly keys: Map<string, Set<ObjectKey>> }>
   readonly #unsynced = new Set<string>()
 
-  constructor(indices: Readonly<Record<string, IndexOf<T>>> = {}, keepSpec: (spec: T['spec']) => T['spec'] = (spec) => spec) {
+  constructor(
+    indices: Readonly<Record<string, IndexOf<T>>> = {},
+    keepSpec: (spec: T['spec']) => T['spec'] = (spec) => spec,
+  ) {
     this.#keepSpec = keepSpec
     this.#indices = new Map(Object.entries(indices).map(([name, of]) => [name, { of, keys: new Map() }]))
   }
@@ -87,7 +90,10 @@ export class WritableCache<T extends KubeObject> implements ObjectCache<T> {
    */
   offerListed(seen: T, version: string | undefined): Change<T> | undefined {
     const before = this.#objects.get(keyOf(seen.metadata))
-    const isRight = before === undefined || version === undefined || compareVersions(version, before.metadata.resourceVersion) !== 'older'
+    const isRight =
+      before === undefined ||
+      version === undefined ||
+      compareVersions(version, before.metadata.resourceVersion) !== 'older'
     return isRight ? this.#put(seen) : this.offer(seen)
   }
 
@@ -119,7 +125,8 @@ export class WritableCache<T extends KubeObject> implements ObjectCache<T> {
 
   #kept(seen: T, before: T | undefined): T {
     const { uid, generation, resourceVersion } = seen.metadata
-    const isSameSpec = before?.metadata.uid === uid && generation !== undefined && before.metadata.generation === generation
+    const isSameSpec =
+      before?.metadata.uid === uid && generation !== undefined && before.metadata.generation === generation
     if (!isSameSpec) return { ...stripped(seen), spec: this.#keepSpec(seen.spec) }
     const isSame = before.metadata.resourceVersion === resourceVersion && isDeepStrictEqual(before.status, seen.status)
     return isSame ? before : { ...stripped(seen), spec: before.spec }
@@ -145,7 +152,9 @@ function members(keys: Map<string, Set<ObjectKey>>, value: string): Set<ObjectKe
 function isNewer({ metadata: seen }: KubeObject, { metadata: known }: KubeObject): boolean {
   if (seen.uid !== known.uid) return true
   const [before, after] = [known.generation ?? 0, seen.generation ?? 0]
-  return after > before || (after === before && compareVersions(seen.resourceVersion, known.resourceVersion) !== 'older')
+  return (
+    after > before || (after === before && compareVersions(seen.resourceVersion, known.resourceVersion) !== 'older')
+  )
 }
 
 /**

@@ -20,7 +20,11 @@ export interface EditOptions<T extends KubeObject> {
 }
 
 /** The priority that a change deserves; undefined: nothing is to be done. */
-export function priorityOf<T extends KubeObject>({ before, after }: Change<T>, source: 'list' | 'watch', { annotation, isOurs }: EditOptions<T>): Priority | undefined {
+export function priorityOf<T extends KubeObject>(
+  { before, after }: Change<T>,
+  source: 'list' | 'watch',
+  { annotation, isOurs }: EditOptions<T>,
+): Priority | undefined {
   if (after === undefined) return DELETION
   if (before?.metadata.uid === after.metadata.uid) {
     if (before.metadata.deletionTimestamp !== after.metadata.deletionTimestamp) return DELETION

@@ -96,7 +96,19 @@ export class FoldingEventRecorder implements EventRecorder {
       this.#deps.onDrop?.()
       return
     }
-    const series: Series = { target, type, reason, note, name: undefined, count: 1, writtenCount: 1, lastWallMs: this.#deps.clock.wallMs(), lastMs: nowMs, writtenMs: nowMs, isQueued: false }
+    const series: Series = {
+      target,
+      type,
+      reason,
+      note,
+      name: undefined,
+      count: 1,
+      writtenCount: 1,
+      lastWallMs: this.#deps.clock.wallMs(),
+      lastMs: nowMs,
+      writtenMs: nowMs,
+      isQueued: false,
+    }
     this.#remember(key, series)
     this.#enqueue(series)
   }
@@ -112,7 +124,8 @@ export class FoldingEventRecorder implements EventRecorder {
         continue
       }
       series.isQueued = false
-      while (!this.#rate.take() && !signal.aborted) await timers.sleep(Math.max(1, this.#rate.waitMs()), signal).catch(() => {}) // Aborted: the loops end.
+      while (!this.#rate.take() && !signal.aborted)
+        await timers.sleep(Math.max(1, this.#rate.waitMs()), signal).catch(() => {}) // Aborted: the loops end.
       await this.#send(series, signal)
     }
     stopFolding()
@@ -152,10 +165,16 @@ export class FoldingEventRecorder implements EventRecorder {
           continue
         }
         if (status >= 400 && status < 500 && status !== 429) {
-          log.info(series.note, { reason: series.reason, object: `${series.target.namespace}/${series.target.name}`, refused: (error as Error).message })
+          log.info(series.note, {
+            reason: series.reason,
+            object: `${series.target.namespace}/${series.target.name}`,
+            refused: (error as Error).message,
+          })
           return
         }
-        await timers.sleep((error instanceof KubeError ? error.retryAfterMs : undefined) ?? RETRY_MS, signal).catch(() => {}) // Aborted: the loop ends.
+        await timers
+          .sleep((error instanceof KubeError ? error.retryAfterMs : undefined) ?? RETRY_MS, signal)
+          .catch(() => {}) // Aborted: the loop ends.
       }
     }
     onDrop?.()
@@ -166,12 +185,26 @@ export class FoldingEventRecorder implements EventRecorder {
     const { target, type, reason, note } = series
     const name = `${target.name.slice(0, MAX_NAME_CHARS - SUFFIX_CHARS)}.${Buffer.from(random.bytes(8)).toString('hex')}`
     const { apiVersion, kind, namespace, uid } = target
-    await transport.json({
-      method: 'POST', path: collectionPath(EVENT, namespace), body: {
-        apiVersion: 'events.k8s.io/v1', kind: 'Event', metadata: { name, namespace }, eventTime: microTime(clock.wallMs()), type, reason, note,
-        action: reason, reportingController: controller, reportingInstance: instance.slice(0, 128), regarding: { apiVersion, kind, namespace, name: target.name, uid },
+    await transport.json(
+      {
+        method: 'POST',
+        path: collectionPath(EVENT, namespace),
+        body: {
+          apiVersion: 'events.k8s.io/v1',
+          kind: 'Event',
+          metadata: { name, namespace },
+          eventTime: microTime(clock.wallMs()),
+          type,
+          reason,
+          note,
+          action: reason,
+          reportingController: controller,
+          reportingInstance: instance.slice(0, 128),
+          regarding: { apiVersion, kind, namespace, name: target.name, uid },
+        },
       },
-    }, signal)
+      signal,
+    )
     series.name = name
     series.writtenCount = 1
     series.writtenMs = clock.monotonicMs()
@@ -180,9 +213,15 @@ export class FoldingEventRecorder implements EventRecorder {
   async #count(series: Series, name: string, signal: AbortSignal): Promise<void> {
     const { count, lastWallMs } = series // What is recorded from here on is for the next time.
     const body = { series: { count, lastObservedTime: microTime(lastWallMs) } }
-    await this.#deps.transport.json({
-      method: 'PATCH', path: objectPath(EVENT, { namespace: series.target.namespace, name }), contentType: 'application/merge-patch+json', body,
-    }, signal)
+    await this.#deps.transport.json(
+      {
+        method: 'PATCH',
+        path: objectPath(EVENT, { namespace: series.target.namespace, name }),
+        contentType: 'application/merge-patch+json',
+        body,
+      },
+      signal,
+    )
     series.writtenCount = count
     series.writtenMs = this.#deps.clock.monotonicMs()
   }

@@ -36,7 +36,9 @@ export class Health<T extends KubeObject> {
     const { clock, watches } = this.#deps
     const nowMs = clock.monotonicMs()
     return [
-      ...(watches.some(({ activeMs }) => nowMs - activeMs > MAX_WATCH_PAUSE_MS) ? ['a watch has neither read nor retried for 10 min'] : []),
+      ...(watches.some(({ activeMs }) => nowMs - activeMs > MAX_WATCH_PAUSE_MS)
+        ? ['a watch has neither read nor retried for 10 min']
+        : []),
       ...this.#stuckWork(nowMs),
     ]
   }

@@ -37,7 +37,8 @@ export class Heap<T> {
     let at = 0
     for (;;) {
       let least = at
-      for (const child of [2 * at + 1, 2 * at + 2]) if (child < this.#items.length && this.#isBefore(child, least)) least = child
+      for (const child of [2 * at + 1, 2 * at + 2])
+        if (child < this.#items.length && this.#isBefore(child, least)) least = child
       if (least === at) return
       this.#swap(at, least)
       at = least

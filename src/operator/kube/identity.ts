@@ -35,7 +35,10 @@ const MADE_UP_CONTEXT = 'loaded-context'
 export function defaultIdentity(): KubeIdentity {
   const config = new KubeConfig()
   config.loadFromDefault()
-  if (config.getCurrentContext() === MADE_UP_CONTEXT) throw new Error('there is neither a kubeconfig nor the service account of a pod; set KUBECONFIG to the path of a kubeconfig')
+  if (config.getCurrentContext() === MADE_UP_CONTEXT)
+    throw new Error(
+      'there is neither a kubeconfig nor the service account of a pod; set KUBECONFIG to the path of a kubeconfig',
+    )
   return identityOf(config)
 }
 
@@ -49,8 +52,14 @@ export function identityFromText(text: string): KubeIdentity {
 function identityOf(config: KubeConfig): KubeIdentity {
   const cluster = config.getCurrentCluster()
   if (cluster === null) throw new Error('the kubeconfig names no cluster: set its current-context')
-  if (cluster.proxyUrl !== undefined) throw new Error('the kubeconfig names a proxy-url, which is not supported: give the address of the API server itself')
-  if (cluster.server.startsWith('http:') && !cluster.skipTLSVerify) throw new Error('the kubeconfig names an API server by http, where anybody in between reads the token: name it by https, or set insecure-skip-tls-verify')
+  if (cluster.proxyUrl !== undefined)
+    throw new Error(
+      'the kubeconfig names a proxy-url, which is not supported: give the address of the API server itself',
+    )
+  if (cluster.server.startsWith('http:') && !cluster.skipTLSVerify)
+    throw new Error(
+      'the kubeconfig names an API server by http, where anybody in between reads the token: name it by https, or set insecure-skip-tls-verify',
+    )
   return {
     server: new URL(cluster.server),
     namespace: config.getContextObject(config.getCurrentContext())?.namespace,
@@ -70,9 +79,13 @@ function authorizationOf({ headers, auth }: RequestOptions): string | undefined 
 
 function tlsOf({ ca, cert, key, servername, rejectUnauthorized }: RequestOptions): TlsIdentity {
   return {
-    ...(ca === undefined ? {} : { ca: textOf(ca) }), ...(cert === undefined ? {} : { cert: textOf(cert) }), ...(key === undefined ? {} : { key: textOf(key) }),
-    ...(servername === undefined ? {} : { servername }), ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
+    ...(ca === undefined ? {} : { ca: textOf(ca) }),
+    ...(cert === undefined ? {} : { cert: textOf(cert) }),
+    ...(key === undefined ? {} : { key: textOf(key) }),
+    ...(servername === undefined ? {} : { servername }),
+    ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
   }
 }
 
-const textOf = (pem: unknown): string => (typeof pem === 'string' ? pem : Buffer.isBuffer(pem) ? pem.toString('utf8') : String(pem))
+const textOf = (pem: unknown): string =>
+  typeof pem === 'string' ? pem : Buffer.isBuffer(pem) ? pem.toString('utf8') : String(pem)

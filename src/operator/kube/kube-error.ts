@@ -37,10 +37,14 @@ export function errorOfStatus(status: number, body: unknown, retryAfter?: string
   const { reason, message, code, details } = (typeof body === 'object' && body !== null ? body : {}) as StatusBody
   const seconds = Number(retryAfter ?? details?.retryAfterSeconds ?? Number.NaN) // A date is not used by the API server.
   const known = typeof code === 'number' && status === 200 ? code : status
-  return new KubeError(known, typeof reason === 'string' && reason !== '' ? reason : `Status${known}`,
+  return new KubeError(
+    known,
+    typeof reason === 'string' && reason !== '' ? reason : `Status${known}`,
     typeof message === 'string' ? message.slice(0, MAX_MESSAGE_CHARS) : `the API server answered HTTP ${known}`,
-    Number.isFinite(seconds) && seconds >= 0 ? { retryAfterMs: seconds * 1_000 } : {})
+    Number.isFinite(seconds) && seconds >= 0 ? { retryAfterMs: seconds * 1_000 } : {},
+  )
 }
 
 /** The version, or the place in a list, is too old to go on from. */
-export const isExpired = (error: unknown): boolean => error instanceof KubeError && (error.status === 410 || error.reason === 'Expired' || error.reason === 'Gone')
+export const isExpired = (error: unknown): boolean =>
+  error instanceof KubeError && (error.status === 410 || error.reason === 'Expired' || error.reason === 'Gone')

@@ -85,7 +85,11 @@ export class LeaseElector implements Leadership {
 
   mayWrite(): boolean {
     const nowMs = this.#deps.clock.monotonicMs()
-    return this.#term !== undefined && nowMs - this.#renewedMs < RENEW_DEADLINE_MS && nowMs - this.#tickMs <= TICK_MS + STALL_MS
+    return (
+      this.#term !== undefined &&
+      nowMs - this.#renewedMs < RENEW_DEADLINE_MS &&
+      nowMs - this.#tickMs <= TICK_MS + STALL_MS
+    )
   }
 
   async confirm(signal: AbortSignal): Promise<boolean> {
@@ -118,8 +122,18 @@ export class LeaseElector implements Leadership {
     const isOurs = this.#term !== undefined && lease?.spec?.holderIdentity === this.#deps.identity
     this.#stepDown('released')
     if (!isOurs) return
-    const released = { ...lease, spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(this.#deps.clock.wallMs()) } }
-    await this.#put(released, new AbortController().signal).catch((error: unknown) => this.#deps.log.warn('the lease could not be released, it runs out by itself', { error }))
+    const released = {
+      ...lease,
+      spec: {
+        ...lease.spec,
+        holderIdentity: '',
+        leaseDurationSeconds: 1,
+        renewTime: microTime(this.#deps.clock.wallMs()),
+      },
+    }
+    await this.#put(released, new AbortController().signal).catch((error: unknown) =>
+      this.#deps.log.warn('the lease could not be released, it runs out by itself', { error }),
+    )
   }
 
   #tick(): void {
@@ -134,7 +148,9 @@ export class LeaseElector implements Leadership {
   #try(signal: AbortSignal): Promise<void> {
     if (this.#attempt !== undefined) return this.#attempt
     const deadline = new AbortController()
-    const cancel = this.#deps.timers.after(ATTEMPT_MS, () => deadline.abort(new Error(`no answer within ${ATTEMPT_MS} ms`)))
+    const cancel = this.#deps.timers.after(ATTEMPT_MS, () =>
+      deadline.abort(new Error(`no answer within ${ATTEMPT_MS} ms`)),
+    )
     this.#attempt = this.#tryOnce(AbortSignal.any([signal, deadline.signal]))
       .catch((error: unknown) => {
         if (!signal.aborted) this.#deps.log.warn('the lease could not be read or renewed, trying on', { error })
@@ -155,7 +171,9 @@ export class LeaseElector implements Leadership {
       return
     }
     try {
-      this.#lease = await (this.#lease === undefined ? this.#create(signal) : this.#put(this.#next(this.#lease), signal))
+      this.#lease = await (this.#lease === undefined
+        ? this.#create(signal)
+        : this.#put(this.#next(this.#lease), signal))
     } catch (error) {
       if (!(error instanceof KubeError) || error.status !== 409) throw error
       await this.#read(signal) // Somebody was faster; or it was us, and the answer got lost.
@@ -169,7 +187,10 @@ export class LeaseElector implements Leadership {
   async #read(signal: AbortSignal): Promise<void> {
     const { clock, name, namespace, transport } = this.#deps
     try {
-      const { body } = await transport.json<Lease>({ method: 'GET', path: objectPath(LEASE, { namespace, name }) }, signal)
+      const { body } = await transport.json<Lease>(
+        { method: 'GET', path: objectPath(LEASE, { namespace, name }) },
+        signal,
+      )
       this.#lease = body
       const version = body.metadata.resourceVersion ?? ''
       if (version !== this.#seen.version) this.#seen = { version, atMs: clock.monotonicMs() }
@@ -193,9 +214,13 @@ export class LeaseElector implements Leadership {
     const isOurs = lease?.spec?.holderIdentity === identity
     const transitions = lease?.spec?.leaseTransitions ?? 0
     return {
-      ...lease, metadata: { ...lease?.metadata, name, namespace },
+      ...lease,
+      metadata: { ...lease?.metadata, name, namespace },
       spec: {
-        ...lease?.spec, holderIdentity: identity, leaseDurationSeconds: LEASE_SECONDS, renewTime: now,
+        ...lease?.spec,
+        holderIdentity: identity,
+        leaseDurationSeconds: LEASE_SECONDS,
+        renewTime: now,
         ...(isOurs ? {} : { acquireTime: now, leaseTransitions: lease === undefined ? 0 : transitions + 1 }),
       },
     }
@@ -203,14 +228,20 @@ export class LeaseElector implements Leadership {
 
   async #create(signal: AbortSignal): Promise<Lease> {
     const path = collectionPath(LEASE, this.#deps.namespace)
-    const { body } = await this.#deps.transport.json<Lease>({ method: 'POST', path, body: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', ...this.#next(undefined) } }, signal)
+    const { body } = await this.#deps.transport.json<Lease>(
+      { method: 'POST', path, body: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', ...this.#next(undefined) } },
+      signal,
+    )
     return body
   }
 
   /** With the version that was read: whoever was faster makes this a 409. */
   async #put(lease: Lease, signal: AbortSignal): Promise<Lease> {
     const { name, namespace, transport } = this.#deps
-    const { body } = await transport.json<Lease>({ method: 'PUT', path: objectPath(LEASE, { namespace, name }), body: lease }, signal)
+    const { body } = await transport.json<Lease>(
+      { method: 'PUT', path: objectPath(LEASE, { namespace, name }), body: lease },
+      signal,
+    )
     return body
   }
 
@@ -224,7 +255,8 @@ export class LeaseElector implements Leadership {
   }
 
   #check(): void {
-    if (this.#deps.clock.monotonicMs() - this.#renewedMs >= RENEW_DEADLINE_MS) this.#stepDown('the lease could not be renewed in time')
+    if (this.#deps.clock.monotonicMs() - this.#renewedMs >= RENEW_DEADLINE_MS)
+      this.#stepDown('the lease could not be renewed in time')
   }
 
   #stepDown(why: string): void {
@@ -239,4 +271,9 @@ export class LeaseElector implements Leadership {
 }
 
 /** For a single replica without an election. */
-export const ALWAYS_LEADING: Leadership = { state: 'leading', mayWrite: () => true, confirm: async () => true, release: async () => {} }
+export const ALWAYS_LEADING: Leadership = {
+  state: 'leading',
+  mayWrite: () => true,
+  confirm: async () => true,
+  release: async () => {},
+}

@@ -35,7 +35,8 @@ export class LineReader {
 
   #keep(piece: Uint8Array): void {
     this.#bytes += piece.length
-    if (this.#bytes > this.#maxBytes) throw new KubeError(0, 'UnreadableLine', `a line of the watch is longer than ${this.#maxBytes} bytes`)
+    if (this.#bytes > this.#maxBytes)
+      throw new KubeError(0, 'UnreadableLine', `a line of the watch is longer than ${this.#maxBytes} bytes`)
     this.#pieces.push(piece)
   }
 }

@@ -30,11 +30,35 @@ export interface KubeMetrics {
 /** Puts the metrics of one controller into `registry`; `lease` is the name of its Lease. */
 export function createKubeMetrics(registry: Registry, controller: string, lease: string): KubeMetrics {
   const registers = [registry]
-  const requests = new Counter({ name: 'rest_client_requests_total', help: 'Calls to the API server, by status code, method and host.', labelNames: ['code', 'method', 'host'], registers })
-  const leader = new Gauge({ name: 'leader_election_master_status', help: '1 while this replica leads.', labelNames: ['name'], registers })
-  const restarts = new Counter({ name: 'svc_operator_watch_restarts_total', help: 'Watches that began anew, by reason.', labelNames: ['reason'], registers })
-  const writes = new Counter({ name: 'svc_operator_status_writes_total', help: 'Status writes, by kind.', labelNames: ['kind'], registers })
-  const drops = new Counter({ name: 'svc_operator_events_dropped_total', help: 'Kubernetes Events that a bound or an error dropped.', registers })
+  const requests = new Counter({
+    name: 'rest_client_requests_total',
+    help: 'Calls to the API server, by status code, method and host.',
+    labelNames: ['code', 'method', 'host'],
+    registers,
+  })
+  const leader = new Gauge({
+    name: 'leader_election_master_status',
+    help: '1 while this replica leads.',
+    labelNames: ['name'],
+    registers,
+  })
+  const restarts = new Counter({
+    name: 'svc_operator_watch_restarts_total',
+    help: 'Watches that began anew, by reason.',
+    labelNames: ['reason'],
+    registers,
+  })
+  const writes = new Counter({
+    name: 'svc_operator_status_writes_total',
+    help: 'Status writes, by kind.',
+    labelNames: ['kind'],
+    registers,
+  })
+  const drops = new Counter({
+    name: 'svc_operator_events_dropped_total',
+    help: 'Kubernetes Events that a bound or an error dropped.',
+    registers,
+  })
   leader.set({ name: lease }, 0)
   return {
     controller: reconcileMetrics(registry, controller),
@@ -50,13 +74,45 @@ export function createKubeMetrics(registry: Registry, controller: string, lease:
 
 function reconcileMetrics(registry: Registry, controller: string): ControllerObserver {
   const [registers, labelNames] = [[registry], ['controller']]
-  const total = new Counter({ name: 'controller_runtime_reconcile_total', help: 'Reconciles, by result.', labelNames: ['controller', 'result'], registers })
-  const errors = new Counter({ name: 'controller_runtime_reconcile_errors_total', help: 'Reconciles that failed.', labelNames, registers })
-  const terminal = new Counter({ name: 'controller_runtime_terminal_reconcile_errors_total', help: 'Reconciles that failed in a way only a change can help.', labelNames, registers })
-  const seconds = new Histogram({ name: 'controller_runtime_reconcile_time_seconds', help: 'How long a reconcile took.', labelNames, registers, buckets: RECONCILE_BUCKETS })
-  const active = new Gauge({ name: 'controller_runtime_active_workers', help: 'Reconciles that run now.', labelNames, registers })
-  const most = new Gauge({ name: 'controller_runtime_max_concurrent_reconciles', help: 'Reconciles that may run at once.', labelNames, registers })
-  for (const result of ['success', 'error', 'requeue', 'requeue_after'] satisfies ReconcileResult[]) total.inc({ controller, result }, 0)
+  const total = new Counter({
+    name: 'controller_runtime_reconcile_total',
+    help: 'Reconciles, by result.',
+    labelNames: ['controller', 'result'],
+    registers,
+  })
+  const errors = new Counter({
+    name: 'controller_runtime_reconcile_errors_total',
+    help: 'Reconciles that failed.',
+    labelNames,
+    registers,
+  })
+  const terminal = new Counter({
+    name: 'controller_runtime_terminal_reconcile_errors_total',
+    help: 'Reconciles that failed in a way only a change can help.',
+    labelNames,
+    registers,
+  })
+  const seconds = new Histogram({
+    name: 'controller_runtime_reconcile_time_seconds',
+    help: 'How long a reconcile took.',
+    labelNames,
+    registers,
+    buckets: RECONCILE_BUCKETS,
+  })
+  const active = new Gauge({
+    name: 'controller_runtime_active_workers',
+    help: 'Reconciles that run now.',
+    labelNames,
+    registers,
+  })
+  const most = new Gauge({
+    name: 'controller_runtime_max_concurrent_reconciles',
+    help: 'Reconciles that may run at once.',
+    labelNames,
+    registers,
+  })
+  for (const result of ['success', 'error', 'requeue', 'requeue_after'] satisfies ReconcileResult[])
+    total.inc({ controller, result }, 0)
   errors.inc({ controller }, 0)
   terminal.inc({ controller }, 0)
   most.set({ controller }, MAX_CONCURRENT_RECONCILES)
@@ -75,10 +131,32 @@ function reconcileMetrics(registry: Registry, controller: string): ControllerObs
 
 function queueMetrics(registry: Registry, name: string): QueueObserver {
   const [registers, labelNames] = [[registry], ['name']]
-  const adds = new Counter({ name: 'workqueue_adds_total', help: 'Keys that were added to the queue.', labelNames, registers })
-  const retries = new Counter({ name: 'workqueue_retries_total', help: 'Keys that are tried again.', labelNames, registers })
-  const waited = new Histogram({ name: 'workqueue_queue_duration_seconds', help: 'How long a key waited in the queue.', labelNames, registers, buckets: QUEUE_BUCKETS })
-  const worked = new Histogram({ name: 'workqueue_work_duration_seconds', help: 'How long a key was worked on.', labelNames, registers, buckets: QUEUE_BUCKETS })
+  const adds = new Counter({
+    name: 'workqueue_adds_total',
+    help: 'Keys that were added to the queue.',
+    labelNames,
+    registers,
+  })
+  const retries = new Counter({
+    name: 'workqueue_retries_total',
+    help: 'Keys that are tried again.',
+    labelNames,
+    registers,
+  })
+  const waited = new Histogram({
+    name: 'workqueue_queue_duration_seconds',
+    help: 'How long a key waited in the queue.',
+    labelNames,
+    registers,
+    buckets: QUEUE_BUCKETS,
+  })
+  const worked = new Histogram({
+    name: 'workqueue_work_duration_seconds',
+    help: 'How long a key was worked on.',
+    labelNames,
+    registers,
+    buckets: QUEUE_BUCKETS,
+  })
   return {
     onAdd: () => adds.inc({ name }),
     onTake: (waitedMs) => waited.observe({ name }, waitedMs / MS_PER_SECOND),
@@ -87,14 +165,36 @@ function queueMetrics(registry: Registry, name: string): QueueObserver {
   }
 }
 
-function observeGauges(registry: Registry, name: string, { queue, watchAgeMs }: Parameters<KubeMetrics['observe']>[0]): void {
+function observeGauges(
+  registry: Registry,
+  name: string,
+  { queue, watchAgeMs }: Parameters<KubeMetrics['observe']>[0],
+): void {
   const gauge = (metric: string, help: string, read: () => number): void => {
-    const made: Gauge = new Gauge({ name: metric, help, labelNames: ['name'], registers: [registry], collect: () => made.set({ name }, read()) })
+    const made: Gauge = new Gauge({
+      name: metric,
+      help,
+      labelNames: ['name'],
+      registers: [registry],
+      collect: () => made.set({ name }, read()),
+    })
   }
   gauge('workqueue_depth', 'Keys that could be worked on now.', () => queue.depth)
-  gauge('workqueue_unfinished_work_seconds', 'How long the keys that are worked on have been so, in sum.', () => sum(queue.runningMs()) / MS_PER_SECOND)
-  gauge('workqueue_longest_running_processor_seconds', 'The longest of these.', () => Math.max(0, ...queue.runningMs()) / MS_PER_SECOND)
-  gauge('svc_operator_watch_age_seconds', 'How long the oldest watch has neither read nor retried.', () => watchAgeMs() / MS_PER_SECOND)
+  gauge(
+    'workqueue_unfinished_work_seconds',
+    'How long the keys that are worked on have been so, in sum.',
+    () => sum(queue.runningMs()) / MS_PER_SECOND,
+  )
+  gauge(
+    'workqueue_longest_running_processor_seconds',
+    'The longest of these.',
+    () => Math.max(0, ...queue.runningMs()) / MS_PER_SECOND,
+  )
+  gauge(
+    'svc_operator_watch_age_seconds',
+    'How long the oldest watch has neither read nor retried.',
+    () => watchAgeMs() / MS_PER_SECOND,
+  )
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)

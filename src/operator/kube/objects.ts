@@ -50,7 +50,8 @@ export interface ObjectList<T extends KubeObject> {
   readonly items: readonly T[]
 }
 
-export const keyOf = ({ namespace = '', name }: { readonly namespace?: string; readonly name: string }): ObjectKey => `${namespace}/${name}`
+export const keyOf = ({ namespace = '', name }: { readonly namespace?: string; readonly name: string }): ObjectKey =>
+  `${namespace}/${name}`
 
 export const refOf = ({ metadata: { namespace = '', name, uid } }: KubeObject): ObjectRef => ({ namespace, name, uid })
 
@@ -62,7 +63,11 @@ export function collectionPath(resource: Resource, namespace = ''): string {
   return `${root}${namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`}/${resource.plural}`
 }
 
-export function objectPath(resource: Resource, { namespace, name }: Pick<ObjectRef, 'namespace' | 'name'>, subresource?: string): string {
+export function objectPath(
+  resource: Resource,
+  { namespace, name }: Pick<ObjectRef, 'namespace' | 'name'>,
+  subresource?: string,
+): string {
   return `${collectionPath(resource, namespace)}/${encodeURIComponent(name)}${subresource === undefined ? '' : `/${subresource}`}`
 }
 

@@ -20,7 +20,15 @@ import { Backoff, type Clock, type Log, type Random, type Timers } from '../../r
 import { isBehind } from './edits.ts'
 import { Heap } from './heap.ts'
 import { KubeError } from './kube-error.ts'
-import { apiVersionOf, keyOf, objectPath, type KubeObject, type ObjectKey, type ObjectRef, type Resource } from './objects.ts'
+import {
+  apiVersionOf,
+  keyOf,
+  objectPath,
+  type KubeObject,
+  type ObjectKey,
+  type ObjectRef,
+  type Resource,
+} from './objects.ts'
 import { Rate } from './rate.ts'
 import { sharing } from './sharing.ts'
 import type { KubeTransport } from './transport.ts'
@@ -83,12 +91,21 @@ interface Entry<S> {
 }
 
 /** When an object was written last, what was sent, and what the API server made of it: what others have added stays. */
-interface Written<S> { readonly uid: string; readonly atMs: number; readonly sent: S; readonly shown: unknown }
+interface Written<S> {
+  readonly uid: string
+  readonly atMs: number
+  readonly sent: S
+  readonly shown: unknown
+}
 
 export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<S> {
   readonly #deps: StatusWriterDeps<T, S>
   readonly #entries = new Map<ObjectKey, Entry<S>>()
-  readonly #due: Readonly<Record<Lane, Heap<ObjectKey>>> = { edit: new Heap(), transition: new Heap(), heartbeat: new Heap() }
+  readonly #due: Readonly<Record<Lane, Heap<ObjectKey>>> = {
+    edit: new Heap(),
+    transition: new Heap(),
+    heartbeat: new Heap(),
+  }
   readonly #rates: Readonly<Record<StatusKind, Rate>>
   readonly #written = new Map<ObjectKey, Written<S>>()
   readonly #startedMs: number
@@ -119,11 +136,22 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     }
     const lane = this.#laneOf(key, real)
     const becomesUrgent = entry === undefined || LANES.indexOf(lane) < LANES.indexOf(entry.lane)
-    const next: Entry<S> = entry ?? { target, status, lane, dueMs: 0, isSending: false, failures: 0, backoff: this.#newBackoff() }
+    const next: Entry<S> = entry ?? {
+      target,
+      status,
+      lane,
+      dueMs: 0,
+      isSending: false,
+      failures: 0,
+      backoff: this.#newBackoff(),
+    }
     next.status = status
     if (becomesUrgent) {
       next.lane = lane
-      next.dueMs = real === 'heartbeat' ? this.#heartbeatAtMs(key, target.uid) : this.#deps.clock.monotonicMs() + (this.#isFlushing ? 0 : COMPANY_MS)
+      next.dueMs =
+        real === 'heartbeat'
+          ? this.#heartbeatAtMs(key, target.uid)
+          : this.#deps.clock.monotonicMs() + (this.#isFlushing ? 0 : COMPANY_MS)
     }
     this.#entries.set(key, next)
     if (becomesUrgent && !next.isSending) this.#enqueue(key, next)
@@ -132,7 +160,11 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   /** Whether this status is on its way to the API server, so that a watch event which shows it says nothing new. */
   isSending(object: KubeObject): boolean {
     const entry = this.#entries.get(keyOf(object.metadata))
-    return entry?.isSending === true && entry.target.uid === object.metadata.uid && isDeepStrictEqual(entry.status, object.status)
+    return (
+      entry?.isSending === true &&
+      entry.target.uid === object.metadata.uid &&
+      isDeepStrictEqual(entry.status, object.status)
+    )
   }
 
   /** Whether something new is to be said of this object, and was not sent yet. */
@@ -195,7 +227,11 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   #isThere(current: T, status: S): boolean {
     if (isDeepStrictEqual(current.status, status)) return true
     const written = this.#written.get(keyOf(current.metadata))
-    return written !== undefined && isDeepStrictEqual(written.shown, current.status) && isDeepStrictEqual(written.sent, status)
+    return (
+      written !== undefined &&
+      isDeepStrictEqual(written.shown, current.status) &&
+      isDeepStrictEqual(written.sent, status)
+    )
   }
 
   /** The object's own place in the period: the first a full period after the start, then once a period. */
@@ -217,7 +253,8 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     this.#cancelTimer()
     if (this.#deps.signal.aborted) return
     const waits = LANES.flatMap((lane) => this.#sendDue(lane))
-    if (waits.length > 0) this.#cancelTimer = this.#deps.timers.after(Math.max(1, Math.min(...waits)), () => this.#pump())
+    if (waits.length > 0)
+      this.#cancelTimer = this.#deps.timers.after(Math.max(1, Math.min(...waits)), () => this.#pump())
   }
 
   /** @returns how long until the next of this lane; nothing when that needs no timer. */
@@ -248,7 +285,8 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
       this.#forget(key, entry)
       return
     }
-    if (!mayWrite()) { // For a moment, or the term is about to end and everything with it.
+    if (!mayWrite()) {
+      // For a moment, or the term is about to end and everything with it.
       this.#again(key, entry, 0)
       return
     }
@@ -259,7 +297,12 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     try {
       const { body } = await this.#apply(entry.target, current.metadata.resourceVersion, status)
       const shown = sharing(body.status, status)
-      this.#remember(key, { uid: entry.target.uid, atMs: kind === 'heartbeat' ? entry.dueMs : clock.monotonicMs(), sent: status, shown })
+      this.#remember(key, {
+        uid: entry.target.uid,
+        atMs: kind === 'heartbeat' ? entry.dueMs : clock.monotonicMs(),
+        sent: status,
+        shown,
+      })
       onWrite?.(kind)
       entry.backoff.reset()
       cache.answered({ ...body, status: shown })
@@ -274,10 +317,22 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
 
   #apply(target: ObjectRef, resourceVersion: string, status: S): Promise<{ readonly body: T }> {
     const { fieldManager, resource, signal, transport } = this.#deps
-    const body = { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { name: target.name, namespace: target.namespace, resourceVersion }, status }
-    return transport.json<T>({
-      method: 'PATCH', path: objectPath(resource, target, 'status'), query: { fieldManager, force: true }, contentType: 'application/apply-patch+yaml', body,
-    }, signal)
+    const body = {
+      apiVersion: apiVersionOf(resource),
+      kind: resource.kind,
+      metadata: { name: target.name, namespace: target.namespace, resourceVersion },
+      status,
+    }
+    return transport.json<T>(
+      {
+        method: 'PATCH',
+        path: objectPath(resource, target, 'status'),
+        query: { fieldManager, force: true },
+        contentType: 'application/apply-patch+yaml',
+        body,
+      },
+      signal,
+    )
   }
 
   /** Another status may have come in the meantime, or another object under the same name. */

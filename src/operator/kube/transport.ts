@@ -62,7 +62,11 @@ export interface TransportDeps {
   readonly onRequest?: (method: string, code: string, host: string) => void
 }
 
-interface Pools { readonly identity: string; readonly calls: Agent; readonly watches: Agent }
+interface Pools {
+  readonly identity: string
+  readonly calls: Agent
+  readonly watches: Agent
+}
 type Response = Dispatcher.ResponseData
 
 export class PooledTransport implements KubeTransport {
@@ -139,8 +143,13 @@ export class PooledTransport implements KubeTransport {
     let response: Response
     try {
       response = await agent.request({
-        origin: server.origin, path: `${server.pathname.replace(/\/$/, '')}${request.path}`, query: definedOf(request.query), method: request.method, signal,
-        headers: headersOf(request, credentials), ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+        origin: server.origin,
+        path: `${server.pathname.replace(/\/$/, '')}${request.path}`,
+        query: definedOf(request.query),
+        method: request.method,
+        signal,
+        headers: headersOf(request, credentials),
+        ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
       })
     } catch (error) {
       this.#deps.onRequest?.(request.method, '<error>', server.host)
@@ -162,10 +171,19 @@ export class PooledTransport implements KubeTransport {
     const known = this.#pools
     if (known?.identity === identity) return known
     const options: Agent.Options = {
-      pipelining: 1, allowH2: false, headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
+      pipelining: 1,
+      allowH2: false,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
       connect: { timeout: CONNECT_MS, ...tls },
     }
-    this.#pools = { identity, calls: new Agent({ ...options, connections: CALL_CONNECTIONS }), watches: new Agent(options) }
+    this.#pools = {
+      identity,
+      calls: new Agent({ ...options, connections: CALL_CONNECTIONS }),
+      watches: new Agent(options),
+    }
     if (known !== undefined) this.#drain(known)
     return this.#pools
   }
@@ -212,7 +230,9 @@ function headersOf(request: KubeRequest, { authorization }: Credentials): Record
 }
 
 const definedOf = (query: KubeRequest['query']): Record<string, string> =>
-  Object.fromEntries(Object.entries(query ?? {}).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])))
+  Object.fromEntries(
+    Object.entries(query ?? {}).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+  )
 
 function dateOf({ headers }: Response): number | undefined {
   const ms = Date.parse(String(headers['date']))
@@ -223,7 +243,9 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new KubeError(0, 'UnreadableAnswer', 'the API server answered with something else than JSON', { cause: error })
+    throw new KubeError(0, 'UnreadableAnswer', 'the API server answered with something else than JSON', {
+      cause: error,
+    })
   }
 }
 
@@ -246,12 +268,14 @@ function parsedLine(line: string): WatchLine {
   throw new KubeError(0, 'UnreadableLine', 'a line of the watch is no event')
 }
 
-const tooLate = (cause: unknown): KubeError => new KubeError(0, 'NoAnswer', 'the API server did not answer in time', { cause })
+const tooLate = (cause: unknown): KubeError =>
+  new KubeError(0, 'NoAnswer', 'the API server did not answer in time', { cause })
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown } | undefined)?.code)
 
 function asKubeError(error: unknown, signal: AbortSignal): Error {
   if (error instanceof KubeError) return error
-  if (signal.aborted) return signal.reason instanceof Error ? signal.reason : new Error('aborted', { cause: signal.reason })
+  if (signal.aborted)
+    return signal.reason instanceof Error ? signal.reason : new Error('aborted', { cause: signal.reason })
   return new KubeError(0, 'NoAnswer', `the API server did not answer: ${(error as Error).message}`, { cause: error })
 }

@@ -131,7 +131,12 @@ export class WatchLoop<T extends KubeObject> {
     this.#isDoubted ||= error instanceof KubeError && error.reason === 'NoAnswer'
     this.#restart(reason)
     const { log, resource } = this.#deps
-    log.warn(reason === 'missing' ? 'the API server does not know this kind (yet)' : 'a watch broke, trying on', { kind: resource.kind, scope: this.#scope, reason, error: (error as Error).message })
+    log.warn(reason === 'missing' ? 'the API server does not know this kind (yet)' : 'a watch broke, trying on', {
+      kind: resource.kind,
+      scope: this.#scope,
+      reason,
+      error: (error as Error).message,
+    })
     if ((reason === 'expired' || reason === 'unreadable') && this.#atOnce.take()) return this.#paceMs()
     const askedMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0
     return Math.max(reason === 'behind' ? BEHIND_MS : MIN_START_MS, this.#backoff.nextMs(), askedMs)
@@ -166,7 +171,11 @@ export class WatchLoop<T extends KubeObject> {
       next = page.metadata.continue
     } while (next !== undefined && next !== '')
     this.#removeUnseen(seen, isBack ? undefined : version)
-    if (isBack) log.warn('the API server lost what it had: its store was put back from a backup', { kind: resource.kind, scope: this.#scope })
+    if (isBack)
+      log.warn('the API server lost what it had: its store was put back from a backup', {
+        kind: resource.kind,
+        scope: this.#scope,
+      })
     this.#newest = version
     this.#wasBehind = false
     cache.listed(this.#scope)
@@ -174,10 +183,14 @@ export class WatchLoop<T extends KubeObject> {
     return version
   }
 
-  async #page(query: { readonly limit: number; readonly continue?: string | undefined }, signal: AbortSignal): Promise<ObjectList<T>> {
+  async #page(
+    query: { readonly limit: number; readonly continue?: string | undefined },
+    signal: AbortSignal,
+  ): Promise<ObjectList<T>> {
     const { body } = await this.#deps.transport.json<ObjectList<T>>({ method: 'GET', path: this.#path, query }, signal)
     this.#activeMs = this.#deps.clock.monotonicMs()
-    if (!Array.isArray(body?.items) || typeof body.metadata?.resourceVersion !== 'string') throw new KubeError(0, 'UnreadableAnswer', 'the API server answered a list with something else')
+    if (!Array.isArray(body?.items) || typeof body.metadata?.resourceVersion !== 'string')
+      throw new KubeError(0, 'UnreadableAnswer', 'the API server answered a list with something else')
     return body
   }
 
@@ -188,19 +201,28 @@ export class WatchLoop<T extends KubeObject> {
   /** What the list lacks is gone, unless it came into the cache after the list was made as `version`. */
   #removeUnseen(seen: ReadonlySet<string>, version: string | undefined): void {
     const { cache, namespace } = this.#deps
-    const unseen = [...cache.all()].filter(({ metadata }) => (namespace === undefined || metadata.namespace === namespace) && !seen.has(metadata.uid))
-    for (const object of unseen) if (version === undefined || compareVersions(object.metadata.resourceVersion, version) === 'older') this.#take(cache.remove(object), 'list')
+    const unseen = [...cache.all()].filter(
+      ({ metadata }) => (namespace === undefined || metadata.namespace === namespace) && !seen.has(metadata.uid),
+    )
+    for (const object of unseen)
+      if (version === undefined || compareVersions(object.metadata.resourceVersion, version) === 'older')
+        this.#take(cache.remove(object), 'list')
   }
 
   async #watch(version: string, signal: AbortSignal): Promise<void> {
     const { clock, random, timers, transport } = this.#deps
     const relist = new AbortController()
-    const cancel = timers.after(Math.max(0, this.#relistAtMs - clock.monotonicMs()), () => relist.abort(new RelistDue()))
+    const cancel = timers.after(Math.max(0, this.#relistAtMs - clock.monotonicMs()), () =>
+      relist.abort(new RelistDue()),
+    )
     const timeoutSeconds = Math.round(MIN_WATCH_SECONDS + random.unit() * (MAX_WATCH_SECONDS - MIN_WATCH_SECONDS))
     const query = { watch: true, allowWatchBookmarks: true, resourceVersion: version, timeoutSeconds }
     this.#openSinceMs = clock.monotonicMs()
     try {
-      for await (const line of transport.lines({ method: 'GET', path: this.#path, query }, AbortSignal.any([signal, relist.signal]))) {
+      for await (const line of transport.lines(
+        { method: 'GET', path: this.#path, query },
+        AbortSignal.any([signal, relist.signal]),
+      )) {
         this.#activeMs = clock.monotonicMs()
         this.#event(line)
       }

@@ -49,9 +49,20 @@ export interface WorkQueueDeps {
   readonly observer?: QueueObserver
 }
 
-interface Due { readonly key: ObjectKey; readonly priority: Priority; readonly sinceMs: number }
-interface Waiting { readonly atMs: number; readonly priority: Priority }
-interface Running { readonly priority: Priority; readonly sinceMs: number; again: Priority | undefined }
+interface Due {
+  readonly key: ObjectKey
+  readonly priority: Priority
+  readonly sinceMs: number
+}
+interface Waiting {
+  readonly atMs: number
+  readonly priority: Priority
+}
+interface Running {
+  readonly priority: Priority
+  readonly sinceMs: number
+  again: Priority | undefined
+}
 
 export class WorkQueue {
   readonly #deps: WorkQueueDeps
@@ -114,7 +125,8 @@ export class WorkQueue {
     this.#deps.observer?.onDone(this.#deps.clock.monotonicMs() - run.sinceMs)
     if (outcome.kind !== 'retry') this.#backoffs.delete(key)
     if (outcome.kind === 'retry') this.#retry(key, outcome.afterMs, run.priority)
-    else if (outcome.kind === 'ok' && outcome.againAfterMs !== undefined) this.addAfter(key, outcome.againAfterMs, outcome.priority ?? 50)
+    else if (outcome.kind === 'ok' && outcome.againAfterMs !== undefined)
+      this.addAfter(key, outcome.againAfterMs, outcome.priority ?? 50)
     if (run.again !== undefined) this.#makeDue(key, run.again)
     else if (run.priority < URGENT) this.#takers.shift()?.() // There may be room for other bulk work.
   }
@@ -154,7 +166,8 @@ export class WorkQueue {
 
   #retry(key: ObjectKey, afterMs: number | undefined, priority: Priority): void {
     this.#deps.observer?.onRetry()
-    const backoff = this.#backoffs.get(key) ?? new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, random: this.#deps.random })
+    const backoff =
+      this.#backoffs.get(key) ?? new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, random: this.#deps.random })
     this.#backoffs.set(key, backoff)
     this.addAfter(key, Math.max(1, afterMs ?? backoff.nextMs()), priority)
   }
@@ -226,7 +239,9 @@ export class WorkQueue {
     this.#cancelTimer()
     const top = this.#waitingHeap.peek()
     if (top === undefined) return
-    this.#cancelTimer = this.#deps.timers.after(Math.max(0, top.rank - this.#deps.clock.monotonicMs()), () => this.#promote())
+    this.#cancelTimer = this.#deps.timers.after(Math.max(0, top.rank - this.#deps.clock.monotonicMs()), () =>
+      this.#promote(),
+    )
   }
 
   #promote(): void {

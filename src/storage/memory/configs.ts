@@ -19,7 +19,15 @@ export class MemoryConfigs implements Sync<Configs> {
     this.#records = records
   }
 
-  put({ type, id, expectGen, config, changed, actor }: ConfigPut): { readonly gen: number; readonly conn: string | null } | { readonly conflict: ConfigRow } | 'not_found' {
+  put({
+    type,
+    id,
+    expectGen,
+    config,
+    changed,
+    actor,
+  }: ConfigPut):
+    { readonly gen: number; readonly conn: string | null } | { readonly conflict: ConfigRow } | 'not_found' {
     const record = this.#records.find({ type, id })
     if (record === undefined) return 'not_found'
     if (record.config.gen !== expectGen) return { conflict: record.config }
@@ -42,7 +50,9 @@ export class MemoryConfigs implements Sync<Configs> {
     return (this.#records.find(ref)?.history ?? []).slice(-limit).toReversed()
   }
 
-  raise(items: readonly (Ref & { readonly above: number })[]): readonly ({ readonly gen: number; readonly conn: string | null } | 'not_found' | 'too_far')[] {
+  raise(
+    items: readonly (Ref & { readonly above: number })[],
+  ): readonly ({ readonly gen: number; readonly conn: string | null } | 'not_found' | 'too_far')[] {
     return items.map((item) => {
       const record = this.#records.find(item)
       if (record === undefined) return 'not_found'

@@ -6,7 +6,11 @@
 import { sizeOf } from './task.ts'
 import type { Task } from './task.ts'
 
-interface Node { readonly task: Task; previous: Node | null; next: Node | null }
+interface Node {
+  readonly task: Task
+  previous: Node | null
+  next: Node | null
+}
 
 export class DeadLetters {
   #nodes = new Map<string, Node>()

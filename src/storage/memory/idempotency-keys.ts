@@ -7,7 +7,11 @@ import { RECORD } from './ledger.ts'
 import { Ring } from './ring.ts'
 import type { Ledger } from './ledger.ts'
 
-interface Window { readonly key: string; readonly id: string; readonly ends: number }
+interface Window {
+  readonly key: string
+  readonly id: string
+  readonly ends: number
+}
 
 export class IdempotencyKeys {
   readonly #ledger: Ledger

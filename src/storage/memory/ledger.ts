@@ -32,5 +32,8 @@ export class Ledger {
 }
 
 export function storageFull(what: string): FleetError {
-  return new FleetError('STORAGE_FULL', `${what}; remove something, or use a backend with more room`, { outcome: 'not_sent', retryAfterSeconds: 10 })
+  return new FleetError('STORAGE_FULL', `${what}; remove something, or use a backend with more room`, {
+    outcome: 'not_sent',
+    retryAfterSeconds: 10,
+  })
 }

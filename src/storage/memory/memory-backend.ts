@@ -43,8 +43,16 @@ function partsOf(store: Store, epoch: string) {
     beat: (masterId) => masters.beat(masterId),
   }
   return {
-    meta, workers: new MemoryWorkers(store, records, masters), configs: new MemoryConfigs(store, records), stats: new MemoryStats(records), streams: new MemoryStreams(store),
-    tasks: new MemoryTasks(store, records), pools: new MemoryPools(store), kv: new MemoryKv(store), locks: new MemoryLocks(store), counters: new MemoryCounters(store),
+    meta,
+    workers: new MemoryWorkers(store, records, masters),
+    configs: new MemoryConfigs(store, records),
+    stats: new MemoryStats(records),
+    streams: new MemoryStreams(store),
+    tasks: new MemoryTasks(store, records),
+    pools: new MemoryPools(store),
+    kv: new MemoryKv(store),
+    locks: new MemoryLocks(store),
+    counters: new MemoryCounters(store),
   }
 }
 type Parts = ReturnType<typeof partsOf>
@@ -89,7 +97,16 @@ export class MemoryBackend implements Backend {
     const { random, limits, controls } = this.#options
     const bounds = { ...LIMITS, ...limits }
     this.#fences.restart()
-    this.#parts = partsOf({ now: this.#now, ledger: new Ledger(bounds.textChars), fences: this.#fences, limits: bounds, safeguards: { ...SAFEGUARDS, ...controls } }, random.uuid())
+    this.#parts = partsOf(
+      {
+        now: this.#now,
+        ledger: new Ledger(bounds.textChars),
+        fences: this.#fences,
+        limits: bounds,
+        safeguards: { ...SAFEGUARDS, ...controls },
+      },
+      random.uuid(),
+    )
     this.events.restart(random.uuid().replaceAll('-', ''))
     this.#since = this.#now()
   }
@@ -102,6 +119,11 @@ export class MemoryBackend implements Backend {
 
   health(): Health {
     const ok = this.#parts !== null
-    return { ok, profile: 'volatile', since: this.#since, detail: ok ? 'in memory; nothing survives a restart' : 'not open' }
+    return {
+      ok,
+      profile: 'volatile',
+      since: this.#since,
+      detail: ok ? 'in memory; nothing survives a restart' : 'not open',
+    }
   }
 }

@@ -45,12 +45,16 @@ export class MemoryPools implements Sync<Pools> {
   put(name: string, items: readonly PoolItem[]): readonly ('created' | 'replaced')[] {
     const pool = this.#of(name)
     const added = new Set(items.filter(({ id }) => !pool.items.has(id)).map(({ id }) => id)).size
-    if (pool.items.size + added > this.#store.limits.poolItems) throw storageFull(`pool ${JSON.stringify(name)} holds at most ${this.#store.limits.poolItems} items`)
+    if (pool.items.size + added > this.#store.limits.poolItems)
+      throw storageFull(`pool ${JSON.stringify(name)} holds at most ${this.#store.limits.poolItems} items`)
     this.#store.ledger.require(items.reduce((sum, item) => sum + charsOf(item), 0))
     return items.map((item) => pool.put(item))
   }
 
-  remove(name: string, items: readonly { readonly id: string; readonly token: number | null }[]): readonly (boolean | 'lease_lost')[] {
+  remove(
+    name: string,
+    items: readonly { readonly id: string; readonly token: number | null }[],
+  ): readonly (boolean | 'lease_lost')[] {
     const pool = this.#of(name)
     return items.map(({ id, token }) => {
       const item = token === null ? pool.items.get(id) : pool.held(id, token)
@@ -66,7 +70,10 @@ export class MemoryPools implements Sync<Pools> {
     return requests.map((request) => pool.claim(request))
   }
 
-  extend(name: string, items: readonly (LeaseRef & { readonly holdMs: number })[]): readonly ({ readonly until: number } | 'lease_lost')[] {
+  extend(
+    name: string,
+    items: readonly (LeaseRef & { readonly holdMs: number })[],
+  ): readonly ({ readonly until: number } | 'lease_lost')[] {
     const pool = this.#of(name)
     return items.map(({ id, token, holdMs }) => {
       const item = pool.held(id, token)
@@ -87,7 +94,13 @@ export class MemoryPools implements Sync<Pools> {
   list(name: string, n: number): { readonly size: number; readonly items: readonly PoolRow[] } {
     const { items } = this.#of(name)
     const now = this.#store.now()
-    const show = ({ id, tags, payload, expires, until }: Item): PoolRow => ({ id, tags, payload, expires, inUseUntil: until > now ? until : null })
+    const show = ({ id, tags, payload, expires, until }: Item): PoolRow => ({
+      id,
+      tags,
+      payload,
+      expires,
+      inUseUntil: until > now ? until : null,
+    })
     return { size: items.size, items: within(items.values(), n, MAX_ANSWER_BYTES, charsOf, show) }
   }
 
@@ -119,7 +132,17 @@ class Pool {
 
   put({ id, tags, payload, expires }: PoolItem): 'created' | 'replaced' {
     const known = this.items.get(id)
-    const item = known ?? { id, tags, payload, expires, parsed: null, use: (this.#puts += 1), until: 0, entry: null, expiry: null }
+    const item = known ?? {
+      id,
+      tags,
+      payload,
+      expires,
+      parsed: null,
+      use: (this.#puts += 1),
+      until: 0,
+      entry: null,
+      expiry: null,
+    }
     if (known === undefined) {
       this.items.set(id, item)
       item.entry = this.#free.add(item.use, item)

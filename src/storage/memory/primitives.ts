@@ -12,7 +12,10 @@ import type { Entry } from './agenda.ts'
 import type { Fence } from './fences.ts'
 import type { Store, Sync } from './store.ts'
 
-interface Timed { readonly name: string; expiry: Entry<Timed> | null }
+interface Timed {
+  readonly name: string
+  expiry: Entry<Timed> | null
+}
 
 /** Things by name, some of which end at a time of their own. */
 class Namespace<T extends Timed> {
@@ -29,7 +32,8 @@ class Namespace<T extends Timed> {
   /** Lets go what has expired. */
   prune(): void {
     const now = this.#store.now()
-    for (let ended = this.#agenda.takeDue(now); ended !== null; ended = this.#agenda.takeDue(now)) this.remove(ended.name)
+    for (let ended = this.#agenda.takeDue(now); ended !== null; ended = this.#agenda.takeDue(now))
+      this.remove(ended.name)
   }
 
   set(thing: T, ends: number | null): void {
@@ -63,7 +67,9 @@ class Namespace<T extends Timed> {
   }
 }
 
-interface Value extends Timed { readonly text: string }
+interface Value extends Timed {
+  readonly text: string
+}
 
 export class MemoryKv implements Sync<Kv> {
   readonly #store: Store
@@ -78,14 +84,23 @@ export class MemoryKv implements Sync<Kv> {
     return keys.map((key) => all.get(key)?.text ?? null)
   }
 
-  set(namespace: string, items: readonly { readonly key: string; readonly value: string; readonly ttlMs: number | null }[]): void {
+  set(
+    namespace: string,
+    items: readonly { readonly key: string; readonly value: string; readonly ttlMs: number | null }[],
+  ): void {
     const values = this.#of(namespace)
     const tooLarge = items.find(({ value }) => Buffer.byteLength(value) > MAX_KV_VALUE_BYTES)
-    if (tooLarge !== undefined) throw storageFull(`the value of ${JSON.stringify(tooLarge.key)} exceeds ${MAX_KV_VALUE_BYTES} bytes`)
-    values.require(items.map(({ key }) => key), this.#store.limits.kvKeys, 'keys')
+    if (tooLarge !== undefined)
+      throw storageFull(`the value of ${JSON.stringify(tooLarge.key)} exceeds ${MAX_KV_VALUE_BYTES} bytes`)
+    values.require(
+      items.map(({ key }) => key),
+      this.#store.limits.kvKeys,
+      'keys',
+    )
     this.#store.ledger.require(items.reduce((sum, { key, value }) => sum + RECORD + key.length + value.length, 0))
     const now = this.#store.now()
-    for (const { key, value, ttlMs } of items) values.set({ name: key, text: value, expiry: null }, ttlMs === null ? null : now + ttlMs)
+    for (const { key, value, ttlMs } of items)
+      values.set({ name: key, text: value, expiry: null }, ttlMs === null ? null : now + ttlMs)
   }
 
   delete(namespace: string, keys: readonly string[]): readonly boolean[] {
@@ -94,14 +109,24 @@ export class MemoryKv implements Sync<Kv> {
   }
 
   #of(namespace: string): Namespace<Value> {
-    const values = valueOf(this.#namespaces, namespace, () => new Namespace<Value>(this.#store, ({ name, text }) => RECORD + name.length + text.length))
+    const values = valueOf(
+      this.#namespaces,
+      namespace,
+      () => new Namespace<Value>(this.#store, ({ name, text }) => RECORD + name.length + text.length),
+    )
     values.prune()
     return values
   }
 }
 
-interface Lock extends Timed { readonly token: number; until: number }
-interface LockSpace { readonly locks: Namespace<Lock>; readonly fence: Fence }
+interface Lock extends Timed {
+  readonly token: number
+  until: number
+}
+interface LockSpace {
+  readonly locks: Namespace<Lock>
+  readonly fence: Fence
+}
 
 export class MemoryLocks implements Sync<Locks> {
   readonly #store: Store
@@ -111,9 +136,16 @@ export class MemoryLocks implements Sync<Locks> {
     this.#store = store
   }
 
-  acquire(namespace: string, items: readonly { readonly name: string; readonly holdMs: number }[]): readonly ({ readonly token: number; readonly until: number } | { readonly heldUntil: number })[] {
+  acquire(
+    namespace: string,
+    items: readonly { readonly name: string; readonly holdMs: number }[],
+  ): readonly ({ readonly token: number; readonly until: number } | { readonly heldUntil: number })[] {
     const { locks, fence } = this.#of(namespace)
-    locks.require(items.map(({ name }) => name), this.#store.limits.namesPerNamespace, 'locks')
+    locks.require(
+      items.map(({ name }) => name),
+      this.#store.limits.namesPerNamespace,
+      'locks',
+    )
     this.#store.ledger.require(items.reduce((sum, { name }) => sum + RECORD + name.length, 0))
     return items.map(({ name, holdMs }) => {
       const held = locks.all.get(name)
@@ -124,7 +156,10 @@ export class MemoryLocks implements Sync<Locks> {
     })
   }
 
-  extend(namespace: string, items: readonly { readonly name: string; readonly token: number; readonly holdMs: number }[]): readonly ({ readonly until: number } | 'lease_lost')[] {
+  extend(
+    namespace: string,
+    items: readonly { readonly name: string; readonly token: number; readonly holdMs: number }[],
+  ): readonly ({ readonly until: number } | 'lease_lost')[] {
     const { locks } = this.#of(namespace)
     return items.map(({ name, token, holdMs }) => {
       const lock = locks.all.get(name)
@@ -135,7 +170,10 @@ export class MemoryLocks implements Sync<Locks> {
     })
   }
 
-  release(namespace: string, items: readonly { readonly name: string; readonly token: number }[]): readonly ('ok' | 'lease_lost')[] {
+  release(
+    namespace: string,
+    items: readonly { readonly name: string; readonly token: number }[],
+  ): readonly ('ok' | 'lease_lost')[] {
     const { locks } = this.#of(namespace)
     return items.map(({ name, token }) => {
       if (locks.all.get(name)?.token !== token) return 'lease_lost'
@@ -147,14 +185,17 @@ export class MemoryLocks implements Sync<Locks> {
   /** The namespace without the locks whose hold has passed. */
   #of(namespace: string): LockSpace {
     const space = valueOf(this.#namespaces, namespace, () => ({
-      locks: new Namespace<Lock>(this.#store, ({ name }) => RECORD + name.length), fence: this.#store.fences.make(this.#store.now()),
+      locks: new Namespace<Lock>(this.#store, ({ name }) => RECORD + name.length),
+      fence: this.#store.fences.make(this.#store.now()),
     }))
     space.locks.prune()
     return space
   }
 }
 
-interface Sum extends Timed { value: number }
+interface Sum extends Timed {
+  value: number
+}
 
 export class MemoryCounters implements Sync<Counters> {
   readonly #store: Store
@@ -164,10 +205,19 @@ export class MemoryCounters implements Sync<Counters> {
     this.#store = store
   }
 
-  add(namespace: string, items: readonly { readonly name: string; readonly delta: number }[]): readonly (number | 'out_of_range')[] {
+  add(
+    namespace: string,
+    items: readonly { readonly name: string; readonly delta: number }[],
+  ): readonly (number | 'out_of_range')[] {
     const sums = this.#of(namespace)
-    sums.require(items.map(({ name }) => name), this.#store.limits.namesPerNamespace, 'counters')
-    this.#store.ledger.require(items.reduce((total, { name }) => total + (sums.all.has(name) ? 0 : RECORD + name.length), 0))
+    sums.require(
+      items.map(({ name }) => name),
+      this.#store.limits.namesPerNamespace,
+      'counters',
+    )
+    this.#store.ledger.require(
+      items.reduce((total, { name }) => total + (sums.all.has(name) ? 0 : RECORD + name.length), 0),
+    )
     return items.map(({ name, delta }) => {
       const sum = sums.all.get(name) ?? { name, value: 0, expiry: null }
       const value = sum.value + delta
@@ -184,6 +234,10 @@ export class MemoryCounters implements Sync<Counters> {
   }
 
   #of(namespace: string): Namespace<Sum> {
-    return valueOf(this.#namespaces, namespace, () => new Namespace<Sum>(this.#store, ({ name }) => RECORD + name.length))
+    return valueOf(
+      this.#namespaces,
+      namespace,
+      () => new Namespace<Sum>(this.#store, ({ name }) => RECORD + name.length),
+    )
   }
 }

@@ -27,7 +27,12 @@ export const LIMITS: Limits = {
 }
 
 /** Guards that a control switches off, so that a test can be seen red without them. */
-export interface Safeguards { readonly tokenCompare: boolean; readonly presenceCheck: boolean; readonly frontOfTier: boolean; readonly drainCheck: boolean }
+export interface Safeguards {
+  readonly tokenCompare: boolean
+  readonly presenceCheck: boolean
+  readonly frontOfTier: boolean
+  readonly drainCheck: boolean
+}
 export const SAFEGUARDS: Safeguards = { tokenCompare: true, presenceCheck: true, frontOfTier: true, drainCheck: true }
 
 export interface Store {
@@ -40,7 +45,9 @@ export interface Store {
 }
 
 /** A group of the contract with its answers at once. */
-export type Sync<G> = { readonly [M in keyof G]: G[M] extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : never }
+export type Sync<G> = {
+  readonly [M in keyof G]: G[M] extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : never
+}
 
 /** @param open answers the open part, or throws. */
 export function group<G extends object>(checks: Checks<G>, open: () => Sync<G>): G {
@@ -70,7 +77,13 @@ export function valueOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
 }
 
 /** The first of `items` that fit into `chars`, one at least, as `show` makes them. */
-export function within<T, R>(items: Iterable<T>, n: number, chars: number, sizeOf: (item: T) => number, show: (item: T) => R): R[] {
+export function within<T, R>(
+  items: Iterable<T>,
+  n: number,
+  chars: number,
+  sizeOf: (item: T) => number,
+  show: (item: T) => R,
+): R[] {
   const shown: R[] = []
   let total = 0
   for (const item of items) {

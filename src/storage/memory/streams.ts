@@ -11,7 +11,11 @@ import { valueOf, within } from './store.ts'
 import type { StreamEntry, Streams } from '../index.ts'
 import type { Store, Sync } from './store.ts'
 
-interface Item { readonly seq: number; readonly ms: number; readonly entry: string }
+interface Item {
+  readonly seq: number
+  readonly ms: number
+  readonly entry: string
+}
 interface Stream {
   readonly items: Ring<Item>
   /** The newest sequence number of each producer; one per life of a master. */
@@ -38,12 +42,21 @@ export class MemoryStreams implements Sync<Streams> {
     this.#store = store
   }
 
-  push(type: string, producer: string, seq: number, entries: readonly string[]): { readonly length: number; readonly trimmed: number } {
+  push(
+    type: string,
+    producer: string,
+    seq: number,
+    entries: readonly string[],
+  ): { readonly length: number; readonly trimmed: number } {
     const stream = this.#of(type)
     if (seq <= (stream.producers.get(producer) ?? -1)) return { length: stream.items.length, trimmed: 0 }
     const now = this.#store.now()
     let trimmed = 0
-    for (let head = stream.items.at(0); head !== undefined && head.ms <= now - STREAM_MAX_AGE_MS; head = stream.items.at(0)) {
+    for (
+      let head = stream.items.at(0);
+      head !== undefined && head.ms <= now - STREAM_MAX_AGE_MS;
+      head = stream.items.at(0)
+    ) {
       this.#drop(stream)
       trimmed += 1
     }
@@ -55,7 +68,11 @@ export class MemoryStreams implements Sync<Streams> {
     return { length: stream.items.length, trimmed }
   }
 
-  tail(type: string, after: string | null, n: number): { readonly entries: readonly StreamEntry[]; readonly gap: boolean } {
+  tail(
+    type: string,
+    after: string | null,
+    n: number,
+  ): { readonly entries: readonly StreamEntry[]; readonly gap: boolean } {
     const stream = this.#of(type)
     if (after === null) return { entries: newest(stream.items, n), gap: false }
     const start = firstBehind(stream.items, after)
@@ -92,7 +109,13 @@ export class MemoryStreams implements Sync<Streams> {
   }
 
   #of(type: string): Stream {
-    return valueOf(this.#streams, type, () => ({ items: new Ring<Item>(), producers: new Map<string, number>(), seq: 0, ms: 0, gone: null }))
+    return valueOf(this.#streams, type, () => ({
+      items: new Ring<Item>(),
+      producers: new Map<string, number>(),
+      seq: 0,
+      ms: 0,
+      gone: null,
+    }))
   }
 }
 

@@ -21,7 +21,11 @@ import type { Store } from './store.ts'
 import type { Task } from './task.ts'
 
 /** What a reserve may still take. */
-export interface Allowance { tasks: number; chars: number; drops: number }
+export interface Allowance {
+  tasks: number
+  chars: number
+  drops: number
+}
 
 export class TaskQueue {
   readonly tiers: readonly [Ring<Task>, Ring<Task>, Ring<Task>] = [new Ring(), new Ring(), new Ring()]
@@ -55,7 +59,9 @@ export class TaskQueue {
   /** The task in flight under exactly this lease. */
   held(id: string, token: number): Task | undefined {
     const task = this.#live.get(id)
-    return task?.place === 'in_flight' && (task.token === token || !this.#store.safeguards.tokenCompare) ? task : undefined
+    return task?.place === 'in_flight' && (task.token === token || !this.#store.safeguards.tokenCompare)
+      ? task
+      : undefined
   }
 
   /** What to call a lease that is not held. */
@@ -66,7 +72,22 @@ export class TaskQueue {
   submit({ id, tier, ttlMs, maxAttempts, submitted, body }: NewTask): void {
     const expiresAt = ttlMs === null ? Infinity : this.#store.now() + ttlMs
     const task: Task = {
-      id, tier, ttlMs, ownMax: maxAttempts, submitted, body, place: 'pending', expiresAt, attempt: 0, lost: 0, token: 0, max: 0, until: 0, deadline: null, lastError: null, diedAt: 0,
+      id,
+      tier,
+      ttlMs,
+      ownMax: maxAttempts,
+      submitted,
+      body,
+      place: 'pending',
+      expiresAt,
+      attempt: 0,
+      lost: 0,
+      token: 0,
+      max: 0,
+      until: 0,
+      deadline: null,
+      lastError: null,
+      diedAt: 0,
     }
     this.#live.set(id, task)
     this.#store.ledger.add(sizeOf(task))
@@ -207,8 +228,12 @@ export class TaskQueue {
     const [high, normal, low] = this.tiers
     const next = this.tiers.flatMap((tier) => tier.at(0)?.submitted ?? [])
     return {
-      tiers: [high.length, normal.length, low.length], scheduled: this.#retries.size, inFlight: this.#deadlines.size, dead: this.dead.size,
-      oldest: next.length === 0 ? null : Math.min(...next), totals: { ...this.totals },
+      tiers: [high.length, normal.length, low.length],
+      scheduled: this.#retries.size,
+      inFlight: this.#deadlines.size,
+      dead: this.dead.size,
+      oldest: next.length === 0 ? null : Math.min(...next),
+      totals: { ...this.totals },
     }
   }
 

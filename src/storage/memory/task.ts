@@ -27,4 +27,5 @@ export interface Task {
   diedAt: number
 }
 
-export const sizeOf = (task: { readonly id: string; readonly body: string }): number => RECORD + task.id.length + task.body.length
+export const sizeOf = (task: { readonly id: string; readonly body: string }): number =>
+  RECORD + task.id.length + task.body.length

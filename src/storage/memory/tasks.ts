@@ -9,7 +9,24 @@ import { TaskQueue } from './task-queue.ts'
 import { valueOf, within } from './store.ts'
 import { RECORD } from './ledger.ts'
 import type { Allowance } from './task-queue.ts'
-import type { Counts, Lease, LeaseLost, LeaseRef, Nack, NewTask, Place, QueueRow, DeadRow, Refusal, Reserved, ReserveRequest, RetryPolicy, Submitted, Swept, Tasks } from '../index.ts'
+import type {
+  Counts,
+  Lease,
+  LeaseLost,
+  LeaseRef,
+  Nack,
+  NewTask,
+  Place,
+  QueueRow,
+  DeadRow,
+  Refusal,
+  Reserved,
+  ReserveRequest,
+  RetryPolicy,
+  Submitted,
+  Swept,
+  Tasks,
+} from '../index.ts'
 import type { Store, Sync } from './store.ts'
 import type { Task } from './task.ts'
 import type { WorkerRecords } from './worker-records.ts'
@@ -30,16 +47,23 @@ export class MemoryTasks implements Sync<Tasks> {
     this.#records = records
   }
 
-  submit(type: string, idempotencyTtlMs: number, tasks: readonly NewTask[], maxLength = Infinity): readonly Submitted[] {
+  submit(
+    type: string,
+    idempotencyTtlMs: number,
+    tasks: readonly NewTask[],
+    maxLength = Infinity,
+  ): readonly Submitted[] {
     const queue = this.#of(type)
     const now = this.#store.now()
     let chars = 0
-    for (const task of tasks) chars += sizeOf(task) + (task.key === null ? 0 : RECORD + task.key.length + task.id.length)
+    for (const task of tasks)
+      chars += sizeOf(task) + (task.key === null ? 0 : RECORD + task.key.length + task.id.length)
     this.#store.ledger.require(chars)
     return tasks.map((task) => {
       const first = task.key === null ? undefined : queue.keys.find(task.key, now)
       if (first !== undefined) return { duplicateOf: first }
-      if (this.#store.safeguards.presenceCheck && queue.find(task.id) !== undefined) return task.ownId ? { duplicateOf: task.id } : QUEUED
+      if (this.#store.safeguards.presenceCheck && queue.find(task.id) !== undefined)
+        return task.ownId ? { duplicateOf: task.id } : QUEUED
       if (queue.size >= maxLength) return 'queue_full'
       queue.submit(task)
       if (task.key !== null) queue.keys.record(task.key, task.id, now + idempotencyTtlMs)
@@ -52,7 +76,9 @@ export class MemoryTasks implements Sync<Tasks> {
     const now = this.#store.now()
     queue.promote(MAX_PROMOTED, now)
     const allowance: Allowance = { tasks: MAX_RESERVED_PER_CALL, chars: Infinity, drops: MAX_DROPS }
-    const answers = requests.map((request) => this.#refusal(type, request) ?? lease(queue, request, allowance, now, now + visibilityMs))
+    const answers = requests.map(
+      (request) => this.#refusal(type, request) ?? lease(queue, request, allowance, now, now + visibilityMs),
+    )
     return { answers, dropped: MAX_DROPS - allowance.drops, nextDue: queue.nextDue() }
   }
 
@@ -98,7 +124,10 @@ export class MemoryTasks implements Sync<Tasks> {
     })
   }
 
-  extend(type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): readonly ({ readonly until: number } | LeaseLost)[] {
+  extend(
+    type: string,
+    items: readonly (LeaseRef & { readonly visibilityMs: number })[],
+  ): readonly ({ readonly until: number } | LeaseLost)[] {
     const queue = this.#of(type)
     const now = this.#store.now()
     return items.map(({ id, token, visibilityMs }) => {
@@ -129,7 +158,8 @@ export class MemoryTasks implements Sync<Tasks> {
     queue.putBack(back)
     const promoted = queue.promote(limit, now)
     const forgottenKeys = queue.keys.forget(limit, now)
-    const more = (queue.nextDeadline() ?? Infinity) <= now || (queue.nextDue() ?? Infinity) <= now || queue.keys.hasEnded(now)
+    const more =
+      (queue.nextDeadline() ?? Infinity) <= now || (queue.nextDue() ?? Infinity) <= now || queue.keys.hasEnded(now)
     return { requeued: back.length, promoted, dead, forgottenKeys, more }
   }
 
@@ -141,12 +171,22 @@ export class MemoryTasks implements Sync<Tasks> {
   queue(type: string, n: number): { readonly length: number; readonly items: readonly QueueRow[] } {
     const queue = this.#of(type)
     const length = queue.tiers.reduce((sum, tier) => sum + tier.length, 0)
-    return { length, items: within(queue.pending(), n, MAX_ANSWER_BYTES, textOf, ({ id, attempt, body }) => ({ id, attempt, body })) }
+    return {
+      length,
+      items: within(queue.pending(), n, MAX_ANSWER_BYTES, textOf, ({ id, attempt, body }) => ({ id, attempt, body })),
+    }
   }
 
   dead(type: string, n: number): { readonly length: number; readonly items: readonly DeadRow[] } {
     const { dead } = this.#of(type)
-    const show = ({ id, attempt, body, max, lastError, diedAt }: Task): DeadRow => ({ id, attempt, maxAttempts: max, lastError, diedAt, body })
+    const show = ({ id, attempt, body, max, lastError, diedAt }: Task): DeadRow => ({
+      id,
+      attempt,
+      maxAttempts: max,
+      lastError,
+      diedAt,
+      body,
+    })
     return { length: dead.size, items: within(dead, n, MAX_ANSWER_BYTES, textOf, show) }
   }
 
@@ -164,7 +204,11 @@ export class MemoryTasks implements Sync<Tasks> {
     return this.#of(type).clearDead()
   }
 
-  select(type: string, action: 'replay' | 'remove', ids: readonly string[]): readonly ('replayed' | 'removed' | 'not_dead')[] {
+  select(
+    type: string,
+    action: 'replay' | 'remove',
+    ids: readonly string[],
+  ): readonly ('replayed' | 'removed' | 'not_dead')[] {
     const queue = this.#of(type)
     return ids.map((id) => {
       const task = queue.dead.get(id)
@@ -193,7 +237,13 @@ export class MemoryTasks implements Sync<Tasks> {
 }
 
 /** The leases of one request; the first of a call may exceed the size of a whole answer. */
-function lease(queue: TaskQueue, { limit, defaultMaxAttempts }: ReserveRequest, allowance: Allowance, now: number, until: number): readonly Lease[] {
+function lease(
+  queue: TaskQueue,
+  { limit, defaultMaxAttempts }: ReserveRequest,
+  allowance: Allowance,
+  now: number,
+  until: number,
+): readonly Lease[] {
   const leases: Lease[] = []
   while (leases.length < limit && allowance.tasks > 0) {
     const task = queue.take(allowance, now)
@@ -201,7 +251,14 @@ function lease(queue: TaskQueue, { limit, defaultMaxAttempts }: ReserveRequest, 
     allowance.chars = (allowance.chars === Infinity ? MAX_RESERVE_BYTES : allowance.chars) - task.body.length
     allowance.tasks -= 1
     queue.lease(task, task.ownMax ?? defaultMaxAttempts, until)
-    leases.push({ id: task.id, token: task.token, attempt: task.attempt, maxAttempts: task.max, until, body: task.body })
+    leases.push({
+      id: task.id,
+      token: task.token,
+      attempt: task.attempt,
+      maxAttempts: task.max,
+      until,
+      body: task.body,
+    })
   }
   return leases
 }

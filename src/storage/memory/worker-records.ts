@@ -57,12 +57,32 @@ export class WorkerRecords {
 
   /** undefined where the type has as many records as it may. @throws FleetError STORAGE_FULL */
   create({ type, id, hardware, defaults }: Registration): WorkerRecord | undefined {
-    const of = valueOf(this.#types, type, () => ({ records: new Map<string, WorkerRecord>(), inOrder: [], forgotten: new Map<string, Entry<string>>(), byGen: new Agenda<string>() }))
+    const of = valueOf(this.#types, type, () => ({
+      records: new Map<string, WorkerRecord>(),
+      inOrder: [],
+      forgotten: new Map<string, Entry<string>>(),
+      byGen: new Agenda<string>(),
+    }))
     if (of.records.size >= this.#store.limits.workersPerType) return undefined
     const now = this.#store.now()
     const record: WorkerRecord = {
-      type, id, conn: null, instance: '', registeredAt: now, hardware, state: 'IDLE', stateSince: now, lastSeen: now, lastError: null, drain: null, managedBy: null, appliedGen: null,
-      config: { gen: this.#recall(of, id), config: defaults, changedAt: null, actor: null }, history: [], stats: null, frames: new Ring(),
+      type,
+      id,
+      conn: null,
+      instance: '',
+      registeredAt: now,
+      hardware,
+      state: 'IDLE',
+      stateSince: now,
+      lastSeen: now,
+      lastError: null,
+      drain: null,
+      managedBy: null,
+      appliedGen: null,
+      config: { gen: this.#recall(of, id), config: defaults, changedAt: null, actor: null },
+      history: [],
+      stats: null,
+      frames: new Ring(),
     }
     of.records.set(id, record)
     of.inOrder.splice(placeOf(of.inOrder, id), 0, record)
@@ -120,7 +140,15 @@ export class WorkerRecords {
 
 function charsOf({ id, hardware, config, history, lastError, stats }: WorkerRecord): number {
   const past = history.reduce((sum, row) => sum + row.config.length, 0)
-  return 4 * RECORD + id.length + hardware.length + config.config.length + past + (lastError?.length ?? 0) + (stats?.length ?? 0)
+  return (
+    4 * RECORD +
+    id.length +
+    hardware.length +
+    config.config.length +
+    past +
+    (lastError?.length ?? 0) +
+    (stats?.length ?? 0)
+  )
 }
 
 /** The index of the first record whose id is not below `id`. */

@@ -24,7 +24,9 @@ export class MemoryWorkers implements Sync<Workers> {
   }
 
   register(items: readonly Registration[]): readonly Registered[] {
-    this.#store.ledger.require(items.reduce((sum, { hardware, defaults }) => sum + 4 * RECORD + hardware.length + defaults.length, 0))
+    this.#store.ledger.require(
+      items.reduce((sum, { hardware, defaults }) => sum + 4 * RECORD + hardware.length + defaults.length, 0),
+    )
     return items.map((item) => {
       const known = this.#records.find(item)
       const record = known ?? this.#records.create(item)
@@ -87,7 +89,9 @@ export class MemoryWorkers implements Sync<Workers> {
   }
 
   page(type: string, after: string | null, limit: number): readonly WorkerRow[] {
-    return within(this.#records.page(type, after, limit), limit, MAX_ANSWER_BYTES, textOf, (record) => this.#row(record))
+    return within(this.#records.page(type, after, limit), limit, MAX_ANSWER_BYTES, textOf, (record) =>
+      this.#row(record),
+    )
   }
 
   #connect(record: WorkerRecord, { conn, instance, hardware }: Registration): void {
@@ -122,8 +126,19 @@ export class MemoryWorkers implements Sync<Workers> {
   #row(record: WorkerRecord): WorkerRow {
     const { type, id, conn, registeredAt, hardware, stateSince, lastSeen, managedBy, config, stats } = record
     return {
-      type, id, conn, connected: this.#masters.holds(conn), registeredAt, hardware, ...reportedOf(record), stateSince, lastSeen,
-      draining: record.drain !== null, managedBy, config, stats,
+      type,
+      id,
+      conn,
+      connected: this.#masters.holds(conn),
+      registeredAt,
+      hardware,
+      ...reportedOf(record),
+      stateSince,
+      lastSeen,
+      draining: record.drain !== null,
+      managedBy,
+      config,
+      stats,
     }
   }
 }
@@ -132,7 +147,8 @@ function reportedOf({ drain, state, lastError, appliedGen }: WorkerRecord): Repo
   return { state: drain === null ? state : 'DRAINING', lastError, appliedGen }
 }
 
-const textOf = ({ hardware, config, lastError, stats }: WorkerRecord): number => RECORD + hardware.length + config.config.length + (lastError?.length ?? 0) + (stats?.length ?? 0)
+const textOf = ({ hardware, config, lastError, stats }: WorkerRecord): number =>
+  RECORD + hardware.length + config.config.length + (lastError?.length ?? 0) + (stats?.length ?? 0)
 
 /** The process behind the record's connection, as exactly as it is known. */
 function boundTo({ conn, instance }: WorkerRecord): Drain {
@@ -142,7 +158,9 @@ function boundTo({ conn, instance }: WorkerRecord): Drain {
 
 /** Whether a process that registers now is the one to be drained. Its connection is a new one, unless the register is repeated. */
 function concerns(drain: Drain, conn: string, instance: string): boolean {
-  return drain === 'next' || ('instance' in drain ? drain.instance === instance : drain.conn === conn && instance === '')
+  return (
+    drain === 'next' || ('instance' in drain ? drain.instance === instance : drain.conn === conn && instance === '')
+  )
 }
 
 /** A frame as the history keeps it: a large one without what each slot did. */

@@ -25,9 +25,13 @@ const RETRY_CAP_MS = 500
 const PROBE_EVERY_MS = 2_000
 
 /** ARGV: channel and text of each. The key decides which server of a Cluster passes them on, and is never written. */
-const PUBLISH = script('bus.publish', ['allow-oom'], `
+const PUBLISH = script(
+  'bus.publish',
+  ['allow-oom'],
+  `
 for i = 2, #ARGV, 2 do redis.call('PUBLISH', ARGV[i], ARGV[i + 1]) end
-`)
+`,
+)
 
 type Listener = (data: string) => void
 
@@ -129,7 +133,9 @@ export class RedisBus implements Bus {
       await this.#subscribe(channel)
     } catch (error) {
       end()
-      throw error instanceof FleetError ? error : unavailable('the connection to the store broke', 'not_sent', { cause: error })
+      throw error instanceof FleetError
+        ? error
+        : unavailable('the connection to the store broke', 'not_sent', { cause: error })
     }
     return end
   }
@@ -180,7 +186,12 @@ export class RedisBus implements Bus {
   }
 
   #connect(): void {
-    const client = new Redis<'legacy'>({ ...this.#options.subscriber(), replyMapping: 'legacy', retryStrategy: null, sentinelRetryStrategy: () => null })
+    const client = new Redis<'legacy'>({
+      ...this.#options.subscriber(),
+      replyMapping: 'legacy',
+      retryStrategy: null,
+      sentinelRetryStrategy: () => null,
+    })
     this.#client = client
     client.on('error', () => undefined) // The end event follows, and the commands' connection says why.
     client.on('message', (channel: string, data: string) => this.#heard(channel, data))
@@ -210,7 +221,8 @@ export class RedisBus implements Bus {
   #refused(error: unknown): void {
     const { sentence, isHopeless } = inWords(error)
     this.#trouble = sentence
-    if (isHopeless) for (const { reject } of this.#waiting.splice(0)) reject(unavailable(sentence, 'not_sent', { cause: error }))
+    if (isHopeless)
+      for (const { reject } of this.#waiting.splice(0)) reject(unavailable(sentence, 'not_sent', { cause: error }))
   }
 
   #leave(sinceMs: number): void {
@@ -248,7 +260,11 @@ export class RedisBus implements Bus {
 
   async #publish(pairs: readonly string[]): Promise<void> {
     const { caller } = this.#options
-    await caller.run(PUBLISH, [metaKey('bus')], pairs.map((each, i) => (i % 2 === 0 ? caller.channel(each) : each)))
+    await caller.run(
+      PUBLISH,
+      [metaKey('bus')],
+      pairs.map((each, i) => (i % 2 === 0 ? caller.channel(each) : each)),
+    )
   }
 }
 
@@ -259,7 +275,8 @@ function signalOf(text: string): Signal | null {
     if (kind === 'wake') return typeof type === 'string' ? { kind, type } : null
     const { type: refType, id } = (ref ?? {}) as Record<string, unknown>
     if (typeof refType !== 'string' || typeof id !== 'string' || typeof conn !== 'string') return null
-    if (kind === 'config_changed') return typeof gen === 'number' ? { kind, ref: { type: refType, id }, conn, gen } : null
+    if (kind === 'config_changed')
+      return typeof gen === 'number' ? { kind, ref: { type: refType, id }, conn, gen } : null
     return kind === 'drain' || kind === 'replaced' ? { kind, ref: { type: refType, id }, conn } : null
   } catch {
     return null // Not JSON, or null.

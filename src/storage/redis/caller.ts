@@ -17,7 +17,12 @@ export interface Caller {
    * @param keys all of one hash tag, made by keys.ts.
    * @throws {FleetError} STORAGE_UNAVAILABLE with `outcome`, STORAGE_FULL, STORAGE_OVERLOADED, STORAGE_NOT_OPEN.
    */
-  run(script: Script, keys: readonly string[], args: readonly (string | number)[], options?: CallOptions): Promise<Reply>
+  run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    options?: CallOptions,
+  ): Promise<Reply>
   /** The life of the store; another one after each restart of a server. Scripts that issue tokens compare it with `m.run`. */
   readonly runId: () => string
   /** The full name of a channel of this store (`wake`, `event:<topic>`), for a script that publishes: it goes in as an argument. */

@@ -30,15 +30,26 @@ export interface Facts {
 type Command = (name: string, ...args: readonly (string | number)[]) => Promise<Reply>
 
 export async function factsOf(command: Command): Promise<Facts> {
-  const [info, config] = await Promise.all([command('INFO'), command('CONFIG', 'GET', 'appendfsync', 'min-replicas-to-write').catch(hidden)])
-  const said = new Map(String(info).split('\r\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]))
+  const [info, config] = await Promise.all([
+    command('INFO'),
+    command('CONFIG', 'GET', 'appendfsync', 'min-replicas-to-write').catch(hidden),
+  ])
+  const said = new Map(
+    String(info)
+      .split('\r\n')
+      .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]),
+  )
   const settings = pairsOf(config)
   const minReplicas = settings.get('min-replicas-to-write')
   return {
-    version: said.get('redis_version') ?? '', runId: said.get('run_id') ?? '',
-    clusterEnabled: said.get('cluster_enabled') === '1', replicas: Number(said.get('connected_slaves') ?? 0),
-    aof: said.get('aof_enabled') === '1', appendfsync: settings.get('appendfsync') ?? 'unknown',
-    policy: said.get('maxmemory_policy') ?? 'unknown', maxmemory: Number(said.get('maxmemory') ?? 0),
+    version: said.get('redis_version') ?? '',
+    runId: said.get('run_id') ?? '',
+    clusterEnabled: said.get('cluster_enabled') === '1',
+    replicas: Number(said.get('connected_slaves') ?? 0),
+    aof: said.get('aof_enabled') === '1',
+    appendfsync: settings.get('appendfsync') ?? 'unknown',
+    policy: said.get('maxmemory_policy') ?? 'unknown',
+    maxmemory: Number(said.get('maxmemory') ?? 0),
     minReplicas: minReplicas === undefined ? null : Number(minReplicas),
   }
 }
@@ -51,7 +62,8 @@ function hidden(error: unknown): null {
 
 function pairsOf(reply: Reply): Map<string, string> {
   const pairs = new Map<string, string>()
-  if (Array.isArray(reply)) for (let i = 0; i + 1 < reply.length; i += 2) pairs.set(String(reply[i]), String(reply[i + 1]))
+  if (Array.isArray(reply))
+    for (let i = 0; i + 1 < reply.length; i += 2) pairs.set(String(reply[i]), String(reply[i + 1]))
   return pairs
 }
 
@@ -59,8 +71,10 @@ export const isTooOld = ({ version }: Facts): boolean => !(Number.parseInt(versi
 
 /** Why this server cannot be used; null: it can. */
 export function refusalOf(facts: Facts, isClusterUrl: boolean): string | null {
-  if (isTooOld(facts)) return `the server is version ${facts.version || 'unknown'}; Redis ${LEAST_MAJOR}.0 or a compatible server is needed`
-  if (facts.clusterEnabled && !isClusterUrl) return 'the server is a node of a cluster; use kvstore+cluster://host:port,host:port'
+  if (isTooOld(facts))
+    return `the server is version ${facts.version || 'unknown'}; Redis ${LEAST_MAJOR}.0 or a compatible server is needed`
+  if (facts.clusterEnabled && !isClusterUrl)
+    return 'the server is a node of a cluster; use kvstore+cluster://host:port,host:port'
   if (!facts.clusterEnabled && isClusterUrl) return 'the server is no node of a cluster; use kvstore://host:port'
   return null
 }
@@ -76,7 +90,8 @@ function profileOfOne({ aof, appendfsync, policy }: Facts): Profile {
 }
 
 /** Whether a restart of any of them loses nothing (D46). */
-export const survivesRestart = (nodes: readonly Facts[]): boolean => nodes.every((facts) => facts.aof && facts.appendfsync === 'always')
+export const survivesRestart = (nodes: readonly Facts[]): boolean =>
+  nodes.every((facts) => facts.aof && facts.appendfsync === 'always')
 
 /** What the operator of the store should know, one sentence each. */
 export function warningsOf(nodes: readonly Facts[]): string[] {
@@ -85,12 +100,20 @@ export function warningsOf(nodes: readonly Facts[]): string[] {
 
 function warningsOfOne({ policy, maxmemory, aof, appendfsync, replicas, minReplicas }: Facts): string[] {
   const warnings: (string | false)[] = [
-    policy !== 'noeviction' && `maxmemory-policy is ${policy}: the store may drop what it promised to keep; set noeviction`,
-    maxmemory === 0 && 'no maxmemory is set: a full store is ended by the system instead of refusing calls; set maxmemory',
-    !aof && 'the append-only file is off: a restart of the store loses what its last snapshot lacks; set appendonly yes',
+    policy !== 'noeviction' &&
+      `maxmemory-policy is ${policy}: the store may drop what it promised to keep; set noeviction`,
+    maxmemory === 0 &&
+      'no maxmemory is set: a full store is ended by the system instead of refusing calls; set maxmemory',
+    !aof &&
+      'the append-only file is off: a restart of the store loses what its last snapshot lacks; set appendonly yes',
     aof && appendfsync === 'unknown' && 'CONFIG is refused: what a power loss takes is unknown',
-    aof && appendfsync !== 'always' && appendfsync !== 'unknown' && `appendfsync is ${appendfsync}: ${appendfsync === 'no' ? 'everything since the last flush of the system' : 'the last second or two'} may be lost on power loss; set appendfsync always`,
-    replicas > 0 && minReplicas === 0 && 'there are replicas and min-replicas-to-write is 0: a primary that was cut off goes on accepting changes that a failover throws away',
+    aof &&
+      appendfsync !== 'always' &&
+      appendfsync !== 'unknown' &&
+      `appendfsync is ${appendfsync}: ${appendfsync === 'no' ? 'everything since the last flush of the system' : 'the last second or two'} may be lost on power loss; set appendfsync always`,
+    replicas > 0 &&
+      minReplicas === 0 &&
+      'there are replicas and min-replicas-to-write is 0: a primary that was cut off goes on accepting changes that a failover throws away',
   ]
   return warnings.filter((each) => each !== false)
 }
@@ -99,10 +122,54 @@ function warningsOfOne({ policy, maxmemory, aof, appendfsync, replicas, minRepli
 
 /** One harmless call of each command that our scripts use, behind the key. A wrong type is no fault: rights are looked at first. */
 const SAMPLES: Readonly<Record<string, readonly string[]>> = {
-  BITFIELD: ['GET', 'u1', '0'], DEL: [], EXISTS: [], GETBIT: ['0'], HDEL: ['f'], HEXISTS: ['f'], HGET: ['f'], HGETALL: [], HINCRBY: ['f', '1'], HKEYS: [], HLEN: [], HMGET: ['f'], HSET: ['f', 'v'],
-  HSETNX: ['f', 'v'], HSTRLEN: ['f'], LINDEX: ['0'], LLEN: [], LPOP: [], LPUSH: ['v'], LRANGE: ['0', '0'], LSET: ['0', 'v'], LTRIM: ['0', '0'], RENAME: [], RPOP: [], RPUSH: ['v'], SADD: ['v'], SETBIT: ['0', '0'], SMISMEMBER: ['v'], SREM: ['v'],
-  UNLINK: [], ZADD: ['1', 'v'], ZCARD: [], ZCOUNT: ['0', '1'], ZINCRBY: ['1', 'v'], ZLEXCOUNT: ['-', '+'], ZMSCORE: ['v'], ZPOPMAX: [], ZPOPMIN: [], ZRANGE: ['0', '0'], ZRANGEBYLEX: ['-', '+', 'LIMIT', '0', '1'],
-  ZRANGEBYSCORE: ['0', '1'], ZRANK: ['v'], ZREM: ['v'], ZREMRANGEBYRANK: ['0', '0'], ZREMRANGEBYSCORE: ['0', '1'], ZREVRANGE: ['0', '0'], ZREVRANGEBYSCORE: ['1', '0'], ZSCORE: ['v'],
+  BITFIELD: ['GET', 'u1', '0'],
+  DEL: [],
+  EXISTS: [],
+  GETBIT: ['0'],
+  HDEL: ['f'],
+  HEXISTS: ['f'],
+  HGET: ['f'],
+  HGETALL: [],
+  HINCRBY: ['f', '1'],
+  HKEYS: [],
+  HLEN: [],
+  HMGET: ['f'],
+  HSET: ['f', 'v'],
+  HSETNX: ['f', 'v'],
+  HSTRLEN: ['f'],
+  LINDEX: ['0'],
+  LLEN: [],
+  LPOP: [],
+  LPUSH: ['v'],
+  LRANGE: ['0', '0'],
+  LSET: ['0', 'v'],
+  LTRIM: ['0', '0'],
+  RENAME: [],
+  RPOP: [],
+  RPUSH: ['v'],
+  SADD: ['v'],
+  SETBIT: ['0', '0'],
+  SMISMEMBER: ['v'],
+  SREM: ['v'],
+  UNLINK: [],
+  ZADD: ['1', 'v'],
+  ZCARD: [],
+  ZCOUNT: ['0', '1'],
+  ZINCRBY: ['1', 'v'],
+  ZLEXCOUNT: ['-', '+'],
+  ZMSCORE: ['v'],
+  ZPOPMAX: [],
+  ZPOPMIN: [],
+  ZRANGE: ['0', '0'],
+  ZRANGEBYLEX: ['-', '+', 'LIMIT', '0', '1'],
+  ZRANGEBYSCORE: ['0', '1'],
+  ZRANK: ['v'],
+  ZREM: ['v'],
+  ZREMRANGEBYRANK: ['0', '0'],
+  ZREMRANGEBYSCORE: ['0', '1'],
+  ZREVRANGE: ['0', '0'],
+  ZREVRANGEBYSCORE: ['1', '0'],
+  ZSCORE: ['v'],
 }
 /** Those without a key. */
 const KEYLESS = new Set(['PUBLISH', 'TIME', 'PUBSUB'])
@@ -111,14 +178,22 @@ const USES = /\b(?:p?call|read|write)\(\s*'(?<command>[A-Z_]+)'/g
 
 /** Every command that some script calls. */
 export function commandsInUse(): string[] {
-  return [...new Set(scripts().flatMap(({ source }) => [...source.matchAll(USES)].map(({ groups }) => groups?.['command'] ?? '')))].toSorted()
+  return [
+    ...new Set(
+      scripts().flatMap(({ source }) => [...source.matchAll(USES)].map(({ groups }) => groups?.['command'] ?? '')),
+    ),
+  ].toSorted()
 }
 
 /** Those that have no sample; a test holds it empty. */
-export const commandsWithoutSample = (): string[] => commandsInUse().filter((name) => SAMPLES[name] === undefined && !KEYLESS.has(name))
+export const commandsWithoutSample = (): string[] =>
+  commandsInUse().filter((name) => SAMPLES[name] === undefined && !KEYLESS.has(name))
 
 /** Tries each command on a key of its own; answers the names of those that the user of the store may not call. */
-export const RIGHTS = script('rights', [], `
+export const RIGHTS = script(
+  'rights',
+  [],
+  `
 local denied = {}
 local function try(name, ...)
   local reply = redis.pcall(name, ...)
@@ -135,12 +210,16 @@ while i <= #ARGV do
 end
 redis.pcall('UNLINK', KEYS[1])
 return denied
-`)
+`,
+)
 
 /** The arguments of {@link RIGHTS}. */
 export function rightsArguments(channel: string): string[] {
-  return [channel, ...commandsInUse().flatMap((name) => {
-    const sample = SAMPLES[name]
-    return sample === undefined ? [] : [name, `${sample.length}`, ...sample]
-  })]
+  return [
+    channel,
+    ...commandsInUse().flatMap((name) => {
+      const sample = SAMPLES[name]
+      return sample === undefined ? [] : [name, `${sample.length}`, ...sample]
+    }),
+  ]
 }

@@ -10,7 +10,10 @@ import { script } from './script.ts'
  * KEYS behind the registry's: the history. ARGV: id, expected generation, the next one, actor, config, history row
  * without its time. Answers { 'put', conn or false }, { 'conflict', generation, cfg } or { 'unknown' }.
  */
-export const PUT = script('configs.put', [], `
+export const PUT = script(
+  'configs.put',
+  [],
+  `
 ${REGISTRY}
 local id = ARGV[2]
 local gen, old, owner = redis.call('HGET', g, id), redis.call('HGET', cfg, id), redis.call('HGET', conn, id)
@@ -21,24 +24,36 @@ redis.call('HSET', cfg, id, int(now) .. ':' .. ARGV[5] .. ':' .. ARGV[6])
 redis.call('LPUSH', KEYS[12], int(now) .. ':' .. ARGV[7])
 redis.call('LTRIM', KEYS[12], '0', '${CONFIG_HISTORY_ROWS - 1}')
 return { 'put', owner }
-`)
+`,
+)
 
 /** ARGV: ids. Answers { generations, cfgs }. */
-export const GET_CONFIGS = script('configs.get', ['no-writes'], `
+export const GET_CONFIGS = script(
+  'configs.get',
+  ['no-writes'],
+  `
 ${REGISTRY}
 return { redis.call('HMGET', g, unpack(ARGV, 2)), redis.call('HMGET', cfg, unpack(ARGV, 2)) }
-`)
+`,
+)
 
 /** KEYS: the history. ARGV: number of rows. Newest first. */
-export const HISTORY = script('configs.history', ['no-writes'], `
+export const HISTORY = script(
+  'configs.history',
+  ['no-writes'],
+  `
 return redis.call('LRANGE', KEYS[1], '0', int(ARGV[2] - 1))
-`)
+`,
+)
 
 /**
  * ARGV: the furthest leap, then per item id, the generation to be above. A batch acts in order. Answers per item
  * { generation as text, conn or false }, 'not_found' or 'too_far'. Runs at the memory limit: it replaces a number.
  */
-export const RAISE = script('configs.raise', ['allow-oom'], `
+export const RAISE = script(
+  'configs.raise',
+  ['allow-oom'],
+  `
 ${REGISTRY}
 local ids = {}
 for i = 3, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
@@ -61,4 +76,5 @@ for i, id in ipairs(ids) do
 end
 if #changes > 0 then redis.call('HSET', g, unpack(changes)) end
 return answers
-`)
+`,
+)

@@ -26,17 +26,36 @@ export function createConfigs(caller: Caller): Configs {
       const [gen = '', cfg = ''] = answer
       return { conflict: configRow(gen ?? '', cfg) }
     },
-    get: (refs) => inBatches(refs, ({ id }) => id.length, async (type, part) => {
-      const reply = await caller.run(GET_CONFIGS, registryKeys(type), part.map(({ id }) => id), { repeatable: true })
-      const [gens, cfgs] = reply as readonly [readonly (string | null)[], readonly (string | null)[]]
-      return gens.map((gen, i): ConfigRow | null => (gen === null ? null : configRow(gen, cfgs[i] ?? '')))
-    }),
-    history: async ({ type, id }, limit) => ((await caller.run(HISTORY, [historyKey(type, id)], [limit], { repeatable: true })) as readonly string[]).map(historyRow),
+    get: (refs) =>
+      inBatches(
+        refs,
+        ({ id }) => id.length,
+        async (type, part) => {
+          const reply = await caller.run(
+            GET_CONFIGS,
+            registryKeys(type),
+            part.map(({ id }) => id),
+            { repeatable: true },
+          )
+          const [gens, cfgs] = reply as readonly [readonly (string | null)[], readonly (string | null)[]]
+          return gens.map((gen, i): ConfigRow | null => (gen === null ? null : configRow(gen, cfgs[i] ?? '')))
+        },
+      ),
+    history: async ({ type, id }, limit) =>
+      ((await caller.run(HISTORY, [historyKey(type, id)], [limit], { repeatable: true })) as readonly string[]).map(
+        historyRow,
+      ),
     raise: async (items) => {
-      const raised = await inBatches(items, ({ id }) => id.length, async (type, part) => {
-        const args = part.flatMap(({ id, above }) => [id, above])
-        return (await caller.run(RAISE, registryKeys(type), [MAX_LEAP, ...args], { repeatable: true })) as readonly RaiseReply[]
-      })
+      const raised = await inBatches(
+        items,
+        ({ id }) => id.length,
+        async (type, part) => {
+          const args = part.flatMap(({ id, above }) => [id, above])
+          return (await caller.run(RAISE, registryKeys(type), [MAX_LEAP, ...args], {
+            repeatable: true,
+          })) as readonly RaiseReply[]
+        },
+      )
       return raised.map((answer) => (typeof answer === 'string' ? answer : { gen: Number(answer[0]), conn: answer[1] }))
     },
   }

@@ -41,7 +41,9 @@ export interface ConnectionOptions {
   /** Of the sentinels themselves. */
   readonly sentinelPassword?: (() => string | undefined) | undefined
   /** PEM texts; without a CA those of the system are trusted. */
-  readonly tls?: { readonly ca?: string | undefined; readonly cert?: string | undefined; readonly key?: string | undefined } | undefined
+  readonly tls?:
+    | { readonly ca?: string | undefined; readonly cert?: string | undefined; readonly key?: string | undefined }
+    | undefined
   readonly time: Time
   readonly random: Random
   readonly log?: Log | undefined
@@ -49,7 +51,14 @@ export interface ConnectionOptions {
   readonly clock?: Clock | undefined
 }
 
-interface Call { readonly script: Script; readonly keys: readonly string[]; readonly args: readonly (string | number)[]; readonly slot: number; readonly lane: string; readonly bytes: number }
+interface Call {
+  readonly script: Script
+  readonly keys: readonly string[]
+  readonly args: readonly (string | number)[]
+  readonly slot: number
+  readonly lane: string
+  readonly bytes: number
+}
 
 export class Connection implements Caller {
   readonly #options: ConnectionOptions
@@ -123,16 +132,36 @@ export class Connection implements Caller {
     this.#health.closed()
   }
 
-  run(script: Script, keys: readonly string[], args: readonly (string | number)[], { repeatable = false }: CallOptions = {}): Promise<Reply> {
+  run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    { repeatable = false }: CallOptions = {},
+  ): Promise<Reply> {
     const first = keys[0] ?? ''
     const bytes = args.reduce<number>((sum, arg) => sum + (typeof arg === 'string' ? arg.length : 8), 0)
-    return this.#run({ script, keys: this.#scoped(keys), args: [this.#storeTime(), ...args], slot: slotOf(first), lane: `${script.name} ${first.slice(0, first.indexOf('}'))}`, bytes }, repeatable)
+    return this.#run(
+      {
+        script,
+        keys: this.#scoped(keys),
+        args: [this.#storeTime(), ...args],
+        slot: slotOf(first),
+        lane: `${script.name} ${first.slice(0, first.indexOf('}'))}`,
+        bytes,
+      },
+      repeatable,
+    )
   }
 
   /** How a connection that listens is to be made now. */
   subscriber(): RedisOptions {
     if (this.#topology === null) throw notOpen()
-    return { ...clientOptions(this.#options.random), socketTimeout: WAIT_MS, ...this.#base(), ...this.#topology.subscriberAddress() }
+    return {
+      ...clientOptions(this.#options.random),
+      socketTimeout: WAIT_MS,
+      ...this.#base(),
+      ...this.#topology.subscriberAddress(),
+    }
   }
 
   async #run(call: Call, repeatable: boolean): Promise<Reply> {
@@ -167,7 +196,12 @@ export class Connection implements Caller {
   }
 
   /** What has not run is sent again. Answers the server that is to be asked out of turn, if any. */
-  async #resend(fault: Exclude<Fault, { kind: 'unknown' | 'refused' }>, redirections: number, sinceMs: number, node: StoreNode): Promise<string | null> {
+  async #resend(
+    fault: Exclude<Fault, { kind: 'unknown' | 'refused' }>,
+    redirections: number,
+    sinceMs: number,
+    node: StoreNode,
+  ): Promise<string | null> {
     const { time } = this.#options
     if (fault.kind === 'not_run') {
       if (time.monotonicMs() - sinceMs > WAIT_MS) throw unavailable(fault.why, 'not_sent')
@@ -227,7 +261,8 @@ export class Connection implements Caller {
   #onChange(): void {
     this.#health.note(this.isAway ? this.#trouble() : null)
     if (this.#topology?.nodes.some(({ status }) => status === 'away') === true) void this.#topology.refresh()
-    if (this.#topology?.isWhole === true && this.#topology.nodes.some(({ status }) => status === 'prepared')) void this.#admit()
+    if (this.#topology?.isWhole === true && this.#topology.nodes.some(({ status }) => status === 'prepared'))
+      void this.#admit()
     this.#changed()
   }
 
@@ -254,7 +289,12 @@ export class Connection implements Caller {
       await this.#enter(topology, facts)
     } catch (error) {
       const fault = error instanceof FleetError ? null : faultOf(error)
-      this.#refusal = error instanceof FleetError ? error : fault?.kind === 'refused' && fault.error instanceof FleetError ? fault.error : null
+      this.#refusal =
+        error instanceof FleetError
+          ? error
+          : fault?.kind === 'refused' && fault.error instanceof FleetError
+            ? fault.error
+            : null
       this.#changed()
       return // Else the server went away again; its return, or the next tick, brings us here.
     }
@@ -276,12 +316,23 @@ export class Connection implements Caller {
     const runId = runIdOf(facts)
     const node = topology.nodeOf(slotOf(metaKey('info')))
     if (node === undefined) return
-    const run: Caller['run'] = (script, keys, args) => node.evaluate(script, this.#scoped(keys), [this.#storeTime(), ...args])
-    const { epoch, isNew } = await admitStore(run, { runId, survivesRestart: survivesRestart(facts), freshEpoch: random.uuid() })
+    const run: Caller['run'] = (script, keys, args) =>
+      node.evaluate(script, this.#scoped(keys), [this.#storeTime(), ...args])
+    const { epoch, isNew } = await admitStore(run, {
+      runId,
+      survivesRestart: survivesRestart(facts),
+      freshEpoch: random.uuid(),
+    })
     if (!this.#rightsChecked) await this.#checkRights(run)
     this.#rightsChecked = true
     this.#refusal = null
-    if (isNew) log?.info(this.#runId === '' ? 'the store has a new epoch' : 'the store was restarted and may have lost changes; it has a new epoch', { epoch })
+    if (isNew)
+      log?.info(
+        this.#runId === ''
+          ? 'the store has a new epoch'
+          : 'the store was restarted and may have lost changes; it has a new epoch',
+        { epoch },
+      )
     this.#health.profiled(profileOf(facts), [...warningsOf(facts), ...this.#exposure()], facts[0]?.version ?? '')
     this.#runId = runId
   }
@@ -289,7 +340,10 @@ export class Connection implements Caller {
   async #checkRights(run: Caller['run']): Promise<void> {
     const denied = await run(RIGHTS, [metaKey('probe')], rightsArguments(this.channel('probe')))
     if (!Array.isArray(denied) || denied.length === 0) return
-    throw unavailable(`the store's user may not call ${denied.join(', ')} on keys and channels of ${this.#options.url.prefix}:*; grant it these rights`, 'not_sent')
+    throw unavailable(
+      `the store's user may not call ${denied.join(', ')} on keys and channels of ${this.#options.url.prefix}:*; grant it these rights`,
+      'not_sent',
+    )
   }
 
   #exposure(): string[] {
@@ -323,10 +377,22 @@ export class Connection implements Caller {
     const ofSentinels = sentinelPassword?.()
     const [first] = url.hosts
     return {
-      db: url.database, keyPrefix: '',
-      ...(url.user === null ? {} : { username: url.user }), ...(password === null ? {} : { password }), ...(ofSentinels === undefined ? {} : { sentinelPassword: ofSentinels }),
+      db: url.database,
+      keyPrefix: '',
+      ...(url.user === null ? {} : { username: url.user }),
+      ...(password === null ? {} : { password }),
+      ...(ofSentinels === undefined ? {} : { sentinelPassword: ofSentinels }),
       ...(url.tls && url.form === 'sentinel' ? { sentinelTLS: definedOf(tls) } : {}),
-      ...(url.tls ? { tls: { ...definedOf(tls), ...(first === undefined || url.form !== 'single' || /^[\d.:]+$/.test(first.host) ? {} : { servername: first.host }) } } : {}),
+      ...(url.tls
+        ? {
+            tls: {
+              ...definedOf(tls),
+              ...(first === undefined || url.form !== 'single' || /^[\d.:]+$/.test(first.host)
+                ? {}
+                : { servername: first.host }),
+            },
+          }
+        : {}),
     }
   }
 
@@ -334,7 +400,8 @@ export class Connection implements Caller {
   readonly readmit = (): Promise<void> => this.#admit()
 }
 
-const definedOf = (tls: ConnectionOptions['tls']): Record<string, string> => Object.fromEntries(Object.entries(tls ?? {}).filter((entry): entry is [string, string] => entry[1] !== undefined))
+const definedOf = (tls: ConnectionOptions['tls']): Record<string, string> =>
+  Object.fromEntries(Object.entries(tls ?? {}).filter((entry): entry is [string, string] => entry[1] !== undefined))
 
 /** One server: its own; several: a digest of all. */
 function runIdOf(facts: readonly Facts[]): string {

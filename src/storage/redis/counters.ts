@@ -14,7 +14,10 @@ import type { Counters } from '../index.ts'
 const MAX_COUNTERS = 10_000
 
 /** ARGV: name and delta of each. Answers the sums as text; '': out of range, unchanged. */
-const ADD = script('counters.add', [], `
+const ADD = script(
+  'counters.add',
+  [],
+  `
 ${CHUNKS}
 local names = {}
 for k = 2, #ARGV, 2 do names[#names + 1] = ARGV[k] end
@@ -40,22 +43,32 @@ for name in pairs(changed) do
 end
 write('HSET', KEYS[1], pairsOf)
 return answers
-`)
+`,
+)
 
-const GET = script('counters.get', ['no-writes'], `
+const GET = script(
+  'counters.get',
+  ['no-writes'],
+  `
 ${CHUNKS}
 local names = {}
 for k = 2, #ARGV do names[#names + 1] = ARGV[k] end
 return read('HMGET', KEYS[1], names)
-`)
+`,
+)
 
 export function createCounters(caller: Caller): Counters {
   const keysOf = (namespace: string): readonly string[] => [key('c', namespace, 'h')]
   return {
     add: async (namespace, items) => {
-      const sums = await caller.run(ADD, keysOf(namespace), items.flatMap(({ name, delta }) => [name, delta]))
+      const sums = await caller.run(
+        ADD,
+        keysOf(namespace),
+        items.flatMap(({ name, delta }) => [name, delta]),
+      )
       return (sums as readonly string[]).map((sum) => (sum === '' ? 'out_of_range' : Number(sum)))
     },
-    get: async (namespace, names) => ((await caller.run(GET, keysOf(namespace), names, { repeatable: true })) as readonly Reply[]).map(Number),
+    get: async (namespace, names) =>
+      ((await caller.run(GET, keysOf(namespace), names, { repeatable: true })) as readonly Reply[]).map(Number),
   }
 }

@@ -23,10 +23,19 @@ const NOT_WRITTEN = /^Stream isn't writeable/
 
 const FULL_RETRY_SECONDS = 5
 
-export const unavailable = (why: string, outcome: 'not_sent' | 'unknown', options: FleetErrorOptions = {}): FleetError =>
-  new FleetError('STORAGE_UNAVAILABLE', outcome === 'unknown' ? `${why}; whether the change was made is not known` : why, { retryAfterSeconds: 1, ...options, outcome })
+export const unavailable = (
+  why: string,
+  outcome: 'not_sent' | 'unknown',
+  options: FleetErrorOptions = {},
+): FleetError =>
+  new FleetError(
+    'STORAGE_UNAVAILABLE',
+    outcome === 'unknown' ? `${why}; whether the change was made is not known` : why,
+    { retryAfterSeconds: 1, ...options, outcome },
+  )
 
-export const notOpen = (): FleetError => new FleetError('STORAGE_NOT_OPEN', 'the store is not open', { outcome: 'not_sent' })
+export const notOpen = (): FleetError =>
+  new FleetError('STORAGE_NOT_OPEN', 'the store is not open', { outcome: 'not_sent' })
 
 /** A reply of the server, as against trouble on the way. */
 export const isReply = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError'
@@ -38,7 +47,8 @@ export function faultOf(error: unknown): Fault {
   const { message } = error
   const [code = '', , address = ''] = message.split(' ')
   if (code === 'MOVED' || code === 'ASK') return { kind: code === 'ASK' ? 'ask' : 'moved', address }
-  if (RECONNECT.test(message) || LATER.test(message)) return { kind: 'not_run', why: `the store is not ready: ${message}` }
+  if (RECONNECT.test(message) || LATER.test(message))
+    return { kind: 'not_run', why: `the store is not ready: ${message}` }
   return { kind: 'refused', error: refusalOf(code, error) }
 }
 
@@ -50,14 +60,24 @@ function withoutReply(message: string): Fault {
 function refusalOf(code: string, cause: Error): Error {
   const { message } = cause
   const rest = message.slice(code.length + 1)
-  const full = (detail: string): FleetError => new FleetError('STORAGE_FULL', detail, { retryAfterSeconds: FULL_RETRY_SECONDS, outcome: 'not_sent', cause })
+  const full = (detail: string): FleetError =>
+    new FleetError('STORAGE_FULL', detail, { retryAfterSeconds: FULL_RETRY_SECONDS, outcome: 'not_sent', cause })
   switch (code) {
-    case 'FULL': return full(rest)
-    case 'OOM': return full('the store is at its memory limit (maxmemory); nothing may grow until something is taken out')
-    case 'MISCONF': return full('the store cannot write to its disk, and takes no change until it can')
-    case 'CORRUPT': return new FleetError('STORAGE_CORRUPT', rest, { cause })
-    case 'WRONGTYPE': return new FleetError('STORAGE_CORRUPT', 'the store holds something else under a name of ours', { cause })
-    case 'NOAUTH': case 'WRONGPASS': case 'NOPERM': return unavailable(inWords(cause).sentence, 'not_sent', { cause })
-    default: return new Error(`a script failed: ${message}`, { cause })
+    case 'FULL':
+      return full(rest)
+    case 'OOM':
+      return full('the store is at its memory limit (maxmemory); nothing may grow until something is taken out')
+    case 'MISCONF':
+      return full('the store cannot write to its disk, and takes no change until it can')
+    case 'CORRUPT':
+      return new FleetError('STORAGE_CORRUPT', rest, { cause })
+    case 'WRONGTYPE':
+      return new FleetError('STORAGE_CORRUPT', 'the store holds something else under a name of ours', { cause })
+    case 'NOAUTH':
+    case 'WRONGPASS':
+    case 'NOPERM':
+      return unavailable(inWords(cause).sentence, 'not_sent', { cause })
+    default:
+      return new Error(`a script failed: ${message}`, { cause })
   }
 }

@@ -25,7 +25,10 @@ const KEYS = [eventsKey('log'), eventsKey('h')]
 export const EVENTS_CHANNEL = 'ev'
 
 /** ARGV: channel, life, a run in reserve, entries. Answers run and number of the first one. */
-const APPEND = script('events.append', [], `
+const APPEND = script(
+  'events.append',
+  [],
+  `
 local state = redis.call('HMGET', KEYS[2], 'last', 'run', 'life')
 local last, run = tonumber(state[1] or 0), state[2]
 if not run or state[3] ~= ARGV[3] then
@@ -38,10 +41,14 @@ redis.call('LTRIM', KEYS[1], -${EVENT_LOG_LENGTH}, -1)
 redis.call('HSET', KEYS[2], 'last', int(last + count), 'run', run, 'life', ARGV[3])
 redis.call('PUBLISH', ARGV[2], run .. ' ' .. int(last + 1) .. ' [' .. table.concat(ARGV, ',', 5) .. ']')
 return {run, last + 1}
-`)
+`,
+)
 
 /** ARGV: run ('' for the current one), the number before the first, limit. Answers run, number of the first, entries; nil: gone. */
-const READ = script('events.read', ['no-writes'], `
+const READ = script(
+  'events.read',
+  ['no-writes'],
+  `
 local state = redis.call('HMGET', KEYS[2], 'last', 'run')
 local last, run, after = tonumber(state[1] or 0), state[2] or '', tonumber(ARGV[3])
 local first = last - redis.call('LLEN', KEYS[1]) + 1
@@ -55,13 +62,18 @@ for at = after + 1 - first, math.min(last - first, after - first + tonumber(ARGV
   end
 end
 return {run, after + 1, entries}
-`)
+`,
+)
 
 /** Where the log stands: run, number of the newest. */
-const STATE = script('events.state', ['no-writes'], `
+const STATE = script(
+  'events.state',
+  ['no-writes'],
+  `
 local state = redis.call('HMGET', KEYS[2], 'run', 'last')
 return {state[1] or '', tonumber(state[2] or 0)}
-`)
+`,
+)
 
 export interface EventsOptions {
   readonly caller: Caller
@@ -87,7 +99,10 @@ export class RedisEventLog implements EventLog {
 
   /** Begins to tell from here on. */
   async open(): Promise<void> {
-    const [run, last] = (await this.#options.caller.run(STATE, KEYS, [], { repeatable: true })) as readonly [string, number]
+    const [run, last] = (await this.#options.caller.run(STATE, KEYS, [], { repeatable: true })) as readonly [
+      string,
+      number,
+    ]
     this.#run = run
     this.#last = last
   }
@@ -96,7 +111,12 @@ export class RedisEventLog implements EventLog {
     if (events.length === 0) return
     const { caller, draw } = this.#options
     const entries = events.map(({ name, scope, data }) => JSON.stringify([name, scope, data]))
-    const [run, first] = (await caller.run(APPEND, KEYS, [caller.channel(EVENTS_CHANNEL), caller.runId(), draw(), ...entries])) as readonly [string, number]
+    const [run, first] = (await caller.run(APPEND, KEYS, [
+      caller.channel(EVENTS_CHANNEL),
+      caller.runId(),
+      draw(),
+      ...entries,
+    ])) as readonly [string, number]
     this.#arrived(run, first, events)
   }
 
@@ -168,11 +188,23 @@ export class RedisEventLog implements EventLog {
     this.#call([{ id: this.newest(), name: 'reset', scope: '*', data: '{}' }])
   }
 
-  async #page(run: string, after: number, limit: number): Promise<{ readonly run: string; readonly first: number; readonly events: readonly LoggedEvent[] } | null> {
-    const reply = (await this.#options.caller.run(READ, KEYS, [run, after, limit], { repeatable: true })) as readonly [string, number, readonly Reply[]] | null
+  async #page(
+    run: string,
+    after: number,
+    limit: number,
+  ): Promise<{ readonly run: string; readonly first: number; readonly events: readonly LoggedEvent[] } | null> {
+    const reply = (await this.#options.caller.run(READ, KEYS, [run, after, limit], { repeatable: true })) as
+      readonly [string, number, readonly Reply[]] | null
     if (reply === null) return null
     const [current, first, entries] = reply
-    return { run: current, first, events: entries.flatMap((entry, i) => entriesOf(`[${String(entry)}]`)?.map((event) => ({ id: idOf(current, first + i), ...event })) ?? []) }
+    return {
+      run: current,
+      first,
+      events: entries.flatMap(
+        (entry, i) =>
+          entriesOf(`[${String(entry)}]`)?.map((event) => ({ id: idOf(current, first + i), ...event })) ?? [],
+      ),
+    }
   }
 
   #tell(run: string, first: number, events: readonly NewEvent[]): void {
@@ -198,7 +230,11 @@ function pointOf(id: string): { readonly run: string; readonly number: number } 
 
 function entriesOf(text: string): NewEvent[] | null {
   try {
-    return (JSON.parse(text) as readonly (readonly [string, string, string])[]).map(([name, scope, data]) => ({ name, scope, data }))
+    return (JSON.parse(text) as readonly (readonly [string, string, string])[]).map(([name, scope, data]) => ({
+      name,
+      scope,
+      data,
+    }))
   } catch {
     return null
   }

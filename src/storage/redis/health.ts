@@ -67,7 +67,8 @@ export class HealthBook {
   /** Once a second. */
   tick(): void {
     this.#ticks += 1
-    if (this.#ticks % TICKS_PER_HOUR === 0 && this.#profile === 'unsafe') for (const warning of this.#warnings) this.#options.log?.warn(`the store: ${warning}`)
+    if (this.#ticks % TICKS_PER_HOUR === 0 && this.#profile === 'unsafe')
+      for (const warning of this.#warnings) this.#options.log?.warn(`the store: ${warning}`)
   }
 
   /** The first reason is seldom the one that helps: a connection breaks, and only the next one is refused for its password. */
@@ -75,12 +76,20 @@ export class HealthBook {
     const isFirst = this.#health.ok
     if ((!isFirst && this.#told.size === 0) || this.#told.has(trouble) || this.#told.size >= MAX_REASONS) return // Before the first opening its caller tells.
     this.#told.add(trouble)
-    this.#options.log?.error(isFirst ? 'the store is away; calls wait a moment, then are refused' : 'the store is still away', { reason: trouble })
+    this.#options.log?.error(
+      isFirst ? 'the store is away; calls wait a moment, then are refused' : 'the store is still away',
+      { reason: trouble },
+    )
   }
 
   #set(trouble: string | null): void {
     const ok = trouble === null
     const since = ok === this.#health.ok ? this.#health.since : Math.floor(this.#options.time.wallMs())
-    this.#health = { ok, profile: this.#profile, since, detail: trouble ?? [`${this.#options.where}, version ${this.#version}`, ...this.#warnings].join('; ') }
+    this.#health = {
+      ok,
+      profile: this.#profile,
+      since,
+      detail: trouble ?? [`${this.#options.where}, version ${this.#version}`, ...this.#warnings].join('; '),
+    }
   }
 }

@@ -25,15 +25,22 @@ if #ended == ${PRUNED_PER_CALL} then return false end
 `
 
 /** ARGV: keys. */
-const GET = script('kv.get', ['allow-oom'], `
+const GET = script(
+  'kv.get',
+  ['allow-oom'],
+  `
 ${KV}
 local names = {}
 for k = 2, #ARGV do names[#names + 1] = ARGV[k] end
 return read('HMGET', values, names)
-`)
+`,
+)
 
 /** ARGV: key, ttl ('' none) and text of each. Which keys are new is asked only where that decides. */
-const SET = script('kv.set', [], `
+const SET = script(
+  'kv.set',
+  [],
+  `
 ${KV}
 local newest, count = {}, 0
 for k = 2, #ARGV, 3 do
@@ -60,10 +67,14 @@ write('HSET', values, texts)
 write('ZADD', expiry, ends)
 write('ZREM', expiry, endless)
 return 'ok'
-`)
+`,
+)
 
 /** ARGV: keys. Answers 1 for each that was there. One HDEL each: a reply that counts, without the value. */
-const DELETE = script('kv.delete', ['allow-oom'], `
+const DELETE = script(
+  'kv.delete',
+  ['allow-oom'],
+  `
 ${KV}
 local answers, names = {}, {}
 for k = 2, #ARGV do
@@ -72,17 +83,30 @@ for k = 2, #ARGV do
 end
 write('ZREM', expiry, names)
 return answers
-`)
+`,
+)
 
 export function createKv(caller: Caller): Kv {
   const keysOf = (namespace: string): readonly string[] => [key('k', namespace, 'v'), key('k', namespace, 'x')]
   return {
-    get: async (namespace, keys) => (await runPruned(caller, GET, keysOf(namespace), keys, { repeatable: true })) as readonly (string | null)[],
+    get: async (namespace, keys) =>
+      (await runPruned(caller, GET, keysOf(namespace), keys, { repeatable: true })) as readonly (string | null)[],
     set: async (namespace, items) => {
       const tooLarge = items.find(({ value }) => Buffer.byteLength(value) > MAX_KV_VALUE_BYTES)
-      if (tooLarge !== undefined) throw new FleetError('STORAGE_FULL', `the value of ${JSON.stringify(tooLarge.key)} exceeds ${MAX_KV_VALUE_BYTES} bytes`, { outcome: 'not_sent' })
-      await runPruned(caller, SET, keysOf(namespace), items.flatMap(({ key: name, value, ttlMs }) => [name, ttlMs ?? '', value]))
+      if (tooLarge !== undefined)
+        throw new FleetError(
+          'STORAGE_FULL',
+          `the value of ${JSON.stringify(tooLarge.key)} exceeds ${MAX_KV_VALUE_BYTES} bytes`,
+          { outcome: 'not_sent' },
+        )
+      await runPruned(
+        caller,
+        SET,
+        keysOf(namespace),
+        items.flatMap(({ key: name, value, ttlMs }) => [name, ttlMs ?? '', value]),
+      )
     },
-    delete: async (namespace, keys) => ((await runPruned(caller, DELETE, keysOf(namespace), keys)) as readonly number[]).map((was) => was === 1),
+    delete: async (namespace, keys) =>
+      ((await runPruned(caller, DELETE, keysOf(namespace), keys)) as readonly number[]).map((was) => was === 1),
   }
 }

@@ -48,7 +48,12 @@ class Lane<Item, Answer> {
     const bytes = items.reduce((sum, item) => sum + this.#options.bytesOf(item), 0)
     const bound = this.#options.isAway() ? WAITING_AWAY : WAITING
     if (this.#waiting.length > 0 && (this.#items + items.length > bound.items || this.#bytes + bytes > bound.bytes)) {
-      return Promise.reject(new FleetError('STORAGE_OVERLOADED', 'too many changes wait for the store; try again', { retryAfterSeconds: 1, outcome: 'not_sent' }))
+      return Promise.reject(
+        new FleetError('STORAGE_OVERLOADED', 'too many changes wait for the store; try again', {
+          retryAfterSeconds: 1,
+          outcome: 'not_sent',
+        }),
+      )
     }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ items, bytes, resolve, reject })
@@ -71,7 +76,9 @@ class Lane<Item, Answer> {
     this.#underWay += 1
     try {
       const [only] = calls
-      const answers = await this.#options.run(calls.length === 1 && only !== undefined ? only.items : calls.flatMap(({ items }) => items))
+      const answers = await this.#options.run(
+        calls.length === 1 && only !== undefined ? only.items : calls.flatMap(({ items }) => items),
+      )
       let from = 0
       for (const call of calls) call.resolve(answers.slice(from, (from += call.items.length)))
     } catch (error) {
@@ -107,7 +114,12 @@ export class Lanes {
   }
 
   /** @param name the operation and all its terms: calls of one name must be alike but for their items. */
-  add<Item, Answer>(name: string, items: readonly Item[], bytesOf: (item: Item) => number, run: (items: readonly Item[]) => Promise<readonly Answer[]>): Promise<readonly Answer[]> {
+  add<Item, Answer>(
+    name: string,
+    items: readonly Item[],
+    bytesOf: (item: Item) => number,
+    run: (items: readonly Item[]) => Promise<readonly Answer[]>,
+  ): Promise<readonly Answer[]> {
     let lane = this.#lanes.get(name) as Lane<Item, Answer> | undefined
     if (lane === undefined) {
       lane = new Lane({ run, bytesOf, isAway: this.#isAway, onIdle: () => void this.#lanes.delete(name) })

@@ -48,7 +48,10 @@ end
 `
 
 /** ARGV: run, then name, owner and hold of each. Answers pairs: the token (0: held by another) and until when. */
-const ACQUIRE = script('locks.acquire', [], `
+const ACQUIRE = script(
+  'locks.acquire',
+  [],
+  `
 ${locksPrelude(3, 3)}
 ${FENCE}
 local fresh, added = {}, 0
@@ -75,10 +78,14 @@ if added > 0 then
   keep(taken)
 end
 return answers
-`)
+`,
+)
 
 /** ARGV: name, token and hold of each. Answers until when; 0: lost. */
-const EXTEND = script('locks.extend', ['allow-oom'], `
+const EXTEND = script(
+  'locks.extend',
+  ['allow-oom'],
+  `
 ${locksPrelude(2, 3)}
 local answers, changed = {}, {}
 for k, name in ipairs(names) do
@@ -92,10 +99,14 @@ for k, name in ipairs(names) do
 end
 keep(changed)
 return answers
-`)
+`,
+)
 
 /** ARGV: name and token of each. Answers 1 for each that was released. */
-const RELEASE = script('locks.release', ['allow-oom'], `
+const RELEASE = script(
+  'locks.release',
+  ['allow-oom'],
+  `
 ${locksPrelude(2, 2)}
 local answers, released = {}, {}
 for k, name in ipairs(names) do
@@ -109,7 +120,8 @@ end
 write('HDEL', records, released)
 write('ZREM', ends, released)
 return answers
-`)
+`,
+)
 
 export function createLocks(caller: Caller): Locks {
   const keysOf = (namespace: string): readonly string[] => ['h', 'x', 'm'].map((part) => key('l', namespace, part))
@@ -129,7 +141,9 @@ export function createLocks(caller: Caller): Locks {
     },
     release: async (namespace, items) => {
       const args = items.flatMap(({ name, token }) => [name, token])
-      return ((await runPruned(caller, RELEASE, keysOf(namespace), args)) as readonly number[]).map((was) => (was === 1 ? 'ok' : 'lease_lost'))
+      return ((await runPruned(caller, RELEASE, keysOf(namespace), args)) as readonly number[]).map((was) =>
+        was === 1 ? 'ok' : 'lease_lost',
+      )
     },
   }
 }

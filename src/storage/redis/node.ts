@@ -30,15 +30,26 @@ const DISCONNECT_TIMEOUT_MS = 100
 /** With its defaults ioredis sends commands again whose answer was cut off, and so runs them twice. */
 export function clientOptions(random: Random): RedisOptions {
   return {
-    maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, enableOfflineQueue: false, enableAutoPipelining: false,
-    autoResubscribe: false, lazyConnect: true, protocol: 2, connectTimeout: WAIT_MS, disconnectTimeout: DISCONNECT_TIMEOUT_MS, maxLoadingRetryTime: RECONNECT_CAP_MS, disableClientInfo: true,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    enableOfflineQueue: false,
+    enableAutoPipelining: false,
+    autoResubscribe: false,
+    lazyConnect: true,
+    protocol: 2,
+    connectTimeout: WAIT_MS,
+    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+    maxLoadingRetryTime: RECONNECT_CAP_MS,
+    disableClientInfo: true,
     retryStrategy: (times) => delayMs(times, random),
-    sentinelRetryStrategy: (times) => delayMs(times, random), sentinelCommandTimeout: WAIT_MS,
+    sentinelRetryStrategy: (times) => delayMs(times, random),
+    sentinelCommandTimeout: WAIT_MS,
     reconnectOnError: (error) => RECONNECT.test(error.message),
   }
 }
 
-const delayMs = (times: number, random: Random): number => Math.ceil(Math.min(RECONNECT_CAP_MS, RECONNECT_BASE_MS * 2 ** Math.min(times - 1, 10)) * (0.5 + random.unit() / 2))
+const delayMs = (times: number, random: Random): number =>
+  Math.ceil(Math.min(RECONNECT_CAP_MS, RECONNECT_BASE_MS * 2 ** Math.min(times - 1, 10)) * (0.5 + random.unit() / 2))
 
 export interface NodeOptions {
   /** host:port, or what else names it to people. */
@@ -78,7 +89,9 @@ export class StoreNode {
       Object.assign(this.#client.options, { password, sentinelPassword })
     }
     this.#client = new Redis<'legacy'>({ ...clientOptions(random), ...redis(), replyMapping: 'legacy' })
-    this.#client.on('connect', () => endWhenSilent(this.#client.stream, () => this.#due > 0 || this.#client.status !== 'ready', time))
+    this.#client.on('connect', () =>
+      endWhenSilent(this.#client.stream, () => this.#due > 0 || this.#client.status !== 'ready', time),
+    )
     this.#client.on('error', (error: Error) => {
       renew() // While no sentinel answers nothing is closed.
       this.#note(error)
@@ -126,7 +139,12 @@ export class StoreNode {
   }
 
   /** EVALSHA travels alone; on NOSCRIPT nothing has run, and the source follows. */
-  async evaluate(script: Script, keys: readonly string[], args: readonly (string | number)[], asking = false): Promise<Reply> {
+  async evaluate(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    asking = false,
+  ): Promise<Reply> {
     const rest = [keys.length, ...keys, ...args]
     const reply = await this.#send('EVALSHA', [script.sha, ...rest], asking).catch((error: unknown) => {
       if (!isMissingScript(error)) throw error
@@ -185,7 +203,8 @@ export class StoreNode {
       if (this.#status === 'preparing') this.#change('prepared')
     } catch (error) {
       this.#note(error)
-      if (this.#client.status === 'ready') this.#cancelPrepare = this.#options.time.after(PREPARE_AGAIN_MS, () => void this.#prepare())
+      if (this.#client.status === 'ready')
+        this.#cancelPrepare = this.#options.time.after(PREPARE_AGAIN_MS, () => void this.#prepare())
     }
   }
 

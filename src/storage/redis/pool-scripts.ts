@@ -55,7 +55,10 @@ end
 `
 
 /** ARGV: id, expiry ('' never), lines ('' none) and record of each. Answers 1 for each that is new. */
-export const PUT = script('pools.put', [], `
+export const PUT = script(
+  'pools.put',
+  [],
+  `
 ${POOL}
 local ids = {}
 for k = 2, #ARGV, 4 do ids[#ids + 1] = ARGV[k] end
@@ -92,10 +95,14 @@ write('ZREM', expiry, endless)
 write('ZADD', puts, order)
 write('ZADD', free, unused)
 return answers
-`)
+`,
+)
 
 /** ARGV: id and token ('' whoever holds it) of each. Answers 1 for each that was removed. */
-export const REMOVE = script('pools.remove', ['allow-oom'], `
+export const REMOVE = script(
+  'pools.remove',
+  ['allow-oom'],
+  `
 ${POOL}
 ${claims(2)}
 local known, answers, removed, gone = read('ZMSCORE', puts, ids), {}, {}, {}
@@ -109,7 +116,8 @@ for k, id in ipairs(ids) do
 end
 drop(removed)
 return answers
-`)
+`,
+)
 
 /**
  * ARGV: run, number of requests, then owner, n, hold, number of wanted lines and these lines of each. Answers for each
@@ -119,7 +127,10 @@ return answers
  * is first in `f`; for the others pages of it are looked at. An answer ends at 32 MiB of large records, after one item at
  * least; what is left stays in its place. Records are read for what is taken alone.
  */
-export const CLAIM = script('pools.claim', [], `
+export const CLAIM = script(
+  'pools.claim',
+  [],
+  `
 ${POOL}
 ${FENCE}
 local over = redis.call('ZRANGE', claimed, '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ${PRUNED_PER_CALL})
@@ -211,10 +222,14 @@ write('ZREM', free, chosen)
 write('ZADD', claimed, holds)
 write('HSET', owners, held)
 return answers
-`)
+`,
+)
 
 /** ARGV: id, token and hold of each. Answers until when; 0: lost. */
-export const EXTEND = script('pools.extend', ['allow-oom'], `
+export const EXTEND = script(
+  'pools.extend',
+  ['allow-oom'],
+  `
 ${POOL}
 ${claims(3)}
 local answers, changed = {}, {}
@@ -229,10 +244,14 @@ for k, id in ipairs(ids) do
 end
 write('ZADD', claimed, changed)
 return answers
-`)
+`,
+)
 
 /** ARGV: id and token of each. Answers 1 for each that was released; it is free at the place of this last use. */
-export const RELEASE = script('pools.release', ['allow-oom'], `
+export const RELEASE = script(
+  'pools.release',
+  ['allow-oom'],
+  `
 ${POOL}
 ${claims(2)}
 local answers, released, back = {}, {}, {}
@@ -250,10 +269,14 @@ write('ZADD', free, back)
 write('ZREM', claimed, released)
 write('HDEL', owners, released)
 return answers
-`)
+`,
+)
 
 /** ARGV: n. Answers the size, then id, record and the end of the hold (0 free) of the first n, as far as an answer reaches. */
-export const LIST = script('pools.list', ['allow-oom'], `
+export const LIST = script(
+  'pools.list',
+  ['allow-oom'],
+  `
 ${POOL}
 local answer, bytes = {redis.call('ZCARD', puts)}, 0
 for from = 0, tonumber(ARGV[2]) - 1, ${PAGE} do
@@ -270,9 +293,14 @@ for from = 0, tonumber(ARGV[2]) - 1, ${PAGE} do
   end
 end
 return answer
-`)
+`,
+)
 
-export const SIZE = script('pools.size', ['no-writes'], `
+export const SIZE = script(
+  'pools.size',
+  ['no-writes'],
+  `
 local puts, expiry = KEYS[1], KEYS[2]
 return redis.call('ZCARD', puts) - redis.call('ZCOUNT', expiry, '-inf', int(now))
-`)
+`,
+)

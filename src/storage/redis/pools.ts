@@ -17,7 +17,8 @@ import type { Claim, ClaimRequest, PoolItem, PoolRow, Pools } from '../index.ts'
 const SMALL_CHARS = 4_096
 const REPEATABLE = { repeatable: true }
 
-const keysOf = (pool: string): readonly string[] => ['i', 'g', 's', 'f', 'c', 'o', 'e', 'm'].map((part) => key('p', pool, part))
+const keysOf = (pool: string): readonly string[] =>
+  ['i', 'g', 's', 'f', 'c', 'o', 'e', 'm'].map((part) => key('p', pool, part))
 const sizeKeysOf = (pool: string): readonly string[] => ['s', 'e'].map((part) => key('p', pool, part))
 
 export function createPools(caller: Caller): Pools {
@@ -27,29 +28,45 @@ export function createPools(caller: Caller): Pools {
         const record = recordOf(item)
         return [item.id, item.expires ?? '', linesOf(record, item.tags), record]
       })
-      return ((await runPruned(caller, PUT, keysOf(pool), args)) as readonly number[]).map((isNew) => (isNew === 1 ? 'created' : 'replaced'))
+      return ((await runPruned(caller, PUT, keysOf(pool), args)) as readonly number[]).map((isNew) =>
+        isNew === 1 ? 'created' : 'replaced',
+      )
     },
     remove: async (pool, items) => {
-      const answers = (await runPruned(caller, REMOVE, keysOf(pool), items.flatMap(({ id, token }) => [id, token ?? '']))) as readonly number[]
+      const answers = (await runPruned(
+        caller,
+        REMOVE,
+        keysOf(pool),
+        items.flatMap(({ id, token }) => [id, token ?? '']),
+      )) as readonly number[]
       return items.map(({ token }, i) => answers[i] === 1 || (token === null ? false : 'lease_lost'))
     },
     claim: async (pool, requests) => {
       const args = [caller.runId(), requests.length, ...requests.flatMap(argumentsOf)]
-      return ((await runPruned(caller, CLAIM, keysOf(pool), args)) as readonly (readonly (string | number)[])[]).map(claimsOf)
+      return ((await runPruned(caller, CLAIM, keysOf(pool), args)) as readonly (readonly (string | number)[])[]).map(
+        claimsOf,
+      )
     },
     extend: async (pool, items) => {
       const args = items.flatMap(({ id, token, holdMs }) => [id, token, holdMs])
-      return ((await runPruned(caller, EXTEND, keysOf(pool), args, REPEATABLE)) as readonly number[]).map((until) => (until === 0 ? 'lease_lost' : { until }))
+      return ((await runPruned(caller, EXTEND, keysOf(pool), args, REPEATABLE)) as readonly number[]).map((until) =>
+        until === 0 ? 'lease_lost' : { until },
+      )
     },
     release: async (pool, leases) => {
       const args = leases.flatMap(({ id, token }) => [id, token])
-      return ((await runPruned(caller, RELEASE, keysOf(pool), args)) as readonly number[]).map((was) => (was === 1 ? 'ok' : 'lease_lost'))
+      return ((await runPruned(caller, RELEASE, keysOf(pool), args)) as readonly number[]).map((was) =>
+        was === 1 ? 'ok' : 'lease_lost',
+      )
     },
     list: async (pool, n) => {
-      const [size, ...rows] = (await runPruned(caller, LIST, keysOf(pool), [n], REPEATABLE)) as readonly (string | number)[]
+      const [size, ...rows] = (await runPruned(caller, LIST, keysOf(pool), [n], REPEATABLE)) as readonly (
+        string | number
+      )[]
       return { size: Number(size), items: triples(rows, rowOf) }
     },
-    sizes: async (pools) => (await Promise.all(pools.map((pool) => caller.run(SIZE, sizeKeysOf(pool), [], REPEATABLE)))).map(Number),
+    sizes: async (pools) =>
+      (await Promise.all(pools.map((pool) => caller.run(SIZE, sizeKeysOf(pool), [], REPEATABLE)))).map(Number),
   }
 }
 
@@ -59,18 +76,26 @@ function textsOf(record: string): Omit<PoolItem, 'id'> {
   const first = record.indexOf(':')
   const start = record.indexOf(':', first + 1) + 1
   const end = start + Number(record.slice(first + 1, start - 1))
-  return { tags: record.slice(start, end), payload: record.slice(end), expires: first === 0 ? null : Number(record.slice(0, first)) }
+  return {
+    tags: record.slice(start, end),
+    payload: record.slice(end),
+    expires: first === 0 ? null : Number(record.slice(0, first)),
+  }
 }
 
 /** Each line between two breaks; '' for none. */
 function linesOf(record: string, tags: string): string {
   const size = record.length > SMALL_CHARS ? [`#${record.length}`] : []
-  const lines = Object.entries(JSON.parse(tags) as object).flatMap(([tag, value]: [string, unknown]) => (isMatchable(value) ? [lineOf(tag, value)] : []))
+  const lines = Object.entries(JSON.parse(tags) as object).flatMap(([tag, value]: [string, unknown]) =>
+    isMatchable(value) ? [lineOf(tag, value)] : [],
+  )
   return size.length + lines.length === 0 ? '' : `\n${[...size, ...lines].join('\n')}\n`
 }
 
-const lineOf = (tag: string, value: string | number | boolean): string => `${JSON.stringify(tag)}:${JSON.stringify(value)}`
-const isMatchable = (value: unknown): value is string | number | boolean => typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)
+const lineOf = (tag: string, value: string | number | boolean): string =>
+  `${JSON.stringify(tag)}:${JSON.stringify(value)}`
+const isMatchable = (value: unknown): value is string | number | boolean =>
+  typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)
 
 function argumentsOf({ owner, n, holdMs, match }: ClaimRequest): readonly (string | number)[] {
   const wanted = Object.entries(match).map(([tag, value]) => `\n${lineOf(tag, value)}\n`)
@@ -91,5 +116,7 @@ function rowOf(id: string | number, record: string | number, until: string | num
 
 type Field = string | number
 function triples<T>(fields: readonly Field[], of: (a: Field, b: Field, c: Field) => T): readonly T[] {
-  return Array.from({ length: fields.length / 3 }, (_, i) => of(fields[3 * i] ?? '', fields[3 * i + 1] ?? '', fields[3 * i + 2] ?? ''))
+  return Array.from({ length: fields.length / 3 }, (_, i) =>
+    of(fields[3 * i] ?? '', fields[3 * i + 1] ?? '', fields[3 * i + 2] ?? ''),
+  )
 }

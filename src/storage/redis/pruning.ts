@@ -10,7 +10,13 @@ import type { Script } from './script.ts'
 export const PRUNED_PER_CALL = 500
 
 /** Runs `script` until nothing that expired stood in its way. */
-export async function runPruned(caller: Caller, script: Script, keys: readonly string[], args: readonly (string | number)[], options?: CallOptions): Promise<Exclude<Reply, null>> {
+export async function runPruned(
+  caller: Caller,
+  script: Script,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+  options?: CallOptions,
+): Promise<Exclude<Reply, null>> {
   for (;;) {
     const reply = await caller.run(script, keys, args, options)
     if (reply !== null) return reply

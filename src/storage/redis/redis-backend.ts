@@ -9,7 +9,20 @@
  *                                     bus, events ◀─ messages ─ RedisBus
  */
 import type { Clock, Log, Random, Time } from '../../runtime/index.ts'
-import { CHECKS, type Backend, type Bus, type Capabilities, type EventLog, type Health, type LeaseRef, type Meta, type Nack, type NewTask, type ReserveRequest, type Tasks } from '../index.ts'
+import {
+  CHECKS,
+  type Backend,
+  type Bus,
+  type Capabilities,
+  type EventLog,
+  type Health,
+  type LeaseRef,
+  type Meta,
+  type Nack,
+  type NewTask,
+  type ReserveRequest,
+  type Tasks,
+} from '../index.ts'
 import { RedisBus } from './bus.ts'
 import { createConfigs } from './configs.ts'
 import { Connection, type ConnectionOptions } from './connection.ts'
@@ -80,11 +93,20 @@ export class RedisBackend implements Backend {
     this.#events = events
     this.#meta = meta
     this.meta = this.#face(CHECKS.meta, { info: () => meta.info(), beat: (masterId: string) => this.#beat(masterId) })
-    this.workers = this.#face(CHECKS.workers, createWorkers(connection, () => meta.live()))
+    this.workers = this.#face(
+      CHECKS.workers,
+      createWorkers(connection, () => meta.live()),
+    )
     this.configs = this.#face(CHECKS.configs, createConfigs(connection))
     this.stats = this.#face(CHECKS.stats, createStats(connection))
-    this.streams = this.#face(CHECKS.streams, createStreams(connection, () => options.url.form === 'cluster'))
-    this.tasks = this.#face(CHECKS.tasks, grouped(createTasks(connection), new Lanes(() => connection.isAway), (type) => bus.expectWakes(type)))
+    this.streams = this.#face(
+      CHECKS.streams,
+      createStreams(connection, () => options.url.form === 'cluster'),
+    )
+    this.tasks = this.#face(
+      CHECKS.tasks,
+      grouped(createTasks(connection), new Lanes(() => connection.isAway), (type) => bus.expectWakes(type)),
+    )
     this.pools = this.#face(CHECKS.pools, createPools(connection))
     this.kv = this.#face(CHECKS.kv, createKv(connection))
     this.locks = this.#face(CHECKS.locks, createLocks(connection))
@@ -156,13 +178,19 @@ export class RedisBackend implements Backend {
 
   /** A group whose every call is checked and counted. */
   #face<G extends object>(checks: Readonly<Record<keyof G, unknown>>, group: G): G {
-    const methods = Object.entries(checks as Readonly<Record<string, (...args: readonly unknown[]) => void>>).map(([name, check]) => {
-      const method = Reflect.get(group, name) as (...args: readonly unknown[]) => Promise<unknown>
-      return [name, (...args: readonly unknown[]) => this.#call(() => {
-        check(...args)
-        return method(...args)
-      })] as const
-    })
+    const methods = Object.entries(checks as Readonly<Record<string, (...args: readonly unknown[]) => void>>).map(
+      ([name, check]) => {
+        const method = Reflect.get(group, name) as (...args: readonly unknown[]) => Promise<unknown>
+        return [
+          name,
+          (...args: readonly unknown[]) =>
+            this.#call(() => {
+              check(...args)
+              return method(...args)
+            }),
+        ] as const
+      },
+    )
     return Object.fromEntries(methods) as unknown as G
   }
 
@@ -182,26 +210,49 @@ const LEASE_BYTES = 64
 const bytesOfLease = ({ id }: LeaseRef): number => id.length + LEASE_BYTES
 const bytesOfNack = (nack: Nack): number => bytesOfLease(nack) + nack.error.length
 /** A group asks for as many leases as other groups have items. */
-const bytesOfRequest = ({ limit }: ReserveRequest): number => Math.floor((Math.min(limit, GROUP_ITEMS) * GROUP_BYTES) / GROUP_ITEMS)
+const bytesOfRequest = ({ limit }: ReserveRequest): number =>
+  Math.floor((Math.min(limit, GROUP_ITEMS) * GROUP_BYTES) / GROUP_ITEMS)
 const bytesOfTask = ({ id, key, body }: NewTask): number => id.length + (key?.length ?? 0) + body.length + LEASE_BYTES
 
 /** The operations that single tasks go through travel in groups; the master hands over all others in batches already. */
 function grouped(tasks: Tasks, lanes: Lanes, onReserve: (type: string) => void): Tasks {
   return {
     ...tasks,
-    submit: (type, windowMs, items, maxLength) => lanes.add(JSON.stringify(['submit', type, windowMs, maxLength]), items, bytesOfTask, (all) => tasks.submit(type, windowMs, all, maxLength)),
-    ack: (type, leases) => lanes.add(JSON.stringify(['ack', type]), leases, bytesOfLease, (all) => tasks.ack(type, all)),
-    release: (type, leases) => lanes.add(JSON.stringify(['release', type]), leases, bytesOfLease, (all) => tasks.release(type, all)),
-    nack: (type, retry, items) => lanes.add(JSON.stringify(['nack', type, retry]), items, bytesOfNack, (all) => tasks.nack(type, retry, all)),
-    extend: (type, items) => lanes.add(JSON.stringify(['extend', type]), items, bytesOfLease, (all) => tasks.extend(type, all)),
-    locate: (type, ids) => lanes.add(JSON.stringify(['locate', type]), ids, (id) => id.length, (all) => tasks.locate(type, all)),
+    submit: (type, windowMs, items, maxLength) =>
+      lanes.add(JSON.stringify(['submit', type, windowMs, maxLength]), items, bytesOfTask, (all) =>
+        tasks.submit(type, windowMs, all, maxLength),
+      ),
+    ack: (type, leases) =>
+      lanes.add(JSON.stringify(['ack', type]), leases, bytesOfLease, (all) => tasks.ack(type, all)),
+    release: (type, leases) =>
+      lanes.add(JSON.stringify(['release', type]), leases, bytesOfLease, (all) => tasks.release(type, all)),
+    nack: (type, retry, items) =>
+      lanes.add(JSON.stringify(['nack', type, retry]), items, bytesOfNack, (all) => tasks.nack(type, retry, all)),
+    extend: (type, items) =>
+      lanes.add(JSON.stringify(['extend', type]), items, bytesOfLease, (all) => tasks.extend(type, all)),
+    locate: (type, ids) =>
+      lanes.add(
+        JSON.stringify(['locate', type]),
+        ids,
+        (id) => id.length,
+        (all) => tasks.locate(type, all),
+      ),
     reserve: async (type, visibilityMs, requests) => {
       onReserve(type)
-      const parts = await lanes.add(JSON.stringify(['reserve', type, visibilityMs]), requests, bytesOfRequest, async (all) => {
-        const { answers, dropped, nextDue } = await tasks.reserve(type, visibilityMs, all)
-        return answers.map((answer, at) => ({ answer, dropped: at === 0 ? dropped : 0, nextDue }))
-      })
-      return { answers: parts.map(({ answer }) => answer), dropped: parts.reduce((sum, { dropped }) => sum + dropped, 0), nextDue: parts[0]?.nextDue ?? null }
+      const parts = await lanes.add(
+        JSON.stringify(['reserve', type, visibilityMs]),
+        requests,
+        bytesOfRequest,
+        async (all) => {
+          const { answers, dropped, nextDue } = await tasks.reserve(type, visibilityMs, all)
+          return answers.map((answer, at) => ({ answer, dropped: at === 0 ? dropped : 0, nextDue }))
+        },
+      )
+      return {
+        answers: parts.map(({ answer }) => answer),
+        dropped: parts.reduce((sum, { dropped }) => sum + dropped, 0),
+        nextDue: parts[0]?.nextDue ?? null,
+      }
     },
   }
 }

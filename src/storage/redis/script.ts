@@ -33,7 +33,12 @@ export const scripts = (): readonly Script[] => made
 export function script(name: string, flags: readonly ScriptFlag[], body: string): Script {
   const header = flags.length === 0 ? '#!lua' : `#!lua flags=${flags.join(',')}`
   const source = `${header}\n${PRELUDE}\n${body.trim()}\n`
-  const result: Script = { name, source, sha: createHash('sha1').update(source).digest('hex'), writes: !flags.includes('no-writes') }
+  const result: Script = {
+    name,
+    source,
+    sha: createHash('sha1').update(source).digest('hex'),
+    writes: !flags.includes('no-writes'),
+  }
   made.push(result)
   return result
 }

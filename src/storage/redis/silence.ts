@@ -19,7 +19,8 @@ export function endWhenSilent(stream: Duplex, owes: () => boolean, timers: Timer
   stream.on('data', () => void (silentLooks = 0))
   const stop = timers.every(LOOK_MS, () => {
     silentLooks = owes() ? silentLooks + 1 : 0
-    if (silentLooks === LOOKS) stream.destroy(new Error(`Socket timeout: an answer was due and nothing came for ${WAIT_MS} ms`))
+    if (silentLooks === LOOKS)
+      stream.destroy(new Error(`Socket timeout: an answer was due and nothing came for ${WAIT_MS} ms`))
   })
   stream.once('close', stop)
 }

@@ -11,7 +11,9 @@ import { STATS } from './workers-scripts.ts'
 export function createStats(caller: Caller): StatsHistory {
   return {
     read: async ({ type, id }, sinceSeconds, limit) => {
-      const frames = (await caller.run(STATS, [...registryKeys(type), ringKey(type, id)], [id], { repeatable: true })) as readonly string[] | null
+      const frames = (await caller.run(STATS, [...registryKeys(type), ringKey(type, id)], [id], {
+        repeatable: true,
+      })) as readonly string[] | null
       return frames === null ? 'not_found' : frames.filter((frame) => timeOf(frame) >= sinceSeconds).slice(-limit)
     },
   }

@@ -25,7 +25,10 @@ const ROWS = 100
  * KEYS: l, b, h. ARGV: producer's field, its sequence number, channel, whether to publish unasked, then the entries.
  * Answers { length, trimmed }. Everything is published, in order, in the same step, unless nobody listens.
  */
-export const PUSH = script('streams.push', [], `
+export const PUSH = script(
+  'streams.push',
+  [],
+  `
 local entries, flushes, hash = KEYS[1], KEYS[2], KEYS[3]
 local producer, channel, first = ARGV[2], ARGV[4], 6
 local head = redis.call('HMGET', hash, 'end', 'ms', producer)
@@ -77,7 +80,8 @@ if listened then
   for i = first, #ARGV do redis.call('PUBLISH', channel, ARGV[i]) end
 end
 return { last - past, past - start }
-`)
+`,
+)
 
 /**
  * Lua that the reading scripts share. What they answer is { past, rows, entries }: `past` the sequence before the first
@@ -123,13 +127,20 @@ end
 `
 
 /** KEYS: l, b, h. ARGV: n. The oldest n; nothing is removed. */
-export const PEEK = script('streams.peek', ['no-writes'], `
+export const PEEK = script(
+  'streams.peek',
+  ['no-writes'],
+  `
 ${READING}
 return forward(0, start, tonumber(ARGV[2]))
-`)
+`,
+)
 
 /** KEYS: l, b, h. ARGV: n. The oldest n, which are removed. */
-export const POP = script('streams.pop', ['allow-oom'], `
+export const POP = script(
+  'streams.pop',
+  ['allow-oom'],
+  `
 ${READING}
 local answer = forward(0, start, tonumber(ARGV[2]))
 local rows, popped = answer[2], #answer[3]
@@ -145,13 +156,17 @@ redis.call('LTRIM', entries, int(popped), '-1')
 if whole > 0 then redis.call('LTRIM', flushes, int(whole), '-1') end
 redis.call('HSET', hash, 'gone', int(timeOf(gone)))
 return answer
-`)
+`,
+)
 
 /**
  * KEYS: l, b, h. ARGV: n, then ms and sequence of the id to begin behind, or nothing for the newest n. Answers as
  * {@link PEEK}, and behind it what tells of a gap: the sequence of the entry before the head, its ms or false.
  */
-export const TAIL = script('streams.tail', ['no-writes'], `
+export const TAIL = script(
+  'streams.tail',
+  ['no-writes'],
+  `
 ${READING}
 local n = tonumber(ARGV[2])
 -- The index of the first row of which isBehind(row) holds; the number of rows where there is none.
@@ -197,7 +212,8 @@ end
 local answer = ARGV[3] and behind(tonumber(ARGV[3]), tonumber(ARGV[4])) or newest()
 answer[4], answer[5] = start, head[2]
 return answer
-`)
+`,
+)
 
 /** KEYS: l. */
 export const LENGTH = script('streams.length', ['no-writes'], `return redis.call('LLEN', KEYS[1])`)

@@ -22,27 +22,40 @@ type Tail = readonly [...Found, start: number, gone: string | null]
 export function createStreams(caller: Caller, isCluster: () => boolean): Streams {
   const turns = new Turns()
   return {
-    push: (type, producer, seq, entries) => turns.take(type, async () => {
-      const args = [`p${producer}`, seq, caller.channel(`event:${type}.emit`), isCluster() ? 1 : 0, ...entries]
-      const [length = 0, trimmed = 0] = (await caller.run(PUSH, keysOf(type), args, { repeatable: true })) as readonly number[]
-      return { length, trimmed }
-    }),
+    push: (type, producer, seq, entries) =>
+      turns.take(type, async () => {
+        const args = [`p${producer}`, seq, caller.channel(`event:${type}.emit`), isCluster() ? 1 : 0, ...entries]
+        const [length = 0, trimmed = 0] = (await caller.run(PUSH, keysOf(type), args, {
+          repeatable: true,
+        })) as readonly number[]
+        return { length, trimmed }
+      }),
     tail: async (type, after, n) => {
       const behind = after === null ? [] : greatestUpTo(after)
-      const [past, rows, found, start, gone] = (await caller.run(TAIL, keysOf(type), [n, ...behind], { repeatable: true })) as Tail
+      const [past, rows, found, start, gone] = (await caller.run(TAIL, keysOf(type), [n, ...behind], {
+        repeatable: true,
+      })) as Tail
       const isAtHead = past === start
-      return { entries: entriesOf([past, rows, found]), gap: after !== null && isAtHead && (gone === null || after !== idOf(gone, start)) }
+      return {
+        entries: entriesOf([past, rows, found]),
+        gap: after !== null && isAtHead && (gone === null || after !== idOf(gone, start)),
+      }
     },
-    peek: async (type, n) => entriesOf((await caller.run(PEEK, keysOf(type), [n], { repeatable: true })) as readonly Reply[] as Found),
+    peek: async (type, n) =>
+      entriesOf((await caller.run(PEEK, keysOf(type), [n], { repeatable: true })) as readonly Reply[] as Found),
     pop: async (type, n) => entriesOf((await caller.run(POP, keysOf(type), [n])) as readonly Reply[] as Found),
-    length: (types) => Promise.all(types.map(async (type) => Number(await caller.run(LENGTH, keysOf(type).slice(0, 1), [], { repeatable: true })))),
+    length: (types) =>
+      Promise.all(
+        types.map(async (type) => Number(await caller.run(LENGTH, keysOf(type).slice(0, 1), [], { repeatable: true }))),
+      ),
   }
 }
 
 const keysOf = (type: string): string[] => ['l', 'b', 'h'].map((part) => key('o', type, part))
 
 /** `<flush ms, 13 digits>-<sequence, 16 digits>`: grows, sorts as text. */
-const idOf = (ms: string, sequence: number): string => `${ms.padStart(MS_DIGITS, '0')}-${String(sequence).padStart(SEQUENCE_DIGITS, '0')}`
+const idOf = (ms: string, sequence: number): string =>
+  `${ms.padStart(MS_DIGITS, '0')}-${String(sequence).padStart(SEQUENCE_DIGITS, '0')}`
 
 function entriesOf([past, rows, entries]: Found): StreamEntry[] {
   const flushes = rows.map((row) => row.split(':'))

@@ -10,7 +10,11 @@ import type { Caller } from './caller.ts'
 const PLACES: readonly (Place | null)[] = [null, 'pending', 'in_flight', 'scheduled', 'dead']
 
 /** ARGV: ids. Answers an index of PLACES each. Whether a body is there is asked of those alone that are nowhere else, a few at a time: it may be large. */
-const LOCATE = taskScript('locate', ['no-writes'], ['t', 'l', 's', 'dm'], `
+const LOCATE = taskScript(
+  'locate',
+  ['no-writes'],
+  ['t', 'l', 's', 'dm'],
+  `
 local ids = { unpack(ARGV, 2) }
 local leases, scheduled, dead = fetch(L, ids), call('SMISMEMBER', S, unpack(ids)), fetch(DM, ids)
 local answers, others = {}, {}
@@ -24,10 +28,15 @@ for from = 1, #others, ${BODIES_AT_ONCE} do
   for i, body in ipairs(call('HMGET', T, unpack(part))) do answers[others[from + i - 1]] = body and 1 or 0 end
 end
 return answers
-`)
+`,
+)
 
 /** ARGV: n. Answers the length, then ticket and body of each that fits into an answer. */
-const SHOW = taskScript('queue', ['no-writes'], [...PENDING, 't'], `
+const SHOW = taskScript(
+  'queue',
+  ['no-writes'],
+  [...PENDING, 't'],
+  `
 local n, total, full, length = tonumber(ARGV[2]), 0, false, 0
 local tickets, ids = {}, {}
 for _, tier in ipairs({ P0, P1, P2 }) do
@@ -50,24 +59,34 @@ for i = 1, #ids do
   reply[2 * i + 1] = bodies[i]
 end
 return reply
-`)
+`,
+)
 
 /** Answers the lengths of the places, the running totals, then the tickets next in line. */
-const COUNTS = taskScript('counts', ['no-writes'], [...PENDING, 'd', 'v', 'dz', 'm'], `
+const COUNTS = taskScript(
+  'counts',
+  ['no-writes'],
+  [...PENDING, 'd', 'v', 'dz', 'm'],
+  `
 local reply = { call('LLEN', P0), call('LLEN', P1), call('LLEN', P2), call('ZCARD', D), call('ZCARD', V), call('ZCARD', DZ) }
 for _, total in ipairs(call('HMGET', M, 'submitted', 'acked', 'nacked', 'died')) do reply[#reply + 1] = tonumber(total or 0) end
 for i, tier in ipairs({ P0, P1, P2 }) do
   if reply[i] > 0 then reply[#reply + 1] = call('LINDEX', tier, 0) end
 end
 return reply
-`)
+`,
+)
 
 export async function locate(caller: Caller, type: string, ids: readonly string[]): Promise<readonly (Place | null)[]> {
   const answers = listOf(await run(caller, LOCATE, type, ids, READS))
   return ids.map((_, i) => PLACES[Number(answers[i])] ?? null)
 }
 
-export async function queue(caller: Caller, type: string, n: number): Promise<{ readonly length: number; readonly items: readonly QueueRow[] }> {
+export async function queue(
+  caller: Caller,
+  type: string,
+  n: number,
+): Promise<{ readonly length: number; readonly items: readonly QueueRow[] }> {
   const [length, ...found] = listOf(await run(caller, SHOW, type, [n], READS))
   const items: QueueRow[] = []
   for (let i = 0; i < found.length; i += 2) {
@@ -79,11 +98,30 @@ export async function queue(caller: Caller, type: string, n: number): Promise<{ 
 }
 
 /** One script a type: each has a hash tag of its own. */
-export const counts = (caller: Caller, types: readonly string[]): Promise<readonly Counts[]> => Promise.all(types.map((type) => countsOf(caller, type)))
+export const counts = (caller: Caller, types: readonly string[]): Promise<readonly Counts[]> =>
+  Promise.all(types.map((type) => countsOf(caller, type)))
 
 async function countsOf(caller: Caller, type: string): Promise<Counts> {
   const reply = listOf(await run(caller, COUNTS, type, [], READS))
-  const [high = 0, normal = 0, low = 0, scheduled = 0, inFlight = 0, dead = 0, submitted = 0, acked = 0, nacked = 0, died = 0] = reply.slice(0, 10).map(Number)
+  const [
+    high = 0,
+    normal = 0,
+    low = 0,
+    scheduled = 0,
+    inFlight = 0,
+    dead = 0,
+    submitted = 0,
+    acked = 0,
+    nacked = 0,
+    died = 0,
+  ] = reply.slice(0, 10).map(Number)
   const next = reply.slice(10).map((ticket) => readTicket(String(ticket)).submitted)
-  return { tiers: [high, normal, low], scheduled, inFlight, dead, oldest: next.length === 0 ? null : Math.min(...next), totals: { submitted, acked, nacked, died } }
+  return {
+    tiers: [high, normal, low],
+    scheduled,
+    inFlight,
+    dead,
+    oldest: next.length === 0 ? null : Math.min(...next),
+    totals: { submitted, acked, nacked, died },
+  }
 }

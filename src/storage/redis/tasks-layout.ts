@@ -31,24 +31,44 @@ import type { NewTask } from '../index.ts'
 import type { Caller, CallOptions, Reply } from './caller.ts'
 import type { Script, ScriptFlag } from './script.ts'
 
-type Part = 'p0' | 'p1' | 'p2' | 't' | 'v' | 'l' | 'd' | 's' | 'dz' | 'dt' | 'dm' | 'i' | 'iz' | 'm' | 'k0' | 'k1' | 'k2' | 'k3'
+type Part =
+  'p0' | 'p1' | 'p2' | 't' | 'v' | 'l' | 'd' | 's' | 'dz' | 'dt' | 'dm' | 'i' | 'iz' | 'm' | 'k0' | 'k1' | 'k2' | 'k3'
 /** Of the registry: generation and drain by worker. */
 type RecordPart = 'g' | 'dr'
 export const PENDING: readonly Part[] = ['p0', 'p1', 'p2']
 export const ACKED: readonly Part[] = ['k0', 'k1', 'k2', 'k3']
 
 /** A script on some of the keys of one type. */
-export interface TaskScript { readonly script: Script; readonly parts: readonly (Part | RecordPart)[] }
+export interface TaskScript {
+  readonly script: Script
+  readonly parts: readonly (Part | RecordPart)[]
+}
 
 /** In `body` every key is a local of its name in capitals: `T`, `P0`. */
-export function taskScript(name: string, flags: readonly ScriptFlag[], parts: TaskScript['parts'], body: string): TaskScript {
+export function taskScript(
+  name: string,
+  flags: readonly ScriptFlag[],
+  parts: TaskScript['parts'],
+  body: string,
+): TaskScript {
   const locals = `local ${parts.map((part) => part.toUpperCase()).join(', ')} = ${parts.map((_, i) => `KEYS[${i + 1}]`).join(', ')}`
   return { script: script(`tasks.${name}`, flags, `${locals}\n${BASE}\n${body}`), parts }
 }
 
-export function run(caller: Caller, { script: of, parts }: TaskScript, type: string, args: readonly (string | number)[], options?: CallOptions): Promise<Reply> {
+export function run(
+  caller: Caller,
+  { script: of, parts }: TaskScript,
+  type: string,
+  args: readonly (string | number)[],
+  options?: CallOptions,
+): Promise<Reply> {
   const stem = key('a', type, '')
-  return caller.run(of, parts.map((part) => stem + part), args, options)
+  return caller.run(
+    of,
+    parts.map((part) => stem + part),
+    args,
+    options,
+  )
 }
 
 /** Tokens of one bitmap. */
@@ -68,12 +88,22 @@ export function ticketOf({ id, tier, ttlMs, maxAttempts, submitted, body }: NewT
   return `${submitted}|${bytes}||${tier}|${ttlMs ?? ''}|${maxAttempts ?? ''}|0|0|${look}:${id}`
 }
 
-export interface Ticket { readonly id: string; readonly submitted: number; readonly ownMax: number | null; readonly attempt: number }
+export interface Ticket {
+  readonly id: string
+  readonly submitted: number
+  readonly ownMax: number | null
+  readonly attempt: number
+}
 
 export function readTicket(ticket: string): Ticket {
   const colon = ticket.indexOf(':')
   const [submitted, , , , , ownMax, attempt] = ticket.slice(0, colon).split('|')
-  return { id: ticket.slice(colon + 1), submitted: Number(submitted), ownMax: ownMax === '' ? null : Number(ownMax), attempt: Number(attempt) }
+  return {
+    id: ticket.slice(colon + 1),
+    submitted: Number(submitted),
+    ownMax: ownMax === '' ? null : Number(ownMax),
+    attempt: Number(attempt),
+  }
 }
 
 // ── Pieces of Lua ───────────────────────────────────────────────────────────────────────────────────────────────────

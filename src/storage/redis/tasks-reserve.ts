@@ -30,7 +30,11 @@ const REFUSALS: Readonly<Record<string, Refusal>> = { u: 'unknown', d: 'draining
  * Answers until, the token before the first one, how many were dropped, when the next retry is due or nil, one letter a
  * request (of REFUSALS, or o), then ticket and body of each lease; the requests that are not refused fill up in order.
  */
-const RESERVE = taskScript('reserve', ['allow-oom'], [...PENDING, ...ACKED, 't', 'v', 'l', 'd', 's', 'm', 'g', 'dr'], `${FENCE}${QUEUE}${PROMOTE}
+const RESERVE = taskScript(
+  'reserve',
+  ['allow-oom'],
+  [...PENDING, ...ACKED, 't', 'v', 'l', 'd', 's', 'm', 'g', 'dr'],
+  `${FENCE}${QUEUE}${PROMOTE}
 local workers = {}
 for i = 6, #ARGV, 4 do workers[#workers + 1] = ARGV[i] end
 local gens, drains = fetch(G, workers), fetch(DR, workers)
@@ -126,9 +130,15 @@ write('HSET', L, leases)
 write('ZADD', V, deadlines)
 cut()
 return reply
-`)
+`,
+)
 
-export async function reserve(caller: Caller, type: string, visibilityMs: number, requests: readonly ReserveRequest[]): Promise<Reserved> {
+export async function reserve(
+  caller: Caller,
+  type: string,
+  visibilityMs: number,
+  requests: readonly ReserveRequest[],
+): Promise<Reserved> {
   const args: (string | number)[] = [caller.channel('wake'), type, visibilityMs, caller.runId()]
   for (const { worker, limit, gen, defaultMaxAttempts } of requests) args.push(worker, limit, gen, defaultMaxAttempts)
   const [until, before, dropped, nextDue, letters, ...found] = listOf(await run(caller, RESERVE, type, args))
@@ -138,12 +148,25 @@ export async function reserve(caller: Caller, type: string, visibilityMs: number
     if (refused !== undefined) return refused
     const first = taken
     taken = Math.min(first + limit, found.length / 2)
-    return Array.from({ length: taken - first }, (_, n): Lease => leaseOf(found, first + n, Number(before), Number(until), defaultMaxAttempts))
+    return Array.from({ length: taken - first }, (_, n): Lease =>
+      leaseOf(found, first + n, Number(before), Number(until), defaultMaxAttempts),
+    )
   })
-  return { answers, dropped: Number(dropped), nextDue: nextDue === null || nextDue === undefined ? null : Number(nextDue) }
+  return {
+    answers,
+    dropped: Number(dropped),
+    nextDue: nextDue === null || nextDue === undefined ? null : Number(nextDue),
+  }
 }
 
 function leaseOf(found: readonly Reply[], i: number, before: number, until: number, defaultMaxAttempts: number): Lease {
   const { id, attempt, ownMax } = readTicket(String(found[2 * i]))
-  return { id, token: before + i + 1, attempt, maxAttempts: ownMax ?? defaultMaxAttempts, until, body: String(found[2 * i + 1]) }
+  return {
+    id,
+    token: before + i + 1,
+    attempt,
+    maxAttempts: ownMax ?? defaultMaxAttempts,
+    until,
+    body: String(found[2 * i + 1]),
+  }
 }

@@ -3,7 +3,20 @@
  * The ends of a lease, and its prolongation. Each of them reads the leases of the batch at once and counts only where the
  * token is the one the lease was issued with; an item named twice is settled once.
  */
-import { ACKED, BURY, LEASE, LOST, PENDING, QUEUE, READS, SEGMENT, TICKET, listOf, run, taskScript } from './tasks-layout.ts'
+import {
+  ACKED,
+  BURY,
+  LEASE,
+  LOST,
+  PENDING,
+  QUEUE,
+  READS,
+  SEGMENT,
+  TICKET,
+  listOf,
+  run,
+  taskScript,
+} from './tasks-layout.ts'
 import type { LeaseLost, LeaseRef, Nack, RetryPolicy } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 
@@ -14,7 +27,11 @@ type Settled = 'ok' | LeaseLost
  * follow one another, as those of one reserve do, are set up to 32 at a time.
  * ARGV: id, token of each. Answers nil where all are ok, else 1, or what LOST says, each.
  */
-const ACK = taskScript('ack', ['allow-oom'], ['t', 'v', 'l', 'm', ...ACKED], `${LEASE}${LOST}
+const ACK = taskScript(
+  'ack',
+  ['allow-oom'],
+  ['t', 'v', 'l', 'm', ...ACKED],
+  `${LEASE}${LOST}
 local ids, n = {}, (#ARGV - 1) / 2
 for i = 1, n do ids[i] = ARGV[2 * i] end
 local records, segments = fetch(L, ids), call('HMGET', M, 's0', 's1', 's2', 's3', 'f', 'u', 'b')
@@ -57,10 +74,15 @@ if #gone > 0 then
   call('HINCRBY', M, 'acked', #gone)
 end
 return lost and answers
-`)
+`,
+)
 
 /** To the front of the tiers, the first of them foremost. ARGV: channel, type, then id, token of each. Answers as ACK. */
-const RELEASE = taskScript('release', ['allow-oom'], [...PENDING, 'v', 'l', 'm'], `${LEASE}${LOST}${QUEUE}
+const RELEASE = taskScript(
+  'release',
+  ['allow-oom'],
+  [...PENDING, 'v', 'l', 'm'],
+  `${LEASE}${LOST}${QUEUE}
 local ids, n = {}, (#ARGV - 3) / 2
 for i = 1, n do ids[i] = ARGV[2 * i + 2] end
 local records = fetch(L, ids)
@@ -84,13 +106,18 @@ if #back > 0 then
   wake()
 end
 return lost and answers
-`)
+`,
+)
 
 /**
  * ARGV: base, factor, cap of the delay, then id, token, error, delay or '', '1' where permanent, jitter of each.
  * Answers 1 scheduled, 2 dead, or what LOST says, each.
  */
-const NACK = taskScript('nack', ['allow-oom'], ['t', 'v', 'l', 'd', 's', 'dz', 'dt', 'dm', 'm'], `${TICKET}${LEASE}${LOST}${BURY}
+const NACK = taskScript(
+  'nack',
+  ['allow-oom'],
+  ['t', 'v', 'l', 'd', 's', 'dz', 'dt', 'dm', 'm'],
+  `${TICKET}${LEASE}${LOST}${BURY}
 local base, factor, cap = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local ids, n = {}, (#ARGV - 4) / 6
 for i = 1, n do ids[i] = ARGV[6 * i - 1] end
@@ -129,10 +156,15 @@ if #ended > 0 then
   call('HINCRBY', M, 'nacked', #ended)
 end
 return answers
-`)
+`,
+)
 
 /** ARGV: id, token, visibility ms of each. Answers the deadline, or what LOST says, each. */
-const EXTEND = taskScript('extend', ['allow-oom'], ['v', 'l', 'm'], `${LEASE}${LOST}
+const EXTEND = taskScript(
+  'extend',
+  ['allow-oom'],
+  ['v', 'l', 'm'],
+  `${LEASE}${LOST}
 local ids, n = {}, (#ARGV - 1) / 3
 for i = 1, n do ids[i] = ARGV[3 * i - 1] end
 local records, deadlines = fetch(L, ids), call('ZMSCORE', V, unpack(ids))
@@ -153,9 +185,11 @@ end
 tell_lost(answers, function(i) return ARGV[3 * i] end)
 write('ZADD', V, moved)
 return answers
-`)
+`,
+)
 
-const lostOf = (answer: Reply | undefined): LeaseLost | null => (answer === 0 ? 'lease_lost' : answer === -1 ? 'not_issued' : null)
+const lostOf = (answer: Reply | undefined): LeaseLost | null =>
+  answer === 0 ? 'lease_lost' : answer === -1 ? 'not_issued' : null
 const pairsOf = (leases: readonly LeaseRef[]): (string | number)[] => leases.flatMap(({ id, token }) => [id, token])
 
 export async function ack(caller: Caller, type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
@@ -169,13 +203,37 @@ export async function release(caller: Caller, type: string, leases: readonly Lea
 }
 
 /** The errors are cut already. */
-export async function nack(caller: Caller, type: string, retry: RetryPolicy, items: readonly Nack[]): Promise<readonly ('scheduled' | 'dead' | LeaseLost)[]> {
-  const args = items.flatMap(({ id, token, error, retryInMs, permanent, u }) => [id, token, error, retryInMs ?? '', permanent ? '1' : '0', u])
+export async function nack(
+  caller: Caller,
+  type: string,
+  retry: RetryPolicy,
+  items: readonly Nack[],
+): Promise<readonly ('scheduled' | 'dead' | LeaseLost)[]> {
+  const args = items.flatMap(({ id, token, error, retryInMs, permanent, u }) => [
+    id,
+    token,
+    error,
+    retryInMs ?? '',
+    permanent ? '1' : '0',
+    u,
+  ])
   const answers = listOf(await run(caller, NACK, type, [retry.baseMs, retry.factor, retry.capMs, ...args]))
   return items.map((_, i) => lostOf(answers[i]) ?? (answers[i] === 2 ? 'dead' : 'scheduled'))
 }
 
-export async function extend(caller: Caller, type: string, items: readonly (LeaseRef & { readonly visibilityMs: number })[]): Promise<readonly ({ readonly until: number } | LeaseLost)[]> {
-  const answers = listOf(await run(caller, EXTEND, type, items.flatMap(({ id, token, visibilityMs }) => [id, token, visibilityMs]), READS))
+export async function extend(
+  caller: Caller,
+  type: string,
+  items: readonly (LeaseRef & { readonly visibilityMs: number })[],
+): Promise<readonly ({ readonly until: number } | LeaseLost)[]> {
+  const answers = listOf(
+    await run(
+      caller,
+      EXTEND,
+      type,
+      items.flatMap(({ id, token, visibilityMs }) => [id, token, visibilityMs]),
+      READS,
+    ),
+  )
   return items.map((_, i) => lostOf(answers[i]) ?? { until: Number(answers[i]) })
 }

@@ -12,7 +12,11 @@ import type { Caller, Reply } from './caller.ts'
  * have one. A shape is one character a task: '0' + its tier + 4 where it has a ttl + 8 where it has a key.
  * Answers nil where all were queued, else one each: 0 queued, 1 its id is known, 2 the queue is full, or the first id of its key.
  */
-const SUBMIT = taskScript('submit', [], [...PENDING, 't', 'dt', 'dm', 'i', 'iz', 'm'], `${QUEUE}
+const SUBMIT = taskScript(
+  'submit',
+  [],
+  [...PENDING, 't', 'dt', 'dm', 'i', 'iz', 'm'],
+  `${QUEUE}
 local shapes = ARGV[6]
 local n, keys, ids = #shapes, {}, {}
 for i = 1, n do ids[i] = ARGV[4 + 3 * i] end
@@ -76,11 +80,18 @@ if queued > 0 then
   wake()
 end
 return refused and answers
-`)
+`,
+)
 
 const QUEUED: Submitted = Object.freeze({ queued: true })
 
-export async function submit(caller: Caller, type: string, windowMs: number, tasks: readonly NewTask[], maxLength: number | undefined): Promise<readonly Submitted[]> {
+export async function submit(
+  caller: Caller,
+  type: string,
+  windowMs: number,
+  tasks: readonly NewTask[],
+  maxLength: number | undefined,
+): Promise<readonly Submitted[]> {
   const args: (string | number)[] = [caller.channel('wake'), type, windowMs, maxLength ?? '', '']
   const keys: string[] = []
   let shapes = ''

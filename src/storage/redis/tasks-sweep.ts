@@ -11,7 +11,11 @@ import type { Caller } from './caller.ts'
 const MOMENT = 5_000
 
 /** ARGV: channel, type, lost leases a task dies of or 0, limit. Answers requeued, promoted, dead, forgotten keys, 1 where more is left. */
-const SWEEP = taskScript('sweep', ['allow-oom'], [...PENDING, 't', 'v', 'l', 'd', 's', 'dz', 'dt', 'dm', 'i', 'iz', 'm'], `${TICKET}${LEASE}${QUEUE}${PROMOTE}${BURY}
+const SWEEP = taskScript(
+  'sweep',
+  ['allow-oom'],
+  [...PENDING, 't', 'v', 'l', 'd', 's', 'dz', 'dt', 'dm', 'i', 'iz', 'm'],
+  `${TICKET}${LEASE}${QUEUE}${PROMOTE}${BURY}
 local max_lost, limit, more = tonumber(ARGV[4]), tonumber(ARGV[5]), false
 
 local function past(key)
@@ -75,9 +79,12 @@ write('HDEL', I, keys)
 write('ZREM', IZ, keys)
 wake()
 return { #passed - #dead, promoted, #dead, #keys, more and 1 or 0 }
-`)
+`,
+)
 
 export async function sweep(caller: Caller, type: string, maxLost: number, limit: number): Promise<Swept> {
-  const [requeued = 0, promoted = 0, dead = 0, forgottenKeys = 0, more] = listOf(await run(caller, SWEEP, type, [caller.channel('wake'), type, maxLost, limit])).map(Number)
+  const [requeued = 0, promoted = 0, dead = 0, forgottenKeys = 0, more] = listOf(
+    await run(caller, SWEEP, type, [caller.channel('wake'), type, maxLost, limit]),
+  ).map(Number)
   return { requeued, promoted, dead, forgottenKeys, more: more === 1 }
 }

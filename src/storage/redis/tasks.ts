@@ -18,7 +18,13 @@ export function createTasks(caller: Caller): Tasks {
     reserve: (type, visibilityMs, requests) => reserve(caller, type, visibilityMs, requests),
     ack: (type, leases) => ack(caller, type, leases),
     release: (type, leases) => release(caller, type, leases),
-    nack: (type, retry, items) => nack(caller, type, retry, items.map((item) => ({ ...item, error: cutError(item.error) }))),
+    nack: (type, retry, items) =>
+      nack(
+        caller,
+        type,
+        retry,
+        items.map((item) => ({ ...item, error: cutError(item.error) })),
+      ),
     extend: (type, items) => extend(caller, type, items),
     sweep: (type, maxLost, limit) => sweep(caller, type, maxLost, limit),
     locate: (type, ids) => locate(caller, type, ids),

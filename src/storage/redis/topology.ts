@@ -36,7 +36,9 @@ export class Topology {
     this.#options = options
     const { url } = options
     if (url.form === 'cluster') return
-    this.#slots = Array.from<StoreNode>({ length: SLOTS }).fill(this.#make(url.hosts.map(nameOf).join(','), addressOf(url)))
+    this.#slots = Array.from<StoreNode>({ length: SLOTS }).fill(
+      this.#make(url.hosts.map(nameOf).join(','), addressOf(url)),
+    )
   }
 
   get nodes(): readonly StoreNode[] {
@@ -107,7 +109,14 @@ export class Topology {
   async #askSeed(seed: HostPort): Promise<boolean> {
     const { base, random } = this.#options
 
-    const client = new Redis<'legacy'>({ ...clientOptions(random), ...base(), ...seed, socketTimeout: WAIT_MS, retryStrategy: null, replyMapping: 'legacy' })
+    const client = new Redis<'legacy'>({
+      ...clientOptions(random),
+      ...base(),
+      ...seed,
+      socketTimeout: WAIT_MS,
+      retryStrategy: null,
+      replyMapping: 'legacy',
+    })
     client.on('error', (error: Error) => this.#note(error))
     try {
       await client.connect()
@@ -132,7 +141,11 @@ export class Topology {
     if (this.#closed || !Array.isArray(reply)) return
     const slots: (StoreNode | undefined)[] = Array.from({ length: SLOTS })
     const known = new Set<string>()
-    for (const [first, last, primary] of reply as readonly (readonly [number, number, readonly [string | null, number]])[]) {
+    for (const [first, last, primary] of reply as readonly (readonly [
+      number,
+      number,
+      readonly [string | null, number],
+    ])[]) {
       const address = { host: primary[0] || askedHost, port: primary[1] }
       const name = nameOf(address)
       known.add(name)
@@ -159,7 +172,13 @@ export class Topology {
 }
 
 function addressOf({ form, hosts, masterName, tls }: StoreUrl): RedisOptions {
-  if (form === 'sentinel') return { sentinels: hosts.map((each) => ({ ...each })), name: masterName, role: 'master', enableTLSForSentinelMode: tls }
+  if (form === 'sentinel')
+    return {
+      sentinels: hosts.map((each) => ({ ...each })),
+      name: masterName,
+      role: 'master',
+      enableTLSForSentinelMode: tls,
+    }
   return { ...hosts[0] }
 }
 

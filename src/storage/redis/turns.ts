@@ -13,9 +13,14 @@ export class Turns {
   take<T>(name: string, call: () => Promise<T>): Promise<T> {
     const before = this.#ends.get(name)
     const result = before === undefined ? call() : before.then(call)
-    const end = result.then(() => undefined, () => undefined).then(() => {
-      if (this.#ends.get(name) === end) this.#ends.delete(name)
-    })
+    const end = result
+      .then(
+        () => undefined,
+        () => undefined,
+      )
+      .then(() => {
+        if (this.#ends.get(name) === end) this.#ends.delete(name)
+      })
     this.#ends.set(name, end)
     return result
   }

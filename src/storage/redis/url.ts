@@ -8,7 +8,10 @@
  *
  * `kvstores…` is the same over TLS; `redis`, `rediss` stand for `kvstore`, `kvstores`.
  */
-export interface HostPort { readonly host: string; readonly port: number }
+export interface HostPort {
+  readonly host: string
+  readonly port: number
+}
 
 export interface StoreUrl {
   readonly form: 'single' | 'sentinel' | 'cluster'
@@ -23,10 +26,20 @@ export interface StoreUrl {
   readonly prefix: string
 }
 
-export const REDIS_SCHEMES: readonly string[] = ['kvstore', 'kvstores', 'kvstore+sentinel', 'kvstores+sentinel', 'kvstore+cluster', 'kvstores+cluster', 'redis', 'rediss']
+export const REDIS_SCHEMES: readonly string[] = [
+  'kvstore',
+  'kvstores',
+  'kvstore+sentinel',
+  'kvstores+sentinel',
+  'kvstore+cluster',
+  'kvstores+cluster',
+  'redis',
+  'rediss',
+]
 export const DEFAULT_PREFIX = 'muster'
 
-const URL_PARTS = /^(?<scheme>[a-z+]+):\/\/(?:(?<credentials>[^@/?]*)@)?(?<hosts>[^/?@]*)(?:\/(?<path>[^?]*))?(?:\?(?<query>.*))?$/s
+const URL_PARTS =
+  /^(?<scheme>[a-z+]+):\/\/(?:(?<credentials>[^@/?]*)@)?(?<hosts>[^/?@]*)(?:\/(?<path>[^?]*))?(?:\?(?<query>.*))?$/s
 const HOST_PORT = /^(?:\[(?<v6>[0-9a-fA-F:.]+)\]|(?<host>[^:[\]\s]+))(?::(?<port>\d{1,5}))?$/
 const PREFIX = /^[\w.-]{1,64}$/
 
@@ -34,13 +47,23 @@ const PREFIX = /^[\w.-]{1,64}$/
 export function parseStoreUrl(text: string): StoreUrl {
   const groups = URL_PARTS.exec(text)?.groups
   const scheme = groups?.['scheme'] ?? ''
-  if (groups === undefined || !REDIS_SCHEMES.includes(scheme)) throw new Error('is not the URL of a Redis; for example kvstore://127.0.0.1:6379')
+  if (groups === undefined || !REDIS_SCHEMES.includes(scheme))
+    throw new Error('is not the URL of a Redis; for example kvstore://127.0.0.1:6379')
   const form = scheme.endsWith('+sentinel') ? 'sentinel' : scheme.endsWith('+cluster') ? 'cluster' : 'single'
-  const hosts = (groups['hosts'] ?? '').split(',').map((each) => hostPort(each, form === 'sentinel' ? 26_379 : 6_379, text.includes('@')))
-  if (form === 'single' && hosts.length > 1) throw new Error(`${scheme}:// takes one host; several are ${scheme.endsWith('s') ? 'kvstores' : 'kvstore'}+cluster:// or +sentinel://`)
+  const hosts = (groups['hosts'] ?? '')
+    .split(',')
+    .map((each) => hostPort(each, form === 'sentinel' ? 26_379 : 6_379, text.includes('@')))
+  if (form === 'single' && hosts.length > 1)
+    throw new Error(
+      `${scheme}:// takes one host; several are ${scheme.endsWith('s') ? 'kvstores' : 'kvstore'}+cluster:// or +sentinel://`,
+    )
   return {
-    form, hosts, tls: scheme.startsWith('kvstores') || scheme === 'rediss',
-    ...pathOf(form, decoded(groups['path'] ?? '')), ...credentialsOf(groups['credentials'] ?? ''), prefix: prefixOf(groups['query'] ?? ''),
+    form,
+    hosts,
+    tls: scheme.startsWith('kvstores') || scheme === 'rediss',
+    ...pathOf(form, decoded(groups['path'] ?? '')),
+    ...credentialsOf(groups['credentials'] ?? ''),
+    prefix: prefixOf(groups['query'] ?? ''),
   }
 }
 
@@ -53,22 +76,34 @@ export function describeUrl({ form, hosts, tls, masterName, database }: StoreUrl
 
 export const nameOf = ({ host, port }: HostPort): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
 
-export const isLoopback = ({ host }: HostPort): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.')
+export const isLoopback = ({ host }: HostPort): boolean =>
+  host === 'localhost' || host === '::1' || host.startsWith('127.')
 
 /** @param isSecret a password stands in the URL, perhaps not where it should: nothing of it is shown. */
 function hostPort(text: string, fallback: number, isSecret: boolean): HostPort {
   const groups = HOST_PORT.exec(text)?.groups
   const port = Number(groups?.['port'] ?? fallback)
-  if (groups === undefined || port === 0 || port > 65_535) throw new Error(`${isSecret ? 'what stands behind the user' : JSON.stringify(text)} is not host:port; for example kvstore://127.0.0.1:6379`)
+  if (groups === undefined || port === 0 || port > 65_535)
+    throw new Error(
+      `${isSecret ? 'what stands behind the user' : JSON.stringify(text)} is not host:port; for example kvstore://127.0.0.1:6379`,
+    )
   return { host: groups['v6'] ?? groups['host'] ?? '', port }
 }
 
 function pathOf(form: StoreUrl['form'], path: string): { readonly masterName: string; readonly database: number } {
   if (form === 'sentinel') {
-    if (path === '' || path.includes('/')) throw new Error('needs the name that the sentinels give the primary; for example kvstore+sentinel://h1:26379,h2:26379/mymaster')
+    if (path === '' || path.includes('/'))
+      throw new Error(
+        'needs the name that the sentinels give the primary; for example kvstore+sentinel://h1:26379,h2:26379/mymaster',
+      )
     return { masterName: path, database: 0 }
   }
-  if (path !== '' && (form === 'cluster' || !/^\d{1,5}$/.test(path))) throw new Error(form === 'cluster' ? 'a cluster has one database; leave out what stands behind the hosts' : `${JSON.stringify(path)} is not the number of a database; for example kvstore://127.0.0.1:6379/1`)
+  if (path !== '' && (form === 'cluster' || !/^\d{1,5}$/.test(path)))
+    throw new Error(
+      form === 'cluster'
+        ? 'a cluster has one database; leave out what stands behind the hosts'
+        : `${JSON.stringify(path)} is not the number of a database; for example kvstore://127.0.0.1:6379/1`,
+    )
   return { masterName: '', database: Number(path) }
 }
 
@@ -80,9 +115,11 @@ function credentialsOf(text: string): { readonly user: string | null; readonly p
 
 function prefixOf(query: string): string {
   const parameters = new URLSearchParams(query)
-  for (const name of parameters.keys()) if (name !== 'prefix') throw new Error(`${JSON.stringify(name)} is not known behind the "?"; known: prefix`)
+  for (const name of parameters.keys())
+    if (name !== 'prefix') throw new Error(`${JSON.stringify(name)} is not known behind the "?"; known: prefix`)
   const prefix = parameters.get('prefix') ?? DEFAULT_PREFIX
-  if (!PREFIX.test(prefix)) throw new Error('prefix must be 1 to 64 letters, digits, dots, dashes and underscores; for example ?prefix=team-a')
+  if (!PREFIX.test(prefix))
+    throw new Error('prefix must be 1 to 64 letters, digits, dots, dashes and underscores; for example ?prefix=team-a')
   return prefix
 }
 

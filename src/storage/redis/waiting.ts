@@ -27,7 +27,10 @@ interface Entry extends Waiter {
   reject(error: unknown): void
 }
 
-interface Load { calls: number; bytes: number }
+interface Load {
+  calls: number
+  bytes: number
+}
 
 export class WaitingRoom {
   readonly #time: Clock & Timers
@@ -48,7 +51,10 @@ export class WaitingRoom {
     return new Promise((resolve, reject) => {
       const leave = (): void => this.#leave(entry)
       const entry: Entry = {
-        lane, bytes, resolve, reject,
+        lane,
+        bytes,
+        resolve,
+        reject,
         cancel: this.#time.after(leftMs, () => {
           leave()
           reject(unavailable(why(), 'not_sent'))

@@ -4,7 +4,10 @@
  */
 
 /** `isHopeless`: waiting does not mend it, so a start need not wait. */
-export interface Words { readonly sentence: string; readonly isHopeless: boolean }
+export interface Words {
+  readonly sentence: string
+  readonly isHopeless: boolean
+}
 
 type Row = readonly [pattern: RegExp, sentence: (of: string, match: RegExpExecArray) => string, isHopeless: boolean]
 
@@ -16,24 +19,79 @@ const verb = (of: string, singular: string, plural: string): string => `${of} ${
 /** The first that fits. What the other side says of our certificate comes as a TLS alert, before what we say of its own. */
 const ROWS: readonly Row[] = [
   [/^NOAUTH/, (of) => `${verb(of, 'asks', 'ask')} for a password; set ${passwordOf(of)}`, true],
-  [/^WRONGPASS|invalid password|invalid username/i, (of) => (of === SENTINELS ? `the sentinels refuse the password; check ${passwordOf(of)}` : 'the store refuses the user or the password; check the user in SVC_BACKEND_URL and SVC_BACKEND_PASSWORD'), true],
-  [/^NOPERM .*\b(?:key|keys|channel|channels)\b/i, () => 'the store\'s user may not use the keys and channels of the store; it needs the rights ~muster:* and &muster:* (the prefix in place of muster, where there is one)', true],
-  [/^NOPERM .*'(?<command>[^']+)' command/, (_, match) => `the store's user may not call ${(match.groups?.['command'] ?? '').toUpperCase().replace('|', ' ')}; grant it that right`, true],
+  [
+    /^WRONGPASS|invalid password|invalid username/i,
+    (of) =>
+      of === SENTINELS
+        ? `the sentinels refuse the password; check ${passwordOf(of)}`
+        : 'the store refuses the user or the password; check the user in SVC_BACKEND_URL and SVC_BACKEND_PASSWORD',
+    true,
+  ],
+  [
+    /^NOPERM .*\b(?:key|keys|channel|channels)\b/i,
+    () =>
+      "the store's user may not use the keys and channels of the store; it needs the rights ~muster:* and &muster:* (the prefix in place of muster, where there is one)",
+    true,
+  ],
+  [
+    /^NOPERM .*'(?<command>[^']+)' command/,
+    (_, match) =>
+      `the store's user may not call ${(match.groups?.['command'] ?? '').toUpperCase().replace('|', ' ')}; grant it that right`,
+    true,
+  ],
   [/^NOPERM (?<what>.*)/, (_, match) => `the store's user lacks a right: ${match.groups?.['what'] ?? ''}`, true],
   [/cluster support disabled/, () => 'the server is no node of a cluster; use kvstore://host:port', true],
-  [/No such master/i, () => 'the sentinels know no primary of that name; check what stands behind the hosts in SVC_BACKEND_URL', true],
-  [/alert certificate required|alert handshake failure/, (of) => `${verb(of, 'asks', 'ask')} for a certificate of ours; set SVC_BACKEND_CERT_FILE and SVC_BACKEND_KEY_FILE`, true],
-  [/alert (?<why>unknown ca|bad certificate|certificate \w+|unsupported certificate)/, (of, match) => `${verb(of, 'does', 'do')} not accept our certificate (${match.groups?.['why'] ?? ''}); check SVC_BACKEND_CERT_FILE`, true],
+  [
+    /No such master/i,
+    () => 'the sentinels know no primary of that name; check what stands behind the hosts in SVC_BACKEND_URL',
+    true,
+  ],
+  [
+    /alert certificate required|alert handshake failure/,
+    (of) => `${verb(of, 'asks', 'ask')} for a certificate of ours; set SVC_BACKEND_CERT_FILE and SVC_BACKEND_KEY_FILE`,
+    true,
+  ],
+  [
+    /alert (?<why>unknown ca|bad certificate|certificate \w+|unsupported certificate)/,
+    (of, match) =>
+      `${verb(of, 'does', 'do')} not accept our certificate (${match.groups?.['why'] ?? ''}); check SVC_BACKEND_CERT_FILE`,
+    true,
+  ],
   [/certificate has expired/, (of) => `the certificate of ${of} has expired; renew it`, true],
   [/certificate is not yet valid/, (of) => `the certificate of ${of} is not valid yet; check the clocks`, true],
-  [/does not match certificate's altnames: (?<why>[^;]*?):?\s*$/, (of, match) => `the certificate of ${of} is for another host: ${match.groups?.['why'] ?? ''}`, true],
-  [/self-signed certificate|unable to (?:verify|get)|certificate/, (of) => `the certificate of ${of} is of no authority that we trust; set SVC_BACKEND_CA_FILE to the one that signed it`, true],
-  [/wrong version number|packet length too long/, () => 'the server does not speak TLS at this port; use kvstore://', true],
+  [
+    /does not match certificate's altnames: (?<why>[^;]*?):?\s*$/,
+    (of, match) => `the certificate of ${of} is for another host: ${match.groups?.['why'] ?? ''}`,
+    true,
+  ],
+  [
+    /self-signed certificate|unable to (?:verify|get)|certificate/,
+    (of) =>
+      `the certificate of ${of} is of no authority that we trust; set SVC_BACKEND_CA_FILE to the one that signed it`,
+    true,
+  ],
+  [
+    /wrong version number|packet length too long/,
+    () => 'the server does not speak TLS at this port; use kvstore://',
+    true,
+  ],
   [/ECONNREFUSED (?<where>\S+)/, (_, match) => `nothing listens at ${match.groups?.['where'] ?? ''}`, false],
-  [/ENOTFOUND (?<host>\S+)|EAI_AGAIN (?<again>\S+)/, (_, match) => `the host name ${match.groups?.['host'] ?? match.groups?.['again'] ?? ''} is not known`, false],
+  [
+    /ENOTFOUND (?<host>\S+)|EAI_AGAIN (?<again>\S+)/,
+    (_, match) => `the host name ${match.groups?.['host'] ?? match.groups?.['again'] ?? ''} is not known`,
+    false,
+  ],
   [/^Socket timeout/, () => 'the store did not answer in time', false],
-  [/ETIMEDOUT/, () => 'no connection came about in time; so it is with kvstores:// where the server does not speak TLS', false],
-  [/ECONNRESET/, () => 'the server broke off the connection; so it does with kvstore:// where it speaks TLS alone', false],
+  [
+    /ETIMEDOUT/,
+    () => 'no connection came about in time; so it is with kvstores:// where the server does not speak TLS',
+    false,
+  ],
+  [
+    /ECONNRESET/,
+    () => 'the server broke off the connection; so it does with kvstore:// where it speaks TLS alone',
+    false,
+  ],
 ]
 
 const SENTINEL = /^All sentinels are unreachable.*?(?:Last error: (?<last>.*))?$/s
@@ -42,7 +100,12 @@ export function inWords(error: unknown): Words {
   const message = messageOf(error)
   const sentinel = SENTINEL.exec(message)
   if (sentinel === null) return wordsOf('the store', message) ?? { sentence: message, isHopeless: false }
-  return wordsOf(SENTINELS, sentinel.groups?.['last'] ?? '') ?? { sentence: 'no sentinel answers at any of the hosts in SVC_BACKEND_URL', isHopeless: false }
+  return (
+    wordsOf(SENTINELS, sentinel.groups?.['last'] ?? '') ?? {
+      sentence: 'no sentinel answers at any of the hosts in SVC_BACKEND_URL',
+      isHopeless: false,
+    }
+  )
 }
 
 function wordsOf(of: string, message: string): Words | null {
@@ -53,4 +116,5 @@ function wordsOf(of: string, message: string): Words | null {
   return null
 }
 
-const messageOf = (error: unknown): string => (typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error))
+const messageOf = (error: unknown): string =>
+  typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error)

@@ -9,17 +9,27 @@ import type { Ref } from '../index.ts'
 const MAX_ITEMS = 500
 const MAX_BYTES = 1_048_576
 
-interface Placed<T> { readonly item: T; readonly at: number }
+interface Placed<T> {
+  readonly item: T
+  readonly at: number
+}
 
 /**
  * @param charsOf about how much an item adds to the call.
  * @param run one script; one answer per item, in order.
  */
-export async function inBatches<T extends Ref, A>(items: readonly T[], charsOf: (item: T) => number, run: (type: string, part: readonly T[]) => Promise<readonly A[]>): Promise<readonly A[]> {
+export async function inBatches<T extends Ref, A>(
+  items: readonly T[],
+  charsOf: (item: T) => number,
+  run: (type: string, part: readonly T[]) => Promise<readonly A[]>,
+): Promise<readonly A[]> {
   const answers: A[] = []
   const series = [...byType(items)].map(async ([type, placed]) => {
     for (const part of parts(placed, charsOf)) {
-      const answered = await run(type, part.map(({ item }) => item))
+      const answered = await run(
+        type,
+        part.map(({ item }) => item),
+      )
       for (const [i, answer] of answered.entries()) answers[part[i]?.at ?? -1] = answer
     }
   })

@@ -17,7 +17,15 @@
  * of colons: instance and actor are escaped. `st` holds what was reported; a record with a drain reads DRAINING. Its
  * applied generation is empty before the first state frame, its error `e<text>` or empty.
  */
-import { cutError, type Beat, type ConfigPut, type ConfigRow, type HistoryRow, type Reported, type WorkerRow } from '../index.ts'
+import {
+  cutError,
+  type Beat,
+  type ConfigPut,
+  type ConfigRow,
+  type HistoryRow,
+  type Reported,
+  type WorkerRow,
+} from '../index.ts'
 import type { WorkerState } from '../../protocol/index.ts'
 import { key } from './keys.ts'
 
@@ -56,7 +64,11 @@ export function reportOf({ gen, lastError }: NonNullable<Beat['state']>): string
 /** What a record says of its worker, from state, applied generation and error as `st` holds them. */
 export function reportedOf(text: string): Reported {
   const [state, applied = '', error = ''] = fields(text, 2)
-  return { state: state as WorkerState, lastError: error === '' ? null : error.slice(1), appliedGen: applied === '' ? null : Number(applied) }
+  return {
+    state: state as WorkerState,
+    lastError: error === '' ? null : error.slice(1),
+    appliedGen: applied === '' ? null : Number(applied),
+  }
 }
 
 export function configRow(gen: string, cfg: string): ConfigRow {
@@ -73,7 +85,13 @@ export function historyText({ expectGen, actor, changed, config }: ConfigPut): s
 export function historyRow(text: string): HistoryRow {
   const [ts = '', gen = '', actor = '', rest = ''] = fields(text, 3)
   const lineEnd = rest.indexOf('\n')
-  return { gen: Number(gen), ts: Number(ts), actor: unescaped(actor), changed: JSON.parse(rest.slice(0, lineEnd)) as string[], config: rest.slice(lineEnd + 1) }
+  return {
+    gen: Number(gen),
+    ts: Number(ts),
+    actor: unescaped(actor),
+    changed: JSON.parse(rest.slice(0, lineEnd)) as string[],
+    config: rest.slice(lineEnd + 1),
+  }
 }
 
 /** One worker as the reading scripts answer it, null where the field is absent. */
@@ -89,14 +107,30 @@ export interface StoredWorker {
   readonly cs: string | null
 }
 
-export function workerRow(type: string, id: string, stored: StoredWorker, isConnected: (conn: string) => boolean): WorkerRow | null {
+export function workerRow(
+  type: string,
+  id: string,
+  stored: StoredWorker,
+  isConnected: (conn: string) => boolean,
+): WorkerRow | null {
   const { g, cfg, desc, st, sn, conn, dr, mb, cs } = stored
   if (g === null || cfg === null || desc === null || st === null) return null
   const [registered, , hardware = ''] = fields(desc, 2)
   const [state, since, rest = ''] = fields(st, 2)
   const draining = dr !== null
   return {
-    type, id, conn, connected: conn !== null && isConnected(conn), registeredAt: Number(registered), hardware,
-    ...reportedOf(`${draining ? 'DRAINING' : state}:${rest}`), stateSince: Number(since), lastSeen: Number(sn), draining, managedBy: mb, config: configRow(g, cfg), stats: cs,
+    type,
+    id,
+    conn,
+    connected: conn !== null && isConnected(conn),
+    registeredAt: Number(registered),
+    hardware,
+    ...reportedOf(`${draining ? 'DRAINING' : state}:${rest}`),
+    stateSince: Number(since),
+    lastSeen: Number(sn),
+    draining,
+    managedBy: mb,
+    config: configRow(g, cfg),
+    stats: cs,
   }
 }

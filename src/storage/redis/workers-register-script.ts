@@ -11,7 +11,10 @@ import { script } from './script.ts'
  * Answers per item false (full) or { what the record said before or false: it was created, drain, replaced or false,
  * generation as text: ioredis rounds integers near 2^53 }.
  */
-export const REGISTER = script('workers.register', [], `
+export const REGISTER = script(
+  'workers.register',
+  [],
+  `
 ${REGISTRY}
 ${STATE_OF}
 local ids = {}
@@ -87,10 +90,14 @@ if #undrained > 0 then redis.call('HDEL', dr, unpack(undrained)) end
 if #members > 0 then redis.call('ZADD', ix, unpack(members)) end
 if #returned > 0 then redis.call('ZREM', gone, unpack(returned)) end
 return answers
-`)
+`,
+)
 
 /** ARGV: per item id, conn. Clears only where the connection is still this one. */
-export const DISCONNECT = script('workers.disconnect', ['allow-oom'], `
+export const DISCONNECT = script(
+  'workers.disconnect',
+  ['allow-oom'],
+  `
 ${REGISTRY}
 ${STATE_OF}
 local ids = {}
@@ -110,13 +117,17 @@ if #cleared > 0 then
   redis.call('HSET', st, unpack(states))
 end
 return #cleared
-`)
+`,
+)
 
 /**
  * ARGV: the bound on kept generations, then ids; KEYS behind the registry's: ring and history of each. Answers 1 or 0.
  * Above the bound the lowest generations go: the poll's raise makes that good.
  */
-export const FORGET = script('workers.forget', ['allow-oom'], `
+export const FORGET = script(
+  'workers.forget',
+  ['allow-oom'],
+  `
 ${REGISTRY}
 local ids = { unpack(ARGV, 3) }
 local gens = redis.call('HMGET', g, unpack(ids))
@@ -141,4 +152,5 @@ redis.call('UNLINK', unpack(lists))
 redis.call('ZADD', gone, unpack(scores))
 if excess > 0 then redis.call('ZPOPMIN', gone, int(excess)) end
 return answers
-`)
+`,
+)

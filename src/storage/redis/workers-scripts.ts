@@ -11,7 +11,10 @@ import { script } from './script.ts'
  * ARGV: number of live masters, their ids, then worker ids. A worker on a connection of a live master is bound to its
  * process, any other one to whichever registers next (D6). Answers per id false (not known) or { conn or false }.
  */
-export const DRAIN = script('workers.drain', ['allow-oom'], `
+export const DRAIN = script(
+  'workers.drain',
+  ['allow-oom'],
+  `
 ${REGISTRY}
 ${STATE_OF}
 local masters = tonumber(ARGV[2])
@@ -41,10 +44,14 @@ end
 if #bindings > 0 then redis.call('HSET', dr, unpack(bindings)) end
 if #states > 0 then redis.call('HSET', st, unpack(states)) end
 return answers
-`)
+`,
+)
 
 /** ARGV: per item id, managed by ('' nobody). Answers 1, or 0 where the worker is not known. */
-export const MANAGE = script('workers.manage', ['allow-oom'], `
+export const MANAGE = script(
+  'workers.manage',
+  ['allow-oom'],
+  `
 ${REGISTRY}
 local ids = {}
 for i = 2, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
@@ -66,7 +73,8 @@ end
 if #managed > 0 then redis.call('HSET', mb, unpack(managed)) end
 if #free > 0 then redis.call('HDEL', mb, unpack(free)) end
 return answers
-`)
+`,
+)
 
 /** Rows of a page that are read before the rest, however many are asked for: each may be a megabyte. */
 const FIRST_ROWS = 20
@@ -80,17 +88,24 @@ local function rows(ids)
 end`
 
 /** ARGV: ids. Answers { ids, g, cfg, desc, st, sn, conn, dr, mb, cs }, each a list. */
-export const GET = script('workers.get', ['no-writes'], `
+export const GET = script(
+  'workers.get',
+  ['no-writes'],
+  `
 ${REGISTRY}
 ${ROWS}
 return rows({ unpack(ARGV, 2) })
-`)
+`,
+)
 
 /**
  * ARGV: '-' or '(' with the id to begin behind, number of rows. Answers as {@link GET}, as far as an answer reaches: a few
  * rows tell how large the others may be, and what is read beyond the bound is left out.
  */
-export const PAGE = script('workers.page', ['no-writes'], `
+export const PAGE = script(
+  'workers.page',
+  ['no-writes'],
+  `
 ${REGISTRY}
 ${ROWS}
 local ids = redis.call('ZRANGE', ix, ARGV[2], '+', 'BYLEX', 'LIMIT', '0', ARGV[3])
@@ -106,11 +121,16 @@ while #answer[1] < #ids do
   size = math.max(1, math.floor((${MAX_ANSWER_BYTES} - bytes) / bytes * #answer[1]))
 end
 return answer
-`)
+`,
+)
 
 /** KEYS behind the registry's: the ring. ARGV: id. Answers all frames, oldest first, or false where the worker is not known. */
-export const STATS = script('stats.read', ['no-writes'], `
+export const STATS = script(
+  'stats.read',
+  ['no-writes'],
+  `
 ${REGISTRY}
 if redis.call('HEXISTS', g, ARGV[2]) == 0 then return false end
 return redis.call('LRANGE', KEYS[12], '0', '-1')
-`)
+`,
+)

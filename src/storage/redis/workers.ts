@@ -14,12 +14,24 @@ import type { Script } from './script.ts'
 import { Turns } from './turns.ts'
 import { BEAT, BEAT_IN_FULL_STORE } from './workers-beat-script.ts'
 import { inBatches } from './workers-batches.ts'
-import { escaped, historyKey, registryKeys, reportedOf, reportOf, ringKey, workerRow, type StoredWorker } from './workers-layout.ts'
+import {
+  escaped,
+  historyKey,
+  registryKeys,
+  reportedOf,
+  reportOf,
+  ringKey,
+  workerRow,
+  type StoredWorker,
+} from './workers-layout.ts'
 import { DISCONNECT, FORGET, REGISTER } from './workers-register-script.ts'
 import { DRAIN, GET, MANAGE, PAGE } from './workers-scripts.ts'
 
 /** Per type. Tests may lower them. */
-export interface RegistryLimits { readonly records: number; readonly forgotten: number }
+export interface RegistryLimits {
+  readonly records: number
+  readonly forgotten: number
+}
 const LIMITS: RegistryLimits = { records: 50_000, forgotten: 1_000_000 }
 
 /** The masters seen within 15 seconds, as `meta` knows them. */
@@ -30,42 +42,77 @@ const registrationChars = ({ hardware, defaults }: Registration): number => hard
 const beatChars = ({ stats = [] }: Beat): number => stats.reduce((sum, frame) => sum + frame.length, 0)
 
 /** `conn` is "<masterId>/<n>". */
-const isHeldBy = (masters: readonly string[]) => (conn: string): boolean => masters.includes(conn.slice(0, Math.max(0, conn.lastIndexOf('/'))))
+const isHeldBy =
+  (masters: readonly string[]) =>
+  (conn: string): boolean =>
+    masters.includes(conn.slice(0, Math.max(0, conn.lastIndexOf('/'))))
 
 export function createWorkers(caller: Caller, liveMasters: LiveMasters, limits: RegistryLimits = LIMITS): Workers {
   const turns = new Turns()
   /** One script on a type's registry that answers a list. */
-  const run = async <A>(script: Script, type: string, args: readonly (string | number)[], repeatable = false, keys: readonly string[] = []): Promise<readonly A[]> =>
-    (await caller.run(script, [...registryKeys(type), ...keys], args, { repeatable })) as readonly Reply[] as readonly A[]
-  const inTurn = <T extends Ref, A>(items: readonly T[], charsOf: (item: T) => number, call: (type: string, part: readonly T[]) => Promise<readonly A[]>): Promise<readonly A[]> =>
-    inBatches(items, charsOf, (type, part) => turns.take(type, () => call(type, part)))
+  const run = async <A>(
+    script: Script,
+    type: string,
+    args: readonly (string | number)[],
+    repeatable = false,
+    keys: readonly string[] = [],
+  ): Promise<readonly A[]> =>
+    (await caller.run(script, [...registryKeys(type), ...keys], args, {
+      repeatable,
+    })) as readonly Reply[] as readonly A[]
+  const inTurn = <T extends Ref, A>(
+    items: readonly T[],
+    charsOf: (item: T) => number,
+    call: (type: string, part: readonly T[]) => Promise<readonly A[]>,
+  ): Promise<readonly A[]> => inBatches(items, charsOf, (type, part) => turns.take(type, () => call(type, part)))
 
   return {
-    register: (items) => inTurn(items, registrationChars, async (type, part) => {
-      const args = part.flatMap(({ id, conn, instance, hardware, defaults }) => [id, conn, escaped(instance), hardware, defaults])
-      return (await run<RegisterReply>(REGISTER, type, [limits.records, ...args], true)).map(registered)
-    }),
-    beat: (items) => inTurn(items, beatChars, async (type, part) => {
-      try {
-        return await beat(caller, BEAT, type, part, STATS_FRAMES)
-      } catch (error) {
-        if (!(error instanceof FleetError && error.code === 'STORAGE_FULL')) throw error
-        return beat(caller, BEAT_IN_FULL_STORE, type, part, 1)
-      }
-    }),
+    register: (items) =>
+      inTurn(items, registrationChars, async (type, part) => {
+        const args = part.flatMap(({ id, conn, instance, hardware, defaults }) => [
+          id,
+          conn,
+          escaped(instance),
+          hardware,
+          defaults,
+        ])
+        return (await run<RegisterReply>(REGISTER, type, [limits.records, ...args], true)).map(registered)
+      }),
+    beat: (items) =>
+      inTurn(items, beatChars, async (type, part) => {
+        try {
+          return await beat(caller, BEAT, type, part, STATS_FRAMES)
+        } catch (error) {
+          if (!(error instanceof FleetError && error.code === 'STORAGE_FULL')) throw error
+          return beat(caller, BEAT_IN_FULL_STORE, type, part, 1)
+        }
+      }),
     disconnect: async (items) => {
       await inTurn<Conn, never>(items, nameChars, async (type, part) => {
-        await caller.run(DISCONNECT, registryKeys(type), part.flatMap(({ id, conn }) => [id, conn]), { repeatable: true })
+        await caller.run(
+          DISCONNECT,
+          registryKeys(type),
+          part.flatMap(({ id, conn }) => [id, conn]),
+          { repeatable: true },
+        )
         return []
       })
     },
     drain: async (refs) => {
       const masters = await liveMasters()
-      const drained = await inBatches(refs, nameChars, (type, part) => run<readonly [string | null] | null>(DRAIN, type, [masters.length, ...masters, ...part.map(({ id }) => id)]))
+      const drained = await inBatches(refs, nameChars, (type, part) =>
+        run<readonly [string | null] | null>(DRAIN, type, [masters.length, ...masters, ...part.map(({ id }) => id)]),
+      )
       return drained.map((answer) => (answer === null ? 'not_found' : { conn: answer[0] }))
     },
     manage: async (items) => {
-      const managed = await inBatches(items, nameChars, (type, part) => run<number>(MANAGE, type, part.flatMap(({ id, managedBy }) => [id, managedBy ?? ''])))
+      const managed = await inBatches(items, nameChars, (type, part) =>
+        run<number>(
+          MANAGE,
+          type,
+          part.flatMap(({ id, managedBy }) => [id, managedBy ?? '']),
+        ),
+      )
       return managed.map((answer) => (answer === 1 ? 'ok' : 'not_found'))
     },
     forget: async (refs) => {
@@ -76,14 +123,28 @@ export function createWorkers(caller: Caller, liveMasters: LiveMasters, limits: 
       return forgotten.map((answer) => answer === 1)
     },
     get: async (refs) => {
-      const reading = inBatches(refs, nameChars, async (type, part) => storedWorkers((await run(GET, type, part.map(({ id }) => id), true)) as RowsReply))
+      const reading = inBatches(refs, nameChars, async (type, part) =>
+        storedWorkers(
+          (await run(
+            GET,
+            type,
+            part.map(({ id }) => id),
+            true,
+          )) as RowsReply,
+        ),
+      )
       const [stored, masters] = await Promise.all([reading, liveMasters()])
       return refs.map(({ type, id }, i) => rowOf(type, id, stored[i], masters))
     },
     page: async (type, after, limit) => {
-      const [reply, masters] = await Promise.all([run(PAGE, type, [after === null ? '-' : `(${after}`, limit], true), liveMasters()])
+      const [reply, masters] = await Promise.all([
+        run(PAGE, type, [after === null ? '-' : `(${after}`, limit], true),
+        liveMasters(),
+      ])
       const [ids] = reply as RowsReply
-      return storedWorkers(reply as RowsReply).map((stored, i) => rowOf(type, ids[i] ?? '', stored, masters)).filter((row) => row !== null)
+      return storedWorkers(reply as RowsReply)
+        .map((stored, i) => rowOf(type, ids[i] ?? '', stored, masters))
+        .filter((row) => row !== null)
     },
   }
 }
@@ -96,19 +157,35 @@ function registered(answer: RegisterReply): Registered {
   return { before: before === null ? null : reportedOf(before), drain: drain === 1, replaced, gen: Number(gen) }
 }
 
-async function beat(caller: Caller, script: Script, type: string, part: readonly Beat[], ringFrames: number): Promise<readonly BeatAnswer[]> {
+async function beat(
+  caller: Caller,
+  script: Script,
+  type: string,
+  part: readonly Beat[],
+  ringFrames: number,
+): Promise<readonly BeatAnswer[]> {
   const rings: string[] = []
   const args: (string | number)[] = [ringFrames]
   let repeatable = true
   for (const { id, conn, state, stats = [] } of part) {
     const [newest = ''] = stats.slice(-1)
     const frames = stats.slice(-ringFrames).map(ringFrame)
-    args.push(id, conn, state?.state ?? '', state === undefined ? '' : reportOf(state), frames.length, newest === frames.at(-1) ? '' : newest, ...frames)
+    args.push(
+      id,
+      conn,
+      state?.state ?? '',
+      state === undefined ? '' : reportOf(state),
+      frames.length,
+      newest === frames.at(-1) ? '' : newest,
+      ...frames,
+    )
     if (frames.length === 0) continue
     rings.push(ringKey(type, id))
     repeatable = false // A frame would be kept twice.
   }
-  const answers = (await caller.run(script, [...registryKeys(type), ...rings], args, { repeatable })) as readonly (readonly [BeatAnswer['was'], string])[]
+  const answers = (await caller.run(script, [...registryKeys(type), ...rings], args, {
+    repeatable,
+  })) as readonly (readonly [BeatAnswer['was'], string])[]
   return answers.map(([was, gen]) => ({ was, gen: Number(gen) }))
 }
 
@@ -122,10 +199,35 @@ function ringFrame(frame: string): string {
 type Column = readonly (string | null)[]
 type RowsReply = readonly [ids: readonly string[], ...fields: Column[]]
 
-function storedWorkers([ids, g = [], cfg = [], desc = [], st = [], sn = [], conn = [], dr = [], mb = [], cs = []]: RowsReply): readonly StoredWorker[] {
+function storedWorkers([
+  ids,
+  g = [],
+  cfg = [],
+  desc = [],
+  st = [],
+  sn = [],
+  conn = [],
+  dr = [],
+  mb = [],
+  cs = [],
+]: RowsReply): readonly StoredWorker[] {
   const at = (column: Column, i: number): string | null => column[i] ?? null
-  return ids.map((_, i) => ({ g: at(g, i), cfg: at(cfg, i), desc: at(desc, i), st: at(st, i), sn: at(sn, i), conn: at(conn, i), dr: at(dr, i), mb: at(mb, i), cs: at(cs, i) }))
+  return ids.map((_, i) => ({
+    g: at(g, i),
+    cfg: at(cfg, i),
+    desc: at(desc, i),
+    st: at(st, i),
+    sn: at(sn, i),
+    conn: at(conn, i),
+    dr: at(dr, i),
+    mb: at(mb, i),
+    cs: at(cs, i),
+  }))
 }
 
-const rowOf = (type: string, id: string, stored: StoredWorker | undefined, masters: readonly string[]): WorkerRow | null =>
-  stored === undefined ? null : workerRow(type, id, stored, isHeldBy(masters))
+const rowOf = (
+  type: string,
+  id: string,
+  stored: StoredWorker | undefined,
+  masters: readonly string[],
+): WorkerRow | null => (stored === undefined ? null : workerRow(type, id, stored, isHeldBy(masters)))

@@ -10,7 +10,9 @@ const TOKENS = 4_096
 const ROWS = 1_024
 const CACHED = 1_024
 
-interface Bits extends Kept { readonly bits: Uint8Array }
+interface Bits extends Kept {
+  readonly bits: Uint8Array
+}
 
 export class Acked {
   readonly #txn: Transaction
@@ -22,8 +24,12 @@ export class Acked {
   constructor(db: Database, txn: Transaction) {
     this.#txn = txn
     this.#read = db.prepare<[number, number], Buffer>('SELECT bits FROM acked WHERE type = ? AND segment = ?').pluck()
-    this.#write = db.prepare('INSERT INTO acked(type, segment, bits) VALUES(?, ?, ?) ON CONFLICT(type, segment) DO UPDATE SET bits = excluded.bits')
-    this.#trim = db.prepare(`DELETE FROM acked WHERE type = :type AND segment <= (SELECT segment FROM acked WHERE type = :type ORDER BY segment DESC LIMIT 1 OFFSET :rows)`)
+    this.#write = db.prepare(
+      'INSERT INTO acked(type, segment, bits) VALUES(?, ?, ?) ON CONFLICT(type, segment) DO UPDATE SET bits = excluded.bits',
+    )
+    this.#trim = db.prepare(
+      `DELETE FROM acked WHERE type = :type AND segment <= (SELECT segment FROM acked WHERE type = :type ORDER BY segment DESC LIMIT 1 OFFSET :rows)`,
+    )
   }
 
   has(type: number, token: number): boolean {
@@ -35,7 +41,8 @@ export class Acked {
     const segment = Math.floor(token / TOKENS)
     const row = this.#load(type, segment, true)
     if (row === undefined) return
-    if (this.#txn.keep(row, () => void this.#write.run(type, segment, row.bits))) this.#txn.onRollback(() => void this.#cache.delete(`${type}:${segment}`))
+    if (this.#txn.keep(row, () => void this.#write.run(type, segment, row.bits)))
+      this.#txn.onRollback(() => void this.#cache.delete(`${type}:${segment}`))
     const at = token % TOKENS
     row.bits[at >> 3] = (row.bits[at >> 3] ?? 0) | (1 << (at & 7))
   }

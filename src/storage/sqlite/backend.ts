@@ -74,7 +74,8 @@ export class SqliteBackend implements Backend {
 
   constructor(options: SqliteOptions) {
     this.#options = options
-    this.#host = options.host ?? (options.threadUrl === undefined ? new InlineHost() : new ThreadHost(options.threadUrl))
+    this.#host =
+      options.host ?? (options.threadUrl === undefined ? new InlineHost() : new ThreadHost(options.threadUrl))
     this.#committer = new Committer({
       nowMs: () => this.#nowMs(),
       run: (group) => this.#host.run(group),
@@ -125,7 +126,11 @@ export class SqliteBackend implements Backend {
 
   async #start(signal: AbortSignal): Promise<void> {
     const { path, clock, timers, random, log, lateCommit } = this.#options
-    const { timeMs, warnings } = await this.#host.open({ path, newEpoch: random.uuid(), ...(lateCommit !== undefined && { lateCommit }) })
+    const { timeMs, warnings } = await this.#host.open({
+      path,
+      newEpoch: random.uuid(),
+      ...(lateCommit !== undefined && { lateCommit }),
+    })
     signal.throwIfAborted()
     for (const warning of warnings) log?.warn(warning)
     this.#offsetMs = Math.max(clock.wallMs(), timeMs) - clock.monotonicMs()
@@ -151,18 +156,27 @@ export class SqliteBackend implements Backend {
     const rules: Readonly<Record<string, Rule>> = RULES[group]
     const methods = Object.entries(rules).map(([method, rule]) => {
       const check = Reflect.get(CHECKS[group], method) as (...args: readonly unknown[]) => void
-      return [method, async (...args: readonly unknown[]): Promise<unknown> => {
-        this.#gate()
-        check(...args)
-        if (rule.grows && this.#diskLow) throw storageError('STORAGE_FULL', 'less than 64 MiB are free on the disk of the store; free some space', 'not_sent')
-        return this.#committer.call({ group, method, args }, rule.kind)
-      }] as const
+      return [
+        method,
+        async (...args: readonly unknown[]): Promise<unknown> => {
+          this.#gate()
+          check(...args)
+          if (rule.grows && this.#diskLow)
+            throw storageError(
+              'STORAGE_FULL',
+              'less than 64 MiB are free on the disk of the store; free some space',
+              'not_sent',
+            )
+          return this.#committer.call({ group, method, args }, rule.kind)
+        },
+      ] as const
     })
     return Object.fromEntries(methods) as unknown as Groups[G]
   }
 
   #gate(): void {
-    if (this.#state !== 'open') throw storageError('STORAGE_NOT_OPEN', `the store ${this.#options.path} is not open`, 'not_sent')
+    if (this.#state !== 'open')
+      throw storageError('STORAGE_NOT_OPEN', `the store ${this.#options.path} is not open`, 'not_sent')
   }
 
   #nowMs(): number {
@@ -211,7 +225,11 @@ export class SqliteBackend implements Backend {
     try {
       const free = freeBytes === undefined ? await freeBytesOf(dirname(path)) : await freeBytes()
       const low = free < MIN_FREE_BYTES
-      if (low && !this.#diskLow) log?.warn('the disk of the store is nearly full: nothing may grow until space is freed', { path, freeBytes: free })
+      if (low && !this.#diskLow)
+        log?.warn('the disk of the store is nearly full: nothing may grow until space is freed', {
+          path,
+          freeBytes: free,
+        })
       this.#diskLow = low
     } catch (error) {
       log?.warn('the free space of the store cannot be read', { path, error })

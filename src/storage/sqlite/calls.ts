@@ -10,18 +10,26 @@ import type { Backend } from '../index.ts'
 import { messageOf } from './driver.ts'
 
 /** The groups that live in the database; the bus and the event log live in the process. */
-export type Groups = Pick<Backend, 'meta' | 'workers' | 'configs' | 'stats' | 'streams' | 'tasks' | 'pools' | 'kv' | 'locks' | 'counters'>
+export type Groups = Pick<
+  Backend,
+  'meta' | 'workers' | 'configs' | 'stats' | 'streams' | 'tasks' | 'pools' | 'kv' | 'locks' | 'counters'
+>
 export type GroupName = keyof Groups
 
 /** A group of the contract as the engine implements it: the same methods, answering at once. */
-export type Sync<T> = { readonly [K in keyof T]: T[K] extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : never }
+export type Sync<T> = {
+  readonly [K in keyof T]: T[K] extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : never
+}
 export type SyncGroups = { readonly [G in GroupName]: Sync<Groups[G]> }
 
 /**
  * `read` changes nothing. `relaxed` may be lost by a power cut, not by a crash of the process: a group of such calls
  * alone costs no fsync. `write` is durable before its answer. A growing call is refused while the disk is nearly full.
  */
-export interface Rule { readonly kind: 'read' | 'relaxed' | 'write'; readonly grows: boolean }
+export interface Rule {
+  readonly kind: 'read' | 'relaxed' | 'write'
+  readonly grows: boolean
+}
 
 const READ: Rule = { kind: 'read', grows: false }
 const RELAXED: Rule = { kind: 'relaxed', grows: false }
@@ -31,13 +39,34 @@ const GROWS: Rule = { kind: 'write', grows: true }
 /** Every operation, once. `satisfies` fails when the contract gains a method that has no row here. */
 export const RULES = {
   meta: { info: READ, beat: READ }, // Which masters live is kept in memory.
-  workers: { register: WRITE, beat: RELAXED, disconnect: WRITE, drain: WRITE, manage: WRITE, forget: WRITE, get: READ, page: READ },
+  workers: {
+    register: WRITE,
+    beat: RELAXED,
+    disconnect: WRITE,
+    drain: WRITE,
+    manage: WRITE,
+    forget: WRITE,
+    get: READ,
+    page: READ,
+  },
   configs: { put: GROWS, get: READ, history: READ, raise: WRITE },
   stats: { read: READ },
   streams: { push: GROWS, tail: READ, peek: READ, pop: WRITE, length: READ },
   tasks: {
-    submit: GROWS, reserve: WRITE, ack: WRITE, release: WRITE, nack: WRITE, extend: WRITE, sweep: WRITE, locate: READ, queue: READ, dead: READ,
-    replay: WRITE, clearDead: WRITE, select: WRITE, counts: READ,
+    submit: GROWS,
+    reserve: WRITE,
+    ack: WRITE,
+    release: WRITE,
+    nack: WRITE,
+    extend: WRITE,
+    sweep: WRITE,
+    locate: READ,
+    queue: READ,
+    dead: READ,
+    replay: WRITE,
+    clearDead: WRITE,
+    select: WRITE,
+    counts: READ,
   },
   pools: { put: GROWS, remove: WRITE, claim: WRITE, extend: WRITE, release: WRITE, list: READ, sizes: READ },
   kv: { get: READ, set: GROWS, delete: WRITE },
@@ -45,13 +74,25 @@ export const RULES = {
   counters: { add: GROWS, get: READ },
 } as const satisfies { readonly [G in GroupName]: { readonly [M in keyof Groups[G]]: Rule } }
 
-export interface Call { readonly group: GroupName; readonly method: string; readonly args: readonly unknown[] }
+export interface Call {
+  readonly group: GroupName
+  readonly method: string
+  readonly args: readonly unknown[]
+}
 /** One transaction. `nowMs`: backend time for all of it. */
-export interface CallGroup { readonly nowMs: number; readonly kind: Rule['kind']; readonly calls: readonly Call[] }
+export interface CallGroup {
+  readonly nowMs: number
+  readonly kind: Rule['kind']
+  readonly calls: readonly Call[]
+}
 export type Answer = { readonly ok: unknown } | { readonly error: ErrorData }
 
 /** An error as it crosses the thread boundary, where classes are lost. `code` null: a TypeError, a mistake in our code. */
-export interface ErrorData { readonly code: ErrorCode | null; readonly message: string; readonly outcome: FleetErrorOptions['outcome'] }
+export interface ErrorData {
+  readonly code: ErrorCode | null
+  readonly message: string
+  readonly outcome: FleetErrorOptions['outcome']
+}
 
 export function dataOf(error: unknown): ErrorData {
   if (error instanceof FleetError) return { code: error.code, message: error.message, outcome: error.outcome }
@@ -59,15 +100,26 @@ export function dataOf(error: unknown): ErrorData {
 }
 
 /** STORAGE_FULL and overload pass: the caller is told when to come again. */
-const RETRY_AFTER_SECONDS: Partial<Record<ErrorCode, number>> = { STORAGE_FULL: 5, STORAGE_OVERLOADED: 1, STORAGE_UNAVAILABLE: 1 }
+const RETRY_AFTER_SECONDS: Partial<Record<ErrorCode, number>> = {
+  STORAGE_FULL: 5,
+  STORAGE_OVERLOADED: 1,
+  STORAGE_UNAVAILABLE: 1,
+}
 
 export function errorOf(data: ErrorData): Error {
   return data.code === null ? new TypeError(data.message) : storageError(data.code, data.message, data.outcome)
 }
 
-export function storageError(code: ErrorCode, message: string, outcome?: FleetErrorOptions['outcome'], cause?: unknown): FleetError {
+export function storageError(
+  code: ErrorCode,
+  message: string,
+  outcome?: FleetErrorOptions['outcome'],
+  cause?: unknown,
+): FleetError {
   const retryAfterSeconds = RETRY_AFTER_SECONDS[code]
   return new FleetError(code, message, {
-    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }), ...(outcome !== undefined && { outcome }), ...(cause !== undefined && { cause }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    ...(outcome !== undefined && { outcome }),
+    ...(cause !== undefined && { cause }),
   })
 }

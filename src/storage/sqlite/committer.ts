@@ -56,8 +56,13 @@ export class Committer {
 
   call(call: Call, kind: Rule['kind']): Promise<unknown> {
     const { items, bytes } = sizeOf(call.args)
-    if (this.#waiting.length > 0 && (this.#waitingItems + items > WAITING_ITEMS || this.#waitingBytes + bytes > WAITING_BYTES)) {
-      return Promise.reject(storageError('STORAGE_OVERLOADED', 'too many calls wait for the store; come again in a moment', 'not_sent'))
+    if (
+      this.#waiting.length > 0 &&
+      (this.#waitingItems + items > WAITING_ITEMS || this.#waitingBytes + bytes > WAITING_BYTES)
+    ) {
+      return Promise.reject(
+        storageError('STORAGE_OVERLOADED', 'too many calls wait for the store; come again in a moment', 'not_sent'),
+      )
     }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ call, kind, items, bytes, deadline: this.#ticks + DEADLINE_TICKS, resolve, reject })
@@ -71,12 +76,20 @@ export class Committer {
   tick(): void {
     this.#ticks += 1
     for (const each of this.#running) {
-      if (each.deadline < this.#ticks) each.reject(storageError('STORAGE_UNAVAILABLE', 'the store did not answer within 5 s; whether the change was made is not known', 'unknown'))
+      if (each.deadline < this.#ticks)
+        each.reject(
+          storageError(
+            'STORAGE_UNAVAILABLE',
+            'the store did not answer within 5 s; whether the change was made is not known',
+            'unknown',
+          ),
+        )
     }
     if ((this.#waiting[0]?.deadline ?? Infinity) >= this.#ticks) return
     const late = this.#waiting.filter(({ deadline }) => deadline < this.#ticks)
     this.#take(late.length)
-    for (const each of late) each.reject(storageError('STORAGE_UNAVAILABLE', 'the store was busy for 5 s; nothing was changed', 'not_sent'))
+    for (const each of late)
+      each.reject(storageError('STORAGE_UNAVAILABLE', 'the store was busy for 5 s; nothing was changed', 'not_sent'))
   }
 
   /** Resolves once everything that was accepted has its answer. */
@@ -111,7 +124,11 @@ export class Committer {
   async #commit(members: readonly Pending[]): Promise<void> {
     const kind = kindOf(members)
     try {
-      const answers = await this.#options.run({ nowMs: this.#options.nowMs(), kind, calls: members.map(({ call }) => call) })
+      const answers = await this.#options.run({
+        nowMs: this.#options.nowMs(),
+        kind,
+        calls: members.map(({ call }) => call),
+      })
       this.#options.onOutcome(failureOf(answers), kind)
       for (const [i, each] of members.entries()) settle(each, answers[i])
     } catch (error) {

@@ -22,8 +22,15 @@ export function openDatabase(path: string): Database {
 export type Fault = 'busy' | 'full' | 'corrupt' | 'io' | null
 
 const FAULTS: readonly (readonly [string, Fault])[] = [
-  ['SQLITE_BUSY', 'busy'], ['SQLITE_LOCKED', 'busy'], ['SQLITE_FULL', 'full'], ['SQLITE_CORRUPT', 'corrupt'],
-  ['SQLITE_NOTADB', 'corrupt'], ['SQLITE_IOERR', 'io'], ['SQLITE_CANTOPEN', 'io'], ['SQLITE_READONLY', 'io'], ['SQLITE_PERM', 'io'],
+  ['SQLITE_BUSY', 'busy'],
+  ['SQLITE_LOCKED', 'busy'],
+  ['SQLITE_FULL', 'full'],
+  ['SQLITE_CORRUPT', 'corrupt'],
+  ['SQLITE_NOTADB', 'corrupt'],
+  ['SQLITE_IOERR', 'io'],
+  ['SQLITE_CANTOPEN', 'io'],
+  ['SQLITE_READONLY', 'io'],
+  ['SQLITE_PERM', 'io'],
 ]
 
 /** Extended codes (`SQLITE_IOERR_FSYNC`) count as the code that they extend. */

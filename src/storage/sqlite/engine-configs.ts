@@ -15,13 +15,21 @@ const MAX_RAISE = 1_000_000
 
 export function configsOf(db: Database, txn: Transaction, names: Names): Sync<Configs> {
   type Stored = ConfigRow & { readonly conn: string | null }
-  const find = db.prepare<[number, string], Stored>('SELECT gen, config, changed AS changedAt, actor, conn FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?')
-  const set = db.prepare<[number, string, number, string, number, string]>('UPDATE cfg SET gen = ?, config = ?, changed = ?, actor = ? WHERE type = ? AND id = ?')
+  const find = db.prepare<[number, string], Stored>(
+    'SELECT gen, config, changed AS changedAt, actor, conn FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?',
+  )
+  const set = db.prepare<[number, string, number, string, number, string]>(
+    'UPDATE cfg SET gen = ?, config = ?, changed = ?, actor = ? WHERE type = ? AND id = ?',
+  )
   const setGen = db.prepare<[number, number, string]>('UPDATE cfg SET gen = ? WHERE type = ? AND id = ?')
-  const log = db.prepare<[number, string, number, number, string, string, string]>('INSERT INTO cfg_history(type, id, gen, ts, actor, changed, config) VALUES(?, ?, ?, ?, ?, ?, ?)')
+  const log = db.prepare<[number, string, number, number, string, string, string]>(
+    'INSERT INTO cfg_history(type, id, gen, ts, actor, changed, config) VALUES(?, ?, ?, ?, ?, ?, ?)',
+  )
   const trim = db.prepare<[{ type: number; id: string }]>(`DELETE FROM cfg_history WHERE type = :type AND id = :id
     AND gen <= (SELECT gen FROM cfg_history WHERE type = :type AND id = :id ORDER BY gen DESC LIMIT 1 OFFSET ${CONFIG_HISTORY_ROWS})`)
-  const newest = db.prepare<[number, string, number], Omit<HistoryRow, 'changed'> & { readonly changed: string }>('SELECT gen, ts, actor, changed, config FROM cfg_history WHERE type = ? AND id = ? ORDER BY gen DESC LIMIT ?')
+  const newest = db.prepare<[number, string, number], Omit<HistoryRow, 'changed'> & { readonly changed: string }>(
+    'SELECT gen, ts, actor, changed, config FROM cfg_history WHERE type = ? AND id = ? ORDER BY gen DESC LIMIT ?',
+  )
 
   function known<A>(ref: Ref, missing: A, act: (type: number, id: string, stored: Stored) => A): A {
     const type = names.find(KIND.type, ref.type)
@@ -29,21 +37,40 @@ export function configsOf(db: Database, txn: Transaction, names: Names): Sync<Co
     return type === undefined || stored === undefined ? missing : act(type, ref.id, stored)
   }
   return {
-    put: (put) => known<ReturnType<Sync<Configs>['put']>>(put, 'not_found', (type, id, { conn, ...row }) => {
-      if (row.gen !== put.expectGen) return { conflict: row }
-      const gen = row.gen + 1
-      set.run(gen, put.config, txn.nowMs, put.actor, type, id)
-      log.run(type, id, gen, txn.nowMs, put.actor, JSON.stringify(put.changed), put.config)
-      trim.run({ type, id })
-      return { gen, conn }
-    }),
-    get: (refs) => refs.map((ref) => known<ConfigRow | null>(ref, null, (_type, _id, { gen, config, changedAt, actor }) => ({ gen, config, changedAt, actor }))),
-    history: (ref, limit) => known<HistoryRow[]>(ref, [], (type, id) => newest.all(type, id, limit).map((row) => ({ ...row, changed: JSON.parse(row.changed) as string[] }))),
-    raise: (items) => items.map(({ above, ...ref }) => known<{ gen: number; conn: string | null } | 'not_found' | 'too_far'>(ref, 'not_found', (type, id, { gen, conn }) => {
-      if (above + 1 - gen > MAX_RAISE) return 'too_far'
-      const raised = Math.max(gen, above + 1)
-      if (raised > gen) setGen.run(raised, type, id)
-      return { gen: raised, conn }
-    })),
+    put: (put) =>
+      known<ReturnType<Sync<Configs>['put']>>(put, 'not_found', (type, id, { conn, ...row }) => {
+        if (row.gen !== put.expectGen) return { conflict: row }
+        const gen = row.gen + 1
+        set.run(gen, put.config, txn.nowMs, put.actor, type, id)
+        log.run(type, id, gen, txn.nowMs, put.actor, JSON.stringify(put.changed), put.config)
+        trim.run({ type, id })
+        return { gen, conn }
+      }),
+    get: (refs) =>
+      refs.map((ref) =>
+        known<ConfigRow | null>(ref, null, (_type, _id, { gen, config, changedAt, actor }) => ({
+          gen,
+          config,
+          changedAt,
+          actor,
+        })),
+      ),
+    history: (ref, limit) =>
+      known<HistoryRow[]>(ref, [], (type, id) =>
+        newest.all(type, id, limit).map((row) => ({ ...row, changed: JSON.parse(row.changed) as string[] })),
+      ),
+    raise: (items) =>
+      items.map(({ above, ...ref }) =>
+        known<{ gen: number; conn: string | null } | 'not_found' | 'too_far'>(
+          ref,
+          'not_found',
+          (type, id, { gen, conn }) => {
+            if (above + 1 - gen > MAX_RAISE) return 'too_far'
+            const raised = Math.max(gen, above + 1)
+            if (raised > gen) setGen.run(raised, type, id)
+            return { gen: raised, conn }
+          },
+        ),
+      ),
   }
 }

@@ -14,16 +14,35 @@ const PLACES: readonly Place[] = ['pending', 'in_flight', 'scheduled', 'dead']
 const NORMAL = 1
 const NO_TOTALS = { submitted: 0, acked: 0, nacked: 0, died: 0 } as const
 
-type Inspection = Pick<Sync<Tasks>, 'locate' | 'queue' | 'dead' | 'replay' | 'clearDead' | 'select' | 'counts'> & { prune(limit: number): number }
+type Inspection = Pick<Sync<Tasks>, 'locate' | 'queue' | 'dead' | 'replay' | 'clearDead' | 'select' | 'counts'> & {
+  prune(limit: number): number
+}
 
 export function inspectionOf({ db, txn, names, fences, queues, rows }: TaskContext): Inspection {
-  const pending = db.prepare<[number, number], QueueRow>(`SELECT id, attempt, body FROM task JOIN body ON body.pk = task.pk WHERE type = ? AND place = 0 ORDER BY tier, ord LIMIT ?`)
-  const dead = db.prepare<[number, number, number], DeadRow>(`SELECT id, attempt, body, lease_max AS maxAttempts, error AS lastError, due AS diedAt FROM task JOIN body ON body.pk = task.pk
+  const pending = db.prepare<[number, number], QueueRow>(
+    `SELECT id, attempt, body FROM task JOIN body ON body.pk = task.pk WHERE type = ? AND place = 0 ORDER BY tier, ord LIMIT ?`,
+  )
+  const dead = db.prepare<
+    [number, number, number],
+    DeadRow
+  >(`SELECT id, attempt, body, lease_max AS maxAttempts, error AS lastError, due AS diedAt FROM task JOIN body ON body.pk = task.pk
     WHERE type = ? AND place = 3 AND ord > ? ORDER BY ord LIMIT ?`)
-  const oldestDead = db.prepare<[number, number, number], Pick<TaskRow, 'pk' | 'ttl'>>('SELECT pk, ttl FROM task WHERE type = ? AND place = 3 AND ord > ? ORDER BY ord LIMIT ?')
-  const cleared = db.prepare<[number, number, number], number>('SELECT pk FROM task WHERE type = ? AND place = 3 AND ord <= ? ORDER BY ord LIMIT ?').pluck()
-  const revive = db.prepare<[number, number, number | null, number]>('UPDATE task SET place = 0, tier = ?, ord = ?, ttl_at = ?, due = NULL, attempt = 0, lost = 0, error = NULL WHERE pk = ?')
-  const head = db.prepare<[number, number], number>('SELECT submitted FROM task WHERE type = ? AND place = 0 AND tier = ? ORDER BY ord LIMIT 1').pluck()
+  const oldestDead = db.prepare<[number, number, number], Pick<TaskRow, 'pk' | 'ttl'>>(
+    'SELECT pk, ttl FROM task WHERE type = ? AND place = 3 AND ord > ? ORDER BY ord LIMIT ?',
+  )
+  const cleared = db
+    .prepare<[number, number, number], number>(
+      'SELECT pk FROM task WHERE type = ? AND place = 3 AND ord <= ? ORDER BY ord LIMIT ?',
+    )
+    .pluck()
+  const revive = db.prepare<[number, number, number | null, number]>(
+    'UPDATE task SET place = 0, tier = ?, ord = ?, ttl_at = ?, due = NULL, attempt = 0, lost = 0, error = NULL WHERE pk = ?',
+  )
+  const head = db
+    .prepare<[number, number], number>(
+      'SELECT submitted FROM task WHERE type = ? AND place = 0 AND tier = ? ORDER BY ord LIMIT 1',
+    )
+    .pluck()
 
   const cutOf = (type: number): number => fences.find(type)?.deadCut ?? 0
   function replayOne(queue: Queue, { pk, ttl }: Pick<TaskRow, 'pk' | 'ttl'>): void {
@@ -32,22 +51,32 @@ export function inspectionOf({ db, txn, names, fences, queues, rows }: TaskConte
     queue.pending[NORMAL] += 1
   }
   function oldestOf({ type, pending: counts }: Readonly<Queue>): number | null {
-    const heads = counts.flatMap((count, tier) => (count === 0 ? [] : head.get(type, tier) ?? []))
+    const heads = counts.flatMap((count, tier) => (count === 0 ? [] : (head.get(type, tier) ?? [])))
     return heads.length === 0 ? null : Math.min(...heads)
   }
   function countsOf(typeName: string): Counts {
     const type = names.find(KIND.type, typeName)
     const queue = type === undefined ? undefined : queues.find(type)
-    if (type === undefined || queue === undefined) return { tiers: [0, 0, 0], scheduled: 0, inFlight: 0, dead: 0, oldest: null, totals: NO_TOTALS }
+    if (type === undefined || queue === undefined)
+      return { tiers: [0, 0, 0], scheduled: 0, inFlight: 0, dead: 0, oldest: null, totals: NO_TOTALS }
     const { submitted, acked, nacked, died } = fences.find(type) ?? NO_TOTALS
-    return { tiers: [...queue.pending], scheduled: queue.scheduled, inFlight: queue.inFlight, dead: queue.dead, oldest: oldestOf(queue), totals: { submitted, acked, nacked, died } }
+    return {
+      tiers: [...queue.pending],
+      scheduled: queue.scheduled,
+      inFlight: queue.inFlight,
+      dead: queue.dead,
+      oldest: oldestOf(queue),
+      totals: { submitted, acked, nacked, died },
+    }
   }
   return {
     locate(typeName, ids) {
       const type = names.find(KIND.type, typeName)
       return ids.map((id) => {
         const row = type === undefined ? undefined : rows.find(type, id)
-        return type === undefined || row === undefined || isCleared(row, cutOf(type)) ? null : PLACES[row.place] ?? null
+        return type === undefined || row === undefined || isCleared(row, cutOf(type))
+          ? null
+          : (PLACES[row.place] ?? null)
       })
     },
     queue(typeName, n) {

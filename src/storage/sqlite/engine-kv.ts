@@ -17,13 +17,23 @@ const MAX_LOCKS = 10_000
 const MAX_COUNTERS = 10_000
 
 const full = (what: string, namespace: string, bound: number): Error =>
-  storageError('STORAGE_FULL', `the namespace ${JSON.stringify(namespace)} holds ${bound} ${what}, which is the most; remove some, or use another namespace`, 'not_sent')
+  storageError(
+    'STORAGE_FULL',
+    `the namespace ${JSON.stringify(namespace)} holds ${bound} ${what}, which is the most; remove some, or use another namespace`,
+    'not_sent',
+  )
 
 export function kvOf(db: Database, txn: Transaction, names: Names): Sync<Kv> & { prune(limit: number): number } {
-  const read = db.prepare<[number, string], { v: string; expires: number | null }>('SELECT v, expires FROM kv WHERE ns = ? AND k = ?')
-  const write = db.prepare<[number, string, string, number | null]>('INSERT INTO kv(ns, k, v, expires) VALUES(?, ?, ?, ?) ON CONFLICT(ns, k) DO UPDATE SET v = excluded.v, expires = excluded.expires')
+  const read = db.prepare<[number, string], { v: string; expires: number | null }>(
+    'SELECT v, expires FROM kv WHERE ns = ? AND k = ?',
+  )
+  const write = db.prepare<[number, string, string, number | null]>(
+    'INSERT INTO kv(ns, k, v, expires) VALUES(?, ?, ?, ?) ON CONFLICT(ns, k) DO UPDATE SET v = excluded.v, expires = excluded.expires',
+  )
   const remove = db.prepare<[number, string]>('DELETE FROM kv WHERE ns = ? AND k = ?')
-  const expired = db.prepare<[number, number, number], string>('SELECT k FROM kv WHERE ns = ? AND expires <= ? LIMIT ?').pluck()
+  const expired = db
+    .prepare<[number, number, number], string>('SELECT k FROM kv WHERE ns = ? AND expires <= ? LIMIT ?')
+    .pluck()
   const sizes = new Sizes(db, txn, 'SELECT count(*) FROM kv WHERE ns = ?')
 
   function forget(ns: number, limit: number): number {
@@ -49,7 +59,12 @@ export function kvOf(db: Database, txn: Transaction, names: Names): Sync<Kv> & {
     },
     set(namespace, items) {
       for (const { key, value } of items) {
-        if (Buffer.byteLength(value) > MAX_KV_VALUE_BYTES) throw storageError('STORAGE_FULL', `the value of ${JSON.stringify(key)} is larger than 256 KiB; keep it elsewhere, and a link to it here`, 'not_sent')
+        if (Buffer.byteLength(value) > MAX_KV_VALUE_BYTES)
+          throw storageError(
+            'STORAGE_FULL',
+            `the value of ${JSON.stringify(key)} is larger than 256 KiB; keep it elsewhere, and a link to it here`,
+            'not_sent',
+          )
       }
       const ns = names.number(KIND.kv, namespace)
       for (const item of items) put(namespace, ns, item)
@@ -74,7 +89,9 @@ export function kvOf(db: Database, txn: Transaction, names: Names): Sync<Kv> & {
 
 export function countersOf(db: Database, txn: Transaction, names: Names): Sync<Counters> {
   const read = db.prepare<[number, string], number>('SELECT v FROM counter WHERE ns = ? AND name = ?').pluck()
-  const write = db.prepare<[number, string, number]>('INSERT INTO counter(ns, name, v) VALUES(?, ?, ?) ON CONFLICT(ns, name) DO UPDATE SET v = excluded.v')
+  const write = db.prepare<[number, string, number]>(
+    'INSERT INTO counter(ns, name, v) VALUES(?, ?, ?) ON CONFLICT(ns, name) DO UPDATE SET v = excluded.v',
+  )
   const sizes = new Sizes(db, txn, 'SELECT count(*) FROM counter WHERE ns = ?')
 
   function add(namespace: string, ns: number, name: string, delta: number): number | 'out_of_range' {
@@ -95,20 +112,27 @@ export function countersOf(db: Database, txn: Transaction, names: Names): Sync<C
     },
     get(namespace, wanted) {
       const ns = names.find(KIND.counter, namespace)
-      return wanted.map((name) => (ns === undefined ? 0 : read.get(ns, name) ?? 0))
+      return wanted.map((name) => (ns === undefined ? 0 : (read.get(ns, name) ?? 0)))
     },
   }
 }
 
-interface LockRow { readonly token: number; readonly until: number }
+interface LockRow {
+  readonly token: number
+  readonly until: number
+}
 
 export function locksOf(db: Database, txn: Transaction, names: Names, fences: Fences): Sync<Locks> {
   const read = db.prepare<[number, string], LockRow>('SELECT token, until FROM lock WHERE ns = ? AND name = ?')
-  const write = db.prepare<[number, string, number, number, string]>(`INSERT INTO lock(ns, name, token, until, owner) VALUES(?, ?, ?, ?, ?)
+  const write = db.prepare<
+    [number, string, number, number, string]
+  >(`INSERT INTO lock(ns, name, token, until, owner) VALUES(?, ?, ?, ?, ?)
     ON CONFLICT(ns, name) DO UPDATE SET token = excluded.token, until = excluded.until, owner = excluded.owner`)
   const prolong = db.prepare<[number, number, string]>('UPDATE lock SET until = ? WHERE ns = ? AND name = ?')
   const remove = db.prepare<[number, string]>('DELETE FROM lock WHERE ns = ? AND name = ?')
-  const passed = db.prepare<[number, number], string>('SELECT name FROM lock WHERE ns = ? AND until <= ? LIMIT 1000').pluck()
+  const passed = db
+    .prepare<[number, number], string>('SELECT name FROM lock WHERE ns = ? AND until <= ? LIMIT 1000')
+    .pluck()
   const sizes = new Sizes(db, txn, 'SELECT count(*) FROM lock WHERE ns = ?')
 
   function forget(ns: number): number {
@@ -117,7 +141,11 @@ export function locksOf(db: Database, txn: Transaction, names: Names, fences: Fe
     for (const name of gone) remove.run(ns, name)
     return gone.length
   }
-  function acquire(namespace: string, ns: number, { name, owner, holdMs }: Parameters<Locks['acquire']>[1][number]): { token: number; until: number } | { heldUntil: number } {
+  function acquire(
+    namespace: string,
+    ns: number,
+    { name, owner, holdMs }: Parameters<Locks['acquire']>[1][number],
+  ): { token: number; until: number } | { heldUntil: number } {
     const held = read.get(ns, name)
     if (held !== undefined && held.until > txn.nowMs) return { heldUntil: held.until }
     if (held === undefined) {

@@ -18,19 +18,42 @@ const MAX_ITEMS = 100_000
 const MAX_LOOKED_AT = 1_000
 const UNUSED = -Number.MAX_SAFE_INTEGER
 
-interface Held { readonly expires: number | null; readonly until: number | null; readonly token: number | null }
-interface Free { readonly id: string; readonly tags: string; readonly payload: string }
+interface Held {
+  readonly expires: number | null
+  readonly until: number | null
+  readonly token: number | null
+}
+interface Free {
+  readonly id: string
+  readonly tags: string
+  readonly payload: string
+}
 
 export function poolsOf(db: Database, txn: Transaction, names: Names, fences: Fences): Sync<Pools> {
-  const read = db.prepare<[number, string], Held>('SELECT expires, until, token FROM pool_item WHERE pool = ? AND id = ?')
-  const insert = db.prepare<[number, string, string, string, number | null, number, number]>('INSERT INTO pool_item(pool, id, tags, payload, expires, put, used) VALUES(?, ?, ?, ?, ?, ?, ?)')
-  const replace = db.prepare<[string, string, number | null, number, string]>('UPDATE pool_item SET tags = ?, payload = ?, expires = ? WHERE pool = ? AND id = ?')
+  const read = db.prepare<[number, string], Held>(
+    'SELECT expires, until, token FROM pool_item WHERE pool = ? AND id = ?',
+  )
+  const insert = db.prepare<[number, string, string, string, number | null, number, number]>(
+    'INSERT INTO pool_item(pool, id, tags, payload, expires, put, used) VALUES(?, ?, ?, ?, ?, ?, ?)',
+  )
+  const replace = db.prepare<[string, string, number | null, number, string]>(
+    'UPDATE pool_item SET tags = ?, payload = ?, expires = ? WHERE pool = ? AND id = ?',
+  )
   const remove = db.prepare<[number, string]>('DELETE FROM pool_item WHERE pool = ? AND id = ?')
-  const expired = db.prepare<[number, number], string>('SELECT id FROM pool_item WHERE pool = ? AND expires <= ?').pluck()
-  const countExpired = db.prepare<[number, number], number>('SELECT count(*) FROM pool_item WHERE pool = ? AND expires <= ?').pluck()
+  const expired = db
+    .prepare<[number, number], string>('SELECT id FROM pool_item WHERE pool = ? AND expires <= ?')
+    .pluck()
+  const countExpired = db
+    .prepare<[number, number], number>('SELECT count(*) FROM pool_item WHERE pool = ? AND expires <= ?')
+    .pluck()
   const prolong = db.prepare<[number, number, string]>('UPDATE pool_item SET until = ? WHERE pool = ? AND id = ?')
-  const free = db.prepare<[number, string]>('UPDATE pool_item SET until = NULL, token = NULL, owner = NULL WHERE pool = ? AND id = ?')
-  const list = db.prepare<[number, number, number], PoolRow>(`SELECT id, tags, payload, expires, until AS inUseUntil FROM pool_item
+  const free = db.prepare<[number, string]>(
+    'UPDATE pool_item SET until = NULL, token = NULL, owner = NULL WHERE pool = ? AND id = ?',
+  )
+  const list = db.prepare<
+    [number, number, number],
+    PoolRow
+  >(`SELECT id, tags, payload, expires, until AS inUseUntil FROM pool_item
     WHERE pool = ? AND (expires IS NULL OR expires > ?) ORDER BY put LIMIT ?`)
   const lastPut = db.prepare<[number], number | null>('SELECT max(put) FROM pool_item WHERE pool = ?').pluck()
   const sizes = new Sizes(db, txn, 'SELECT count(*) FROM pool_item WHERE pool = ?')
@@ -58,7 +81,12 @@ export function poolsOf(db: Database, txn: Transaction, names: Names, fences: Fe
       replace.run(tags, payload, expires, pool, id)
       return 'replaced'
     }
-    if (sizes.of(pool) >= MAX_ITEMS) throw storageError('STORAGE_FULL', `the pool ${JSON.stringify(name)} holds ${MAX_ITEMS} items, which is the most; remove some first`, 'not_sent')
+    if (sizes.of(pool) >= MAX_ITEMS)
+      throw storageError(
+        'STORAGE_FULL',
+        `the pool ${JSON.stringify(name)} holds ${MAX_ITEMS} items, which is the most; remove some first`,
+        'not_sent',
+      )
     sizes.add(pool, 1)
     const order = 1 + (lastPut.get(pool) ?? 0)
     insert.run(pool, id, tags, payload, expires, order, UNUSED + order)
@@ -108,17 +136,33 @@ export function poolsOf(db: Database, txn: Transaction, names: Names, fences: Fe
     list(name, n) {
       const pool = names.find(KIND.pool, name)
       const items = pool === undefined ? [] : fitting(list.iterate(pool, txn.nowMs, n), charsOf)
-      return { size: sizeOf(name), items: items.map((row) => ({ ...row, inUseUntil: row.inUseUntil !== null && row.inUseUntil > txn.nowMs ? row.inUseUntil : null })) }
+      return {
+        size: sizeOf(name),
+        items: items.map((row) => ({
+          ...row,
+          inUseUntil: row.inUseUntil !== null && row.inUseUntil > txn.nowMs ? row.inUseUntil : null,
+        })),
+      }
     },
     sizes: (pools) => pools.map(sizeOf),
   }
 }
 
 /** Every statement ends before a row is changed. */
-function claimingOf(db: Database, txn: Transaction, fences: Fences): (pool: number, request: ClaimRequest) => readonly Claim[] {
-  const freePassed = db.prepare<[number, number]>('UPDATE pool_item SET until = NULL, token = NULL, owner = NULL WHERE pool = ? AND until <= ?')
-  const inLine = db.prepare<[number, number], Free>('SELECT id, tags, payload FROM pool_item WHERE pool = ? AND until IS NULL ORDER BY used LIMIT ?')
-  const take = db.prepare<[number, number, number, string, number, string]>('UPDATE pool_item SET used = ?, token = ?, until = ?, owner = ? WHERE pool = ? AND id = ?')
+function claimingOf(
+  db: Database,
+  txn: Transaction,
+  fences: Fences,
+): (pool: number, request: ClaimRequest) => readonly Claim[] {
+  const freePassed = db.prepare<[number, number]>(
+    'UPDATE pool_item SET until = NULL, token = NULL, owner = NULL WHERE pool = ? AND until <= ?',
+  )
+  const inLine = db.prepare<[number, number], Free>(
+    'SELECT id, tags, payload FROM pool_item WHERE pool = ? AND until IS NULL ORDER BY used LIMIT ?',
+  )
+  const take = db.prepare<[number, number, number, string, number, string]>(
+    'UPDATE pool_item SET used = ?, token = ?, until = ?, owner = ? WHERE pool = ? AND id = ?',
+  )
 
   function claimOne(fence: Fence, { id, tags, payload }: Free, { owner, holdMs }: ClaimRequest): Claim {
     const token = fences.issue(fence)
@@ -144,5 +188,9 @@ const charsOf = ({ id, tags, payload }: Free): number => id.length + tags.length
 function matches(tags: string, wanted: readonly (readonly [string, unknown])[]): boolean {
   if (wanted.length === 0) return true
   const found: unknown = JSON.parse(tags)
-  return typeof found === 'object' && found !== null && wanted.every(([tag, value]) => Object.hasOwn(found, tag) && Reflect.get(found, tag) === value)
+  return (
+    typeof found === 'object' &&
+    found !== null &&
+    wanted.every(([tag, value]) => Object.hasOwn(found, tag) && Reflect.get(found, tag) === value)
+  )
 }

@@ -16,22 +16,68 @@ const PROMOTED_PER_RESERVE = 1_000
 const MAX_DROPPED = 1_000
 const TIERS: readonly Tier[] = [0, 1, 2]
 
-type Ready = [pk: number, id: string, ord: number, ttlAt: number | null, attempt: number, ownMax: number | null, body: string | null]
-interface Picked { readonly pk: number; readonly id: string; readonly attempt: number; readonly ownMax: number | null; readonly body: string }
-interface Room { leases: number; bytes: number; drops: number; readonly wanted: number }
+type Ready = [
+  pk: number,
+  id: string,
+  ord: number,
+  ttlAt: number | null,
+  attempt: number,
+  ownMax: number | null,
+  body: string | null,
+]
+interface Picked {
+  readonly pk: number
+  readonly id: string
+  readonly attempt: number
+  readonly ownMax: number | null
+  readonly body: string
+}
+interface Room {
+  leases: number
+  bytes: number
+  drops: number
+  readonly wanted: number
+}
 
-export function reservationOf({ db, txn, names, fences, queues, rows }: TaskContext): Pick<Sync<Tasks>, 'reserve' | 'sweep'> {
-  const find = db.prepare<[number, string], { draining: 0 | 1; gen: number }>('SELECT drain IS NOT NULL AS draining, gen FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?')
-  const dueRetries = db.prepare<[number, number, number], { pk: number; ownTier: Tier }>('SELECT pk, own_tier AS ownTier FROM task WHERE type = ? AND place = 2 AND due <= ? ORDER BY due, ord LIMIT ?')
-  const promote = db.prepare<[number, number, number]>('UPDATE task SET place = 0, tier = ?, ord = ?, due = NULL WHERE pk = ?')
+export function reservationOf({
+  db,
+  txn,
+  names,
+  fences,
+  queues,
+  rows,
+}: TaskContext): Pick<Sync<Tasks>, 'reserve' | 'sweep'> {
+  const find = db.prepare<[number, string], { draining: 0 | 1; gen: number }>(
+    'SELECT drain IS NOT NULL AS draining, gen FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?',
+  )
+  const dueRetries = db.prepare<[number, number, number], { pk: number; ownTier: Tier }>(
+    'SELECT pk, own_tier AS ownTier FROM task WHERE type = ? AND place = 2 AND due <= ? ORDER BY due, ord LIMIT ?',
+  )
+  const promote = db.prepare<[number, number, number]>(
+    'UPDATE task SET place = 0, tier = ?, ord = ?, due = NULL WHERE pk = ?',
+  )
   const nextDue = db.prepare<[number], number | null>('SELECT min(due) FROM task WHERE type = ? AND place = 2').pluck()
-  const ready = db.prepare<[number, Tier, number, number], Ready>(`SELECT task.pk, id, ord, ttl_at, attempt, own_max, body FROM task LEFT JOIN body ON body.pk = task.pk
-    WHERE type = ? AND place = 0 AND tier = ? AND ord >= ? ORDER BY ord LIMIT ?`).raw()
-  const lease = db.prepare<[number, number, number, string, number]>('UPDATE task SET place = 1, due = ?, token = ?, lease_max = ?, worker = ? WHERE pk = ?')
-  const passed = db.prepare<[number, number, number], { pk: number; ownTier: Tier; lost: number }>('SELECT pk, own_tier AS ownTier, lost FROM task WHERE type = ? AND place = 1 AND due <= ? ORDER BY due, token LIMIT ?')
+  const ready = db
+    .prepare<[number, Tier, number, number], Ready>(
+      `SELECT task.pk, id, ord, ttl_at, attempt, own_max, body FROM task LEFT JOIN body ON body.pk = task.pk
+    WHERE type = ? AND place = 0 AND tier = ? AND ord >= ? ORDER BY ord LIMIT ?`,
+    )
+    .raw()
+  const lease = db.prepare<[number, number, number, string, number]>(
+    'UPDATE task SET place = 1, due = ?, token = ?, lease_max = ?, worker = ? WHERE pk = ?',
+  )
+  const passed = db.prepare<[number, number, number], { pk: number; ownTier: Tier; lost: number }>(
+    'SELECT pk, own_tier AS ownTier, lost FROM task WHERE type = ? AND place = 1 AND due <= ? ORDER BY due, token LIMIT ?',
+  )
   const lose = db.prepare<[number]>('UPDATE task SET lost = lost + 1 WHERE pk = ?')
-  const bury = db.prepare<[number, number, string, number]>('UPDATE task SET place = 3, ord = ?, due = ?, error = ?, lost = lost + 1, token = NULL, worker = NULL WHERE pk = ?')
-  const oldKeys = db.prepare<[number, number, number], string>('SELECT key FROM idem WHERE type = ? AND expires <= ? ORDER BY expires LIMIT ?').pluck()
+  const bury = db.prepare<[number, number, string, number]>(
+    'UPDATE task SET place = 3, ord = ?, due = ?, error = ?, lost = lost + 1, token = NULL, worker = NULL WHERE pk = ?',
+  )
+  const oldKeys = db
+    .prepare<[number, number, number], string>(
+      'SELECT key FROM idem WHERE type = ? AND expires <= ? ORDER BY expires LIMIT ?',
+    )
+    .pluck()
   const forgetKey = db.prepare<[number, string]>('DELETE FROM idem WHERE type = ? AND key = ?')
 
   /** Why this worker gets no task; null: it may have some. */
@@ -51,7 +97,12 @@ export function reservationOf({ db, txn, names, fences, queues, rows }: TaskCont
     return due.length
   }
   /** One statement's worth of tasks in line from `from` on. It ends before any row is changed. */
-  function read(queue: Queue, tier: Tier, from: number, room: Room): { picked: Picked[]; expired: number[]; next: number; more: boolean } {
+  function read(
+    queue: Queue,
+    tier: Tier,
+    from: number,
+    room: Room,
+  ): { picked: Picked[]; expired: number[]; next: number; more: boolean } {
     const [picked, expired]: [Picked[], number[]] = [[], []]
     const limit = room.leases
     let next = from
@@ -87,7 +138,13 @@ export function reservationOf({ db, txn, names, fences, queues, rows }: TaskCont
     return all
   }
   /** Nobody takes part who is refused. */
-  function leaseAll(queue: Queue, picked: readonly Picked[], requests: readonly ReserveRequest[], refusals: readonly (Refusal | null)[], until: number): Reservation[] {
+  function leaseAll(
+    queue: Queue,
+    picked: readonly Picked[],
+    requests: readonly ReserveRequest[],
+    refusals: readonly (Refusal | null)[],
+    until: number,
+  ): Reservation[] {
     if (picked.length === 0) return refusals.map((refused) => refused ?? [])
     const fence = fences.change(queue.type)
     let next = 0
@@ -111,7 +168,8 @@ export function reservationOf({ db, txn, names, fences, queues, rows }: TaskCont
     const dead = found.filter(isLast)
     for (const { pk, lost } of dead) bury.run(queue.death++, txn.nowMs, `lease lost ${lost + 1} times`, pk)
     const back = found.filter((row) => !isLast(row))
-    for (const row of back.toReversed()) { // The earliest deadline goes to the very front.
+    for (const row of back.toReversed()) {
+      // The earliest deadline goes to the very front.
       lose.run(row.pk)
       rows.toFront(queue, row)
     }
@@ -122,7 +180,11 @@ export function reservationOf({ db, txn, names, fences, queues, rows }: TaskCont
   }
   function isMore({ type, inFlight, scheduled }: Readonly<Queue>): boolean {
     const { nowMs } = txn
-    return (inFlight > 0 && passed.get(type, nowMs, 1) !== undefined) || (scheduled > 0 && dueRetries.get(type, nowMs, 1) !== undefined) || oldKeys.get(type, nowMs, 1) !== undefined
+    return (
+      (inFlight > 0 && passed.get(type, nowMs, 1) !== undefined) ||
+      (scheduled > 0 && dueRetries.get(type, nowMs, 1) !== undefined) ||
+      oldKeys.get(type, nowMs, 1) !== undefined
+    )
   }
   return {
     reserve(typeName, visibilityMs, requests) {
@@ -131,11 +193,18 @@ export function reservationOf({ db, txn, names, fences, queues, rows }: TaskCont
       const queue = queues.change(type)
       promoteDue(queue, PROMOTED_PER_RESERVE)
       const refusals = requests.map((request) => refusal(type, request))
-      const wanted = Math.min(MAX_RESERVED_PER_CALL, requests.reduce((sum, { limit }, i) => sum + (refusals[i] === null ? limit : 0), 0))
+      const wanted = Math.min(
+        MAX_RESERVED_PER_CALL,
+        requests.reduce((sum, { limit }, i) => sum + (refusals[i] === null ? limit : 0), 0),
+      )
       const room: Room = { wanted, leases: wanted, bytes: MAX_RESERVE_BYTES, drops: MAX_DROPPED }
       const picked = TIERS.flatMap((tier) => pick(queue, tier, room))
       const answers = leaseAll(queue, picked, requests, refusals, txn.nowMs + visibilityMs)
-      return { answers, dropped: MAX_DROPPED - room.drops, nextDue: queue.scheduled === 0 ? null : nextDue.get(type) ?? null }
+      return {
+        answers,
+        dropped: MAX_DROPPED - room.drops,
+        nextDue: queue.scheduled === 0 ? null : (nextDue.get(type) ?? null),
+      }
     },
     sweep(typeName, maxLost, limit) {
       const type = names.find(KIND.type, typeName)

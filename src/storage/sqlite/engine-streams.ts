@@ -27,10 +27,16 @@ interface Stream extends Kept {
   lastMs: number
   goneMs: number
 }
-interface Segment { readonly first: number; readonly n: number; readonly ms: number; readonly body: string }
+interface Segment {
+  readonly first: number
+  readonly n: number
+  readonly ms: number
+  readonly body: string
+}
 
 /** `<flush ms, 13 digits>-<sequence, 16 digits>`: grows, sorts as text. */
-const idOf = (ms: number, sequence: number): string => `${String(ms).padStart(13, '0')}-${String(sequence).padStart(16, '0')}`
+const idOf = (ms: number, sequence: number): string =>
+  `${String(ms).padStart(13, '0')}-${String(sequence).padStart(16, '0')}`
 
 /** The sequence of an id; null for text that is none. */
 function sequenceOf(id: string): number | null {
@@ -40,21 +46,45 @@ function sequenceOf(id: string): number | null {
 
 const textOf = ({ entry }: StreamEntry): number => entry.length
 
-export function streamsOf(db: Database, txn: Transaction, names: Names): Sync<Streams> & { prune(limit: number): number } {
-  const insert = db.prepare<[number, number, number, number, number, string]>('INSERT INTO segment(type, first, n, ms, bytes, body) VALUES(?, ?, ?, ?, ?, ?)')
-  const lowest = db.prepare<[number], Pick<Segment, 'first' | 'n' | 'ms'>>('SELECT first, n, ms FROM segment WHERE type = ? ORDER BY first')
-  const from = db.prepare<[{ type: number; at: number }], Segment>(`SELECT first, n, ms, body FROM segment WHERE type = :type
+export function streamsOf(
+  db: Database,
+  txn: Transaction,
+  names: Names,
+): Sync<Streams> & { prune(limit: number): number } {
+  const insert = db.prepare<[number, number, number, number, number, string]>(
+    'INSERT INTO segment(type, first, n, ms, bytes, body) VALUES(?, ?, ?, ?, ?, ?)',
+  )
+  const lowest = db.prepare<[number], Pick<Segment, 'first' | 'n' | 'ms'>>(
+    'SELECT first, n, ms FROM segment WHERE type = ? ORDER BY first',
+  )
+  const from = db.prepare<
+    [{ type: number; at: number }],
+    Segment
+  >(`SELECT first, n, ms, body FROM segment WHERE type = :type
     AND first >= coalesce((SELECT max(first) FROM segment WHERE type = :type AND first <= :at), 0) ORDER BY first`)
-  const around = db.prepare<[number, number], Pick<Segment, 'ms'>>('SELECT ms FROM segment WHERE type = ? AND first <= ? ORDER BY first DESC LIMIT 1')
-  const fromTop = db.prepare<[number], Segment>('SELECT first, n, ms, body FROM segment WHERE type = ? ORDER BY first DESC')
-  const drop = db.prepare<[{ type: number; head: number }]>('DELETE FROM segment WHERE type = :type AND first < :head AND first + n <= :head')
-  const save = db.prepare<[number, number, number, number, number]>(`INSERT INTO stream(type, head, next, last_ms, gone_ms) VALUES(?, ?, ?, ?, ?)
+  const around = db.prepare<[number, number], Pick<Segment, 'ms'>>(
+    'SELECT ms FROM segment WHERE type = ? AND first <= ? ORDER BY first DESC LIMIT 1',
+  )
+  const fromTop = db.prepare<[number], Segment>(
+    'SELECT first, n, ms, body FROM segment WHERE type = ? ORDER BY first DESC',
+  )
+  const drop = db.prepare<[{ type: number; head: number }]>(
+    'DELETE FROM segment WHERE type = :type AND first < :head AND first + n <= :head',
+  )
+  const save = db.prepare<
+    [number, number, number, number, number]
+  >(`INSERT INTO stream(type, head, next, last_ms, gone_ms) VALUES(?, ?, ?, ?, ?)
     ON CONFLICT(type) DO UPDATE SET head = excluded.head, next = excluded.next, last_ms = excluded.last_ms, gone_ms = excluded.gone_ms`)
   const seqOf = db.prepare<[number, string], number>('SELECT seq FROM producer WHERE type = ? AND producer = ?').pluck()
-  const saveSeq = db.prepare<[number, string, number, number]>('INSERT INTO producer(type, producer, seq, ms) VALUES(?, ?, ?, ?) ON CONFLICT(type, producer) DO UPDATE SET seq = excluded.seq, ms = excluded.ms')
+  const saveSeq = db.prepare<[number, string, number, number]>(
+    'INSERT INTO producer(type, producer, seq, ms) VALUES(?, ?, ?, ?) ON CONFLICT(type, producer) DO UPDATE SET seq = excluded.seq, ms = excluded.ms',
+  )
   const forgetProducers = db.prepare<[number, number]>('DELETE FROM producer WHERE ms <= ? LIMIT ?')
   const streams = new Map<number, Stream>()
-  for (const row of db.prepare<[], Omit<Stream, 'kept'>>('SELECT type, head, next, last_ms AS lastMs, gone_ms AS goneMs FROM stream').iterate()) streams.set(row.type, { ...row, kept: 0 })
+  for (const row of db
+    .prepare<[], Omit<Stream, 'kept'>>('SELECT type, head, next, last_ms AS lastMs, gone_ms AS goneMs FROM stream')
+    .iterate())
+    streams.set(row.type, { ...row, kept: 0 })
 
   function find(typeName: string): Readonly<Stream> | undefined {
     const type = names.find(KIND.type, typeName)
@@ -76,7 +106,8 @@ export function streamsOf(db: Database, txn: Transaction, names: Names): Sync<St
     function* onwards(): Generator<StreamEntry> {
       for (const segment of from.iterate({ type, at })) {
         const entries = JSON.parse(segment.body) as string[]
-        for (let i = Math.max(0, at - segment.first); i < entries.length; i += 1) yield { id: idOf(segment.ms, segment.first + i), entry: entries[i] ?? '' }
+        for (let i = Math.max(0, at - segment.first); i < entries.length; i += 1)
+          yield { id: idOf(segment.ms, segment.first + i), entry: entries[i] ?? '' }
       }
     }
     return fitting(onwards(), textOf, n)
@@ -86,7 +117,8 @@ export function streamsOf(db: Database, txn: Transaction, names: Names): Sync<St
     function* backwards(): Generator<StreamEntry> {
       for (const segment of fromTop.iterate(stream.type)) {
         const entries = JSON.parse(segment.body) as string[]
-        for (let i = entries.length - 1; i >= Math.max(0, stream.head - segment.first); i -= 1) yield { id: idOf(segment.ms, segment.first + i), entry: entries[i] ?? '' }
+        for (let i = entries.length - 1; i >= Math.max(0, stream.head - segment.first); i -= 1)
+          yield { id: idOf(segment.ms, segment.first + i), entry: entries[i] ?? '' }
       }
     }
     return fitting(backwards(), textOf, n).toReversed()
@@ -97,7 +129,8 @@ export function streamsOf(db: Database, txn: Transaction, names: Names): Sync<St
     const segment = last < head || last >= next ? undefined : around.get(type, last)
     if (segment !== undefined && idOf(segment.ms, last) === after) return last + 1 // Nearly always; the rest is for ids of another life.
     for (const { first, n, ms } of lowest.iterate(type)) {
-      for (let at = idOf(ms, first + n - 1) <= after ? first + n : Math.max(head, first); at < first + n; at += 1) if (idOf(ms, at) > after) return at
+      for (let at = idOf(ms, first + n - 1) <= after ? first + n : Math.max(head, first); at < first + n; at += 1)
+        if (idOf(ms, at) > after) return at
     }
     return next
   }
@@ -156,10 +189,11 @@ export function streamsOf(db: Database, txn: Transaction, names: Names): Sync<St
       moveHead(stream, stream.head + entries.length)
       return entries
     },
-    length: (types) => types.map((type) => {
-      const stream = find(type)
-      return stream === undefined ? 0 : stream.next - stream.head
-    }),
+    length: (types) =>
+      types.map((type) => {
+        const stream = find(type)
+        return stream === undefined ? 0 : stream.next - stream.head
+      }),
     prune: (limit) => forgetProducers.run(txn.nowMs - PRODUCER_KEPT_MS, limit).changes,
   }
 }

@@ -6,7 +6,16 @@
  * The counts move with each row (queues.ts), the token decides who may settle (fences.ts), and dead rows up to
  * `deadCut` were cleared: they count as absent everywhere until the idle work has removed them.
  */
-import { cutError, type LeaseLost, type LeaseRef, type NewTask, type Nack, type RetryPolicy, type Submitted, type Tasks } from '../index.ts'
+import {
+  cutError,
+  type LeaseLost,
+  type LeaseRef,
+  type NewTask,
+  type Nack,
+  type RetryPolicy,
+  type Submitted,
+  type Tasks,
+} from '../index.ts'
 import { Acked } from './acked.ts'
 import type { Sync } from './calls.ts'
 import type { Database } from './driver.ts'
@@ -18,22 +27,54 @@ import { lengthOf, PLACE, Queues, type Queue } from './queues.ts'
 import { isCleared, Rows, type TaskContext, type TaskRow } from './rows.ts'
 import type { Transaction } from './transaction.ts'
 
-export function tasksOf(db: Database, txn: Transaction, names: Names, fences: Fences): Sync<Tasks> & { prune(limit: number): number } {
+export function tasksOf(
+  db: Database,
+  txn: Transaction,
+  names: Names,
+  fences: Fences,
+): Sync<Tasks> & { prune(limit: number): number } {
   const context: TaskContext = { db, txn, names, fences, queues: new Queues(db, txn), rows: new Rows(db) }
   return { ...submissionOf(context), ...settlementOf(context), ...reservationOf(context), ...inspectionOf(context) }
 }
 
 function submissionOf({ db, txn, names, fences, queues, rows }: TaskContext): Pick<Sync<Tasks>, 'submit'> {
-  type Insert = [pk: number, type: number, id: string, tier: number, ownTier: number, ord: number, submitted: number, ttlAt: number | null, ttl: number | null, ownMax: number | null]
-  const insert = db.prepare<Insert>(`INSERT INTO task(pk, type, id, place, tier, own_tier, ord, submitted, ttl_at, ttl, own_max, attempt, lost)
+  type Insert = [
+    pk: number,
+    type: number,
+    id: string,
+    tier: number,
+    ownTier: number,
+    ord: number,
+    submitted: number,
+    ttlAt: number | null,
+    ttl: number | null,
+    ownMax: number | null,
+  ]
+  const insert =
+    db.prepare<Insert>(`INSERT INTO task(pk, type, id, place, tier, own_tier, ord, submitted, ttl_at, ttl, own_max, attempt, lost)
     VALUES(?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT(type, id) DO NOTHING`)
   const insertBody = db.prepare<[number, string]>('INSERT INTO body(pk, body) VALUES(?, ?)')
-  const keyOf = db.prepare<[number, string], { id: string; expires: number }>('SELECT id, expires FROM idem WHERE type = ? AND key = ?')
-  const insertKey = db.prepare<[number, string, string, number]>('INSERT INTO idem(type, key, id, expires) VALUES(?, ?, ?, ?) ON CONFLICT(type, key) DO UPDATE SET id = excluded.id, expires = excluded.expires')
+  const keyOf = db.prepare<[number, string], { id: string; expires: number }>(
+    'SELECT id, expires FROM idem WHERE type = ? AND key = ?',
+  )
+  const insertKey = db.prepare<[number, string, string, number]>(
+    'INSERT INTO idem(type, key, id, expires) VALUES(?, ?, ?, ?) ON CONFLICT(type, key) DO UPDATE SET id = excluded.id, expires = excluded.expires',
+  )
 
   function add(queue: Queue, { id, tier, submitted, ttlMs, maxAttempts, body }: NewTask): boolean {
     const pk = queues.nextPk()
-    const { changes } = insert.run(pk, queue.type, id, tier, tier, queue.back, submitted, ttlMs === null ? null : txn.nowMs + ttlMs, ttlMs, maxAttempts)
+    const { changes } = insert.run(
+      pk,
+      queue.type,
+      id,
+      tier,
+      tier,
+      queue.back,
+      submitted,
+      ttlMs === null ? null : txn.nowMs + ttlMs,
+      ttlMs,
+      maxAttempts,
+    )
     if (changes === 0) return false
     insertBody.run(pk, body)
     queue.back += 1
@@ -63,7 +104,8 @@ function submissionOf({ db, txn, names, fences, queues, rows }: TaskContext): Pi
         if (known !== undefined && known.expires > txn.nowMs) return { duplicateOf: known.id }
         const isFull = maxLength !== undefined && length >= maxLength
         if (isFull && !exists(type, task.id, fence.deadCut)) return 'queue_full'
-        if (isFull || !addAnew(queue, task, fence.deadCut)) return task.ownId ? { duplicateOf: task.id } : { queued: true } // An id drawn for this call: it was repeated.
+        if (isFull || !addAnew(queue, task, fence.deadCut))
+          return task.ownId ? { duplicateOf: task.id } : { queued: true } // An id drawn for this call: it was repeated.
         if (task.key !== null) insertKey.run(type, task.key, task.id, txn.nowMs + idempotencyTtlMs)
         length += 1
         fence.submitted += 1
@@ -73,9 +115,18 @@ function submissionOf({ db, txn, names, fences, queues, rows }: TaskContext): Pi
   }
 }
 
-function settlementOf({ db, txn, names, fences, queues, rows }: TaskContext): Pick<Sync<Tasks>, 'ack' | 'release' | 'nack' | 'extend'> {
+function settlementOf({
+  db,
+  txn,
+  names,
+  fences,
+  queues,
+  rows,
+}: TaskContext): Pick<Sync<Tasks>, 'ack' | 'release' | 'nack' | 'extend'> {
   type Retry = [place: number, ord: number, due: number, attempt: number, error: string | null, pk: number]
-  const settle = db.prepare<Retry>('UPDATE task SET place = ?, ord = ?, due = ?, attempt = ?, error = ?, token = NULL, worker = NULL WHERE pk = ?')
+  const settle = db.prepare<Retry>(
+    'UPDATE task SET place = ?, ord = ?, due = ?, attempt = ?, error = ?, token = NULL, worker = NULL WHERE pk = ?',
+  )
   const prolong = db.prepare<[number, number]>('UPDATE task SET due = ? WHERE pk = ?')
   const acked = new Acked(db, txn)
 
@@ -84,7 +135,11 @@ function settlementOf({ db, txn, names, fences, queues, rows }: TaskContext): Pi
     const row = rows.find(type, id)
     return row?.place === PLACE.inFlight && row.token === token ? row : undefined
   }
-  function each<I extends LeaseRef, A>(typeName: string, items: readonly I[], settleOne: (row: TaskRow, item: I, queue: Queue, type: number) => A): (A | LeaseLost)[] {
+  function each<I extends LeaseRef, A>(
+    typeName: string,
+    items: readonly I[],
+    settleOne: (row: TaskRow, item: I, queue: Queue, type: number) => A,
+  ): (A | LeaseLost)[] {
     const type = names.find(KIND.type, typeName)
     if (type === undefined) return items.map(() => 'lease_lost')
     const queue = queues.change(type)
@@ -139,12 +194,14 @@ function settlementOf({ db, txn, names, fences, queues, rows }: TaskContext): Pi
       for (const row of [...given.values()].toReversed()) if (type !== undefined) rows.toFront(queues.change(type), row)
       return answers
     },
-    nack: (typeName, retry, items) => each(typeName, items, (row, item, queue, type) => fail(row, item, queue, type, retry)),
-    extend: (typeName, items) => each(typeName, items, (row, { visibilityMs }) => {
-      const until = Math.max(row.due ?? 0, txn.nowMs + visibilityMs)
-      prolong.run(until, row.pk)
-      return { until }
-    }),
+    nack: (typeName, retry, items) =>
+      each(typeName, items, (row, item, queue, type) => fail(row, item, queue, type, retry)),
+    extend: (typeName, items) =>
+      each(typeName, items, (row, { visibilityMs }) => {
+        const until = Math.max(row.due ?? 0, txn.nowMs + visibilityMs)
+        prolong.run(until, row.pk)
+        return { until }
+      }),
   }
 }
 

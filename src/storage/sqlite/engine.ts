@@ -22,7 +22,10 @@ export interface EngineOptions {
   readonly lateCommit?: boolean
 }
 
-export interface Opened { readonly timeMs: number; readonly warnings: readonly string[] }
+export interface Opened {
+  readonly timeMs: number
+  readonly warnings: readonly string[]
+}
 
 /** Rows freed in one step of the idle work: below 20 ms. */
 const PRUNE_ROWS = 1_000
@@ -87,7 +90,8 @@ export class Engine {
   #opened(): Session {
     if (this.#broken !== undefined) throw this.#broken
     if (this.#session === undefined) this.open()
-    if (this.#session === undefined) throw storageError('STORAGE_UNAVAILABLE', `${this.#options.path} is not open`, 'not_sent')
+    if (this.#session === undefined)
+      throw storageError('STORAGE_UNAVAILABLE', `${this.#options.path} is not open`, 'not_sent')
     return this.#session
   }
 
@@ -104,7 +108,12 @@ export class Engine {
       case 'busy':
       case 'io':
         this.#drop()
-        return storageError('STORAGE_UNAVAILABLE', `${path}: ${messageOf(error)}; whether the change was made is not known`, 'unknown', error)
+        return storageError(
+          'STORAGE_UNAVAILABLE',
+          `${path}: ${messageOf(error)}; whether the change was made is not known`,
+          'unknown',
+          error,
+        )
       case null:
         if (error instanceof FleetError && error.code === 'STORAGE_CORRUPT') this.#broken = error
         return error
@@ -112,7 +121,12 @@ export class Engine {
   }
 
   #corrupt(error: unknown): FleetError {
-    return storageError('STORAGE_CORRUPT', `${this.#options.path} is damaged: ${messageOf(error)}; restore it from a backup, or name another file`, undefined, error)
+    return storageError(
+      'STORAGE_CORRUPT',
+      `${this.#options.path} is damaged: ${messageOf(error)}; restore it from a backup, or name another file`,
+      undefined,
+      error,
+    )
   }
 
   #drop(): void {

@@ -36,9 +36,12 @@ export class Fences {
 
   constructor(db: Database, txn: Transaction) {
     this.#txn = txn
-    this.#save = db.prepare(`INSERT INTO fence(n, last, dead_cut, submitted, acked, nacked, died) VALUES(:n, :last, :deadCut, :submitted, :acked, :nacked, :died)
+    this.#save =
+      db.prepare(`INSERT INTO fence(n, last, dead_cut, submitted, acked, nacked, died) VALUES(:n, :last, :deadCut, :submitted, :acked, :nacked, :died)
       ON CONFLICT(n) DO UPDATE SET last = :last, dead_cut = :deadCut, submitted = :submitted, acked = :acked, nacked = :nacked, died = :died`)
-    for (const row of db.prepare<[], FenceRow>('SELECT n, last, dead_cut AS deadCut, submitted, acked, nacked, died FROM fence').iterate()) {
+    for (const row of db
+      .prepare<[], FenceRow>('SELECT n, last, dead_cut AS deadCut, submitted, acked, nacked, died FROM fence')
+      .iterate()) {
       this.#fences.set(row.n, { ...row, raised: false, skipped: NOTHING, kept: 0 })
     }
   }
@@ -52,7 +55,18 @@ export class Fences {
   change(n: number): Fence {
     let fence = this.#fences.get(n)
     if (fence === undefined) {
-      fence = { n, last: 0, raised: false, skipped: NOTHING, deadCut: 0, submitted: 0, acked: 0, nacked: 0, died: 0, kept: 0 }
+      fence = {
+        n,
+        last: 0,
+        raised: false,
+        skipped: NOTHING,
+        deadCut: 0,
+        submitted: 0,
+        acked: 0,
+        nacked: 0,
+        died: 0,
+        kept: 0,
+      }
       this.#fences.set(n, fence)
       this.#txn.onRollback(() => void this.#fences.delete(n))
     }

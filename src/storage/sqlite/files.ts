@@ -12,7 +12,13 @@ const FILE_MODE = 0o600
 const FOLDER_MODE = 0o700
 /** `f_type` of file systems on which neither locks nor fsync can be trusted. @see statfs(2) */
 const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
-  [0x6969, 'NFS'], [0x517b, 'SMB'], [0xff534d42, 'CIFS'], [0xfe534d42, 'SMB2'], [0x01021997, '9p'], [0x00c36400, 'CephFS'], [0x6b414653, 'AFS'],
+  [0x6969, 'NFS'],
+  [0x517b, 'SMB'],
+  [0xff534d42, 'CIFS'],
+  [0xfe534d42, 'SMB2'],
+  [0x01021997, '9p'],
+  [0x00c36400, 'CephFS'],
+  [0x6b414653, 'AFS'],
 ])
 
 /**
@@ -28,10 +34,18 @@ export function prepareFile(path: string): readonly string[] {
     const isNew = createFile(path)
     if (isNew) syncFolder(folder)
     if (made !== undefined) syncFolder(dirname(made))
-    return [...(made === undefined && !isNew ? narrowed(folder, FOLDER_MODE) : []), ...narrowed(path, FILE_MODE), ...networkWarning(folder)]
+    return [
+      ...(made === undefined && !isNew ? narrowed(folder, FOLDER_MODE) : []),
+      ...narrowed(path, FILE_MODE),
+      ...networkWarning(folder),
+    ]
   } catch (error) {
     if (error instanceof FleetError) throw error
-    throw new FleetError('STORAGE_UNAVAILABLE', `the store ${path} cannot be used: ${messageOf(error)}; make its folder writable for this user`, { cause: error, outcome: 'not_sent' })
+    throw new FleetError(
+      'STORAGE_UNAVAILABLE',
+      `the store ${path} cannot be used: ${messageOf(error)}; make its folder writable for this user`,
+      { cause: error, outcome: 'not_sent' },
+    )
   }
 }
 
@@ -62,19 +76,30 @@ function syncFolder(folder: string): void {
 /** Takes away what others may do. A folder shared on purpose (`/tmp`, another owner) keeps its mode; the file never does. */
 function narrowed(path: string, mode: number): readonly string[] {
   const found = mode === FILE_MODE ? lstatSync(path) : statSync(path)
-  if (mode === FILE_MODE && !found.isFile()) throw new FleetError('STORAGE_UNAVAILABLE', `the store ${path} is not a regular file`, { outcome: 'not_sent' })
+  if (mode === FILE_MODE && !found.isFile())
+    throw new FleetError('STORAGE_UNAVAILABLE', `the store ${path} is not a regular file`, { outcome: 'not_sent' })
   const us = process.getuid?.() ?? found.uid
   if (found.uid !== us) {
     if (mode === FOLDER_MODE) return []
-    throw new FleetError('STORAGE_UNAVAILABLE', `the store ${path} belongs to user ${found.uid}, this process runs as ${us}; give it to this user`, { outcome: 'not_sent' })
+    throw new FleetError(
+      'STORAGE_UNAVAILABLE',
+      `the store ${path} belongs to user ${found.uid}, this process runs as ${us}; give it to this user`,
+      { outcome: 'not_sent' },
+    )
   }
   const wide = found.mode & 0o7777 & ~mode
   if (wide === 0 || (found.mode & 0o1000) !== 0) return []
   chmodSync(path, found.mode & mode)
-  return [`${path} was open to others (mode ${(found.mode & 0o7777).toString(8)}); it is ${(found.mode & mode).toString(8)} now`]
+  return [
+    `${path} was open to others (mode ${(found.mode & 0o7777).toString(8)}); it is ${(found.mode & mode).toString(8)} now`,
+  ]
 }
 
 function networkWarning(folder: string): readonly string[] {
   const name = NETWORK_FILE_SYSTEMS.get(statfsSync(folder).type)
-  return name === undefined ? [] : [`${folder} lies on a network file system (${name}): neither its locks nor its fsync can be relied on; use a local disk`]
+  return name === undefined
+    ? []
+    : [
+        `${folder} lies on a network file system (${name}): neither its locks nor its fsync can be relied on; use a local disk`,
+      ]
 }

@@ -58,8 +58,10 @@ type Ask = (request: Request) => Promise<unknown>
 abstract class AskingHost implements EngineHost {
   protected abstract readonly ask: Ask
   open = async (options: EngineOptions): Promise<Opened> => (await this.ask({ op: 'open', options })) as Opened
-  run = async (group: CallGroup): Promise<readonly Answer[]> => (await this.ask({ op: 'run', group })) as readonly Answer[]
-  maintain = async (nowMs: number, idle: boolean): Promise<boolean> => (await this.ask({ op: 'maintain', nowMs, idle })) as boolean
+  run = async (group: CallGroup): Promise<readonly Answer[]> =>
+    (await this.ask({ op: 'run', group })) as readonly Answer[]
+  maintain = async (nowMs: number, idle: boolean): Promise<boolean> =>
+    (await this.ask({ op: 'maintain', nowMs, idle })) as boolean
   abstract close(nowMs: number): Promise<void>
 }
 
@@ -74,7 +76,10 @@ export class InlineHost extends AskingHost {
   }
 }
 
-interface Asked { resolve(result: unknown): void; reject(error: unknown): void }
+interface Asked {
+  resolve(result: unknown): void
+  reject(error: unknown): void
+}
 
 /** The engine in a thread. One that died is started and opened anew by the next call; what it had not answered is unknown. */
 export class ThreadHost extends AskingHost {
@@ -90,7 +95,8 @@ export class ThreadHost extends AskingHost {
 
   protected readonly ask = async (request: Request): Promise<unknown> => {
     if (request.op === 'open') this.#options = request.options
-    else if (this.#worker === undefined && this.#options !== undefined) await this.#post({ op: 'open', options: this.#options })
+    else if (this.#worker === undefined && this.#options !== undefined)
+      await this.#post({ op: 'open', options: this.#options })
     return this.#post(request)
   }
 
@@ -143,7 +149,12 @@ export class ThreadHost extends AskingHost {
   #died(worker: Worker, cause: unknown): void {
     if (this.#worker !== worker) return
     this.#worker = undefined
-    const error = storageError('STORAGE_UNAVAILABLE', `the storage thread failed: ${messageOf(cause)}; whether the change was made is not known`, 'unknown', cause)
+    const error = storageError(
+      'STORAGE_UNAVAILABLE',
+      `the storage thread failed: ${messageOf(cause)}; whether the change was made is not known`,
+      'unknown',
+      cause,
+    )
     for (const each of this.#asked.splice(0)) each.reject(error)
   }
 }

@@ -18,7 +18,8 @@ export class Names {
   constructor(db: Database, txn: Transaction) {
     this.#txn = txn
     this.#insert = db.prepare('INSERT INTO name(n, kind, s) VALUES(?, ?, ?)')
-    for (const row of db.prepare<[], { n: number; kind: Kind; s: string }>('SELECT n, kind, s FROM name').iterate()) this.#remember(row.n, row.kind, row.s)
+    for (const row of db.prepare<[], { n: number; kind: Kind; s: string }>('SELECT n, kind, s FROM name').iterate())
+      this.#remember(row.n, row.kind, row.s)
   }
 
   /** Undefined where nothing was ever stored under the name: a read makes no name. */

@@ -24,7 +24,14 @@ export interface Queue extends Kept {
   death: number
 }
 
-interface Group { readonly type: number; readonly place: PlaceNumber; readonly tier: Tier; readonly rows: number; readonly first: number; readonly last: number }
+interface Group {
+  readonly type: number
+  readonly place: PlaceNumber
+  readonly tier: Tier
+  readonly rows: number
+  readonly first: number
+  readonly last: number
+}
 
 const GROUPS = `SELECT type, place, tier, count(*) AS rows, min(ord) AS first, max(ord) AS last
   FROM task LEFT JOIN fence ON fence.n = task.type
@@ -38,8 +45,12 @@ export class Queues {
   constructor(db: Database, txn: Transaction) {
     this.#txn = txn
     this.#pks = { next: 1 + (db.prepare<[], number | null>('SELECT max(pk) FROM task').pluck().get() ?? 0), kept: 0 }
-    for (const { type, cut } of db.prepare<[], { type: number; cut: number }>('SELECT n AS type, dead_cut AS cut FROM fence').iterate()) this.#make(type).death = cut + 1
-    for (const group of db.prepare<[], Group>(GROUPS).iterate()) count(this.#queues.get(group.type) ?? this.#make(group.type), group)
+    for (const { type, cut } of db
+      .prepare<[], { type: number; cut: number }>('SELECT n AS type, dead_cut AS cut FROM fence')
+      .iterate())
+      this.#make(type).death = cut + 1
+    for (const group of db.prepare<[], Group>(GROUPS).iterate())
+      count(this.#queues.get(group.type) ?? this.#make(group.type), group)
   }
 
   find(type: number): Readonly<Queue> | undefined {
@@ -63,7 +74,17 @@ export class Queues {
   }
 
   #make(type: number): Queue {
-    const queue: Queue = { type, pending: [0, 0, 0], inFlight: 0, scheduled: 0, dead: 0, front: -1, back: 1, death: 1, kept: 0 }
+    const queue: Queue = {
+      type,
+      pending: [0, 0, 0],
+      inFlight: 0,
+      scheduled: 0,
+      dead: 0,
+      front: -1,
+      back: 1,
+      death: 1,
+      kept: 0,
+    }
     this.#queues.set(type, queue)
     return queue
   }

@@ -46,9 +46,17 @@ export class Rows {
   readonly #removeBodies: Statement<[number, number]>
 
   constructor(db: Database) {
-    this.#find = db.prepare('SELECT pk, place, own_tier AS ownTier, ord, due, ttl, attempt, token, lease_max AS leaseMax FROM task WHERE type = ? AND id = ?')
-    this.#take = db.prepare<[number, string, number], number>('DELETE FROM task WHERE type = ? AND id = ? AND place = 1 AND token = ? RETURNING pk').pluck()
-    this.#front = db.prepare('UPDATE task SET place = 0, tier = own_tier, ord = ?, due = NULL, token = NULL, worker = NULL WHERE pk = ?')
+    this.#find = db.prepare(
+      'SELECT pk, place, own_tier AS ownTier, ord, due, ttl, attempt, token, lease_max AS leaseMax FROM task WHERE type = ? AND id = ?',
+    )
+    this.#take = db
+      .prepare<[number, string, number], number>(
+        'DELETE FROM task WHERE type = ? AND id = ? AND place = 1 AND token = ? RETURNING pk',
+      )
+      .pluck()
+    this.#front = db.prepare(
+      'UPDATE task SET place = 0, tier = own_tier, ord = ?, due = NULL, token = NULL, worker = NULL WHERE pk = ?',
+    )
     this.#remove = db.prepare('DELETE FROM task WHERE pk = ?')
     this.#removeBodies = db.prepare('DELETE FROM body WHERE pk BETWEEN ? AND ?')
   }

@@ -51,9 +51,19 @@ export class Session {
     const tasks = tasksOf(db, txn, names, fences)
     const streams = streamsOf(db, txn, names)
     this.#groups = {
-      meta: { info: () => ({ epoch: store.epoch, schema: SCHEMA, nowMs: txn.nowMs }), beat: (masterId) => masters.beat(masterId) },
-      workers: workersOf(db, txn, names, masters), configs: configsOf(db, txn, names), stats: statsOf(db, names),
-      streams, tasks, pools: poolsOf(db, txn, names, fences), kv, locks: locksOf(db, txn, names, fences), counters: countersOf(db, txn, names),
+      meta: {
+        info: () => ({ epoch: store.epoch, schema: SCHEMA, nowMs: txn.nowMs }),
+        beat: (masterId) => masters.beat(masterId),
+      },
+      workers: workersOf(db, txn, names, masters),
+      configs: configsOf(db, txn, names),
+      stats: statsOf(db, names),
+      streams,
+      tasks,
+      pools: poolsOf(db, txn, names, fences),
+      kv,
+      locks: locksOf(db, txn, names, fences),
+      counters: countersOf(db, txn, names),
     }
     this.#prune = (limit) => tasks.prune(limit) + kv.prune(limit) + streams.prune(limit)
   }

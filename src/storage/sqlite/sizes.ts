@@ -6,7 +6,9 @@
 import type { Database, Statement } from './driver.ts'
 import type { Kept, Transaction } from './transaction.ts'
 
-interface Size extends Kept { rows: number }
+interface Size extends Kept {
+  rows: number
+}
 
 export class Sizes {
   readonly #txn: Transaction

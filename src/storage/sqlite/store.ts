@@ -20,10 +20,20 @@ export interface Store {
 
 // FULL: fsync at every commit; better-sqlite3's own default would be NORMAL.
 const PRAGMAS: readonly string[] = [
-  'page_size = 4096', 'auto_vacuum = INCREMENTAL', 'journal_mode = WAL', 'synchronous = FULL',
+  'page_size = 4096',
+  'auto_vacuum = INCREMENTAL',
+  'journal_mode = WAL',
+  'synchronous = FULL',
   'fullfsync = ON', // Does something on macOS alone, where fsync by itself does not reach the disk.
-  'cache_size = -65536', 'temp_store = MEMORY', 'mmap_size = 0', 'wal_autocheckpoint = 4000', 'journal_size_limit = 67108864',
-  'busy_timeout = 0', 'trusted_schema = OFF', 'cell_size_check = ON', 'foreign_keys = OFF',
+  'cache_size = -65536',
+  'temp_store = MEMORY',
+  'mmap_size = 0',
+  'wal_autocheckpoint = 4000',
+  'journal_size_limit = 67108864',
+  'busy_timeout = 0',
+  'trusted_schema = OFF',
+  'cell_size_check = ON',
+  'foreign_keys = OFF',
 ]
 
 /**
@@ -63,8 +73,16 @@ function checkIdentity(db: Database, path: string): void {
   const id = db.pragma('application_id', { simple: true })
   const version = Number(db.pragma('user_version', { simple: true }))
   const tables = db.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck().get() ?? 0
-  if (id !== APPLICATION_ID && (tables > 0 || id !== 0)) throw new FleetError('STORAGE_CORRUPT', `${path} is a database of another program (application id ${String(id)}); name another file`)
-  if (version > SCHEMA) throw new FleetError('STORAGE_SCHEMA', `${path} was written by a newer version (schema ${version}, this one knows ${SCHEMA}); start that version, or name another file`)
+  if (id !== APPLICATION_ID && (tables > 0 || id !== 0))
+    throw new FleetError(
+      'STORAGE_CORRUPT',
+      `${path} is a database of another program (application id ${String(id)}); name another file`,
+    )
+  if (version > SCHEMA)
+    throw new FleetError(
+      'STORAGE_SCHEMA',
+      `${path} was written by a newer version (schema ${version}, this one knows ${SCHEMA}); start that version, or name another file`,
+    )
 }
 
 /** The first write takes the file lock, which dies with the process. */
@@ -92,7 +110,11 @@ function migrate(db: Database): void {
 
 function checkStructure(db: Database, path: string): void {
   const finding = String(db.pragma('quick_check(1)', { simple: true }))
-  if (finding !== 'ok') throw new FleetError('STORAGE_CORRUPT', `${path} is damaged: ${finding}; restore it from a backup, or name another file`)
+  if (finding !== 'ok')
+    throw new FleetError(
+      'STORAGE_CORRUPT',
+      `${path} is damaged: ${finding}; restore it from a backup, or name another file`,
+    )
 }
 
 function readMeta(db: Database, key: string): unknown {
@@ -108,13 +130,26 @@ function openError(path: string, error: unknown): FleetError {
   const reason = messageOf(error)
   switch (faultOf(error)) {
     case 'busy':
-      return new FleetError('STORAGE_LOCKED', `another master uses this file: ${path}; stop it, or name another file`, { cause: error, outcome: 'not_sent' })
+      return new FleetError('STORAGE_LOCKED', `another master uses this file: ${path}; stop it, or name another file`, {
+        cause: error,
+        outcome: 'not_sent',
+      })
     case 'corrupt':
-      return new FleetError('STORAGE_CORRUPT', `${path} is damaged: ${reason}; restore it from a backup, or name another file`, { cause: error })
+      return new FleetError(
+        'STORAGE_CORRUPT',
+        `${path} is damaged: ${reason}; restore it from a backup, or name another file`,
+        { cause: error },
+      )
     case 'full':
-      return new FleetError('STORAGE_FULL', `${path} cannot be opened: the disk is full`, { cause: error, outcome: 'not_sent' })
+      return new FleetError('STORAGE_FULL', `${path} cannot be opened: the disk is full`, {
+        cause: error,
+        outcome: 'not_sent',
+      })
     case 'io':
     case null:
-      return new FleetError('STORAGE_UNAVAILABLE', `${path} cannot be opened: ${reason}`, { cause: error, outcome: 'not_sent' })
+      return new FleetError('STORAGE_UNAVAILABLE', `${path} cannot be opened: ${reason}`, {
+        cause: error,
+        outcome: 'not_sent',
+      })
   }
 }

@@ -5,7 +5,9 @@
  */
 
 /** A state held in memory; `kept` is the transaction that last saved it. */
-export interface Kept { kept: number }
+export interface Kept {
+  kept: number
+}
 
 export class Transaction {
   /** Backend time of the running transaction. */
@@ -29,7 +31,9 @@ export class Transaction {
   /** Call before the first change of `state`; its fields and the arrays in them come back on a rollback. `flush` writes it before the commit. False: this transaction did so before. */
   keep(state: Kept, flush?: () => void): boolean {
     if (state.kept === this.#number) return false
-    const copy = Object.entries(state).map(([key, value]) => [key, Array.isArray(value) ? [...value as unknown[]] : value as unknown] as const)
+    const copy = Object.entries(state).map(
+      ([key, value]) => [key, Array.isArray(value) ? [...(value as unknown[])] : (value as unknown)] as const,
+    )
     state.kept = this.#number
     this.#undo.push(() => void Object.assign(state, Object.fromEntries(copy)))
     if (flush !== undefined) this.#flush.push(flush)

@@ -50,7 +50,8 @@ beforeAll(() => {
   const home = join(folder, 'node_modules/muster')
   mkdirSync(home, { recursive: true })
   execFileSync('tar', ['-xzf', tarball, '-C', home, '--strip-components=1'])
-  for (const name of new Set(dependencies.map((each) => each.split('/', 1).join('')))) symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
+  for (const name of new Set(dependencies.map((each) => each.split('/', 1).join(''))))
+    symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
   for (const step of stepsOf(README)) if (step.kind === 'file') writeFileSync(join(folder, step.name), step.content)
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
 }, 60_000)
@@ -58,15 +59,30 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe(built ? 'the published harness' : 'the published harness (needs dist/: npm run build)', () => {
   test('runs the tests of the guide exactly as printed', () => {
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['--test', '--test-reporter=tap'], { cwd: folder, encoding: 'utf8', env: { PATH: process.env['PATH'] } })
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--test', '--test-reporter=tap'], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { PATH: process.env['PATH'] },
+    })
     expect({ status, stderr, passed: /^# pass 3$/m.test(stdout) }).toEqual({ status: 0, stderr: '', passed: true })
   }, 60_000)
 
   test('has the types of the automation under test', () => {
     writeFileSync(join(folder, 'wrong-types.ts'), WRONG_TYPES)
-    const compilerOptions = { target: 'es2023', lib: ['es2023', 'esnext.disposable'], module: 'nodenext', strict: true, noEmit: true, allowImportingTsExtensions: true, types: ['node'], typeRoots: [join(ROOT, 'node_modules/@types')] }
+    const compilerOptions = {
+      target: 'es2023',
+      lib: ['es2023', 'esnext.disposable'],
+      module: 'nodenext',
+      strict: true,
+      noEmit: true,
+      allowImportingTsExtensions: true,
+      types: ['node'],
+      typeRoots: [join(ROOT, 'node_modules/@types')],
+    }
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
-    const { stdout } = spawnSync(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', folder], { encoding: 'utf8' })
+    const { stdout } = spawnSync(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', folder], {
+      encoding: 'utf8',
+    })
     expect(stdout).toBe('')
   }, 120_000)
 })

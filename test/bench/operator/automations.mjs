@@ -1,13 +1,26 @@
 /** Five types of workers whose configs are as large and as nested as those of people. */
 import { defineBatch, Type } from '../../../dist/automation/public.js'
 
-const Rule = Type.Object({ match: Type.String(), action: Type.String({ default: 'keep' }), weight: Type.Integer({ default: 1 }) })
+const Rule = Type.Object({
+  match: Type.String(),
+  action: Type.String({ default: 'keep' }),
+  weight: Type.Integer({ default: 1 }),
+})
 const config = Type.Object({
   rate: Type.Number({ minimum: 0, default: 1 }),
   notes: Type.String({ default: '' }),
-  labels: Type.Object({ team: Type.String(), region: Type.String(), tier: Type.String() }, { default: { team: '', region: '', tier: '' } }),
+  labels: Type.Object(
+    { team: Type.String(), region: Type.String(), tier: Type.String() },
+    { default: { team: '', region: '', tier: '' } },
+  ),
   rules: Type.Array(Rule, { default: [] }),
 })
 const ofType = (type) => defineBatch({ type, config, payload: Type.Object({}), run: () => {} })
 
-export const [ingest, enrich, score, deliver, archive] = ['fleet-ingest', 'fleet-enrich', 'fleet-score', 'fleet-deliver', 'fleet-archive'].map(ofType)
+export const [ingest, enrich, score, deliver, archive] = [
+  'fleet-ingest',
+  'fleet-enrich',
+  'fleet-score',
+  'fleet-deliver',
+  'fleet-archive',
+].map(ofType)

@@ -32,17 +32,33 @@ const FILES_BESIDE = 200
 const say = (text) => void process.stdout.write(`${text}\n`)
 
 function settings() {
-  const { values } = parseArgs({ options: { crs: { type: 'string', default: '1000' }, 'outage-seconds': { type: 'string', default: '600' }, only: { type: 'string' }, profile: { type: 'string' }, out: { type: 'string' }, help: { type: 'boolean', short: 'h' } } })
+  const { values } = parseArgs({
+    options: {
+      crs: { type: 'string', default: '1000' },
+      'outage-seconds': { type: 'string', default: '600' },
+      only: { type: 'string' },
+      profile: { type: 'string' },
+      out: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
+  })
   const wanted = values.only?.split(',') ?? Object.keys(PHASES)
   const unknown = wanted.filter((name) => PHASES[name] === undefined)
-  if (unknown.length > 0) throw new TypeError(`--only ${unknown.join(',')}: no such phase; known: ${Object.keys(PHASES).join(', ')}`)
+  if (unknown.length > 0)
+    throw new TypeError(`--only ${unknown.join(',')}: no such phase; known: ${Object.keys(PHASES).join(', ')}`)
   const phases = Object.keys(PHASES).filter((name) => name === 'cold' || wanted.includes(name))
-  return { ...values, crs: whole(values, 'crs', 100, FULL), 'outage-seconds': whole(values, 'outage-seconds', 1, 86_400), phases }
+  return {
+    ...values,
+    crs: whole(values, 'crs', 100, FULL),
+    'outage-seconds': whole(values, 'outage-seconds', 1, 86_400),
+    phases,
+  }
 }
 
 function whole(values, name, min, max) {
   const value = Number(values[name])
-  if (!Number.isInteger(value) || value < min || value > max) throw new TypeError(`--${name} ${values[name]}: a whole number from ${min} to ${max}`)
+  if (!Number.isInteger(value) || value < min || value > max)
+    throw new TypeError(`--${name} ${values[name]}: a whole number from ${min} to ${max}`)
   return value
 }
 
@@ -50,14 +66,19 @@ function whole(values, name, min, max) {
 function checkMachine(count) {
   const absent = PROGRAMS.filter((name) => programPath(name) === undefined)
   if (absent.length > 0) throw new Error(`${absent.join(', ')}: not here; run make tools (15 minutes, once)`)
-  if (!existsSync('dist/cmd/muster.js')) throw new Error('dist/ is not built: run make bench-operator, or npm run build first')
+  if (!existsSync('dist/cmd/muster.js'))
+    throw new Error('dist/ is not built: run make bench-operator, or npm run build first')
   const files = Number(execFileSync('bash', ['-c', 'ulimit -n'], { encoding: 'utf8' }).replace('unlimited', 'Infinity'))
-  if (files < count + FILES_BESIDE) throw new Error(`a process may open ${files} files here, ${count + FILES_BESIDE} are needed: ulimit -n ${count + FILES_BESIDE}`)
+  if (files < count + FILES_BESIDE)
+    throw new Error(
+      `a process may open ${files} files here, ${count + FILES_BESIDE} are needed: ulimit -n ${count + FILES_BESIDE}`,
+    )
 }
 
 /** In words that name no place and nobody. */
 function machineOf({ crs }) {
-  const versionOf = (name) => /v?\d+\.\d+\.\d+/.exec(execFileSync(programPath(name), ['--version'], { encoding: 'utf8' }))[0]
+  const versionOf = (name) =>
+    /v?\d+\.\d+\.\d+/.exec(execFileSync(programPath(name), ['--version'], { encoding: 'utf8' }))[0]
   return [
     `${availableParallelism()} processors, ${cpus()[0].model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release().split('.', 2).join('.')}`,
     `Node ${process.version}, etcd ${versionOf('etcd')}, kube-apiserver ${versionOf('kube-apiserver')}`,
@@ -72,17 +93,23 @@ async function measure(name, world, run, result) {
   result.figures[name] = await PHASES[name]({ world, run, options: result.options })
   const after = world.cpu()
   const ms = nowMs() - beganMs
-  result.loads[name] = { seconds: ms / 1_000, share: Object.fromEntries(Object.keys(after).map((each) => [each, (after[each] - before[each]) / ms])) }
+  result.loads[name] = {
+    seconds: ms / 1_000,
+    share: Object.fromEntries(Object.keys(after).map((each) => [each, (after[each] - before[each]) / ms])),
+  }
   result.loops[name] = await run.operator.loop()
   result.runs[name] = result.stamp
-  say(`${name}: ${JSON.stringify(result.figures[name], (_, value) => (typeof value === 'number' ? Number(value.toPrecision(4)) : value))}`)
+  say(
+    `${name}: ${JSON.stringify(result.figures[name], (_, value) => (typeof value === 'number' ? Number(value.toPrecision(4)) : value))}`,
+  )
 }
 
 async function measureAll(options) {
   const result = { options, machine: machineOf(options), stamp: stampOf(), figures: {}, loads: {}, loops: {}, runs: {} }
   say(result.machine.join('\n'))
   const world = new World({ count: options.crs, profiles: options.profile })
-  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void world.end().finally(() => process.exit(1)))
+  for (const signal of ['SIGINT', 'SIGTERM'])
+    process.once(signal, () => void world.end().finally(() => process.exit(1)))
   try {
     const beganMs = nowMs()
     await world.start()
@@ -101,7 +128,9 @@ async function main() {
   checkMachine(options.crs)
   const beganMs = nowMs()
   const result = await measureAll(options)
-  say(`\n${alignedText(tableOf(result.verdicts))}\n\nShares of one processor, by phase\n${alignedText(loadTableOf(result))}`)
+  say(
+    `\n${alignedText(tableOf(result.verdicts))}\n\nShares of one processor, by phase\n${alignedText(loadTableOf(result))}`,
+  )
   say(`\n${Math.round((nowMs() - beganMs) / 1_000)} s in all`)
   write(result)
   const missed = result.verdicts.filter(({ met }) => met === false)

@@ -47,7 +47,10 @@ export class Passage {
       return
     }
     const far = connect({ port: this.#target, host: '127.0.0.1', noDelay: true })
-    for (const [one, other] of [[near, far], [far, near]]) {
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ]) {
       this.#sockets.add(one)
       one.on('error', () => {})
       one.on('close', () => {

@@ -51,7 +51,13 @@ async function cold({ world, run }) {
     seconds('all have a status', () => watch.count(({ observed }) => observed >= 0) === count),
     seconds('all are in force', () => inForce(world)),
   ])
-  return { classifiedSeconds, statusesSeconds, inForceSeconds, patches: feed.patches, statusWrites: sum(watch.statusWrites) }
+  return {
+    classifiedSeconds,
+    statusesSeconds,
+    inForceSeconds,
+    patches: feed.patches,
+    statusWrites: sum(watch.statusWrites),
+  }
 }
 
 /** One edit of a FleetWorker, seen from both sides. */
@@ -60,13 +66,23 @@ async function edited({ world, run }) {
   const name = run.pick()
   const generation = watch.seen.get(name).generation + 1
   const beganMs = nowMs()
-  const seen = [feed.patched(name, 'rate'), watch.when(name, 'shows the edit as applied', (each) => each.generation === generation && holds('Synced')(each) && holds('Applied')(each))]
+  const seen = [
+    feed.patched(name, 'rate'),
+    watch.when(
+      name,
+      'shows the edit as applied',
+      (each) => each.generation === generation && holds('Synced')(each) && holds('Applied')(each),
+    ),
+  ]
   await world.edit(name, { config: { rate: rateOf() } })
   const [patchedMs, appliedMs] = await Promise.all(seen)
   return { patchMs: patchedMs - beganMs, appliedMs: appliedMs - beganMs }
 }
 
-const ofEdits = (done) => ({ patchMs: distribution(done.map(({ patchMs }) => patchMs)), appliedMs: distribution(done.map(({ appliedMs }) => appliedMs)) })
+const ofEdits = (done) => ({
+  patchMs: distribution(done.map(({ patchMs }) => patchMs)),
+  appliedMs: distribution(done.map(({ appliedMs }) => appliedMs)),
+})
 
 /** One edit after the other. */
 async function edits(each) {
@@ -82,9 +98,11 @@ async function pass({ world, run }) {
   const drifted = new Set(Array.from({ length: count }, (_, index) => nameOf(index)))
   feed.onPatch = ({ worker_id: name, changed }) => void (changed.includes('notes') && drifted.delete(name))
   let next = 0
-  const changing = Promise.all(Array.from({ length: DASHBOARDS }, async () => {
-    while (next < count) await world.editAtMaster(nameOf(next++), { notes: 'changed by hand' })
-  }))
+  const changing = Promise.all(
+    Array.from({ length: DASHBOARDS }, async () => {
+      while (next < count) await world.editAtMaster(nameOf(next++), { notes: 'changed by hand' })
+    }),
+  )
   const busy = []
   while (drifted.size > 0 && secondsSince(beganMs) < 600) {
     busy.push(edited({ world, run }).catch((error) => error)) // Said at the end.
@@ -148,15 +166,24 @@ async function restart({ world, run }) {
   await until('all are judged again', async () => (await run.operator.metric('svc_operator_judged')) >= count, patient)
   const judgedSeconds = secondsSince(beganMs)
   await sleep(QUIET_MS)
-  return { judgedSeconds, patches: feed.patches - before, statusWrites: sum(watch.statusWrites), requests: await run.operator.metric('rest_client_requests_total') }
+  return {
+    judgedSeconds,
+    patches: feed.patches - before,
+    statusWrites: sum(watch.statusWrites),
+    requests: await run.operator.metric('rest_client_requests_total'),
+  }
 }
 
 async function steadyFigures({ world, run }) {
   const { operator } = run
   const { pid } = operator
   const read = async () => ({
-    atMs: nowMs(), cpuMs: cpuMs(pid), heartbeats: await operator.metric('svc_operator_status_writes_total', 'kind="heartbeat"'),
-    transitions: await operator.metric('svc_operator_status_writes_total', 'kind="transition"'), reads: await operator.metric('svc_operator_master_request_seconds_count', 'method="GET"'), patches: world.feed.patches,
+    atMs: nowMs(),
+    cpuMs: cpuMs(pid),
+    heartbeats: await operator.metric('svc_operator_status_writes_total', 'kind="heartbeat"'),
+    transitions: await operator.metric('svc_operator_status_writes_total', 'kind="transition"'),
+    reads: await operator.metric('svc_operator_master_request_seconds_count', 'method="GET"'),
+    patches: world.feed.patches,
   })
   const first = await read()
   let rss = 0
@@ -167,8 +194,12 @@ async function steadyFigures({ world, run }) {
   const last = await read()
   const per = (field) => (last[field] - first[field]) / ((last.atMs - first.atMs) / MS_PER_SECOND)
   return {
-    cpuPercent: per('cpuMs') / 10, rssMib: rss / MIB, heartbeatsPerSecond: per('heartbeats'), readsPerSecond: per('reads'),
-    transitions: last.transitions - first.transitions, patches: last.patches - first.patches,
+    cpuPercent: per('cpuMs') / 10,
+    rssMib: rss / MIB,
+    heartbeatsPerSecond: per('heartbeats'),
+    readsPerSecond: per('reads'),
+    transitions: last.transitions - first.transitions,
+    patches: last.patches - first.patches,
   }
 }
 
@@ -193,7 +224,11 @@ async function outage({ world, run, options }) {
   const patched = feed.patched(name, 'rate', seconds * MS_PER_SECOND + 120_000)
   await world.edit(name, { config: { rate: rateOf() } })
   await sleep((seconds * MS_PER_SECOND) / 2)
-  const away = { callsPerSecond: passage.refused / seconds, flipped: watch.readyFlips.size, flips: most(watch.readyFlips) }
+  const away = {
+    callsPerSecond: passage.refused / seconds,
+    flipped: watch.readyFlips.size,
+    flips: most(watch.readyFlips),
+  }
   watch.reset()
   const backMs = nowMs()
   passage.open()

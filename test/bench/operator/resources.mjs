@@ -13,13 +13,27 @@ export const workerPath = (name) => `${name.slice(0, name.lastIndexOf('-'))}/wor
 export function fleetWorker(index) {
   const name = nameOf(index)
   return {
-    apiVersion: 'muster.dev/v1alpha1', kind: 'FleetWorker',
-    metadata: { name, namespace: NAMESPACE, labels: { 'app.kubernetes.io/part-of': 'bench', 'app.kubernetes.io/instance': name }, annotations: { 'bench.example/owner': 'team-of-the-measurement' } },
+    apiVersion: 'muster.dev/v1alpha1',
+    kind: 'FleetWorker',
+    metadata: {
+      name,
+      namespace: NAMESPACE,
+      labels: { 'app.kubernetes.io/part-of': 'bench', 'app.kubernetes.io/instance': name },
+      annotations: { 'bench.example/owner': 'team-of-the-measurement' },
+    },
     spec: {
       type: typeOf(index),
       config: {
-        enabled: true, slots: 2, rate: index % 100, notes: NOTE.repeat(10), labels: { team: `team-${index % 40}`, region: 'eu-1', tier: 'gold' },
-        rules: Array.from({ length: RULES }, (_, at) => ({ match: `^/customers/${index}/orders/${at}/[a-z]+$`, action: 'forward-to-next', weight: at })),
+        enabled: true,
+        slots: 2,
+        rate: index % 100,
+        notes: NOTE.repeat(10),
+        labels: { team: `team-${index % 40}`, region: 'eu-1', tier: 'gold' },
+        rules: Array.from({ length: RULES }, (_, at) => ({
+          match: `^/customers/${index}/orders/${at}/[a-z]+$`,
+          action: 'forward-to-next',
+          weight: at,
+        })),
       },
     },
   }

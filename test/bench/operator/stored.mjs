@@ -17,7 +17,11 @@ const WORSE = 1.5
 export function stampOf() {
   const git = (...args) => execFileSync('git', args, { encoding: 'utf8' }).trim()
   const isChanged = git('status', '--porcelain', '--', 'src') !== ''
-  return { date: new Date().toISOString().slice(0, 10), commit: `${git('rev-parse', '--short', 'HEAD')}${isChanged ? ' and changes' : ''}`, load: loadavg()[0] }
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    commit: `${git('rev-parse', '--short', 'HEAD')}${isChanged ? ' and changes' : ''}`,
+    load: loadavg()[0],
+  }
 }
 
 const stored = () => (existsSync(RESULT) ? JSON.parse(readFileSync(RESULT, 'utf8')) : undefined)
@@ -26,10 +30,13 @@ const stored = () => (existsSync(RESULT) ? JSON.parse(readFileSync(RESULT, 'utf8
 export function store({ machine, ...run }, phases) {
   const before = stored()
   const kept = JSON.stringify(before?.machine) === JSON.stringify(machine) ? before : undefined
-  const of = (field) => Object.fromEntries(phases.flatMap((name) => {
-    const value = run[field][name] ?? kept?.[field][name]
-    return value === undefined ? [] : [[name, value]]
-  }))
+  const of = (field) =>
+    Object.fromEntries(
+      phases.flatMap((name) => {
+        const value = run[field][name] ?? kept?.[field][name]
+        return value === undefined ? [] : [[name, value]]
+      }),
+    )
   const result = { machine, figures: of('figures'), loads: of('loads'), loops: of('loops'), runs: of('runs') }
   writeFileSync(RESULT, `${JSON.stringify(result, null, 1)}\n`)
   writeFileSync(PAGE, pageOf({ ...result, verdicts: verdictsOf(result) }))

@@ -8,7 +8,12 @@ export function distribution(numbers) {
   return { n: sorted.length, p50: at(0.5), p90: at(0.9), p99: at(0.99), max: sorted.at(-1) }
 }
 
-const ms = (title, phase, field, share, below) => ({ title: `${title}, ${share}`, unit: 'ms', of: (figures) => figures[phase]?.[field][share], below })
+const ms = (title, phase, field, share, below) => ({
+  title: `${title}, ${share}`,
+  unit: 'ms',
+  of: (figures) => figures[phase]?.[field][share],
+  below,
+})
 const s = (title, of, rest) => ({ title, unit: 's', of, ...rest })
 
 /** `below`: less than; `atMost`: not more than. */
@@ -29,21 +34,46 @@ export const ROWS = [
   ms('edit on the dashboard → reverted', 'drift', 'revertedMs', 'p99', 2_000),
   s('warm restart: all are judged', ({ restart }) => restart?.judgedSeconds),
   { title: 'warm restart, nothing changed: PATCHes', unit: '', of: ({ restart }) => restart?.patches, atMost: 0 },
-  { title: 'warm restart, nothing changed: status writes', unit: '', of: ({ restart }) => restart?.statusWrites, atMost: 0 },
-  { title: 'steady: processor, before heartbeats are written', unit: '% of one', of: ({ quiet }) => quiet?.cpuPercent, below: 15 },
+  {
+    title: 'warm restart, nothing changed: status writes',
+    unit: '',
+    of: ({ restart }) => restart?.statusWrites,
+    atMost: 0,
+  },
+  {
+    title: 'steady: processor, before heartbeats are written',
+    unit: '% of one',
+    of: ({ quiet }) => quiet?.cpuPercent,
+    below: 15,
+  },
   { title: 'steady: processor', unit: '% of one', of: ({ steady }) => steady?.cpuPercent, below: 15 },
   { title: 'steady: resident memory', unit: 'MiB', of: ({ steady, quiet }) => (steady ?? quiet)?.rssMib, below: 200 },
   { title: 'steady: heartbeat writes', unit: '/s', of: ({ steady }) => steady?.heartbeatsPerSecond, atMost: 10 },
   { title: 'steady: reads of the master', unit: '/s', of: ({ steady, quiet }) => (steady ?? quiet)?.readsPerSecond },
   s('master away: for', ({ outage }) => outage?.seconds),
   { title: 'master away: calls to it', unit: '/s', of: ({ outage }) => outage?.callsPerSecond, below: 1 },
-  { title: 'master away: status transitions of one FleetWorker', unit: '', of: ({ outage }) => outage?.flips, atMost: 1 },
-  { title: 'master back: status transitions of one FleetWorker', unit: '', of: ({ outage }) => outage?.flipsBack, atMost: 1 },
+  {
+    title: 'master away: status transitions of one FleetWorker',
+    unit: '',
+    of: ({ outage }) => outage?.flips,
+    atMost: 1,
+  },
+  {
+    title: 'master back: status transitions of one FleetWorker',
+    unit: '',
+    of: ({ outage }) => outage?.flipsBack,
+    atMost: 1,
+  },
   s('master back: an edit made meanwhile is at the master', ({ outage }) => outage?.editSeconds, { below: 30 }),
   s('master back: all statuses say so', ({ outage }) => outage?.readySeconds),
   s('leader killed → edit at the master, longest of 3', ({ failover }) => failover?.killSeconds.max, { below: 20 }),
   s('leader stopped → edit at the master, longest of 3', ({ failover }) => failover?.stopSeconds.max, { below: 3 }),
-  { title: 'longest block of the event loop, its own processor time', unit: 'ms', of: (_, loops) => worst(loops, 'cpuMs'), below: 50 },
+  {
+    title: 'longest block of the event loop, its own processor time',
+    unit: 'ms',
+    of: (_, loops) => worst(loops, 'cpuMs'),
+    below: 50,
+  },
   { title: 'longest block of the event loop, by the clock', unit: 'ms', of: (_, loops) => worst(loops, 'wallMs') },
 ]
 
@@ -62,21 +92,52 @@ export function verdictsOf({ figures, loops }) {
   })
 }
 
-const WORDS = new Map([[true, 'met'], [false, 'MISSED'], [null, ''], [undefined, 'not measured']])
-export const tableOf = (verdicts) => [['what', 'measured', 'gate', ''], ...verdicts.map(({ title, unit, value, gate, met }) => [title, value === undefined ? '' : `${format(value)}${unit.startsWith('/') ? unit : ` ${unit}`}`.trim(), gate ?? '', WORDS.get(met)])]
+const WORDS = new Map([
+  [true, 'met'],
+  [false, 'MISSED'],
+  [null, ''],
+  [undefined, 'not measured'],
+])
+export const tableOf = (verdicts) => [
+  ['what', 'measured', 'gate', ''],
+  ...verdicts.map(({ title, unit, value, gate, met }) => [
+    title,
+    value === undefined ? '' : `${format(value)}${unit.startsWith('/') ? unit : ` ${unit}`}`.trim(),
+    gate ?? '',
+    WORDS.get(met),
+  ]),
+]
 
 /** Processor time by process in each phase, as a share of one processor; who had most of what there is was the bound. */
 export function loadTableOf({ loads, loops, runs }) {
   const names = Object.keys(Object.values(loads)[0].share)
   return [
     ['phase', 'seconds', ...names, 'loop, own ms', 'loop, clock ms', 'measured', 'commit', 'load before'],
-    ...Object.entries(loads).map(([phase, { seconds, share }]) => [phase, format(seconds), ...names.map((name) => `${Math.round(share[name] * 100)} %`), format(loops[phase]?.cpuMs ?? NaN), format(loops[phase]?.wallMs ?? NaN), runs[phase].date, runs[phase].commit, runs[phase].load.toFixed(2)]),
+    ...Object.entries(loads).map(([phase, { seconds, share }]) => [
+      phase,
+      format(seconds),
+      ...names.map((name) => `${Math.round(share[name] * 100)} %`),
+      format(loops[phase]?.cpuMs ?? NaN),
+      format(loops[phase]?.wallMs ?? NaN),
+      runs[phase].date,
+      runs[phase].commit,
+      runs[phase].load.toFixed(2),
+    ]),
   ]
 }
 
 export function pageOf(result) {
-  return `${['# The operator, measured', 'Written by `make bench-operator ARGS="--crs 10000"`, whole or in parts (`--only`): each phase stands as it was measured last.', result.machine.map((each) => `- ${each}`).join('\n'), markdown(tableOf(result.verdicts)),
-    '## Where the processors were', 'As shares of one processor; `machine` is everything on it.', markdown(loadTableOf(result)), '## Conditions', CONDITIONS.map((each) => `- ${each}`).join('\n')].join('\n\n')}\n`
+  return `${[
+    '# The operator, measured',
+    'Written by `make bench-operator ARGS="--crs 10000"`, whole or in parts (`--only`): each phase stands as it was measured last.',
+    result.machine.map((each) => `- ${each}`).join('\n'),
+    markdown(tableOf(result.verdicts)),
+    '## Where the processors were',
+    'As shares of one processor; `machine` is everything on it.',
+    markdown(loadTableOf(result)),
+    '## Conditions',
+    CONDITIONS.map((each) => `- ${each}`).join('\n'),
+  ].join('\n\n')}\n`
 }
 
 const CONDITIONS = [

@@ -66,7 +66,10 @@ export class ResourceWatch {
   async start() {
     let version
     for (let next = ''; next !== undefined;) {
-      const { body } = await this.#server.request('GET', `${COLLECTION}?limit=${PAGE}&continue=${encodeURIComponent(next)}`)
+      const { body } = await this.#server.request(
+        'GET',
+        `${COLLECTION}?limit=${PAGE}&continue=${encodeURIComponent(next)}`,
+      )
       for (const item of body.items) this.seen.set(item.metadata.name, briefOf(item))
       version = body.metadata.resourceVersion
       next = body.metadata.continue || undefined
@@ -80,7 +83,11 @@ export class ResourceWatch {
     let version = from
     for (;;) {
       const url = `${this.#server.url}${COLLECTION}?watch=true&allowWatchBookmarks=true&timeoutSeconds=3600&resourceVersion=${version}`
-      const { body } = await request(url, { headers: { authorization: `Bearer ${this.#server.adminToken}` }, dispatcher: this.#agent, signal: this.#abort.signal })
+      const { body } = await request(url, {
+        headers: { authorization: `Bearer ${this.#server.adminToken}` },
+        dispatcher: this.#agent,
+        signal: this.#abort.signal,
+      })
       for await (const line of linesOf(body)) {
         const { type, object } = JSON.parse(line)
         if (type === 'ERROR') throw new Error(`the watch ended: ${object.message}`)
@@ -95,7 +102,8 @@ export class ResourceWatch {
     const [before, now] = [this.seen.get(name), briefOf(object)]
     this.seen.set(name, now)
     if (before !== undefined && before.status !== now.status) count(this.statusWrites, name)
-    if (before !== undefined && before.conditions.Ready?.status !== now.conditions.Ready?.status) count(this.readyFlips, name)
+    if (before !== undefined && before.conditions.Ready?.status !== now.conditions.Ready?.status)
+      count(this.readyFlips, name)
     this.#waiters.tell(name, now)
   }
 
@@ -124,11 +132,16 @@ export class ResourceWatch {
 
 const count = (counts, name) => counts.set(name, (counts.get(name) ?? 0) + 1)
 const briefOf = ({ metadata, status }) => ({
-  generation: metadata.generation, observed: status?.observedGeneration ?? -1, status: JSON.stringify(status),
+  generation: metadata.generation,
+  observed: status?.observedGeneration ?? -1,
+  status: JSON.stringify(status),
   conditions: Object.fromEntries((status?.conditions ?? []).map((each) => [each.type, each])),
 })
 /** True, and said of the newest spec. */
-export const holds = (type) => ({ generation, conditions }) => conditions[type]?.status === 'True' && conditions[type].observedGeneration === generation
+export const holds =
+  (type) =>
+  ({ generation, conditions }) =>
+    conditions[type]?.status === 'True' && conditions[type].observedGeneration === generation
 
 export class MasterFeed {
   #url
@@ -144,7 +157,11 @@ export class MasterFeed {
   }
 
   async start() {
-    const { body } = await request(`${this.#url}/api/v1/events`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}`, accept: 'text/event-stream' }, dispatcher: this.#agent, signal: this.#abort.signal })
+    const { body } = await request(`${this.#url}/api/v1/events`, {
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, accept: 'text/event-stream' },
+      dispatcher: this.#agent,
+      signal: this.#abort.signal,
+    })
     this.ended = this.#follow(body).catch((error) => {
       if (!this.#abort.signal.aborted) throw error
     })
@@ -154,7 +171,8 @@ export class MasterFeed {
     let event = ''
     for await (const line of linesOf(body)) {
       if (line.startsWith('event: ')) event = line.slice('event: '.length)
-      else if (line.startsWith('data: ') && event === 'worker.config_changed') this.#changed(JSON.parse(line.slice('data: '.length)))
+      else if (line.startsWith('data: ') && event === 'worker.config_changed')
+        this.#changed(JSON.parse(line.slice('data: '.length)))
       else if (event === 'reset') throw new Error('the feed of the master lost events')
     }
     throw new Error('the feed of the master ended')

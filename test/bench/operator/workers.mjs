@@ -18,7 +18,8 @@ const seconds = () => Date.now() / 1_000
 function simulated(index) {
   const worker = new FakeWorker(port, typeOf(index), nameOf(index))
   worker.onFrame = (frame) => {
-    if (frame.type === 'config_changed') worker.send({ type: 'state', state: 'RUNNING', config_gen: frame.config_gen, ts: seconds(), last_error: null })
+    if (frame.type === 'config_changed')
+      worker.send({ type: 'state', state: 'RUNNING', config_gen: frame.config_gen, ts: seconds(), last_error: null })
   }
   return worker
 }
@@ -42,7 +43,15 @@ setInterval(() => {
   slice = (slice + 1) % SLICES
   for (let at = slice; at < count; at += SLICES) {
     const worker = workers[at]
-    if (worker.isRegistered) worker.send({ type: 'stats', slots: 2, cpu_pct: 20 + ((at + slice) % 50), rss_mb: 80 + (Math.floor(seconds() / 7) % 20), ts: seconds(), metrics: {} })
+    if (worker.isRegistered)
+      worker.send({
+        type: 'stats',
+        slots: 2,
+        cpu_pct: 20 + ((at + slice) % 50),
+        rss_mb: 80 + (Math.floor(seconds() / 7) % 20),
+        ts: seconds(),
+        metrics: {},
+      })
   }
 }, REPORT_MS / SLICES)
 process.stdout.write('ready\n')

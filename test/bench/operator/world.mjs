@@ -59,24 +59,39 @@ export class World {
 
   async #createAll() {
     let next = 0
-    await Promise.all(Array.from({ length: CREATED_AT_ONCE }, async () => {
-      while (next < this.count) await this.#ok('POST', COLLECTION, fleetWorker(next++))
-    }))
+    await Promise.all(
+      Array.from({ length: CREATED_AT_ONCE }, async () => {
+        while (next < this.count) await this.#ok('POST', COLLECTION, fleetWorker(next++))
+      }),
+    )
   }
 
   async #writeKubeconfig() {
-    const { status } = await this.#ok('POST', '/api/v1/namespaces/muster/serviceaccounts/muster-operator/token', { spec: { expirationSeconds: TOKEN_SECONDS } })
+    const { status } = await this.#ok('POST', '/api/v1/namespaces/muster/serviceaccounts/muster-operator/token', {
+      spec: { expirationSeconds: TOKEN_SECONDS },
+    })
     this.#kubeconfig = join(this.server.folder, 'operator.kubeconfig')
-    writeFileSync(this.#kubeconfig, JSON.stringify({
-      apiVersion: 'v1', kind: 'Config', 'current-context': 'bench',
-      clusters: [{ name: 'bench', cluster: { server: this.server.url, 'certificate-authority': this.server.caFile } }],
-      users: [{ name: 'operator', user: { token: status.token } }],
-      contexts: [{ name: 'bench', context: { cluster: 'bench', user: 'operator', namespace: 'muster' } }],
-    }), { mode: 0o600 })
+    writeFileSync(
+      this.#kubeconfig,
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Config',
+        'current-context': 'bench',
+        clusters: [
+          { name: 'bench', cluster: { server: this.server.url, 'certificate-authority': this.server.caFile } },
+        ],
+        users: [{ name: 'operator', user: { token: status.token } }],
+        contexts: [{ name: 'bench', context: { cluster: 'bench', user: 'operator', namespace: 'muster' } }],
+      }),
+      { mode: 0o600 },
+    )
   }
 
   async #ok(method, path, body, contentType) {
-    const { status, body: answer } = await this.server.request(method, path, { ...(body !== undefined && { body }), ...(contentType !== undefined && { contentType }) })
+    const { status, body: answer } = await this.server.request(method, path, {
+      ...(body !== undefined && { body }),
+      ...(contentType !== undefined && { contentType }),
+    })
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${answer.message}`)
     return answer
   }
@@ -96,9 +111,19 @@ export class World {
     const port = await freePort()
     if (this.#profiles !== undefined) mkdirSync(this.#profiles, { recursive: true })
     const profile = this.#profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${this.#profiles}`]
-    const started = start(process.execPath, [...HEAP, ...profile, '--import', join(HERE, 'loop-watch.mjs'), 'dist/cmd/muster.js', 'operator'], {
-      KUBECONFIG: this.#kubeconfig, SVC_MASTER_URL: this.#passageUrl, SVC_API_TOKEN: ADMIN_TOKEN, SVC_METRICS_LISTEN: `127.0.0.1:${port}`, SVC_LOG_LEVEL: 'error', ...ALLOCATOR,
-    }, { hasChannel: true })
+    const started = start(
+      process.execPath,
+      [...HEAP, ...profile, '--import', join(HERE, 'loop-watch.mjs'), 'dist/cmd/muster.js', 'operator'],
+      {
+        KUBECONFIG: this.#kubeconfig,
+        SVC_MASTER_URL: this.#passageUrl,
+        SVC_API_TOKEN: ADMIN_TOKEN,
+        SVC_METRICS_LISTEN: `127.0.0.1:${port}`,
+        SVC_LOG_LEVEL: 'error',
+        ...ALLOCATOR,
+      },
+      { hasChannel: true },
+    )
     const operator = new OperatorProcess(started, port)
     this.#operators.add(operator)
     return operator
@@ -106,11 +131,18 @@ export class World {
 
   /** Processor time so far by process, in milliseconds; `machine`: of all processors, whoever used them. */
   cpu() {
-    const children = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((pid) => childOf(pid) ?? [])
+    const children = readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .flatMap((pid) => childOf(pid) ?? [])
     const named = (name) => children.filter(({ comm }) => comm === name).reduce((sum, { pid }) => sum + cpuMs(pid), 0)
     return {
-      etcd: named('etcd'), 'kube-apiserver': named('kube-apiserver'), master: cpuMs(this.master.pid), workers: cpuMs(this.#workers.pid),
-      operators: [...this.#operators].reduce((sum, operator) => sum + operator.cpuMs, 0), probe: cpuMs(process.pid), machine: machineMs(),
+      etcd: named('etcd'),
+      'kube-apiserver': named('kube-apiserver'),
+      master: cpuMs(this.master.pid),
+      workers: cpuMs(this.#workers.pid),
+      operators: [...this.#operators].reduce((sum, operator) => sum + operator.cpuMs, 0),
+      probe: cpuMs(process.pid),
+      machine: machineMs(),
     }
   }
 
@@ -160,8 +192,13 @@ class OperatorProcess {
 
   /** The sum of a metric over its labels, of those series that match; 0 while it does not answer. */
   async metric(name, labels = '') {
-    const text = await fetch(`http://127.0.0.1:${this.#port}/metrics`).then((answer) => answer.text(), () => '')
-    const lines = text.split('\n').filter((line) => (line.startsWith(`${name}{`) || line.startsWith(`${name} `)) && line.includes(labels))
+    const text = await fetch(`http://127.0.0.1:${this.#port}/metrics`).then(
+      (answer) => answer.text(),
+      () => '',
+    )
+    const lines = text
+      .split('\n')
+      .filter((line) => (line.startsWith(`${name}{`) || line.startsWith(`${name} `)) && line.includes(labels))
     return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
   }
 
@@ -194,7 +231,10 @@ function childOf(pid) {
 const TICK_MS = 10
 /** All but idle and waiting for the disk. */
 function machineMs() {
-  const [user, nice, system, , , irq, softirq, steal] = readFileSync('/proc/stat', 'utf8').split('\n')[0].split(/\s+/).slice(1).map(Number)
+  const [user, nice, system, , , irq, softirq, steal] = readFileSync('/proc/stat', 'utf8')
+    .split('\n')[0]
+    .split(/\s+/)
+    .slice(1)
+    .map(Number)
   return (user + nice + system + irq + softirq + steal) * TICK_MS
 }
-

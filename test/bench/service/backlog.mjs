@@ -15,7 +15,9 @@ const PER_REQUEST = 1_000
 /** Beyond the sample: what a worker may hold ahead of its slots when it is stopped. */
 const SPARE = 2_000
 const RETRY_AFTER_MS = 1_000
-const REQUEST = requestBytes('POST', '/api/v1/automations/noop/tasks/batch', { tasks: Array.from({ length: PER_REQUEST }, () => ({ payload: PAYLOAD })) })
+const REQUEST = requestBytes('POST', '/api/v1/automations/noop/tasks/batch', {
+  tasks: Array.from({ length: PER_REQUEST }, () => ({ payload: PAYLOAD })),
+})
 
 const lengthOf = async (url) => (await call(url, 'GET', 'noop/queue?n=1')).length
 
@@ -25,7 +27,9 @@ function addAll(port, requests) {
   return withLoad(port, 4, async (load) => {
     await inFlight(requests, 4, async () => {
       for (;;) {
-        const done = await load.send(REQUEST).catch((error) => (error.message.startsWith('answered 503') ? null : Promise.reject(error)))
+        const done = await load
+          .send(REQUEST)
+          .catch((error) => (error.message.startsWith('answered 503') ? null : Promise.reject(error)))
         if (done !== null) return
         refused += 1
         await new Promise((resolve) => setTimeout(resolve, RETRY_AFTER_MS))
@@ -35,23 +39,29 @@ function addAll(port, requests) {
   })
 }
 
-const rateOver = (size) => (store) => (bench) => withFleet(bench, store, async (fleet) => {
-  const sample = bench.count(SAMPLE)
-  const requests = Math.max(bench.count(size), 2 * sample + SPARE) / PER_REQUEST
-  const total = requests * PER_REQUEST
-  const ran = freshFile(bench)
-  const worker = await fleet.worker('noop', ran)
-  const began = performance.now()
-  const refused = await addAll(fleet.port, requests)
-  const added = performance.now()
-  await call(fleet.url, 'PATCH', 'noop/workers/w-1/config', { enabled: true, slots: 100 })
-  await until('the sample has run', async () => (await lengthOf(fleet.url)) <= total - 2 * sample - SPARE / 2)
-  await worker.stop()
-  const runs = readRuns(ran)
-  const left = await lengthOf(fleet.url)
-  if (new Set(runs.map(({ id }) => id)).size !== runs.length || runs.length + left !== total) throw new Error(`delivery was not exact: ${total} added, ${runs.length} runs, ${left} left`)
-  return { value: perSecond(sample, runs[2 * sample - 1].atMs - runs[sample].atMs), add: perSecond(total, added - began), refused }
-})
+const rateOver = (size) => (store) => (bench) =>
+  withFleet(bench, store, async (fleet) => {
+    const sample = bench.count(SAMPLE)
+    const requests = Math.max(bench.count(size), 2 * sample + SPARE) / PER_REQUEST
+    const total = requests * PER_REQUEST
+    const ran = freshFile(bench)
+    const worker = await fleet.worker('noop', ran)
+    const began = performance.now()
+    const refused = await addAll(fleet.port, requests)
+    const added = performance.now()
+    await call(fleet.url, 'PATCH', 'noop/workers/w-1/config', { enabled: true, slots: 100 })
+    await until('the sample has run', async () => (await lengthOf(fleet.url)) <= total - 2 * sample - SPARE / 2)
+    await worker.stop()
+    const runs = readRuns(ran)
+    const left = await lengthOf(fleet.url)
+    if (new Set(runs.map(({ id }) => id)).size !== runs.length || runs.length + left !== total)
+      throw new Error(`delivery was not exact: ${total} added, ${runs.length} runs, ${left} left`)
+    return {
+      value: perSecond(sample, runs[2 * sample - 1].atMs - runs[sample].atMs),
+      add: perSecond(total, added - began),
+      refused,
+    }
+  })
 
 const STORES = ['memory', 'sqlite', 'redis']
 const empty = rateOver(2 * SAMPLE + SPARE)
@@ -59,8 +69,18 @@ const full = rateOver(BACKLOG)
 const fullName = (store) => `${musterOn(store)}, 1,000,000 pending`
 
 export const backlog = {
-  id: 'backlog', level: 'service', title: 'processing with a backlog', unit: 'tasks/s', better: 'higher', rounds: 1,
+  id: 'backlog',
+  level: 'service',
+  title: 'processing with a backlog',
+  unit: 'tasks/s',
+  better: 'higher',
+  rounds: 1,
   note: '20,000 runs of one worker process with 100 slots, with nothing behind them and with a million; added by batches of 1,000 in 4 connections',
-  subjects: Object.fromEntries(STORES.flatMap((store) => [[musterOn(store), empty(store)], [fullName(store), full(store)]])),
+  subjects: Object.fromEntries(
+    STORES.flatMap((store) => [
+      [musterOn(store), empty(store)],
+      [fullName(store), full(store)],
+    ]),
+  ),
   gates: STORES.map((store) => ({ subject: fullName(store), over: musterOn(store), atLeast: 0.8 })),
 }

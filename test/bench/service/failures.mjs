@@ -11,7 +11,9 @@ const TASKS = 2_000
 const PER_REQUEST = 100
 
 async function addAll(port, type, count, payload) {
-  const request = requestBytes('POST', `/api/v1/automations/${type}/tasks/batch`, { tasks: Array.from({ length: Math.min(count, PER_REQUEST) }, () => ({ payload })) })
+  const request = requestBytes('POST', `/api/v1/automations/${type}/tasks/batch`, {
+    tasks: Array.from({ length: Math.min(count, PER_REQUEST) }, () => ({ payload })),
+  })
   const ids = []
   await withLoad(port, 1, async (load) => {
     while (ids.length < count) for (const { task_id: id } of JSON.parse(await load.send(request)).results) ids.push(id)
@@ -21,7 +23,10 @@ async function addAll(port, type, count, payload) {
 
 /** How much later than asked the second runs began; each task ran exactly twice. */
 function lateness(file, ids) {
-  const began = exactRuns(file, ids.flatMap((id) => [`${id}/0`, `${id}/1`]))
+  const began = exactRuns(
+    file,
+    ids.flatMap((id) => [`${id}/0`, `${id}/1`]),
+  )
   const figures = spread(ids.map((id) => began.get(`${id}/1`) - began.get(`${id}/0`) - RETRY_MS))
   return { value: figures.p50, ...figures }
 }
@@ -31,22 +36,35 @@ const retriedOnMuster = async (bench, fleet) => {
   const worker = await fleet.worker('retry', ran)
   await call(fleet.url, 'PATCH', 'retry/workers/w-1/config', { enabled: true, slots: 100 })
   const ids = await addAll(fleet.port, 'retry', bench.count(TASKS), PAYLOAD)
-  await until('every task has ended', async () => (await Promise.all(ids.map((id) => isGone(fleet.url, 'retry', id)))).every(Boolean), { everyMs: 500 })
+  await until(
+    'every task has ended',
+    async () => (await Promise.all(ids.map((id) => isGone(fleet.url, 'retry', id)))).every(Boolean),
+    { everyMs: 500 },
+  )
   await worker.stop()
   return lateness(ran, ids)
 }
 
-const retriedOnBullmq = (bench) => withBullmq(bench, 'retry', async ({ queue, worker, isEmpty }) => {
-  const ran = freshFile(bench)
-  const peer = await worker(ran)
-  const ids = []
-  while (ids.length < bench.count(TASKS)) {
-    for (const { id } of await queue.addBulk(Array.from({ length: Math.min(bench.count(TASKS), PER_REQUEST) }, () => ({ name: 'retry', data: PAYLOAD })))) ids.push(id)
-  }
-  await until('every job is done', isEmpty, { everyMs: 50 })
-  await peer.stop()
-  return lateness(ran, ids)
-}, { attempts: 2, backoff: { type: 'fixed', delay: RETRY_MS } })
+const retriedOnBullmq = (bench) =>
+  withBullmq(
+    bench,
+    'retry',
+    async ({ queue, worker, isEmpty }) => {
+      const ran = freshFile(bench)
+      const peer = await worker(ran)
+      const ids = []
+      while (ids.length < bench.count(TASKS)) {
+        for (const { id } of await queue.addBulk(
+          Array.from({ length: Math.min(bench.count(TASKS), PER_REQUEST) }, () => ({ name: 'retry', data: PAYLOAD })),
+        ))
+          ids.push(id)
+      }
+      await until('every job is done', isEmpty, { everyMs: 50 })
+      await peer.stop()
+      return lateness(ran, ids)
+    },
+    { attempts: 2, backoff: { type: 'fixed', delay: RETRY_MS } },
+  )
 
 /** Kills the worker that holds all tasks; the time until the other one has begun the last of them. */
 async function untilRecovered(ids, killed, [first, second]) {
@@ -72,25 +90,37 @@ const recoveredOnMuster = async (bench, fleet) => {
   return { value }
 }
 
-const recoveredOnBullmq = (bench) => withBullmq(bench, 'held', async ({ queue, worker }) => {
-  const files = [freshFile(bench), freshFile(bench)]
-  const victim = await worker(files[0])
-  const ids = (await queue.addBulk(Array.from({ length: HELD }, () => ({ name: 'held', data: { ms: 60_000 } })))).map(({ id }) => id)
-  await until('all jobs are taken', () => readRuns(files[0]).length === HELD, { everyMs: 50 })
-  const heir = await worker(files[1])
-  const value = await untilRecovered(ids, victim, files)
-  await heir.kill()
-  return { value }
-})
+const recoveredOnBullmq = (bench) =>
+  withBullmq(bench, 'held', async ({ queue, worker }) => {
+    const files = [freshFile(bench), freshFile(bench)]
+    const victim = await worker(files[0])
+    const ids = (await queue.addBulk(Array.from({ length: HELD }, () => ({ name: 'held', data: { ms: 60_000 } })))).map(
+      ({ id }) => id,
+    )
+    await until('all jobs are taken', () => readRuns(files[0]).length === HELD, { everyMs: 50 })
+    const heir = await worker(files[1])
+    const value = await untilRecovered(ids, victim, files)
+    await heir.kill()
+    return { value }
+  })
 
 export const retried = {
-  id: 'retry-lateness', level: 'service', title: 'a retry asked for in 200 ms, how much later it begins, p50', unit: 'ms', better: 'lower',
+  id: 'retry-lateness',
+  level: 'service',
+  title: 'a retry asked for in 200 ms, how much later it begins, p50',
+  unit: 'ms',
+  better: 'lower',
   note: '2,000 tasks that fail once, one worker process of 100 slots; counted from the beginning of the failed run; each runs exactly twice',
   subjects: { ...onEachStore(retriedOnMuster), BullMQ: retriedOnBullmq },
 }
 
 export const recovered = {
-  id: 'worker-killed', level: 'service', title: 'kill -9 of a worker with 50 tasks until all run in another', unit: 's', better: 'lower', rounds: 1,
+  id: 'worker-killed',
+  level: 'service',
+  title: 'kill -9 of a worker with 50 tasks until all run in another',
+  unit: 's',
+  better: 'lower',
+  rounds: 1,
   note: 'leases of 5 s on both sides (BullMQ: lockDuration and stalledInterval 5 s); each task runs exactly once more. Muster sweeps every 10 s',
   subjects: { ...onEachStore(recoveredOnMuster), BullMQ: recoveredOnBullmq },
 }

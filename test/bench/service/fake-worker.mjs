@@ -56,10 +56,19 @@ export class FakeWorker {
   #connect() {
     if (this.#ended) return
     let retryAfterMs = 0
-    const socket = new WebSocket(`ws://127.0.0.1:${this.#port}${controlPath(this.#type, this.id)}`, { headers: HEADERS, perMessageDeflate: false })
+    const socket = new WebSocket(`ws://127.0.0.1:${this.#port}${controlPath(this.#type, this.id)}`, {
+      headers: HEADERS,
+      perMessageDeflate: false,
+    })
     this.socket = socket
     socket.on('open', () => {
-      this.send({ type: 'register', worker_id: this.id, automation_type: this.#type, protocol_version: 1, hardware: HARDWARE })
+      this.send({
+        type: 'register',
+        worker_id: this.id,
+        automation_type: this.#type,
+        protocol_version: 1,
+        hardware: HARDWARE,
+      })
       this.send({ type: 'ping', id: 'greeting' })
     })
     socket.on('message', (/** @type {Buffer} */ data) => this.#received(JSON.parse(data.toString())))
@@ -97,9 +106,11 @@ export async function withFakeWorkers(port, type, count, use, width = 100) {
   const workers = Array.from({ length: count }, (_, at) => new FakeWorker(port, type, `fake-${at}`))
   try {
     let next = 0
-    await Promise.all(Array.from({ length: Math.min(width, count) }, async () => {
-      while (next < count) await workers[next++].open()
-    }))
+    await Promise.all(
+      Array.from({ length: Math.min(width, count) }, async () => {
+        while (next < count) await workers[next++].open()
+      }),
+    )
     return await use(workers)
   } finally {
     for (const worker of workers) worker.end()

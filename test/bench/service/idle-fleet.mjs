@@ -38,55 +38,85 @@ async function memoryPerWorker(bench, port, server) {
   await withFakeWorkers(port, 'noop', WARM_UP, () => {}) // The first ones bring code and pools that stay.
   await new Promise((resolve) => setTimeout(resolve, 1_000))
   const before = await collected(server)
-  return withFakeWorkers(port, 'noop', count, async () => ({ value: ((await collected(server)) - before) / count / KIB, rssMib: before / KIB / KIB }))
+  return withFakeWorkers(port, 'noop', count, async () => ({
+    value: ((await collected(server)) - before) / count / KIB,
+    rssMib: before / KIB / KIB,
+  }))
 }
 
-const onMuster = (store) => (bench) => withFleet(bench, store, ({ port, master }) => memoryPerWorker(bench, port, master), { nodeArguments: COLLECTS })
-const bare = (bench) => withLimit('sockets', ({ port, server }) => memoryPerWorker(bench, port, server), { nodeArguments: COLLECTS })
+const onMuster = (store) => (bench) =>
+  withFleet(bench, store, ({ port, master }) => memoryPerWorker(bench, port, master), { nodeArguments: COLLECTS })
+const bare = (bench) =>
+  withLimit('sockets', ({ port, server }) => memoryPerWorker(bench, port, server), { nodeArguments: COLLECTS })
 
 /** Asks /healthz all the time from a thread of its own; `end` answers the longest wait, in milliseconds, while a master was there. */
 function watchHealth(port) {
   const thread = new Worker(new URL('health-watch.mjs', import.meta.url), { workerData: { port } })
-  return () => new Promise((resolve) => {
-    thread.once('message', (figures) => {
-      resolve(figures)
-      void thread.terminate()
+  return () =>
+    new Promise((resolve) => {
+      thread.once('message', (figures) => {
+        resolve(figures)
+        void thread.terminate()
+      })
+      thread.postMessage('end')
     })
-    thread.postMessage('end')
-  })
 }
 
-const storm = (store) => (bench) => withFleet(bench, store, async (fleet) => {
-  checkFiles()
-  const count = bench.count(WORKERS)
-  return withFakeWorkers(fleet.port, 'noop', count, async (workers) => {
-    await fleet.restartMaster()
-    const began = nowMs()
-    const endWatch = watchHealth(fleet.port)
-    const backAt = []
-    await until('all workers are registered again', () => {
-      backAt.push([nowMs(), workers.filter((worker) => worker.isRegistered).length])
-      return backAt.at(-1)[1] === count
-    }, { everyMs: 50 })
-    const seconds = (nowMs() - began) / 1_000
-    const { longestMs } = await endWatch()
-    const listed = await call(fleet.url, 'GET', 'noop/workers?connected=true&view=summary&limit=10000')
-    if (listed.length !== count) throw new Error(`${count} workers are back, the master lists ${listed.length}`)
-    const half = backAt.find(([, back]) => back >= count / 2)
-    return { value: seconds, halfBackSeconds: (half[0] - began) / 1_000, max: longestMs, refusals: workers.reduce((sum, { refusals }) => sum + refusals, 0) }
+const storm = (store) => (bench) =>
+  withFleet(bench, store, async (fleet) => {
+    checkFiles()
+    const count = bench.count(WORKERS)
+    return withFakeWorkers(fleet.port, 'noop', count, async (workers) => {
+      await fleet.restartMaster()
+      const began = nowMs()
+      const endWatch = watchHealth(fleet.port)
+      const backAt = []
+      await until(
+        'all workers are registered again',
+        () => {
+          backAt.push([nowMs(), workers.filter((worker) => worker.isRegistered).length])
+          return backAt.at(-1)[1] === count
+        },
+        { everyMs: 50 },
+      )
+      const seconds = (nowMs() - began) / 1_000
+      const { longestMs } = await endWatch()
+      const listed = await call(fleet.url, 'GET', 'noop/workers?connected=true&view=summary&limit=10000')
+      if (listed.length !== count) throw new Error(`${count} workers are back, the master lists ${listed.length}`)
+      const half = backAt.find(([, back]) => back >= count / 2)
+      return {
+        value: seconds,
+        halfBackSeconds: (half[0] - began) / 1_000,
+        max: longestMs,
+        refusals: workers.reduce((sum, { refusals }) => sum + refusals, 0),
+      }
+    })
   })
-})
 
 export const idleWorker = {
-  id: 'idle-worker', level: 'service', title: 'memory of the master for an idle worker, 5,000 connected', unit: 'KiB', better: 'lower', rounds: 1,
+  id: 'idle-worker',
+  level: 'service',
+  title: 'memory of the master for an idle worker, 5,000 connected',
+  unit: 'KiB',
+  better: 'lower',
+  rounds: 1,
   note: 'growth of resident memory / 5,000 after a garbage collection, on a heap with 1 MiB for young objects, once 500 others have come and gone. On memory the records of the workers are part of it',
-  subjects: { [musterOn('memory')]: onMuster('memory'), [musterOn('redis')]: onMuster('redis'), 'limit: bare ws server': bare },
+  subjects: {
+    [musterOn('memory')]: onMuster('memory'),
+    [musterOn('redis')]: onMuster('redis'),
+    'limit: bare ws server': bare,
+  },
   aim: 14,
   gates: [{ subject: musterOn('redis'), over: 'limit: bare ws server', atMost: 1.5 }],
 }
 
 export const reconnectStorm = {
-  id: 'reconnect-storm', level: 'service', title: 'until 5,000 workers are registered again after kill -9 of the master', unit: 's', better: 'lower', rounds: 1,
+  id: 'reconnect-storm',
+  level: 'service',
+  title: 'until 5,000 workers are registered again after kill -9 of the master',
+  unit: 's',
+  better: 'lower',
+  rounds: 1,
   note: 'from the new master being ready; workers return after the pauses of real ones, and the master lets 500 a second in. max: the longest answer of /healthz meanwhile',
   subjects: { [musterOn('sqlite')]: storm('sqlite'), [musterOn('redis')]: storm('redis') },
 }

@@ -12,6 +12,21 @@ import { submitBatches, submitSingle } from './submit.mjs'
 import { systemTasks, systemTasksSingle } from './system-tasks.mjs'
 
 export const rows = [
-  systemTasks, systemTasksSingle, submitSingle, submitBatches, pickup500, pickup2000, pickup5000, outputsSingle, outputsBatched,
-  outputsEmitted, pop100, configNotified, retried, recovered, idleWorker, reconnectStorm, backlog,
+  systemTasks,
+  systemTasksSingle,
+  submitSingle,
+  submitBatches,
+  pickup500,
+  pickup2000,
+  pickup5000,
+  outputsSingle,
+  outputsBatched,
+  outputsEmitted,
+  pop100,
+  configNotified,
+  retried,
+  recovered,
+  idleWorker,
+  reconnectStorm,
+  backlog,
 ]

@@ -17,7 +17,8 @@ import { WebSocketServer } from 'ws'
 
 const [mode, setting] = process.argv.slice(2)
 
-const answer = (response, text) => response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text)
+const answer = (response, text) =>
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text)
 
 function withBody(request, use) {
   const chunks = []
@@ -41,16 +42,36 @@ const pong = (socket, frame) => frame.type === 'ping' && socket.send(JSON.string
 
 const SERVERS = {
   http: () => createServer((request, response) => withBody(request, (text) => answer(response, text))),
-  express: () => createServer(express().disable('x-powered-by').disable('etag').use(express.json()).post('/{*path}', (request, response) => void response.json(request.body))),
+  express: () =>
+    createServer(
+      express()
+        .disable('x-powered-by')
+        .disable('etag')
+        .use(express.json())
+        .post('/{*path}', (request, response) => void response.json(request.body)),
+    ),
   async check() {
     const { compileValidator, TaskBatchBody, TaskBody } = await import('../../../src/protocol/index.ts')
     const [batch, task] = [compileValidator(TaskBatchBody), compileValidator(TaskBody)]
-    const payload = compileValidator({ type: 'object', required: ['text'], properties: { text: { type: 'string' } }, additionalProperties: false })
-    return createServer((request, response) => withBody(request, (text) => {
-      const body = JSON.parse(text)
-      if (batch(body).length > 0 || body.tasks.some((each) => task(each).length + payload(each.payload).length > 0)) throw new Error('the task is not valid')
-      answer(response, JSON.stringify({ results: body.tasks.map((_, at) => ({ task_id: `${at}`.padStart(32, '0'), queued: true, priority: 0 })) }))
-    }))
+    const payload = compileValidator({
+      type: 'object',
+      required: ['text'],
+      properties: { text: { type: 'string' } },
+      additionalProperties: false,
+    })
+    return createServer((request, response) =>
+      withBody(request, (text) => {
+        const body = JSON.parse(text)
+        if (batch(body).length > 0 || body.tasks.some((each) => task(each).length + payload(each.payload).length > 0))
+          throw new Error('the task is not valid')
+        answer(
+          response,
+          JSON.stringify({
+            results: body.tasks.map((_, at) => ({ task_id: `${at}`.padStart(32, '0'), queued: true, priority: 0 })),
+          }),
+        )
+      }),
+    )
   },
   answer() {
     const text = JSON.stringify('x'.repeat(Number(setting) - 2))
@@ -72,12 +93,14 @@ const SERVERS = {
   },
   notify() {
     const redis = new Redis({ host: '127.0.0.1', port: Number(setting) })
-    const server = createServer((request, response) => withBody(request, async (text) => {
-      await redis.get(request.url)
-      await redis.set(request.url, text)
-      byPath.get(request.url)?.send('{"type":"config_changed","config_gen":2}')
-      answer(response, text)
-    }))
+    const server = createServer((request, response) =>
+      withBody(request, async (text) => {
+        await redis.get(request.url)
+        await redis.set(request.url, text)
+        byPath.get(request.url)?.send('{"type":"config_changed","config_gen":2}')
+        answer(response, text)
+      }),
+    )
     const byPath = sockets(server, pong)
     return server
   },

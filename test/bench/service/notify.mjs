@@ -26,33 +26,61 @@ async function patchAll(bench, port, requestOf, told) {
   return { value: figures.p50, ...figures }
 }
 
-const onMuster = (bench, fleet) => withFakeWorkers(fleet.port, 'noop', WORKERS, async (workers) => {
-  const told = []
-  for (const [at, worker] of workers.entries()) worker.onFrame = ({ type }) => type === 'config_changed' && told[at](nowMs())
-  return patchAll(bench, fleet.port, (at) => requestBytes('PATCH', `/api/v1/automations/noop/workers/fake-${at}/config`, { slots: 2 }), told)
-})
+const onMuster = (bench, fleet) =>
+  withFakeWorkers(fleet.port, 'noop', WORKERS, async (workers) => {
+    const told = []
+    for (const [at, worker] of workers.entries())
+      worker.onFrame = ({ type }) => type === 'config_changed' && told[at](nowMs())
+    return patchAll(
+      bench,
+      fleet.port,
+      (at) => requestBytes('PATCH', `/api/v1/automations/noop/workers/fake-${at}/config`, { slots: 2 }),
+      told,
+    )
+  })
 
 async function bareRoundTrips(bench) {
   const redis = await startRedis(bench.directory)
   try {
-    return await withLimit('notify', async ({ port }) => {
-      const told = []
-      const sockets = await Promise.all(Array.from({ length: WORKERS }, (_, at) => new Promise((resolve) => {
-        const socket = new WebSocket(`ws://127.0.0.1:${port}${controlPath('noop', `fake-${at}`)}`, { perMessageDeflate: false })
-        socket.on('message', () => told[at](nowMs()))
-        socket.once('open', () => resolve(socket))
-      })))
-      const figures = await patchAll(bench, port, (at) => requestBytes('PATCH', controlPath('noop', `fake-${at}`), { slots: 2 }), told)
-      for (const socket of sockets) socket.terminate()
-      return figures
-    }, { settings: [`${redis.port}`] })
+    return await withLimit(
+      'notify',
+      async ({ port }) => {
+        const told = []
+        const sockets = await Promise.all(
+          Array.from(
+            { length: WORKERS },
+            (_, at) =>
+              new Promise((resolve) => {
+                const socket = new WebSocket(`ws://127.0.0.1:${port}${controlPath('noop', `fake-${at}`)}`, {
+                  perMessageDeflate: false,
+                })
+                socket.on('message', () => told[at](nowMs()))
+                socket.once('open', () => resolve(socket))
+              }),
+          ),
+        )
+        const figures = await patchAll(
+          bench,
+          port,
+          (at) => requestBytes('PATCH', controlPath('noop', `fake-${at}`), { slots: 2 }),
+          told,
+        )
+        for (const socket of sockets) socket.terminate()
+        return figures
+      },
+      { settings: [`${redis.port}`] },
+    )
   } finally {
     await redis.stop()
   }
 }
 
 export const configNotified = {
-  id: 'config-notified', level: 'service', title: 'config PATCH until the worker is told, p50', unit: 'ms', better: 'lower',
+  id: 'config-notified',
+  level: 'service',
+  title: 'config PATCH until the worker is told, p50',
+  unit: 'ms',
+  better: 'lower',
   note: '300 connected workers in this process, one PATCH at a time; the limit does HTTP, a GET and a SET on Redis, and a frame',
   subjects: { ...onEachStore(onMuster), 'limit: HTTP + Redis + ws': bareRoundTrips },
   aim: 0.4,

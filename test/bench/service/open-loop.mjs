@@ -19,5 +19,6 @@ export async function evenly(count, perSecond, send) {
   const took = nowMs() - began
   await Promise.all(sent)
   if (failures.length > 0) throw failures[0]
-  if (took > ((count / perSecond) * 1_000 + 100) * 1.1) throw new Error(`the load generator offered ${Math.round((count / took) * 1_000)}/s instead of ${perSecond}/s`)
+  if (took > ((count / perSecond) * 1_000 + 100) * 1.1)
+    throw new Error(`the load generator offered ${Math.round((count / took) * 1_000)}/s instead of ${perSecond}/s`)
 }

@@ -44,39 +44,49 @@ async function popAll(url, count) {
     if (entries.length === 0) break
     for (const { payload } of entries) numbers.push(payload.n)
   }
-  if (numbers.length !== count || numbers.some((n, at) => n !== at)) throw new Error(`delivery was not exact: ${count} sent, ${numbers.length} in the stream, in order: ${numbers.every((n, at) => n === at)}`)
+  if (numbers.length !== count || numbers.some((n, at) => n !== at))
+    throw new Error(
+      `delivery was not exact: ${count} sent, ${numbers.length} in the stream, in order: ${numbers.every((n, at) => n === at)}`,
+    )
 }
 
-const sent = (size) => (bench, fleet) => withFakeWorkers(fleet.port, 'firehose', 1, async ([worker]) => {
-  const frames = framesOf(bench.count(WAVE), size)
-  const costs = await fleet.costs()
-  let ms = 0
-  for (let wave = 0; wave < WAVES; wave += 1) {
-    const began = performance.now()
-    await sendAll(worker.socket, frames)
-    await until('every output is in the stream', async () => (await lengthOf(fleet.url)) >= bench.count(WAVE), { everyMs: 2 })
-    ms += performance.now() - began
-    await popAll(fleet.url, bench.count(WAVE))
-  }
-  return { value: perSecond(bench.count(WAVE) * WAVES, ms), ...(await costs(bench.count(WAVE) * WAVES)) }
-})
+const sent = (size) => (bench, fleet) =>
+  withFakeWorkers(fleet.port, 'firehose', 1, async ([worker]) => {
+    const frames = framesOf(bench.count(WAVE), size)
+    const costs = await fleet.costs()
+    let ms = 0
+    for (let wave = 0; wave < WAVES; wave += 1) {
+      const began = performance.now()
+      await sendAll(worker.socket, frames)
+      await until('every output is in the stream', async () => (await lengthOf(fleet.url)) >= bench.count(WAVE), {
+        everyMs: 2,
+      })
+      ms += performance.now() - began
+      await popAll(fleet.url, bench.count(WAVE))
+    }
+    return { value: perSecond(bench.count(WAVE) * WAVES, ms), ...(await costs(bench.count(WAVE) * WAVES)) }
+  })
 
-const received = (size) => (bench) => withLimit('frames', async ({ port, costs }) => {
-  const frames = framesOf(bench.count(WAVE), size)
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/`, { perMessageDeflate: false })
-  await new Promise((resolve) => void socket.once('open', resolve))
-  let ms = 0
-  for (let wave = 1; wave <= WAVES; wave += 1) {
-    const began = performance.now()
-    await sendAll(socket, frames)
-    const counted = new Promise((resolve) => void socket.once('message', (/** @type {Buffer} */ data) => resolve(Number(JSON.parse(data.toString()).id))))
-    socket.send('{"type":"ping","id":"all"}')
-    if ((await counted) !== wave * bench.count(WAVE)) throw new Error('the limit lost outputs')
-    ms += performance.now() - began
-  }
-  socket.terminate()
-  return { value: perSecond(bench.count(WAVE) * WAVES, ms), ...costs(bench.count(WAVE) * WAVES) }
-})
+const received = (size) => (bench) =>
+  withLimit('frames', async ({ port, costs }) => {
+    const frames = framesOf(bench.count(WAVE), size)
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/`, { perMessageDeflate: false })
+    await new Promise((resolve) => void socket.once('open', resolve))
+    let ms = 0
+    for (let wave = 1; wave <= WAVES; wave += 1) {
+      const began = performance.now()
+      await sendAll(socket, frames)
+      const counted = new Promise(
+        (resolve) =>
+          void socket.once('message', (/** @type {Buffer} */ data) => resolve(Number(JSON.parse(data.toString()).id))),
+      )
+      socket.send('{"type":"ping","id":"all"}')
+      if ((await counted) !== wave * bench.count(WAVE)) throw new Error('the limit lost outputs')
+      ms += performance.now() - began
+    }
+    socket.terminate()
+    return { value: perSecond(bench.count(WAVE) * WAVES, ms), ...costs(bench.count(WAVE) * WAVES) }
+  })
 
 const emitted = async (bench, fleet) => {
   const total = bench.count(WAVE)
@@ -91,34 +101,48 @@ const emitted = async (bench, fleet) => {
   return { value: perSecond(total, ms), ...spent }
 }
 
-const popped = (bench, fleet) => withFakeWorkers(fleet.port, 'firehose', 1, async ([worker]) => {
-  const request = requestBytes('POST', POP_PATH, { n: 100 })
-  const seen = new Set()
-  let ms = 0
-  for (let wave = 0; wave < WAVES; wave += 1) {
-    await sendAll(worker.socket, framesOf(bench.count(WAVE), 1_000))
-    await until('every output is in the stream', async () => (await lengthOf(fleet.url)) >= bench.count(WAVE))
-    const bodies = []
-    const began = performance.now()
-    await withLoad(fleet.port, 4, (load) => inFlight(Math.ceil(bench.count(WAVE) / 100), 4, async () => void bodies.push(await load.send(request))))
-    ms += performance.now() - began
-    for (const body of bodies) for (const { id } of JSON.parse(body)) seen.add(id)
-  }
-  const count = bench.count(WAVE) * WAVES
-  if (seen.size !== count || (await lengthOf(fleet.url)) !== 0) throw new Error(`delivery was not exact: ${count} in the stream, ${seen.size} popped`)
-  return { value: perSecond(count, ms) }
-})
+const popped = (bench, fleet) =>
+  withFakeWorkers(fleet.port, 'firehose', 1, async ([worker]) => {
+    const request = requestBytes('POST', POP_PATH, { n: 100 })
+    const seen = new Set()
+    let ms = 0
+    for (let wave = 0; wave < WAVES; wave += 1) {
+      await sendAll(worker.socket, framesOf(bench.count(WAVE), 1_000))
+      await until('every output is in the stream', async () => (await lengthOf(fleet.url)) >= bench.count(WAVE))
+      const bodies = []
+      const began = performance.now()
+      await withLoad(fleet.port, 4, (load) =>
+        inFlight(Math.ceil(bench.count(WAVE) / 100), 4, async () => void bodies.push(await load.send(request))),
+      )
+      ms += performance.now() - began
+      for (const body of bodies) for (const { id } of JSON.parse(body)) seen.add(id)
+    }
+    const count = bench.count(WAVE) * WAVES
+    if (seen.size !== count || (await lengthOf(fleet.url)) !== 0)
+      throw new Error(`delivery was not exact: ${count} in the stream, ${seen.size} popped`)
+    return { value: perSecond(count, ms) }
+  })
 
-const answered = (bench) => withLimit('answer', async ({ port }) => {
-  const requests = WAVES * Math.ceil(bench.count(WAVE) / 100)
-  const request = requestBytes('POST', POP_PATH, { n: 100 })
-  const began = performance.now()
-  await withLoad(port, 4, (load) => inFlight(requests, 4, () => load.send(request)))
-  return { value: perSecond(requests * 100, performance.now() - began) }
-}, { settings: [`${100 * JSON.stringify(output(0)).length}`] })
+const answered = (bench) =>
+  withLimit(
+    'answer',
+    async ({ port }) => {
+      const requests = WAVES * Math.ceil(bench.count(WAVE) / 100)
+      const request = requestBytes('POST', POP_PATH, { n: 100 })
+      const began = performance.now()
+      await withLoad(port, 4, (load) => inFlight(requests, 4, () => load.send(request)))
+      return { value: perSecond(requests * 100, performance.now() - began) }
+    },
+    { settings: [`${100 * JSON.stringify(output(0)).length}`] },
+  )
 
 const frames = (id, title, size, aim) => ({
-  id, level: 'service', title, unit: 'outputs/s', better: 'higher', aim,
+  id,
+  level: 'service',
+  title,
+  unit: 'outputs/s',
+  better: 'higher',
+  aim,
   note: 'one socket, outputs of 150 bytes, until the stream holds them all; the sender is in this process',
   subjects: { ...onEachStore(sent(size)), 'limit: ws receive + parse': received(size) },
   gates: [{ subject: 'Muster, Redis', over: 'limit: ws receive + parse', atLeast: 0.7 }],
@@ -128,13 +152,21 @@ export const outputsSingle = frames('outputs-single', 'outputs, one a frame', 1,
 export const outputsBatched = frames('outputs-100', 'outputs, 100 a frame', 100, 260_000)
 
 export const outputsEmitted = {
-  id: 'outputs-emitted', level: 'service', title: 'outputs, emitted by one slot of a real worker', unit: 'outputs/s', better: 'higher',
+  id: 'outputs-emitted',
+  level: 'service',
+  title: 'outputs, emitted by one slot of a real worker',
+  unit: 'outputs/s',
+  better: 'higher',
   note: 'one continuous slot emits 40,000 outputs of 150 bytes in one burst; from its start to the last in the stream',
   subjects: onEachStore(emitted),
 }
 
 export const pop100 = {
-  id: 'rest-pop-100', level: 'service', title: 'REST pop, 100 outputs a request', unit: 'outputs/s', better: 'higher',
+  id: 'rest-pop-100',
+  level: 'service',
+  title: 'REST pop, 100 outputs a request',
+  unit: 'outputs/s',
+  better: 'higher',
   note: '4 keep-alive connections from this process; the limit answers as many bytes without a store',
   subjects: { ...onEachStore(popped), 'limit: raw http, same answer': answered },
   aim: 500_000,

@@ -39,7 +39,10 @@ async function measured(bench, rate, submit, drain, costs) {
 }
 
 function latencies({ before, tasks, spent }, ran) {
-  const began = exactRuns(ran, [...before, ...tasks].map(({ id }) => id))
+  const began = exactRuns(
+    ran,
+    [...before, ...tasks].map(({ id }) => id),
+  )
   const picked = spread(tasks.map(({ id, answeredMs }) => Math.max(0, began.get(id) - answeredMs)))
   const sent = spread(tasks.map(({ id, sentMs }) => began.get(id) - sentMs))
   return { value: picked.p50, ...picked, sentP50: sent.p50, sentP99: sent.p99, sentMax: sent.max, ...spent }
@@ -49,19 +52,32 @@ const onMuster = (rate) => async (bench, fleet) => {
   const ran = freshFile(bench)
   const worker = await fleet.worker('noop', ran)
   await call(fleet.url, 'PATCH', 'noop/workers/w-1/config', { enabled: true, slots: 100 })
-  const drain = (tasks) => drained(fleet.url, tasks.map(({ id }) => id))
-  const figures = await withLoad(fleet.port, 50, (load) => measured(bench, rate, async () => JSON.parse(await load.send(SUBMIT)).task_id, drain, fleet.costs))
+  const drain = (tasks) =>
+    drained(
+      fleet.url,
+      tasks.map(({ id }) => id),
+    )
+  const figures = await withLoad(fleet.port, 50, (load) =>
+    measured(bench, rate, async () => JSON.parse(await load.send(SUBMIT)).task_id, drain, fleet.costs),
+  )
   await worker.stop()
   return latencies(figures, ran)
 }
 
-const onBullmq = (rate) => (bench) => withBullmq(bench, 'noop', async ({ queue, worker, isEmpty, costs }) => {
-  const ran = freshFile(bench)
-  const peer = await worker(ran)
-  const figures = await measured(bench, rate, async () => (await queue.add('noop', PAYLOAD)).id, () => until('every job is done', isEmpty), costs)
-  await peer.stop()
-  return latencies(figures, ran)
-})
+const onBullmq = (rate) => (bench) =>
+  withBullmq(bench, 'noop', async ({ queue, worker, isEmpty, costs }) => {
+    const ran = freshFile(bench)
+    const peer = await worker(ran)
+    const figures = await measured(
+      bench,
+      rate,
+      async () => (await queue.add('noop', PAYLOAD)).id,
+      () => until('every job is done', isEmpty),
+      costs,
+    )
+    await peer.stop()
+    return latencies(figures, ran)
+  })
 
 /** One empty script on an idle Redis at the same pace: what the machine itself adds. */
 const roundTrip = (rate) => async (bench) => {
@@ -83,9 +99,17 @@ const roundTrip = (rate) => async (bench) => {
 }
 
 const at = (rate, more = {}) => ({
-  id: `pickup-${rate}`, level: 'service', title: `pick-up latency at ${rate.toLocaleString('en')} tasks/s, p50`, unit: 'ms', better: 'lower',
+  id: `pickup-${rate}`,
+  level: 'service',
+  title: `pick-up latency at ${rate.toLocaleString('en')} tasks/s, p50`,
+  unit: 'ms',
+  better: 'lower',
   note: 'submit answered until its run begins in one worker process of 100 slots; open loop, load from this process; BullMQ in this process and one worker process of concurrency 100',
-  subjects: { ...onEachStore(onMuster(rate)), BullMQ: onBullmq(rate), 'limit: empty EVAL, one round trip': roundTrip(rate) },
+  subjects: {
+    ...onEachStore(onMuster(rate)),
+    BullMQ: onBullmq(rate),
+    'limit: empty EVAL, one round trip': roundTrip(rate),
+  },
   ...more,
 })
 

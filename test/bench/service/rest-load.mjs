@@ -12,8 +12,11 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 /** The bytes of a request with a JSON body. */
 export function requestBytes(method, path, body, token = ADMIN_TOKEN) {
   const text = body === undefined ? '' : JSON.stringify(body)
-  const content = body === undefined ? '' : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n`
-  return Buffer.from(`${method} ${path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer ${token}\r\n${content}\r\n${text}`)
+  const content =
+    body === undefined ? '' : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n`
+  return Buffer.from(
+    `${method} ${path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer ${token}\r\n${content}\r\n${text}`,
+  )
 }
 
 class Connection {
@@ -27,7 +30,8 @@ class Connection {
   constructor(socket) {
     this.#socket = socket.setNoDelay(true)
     socket.on('data', (chunk) => this.#take(chunk))
-    for (const event of ['close', 'error']) socket.on(event, () => this.#settle?.reject(new Error('the connection broke')))
+    for (const event of ['close', 'error'])
+      socket.on(event, () => this.#settle?.reject(new Error('the connection broke')))
   }
 
   send(bytes) {

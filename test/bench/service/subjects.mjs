@@ -17,7 +17,9 @@ export const musterOn = (store) => `Muster, ${STORES[store]}`
 
 /** `measure(bench, fleet)` as one subject for each store. */
 export function onEachStore(measure, stores = ['memory', 'sqlite', 'redis']) {
-  return Object.fromEntries(stores.map((store) => [musterOn(store), (bench) => withFleet(bench, store, (fleet) => measure(bench, fleet))]))
+  return Object.fromEntries(
+    stores.map((store) => [musterOn(store), (bench) => withFleet(bench, store, (fleet) => measure(bench, fleet))]),
+  )
 }
 
 /**
@@ -29,14 +31,24 @@ export async function withFleet(bench, store, measure, options = {}) {
   try {
     const redis = store === 'redis' ? await startRedis(bench.directory) : undefined
     if (redis !== undefined) ended.push(redis)
-    const backendUrl = { memory: 'memory://', sqlite: `filedb://${freshFile(bench)}`, redis: `kvstore://127.0.0.1:${redis?.port}` }[store]
+    const backendUrl = {
+      memory: 'memory://',
+      sqlite: `filedb://${freshFile(bench)}`,
+      redis: `kvstore://127.0.0.1:${redis?.port}`,
+    }[store]
     const master = await startMaster(backendUrl, options)
     const fleet = {
-      store, url: master.url, port: master.port, master, workers: [],
+      store,
+      url: master.url,
+      port: master.port,
+      master,
+      workers: [],
       async worker(type, ids, id = 'w-1') {
         const worker = startWorker(master.url, type, ids, id)
         fleet.workers.push(worker)
-        await until('the worker is registered', async () => (await call(master.url, 'GET', `${type}/workers?connected=true`)).some((each) => each.worker_id === id))
+        await until('the worker is registered', async () =>
+          (await call(master.url, 'GET', `${type}/workers?connected=true`)).some((each) => each.worker_id === id),
+        )
         return worker
       },
       async restartMaster() {
@@ -45,7 +57,10 @@ export async function withFleet(bench, store, measure, options = {}) {
       },
       costs: () => costsOf(() => [fleet.master.pid, ...fleet.workers.map(({ pid }) => pid)], redis?.port),
     }
-    ended.push({ stop: () => fleet.master.stop() }, { stop: () => Promise.all(fleet.workers.map((worker) => worker.stop())) })
+    ended.push(
+      { stop: () => fleet.master.stop() },
+      { stop: () => Promise.all(fleet.workers.map((worker) => worker.stop())) },
+    )
     return await measure(fleet)
   } finally {
     for (const each of ended.toReversed()) await each.stop()
@@ -55,7 +70,10 @@ export async function withFleet(bench, store, measure, options = {}) {
 /** Runs `measure` with an empty BullMQ queue in this process. `peer.worker(ids)` starts a worker process, and resolves when it is ready. */
 export async function withBullmq(bench, name, measure, jobOptions = {}) {
   const redis = await startRedis(bench.directory)
-  const queue = new Queue(name, { connection: { host: '127.0.0.1', port: redis.port }, defaultJobOptions: { removeOnComplete: true, ...jobOptions } })
+  const queue = new Queue(name, {
+    connection: { host: '127.0.0.1', port: redis.port },
+    defaultJobOptions: { removeOnComplete: true, ...jobOptions },
+  })
   const workers = []
   try {
     await queue.waitUntilReady()
@@ -65,9 +83,17 @@ export async function withBullmq(bench, name, measure, jobOptions = {}) {
       await firstLine(started)
       return started
     }
-    const isEmpty = async () => Object.values(await queue.getJobCounts('waiting', 'active', 'delayed', 'prioritized')).every((count) => count === 0)
+    const isEmpty = async () =>
+      Object.values(await queue.getJobCounts('waiting', 'active', 'delayed', 'prioritized')).every(
+        (count) => count === 0,
+      )
     // The producer is a library in this process: what this process costs is part of the peer, as the master is of ours.
-    return await measure({ queue, worker, isEmpty, costs: () => costsOf(() => [process.pid, ...workers.map(({ pid }) => pid)], redis.port) })
+    return await measure({
+      queue,
+      worker,
+      isEmpty,
+      costs: () => costsOf(() => [process.pid, ...workers.map(({ pid }) => pid)], redis.port),
+    })
   } finally {
     for (const each of workers) await each.stop()
     await queue.close()
@@ -81,7 +107,11 @@ export async function withLimit(mode, measure, { nodeArguments = [], settings = 
   try {
     const port = Number(await firstLine(server))
     const began = cpuMs(server.pid)
-    return await measure({ port, server, costs: (items) => ({ nodeCpuUs: ((cpuMs(server.pid) - began) * 1_000) / items }) })
+    return await measure({
+      port,
+      server,
+      costs: (items) => ({ nodeCpuUs: ((cpuMs(server.pid) - began) * 1_000) / items }),
+    })
   } finally {
     await server.stop()
   }
@@ -91,5 +121,8 @@ async function costsOf(pids, redisPort) {
   const cpuOf = () => pids().reduce((sum, pid) => sum + cpuMs(pid), 0)
   const redis = redisPort === undefined ? undefined : await redisCosts(redisPort)
   const began = cpuOf()
-  return async (items) => ({ nodeCpuUs: ((cpuOf() - began) * 1_000) / items, ...(redis === undefined ? {} : await redis(items)) })
+  return async (items) => ({
+    nodeCpuUs: ((cpuOf() - began) * 1_000) / items,
+    ...(redis === undefined ? {} : await redis(items)),
+  })
 }

@@ -6,7 +6,9 @@ import { onEachStore, PAYLOAD, withLimit } from './subjects.mjs'
 
 const TASKS = '/api/v1/automations/noop/tasks'
 const SINGLE = requestBytes('POST', TASKS, { payload: PAYLOAD })
-const BATCH = requestBytes('POST', `${TASKS}/batch`, { tasks: Array.from({ length: 100 }, () => ({ payload: PAYLOAD })) })
+const BATCH = requestBytes('POST', `${TASKS}/batch`, {
+  tasks: Array.from({ length: 100 }, () => ({ payload: PAYLOAD })),
+})
 /** Tasks before the measured ones, so that the just-in-time compiler has seen them. */
 const WARM_UP = 5_000
 
@@ -24,7 +26,8 @@ function hammer(port, width, request, count, warmUp, read = () => {}) {
 
 async function checkQueued(url, ids) {
   const { length } = await call(url, 'GET', 'noop/queue?n=1')
-  if (new Set(ids).size !== ids.length || length !== ids.length) throw new Error(`delivery was not exact: ${ids.length} answered, ${length} in the queue`)
+  if (new Set(ids).size !== ids.length || length !== ids.length)
+    throw new Error(`delivery was not exact: ${ids.length} answered, ${length} in the queue`)
 }
 
 const idOf = (body) => JSON.parse(body).task_id
@@ -50,14 +53,19 @@ const batches = async (bench, fleet) => {
 }
 
 /** The same requests at a limit; `items` is what one of them counts for. */
-const limit = (mode, width, request, size, items) => (bench) => withLimit(mode, async ({ port, costs }) => {
-  const [count, before] = [bench.count(size) / items, bench.count(WARM_UP) / items]
-  const { ms } = await hammer(port, width, request, count, before)
-  return { value: perSecond(count * items, ms), ...costs((count + before) * items) }
-})
+const limit = (mode, width, request, size, items) => (bench) =>
+  withLimit(mode, async ({ port, costs }) => {
+    const [count, before] = [bench.count(size) / items, bench.count(WARM_UP) / items]
+    const { ms } = await hammer(port, width, request, count, before)
+    return { value: perSecond(count * items, ms), ...costs((count + before) * items) }
+  })
 
 export const submitSingle = {
-  id: 'rest-submit', level: 'service', title: 'REST submit, one task a request', unit: 'req/s', better: 'higher',
+  id: 'rest-submit',
+  level: 'service',
+  title: 'REST submit, one task a request',
+  unit: 'req/s',
+  better: 'higher',
   note: '200 keep-alive connections from this process, which takes a core of its own; a body of 200 bytes',
   subjects: {
     ...onEachStore(single),
@@ -69,7 +77,11 @@ export const submitSingle = {
 }
 
 export const submitBatches = {
-  id: 'rest-submit-100', level: 'service', title: 'REST submit, batches of 100', unit: 'tasks/s', better: 'higher',
+  id: 'rest-submit-100',
+  level: 'service',
+  title: 'REST submit, batches of 100',
+  unit: 'tasks/s',
+  better: 'higher',
   note: '4 keep-alive connections from this process, one request of 100 tasks of 200 bytes in flight on each',
   subjects: { ...onEachStore(batches), 'limit: parse + validate': limit('check', 4, BATCH, 80_000, 100) },
   aim: 100_000,

@@ -10,28 +10,34 @@ import { requestBytes, withLoad } from './rest-load.mjs'
 import { freshFile, onEachStore, PAYLOAD, withBullmq } from './subjects.mjs'
 
 const TASKS = '/api/v1/automations/noop/tasks'
-const BATCH = requestBytes('POST', `${TASKS}/batch`, { tasks: Array.from({ length: 100 }, () => ({ payload: PAYLOAD })) })
+const BATCH = requestBytes('POST', `${TASKS}/batch`, {
+  tasks: Array.from({ length: 100 }, () => ({ payload: PAYLOAD })),
+})
 const SINGLE = requestBytes('POST', TASKS, { payload: PAYLOAD })
 
 /** How tasks are added to Muster: answers their ids. */
-export const inBatches = (port, count) => withLoad(port, 4, async (load) => {
-  const ids = []
-  await inFlight(Math.ceil(count / 100), 4, async () => {
-    const { results } = JSON.parse(await load.send(BATCH))
-    for (const { task_id: id } of results) ids.push(id)
+export const inBatches = (port, count) =>
+  withLoad(port, 4, async (load) => {
+    const ids = []
+    await inFlight(Math.ceil(count / 100), 4, async () => {
+      const { results } = JSON.parse(await load.send(BATCH))
+      for (const { task_id: id } of results) ids.push(id)
+    })
+    return ids
   })
-  return ids
-})
 
-const oneByOne = (port, count) => withLoad(port, 200, async (load) => {
-  const ids = []
-  await inFlight(count, 200, async () => void ids.push(JSON.parse(await load.send(SINGLE)).task_id))
-  return ids
-})
+const oneByOne = (port, count) =>
+  withLoad(port, 200, async (load) => {
+    const ids = []
+    await inFlight(count, 200, async () => void ids.push(JSON.parse(await load.send(SINGLE)).task_id))
+    return ids
+  })
 
 /** No place of the queue holds the task any more. */
 export async function isGone(url, type, id) {
-  return !(await call(url, 'GET', `${type}/tasks/${id}`).catch((error) => (error.message.includes(': 404 ') ? null : Promise.reject(error))))
+  return !(await call(url, 'GET', `${type}/tasks/${id}`).catch((error) =>
+    error.message.includes(': 404 ') ? null : Promise.reject(error),
+  ))
 }
 
 /** No task is pending, and the last ones are acknowledged. */
@@ -53,33 +59,45 @@ const onMuster = (size, add) => async (bench, fleet) => {
   const spent = await costs(ids.length)
   await worker.stop()
   exactRuns(ran, ids)
-  return { value: perSecond(ids.length, processed - began), add: perSecond(ids.length, added - began), process: perSecond(ids.length, processed - added), ...spent }
+  return {
+    value: perSecond(ids.length, processed - began),
+    add: perSecond(ids.length, added - began),
+    process: perSecond(ids.length, processed - added),
+    ...spent,
+  }
 }
 
-const onBullmq = (size, add) => (bench) => withBullmq(bench, 'noop', async ({ queue, worker, isEmpty, costs }) => {
-  const ran = freshFile(bench)
-  const count = bench.count(size)
-  const adding = await costs()
-  const began = performance.now()
-  const ids = await add(queue, count)
-  const added = performance.now()
-  const spentAdding = await adding(count)
-  const peer = await worker(ran) // Its start is not the peer's work, and not counted.
-  const processing = await costs()
-  const ready = performance.now()
-  await until('every job is done', isEmpty)
-  const processed = performance.now()
-  const spent = await processing(count)
-  await peer.stop()
-  exactRuns(ran, ids)
-  const sum = Object.fromEntries(Object.entries(spent).map(([name, value]) => [name, value + spentAdding[name]]))
-  return { value: perSecond(count, added - began + processed - ready), add: perSecond(count, added - began), process: perSecond(count, processed - ready), ...sum }
-})
+const onBullmq = (size, add) => (bench) =>
+  withBullmq(bench, 'noop', async ({ queue, worker, isEmpty, costs }) => {
+    const ran = freshFile(bench)
+    const count = bench.count(size)
+    const adding = await costs()
+    const began = performance.now()
+    const ids = await add(queue, count)
+    const added = performance.now()
+    const spentAdding = await adding(count)
+    const peer = await worker(ran) // Its start is not the peer's work, and not counted.
+    const processing = await costs()
+    const ready = performance.now()
+    await until('every job is done', isEmpty)
+    const processed = performance.now()
+    const spent = await processing(count)
+    await peer.stop()
+    exactRuns(ran, ids)
+    const sum = Object.fromEntries(Object.entries(spent).map(([name, value]) => [name, value + spentAdding[name]]))
+    return {
+      value: perSecond(count, added - began + processed - ready),
+      add: perSecond(count, added - began),
+      process: perSecond(count, processed - ready),
+      ...sum,
+    }
+  })
 
 const addBulk = async (queue, count) => {
   const ids = []
   await inFlight(Math.ceil(count / 100), 4, async () => {
-    for (const { id } of await queue.addBulk(Array.from({ length: 100 }, () => ({ name: 'noop', data: PAYLOAD })))) ids.push(id)
+    for (const { id } of await queue.addBulk(Array.from({ length: 100 }, () => ({ name: 'noop', data: PAYLOAD }))))
+      ids.push(id)
   })
   return ids
 }
@@ -93,14 +111,22 @@ const addSingle = async (queue, count) => {
 const aheadOfBullmq = [{ subject: 'Muster, Redis', over: 'BullMQ', atLeast: 1 }]
 
 export const systemTasks = {
-  id: 'system-100', level: 'service', title: 'whole system, tasks added in batches of 100', unit: 'tasks/s', better: 'higher',
+  id: 'system-100',
+  level: 'service',
+  title: 'whole system, tasks added in batches of 100',
+  unit: 'tasks/s',
+  better: 'higher',
   note: 'all are added (4 requests in flight, load from this process), then one worker process with 100 slots runs them. Favours BullMQ: no HTTP, no process between, no lease to settle over the network',
   subjects: { ...onEachStore(onMuster(20_000, inBatches)), BullMQ: onBullmq(20_000, addBulk) },
   gates: aheadOfBullmq,
 }
 
 export const systemTasksSingle = {
-  id: 'system-single', level: 'service', title: 'whole system, tasks added one by one', unit: 'tasks/s', better: 'higher',
+  id: 'system-single',
+  level: 'service',
+  title: 'whole system, tasks added one by one',
+  unit: 'tasks/s',
+  better: 'higher',
   note: '200 keep-alive connections for REST, 200 adds in flight for BullMQ; the rest as above',
   subjects: { ...onEachStore(onMuster(10_000, oneByOne)), BullMQ: onBullmq(10_000, addSingle) },
 }

@@ -7,7 +7,13 @@ const CONCURRENCY = 100
 
 export async function openBeeQueue(bench, { appendfsync }) {
   const redis = await startRedis(bench.directory, { appendfsync })
-  const settings = { redis: { host: '127.0.0.1', port: redis.port }, getEvents: false, sendEvents: false, storeJobs: false, removeOnSuccess: true }
+  const settings = {
+    redis: { host: '127.0.0.1', port: redis.port },
+    getEvents: false,
+    sendEvents: false,
+    storeJobs: false,
+    removeOnSuccess: true,
+  }
   const queue = new BeeQueue('noop', { ...settings, isWorker: false })
   const worker = new BeeQueue('noop', settings)
   await Promise.all([queue.ready(), worker.ready()])
@@ -20,15 +26,16 @@ export async function openBeeQueue(bench, { appendfsync }) {
       if (errors.size > 0) throw errors.values().next().value
       return jobs.map(({ id }) => id)
     },
-    drain: (n) => new Promise((resolve, reject) => {
-      const done = []
-      worker.on('error', reject)
-      worker.on('succeeded', ({ id }) => {
-        done.push(id)
-        if (done.length === n) setImmediate(resolve, done)
-      })
-      worker.process(CONCURRENCY, async () => null)
-    }),
+    drain: (n) =>
+      new Promise((resolve, reject) => {
+        const done = []
+        worker.on('error', reject)
+        worker.on('succeeded', ({ id }) => {
+          done.push(id)
+          if (done.length === n) setImmediate(resolve, done)
+        })
+        worker.process(CONCURRENCY, async () => null)
+      }),
     count: async () => {
       const { waiting, active, succeeded, failed, delayed } = await queue.checkHealth()
       return waiting + active + succeeded + failed + delayed

@@ -21,7 +21,14 @@ export const LIVES = {
   hundred: { name: 'batches of 100', tasks: 60_000, batch: 100, adders: 8, takers: 8 },
   ten: { name: 'batches of 10', tasks: 20_000, batch: 10, adders: 16, takers: 16 },
   single: { name: 'single', tasks: 20_000, batch: 1, adders: 200, takers: 200 },
-  hundredOnDisk: { name: 'batches of 100, AOF', tasks: 60_000, batch: 100, adders: 8, takers: 8, appendfsync: 'everysec' },
+  hundredOnDisk: {
+    name: 'batches of 100, AOF',
+    tasks: 60_000,
+    batch: 100,
+    adders: 8,
+    takers: 8,
+    appendfsync: 'everysec',
+  },
   eightCallers: { name: 'batches of 100, 8 callers', tasks: 40_000, batch: 100, adders: 8, takers: 8 },
 }
 
@@ -51,12 +58,14 @@ async function live(bench, open, shape, tasks) {
   const queue = await open(bench, shape)
   try {
     const [submitted, latencies] = [[], []]
-    const submit = await timed(queue, tasks, () => inFlight(tasks / shape.batch, shape.adders, async () => {
-      const began = performance.now()
-      const ids = await queue.add(shape.batch)
-      latencies.push(performance.now() - began)
-      for (const id of ids) submitted.push(id)
-    }))
+    const submit = await timed(queue, tasks, () =>
+      inFlight(tasks / shape.batch, shape.adders, async () => {
+        const began = performance.now()
+        const ids = await queue.add(shape.batch)
+        latencies.push(performance.now() - began)
+        for (const id of ids) submitted.push(id)
+      }),
+    )
     let done = []
     const processed = await timed(queue, tasks, async () => void (done = await queue.drain(tasks)))
     checkDelivery(submitted, done)
@@ -70,5 +79,8 @@ async function live(bench, open, shape, tasks) {
 
 function bothOf(submit, processed, tasks) {
   const sums = ['nodeCpuUs', 'redisCpuUs', 'innerCalls', 'aofBytes'].filter((field) => submit[field] !== undefined)
-  return { value: perSecond(tasks, submit.ms + processed.ms), ...Object.fromEntries(sums.map((field) => [field, submit[field] + processed[field]])) }
+  return {
+    value: perSecond(tasks, submit.ms + processed.ms),
+    ...Object.fromEntries(sums.map((field) => [field, submit[field] + processed[field]])),
+  }
 }

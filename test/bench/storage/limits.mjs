@@ -41,32 +41,40 @@ async function pipelined(client, items, commandsPerItem, fill) {
 }
 
 /** A task as a field and a list entry. */
-export const hsetAndRpush = (bench) => bench.once('limit: HSET + RPUSH', () => withRedis(bench, ({ client, costs }) => {
-  const items = bench.count(60_000)
-  return timed({ costs }, items, () => pipelined(client, items, 2, (pipeline) => {
-    const id = randomUUID()
-    pipeline.hset('t', id, BODY).rpush('p', TICKET + id)
-  }))
-}))
+export const hsetAndRpush = (bench) =>
+  bench.once('limit: HSET + RPUSH', () =>
+    withRedis(bench, ({ client, costs }) => {
+      const items = bench.count(60_000)
+      return timed({ costs }, items, () =>
+        pipelined(client, items, 2, (pipeline) => {
+          const id = randomUUID()
+          pipeline.hset('t', id, BODY).rpush('p', TICKET + id)
+        }),
+      )
+    }),
+  )
 
-export const rpush = (bench, entry) => withRedis(bench, ({ client, costs }) => {
-  const items = bench.count(60_000)
-  return timed({ costs }, items, () => pipelined(client, items, 1, (pipeline) => pipeline.rpush('l', entry)))
-})
+export const rpush = (bench, entry) =>
+  withRedis(bench, ({ client, costs }) => {
+    const items = bench.count(60_000)
+    return timed({ costs }, items, () => pipelined(client, items, 1, (pipeline) => pipeline.rpush('l', entry)))
+  })
 
-export const lpop = (bench, entry) => withRedis(bench, async ({ client, costs }) => {
-  const items = bench.count(160_000)
-  await pipelined(client, items, 1, (pipeline) => pipeline.rpush('l', entry))
-  return timed({ costs }, items, () => inFlight(items / BATCH, UNDER_WAY, () => client.lpop('l', BATCH)))
-})
+export const lpop = (bench, entry) =>
+  withRedis(bench, async ({ client, costs }) => {
+    const items = bench.count(160_000)
+    await pipelined(client, items, 1, (pipeline) => pipeline.rpush('l', entry))
+    return timed({ costs }, items, () => inFlight(items / BATCH, UNDER_WAY, () => client.lpop('l', BATCH)))
+  })
 
 /** One item is one EVALSHA, 100 of them in flight, as a library sends them that makes one call a task. */
-export const emptyEvalsha = (bench) => withRedis(bench, async ({ client, costs }) => {
-  const sha = await client.script('LOAD', '#!lua\nreturn 0')
-  const items = bench.count(60_000)
-  const figures = await timed({ costs }, items, () => inFlight(items, BATCH, () => client.evalsha(sha, 0)))
-  return { ...figures, value: figures.redisCpuUs }
-})
+export const emptyEvalsha = (bench) =>
+  withRedis(bench, async ({ client, costs }) => {
+    const sha = await client.script('LOAD', '#!lua\nreturn 0')
+    const items = bench.count(60_000)
+    const figures = await timed({ costs }, items, () => inFlight(items, BATCH, () => client.evalsha(sha, 0)))
+    return { ...figures, value: figures.redisCpuUs }
+  })
 
 /** As many inner calls as our submit makes, with what it writes. ARGV: id, ticket, body of each task. */
 const SUBMIT = `#!lua
@@ -118,19 +126,38 @@ call('HINCRBY', 'm', 'acked', #ARGV)
 return false`
 
 /** Adding and processing in batches of 100, as scripts without decisions: `{ submit, process, cycle }`. */
-const scriptedLife = (bench) => bench.once('limit: scripts', () => withRedis(bench, async ({ client, costs }) => {
-  const [submit, reserve, ack] = await Promise.all([SUBMIT, RESERVE, ACK].map((source) => client.script('LOAD', source)))
-  const items = bench.count(60_000)
-  const added = await timed({ costs }, items, () => inFlight(items / BATCH, UNDER_WAY, () => client.evalsha(submit, 0, ...Array.from({ length: BATCH }, () => {
-    const id = randomUUID()
-    return [id, TICKET + id, BODY]
-  }).flat())))
-  const processed = await timed({ costs }, items, () => inFlight(items / BATCH, UNDER_WAY, async () => {
-    const reply = await client.evalsha(reserve, 0, BATCH, 1_700_000_000_000, LEASE)
-    await client.evalsha(ack, 0, ...reply.filter((_, i) => i % 2 === 0).map((ticket) => ticket.slice(TICKET.length)))
-  }))
-  return { submit: added, process: processed, cycle: { value: perSecond(items, added.ms + processed.ms) } }
-}))
+const scriptedLife = (bench) =>
+  bench.once('limit: scripts', () =>
+    withRedis(bench, async ({ client, costs }) => {
+      const [submit, reserve, ack] = await Promise.all(
+        [SUBMIT, RESERVE, ACK].map((source) => client.script('LOAD', source)),
+      )
+      const items = bench.count(60_000)
+      const added = await timed({ costs }, items, () =>
+        inFlight(items / BATCH, UNDER_WAY, () =>
+          client.evalsha(
+            submit,
+            0,
+            ...Array.from({ length: BATCH }, () => {
+              const id = randomUUID()
+              return [id, TICKET + id, BODY]
+            }).flat(),
+          ),
+        ),
+      )
+      const processed = await timed({ costs }, items, () =>
+        inFlight(items / BATCH, UNDER_WAY, async () => {
+          const reply = await client.evalsha(reserve, 0, BATCH, 1_700_000_000_000, LEASE)
+          await client.evalsha(
+            ack,
+            0,
+            ...reply.filter((_, i) => i % 2 === 0).map((ticket) => ticket.slice(TICKET.length)),
+          )
+        }),
+      )
+      return { submit: added, process: processed, cycle: { value: perSecond(items, added.ms + processed.ms) } }
+    }),
+  )
 
 export const scripted = (part) => async (bench) => (await scriptedLife(bench))[part]
 
@@ -138,7 +165,10 @@ export const scripted = (part) => async (bench) => (await scriptedLife(bench))[p
 export function diskRates(directory) {
   const folder = mkdtempSync(join(directory, 'disk-'))
   try {
-    return { bytesPerSecond: written(join(folder, 'long'), 1_048_576, 256, false), flushesPerSecond: written(join(folder, 'short'), 4_096, 200, true) / 4_096 }
+    return {
+      bytesPerSecond: written(join(folder, 'long'), 1_048_576, 256, false),
+      flushesPerSecond: written(join(folder, 'short'), 4_096, 200, true) / 4_096,
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

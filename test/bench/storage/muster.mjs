@@ -27,7 +27,13 @@ function timedUuid(ms) {
 function newTask() {
   const submitted = systemTime.wallMs()
   return {
-    id: timedUuid(submitted), ownId: false, key: null, tier: 1, ttlMs: null, maxAttempts: null, submitted,
+    id: timedUuid(submitted),
+    ownId: false,
+    key: null,
+    tier: 1,
+    ttlMs: null,
+    maxAttempts: null,
+    submitted,
     body: `{"payload":${JSON.stringify(PAYLOAD)},"priority":0,"submitted_at":${submitted / 1_000}}`,
   }
 }
@@ -41,7 +47,9 @@ export async function submit(backend, n) {
 
 /** The one place that knows how a reserve is asked for. */
 export async function reserve(backend, limit) {
-  const { answers: [answer] } = await backend.tasks.reserve(TYPE, VISIBILITY_MS, [{ worker: WORKER, limit, gen: 0, defaultMaxAttempts: 5 }])
+  const {
+    answers: [answer],
+  } = await backend.tasks.reserve(TYPE, VISIBILITY_MS, [{ worker: WORKER, limit, gen: 0, defaultMaxAttempts: 5 }])
   if (typeof answer === 'string') throw new Error(`a reserve was refused: ${answer}`)
   return answer
 }
@@ -70,13 +78,23 @@ async function drain(backend, n, batch, width) {
 const MADE = {
   redis: async (bench, { appendfsync } = {}) => {
     const redis = await startRedis(bench.directory, { appendfsync })
-    const backend = new RedisBackend({ url: parseStoreUrl(`kvstore://127.0.0.1:${redis.port}`), time: systemTime, random: systemRandom })
+    const backend = new RedisBackend({
+      url: parseStoreUrl(`kvstore://127.0.0.1:${redis.port}`),
+      time: systemTime,
+      random: systemRandom,
+    })
     return { backend, costs: () => redisCosts(redis.port), end: () => redis.stop() }
   },
   sqlite: (bench) => {
     const folder = mkdtempSync(join(bench.directory, 'sqlite-'))
     const threadUrl = new URL('../../../src/storage/sqlite/thread.ts', import.meta.url)
-    const backend = new SqliteBackend({ path: join(folder, 'bench.db'), clock: systemTime, timers: systemTime, random: systemRandom, threadUrl })
+    const backend = new SqliteBackend({
+      path: join(folder, 'bench.db'),
+      clock: systemTime,
+      timers: systemTime,
+      random: systemRandom,
+      threadUrl,
+    })
     return { backend, end: () => rmSync(folder, { recursive: true, force: true }) }
   },
   memory: () => ({ backend: new MemoryBackend({ clock: systemTime, random: systemRandom }), end: () => {} }),
@@ -91,7 +109,9 @@ export async function openBackend(store, bench, settings) {
   }
   try {
     await backend.open(AbortSignal.timeout(OPENS_WITHIN_MS))
-    await backend.workers.register([{ type: TYPE, id: WORKER, conn: 'bench/1', instance: '', hardware: '{}', defaults: '{}' }])
+    await backend.workers.register([
+      { type: TYPE, id: WORKER, conn: 'bench/1', instance: '', hardware: '{}', defaults: '{}' },
+    ])
     return { backend, close, costs }
   } catch (error) {
     await close()
@@ -107,5 +127,10 @@ export async function countOf(backend) {
 /** The driver of a life on `store`. */
 export const openMuster = (store) => async (bench, shape) => {
   const { backend, ...rest } = await openBackend(store, bench, shape)
-  return { ...rest, add: (n) => submit(backend, n), drain: (n) => drain(backend, n, shape.batch, shape.takers), count: () => countOf(backend) }
+  return {
+    ...rest,
+    add: (n) => submit(backend, n),
+    drain: (n) => drain(backend, n, shape.batch, shape.takers),
+    count: () => countOf(backend),
+  }
 }

@@ -16,7 +16,11 @@ export async function openPgBoss() {
   return {
     add: async (n) => {
       if (n === 1) return [await boss.send('noop', PAYLOAD)]
-      return boss.insert('noop', Array.from({ length: n }, () => ({ data: PAYLOAD })), { returnId: true })
+      return boss.insert(
+        'noop',
+        Array.from({ length: n }, () => ({ data: PAYLOAD })),
+        { returnId: true },
+      )
     },
     drain: async (n) => {
       const done = []
@@ -31,7 +35,8 @@ export async function openPgBoss() {
       })
       return done
     },
-    count: async () => (await postgres.query("SELECT count(*)::int AS n FROM pgboss.job WHERE state < 'completed'"))[0].n,
+    count: async () =>
+      (await postgres.query("SELECT count(*)::int AS n FROM pgboss.job WHERE state < 'completed'"))[0].n,
     close: async () => {
       await boss.stop({ graceful: false })
       await postgres.stop()

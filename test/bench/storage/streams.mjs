@@ -14,7 +14,8 @@ const MAX_LENGTH = 50_000
 const LONG_NUMBER = 1e9
 
 /** About 200 bytes, each its own. */
-const entryOf = (n) => `{"slot_id":0,"ts":1700000000.123,"payload":{"n":${LONG_NUMBER + n},"text":"${'x'.repeat(135)}"}}`
+const entryOf = (n) =>
+  `{"slot_id":0,"ts":1700000000.123,"payload":{"n":${LONG_NUMBER + n},"text":"${'x'.repeat(135)}"}}`
 const numberOf = (entry) => Number(/"n":(\d+)/.exec(entry)[1]) - LONG_NUMBER
 const streamOf = (call) => `s${call % CALLERS}`
 const entriesOf = (call) => Array.from({ length: BATCH }, (_, i) => entryOf(call * BATCH + i))
@@ -25,13 +26,23 @@ function lifeOfEntries(bench, name, open) {
     const queue = await open(bench)
     const entries = bench.count(ENTRIES)
     try {
-      const push = await timed(queue, entries, () => inFlight(entries / BATCH, CALLERS, (call) => queue.push(streamOf(call), entriesOf(call))))
+      const push = await timed(queue, entries, () =>
+        inFlight(entries / BATCH, CALLERS, (call) => queue.push(streamOf(call), entriesOf(call))),
+      )
       const popped = []
-      const pop = await timed(queue, entries, () => Promise.all(Array.from({ length: CALLERS }, async (_, caller) => {
-        const stream = streamOf(caller)
-        for (let some = await queue.pop(stream); some.length > 0; some = await queue.pop(stream)) popped.push(...some)
-      })))
-      checkDelivery(Array.from({ length: entries }, (_, n) => n), popped.map(numberOf))
+      const pop = await timed(queue, entries, () =>
+        Promise.all(
+          Array.from({ length: CALLERS }, async (_, caller) => {
+            const stream = streamOf(caller)
+            for (let some = await queue.pop(stream); some.length > 0; some = await queue.pop(stream))
+              popped.push(...some)
+          }),
+        ),
+      )
+      checkDelivery(
+        Array.from({ length: entries }, (_, n) => n),
+        popped.map(numberOf),
+      )
       return { push, pop }
     } finally {
       await queue.close()
@@ -75,20 +86,38 @@ async function openRedisStream(bench) {
   }
 }
 
-const OPEN = { 'Muster, Redis': openMuster('redis'), 'Muster, SQLite': openMuster('sqlite'), 'Muster, memory': openMuster('memory'), 'Redis Stream': openRedisStream }
-const subjects = (part) => Object.fromEntries(Object.entries(OPEN).map(([name, open]) => [name, async (bench) => (await lifeOfEntries(bench, name, open))[part]]))
+const OPEN = {
+  'Muster, Redis': openMuster('redis'),
+  'Muster, SQLite': openMuster('sqlite'),
+  'Muster, memory': openMuster('memory'),
+  'Redis Stream': openRedisStream,
+}
+const subjects = (part) =>
+  Object.fromEntries(
+    Object.entries(OPEN).map(([name, open]) => [name, async (bench) => (await lifeOfEntries(bench, name, open))[part]]),
+  )
 
 export const streamRows = [
   {
-    id: 'push-100', level: 'storage', title: 'push outputs, batches of 100', unit: 'outputs/s', better: 'higher',
+    id: 'push-100',
+    level: 'storage',
+    title: 'push outputs, batches of 100',
+    unit: 'outputs/s',
+    better: 'higher',
     note: 'one process, entries of 200 bytes, 4 batches in flight; a Redis Stream by XADD MAXLEN ~ 50000 in pipelines of 100',
     subjects: { ...subjects('push'), 'limit: RPUSH, pipeline 64': (bench) => rpush(bench, entryOf(0)) },
-    aim: 260_000, gates: [{ subject: 'Muster, Redis', over: 'Redis Stream', atLeast: 2 }],
+    aim: 260_000,
+    gates: [{ subject: 'Muster, Redis', over: 'Redis Stream', atLeast: 2 }],
   },
   {
-    id: 'pop-100', level: 'storage', title: 'pop outputs, 100 a call', unit: 'outputs/s', better: 'higher',
+    id: 'pop-100',
+    level: 'storage',
+    title: 'pop outputs, 100 a call',
+    unit: 'outputs/s',
+    better: 'higher',
     note: 'what the row above pushed, 4 callers; from a Redis Stream by XREADGROUP NOACK and XDEL. One answer is one script with us and two round trips there',
     subjects: { ...subjects('pop'), 'limit: LPOP 100': (bench) => lpop(bench, entryOf(0)) },
-    aim: 500_000, gates: [{ subject: 'Muster, Redis', over: 'Redis Stream', atLeast: 2 }],
+    aim: 500_000,
+    gates: [{ subject: 'Muster, Redis', over: 'Redis Stream', atLeast: 2 }],
   },
 ]

@@ -18,13 +18,22 @@ function file(name: string, text: string): string {
   return join(folder, name)
 }
 
-const record = async (master: TestMaster, id: string): Promise<Record<string, unknown>> => (await master.call('GET', `/api/v1/automations/mailer/workers/${id}`)).json as Record<string, unknown>
+const record = async (master: TestMaster, id: string): Promise<Record<string, unknown>> =>
+  (await master.call('GET', `/api/v1/automations/mailer/workers/${id}`)).json as Record<string, unknown>
 /** The secret as the store has it, which only the worker's own poll shows. */
-const polled = async (master: TestMaster, id: string): Promise<unknown> => ((await master.call('GET', `/api/v1/automations/mailer/workers/${id}/config`, { token: TOKENS.worker })).json as { config: unknown }).config
+const polled = async (master: TestMaster, id: string): Promise<unknown> =>
+  (
+    (await master.call('GET', `/api/v1/automations/mailer/workers/${id}/config`, { token: TOKENS.worker })).json as {
+      config: unknown
+    }
+  ).config
 async function world(...ids: string[]) {
   const master = await runMaster()
   for (const id of ids) await register(master, id)
-  return { master, run: (words: string | readonly string[], terminal?: Terminal) => muster(master.url, words, terminal) }
+  return {
+    master,
+    run: (words: string | readonly string[], terminal?: Terminal) => muster(master.url, words, terminal),
+  }
 }
 
 describe('muster workers', () => {
@@ -32,12 +41,27 @@ describe('muster workers', () => {
     const long = `w-${'x'.repeat(200)}`
     const { master, run } = await world('w1', long)
     await register(master, 'p1', 'probe')
-    await master.backend.workers.beat([{ type: 'mailer', id: 'w1', conn: 'gone/w1', state: { state: 'ERROR', gen: 0, lastError: 'no\u001b[31mroute\nsecond\u202eline' } }])
+    await master.backend.workers.beat([
+      {
+        type: 'mailer',
+        id: 'w1',
+        conn: 'gone/w1',
+        state: { state: 'ERROR', gen: 0, lastError: 'no\u001b[31mroute\nsecond\u202eline' },
+      },
+    ])
     const [head, ...rows] = cells((await run('workers ls')).out)
     expect(head).toEqual(['WORKER', 'STATE', 'CONNECTED', 'CONFIG', 'SLOTS', 'LAST SEEN', 'MANAGED BY', 'LAST ERROR'])
-    expect(rows.map((row) => row.slice(0, 5))).toEqual([[`mailer/${long}`, 'IDLE', 'no', '0, applied none', '1'], ['mailer/w1', 'ERROR', 'no', '0', '1'], ['probe/p1', 'IDLE', 'no', '0, applied none', '1']])
+    expect(rows.map((row) => row.slice(0, 5))).toEqual([
+      [`mailer/${long}`, 'IDLE', 'no', '0, applied none', '1'],
+      ['mailer/w1', 'ERROR', 'no', '0', '1'],
+      ['probe/p1', 'IDLE', 'no', '0, applied none', '1'],
+    ])
     expect(rows[1]?.at(-1)).toBe('no [31mroute second line')
-    expect(cells((await run('workers ls', { environment: { SVC_API_TOKEN: TOKENS.probe } })).out).slice(1).map(([name]) => name)).toEqual(['probe/p1'])
+    expect(
+      cells((await run('workers ls', { environment: { SVC_API_TOKEN: TOKENS.probe } })).out)
+        .slice(1)
+        .map(([name]) => name),
+    ).toEqual(['probe/p1'])
     expect(cells((await run('workers ls mailer --state ERROR --connected no')).out)).toHaveLength(2)
     expect((await run('workers ls mailer --connected=yes -o json')).out).toBe('[]\n')
   })
@@ -52,16 +76,27 @@ describe('muster workers', () => {
 
   it('drain asks the worker to end, and --wait gives up with exit 6', async () => {
     const { master, run } = await world('w1')
-    expect(await run('workers drain mailer/w1 -o json')).toMatchObject({ code: 0, out: '{\n  "worker_id": "w1",\n  "drain": "requested"\n}\n' })
+    expect(await run('workers drain mailer/w1 -o json')).toMatchObject({
+      code: 0,
+      out: '{\n  "worker_id": "w1",\n  "drain": "requested"\n}\n',
+    })
     expect(await record(master, 'w1')).toMatchObject({ draining: true })
     expect(await run('workers drain mailer/w1 --wait')).toMatchObject({ code: 0, err: '' }) // It is away: its process is gone.
   })
 
   it('forget asks first, and does nothing without a yes', async () => {
     const { master, run } = await world('w1')
-    expect(await run('workers forget mailer/w1', { answer: false })).toMatchObject({ code: 1, out: '', err: 'error: nothing was done\ncause: you did not say yes\n', questions: ['Forget mailer/w1 and its config?'] })
+    expect(await run('workers forget mailer/w1', { answer: false })).toMatchObject({
+      code: 1,
+      out: '',
+      err: 'error: nothing was done\ncause: you did not say yes\n',
+      questions: ['Forget mailer/w1 and its config?'],
+    })
     expect(await record(master, 'w1')).toMatchObject({ worker_id: 'w1' })
-    expect(await run('workers forget mailer/w1', { answer: true })).toMatchObject({ code: 0, questions: ['Forget mailer/w1 and its config?'] })
+    expect(await run('workers forget mailer/w1', { answer: true })).toMatchObject({
+      code: 0,
+      questions: ['Forget mailer/w1 and its config?'],
+    })
     expect(await run('workers forget mailer/w1 --yes')).toMatchObject({ code: 3, questions: [] })
   })
 })
@@ -71,14 +106,26 @@ describe('muster config', () => {
     const { master, run } = await world('w1')
     const ran = await run(['config', 'set', 'mailer/w1', 'slots=2', 'enabled=true', 'host=7'])
     expect(ran).toMatchObject({ code: 0, err: 'the config of mailer/w1 is now at generation 1\n' })
-    expect(await record(master, 'w1')).toMatchObject({ config_gen: 1, config_changed_by: 'admin cli:ana', config: { slots: 2, enabled: true, host: '7' } })
+    expect(await record(master, 'w1')).toMatchObject({
+      config_gen: 1,
+      config_changed_by: 'admin cli:ana',
+      config: { slots: 2, enabled: true, host: '7' },
+    })
     await run('config set mailer/w1 --unset host --unset slots')
-    expect((await record(master, 'w1'))['config']).toEqual({ enabled: true, slots: 1, max_attempts: 3, recycle_seconds: 0 })
+    expect((await record(master, 'w1'))['config']).toEqual({
+      enabled: true,
+      slots: 1,
+      max_attempts: 3,
+      recycle_seconds: 0,
+    })
   })
 
   it('set sends nothing when nothing differs (D16)', async () => {
     const { master, run } = await world('w1')
-    expect(await run('config set mailer/w1 slots=1 enabled=false -o json')).toMatchObject({ code: 0, err: 'nothing differs; the config of mailer/w1 stays at generation 0\n' })
+    expect(await run('config set mailer/w1 slots=1 enabled=false -o json')).toMatchObject({
+      code: 0,
+      err: 'nothing differs; the config of mailer/w1 stays at generation 0\n',
+    })
     expect(await record(master, 'w1')).toMatchObject({ config_gen: 0 })
   })
 
@@ -90,9 +137,14 @@ describe('muster config', () => {
     expect(ran.err).toContain('slots     "two" is not JSON, and this field takes integer')
     expect(ran.err).toContain('enabled   is not FIELD=VALUE')
     expect(ran.err).toContain('hosts     is no field of this config; did you mean host?')
-    expect(ran.err).toContain('password  is secret: the command line shows it to everybody; give password=@FILE, or password=@- for stdin')
+    expect(ran.err).toContain(
+      'password  is secret: the command line shows it to everybody; give password=@FILE, or password=@- for stdin',
+    )
     expect(ran.err).not.toContain('hunter2')
-    expect(await run('config set mailer/w1 slots=9999')).toMatchObject({ code: 1, err: expect.stringContaining('cause: /slots must be <= 1024') })
+    expect(await run('config set mailer/w1 slots=9999')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('cause: /slots must be <= 1024'),
+    })
   })
 
   it('set takes secrets from a file or stdin, and a mask keeps them (D17)', async () => {
@@ -101,7 +153,9 @@ describe('muster config', () => {
     expect(await polled(master, 'w1')).toMatchObject({ password: 'hunter2' })
     const shown = (await run('config get mailer/w1 -o yaml')).out
     expect(shown).toContain('password: "********"')
-    expect(await run('config set mailer/w1 -f -', { stdin: shown.replace('slots: 1', 'slots: 5') })).toMatchObject({ code: 0 })
+    expect(await run('config set mailer/w1 -f -', { stdin: shown.replace('slots: 1', 'slots: 5') })).toMatchObject({
+      code: 0,
+    })
     expect(await polled(master, 'w1')).toMatchObject({ password: 'hunter2', slots: 5 })
     expect((await run('config set mailer/w1 password=@-', { stdin: 'from stdin' })).code).toBe(0)
     expect(await polled(master, 'w1')).toMatchObject({ password: 'from stdin' })
@@ -112,42 +166,64 @@ describe('muster config', () => {
     expect((await run(`config set mailer/w1 -f ${file('a.json', '{"slots": 3}')} enabled=true`)).code).toBe(0)
     expect((await run(`config set mailer/w1 -f ${file('b.yaml', 'host: h # a name\n')}`)).code).toBe(0)
     expect((await record(master, 'w1'))['config']).toMatchObject({ slots: 3, enabled: true, host: 'h' })
-    for (const text of ['{"slots": ', '- 1', '', 'a: &x 1\nb: *x\n']) expect([text, (await run(`config set mailer/w1 -f ${file('c', text)}`)).code]).toEqual([text, 2])
+    for (const text of ['{"slots": ', '- 1', '', 'a: &x 1\nb: *x\n'])
+      expect([text, (await run(`config set mailer/w1 -f ${file('c', text)}`)).code]).toEqual([text, 2])
   })
 
   it('set that somebody overtook changes nothing and says who it was, exit 5', async () => {
     const { master, run } = await world('w1')
     const overtaken = await run('config set mailer/w1 -f -', {
       stdin: async () => {
-        await master.call('PATCH', '/api/v1/automations/mailer/workers/w1/config', { body: { slots: 4 }, headers: { 'muster-actor': 'dashboard:bo' } })
+        await master.call('PATCH', '/api/v1/automations/mailer/workers/w1/config', {
+          body: { slots: 4 },
+          headers: { 'muster-actor': 'dashboard:bo' },
+        })
         return 'slots: 5'
       },
     })
     expect(overtaken.code).toBe(5)
-    expect(overtaken.err).toMatch(/^error: the config of mailer\/w1 was not changed \(412, request \S+\)\ncause: generation 1 was saved \d+ s ago by admin dashboard:bo; your change was based on 0\nnext: {2}muster config get mailer\/w1 /)
+    expect(overtaken.err).toMatch(
+      /^error: the config of mailer\/w1 was not changed \(412, request \S+\)\ncause: generation 1 was saved \d+ s ago by admin dashboard:bo; your change was based on 0\nnext: {2}muster config get mailer\/w1 /,
+    )
     expect((await record(master, 'w1'))['config']).toMatchObject({ slots: 4 })
   })
 
   it('set --wait waits until the worker runs it, and says when it does not, exit 6', async () => {
     const { master, run } = await world('w1')
-    expect(await run('config set mailer/w1 slots=2 --wait --timeout 1')).toMatchObject({ code: 6, err: expect.stringContaining('after 1 s it is not so that mailer/w1 runs generation 1') })
+    expect(await run('config set mailer/w1 slots=2 --wait --timeout 1')).toMatchObject({
+      code: 6,
+      err: expect.stringContaining('after 1 s it is not so that mailer/w1 runs generation 1'),
+    })
     const waiting = run('config set mailer/w1 slots=3 --wait')
-    await master.backend.workers.beat([{ type: 'mailer', id: 'w1', conn: 'gone/w1', state: { state: 'IDLE', gen: 2, lastError: null } }])
+    await master.backend.workers.beat([
+      { type: 'mailer', id: 'w1', conn: 'gone/w1', state: { state: 'IDLE', gen: 2, lastError: null } },
+    ])
     expect((await waiting).code).toBe(0)
   })
 
   it('set warns of who manages the config', async () => {
     const { master, run } = await world('w1')
     await master.backend.workers.manage([{ type: 'mailer', id: 'w1', managedBy: 'kubernetes:ns/w1' }])
-    expect((await run('config set mailer/w1 slots=2')).err).toContain('this config is managed by kubernetes:ns/w1, which may change it back')
+    expect((await run('config set mailer/w1 slots=2')).err).toContain(
+      'this config is managed by kubernetes:ns/w1, which may change it back',
+    )
   })
 
   it('get and history show what is and what was', async () => {
     const { run } = await world('w1')
     await run('config set mailer/w1 slots=2')
     await run('config set mailer/w1 slots=3 enabled=true')
-    expect(await run('config get mailer/w1')).toMatchObject({ out: expect.stringContaining('slots            3'), err: expect.stringMatching(/^generation 2, applied none, saved \S+Z by admin cli:ana\n$/) })
-    expect(cells((await run('config history mailer/w1')).out).map(([gen, , by, changed]) => [gen, by, changed])).toEqual([['GENERATION', 'BY', 'CHANGED'], ['2', 'admin cli:ana', 'enabled, slots'], ['1', 'admin cli:ana', 'slots']])
+    expect(await run('config get mailer/w1')).toMatchObject({
+      out: expect.stringContaining('slots            3'),
+      err: expect.stringMatching(/^generation 2, applied none, saved \S+Z by admin cli:ana\n$/),
+    })
+    expect(
+      cells((await run('config history mailer/w1')).out).map(([gen, , by, changed]) => [gen, by, changed]),
+    ).toEqual([
+      ['GENERATION', 'BY', 'CHANGED'],
+      ['2', 'admin cli:ana', 'enabled, slots'],
+      ['1', 'admin cli:ana', 'slots'],
+    ])
     expect(lines((await run('config history mailer/w1 --limit 1')).out)).toHaveLength(2)
   })
 })

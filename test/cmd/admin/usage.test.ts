@@ -16,7 +16,9 @@ const NOWHERE = 'http://127.0.0.1:9'
 
 describe('a command line', () => {
   it('that is wrong tells all faults together, with the nearest known word, exit 2', async () => {
-    const ran = await muster('', ['workers', 'ls', '--stat', 'ERROR', '--connected=maybe', 'a', 'b', '--timeout'], { environment: { SVC_API_TOKEN: '' } })
+    const ran = await muster('', ['workers', 'ls', '--stat', 'ERROR', '--connected=maybe', 'a', 'b', '--timeout'], {
+      environment: { SVC_API_TOKEN: '' },
+    })
     expect(ran.code).toBe(2)
     expect(ran.out).toBe('')
     expect(lines(ran.err)).toEqual([
@@ -33,16 +35,38 @@ describe('a command line', () => {
   })
 
   it('with a wrong verb names the nearest, or all', async () => {
-    expect((await muster(NOWHERE, 'dead reply mailer')).err).toContain('muster dead has no verb "reply"; did you mean replay?')
-    expect(await muster(NOWHERE, 'dead everything mailer')).toMatchObject({ code: 2, out: '', err: expect.stringContaining('; it has ls, replay, clear') })
+    expect((await muster(NOWHERE, 'dead reply mailer')).err).toContain(
+      'muster dead has no verb "reply"; did you mean replay?',
+    )
+    expect(await muster(NOWHERE, 'dead everything mailer')).toMatchObject({
+      code: 2,
+      out: '',
+      err: expect.stringContaining('; it has ls, replay, clear'),
+    })
   })
 
   it.each([
-    ['workers get mailer', 'TYPE/ID'], ['workers get MAILER/w1', 'TYPE/ID'], ['workers get', 'TYPE/ID'], ['tasks get mailer', 'TYPE TASK'],
-    ['queue ls mailer -n 0', '-n'], ['queue ls mailer -n10001', '-n'], ['queue ls mailer -n 1 -n 2', 'more than once'], ['tasks submit mailer', '--payload'],
-    ['tasks submit mailer --payload {} -f x', '--payload'], ['tasks submit mailer --payload []', 'no JSON object'], ['tasks submit mailer --payload {', 'is not JSON'],
-    ['tasks submit mailer -f /nowhere', 'ENOENT'], ['config set mailer/w1', 'FIELD=VALUE'], ['output tail mailer -f --no-follow', '--no-follow'], ['queue ls mailer -o xml', '"xml" is not known'],
-    ['dead replay mailer -n 1 --task-id a', 'do not go together'], ['output pop mailer', '--yes'], ['workers forget mailer/w1', '--yes'], ['dead clear mailer', '--yes'], ['dead clear mailer --task-id a', '--yes'], ['dead replay mailer', '--yes'],
+    ['workers get mailer', 'TYPE/ID'],
+    ['workers get MAILER/w1', 'TYPE/ID'],
+    ['workers get', 'TYPE/ID'],
+    ['tasks get mailer', 'TYPE TASK'],
+    ['queue ls mailer -n 0', '-n'],
+    ['queue ls mailer -n10001', '-n'],
+    ['queue ls mailer -n 1 -n 2', 'more than once'],
+    ['tasks submit mailer', '--payload'],
+    ['tasks submit mailer --payload {} -f x', '--payload'],
+    ['tasks submit mailer --payload []', 'no JSON object'],
+    ['tasks submit mailer --payload {', 'is not JSON'],
+    ['tasks submit mailer -f /nowhere', 'ENOENT'],
+    ['config set mailer/w1', 'FIELD=VALUE'],
+    ['output tail mailer -f --no-follow', '--no-follow'],
+    ['queue ls mailer -o xml', '"xml" is not known'],
+    ['dead replay mailer -n 1 --task-id a', 'do not go together'],
+    ['output pop mailer', '--yes'],
+    ['workers forget mailer/w1', '--yes'],
+    ['dead clear mailer', '--yes'],
+    ['dead clear mailer --task-id a', '--yes'],
+    ['dead replay mailer', '--yes'],
   ])('is refused before a master is asked: muster %s', async (words, named) => {
     const ran = await muster(NOWHERE, words)
     expect(ran).toMatchObject({ code: 2, out: '' })
@@ -50,9 +74,20 @@ describe('a command line', () => {
   })
 
   it('takes options in every form and in any place, and -- ends them', () => {
-    const options = { n: { name: 'n', short: 'n', value: 'N', help: '', read: Number }, name: { name: 'name', value: 'X', help: '', read: String, many: true }, yes: { name: 'yes', help: '', read: Boolean } }
-    expect(parseWords(['a', '-n5', '--name', '-x', '--name=y=z', '--yes', '-', '--', '--yes', '-n'], options)).toEqual({ operands: ['a', '-', '--yes', '-n'], values: { n: 5, name: ['-x', 'y=z'], yes: true }, faults: [] })
-    expect(parseWords(['--yes=1', '-n'], options).faults).toEqual([{ name: '--yes', problem: 'takes no value' }, { name: '-n', problem: 'needs a value: N' }])
+    const options = {
+      n: { name: 'n', short: 'n', value: 'N', help: '', read: Number },
+      name: { name: 'name', value: 'X', help: '', read: String, many: true },
+      yes: { name: 'yes', help: '', read: Boolean },
+    }
+    expect(parseWords(['a', '-n5', '--name', '-x', '--name=y=z', '--yes', '-', '--', '--yes', '-n'], options)).toEqual({
+      operands: ['a', '-', '--yes', '-n'],
+      values: { n: 5, name: ['-x', 'y=z'], yes: true },
+      faults: [],
+    })
+    expect(parseWords(['--yes=1', '-n'], options).faults).toEqual([
+      { name: '--yes', problem: 'takes no value' },
+      { name: '-n', problem: 'needs a value: N' },
+    ])
   })
 
   it('has help with an example for every noun and verb, without a master or a token', async () => {
@@ -76,7 +111,11 @@ describe('a call that fails', () => {
     const url = `http://127.0.0.1:${await freePort()}`
     const ran = await muster(url, 'workers get mailer/w1')
     expect(ran).toMatchObject({ code: 1, out: '' })
-    expect(lines(ran.err)).toEqual(['error: muster workers get mailer/w1 failed', expect.stringContaining('cause: there is no connection to the master: connect ECONNREFUSED'), `next:  is a master running at ${url}? --master-url or SVC_MASTER_URL says where it is`])
+    expect(lines(ran.err)).toEqual([
+      'error: muster workers get mailer/w1 failed',
+      expect.stringContaining('cause: there is no connection to the master: connect ECONNREFUSED'),
+      `next:  is a master running at ${url}? --master-url or SVC_MASTER_URL says where it is`,
+    ])
   })
 
   it('says which token was refused and never shows it, exit 4', async () => {
@@ -84,19 +123,35 @@ describe('a call that fails', () => {
     const folder = mkdtempSync(join(tmpdir(), 'muster-token-'))
     const file = join(folder, 'token')
     writeFileSync(file, 'hunter2\n')
-    const wrong = await muster(master.url, 'workers ls mailer', { environment: { SVC_API_TOKEN: '', SVC_API_TOKEN_FILE: file } })
+    const wrong = await muster(master.url, 'workers ls mailer', {
+      environment: { SVC_API_TOKEN: '', SVC_API_TOKEN_FILE: file },
+    })
     rmSync(folder, { recursive: true })
     expect(wrong.code).toBe(4)
-    expect(wrong.err).toMatch(/^error: muster workers ls mailer failed \(403, request \S+\)\ncause: this token is not known\n/)
+    expect(wrong.err).toMatch(
+      /^error: muster workers ls mailer failed \(403, request \S+\)\ncause: this token is not known\n/,
+    )
     expect(wrong.err).toContain(`SVC_API_TOKEN_FILE=${file}`)
     expect(wrong.err).not.toContain('hunter2')
     const scoped = await muster(master.url, 'automations ls', { environment: { SVC_API_TOKEN: TOKENS.mailer } })
-    expect(scoped).toMatchObject({ code: 4, out: '', err: expect.stringContaining('the token is that of SVC_API_TOKEN;') })
+    expect(scoped).toMatchObject({
+      code: 4,
+      out: '',
+      err: expect.stringContaining('the token is that of SVC_API_TOKEN;'),
+    })
   })
 
   it('says what is not found, exit 3', async () => {
     const master = await runMaster()
-    for (const words of ['workers get mailer/ghost', 'workers drain mailer/ghost', 'config get mailer/ghost', 'tasks get mailer ghost', 'queue ls nowhere', 'pools ls nowhere', 'automations ls nowhere']) {
+    for (const words of [
+      'workers get mailer/ghost',
+      'workers drain mailer/ghost',
+      'config get mailer/ghost',
+      'tasks get mailer ghost',
+      'queue ls nowhere',
+      'pools ls nowhere',
+      'automations ls nowhere',
+    ]) {
       const ran = await muster(master.url, words)
       expect([words, ran.code, ran.out]).toEqual([words, 3, ''])
       expect(ran.err).toMatch(/\(404, request \S+\)\ncause: .+/)
@@ -109,9 +164,17 @@ describe('a call that fails', () => {
     }).listen(0, '127.0.0.1')
     await once(other, 'listening')
     const url = `http://127.0.0.1:${(other.address() as { port: number }).port}`
-    expect(await muster(url, 'workers get mailer/w1')).toMatchObject({ code: 1, err: expect.stringContaining('cause: the answer did not come from a Muster master: HTTP 404, text/html, "Not here"') })
+    expect(await muster(url, 'workers get mailer/w1')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(
+        'cause: the answer did not come from a Muster master: HTTP 404, text/html, "Not here"',
+      ),
+    })
     const silent = await muster(url, 'workers drain mailer/w1 --timeout 1')
-    expect(silent).toMatchObject({ code: 6, err: expect.stringContaining('next:  whether it was done is not known; look before you repeat it') })
+    expect(silent).toMatchObject({
+      code: 6,
+      err: expect.stringContaining('next:  whether it was done is not known; look before you repeat it'),
+    })
     other.closeAllConnections()
     other.close()
   })
@@ -121,6 +184,8 @@ describe('a call that fails', () => {
     await register(master, 'w1')
     const ran = await muster(master.url, ['tasks', 'submit', 'mailer', '--payload', '{"to":7}'])
     expect(ran).toMatchObject({ code: 1, out: '' })
-    expect(ran.err).toMatch(/^error: muster tasks submit mailer failed \(422, request \S+\)\ncause: \/payload\/to must be string\n$/)
+    expect(ran.err).toMatch(
+      /^error: muster tasks submit mailer failed \(422, request \S+\)\ncause: \/payload\/to must be string\n$/,
+    )
   })
 })

@@ -7,23 +7,57 @@ import { cells, lines, muster, type Terminal } from './world.ts'
 
 async function world() {
   const master = await runMaster()
-  return { master, run: (words: string | readonly string[], terminal?: Terminal) => muster(master.url, words, terminal) }
+  return {
+    master,
+    run: (words: string | readonly string[], terminal?: Terminal) => muster(master.url, words, terminal),
+  }
 }
 const ndjson = (text: string): unknown[] => lines(text).map((line) => JSON.parse(line) as unknown)
 
 describe('muster tasks', () => {
   it('submit queues one with what its options say, and get finds it', async () => {
     const { run } = await world()
-    expect(await run(['tasks', 'submit', 'mailer', '--payload', '{"to":"a b"}', '--task-id', 't1', '--priority', '-5', '--ttl-seconds', '60', '--max-attempts', '2', '--idempotency-key', 'k', '-o', 'json'])).toMatchObject({ code: 0, out: '{\n  "task_id": "t1",\n  "queued": true,\n  "priority": -5\n}\n', err: '' })
-    expect(cells((await run(['tasks', 'submit', 'mailer', '--payload', '{"to":"a"}', '--idempotency-key', 'k'])).out)[1]).toEqual(['t1', 'no, a duplicate', '-'])
-    expect(cells((await run('tasks get mailer t1')).out)).toEqual([['TASK', 'PLACE'], ['t1', 'pending']])
+    expect(
+      await run([
+        'tasks',
+        'submit',
+        'mailer',
+        '--payload',
+        '{"to":"a b"}',
+        '--task-id',
+        't1',
+        '--priority',
+        '-5',
+        '--ttl-seconds',
+        '60',
+        '--max-attempts',
+        '2',
+        '--idempotency-key',
+        'k',
+        '-o',
+        'json',
+      ]),
+    ).toMatchObject({ code: 0, out: '{\n  "task_id": "t1",\n  "queued": true,\n  "priority": -5\n}\n', err: '' })
+    expect(
+      cells((await run(['tasks', 'submit', 'mailer', '--payload', '{"to":"a"}', '--idempotency-key', 'k'])).out)[1],
+    ).toEqual(['t1', 'no, a duplicate', '-'])
+    expect(cells((await run('tasks get mailer t1')).out)).toEqual([
+      ['TASK', 'PLACE'],
+      ['t1', 'pending'],
+    ])
     expect(await run('tasks submit mailer --payload @-', { stdin: '{"to":"stdin"}' })).toMatchObject({ code: 0 })
   })
 
   it('submit -f takes one body, or a line for each, a thousand a call; exit 1 when one failed (D38)', async () => {
     const { master, run } = await world()
-    expect(await run('tasks submit mailer -f - --priority 1 -o json', { stdin: '{\n "task_id": "one",\n "payload": {"to": "a"}\n}' })).toMatchObject({ code: 0, out: expect.stringContaining('"priority": 1') })
-    const bodies = Array.from({ length: 2_500 }, (_, at) => JSON.stringify({ task_id: `t${at}`, payload: { to: at === 1_700 ? 7 : 'a' } }))
+    expect(
+      await run('tasks submit mailer -f - --priority 1 -o json', {
+        stdin: '{\n "task_id": "one",\n "payload": {"to": "a"}\n}',
+      }),
+    ).toMatchObject({ code: 0, out: expect.stringContaining('"priority": 1') })
+    const bodies = Array.from({ length: 2_500 }, (_, at) =>
+      JSON.stringify({ task_id: `t${at}`, payload: { to: at === 1_700 ? 7 : 'a' } }),
+    )
     const ran = await run('tasks submit mailer -f - -o json', { stdin: `${bodies.join('\n')}\n` })
     expect(ran).toMatchObject({ code: 1, err: '2499 of 2500 tasks were accepted, 1 refused\n' })
     const results = ndjson(ran.out)
@@ -33,17 +67,38 @@ describe('muster tasks', () => {
   })
 
   it('submit -f stays below the size of a call', async () => {
-    const master = await runMaster({ settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 3_600, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 10_000 } })
+    const master = await runMaster({
+      settings: {
+        submitRpsPerToken: 0,
+        idempotencyTtlSeconds: 3_600,
+        maxBodyBytes: 1_048_576,
+        maxLostLeases: 10,
+        maxQueueLength: 10_000,
+      },
+    })
     const bodies = Array.from({ length: 40 }, () => JSON.stringify({ payload: { to: 'é'.repeat(30_000) } }))
-    expect(await muster(master.url, 'tasks submit mailer -f -', { stdin: bodies.join('\n') })).toMatchObject({ code: 0, err: '40 of 40 tasks were accepted\n' })
+    expect(await muster(master.url, 'tasks submit mailer -f -', { stdin: bodies.join('\n') })).toMatchObject({
+      code: 0,
+      err: '40 of 40 tasks were accepted\n',
+    })
   })
 
   it('submit -f names the lines that are wrong, and submits none', async () => {
     const { master, run } = await world()
-    for (const [stdin, words] of [['{"payload":{}}\n[1]\nx', 'line 2 of - is no JSON object'], ['{"to":"a"}', 'task 1 has no payload'], ['', '- is empty']] as const) {
-      expect(await run('tasks submit mailer -f -', { stdin })).toMatchObject({ code: 2, out: '', err: expect.stringContaining(words) })
+    for (const [stdin, words] of [
+      ['{"payload":{}}\n[1]\nx', 'line 2 of - is no JSON object'],
+      ['{"to":"a"}', 'task 1 has no payload'],
+      ['', '- is empty'],
+    ] as const) {
+      expect(await run('tasks submit mailer -f -', { stdin })).toMatchObject({
+        code: 2,
+        out: '',
+        err: expect.stringContaining(words),
+      })
     }
-    expect(await run('tasks submit mailer -f - --task-id x', { stdin: '{"payload":{}}\n{"payload":{}}' })).toMatchObject({ code: 2, err: expect.stringContaining('would name 2 tasks') })
+    expect(
+      await run('tasks submit mailer -f - --task-id x', { stdin: '{"payload":{}}\n{"payload":{}}' }),
+    ).toMatchObject({ code: 2, err: expect.stringContaining('would name 2 tasks') })
     expect((await master.backend.tasks.queue('mailer', 1)).length).toBe(0)
   })
 })
@@ -57,26 +112,54 @@ describe('muster queue and muster dead', () => {
     expect(queue.err).toBe('1 of 1\n')
     expect(cells(queue.out)[1]?.slice(0, 3)).toEqual(['waits', '0', '0'])
     expect(lines(queue.out)[1]).toMatch(/x…$/)
-    expect(JSON.parse((await run('queue ls mailer -n 1 -o json')).out)).toMatchObject({ length: 1, items: [{ id: 'waits' }] })
+    expect(JSON.parse((await run('queue ls mailer -n 1 -o json')).out)).toMatchObject({
+      length: 1,
+      items: [{ id: 'waits' }],
+    })
     const dead = await run('dead ls mailer -n 1')
     expect(dead.err).toBe('1 of 2\n')
-    expect(cells(dead.out)[1]).toEqual(['a', expect.stringMatching(/^\d+\/3$/), expect.stringMatching(/Z$/), 'no such address: a', '{"to":"a"}'])
+    expect(cells(dead.out)[1]).toEqual([
+      'a',
+      expect.stringMatching(/^\d+\/3$/),
+      expect.stringMatching(/Z$/),
+      'no such address: a',
+      '{"to":"a"}',
+    ])
   })
 
   it('replay and clear ask, and count what they did', async () => {
     const { master, run } = await world()
     await makeDead(master, ['a', 'b', 'c'])
-    expect(await run('dead replay mailer -n 1', { answer: false })).toMatchObject({ code: 1, questions: ['Replay the oldest 1 dead tasks of mailer?'] })
-    expect(await run('dead replay mailer -n 1 --yes -o json')).toMatchObject({ code: 0, out: '{\n  "replayed": 1\n}\n' })
+    expect(await run('dead replay mailer -n 1', { answer: false })).toMatchObject({
+      code: 1,
+      questions: ['Replay the oldest 1 dead tasks of mailer?'],
+    })
+    expect(await run('dead replay mailer -n 1 --yes -o json')).toMatchObject({
+      code: 0,
+      out: '{\n  "replayed": 1\n}\n',
+    })
     expect(await run('dead clear mailer', { answer: true })).toMatchObject({ code: 0, out: 'CLEARED\n2\n' })
   })
 
   it('act on named tasks by D50, exit 3 when one was not dead', async () => {
-    const answer = (outcome: string) => ({ status: 200, headers: { 'content-type': 'application/json', 'muster-epoch': 'e' }, body: JSON.stringify({ results: [{ task_id: 'a', outcome }] }) })
+    const answer = (outcome: string) => ({
+      status: 200,
+      headers: { 'content-type': 'application/json', 'muster-epoch': 'e' },
+      body: JSON.stringify({ results: [{ task_id: 'a', outcome }] }),
+    })
     const proxy = await FaultyProxy.start('http://127.0.0.1:9', answer('replayed'), answer('not_dead'))
-    expect(await muster(proxy.url, 'dead replay mailer --task-id a')).toMatchObject({ code: 0, out: 'TASK  OUTCOME\na     replayed\n' })
-    expect(await muster(proxy.url, 'dead clear mailer --task-id a --yes')).toMatchObject({ code: 3, out: 'TASK  OUTCOME\na     not_dead\n' })
-    expect(proxy.seen.map(({ body }) => JSON.parse(body) as unknown)).toEqual([{ action: 'replay', task_ids: ['a'] }, { action: 'remove', task_ids: ['a'] }])
+    expect(await muster(proxy.url, 'dead replay mailer --task-id a')).toMatchObject({
+      code: 0,
+      out: 'TASK  OUTCOME\na     replayed\n',
+    })
+    expect(await muster(proxy.url, 'dead clear mailer --task-id a --yes')).toMatchObject({
+      code: 3,
+      out: 'TASK  OUTCOME\na     not_dead\n',
+    })
+    expect(proxy.seen.map(({ body }) => JSON.parse(body) as unknown)).toEqual([
+      { action: 'replay', task_ids: ['a'] },
+      { action: 'remove', task_ids: ['a'] },
+    ])
     await proxy.stop()
   })
 })
@@ -85,7 +168,10 @@ describe('muster output', () => {
   it('peek and pop print one entry a line, pop after a yes', async () => {
     const { master, run } = await world()
     await emit(master, [1, 2, 3])
-    expect(ndjson((await run('output peek mailer -n 2')).out)).toMatchObject([{ slot_id: 1, payload: { sent: true } }, { slot_id: 2 }])
+    expect(ndjson((await run('output peek mailer -n 2')).out)).toMatchObject([
+      { slot_id: 1, payload: { sent: true } },
+      { slot_id: 2 },
+    ])
     expect(await run('output pop mailer', { answer: false })).toMatchObject({ code: 1, out: '' })
     expect(ndjson((await run('output pop mailer -n 2 --yes')).out)).toHaveLength(2)
     expect(cells((await run('output peek mailer -o table')).out)[1]?.slice(2)).toEqual(['3', '{"sent":true}'])
@@ -107,12 +193,16 @@ describe('muster output', () => {
 
   it('escapes what would steer a terminal, in every form', async () => {
     const { master, run } = await world()
-    await master.backend.streams.push('mailer', 'test', 1, [JSON.stringify({ slot_id: 1, ts: 1, payload: { text: '\u001b[2J\u009b2J\u0007' } })])
+    await master.backend.streams.push('mailer', 'test', 1, [
+      JSON.stringify({ slot_id: 1, ts: 1, payload: { text: '\u001b[2J\u009b2J\u0007' } }),
+    ])
     for (const format of ['json', 'yaml', 'table']) {
       const { out } = await run(`output peek mailer -o ${format}`)
       expect([format, out.replaceAll('\n', '')]).toEqual([format, expect.not.stringMatching(/\p{Cc}/u)])
     }
-    expect(ndjson((await run('output peek mailer')).out)).toMatchObject([{ payload: { text: '\u001b[2J\u009b2J\u0007' } }])
+    expect(ndjson((await run('output peek mailer')).out)).toMatchObject([
+      { payload: { text: '\u001b[2J\u009b2J\u0007' } },
+    ])
   })
 })
 
@@ -120,10 +210,23 @@ describe('muster pools and muster automations', () => {
   it('list what is installed and what its pools hold', async () => {
     const { master, run } = await world()
     expect(cells((await run('automations ls')).out).map(([type]) => type)).toEqual(['TYPE', 'mailer', 'probe'])
-    expect(cells((await run('automations ls mailer')).out)).toContainEqual(['slots', 'integer', '1', 'Concurrent slots; 0 is scaled to zero.'])
-    await master.backend.pools.put('accounts', [{ id: 'i1', tags: '{"region":"eu"}', payload: '{"user":"ada"}', expires: null }])
-    expect(cells((await run('pools ls')).out)).toEqual([['POOL', 'AUTOMATION', 'SIZE'], ['accounts', 'mailer', '1']])
+    expect(cells((await run('automations ls mailer')).out)).toContainEqual([
+      'slots',
+      'integer',
+      '1',
+      'Concurrent slots; 0 is scaled to zero.',
+    ])
+    await master.backend.pools.put('accounts', [
+      { id: 'i1', tags: '{"region":"eu"}', payload: '{"user":"ada"}', expires: null },
+    ])
+    expect(cells((await run('pools ls')).out)).toEqual([
+      ['POOL', 'AUTOMATION', 'SIZE'],
+      ['accounts', 'mailer', '1'],
+    ])
     const items = await run('pools ls accounts')
-    expect([cells(items.out)[1], items.err]).toEqual([['i1', '{"region":"eu"}', '-', '-', '{"user":"ada"}'], '1 of 1\n'])
+    expect([cells(items.out)[1], items.err]).toEqual([
+      ['i1', '{"region":"eu"}', '-', '-', '{"user":"ada"}'],
+      '1 of 1\n',
+    ])
   })
 })

@@ -4,7 +4,12 @@ import { runAdmin } from '../../../src/cmd/admin/index.ts'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { TOKENS } from '../../master/running-master.ts'
 
-export interface Ran { readonly code: number; readonly out: string; readonly err: string; readonly questions: readonly string[] }
+export interface Ran {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+  readonly questions: readonly string[]
+}
 
 export interface Terminal {
   readonly environment?: Readonly<Record<string, string>>
@@ -20,18 +25,24 @@ export async function muster(url: string, words: string | readonly string[], ter
   const [noun = '', ...rest] = typeof words === 'string' ? words.split(' ') : words
   const ran = { code: -1, out: '', err: '', questions: [] as string[] }
   const io: Io = {
-    environment: { SVC_MASTER_URL: url, SVC_API_TOKEN: TOKENS.admin, ...terminal.environment }, time: systemTime, random: seededRandom(1), user: 'ana',
+    environment: { SVC_MASTER_URL: url, SVC_API_TOKEN: TOKENS.admin, ...terminal.environment },
+    time: systemTime,
+    random: seededRandom(1),
+    user: 'ana',
     out: (text) => {
       ran.out += text
       terminal.onOut?.(ran.out)
     },
     err: (text) => void (ran.err += text),
     unread: () => ({ signal: terminal.unread ?? new AbortController().signal, end: () => {} }),
-    stdin: async () => (typeof terminal.stdin === 'function' ? terminal.stdin() : terminal.stdin ?? ''),
-    ask: terminal.answer === undefined ? null : async (question) => {
-      ran.questions.push(question)
-      return terminal.answer === true
-    },
+    stdin: async () => (typeof terminal.stdin === 'function' ? terminal.stdin() : (terminal.stdin ?? '')),
+    ask:
+      terminal.answer === undefined
+        ? null
+        : async (question) => {
+            ran.questions.push(question)
+            return terminal.answer === true
+          },
   }
   ran.code = await runAdmin(noun, rest, io)
   return ran

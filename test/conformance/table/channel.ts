@@ -1,40 +1,63 @@
 /** Tokens, the control channel with its frames, the bus, errors, limits and versions. */
 import { by, type Row } from './row.ts'
 
-const rotation = by('e2e/rotation.test.ts', 'in the three steps of the specification loses no task and turns no worker away')
+const rotation = by(
+  'e2e/rotation.test.ts',
+  'in the three steps of the specification loses no task and turns no worker away',
+)
 
 export const CHANNEL: readonly Row[] = [
   // Tokens
-  ['auth/admin-token', 'The admin token may do everything but what is a worker\'s.'],
+  ['auth/admin-token', "The admin token may do everything but what is a worker's."],
   ['auth/worker-token', 'A worker token may poll and connect, and nothing else.'],
   ['auth/peer-set', 'Further worker tokens are accepted beside the first.'],
-  ['auth/peer-set-forms', 'The set is a comma-separated string or a JSON list.', by('master/auth/token-settings.test.ts', 'reads every form')],
+  [
+    'auth/peer-set-forms',
+    'The set is a comma-separated string or a JSON list.',
+    by('master/auth/token-settings.test.ts', 'reads every form'),
+  ],
   ['auth/scoped-token', 'A scoped token may use the routes of its types; `*` is all of them.'],
-  ['auth/shared', '1: tokens are the fleet\'s, not a worker\'s.'],
-  ['auth/generated', '2: tokens that are not set are made at start and printed.', by('e2e/master.test.ts', 'makes the tokens that are not set, prints them once, and takes them')],
+  ['auth/shared', "1: tokens are the fleet's, not a worker's."],
+  [
+    'auth/generated',
+    '2: tokens that are not set are made at start and printed.',
+    by('e2e/master.test.ts', 'makes the tokens that are not set, prints them once, and takes them'),
+  ],
   ['auth/401', '3: a missing or malformed header is 401.'],
   ['auth/403', '3: a wrong or unprivileged token is 403.'],
-  ['auth/constant-time', '4: every candidate is compared, in constant time, by digest.', by('master/auth/authenticator.test.ts', 'compares every candidate in constant time, whichever matches')],
+  [
+    'auth/constant-time',
+    '4: every candidate is compared, in constant time, by digest.',
+    by('master/auth/authenticator.test.ts', 'compares every candidate in constant time, whichever matches'),
+  ],
   ['auth/ws-header', '5: the WebSocket takes the token from the header.'],
   ['auth/ws-query', '5: or from the query.'],
-  ['auth/ws-encoding', '5: a token that needs URL-encoding is warned about.', by('master/auth/token-settings.test.ts', 'warns of short tokens and of those that need URL-encoding')],
+  [
+    'auth/ws-encoding',
+    '5: a token that needs URL-encoding is warned about.',
+    by('master/auth/token-settings.test.ts', 'warns of short tokens and of those that need URL-encoding'),
+  ],
   ['auth/crossed', '6: admin on worker routes and the reverse are 403.'],
 
   // Endpoint matrix
   ['auth/row-healthz', '/healthz needs no token.'],
   ['auth/row-metrics', '/metrics needs no token.'],
   ['auth/row-page', '/ is served to everybody, its data to tokens (D20).'],
-  ['auth/row-admin', 'Automations, catalog and pools are admin\'s.'],
+  ['auth/row-admin', "Automations, catalog and pools are admin's."],
   ['auth/row-workers', 'Worker reads are for admin and covering tokens.'],
   ['auth/row-config-output', 'PATCH config and output are for admin and covering tokens (D19).'],
   ['auth/row-tasks', 'Tasks, dead letters, drain and forget are for admin and covering tokens.'],
-  ['auth/row-poll', 'The poll is a worker\'s.'],
-  ['auth/row-ws', 'The control channel is a worker\'s.'],
+  ['auth/row-poll', "The poll is a worker's."],
+  ['auth/row-ws', "The control channel is a worker's."],
 
   // Rate limit, rotation
   ['auth/rate-limit', 'Submits are limited for each token.'],
   ['auth/rate-unlimited', 'By default they are not.'],
-  ['auth/rotate-admin', 'The admin token is the one of the start.', by('e2e/master.test.ts', 'makes the tokens that are not set, prints them once, and takes them')],
+  [
+    'auth/rotate-admin',
+    'The admin token is the one of the start.',
+    by('e2e/master.test.ts', 'makes the tokens that are not set, prints them once, and takes them'),
+  ],
   ['auth/rotate-1', 'Rotation 1: old and new worker token are accepted.', rotation],
   ['auth/rotate-2', 'Rotation 2: workers move one at a time.', rotation],
   ['auth/rotate-3', 'Rotation 3: the old token stops working.', rotation],
@@ -44,14 +67,42 @@ export const CHANNEL: readonly Row[] = [
   ['channel/type-selects', '1: its `type` selects the schema.'],
   ['channel/strict', '2: unknown fields are refused.'],
   ['channel/4000', '3: another protocol version is closed with 4000.'],
-  ['channel/4000-no-retry', '3: the worker does not come back then.', by('worker/control-channel.test.ts', 'stops for good at close code 4000')],
+  [
+    'channel/4000-no-retry',
+    '3: the worker does not come back then.',
+    by('worker/control-channel.test.ts', 'stops for good at close code 4000'),
+  ],
   ['channel/4401', '4: a wrong token is closed with 4401.'],
-  ['channel/4401-retry', '4: the worker says so and tries again.', by('worker/control-channel.test.ts', 'keeps trying at close code 4401')],
-  ['channel/403-handshake', '4: a handshake refused with 403 means the same.', by('worker/control-channel.test.ts', 'treats a handshake refused with 403 as a wrong token')],
-  ['channel/other-codes', '5: after any other code the worker tries again with backoff.', by('worker/control-channel.test.ts', 'starts over at one second only after 30 s of a good connection')],
-  ['channel/backoff', '6: backoff is 1, 2, 4 … 30 s.', by('worker/control-channel.test.ts', 'draws each delay from [d/2, d], d = 1, 2, 4')],
-  ['channel/registers-again', '6: each connection begins with register.', by('worker/control-channel.test.ts', 'and registers anew each time')],
-  ['channel/buffer', '7: at most 1024 frames wait while disconnected, the oldest go.', by('worker/outbox.test.ts', 'drops whole frames, oldest first, above the bound of frames')],
+  [
+    'channel/4401-retry',
+    '4: the worker says so and tries again.',
+    by('worker/control-channel.test.ts', 'keeps trying at close code 4401'),
+  ],
+  [
+    'channel/403-handshake',
+    '4: a handshake refused with 403 means the same.',
+    by('worker/control-channel.test.ts', 'treats a handshake refused with 403 as a wrong token'),
+  ],
+  [
+    'channel/other-codes',
+    '5: after any other code the worker tries again with backoff.',
+    by('worker/control-channel.test.ts', 'starts over at one second only after 30 s of a good connection'),
+  ],
+  [
+    'channel/backoff',
+    '6: backoff is 1, 2, 4 … 30 s.',
+    by('worker/control-channel.test.ts', 'draws each delay from [d/2, d], d = 1, 2, 4'),
+  ],
+  [
+    'channel/registers-again',
+    '6: each connection begins with register.',
+    by('worker/control-channel.test.ts', 'and registers anew each time'),
+  ],
+  [
+    'channel/buffer',
+    '7: at most 1024 frames wait while disconnected, the oldest go.',
+    by('worker/outbox.test.ts', 'drops whole frames, oldest first, above the bound of frames'),
+  ],
   ['close/4000', '4000 is a mismatch of versions.'],
   ['close/4401', '4401 is a wrong token.'],
 
@@ -64,8 +115,16 @@ export const CHANNEL: readonly Row[] = [
   ['frame/config_changed', 'config_changed follows a PATCH and carries config_gen.'],
   ['frame/ping-reply', 'The answer carries the same id.'],
   ['frame/task_assign', 'task_assign is never sent.'],
-  ['bus/topics', 'Topics are `event:<topic>`; plugins use their own.', by('master/rpc/bus.test.ts', 'knows a topic with `event:` in front')],
-  ['bus/emit', 'event:<type>.emit is published for each output.', by('e2e/bus.test.ts', 'tells every output of every worker once')],
+  [
+    'bus/topics',
+    'Topics are `event:<topic>`; plugins use their own.',
+    by('master/rpc/bus.test.ts', 'knows a topic with `event:` in front'),
+  ],
+  [
+    'bus/emit',
+    'event:<type>.emit is published for each output.',
+    by('e2e/bus.test.ts', 'tells every output of every worker once'),
+  ],
   ['bus/no-persistence', 'A subscriber hears what is published while it listens.'],
   ['bus/no-op', 'Without Redis publishing does nothing.'],
 
@@ -79,7 +138,11 @@ export const CHANNEL: readonly Row[] = [
   ['error/422-config', '422 is a config that fails its schema.'],
   ['error/422-payload', '422 is a payload that fails its schema.'],
   ['error/429', '429 is beyond the rate limit.'],
-  ['error/startup', 'The master fails to start without an automation.', by('e2e/master.test.ts', 'exits 2 without an automation, and says how to install one')],
+  [
+    'error/startup',
+    'The master fails to start without an automation.',
+    by('e2e/master.test.ts', 'exits 2 without an automation, and says how to install one'),
+  ],
 
   // Limits
   ['limits/slots', 'slots: at most 1024.'],
@@ -92,16 +155,38 @@ export const CHANNEL: readonly Row[] = [
   ['limits/n-dead', 'Dead letters: 50.'],
   ['limits/n-pool', 'Pools: 20.'],
   ['limits/poll', 'Config poll: 30 s.', by('worker/config.test.ts', 'asks every 30 s in any case')],
-  ['limits/cadence', 'State and statistics: 15 s.', by('worker/parts.test.ts', 'is told at each change and every 15 s'), by('worker/worker.test.ts', 'reports its figures every 15 s')],
-  ['limits/buffer', 'Worker buffer: 1024 frames.', by('worker/outbox.test.ts', 'drops whole frames, oldest first, above the bound of frames')],
+  [
+    'limits/cadence',
+    'State and statistics: 15 s.',
+    by('worker/parts.test.ts', 'is told at each change and every 15 s'),
+    by('worker/worker.test.ts', 'reports its figures every 15 s'),
+  ],
+  [
+    'limits/buffer',
+    'Worker buffer: 1024 frames.',
+    by('worker/outbox.test.ts', 'drops whole frames, oldest first, above the bound of frames'),
+  ],
   ['limits/backoff', 'Reconnect backoff: at most 30 s.', by('worker/control-channel.test.ts', 'd = 1, 2, 4 … 30 s')],
   ['limits/sweep', 'Sweep: every 10 s.'],
   ['limits/idempotency', 'Idempotency window: 24 h by default.'],
   ['limits/submit-rate', 'Submit rate: by token, off by default, in memory.'],
-  ['limits/one-master', 'One master serves a file of its own alone.', by('storage/sqlite/crash.test.ts', 'refuses a second process while the first one lives')],
-  ['limits/spawns-what-is-asked', 'A worker spawns what is configured.', by('worker/slots.test.ts', 'runs as many as asked for')],
+  [
+    'limits/one-master',
+    'One master serves a file of its own alone.',
+    by('storage/sqlite/crash.test.ts', 'refuses a second process while the first one lives'),
+  ],
+  [
+    'limits/spawns-what-is-asked',
+    'A worker spawns what is configured.',
+    by('worker/slots.test.ts', 'runs as many as asked for'),
+  ],
 
   // Versioning
   ['version/protocol', 'The protocol version is 1, sent in register.'],
-  ['version/mismatch', 'A frame of another version fails to decode.', by('protocol/frames.test.ts', 'tells an unknown type apart'), by('worker/worker.test.ts', 'exits 1 without another try when the master speaks another protocol version')],
+  [
+    'version/mismatch',
+    'A frame of another version fails to decode.',
+    by('protocol/frames.test.ts', 'tells an unknown type apart'),
+    by('worker/worker.test.ts', 'exits 1 without another try when the master speaks another protocol version'),
+  ],
 ]

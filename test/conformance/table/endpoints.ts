@@ -29,8 +29,16 @@ export const ENDPOINTS: readonly Row[] = [
   ['patch/notifies', '3: a success raises config_gen and sends config_changed.'],
   ['stats/ring', 'The history is a ring of 240 frames for each worker.'],
   ['stats/since-limit', '`since` and `limit` bound what is answered.'],
-  ['stats/cadence', 'A frame comes every 15 s.', by('worker/worker.test.ts', 'reports its figures every 15 s, with each slot')],
-  ['poll/cadence', 'A worker polls every 30 s, in case it missed a config_changed.', by('worker/config.test.ts', 'asks every 30 s in any case')],
+  [
+    'stats/cadence',
+    'A frame comes every 15 s.',
+    by('worker/worker.test.ts', 'reports its figures every 15 s, with each slot'),
+  ],
+  [
+    'poll/cadence',
+    'A worker polls every 30 s, in case it missed a config_changed.',
+    by('worker/config.test.ts', 'asks every 30 s in any case'),
+  ],
 
   // Output streams
   ['route/length', 'GET output/length tells the length.'],
@@ -60,10 +68,27 @@ export const ENDPOINTS: readonly Row[] = [
   ['route/pool', 'GET pools/{name} answers size and items, 20 by default.'],
   ['route/metrics', 'GET /metrics answers text without a token.'],
   ['route/healthz', 'GET /healthz says ok while the master is up.'],
-  ['route/page', 'GET / is the operator\'s page, which asks for the token and keeps it.', by('dashboard/browser/dashboard.test.ts', 'asks for no token again until the person signs out, in any tab'), by('master/http/dashboard.test.ts', 'needs no token and comes with the headers that keep it to itself')],
-  ['page/edit-forms', 'The page has edit forms that follow the config schema.', by('dashboard/browser/config.test.ts', 'saves what changed, and follows it until the worker applies it')],
-  ['page/queue-card', 'The page has a queue card.', by('dashboard/browser/tasks.test.ts', 'submits a task whose output appears in the stream, from which it is popped')],
-  ['page/inspectors', 'The page inspects dead letters, streams and pools.', by('dashboard/browser/tasks.test.ts', 'replays dead letters, and clears them only after asking')],
+  [
+    'route/page',
+    "GET / is the operator's page, which asks for the token and keeps it.",
+    by('dashboard/browser/dashboard.test.ts', 'asks for no token again until the person signs out, in any tab'),
+    by('master/http/dashboard.test.ts', 'needs no token and comes with the headers that keep it to itself'),
+  ],
+  [
+    'page/edit-forms',
+    'The page has edit forms that follow the config schema.',
+    by('dashboard/browser/config.test.ts', 'saves what changed, and follows it until the worker applies it'),
+  ],
+  [
+    'page/queue-card',
+    'The page has a queue card.',
+    by('dashboard/browser/tasks.test.ts', 'submits a task whose output appears in the stream, from which it is popped'),
+  ],
+  [
+    'page/inspectors',
+    'The page inspects dead letters, streams and pools.',
+    by('dashboard/browser/tasks.test.ts', 'replays dead letters, and clears them only after asking'),
+  ],
   ['metric/svc_master_up', '1 while the master responds.'],
   ['metric/svc_workers_total', 'Workers by type and state.'],
   ['metric/svc_worker_last_seen_age_seconds', 'Seconds since the last frame, by worker.'],
@@ -76,7 +101,11 @@ export const ENDPOINTS: readonly Row[] = [
   ['metric/svc_pool_size', 'Items, by pool.'],
 
   // Telemetry
-  ['telemetry/enabled', 'Traces are exported when an OTEL_EXPORTER_* variable or SVC_OTEL_ENABLED=1 is set.', by('runtime/trace.test.ts', "[{ SVC_OTEL_ENABLED: '1' }, true]")],
+  [
+    'telemetry/enabled',
+    'Traces are exported when an OTEL_EXPORTER_* variable or SVC_OTEL_ENABLED=1 is set.',
+    by('runtime/trace.test.ts', "[{ SVC_OTEL_ENABLED: '1' }, true]"),
+  ],
   ['telemetry/no-op', 'Otherwise nothing is exported.', by('runtime/trace.test.ts', "{ SVC_OTEL_ENABLED: '0' }")],
   ['telemetry/service-name', 'OTEL_SERVICE_NAME is honoured.', spans],
   ['span/slot.run_continuous', 'One span for the life of a continuous slot.', continuous],
@@ -86,16 +115,63 @@ export const ENDPOINTS: readonly Row[] = [
   ['span/attributes', 'Spans carry fleet.automation_type, fleet.worker_id and fleet.slot_id.', batch, continuous],
   ['span/attributes-run_one', 'slot.run_one adds fleet.task_id and fleet.attempt.', batch],
   ['span/attributes-submit', 'api.submit_task carries fleet.automation_type, fleet.task_id and fleet.priority.', spans],
-  ['log/stdout-json', 'Logs are lines on stdout, of JSON when asked for.', by('runtime/winston-log.test.ts', 'writes one line each, for people and for programs')],
-  ['log/context', 'Log records carry automation_type, worker_id, slot_id and task_id where bound.', by('runtime/winston-log.test.ts', 'carries bound fields across asynchronous calls'), batch],
+  [
+    'log/stdout-json',
+    'Logs are lines on stdout, of JSON when asked for.',
+    by('runtime/winston-log.test.ts', 'writes one line each, for people and for programs'),
+  ],
+  [
+    'log/context',
+    'Log records carry automation_type, worker_id, slot_id and task_id where bound.',
+    by('runtime/winston-log.test.ts', 'carries bound fields across asynchronous calls'),
+    batch,
+  ],
 
   // Backends
-  ['backend/memory', 'memory:// and mem:// keep nothing over a restart, and publish nothing.', by('storage/contract/registry.ts', 'keeps the registry and the generations of the forgotten exactly when it is durable'), by('storage/contract/lifecycle.ts', 'delivers to the subscribers of a topic exactly when it declares pubsub'), by('cmd/backend.test.ts', 'take memory, mem and filedb')],
-  ['backend/filedb', 'filedb:// is durable on one host.', by('storage/sqlite/crash.test.ts', 'holds everything it had answered'), by('e2e/bus.test.ts', 'answers a publish, and delivers nothing: it has no bus')],
-  ['backend/kvstore', 'kvstore:// serves several hosts.', by('e2e/masters.test.ts', 'agree on workers, queues, dead letters, streams and the epoch')],
-  ['backend/kvstores', 'kvstores:// is kvstore:// over TLS.', by('storage/redis/start.test.ts', 'serves with the authority and, where it is asked for, a certificate of ours')],
-  ['backend/kvstore-persistence', 'A store that keeps nothing is warned about.', by('storage/redis/start.test.ts', 'warns about an append-only file that is off')],
-  ['backend/setting', 'The backend is chosen by --backend-url or SVC_BACKEND_URL.', by('cmd/settings.test.ts', 'takes the flag before the variable before the default')],
-  ['backend/workers-apart', 'Workers reach the state through the master alone.', by('worker/rpc-client.test.ts', 'calls a method with the token of the moment')],
-  ['backend/switch', 'After a switch workers register anew and are taken as new.', by('e2e/faults.test.ts', 'takes its configs anew when the master has lost its store')],
+  [
+    'backend/memory',
+    'memory:// and mem:// keep nothing over a restart, and publish nothing.',
+    by(
+      'storage/contract/registry.ts',
+      'keeps the registry and the generations of the forgotten exactly when it is durable',
+    ),
+    by('storage/contract/lifecycle.ts', 'delivers to the subscribers of a topic exactly when it declares pubsub'),
+    by('cmd/backend.test.ts', 'take memory, mem and filedb'),
+  ],
+  [
+    'backend/filedb',
+    'filedb:// is durable on one host.',
+    by('storage/sqlite/crash.test.ts', 'holds everything it had answered'),
+    by('e2e/bus.test.ts', 'answers a publish, and delivers nothing: it has no bus'),
+  ],
+  [
+    'backend/kvstore',
+    'kvstore:// serves several hosts.',
+    by('e2e/masters.test.ts', 'agree on workers, queues, dead letters, streams and the epoch'),
+  ],
+  [
+    'backend/kvstores',
+    'kvstores:// is kvstore:// over TLS.',
+    by('storage/redis/start.test.ts', 'serves with the authority and, where it is asked for, a certificate of ours'),
+  ],
+  [
+    'backend/kvstore-persistence',
+    'A store that keeps nothing is warned about.',
+    by('storage/redis/start.test.ts', 'warns about an append-only file that is off'),
+  ],
+  [
+    'backend/setting',
+    'The backend is chosen by --backend-url or SVC_BACKEND_URL.',
+    by('cmd/settings.test.ts', 'takes the flag before the variable before the default'),
+  ],
+  [
+    'backend/workers-apart',
+    'Workers reach the state through the master alone.',
+    by('worker/rpc-client.test.ts', 'calls a method with the token of the moment'),
+  ],
+  [
+    'backend/switch',
+    'After a switch workers register anew and are taken as new.',
+    by('e2e/faults.test.ts', 'takes its configs anew when the master has lost its store'),
+  ],
 ]

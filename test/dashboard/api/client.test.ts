@@ -15,24 +15,46 @@ afterEach(() => {
   }
 })
 
-interface Asked { readonly method: string; readonly url: string; readonly headers: IncomingMessage['headers']; readonly body: string }
+interface Asked {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
 
 /** A server that answers by path, and what it was asked. */
-async function served(answers: Readonly<Record<string, { status?: number; body: unknown; headers?: Record<string, string> }>>): Promise<{ api: Api; asked: Asked[]; refused: () => number; close: () => Promise<void> }> {
+async function served(
+  answers: Readonly<Record<string, { status?: number; body: unknown; headers?: Record<string, string> }>>,
+): Promise<{ api: Api; asked: Asked[]; refused: () => number; close: () => Promise<void> }> {
   const asked: Asked[] = []
   let refused = 0
   const server = createServer((request: IncomingMessage, response: ServerResponse) => void answer(request, response))
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
-    asked.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks).toString() })
-    const { status = 200, body, headers = {} } = answers[request.url ?? ''] ?? { status: 404, body: { detail: 'there is no such path' } }
+    asked.push({
+      method: request.method ?? '',
+      url: request.url ?? '',
+      headers: request.headers,
+      body: Buffer.concat(chunks).toString(),
+    })
+    const {
+      status = 200,
+      body,
+      headers = {},
+    } = answers[request.url ?? ''] ?? { status: 404, body: { detail: 'there is no such path' } }
     response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body))
   }
   servers.push(server.listen(0, '127.0.0.1'))
   await once(server, 'listening')
   const base = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/fleet/api/v1/`)
-  const api = createApi({ base, token: 'secret', clock: new ServerClock(() => 0), localMs: () => 0, onRefused: () => refused++ })
+  const api = createApi({
+    base,
+    token: 'secret',
+    clock: new ServerClock(() => 0),
+    localMs: () => 0,
+    onRefused: () => refused++,
+  })
   const close = async (): Promise<void> => {
     server.closeAllConnections()
     server.close()
@@ -44,20 +66,41 @@ async function served(answers: Readonly<Record<string, { status?: number; body: 
 describe('an address', () => {
   it('lies below the page, whatever an id holds', () => {
     const base = new URL('https://host/fleet/api/v1/')
-    expect(addressOf(base, ['automations', 'mailer', 'workers', 'a b?#%.&é'], { n: 5 }).href).toBe('https://host/fleet/api/v1/automations/mailer/workers/a%20b%3F%23%25.%26%C3%A9?n=5')
+    expect(addressOf(base, ['automations', 'mailer', 'workers', 'a b?#%.&é'], { n: 5 }).href).toBe(
+      'https://host/fleet/api/v1/automations/mailer/workers/a%20b%3F%23%25.%26%C3%A9?n=5',
+    )
   })
 })
 
 describe('a call', () => {
   it('carries the token, and a body as JSON', async () => {
     const { api, asked } = await served({ '/fleet/api/v1/x': { body: { ok: 1 }, headers: { 'muster-epoch': 'e' } } })
-    expect(await api.send('PATCH', ['x'], { body: { a: 1 }, headers: { 'if-match': '"e.1"' } })).toEqual({ body: { ok: 1 }, epoch: 'e' })
-    expect(asked[0]).toMatchObject({ method: 'PATCH', body: '{"a":1}', headers: { authorization: 'Bearer secret', 'content-type': 'application/json', 'if-match': '"e.1"' } })
+    expect(await api.send('PATCH', ['x'], { body: { a: 1 }, headers: { 'if-match': '"e.1"' } })).toEqual({
+      body: { ok: 1 },
+      epoch: 'e',
+    })
+    expect(asked[0]).toMatchObject({
+      method: 'PATCH',
+      body: '{"a":1}',
+      headers: { authorization: 'Bearer secret', 'content-type': 'application/json', 'if-match': '"e.1"' },
+    })
   })
 
-  it('that is refused tells why in the master\'s words, with the request to look for', async () => {
-    const { api } = await served({ '/fleet/api/v1/x': { status: 503, body: { detail: 'the backend is away' }, headers: { 'retry-after': '2', 'muster-request-id': 'r-1' } } })
-    await expect(api.get(['x'])).rejects.toMatchObject({ message: 'the backend is away', status: 503, retryAfterSeconds: 2, requestId: 'r-1', faults: [] })
+  it("that is refused tells why in the master's words, with the request to look for", async () => {
+    const { api } = await served({
+      '/fleet/api/v1/x': {
+        status: 503,
+        body: { detail: 'the backend is away' },
+        headers: { 'retry-after': '2', 'muster-request-id': 'r-1' },
+      },
+    })
+    await expect(api.get(['x'])).rejects.toMatchObject({
+      message: 'the backend is away',
+      status: 503,
+      retryAfterSeconds: 2,
+      requestId: 'r-1',
+      faults: [],
+    })
   })
 
   it('that is invalid brings the faults of its fields (D14)', async () => {
@@ -67,7 +110,11 @@ describe('a call', () => {
   })
 
   it('asks for the token again after a 401 or 403 only', async () => {
-    const { api, refused } = await served({ '/fleet/api/v1/a': { status: 401, body: { detail: 'a' } }, '/fleet/api/v1/b': { status: 403, body: { detail: 'b' } }, '/fleet/api/v1/c': { status: 500, body: { detail: 'c' } } })
+    const { api, refused } = await served({
+      '/fleet/api/v1/a': { status: 401, body: { detail: 'a' } },
+      '/fleet/api/v1/b': { status: 403, body: { detail: 'b' } },
+      '/fleet/api/v1/c': { status: 500, body: { detail: 'c' } },
+    })
     for (const path of ['a', 'b', 'c', 'd']) await expect(api.get([path])).rejects.toBeInstanceOf(Error)
     expect(refused()).toBe(2)
   })
@@ -81,19 +128,23 @@ describe('a call', () => {
     const { api, close } = await served({})
     await close()
     await expect(api.get(['x'])).rejects.toMatchObject({ status: null, message: 'the master does not answer' })
-    await expect(api.send('POST', ['x'])).rejects.toMatchObject({ status: null, message: 'the master did not answer; whether this was done is not known' })
+    await expect(api.send('POST', ['x'])).rejects.toMatchObject({
+      status: null,
+      message: 'the master did not answer; whether this was done is not known',
+    })
   })
 })
 
 describe('a token at sign-in', () => {
-  const check = async (answer: { status?: number; body: unknown }) => checkToken((await served({ '/fleet/api/v1/me': answer })).api)
+  const check = async (answer: { status?: number; body: unknown }) =>
+    checkToken((await served({ '/fleet/api/v1/me': answer })).api)
 
   it('is accepted when it is an admin or scoped one', async () => {
     const me = { role: 'scoped', automations: ['mailer'] }
     expect(await check({ body: me })).toEqual({ kind: 'accepted', me })
   })
 
-  it('that is wrong, a worker\'s, or could not be checked has a sentence of its own', async () => {
+  it("that is wrong, a worker's, or could not be checked has a sentence of its own", async () => {
     const wrong = checkText(await check({ status: 403, body: { detail: 'no' } }))
     const worker = checkText(await check({ body: { role: 'worker', automations: [] } }))
     const broken = checkText(await check({ status: 503, body: { detail: 'the backend is away' } }))
@@ -117,12 +168,20 @@ describe('a token at sign-in', () => {
 })
 
 describe('what is installed', () => {
-  const entry = (type: string) => ({ type, kind: 'BatchAutomation', config: { type: 'object' }, queue: { name: type, payload: { a: 1 } }, pools: { p: { payload: {}, tags: {} } } })
+  const entry = (type: string) => ({
+    type,
+    kind: 'BatchAutomation',
+    config: { type: 'object' },
+    queue: { name: type, payload: { a: 1 } },
+    pools: { p: { payload: {}, tags: {} } },
+  })
   const signal = AbortSignal.timeout(5_000)
 
   it('is read whole by an admin', async () => {
     const { api } = await served({
-      '/fleet/api/v1/automations': { body: [{ type: 'b', class: 'B', kind: 'BatchAutomation', config_schema: { title: 'from the descriptor' } }] },
+      '/fleet/api/v1/automations': {
+        body: [{ type: 'b', class: 'B', kind: 'BatchAutomation', config_schema: { title: 'from the descriptor' } }],
+      },
       '/fleet/api/v1/catalog': { body: { b: entry('b'), a: entry('a') } },
     })
     const { automations } = await loadInstalled(api, { role: 'admin', automations: ['*'] }, signal)
@@ -136,13 +195,23 @@ describe('what is installed', () => {
     const { api, asked } = await served({ '/fleet/api/v1/catalog/mailer': { body: entry('mailer') } })
     const installed = await loadInstalled(api, { role: 'scoped', automations: ['mailer', 'gone'] }, signal)
     expect(installed).toMatchObject({ automations: [{ type: 'mailer' }], missing: ['gone'] })
-    expect(asked.map(({ url }) => url).toSorted()).toEqual(['/fleet/api/v1/catalog/gone', '/fleet/api/v1/catalog/mailer'])
+    expect(asked.map(({ url }) => url).toSorted()).toEqual([
+      '/fleet/api/v1/catalog/gone',
+      '/fleet/api/v1/catalog/mailer',
+    ])
   })
 
   it('is named by the overview for a scoped token of every type (D61)', async () => {
-    const { api } = await served({ '/fleet/api/v1/overview': { body: { automations: { mailer: {} } } }, '/fleet/api/v1/catalog/mailer': { body: entry('mailer') } })
-    expect(await loadInstalled(api, { role: 'scoped', automations: ['*'] }, signal)).toMatchObject({ automations: [{ type: 'mailer' }] })
+    const { api } = await served({
+      '/fleet/api/v1/overview': { body: { automations: { mailer: {} } } },
+      '/fleet/api/v1/catalog/mailer': { body: entry('mailer') },
+    })
+    expect(await loadInstalled(api, { role: 'scoped', automations: ['*'] }, signal)).toMatchObject({
+      automations: [{ type: 'mailer' }],
+    })
     const without = await served({})
-    await expect(loadInstalled(without.api, { role: 'scoped', automations: ['*'] }, signal)).rejects.toThrow('sign in with one')
+    await expect(loadInstalled(without.api, { role: 'scoped', automations: ['*'] }, signal)).rejects.toThrow(
+      'sign in with one',
+    )
   })
 })

@@ -3,21 +3,26 @@ import fc from 'fast-check'
 import { EventReader } from '../../../src/protocol/event-stream/index.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
-const TEXT = 'retry: 2000\n\n:\n\nid: 1\nevent: worker.state\ndata: {"id":"é€😀"}\n\nid: 2\r\nevent: reset\r\ndata: {}\r\n\r\nid: 3\n\ndata: two\ndata: lines\n\n'
+const TEXT =
+  'retry: 2000\n\n:\n\nid: 1\nevent: worker.state\ndata: {"id":"é€😀"}\n\nid: 2\r\nevent: reset\r\ndata: {}\r\n\r\nid: 3\n\ndata: two\ndata: lines\n\n'
 const EVENTS = [
-  { id: '1', name: 'worker.state', data: '{"id":"é€😀"}' }, { id: '2', name: 'reset', data: '{}' }, { id: '3', name: 'message', data: 'two\nlines' },
+  { id: '1', name: 'worker.state', data: '{"id":"é€😀"}' },
+  { id: '2', name: 'reset', data: '{}' },
+  { id: '3', name: 'message', data: 'two\nlines' },
 ]
 
 describe('the reader of events', () => {
   it('finds the same events wherever the bytes are cut', () => {
     const all = bytes(TEXT)
-    fc.assert(fc.property(fc.array(fc.integer({ min: 1, max: all.length - 1 }), { maxLength: 12 }), (places) => {
-      const cuts = [0, ...places.toSorted((a, b) => a - b), all.length]
-      const reader = new EventReader()
-      const events = cuts.slice(1).flatMap((cut, index) => reader.read(all.subarray(cuts[index], cut)))
-      expect(events).toEqual(EVENTS)
-      expect(reader.lastId).toBe('3')
-    }))
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: all.length - 1 }), { maxLength: 12 }), (places) => {
+        const cuts = [0, ...places.toSorted((a, b) => a - b), all.length]
+        const reader = new EventReader()
+        const events = cuts.slice(1).flatMap((cut, index) => reader.read(all.subarray(cuts[index], cut)))
+        expect(events).toEqual(EVENTS)
+        expect(reader.lastId).toBe('3')
+      }),
+    )
   })
 
   it('resumes behind the last event that was complete, also one without data', () => {

@@ -4,7 +4,12 @@ import { Feed, type FleetEvent } from '../../../src/dashboard/api/feed.ts'
 import { Problem } from '../../../src/dashboard/api/problem.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 
-interface Stream { readonly lastId: string; readonly signal: AbortSignal; send(text: string): void; end(): void }
+interface Stream {
+  readonly lastId: string
+  readonly signal: AbortSignal
+  send(text: string): void
+  end(): void
+}
 
 /** A feed on virtual time, whose streams the test writes. */
 function world(open: (n: number) => Problem | null = () => null) {
@@ -20,12 +25,20 @@ function world(open: (n: number) => Problem | null = () => null) {
       return new ReadableStream<Uint8Array>({
         start: (controller) => {
           signal.addEventListener('abort', () => controller.error(signal.reason))
-          streams.push({ lastId, signal, send: (text) => controller.enqueue(new TextEncoder().encode(text)), end: () => controller.close() })
+          streams.push({
+            lastId,
+            signal,
+            send: (text) => controller.enqueue(new TextEncoder().encode(text)),
+            end: () => controller.close(),
+          })
         },
       })
     },
-    reader: (lastId) => new EventReader(lastId), asProblem: (error) => (error instanceof Problem ? error : new Problem((error as Error).message)),
-    localMs: time.wallMs, random: () => 1, after: time.after,
+    reader: (lastId) => new EventReader(lastId),
+    asProblem: (error) => (error instanceof Problem ? error : new Problem((error as Error).message)),
+    localMs: time.wallMs,
+    random: () => 1,
+    after: time.after,
   })
   feed.listen((events) => heard.push(events))
   const names = (): string[] => heard.flat().map(({ name }) => name)
@@ -81,7 +94,9 @@ describe('the feed', () => {
   })
 
   it('waits as long as the master asks', async () => {
-    const { time, feed, tries } = world((n) => (n === 1 ? new Problem('full', { status: 503, retryAfterSeconds: 9 }) : null))
+    const { time, feed, tries } = world((n) =>
+      n === 1 ? new Problem('full', { status: 503, retryAfterSeconds: 9 }) : null,
+    )
     feed.start()
     await time.advance(8_999)
     expect(tries()).toBe(1)

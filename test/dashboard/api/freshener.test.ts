@@ -5,14 +5,26 @@ import { overviewWith, withTold, type ToldQueues } from '../../../src/dashboard/
 import type { OverviewBody, QueueTotals } from '../../../src/protocol/index.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 
-const QUIET: QueueTotals = { high: 0, normal: 0, low: 0, in_flight: 0, scheduled: 0, dead: 0, oldest_submitted_at: null }
+const QUIET: QueueTotals = {
+  high: 0,
+  normal: 0,
+  low: 0,
+  in_flight: 0,
+  scheduled: 0,
+  dead: 0,
+  oldest_submitted_at: null,
+}
 const totals = (type: string, queue = QUIET) => ({ name: 'queue.totals', data: { type, queue } })
 const state = (id: string) => ({ name: 'worker.state', data: { type: 'mailer', worker_id: id } })
 
 function world() {
   const time = new VirtualTime()
   const read: string[] = []
-  const freshener = new Freshener({ refresh: (key: ReadKey | 'all') => read.push(key === 'all' ? key : key.join('/')), localMs: time.wallMs, after: time.after })
+  const freshener = new Freshener({
+    refresh: (key: ReadKey | 'all') => read.push(key === 'all' ? key : key.join('/')),
+    localMs: time.wallMs,
+    after: time.after,
+  })
   return { time, freshener, times: (name: string): number => read.filter((each) => each === name).length }
 }
 
@@ -51,12 +63,29 @@ describe('what events made old', () => {
 
 describe('an overview that was counted before an event', () => {
   const overview = (dead: number): OverviewBody => ({
-    ts: 1, automations: {
-      mailer: { kind: 'BatchAutomation', workers: { total: 0, connected: 0, behind: 0, IDLE: 0, RUNNING: 0, ERROR: 0, DRAINING: 0 }, slots: 0, queue: { ...QUIET, dead }, stream: { length: 0 } },
-      probe: { kind: 'ContinuousAutomation', workers: { total: 0, connected: 0, behind: 0, IDLE: 0, RUNNING: 0, ERROR: 0, DRAINING: 0 }, slots: 0, queue: null, stream: { length: 0 } },
+    ts: 1,
+    automations: {
+      mailer: {
+        kind: 'BatchAutomation',
+        workers: { total: 0, connected: 0, behind: 0, IDLE: 0, RUNNING: 0, ERROR: 0, DRAINING: 0 },
+        slots: 0,
+        queue: { ...QUIET, dead },
+        stream: { length: 0 },
+      },
+      probe: {
+        kind: 'ContinuousAutomation',
+        workers: { total: 0, connected: 0, behind: 0, IDLE: 0, RUNNING: 0, ERROR: 0, DRAINING: 0 },
+        slots: 0,
+        queue: null,
+        stream: { length: 0 },
+      },
     },
   })
-  const told: ToldQueues = withTold({}, [totals('mailer', { ...QUIET, dead: 9 }), totals('mailer'), totals('probe'), totals('gone'), state('m-1')], 10_000)
+  const told: ToldQueues = withTold(
+    {},
+    [totals('mailer', { ...QUIET, dead: 9 }), totals('mailer'), totals('probe'), totals('gone'), state('m-1')],
+    10_000,
+  )
 
   it('shows the queue as it was told last', () => {
     expect(overviewWith(overview(3), 9_000, told)).toEqual(overview(0))

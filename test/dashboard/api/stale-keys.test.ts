@@ -8,7 +8,12 @@ describe('what an event makes old', () => {
   const keys = (name: string) => staleKeys({ name, data: { type: 'mailer', worker_id: 'm-7' } })
 
   it('is the queue and the numbers for totals, the worker for what happens to it, everything for a reset', () => {
-    expect(keys('queue.totals')).toEqual([['overview'], ['queue', 'mailer'], ['queue-stats', 'mailer'], ['dead', 'mailer']])
+    expect(keys('queue.totals')).toEqual([
+      ['overview'],
+      ['queue', 'mailer'],
+      ['queue-stats', 'mailer'],
+      ['dead', 'mailer'],
+    ])
     expect(keys('worker.state')).toEqual([['overview'], ['worker', 'mailer', 'm-7']])
     expect(keys('worker.config_changed')).toContainEqual(['history', 'mailer', 'm-7'])
     expect(keys('reset')).toBe('all')
@@ -35,8 +40,10 @@ describe('the next turn', () => {
   })
 
   it('is soon where the master or its store did not serve, and as ever where the read itself was refused', () => {
-    for (const problem of [new Problem('no answer'), new Problem('away', { status: 503, retryAfterSeconds: 1 })]) expect(nextTurnMs(15_000, 1, problem)).toBeLessThanOrEqual(3_300)
+    for (const problem of [new Problem('no answer'), new Problem('away', { status: 503, retryAfterSeconds: 1 })])
+      expect(nextTurnMs(15_000, 1, problem)).toBeLessThanOrEqual(3_300)
     expect(nextTurnMs(2_000, 1, new Problem('no answer'))).toBeLessThanOrEqual(2_200)
-    for (const status of [403, 404]) expect(nextTurnMs(15_000, 1, new Problem('not here', { status }))).toBeGreaterThanOrEqual(13_500)
+    for (const status of [403, 404])
+      expect(nextTurnMs(15_000, 1, new Problem('not here', { status }))).toBeGreaterThanOrEqual(13_500)
   })
 })

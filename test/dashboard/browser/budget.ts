@@ -31,7 +31,8 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Infinity
 }
 
-export const quantile = (values: readonly number[], share: number): number => values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? Infinity
+export const quantile = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? Infinity
 
 export async function heapMegabytes(page: Page): Promise<number> {
   const session = await page.context().newCDPSession(page)
@@ -42,7 +43,9 @@ export async function heapMegabytes(page: Page): Promise<number> {
 }
 
 /** What the page holds after a collection: megabytes, listeners, nodes of documents. */
-export async function heldBy(page: Page): Promise<{ readonly heap: number; readonly listeners: number; readonly nodes: number }> {
+export async function heldBy(
+  page: Page,
+): Promise<{ readonly heap: number; readonly listeners: number; readonly nodes: number }> {
   const heap = await heapMegabytes(page)
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable')
@@ -60,18 +63,32 @@ export interface Task {
   readonly ownMs: number
 }
 
-interface TraceEvent { readonly ph: string; readonly name: string; readonly pid: number; readonly tid: number; readonly dur?: number; readonly tdur?: number; readonly args: { readonly name?: string } }
+interface TraceEvent {
+  readonly ph: string
+  readonly name: string
+  readonly pid: number
+  readonly tid: number
+  readonly dur?: number
+  readonly tdur?: number
+  readonly args: { readonly name?: string }
+}
 
 const isTask = ({ ph, name }: TraceEvent): boolean => ph === 'X' && name === 'ThreadControllerImpl::RunTask'
-const isMain = ({ ph, name, args }: TraceEvent): boolean => ph === 'M' && name === 'thread_name' && args.name === 'CrRendererMain'
+const isMain = ({ ph, name, args }: TraceEvent): boolean =>
+  ph === 'M' && name === 'thread_name' && args.name === 'CrRendererMain'
 const threadOf = ({ pid, tid }: TraceEvent): string => `${pid}/${tid}`
 
 /** Every task of the page's main thread while `act` runs. */
 export async function tasksDuring(page: Page, act: () => Promise<void>): Promise<readonly Task[]> {
   const session = await page.context().newCDPSession(page)
   const events: TraceEvent[] = []
-  session.on('Tracing.dataCollected', ({ value }) => events.push(...(value as unknown as TraceEvent[]).filter((event) => isTask(event) || isMain(event))))
-  await session.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig: { includedCategories: ['toplevel'] } })
+  session.on('Tracing.dataCollected', ({ value }) =>
+    events.push(...(value as unknown as TraceEvent[]).filter((event) => isTask(event) || isMain(event))),
+  )
+  await session.send('Tracing.start', {
+    transferMode: 'ReportEvents',
+    traceConfig: { includedCategories: ['toplevel'] },
+  })
   await act()
   const ended = new Promise((resolve) => session.once('Tracing.tracingComplete', resolve))
   await session.send('Tracing.end')

@@ -5,7 +5,18 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { SLACK } from '../../slack.ts'
-import { heapMegabytes, heldBy, median, printTable, quantile, SECONDS, tasksDuring, within, withoutLongTasks, WORST_SLACK } from './budget.ts'
+import {
+  heapMegabytes,
+  heldBy,
+  median,
+  printTable,
+  quantile,
+  SECONDS,
+  tasksDuring,
+  within,
+  withoutLongTasks,
+  WORST_SLACK,
+} from './budget.ts'
 import { goTo, inPage } from './in-page.ts'
 import { it } from './it.ts'
 import { ManyWorkers } from './many-workers.ts'
@@ -35,11 +46,15 @@ afterAll(async () => {
   printTable()
 })
 
-const anyWorkers = (count: number): readonly number[] => Array.from({ length: count }, () => 1 + Math.floor(Math.random() * COUNT))
+const anyWorkers = (count: number): readonly number[] =>
+  Array.from({ length: count }, () => 1 + Math.floor(Math.random() * COUNT))
 
 /** The whole fleet reports every 15 s, and two hundred a second change their state, while `act` runs. */
 async function whileBusy(act: () => Promise<void>): Promise<void> {
-  const changing = setInterval(() => void many.change('mailer', anyWorkers(20), Math.random() < 0.5 ? 'RUNNING' : 'IDLE'), 100)
+  const changing = setInterval(
+    () => void many.change('mailer', anyWorkers(20), Math.random() < 0.5 ? 'RUNNING' : 'IDLE'),
+    100,
+  )
   const reporting = setInterval(() => void many.report('mailer', anyWorkers(COUNT / 150)), 100)
   try {
     await act()
@@ -51,7 +66,10 @@ async function whileBusy(act: () => Promise<void>): Promise<void> {
 
 /** When the expression holds, frame by frame: milliseconds since `from`, by itself since the page was opened. */
 function whenMs(page: Page, expression: string, from = '0'): Promise<number> {
-  return inPage(page, `new Promise((found) => { const look = () => (${expression}) ? found(performance.now() - (${from})) : requestAnimationFrame(look); look() })`)
+  return inPage(
+    page,
+    `new Promise((found) => { const look = () => (${expression}) ? found(performance.now() - (${from})) : requestAnimationFrame(look); look() })`,
+  )
 }
 
 const ROW = 'document.querySelector("tbody tr[data-key]") !== null'
@@ -64,7 +82,8 @@ async function openWhole(hash = '#/workers'): Promise<Page> {
 }
 
 describe('the files of the page', () => {
-  const gzipped = (name: string): number => readFileSync(join(ASSETS, readdirSync(ASSETS).includes(`${name}.gz`) ? `${name}.gz` : name)).length / 1_000
+  const gzipped = (name: string): number =>
+    readFileSync(join(ASSETS, readdirSync(ASSETS).includes(`${name}.gz`) ? `${name}.gz` : name)).length / 1_000
   const sum = (names: readonly string[]): number => names.reduce((total, name) => total + gzipped(name), 0)
 
   it('fit their budgets', async () => {
@@ -75,7 +94,12 @@ describe('the files of the page', () => {
     const of = (pattern: RegExp): string[] => scripts.filter((name) => pattern.test(name))
     within('script of the first load, gzip', sum(first), 110, 'kB')
     within('script of the charts, gzip', sum(of(/^(?:stats|slot-lanes|use-stats)-/)), 30, 'kB')
-    within('script of the forms, gzip', sum(of(/^(?:config-tab|draft|json-editor|rows|schema-form|use-config-draft|validator)-/)), 65, 'kB')
+    within(
+      'script of the forms, gzip',
+      sum(of(/^(?:config-tab|draft|json-editor|rows|schema-form|use-config-draft|validator)-/)),
+      65,
+      'kB',
+    )
     within('all script, gzip', sum(scripts), 210, 'kB')
     within('all styles, gzip', sum(names.filter((name) => name.endsWith('.css'))), 12, 'kB')
   })
@@ -83,7 +107,12 @@ describe('the files of the page', () => {
   it('hold no address of a third party that a browser would ask', async () => {
     for (const name of readdirSync(ASSETS).filter((each) => /\.(?:js|css)$/.test(each))) {
       const text = readFileSync(join(ASSETS, name), 'utf8')
-      expect([name, [...text.matchAll(/(?:@import|url\(|\bimport\(|\bfrom)\s*["'`]?(?:https?:)?\/\/[^"'`)]*/g)].map(([found]) => found)]).toEqual([name, []])
+      expect([
+        name,
+        [...text.matchAll(/(?:@import|url\(|\bimport\(|\bfrom)\s*["'`]?(?:https?:)?\/\/[^"'`)]*/g)].map(
+          ([found]) => found,
+        ),
+      ]).toEqual([name, []])
       expect([name, /\beval\(|\bnew Function\(/.test(text)]).toEqual([name, false])
     }
     const page = readFileSync(join(ASSETS, '../index.html'), 'utf8')
@@ -106,7 +135,12 @@ describe('a thousand workers', () => {
     const fast: number[] = []
     for (let n = 0; n < RUNS; n += 1) fast.push(await opened())
     within('overview of 1,000 workers, nothing cached', median(fast), 800 * SLACK, 'ms')
-    await cdp.send('Network.emulateNetworkConditions', { offline: false, latency: 150, downloadThroughput: 200_000, uploadThroughput: 200_000 })
+    await cdp.send('Network.emulateNetworkConditions', {
+      offline: false,
+      latency: 150,
+      downloadThroughput: 200_000,
+      uploadThroughput: 200_000,
+    })
     await cdp.send('Emulation.setCPUThrottlingRate', { rate: 4 })
     const slow: number[] = []
     for (let n = 0; n < RUNS; n += 1) slow.push(await opened())
@@ -126,7 +160,8 @@ describe('ten thousand workers', () => {
         await page.getByRole('button', { name: 'Sign in' }).click()
         first.push(await whenMs(page, ROW, 'window.signedInAt'))
         all.push(await whenMs(page, ALL_ROWS, 'window.signedInAt'))
-        if (n === 0) within('elements in the document', await inPage(page, 'document.querySelectorAll("*").length'), 1_500, '')
+        if (n === 0)
+          within('elements in the document', await inPage(page, 'document.querySelectorAll("*").length'), 1_500, '')
         await page.close()
       }
       within('list usable after sign-in', median(first), 1_000 * SLACK, 'ms')
@@ -137,14 +172,17 @@ describe('ten thousand workers', () => {
   it('are filtered within a key press', async () => {
     const page = await openWhole()
     // From the event to the frame in which its rows are painted: React answers a key press before the next frame.
-    await inPage(page, `{
+    await inPage(
+      page,
+      `{
       window.keyTimes = []
       document.querySelector('[data-filter]').addEventListener('input', ({ timeStamp }) => requestAnimationFrame(() => {
         const painted = new MessageChannel()
         painted.port1.onmessage = () => window.keyTimes.push(performance.now() - timeStamp)
         painted.port2.postMessage(0)
       }))
-    }`)
+    }`,
+    )
     await page.getByLabel('Filter workers').focus()
     const tasks = await tasksDuring(page, async () => {
       for (const text of ['m-12', 'state:error', 'cpu:>70', 'node-7']) {
@@ -162,7 +200,9 @@ describe('ten thousand workers', () => {
 
   it('stand without a long task while they are looked at', async () => {
     const page = await openWhole()
-    await whileBusy(async () => withoutLongTasks('at rest', await tasksDuring(page, () => page.waitForTimeout(SECONDS * 1_000))))
+    await whileBusy(async () =>
+      withoutLongTasks('at rest', await tasksDuring(page, () => page.waitForTimeout(SECONDS * 1_000))),
+    )
   })
 
   it('scroll and sort without a long task while two hundred change every second, in memory that stays flat', async () => {
@@ -191,10 +231,23 @@ describe('ten thousand workers', () => {
         samples.push(await heldBy(page))
       }
       const heaps = samples.map(({ heap }) => heap)
-      console.info(`each ${SOAK_SECONDS / 10} s: heap ${heaps.map((heap) => heap.toFixed(1)).join(', ')} MB; listeners ${samples.map(({ listeners }) => listeners).join(', ')}; nodes ${samples.map(({ nodes }) => nodes).join(', ')}`)
+      console.info(
+        `each ${SOAK_SECONDS / 10} s: heap ${heaps.map((heap) => heap.toFixed(1)).join(', ')} MB; listeners ${samples.map(({ listeners }) => listeners).join(', ')}; nodes ${samples.map(({ nodes }) => nodes).join(', ')}`,
+      )
       within(`heap after ${SOAK_SECONDS} s`, heaps.at(-1) ?? Infinity, 120, 'MB')
-      within(`growth of the heap in the second half of ${SOAK_SECONDS} s`, median(heaps.slice(-3)) - median(heaps.slice(4, 7)), 5, 'MB')
-      within('growth of the listeners meanwhile', median(samples.slice(-3).map(({ listeners }) => listeners)) - median(samples.slice(4, 7).map(({ listeners }) => listeners)), 50, '')
+      within(
+        `growth of the heap in the second half of ${SOAK_SECONDS} s`,
+        median(heaps.slice(-3)) - median(heaps.slice(4, 7)),
+        5,
+        'MB',
+      )
+      within(
+        'growth of the listeners meanwhile',
+        median(samples.slice(-3).map(({ listeners }) => listeners)) -
+          median(samples.slice(4, 7).map(({ listeners }) => listeners)),
+        50,
+        '',
+      )
     })
   })
 })
@@ -230,6 +283,11 @@ describe('a worker of 1,024 slots', () => {
       await page.getByText('1 of 1,024 slots').waitFor()
     })
     withoutLongTasks('with 1,024 slots', tasks)
-    within('elements in the document of 1,024 slots', await inPage(page, 'document.querySelectorAll("*").length'), 1_500, '')
+    within(
+      'elements in the document of 1,024 slots',
+      await inPage(page, 'document.querySelectorAll("*").length'),
+      1_500,
+      '',
+    )
   })
 })

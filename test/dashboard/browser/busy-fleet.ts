@@ -14,12 +14,24 @@ export class BusyFleet extends ManyWorkers {
   #seq = 0
 
   /** Tasks `prefix-1` and on wait in the tier. */
-  async queueTasks(type: string, prefix: string, count: number, tier: Tier = 1, payload: object = { to: 'a@example.net' }): Promise<void> {
+  async queueTasks(
+    type: string,
+    prefix: string,
+    count: number,
+    tier: Tier = 1,
+    payload: object = { to: 'a@example.net' },
+  ): Promise<void> {
     const submitted = Date.now() - 400_000
     const priority = 1 - tier
     for (let first = 1; first <= count; first += 500) {
       const tasks = Array.from({ length: Math.min(500, count - first + 1) }, (_, n): NewTask => ({
-        id: `${prefix}-${first + n}`, ownId: true, key: null, tier, ttlMs: null, maxAttempts: 3, submitted,
+        id: `${prefix}-${first + n}`,
+        ownId: true,
+        key: null,
+        tier,
+        ttlMs: null,
+        maxAttempts: 3,
+        submitted,
         body: JSON.stringify({ payload, priority, submitted_at: submitted / 1_000 }),
       }))
       await this.backend.tasks.submit(type, DAY_MS, tasks)
@@ -29,7 +41,11 @@ export class BusyFleet extends ManyWorkers {
   /** So many tasks die of the error; `{n}` in it is their number, `{word}` a word of their own. Nothing else may wait in the queue. */
   async killTasks(type: string, prefix: string, count: number, error: string, payload?: object): Promise<void> {
     await this.queueTasks(type, prefix, count, 0, payload)
-    await this.#settle(type, count, (n) => ({ error: error.replace('{n}', String(n)).replace('{word}', wordOf(n)), retryInMs: null, permanent: true }))
+    await this.#settle(type, count, (n) => ({
+      error: error.replace('{n}', String(n)).replace('{word}', wordOf(n)),
+      retryInMs: null,
+      permanent: true,
+    }))
   }
 
   /** So many tasks failed once and wait for their retry. */
@@ -38,13 +54,31 @@ export class BusyFleet extends ManyWorkers {
     await this.#settle(type, count, () => ({ error: 'later', retryInMs: DAY_MS / 2, permanent: false }))
   }
 
-  async #settle(type: string, count: number, how: (n: number) => { readonly error: string; readonly retryInMs: number | null; readonly permanent: boolean }): Promise<void> {
+  async #settle(
+    type: string,
+    count: number,
+    how: (n: number) => { readonly error: string; readonly retryInMs: number | null; readonly permanent: boolean },
+  ): Promise<void> {
     const worker = await this.#reserver(type)
     let done = 0
     while (done < count) {
-      const { answers: [leases] } = await this.backend.tasks.reserve(type, 60_000, [{ worker, limit: Math.min(500, count - done), gen: 0, defaultMaxAttempts: 3 }])
-      if (!Array.isArray(leases) || leases.length === 0) throw new Error(`no task of ${type} to settle: ${JSON.stringify(leases)}`)
-      await this.backend.tasks.nack(type, RETRY, leases.map(({ id, token }: { id: string; token: number }, n: number) => ({ id, token, ...how(done + n + 1), u: 0 })))
+      const {
+        answers: [leases],
+      } = await this.backend.tasks.reserve(type, 60_000, [
+        { worker, limit: Math.min(500, count - done), gen: 0, defaultMaxAttempts: 3 },
+      ])
+      if (!Array.isArray(leases) || leases.length === 0)
+        throw new Error(`no task of ${type} to settle: ${JSON.stringify(leases)}`)
+      await this.backend.tasks.nack(
+        type,
+        RETRY,
+        leases.map(({ id, token }: { id: string; token: number }, n: number) => ({
+          id,
+          token,
+          ...how(done + n + 1),
+          u: 0,
+        })),
+      )
       done += leases.length
     }
   }
@@ -52,19 +86,35 @@ export class BusyFleet extends ManyWorkers {
   /** A worker that exists to reserve, and is forgotten by the end of the test with everything else. */
   async #reserver(type: string): Promise<string> {
     const id = 'hand-of-the-test'
-    await this.backend.workers.register([{ type, id, conn: `zzzz/hand-${type}`, instance: '', hardware: JSON.stringify({ cores: 1, ram_gb: 1, hostname: 'h', kernel: 'k' }), defaults: JSON.stringify({ enabled: true, slots: 1, max_attempts: 3, recycle_seconds: 0 }) }])
+    await this.backend.workers.register([
+      {
+        type,
+        id,
+        conn: `zzzz/hand-${type}`,
+        instance: '',
+        hardware: JSON.stringify({ cores: 1, ram_gb: 1, hostname: 'h', kernel: 'k' }),
+        defaults: JSON.stringify({ enabled: true, slots: 1, max_attempts: 3, recycle_seconds: 0 }),
+      },
+    ])
     return id
   }
 
   async emit(type: string, payloads: readonly object[]): Promise<void> {
     for (let at = 0; at < payloads.length; at += 1_000) {
-      const entries = payloads.slice(at, at + 1_000).map((payload, n) => JSON.stringify({ slot_id: n % 4, ts: Date.now() / 1_000, payload }))
-      await this.backend.streams.push(type, 'test', this.#seq += 1, entries)
+      const entries = payloads
+        .slice(at, at + 1_000)
+        .map((payload, n) => JSON.stringify({ slot_id: n % 4, ts: Date.now() / 1_000, payload }))
+      await this.backend.streams.push(type, 'test', (this.#seq += 1), entries)
     }
   }
 
   async fillPool(pool: string, count: number, claimed: number): Promise<void> {
-    const items = Array.from({ length: count }, (_, n) => ({ id: `item-${n + 1}`, tags: JSON.stringify({ region: n % 2 === 0 ? 'eu' : 'us' }), payload: JSON.stringify({ user: `sender-${n + 1}` }), expires: n % 3 === 0 ? Date.now() + 3_600_000 : null }))
+    const items = Array.from({ length: count }, (_, n) => ({
+      id: `item-${n + 1}`,
+      tags: JSON.stringify({ region: n % 2 === 0 ? 'eu' : 'us' }),
+      payload: JSON.stringify({ user: `sender-${n + 1}` }),
+      expires: n % 3 === 0 ? Date.now() + 3_600_000 : null,
+    }))
     await this.backend.pools.put(pool, items)
     await this.backend.pools.claim(pool, [{ owner: 'test', n: claimed, holdMs: 90_000, match: {} }])
   }

@@ -19,7 +19,8 @@ beforeEach(async () => {
 
 afterEach(() => world.stop())
 
-const open = (hash: string, options: BrowserContextOptions = {}, token?: string) => signedIn(`${world.url}/`, hash, token, options)
+const open = (hash: string, options: BrowserContextOptions = {}, token?: string) =>
+  signedIn(`${world.url}/`, hash, token, options)
 const CONFIG = '#/workers/studio/m-7?tab=config'
 const review = (page: Page): Promise<void> => page.getByRole('button', { name: /^Review/ }).click()
 const save = (page: Page): Promise<void> => page.getByRole('button', { name: /^Save \d/ }).click()
@@ -27,7 +28,11 @@ const saidInChanges = (page: Page): Promise<string> => page.locator('dl.changes'
 
 describe('the form of a config', () => {
   it('saves what changed, and follows it until the worker applies it', async () => {
-    await world.patch('studio', 'm-7', { targets: ['a'], password: 'hunter2hunter2', proxy: { url: 'http://p', password: 'topsecretvalue' } })
+    await world.patch('studio', 'm-7', {
+      targets: ['a'],
+      password: 'hunter2hunter2',
+      proxy: { url: 'http://p', password: 'topsecretvalue' },
+    })
     const { page } = await open(CONFIG)
     await page.getByLabel('port', { exact: true }).fill('25')
     await page.getByLabel('ratio').fill('0.5')
@@ -50,11 +55,27 @@ describe('the form of a config', () => {
     await save(page)
     await page.getByText(/Generation 2 is saved\. The worker applied it after \d/).waitFor()
     const { config } = await world.record('studio', 'm-7')
-    expect(config).toMatchObject({ port: 25, ratio: 0.5, host: 'smtp.example.net', mode: 'fast', dry: true, limit: null, targets: ['a', 'b'], retry: { kind: 'grow', base: 1.5 }, headers: { 'X-A': 'b' }, password: '********', proxy: { url: 'http://other', password: '********' } })
-    const stored = (await world.backend.configs.get([{ type: 'studio', id: 'm-7' }])).map((row) => JSON.stringify(row)).join('')
+    expect(config).toMatchObject({
+      port: 25,
+      ratio: 0.5,
+      host: 'smtp.example.net',
+      mode: 'fast',
+      dry: true,
+      limit: null,
+      targets: ['a', 'b'],
+      retry: { kind: 'grow', base: 1.5 },
+      headers: { 'X-A': 'b' },
+      password: '********',
+      proxy: { url: 'http://other', password: '********' },
+    })
+    const stored = (await world.backend.configs.get([{ type: 'studio', id: 'm-7' }]))
+      .map((row) => JSON.stringify(row))
+      .join('')
     expect(stored).toContain('opensesame1')
     expect(stored).toContain('topsecretvalue')
-    expect((await page.content()) + JSON.stringify(await world.call('GET', 'automations/studio/workers/m-7/config/history'))).not.toMatch(/opensesame|hunter2|topsecret/)
+    expect(
+      (await page.content()) + JSON.stringify(await world.call('GET', 'automations/studio/workers/m-7/config/history')),
+    ).not.toMatch(/opensesame|hunter2|topsecret/)
   })
 
   it('says beside the field what is wrong, and leads there from Changes', async () => {
@@ -74,7 +95,9 @@ describe('the form of a config', () => {
 
   it('shows beside the field what only the master refuses, before it is saved', async () => {
     const { page } = await open(`${CONFIG}&view=json`)
-    await page.getByLabel('The whole config').fill(JSON.stringify({ ...(await world.record('studio', 'm-7')).config, unknown: 1, host: 'smtp.example.net' }))
+    await page
+      .getByLabel('The whole config')
+      .fill(JSON.stringify({ ...(await world.record('studio', 'm-7')).config, unknown: 1, host: 'smtp.example.net' }))
     await review(page)
     await page.getByText('/unknown is not a known field').waitFor()
     await goTo(page, CONFIG)
@@ -138,7 +161,11 @@ describe('a draft of a config', () => {
     await review(page)
     await save(page)
     await page.getByText('Generation 2 is saved.').waitFor()
-    expect((await world.record('studio', 'm-7')).config).toMatchObject({ port: 25, ratio: 0.5, host: 'theirs.example.net' })
+    expect((await world.record('studio', 'm-7')).config).toMatchObject({
+      port: 25,
+      ratio: 0.5,
+      host: 'theirs.example.net',
+    })
   })
 
   it('that lost a race is refused, kept, and told who won', async () => {
@@ -159,7 +186,9 @@ describe('a draft of a config', () => {
     const { page } = await open(CONFIG)
     await page.getByLabel('port', { exact: true }).fill('25')
     await review(page)
-    await page.route('**/api/v1/**', (route) => route.fulfill({ status: 401, json: { detail: 'the token is not accepted' } }))
+    await page.route('**/api/v1/**', (route) =>
+      route.fulfill({ status: 401, json: { detail: 'the token is not accepted' } }),
+    )
     await save(page)
     await page.getByLabel('Token', { exact: true }).waitFor()
     await page.unroute('**/api/v1/**')
@@ -199,7 +228,9 @@ describe('a draft of a config', () => {
     await page.getByRole('radiogroup', { name: 'password' }).getByLabel('Replace').check()
     await page.getByPlaceholder('the new value').fill('opensesame1')
     await review(page)
-    expect(await page.locator('pre.patch').innerText()).toBe(`kubectl -n mail patch fw m-7 --type merge -p '{"spec":{"config":{"port":25},"slots":3}}'`)
+    expect(await page.locator('pre.patch').innerText()).toBe(
+      `kubectl -n mail patch fw m-7 --type merge -p '{"spec":{"config":{"port":25},"slots":3}}'`,
+    )
     await page.getByText('Left out, because they are secrets: password.').waitFor()
     await look(page, 'config-git')
     await page.getByRole('button', { name: 'Lock again' }).click()

@@ -21,12 +21,16 @@ beforeEach(async () => {
   await world.start()
   const bin = join(world.fleet.directory, 'bin')
   mkdirSync(bin)
-  writeFileSync(join(bin, 'muster'), `#!/bin/sh\nexec '${process.execPath}' '${join(process.cwd(), 'dist/cmd/muster.js')}' "$@"\n`)
+  writeFileSync(
+    join(bin, 'muster'),
+    `#!/bin/sh\nexec '${process.execPath}' '${join(process.cwd(), 'dist/cmd/muster.js')}' "$@"\n`,
+  )
   chmodSync(join(bin, 'muster'), 0o755)
 })
 afterEach(() => world.stop())
 
-const open = (hash: string): Promise<Page> => world.signedIn(hash, ADMIN_TOKEN, { permissions: ['clipboard-read', 'clipboard-write'] })
+const open = (hash: string): Promise<Page> =>
+  world.signedIn(hash, ADMIN_TOKEN, { permissions: ['clipboard-read', 'clipboard-write'] })
 
 async function copied(page: Page, within: Locator, label: 'curl' | 'muster'): Promise<string> {
   await within.getByText('Copy as', { exact: true }).click()
@@ -39,13 +43,22 @@ async function copied(page: Page, within: Locator, label: 'curl' | 'muster'): Pr
 async function run(line: string): Promise<string> {
   expect(line).not.toContain(ADMIN_TOKEN)
   const PATH = [join(world.fleet.directory, 'bin'), process.env['PATH']].join(delimiter)
-  return (await promisify(execFile)('sh', ['-c', line], { env: { PATH, HOME: world.fleet.directory, SVC_API_TOKEN: ADMIN_TOKEN }, timeout: 30_000 })).stdout
+  return (
+    await promisify(execFile)('sh', ['-c', line], {
+      env: { PATH, HOME: world.fleet.directory, SVC_API_TOKEN: ADMIN_TOKEN },
+      timeout: 30_000,
+    })
+  ).stdout
 }
 
 const answered = async (line: string): Promise<unknown> => JSON.parse(await run(line))
 const got = (path: string): Promise<unknown> => world.fleet.ok('GET', encodeURI(path))
-const submit = (...ids: readonly string[]): Promise<unknown> => Promise.all(ids.map((id) => world.fleet.ok('POST', `${TYPE}/tasks`, { task_id: id, payload: { url: 'http://example.net/' } })))
-const waiting = async (): Promise<readonly string[]> => (await world.fleet.ok<{ items: { id: string }[] }>('GET', `${TYPE}/queue?n=100`)).items.map(({ id }) => id)
+const submit = (...ids: readonly string[]): Promise<unknown> =>
+  Promise.all(
+    ids.map((id) => world.fleet.ok('POST', `${TYPE}/tasks`, { task_id: id, payload: { url: 'http://example.net/' } })),
+  )
+const waiting = async (): Promise<readonly string[]> =>
+  (await world.fleet.ok<{ items: { id: string }[] }>('GET', `${TYPE}/queue?n=100`)).items.map(({ id }) => id)
 
 describe('a line of "Copy as"', () => {
   it('reads what the place shows: a worker, a queue, a stream, a pool', async () => {
@@ -54,7 +67,10 @@ describe('a line of "Copy as"', () => {
     await submit('t-1', 't-2')
     const page = await open('#/workers/http-request/w%201')
     const title = page.locator('.worker-title .buttons')
-    expect(await answered(await copied(page, title, 'curl'))).toMatchObject({ worker_id: 'w 1', automation_type: 'http-request' })
+    expect(await answered(await copied(page, title, 'curl'))).toMatchObject({
+      worker_id: 'w 1',
+      automation_type: 'http-request',
+    })
     expect(await run(await copied(page, title, 'muster'))).toContain('w 1')
     await page.goto(`${world.fleet.url}/#/tasks/http-request`)
     const queue = page.locator('section.card', { has: page.getByRole('heading', { name: /^Next tasks/ }) })
@@ -81,12 +97,15 @@ describe('a line of "Copy as"', () => {
     await page.getByRole('button', { name: 'JSON', exact: true }).click()
     await page.getByLabel('Payload', { exact: true }).fill('{"url": "http://example.net/it\'s?a=1&b=$HOME"}')
     const card = page.locator('section').filter({ hasText: 'Submit a task' })
-    const first = await answered(await copied(page, card, 'curl')) as { task_id: string }
+    const first = (await answered(await copied(page, card, 'curl'))) as { task_id: string }
     await run(await copied(page, card, 'muster'))
     expect(await waiting()).toEqual([first.task_id]) // The key is the same: queued once.
-    expect(JSON.stringify(await got(`${TYPE}/queue?n=1`))).toContain('it\'s?a=1&b=$HOME')
+    expect(JSON.stringify(await got(`${TYPE}/queue?n=1`))).toContain("it's?a=1&b=$HOME")
 
-    for (const [label, slots] of [['curl', 3], ['muster', 4]] as const) {
+    for (const [label, slots] of [
+      ['curl', 3],
+      ['muster', 4],
+    ] as const) {
       await page.goto(`${world.fleet.url}/#/workers/http-request/w%201?tab=config`)
       await page.getByLabel('slots', { exact: true }).fill(String(slots))
       await page.getByRole('button', { name: /^Review/ }).click()
@@ -118,14 +137,24 @@ describe('a line of "Copy as"', () => {
   it('replays and removes the dead tasks that were chosen, and no other', async () => {
     await world.startWorker('http-request', 'w-1', { allow_ports: [1] })
     await submit('t-1', 't-2', 't-3')
-    const deadIds = async (): Promise<readonly string[]> => (await world.fleet.ok<{ items: { id: string }[] }>('GET', `${TYPE}/dead?n=10`)).items.map(({ id }) => id).toSorted()
+    const deadIds = async (): Promise<readonly string[]> =>
+      (await world.fleet.ok<{ items: { id: string }[] }>('GET', `${TYPE}/dead?n=10`)).items
+        .map(({ id }) => id)
+        .toSorted()
     await until('they are dead', async () => (await deadIds()).length === 3)
     await world.fleet.configure('http-request', 'w-1', { enabled: false })
     const page = await open('#/tasks/http-request?tab=dead')
-    for (const [verb, id, label] of [['Replay', 't-1', 'curl'], ['Replay', 't-2', 'muster'], ['Remove', 't-3', 'curl']] as const) {
+    for (const [verb, id, label] of [
+      ['Replay', 't-1', 'curl'],
+      ['Replay', 't-2', 'muster'],
+      ['Remove', 't-3', 'curl'],
+    ] as const) {
       const before = await deadIds()
       await page.getByLabel(`Select ${id}`, { exact: true }).check()
-      await page.getByRole('group', { name: 'Selected dead tasks' }).getByRole('button', { name: `${verb} 1…` }).click()
+      await page
+        .getByRole('group', { name: 'Selected dead tasks' })
+        .getByRole('button', { name: `${verb} 1…` })
+        .click()
       await run(await copied(page, page.getByRole('dialog'), label))
       expect(await deadIds()).toEqual(before.filter((each) => each !== id))
       await page.keyboard.press('Escape')

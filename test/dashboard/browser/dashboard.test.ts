@@ -32,7 +32,9 @@ describe('signing in', () => {
 
 describe('hostile text', () => {
   it('is shown as text and runs nothing, wherever a worker or client can put it', async () => {
-    const socket = await world.speakAs('http-request', '<b onmouseover=alert(1)>w', [{ type: 'state', state: 'ERROR', config_gen: 0, ts: 1, last_error: HOSTILE + 'x'.repeat(4_000) }])
+    const socket = await world.speakAs('http-request', '<b onmouseover=alert(1)>w', [
+      { type: 'state', state: 'ERROR', config_gen: 0, ts: 1, last_error: HOSTILE + 'x'.repeat(4_000) },
+    ])
     const page = await world.signedIn()
     await page.getByText('<img src=x onerror=').first().waitFor()
     await page.goto(`${world.fleet.url}/#/workers`)
@@ -42,7 +44,10 @@ describe('hostile text', () => {
     await page.getByText('<script>window.ran = true</script>').filter({ visible: true }).first().waitFor()
     await page.goto(`${world.fleet.url}/#/output/${encodeURIComponent(HOSTILE)}`)
     await page.getByRole('heading', { level: 1 }).waitFor()
-    expect(await page.evaluate('[typeof window.ran, document.querySelectorAll("img, main script").length]')).toEqual(['undefined', 0])
+    expect(await page.evaluate('[typeof window.ran, document.querySelectorAll("img, main script").length]')).toEqual([
+      'undefined',
+      0,
+    ])
     socket.close()
   })
 })
@@ -65,7 +70,16 @@ describe('the page', () => {
   it('fits a screen of 360 pixels in every place', async () => {
     await world.startWorker('http-request', 'w-1')
     const page = await world.signedIn('', ADMIN_TOKEN, { viewport: { width: 360, height: 740 }, colorScheme: 'dark' })
-    for (const hash of ['#/', '#/workers', '#/workers/http-request/w-1', '#/tasks/http-request', '#/output/http-request', '#/pools', '#/automations', '#/settings']) {
+    for (const hash of [
+      '#/',
+      '#/workers',
+      '#/workers/http-request/w-1',
+      '#/tasks/http-request',
+      '#/output/http-request',
+      '#/pools',
+      '#/automations',
+      '#/settings',
+    ]) {
       await page.goto(`${world.fleet.url}/${hash}`)
       await page.getByRole('heading', { level: 1 }).first().waitFor({ state: 'attached' })
       expect([hash, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([hash, 360])
@@ -98,7 +112,15 @@ describe('the page', () => {
   it('is served with a policy that lets nothing run but its own files', async () => {
     const { headers } = await fetch(`${world.fleet.url}/`)
     const policy = headers.get('content-security-policy') ?? ''
-    for (const rule of ['default-src \'none\'', 'script-src \'self\'', 'style-src \'self\'', 'base-uri \'none\'', 'frame-ancestors \'none\'', 'require-trusted-types-for \'script\'']) expect(policy).toContain(rule)
+    for (const rule of [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "base-uri 'none'",
+      "frame-ancestors 'none'",
+      "require-trusted-types-for 'script'",
+    ])
+      expect(policy).toContain(rule)
     expect(policy).not.toMatch(/unsafe|https?:|\*/)
   })
 })

@@ -3,10 +3,16 @@ import type { Locator, Page } from 'playwright-core'
 
 /** Runs in the page; as text, since the types of a browser are not those of the tests. */
 export const inPage = <T>(page: Page, script: string): Promise<T> => page.evaluate<T>(script)
-export const goTo = (page: Page, hash: string): Promise<void> => inPage(page, `void (location.hash = ${JSON.stringify(hash)})`)
+export const goTo = (page: Page, hash: string): Promise<void> =>
+  inPage(page, `void (location.hash = ${JSON.stringify(hash)})`)
 /** Keeps the durations of entries, for `inPage(page, 'kept')`. */
-export const observe = (page: Page, options: object): Promise<void> => inPage(page, `globalThis.kept = []; new PerformanceObserver((list) => kept.push(...list.getEntries().map(({ duration }) => duration))).observe(${JSON.stringify(options)})`)
-const isFocused = async (page: Page, found: Locator): Promise<boolean> => (await found.and(page.locator(':focus')).count()) > 0
+export const observe = (page: Page, options: object): Promise<void> =>
+  inPage(
+    page,
+    `globalThis.kept = []; new PerformanceObserver((list) => kept.push(...list.getEntries().map(({ duration }) => duration))).observe(${JSON.stringify(options)})`,
+  )
+const isFocused = async (page: Page, found: Locator): Promise<boolean> =>
+  (await found.and(page.locator(':focus')).count()) > 0
 /** Presses Tab until focus is there. */
 export async function tabTo(page: Page, found: Locator): Promise<void> {
   for (let n = 0; n < 60 && !(await isFocused(page, found)); n++) await page.keyboard.press('Tab')

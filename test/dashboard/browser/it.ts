@@ -4,4 +4,5 @@ import { CHROMIUM } from './watched.ts'
 
 jest.setTimeout(90_000)
 
-export const it = (name: string, test: () => Promise<void>): void => (CHROMIUM === undefined ? run.skip(`${name}: chromium is not installed`, test) : run(name, test))
+export const it = (name: string, test: () => Promise<void>): void =>
+  CHROMIUM === undefined ? run.skip(`${name}: chromium is not installed`, test) : run(name, test)

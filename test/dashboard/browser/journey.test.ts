@@ -18,47 +18,79 @@ beforeEach(async () => {
   if (CHROMIUM === undefined) return
   await world.start()
   await world.startWorker('http-request', 'w-2', { allow_ports: [1] })
-  for (let n = 0; n < TASKS; n += 1) await world.fleet.ok('POST', '/automations/http-request/tasks', { payload: { url: `${world.fleet.url}/healthz?${n}` } })
+  for (let n = 0; n < TASKS; n += 1)
+    await world.fleet.ok('POST', '/automations/http-request/tasks', {
+      payload: { url: `${world.fleet.url}/healthz?${n}` },
+    })
   for (const id of ['w-1', 'w-3']) world.fleet.startWorker('http-request', id)
 })
 afterEach(() => world.stop())
 
 const STEPS: readonly (readonly [name: string, step: (page: Page) => Promise<void>])[] = [
-  ['finds it', async (page) => {
-    await signIn(page, ADMIN_TOKEN)
-    await page.getByText(/^Attention: 1 worker is in ERROR and 3 tasks are dead/).waitFor()
-    await page.getByText('Why?').first().click()
-    await page.getByRole('list', { name: 'Causes, the decisive one first' }).first().getByText(/^http-request\/w-2: It has been in ERROR for .*allow_ports/).waitFor()
-  }],
-  ['sees why', async (page) => {
-    await page.getByRole('link', { name: /^Open http-request\/w-2: in ERROR/ }).click()
-    await page.getByText('Why?').click()
-    await page.getByRole('list', { name: 'Causes, the decisive one first' }).getByText(/in ERROR for .*allow_ports/).waitFor()
-  }],
-  ['fixes it', async (page) => {
-    await page.getByRole('link', { name: 'Config', exact: true }).click()
-    await page.getByRole('group', { name: 'allow_ports' }).getByLabel('item 1').fill(new URL(world.fleet.url).port)
-    await page.getByRole('button', { name: 'Review 1 change' }).click()
-    await page.getByRole('button', { name: 'Save 1 change' }).click()
-    await page.getByText(/is saved\. The worker applied it after \d/).waitFor()
-  }],
-  ['replays', async (page) => {
-    await page.getByRole('link', { name: 'Overview' }).click()
-    await page.getByRole('link', { name: /^Open http-request: 3 dead tasks/ }).click()
-    await page.getByRole('button', { name: 'Replay 3…' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Replay 3' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
-    await page.getByText('No task ran out of attempts').waitFor()
-  }],
-  ['sees the output', async (page) => {
-    await page.getByRole('link', { name: 'Output' }).first().click()
-    await page.getByRole('list', { name: 'Streams' }).getByRole('link', { name: 'http-request' }).click()
-    await page.getByRole('table', { name: 'Newest entries' }).getByText('"status":200').nth(TASKS - 1).waitFor()
-  }],
-  ['sees all well', async (page) => {
-    await page.getByRole('link', { name: 'Overview' }).click()
-    await page.getByText('All 3 workers are connected and up to date.').waitFor()
-  }],
+  [
+    'finds it',
+    async (page) => {
+      await signIn(page, ADMIN_TOKEN)
+      await page.getByText(/^Attention: 1 worker is in ERROR and 3 tasks are dead/).waitFor()
+      await page.getByText('Why?').first().click()
+      await page
+        .getByRole('list', { name: 'Causes, the decisive one first' })
+        .first()
+        .getByText(/^http-request\/w-2: It has been in ERROR for .*allow_ports/)
+        .waitFor()
+    },
+  ],
+  [
+    'sees why',
+    async (page) => {
+      await page.getByRole('link', { name: /^Open http-request\/w-2: in ERROR/ }).click()
+      await page.getByText('Why?').click()
+      await page
+        .getByRole('list', { name: 'Causes, the decisive one first' })
+        .getByText(/in ERROR for .*allow_ports/)
+        .waitFor()
+    },
+  ],
+  [
+    'fixes it',
+    async (page) => {
+      await page.getByRole('link', { name: 'Config', exact: true }).click()
+      await page.getByRole('group', { name: 'allow_ports' }).getByLabel('item 1').fill(new URL(world.fleet.url).port)
+      await page.getByRole('button', { name: 'Review 1 change' }).click()
+      await page.getByRole('button', { name: 'Save 1 change' }).click()
+      await page.getByText(/is saved\. The worker applied it after \d/).waitFor()
+    },
+  ],
+  [
+    'replays',
+    async (page) => {
+      await page.getByRole('link', { name: 'Overview' }).click()
+      await page.getByRole('link', { name: /^Open http-request: 3 dead tasks/ }).click()
+      await page.getByRole('button', { name: 'Replay 3…' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Replay 3' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+      await page.getByText('No task ran out of attempts').waitFor()
+    },
+  ],
+  [
+    'sees the output',
+    async (page) => {
+      await page.getByRole('link', { name: 'Output' }).first().click()
+      await page.getByRole('list', { name: 'Streams' }).getByRole('link', { name: 'http-request' }).click()
+      await page
+        .getByRole('table', { name: 'Newest entries' })
+        .getByText('"status":200')
+        .nth(TASKS - 1)
+        .waitFor()
+    },
+  ],
+  [
+    'sees all well',
+    async (page) => {
+      await page.getByRole('link', { name: 'Overview' }).click()
+      await page.getByText('All 3 workers are connected and up to date.').waitFor()
+    },
+  ],
 ]
 
 describe('a fleet with one worker that fails', () => {
@@ -72,7 +104,9 @@ describe('a fleet with one worker that fails', () => {
       await look(page, `journey-${name.replaceAll(' ', '-')}`)
     }
     const took = laps.reduce((sum, lap) => sum + lap, 0)
-    console.info(`${(took / 1_000).toFixed(1)} s: ${STEPS.map(([name], index) => `${name} ${((laps[index] ?? 0) / 1_000).toFixed(1)} s`).join(', ')}`)
+    console.info(
+      `${(took / 1_000).toFixed(1)} s: ${STEPS.map(([name], index) => `${name} ${((laps[index] ?? 0) / 1_000).toFixed(1)} s`).join(', ')}`,
+    )
     expect(took).toBeLessThan(LIMIT_MS)
   })
 })

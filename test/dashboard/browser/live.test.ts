@@ -34,7 +34,13 @@ describe('a master that does not answer', () => {
   it('is told from one whose store is away, which says so and how long to wait', async () => {
     const page = await open('')
     await page.getByText(/^(Attention|All)/).waitFor()
-    await page.route('**/api/v1/overview', (route) => route.fulfill({ status: 503, headers: { 'retry-after': '2', 'muster-request-id': 'r-17' }, json: { detail: 'the backend is not available' } }))
+    await page.route('**/api/v1/overview', (route) =>
+      route.fulfill({
+        status: 503,
+        headers: { 'retry-after': '2', 'muster-request-id': 'r-17' },
+        json: { detail: 'the backend is not available' },
+      }),
+    )
     await page.keyboard.press('g')
     await page.keyboard.press('w')
     await page.keyboard.press('g')
@@ -73,7 +79,10 @@ describe('a tab that was hidden for ten minutes', () => {
     const { page, asked } = await signedIn(`${many.url}/`, '#/workers')
     await badge(page, /live/)
     await page.clock.install({ time: Date.now() })
-    const show = (state: string): Promise<void> => page.evaluate(`void Object.defineProperty(document, 'visibilityState', { configurable: true, value: '${state}' }), document.dispatchEvent(new Event('visibilitychange'))`)
+    const show = (state: string): Promise<void> =>
+      page.evaluate(
+        `void Object.defineProperty(document, 'visibilityState', { configurable: true, value: '${state}' }), document.dispatchEvent(new Event('visibilitychange'))`,
+      )
     await show('hidden')
     await page.clock.fastForward('00:30')
     await page.waitForTimeout(500) // What was on its way.
@@ -105,14 +114,14 @@ describe('a page that is paused', () => {
 })
 
 describe('a clock that is wrong by an hour', () => {
-  it('is said, and ages follow the master\'s clock', async () => {
+  it("is said, and ages follow the master's clock", async () => {
     const { page } = await openPage(`${many.url}/`)
     await page.clock.install({ time: Date.now() + 3_600_000 })
     await page.reload()
     await signIn(page, ADMIN_TOKEN)
     await page.goto(`${many.url}/#/workers`)
     await page.getByText('The clock of this computer is').waitFor()
-    await page.getByText('ahead of the master\'s').waitFor()
+    await page.getByText("ahead of the master's").waitFor()
     expect(await page.locator('td.w-seen').first().innerText()).toMatch(/^(now|\d+ s|\d min)$/)
   })
 })
@@ -132,7 +141,22 @@ describe('the page on odd screens', () => {
     const page = await open('')
     await page.getByText(/^(Attention|All)/).waitFor()
     await page.setViewportSize({ width: 320, height: 256 })
-    for (const hash of ['#/', '#/workers', '#/workers?q=state:error', '#/workers/mailer/m-7', '#/workers/mailer/m-7?tab=config', '#/tasks', '#/tasks/mailer', '#/tasks/mailer?tab=submit', '#/tasks/mailer?tab=dead', '#/output/mailer', '#/output/mailer?mode=peek', '#/pools/senders', '#/automations/mailer', '#/settings']) {
+    for (const hash of [
+      '#/',
+      '#/workers',
+      '#/workers?q=state:error',
+      '#/workers/mailer/m-7',
+      '#/workers/mailer/m-7?tab=config',
+      '#/tasks',
+      '#/tasks/mailer',
+      '#/tasks/mailer?tab=submit',
+      '#/tasks/mailer?tab=dead',
+      '#/output/mailer',
+      '#/output/mailer?mode=peek',
+      '#/pools/senders',
+      '#/automations/mailer',
+      '#/settings',
+    ]) {
       await page.goto(`${many.url}/${hash}`)
       await page.getByRole('heading', { level: 1 }).first().waitFor({ state: 'attached' })
       expect([hash, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([hash, 320])
@@ -141,6 +165,8 @@ describe('the page on odd screens', () => {
     await page.emulateMedia({ forcedColors: 'active', reducedMotion: 'reduce' })
     await page.goto(`${many.url}/#/workers`)
     await page.getByRole('link', { name: 'm-3', exact: true }).waitFor()
-    expect(await page.evaluate('getComputedStyle(document.querySelector("button.live")).transitionDuration')).toMatch(/^0s|none$/)
+    expect(await page.evaluate('getComputedStyle(document.querySelector("button.live")).transitionDuration')).toMatch(
+      /^0s|none$/,
+    )
   })
 })

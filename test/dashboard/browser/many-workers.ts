@@ -13,16 +13,36 @@ import { startPageMaster } from './page-master.ts'
 export const MAILER_TOKEN = 'scoped-mailer-of-the-browser-test'
 
 const run = async (): Promise<void> => {}
-const catalog = () => buildCatalog([
-  defineBatch({
-    type: 'mailer', output: Type.Object({ sent: Type.Boolean() }),
-    payload: Type.Object({ to: Type.String({ title: 'Recipient', format: 'email' }), subject: Type.Optional(Type.String({ maxLength: 200 })) }),
-    config: Type.Object({ host: Type.String({ default: 'smtp.example.net' }), port: Type.Integer({ default: 465, minimum: 1, maximum: 65_535 }), password: Type.Optional(Type.String({ writeOnly: true })) }),
-    pools: { senders: { payload: Type.Object({ user: Type.String() }), tags: Type.Object({ region: Type.Optional(Type.String()) }) } }, run,
-  }),
-  defineBatch({ type: 'thumbnail', payload: Type.Object({ url: Type.String() }), output: Type.Object({ url: Type.String(), bytes: Type.Integer() }), run }),
-  defineContinuous({ type: 'probe', output: Type.Object({ ok: Type.Boolean() }), run }),
-])
+const catalog = () =>
+  buildCatalog([
+    defineBatch({
+      type: 'mailer',
+      output: Type.Object({ sent: Type.Boolean() }),
+      payload: Type.Object({
+        to: Type.String({ title: 'Recipient', format: 'email' }),
+        subject: Type.Optional(Type.String({ maxLength: 200 })),
+      }),
+      config: Type.Object({
+        host: Type.String({ default: 'smtp.example.net' }),
+        port: Type.Integer({ default: 465, minimum: 1, maximum: 65_535 }),
+        password: Type.Optional(Type.String({ writeOnly: true })),
+      }),
+      pools: {
+        senders: {
+          payload: Type.Object({ user: Type.String() }),
+          tags: Type.Object({ region: Type.Optional(Type.String()) }),
+        },
+      },
+      run,
+    }),
+    defineBatch({
+      type: 'thumbnail',
+      payload: Type.Object({ url: Type.String() }),
+      output: Type.Object({ url: Type.String(), bytes: Type.Integer() }),
+      run,
+    }),
+    defineContinuous({ type: 'probe', output: Type.Object({ ok: Type.Boolean() }), run }),
+  ])
 
 /** Owns the connections that no socket stands behind. After every other id, so that it leads nothing. */
 const OTHER_MASTER = 'zzzz'
@@ -62,24 +82,70 @@ export class ManyWorkers {
 
   async #addBatch(type: string, numbers: readonly number[]): Promise<void> {
     const { workers, configs } = this.backend
-    const conns = numbers.map((n) => ({ type, id: `${type.charAt(0)}-${n}`, conn: `${OTHER_MASTER}/${this.#conn++}`, n }))
-    const config = (n: number): string => JSON.stringify({ enabled: n % 50 !== 0, slots: 1 + (n % 8), max_attempts: 3, drain: false, host: 'smtp.example.net', port: 465 })
-    await workers.register(conns.map(({ n, ...conn }) => ({ ...conn, instance: '', hardware: JSON.stringify({ cores: 4, ram_gb: 16, hostname: `node-${n % 40}.fleet.example.net`, kernel: '6.8.0' }), defaults: config(n) })))
+    const conns = numbers.map((n) => ({
+      type,
+      id: `${type.charAt(0)}-${n}`,
+      conn: `${OTHER_MASTER}/${this.#conn++}`,
+      n,
+    }))
+    const config = (n: number): string =>
+      JSON.stringify({
+        enabled: n % 50 !== 0,
+        slots: 1 + (n % 8),
+        max_attempts: 3,
+        drain: false,
+        host: 'smtp.example.net',
+        port: 465,
+      })
+    await workers.register(
+      conns.map(({ n, ...conn }) => ({
+        ...conn,
+        instance: '',
+        hardware: JSON.stringify({
+          cores: 4,
+          ram_gb: 16,
+          hostname: `node-${n % 40}.fleet.example.net`,
+          kernel: '6.8.0',
+        }),
+        defaults: config(n),
+      })),
+    )
     await workers.beat(conns.map(({ n, ...conn }) => beatOf(conn, n)))
     const refs = (rest: number): Ref[] => conns.filter(({ n }) => n % 100 === rest).map(({ id }) => ({ type, id }))
-    await workers.manage(conns.filter(({ n }) => n % 20 === 5).map(({ id }) => ({ type, id, managedBy: `kubernetes:mail/${id}#uid` })))
-    await Promise.all(refs(8).map((ref) => configs.put({ ...ref, expectGen: 0, config: config(8), changed: ['port'], actor: 'admin dashboard:ana' })))
+    await workers.manage(
+      conns.filter(({ n }) => n % 20 === 5).map(({ id }) => ({ type, id, managedBy: `kubernetes:mail/${id}#uid` })),
+    )
+    await Promise.all(
+      refs(8).map((ref) =>
+        configs.put({ ...ref, expectGen: 0, config: config(8), changed: ['port'], actor: 'admin dashboard:ana' }),
+      ),
+    )
     await workers.drain(refs(9))
-    await workers.disconnect(conns.filter(({ n }) => n % 100 === 10).map(({ type: each, id, conn }) => ({ type: each, id, conn })))
+    await workers.disconnect(
+      conns.filter(({ n }) => n % 100 === 10).map(({ type: each, id, conn }) => ({ type: each, id, conn })),
+    )
   }
 
   /** So many workers change their state, and everybody who listens is told. */
-  async change(type: string, ids: readonly number[], state: 'IDLE' | 'RUNNING' | 'ERROR', lastError: string | null = null): Promise<void> {
+  async change(
+    type: string,
+    ids: readonly number[],
+    state: 'IDLE' | 'RUNNING' | 'ERROR',
+    lastError: string | null = null,
+  ): Promise<void> {
     const rows = await this.backend.workers.get(ids.map((n) => ({ type, id: `${type.charAt(0)}-${n}` })))
-    const found = rows.filter((row) => row !== null && row.conn !== null).map((row) => ({ type, id: row?.id ?? '', conn: row?.conn ?? '' }))
+    const found = rows
+      .filter((row) => row !== null && row.conn !== null)
+      .map((row) => ({ type, id: row?.id ?? '', conn: row?.conn ?? '' }))
     await this.backend.workers.beat(found.map((conn) => ({ ...conn, state: { state, gen: 0, lastError } })))
     const ts = Date.now() / 1_000
-    await this.backend.events.append(found.map(({ id }) => ({ name: 'worker.state', scope: type, data: JSON.stringify({ type, worker_id: id, ts, state, last_error: lastError }) })))
+    await this.backend.events.append(
+      found.map(({ id }) => ({
+        name: 'worker.state',
+        scope: type,
+        data: JSON.stringify({ type, worker_id: id, ts, state, last_error: lastError }),
+      })),
+    )
   }
 
   /** So many workers send a frame of statistics, which no event tells. */
@@ -87,7 +153,16 @@ export class ManyWorkers {
     const rows = await this.backend.workers.get(ids.map((n) => ({ type, id: `${type.charAt(0)}-${n}` })))
     const beats = rows.flatMap((row, at): Beat[] => {
       const n = ids[at] ?? 0
-      return row === null || row.conn === null ? [] : [{ type, id: row.id, conn: row.conn, stats: [frameOf(n, Math.floor(Math.random() * 1_000), Date.now() / 1_000)] }]
+      return row === null || row.conn === null
+        ? []
+        : [
+            {
+              type,
+              id: row.id,
+              conn: row.conn,
+              stats: [frameOf(n, Math.floor(Math.random() * 1_000), Date.now() / 1_000)],
+            },
+          ]
     })
     await this.backend.workers.beat(beats)
   }
@@ -95,13 +170,19 @@ export class ManyWorkers {
 
 function frameOf(n: number, frame: number, ts: number): string {
   return JSON.stringify({
-    slots: 1 + (n % 8), cpu_pct: Math.round((20 + (n % 60) + 15 * Math.sin((frame + n) / 3)) * 10) / 10, rss_mb: 120 + (n % 300) + frame % 20,
-    ts, metrics: { 'counter.sent': frame * 12 }, per_slot: [{ slot_id: 0, age_seconds: frame * 15, counters: {} }],
+    slots: 1 + (n % 8),
+    cpu_pct: Math.round((20 + (n % 60) + 15 * Math.sin((frame + n) / 3)) * 10) / 10,
+    rss_mb: 120 + (n % 300) + (frame % 20),
+    ts,
+    metrics: { 'counter.sent': frame * 12 },
+    per_slot: [{ slot_id: 0, age_seconds: frame * 15, counters: {} }],
   })
 }
 
 function beatOf(conn: Ref & { readonly conn: string }, n: number): Beat {
   const state = n % 100 === 7 ? 'ERROR' : n % 10 === 3 ? 'IDLE' : 'RUNNING'
-  const stats = Array.from({ length: 20 }, (_, frame) => frameOf(n, frame, Math.round(Date.now() / 1_000 - (20 - frame) * 15)))
+  const stats = Array.from({ length: 20 }, (_, frame) =>
+    frameOf(n, frame, Math.round(Date.now() / 1_000 - (20 - frame) * 15)),
+  )
   return { ...conn, state: { state, gen: 0, lastError: state === 'ERROR' ? (ERRORS[n % 3] ?? '') : null }, stats }
 }

@@ -39,20 +39,33 @@ withRedisServer('a store that goes away', () => {
     it('is said over the last good data, which are dated, and the page goes on within seconds of its return', async () => {
       redis = await startRedis({ appendfsync: 'always' })
       await started(redis.url)
-      await world.fleet.ok('POST', '/automations/http-request/tasks', { task_id: 't-1', payload: { url: 'http://example.net/' } })
+      await world.fleet.ok('POST', '/automations/http-request/tasks', {
+        task_id: 't-1',
+        payload: { url: 'http://example.net/' },
+      })
       const page = await world.signedIn('#/tasks/http-request')
       const row = page.getByRole('table', { name: 'Waiting tasks' }).getByRole('row', { name: /t-1/ })
       await row.waitFor()
       await badge(page, /live/)
       await redis.kill()
       await page.getByText('The master cannot serve this now:').first().waitFor()
-      await page.getByText(/Below are the last good data, of \d\d:\d\d/).first().waitFor()
+      await page
+        .getByText(/Below are the last good data, of \d\d:\d\d/)
+        .first()
+        .waitFor()
       expect(await row.isVisible()).toBe(true)
       await look(page, 'redis-away')
       await redis.start()
       await until('the master serves', async () => (await fetch(`${world.fleet.url}/readyz`)).status === 200)
-      await lasts('after the return of Redis', () => page.getByText('The master cannot serve this now:').first().waitFor({ state: 'detached' }), () => badge(page, /live/))
-      await world.fleet.ok('POST', '/automations/http-request/tasks', { task_id: 't-2', payload: { url: 'http://example.net/' } })
+      await lasts(
+        'after the return of Redis',
+        () => page.getByText('The master cannot serve this now:').first().waitFor({ state: 'detached' }),
+        () => badge(page, /live/),
+      )
+      await world.fleet.ok('POST', '/automations/http-request/tasks', {
+        task_id: 't-2',
+        payload: { url: 'http://example.net/' },
+      })
       await lasts('a task after it', () => page.getByRole('row', { name: /t-2/ }).waitFor())
     })
   })

@@ -23,9 +23,16 @@ describe('an overview that was counted just before', () => {
     await page.reload()
     await dead.waitFor()
     await page.getByRole('button', { name: /live/ }).waitFor()
-    const answer = await fetch(`${fleet.url}/api/v1/automations/mailer/dead/replay`, { method: 'POST', headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' }, body: '{"n": 3}' })
+    const answer = await fetch(`${fleet.url}/api/v1/automations/mailer/dead/replay`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
+      body: '{"n": 3}',
+    })
     expect(await answer.json()).toEqual({ replayed: 3 })
     await dead.waitFor({ state: 'detached', timeout: WITHIN_MS })
-    await page.getByText(/^3 tasks wait/).first().waitFor({ timeout: WITHIN_MS })
+    await page
+      .getByText(/^3 tasks wait/)
+      .first()
+      .waitFor({ timeout: WITHIN_MS })
   })
 })

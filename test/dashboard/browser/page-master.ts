@@ -8,10 +8,29 @@ import { ADMIN_TOKEN, WORKER_TOKEN } from '../../e2e/fleet.ts'
 import { recordingLog } from '../../master/recording-log.ts'
 
 /** @param scopes types by the token that may see them alone. */
-export function startPageMaster(backend: MemoryBackend, catalog: Catalog, scopes: ReadonlyMap<string, readonly string[]>): Promise<RunningMaster> {
+export function startPageMaster(
+  backend: MemoryBackend,
+  catalog: Catalog,
+  scopes: ReadonlyMap<string, readonly string[]>,
+): Promise<RunningMaster> {
   return startMaster({
-    listen: { host: '127.0.0.1', port: 0 }, clock: systemTime, timers: systemTime, random: systemRandom, log: recordingLog().log, backend, backendScheme: 'memory', catalog, version: '0.1.0',
+    listen: { host: '127.0.0.1', port: 0 },
+    clock: systemTime,
+    timers: systemTime,
+    random: systemRandom,
+    log: recordingLog().log,
+    backend,
+    backendScheme: 'memory',
+    catalog,
+    version: '0.1.0',
     tokens: { admin: ADMIN_TOKEN, worker: WORKER_TOKEN, workerPeers: [], scopes },
-    settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 3_600, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 100_000 }, dashboardDir: join(process.cwd(), 'dist/dashboard'),
+    settings: {
+      submitRpsPerToken: 0,
+      idempotencyTtlSeconds: 3_600,
+      maxBodyBytes: 1_048_576,
+      maxLostLeases: 10,
+      maxQueueLength: 100_000,
+    },
+    dashboardDir: join(process.cwd(), 'dist/dashboard'),
   })
 }

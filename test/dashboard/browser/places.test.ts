@@ -25,12 +25,17 @@ async function open(hash: string, token = ADMIN_TOKEN, options: BrowserContextOp
   return page
 }
 
-const dead = async (): Promise<readonly string[]> => (await fleet.backend.tasks.dead('mailer', 10_000)).items.map(({ id }) => id)
-const queued = async (): Promise<readonly string[]> => (await fleet.backend.tasks.queue('mailer', 1_000)).items.map(({ id }) => id)
+const dead = async (): Promise<readonly string[]> =>
+  (await fleet.backend.tasks.dead('mailer', 10_000)).items.map(({ id }) => id)
+const queued = async (): Promise<readonly string[]> =>
+  (await fleet.backend.tasks.queue('mailer', 1_000)).items.map(({ id }) => id)
 
 /** What the page offered as a file. */
 async function saved(page: Page, button: string | RegExp): Promise<string> {
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: button }).click()])
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: button }).click(),
+  ])
   return readFileSync(await download.path(), 'utf8')
 }
 
@@ -46,7 +51,11 @@ describe('dead letters', () => {
     await page.getByText('88 tasks went back to the queue.').first().waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
     await page.getByText('2 groups by error, over all 8.').waitFor()
-    expect((await dead()).toSorted()).toEqual(['gone-1', 'gone-2', ...Array.from({ length: 6 }, (_, n) => `late-${n + 1}`)])
+    expect((await dead()).toSorted()).toEqual([
+      'gone-1',
+      'gone-2',
+      ...Array.from({ length: 6 }, (_, n) => `late-${n + 1}`),
+    ])
     expect(await queued()).toHaveLength(88)
   })
 
@@ -74,7 +83,10 @@ describe('dead letters', () => {
     await fleet.killTasks('mailer', 'dead', 3, 'boom')
     const page = await open('#/tasks/mailer?tab=dead')
     await page.getByRole('button', { name: 'Clear all…' }).click()
-    const lines = (await saved(page, 'Save them first')).trimEnd().split('\n').map((line) => JSON.parse(line) as { id: string })
+    const lines = (await saved(page, 'Save them first'))
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { id: string })
     expect(lines.map(({ id }) => id)).toEqual(['dead-1', 'dead-2', 'dead-3'])
     expect(await page.getByRole('button', { name: 'Clear 3 dead letters' }).isDisabled()).toBe(true)
     await page.getByLabel('Type mailer to go on').fill('mailer')
@@ -101,7 +113,12 @@ describe('dead letters', () => {
     await page.getByRole('button', { name: 'Replay 2…' }).focus()
     await page.keyboard.press('Enter')
     await page.getByRole('dialog').waitFor()
-    for (let step = 0; step < 8 && await page.evaluate('document.activeElement.textContent') !== 'Replay 2'; step += 1) await page.keyboard.press('Tab')
+    for (
+      let step = 0;
+      step < 8 && (await page.evaluate('document.activeElement.textContent')) !== 'Replay 2';
+      step += 1
+    )
+      await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await page.getByRole('dialog').getByText('2 tasks went back to the queue.').waitFor()
     await page.keyboard.press('Escape')
@@ -170,7 +187,10 @@ describe('a queue', () => {
     await fleet.queueTasks('mailer', 'urgent', 2, 0)
     await fleet.queueTasks('mailer', 'bulk', 5, 2)
     const page = await open('#/tasks/mailer')
-    await page.getByRole('table', { name: 'Waiting tasks' }).getByRole('row', { name: /urgent-1 high/ }).waitFor()
+    await page
+      .getByRole('table', { name: 'Waiting tasks' })
+      .getByRole('row', { name: /urgent-1 high/ })
+      .waitFor()
     await page.getByText('Why?').click()
     await page.getByText('No worker of mailer has registered yet.').waitFor()
     await page.getByLabel('Find a task').fill('bulk-3')
@@ -294,7 +314,10 @@ describe('a stream', () => {
     await page.getByRole('heading', { name: 'Pools' }).waitFor()
     await page.goBack()
     await page.getByText('2 popped entries are in this tab alone.').waitFor()
-    const lines = (await saved(page, 'Save 2 as NDJSON')).trimEnd().split('\n').map((line) => JSON.parse(line) as { payload: unknown })
+    const lines = (await saved(page, 'Save 2 as NDJSON'))
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { payload: unknown })
     expect(lines.map(({ payload }) => payload)).toEqual([{ to: 'a' }, { to: 'b' }])
     await page.getByRole('button', { name: 'Throw the copy away' }).click()
     await page.getByText('in this tab alone').waitFor({ state: 'detached' })
@@ -302,11 +325,14 @@ describe('a stream', () => {
 })
 
 describe('a pool', () => {
-  it('shows who is free, claimed, and what ran out, as the master\'s clock goes', async () => {
+  it("shows who is free, claimed, and what ran out, as the master's clock goes", async () => {
     await fleet.fillPool('senders', 4, 2)
     const page = await open('#/pools/senders')
     await page.getByText('2 free, 2 claimed').waitFor()
-    await page.getByText(/claimed, ends in/).first().waitFor()
+    await page
+      .getByText(/claimed, ends in/)
+      .first()
+      .waitFor()
     await page.getByRole('button', { name: 'item-1' }).click()
     await page.getByRole('dialog').getByText('"sender-1"').waitFor()
   })
@@ -314,7 +340,14 @@ describe('a pool', () => {
   it('is not for a scoped token, which is told so, and not asked for (D32)', async () => {
     const { page, asked } = await signedIn(`${fleet.url}/`, '#/pools/senders', MAILER_TOKEN)
     await page.getByText('Pools need an admin token').waitFor()
-    for (const place of ['tasks/mailer', 'output/mailer', 'automations/mailer', 'tasks/thumbnail', 'output/thumbnail', 'automations/thumbnail']) {
+    for (const place of [
+      'tasks/mailer',
+      'output/mailer',
+      'automations/mailer',
+      'tasks/thumbnail',
+      'output/thumbnail',
+      'automations/thumbnail',
+    ]) {
       await page.goto(`${fleet.url}/#/${place}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
     }
@@ -328,16 +361,32 @@ describe('hostile text', () => {
     await fleet.killTasks('mailer', 'dead', 1, HOSTILE, { to: HOSTILE, big: 'x'.repeat(1_000_000) })
     await fleet.queueTasks('mailer', HOSTILE.slice(0, 100), 1, 1, { to: HOSTILE })
     await fleet.emit('mailer', [{ [HOSTILE]: HOSTILE, big: 'y'.repeat(1_000_000) }])
-    await fleet.backend.pools.put('senders', [{ id: HOSTILE.slice(0, 90), tags: JSON.stringify({ region: HOSTILE }), payload: JSON.stringify({ user: 'z'.repeat(100_000) }), expires: null }])
+    await fleet.backend.pools.put('senders', [
+      {
+        id: HOSTILE.slice(0, 90),
+        tags: JSON.stringify({ region: HOSTILE }),
+        payload: JSON.stringify({ user: 'z'.repeat(100_000) }),
+        expires: null,
+      },
+    ])
     const page = await open('#/tasks/mailer?tab=dead', ADMIN_TOKEN, { viewport: { width: 360, height: 740 } })
-    for (const hash of ['tasks/mailer?tab=dead', 'tasks/mailer', 'output/mailer', 'output/mailer?mode=peek', 'pools/senders']) {
+    for (const hash of [
+      'tasks/mailer?tab=dead',
+      'tasks/mailer',
+      'output/mailer',
+      'output/mailer?mode=peek',
+      'pools/senders',
+    ]) {
       await page.goto(`${fleet.url}/#/${hash}`)
       await page.getByText('<img src=x').first().waitFor({ state: 'attached' })
       expect([hash, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([hash, 360])
     }
     await page.getByRole('table', { name: 'Pool items' }).getByRole('button').first().click()
     await page.getByRole('dialog').waitFor()
-    expect(await page.evaluate('[typeof window.ran, document.querySelectorAll("img, main script").length]')).toEqual(['undefined', 0])
+    expect(await page.evaluate('[typeof window.ran, document.querySelectorAll("img, main script").length]')).toEqual([
+      'undefined',
+      0,
+    ])
   })
 })
 
@@ -347,7 +396,13 @@ describe('a master that is away', () => {
     await fleet.emit('mailer', [{ to: 'a' }])
     const page = await open('#/pools/senders')
     await page.getByText('2 free, 2 claimed').waitFor()
-    await page.route('**/api/**', (route) => route.fulfill({ status: 503, headers: { 'retry-after': '1' }, json: { detail: 'the store is away; nothing was changed' } }))
+    await page.route('**/api/**', (route) =>
+      route.fulfill({
+        status: 503,
+        headers: { 'retry-after': '1' },
+        json: { detail: 'the store is away; nothing was changed' },
+      }),
+    )
     await page.getByText('The store is away; nothing was changed.').waitFor()
     await page.getByText('Below are the last good data').waitFor()
     expect(await page.getByText('2 free, 2 claimed').isVisible()).toBe(true)
@@ -370,12 +425,25 @@ describe('every place', () => {
     await fleet.killTasks('mailer', 'gone', 12, 'no such file "mail-{n}.eml"')
     await fleet.queueTasks('mailer', 'urgent', 30, 0)
     await fleet.queueTasks('mailer', 'mail', 400, 1, { to: 'someone@example.net', subject: 'Hello '.repeat(30) })
-    await fleet.emit('mailer', Array.from({ length: 60 }, (_, n) => ({ sent: n % 3 === 0, to: `a-${n}@example.net` })))
+    await fleet.emit(
+      'mailer',
+      Array.from({ length: 60 }, (_, n) => ({ sent: n % 3 === 0, to: `a-${n}@example.net` })),
+    )
     await fleet.fillPool('senders', 25, 6)
     const page = await open('#/tasks')
     const PLACES: Readonly<Record<string, string>> = {
-      tasks: '#/tasks', queue: '#/tasks/mailer?task=urgent-3', submit: '#/tasks/mailer?tab=submit', dead: '#/tasks/mailer?tab=dead', 'dead-empty': '#/tasks/thumbnail?tab=dead', 'output-tail': '#/output/mailer',
-      'output-empty': '#/output/thumbnail', 'output-peek': '#/output/mailer?mode=peek', pools: '#/pools/senders', automations: '#/automations', automation: '#/automations/mailer', 'tasks-forbidden': '#/tasks/none',
+      tasks: '#/tasks',
+      queue: '#/tasks/mailer?task=urgent-3',
+      submit: '#/tasks/mailer?tab=submit',
+      dead: '#/tasks/mailer?tab=dead',
+      'dead-empty': '#/tasks/thumbnail?tab=dead',
+      'output-tail': '#/output/mailer',
+      'output-empty': '#/output/thumbnail',
+      'output-peek': '#/output/mailer?mode=peek',
+      pools: '#/pools/senders',
+      automations: '#/automations',
+      automation: '#/automations/mailer',
+      'tasks-forbidden': '#/tasks/none',
     }
     for (const [name, hash] of Object.entries(PLACES)) {
       await page.goto(`${fleet.url}/${hash}`)
@@ -391,7 +459,11 @@ describe('every place', () => {
     await fleet.killTasks('mailer', 'dead', 12, 'boom')
     await fleet.emit('mailer', [{ to: 'a' }])
     const page = await open('#/tasks/mailer?tab=dead')
-    for (const [name, button] of [['dead-remove', 'Remove 12…'], ['dead-clear', 'Clear all…'], ['dead-task', 'dead-3']] as const) {
+    for (const [name, button] of [
+      ['dead-remove', 'Remove 12…'],
+      ['dead-clear', 'Clear all…'],
+      ['dead-task', 'dead-3'],
+    ] as const) {
       await page.getByRole('button', { name: button, exact: true }).click()
       await page.getByRole('dialog').waitFor()
       await look(page, name)

@@ -17,7 +17,11 @@ beforeEach(async () => {
   if (CHROMIUM === undefined) return
   await world.start()
   worker = world.fleet.startWorker('http-request', 'w-1')
-  await world.fleet.configure('http-request', 'w-1', { enabled: true, allow_cidrs: ['127.0.0.0/8'], allow_ports: [Number(new URL(world.fleet.url).port)] })
+  await world.fleet.configure('http-request', 'w-1', {
+    enabled: true,
+    allow_cidrs: ['127.0.0.0/8'],
+    allow_ports: [Number(new URL(world.fleet.url).port)],
+  })
 })
 afterEach(() => world.stop())
 
@@ -28,9 +32,17 @@ const save = (page: Page): Promise<void> => page.getByRole('button', { name: /^S
 function answersTo(page: Page): { readonly answers: string[]; readonly end: () => void } {
   const answers: string[] = []
   page.on('response', (response) => {
-    if (new URL(response.url()).pathname.startsWith('/api/') && !response.url().endsWith('/events')) void response.text().then((text) => answers.push(text), () => undefined)
+    if (new URL(response.url()).pathname.startsWith('/api/') && !response.url().endsWith('/events'))
+      void response.text().then(
+        (text) => answers.push(text),
+        () => undefined,
+      )
   })
-  const events = get(`${world.fleet.url}/api/v1/events`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } }, (stream) => stream.on('data', (chunk: Buffer) => answers.push(chunk.toString())))
+  const events = get(
+    `${world.fleet.url}/api/v1/events`,
+    { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } },
+    (stream) => stream.on('data', (chunk: Buffer) => answers.push(chunk.toString())),
+  )
   return { answers, end: () => events.destroy() }
 }
 
@@ -51,7 +63,12 @@ describe('a worker of its own process', () => {
     await save(page)
     await page.getByText('Generation 3 is saved. The worker is offline; it takes the config when it is back.').waitFor()
     await page.locator('.outcome').getByText('Why?').click()
-    await page.locator('.outcome').getByRole('list').getByText(/offline/).first().waitFor()
+    await page
+      .locator('.outcome')
+      .getByRole('list')
+      .getByText(/offline/)
+      .first()
+      .waitFor()
     await look(page, 'config-worker-away')
     worker = world.fleet.startWorker('http-request', 'w-1')
     await page.getByText(/Generation 3 is saved\. The worker applied it/).waitFor()
@@ -80,16 +97,34 @@ describe('a worker of its own process', () => {
     await page.getByText(/is saved\. The worker applied it/).waitFor()
     await world.fleet.ok('POST', '/automations/http-request/tasks', { payload: { url: `${world.fleet.url}/healthz` } })
     const seen: string[] = []
-    for (const hash of ['#/workers/http-request/w-1', '#/workers/http-request/w-1?tab=config', '#/workers/http-request/w-1?tab=config&view=json', '#/workers/http-request/w-1?tab=history', '#/output/http-request', '#/workers', '#/']) {
+    for (const hash of [
+      '#/workers/http-request/w-1',
+      '#/workers/http-request/w-1?tab=config',
+      '#/workers/http-request/w-1?tab=config&view=json',
+      '#/workers/http-request/w-1?tab=history',
+      '#/output/http-request',
+      '#/workers',
+      '#/',
+    ]) {
       await page.goto(`${world.fleet.url}/${hash}`)
       await page.getByRole('heading', { level: 1 }).first().waitFor({ state: 'attached' })
       if (hash.startsWith('#/output')) await page.getByText('"status":200').first().waitFor()
       if (hash.endsWith('history')) await page.locator('.generations').getByText('authorization').first().waitFor()
       seen.push(await page.content(), JSON.stringify(await storedValues(page)))
     }
-    for (const path of ['/automations/http-request/workers/w-1', '/automations/http-request/workers/w-1/config/history', '/automations/http-request/output/peek?n=10', '/overview']) seen.push(JSON.stringify(await world.fleet.ok('GET', path)))
+    for (const path of [
+      '/automations/http-request/workers/w-1',
+      '/automations/http-request/workers/w-1/config/history',
+      '/automations/http-request/output/peek?n=10',
+      '/overview',
+    ])
+      seen.push(JSON.stringify(await world.fleet.ok('GET', path)))
     end()
     expect(answers.join('')).toContain('worker.config_changed')
-    expect([...seen, ...answers, ...heard, worker.output(), world.fleet.masterOutput()].filter((text) => text.includes('canary-of-the-browser-test'))).toEqual([])
+    expect(
+      [...seen, ...answers, ...heard, worker.output(), world.fleet.masterOutput()].filter((text) =>
+        text.includes('canary-of-the-browser-test'),
+      ),
+    ).toEqual([])
   })
 })

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => many.stop())
 
 describe('signing in', () => {
-  it('tells a wrong token from a worker\'s, and keeps neither', async () => {
+  it("tells a wrong token from a worker's, and keeps neither", async () => {
     const { page } = await openPage(at())
     await look(page, 'sign-in')
     await signIn(page, 'wrong')
@@ -67,7 +67,13 @@ describe('a scoped token', () => {
     const { page, asked } = await signedIn(at(), '', MAILER_TOKEN)
     await page.getByText('scoped: mailer').waitFor()
     await page.getByText('workers are connected').or(page.getByText('All')).first().waitFor()
-    for (const [place, heading] of [['Workers', 'Workers'], ['Tasks', 'Tasks'], ['Output', 'Output'], ['Automations', 'Automations'], ['Settings', 'Settings']] as const) {
+    for (const [place, heading] of [
+      ['Workers', 'Workers'],
+      ['Tasks', 'Tasks'],
+      ['Output', 'Output'],
+      ['Automations', 'Automations'],
+      ['Settings', 'Settings'],
+    ] as const) {
       await page.getByRole('navigation', { name: 'Places' }).getByRole('link', { name: place, exact: true }).click()
       await page.getByRole('heading', { level: 1, name: heading }).waitFor()
     }
@@ -83,7 +89,9 @@ describe('a token that is taken away while the page is open', () => {
     const { page } = await signedIn(at(), '#/workers')
     await page.getByRole('link', { name: 'm-1' }).waitFor()
     await page.getByLabel('Filter workers').fill('m-2')
-    await page.route('**/api/**', (route) => route.fulfill({ status: 403, json: { detail: 'this token is not known' } }))
+    await page.route('**/api/**', (route) =>
+      route.fulfill({ status: 403, json: { detail: 'this token is not known' } }),
+    )
     await page.getByText('does not accept this token').waitFor()
     await look(page, 'sign-in-again')
     await page.unroute('**/api/**')

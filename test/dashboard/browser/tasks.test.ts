@@ -50,10 +50,14 @@ describe('the queue card', () => {
   it('queues once when the button is pressed again after a lost answer', async () => {
     const page = await world.signedIn('#/tasks/http-request?tab=submit')
     await typePayload(page, '{"url": "http://example.net/"}')
-    await page.route('**/tasks', async (route) => {
-      await route.fetch()
-      await route.abort()
-    }, { times: 1 })
+    await page.route(
+      '**/tasks',
+      async (route) => {
+        await route.fetch()
+        await route.abort()
+      },
+      { times: 1 },
+    )
     await page.getByRole('button', { name: 'Submit' }).click()
     await page.getByText('Perhaps queued:').waitFor()
     await page.getByRole('button', { name: 'Submit' }).click()
@@ -64,7 +68,11 @@ describe('the queue card', () => {
 
   it('replays dead letters, and clears them only after asking', async () => {
     await world.startWorker('http-request', 'w-1', { allow_ports: [1] })
-    for (const n of [1, 2, 3]) await world.fleet.ok('POST', '/automations/http-request/tasks', { task_id: `t-${n}`, payload: { url: `${world.fleet.url}/${n}` } })
+    for (const n of [1, 2, 3])
+      await world.fleet.ok('POST', '/automations/http-request/tasks', {
+        task_id: `t-${n}`,
+        payload: { url: `${world.fleet.url}/${n}` },
+      })
     const page = await world.signedIn('#/tasks/http-request?tab=dead')
     await page.getByText('1 group by error, over all 3.').waitFor()
     expect(await page.getByRole('table').getByText('is not in allow_ports').count()).toBe(3)
@@ -83,7 +91,10 @@ describe('the queue card', () => {
 
   it('fixes a worker whose tasks die, replays them, and sees them succeed', async () => {
     await world.startWorker('http-request', 'w-1', { allow_ports: [1] })
-    for (const n of [1, 2, 3]) await world.fleet.ok('POST', '/automations/http-request/tasks', { payload: { url: `${world.fleet.url}/healthz?${n}` } })
+    for (const n of [1, 2, 3])
+      await world.fleet.ok('POST', '/automations/http-request/tasks', {
+        payload: { url: `${world.fleet.url}/healthz?${n}` },
+      })
     const page = await world.signedIn('#/tasks/http-request?tab=dead')
     await page.getByText('over all 3.').waitFor()
     await world.fleet.configure('http-request', 'w-1', { allow_ports: [Number(new URL(world.fleet.url).port)] })

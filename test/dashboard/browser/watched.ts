@@ -16,10 +16,19 @@ import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import type { OpenApi } from '../../openapi/contract.ts'
 
 /** The browser that PATH has; undefined: none, and every test is a named skip. */
-export const CHROMIUM = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'chromium')).find((file) => existsSync(file))
+export const CHROMIUM = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .map((folder) => join(folder, 'chromium'))
+  .find((file) => existsSync(file))
 
 const browserArguments = [
-  '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
 ]
 /** An answer of 4xx is expected where a test provokes it; the browser calls each an error. */
 const IS_NETWORK = /^Failed to load resource|Failed to fetch dynamically imported module/
@@ -35,7 +44,13 @@ const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-prac
 const ONE_LINE = 60
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-interface AxeResult { readonly violations: readonly { readonly id: string; readonly help: string; readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[] }[] }
+interface AxeResult {
+  readonly violations: readonly {
+    readonly id: string
+    readonly help: string
+    readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[]
+  }[]
+}
 
 let browser: Promise<Browser> | undefined
 const complaints: string[] = []
@@ -64,7 +79,10 @@ export interface Opened {
 
 /** Has the browser find `host` at `address`, and trust one public key there, by its hash. Before the first page is opened. */
 export function findHost(host: string, address: string, keyHash: string): void {
-  browserArguments.push(`--host-resolver-rules=MAP ${host} ${address}`, `--ignore-certificate-errors-spki-list=${keyHash}`)
+  browserArguments.push(
+    `--host-resolver-rules=MAP ${host} ${address}`,
+    `--ignore-certificate-errors-spki-list=${keyHash}`,
+  )
 }
 
 /** Opens the page at `address`, which ends in a slash: a master itself, or a proxy before it. */
@@ -81,7 +99,9 @@ export async function openPage(address: string, hash = '', options: BrowserConte
 async function operationsOf(page: Page): Promise<readonly RegExp[]> {
   const { paths } = await page.evaluate<OpenApi>(`fetch(".${DOCUMENT}").then((answer) => answer.json())`)
   const patternOf = (path: string): string => path.replaceAll('.', String.raw`\.`).replaceAll(/\{\w+\}/g, '[^/]+')
-  return Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => new RegExp(`^${method.toUpperCase()} ${patternOf(path)}$`)))
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => new RegExp(`^${method.toUpperCase()} ${patternOf(path)}$`)),
+  )
 }
 
 /** Keeps what the page complains of. Answers the list of what it asks of the API. */
@@ -91,7 +111,8 @@ function watch(page: Page, { origin, pathname: prefix }: URL): string[] {
   page.setDefaultTimeout(PATIENCE_MS)
   page.on('pageerror', (error) => complaints.push(`exception: ${error.message}`))
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type()) && !IS_NETWORK.test(message.text())) complaints.push(`${message.type()}: ${message.text()}`)
+    if (['error', 'warning'].includes(message.type()) && !IS_NETWORK.test(message.text()))
+      complaints.push(`${message.type()}: ${message.text()}`)
   })
   page.on('request', (request) => {
     const url = new URL(request.url())
@@ -110,7 +131,12 @@ export async function signIn(page: Page, token: string): Promise<void> {
 }
 
 /** Opens the page and signs in. */
-export async function signedIn(address: string, hash = '', token = ADMIN_TOKEN, options: BrowserContextOptions = {}): Promise<Opened> {
+export async function signedIn(
+  address: string,
+  hash = '',
+  token = ADMIN_TOKEN,
+  options: BrowserContextOptions = {},
+): Promise<Opened> {
   const opened = await openPage(address, hash, options)
   await signIn(opened.page, token)
   await opened.page.getByRole('button', { name: 'Sign out' }).waitFor()
@@ -118,7 +144,8 @@ export async function signedIn(address: string, hash = '', token = ADMIN_TOKEN, 
 }
 
 /** What the page keeps in this browser. */
-export const storedValues = (page: Page): Promise<unknown> => page.evaluate('[...Object.values(localStorage), ...Object.values(sessionStorage)]')
+export const storedValues = (page: Page): Promise<unknown> =>
+  page.evaluate('[...Object.values(localStorage), ...Object.values(sessionStorage)]')
 
 /** The close look; see the head of this file. The page is left as it was. */
 export async function look(page: Page, name: string): Promise<void> {
@@ -130,15 +157,32 @@ export async function look(page: Page, name: string): Promise<void> {
     await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
     await page.screenshot({ path: join(SCREENSHOTS, `${name}-${kind}.png`) })
     expect([name, kind, await violations(page)]).toEqual([name, kind, []])
-    expect([name, kind, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([name, kind, viewport.width])
-    expect([name, kind, await page.evaluate(`document.querySelector('.top')?.offsetHeight > ${ONE_LINE}`)]).toEqual([name, kind, false])
+    expect([name, kind, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([
+      name,
+      kind,
+      viewport.width,
+    ])
+    expect([name, kind, await page.evaluate(`document.querySelector('.top')?.offsetHeight > ${ONE_LINE}`)]).toEqual([
+      name,
+      kind,
+      false,
+    ])
   }
   await page.emulateMedia({ colorScheme: null })
   if (before !== null) await page.setViewportSize(before)
 }
 
 async function violations(page: Page): Promise<readonly string[]> {
-  if (await page.evaluate('typeof axe') === 'undefined') await page.evaluate(AXE)
-  const result = await page.evaluate(`axe.run(document, { runOnly: ${JSON.stringify(WCAG)}, resultTypes: ['violations'] })`) as AxeResult
-  return result.violations.flatMap(({ id, nodes }) => nodes.slice(0, 3).map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary.split('\n').slice(0, 3).join(' ')}`))
+  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(AXE)
+  const result = (await page.evaluate(
+    `axe.run(document, { runOnly: ${JSON.stringify(WCAG)}, resultTypes: ['violations'] })`,
+  )) as AxeResult
+  return result.violations.flatMap(({ id, nodes }) =>
+    nodes
+      .slice(0, 3)
+      .map(
+        ({ target, failureSummary }) =>
+          `${id}: ${target.join(' ')}: ${failureSummary.split('\n').slice(0, 3).join(' ')}`,
+      ),
+  )
 }

@@ -19,14 +19,28 @@ beforeEach(async () => {
 
 afterEach(() => world.stop())
 
-const open = (hash: string, options: BrowserContextOptions = {}, token?: string) => signedIn(`${world.url}/`, hash, token, options)
-const VIEWS = [['summary', '', '.plot canvas'], ['slots', '?tab=slots', '.lanes canvas'], ['form', '?tab=config', 'form .field'], ['json', '?tab=config&view=json', '.json-text'], ['changes', '?tab=config&view=changes', '.empty'], ['history', '?tab=history', '.generations']] as const
+const open = (hash: string, options: BrowserContextOptions = {}, token?: string) =>
+  signedIn(`${world.url}/`, hash, token, options)
+const VIEWS = [
+  ['summary', '', '.plot canvas'],
+  ['slots', '?tab=slots', '.lanes canvas'],
+  ['form', '?tab=config', 'form .field'],
+  ['json', '?tab=config&view=json', '.json-text'],
+  ['changes', '?tab=config&view=changes', '.empty'],
+  ['history', '?tab=history', '.generations'],
+] as const
 const PHONE = { viewport: { width: 360, height: 740 } }
 const fits = (page: Page): Promise<boolean> => inPage(page, 'document.documentElement.scrollWidth <= innerWidth')
 
 describe('the page of a worker', () => {
   it('looks right in every view, and never shows a stored secret', async () => {
-    await world.patch('studio', 'm-7', { enabled: true, slots: 8, password: 'hunter2hunter2', proxy: { url: 'http://proxy.example.net', password: 'topsecretvalue' }, targets: ['a', 'b'] })
+    await world.patch('studio', 'm-7', {
+      enabled: true,
+      slots: 8,
+      password: 'hunter2hunter2',
+      proxy: { url: 'http://proxy.example.net', password: 'topsecretvalue' },
+      targets: ['a', 'b'],
+    })
     await world.patch('studio', 'm-7', { port: 587, retry: { kind: 'grow', base: 2 } })
     await world.fill('studio', 'm-7', 8)
     const { page } = await open('#/workers/studio/m-7')
@@ -37,7 +51,9 @@ describe('the page of a worker', () => {
       await look(page, `worker-${view}`)
       expect(await page.content()).not.toMatch(/hunter2|topsecret/)
     }
-    expect(await inPage<string>(page, 'JSON.stringify({ ...localStorage, ...sessionStorage })')).not.toMatch(/hunter2|topsecret/)
+    expect(await inPage<string>(page, 'JSON.stringify({ ...localStorage, ...sessionStorage })')).not.toMatch(
+      /hunter2|topsecret/,
+    )
   })
 
   it('shows an hour of 64 slots within 300 ms of the answer, and holds up nothing', async () => {
@@ -55,7 +71,12 @@ describe('the page of a worker', () => {
     console.log(`64 slots × 240 frames: ${took} ms after the answer; long tasks ${JSON.stringify(long)}`)
     expect(took).toBeLessThan(300 * SLACK)
     expect(Math.max(0, ...long)).toBeLessThan(100 * WORST_SLACK)
-    expect(await page.getByRole('table', { name: 'Slots now', includeHidden: true }).getByRole('row', { includeHidden: true }).count()).toBe(65)
+    expect(
+      await page
+        .getByRole('table', { name: 'Slots now', includeHidden: true })
+        .getByRole('row', { includeHidden: true })
+        .count(),
+    ).toBe(65)
   })
 
   it('tells gaps, rates and quantiles in figures', async () => {
@@ -63,7 +84,9 @@ describe('the page of a worker', () => {
     const { page } = await open('#/workers/studio/m-7')
     const sent = page.getByRole('figure').filter({ hasText: /^sent/ })
     await sent.getByText('Figures').click()
-    await expect(sent.getByRole('table', { name: 'Figures of sent' }).getByRole('row').last().innerText()).resolves.toMatch(/sent\s+2\.7 \/s\s+2\.7 \/s\s+2\.7 \/s\s+2\.7 \/s/)
+    await expect(
+      sent.getByRole('table', { name: 'Figures of sent' }).getByRole('row').last().innerText(),
+    ).resolves.toMatch(/sent\s+2\.7 \/s\s+2\.7 \/s\s+2\.7 \/s\s+2\.7 \/s/)
     await sent.getByText('Show data').click()
     await look(page, 'worker-figures')
   })
@@ -98,10 +121,22 @@ describe('the page of a worker', () => {
   it('runs nothing that a schema says, and its layout holds', async () => {
     await world.join('evil', 'e-1')
     const { page } = await open('#/automations/evil', PHONE)
-    for (const hash of ['#/automations/evil', '#/tasks/evil?tab=submit', '#/workers/evil/e-1?tab=config', '#/workers/evil/e-1?tab=config&view=json']) {
+    for (const hash of [
+      '#/automations/evil',
+      '#/tasks/evil?tab=submit',
+      '#/workers/evil/e-1?tab=config',
+      '#/workers/evil/e-1?tab=config&view=json',
+    ]) {
       await goTo(page, hash)
-      await (hash.endsWith('json') ? page.locator('.json-text') : page.getByText('<script>window.ran=1').first()).waitFor()
-      expect([hash, await fits(page), await inPage(page, 'globalThis.ran'), await page.locator('img, main script').count()]).toEqual([hash, true, undefined, 0])
+      await (
+        hash.endsWith('json') ? page.locator('.json-text') : page.getByText('<script>window.ran=1').first()
+      ).waitFor()
+      expect([
+        hash,
+        await fits(page),
+        await inPage(page, 'globalThis.ran'),
+        await page.locator('img, main script').count(),
+      ]).toEqual([hash, true, undefined, 0])
     }
     await look(page, 'hostile-schema')
   })

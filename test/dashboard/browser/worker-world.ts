@@ -17,37 +17,78 @@ const FRAME_SECONDS = 15
 
 const secret = Type.String({ writeOnly: true })
 /** Every keyword that the form shows, and one node that it leaves as JSON. */
-const config = Type.Object({
-  host: Type.String({ title: 'SMTP host', description: 'Where mail goes out.', default: 'smtp.old.example.net', maxLength: 200 }),
-  port: Type.Integer({ default: 465, minimum: 1, maximum: 65_535 }),
-  ratio: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 1, description: 'Share of mail that is sampled.' })),
-  mode: Type.Enum(['fast', 'safe'], { default: 'safe', description: 'Safe waits for every answer.' }),
-  dry: Type.Optional(Type.Boolean({ description: 'Send nothing.' })),
-  limit: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { default: 100, description: 'Mail a minute; null is no limit.' }),
-  from: Type.Optional(Type.String({ pattern: '^[^@]+@[^@]+$', examples: ['ops@example.net'] })),
-  targets: Type.Array(Type.String({ maxLength: 40 }), { default: [], maxItems: 5 }),
-  proxy: Type.Optional(Type.Object({ url: Type.String(), password: Type.Optional(secret) })),
-  retry: Type.Union([Type.Object({ kind: Type.Literal('fixed'), seconds: Type.Integer({ minimum: 1 }) }, { title: 'Fixed' }), Type.Object({ kind: Type.Literal('grow'), base: Type.Number() }, { title: 'Growing' })], { default: { kind: 'fixed', seconds: 5 } }),
-  headers: Type.Optional(Type.Record(Type.String(), Type.String())),
-  password: Type.Optional(secret),
-}, { additionalProperties: false })
+const config = Type.Object(
+  {
+    host: Type.String({
+      title: 'SMTP host',
+      description: 'Where mail goes out.',
+      default: 'smtp.old.example.net',
+      maxLength: 200,
+    }),
+    port: Type.Integer({ default: 465, minimum: 1, maximum: 65_535 }),
+    ratio: Type.Optional(
+      Type.Number({ exclusiveMinimum: 0, maximum: 1, description: 'Share of mail that is sampled.' }),
+    ),
+    mode: Type.Enum(['fast', 'safe'], { default: 'safe', description: 'Safe waits for every answer.' }),
+    dry: Type.Optional(Type.Boolean({ description: 'Send nothing.' })),
+    limit: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+      default: 100,
+      description: 'Mail a minute; null is no limit.',
+    }),
+    from: Type.Optional(Type.String({ pattern: '^[^@]+@[^@]+$', examples: ['ops@example.net'] })),
+    targets: Type.Array(Type.String({ maxLength: 40 }), { default: [], maxItems: 5 }),
+    proxy: Type.Optional(Type.Object({ url: Type.String(), password: Type.Optional(secret) })),
+    retry: Type.Union(
+      [
+        Type.Object({ kind: Type.Literal('fixed'), seconds: Type.Integer({ minimum: 1 }) }, { title: 'Fixed' }),
+        Type.Object({ kind: Type.Literal('grow'), base: Type.Number() }, { title: 'Growing' }),
+      ],
+      { default: { kind: 'fixed', seconds: 5 } },
+    ),
+    headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+    password: Type.Optional(secret),
+  },
+  { additionalProperties: false },
+)
 
 /** What a plugin may say, and what must stay text. */
 export const HOSTILE = '<img src=x onerror="window.ran=1"><script>window.ran=1</script>\u202Eevil\u0007'
 const evil = Type.Object({
-  plain: Type.String({ title: HOSTILE, description: HOSTILE + 'x'.repeat(10_000), default: HOSTILE, examples: [HOSTILE] }),
+  plain: Type.String({
+    title: HOSTILE,
+    description: HOSTILE + 'x'.repeat(10_000),
+    default: HOSTILE,
+    examples: [HOSTILE],
+  }),
   ['n'.repeat(200)]: Type.Optional(Type.Enum([HOSTILE, 'safe'], { title: HOSTILE })),
-  either: Type.Optional(Type.Union([Type.Object({ a: Type.String() }, { title: HOSTILE }), Type.Object({ b: Type.String() }, { title: 'other' })])),
+  either: Type.Optional(
+    Type.Union([
+      Type.Object({ a: Type.String() }, { title: HOSTILE }),
+      Type.Object({ b: Type.String() }, { title: 'other' }),
+    ]),
+  ),
 })
 
-const many = Object.fromEntries(Array.from({ length: 196 }, (_, n) => [`field_${n}`, Type.Optional(n % 3 === 0 ? Type.Integer({ minimum: 0 }) : n % 3 === 1 ? Type.String() : Type.Boolean())]))
+const many = Object.fromEntries(
+  Array.from({ length: 196 }, (_, n) => [
+    `field_${n}`,
+    Type.Optional(n % 3 === 0 ? Type.Integer({ minimum: 0 }) : n % 3 === 1 ? Type.String() : Type.Boolean()),
+  ]),
+)
 
 const run = async (): Promise<void> => {}
-const catalog = () => buildCatalog([
-  defineBatch({ type: 'studio', config, payload: Type.Object({ to: Type.String() }), output: Type.Object({ ok: Type.Boolean() }), run }),
-  defineBatch({ type: 'evil', config: evil, payload: evil, output: evil, run }),
-  defineBatch({ type: 'wide', config: Type.Object(many), payload: Type.Object({}), output: Type.Object({}), run }),
-])
+const catalog = () =>
+  buildCatalog([
+    defineBatch({
+      type: 'studio',
+      config,
+      payload: Type.Object({ to: Type.String() }),
+      output: Type.Object({ ok: Type.Boolean() }),
+      run,
+    }),
+    defineBatch({ type: 'evil', config: evil, payload: evil, output: evil, run }),
+    defineBatch({ type: 'wide', config: Type.Object(many), payload: Type.Object({}), output: Type.Object({}), run }),
+  ])
 
 export class WorkerWorld {
   readonly backend = new MemoryBackend({ clock: systemTime, random: systemRandom })
@@ -65,15 +106,33 @@ export class WorkerWorld {
   }
 
   /** A worker that is only a socket. It says which generation it runs as soon as it hears of one. */
-  async join(type: string, id: string, state: 'RUNNING' | 'ERROR' = 'RUNNING', lastError: string | null = null): Promise<WebSocket> {
-    const socket = new WebSocket(`${this.url.replace('http', 'ws')}/api/v1/automations/${type}/workers/${encodeURIComponent(id)}/control?token=${WORKER_TOKEN}`)
+  async join(
+    type: string,
+    id: string,
+    state: 'RUNNING' | 'ERROR' = 'RUNNING',
+    lastError: string | null = null,
+  ): Promise<WebSocket> {
+    const socket = new WebSocket(
+      `${this.url.replace('http', 'ws')}/api/v1/automations/${type}/workers/${encodeURIComponent(id)}/control?token=${WORKER_TOKEN}`,
+    )
     await once(socket, 'open')
-    const say = (gen: number): void => socket.send(JSON.stringify({ type: 'state', state, config_gen: gen, ts: Date.now() / 1_000, last_error: lastError }))
+    const say = (gen: number): void =>
+      socket.send(
+        JSON.stringify({ type: 'state', state, config_gen: gen, ts: Date.now() / 1_000, last_error: lastError }),
+      )
     socket.addEventListener('message', ({ data }) => {
       const frame = JSON.parse(String(data)) as { type: string; config_gen?: number; id?: string }
       if (frame.type === 'config_changed' && frame.config_gen !== undefined && !this.held.has(id)) say(frame.config_gen)
     })
-    socket.send(JSON.stringify({ type: 'register', worker_id: id, automation_type: type, protocol_version: 1, hardware: { cores: 8, ram_gb: 31.2, hostname: 'node-7.fleet.example.net', kernel: '6.8.0-45-generic' } }))
+    socket.send(
+      JSON.stringify({
+        type: 'register',
+        worker_id: id,
+        automation_type: type,
+        protocol_version: 1,
+        hardware: { cores: 8, ram_gb: 31.2, hostname: 'node-7.fleet.example.net', kernel: '6.8.0-45-generic' },
+      }),
+    )
     say(0)
     this.#sockets.push(socket)
     while ((await this.record(type, id)).connected !== true) await new Promise((resolve) => setTimeout(resolve, 10))
@@ -85,12 +144,23 @@ export class WorkerWorld {
     const [row] = await this.backend.workers.get([{ type, id }])
     if (row?.conn == null) throw new TypeError(`${id} is not connected`)
     const now = Math.floor(Date.now() / 1_000)
-    const stats = Array.from({ length: FRAMES }, (_, n) => n).filter((n) => n < 100 || n > 112).map((n) => JSON.stringify(frameOf(n, now + 60 - (FRAMES - n) * FRAME_SECONDS, slots)))
+    const stats = Array.from({ length: FRAMES }, (_, n) => n)
+      .filter((n) => n < 100 || n > 112)
+      .map((n) => JSON.stringify(frameOf(n, now + 60 - (FRAMES - n) * FRAME_SECONDS, slots)))
     await this.backend.workers.beat([{ type, id, conn: row.conn, stats }])
   }
 
-  async call<T>(method: string, path: string, body?: object, headers: Readonly<Record<string, string>> = {}): Promise<T> {
-    const answer = await fetch(`${this.url}/api/v1/${path}`, { method, headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json', ...headers }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+  async call<T>(
+    method: string,
+    path: string,
+    body?: object,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<T> {
+    const answer = await fetch(`${this.url}/api/v1/${path}`, {
+      method,
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json', ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
     return (await answer.json()) as T
   }
 
@@ -98,7 +168,10 @@ export class WorkerWorld {
     return this.call('PATCH', `automations/${type}/workers/${id}/config`, body, { 'muster-actor': actor })
   }
 
-  record(type: string, id: string): Promise<{ config: Record<string, unknown>; config_gen: number; connected?: boolean }> {
+  record(
+    type: string,
+    id: string,
+  ): Promise<{ config: Record<string, unknown>; config_gen: number; connected?: boolean }> {
     return this.call('GET', `automations/${type}/workers/${id}`)
   }
 
@@ -112,8 +185,22 @@ function frameOf(n: number, ts: number, slots: number): object {
   const wave = (speed: number): number => Math.sin(n / speed)
   const done = (slot: number): number => Math.round(n * (3 + 2 * Math.sin(slot)) + 20 * wave(10))
   return {
-    ts, slots, cpu_pct: Math.round(40 + 30 * wave(12) + 5 * wave(2)), rss_mb: 298 + n * 0.4,
-    metrics: { 'counter.sent': n < 170 ? n * 40 : (n - 170) * 40, 'gauge.connections': Math.round(12 + 6 * wave(20)), 'histogram.smtp_ms.p50': 40 + 10 * wave(9), 'histogram.smtp_ms.p95': 120 + 30 * wave(9), 'histogram.smtp_ms.p99': 300 + 90 * wave(7), 'histogram.smtp_ms.count': n * 40 },
-    per_slot: Array.from({ length: slots }, (_, slot) => ({ slot_id: slot, age_seconds: ((n + slot * 7) % 90) * FRAME_SECONDS, counters: { done: done(slot), failed: Math.floor(n / 30) } })),
+    ts,
+    slots,
+    cpu_pct: Math.round(40 + 30 * wave(12) + 5 * wave(2)),
+    rss_mb: 298 + n * 0.4,
+    metrics: {
+      'counter.sent': n < 170 ? n * 40 : (n - 170) * 40,
+      'gauge.connections': Math.round(12 + 6 * wave(20)),
+      'histogram.smtp_ms.p50': 40 + 10 * wave(9),
+      'histogram.smtp_ms.p95': 120 + 30 * wave(9),
+      'histogram.smtp_ms.p99': 300 + 90 * wave(7),
+      'histogram.smtp_ms.count': n * 40,
+    },
+    per_slot: Array.from({ length: slots }, (_, slot) => ({
+      slot_id: slot,
+      age_seconds: ((n + slot * 7) % 90) * FRAME_SECONDS,
+      counters: { done: done(slot), failed: Math.floor(n / 30) },
+    })),
   }
 }

@@ -7,7 +7,8 @@ import { CHROMIUM, look, signedIn } from './watched.ts'
 
 const many = new ManyWorkers()
 const open = async (hash: string, token?: string): Promise<Page> => (await signedIn(`${many.url}/`, hash, token)).page
-const ids = (page: Page): Promise<string[]> => page.getByRole('table', { name: 'Workers' }).getByRole('rowheader').allInnerTexts()
+const ids = (page: Page): Promise<string[]> =>
+  page.getByRole('table', { name: 'Workers' }).getByRole('rowheader').allInnerTexts()
 const count = (page: Page, text: string) => page.locator('.filter .found').getByText(text, { exact: true }).waitFor()
 
 beforeAll(async () => {
@@ -104,7 +105,8 @@ describe('acts on many workers', () => {
   it('name their number and scope, skip the managed, and tell what became of each, with one 412 and one 422', async () => {
     const page = await open('#/workers?q=type:mailer')
     await count(page, '300 of 320')
-    for (const id of ['m-1', 'm-2', 'm-4', 'm-5']) await page.getByRole('checkbox', { name: `Select mailer/${id}`, exact: true }).check()
+    for (const id of ['m-1', 'm-2', 'm-4', 'm-5'])
+      await page.getByRole('checkbox', { name: `Select mailer/${id}`, exact: true }).check()
     await page.getByText('4 workers selected').waitFor()
     await page.getByRole('button', { name: 'Config…' }).click()
     await page.getByText('Tick the fields to set.').waitFor()
@@ -113,8 +115,15 @@ describe('acts on many workers', () => {
     await page.getByText('expected a whole number, got "many"').waitFor()
     await page.getByRole('textbox', { name: 'slots' }).fill('3')
     await look(page, 'bulk-config')
-    await page.route('**/workers/m-2/config', (route) => route.fulfill({ status: 412, json: { detail: 'the config is at another generation' } }))
-    await page.route('**/workers/m-4/config', (route) => route.fulfill({ status: 422, json: { detail: [{ path: '/slots', message: 'must be <= 2', keyword: 'maximum', params: {} }] } }))
+    await page.route('**/workers/m-2/config', (route) =>
+      route.fulfill({ status: 412, json: { detail: 'the config is at another generation' } }),
+    )
+    await page.route('**/workers/m-4/config', (route) =>
+      route.fulfill({
+        status: 422,
+        json: { detail: [{ path: '/slots', message: 'must be <= 2', keyword: 'maximum', params: {} }] },
+      }),
+    )
     await page.getByRole('button', { name: 'Save config of 4' }).click()
     await page.getByText('1 done, 1 left out, 2 refused').waitFor()
     await page.getByText('managed by kubernetes:mail/m-5').waitFor()
@@ -170,7 +179,10 @@ describe('the keyboard alone', () => {
     await page.getByText('1 worker selected').waitFor()
     const key = await page.evaluate<string>('document.activeElement.dataset.key')
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { level: 1 }).getByText(key.split('/')[1] ?? '').waitFor()
+    await page
+      .getByRole('heading', { level: 1 })
+      .getByText(key.split('/')[1] ?? '')
+      .waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('heading', { name: 'Workers' }).waitFor()
     await page.keyboard.press('?')
@@ -198,7 +210,7 @@ describe('the keyboard alone', () => {
   })
 })
 
-describe('a person\'s choice', () => {
+describe("a person's choice", () => {
   it('of colours is there before the first paint, and of the zone in every time', async () => {
     const page = await open('#/settings')
     await page.getByLabel('Dark').check()
@@ -227,7 +239,9 @@ describe('a part of the page that cannot be loaded', () => {
   it('is said, with the way out, and takes nothing else away', async () => {
     const page = await open('')
     await page.getByText(/^Attention: /).waitFor()
-    await page.route('**/assets/pools-place-*.js', (route) => route.fulfill({ status: 404, json: { detail: 'no such file' } }))
+    await page.route('**/assets/pools-place-*.js', (route) =>
+      route.fulfill({ status: 404, json: { detail: 'no such file' } }),
+    )
     await page.goto(`${many.url}/#/pools`)
     await page.getByText('This place cannot be shown: A part of the page could not be loaded.').waitFor()
     await look(page, 'place-not-loaded')

@@ -28,7 +28,12 @@ export class World {
   async startWorker(type: 'http-request' | 'http-probe', id: string, config: object = {}): Promise<void> {
     this.fleet.startWorker(type, id)
     const port = Number(new URL(this.fleet.url).port)
-    await this.fleet.configure(type, id, { enabled: true, allow_cidrs: ['127.0.0.0/8'], allow_ports: [port], ...config })
+    await this.fleet.configure(type, id, {
+      enabled: true,
+      allow_cidrs: ['127.0.0.0/8'],
+      allow_ports: [port],
+      ...config,
+    })
   }
 
   /** Opens the page at `address`: the master itself, or a proxy before it. */
@@ -50,9 +55,12 @@ export class World {
     this.#proxy = createServer((request, response) => {
       if (request.url?.startsWith('/fleet/') !== true) return void response.writeHead(404).end()
       const { method, headers } = request
-      const onward = ask({ port, host: '127.0.0.1', method, headers, path: request.url.slice('/fleet'.length) }, (answer) => {
-        answer.pipe(response.writeHead(answer.statusCode ?? 502, answer.headers))
-      })
+      const onward = ask(
+        { port, host: '127.0.0.1', method, headers, path: request.url.slice('/fleet'.length) },
+        (answer) => {
+          answer.pipe(response.writeHead(answer.statusCode ?? 502, answer.headers))
+        },
+      )
       request.pipe(onward.on('error', () => response.destroy()))
     }).listen(0, '127.0.0.1')
     await once(this.#proxy, 'listening')
@@ -61,12 +69,20 @@ export class World {
 
   /** A worker that is only a socket: it says what the test wants it to say. */
   async speakAs(type: string, id: string, frames: readonly object[]): Promise<WebSocket> {
-    const socket = new WebSocket(`${this.fleet.url.replace('http', 'ws')}/api/v1/automations/${type}/workers/${encodeURIComponent(id)}/control?token=${WORKER_TOKEN}`)
+    const socket = new WebSocket(
+      `${this.fleet.url.replace('http', 'ws')}/api/v1/automations/${type}/workers/${encodeURIComponent(id)}/control?token=${WORKER_TOKEN}`,
+    )
     await new Promise((resolve, reject) => {
       socket.addEventListener('open', resolve, { once: true })
       socket.addEventListener('error', reject, { once: true })
     })
-    const register = { type: 'register', worker_id: id, automation_type: type, protocol_version: 1, hardware: { cores: 1, ram_gb: 1, hostname: 'host', kernel: 'kernel' } }
+    const register = {
+      type: 'register',
+      worker_id: id,
+      automation_type: type,
+      protocol_version: 1,
+      hardware: { cores: 1, ram_gb: 1, hostname: 'host', kernel: 'kernel' },
+    }
     for (const frame of [register, ...frames]) socket.send(JSON.stringify(frame))
     return socket
   }

@@ -3,33 +3,68 @@ import type { JsonObject, Stats } from '../../../src/protocol/index.ts'
 import { columnsOf, isRestart, withNewer } from '../../../src/dashboard/charts/columns.ts'
 import { csvOf, figuresOf, figureText } from '../../../src/dashboard/charts/figures.ts'
 
-const frame = (ts: number, metrics: JsonObject = {}, per_slot: Stats['per_slot'] = []): Stats => ({ ts, slots: 2, cpu_pct: ts, rss_mb: 300, metrics, per_slot })
-const panelOf = (frames: readonly Stats[], name: string) => columnsOf(frames).panels.find((panel) => panel.name === name)
+const frame = (ts: number, metrics: JsonObject = {}, per_slot: Stats['per_slot'] = []): Stats => ({
+  ts,
+  slots: 2,
+  cpu_pct: ts,
+  rss_mb: 300,
+  metrics,
+  per_slot,
+})
+const panelOf = (frames: readonly Stats[], name: string) =>
+  columnsOf(frames).panels.find((panel) => panel.name === name)
 const slot = (slot_id: number, age_seconds: number, counters: JsonObject = {}) => ({ slot_id, age_seconds, counters })
 
 describe('the columns of a chart', () => {
   it('have a gap where over 45 s lie between two frames, and none below', () => {
     const { ts, panels } = columnsOf([frame(0), frame(45), frame(91), frame(100)])
-    expect([ts, panels[0]?.series[0]?.values]).toEqual([[0, 45, 68, 91, 100], [0, 45, null, 91, 100]])
+    expect([ts, panels[0]?.series[0]?.values]).toEqual([
+      [0, 45, 68, 91, 100],
+      [0, 45, null, 91, 100],
+    ])
   })
 
   it('are rates per second of a counter, with a gap where it fell', () => {
-    const frames = [frame(0, { 'counter.done': 10 }), frame(10, { 'counter.done': 30 }), frame(20, { 'counter.done': 5 }), frame(30, { 'counter.done': 5 })]
-    expect(panelOf(frames, 'done')).toEqual({ name: 'done', unit: 'per second', series: [{ label: 'done', values: [null, 2, null, 0] }] })
+    const frames = [
+      frame(0, { 'counter.done': 10 }),
+      frame(10, { 'counter.done': 30 }),
+      frame(20, { 'counter.done': 5 }),
+      frame(30, { 'counter.done': 5 }),
+    ]
+    expect(panelOf(frames, 'done')).toEqual({
+      name: 'done',
+      unit: 'per second',
+      series: [{ label: 'done', values: [null, 2, null, 0] }],
+    })
   })
 
   it('know no rate across a gap', () => {
-    expect(panelOf([frame(0, { 'counter.done': 0 }), frame(60, { 'counter.done': 60 }), frame(70, { 'counter.done': 70 })], 'done')?.series[0]?.values).toEqual([null, null, null, 1])
+    expect(
+      panelOf(
+        [frame(0, { 'counter.done': 0 }), frame(60, { 'counter.done': 60 }), frame(70, { 'counter.done': 70 })],
+        'done',
+      )?.series[0]?.values,
+    ).toEqual([null, null, null, 1])
   })
 
   it('are the quantiles of a histogram in one chart, its count apart', () => {
-    const frames = [frame(0, { 'histogram.ms.p50': 1, 'histogram.ms.p95': 2, 'histogram.ms.p99': 3, 'histogram.ms.count': 1 }), frame(1, { 'histogram.ms.count': 4 })]
-    expect(panelOf(frames, 'ms')?.series).toEqual([{ label: 'p50', values: [1, null] }, { label: 'p95', values: [2, null] }, { label: 'p99', values: [3, null] }])
+    const frames = [
+      frame(0, { 'histogram.ms.p50': 1, 'histogram.ms.p95': 2, 'histogram.ms.p99': 3, 'histogram.ms.count': 1 }),
+      frame(1, { 'histogram.ms.count': 4 }),
+    ]
+    expect(panelOf(frames, 'ms')?.series).toEqual([
+      { label: 'p50', values: [1, null] },
+      { label: 'p95', values: [2, null] },
+      { label: 'p99', values: [3, null] },
+    ])
     expect(panelOf(frames, 'ms count')?.series[0]?.values).toEqual([null, 3])
   })
 
   it('take what is no number for a gap, whatever its name', () => {
-    expect(panelOf([frame(0, { 'gauge.depth': 3 }), frame(1, { 'gauge.depth': 'much', '__proto__x': {} })], 'depth')?.series[0]?.values).toEqual([3, null])
+    expect(
+      panelOf([frame(0, { 'gauge.depth': 3 }), frame(1, { 'gauge.depth': 'much', __proto__x: {} })], 'depth')?.series[0]
+        ?.values,
+    ).toEqual([3, null])
   })
 
   it('of no frames are empty', () => {
@@ -44,7 +79,11 @@ describe('the columns of a chart', () => {
 })
 
 describe('the lanes of slots', () => {
-  const frames = [frame(0, {}, [slot(7, 10, { done: 1 }), slot(2, 0, { done: 0 })]), frame(10, {}, [slot(7, 20, { done: 21 })]), frame(20, {}, [slot(7, 3, { done: 2 }), slot(2, 1, {})])]
+  const frames = [
+    frame(0, {}, [slot(7, 10, { done: 1 }), slot(2, 0, { done: 0 })]),
+    frame(10, {}, [slot(7, 20, { done: 21 })]),
+    frame(20, {}, [slot(7, 3, { done: 2 }), slot(2, 1, {})]),
+  ]
   const { slots } = columnsOf(frames)
 
   it('are ordered by slot, unknown where a slot was not there', () => {
@@ -71,10 +110,17 @@ describe('the figures of a chart', () => {
   })
 
   it('have their unit, and keep small numbers apart from nothing', () => {
-    expect([figureText(0.0123, 'per second'), figureText(1234, 'MB'), figureText(null, '%'), figureText(0, '')]).toEqual(['0.012 /s', '1,234 MB', '–', '0'])
+    expect([
+      figureText(0.0123, 'per second'),
+      figureText(1234, 'MB'),
+      figureText(null, '%'),
+      figureText(0, ''),
+    ]).toEqual(['0.012 /s', '1,234 MB', '–', '0'])
   })
 
   it('are a file whose names are no formulas', () => {
-    expect(csvOf([0, 1], { name: 'x', unit: '', series: [{ label: '=cmd"', values: [null, 2] }] })).toBe('"time","\'=cmd"""\r\n1970-01-01T00:00:00.000Z,\r\n1970-01-01T00:00:01.000Z,2\r\n')
+    expect(csvOf([0, 1], { name: 'x', unit: '', series: [{ label: '=cmd"', values: [null, 2] }] })).toBe(
+      '"time","\'=cmd"""\r\n1970-01-01T00:00:00.000Z,\r\n1970-01-01T00:00:01.000Z,2\r\n',
+    )
   })
 })

@@ -1,28 +1,72 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { Type } from 'typebox'
-import { configSchemaOf, defaultsOf, maskSecrets, mergeConfig, secretPathsOf, type JsonObject, type JsonSchema, type JsonValue } from '../../../src/protocol/index.ts'
-import { changesIn, draftOn, faultsIn, formOf, isDirty, patchOf, revertTo, sideText, withoutSecrets, type ConfigDraft } from '../../../src/dashboard/config/draft.ts'
+import {
+  configSchemaOf,
+  defaultsOf,
+  maskSecrets,
+  mergeConfig,
+  secretPathsOf,
+  type JsonObject,
+  type JsonSchema,
+  type JsonValue,
+} from '../../../src/protocol/index.ts'
+import {
+  changesIn,
+  draftOn,
+  faultsIn,
+  formOf,
+  isDirty,
+  patchOf,
+  revertTo,
+  sideText,
+  withoutSecrets,
+  type ConfigDraft,
+} from '../../../src/dashboard/config/draft.ts'
 import { mergeOf, rebase, type Side } from '../../../src/dashboard/config/merge.ts'
 import { setAt, typeAt, typeWhole } from '../../../src/dashboard/config/value-draft.ts'
 
-const schema = configSchemaOf(JSON.parse(JSON.stringify(Type.Object({
-  host: Type.Optional(Type.String()), mode: Type.Enum(['fast', 'safe'], { default: 'safe' }), targets: Type.Array(Type.String(), { default: [] }),
-  limit: Type.Union([Type.Integer(), Type.Null()], { default: 5 }), note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
-  smtp: Type.Optional(Type.Object({ user: Type.String(), password: Type.String({ writeOnly: true }) })), keys: Type.Optional(Type.Array(Type.String({ writeOnly: true }))),
-  key: Type.Optional(Type.String({ writeOnly: true })), must: Type.String(),
-}))) as JsonSchema)
+const schema = configSchemaOf(
+  JSON.parse(
+    JSON.stringify(
+      Type.Object({
+        host: Type.Optional(Type.String()),
+        mode: Type.Enum(['fast', 'safe'], { default: 'safe' }),
+        targets: Type.Array(Type.String(), { default: [] }),
+        limit: Type.Union([Type.Integer(), Type.Null()], { default: 5 }),
+        note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+        smtp: Type.Optional(Type.Object({ user: Type.String(), password: Type.String({ writeOnly: true }) })),
+        keys: Type.Optional(Type.Array(Type.String({ writeOnly: true }))),
+        key: Type.Optional(Type.String({ writeOnly: true })),
+        must: Type.String(),
+      }),
+    ),
+  ) as JsonSchema,
+)
 const secrets = secretPathsOf(schema)
 const form = formOf(schema)
-const stored: JsonObject = { ...defaultsOf(schema), slots: 4, smtp: { user: 'u', password: 'deep' }, key: 'sesame', keys: ['one'], must: 'be' }
+const stored: JsonObject = {
+  ...defaultsOf(schema),
+  slots: 4,
+  smtp: { user: 'u', password: 'deep' },
+  key: 'sesame',
+  keys: ['one'],
+  must: 'be',
+}
 const shown = maskSecrets(stored, secrets)
 const base = { config: shown, gen: 14, epoch: 'e' }
 
 const untouched = draftOn(base)
-const edited = (edits: Readonly<Record<string, JsonValue | undefined>>, draft: ConfigDraft = untouched): ConfigDraft =>
-  ({ ...draft, mine: Object.entries(edits).reduce((mine, [name, value]) => setAt(mine, `/${name}`, value), draft.mine) })
+const edited = (
+  edits: Readonly<Record<string, JsonValue | undefined>>,
+  draft: ConfigDraft = untouched,
+): ConfigDraft => ({
+  ...draft,
+  mine: Object.entries(edits).reduce((mine, [name, value]) => setAt(mine, `/${name}`, value), draft.mine),
+})
 const patch = (draft: ConfigDraft): JsonObject => patchOf(changesIn(form, draft))
-const faults = (draft: ConfigDraft): readonly string[] => faultsIn(form, draft).map(({ path, message }) => `${path} ${message}`)
+const faults = (draft: ConfigDraft): readonly string[] =>
+  faultsIn(form, draft).map(({ path, message }) => `${path} ${message}`)
 
 describe('a draft', () => {
   it('without edits changes nothing, and nothing is wrong with it', () => {
@@ -35,7 +79,12 @@ describe('a draft', () => {
 
   it('sends only the top-level fields that differ', () => {
     const draft = edited({ slots: 8, host: 'smtp.example', mode: 'safe', targets: ['a'], 'smtp/user': 'v' })
-    expect(patch(draft)).toEqual({ slots: 8, host: 'smtp.example', targets: ['a'], smtp: { user: 'v', password: '********' } })
+    expect(patch(draft)).toEqual({
+      slots: 8,
+      host: 'smtp.example',
+      targets: ['a'],
+      smtp: { user: 'v', password: '********' },
+    })
   })
 
   it('goes back to a default by null, and by the default itself where null is a value (D13)', () => {
@@ -50,7 +99,9 @@ describe('a draft', () => {
   })
 
   it('says that a field whose null is a value cannot be taken away again', () => {
-    expect(faults(edited({ note: undefined }, draftOn({ ...base, config: { ...shown, note: 'x' } })))).toEqual(['/note cannot be taken away once it is set: null is a value of this field'])
+    expect(faults(edited({ note: undefined }, draftOn({ ...base, config: { ...shown, note: 'x' } })))).toEqual([
+      '/note cannot be taken away once it is set: null is a value of this field',
+    ])
   })
 
   it('is dirty, and faulty, while a text cannot be read', () => {
@@ -75,43 +126,64 @@ describe('a secret in a draft (D17)', () => {
     const [smtp, key] = changes
     expect(changes.map(({ name }) => name)).toEqual(['smtp', 'key'])
     if (key === undefined || smtp === undefined) throw new TypeError('two changes')
-    expect([sideText(key.before, key, 'before'), sideText(key.after, key, 'after')]).toEqual(['the stored secret', 'a new secret'])
+    expect([sideText(key.before, key, 'before'), sideText(key.after, key, 'after')]).toEqual([
+      'the stored secret',
+      'a new secret',
+    ])
     expect(withoutSecrets(form.fields, 'smtp', smtp.after)).toEqual({ user: 'u', password: '********' })
   })
 
   it('is cleared by null, and not replaced by nothing', () => {
     expect(patch(edited({ key: undefined }))).toEqual({ key: null })
     expect(faults(edited({ key: '' }))).toEqual(['/key type the new value, or keep the stored one'])
-    expect(faults(edited({ 'smtp/password': '' }))).toEqual(['/smtp/password type the new value, or keep the stored one'])
+    expect(faults(edited({ 'smtp/password': '' }))).toEqual([
+      '/smtp/password type the new value, or keep the stored one',
+    ])
   })
 
   it('inside an object is kept by its mask when something beside it changes', () => {
-    expect(mergeConfig(schema, secrets, stored, patch(edited({ 'smtp/user': 'v' }))).config['smtp']).toEqual({ user: 'v', password: 'deep' })
+    expect(mergeConfig(schema, secrets, stored, patch(edited({ 'smtp/user': 'v' }))).config['smtp']).toEqual({
+      user: 'v',
+      password: 'deep',
+    })
   })
 
   it('stays as it is now when a draft goes back to an older config', () => {
     const old = { ...shown, slots: 9, smtp: { user: 'old', password: '********' } }
     const { key: _, ...without } = old as JsonObject
-    expect(patch(revertTo(form, base, without, 'open'))).toEqual({ slots: 9, smtp: { user: 'old', password: '********' } })
+    expect(patch(revertTo(form, base, without, 'open'))).toEqual({
+      slots: 9,
+      smtp: { user: 'old', password: '********' },
+    })
     const never = { ...base, config: { ...shown, smtp: { user: 'u' } } }
     expect(patch(revertTo(form, never, old, 'open'))).toEqual({ slots: 9, smtp: { user: 'old' } })
   })
 })
 
-const someConfig = fc.record({
-  slots: fc.constantFrom(1, 2, 3), host: fc.constantFrom('a', 'b'), targets: fc.constantFrom<readonly string[]>([], ['x']), limit: fc.constantFrom(null, 5, 7), mode: fc.constantFrom('fast', 'safe'), must: fc.constantFrom('be', 'is'),
-}, { requiredKeys: ['must'] }) as fc.Arbitrary<JsonObject>
+const someConfig = fc.record(
+  {
+    slots: fc.constantFrom(1, 2, 3),
+    host: fc.constantFrom('a', 'b'),
+    targets: fc.constantFrom<readonly string[]>([], ['x']),
+    limit: fc.constantFrom(null, 5, 7),
+    mode: fc.constantFrom('fast', 'safe'),
+    must: fc.constantFrom('be', 'is'),
+  },
+  { requiredKeys: ['must'] },
+) as fc.Arbitrary<JsonObject>
 
 describe('a PATCH made of a draft', () => {
   it('turns the stored config into what the form shows, and touches no other field', () => {
-    fc.assert(fc.property(someConfig, someConfig, (before, after) => {
-      const old = mergeConfig(schema, [], defaultsOf(schema), before).config
-      const draft = { ...draftOn({ ...base, config: old }), mine: { value: after, texts: new Map() } }
-      const changes = changesIn(form, draft)
-      const { config, changed } = mergeConfig(schema, [], old, patchOf(changes))
-      expect(changed).toEqual(changes.map(({ name }) => name).toSorted())
-      expect(config).toEqual({ ...defaultsOf(schema), ...after })
-    }))
+    fc.assert(
+      fc.property(someConfig, someConfig, (before, after) => {
+        const old = mergeConfig(schema, [], defaultsOf(schema), before).config
+        const draft = { ...draftOn({ ...base, config: old }), mine: { value: after, texts: new Map() } }
+        const changes = changesIn(form, draft)
+        const { config, changed } = mergeConfig(schema, [], old, patchOf(changes))
+        expect(changed).toEqual(changes.map(({ name }) => name).toSorted())
+        expect(config).toEqual({ ...defaultsOf(schema), ...after })
+      }),
+    )
   })
 })
 
@@ -119,7 +191,13 @@ describe('a draft under which somebody saved', () => {
   const newest = { config: { ...shown, slots: 3, host: 'theirs' }, gen: 15, epoch: 'e' }
 
   it('clashes only where both changed a field, to different values', () => {
-    expect(mergeOf(form, edited({ slots: 8, host: 'theirs', mode: 'fast' }), newest)).toEqual({ theirs: [], mine: ['mode', 'host'].toSorted((a, b) => form.fields.findIndex(({ name }) => name === a) - form.fields.findIndex(({ name }) => name === b)), clashes: [{ name: 'slots', base: 4, theirs: 3, mine: 8 }] })
+    expect(mergeOf(form, edited({ slots: 8, host: 'theirs', mode: 'fast' }), newest)).toEqual({
+      theirs: [],
+      mine: ['mode', 'host'].toSorted(
+        (a, b) => form.fields.findIndex(({ name }) => name === a) - form.fields.findIndex(({ name }) => name === b),
+      ),
+      clashes: [{ name: 'slots', base: 4, theirs: 3, mine: 8 }],
+    })
   })
 
   it('takes theirs where both changed a field, unless mine is chosen', () => {
@@ -131,19 +209,38 @@ describe('a draft under which somebody saved', () => {
   it('keeps a text that cannot be read, also that of the whole', () => {
     const draft = { ...untouched, mine: typeAt(untouched.mine, '/recycle_seconds', 'number', 'x') }
     expect(faults(rebase(form, draft, newest, new Map()))).toHaveLength(1)
-    expect(faults(rebase(form, { ...untouched, mine: typeWhole(untouched.mine, '{') }, newest, new Map()))).toHaveLength(1)
+    expect(
+      faults(rebase(form, { ...untouched, mine: typeWhole(untouched.mine, '{') }, newest, new Map())),
+    ).toHaveLength(1)
   })
 
   it('loses no field of either side', () => {
-    fc.assert(fc.property(someConfig, someConfig, someConfig, fc.subarray(['slots', 'host', 'targets', 'limit', 'mode', 'must']), (before, theirs, mine, chosen) => {
-      const draft = { ...draftOn({ config: before, gen: 1, epoch: 'e' }), mine: { value: mine, texts: new Map() } }
-      const after = rebase(form, draft, { config: theirs, gen: 2, epoch: 'e' }, new Map<string, Side>(chosen.map((name) => [name, 'mine']))).mine.value
-      const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
-      for (const name of new Set([...Object.keys(before), ...Object.keys(theirs), ...Object.keys(mine)])) {
-        const [was, their, my] = [before[name], theirs[name], mine[name]]
-        const expected = same(was, my) ? their : same(was, their) || same(their, my) || chosen.includes(name) ? my : their
-        expect([name, (after as JsonObject)[name]]).toEqual([name, expected])
-      }
-    }))
+    fc.assert(
+      fc.property(
+        someConfig,
+        someConfig,
+        someConfig,
+        fc.subarray(['slots', 'host', 'targets', 'limit', 'mode', 'must']),
+        (before, theirs, mine, chosen) => {
+          const draft = { ...draftOn({ config: before, gen: 1, epoch: 'e' }), mine: { value: mine, texts: new Map() } }
+          const after = rebase(
+            form,
+            draft,
+            { config: theirs, gen: 2, epoch: 'e' },
+            new Map<string, Side>(chosen.map((name) => [name, 'mine'])),
+          ).mine.value
+          const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
+          for (const name of new Set([...Object.keys(before), ...Object.keys(theirs), ...Object.keys(mine)])) {
+            const [was, their, my] = [before[name], theirs[name], mine[name]]
+            const expected = same(was, my)
+              ? their
+              : same(was, their) || same(their, my) || chosen.includes(name)
+                ? my
+                : their
+            expect([name, (after as JsonObject)[name]]).toEqual([name, expected])
+          }
+        },
+      ),
+    )
   })
 })

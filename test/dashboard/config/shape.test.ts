@@ -1,44 +1,109 @@
 import { describe, expect, it } from '@jest/globals'
 import { Type } from 'typebox'
-import { configSchemaOf, SECRET_MASK as MASK_OF_THE_WIRE, secretPathsOf, type JsonSchema } from '../../../src/protocol/index.ts'
+import {
+  configSchemaOf,
+  SECRET_MASK as MASK_OF_THE_WIRE,
+  secretPathsOf,
+  type JsonSchema,
+} from '../../../src/protocol/index.ts'
 import { SECRET_MASK } from '../../../src/dashboard/config/schema.ts'
 import { fieldsOf, optionText, shapeOf } from '../../../src/dashboard/config/shape.ts'
 
-const schemaOf = (properties: Parameters<typeof Type.Object>[0]): JsonSchema => configSchemaOf(JSON.parse(JSON.stringify(Type.Object(properties))) as JsonSchema)
-const fieldOf = (properties: Parameters<typeof Type.Object>[0], name: string) => fieldsOf(schemaOf(properties)).find((field) => field.name === name)
+const schemaOf = (properties: Parameters<typeof Type.Object>[0]): JsonSchema =>
+  configSchemaOf(JSON.parse(JSON.stringify(Type.Object(properties))) as JsonSchema)
+const fieldOf = (properties: Parameters<typeof Type.Object>[0], name: string) =>
+  fieldsOf(schemaOf(properties)).find((field) => field.name === name)
 
 describe('the fields of a form', () => {
-  it('are the base fields, then the automation\'s own, in the order of the schema', () => {
-    expect(fieldsOf(schemaOf({ zeta: Type.String(), alpha: Type.String() })).map(({ name }) => name)).toEqual(['enabled', 'slots', 'max_attempts', 'recycle_seconds', 'zeta', 'alpha'])
+  it("are the base fields, then the automation's own, in the order of the schema", () => {
+    expect(fieldsOf(schemaOf({ zeta: Type.String(), alpha: Type.String() })).map(({ name }) => name)).toEqual([
+      'enabled',
+      'slots',
+      'max_attempts',
+      'recycle_seconds',
+      'zeta',
+      'alpha',
+    ])
   })
 
   it('are inputs by type, and JSON text for what no input shows', () => {
-    const kinds = Object.fromEntries(fieldsOf(schemaOf({
-      flag: Type.Boolean(), count: Type.Integer(), ratio: Type.Number(), text: Type.String(), mode: Type.Enum(['a', 'b']), union: Type.Union([Type.Literal('x'), Type.Literal(2)]), one: Type.Literal('only'),
-      list: Type.Array(Type.String()), nested: Type.Object({ a: Type.String() }), map: Type.Record(Type.String(), Type.String()), nullable: Type.Union([Type.String(), Type.Null()]), any: Type.Unknown(),
-      either: Type.Union([Type.Object({ a: Type.String() }), Type.Object({ b: Type.String() })]), bare: Type.Object({}), not: Type.Unsafe({ type: 'string', not: { const: 'x' } }),
-    })).map(({ name, shape }) => [name, shape.kind]))
+    const kinds = Object.fromEntries(
+      fieldsOf(
+        schemaOf({
+          flag: Type.Boolean(),
+          count: Type.Integer(),
+          ratio: Type.Number(),
+          text: Type.String(),
+          mode: Type.Enum(['a', 'b']),
+          union: Type.Union([Type.Literal('x'), Type.Literal(2)]),
+          one: Type.Literal('only'),
+          list: Type.Array(Type.String()),
+          nested: Type.Object({ a: Type.String() }),
+          map: Type.Record(Type.String(), Type.String()),
+          nullable: Type.Union([Type.String(), Type.Null()]),
+          any: Type.Unknown(),
+          either: Type.Union([Type.Object({ a: Type.String() }), Type.Object({ b: Type.String() })]),
+          bare: Type.Object({}),
+          not: Type.Unsafe({ type: 'string', not: { const: 'x' } }),
+        }),
+      ).map(({ name, shape }) => [name, shape.kind]),
+    )
     expect(kinds).toMatchObject({
-      enabled: 'boolean', slots: 'integer', recycle_seconds: 'number', flag: 'boolean', count: 'integer', ratio: 'number', text: 'string', mode: 'enum', union: 'enum', one: 'enum',
-      list: 'array', nested: 'object', map: 'json', nullable: 'string', any: 'json', either: 'union', bare: 'json', not: 'json',
+      enabled: 'boolean',
+      slots: 'integer',
+      recycle_seconds: 'number',
+      flag: 'boolean',
+      count: 'integer',
+      ratio: 'number',
+      text: 'string',
+      mode: 'enum',
+      union: 'enum',
+      one: 'enum',
+      list: 'array',
+      nested: 'object',
+      map: 'json',
+      nullable: 'string',
+      any: 'json',
+      either: 'union',
+      bare: 'json',
+      not: 'json',
     })
   })
 
   it('offer the values of an enumeration', () => {
-    expect(fieldOf({ union: Type.Union([Type.Literal('x'), Type.Literal(2)]) }, 'union')?.shape.options).toEqual(['x', 2])
-    expect(fieldsOf({ properties: { mode: { enum: ['a', null] } } })[0]?.shape).toMatchObject({ options: ['a', null], nullable: true })
+    expect(fieldOf({ union: Type.Union([Type.Literal('x'), Type.Literal(2)]) }, 'union')?.shape.options).toEqual([
+      'x',
+      2,
+    ])
+    expect(fieldsOf({ properties: { mode: { enum: ['a', null] } } })[0]?.shape).toMatchObject({
+      options: ['a', null],
+      nullable: true,
+    })
     expect(['a', '', 2, null].map(optionText)).toEqual(['a', '""', '2', 'null'])
   })
 
   it('take null where one of two types is null, however the schema says so', () => {
-    expect(shapeOf({ type: ['string', 'null'], maxLength: 3 })).toMatchObject({ kind: 'string', nullable: true, hint: 'at most 3 characters' })
-    expect(shapeOf({ anyOf: [{ type: 'integer', minimum: 1 }, { type: 'null' }], default: 5 })).toMatchObject({ kind: 'integer', nullable: true, hint: 'at least 1 · default 5' })
+    expect(shapeOf({ type: ['string', 'null'], maxLength: 3 })).toMatchObject({
+      kind: 'string',
+      nullable: true,
+      hint: 'at most 3 characters',
+    })
+    expect(shapeOf({ anyOf: [{ type: 'integer', minimum: 1 }, { type: 'null' }], default: 5 })).toMatchObject({
+      kind: 'integer',
+      nullable: true,
+      hint: 'at least 1 · default 5',
+    })
   })
 
   it('say what they may hold', () => {
     expect(fieldOf({}, 'slots')?.shape.hint).toBe('0 to 1024 · default 1')
-    expect(fieldOf({ user: Type.String({ maxLength: 9, format: 'email', pattern: '^a', examples: ['a@b.c'] }) }, 'user')?.shape.hint).toBe('at most 9 characters · format email · pattern ^a · for example "a@b.c"')
-    expect(fieldOf({ rate: Type.Number({ exclusiveMinimum: 0, maximum: 1 }) }, 'rate')?.shape.hint).toBe('at most 1 · more than 0')
+    expect(
+      fieldOf({ user: Type.String({ maxLength: 9, format: 'email', pattern: '^a', examples: ['a@b.c'] }) }, 'user')
+        ?.shape.hint,
+    ).toBe('at most 9 characters · format email · pattern ^a · for example "a@b.c"')
+    expect(fieldOf({ rate: Type.Number({ exclusiveMinimum: 0, maximum: 1 }) }, 'rate')?.shape.hint).toBe(
+      'at most 1 · more than 0',
+    )
   })
 
   it('are required only where no default stands in', () => {
@@ -49,13 +114,23 @@ describe('the fields of a form', () => {
 
   it('follow local references, and end where one leads back to itself', () => {
     const schema = {
-      $defs: { port: { type: 'integer', minimum: 1 }, tree: { type: 'object', properties: { child: { $ref: '#/$defs/tree' }, name: { type: 'string' } } } },
-      properties: { port: { $ref: '#/$defs/port', description: 'Where.' }, lost: { $ref: '#/$defs/none' }, tree: { $ref: '#/$defs/tree' } },
+      $defs: {
+        port: { type: 'integer', minimum: 1 },
+        tree: { type: 'object', properties: { child: { $ref: '#/$defs/tree' }, name: { type: 'string' } } },
+      },
+      properties: {
+        port: { $ref: '#/$defs/port', description: 'Where.' },
+        lost: { $ref: '#/$defs/none' },
+        tree: { $ref: '#/$defs/tree' },
+      },
     }
     const [port, lost, tree] = fieldsOf(schema)
     expect(port?.shape).toMatchObject({ kind: 'integer', hint: 'at least 1', description: 'Where.' })
     expect(lost?.shape.kind).toBe('json')
-    expect(tree?.shape.fields.map(({ name, shape }) => [name, shape.kind])).toEqual([['child', 'json'], ['name', 'string']])
+    expect(tree?.shape.fields.map(({ name, shape }) => [name, shape.kind])).toEqual([
+      ['child', 'json'],
+      ['name', 'string'],
+    ])
   })
 
   it('know the mask of the wire (D17)', () => {
@@ -66,14 +141,25 @@ describe('the fields of a form', () => {
     const secret = Type.String({ writeOnly: true })
     const schema = {
       ...schemaOf({
-        plain: Type.String(), key: secret, inObject: Type.Object({ user: Type.String(), password: secret }), deep: Type.Object({ smtp: Type.Object({ password: secret }) }),
-        inArray: Type.Array(Type.Object({ token: secret })), inUnion: Type.Union([secret, Type.Null()]), below: Type.Object({ list: Type.Array(secret) }),
+        plain: Type.String(),
+        key: secret,
+        inObject: Type.Object({ user: Type.String(), password: secret }),
+        deep: Type.Object({ smtp: Type.Object({ password: secret }) }),
+        inArray: Type.Array(Type.Object({ token: secret })),
+        inUnion: Type.Union([secret, Type.Null()]),
+        below: Type.Object({ list: Type.Array(secret) }),
       }),
       $defs: { key: { type: 'string', writeOnly: true } },
     } as { properties: Record<string, unknown>; $defs: unknown }
     schema.properties['referred'] = { $ref: '#/$defs/key' }
-    const whole = secretPathsOf(schema).filter((path) => path.length === 1).map(([name]) => name)
-    expect(fieldsOf(schema).filter(({ shape }) => shape.secret).map(({ name }) => name)).toEqual(whole)
+    const whole = secretPathsOf(schema)
+      .filter((path) => path.length === 1)
+      .map(([name]) => name)
+    expect(
+      fieldsOf(schema)
+        .filter(({ shape }) => shape.secret)
+        .map(({ name }) => name),
+    ).toEqual(whole)
     expect(whole).toEqual(['key', 'inArray', 'inUnion', 'below', 'referred'])
   })
 })

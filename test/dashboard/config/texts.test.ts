@@ -8,24 +8,39 @@ import { around, diffLines } from '../../../src/dashboard/config/text-diff.ts'
 describe('the position of a fault in JSON text', () => {
   it('is where reading it stops', () => {
     const cases: readonly (readonly [string, number, number])[] = [
-      ['', 1, 1], ['{', 1, 2], ['{"a": 1,}', 1, 9], ['{\n  "a": tru\n}', 2, 8], ['[1 2]', 1, 4], ['{"a" 1}', 1, 6], ['{"a":1}}', 1, 8], ['["\n"]', 1, 2], ['{a:1}', 1, 2], ['[1]]', 1, 4], ['01', 1, 2],
+      ['', 1, 1],
+      ['{', 1, 2],
+      ['{"a": 1,}', 1, 9],
+      ['{\n  "a": tru\n}', 2, 8],
+      ['[1 2]', 1, 4],
+      ['{"a" 1}', 1, 6],
+      ['{"a":1}}', 1, 8],
+      ['["\n"]', 1, 2],
+      ['{a:1}', 1, 2],
+      ['[1]]', 1, 4],
+      ['01', 1, 2],
     ]
     for (const [text, line, column] of cases) expect([text, faultPosition(text)]).toEqual([text, { line, column }])
   })
 
   it('is nowhere exactly in a text that can be read', () => {
-    const broken = fc.tuple(fc.json(), fc.nat(), fc.constantFrom(',', '}', ']', '"', ':', '1', ' ', '\\', 'x')).map(([text, at, extra]) => text.slice(0, at % (text.length + 1)) + extra + text.slice(at % (text.length + 1)))
-    fc.assert(fc.property(fc.oneof(fc.json(), broken), (text) => {
-      let good = true
-      try {
-        JSON.parse(text)
-      } catch {
-        good = false
-      }
-      const position = faultPosition(text)
-      expect(position === null).toBe(good)
-      if (position !== null) expect(position.line).toBeLessThanOrEqual(text.split('\n').length)
-    }), { numRuns: 500 })
+    const broken = fc
+      .tuple(fc.json(), fc.nat(), fc.constantFrom(',', '}', ']', '"', ':', '1', ' ', '\\', 'x'))
+      .map(([text, at, extra]) => text.slice(0, at % (text.length + 1)) + extra + text.slice(at % (text.length + 1)))
+    fc.assert(
+      fc.property(fc.oneof(fc.json(), broken), (text) => {
+        let good = true
+        try {
+          JSON.parse(text)
+        } catch {
+          good = false
+        }
+        const position = faultPosition(text)
+        expect(position === null).toBe(good)
+        if (position !== null) expect(position.line).toBeLessThanOrEqual(text.split('\n').length)
+      }),
+      { numRuns: 500 },
+    )
   })
 })
 
@@ -36,16 +51,38 @@ describe('the lines of two texts', () => {
 
   it('make up both texts', () => {
     const text = fc.array(fc.constantFrom('a', 'b', 'c', ''), { maxLength: 8 }).map((lines) => lines.join('\n'))
-    fc.assert(fc.property(text, text, (before, after) => {
-      const lines = diffLines(before, after)
-      expect(lines.filter(({ sign }) => sign !== '+').map((line) => line.text).join('\n')).toBe(before)
-      expect(lines.filter(({ sign }) => sign !== '-').map((line) => line.text).join('\n')).toBe(after)
-    }))
+    fc.assert(
+      fc.property(text, text, (before, after) => {
+        const lines = diffLines(before, after)
+        expect(
+          lines
+            .filter(({ sign }) => sign !== '+')
+            .map((line) => line.text)
+            .join('\n'),
+        ).toBe(before)
+        expect(
+          lines
+            .filter(({ sign }) => sign !== '-')
+            .map((line) => line.text)
+            .join('\n'),
+        ).toBe(after)
+      }),
+    )
   })
 
   it('are cut to those around changes', () => {
-    const [before, after] = [Array.from({ length: 20 }, (_, n) => `${n}`), Array.from({ length: 20 }, (_, n) => (n === 10 ? 'x' : `${n}`))]
-    expect(around(diffLines(before.join('\n'), after.join('\n')), 1).map(({ sign, text }) => sign + text)).toEqual([' …', ' 9', '-10', '+x', ' 11', ' …'])
+    const [before, after] = [
+      Array.from({ length: 20 }, (_, n) => `${n}`),
+      Array.from({ length: 20 }, (_, n) => (n === 10 ? 'x' : `${n}`)),
+    ]
+    expect(around(diffLines(before.join('\n'), after.join('\n')), 1).map(({ sign, text }) => sign + text)).toEqual([
+      ' …',
+      ' 9',
+      '-10',
+      '+x',
+      ' 11',
+      ' …',
+    ])
   })
 
   it('are all replaced where a comparison would hold up the page', () => {
@@ -55,8 +92,20 @@ describe('the lines of two texts', () => {
 })
 
 describe('a change as text for elsewhere', () => {
-  const form = formOf({ properties: { slots: { type: 'integer' }, host: { type: 'string' }, list: { type: 'array', items: {} }, key: { type: 'string', writeOnly: true }, smtp: { type: 'object', properties: { user: { type: 'string' }, pass: { type: 'string', writeOnly: true } } } } })
-  const changes = changesOf(form, { slots: 1, host: 'a', key: '********', smtp: { user: 'u', pass: '********' }, list: [] }, { slots: 2, host: "it's", key: 'SECRET', smtp: { user: 'v', pass: 'SECRET' } })
+  const form = formOf({
+    properties: {
+      slots: { type: 'integer' },
+      host: { type: 'string' },
+      list: { type: 'array', items: {} },
+      key: { type: 'string', writeOnly: true },
+      smtp: { type: 'object', properties: { user: { type: 'string' }, pass: { type: 'string', writeOnly: true } } },
+    },
+  })
+  const changes = changesOf(
+    form,
+    { slots: 1, host: 'a', key: '********', smtp: { user: 'u', pass: '********' }, list: [] },
+    { slots: 2, host: "it's", key: 'SECRET', smtp: { user: 'v', pass: 'SECRET' } },
+  )
 
   it('names the custom resource that manages a config', () => {
     expect(resourceOf('kubernetes:mail/m-7')).toEqual({ namespace: 'mail', name: 'm-7' })
@@ -66,12 +115,17 @@ describe('a change as text for elsewhere', () => {
 
   it('is a merge patch of the resource: slots in their place, secrets left out and named', () => {
     const { text, leftOut } = kubectlPatch(form, changes, { namespace: 'mail', name: 'm-7' })
-    expect(text).toBe(`kubectl -n mail patch fw m-7 --type merge -p '{"spec":{"config":{"host":"it'\\''s","list":null,"smtp":{"user":"v"}},"slots":2}}'`)
+    expect(text).toBe(
+      `kubectl -n mail patch fw m-7 --type merge -p '{"spec":{"config":{"host":"it'\\''s","list":null,"smtp":{"user":"v"}},"slots":2}}'`,
+    )
     expect(leftOut).toEqual(['key', 'smtp.pass'])
   })
 
   it('is operands of muster, text as it is and anything else as JSON', () => {
-    expect(setOperands(form, changes)).toEqual({ operands: ['slots=2', "host=it's", '--unset', 'list', 'smtp={"user":"v"}'], leftOut: ['key', 'smtp.pass'] })
+    expect(setOperands(form, changes)).toEqual({
+      operands: ['slots=2', "host=it's", '--unset', 'list', 'smtp={"user":"v"}'],
+      leftOut: ['key', 'smtp.pass'],
+    })
   })
 
   it('never holds a secret', () => {

@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { compileValidator, type JsonSchema, type JsonValue } from '../../../src/protocol/index.ts'
 import { validate } from '../../../src/dashboard/config/validator.ts'
 
-const words = (schema: JsonSchema, value: JsonValue | undefined): readonly string[] => validate(schema, value).map(({ path, message }) => `${path} ${message}`)
+const words = (schema: JsonSchema, value: JsonValue | undefined): readonly string[] =>
+  validate(schema, value).map(({ path, message }) => `${path} ${message}`)
 
 describe('the validator of the page', () => {
   it('says what was expected and what is there', () => {
@@ -18,12 +19,34 @@ describe('the validator of the page', () => {
   })
 
   it('names the field of a fault by its pointer', () => {
-    const schema = { type: 'object', properties: { list: { type: 'array', items: { type: 'object', properties: { 'a/b': { type: 'integer' } }, required: ['name'], additionalProperties: false } } } }
-    expect(words(schema, { list: [{ 'a/b': 'x', other: 1 }] })).toEqual(['/list/0/name is required', '/list/0/a~1b expected a whole number, got "x"', '/list/0/other is not a known field'])
+    const schema = {
+      type: 'object',
+      properties: {
+        list: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: { 'a/b': { type: 'integer' } },
+            required: ['name'],
+            additionalProperties: false,
+          },
+        },
+      },
+    }
+    expect(words(schema, { list: [{ 'a/b': 'x', other: 1 }] })).toEqual([
+      '/list/0/name is required',
+      '/list/0/a~1b expected a whole number, got "x"',
+      '/list/0/other is not a known field',
+    ])
   })
 
   it('tells the faults of the branch that was meant, where only one can be', () => {
-    const schema = { anyOf: [{ type: 'object', properties: { kind: { const: 'a' }, n: { type: 'integer' } }, required: ['n'] }, { type: 'null' }] }
+    const schema = {
+      anyOf: [
+        { type: 'object', properties: { kind: { const: 'a' }, n: { type: 'integer' } }, required: ['n'] },
+        { type: 'null' },
+      ],
+    }
     expect(words(schema, { kind: 'a' })).toEqual(['/n is required'])
     expect(words({ anyOf: [{ const: 1 }, { const: 2 }] }, 3)).toEqual([' expected one of 1, 2, got 3'])
   })
@@ -33,14 +56,29 @@ describe('the validator of the page', () => {
     expect(words({ pattern: '(a+)+$' }, 'b')).toEqual([])
     expect(words({ pattern: 'a*a*a*a*b' }, 'a'.repeat(100))).toEqual([])
     expect(words({ pattern: '^a' }, 'b'.repeat(5_000))).toEqual([])
-    expect(words({ type: 'object', properties: { key: { type: 'string', writeOnly: true, minLength: 20 } } }, { key: '********' })).toEqual([])
+    expect(
+      words(
+        { type: 'object', properties: { key: { type: 'string', writeOnly: true, minLength: 20 } } },
+        { key: '********' },
+      ),
+    ).toEqual([])
   })
 
   it('never repeats a secret', () => {
     const [secret, typed] = [{ writeOnly: true, type: 'string', pattern: '^sk-' }, 'hunter2']
-    expect(words({ type: 'object', properties: { key: secret } }, { key: typed })).toEqual(['/key expected text that matches ^sk-, got a hidden value'])
-    const others: readonly JsonSchema[] = [{ writeOnly: true, type: 'number' }, { writeOnly: true, enum: ['a'] }, { writeOnly: true, const: 'a' }, { anyOf: [secret, { $ref: '#/$defs/a' }] }, { writeOnly: true, type: 'object', properties: { a: { type: 'integer' } } }]
-    expect(others.flatMap((schema) => words(schema, schema['type'] === 'object' ? { a: typed } : typed)).join()).not.toContain(typed)
+    expect(words({ type: 'object', properties: { key: secret } }, { key: typed })).toEqual([
+      '/key expected text that matches ^sk-, got a hidden value',
+    ])
+    const others: readonly JsonSchema[] = [
+      { writeOnly: true, type: 'number' },
+      { writeOnly: true, enum: ['a'] },
+      { writeOnly: true, const: 'a' },
+      { anyOf: [secret, { $ref: '#/$defs/a' }] },
+      { writeOnly: true, type: 'object', properties: { a: { type: 'integer' } } },
+    ]
+    expect(
+      others.flatMap((schema) => words(schema, schema['type'] === 'object' ? { a: typed } : typed)).join(),
+    ).not.toContain(typed)
     expect(words({ writeOnly: true, type: 'number', maximum: 1 }, 4711).join()).not.toContain('4711')
     expect(words({ type: 'array', items: secret, uniqueItems: true }, [typed, typed]).join()).not.toContain(typed)
   })
@@ -51,21 +89,76 @@ describe('the validator of the page', () => {
 
   it('is never stricter than the master', () => {
     const leaf = fc.oneof(
-      fc.record({ type: fc.constantFrom('integer', 'number'), minimum: fc.integer({ min: -3, max: 3 }), exclusiveMaximum: fc.integer({ min: 0, max: 5 }) }, { requiredKeys: ['type'] }),
-      fc.record({ type: fc.constant('string'), minLength: fc.nat(2), maxLength: fc.nat(4), pattern: fc.constantFrom('^a', 'b$', '^[a-c]*$', '\\d', '\\S') }, { requiredKeys: ['type'] }),
-      fc.record({ enum: fc.uniqueArray(fc.constantFrom('a', 'b', 1, null, true), { minLength: 1 }) }), fc.record({ type: fc.constantFrom('boolean', 'null') }), fc.record({ const: fc.constantFrom('a', 0, null) }),
+      fc.record(
+        {
+          type: fc.constantFrom('integer', 'number'),
+          minimum: fc.integer({ min: -3, max: 3 }),
+          exclusiveMaximum: fc.integer({ min: 0, max: 5 }),
+        },
+        { requiredKeys: ['type'] },
+      ),
+      fc.record(
+        {
+          type: fc.constant('string'),
+          minLength: fc.nat(2),
+          maxLength: fc.nat(4),
+          pattern: fc.constantFrom('^a', 'b$', '^[a-c]*$', '\\d', '\\S'),
+        },
+        { requiredKeys: ['type'] },
+      ),
+      fc.record({ enum: fc.uniqueArray(fc.constantFrom('a', 'b', 1, null, true), { minLength: 1 }) }),
+      fc.record({ type: fc.constantFrom('boolean', 'null') }),
+      fc.record({ const: fc.constantFrom('a', 0, null) }),
     )
     const { schema } = fc.letrec<{ schema: JsonSchema }>((tie) => ({
-      schema: fc.oneof({ depthSize: 'small', withCrossShrink: true }, leaf,
-        fc.record({ type: fc.constant('array'), items: tie('schema'), minItems: fc.nat(2), maxItems: fc.nat(3), uniqueItems: fc.boolean() }, { requiredKeys: ['type', 'items'] }),
-        fc.record({ type: fc.constant('object'), properties: fc.record({ a: tie('schema'), b: tie('schema') }), required: fc.subarray(['a', 'b']), additionalProperties: fc.boolean() }, { requiredKeys: ['type', 'properties'] }),
-        fc.record({ anyOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }), fc.record({ oneOf: fc.array(tie('schema'), { minLength: 1, maxLength: 2 }) })),
+      schema: fc.oneof(
+        { depthSize: 'small', withCrossShrink: true },
+        leaf,
+        fc.record(
+          {
+            type: fc.constant('array'),
+            items: tie('schema'),
+            minItems: fc.nat(2),
+            maxItems: fc.nat(3),
+            uniqueItems: fc.boolean(),
+          },
+          { requiredKeys: ['type', 'items'] },
+        ),
+        fc.record(
+          {
+            type: fc.constant('object'),
+            properties: fc.record({ a: tie('schema'), b: tie('schema') }),
+            required: fc.subarray(['a', 'b']),
+            additionalProperties: fc.boolean(),
+          },
+          { requiredKeys: ['type', 'properties'] },
+        ),
+        fc.record({ anyOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }),
+        fc.record({ oneOf: fc.array(tie('schema'), { minLength: 1, maxLength: 2 }) }),
+      ),
     }))
-    const scalar = fc.oneof(fc.constantFrom<JsonValue>('a', 'b', 'ab', '', '\u00A0', '7', null, true, 0, 1, -2, 1.5), fc.string({ maxLength: 3 }))
-    const value = fc.oneof(scalar, fc.array(scalar, { maxLength: 3 }), fc.record({ a: fc.oneof(scalar, fc.array(scalar, { maxLength: 2 })), b: scalar, c: scalar }, { requiredKeys: [] }))
-    fc.assert(fc.property(schema, fc.array(value as fc.Arbitrary<JsonValue>, { minLength: 1, maxLength: 20 }), (judged, values) => {
-      const master = compileValidator(judged)
-      for (const each of values) if (master(each).length === 0) expect(words(judged, each)).toEqual([])
-    }), { numRuns: 200 })
+    const scalar = fc.oneof(
+      fc.constantFrom<JsonValue>('a', 'b', 'ab', '', '\u00A0', '7', null, true, 0, 1, -2, 1.5),
+      fc.string({ maxLength: 3 }),
+    )
+    const value = fc.oneof(
+      scalar,
+      fc.array(scalar, { maxLength: 3 }),
+      fc.record(
+        { a: fc.oneof(scalar, fc.array(scalar, { maxLength: 2 })), b: scalar, c: scalar },
+        { requiredKeys: [] },
+      ),
+    )
+    fc.assert(
+      fc.property(
+        schema,
+        fc.array(value as fc.Arbitrary<JsonValue>, { minLength: 1, maxLength: 20 }),
+        (judged, values) => {
+          const master = compileValidator(judged)
+          for (const each of values) if (master(each).length === 0) expect(words(judged, each)).toEqual([])
+        },
+      ),
+      { numRuns: 200 },
+    )
   })
 })

@@ -1,7 +1,16 @@
 import { describe, expect, it } from '@jest/globals'
-import { draftOf, setAt, settleTexts, typeAt, typeWhole, unreadable, valueAt } from '../../../src/dashboard/config/value-draft.ts'
+import {
+  draftOf,
+  setAt,
+  settleTexts,
+  typeAt,
+  typeWhole,
+  unreadable,
+  valueAt,
+} from '../../../src/dashboard/config/value-draft.ts'
 
-const faults = (draft: Parameters<typeof unreadable>[0]) => unreadable(draft).map(({ path, message }) => `${path} ${message}`)
+const faults = (draft: Parameters<typeof unreadable>[0]) =>
+  unreadable(draft).map(({ path, message }) => `${path} ${message}`)
 
 describe('a value while it is typed', () => {
   it('changes at a pointer, and nowhere else', () => {
@@ -27,7 +36,13 @@ describe('a value while it is typed', () => {
   })
 
   it('refuses numbers that JSON would bend', () => {
-    for (const [kind, text] of [['integer', '9007199254740993'], ['integer', '1.0'], ['number', '1e999'], ['number', '0x10']] as const) expect(faults(typeAt(draftOf({}), '/n', kind, text))).toHaveLength(1)
+    for (const [kind, text] of [
+      ['integer', '9007199254740993'],
+      ['integer', '1.0'],
+      ['number', '1e999'],
+      ['number', '0x10'],
+    ] as const)
+      expect(faults(typeAt(draftOf({}), '/n', kind, text))).toHaveLength(1)
   })
 
   it('has no value where nothing is typed', () => {

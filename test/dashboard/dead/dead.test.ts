@@ -8,7 +8,16 @@ import { FIRST_N, nextN } from '../../../src/dashboard/dead/reading.ts'
 import { listed, NONE, ticked, withIds } from '../../../src/dashboard/dead/selection.ts'
 import { SLACK } from '../../slack.ts'
 
-const item = (id: string, error: string | null, diedAt = 100): DeadItem => ({ id, payload: {}, attempt: 3, max_attempts: 3, submitted_at: 1, priority: 0, last_error: error, died_at: diedAt })
+const item = (id: string, error: string | null, diedAt = 100): DeadItem => ({
+  id,
+  payload: {},
+  attempt: 3,
+  max_attempts: 3,
+  submitted_at: 1,
+  priority: 0,
+  last_error: error,
+  died_at: diedAt,
+})
 
 describe('the key of a group', () => {
   it.each([
@@ -23,33 +32,42 @@ describe('the key of a group', () => {
   })
 
   it.each([
-    ['can\'t read', 'can\'t write'], ['facade fell', 'decade fell'], ['ECONNRESET', 'ECONNREFUSED'], ['x', ''],
+    ["can't read", "can't write"],
+    ['facade fell', 'decade fell'],
+    ['ECONNRESET', 'ECONNREFUSED'],
+    ['x', ''],
   ])('differs for %j and %j', (a, b) => {
     expect(groupKey(a)).not.toBe(groupKey(b))
   })
 
   it('is quick for the longest error there may be', () => {
     const began = performance.now()
-    for (const part of ['"', '\'', 'a', '0', '0x', 'ab-', ' \'a', '12345678-']) groupKey(part.repeat(4_096 / part.length))
+    for (const part of ['"', "'", 'a', '0', '0x', 'ab-', " 'a", '12345678-']) groupKey(part.repeat(4_096 / part.length))
     expect(performance.now() - began).toBeLessThan(1_000 * SLACK)
   })
 })
 
 describe('groups of dead tasks', () => {
   it('hold every task once, the largest first', () => {
-    fc.assert(fc.property(fc.array(fc.tuple(fc.constantFrom('a 1', 'a 2', 'b', null), fc.nat(9))), (deaths) => {
-      const items = deaths.map(([error, at], n) => item(String(n), error, at))
-      const groups = groupsOf(items)
-      expect(groups.flatMap((group) => group.items.map(({ id }) => id)).toSorted()).toEqual(items.map(({ id }) => id).toSorted())
-      for (const [n, group] of groups.entries()) {
-        expect(group.items.length).toBeLessThanOrEqual(groups[n - 1]?.items.length ?? Infinity)
-        expect(new Set(group.items.map(({ last_error: error }) => groupKey(error))).size).toBe(1)
-      }
-    }))
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.constantFrom('a 1', 'a 2', 'b', null), fc.nat(9))), (deaths) => {
+        const items = deaths.map(([error, at], n) => item(String(n), error, at))
+        const groups = groupsOf(items)
+        expect(groups.flatMap((group) => group.items.map(({ id }) => id)).toSorted()).toEqual(
+          items.map(({ id }) => id).toSorted(),
+        )
+        for (const [n, group] of groups.entries()) {
+          expect(group.items.length).toBeLessThanOrEqual(groups[n - 1]?.items.length ?? Infinity)
+          expect(new Set(group.items.map(({ last_error: error }) => groupKey(error))).size).toBe(1)
+        }
+      }),
+    )
   })
 
   it('tell the first and last death, and the newest words', () => {
-    expect(groupsOf([item('a', 'code 1', 5), item('b', 'code 2', 9), item('c', 'code 3', 7)])).toMatchObject([{ error: 'code 2', firstDiedAt: 5, lastDiedAt: 9 }])
+    expect(groupsOf([item('a', 'code 1', 5), item('b', 'code 2', 9), item('c', 'code 3', 7)])).toMatchObject([
+      { error: 'code 2', firstDiedAt: 5, lastDiedAt: 9 },
+    ])
   })
 })
 
@@ -68,19 +86,28 @@ describe('a selection', () => {
   it('acts on what is listed and ticked, in the order of the list', () => {
     const selection = withIds(withIds(NONE, ['c', 'a', 'gone'], true), ['x'], false)
     expect(listed(selection, [{ id: 'a' }, { id: 'b' }, { id: 'c' }])).toEqual(['a', 'c'])
-    expect([ticked(selection, ['a', 'c']), ticked(selection, ['a', 'b']), ticked(selection, ['b'])]).toEqual(['all', 'some', 'none'])
+    expect([ticked(selection, ['a', 'c']), ticked(selection, ['a', 'b']), ticked(selection, ['b'])]).toEqual([
+      'all',
+      'some',
+      'none',
+    ])
   })
 })
 
 describe('an act on dead tasks', () => {
   const ids = Array.from({ length: 2_500 }, (_, n) => `t-${n}`)
-  const answered = (taskIds: readonly string[]): SelectedBody => ({ results: taskIds.map((id) => ({ task_id: id, outcome: id === 't-7' ? 'not_dead' : 'replayed' })) })
+  const answered = (taskIds: readonly string[]): SelectedBody => ({
+    results: taskIds.map((id) => ({ task_id: id, outcome: id === 't-7' ? 'not_dead' : 'replayed' })),
+  })
 
   it('names every id once, 1,000 a call, and tells how far it is', async () => {
     const calls: (readonly string[])[] = []
     const told: Tally[] = []
     const tally = await actOnDead({
-      action: 'replay', ids, signal: new AbortController().signal, report: (now) => told.push(now),
+      action: 'replay',
+      ids,
+      signal: new AbortController().signal,
+      report: (now) => told.push(now),
       select: async ({ task_ids: taskIds }) => {
         calls.push(taskIds)
         return answered(taskIds)
@@ -95,31 +122,50 @@ describe('an act on dead tasks', () => {
   it('ends at the first failure, which leaves its tasks unknown', async () => {
     let calls = 0
     const tally = await actOnDead({
-      action: 'remove', ids, signal: new AbortController().signal, report: () => {},
+      action: 'remove',
+      ids,
+      signal: new AbortController().signal,
+      report: () => {},
       select: async ({ task_ids: taskIds }) => {
         calls += 1
         if (calls === 2) throw new Error('cut')
         return { results: taskIds.map((id) => ({ task_id: id, outcome: 'removed' })) }
       },
     })
-    expect(tallyText(tally)).toBe('1,000 tasks removed. What became of 1,000 is not known; the list is read again. 500 not tried.')
+    expect(tallyText(tally)).toBe(
+      '1,000 tasks removed. What became of 1,000 is not known; the list is read again. 500 not tried.',
+    )
     expect(tally.failure).toEqual(new Error('cut'))
   })
 
-  it.each([[403, /1,000 refused/], [503, /is not known/]])('tells a refusal from what nobody knows: %d', async (status, text) => {
-    const tally = await actOnDead({ action: 'replay', ids: ids.slice(0, 1_000), signal: new AbortController().signal, report: () => {}, select: () => Promise.reject(new Problem('no', { status })) })
+  it.each([
+    [403, /1,000 refused/],
+    [503, /is not known/],
+  ])('tells a refusal from what nobody knows: %d', async (status, text) => {
+    const tally = await actOnDead({
+      action: 'replay',
+      ids: ids.slice(0, 1_000),
+      signal: new AbortController().signal,
+      report: () => {},
+      select: () => Promise.reject(new Problem('no', { status })),
+    })
     expect(tallyText(tally)).toMatch(text)
   })
 
   it('stops between two calls', async () => {
     const stop = new AbortController()
     const tally = await actOnDead({
-      action: 'replay', ids, signal: stop.signal, report: () => {},
+      action: 'replay',
+      ids,
+      signal: stop.signal,
+      report: () => {},
       select: async ({ task_ids: taskIds }) => {
         stop.abort()
         return answered(taskIds)
       },
     })
-    expect(tallyText(tally)).toBe('999 tasks went back to the queue. 1 was no longer dead. 1,500 left alone: you stopped it.')
+    expect(tallyText(tally)).toBe(
+      '999 tasks went back to the queue. 1 was no longer dead. 1,500 left alone: you stopped it.',
+    )
   })
 })

@@ -9,7 +9,16 @@ import { countText, measureText, plural } from '../../../src/dashboard/parts/num
 describe('ages', () => {
   it('are written in the unit a person would use', () => {
     const cases: readonly (readonly [number, string])[] = [
-      [-5, 'now'], [0.9, 'now'], [1, '1 s'], [59.9, '59 s'], [60, '1 min'], [3_599, '59 min'], [3_600, '1 h'], [7_500, '2 h 5 min'], [172_799, '47 h 59 min'], [172_800, '2 d'],
+      [-5, 'now'],
+      [0.9, 'now'],
+      [1, '1 s'],
+      [59.9, '59 s'],
+      [60, '1 min'],
+      [3_599, '59 min'],
+      [3_600, '1 h'],
+      [7_500, '2 h 5 min'],
+      [172_799, '47 h 59 min'],
+      [172_800, '2 d'],
     ]
     for (const [seconds, text] of cases) expect(spanText(seconds)).toBe(text)
   })

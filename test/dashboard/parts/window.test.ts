@@ -7,15 +7,23 @@ import { piecesOf, rangeOf } from '../../../src/dashboard/parts/window.ts'
 
 describe('the rows in the document', () => {
   it('and the spaces between them are as high as the whole table, with the row that has focus among them', () => {
-    fc.assert(fc.property(fc.nat(20_000), fc.nat(2_000_000), fc.nat(2_000), fc.integer({ min: -1, max: 20_000 }), (count, scrollTop, viewHeight, focused) => {
-      const pieces = piecesOf(rangeOf(scrollTop, viewHeight, 36, count), count, focused)
-      const rows = pieces.flatMap((piece) => (piece.kind === 'row' ? [piece.index] : []))
-      expect(pieces.reduce((sum, piece) => sum + (piece.kind === 'row' ? 1 : piece.rows), 0)).toBe(count)
-      expect(rows).toEqual(rows.toSorted((a, b) => a - b))
-      expect(new Set(rows).size).toBe(rows.length)
-      if (focused >= 0 && focused < count) expect(rows).toContain(focused)
-      expect(rows.length).toBeLessThanOrEqual(viewHeight / 36 + 15)
-    }))
+    fc.assert(
+      fc.property(
+        fc.nat(20_000),
+        fc.nat(2_000_000),
+        fc.nat(2_000),
+        fc.integer({ min: -1, max: 20_000 }),
+        (count, scrollTop, viewHeight, focused) => {
+          const pieces = piecesOf(rangeOf(scrollTop, viewHeight, 36, count), count, focused)
+          const rows = pieces.flatMap((piece) => (piece.kind === 'row' ? [piece.index] : []))
+          expect(pieces.reduce((sum, piece) => sum + (piece.kind === 'row' ? 1 : piece.rows), 0)).toBe(count)
+          expect(rows).toEqual(rows.toSorted((a, b) => a - b))
+          expect(new Set(rows).size).toBe(rows.length)
+          if (focused >= 0 && focused < count) expect(rows).toContain(focused)
+          expect(rows.length).toBeLessThanOrEqual(viewHeight / 36 + 15)
+        },
+      ),
+    )
   })
 
   it('are those in view and a few around them', () => {
@@ -26,7 +34,13 @@ describe('the rows in the document', () => {
 })
 
 describe('the badge', () => {
-  const facts: BadgeFacts = { feed: { kind: 'live' }, awaySinceMs: undefined, answeredAtMs: 9_000, nowMs: 10_000, clock: (seconds) => `at ${seconds}` }
+  const facts: BadgeFacts = {
+    feed: { kind: 'live' },
+    awaySinceMs: undefined,
+    answeredAtMs: 9_000,
+    nowMs: 10_000,
+    clock: (seconds) => `at ${seconds}`,
+  }
   const lost = (sinceMs: number): BadgeFacts['feed'] => ({ kind: 'lost', sinceMs, problem: new Problem('x') })
   it.each<[string, Partial<BadgeFacts>]>([
     ['live 1 s', {}],
@@ -45,6 +59,12 @@ describe('the badge', () => {
 
 describe('the actor of a change', () => {
   it('is the page, with the name a person gave, in what a header takes', () => {
-    expect([actorOf(''), actorOf(' ana '), actorOf('Zoë\n'), actorOf('é'), actorOf('x'.repeat(300)).length]).toEqual(['dashboard', 'dashboard:ana', 'dashboard:Zo', 'dashboard', 110])
+    expect([actorOf(''), actorOf(' ana '), actorOf('Zoë\n'), actorOf('é'), actorOf('x'.repeat(300)).length]).toEqual([
+      'dashboard',
+      'dashboard:ana',
+      'dashboard:Zo',
+      'dashboard',
+      110,
+    ])
   })
 })

@@ -1,7 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import { countsOf, leaseOf, type PoolItem } from '../../../src/dashboard/pools/lease.ts'
 
-const item = (until: number | null): PoolItem => ({ id: 'a', tags: {}, payload: {}, expires_at: null, in_use_until: until })
+const item = (until: number | null): PoolItem => ({
+  id: 'a',
+  tags: {},
+  payload: {},
+  expires_at: null,
+  in_use_until: until,
+})
 
 describe('the lease of a pool item', () => {
   it('is free, claimed until a point in time, or ran out at it', () => {

@@ -1,16 +1,36 @@
 import { webcrypto } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { draftOf, typeWhole } from '../../../src/dashboard/config/value-draft.ts'
-import { faultOf, newSubmission, payloadExample, payloadFaults, randomKey, readSubmission, resultText } from '../../../src/dashboard/tasks/submission.ts'
+import {
+  faultOf,
+  newSubmission,
+  payloadExample,
+  payloadFaults,
+  randomKey,
+  readSubmission,
+  resultText,
+} from '../../../src/dashboard/tasks/submission.ts'
 
 describe('a submission', () => {
   it('leaves out what was left empty', () => {
-    expect(readSubmission({ ...newSubmission('', { url: 'x' }), priority: '1' })).toEqual({ body: { payload: { url: 'x' }, priority: 1 } })
+    expect(readSubmission({ ...newSubmission('', { url: 'x' }), priority: '1' })).toEqual({
+      body: { payload: { url: 'x' }, priority: 1 },
+    })
   })
 
   it('carries everything that was filled in', () => {
-    expect(readSubmission({ payload: draftOf({}), priority: '-1', taskId: 't', ttlSeconds: '60', maxAttempts: ' 2 ', idempotencyKey: 'k' }))
-      .toEqual({ body: { payload: {}, priority: -1, task_id: 't', ttl_seconds: 60, max_attempts: 2, idempotency_key: 'k' } })
+    expect(
+      readSubmission({
+        payload: draftOf({}),
+        priority: '-1',
+        taskId: 't',
+        ttlSeconds: '60',
+        maxAttempts: ' 2 ',
+        idempotencyKey: 'k',
+      }),
+    ).toEqual({
+      body: { payload: {}, priority: -1, task_id: 't', ttl_seconds: 60, max_attempts: 2, idempotency_key: 'k' },
+    })
   })
 
   it('says which text cannot be read', () => {
@@ -20,19 +40,35 @@ describe('a submission', () => {
     expect(of({ payload: draftOf([]) })).toEqual(faults('/payload', 'expected a JSON object, for example {}'))
     expect(of({ ttlSeconds: 'soon' })).toEqual(faults('/ttl_seconds', expect.stringMatching(/seconds/)))
     expect(of({ maxAttempts: '1.5' })).toEqual(faults('/max_attempts', expect.stringMatching(/whole number/)))
-    for (const priority of ['', 'urgent', '2147483648']) expect(of({ priority })).toEqual(faults('/priority', expect.stringMatching(/whole number/)))
+    for (const priority of ['', 'urgent', '2147483648'])
+      expect(of({ priority })).toEqual(faults('/priority', expect.stringMatching(/whole number/)))
   })
 
   it('shows each fault at its field, those of the payload inside it', () => {
-    const faults = [{ path: '/payload/url', message: 'a', keyword: '', params: {} }, { path: '/payload', message: 'b', keyword: '', params: {} }, { path: '/task_id', message: 'c', keyword: '', params: {} }, { path: '/payloads', message: 'd', keyword: '', params: {} }]
-    expect(payloadFaults(faults).map(({ path, message }) => [path, message])).toEqual([['/url', 'a'], ['', 'b']])
+    const faults = [
+      { path: '/payload/url', message: 'a', keyword: '', params: {} },
+      { path: '/payload', message: 'b', keyword: '', params: {} },
+      { path: '/task_id', message: 'c', keyword: '', params: {} },
+      { path: '/payloads', message: 'd', keyword: '', params: {} },
+    ]
+    expect(payloadFaults(faults).map(({ path, message }) => [path, message])).toEqual([
+      ['/url', 'a'],
+      ['', 'b'],
+    ])
     expect([faultOf(faults, 'task_id'), faultOf(faults, 'priority')]).toEqual(['c', null])
   })
 
   it('starts with the fields a payload must have', () => {
     const schema = {
-      type: 'object', required: ['url', 'n', 'mode', 'deep'],
-      properties: { url: { type: 'string' }, n: { type: 'integer', default: 3 }, mode: { enum: ['a', 'b'] }, deep: { anyOf: [] }, more: { type: 'string' } },
+      type: 'object',
+      required: ['url', 'n', 'mode', 'deep'],
+      properties: {
+        url: { type: 'string' },
+        n: { type: 'integer', default: 3 },
+        mode: { enum: ['a', 'b'] },
+        deep: { anyOf: [] },
+        more: { type: 'string' },
+      },
     }
     expect(payloadExample(schema)).toEqual({ url: '', n: 3, mode: 'a', deep: null })
     expect(payloadExample(null)).toEqual({})

@@ -2,12 +2,29 @@ import { describe, expect, it } from '@jest/globals'
 import type { QueueSample } from '../../../src/protocol/index.ts'
 import { areaPoints, mostWaiting, ratesOf, runsOf } from '../../../src/dashboard/tasks/tier-history.ts'
 
-const sample = (ts: number, part: Partial<QueueSample> = {}): QueueSample =>
-  ({ ts, high: 1, normal: 2, low: 3, in_flight: 0, scheduled: 0, dead: 0, submitted: ts * 2, acked: ts, nacked: 0, died: 0, ...part })
+const sample = (ts: number, part: Partial<QueueSample> = {}): QueueSample => ({
+  ts,
+  high: 1,
+  normal: 2,
+  low: 3,
+  in_flight: 0,
+  scheduled: 0,
+  dead: 0,
+  submitted: ts * 2,
+  acked: ts,
+  nacked: 0,
+  died: 0,
+  ...part,
+})
 
 describe('the history of a queue', () => {
   it('is cut where samples are missing', () => {
-    expect(runsOf([sample(0), sample(15), sample(60), sample(120), sample(135)]).map((run) => run.map(({ ts }) => ts))).toEqual([[0, 15, 60], [120, 135]])
+    expect(
+      runsOf([sample(0), sample(15), sample(60), sample(120), sample(135)]).map((run) => run.map(({ ts }) => ts)),
+    ).toEqual([
+      [0, 15, 60],
+      [120, 135],
+    ])
     expect(runsOf([])).toEqual([])
   })
 
@@ -21,7 +38,12 @@ describe('the history of a queue', () => {
   })
 
   it('makes rates a minute of the running totals, and none where they fell', () => {
-    expect(ratesOf([sample(0), sample(30), sample(60), sample(75)])).toEqual({ submitted: 120, acked: 60, nacked: 0, died: 0 })
+    expect(ratesOf([sample(0), sample(30), sample(60), sample(75)])).toEqual({
+      submitted: 120,
+      acked: 60,
+      nacked: 0,
+      died: 0,
+    })
     expect(ratesOf([sample(0), sample(15, { submitted: 0, acked: -1 })])).toBeNull()
     expect(ratesOf([sample(0)])).toBeNull()
     expect(ratesOf([sample(0), sample(100)])).toBeNull()

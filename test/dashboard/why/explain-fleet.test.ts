@@ -5,14 +5,45 @@ import type { WorkerFacts } from '../../../src/dashboard/why/explain.ts'
 import { attentionOf, type FleetFacts } from '../../../src/dashboard/why/verdict.ts'
 
 const NOW = 10_000
-const queue = (part: object) => ({ high: 0, normal: 0, low: 0, in_flight: 0, scheduled: 0, dead: 0, oldest_submitted_at: null, ...part })
+const queue = (part: object) => ({
+  high: 0,
+  normal: 0,
+  low: 0,
+  in_flight: 0,
+  scheduled: 0,
+  dead: 0,
+  oldest_submitted_at: null,
+  ...part,
+})
 const overview = (types: Readonly<Record<string, object>>): OverviewBody => ({
   ts: NOW,
-  automations: Object.fromEntries(Object.entries(types).map(([type, part]) => [type, { kind: 'BatchAutomation', workers: { total: 3, connected: 3, behind: 0, IDLE: 0, RUNNING: 0, ERROR: 3, DRAINING: 0 }, slots: 3, queue: queue(part), stream: { length: 0 } }])),
+  automations: Object.fromEntries(
+    Object.entries(types).map(([type, part]) => [
+      type,
+      {
+        kind: 'BatchAutomation',
+        workers: { total: 3, connected: 3, behind: 0, IDLE: 0, RUNNING: 0, ERROR: 3, DRAINING: 0 },
+        slots: 3,
+        queue: queue(part),
+        stream: { length: 0 },
+      },
+    ]),
+  ),
 })
 const worker = (id: string, part: Partial<WorkerFacts> = {}): WorkerFacts => ({
-  worker_id: id, automation_type: 'mailer', connected: true, state: 'ERROR', state_since: NOW - 120, draining: false, last_error: 'ECONNREFUSED',
-  config: { enabled: true, slots: 1 }, config_gen: 3, applied_config_gen: 3, config_changed_at: NOW - 600, current_stats: null, ...part,
+  worker_id: id,
+  automation_type: 'mailer',
+  connected: true,
+  state: 'ERROR',
+  state_since: NOW - 120,
+  draining: false,
+  last_error: 'ECONNREFUSED',
+  config: { enabled: true, slots: 1 },
+  config_gen: 3,
+  applied_config_gen: 3,
+  config_changed_at: NOW - 600,
+  current_stats: null,
+  ...part,
 })
 const told = (facts: FleetFacts) => explainFleet(facts, attentionOf(facts)).map(({ text, way }) => [text, way?.href])
 
@@ -27,15 +58,25 @@ describe('why the fleet needs somebody', () => {
 
   it('is what most of them say, of many', () => {
     const workers = [worker('m-1'), worker('m-2', { last_error: 'ETIMEDOUT' }), worker('m-3')]
-    expect(told({ overview: overview({ mailer: {} }), workers, nowSeconds: NOW })[0]?.[0]).toBe('mailer: 3 workers are in ERROR: ECONNREFUSED')
+    expect(told({ overview: overview({ mailer: {} }), workers, nowSeconds: NOW })[0]?.[0]).toBe(
+      'mailer: 3 workers are in ERROR: ECONNREFUSED',
+    )
   })
 
   it('is the cause of the queue that nobody works on', () => {
-    const facts = { overview: overview({ mailer: { normal: 4 } }), workers: [worker('m-1', { state: 'IDLE', config: { enabled: false } })], nowSeconds: NOW }
-    expect(told(facts)[0]?.[0]).toBe('mailer: The only connected worker is not enabled. A worker takes tasks only when its config says enabled.')
+    const facts = {
+      overview: overview({ mailer: { normal: 4 } }),
+      workers: [worker('m-1', { state: 'IDLE', config: { enabled: false } })],
+      nowSeconds: NOW,
+    }
+    expect(told(facts)[0]?.[0]).toBe(
+      'mailer: The only connected worker is not enabled. A worker takes tasks only when its config says enabled.',
+    )
   })
 
   it('is told by the counts alone while no record is read', () => {
-    expect(told({ overview: overview({ mailer: {} }), workers: null, nowSeconds: NOW })[0]?.[0]).toBe('mailer: 3 workers are in ERROR.')
+    expect(told({ overview: overview({ mailer: {} }), workers: null, nowSeconds: NOW })[0]?.[0]).toBe(
+      'mailer: 3 workers are in ERROR.',
+    )
   })
 })

@@ -4,20 +4,55 @@ import { explainQueue, explainWorker, type WorkerFacts } from '../../../src/dash
 
 const NOW = 10_000
 export const worker = (part: Partial<WorkerFacts> = {}): WorkerFacts => ({
-  worker_id: 'w-1', automation_type: 'mailer', connected: true, state: 'RUNNING', state_since: NOW - 120, draining: false, last_error: null,
-  config: { enabled: true, slots: 2 }, config_gen: 3, applied_config_gen: 3, config_changed_at: NOW - 600, current_stats: { slots: 2 }, ...part,
+  worker_id: 'w-1',
+  automation_type: 'mailer',
+  connected: true,
+  state: 'RUNNING',
+  state_since: NOW - 120,
+  draining: false,
+  last_error: null,
+  config: { enabled: true, slots: 2 },
+  config_gen: 3,
+  applied_config_gen: 3,
+  config_changed_at: NOW - 600,
+  current_stats: { slots: 2 },
+  ...part,
 })
-const queue = (part: object = {}) => ({ high: 0, normal: 5, low: 0, in_flight: 0, scheduled: 0, dead: 0, oldest_submitted_at: null, ...part })
-const first = (workers: readonly WorkerFacts[], part: object = {}) => explainQueue({ type: 'mailer', queue: queue(part), workers })[0]
+const queue = (part: object = {}) => ({
+  high: 0,
+  normal: 5,
+  low: 0,
+  in_flight: 0,
+  scheduled: 0,
+  dead: 0,
+  oldest_submitted_at: null,
+  ...part,
+})
+const first = (workers: readonly WorkerFacts[], part: object = {}) =>
+  explainQueue({ type: 'mailer', queue: queue(part), workers })[0]
 
 describe('why a queue does not move', () => {
   it.each<[string, readonly WorkerFacts[], object, RegExp]>([
     ['no worker', [], {}, /^No worker of mailer has registered/],
     ['none connected', [worker({ connected: false })], {}, /^The only worker of mailer is offline/],
-    ['none enabled', [worker({ config: { enabled: false, slots: 1 } }), worker({ config: {} })], {}, /^All 2 connected workers are not enabled/],
+    [
+      'none enabled',
+      [worker({ config: { enabled: false, slots: 1 } }), worker({ config: {} })],
+      {},
+      /^All 2 connected workers are not enabled/,
+    ],
     ['zero slots', [worker({ config: { enabled: true, slots: 0 } })], {}, /scaled to zero slots/],
     ['all draining', [worker({ state: 'DRAINING', draining: true })], {}, /draining/],
-    ['all in ERROR', [worker({ state: 'ERROR', last_error: 'a' }), worker({ state: 'ERROR', last_error: 'b' }), worker({ state: 'ERROR', last_error: 'b' })], {}, /in ERROR: b$/],
+    [
+      'all in ERROR',
+      [
+        worker({ state: 'ERROR', last_error: 'a' }),
+        worker({ state: 'ERROR', last_error: 'b' }),
+        worker({ state: 'ERROR', last_error: 'b' }),
+      ],
+      {},
+      /in ERROR: b$/,
+    ],
     ['no free slot', [worker()], { in_flight: 2 }, /^All 2 slots are busy, and 5 tasks wait/],
     ['nobody takes', [worker()], {}, /^5 tasks wait and none is in flight, although 2 slots on 1 worker could/],
     ['only retries', [worker()], { normal: 0, scheduled: 4 }, /^4 tasks wait for a retry/],
@@ -29,29 +64,65 @@ describe('why a queue does not move', () => {
   })
 
   it('names what contributes after what decides', () => {
-    const texts = explainQueue({ type: 'mailer', queue: queue({ high: 3, low: 1, in_flight: 2, dead: 1 }), workers: [worker(), worker({ connected: false }), worker({ config: { enabled: false } })] }).map(({ text }) => text)
+    const texts = explainQueue({
+      type: 'mailer',
+      queue: queue({ high: 3, low: 1, in_flight: 2, dead: 1 }),
+      workers: [worker(), worker({ connected: false }), worker({ config: { enabled: false } })],
+    }).map(({ text }) => text)
     expect(texts).toEqual([
       expect.stringMatching(/^All 2 slots are busy, and 9 tasks wait/),
       'The normal and low tiers wait until 3 high tasks above them are taken.',
-      '1 worker is offline.', '1 worker is not enabled.', '1 task ran out of attempts.',
+      '1 worker is offline.',
+      '1 worker is not enabled.',
+      '1 task ran out of attempts.',
     ])
   })
 
   it('leads to the one worker where there is one, and to the list where there are more', () => {
     expect(first([worker({ state: 'ERROR' })])?.way?.href).toBe('#/workers/mailer/w-1')
-    expect(first([worker({ state: 'ERROR' }), worker({ state: 'ERROR', worker_id: 'w-2' })])?.way?.text).toBe('Show these workers')
+    expect(first([worker({ state: 'ERROR' }), worker({ state: 'ERROR', worker_id: 'w-2' })])?.way?.text).toBe(
+      'Show these workers',
+    )
   })
 
   it('always has an answer, and never calls a queue well whose tasks nobody can take', () => {
-    const workers = fc.array(fc.record({ connected: fc.boolean(), enabled: fc.boolean(), slots: fc.nat(3), state: fc.constantFrom('IDLE', 'RUNNING', 'ERROR', 'DRAINING') }), { maxLength: 4 })
-    const counts = fc.record({ high: fc.nat(2), normal: fc.nat(2), low: fc.nat(2), in_flight: fc.nat(4), scheduled: fc.nat(2), dead: fc.nat(2) })
-    fc.assert(fc.property(workers, counts, (those, part) => {
-      const facts = those.map(({ connected, enabled, slots, state }) => worker({ connected, state, draining: state === 'DRAINING', config: { enabled, slots }, current_stats: { slots } }))
-      const able = those.some(({ connected, enabled, slots, state }) => connected && enabled && slots > 0 && (state === 'IDLE' || state === 'RUNNING'))
-      const [cause] = explainQueue({ type: 't', queue: queue(part), workers: facts })
-      expect(cause).toBeDefined()
-      if (!able && part.high + part.normal + part.low > 0) expect(cause?.tone).toBe('bad')
-    }))
+    const workers = fc.array(
+      fc.record({
+        connected: fc.boolean(),
+        enabled: fc.boolean(),
+        slots: fc.nat(3),
+        state: fc.constantFrom('IDLE', 'RUNNING', 'ERROR', 'DRAINING'),
+      }),
+      { maxLength: 4 },
+    )
+    const counts = fc.record({
+      high: fc.nat(2),
+      normal: fc.nat(2),
+      low: fc.nat(2),
+      in_flight: fc.nat(4),
+      scheduled: fc.nat(2),
+      dead: fc.nat(2),
+    })
+    fc.assert(
+      fc.property(workers, counts, (those, part) => {
+        const facts = those.map(({ connected, enabled, slots, state }) =>
+          worker({
+            connected,
+            state,
+            draining: state === 'DRAINING',
+            config: { enabled, slots },
+            current_stats: { slots },
+          }),
+        )
+        const able = those.some(
+          ({ connected, enabled, slots, state }) =>
+            connected && enabled && slots > 0 && (state === 'IDLE' || state === 'RUNNING'),
+        )
+        const [cause] = explainQueue({ type: 't', queue: queue(part), workers: facts })
+        expect(cause).toBeDefined()
+        if (!able && part.high + part.normal + part.low > 0) expect(cause?.tone).toBe('bad')
+      }),
+    )
   })
 })
 
@@ -72,6 +143,10 @@ describe('why a worker does not get on', () => {
   })
 
   it('tells all causes, the one that hides the others first', () => {
-    expect(explainWorker(worker({ connected: false, config: { enabled: false, slots: 0 }, applied_config_gen: 1 }), NOW).map(({ tone }) => tone)).toEqual(['bad', 'warn', 'warn', 'warn'])
+    expect(
+      explainWorker(worker({ connected: false, config: { enabled: false, slots: 0 }, applied_config_gen: 1 }), NOW).map(
+        ({ tone }) => tone,
+      ),
+    ).toEqual(['bad', 'warn', 'warn', 'warn'])
   })
 })

@@ -5,55 +5,129 @@ import type { WorkerFacts } from '../../../src/dashboard/why/explain.ts'
 
 const NOW = 10_000
 type TypeOverview = OverviewBody['automations'][string]
-const workersOf = (part: object = {}): TypeOverview['workers'] => ({ total: 2, connected: 2, behind: 0, IDLE: 0, RUNNING: 2, ERROR: 0, DRAINING: 0, ...part })
-const queueOf = (part: object = {}): TypeOverview['queue'] => ({ high: 0, normal: 0, low: 0, in_flight: 0, scheduled: 0, dead: 0, oldest_submitted_at: null, ...part })
-const overviewOf = (types: Readonly<Record<string, Partial<TypeOverview>>>): OverviewBody =>
-  ({ ts: NOW, automations: Object.fromEntries(Object.entries(types).map(([type, part]) => [type, { kind: 'BatchAutomation', workers: workersOf(), slots: 4, queue: queueOf(), stream: { length: 0 }, ...part }])) })
-const worker = (part: Partial<WorkerFacts> = {}): WorkerFacts => ({
-  worker_id: 'm-7', automation_type: 'mailer', connected: true, state: 'RUNNING', state_since: NOW - 300, draining: false, last_error: null,
-  config: { enabled: true, slots: 2 }, config_gen: 14, applied_config_gen: 14, config_changed_at: NOW - 240, current_stats: null, ...part,
+const workersOf = (part: object = {}): TypeOverview['workers'] => ({
+  total: 2,
+  connected: 2,
+  behind: 0,
+  IDLE: 0,
+  RUNNING: 2,
+  ERROR: 0,
+  DRAINING: 0,
+  ...part,
 })
-const told = (overview: OverviewBody, workers: readonly WorkerFacts[] | null = null) => attentionOf({ overview, workers, nowSeconds: NOW })
+const queueOf = (part: object = {}): TypeOverview['queue'] => ({
+  high: 0,
+  normal: 0,
+  low: 0,
+  in_flight: 0,
+  scheduled: 0,
+  dead: 0,
+  oldest_submitted_at: null,
+  ...part,
+})
+const overviewOf = (types: Readonly<Record<string, Partial<TypeOverview>>>): OverviewBody => ({
+  ts: NOW,
+  automations: Object.fromEntries(
+    Object.entries(types).map(([type, part]) => [
+      type,
+      { kind: 'BatchAutomation', workers: workersOf(), slots: 4, queue: queueOf(), stream: { length: 0 }, ...part },
+    ]),
+  ),
+})
+const worker = (part: Partial<WorkerFacts> = {}): WorkerFacts => ({
+  worker_id: 'm-7',
+  automation_type: 'mailer',
+  connected: true,
+  state: 'RUNNING',
+  state_since: NOW - 300,
+  draining: false,
+  last_error: null,
+  config: { enabled: true, slots: 2 },
+  config_gen: 14,
+  applied_config_gen: 14,
+  config_changed_at: NOW - 240,
+  current_stats: null,
+  ...part,
+})
+const told = (overview: OverviewBody, workers: readonly WorkerFacts[] | null = null) =>
+  attentionOf({ overview, workers, nowSeconds: NOW })
 
 describe('what needs attention', () => {
   it('is nothing in a fleet that is well', () => {
     const overview = overviewOf({ mailer: {}, render: {} })
     expect(told(overview)).toEqual([])
     expect(verdictText(overview, [])).toBe('All 4 workers are connected and up to date.')
-    expect(verdictText(overviewOf({ mailer: { workers: workersOf({ total: 0, connected: 0, RUNNING: 0 }) } }), [])).toBe('No worker has registered yet.')
+    expect(
+      verdictText(overviewOf({ mailer: { workers: workersOf({ total: 0, connected: 0, RUNNING: 0 }) } }), []),
+    ).toBe('No worker has registered yet.')
   })
 
   it('is told by counts alone while no record is read', () => {
     const overview = overviewOf({ mailer: { workers: workersOf({ total: 5, connected: 2, behind: 2, ERROR: 1 }) } })
-    expect(told(overview).map(({ kind, count, since }) => [kind, count, since])).toEqual([['error', 1, null], ['offline', 3, null], ['behind', 2, null]])
-    expect(verdictText(overview, told(overview))).toBe('Attention: 1 worker is in ERROR and 3 workers are offline, and more.')
+    expect(told(overview).map(({ kind, count, since }) => [kind, count, since])).toEqual([
+      ['error', 1, null],
+      ['offline', 3, null],
+      ['behind', 2, null],
+    ])
+    expect(verdictText(overview, told(overview))).toBe(
+      'Attention: 1 worker is in ERROR and 3 workers are offline, and more.',
+    )
   })
 
   it('names a single worker, and since when', () => {
     const [item] = told(overviewOf({ mailer: {} }), [worker(), worker({ worker_id: 'm-8', applied_config_gen: 12 })])
-    expect(item).toMatchObject({ kind: 'behind', subject: 'mailer/m-8', text: 'generation 14 wanted, 12 applied', since: NOW - 240, way: { href: '#/workers/mailer/m-8' } })
+    expect(item).toMatchObject({
+      kind: 'behind',
+      subject: 'mailer/m-8',
+      text: 'generation 14 wanted, 12 applied',
+      since: NOW - 240,
+      way: { href: '#/workers/mailer/m-8' },
+    })
   })
 
   it('has patience of a minute with workers that are gone or behind', () => {
-    const young = [worker({ connected: false, state_since: NOW - 59 }), worker({ applied_config_gen: 1, config_changed_at: NOW - 59 })]
+    const young = [
+      worker({ connected: false, state_since: NOW - 59 }),
+      worker({ applied_config_gen: 1, config_changed_at: NOW - 59 }),
+    ]
     expect(told(overviewOf({ mailer: {} }), young)).toEqual([])
   })
 
   it('makes one item of many workers with one problem', () => {
-    const gone = Array.from({ length: 1_000 }, (_, n) => worker({ worker_id: `m-${n}`, connected: false, state_since: NOW - 100 - n }))
-    expect(told(overviewOf({ mailer: {} }), gone)).toEqual([expect.objectContaining({ kind: 'offline', subject: 'mailer', count: 1_000, since: NOW - 1_099 })])
+    const gone = Array.from({ length: 1_000 }, (_, n) =>
+      worker({ worker_id: `m-${n}`, connected: false, state_since: NOW - 100 - n }),
+    )
+    expect(told(overviewOf({ mailer: {} }), gone)).toEqual([
+      expect.objectContaining({ kind: 'offline', subject: 'mailer', count: 1_000, since: NOW - 1_099 }),
+    ])
   })
 
   it('puts a queue with nobody to work on it first', () => {
-    const overview = overviewOf({ mailer: { queue: queueOf({ dead: 3, normal: 2 }), workers: workersOf({ ERROR: 1 }) }, thumbnail: { queue: queueOf({ low: 1, oldest_submitted_at: NOW - 400 }) } })
+    const overview = overviewOf({
+      mailer: { queue: queueOf({ dead: 3, normal: 2 }), workers: workersOf({ ERROR: 1 }) },
+      thumbnail: { queue: queueOf({ low: 1, oldest_submitted_at: NOW - 400 }) },
+    })
     const items = told(overview, [worker(), worker({ automation_type: 'thumbnail', config: { enabled: false } })])
-    expect(items.map(({ kind, subject }) => [kind, subject])).toEqual([['nobody', 'thumbnail'], ['dead', 'mailer']])
-    expect(verdictText(overview, items)).toBe('Attention: thumbnail\'s queue has nobody to work on it and 3 tasks are dead.')
+    expect(items.map(({ kind, subject }) => [kind, subject])).toEqual([
+      ['nobody', 'thumbnail'],
+      ['dead', 'mailer'],
+    ])
+    expect(verdictText(overview, items)).toBe(
+      "Attention: thumbnail's queue has nobody to work on it and 3 tasks are dead.",
+    )
   })
 
   it('tells of tasks that wait for over five minutes, and of a stream about to drop entries', () => {
-    const overview = overviewOf({ mailer: { queue: queueOf({ normal: 2, oldest_submitted_at: NOW - 301 }), stream: { length: 45_000 } } })
+    const overview = overviewOf({
+      mailer: { queue: queueOf({ normal: 2, oldest_submitted_at: NOW - 301 }), stream: { length: 45_000 } },
+    })
     expect(told(overview).map(({ kind }) => kind)).toEqual(['old', 'stream'])
-    expect(told(overviewOf({ mailer: { queue: queueOf({ normal: 2, oldest_submitted_at: NOW - 299 }), stream: { length: 44_999 } } }))).toEqual([])
+    expect(
+      told(
+        overviewOf({
+          mailer: { queue: queueOf({ normal: 2, oldest_submitted_at: NOW - 299 }), stream: { length: 44_999 } },
+        }),
+      ),
+    ).toEqual([])
   })
 })

@@ -3,7 +3,15 @@ import { Problem } from '../../../src/dashboard/api/problem.ts'
 import { resultsText, type Result } from '../../../src/dashboard/parts/results.ts'
 import { propertiesOf } from '../../../src/dashboard/config/schema.ts'
 import { setAt, typeAt } from '../../../src/dashboard/config/value-draft.ts'
-import { faultsOf, NOTHING_TICKED, patchOf, schemaOfMany, schemaOfTicked, tick, type BulkDraft } from '../../../src/dashboard/workers/bulk-fields.ts'
+import {
+  faultsOf,
+  NOTHING_TICKED,
+  patchOf,
+  schemaOfMany,
+  schemaOfTicked,
+  tick,
+  type BulkDraft,
+} from '../../../src/dashboard/workers/bulk-fields.ts'
 import { runBulk } from '../../../src/dashboard/workers/bulk.ts'
 import { managerOf } from '../../../src/dashboard/workers/managed.ts'
 
@@ -14,9 +22,12 @@ describe('an act on many workers', () => {
     let running = 0
     let most = 0
     const results = await runBulk({
-      items: names(20), nameOf: (name) => name, report: () => {}, signal: new AbortController().signal,
+      items: names(20),
+      nameOf: (name) => name,
+      report: () => {},
+      signal: new AbortController().signal,
       act: async (name) => {
-        most = Math.max(most, running += 1)
+        most = Math.max(most, (running += 1))
         await new Promise((resolve) => setImmediate(resolve))
         running -= 1
         if (name === 'w-3') throw new Problem('stale', { status: 412 })
@@ -26,7 +37,14 @@ describe('an act on many workers', () => {
       },
     })
     expect(most).toBe(8)
-    expect(results.map(({ outcome }) => outcome).slice(2, 8)).toEqual(['done', 'refused', 'refused', 'unknown', 'skipped', 'done'])
+    expect(results.map(({ outcome }) => outcome).slice(2, 8)).toEqual([
+      'done',
+      'refused',
+      'refused',
+      'unknown',
+      'skipped',
+      'done',
+    ])
     expect(results[3]?.text).toBe('somebody else changed its config just now; nothing was saved')
     expect(resultsText(results)).toBe('16 done, 1 left out, 2 refused, 1 unknown')
   })
@@ -36,7 +54,10 @@ describe('an act on many workers', () => {
     const acted: string[] = []
     const seen: (readonly Result[])[] = []
     const results = await runBulk({
-      items: names(30), nameOf: (name) => name, report: (now) => void seen.push(now), signal: stop.signal,
+      items: names(30),
+      nameOf: (name) => name,
+      report: (now) => void seen.push(now),
+      signal: stop.signal,
       act: async (name) => {
         acted.push(name)
         await new Promise((resolve) => setImmediate(resolve))
@@ -53,16 +74,28 @@ describe('an act on many workers', () => {
 
 describe('the fields of a change of many configs', () => {
   const schema = {
-    type: 'object', required: ['host'], $defs: { hosts: { type: 'array', items: { type: 'string' } } },
+    type: 'object',
+    required: ['host'],
+    $defs: { hosts: { type: 'array', items: { type: 'string' } } },
     properties: {
-      enabled: { type: 'boolean' }, slots: { type: 'integer', default: 1 }, host: { type: 'string', description: 'Where to.', default: 'a' }, password: { type: 'string', writeOnly: true }, hosts: { $ref: '#/$defs/hosts' },
+      enabled: { type: 'boolean' },
+      slots: { type: 'integer', default: 1 },
+      host: { type: 'string', description: 'Where to.', default: 'a' },
+      password: { type: 'string', writeOnly: true },
+      hosts: { $ref: '#/$defs/hosts' },
     },
   }
-  const ticking = (...fields: readonly string[]): BulkDraft => fields.reduce((bulk, name) => tick(schema, bulk, name), NOTHING_TICKED)
+  const ticking = (...fields: readonly string[]): BulkDraft =>
+    fields.reduce((bulk, name) => tick(schema, bulk, name), NOTHING_TICKED)
 
   it('are those of the one type, or those that every config has', () => {
     expect(schemaOfMany(schema)).toBe(schema)
-    expect(Object.keys(propertiesOf(schemaOfMany(undefined)))).toEqual(['enabled', 'slots', 'max_attempts', 'recycle_seconds'])
+    expect(Object.keys(propertiesOf(schemaOfMany(undefined)))).toEqual([
+      'enabled',
+      'slots',
+      'max_attempts',
+      'recycle_seconds',
+    ])
   })
 
   it('make a patch of the ticked ones alone, once each can be read', () => {
@@ -71,9 +104,14 @@ describe('the fields of a change of many configs', () => {
     const form = schemaOfTicked(schema, bulk.ticked)
     expect(faultsOf(form, bulk).map(({ path }) => path)).toEqual(['/slots', '/password'])
     const typed = { ...bulk, draft: setAt(typeAt(bulk.draft, '/slots', 'integer', 'many'), '/password', 'opensesame') }
-    expect(faultsOf(form, typed)).toEqual([expect.objectContaining({ path: '/slots', message: 'expected a whole number, got "many"' })])
+    expect(faultsOf(form, typed)).toEqual([
+      expect.objectContaining({ path: '/slots', message: 'expected a whole number, got "many"' }),
+    ])
     const whole = { ...typed, draft: typeAt(typed.draft, '/slots', 'integer', '4') }
-    expect([faultsOf(form, whole), patchOf(whole)]).toEqual([[], { enabled: false, slots: 4, password: 'opensesame', hosts: [] }])
+    expect([faultsOf(form, whole), patchOf(whole)]).toEqual([
+      [],
+      { enabled: false, slots: 4, password: 'opensesame', hosts: [] },
+    ])
   })
 
   it('that lose their tick lose their value', () => {
@@ -84,7 +122,12 @@ describe('the fields of a change of many configs', () => {
 
 describe('who manages a config', () => {
   it('is a FleetWorker with its namespace, without the suffix, or a text', () => {
-    expect(managerOf('kubernetes:mail/m-7#1234')).toEqual({ kind: 'kubernetes', namespace: 'mail', object: 'm-7', name: 'mail/m-7' })
+    expect(managerOf('kubernetes:mail/m-7#1234')).toEqual({
+      kind: 'kubernetes',
+      namespace: 'mail',
+      object: 'm-7',
+      name: 'mail/m-7',
+    })
     expect(managerOf('terraform')).toEqual({ kind: 'other', name: 'terraform' })
     expect(managerOf('kubernetes:odd')).toEqual({ kind: 'other', name: 'kubernetes:odd' })
   })

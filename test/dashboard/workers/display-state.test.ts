@@ -3,11 +3,18 @@ import type { WorkerBody } from '../../../src/protocol/index.ts'
 import { configText, displayState, isBehind } from '../../../src/dashboard/workers/display-state.ts'
 
 const NOW = 1_000_000
-const seen = (state: WorkerBody['state'], connected = true, age = 3) => ({ state, connected, last_seen: NOW - age, config_gen: 1, applied_config_gen: 1 })
+const seen = (state: WorkerBody['state'], connected = true, age = 3) => ({
+  state,
+  connected,
+  last_seen: NOW - age,
+  config_gen: 1,
+  applied_config_gen: 1,
+})
 
 describe('the state a worker is shown in', () => {
-  it('is the master\'s word while it is connected and heard', () => {
-    for (const state of ['IDLE', 'RUNNING', 'ERROR', 'DRAINING'] as const) expect(displayState(seen(state), NOW)).toMatchObject({ word: state, was: null })
+  it("is the master's word while it is connected and heard", () => {
+    for (const state of ['IDLE', 'RUNNING', 'ERROR', 'DRAINING'] as const)
+      expect(displayState(seen(state), NOW)).toMatchObject({ word: state, was: null })
   })
 
   it('is offline without a connection, with the last word beside it', () => {

@@ -4,13 +4,25 @@ import { parseFilter } from '../../../src/dashboard/workers/filter.ts'
 import type { WorkerRow } from '../../../src/dashboard/workers/row.ts'
 import { NOW, row } from './rows.ts'
 
-const found = (text: string, rows: readonly WorkerRow[]): string[] => rows.filter((each) => parseFilter(text).matches(each, NOW)).map(({ worker_id: id }) => id)
+const found = (text: string, rows: readonly WorkerRow[]): string[] =>
+  rows.filter((each) => parseFilter(text).matches(each, NOW)).map(({ worker_id: id }) => id)
 
 const FLEET = [
   row('m-7', { last_error: 'ECONNREFUSED smtp:465', state: 'ERROR' }),
   row('m-8', { connected: false, last_seen: NOW - 300 }),
-  row('p-1', { automation_type: 'probe', hardware: { hostname: 'edge one' }, current_stats: { slots: 8, cpu_pct: 91.5, rss_mb: 2_048, ts: NOW } }),
-  row('p-2', { automation_type: 'probe', managed_by: 'kubernetes:mail/p-2', config_gen: 3, applied_config_gen: 2, config: { enabled: false, slots: 0 }, current_stats: null }),
+  row('p-1', {
+    automation_type: 'probe',
+    hardware: { hostname: 'edge one' },
+    current_stats: { slots: 8, cpu_pct: 91.5, rss_mb: 2_048, ts: NOW },
+  }),
+  row('p-2', {
+    automation_type: 'probe',
+    managed_by: 'kubernetes:mail/p-2',
+    config_gen: 3,
+    applied_config_gen: 2,
+    config: { enabled: false, slots: 0 },
+    current_stats: null,
+  }),
   row('late', { last_seen: NOW - 60 }),
 ]
 
@@ -67,17 +79,30 @@ describe('the filter of workers', () => {
 
   it('finds by words what a naive search finds, whatever the words are', () => {
     const word = fc.stringMatching(/^[a-z0-9.]{1,3}$/)
-    fc.assert(fc.property(fc.array(word, { maxLength: 3 }), fc.array(fc.string({ unit: 'grapheme', maxLength: 8 }), { maxLength: 5 }), (words, ids) => {
-      const rows = ids.map((id) => row(id))
-      const naive = rows.filter((each) => words.every((one) => `${each.worker_id}\nmailer\nnode-12\n`.toLowerCase().includes(one)))
-      expect(found(words.join(' '), rows)).toEqual(naive.map(({ worker_id: id }) => id))
-    }))
+    fc.assert(
+      fc.property(
+        fc.array(word, { maxLength: 3 }),
+        fc.array(fc.string({ unit: 'grapheme', maxLength: 8 }), { maxLength: 5 }),
+        (words, ids) => {
+          const rows = ids.map((id) => row(id))
+          const naive = rows.filter((each) =>
+            words.every((one) => `${each.worker_id}\nmailer\nnode-12\n`.toLowerCase().includes(one)),
+          )
+          expect(found(words.join(' '), rows)).toEqual(naive.map(({ worker_id: id }) => id))
+        },
+      ),
+    )
   })
 
   it('never throws, and by a minus finds exactly the others', () => {
-    fc.assert(fc.property(fc.string({ unit: 'grapheme' }), (text) => {
-      parseFilter(text).matches(row('x'), NOW)
-    }))
-    for (const text of ['state:running', 'cpu:>50', 'm-7', 'managed:yes']) expect([...found(text, FLEET), ...found(`-${text}`, FLEET)].toSorted()).toEqual(FLEET.map(({ worker_id: id }) => id).toSorted())
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+        parseFilter(text).matches(row('x'), NOW)
+      }),
+    )
+    for (const text of ['state:running', 'cpu:>50', 'm-7', 'managed:yes'])
+      expect([...found(text, FLEET), ...found(`-${text}`, FLEET)].toSorted()).toEqual(
+        FLEET.map(({ worker_id: id }) => id).toSorted(),
+      )
   })
 })

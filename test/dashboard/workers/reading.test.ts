@@ -6,12 +6,21 @@ import type { WorkerRow } from '../../../src/dashboard/workers/row.ts'
 import { WorkerStore } from '../../../src/dashboard/workers/store.ts'
 import { row } from './rows.ts'
 
-interface Asked { readonly path: string; readonly after: unknown }
+interface Asked {
+  readonly path: string
+  readonly after: unknown
+}
 
 /** The list of workers as the master answers it, a page at a time; a function may fail instead. */
-function listing(ids: Readonly<Record<string, readonly string[]>>, fails: () => Problem | null = () => null): { api: Api; asked: Asked[] } {
+function listing(
+  ids: Readonly<Record<string, readonly string[]>>,
+  fails: () => Problem | null = () => null,
+): { api: Api; asked: Asked[] } {
   const asked: Asked[] = []
-  const get = async (path: readonly string[], query: Readonly<Record<string, unknown>> = {}): Promise<{ body: unknown; epoch: string }> => {
+  const get = async (
+    path: readonly string[],
+    query: Readonly<Record<string, unknown>> = {},
+  ): Promise<{ body: unknown; epoch: string }> => {
     asked.push({ path: path.join('/'), after: query['after'] })
     const problem = fails()
     if (problem !== null) throw problem
@@ -29,12 +38,22 @@ function listing(ids: Readonly<Record<string, readonly string[]>>, fails: () => 
 }
 
 /** Runs the reading for so many waits; answers how long each was to be, and what went wrong. */
-async function run(api: Api, store: WorkerStore, types: readonly string[], turns: number, wakeAt = -1): Promise<{ waits: number[]; problems: (Problem | undefined)[] }> {
+async function run(
+  api: Api,
+  store: WorkerStore,
+  types: readonly string[],
+  turns: number,
+  wakeAt = -1,
+): Promise<{ waits: number[]; problems: (Problem | undefined)[] }> {
   const stop = new AbortController()
   const waits: number[] = []
   const problems: (Problem | undefined)[] = []
   await readWorkers({
-    api, store, types, signal: stop.signal, report: (problem) => void problems.push(problem),
+    api,
+    store,
+    types,
+    signal: stop.signal,
+    report: (problem) => void problems.push(problem),
     pause: async (ms) => {
       waits.push(ms)
       if (waits.length >= turns) stop.abort()
@@ -44,14 +63,20 @@ async function run(api: Api, store: WorkerStore, types: readonly string[], turns
   return { waits, problems }
 }
 
-const many = (count: number): readonly string[] => Array.from({ length: count }, (_, n) => `m-${String(n).padStart(6, '0')}`)
+const many = (count: number): readonly string[] =>
+  Array.from({ length: count }, (_, n) => `m-${String(n).padStart(6, '0')}`)
 
 describe('reading the workers', () => {
   it('takes every page at once, then one page a turn', async () => {
     const store = new WorkerStore()
     const { api, asked } = listing({ mailer: many(2_500), probe: ['p-1'] })
     const { waits } = await run(api, store, ['mailer', 'probe'], 2)
-    expect(asked.slice(0, 4).map(({ path, after }) => [path.split('/')[1], after])).toEqual([['mailer', undefined], ['mailer', 'm-000999'], ['mailer', 'm-001999'], ['probe', undefined]])
+    expect(asked.slice(0, 4).map(({ path, after }) => [path.split('/')[1], after])).toEqual([
+      ['mailer', undefined],
+      ['mailer', 'm-000999'],
+      ['mailer', 'm-001999'],
+      ['probe', undefined],
+    ])
     expect(store.snapshot().rows.size).toBe(2_501)
     expect(waits).toEqual([3_750, 3_750]) // 15 s over four pages.
     expect(asked).toHaveLength(5)
@@ -73,7 +98,12 @@ describe('reading the workers', () => {
     const { api } = listing({ mailer: ['a'] }, () => answers.shift() ?? null)
     const store = new WorkerStore()
     const { waits, problems } = await run(api, store, ['mailer'], 2)
-    expect([waits[0], problems[0]?.message, problems[1], store.snapshot().rows.size]).toEqual([7_000, 'away', undefined, 1])
+    expect([waits[0], problems[0]?.message, problems[1], store.snapshot().rows.size]).toEqual([
+      7_000,
+      'away',
+      undefined,
+      1,
+    ])
   })
 
   it('tries again soon after a later page could not be read, whatever the length of a round', async () => {
@@ -90,7 +120,11 @@ describe('reading the workers', () => {
     let turns = 0
     const problems: (Problem | undefined)[] = []
     await readWorkers({
-      api, store, types: ['mailer'], signal: stop.signal, report: (problem) => void problems.push(problem),
+      api,
+      store,
+      types: ['mailer'],
+      signal: stop.signal,
+      report: (problem) => void problems.push(problem),
       pause: async () => {
         fails = true
         turns += 1
@@ -107,8 +141,19 @@ describe('workers that events named', () => {
     const store = new WorkerStore()
     store.takeOne(row('gone'))
     const { api } = listing({ mailer: ['a'] })
-    expect(await readSingles(api, store, [{ type: 'mailer', id: 'a' }, { type: 'mailer', id: 'gone' }])).toBe(true)
+    expect(
+      await readSingles(api, store, [
+        { type: 'mailer', id: 'a' },
+        { type: 'mailer', id: 'gone' },
+      ]),
+    ).toBe(true)
     expect([...store.snapshot().rows.keys()]).toEqual(['mailer/a'])
-    expect(await readSingles(api, store, many(21).map((id) => ({ type: 'mailer', id })))).toBe(false)
+    expect(
+      await readSingles(
+        api,
+        store,
+        many(21).map((id) => ({ type: 'mailer', id })),
+      ),
+    ).toBe(false)
   })
 })

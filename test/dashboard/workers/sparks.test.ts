@@ -10,7 +10,13 @@ function held(): { api: Api; asked: string[]; letAll: () => Promise<void> } {
   const get = async (path: readonly string[]): Promise<{ body: unknown; epoch: string }> => {
     asked.push(path[3] ?? '')
     await new Promise<void>((resolve) => waiting.push(resolve))
-    return { body: [{ ts: NOW - 30, cpu_pct: 10 }, { ts: NOW - 15, cpu_pct: 20 }], epoch: 'e' }
+    return {
+      body: [
+        { ts: NOW - 30, cpu_pct: 10 },
+        { ts: NOW - 15, cpu_pct: 20 },
+      ],
+      epoch: 'e',
+    }
   }
   const letAll = async (): Promise<void> => {
     while (waiting.length > 0) {
@@ -33,7 +39,10 @@ describe('the lines of cpu', () => {
     sparks.want(rows(100, 2), api, signal)
     await letAll()
     expect(asked.slice(6)).toEqual(['m-100', 'm-101'])
-    expect(sparks.of('mailer/m-100')).toEqual([{ ts: NOW - 30, cpu: 10 }, { ts: NOW - 15, cpu: 20 }])
+    expect(sparks.of('mailer/m-100')).toEqual([
+      { ts: NOW - 30, cpu: 10 },
+      { ts: NOW - 15, cpu: 20 },
+    ])
   })
 
   it('of workers that are known, or away, are not read', async () => {
@@ -68,7 +77,11 @@ describe('the lines of cpu', () => {
   })
 
   it('are drawn with a gap where readings are missing', () => {
-    const path = sparkPath([{ ts: 0, cpu: 0 }, { ts: 15, cpu: 100 }, { ts: 100, cpu: 50 }])
+    const path = sparkPath([
+      { ts: 0, cpu: 0 },
+      { ts: 15, cpu: 100 },
+      { ts: 100, cpu: 50 },
+    ])
     expect(path).toBe('M0.0 19.0L9.6 1.0M64.0 10.0')
   })
 })

@@ -4,11 +4,19 @@ import { WorkerStore } from '../../../src/dashboard/workers/store.ts'
 import { NOW, row } from './rows.ts'
 
 const keys = (store: WorkerStore): string[] => [...store.snapshot().rows.keys()]
-const event = (name: string, id: string, more: object = {}) => ({ name: `worker.${name}`, data: { type: 'mailer', worker_id: id, ts: NOW, ...more } })
+const event = (name: string, id: string, more: object = {}) => ({
+  name: `worker.${name}`,
+  data: { type: 'mailer', worker_id: id, ts: NOW, ...more },
+})
 
 function filled(...ids: string[]): WorkerStore {
   const store = new WorkerStore()
-  store.takePage('mailer', store.beginRound('mailer'), ids.map((id) => row(id)), true)
+  store.takePage(
+    'mailer',
+    store.beginRound('mailer'),
+    ids.map((id) => row(id)),
+    true,
+  )
   return store
 }
 
@@ -24,22 +32,48 @@ describe('the store of workers', () => {
 
   it('is filtered by what a worker says now, not by what it said before', () => {
     const store = filled('w-1', 'w-2')
-    const finds = (text: string): string[] => [...store.snapshot().rows.values()].filter((each) => parseFilter(text).matches(each, NOW)).map(({ worker_id: id }) => id)
+    const finds = (text: string): string[] =>
+      [...store.snapshot().rows.values()]
+        .filter((each) => parseFilter(text).matches(each, NOW))
+        .map(({ worker_id: id }) => id)
     expect([finds('w-1'), finds('econn'), finds('edge')]).toEqual([['w-1'], [], []])
     store.apply([event('state', 'w-1', { last_error: 'ECONNRESET' })])
     expect([finds('w-1'), finds('econn')]).toEqual([['w-1'], ['w-1']])
     store.apply([event('state', 'w-1', { last_error: null })])
-    store.takePage('mailer', store.beginRound('mailer'), [row('w-1'), row('w-2', { hardware: { hostname: 'edge-1' } })], true)
+    store.takePage(
+      'mailer',
+      store.beginRound('mailer'),
+      [row('w-1'), row('w-2', { hardware: { hostname: 'edge-1' } })],
+      true,
+    )
     expect([finds('w-1'), finds('econn'), finds('edge')]).toEqual([['w-1'], [], ['w-2']])
   })
 
   it('keeps what an event told while an older answer was on its way', () => {
     const store = filled('a', 'b', 'c')
     const since = store.turn
-    store.apply([event('state', 'a', { state: 'ERROR', last_error: 'ECONNRESET' }), event('forgotten', 'c'), event('state', 'd', { state: 'ERROR' })])
-    store.takePage('mailer', store.beginRound('mailer'), [row('a', { last_seen: NOW + 9 }), row('b', { state: 'IDLE' }), row('c'), row('d')], true, since)
-    expect(store.snapshot().rows.get('mailer/a')).toMatchObject({ state: 'ERROR', last_error: 'ECONNRESET', state_since: NOW, last_seen: NOW + 9 })
-    expect([store.snapshot().rows.get('mailer/b')?.state, keys(store)]).toEqual(['IDLE', ['mailer/a', 'mailer/b', 'mailer/d']])
+    store.apply([
+      event('state', 'a', { state: 'ERROR', last_error: 'ECONNRESET' }),
+      event('forgotten', 'c'),
+      event('state', 'd', { state: 'ERROR' }),
+    ])
+    store.takePage(
+      'mailer',
+      store.beginRound('mailer'),
+      [row('a', { last_seen: NOW + 9 }), row('b', { state: 'IDLE' }), row('c'), row('d')],
+      true,
+      since,
+    )
+    expect(store.snapshot().rows.get('mailer/a')).toMatchObject({
+      state: 'ERROR',
+      last_error: 'ECONNRESET',
+      state_since: NOW,
+      last_seen: NOW + 9,
+    })
+    expect([store.snapshot().rows.get('mailer/b')?.state, keys(store)]).toEqual([
+      'IDLE',
+      ['mailer/a', 'mailer/b', 'mailer/d'],
+    ])
     store.takeOne(row('a'), since)
     expect(store.snapshot().rows.get('mailer/a')?.state).toBe('ERROR')
     store.takePage('mailer', store.beginRound('mailer'), [row('a'), row('c')], true, store.turn)
@@ -68,8 +102,18 @@ describe('the store of workers', () => {
   it('changes what an event tells, and when the state began', () => {
     const store = filled('a')
     const before = store.snapshot()
-    expect(store.apply([event('state', 'a', { state: 'ERROR', last_error: 'ECONNRESET' }), event('config_applied', 'a', { applied_config_gen: 4 })])).toEqual([])
-    expect(store.snapshot().rows.get('mailer/a')).toMatchObject({ state: 'ERROR', last_error: 'ECONNRESET', applied_config_gen: 4, state_since: NOW })
+    expect(
+      store.apply([
+        event('state', 'a', { state: 'ERROR', last_error: 'ECONNRESET' }),
+        event('config_applied', 'a', { applied_config_gen: 4 }),
+      ]),
+    ).toEqual([])
+    expect(store.snapshot().rows.get('mailer/a')).toMatchObject({
+      state: 'ERROR',
+      last_error: 'ECONNRESET',
+      applied_config_gen: 4,
+      state_since: NOW,
+    })
     expect(store.snapshot().version).toBeGreaterThan(before.version)
     store.apply([{ name: 'worker.claimed', data: { type: 'mailer', worker_id: 'a', ts: NOW + 9, managed_by: 'me' } }])
     expect(store.snapshot().rows.get('mailer/a')).toMatchObject({ managed_by: 'me', state_since: NOW })
@@ -77,8 +121,15 @@ describe('the store of workers', () => {
 
   it('asks for workers it does not know, and for those that registered anew, once each', () => {
     const store = filled('a')
-    const unknown = store.apply([event('registered', 'a', { state: 'IDLE', config_gen: 0 }), event('state', 'x', { state: 'IDLE', last_error: null }), event('connected', 'x', { connected: true })])
-    expect(unknown).toEqual([{ type: 'mailer', id: 'a' }, { type: 'mailer', id: 'x' }])
+    const unknown = store.apply([
+      event('registered', 'a', { state: 'IDLE', config_gen: 0 }),
+      event('state', 'x', { state: 'IDLE', last_error: null }),
+      event('connected', 'x', { connected: true }),
+    ])
+    expect(unknown).toEqual([
+      { type: 'mailer', id: 'a' },
+      { type: 'mailer', id: 'x' },
+    ])
     expect(store.apply([event('registered', 'y'), event('forgotten', 'y')])).toEqual([])
   })
 

@@ -7,7 +7,9 @@ import { appendFileSync } from 'node:fs'
 import { defineBatch, Type } from '../../../dist/automation/public.js'
 
 const shared = {
-  config: Type.Object({}), payload: Type.Object({ ms: Type.Integer() }), output: Type.Object({ task_id: Type.String() }),
+  config: Type.Object({}),
+  payload: Type.Object({ ms: Type.Integer() }),
+  output: Type.Object({ task_id: Type.String() }),
   async run({ task, emit, sleep }) {
     appendFileSync(process.env.NOTES ?? '/dev/null', `${task.id} ${Date.now()}\n`)
     await sleep(task.payload.ms)

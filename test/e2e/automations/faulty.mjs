@@ -8,7 +8,11 @@ import { defineBatch, Type } from '../../../dist/automation/public.js'
 const note = (...words) => appendFileSync(process.env.NOTES ?? '/dev/null', `${words.join(' ')}\n`)
 
 export const slow = defineBatch({
-  type: 'slow', visibilityTimeoutSeconds: 2, config: Type.Object({}), payload: Type.Object({ ms: Type.Integer() }), output: Type.Object({ task_id: Type.String(), pid: Type.Integer() }),
+  type: 'slow',
+  visibilityTimeoutSeconds: 2,
+  config: Type.Object({}),
+  payload: Type.Object({ ms: Type.Integer() }),
+  output: Type.Object({ task_id: Type.String(), pid: Type.Integer() }),
   async run({ task, emit, sleep }) {
     note('start', task.id, process.pid, Date.now())
     await sleep(task.payload.ms)
@@ -17,11 +21,33 @@ export const slow = defineBatch({
 })
 
 const WAYS = {
-  'throws at once': () => { throw new Error('no good') },
-  'throws nothing': () => { throw null },
-  'throws a trap': () => { throw new Proxy({}, { get: () => { throw new Error('trap') }, has: () => { throw new Error('trap') } }) },
-  'leaves a rejection': () => { for (let n = 0; n < 1_000; n += 1) void Promise.reject(new Error(`left behind, number ${n}`)) },
-  'throws from a timer': () => { setTimeout(() => { throw new Error('from a timer') }, 1) },
+  'throws at once': () => {
+    throw new Error('no good')
+  },
+  'throws nothing': () => {
+    throw null
+  },
+  'throws a trap': () => {
+    throw new Proxy(
+      {},
+      {
+        get: () => {
+          throw new Error('trap')
+        },
+        has: () => {
+          throw new Error('trap')
+        },
+      },
+    )
+  },
+  'leaves a rejection': () => {
+    for (let n = 0; n < 1_000; n += 1) void Promise.reject(new Error(`left behind, number ${n}`))
+  },
+  'throws from a timer': () => {
+    setTimeout(() => {
+      throw new Error('from a timer')
+    }, 1)
+  },
   'emits 2 MiB': ({ emit }) => emit({ text: 'x'.repeat(2 * 1024 * 1024) }),
   'emits another schema': ({ emit }) => emit({ other: 1 }),
   'never ends': () => new Promise(() => {}),
@@ -29,6 +55,9 @@ const WAYS = {
 }
 
 export const bad = defineBatch({
-  type: 'bad', config: Type.Object({}), payload: Type.Object({ way: Type.String() }), output: Type.Object({ text: Type.String() }),
+  type: 'bad',
+  config: Type.Object({}),
+  payload: Type.Object({ way: Type.String() }),
+  output: Type.Object({ text: Type.String() }),
   run: (context) => WAYS[context.task.payload.way](context),
 })

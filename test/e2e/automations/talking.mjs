@@ -9,7 +9,8 @@ export { slow } from './faulty.mjs'
 const keys = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`k${index}`, Type.Optional(Type.Integer())]))
 
 export const talk = defineBatch({
-  type: 'talk', visibilityTimeoutSeconds: 2,
+  type: 'talk',
+  visibilityTimeoutSeconds: 2,
   config: Type.Object({ ...keys, secret: Type.Optional(Type.String({ writeOnly: true })) }),
   payload: Type.Object({ count: Type.Integer(), topic: Type.Optional(Type.String()) }),
   output: Type.Object({ task_id: Type.String(), pid: Type.Integer(), n: Type.Integer() }),
@@ -23,7 +24,9 @@ export const talk = defineBatch({
 })
 
 export const hear = defineContinuous({
-  type: 'hear', config: Type.Object({ topic: Type.String({ default: 'chat' }) }), output: Type.Object({ topic: Type.String(), message: Type.Unknown() }),
+  type: 'hear',
+  config: Type.Object({ topic: Type.String({ default: 'chat' }) }),
+  output: Type.Object({ topic: Type.String(), message: Type.Unknown() }),
   async run({ config: { topic }, bus, emit }) {
     for await (const message of bus.subscribe(topic)) await emit({ topic, message })
   },

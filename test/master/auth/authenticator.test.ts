@@ -3,8 +3,13 @@ import { timingSafeEqual } from 'node:crypto'
 import { covers, createAuthenticator, type TokenSettings } from '../../../src/master/auth/index.ts'
 
 const TOKENS: TokenSettings = {
-  admin: 'admin-token-of-the-test', worker: 'worker-token-of-the-test', workerPeers: ['worker-peer-of-the-test'],
-  scopes: new Map([['scoped-token-of-the-test', ['mailer', 'probe']], ['every-type-of-the-test', ['*']]]),
+  admin: 'admin-token-of-the-test',
+  worker: 'worker-token-of-the-test',
+  workerPeers: ['worker-peer-of-the-test'],
+  scopes: new Map([
+    ['scoped-token-of-the-test', ['mailer', 'probe']],
+    ['every-type-of-the-test', ['*']],
+  ]),
 }
 const roleOf = (header: string | undefined): string => {
   const principal = createAuthenticator(TOKENS).authenticate(header)
@@ -23,13 +28,28 @@ describe('authenticate', () => {
 
   it('tells a missing header from a malformed one', () => {
     expect(roleOf(undefined)).toBe('missing')
-    for (const header of ['', 'Bearer', 'Bearer ', 'Basic YWRtaW4=', 'admin-token-of-the-test', 'Bearer two words', 'Bearer a\u0000b', 'Bearer  admin-token-of-the-test']) {
+    for (const header of [
+      '',
+      'Bearer',
+      'Bearer ',
+      'Basic YWRtaW4=',
+      'admin-token-of-the-test',
+      'Bearer two words',
+      'Bearer a\u0000b',
+      'Bearer  admin-token-of-the-test',
+    ]) {
       expect([header, roleOf(header)]).toEqual([header, 'malformed'])
     }
   })
 
   it('takes no token but a whole one', () => {
-    for (const token of ['admin-token-of-the-tes', 'admin-token-of-the-test2', 'ADMIN-TOKEN-OF-THE-TEST', 'dmin-token-of-the-test', 'x'.repeat(8_192)]) {
+    for (const token of [
+      'admin-token-of-the-tes',
+      'admin-token-of-the-test2',
+      'ADMIN-TOKEN-OF-THE-TEST',
+      'dmin-token-of-the-test',
+      'x'.repeat(8_192),
+    ]) {
       expect([token, roleOf(`Bearer ${token}`)]).toEqual([token, 'wrong'])
     }
   })
@@ -87,7 +107,17 @@ describe('covers', () => {
   const scoped = (...types: string[]) => ({ role: 'scoped', types: new Set(types), key: 'k' }) as const
 
   it('compares types whole (S2)', () => {
-    for (const [listed, asked] of [['a', 'a-b'], ['a-b', 'a'], ['a', 'A'], ['a', 'a/'], ['a', ''], ['a', '%61'], ['a', '*'], ['a', '..'], ['a', 'a/b']] as const) {
+    for (const [listed, asked] of [
+      ['a', 'a-b'],
+      ['a-b', 'a'],
+      ['a', 'A'],
+      ['a', 'a/'],
+      ['a', ''],
+      ['a', '%61'],
+      ['a', '*'],
+      ['a', '..'],
+      ['a', 'a/b'],
+    ] as const) {
       expect([listed, asked, covers(scoped(listed), asked)]).toEqual([listed, asked, false])
     }
     expect(covers(scoped('a', 'b'), 'b')).toBe(true)

@@ -19,7 +19,9 @@ describe('watchTokens', () => {
       source.reads += 1
       return Promise.resolve(source.reading)
     }
-    stops.push(watchTokens({ timers: time, log, reread, initial: INITIAL, apply: (tokens) => void applied.push(tokens) }))
+    stops.push(
+      watchTokens({ timers: time, log, reread, initial: INITIAL, apply: (tokens) => void applied.push(tokens) }),
+    )
     return { time, lines, applied, source }
   }
 
@@ -46,7 +48,10 @@ describe('watchTokens', () => {
 
   it('keeps the tokens where no admin or no worker token would be left (D54)', async () => {
     const { time, applied, source } = watched()
-    for (const tokens of [{ ...INITIAL, admin: null }, { ...INITIAL, worker: null }]) {
+    for (const tokens of [
+      { ...INITIAL, admin: null },
+      { ...INITIAL, worker: null },
+    ]) {
       source.reading = { tokens }
       await time.advance(EVERY_MS)
     }

@@ -16,7 +16,14 @@ describe('automations and catalog', () => {
     const master = await runMaster()
     const catalog = (await master.call('GET', '/api/v1/catalog')).json as Record<string, object>
     expect(Object.keys(catalog)).toEqual(['mailer', 'probe'])
-    expect(Object.keys(catalog['mailer'] ?? {}).toSorted()).toEqual(['config', 'kind', 'pools', 'queue', 'stream', 'type'])
+    expect(Object.keys(catalog['mailer'] ?? {}).toSorted()).toEqual([
+      'config',
+      'kind',
+      'pools',
+      'queue',
+      'stream',
+      'type',
+    ])
     expect(Object.keys(catalog['probe'] ?? {}).toSorted()).toEqual(['config', 'kind', 'stream', 'type'])
     expect((await master.call('GET', '/api/v1/catalog/mailer')).json).toEqual(catalog['mailer'])
   })
@@ -29,12 +36,20 @@ describe('automations and catalog', () => {
 
 describe('me (D32)', () => {
   it.each([
-    [TOKENS.admin, 'admin', ['*']], [TOKENS.worker, 'worker', ['*']], [TOKENS.mailer, 'scoped', ['mailer']], [TOKENS.everyType, 'scoped', ['*']],
+    [TOKENS.admin, 'admin', ['*']],
+    [TOKENS.worker, 'worker', ['*']],
+    [TOKENS.mailer, 'scoped', ['mailer']],
+    [TOKENS.everyType, 'scoped', ['*']],
   ])('tells what a token may do', async (token, role, automations) => {
     const master = await runMaster()
     const { epoch } = await master.backend.meta.info()
     expect((await master.call('GET', '/api/v1/me', { token })).json).toEqual({
-      role, automations, version: '1.2.3', epoch, backend: { scheme: 'memory', durable: false, shared: false, pubsub: false }, limits: { submit_rps_per_token: 0, max_body_bytes: 131_072 },
+      role,
+      automations,
+      version: '1.2.3',
+      epoch,
+      backend: { scheme: 'memory', durable: false, shared: false, pubsub: false },
+      limits: { submit_rps_per_token: 0, max_body_bytes: 131_072 },
     })
   })
 })

@@ -21,15 +21,30 @@ describe('a frame that is not understood', () => {
     ['null', 'null', 1007, /object/],
     ['without a type', '{}', 1007, /\/type/],
     ['of an unknown type', '{"type":"reboot"}', 1008, /reboot/],
-    ['of the master\'s own type', '{"type":"drain"}', 1008, /drain/],
+    ["of the master's own type", '{"type":"drain"}', 1008, /drain/],
     ['with an unknown field', JSON.stringify(stateFrame({ mood: 'good' })), 1007, /\/mood/],
     ['with a string for a number', JSON.stringify(stateFrame({ config_gen: '1' })), 1007, /\/config_gen/],
-    ['with a state that is not the worker\'s to say', JSON.stringify(stateFrame({ state: 'DRAINING' })), 1007, /\/state/],
+    [
+      "with a state that is not the worker's to say",
+      JSON.stringify(stateFrame({ state: 'DRAINING' })),
+      1007,
+      /\/state/,
+    ],
     ['with a field missing', JSON.stringify({ type: 'ping' }), 1007, /\/id/],
     ['with a negative generation', JSON.stringify(stateFrame({ config_gen: -1 })), 1007, /\/config_gen/],
     ['with no output in a batch', '{"type":"output_batch","outputs":[]}', 1007, /\/outputs/],
-    ['with a broken output in a batch', '{"type":"output_batch","outputs":[{"slot_id":0,"ts":1,"payload":{}},{"slot_id":0,"ts":1,"payload":7}]}', 1007, /\/outputs\/1\/payload/],
-    ['with statistics nested without end', `{"type":"stats","slots":1,"cpu_pct":0,"rss_mb":0,"ts":1,"metrics":{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}}`, 1007, /deeper/],
+    [
+      'with a broken output in a batch',
+      '{"type":"output_batch","outputs":[{"slot_id":0,"ts":1,"payload":{}},{"slot_id":0,"ts":1,"payload":7}]}',
+      1007,
+      /\/outputs\/1\/payload/,
+    ],
+    [
+      'with statistics nested without end',
+      `{"type":"stats","slots":1,"cpu_pct":0,"rss_mb":0,"ts":1,"metrics":{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}}`,
+      1007,
+      /deeper/,
+    ],
     ['with a name that does not print', '{"type":"\\u0000\\u001b[31m\\n"}', 1008, /^[\x20-\x7e]+$/],
   ])('%s closes its connection and says why (D12, S16)', async (_, text, code, reason) => {
     const [worker, other] = [await world.worker('w1'), await world.worker('w2')]
@@ -77,7 +92,9 @@ describe('a broken byte stream', () => {
     const socket = connectSocket(world.port, '127.0.0.1')
     sockets.push(socket)
     socket.on('error', () => {})
-    socket.write(`GET /api/v1/automations/mailer/workers/w1/control HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer ${WORKER_TOKEN}\r\n\r\n`)
+    socket.write(
+      `GET /api/v1/automations/mailer/workers/w1/control HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer ${WORKER_TOKEN}\r\n\r\n`,
+    )
     await once(socket, 'data')
     const answer = once(socket, 'data') as Promise<[Buffer]>
     socket.write(bytes)
@@ -85,17 +102,33 @@ describe('a broken byte stream', () => {
     return frame[0] === 0x88 ? frame.readUInt16BE(2) : -1
   }
   const MASK_KEY = [0, 0, 0, 0]
-  const frame = (first: number, payload: Buffer): Buffer => Buffer.concat([Buffer.from([first, 0x80 | payload.length, ...MASK_KEY]), payload])
+  const frame = (first: number, payload: Buffer): Buffer =>
+    Buffer.concat([Buffer.from([first, 0x80 | payload.length, ...MASK_KEY]), payload])
 
   it.each([
     ['an unmasked frame', Buffer.from([0x81, 2, 0x7b, 0x7d]), 1002],
     ['a reserved bit', frame(0xc1, Buffer.from('{}')), 1002],
     ['an unknown opcode', frame(0x83, Buffer.from('{}')), 1002],
     ['a split control frame', frame(0x09, Buffer.from('x')), 1002],
-    ['a long control frame', Buffer.concat([Buffer.from([0x89, 0x80 | 126, 0, 126, ...MASK_KEY]), Buffer.alloc(126)]), 1002],
+    [
+      'a long control frame',
+      Buffer.concat([Buffer.from([0x89, 0x80 | 126, 0, 126, ...MASK_KEY]), Buffer.alloc(126)]),
+      1002,
+    ],
     ['bad UTF-8', frame(0x81, Buffer.from([0xff, 0xfe])), 1007],
-    ['a length of 100 MiB', Buffer.concat([Buffer.from([0x81, 0x80 | 127, 0, 0, 0, 0, 6, 0x40, 0, 0, ...MASK_KEY])]), 1009],
-    ['fragments without end', Buffer.concat([frame(0x01, Buffer.from(' ')), ...Array.from({ length: 100 }, () => frame(0x00, Buffer.from(' ')))]), 1008],
+    [
+      'a length of 100 MiB',
+      Buffer.concat([Buffer.from([0x81, 0x80 | 127, 0, 0, 0, 0, 6, 0x40, 0, 0, ...MASK_KEY])]),
+      1009,
+    ],
+    [
+      'fragments without end',
+      Buffer.concat([
+        frame(0x01, Buffer.from(' ')),
+        ...Array.from({ length: 100 }, () => frame(0x00, Buffer.from(' '))),
+      ]),
+      1008,
+    ],
   ])('with %s ends that connection alone (S16)', async (_, bytes, code) => {
     const other = await world.worker('w2')
     expect(await closedBy(bytes)).toBe(code)
@@ -107,11 +140,21 @@ describe('outputs', () => {
   it('reach the sink in the order sent, singly and in batches (D37, G10)', async () => {
     const worker = await world.worker('w1')
     worker.send(outputFrame({ n: 1 }))
-    worker.send({ type: 'output_batch', outputs: [{ slot_id: 1, ts: 2, payload: { n: 2 } }, { slot_id: 0, ts: 2, payload: { n: 3 } }] })
+    worker.send({
+      type: 'output_batch',
+      outputs: [
+        { slot_id: 1, ts: 2, payload: { n: 2 } },
+        { slot_id: 0, ts: 2, payload: { n: 3 } },
+      ],
+    })
     worker.send(outputFrame({ n: 4 }))
     await worker.settled()
     expect(world.sink.payloads).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }])
-    expect(world.sink.taken[0]).toEqual({ type: 'mailer', workerId: 'w1', outputs: [{ slot_id: 0, ts: 1, payload: { n: 1 } }] })
+    expect(world.sink.taken[0]).toEqual({
+      type: 'mailer',
+      workerId: 'w1',
+      outputs: [{ slot_id: 0, ts: 1, payload: { n: 1 } }],
+    })
   })
 
   it('end the connection when the sink cannot take them, and only that one', async () => {
@@ -142,7 +185,9 @@ describe('state and statistics', () => {
     }
     await worker.settled()
     expect(await world.get('/w1')).toMatchObject({ state: 'RUNNING', last_error: 'e20', current_stats: { ts: 20 } })
-    expect((await world.get<{ ts: number }[]>('/w1/stats')).map(({ ts }) => ts)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1))
+    expect((await world.get<{ ts: number }[]>('/w1/stats')).map(({ ts }) => ts)).toEqual(
+      Array.from({ length: 20 }, (_, index) => index + 1),
+    )
   })
 
   it('keep per_slot when it is sent (D10)', async () => {
@@ -169,13 +214,26 @@ describe('state and statistics', () => {
 
   it('that change become events, those that repeat do not (D31, D51)', async () => {
     const worker = await world.worker('w1')
-    for (const frame of [stateFrame(), stateFrame({ ts: 2 }), stateFrame({ state: 'ERROR', last_error: 'oh' }), stateFrame({ state: 'ERROR', last_error: 'oh', config_gen: 1 })]) {
+    for (const frame of [
+      stateFrame(),
+      stateFrame({ ts: 2 }),
+      stateFrame({ state: 'ERROR', last_error: 'oh' }),
+      stateFrame({ state: 'ERROR', last_error: 'oh', config_gen: 1 }),
+    ]) {
       worker.send(frame)
       await worker.settled()
     }
-    const events = (await world.events()).map(({ name, data }) => [name, data['state'] ?? data['applied_config_gen'] ?? data['connected']])
+    const events = (await world.events()).map(({ name, data }) => [
+      name,
+      data['state'] ?? data['applied_config_gen'] ?? data['connected'],
+    ])
     expect(events).toEqual([
-      ['worker.registered', 'IDLE'], ['worker.connected', true], ['worker.state', 'RUNNING'], ['worker.config_applied', 0], ['worker.state', 'ERROR'], ['worker.config_applied', 1],
+      ['worker.registered', 'IDLE'],
+      ['worker.connected', true],
+      ['worker.state', 'RUNNING'],
+      ['worker.config_applied', 0],
+      ['worker.state', 'ERROR'],
+      ['worker.config_applied', 1],
     ])
   })
 })

@@ -41,12 +41,16 @@ describe('the token of a control socket', () => {
     expect(await world.get<unknown[]>('?connected=true')).toHaveLength(2)
   })
 
-  it.each([['a wrong one', { token: 'guess' }], ['the admin token', { token: ADMIN_TOKEN }], ['none', { token: null }], ['a wrong one in the query', { token: null, query: '?token=guess' }]])(
-    'that is %s is accepted and closed with 4401 (D12)', async (_, options) => {
-      const client = world.connect('w1', options)
-      await client.opened
-      expect((await client.closed).code).toBe(4401)
-    })
+  it.each([
+    ['a wrong one', { token: 'guess' }],
+    ['the admin token', { token: ADMIN_TOKEN }],
+    ['none', { token: null }],
+    ['a wrong one in the query', { token: null, query: '?token=guess' }],
+  ])('that is %s is accepted and closed with 4401 (D12)', async (_, options) => {
+    const client = world.connect('w1', options)
+    await client.opened
+    expect((await client.closed).code).toBe(4401)
+  })
 
   it('may hold a comma, as everywhere else', async () => {
     world.validTokens.set('one,token', { role: 'worker', key: 'c' })
@@ -95,7 +99,12 @@ describe('the path of a control socket', () => {
     expect((await world.connect(id).closed).code).toBe(1008)
   })
 
-  it.each(['/api/v1/automations/mailer/workers/w1', '/control', `${CONTROL}/`, '/api/v1/automations/mailer/workers/%zz/control'])('that is not the channel\'s is 404 before the upgrade: %s (S15)', async (path) => {
+  it.each([
+    '/api/v1/automations/mailer/workers/w1',
+    '/control',
+    `${CONTROL}/`,
+    '/api/v1/automations/mailer/workers/%zz/control',
+  ])("that is not the channel's is 404 before the upgrade: %s (S15)", async (path) => {
     const answer = await raw(upgrade(path, VERSION))
     expect(answer).toMatch(/^HTTP\/1\.1 404 /)
     expect(answer).toContain('{"detail":')
@@ -121,8 +130,10 @@ describe('register', () => {
 
   it.each(['state', 'stats', 'output', 'ping'])('has to come before %s (D12)', async (type) => {
     const frames: Record<string, object> = {
-      state: { state: 'IDLE', config_gen: 0, ts: 1, last_error: null }, stats: { slots: 1, cpu_pct: 0, rss_mb: 1, ts: 1, metrics: {} },
-      output: { slot_id: 0, ts: 1, payload: {} }, ping: { id: 'x' },
+      state: { state: 'IDLE', config_gen: 0, ts: 1, last_error: null },
+      stats: { slots: 1, cpu_pct: 0, rss_mb: 1, ts: 1, metrics: {} },
+      output: { slot_id: 0, ts: 1, payload: {} },
+      ping: { id: 'x' },
     }
     const client = world.connect('w1')
     await client.opened
@@ -131,7 +142,10 @@ describe('register', () => {
     expect(world.sink.taken).toEqual([])
   })
 
-  it.each([['worker_id', registerFrame('w2')], ['automation_type', registerFrame('w1', { type: 'feed' })]])('has to name the %s of the path (D12)', async (field, frame) => {
+  it.each([
+    ['worker_id', registerFrame('w2')],
+    ['automation_type', registerFrame('w1', { type: 'feed' })],
+  ])('has to name the %s of the path (D12)', async (field, frame) => {
     const client = world.connect('w1')
     await client.opened
     client.send(frame)
@@ -164,11 +178,14 @@ describe('register', () => {
 })
 
 describe('admission', () => {
-  const open = (count: number): Promise<WorkerClient[]> => Promise.all(Array.from({ length: count }, async (_, index) => {
-    const client = world.connect(`w${index}`)
-    await client.opened
-    return client
-  }))
+  const open = (count: number): Promise<WorkerClient[]> =>
+    Promise.all(
+      Array.from({ length: count }, async (_, index) => {
+        const client = world.connect(`w${index}`)
+        await client.opened
+        return client
+      }),
+    )
 
   it('refuses more handshakes a second than it can serve with 503 and Retry-After, and lets them in afterwards (G13)', async () => {
     await open(MAX_HANDSHAKES_PER_SECOND)

@@ -22,7 +22,12 @@ async function says(worker: WorkerClient, more: object = {}): Promise<void> {
 describe('registration', () => {
   it('makes the record IDLE with the default config at generation 0 (D3, D4)', async () => {
     await world.worker('w1')
-    expect(await world.get('/w1')).toMatchObject({ state: 'IDLE', connected: true, config_gen: 0, config: { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0 } })
+    expect(await world.get('/w1')).toMatchObject({
+      state: 'IDLE',
+      connected: true,
+      config_gen: 0,
+      config: { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0 },
+    })
   })
 
   it('again keeps state and config, and says connected without registered (D3)', async () => {
@@ -31,7 +36,12 @@ describe('registration', () => {
     await world.patch('w1', { slots: 4 })
     await first.close()
     await world.worker('w1')
-    expect(await world.get('/w1')).toMatchObject({ state: 'RUNNING', connected: true, config_gen: 1, config: { slots: 4 } })
+    expect(await world.get('/w1')).toMatchObject({
+      state: 'RUNNING',
+      connected: true,
+      config_gen: 1,
+      config: { slots: 4 },
+    })
     const names = (await world.events()).map(({ name }) => name)
     expect(names.filter((name) => name === 'worker.registered')).toHaveLength(1)
     expect(names.filter((name) => name === 'worker.connected')).toHaveLength(2)
@@ -102,7 +112,10 @@ describe('the end of a connection', () => {
     await worker.close()
     await world.time.advance(0)
     expect(await world.get('/w1')).toMatchObject({ connected: false, state: 'ERROR', last_error: 'last words' })
-    expect((await world.events()).at(-1)).toMatchObject({ name: 'worker.disconnected', data: { worker_id: 'w1', connected: false } })
+    expect((await world.events()).at(-1)).toMatchObject({
+      name: 'worker.disconnected',
+      data: { worker_id: 'w1', connected: false },
+    })
   })
 
   it('that happens while it registers does not leave the worker connected', async () => {
@@ -181,7 +194,8 @@ describe('a state that the store refused', () => {
     const { workers } = world.deps.backend
     const beat = workers.beat.bind(workers)
     let refuse = (): void => {}
-    workers.beat = () => new Promise((_, reject) => (refuse = () => reject(new FleetError('STORAGE_UNAVAILABLE', 'away'))))
+    workers.beat = () =>
+      new Promise((_, reject) => (refuse = () => reject(new FleetError('STORAGE_UNAVAILABLE', 'away'))))
     await says(worker, { state: 'ERROR' })
     await says(worker, { state: 'RUNNING' })
     workers.beat = beat
@@ -200,7 +214,14 @@ describe('config_changed', () => {
 
   it('arrives with the next state frame when its signal was lost, and once (G6)', async () => {
     const worker = await world.worker('w1')
-    await world.deps.backend.configs.put({ type: 'mailer', id: 'w1', expectGen: 0, config: '{}', changed: [], actor: 'admin' })
+    await world.deps.backend.configs.put({
+      type: 'mailer',
+      id: 'w1',
+      expectGen: 0,
+      config: '{}',
+      changed: [],
+      actor: 'admin',
+    })
     await says(worker)
     expect(await worker.next()).toEqual({ type: 'config_changed', config_gen: 1 })
     await says(worker)
@@ -236,8 +257,13 @@ describe('drain', () => {
     expect(await worker.next()).toEqual({ type: 'drain' })
     await says(worker)
     expect(worker.frames).toEqual([])
-    const told = (await world.events()).filter(({ name }) => name === 'worker.state').map(({ data }) => [data['state'], data['last_error']])
-    expect(told).toEqual([['DRAINING', 'still busy'], ['DRAINING', null]])
+    const told = (await world.events())
+      .filter(({ name }) => name === 'worker.state')
+      .map(({ data }) => [data['state'], data['last_error']])
+    expect(told).toEqual([
+      ['DRAINING', 'still busy'],
+      ['DRAINING', null],
+    ])
   })
 
   it('is repeated to the same process when it comes back (D6)', async () => {

@@ -10,7 +10,10 @@ import { entryOf } from '../registry/world.ts'
 function peer() {
   const time = new VirtualTime()
   const socket = {
-    readyState: WebSocket.OPEN, bufferedAmount: 0, sent: [] as unknown[], ended: false,
+    readyState: WebSocket.OPEN,
+    bufferedAmount: 0,
+    sent: [] as unknown[],
+    ended: false,
     send: (text: string) => void socket.sent.push(JSON.parse(text)),
     terminate: () => void (socket.ended = true),
   }

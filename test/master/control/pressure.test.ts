@@ -47,7 +47,9 @@ describe('inbound pressure', () => {
     await worker.settled()
     expect(taken).toBeGreaterThan(0)
     expect(taken).toBeLessThan(20)
-    expect((await world.get<{ ts: number }[]>('/w1/stats')).map(({ ts }) => ts)).toEqual(Array.from({ length: 40 }, (_, index) => index + 1))
+    expect((await world.get<{ ts: number }[]>('/w1/stats')).map(({ ts }) => ts)).toEqual(
+      Array.from({ length: 40 }, (_, index) => index + 1),
+    )
   })
 })
 
@@ -69,7 +71,10 @@ describe('outbound pressure', () => {
     worker.socket.resume()
     for (let turn = 0; turn < 3; turn += 1) await world.time.advance(1_000)
     await worker.settled()
-    expect(worker.frames.filter(({ type }) => type !== 'ping')).toEqual([{ type: 'config_changed', config_gen: 3 }, { type: 'drain' }])
+    expect(worker.frames.filter(({ type }) => type !== 'ping')).toEqual([
+      { type: 'config_changed', config_gen: 3 },
+      { type: 'drain' },
+    ])
   }, 20_000)
 
   /** A worker, spoken by hand, that never reads after its handshake. */
@@ -77,7 +82,9 @@ describe('outbound pressure', () => {
     const socket = connectSocket({ port: world.port, host: '127.0.0.1' })
     sockets.push(socket)
     socket.on('error', () => {})
-    socket.write(`GET /api/v1/automations/mailer/workers/${id}/control HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer ${WORKER_TOKEN}\r\n\r\n`)
+    socket.write(
+      `GET /api/v1/automations/mailer/workers/${id}/control HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer ${WORKER_TOKEN}\r\n\r\n`,
+    )
     await once(socket, 'data')
     socket.pause()
     socket.write(masked(JSON.stringify(registerFrame(id))))
@@ -90,7 +97,11 @@ describe('outbound pressure', () => {
     const ask = masked(JSON.stringify({ type: 'ping', id: 'x'.repeat(60_000) }))
     for (let n = 0; n < 400; n += 1) socket.write(ask)
     const ended = gone.then(() => true)
-    for (let elapsed = 0; elapsed < 80 && !(await Promise.race([ended, world.time.advance(1_000).then(() => false)])); elapsed += 1);
+    for (
+      let elapsed = 0;
+      elapsed < 80 && !(await Promise.race([ended, world.time.advance(1_000).then(() => false)]));
+      elapsed += 1
+    );
     socket.resume()
     await gone
     const other = await world.worker('w2')
@@ -101,6 +112,7 @@ describe('outbound pressure', () => {
 /** A text frame with an empty mask. */
 function masked(text: string): Buffer {
   const payload = Buffer.from(text)
-  const length = payload.length < 126 ? [0x80 | payload.length] : [0x80 | 126, payload.length >> 8, payload.length & 0xff]
+  const length =
+    payload.length < 126 ? [0x80 | payload.length] : [0x80 | 126, payload.length >> 8, payload.length & 0xff]
   return Buffer.concat([Buffer.from([0x81, ...length, 0, 0, 0, 0]), payload])
 }

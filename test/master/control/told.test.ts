@@ -16,7 +16,12 @@ async function says(worker: WorkerClient, more: object = {}): Promise<void> {
 const COMMON = ['type', 'worker_id', 'ts']
 /** Names and changed fields, from the event number `from` on. */
 async function told(from = 0): Promise<unknown[]> {
-  return (await world.events()).slice(from).map(({ name, data }) => [name, Object.fromEntries(Object.entries(data).filter(([field]) => !COMMON.includes(field)))])
+  return (await world.events())
+    .slice(from)
+    .map(({ name, data }) => [
+      name,
+      Object.fromEntries(Object.entries(data).filter(([field]) => !COMMON.includes(field))),
+    ])
 }
 
 describe('a worker that comes back', () => {
@@ -25,9 +30,15 @@ describe('a worker that comes back', () => {
     await says(await world.worker('w'), frame)
     const before = (await told()).length
     for (const _ of [1, 2]) await says(await world.worker('w'), frame)
-    expect(await told(before)).toEqual([['worker.connected', { connected: true }], ['worker.connected', { connected: true }]])
+    expect(await told(before)).toEqual([
+      ['worker.connected', { connected: true }],
+      ['worker.connected', { connected: true }],
+    ])
     await says(await world.worker('w'), { ...frame, last_error: null, config_gen: 1 })
-    expect(await told(before + 3)).toEqual([['worker.state', { state: 'ERROR', last_error: null }], ['worker.config_applied', { applied_config_gen: 1 }]])
+    expect(await told(before + 3)).toEqual([
+      ['worker.state', { state: 'ERROR', last_error: null }],
+      ['worker.config_applied', { applied_config_gen: 1 }],
+    ])
   })
 
   it('as another process than the one that was drained says that the drain is over', async () => {
@@ -39,13 +50,21 @@ describe('a worker that comes back', () => {
     await says(await world.worker('w', { instance: 'a' }), { state: 'IDLE' })
     await says(await world.worker('w', { instance: 'b' }), { state: 'RUNNING' })
     expect(await told(before)).toEqual([
-      ['worker.connected', { connected: true }], ['worker.connected', { connected: true, state: 'IDLE', draining: false }], ['worker.state', { state: 'RUNNING', last_error: null }],
+      ['worker.connected', { connected: true }],
+      ['worker.connected', { connected: true, state: 'IDLE', draining: false }],
+      ['worker.state', { state: 'RUNNING', last_error: null }],
     ])
   })
 
   it('is not told again when it repeats its register', async () => {
     const worker = await world.worker('w')
-    worker.send({ type: 'register', worker_id: 'w', automation_type: 'mailer', protocol_version: 1, hardware: { cores: 1, ram_gb: 1, hostname: 'h', kernel: 'k' } })
+    worker.send({
+      type: 'register',
+      worker_id: 'w',
+      automation_type: 'mailer',
+      protocol_version: 1,
+      hardware: { cores: 1, ram_gb: 1, hostname: 'h', kernel: 'k' },
+    })
     await worker.settled()
     expect((await told()).map((each) => (each as unknown[])[0])).toEqual(['worker.registered', 'worker.connected'])
   })
@@ -53,7 +72,8 @@ describe('a worker that comes back', () => {
 
 describe('a worker that keeps changing its mind', () => {
   const flips = async (worker: WorkerClient, count: number): Promise<void> => {
-    for (let n = 0; n < count; n += 1) await says(worker, { state: n % 2 === 0 ? 'RUNNING' : 'IDLE', last_error: `${n}` })
+    for (let n = 0; n < count; n += 1)
+      await says(worker, { state: n % 2 === 0 ? 'RUNNING' : 'IDLE', last_error: `${n}` })
   }
 
   it('is told ten times at once, then once a second the newest', async () => {
@@ -88,6 +108,10 @@ describe('a worker that keeps changing its mind', () => {
     const before = (await told()).length
     await leaver.close()
     await world.time.advance(3_000)
-    expect(await told(before)).toEqual([['worker.state', { state: 'IDLE', last_error: '19' }], ['worker.disconnected', { connected: false }], ['worker.state', { state: 'DRAINING', last_error: '19' }]])
+    expect(await told(before)).toEqual([
+      ['worker.state', { state: 'IDLE', last_error: '19' }],
+      ['worker.disconnected', { connected: false }],
+      ['worker.state', { state: 'DRAINING', last_error: '19' }],
+    ])
   })
 })

@@ -20,7 +20,11 @@ describe('a thousand readers', () => {
     const { master, backend, time } = await openWorld()
     for (let at = 0; at < MAX_EVENT_STREAMS; at += 100) await Promise.all(range(at, 100).map(() => listen(master.url)))
     const refused = await master.call('GET', '/api/v1/events')
-    expect([refused.status, refused.headers.get('retry-after'), refused.json]).toEqual([503, '5', { detail: expect.stringContaining('1000 event streams') }])
+    expect([refused.status, refused.headers.get('retry-after'), refused.json]).toEqual([
+      503,
+      '5',
+      { detail: expect.stringContaining('1000 event streams') },
+    ])
     expect((await master.call('GET', '/metrics')).text).toContain(`svc_event_streams ${MAX_EVENT_STREAMS}`)
 
     for (const n of range(0, 20)) {

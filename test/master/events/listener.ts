@@ -5,8 +5,15 @@
 import { request, type IncomingMessage } from 'node:http'
 import { TOKENS } from '../running-master.ts'
 
-export interface Heard { readonly id: string; readonly name: string; readonly data: Record<string, unknown> }
-export interface ListenOptions { readonly token?: string; readonly lastEventId?: string | undefined }
+export interface Heard {
+  readonly id: string
+  readonly name: string
+  readonly data: Record<string, unknown>
+}
+export interface ListenOptions {
+  readonly token?: string
+  readonly lastEventId?: string | undefined
+}
 
 export class Listener {
   readonly events: Heard[] = []
@@ -30,9 +37,16 @@ export class Listener {
 
   /** Resolves when the answer has begun, whatever its status. */
   static open(url: string, { token = TOKENS.admin, lastEventId }: ListenOptions = {}): Promise<Listener> {
-    const headers = { authorization: `Bearer ${token}`, ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) }
+    const headers = {
+      authorization: `Bearer ${token}`,
+      ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
+    }
     return new Promise((resolve, reject) => {
-      request(`${url}/api/v1/events`, { headers, agent: false }, (response) => resolve(new Listener(response, lastEventId ?? ''))).on('error', reject).end()
+      request(`${url}/api/v1/events`, { headers, agent: false }, (response) =>
+        resolve(new Listener(response, lastEventId ?? '')),
+      )
+        .on('error', reject)
+        .end()
     })
   }
 
@@ -46,7 +60,9 @@ export class Listener {
 
   /** Waits until so much has come that `holds`. */
   async until(holds: () => boolean): Promise<void> {
-    const over = this.ended.then(() => Promise.reject(new Error(`the stream is over after ${JSON.stringify(this.events.slice(-3))}`)))
+    const over = this.ended.then(() =>
+      Promise.reject(new Error(`the stream is over after ${JSON.stringify(this.events.slice(-3))}`)),
+    )
     while (!holds()) await Promise.race([over, new Promise<void>((resolve) => void this.#onData.push(resolve))])
     over.catch(() => {})
   }

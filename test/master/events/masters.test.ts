@@ -23,7 +23,9 @@ class Store {
   private constructor() {
     const real = new MemoryBackend({ clock: this.time, random: systemRandom })
     this.backend = replaced(real, { capabilities: { durable: false, shared: true, pubsub: false } })
-    real.events.onAppend((events) => this.heard.push(...events.map(({ name, data }) => ({ name, data: JSON.parse(data) as Record<string, unknown> }))))
+    real.events.onAppend((events) =>
+      this.heard.push(...events.map(({ name, data }) => ({ name, data: JSON.parse(data) as Record<string, unknown> }))),
+    )
   }
 
   static async open(): Promise<Store> {
@@ -36,8 +38,22 @@ class Store {
   async master(masterId: string): Promise<void> {
     const { time, backend } = this
     const deps: MasterDeps = {
-      clock: time, timers: time, random: seededRandom(1), backend, masterId, log: recordingLog().log, metrics: new MetricsRegistry(), epoch: new StoreEpoch(backend), catalog: testCatalog(),
-      settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 60, maxBodyBytes: 1_024, maxLostLeases: 10, maxQueueLength: 1_000 },
+      clock: time,
+      timers: time,
+      random: seededRandom(1),
+      backend,
+      masterId,
+      log: recordingLog().log,
+      metrics: new MetricsRegistry(),
+      epoch: new StoreEpoch(backend),
+      catalog: testCatalog(),
+      settings: {
+        submitRpsPerToken: 0,
+        idempotencyTtlSeconds: 60,
+        maxBodyBytes: 1_024,
+        maxLostLeases: 10,
+        maxQueueLength: 1_000,
+      },
     }
     const masters = createMasters(deps)
     const registry = createRegistry(deps, { onDrain: () => {} })
@@ -56,7 +72,20 @@ class Store {
   }
 
   async submit(...ids: string[]): Promise<void> {
-    await this.backend.tasks.submit('mailer', 60_000, ids.map((id) => ({ id, ownId: false, key: null, tier: 1, ttlMs: null, maxAttempts: null, submitted: 5_000, body: '{"payload":{},"priority":0,"submitted_at":5}' })))
+    await this.backend.tasks.submit(
+      'mailer',
+      60_000,
+      ids.map((id) => ({
+        id,
+        ownId: false,
+        key: null,
+        tier: 1,
+        ttlMs: null,
+        maxAttempts: null,
+        submitted: 5_000,
+        body: '{"payload":{},"priority":0,"submitted_at":5}',
+      })),
+    )
   }
 
   get told(): unknown[] {
@@ -73,7 +102,16 @@ let store: Store
 afterEach(() => store.close())
 
 const SECOND = 1_000
-const queue = (more: object) => ({ high: 0, normal: 0, low: 0, in_flight: 0, scheduled: 0, dead: 0, oldest_submitted_at: null, ...more })
+const queue = (more: object) => ({
+  high: 0,
+  normal: 0,
+  low: 0,
+  in_flight: 0,
+  scheduled: 0,
+  dead: 0,
+  oldest_submitted_at: null,
+  ...more,
+})
 
 describe('the totals of a queue', () => {
   it('are told when they changed, once a second, and only then (D31, D51)', async () => {
@@ -84,17 +122,33 @@ describe('the totals of a queue', () => {
     expect(store.told).toEqual([])
     for (const id of ['a', 'b', 'c']) await store.submit(id)
     await store.time.advance(SECOND)
-    expect(store.heard).toEqual([{ name: 'queue.totals', data: { type: 'mailer', ts: expect.any(Number), queue: queue({ normal: 4, oldest_submitted_at: 5 }) } }])
+    expect(store.heard).toEqual([
+      {
+        name: 'queue.totals',
+        data: { type: 'mailer', ts: expect.any(Number), queue: queue({ normal: 4, oldest_submitted_at: 5 }) },
+      },
+    ])
     store.heard.length = 0
     await store.time.advance(10 * SECOND)
     expect(store.told).toEqual([])
     await store.worker('w', 'm1/1')
-    const { answers: [leases = []] } = await store.backend.tasks.reserve('mailer', 60_000, [{ worker: 'w', limit: 4, gen: 0, defaultMaxAttempts: 1 }])
+    const {
+      answers: [leases = []],
+    } = await store.backend.tasks.reserve('mailer', 60_000, [{ worker: 'w', limit: 4, gen: 0, defaultMaxAttempts: 1 }])
     await store.time.advance(SECOND)
     const retry = { baseMs: 1_000, factor: 2, capMs: 1_000 }
-    await store.backend.tasks.nack('mailer', retry, Array.isArray(leases) ? leases.map(({ id, token }) => ({ id, token, error: 'no', retryInMs: null, permanent: true, u: 0 })) : [])
+    await store.backend.tasks.nack(
+      'mailer',
+      retry,
+      Array.isArray(leases)
+        ? leases.map(({ id, token }) => ({ id, token, error: 'no', retryInMs: null, permanent: true, u: 0 }))
+        : [],
+    )
     await store.time.advance(SECOND)
-    expect(store.told).toEqual([['queue.totals', queue({ in_flight: 4 })], ['queue.totals', queue({ dead: 4 })]])
+    expect(store.told).toEqual([
+      ['queue.totals', queue({ in_flight: 4 })],
+      ['queue.totals', queue({ dead: 4 })],
+    ])
   })
 
   it('are told once, however many masters there are, and go on being told when one dies or comes', async () => {
@@ -123,7 +177,7 @@ describe('the totals of a queue', () => {
 })
 
 describe('a master that is gone', () => {
-  it('has its workers told as disconnected within 20 s, once, by one of the others, and nobody else\'s', async () => {
+  it("has its workers told as disconnected within 20 s, once, by one of the others, and nobody else's", async () => {
     store = await Store.open()
     for (const id of ['m1', 'm2', 'm3']) await store.master(id)
     await store.worker('of-1', 'm1/1')
@@ -133,7 +187,10 @@ describe('a master that is gone', () => {
     await store.end('m3')
     await store.worker('moved', 'm2/9')
     await store.time.advance(20 * SECOND)
-    expect(store.told).toEqual([['worker.disconnected', 'a'], ['worker.disconnected', 'b']])
+    expect(store.told).toEqual([
+      ['worker.disconnected', 'a'],
+      ['worker.disconnected', 'b'],
+    ])
     await store.time.advance(60 * SECOND)
     expect(store.told).toEqual([])
   })
@@ -161,7 +218,10 @@ describe('a master that is gone', () => {
     await store.time.advance(5 * SECOND)
     await store.end('m1')
     await store.time.advance(30 * SECOND)
-    expect(store.told).toEqual([['worker.disconnected', 'a'], ['worker.disconnected', 'b']])
+    expect(store.told).toEqual([
+      ['worker.disconnected', 'a'],
+      ['worker.disconnected', 'b'],
+    ])
   })
 
   it('has them told by the next one, when there was no other, and once', async () => {

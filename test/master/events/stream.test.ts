@@ -23,13 +23,21 @@ describe('an event stream', () => {
     const { master, tell } = await openWorld()
     await tell(happened(0))
     const listener = await listen(master.url)
-    expect(listener.response.headers).toMatchObject({ 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+    expect(listener.response.headers).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+    })
     expect(listener.retry).toBe('2000')
     const begun = listener.lastId
     expect(begun).toMatch(/^[\w-]{8}\.\w+-1$/)
     await tell(happened(1), happened(2, 'mailer', 'two\nlines\r\n\ndata: x'))
     const [first, second] = await listener.first(2)
-    expect(first).toEqual({ id: expect.any(String), name: 'worker.state', data: { type: 'mailer', worker_id: 'w', ts: 1, n: 1 } })
+    expect(first).toEqual({
+      id: expect.any(String),
+      name: 'worker.state',
+      data: { type: 'mailer', worker_id: 'w', ts: 1, n: 1 },
+    })
     expect(second?.data['last_error']).toBe('two\nlines\r\n\ndata: x')
     expect(new Set([begun, first?.id, second?.id]).size).toBe(3)
   })
@@ -38,8 +46,18 @@ describe('an event stream', () => {
     const { master, backend, time } = await openWorld()
     const listener = await listen(master.url)
     const ref = { type: 'mailer', id: 'w' }
-    await backend.workers.register([{ ...ref, conn: 'm/1', instance: '', hardware: '{"cores":2,"ram_gb":4,"hostname":"h","kernel":"k"}', defaults: '{}' }])
-    await backend.workers.beat([{ ...ref, conn: 'm/1', stats: ['{"slots":1,"cpu_pct":0,"rss_mb":1,"ts":1,"metrics":{},"per_slot":[]}'] }])
+    await backend.workers.register([
+      {
+        ...ref,
+        conn: 'm/1',
+        instance: '',
+        hardware: '{"cores":2,"ram_gb":4,"hostname":"h","kernel":"k"}',
+        defaults: '{}',
+      },
+    ])
+    await backend.workers.beat([
+      { ...ref, conn: 'm/1', stats: ['{"slots":1,"cpu_pct":0,"rss_mb":1,"ts":1,"metrics":{},"per_slot":[]}'] },
+    ])
     const path = '/api/v1/automations/mailer/workers/w'
     await master.call('PATCH', `${path}/config`, { body: { host: 'a', password: 'hush' } })
     await master.call('PUT', `${path}/claim`, { body: { managed_by: 'kubernetes:a/b' } })
@@ -48,7 +66,16 @@ describe('an event stream', () => {
     await time.advance(1_000)
     const of = { type: 'mailer', worker_id: 'w', ts: expect.any(Number) }
     expect((await listener.first(4)).map(({ name, data }) => [name, data])).toEqual([
-      ['worker.config_changed', { ...of, config_gen: 1, changed: ['host', 'password'], config_changed_at: expect.any(Number), config_changed_by: 'admin' }],
+      [
+        'worker.config_changed',
+        {
+          ...of,
+          config_gen: 1,
+          changed: ['host', 'password'],
+          config_changed_at: expect.any(Number),
+          config_changed_by: 'admin',
+        },
+      ],
       ['worker.claimed', { ...of, managed_by: 'kubernetes:a/b' }],
       ['worker.draining', { ...of, state: 'DRAINING', draining: true }],
       ['worker.forgotten', of],
@@ -76,11 +103,20 @@ describe('an event stream', () => {
 
   it('ends within seconds when its token is revoked, or its types change, and no other (D22)', async () => {
     const tokens = { admin: TOKENS.admin, worker: TOKENS.worker, workerPeers: [] }
-    const all = new Map([[TOKENS.mailer, ['mailer']], [TOKENS.probe, ['probe']], [TOKENS.everyType, ['*']]])
+    const all = new Map([
+      [TOKENS.mailer, ['mailer']],
+      [TOKENS.probe, ['probe']],
+      [TOKENS.everyType, ['*']],
+    ])
     let scopes: ReadonlyMap<string, readonly string[]> = all
     const { master, time, tell } = await openWorld({ rereadTokens: async () => ({ tokens: { ...tokens, scopes } }) })
-    const [revoked, changed, kept] = await Promise.all([TOKENS.mailer, TOKENS.probe, TOKENS.everyType].map((token) => listen(master.url, { token })))
-    scopes = new Map([[TOKENS.probe, ['mailer']], [TOKENS.everyType, ['*']]])
+    const [revoked, changed, kept] = await Promise.all(
+      [TOKENS.mailer, TOKENS.probe, TOKENS.everyType].map((token) => listen(master.url, { token })),
+    )
+    scopes = new Map([
+      [TOKENS.probe, ['mailer']],
+      [TOKENS.everyType, ['*']],
+    ])
     await time.advance(4_000)
     expect(await Promise.all([revoked?.ended, changed?.ended])).toEqual([true, true])
     await tell(happened(1))
@@ -89,15 +125,23 @@ describe('an event stream', () => {
 
   it('shows a scoped token its types alone, and everybody a reset (D51, S2)', async () => {
     const { master, tell } = await openWorld()
-    const [mailer, everyType] = await Promise.all([TOKENS.mailer, TOKENS.everyType].map((token) => listen(master.url, { token })))
+    const [mailer, everyType] = await Promise.all(
+      [TOKENS.mailer, TOKENS.everyType].map((token) => listen(master.url, { token })),
+    )
     await tell(happened(1), happened(2, 'probe'), happened(3, 'mailer-2'), happened(4, '__proto__'), happened(5))
     await Promise.all([mailer?.first(2), everyType?.first(5)])
     const resumed = await listen(master.url, { token: TOKENS.mailer, lastEventId: mailer?.events[0]?.id })
     await resumed.first(1)
     await tell(happened(6))
     await Promise.all([mailer?.first(3), everyType?.first(6), resumed.first(2)])
-    expect([mailer, everyType, resumed].map((each) => each && numbers(each))).toEqual([[1, 5, 6], [1, 2, 3, 4, 5, 6], [5, 6]])
-    expect((await (await listen(master.url, { token: TOKENS.mailer, lastEventId: 'gone' })).first(1))[0]?.name).toBe('reset')
+    expect([mailer, everyType, resumed].map((each) => each && numbers(each))).toEqual([
+      [1, 5, 6],
+      [1, 2, 3, 4, 5, 6],
+      [5, 6],
+    ])
+    expect((await (await listen(master.url, { token: TOKENS.mailer, lastEventId: 'gone' })).first(1))[0]?.name).toBe(
+      'reset',
+    )
   })
 })
 
@@ -107,13 +151,17 @@ describe('Last-Event-ID', () => {
     const witness = await listen(master.url)
     const begun = witness.lastId
     for (const from of range(0, 30)) await tell(...range(from * 100, 100).map((n) => happened(n)))
-    const all = await Promise.all([begun, ...(await witness.first(3_000)).map(({ id }) => id).filter((_, n) => n % 250 === 0 || n === 2_999)]
-      .map((lastEventId) => listen(master.url, { lastEventId })))
+    const all = await Promise.all(
+      [begun, ...(await witness.first(3_000)).map(({ id }) => id).filter((_, n) => n % 250 === 0 || n === 2_999)].map(
+        (lastEventId) => listen(master.url, { lastEventId }),
+      ),
+    )
     await tell(happened(3_000))
     for (const listener of all) await listener.until(() => numbers(listener).at(-1) === 3_000)
     const expected = [0, ...range(0, 12).map((n) => n * 250 + 1), 3_000]
     expect(all.map((listener) => numbers(listener))).toEqual(expected.map((from) => range(from, 3_001 - from)))
-    for (const { events } of all) expect(events.map(({ id }) => id)).toEqual(witness.events.slice(3_001 - events.length).map(({ id }) => id))
+    for (const { events } of all)
+      expect(events.map(({ id }) => id)).toEqual(witness.events.slice(3_001 - events.length).map(({ id }) => id))
   })
 
   it('is answered with one reset when that point is gone, is of another life, or never was (D31, D51)', async () => {
@@ -123,12 +171,27 @@ describe('Last-Event-ID', () => {
     const witness = await listen(master.url)
     const begun = witness.lastId
     await tell(...range(0, 10_001).map((n) => happened(n)))
-    
+
     const [epoch = '', run = ''] = begun.split(/[.-]/)
-    const hostile = [begun, before.lastId, 'nonsense', '0', '__proto__', `${epoch}.`, `${epoch}.${run}-99999`, `${epoch}.${run}-1e3`, `${epoch}.${run}--1`, 'x'.repeat(10_000), 'é']
+    const hostile = [
+      begun,
+      before.lastId,
+      'nonsense',
+      '0',
+      '__proto__',
+      `${epoch}.`,
+      `${epoch}.${run}-99999`,
+      `${epoch}.${run}-1e3`,
+      `${epoch}.${run}--1`,
+      'x'.repeat(10_000),
+      'é',
+    ]
     for (const lastEventId of hostile.map((id) => encodeURI(id))) {
       const listener = await listen(master.url, { lastEventId })
-      expect([lastEventId, (await listener.first(1))[0]]).toMatchObject([lastEventId, { name: 'reset', data: { ts: expect.any(Number) } }])
+      expect([lastEventId, (await listener.first(1))[0]]).toMatchObject([
+        lastEventId,
+        { name: 'reset', data: { ts: expect.any(Number) } },
+      ])
       const resumed = await listen(master.url, { lastEventId: listener.lastId })
       await tell(happened(-1))
       await Promise.all([listener.first(2), resumed.first(1)])
@@ -140,7 +203,12 @@ describe('Last-Event-ID', () => {
 
   it('of another epoch resumes nowhere, and streams that are open are told (D15, D46)', async () => {
     let epoch = 'epoch-of-the-beginning'
-    const { master, time, tell } = await openWorld({ wrap: (real) => replaced(real, { meta: { info: async () => ({ ...await real.meta.info(), epoch }), beat: (id) => real.meta.beat(id) } }) })
+    const { master, time, tell } = await openWorld({
+      wrap: (real) =>
+        replaced(real, {
+          meta: { info: async () => ({ ...(await real.meta.info()), epoch }), beat: (id) => real.meta.beat(id) },
+        }),
+    })
     const listener = await listen(master.url)
     await tell(happened(1))
     const [{ id } = { id: '' }] = await listener.first(1)
@@ -159,16 +227,26 @@ describe('Last-Event-ID', () => {
 
   it('waits for an event that the log has and this master was not yet told of', async () => {
     const told: (() => void)[] = []
-    const { master, backend, time, tell } = await openWorld({ wrap: (real) => {
-      let newest = real.events.newest()
-      return replaced(real, { events: {
-        append: (events) => real.events.append(events), read: (after, limit) => real.events.read(after, limit), newest: () => newest,
-        onAppend: (on) => real.events.onAppend((events) => void told.push(() => {
-          newest = events.at(-1)?.id ?? newest
-          on(events)
-        })),
-      } })
-    } })
+    const { master, backend, time, tell } = await openWorld({
+      wrap: (real) => {
+        let newest = real.events.newest()
+        return replaced(real, {
+          events: {
+            append: (events) => real.events.append(events),
+            read: (after, limit) => real.events.read(after, limit),
+            newest: () => newest,
+            onAppend: (on) =>
+              real.events.onAppend(
+                (events) =>
+                  void told.push(() => {
+                    newest = events.at(-1)?.id ?? newest
+                    on(events)
+                  }),
+              ),
+          },
+        })
+      },
+    })
     await backend.events.append([happened(1), happened(2)])
     await backend.events.append([happened(3)])
     const [epoch = ''] = (await listen(master.url)).lastId.split('.')
@@ -187,16 +265,23 @@ describe('Last-Event-ID', () => {
 
   it('while the store is away ends the stream in order, so that the client comes back', async () => {
     let away = false
-    const { master, tell } = await openWorld({ wrap: (real) => replaced(real, { events: {
-      append: (events) => real.events.append(events), newest: () => real.events.newest(), onAppend: (on) => real.events.onAppend(on),
-      read: async (after, limit) => {
-        if (away) throw new FleetError('STORAGE_UNAVAILABLE', 'it is away')
-        return real.events.read(after, limit)
-      },
-    } }) })
+    const { master, tell } = await openWorld({
+      wrap: (real) =>
+        replaced(real, {
+          events: {
+            append: (events) => real.events.append(events),
+            newest: () => real.events.newest(),
+            onAppend: (on) => real.events.onAppend(on),
+            read: async (after, limit) => {
+              if (away) throw new FleetError('STORAGE_UNAVAILABLE', 'it is away')
+              return real.events.read(after, limit)
+            },
+          },
+        }),
+    })
     const begun = (await listen(master.url)).lastId
     await tell(...range(0, 1_500).map((n) => happened(n)))
-    
+
     away = true
     const listener = await listen(master.url, { lastEventId: begun })
     expect(await listener.ended).toBe(true)

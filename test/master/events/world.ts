@@ -13,7 +13,10 @@ export interface EventsWorld {
   readonly tell: (...events: readonly NewEvent[]) => Promise<void>
 }
 
-export async function openWorld({ wrap = (real) => real, ...options }: Partial<MasterOptions> & { wrap?: (real: Backend) => Backend } = {}): Promise<EventsWorld> {
+export async function openWorld({
+  wrap = (real) => real,
+  ...options
+}: Partial<MasterOptions> & { wrap?: (real: Backend) => Backend } = {}): Promise<EventsWorld> {
   const time = new VirtualTime()
   const backend = wrap(new MemoryBackend({ clock: time, random: systemRandom }))
   const master = await runMaster({ backend, clock: time, timers: time, ...options })
@@ -36,7 +39,12 @@ export function replaced(real: Backend, groups: Partial<Backend>): Backend {
 
 /** Something that happened to a worker, told apart by `n`. */
 export function happened(n: number, scope = 'mailer', more = ''): NewEvent {
-  return { name: 'worker.state', scope, data: JSON.stringify({ type: scope, worker_id: 'w', ts: 1, n, ...(more !== '' && { last_error: more }) }) }
+  return {
+    name: 'worker.state',
+    scope,
+    data: JSON.stringify({ type: scope, worker_id: 'w', ts: 1, n, ...(more !== '' && { last_error: more }) }),
+  }
 }
 
-export const range = (from: number, count: number): readonly number[] => Array.from({ length: count }, (_, at) => from + at)
+export const range = (from: number, count: number): readonly number[] =>
+  Array.from({ length: count }, (_, at) => from + at)

@@ -21,12 +21,18 @@ describe('health', () => {
     await master.backend.close()
     expect((await master.call('GET', '/healthz', { token: '' })).status).toBe(200)
     const { status, json } = await master.call('GET', '/readyz', { token: '' })
-    expect([status, json]).toEqual([503, { status: 'not ready', parts: { backend: false, catalog: true, serving: true } }])
+    expect([status, json]).toEqual([
+      503,
+      { status: 'not ready', parts: { backend: false, catalog: true, serving: true } },
+    ])
   })
 
   it('is not ready from the moment the master begins to stop', async () => {
     const { backend } = await runMaster()
     const [, ready] = createHealth({ deps: { backend, catalog: testCatalog() }, serving: () => false }).routes
-    expect(await ready?.handle({} as RouteRequest)).toMatchObject({ status: 503, body: { parts: { backend: true, serving: false } } })
+    expect(await ready?.handle({} as RouteRequest)).toMatchObject({
+      status: 503,
+      body: { parts: { backend: true, serving: false } },
+    })
   })
 })

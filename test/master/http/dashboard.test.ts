@@ -16,7 +16,13 @@ async function built(): Promise<TestMaster> {
   await writeFile(join(folder, 'index.html'), '<!doctype html><title>Muster</title>')
   await writeFile(join(folder, 'secret.txt'), 'canary')
   await writeFile(join(folder, 'assets', 'inner', 'deep.js'), 'canary')
-  for (const [name, text] of [['main-Ab3_x9-Z.js', 'plain()'], ['main-Ab3_x9-Z.js.br', 'brotli'], ['main-Ab3_x9-Z.js.gz', 'gzip'], ['theme.css', 'body{}']] as const) await writeFile(join(folder, 'assets', name), text)
+  for (const [name, text] of [
+    ['main-Ab3_x9-Z.js', 'plain()'],
+    ['main-Ab3_x9-Z.js.br', 'brotli'],
+    ['main-Ab3_x9-Z.js.gz', 'gzip'],
+    ['theme.css', 'body{}'],
+  ] as const)
+    await writeFile(join(folder, 'assets', name), text)
   return runMaster({ dashboardDir: folder })
 }
 
@@ -25,7 +31,9 @@ describe('the page', () => {
     const master = await built()
     const { status, headers, text } = await master.call('GET', '/', { token: '' })
     expect([status, text]).toEqual([200, '<!doctype html><title>Muster</title>'])
-    expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self';.*frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types muster$/)
+    expect(headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; script-src 'self';.*frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types muster$/,
+    )
     expect(headers.get('cache-control')).toBe('no-store')
     expect(headers.get('x-content-type-options')).toBe('nosniff')
     expect(headers.get('referrer-policy')).toBe('no-referrer')
@@ -45,14 +53,28 @@ describe('the page', () => {
 describe('assets', () => {
   it('are kept for ever where their name carries a hash, and asked for again where it does not', async () => {
     const master = await built()
-    const hashed = await master.call('GET', '/assets/main-Ab3_x9-Z.js', { token: '', headers: { 'accept-encoding': 'identity' } })
-    expect([hashed.text, hashed.headers.get('content-type'), hashed.headers.get('cache-control')]).toEqual(['plain()', 'text/javascript; charset=utf-8', 'public, max-age=31536000, immutable'])
+    const hashed = await master.call('GET', '/assets/main-Ab3_x9-Z.js', {
+      token: '',
+      headers: { 'accept-encoding': 'identity' },
+    })
+    expect([hashed.text, hashed.headers.get('content-type'), hashed.headers.get('cache-control')]).toEqual([
+      'plain()',
+      'text/javascript; charset=utf-8',
+      'public, max-age=31536000, immutable',
+    ])
     expect((await master.call('GET', '/assets/theme.css', { token: '' })).headers.get('cache-control')).toBe('no-cache')
   })
 
-  it.each([['br, gzip', 'br', 'brotli'], ['gzip', 'gzip', 'gzip'], ['identity', null, 'plain()']])('come as made at build for Accept-Encoding: %s', async (accepted, encoding, body) => {
+  it.each([
+    ['br, gzip', 'br', 'brotli'],
+    ['gzip', 'gzip', 'gzip'],
+    ['identity', null, 'plain()'],
+  ])('come as made at build for Accept-Encoding: %s', async (accepted, encoding, body) => {
     const master = await built()
-    const { text } = await sendRaw(master.port, head('GET', '/assets/main-Ab3_x9-Z.js', [`Accept-Encoding: ${accepted}`], null))
+    const { text } = await sendRaw(
+      master.port,
+      head('GET', '/assets/main-Ab3_x9-Z.js', [`Accept-Encoding: ${accepted}`], null),
+    )
     expect(text.endsWith(body)).toBe(true)
     expect(/^content-encoding: (?<encoding>\S+)\r$/im.exec(text)?.groups?.['encoding'] ?? null).toBe(encoding)
     expect(text).toMatch(/^vary: Accept-Encoding\r$/im)
@@ -60,7 +82,17 @@ describe('assets', () => {
 
   it('are those that stood in the folder at start, and no path leads out of it', async () => {
     const master = await built()
-    for (const path of ['nothing.js', '..%2fsecret.txt', '%2e%2e%2fsecret.txt', '..%5csecret.txt', 'inner%2fdeep.js', 'inner', 'theme.css%00', '..', '%2fetc%2fpasswd']) {
+    for (const path of [
+      'nothing.js',
+      '..%2fsecret.txt',
+      '%2e%2e%2fsecret.txt',
+      '..%5csecret.txt',
+      'inner%2fdeep.js',
+      'inner',
+      'theme.css%00',
+      '..',
+      '%2fetc%2fpasswd',
+    ]) {
       const { status, text } = await sendRaw(master.port, head('GET', `/assets/${path}`, [], null))
       expect([path, [404, 422].includes(status), text.includes('canary')]).toEqual([path, true, false])
     }

@@ -10,7 +10,8 @@ const SUBMIT = '/api/v1/automations/mailer/tasks'
 const GOOD = { payload: { to: 'x' } }
 const JSON_TYPE = 'Content-Type: application/json'
 const MAX_BODY_BYTES = 131_072
-const paths = (json: unknown): readonly string[] => ((json as { detail: { path: string }[] }).detail).map(({ path }) => path)
+const paths = (json: unknown): readonly string[] =>
+  (json as { detail: { path: string }[] }).detail.map(({ path }) => path)
 
 /** One for all: what harms it shows in every test after. */
 let master: TestMaster
@@ -25,16 +26,30 @@ afterEach(async () => {
   expect(Object.keys(Object.prototype)).toEqual([])
 })
 
-const withBody = (body: string | Buffer, headers: readonly string[] = [JSON_TYPE], path = SUBMIT, method = 'POST'): Buffer =>
-  Buffer.concat([Buffer.from(head(method, path, [...headers, `Content-Length: ${Buffer.byteLength(body)}`])), Buffer.from(body)])
-const sendBody = (...args: Parameters<typeof withBody>): ReturnType<typeof sendRaw> => sendRaw(master.port, withBody(...args))
+const withBody = (
+  body: string | Buffer,
+  headers: readonly string[] = [JSON_TYPE],
+  path = SUBMIT,
+  method = 'POST',
+): Buffer =>
+  Buffer.concat([
+    Buffer.from(head(method, path, [...headers, `Content-Length: ${Buffer.byteLength(body)}`])),
+    Buffer.from(body),
+  ])
+const sendBody = (...args: Parameters<typeof withBody>): ReturnType<typeof sendRaw> =>
+  sendRaw(master.port, withBody(...args))
 
 describe('tokens (S1)', () => {
   const ME = '/api/v1/me'
   it.each([
-    ['no header', []], ['Basic', ['Authorization: Basic YWRtaW46YWRtaW4=']], ['an empty one', ['Authorization:']], ['no token', ['Authorization: Bearer']],
-    ['two headers', [`Authorization: Bearer ${TOKENS.admin}`, `authorization: Bearer ${TOKENS.admin}`]], ['two tokens', [`Authorization: Bearer ${TOKENS.admin} x`]],
-    ['the token alone', [`Authorization: ${TOKENS.admin}`]], ['a token in the query', [], `${ME}?token=${TOKENS.admin}`],
+    ['no header', []],
+    ['Basic', ['Authorization: Basic YWRtaW46YWRtaW4=']],
+    ['an empty one', ['Authorization:']],
+    ['no token', ['Authorization: Bearer']],
+    ['two headers', [`Authorization: Bearer ${TOKENS.admin}`, `authorization: Bearer ${TOKENS.admin}`]],
+    ['two tokens', [`Authorization: Bearer ${TOKENS.admin} x`]],
+    ['the token alone', [`Authorization: ${TOKENS.admin}`]],
+    ['a token in the query', [], `${ME}?token=${TOKENS.admin}`],
   ])('answers 401 with WWW-Authenticate: %s', async (_, headers, path = ME) => {
     const { status, text } = await sendRaw(master.port, head('GET', path, headers, null))
     expect(status).toBe(401)
@@ -42,7 +57,11 @@ describe('tokens (S1)', () => {
   })
 
   it.each([
-    ['unknown', 'nobody-has-this-token'], ['other case', TOKENS.admin.toUpperCase()], ['a prefix', TOKENS.admin.slice(0, -1)], ['longer', `${TOKENS.admin}x`], ['8 KiB', 'x'.repeat(8_192)],
+    ['unknown', 'nobody-has-this-token'],
+    ['other case', TOKENS.admin.toUpperCase()],
+    ['a prefix', TOKENS.admin.slice(0, -1)],
+    ['longer', `${TOKENS.admin}x`],
+    ['8 KiB', 'x'.repeat(8_192)],
   ])('answers 403 with one and the same body: %s', async (_, token) => {
     const { status, text } = await sendRaw(master.port, head('GET', ME, [], token))
     expect(status).toBe(403)
@@ -50,7 +69,9 @@ describe('tokens (S1)', () => {
   })
 
   it('takes a token with a trailing space, which is no part of the header, and refuses NUL as broken HTTP', async () => {
-    expect((await sendRaw(master.port, head('GET', ME, [`Authorization: Bearer ${TOKENS.admin}   `], null))).status).toBe(200)
+    expect(
+      (await sendRaw(master.port, head('GET', ME, [`Authorization: Bearer ${TOKENS.admin}   `], null))).status,
+    ).toBe(200)
     expect((await sendRaw(master.port, head('GET', ME, ['Authorization: Bearer a\u0000b'], null))).status).toBe(400)
   })
 
@@ -67,28 +88,62 @@ describe('tokens (S1)', () => {
 })
 
 describe('scopes in the path (S2)', () => {
-  it.each(['mailer-b', 'maile', 'Mailer', '%2a', '*', '..', 'probe', 'probe%2f..%2fmailer', 'mailer%2fx', 'mailer%00', '%6d%61iler%20', 'constructor', '__proto__'])('answers 403 for a type outside the list: %s', async (type) => {
-    expect((await sendRaw(master.port, head('GET', `/api/v1/automations/${type}/queue`, [], TOKENS.mailer))).status).toBe(403)
+  it.each([
+    'mailer-b',
+    'maile',
+    'Mailer',
+    '%2a',
+    '*',
+    '..',
+    'probe',
+    'probe%2f..%2fmailer',
+    'mailer%2fx',
+    'mailer%00',
+    '%6d%61iler%20',
+    'constructor',
+    '__proto__',
+  ])('answers 403 for a type outside the list: %s', async (type) => {
+    expect(
+      (await sendRaw(master.port, head('GET', `/api/v1/automations/${type}/queue`, [], TOKENS.mailer))).status,
+    ).toBe(403)
   })
 
-  it.each(['/api/v1/automations//queue', '/api/v1/automations/mailer/queue/', '/api/v1//automations/mailer/queue', '/API/v1/automations/mailer/queue', '/api/v1/automations/x/../mailer/queue'])('knows no path %s', async (path) => {
+  it.each([
+    '/api/v1/automations//queue',
+    '/api/v1/automations/mailer/queue/',
+    '/api/v1//automations/mailer/queue',
+    '/API/v1/automations/mailer/queue',
+    '/api/v1/automations/x/../mailer/queue',
+  ])('knows no path %s', async (path) => {
     expect((await sendRaw(master.port, head('GET', path, [], TOKENS.mailer))).status).toBe(404)
   })
 
   it('decodes a type once', async () => {
-    expect((await sendRaw(master.port, head('GET', '/api/v1/automations/%6dailer/queue', [], TOKENS.mailer))).status).toBe(200)
-    expect((await sendRaw(master.port, head('GET', '/api/v1/automations/%256dailer/queue', [], TOKENS.mailer))).status).toBe(403)
-    expect((await sendRaw(master.port, head('GET', '/api/v1/automations/%zz/queue', [], TOKENS.mailer))).status).toBe(400)
+    expect(
+      (await sendRaw(master.port, head('GET', '/api/v1/automations/%6dailer/queue', [], TOKENS.mailer))).status,
+    ).toBe(200)
+    expect(
+      (await sendRaw(master.port, head('GET', '/api/v1/automations/%256dailer/queue', [], TOKENS.mailer))).status,
+    ).toBe(403)
+    expect((await sendRaw(master.port, head('GET', '/api/v1/automations/%zz/queue', [], TOKENS.mailer))).status).toBe(
+      400,
+    )
   })
 })
 
 describe('methods and content types (S4)', () => {
-  it.each(['PUT', 'PATCH', 'OPTIONS', 'TRACE', 'DELETE', 'PROPFIND'])('answers %s with 405 and Allow, and no CORS header', async (method) => {
-    const { status, text } = await sendRaw(master.port, head(method, SUBMIT, ['Origin: https://evil.example', 'Access-Control-Request-Method: POST']))
-    expect(status).toBe(405)
-    expect(text).toMatch(/^allow: POST\r$/im)
-    expect(text).not.toMatch(/access-control-/i)
-  })
+  it.each(['PUT', 'PATCH', 'OPTIONS', 'TRACE', 'DELETE', 'PROPFIND'])(
+    'answers %s with 405 and Allow, and no CORS header',
+    async (method) => {
+      const { status, text } = await sendRaw(
+        master.port,
+        head(method, SUBMIT, ['Origin: https://evil.example', 'Access-Control-Request-Method: POST']),
+      )
+      expect(status).toBe(405)
+      expect(text).toMatch(/^allow: POST\r$/im)
+      expect(text).not.toMatch(/access-control-/i)
+    },
+  )
 
   it('skips no check for OPTIONS or HEAD, and never lets a header change the method', async () => {
     expect((await sendRaw(master.port, head('OPTIONS', SUBMIT, [], null))).status).toBe(401)
@@ -102,49 +157,89 @@ describe('methods and content types (S4)', () => {
   })
 
   it.each([
-    [[]], [['Content-Type: text/plain']], [['Content-Type: application/x-www-form-urlencoded']], [['Content-Type: multipart/form-data; boundary=x']], [['Content-Type: application/x+json']],
-    [['Content-Type: application/json; charset=utf-16']], [['Content-Type: application/json, text/plain']], [[JSON_TYPE, 'Content-Encoding: gzip']], [[JSON_TYPE, 'Content-Encoding: br, identity']],
+    [[]],
+    [['Content-Type: text/plain']],
+    [['Content-Type: application/x-www-form-urlencoded']],
+    [['Content-Type: multipart/form-data; boundary=x']],
+    [['Content-Type: application/x+json']],
+    [['Content-Type: application/json; charset=utf-16']],
+    [['Content-Type: application/json, text/plain']],
+    [[JSON_TYPE, 'Content-Encoding: gzip']],
+    [[JSON_TYPE, 'Content-Encoding: br, identity']],
   ])('answers 415: %j', async (headers) => expect((await sendBody(JSON.stringify(GOOD), headers)).status).toBe(415))
 
-  it.each([[[JSON_TYPE]], [['content-type: APPLICATION/JSON; charset="UTF-8"']], [[JSON_TYPE, 'Content-Encoding: identity']]])('takes %j', async (headers) => {
+  it.each([
+    [[JSON_TYPE]],
+    [['content-type: APPLICATION/JSON; charset="UTF-8"']],
+    [[JSON_TYPE, 'Content-Encoding: identity']],
+  ])('takes %j', async (headers) => {
     expect((await sendBody(JSON.stringify(GOOD), headers)).status).toBe(200)
   })
 
   it('takes a missing body as {} where every field has a default, and nowhere else', async () => {
     expect((await sendRaw(master.port, head('POST', '/api/v1/automations/mailer/output/pop'))).status).toBe(200)
-    expect((await sendRaw(master.port, head('POST', '/api/v1/automations/mailer/dead/replay', ['Content-Length: 0']))).status).toBe(200)
+    expect(
+      (await sendRaw(master.port, head('POST', '/api/v1/automations/mailer/dead/replay', ['Content-Length: 0'])))
+        .status,
+    ).toBe(200)
     expect((await sendRaw(master.port, head('POST', SUBMIT))).status).toBe(415)
     expect((await sendRaw(master.port, head('PATCH', '/api/v1/automations/mailer/workers/w/config'))).status).toBe(415)
   })
 
   it('never parses a body on a route without one', async () => {
     expect((await sendBody('{not json', ['Content-Type: text/plain'], '/api/v1/me', 'GET')).status).toBe(200)
-    expect((await sendBody('{not json', ['Content-Type: text/plain'], '/api/v1/automations/mailer/dead', 'DELETE')).status).toBe(200)
+    expect(
+      (await sendBody('{not json', ['Content-Type: text/plain'], '/api/v1/automations/mailer/dead', 'DELETE')).status,
+    ).toBe(200)
   })
 
-  it.each(['h2c', 'TLS/1.0', 'h2c, websocket'])('serves a request that offers another protocol as if it had not: %s', async (protocol) => {
-    const offer = (bytes: string): string => bytes.replace('Connection: close', `Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: ${protocol}\r\nHTTP2-Settings: AAMAAABkAAQAAP__`)
-    expect((await sendRaw(master.port, offer(head('GET', '/healthz', [], null)))).status).toBe(200)
-    const body = JSON.stringify(GOOD)
-    expect((await sendRaw(master.port, offer(head('POST', SUBMIT, [JSON_TYPE, `Content-Length: ${body.length}`])) + body)).status).toBe(200)
-    expect((await sendRaw(master.port, offer(head('GET', '/api/v1/me', [], null)))).status).toBe(401)
-  })
+  it.each(['h2c', 'TLS/1.0', 'h2c, websocket'])(
+    'serves a request that offers another protocol as if it had not: %s',
+    async (protocol) => {
+      const offer = (bytes: string): string =>
+        bytes.replace(
+          'Connection: close',
+          `Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: ${protocol}\r\nHTTP2-Settings: AAMAAABkAAQAAP__`,
+        )
+      expect((await sendRaw(master.port, offer(head('GET', '/healthz', [], null)))).status).toBe(200)
+      const body = JSON.stringify(GOOD)
+      expect(
+        (await sendRaw(master.port, offer(head('POST', SUBMIT, [JSON_TYPE, `Content-Length: ${body.length}`])) + body))
+          .status,
+      ).toBe(200)
+      expect((await sendRaw(master.port, offer(head('GET', '/api/v1/me', [], null)))).status).toBe(401)
+    },
+  )
 
   it('answers 404 to an upgrade of any other path', async () => {
-    const { status } = await sendRaw(master.port, head('GET', '/api/v1/me', ['Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']).replace('Connection: close', 'Connection: Upgrade'))
+    const { status } = await sendRaw(
+      master.port,
+      head('GET', '/api/v1/me', [
+        'Upgrade: websocket',
+        'Sec-WebSocket-Version: 13',
+        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+      ]).replace('Connection: close', 'Connection: Upgrade'),
+    )
     expect(status).toBe(404)
   })
 })
 
 describe('sizes (S5)', () => {
   it('answers 401 before it looks at a length, and reads none of it', async () => {
-    expect((await sendRaw(master.port, head('POST', SUBMIT, [JSON_TYPE, `Content-Length: ${2 ** 30}`], null))).status).toBe(401)
+    expect(
+      (await sendRaw(master.port, head('POST', SUBMIT, [JSON_TYPE, `Content-Length: ${2 ** 30}`], null))).status,
+    ).toBe(401)
   })
 
   it('answers 413 for a declared length without reading, and for one that is reached while reading', async () => {
-    expect((await sendRaw(master.port, head('POST', SUBMIT, [JSON_TYPE, `Content-Length: ${2 ** 30}`]))).status).toBe(413)
+    expect((await sendRaw(master.port, head('POST', SUBMIT, [JSON_TYPE, `Content-Length: ${2 ** 30}`]))).status).toBe(
+      413,
+    )
     const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`
-    expect((await sendRaw(master.port, head('POST', SUBMIT, [JSON_TYPE, 'Transfer-Encoding: chunked']) + chunk.repeat(9))).status).toBe(413)
+    expect(
+      (await sendRaw(master.port, head('POST', SUBMIT, [JSON_TYPE, 'Transfer-Encoding: chunked']) + chunk.repeat(9)))
+        .status,
+    ).toBe(413)
   })
 
   it('answers 413 so that an ordinary client reads it, and keeps the connection of a body that is little too large', async () => {
@@ -156,12 +251,18 @@ describe('sizes (S5)', () => {
   it('takes a body of exactly the limit', async () => {
     const around = JSON.stringify({ payload: { to: '' } }).length
     expect((await sendBody(JSON.stringify({ payload: { to: 'x'.repeat(MAX_BODY_BYTES - around) } }))).status).toBe(200)
-    expect((await sendBody(JSON.stringify({ payload: { to: 'x'.repeat(MAX_BODY_BYTES - around + 1) } }))).status).toBe(413)
+    expect((await sendBody(JSON.stringify({ payload: { to: 'x'.repeat(MAX_BODY_BYTES - around + 1) } }))).status).toBe(
+      413,
+    )
   })
 
   it('stops reading chunks that never end', async () => {
     let sent = 0
-    const endless = (socket: { write: (text: string) => boolean; writable: boolean; once: (event: 'drain', next: () => void) => unknown }): void => {
+    const endless = (socket: {
+      write: (text: string) => boolean
+      writable: boolean
+      once: (event: 'drain', next: () => void) => unknown
+    }): void => {
       const more = (): void => {
         while (socket.writable && sent < 2 ** 28) {
           sent += 0x4000
@@ -175,15 +276,26 @@ describe('sizes (S5)', () => {
   })
 
   it('ends a connection whose body ends before its length, and queues nothing', async () => {
-    await sendRaw(master.port, head('POST', SUBMIT, [JSON_TYPE, 'Content-Length: 50']) + JSON.stringify({ payload: { to: 'cut off' } }), { after: (socket) => socket.end() })
+    await sendRaw(
+      master.port,
+      head('POST', SUBMIT, [JSON_TYPE, 'Content-Length: 50']) + JSON.stringify({ payload: { to: 'cut off' } }),
+      { after: (socket) => socket.end() },
+    )
     expect((await master.call('GET', '/api/v1/automations/mailer/queue?n=10000')).text).not.toContain('cut off')
   })
 
   it('sends 100 Continue only to whom it would listen', async () => {
-    const expecting = (token: string | null): string => head('POST', SUBMIT, [JSON_TYPE, 'Content-Length: 24', 'Expect: 100-continue'], token)
+    const expecting = (token: string | null): string =>
+      head('POST', SUBMIT, [JSON_TYPE, 'Content-Length: 24', 'Expect: 100-continue'], token)
     expect((await sendRaw(master.port, expecting(null))).statuses).toEqual([401])
     const body = JSON.stringify(GOOD).padEnd(24)
-    expect((await sendRaw(master.port, expecting(TOKENS.admin), { after: (socket) => void socket.once('data', () => socket.write(body)) })).statuses).toEqual([100, 200])
+    expect(
+      (
+        await sendRaw(master.port, expecting(TOKENS.admin), {
+          after: (socket) => void socket.once('data', () => socket.write(body)),
+        })
+      ).statuses,
+    ).toEqual([100, 200])
   })
 
   it('answers 414 to a URL above 8 KiB, whether or not the parser gets through it', async () => {
@@ -202,7 +314,19 @@ describe('sizes (S5)', () => {
 })
 
 describe('JSON (S6)', () => {
-  it.each(['', 'null', '5', '"x"', '[]', '[{"payload":{}}]', '{', '{"payload":{"to":"x"}}}', "{'payload':{}}", '\ufeff{"payload":{"to":"x"}}', '{"payload":{"to":"\u0001"}}'])('answers 400 to what is no JSON object: %j', async (body) => {
+  it.each([
+    '',
+    'null',
+    '5',
+    '"x"',
+    '[]',
+    '[{"payload":{}}]',
+    '{',
+    '{"payload":{"to":"x"}}}',
+    "{'payload':{}}",
+    '\ufeff{"payload":{"to":"x"}}',
+    '{"payload":{"to":"\u0001"}}',
+  ])('answers 400 to what is no JSON object: %j', async (body) => {
     const { status, text } = await sendBody(body)
     expect(status).toBe(400)
     expect(text).toMatch(/\{"detail":"[^"]+"\}$/)
@@ -227,7 +351,9 @@ describe('JSON (S6)', () => {
 
   it('takes the last of doubled keys, and 2^53+1 as JSON numbers are', async () => {
     expect((await master.call('POST', SUBMIT, { body: '{"payload":{"to":5},"payload":{"to":"x"}}' })).status).toBe(200)
-    expect((await master.call('POST', SUBMIT, { body: '{"payload":{"to":"x","n":9007199254740993}}' })).status).toBe(200)
+    expect((await master.call('POST', SUBMIT, { body: '{"payload":{"to":"x","n":9007199254740993}}' })).status).toBe(
+      200,
+    )
   })
 })
 
@@ -235,7 +361,9 @@ describe('forbidden keys (S7)', () => {
   it('carries them in a payload as they came', async () => {
     const text = '{"payload":{"to":"x","__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}}'
     expect((await master.call('POST', SUBMIT, { body: text })).status).toBe(200)
-    expect((await master.call('GET', '/api/v1/automations/mailer/queue?n=10000')).text).toContain('"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}')
+    expect((await master.call('GET', '/api/v1/automations/mailer/queue?n=10000')).text).toContain(
+      '"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}',
+    )
   })
 
   it('refuses them as fields of a body, by name', async () => {
@@ -264,49 +392,95 @@ describe('framing (S8)', () => {
   it('takes a target in absolute form for the path in it, as a proxy sends it (RFC 9112)', async () => {
     expect((await sendRaw(master.port, head('GET', 'http://evil.example/healthz', [], null))).status).toBe(200)
     expect((await sendRaw(master.port, head('GET', 'http://evil.example/api/v1/me', [], null))).status).toBe(401)
-    const { status, text } = await sendRaw(master.port, head('GET', 'http://evil.example/api/v1/automations/mailer/queue?n=0'))
+    const { status, text } = await sendRaw(
+      master.port,
+      head('GET', 'http://evil.example/api/v1/automations/mailer/queue?n=0'),
+    )
     expect(status).toBe(422)
     expect(text).toMatch(/^muster-epoch: /im)
   })
 
   it('lets forwarded headers, Host and Origin decide nothing', async () => {
-    const forged = ['X-Forwarded-For: 127.0.0.1', 'X-Forwarded-Host: evil.example', 'Forwarded: for=127.0.0.1', 'X-Original-URL: /healthz', 'X-Rewrite-URL: /healthz', 'Origin: https://evil.example']
-    expect((await sendRaw(master.port, head('GET', '/api/v1/me', forged, null).replace('Host: test', 'Host: evil.example'))).status).toBe(401)
+    const forged = [
+      'X-Forwarded-For: 127.0.0.1',
+      'X-Forwarded-Host: evil.example',
+      'Forwarded: for=127.0.0.1',
+      'X-Original-URL: /healthz',
+      'X-Rewrite-URL: /healthz',
+      'Origin: https://evil.example',
+    ]
+    expect(
+      (await sendRaw(master.port, head('GET', '/api/v1/me', forged, null).replace('Host: test', 'Host: evil.example')))
+        .status,
+    ).toBe(401)
     const { status, text } = await sendRaw(master.port, head('GET', '/api/v1/me', forged))
     expect([status, text.includes('evil')]).toEqual([200, false])
   })
 })
 
 describe('numbers and names (S9)', () => {
-  it.each(['-1', '0', '1.5', 'NaN', '1e18', '"5"', 'null', '10001', '5;DROP'])('answers 422 naming the field: n=%s', async (n) => {
-    const reply = await master.call('GET', `/api/v1/automations/mailer/queue?n=${encodeURIComponent(n)}`)
-    expect([reply.status, paths(reply.json)]).toEqual([422, ['/n']])
-  })
+  it.each(['-1', '0', '1.5', 'NaN', '1e18', '"5"', 'null', '10001', '5;DROP'])(
+    'answers 422 naming the field: n=%s',
+    async (n) => {
+      const reply = await master.call('GET', `/api/v1/automations/mailer/queue?n=${encodeURIComponent(n)}`)
+      expect([reply.status, paths(reply.json)]).toEqual([422, ['/n']])
+    },
+  )
 
-  it.each(['-1', '0', '1.5', '1e18', '"5"', 'null', '10001', 'true', '[1]'])('answers 422 naming the field of a body: n=%s', async (n) => {
-    const reply = await master.call('POST', '/api/v1/automations/mailer/output/pop', { body: `{"n":${n}}` })
-    expect([reply.status, paths(reply.json)[0]]).toEqual([422, '/n'])
-  })
+  it.each(['-1', '0', '1.5', '1e18', '"5"', 'null', '10001', 'true', '[1]'])(
+    'answers 422 naming the field of a body: n=%s',
+    async (n) => {
+      const reply = await master.call('POST', '/api/v1/automations/mailer/output/pop', { body: `{"n":${n}}` })
+      expect([reply.status, paths(reply.json)[0]]).toEqual([422, '/n'])
+    },
+  )
 
   it.each([
-    ['priority', '1.5'], ['priority', '2147483648'], ['priority', '"5"'], ['ttl_seconds', '0'], ['ttl_seconds', '1e18'], ['max_attempts', '0'], ['max_attempts', '1001'],
-    ['task_id', '""'], ['task_id', '"a\\u0000b"'], ['task_id', '"a\\r\\nb"'], ['task_id', '5'], ['task_id', '"\\ud800"'], ['idempotency_key', '"\\u0007"'], ['task_id', `"${'x'.repeat(257)}"`],
+    ['priority', '1.5'],
+    ['priority', '2147483648'],
+    ['priority', '"5"'],
+    ['ttl_seconds', '0'],
+    ['ttl_seconds', '1e18'],
+    ['max_attempts', '0'],
+    ['max_attempts', '1001'],
+    ['task_id', '""'],
+    ['task_id', '"a\\u0000b"'],
+    ['task_id', '"a\\r\\nb"'],
+    ['task_id', '5'],
+    ['task_id', '"\\ud800"'],
+    ['idempotency_key', '"\\u0007"'],
+    ['task_id', `"${'x'.repeat(257)}"`],
   ])('answers 422 naming the field of a task: %s=%s', async (field, value) => {
     const reply = await master.call('POST', SUBMIT, { body: `{"payload":{"to":"x"},"${field}":${value}}` })
     expect([reply.status, new Set(paths(reply.json))]).toEqual([422, new Set([`/${field}`])])
   })
 
   it('takes names that mean something elsewhere as what they are', async () => {
-    for (const name of ['{}', '*', 'a:b', "o'brien", '"', '%s', '../..', '$(id)', 'task {tag}', '日本', 'x'.repeat(256)]) {
+    for (const name of [
+      '{}',
+      '*',
+      'a:b',
+      "o'brien",
+      '"',
+      '%s',
+      '../..',
+      '$(id)',
+      'task {tag}',
+      '日本',
+      'x'.repeat(256),
+    ]) {
       expect((await master.call('POST', SUBMIT, { body: { ...GOOD, task_id: name } })).status).toBe(200)
       expect((await master.call('GET', `${SUBMIT}/${encodeURIComponent(name)}`)).json).toMatchObject({ task_id: name })
     }
   })
 
-  it.each(['%00', 'a%0d%0ab', 'x'.repeat(257), 'a%2fb', '%2e%2e'])('answers 422 to a worker id that nothing can bear: %s', async (id) => {
-    const { status } = await sendRaw(master.port, head('GET', `/api/v1/automations/mailer/workers/${id}`))
-    expect(status).toBe(422)
-  })
+  it.each(['%00', 'a%0d%0ab', 'x'.repeat(257), 'a%2fb', '%2e%2e'])(
+    'answers 422 to a worker id that nothing can bear: %s',
+    async (id) => {
+      const { status } = await sendRaw(master.port, head('GET', `/api/v1/automations/mailer/workers/${id}`))
+      expect(status).toBe(422)
+    },
+  )
 })
 
 describe('errors', () => {
@@ -324,15 +498,24 @@ describe('errors', () => {
 describe('a pattern in the schema of an automation (S10)', () => {
   it('that explodes in other engines stalls nobody here: the answer is a 422, and others are served meanwhile', async () => {
     const explosive = (pattern: string) => Type.Optional(Type.String({ pattern }))
-    const mailer = defineBatch({ type: 'mailer', payload: Type.Object({ to: explosive('^(a|aa|a?a)+$') }), config: Type.Object({ host: explosive('^(a+)+$') }), run: async () => {} })
+    const mailer = defineBatch({
+      type: 'mailer',
+      payload: Type.Object({ to: explosive('^(a|aa|a?a)+$') }),
+      config: Type.Object({ host: explosive('^(a+)+$') }),
+      run: async () => {},
+    })
     const victim = await startTestMaster({ catalog: buildCatalog([mailer]) })
     try {
-      await victim.backend.workers.register([{ type: 'mailer', id: 'w', conn: 'm/1', instance: '', hardware: '{}', defaults: '{}' }])
+      await victim.backend.workers.register([
+        { type: 'mailer', id: 'w', conn: 'm/1', instance: '', hardware: '{}', defaults: '{}' },
+      ])
       const hostile = `${'a'.repeat(50_000)}!`
       const startedMs = performance.now()
       const statuses = await Promise.all([
-        victim.call('POST', SUBMIT, { body: { payload: { to: hostile } } }), victim.call('POST', `${SUBMIT}/validate`, { body: { payload: { to: hostile } } }),
-        victim.call('PATCH', '/api/v1/automations/mailer/workers/w/config', { body: { host: hostile } }), victim.call('GET', '/healthz'),
+        victim.call('POST', SUBMIT, { body: { payload: { to: hostile } } }),
+        victim.call('POST', `${SUBMIT}/validate`, { body: { payload: { to: hostile } } }),
+        victim.call('PATCH', '/api/v1/automations/mailer/workers/w/config', { body: { host: hostile } }),
+        victim.call('GET', '/healthz'),
       ])
       expect(statuses.map(({ status }) => status)).toEqual([422, 200, 422, 200])
       expect(performance.now() - startedMs).toBeLessThan(5_000) // A backtracking engine would take longer than the universe has.

@@ -13,11 +13,13 @@ const API = '/api/v1/thing'
 
 const servers: { http: Http; time: VirtualTime }[] = []
 afterEach(async () => {
-  await Promise.all(servers.splice(0).map(async ({ http, time }) => {
-    const closed = http.close(1_000)
-    await time.advance(1_000)
-    await closed
-  }))
+  await Promise.all(
+    servers.splice(0).map(async ({ http, time }) => {
+      const closed = http.close(1_000)
+      await time.advance(1_000)
+      await closed
+    }),
+  )
 })
 
 async function serve(...routes: readonly Route[]) {
@@ -25,19 +27,30 @@ async function serve(...routes: readonly Route[]) {
   const { log, lines } = recordingLog()
   const authenticator = createAuthenticator(TOKENS)
   const metrics = new Registry()
-  const settings = { submitRpsPerToken: 0, idempotencyTtlSeconds: 60, maxBodyBytes: 1_024, maxLostLeases: 10, maxQueueLength: 10 }
+  const settings = {
+    submitRpsPerToken: 0,
+    idempotencyTtlSeconds: 60,
+    maxBodyBytes: 1_024,
+    maxLostLeases: 10,
+    maxQueueLength: 10,
+  }
   const http = createHttp({
     deps: { clock: time, timers: time, random: seededRandom(1), log, catalog: new Map(), settings, metrics },
-    routes, authenticator, epoch: () => 'the-epoch', onUpgrade: (_, socket) => void socket.destroy(),
+    routes,
+    authenticator,
+    epoch: () => 'the-epoch',
+    onUpgrade: (_, socket) => void socket.destroy(),
   })
   const port = await http.listen({ host: '127.0.0.1', port: 0 })
   servers.push({ http, time })
-  const call = (path = API, init: RequestInit = {}): Promise<Response> => fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: `Bearer ${ADMIN}` }, ...init })
+  const call = (path = API, init: RequestInit = {}): Promise<Response> =>
+    fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: `Bearer ${ADMIN}` }, ...init })
   return { time, lines, authenticator, metrics, http, call }
 }
 
 type Handle = Route['handle']
-const thing = (handle: Handle, more: Partial<Route> = {}): Route => route({ method: 'GET', path: API, access: 'admin', summary: 'A thing.', handle, ...more })
+const thing = (handle: Handle, more: Partial<Route> = {}): Route =>
+  route({ method: 'GET', path: API, access: 'admin', summary: 'A thing.', handle, ...more })
 /** A handler that waits until the test lets it go on. `entered`: when `count` requests wait in it. */
 function held(count = 1): { handle: Handle; entered: Promise<RouteRequest>; release: () => void } {
   let enter: (request: RouteRequest) => void = () => {}
@@ -46,7 +59,8 @@ function held(count = 1): { handle: Handle; entered: Promise<RouteRequest>; rele
   const released = new Promise<void>((resolve) => void (release = resolve))
   let inside = 0
   return {
-    entered, release: () => release(),
+    entered,
+    release: () => release(),
     handle: async (request) => {
       inside += 1
       if (inside === count) enter(request)
@@ -58,7 +72,10 @@ function held(count = 1): { handle: Handle; entered: Promise<RouteRequest>; rele
 
 describe('answers', () => {
   it('name request and epoch, and are not stored (D47, D59)', async () => {
-    const { call } = await serve(thing(() => ({ body: { a: 1 } })), thing(() => ({ body: {} }), { path: '/open', access: 'none' }))
+    const { call } = await serve(
+      thing(() => ({ body: { a: 1 } })),
+      thing(() => ({ body: {} }), { path: '/open', access: 'none' }),
+    )
     const [one, other] = [await call(), await call('/open')]
     expect(await one.json()).toEqual({ a: 1 })
     expect(one.headers.get('muster-epoch')).toBe('the-epoch')
@@ -100,22 +117,36 @@ describe('answers', () => {
   })
 
   it('stream, hold back while the client does not read, and end with the handler', async () => {
-    const { call } = await serve(thing(() => ({
-      headers: { 'content-type': 'text/event-stream' },
-      body: {
-        pipe: async (write: (chunk: string) => boolean, _: AbortSignal, drained: () => Promise<void>) => {
-          for (let part = 0; part < 100; part += 1) if (!write('x'.repeat(100_000))) await drained()
-        },
-      },
-    }), { long: true }))
+    const { call } = await serve(
+      thing(
+        () => ({
+          headers: { 'content-type': 'text/event-stream' },
+          body: {
+            pipe: async (write: (chunk: string) => boolean, _: AbortSignal, drained: () => Promise<void>) => {
+              for (let part = 0; part < 100; part += 1) if (!write('x'.repeat(100_000))) await drained()
+            },
+          },
+        }),
+        { long: true },
+      ),
+    )
     expect((await (await call()).text()).length).toBe(10_000_000)
   })
 
   it('break off where a stream fails', async () => {
-    const { call, lines } = await serve(thing(() => ({ body: { pipe: async (write: (chunk: string) => boolean) => {
-      write('begun')
-      throw new Error('the store went away')
-    } } }), { long: true }))
+    const { call, lines } = await serve(
+      thing(
+        () => ({
+          body: {
+            pipe: async (write: (chunk: string) => boolean) => {
+              write('begun')
+              throw new Error('the store went away')
+            },
+          },
+        }),
+        { long: true },
+      ),
+    )
     await expect(call().then((response) => response.text())).rejects.toThrow()
     expect(lines).toContainEqual(expect.objectContaining({ level: 'error', message: 'an answer broke off' }))
   })
@@ -124,51 +155,106 @@ describe('answers', () => {
 describe('failures', () => {
   it('are rendered from the table of errors, with what the client needs beside', async () => {
     const { call, metrics } = await serve(
-      thing(() => { throw new FleetError('RATE_LIMITED', 'slowly', { retryAfterSeconds: 7 }) }),
+      thing(() => {
+        throw new FleetError('RATE_LIMITED', 'slowly', { retryAfterSeconds: 7 })
+      }),
       thing(() => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'the store is away')), { path: `${API}/store` }),
-      thing(() => { throw new FleetError('INVALID', [{ path: '/n', message: 'is bad', keyword: 'value', params: {} }]) }, { path: `${API}/invalid` }),
+      thing(
+        () => {
+          throw new FleetError('INVALID', [{ path: '/n', message: 'is bad', keyword: 'value', params: {} }])
+        },
+        { path: `${API}/invalid` },
+      ),
     )
     const limited = await call()
-    expect([limited.status, limited.headers.get('retry-after'), await limited.json()]).toEqual([429, '7', { detail: 'slowly' }])
+    expect([limited.status, limited.headers.get('retry-after'), await limited.json()]).toEqual([
+      429,
+      '7',
+      { detail: 'slowly' },
+    ])
     const away = await call(`${API}/store`)
-    expect([away.status, away.headers.get('retry-after'), await away.json()]).toEqual([503, '1', { detail: 'the store did not answer; whether the change was made is not known' }])
-    expect(await (await call(`${API}/invalid`)).json()).toEqual({ detail: [{ path: '/n', message: 'is bad', keyword: 'value', params: {} }] })
+    expect([away.status, away.headers.get('retry-after'), await away.json()]).toEqual([
+      503,
+      '1',
+      { detail: 'the store did not answer; whether the change was made is not known' },
+    ])
+    expect(await (await call(`${API}/invalid`)).json()).toEqual({
+      detail: [{ path: '/n', message: 'is bad', keyword: 'value', params: {} }],
+    })
     expect(await metrics.metrics()).toContain('svc_http_refusals_total{status="503"} 1')
   })
 
   it.each([
-    ['STORAGE_UNAVAILABLE', 'not_sent', 'the store is away; nothing was changed'], ['STORAGE_UNAVAILABLE', 'unknown', 'the store did not answer; whether the change was made is not known'],
-    ['STORAGE_NOT_OPEN', 'not_sent', 'the store is away; nothing was changed'], ['STORAGE_CORRUPT', 'unknown', 'the store cannot be used; the log of the master says why'],
-    ['STORAGE_LOCKED', 'not_sent', 'the store cannot be used; the log of the master says why'], ['STORAGE_FULL', 'not_sent', 'canary /var/lib/muster.db'],
-  ] as const)('of the store, %s and %s, say what became of the change, and name no file of the store', async (code, outcome, detail) => {
-    const { call } = await serve(thing(() => Promise.reject(new FleetError(code, 'canary /var/lib/muster.db', { outcome }))))
-    const response = await call()
-    expect([response.status, response.headers.get('retry-after'), await response.json()]).toEqual([503, '1', { detail }])
-  })
+    ['STORAGE_UNAVAILABLE', 'not_sent', 'the store is away; nothing was changed'],
+    ['STORAGE_UNAVAILABLE', 'unknown', 'the store did not answer; whether the change was made is not known'],
+    ['STORAGE_NOT_OPEN', 'not_sent', 'the store is away; nothing was changed'],
+    ['STORAGE_CORRUPT', 'unknown', 'the store cannot be used; the log of the master says why'],
+    ['STORAGE_LOCKED', 'not_sent', 'the store cannot be used; the log of the master says why'],
+    ['STORAGE_FULL', 'not_sent', 'canary /var/lib/muster.db'],
+  ] as const)(
+    'of the store, %s and %s, say what became of the change, and name no file of the store',
+    async (code, outcome, detail) => {
+      const { call } = await serve(
+        thing(() => Promise.reject(new FleetError(code, 'canary /var/lib/muster.db', { outcome }))),
+      )
+      const response = await call()
+      expect([response.status, response.headers.get('retry-after'), await response.json()]).toEqual([
+        503,
+        '1',
+        { detail },
+      ])
+    },
+  )
 
   it('of ours are 503 without a word of the cause, which the log has under the same request id', async () => {
-    const { call, lines } = await serve(thing(() => { throw new TypeError('secret /path/of/ours.ts') }))
+    const { call, lines } = await serve(
+      thing(() => {
+        throw new TypeError('secret /path/of/ours.ts')
+      }),
+    )
     const response = await call()
     const id = response.headers.get('muster-request-id')
     expect([response.status, await response.json()]).toEqual([503, { detail: `internal error, request ${id}` }])
-    expect(lines).toContainEqual(expect.objectContaining({ level: 'error', fields: expect.objectContaining({ request_id: id, error: expect.any(TypeError) }) }))
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        level: 'error',
+        fields: expect.objectContaining({ request_id: id, error: expect.any(TypeError) }),
+      }),
+    )
   })
 })
 
 describe('bodies', () => {
   it('are checked by their schema, all faults at once (D14)', async () => {
-    const { call } = await serve(thing(({ body }) => ({ body }), { method: 'POST', body: Type.Object({ n: Type.Integer() }, { additionalProperties: false }) }))
-    const post = (text: string): Promise<Response> => call(API, { method: 'POST', body: text, headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' } })
+    const { call } = await serve(
+      thing(({ body }) => ({ body }), {
+        method: 'POST',
+        body: Type.Object({ n: Type.Integer() }, { additionalProperties: false }),
+      }),
+    )
+    const post = (text: string): Promise<Response> =>
+      call(API, {
+        method: 'POST',
+        body: text,
+        headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' },
+      })
     expect(await (await post('{"n":1}')).json()).toEqual({ n: 1 })
     const refused = await post('{"n":1.5,"m":2}')
-    expect([refused.status, ((await refused.json()) as { detail: { path: string }[] }).detail.map(({ path }) => path).toSorted()]).toEqual([422, ['/m', '/n']])
+    expect([
+      refused.status,
+      ((await refused.json()) as { detail: { path: string }[] }).detail.map(({ path }) => path).toSorted(),
+    ]).toEqual([422, ['/m', '/n']])
   })
 })
 
 describe('requests in work', () => {
   it('are refused above 2,000, long ones apart, and served again after', async () => {
     const { handle, entered, release } = held(2_000)
-    const { call } = await serve(thing(handle), thing(() => ({ body: 'poll' }), { path: `${API}/poll`, long: true }), thing(() => ({ body: 'ok' }), { path: '/healthz', access: 'none' }))
+    const { call } = await serve(
+      thing(handle),
+      thing(() => ({ body: 'poll' }), { path: `${API}/poll`, long: true }),
+      thing(() => ({ body: 'ok' }), { path: '/healthz', access: 'none' }),
+    )
     const open = Array.from({ length: 2_000 }, () => call())
     await entered
     const refused = await call()
@@ -182,9 +268,17 @@ describe('requests in work', () => {
 
   it('that are too large by little keep their connection: a proxy that still sends would say 502 in the place of our 413', async () => {
     const { call } = await serve(thing(() => ({ body: {} }), { method: 'POST', body: Type.Object({}) }))
-    const post = (bytes: number): Promise<Response> => call(API, { method: 'POST', body: 'x'.repeat(bytes), headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' } })
+    const post = (bytes: number): Promise<Response> =>
+      call(API, {
+        method: 'POST',
+        body: 'x'.repeat(bytes),
+        headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' },
+      })
     const answers = [await post(MAX_BODY_BYTES + 1), await post(8 * MAX_BODY_BYTES)]
-    expect(answers.map(({ status, headers }) => [status, headers.get('connection')])).toEqual([[413, 'keep-alive'], [413, 'close']])
+    expect(answers.map(({ status, headers }) => [status, headers.get('connection')])).toEqual([
+      [413, 'keep-alive'],
+      [413, 'close'],
+    ])
   })
 
   it('have 30 s, then 408 and the end of the connection; long ones have no deadline', async () => {
@@ -218,13 +312,18 @@ describe('requests in work', () => {
 })
 
 describe('long requests', () => {
-  const stream: Handle = ({ signal }) => ({ body: { pipe: (write: (chunk: string) => boolean) => new Promise<void>((resolve) => {
-    write('begun ')
-    signal.addEventListener('abort', () => {
-      write('ended')
-      resolve()
-    })
-  }) } })
+  const stream: Handle = ({ signal }) => ({
+    body: {
+      pipe: (write: (chunk: string) => boolean) =>
+        new Promise<void>((resolve) => {
+          write('begun ')
+          signal.addEventListener('abort', () => {
+            write('ended')
+            resolve()
+          })
+        }),
+    },
+  })
 
   it('end when their token is revoked, the others go on (D22)', async () => {
     const { call, authenticator } = await serve(thing(stream, { long: true }))

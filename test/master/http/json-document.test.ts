@@ -47,7 +47,8 @@ describe('checkDocument', () => {
   })
 
   it('takes 10,000 keys an object and points at the object with more (S6)', () => {
-    const keys = (count: number): string => `{"deep": [0, {${Array.from({ length: count }, (_, index) => `"${index}":0`).join()}}]}`
+    const keys = (count: number): string =>
+      `{"deep": [0, {${Array.from({ length: count }, (_, index) => `"${index}":0`).join()}}]}`
     expect(faultOf(keys(10_000))).toBeNull()
     expect(faultOf(keys(10_001))).toEqual({ path: '/deep/1', keyword: 'maxProperties' })
   })

@@ -1,7 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import { runMaster, TOKENS } from '../running-master.ts'
 
-interface Document { openapi: string; paths: Record<string, Record<string, { operationId: string; security: object[]; parameters: { name: string; in: string }[] }>> }
+interface Document {
+  openapi: string
+  paths: Record<
+    string,
+    Record<string, { operationId: string; security: object[]; parameters: { name: string; in: string }[] }>
+  >
+}
 
 describe('openapi.json', () => {
   it('describes every route of the table, needs no token and names no installed automation (D32, D56)', async () => {
@@ -9,7 +15,9 @@ describe('openapi.json', () => {
     const { status, json, text } = await master.call('GET', '/api/v1/openapi.json', { token: '' })
     const { paths, openapi } = json as Document
     expect([status, openapi]).toEqual([200, '3.1.0'])
-    const described = Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
+    const described = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    )
     expect(described.toSorted()).toEqual(master.routes.map(({ method, path }) => `${method} ${path}`).toSorted())
     const ids = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId))
     expect(new Set(ids).size).toBe(ids.length)

@@ -3,7 +3,13 @@ import { Type } from 'typebox'
 import { queryReader } from '../../../src/master/http/query.ts'
 import { FleetError, N, StatsQuery, Strict, WorkersQuery } from '../../../src/protocol/index.ts'
 
-const read = queryReader(Strict({ n: Type.Optional(Type.Integer({ ...N, default: 20 })), since: Type.Optional(Type.Number({ minimum: 0 })), connected: Type.Optional(Type.Boolean()) }))
+const read = queryReader(
+  Strict({
+    n: Type.Optional(Type.Integer({ ...N, default: 20 })),
+    since: Type.Optional(Type.Number({ minimum: 0 })),
+    connected: Type.Optional(Type.Boolean()),
+  }),
+)
 const pathsOf = (search: string, reader = read): readonly string[] => {
   try {
     reader(search)
@@ -19,16 +25,43 @@ describe('a query', () => {
     expect(read('')).toEqual({ n: 20 })
     expect(read('n=7&since=1.5&connected=true')).toEqual({ n: 7, since: 1.5, connected: true })
     expect(queryReader(StatsQuery)('')).toEqual({ since: 0, limit: 240 })
-    expect(queryReader(WorkersQuery)('state=IDLE&after=w%2F1&view=summary')).toEqual({ state: 'IDLE', after: 'w/1', view: 'summary' })
+    expect(queryReader(WorkersQuery)('state=IDLE&after=w%2F1&view=summary')).toEqual({
+      state: 'IDLE',
+      after: 'w/1',
+      view: 'summary',
+    })
   })
 
-  it.each(['-1', '0', '1.5', '1.0', 'NaN', '1e3', '1e18', '10001', '99999999999999999999', '%205', '5%20', '+5', '0x10', '"5"', 'null', '', 'Infinity', '٣'])('refuses n=%s and names the field (D9)', (value) => {
+  it.each([
+    '-1',
+    '0',
+    '1.5',
+    '1.0',
+    'NaN',
+    '1e3',
+    '1e18',
+    '10001',
+    '99999999999999999999',
+    '%205',
+    '5%20',
+    '+5',
+    '0x10',
+    '"5"',
+    'null',
+    '',
+    'Infinity',
+    '٣',
+  ])('refuses n=%s and names the field (D9)', (value) => {
     expect(pathsOf(`n=${value.replace('+', '%2B')}`)).toEqual(['/n'])
   })
 
-  it.each(['-1', 'NaN', '1e3', 'Infinity', '.5', '5.', ''])('refuses since=%s and names the field (D9)', (value) => expect(pathsOf(`since=${value}`)).toEqual(['/since']))
+  it.each(['-1', 'NaN', '1e3', 'Infinity', '.5', '5.', ''])('refuses since=%s and names the field (D9)', (value) =>
+    expect(pathsOf(`since=${value}`)).toEqual(['/since']),
+  )
 
-  it.each(['1', 'True', 'yes', ''])('refuses connected=%s', (value) => expect(pathsOf(`connected=${value}`)).toEqual(['/connected']))
+  it.each(['1', 'True', 'yes', ''])('refuses connected=%s', (value) =>
+    expect(pathsOf(`connected=${value}`)).toEqual(['/connected']),
+  )
 
   it('refuses a parameter that stands twice', () => expect(pathsOf('n=1&n=1')).toEqual(['/n']))
 

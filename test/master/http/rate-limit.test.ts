@@ -16,7 +16,8 @@ describe('RateLimiter', () => {
 
   it('holds as many tokens as requests a second, and refills evenly (D21)', () => {
     const { time, limiter } = limited(5)
-    const passed = (): number => Array.from({ length: 10 }, () => limiter.take('a', 1)).filter((wait) => wait === null).length
+    const passed = (): number =>
+      Array.from({ length: 10 }, () => limiter.take('a', 1)).filter((wait) => wait === null).length
     expect(passed()).toBe(5)
     time.jump(400)
     expect(passed()).toBe(2)

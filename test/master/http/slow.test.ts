@@ -17,7 +17,8 @@ import { head } from '../running-master.ts'
 const ADMIN = 'admin-token-of-the-test'
 const SHORT = { headersWithinMs: 300, requestWithinMs: 600, lookEveryMs: 50 }
 const MAX_BODY_BYTES = 1_048_576
-const POST = (length: number): string => head('POST', '/api/v1/thing', ['Content-Type: application/json', `Content-Length: ${length}`])
+const POST = (length: number): string =>
+  head('POST', '/api/v1/thing', ['Content-Type: application/json', `Content-Length: ${length}`])
 const GET = head('GET', '/api/v1/large')
 
 const servers: Http[] = []
@@ -30,22 +31,54 @@ afterEach(async () => {
 async function serve(time: Time = systemTime) {
   const metrics = new Registry()
   const { log } = recordingLog()
-  const settings = { submitRpsPerToken: 0, idempotencyTtlSeconds: 60, maxBodyBytes: MAX_BODY_BYTES, maxLostLeases: 10, maxQueueLength: 10 }
+  const settings = {
+    submitRpsPerToken: 0,
+    idempotencyTtlSeconds: 60,
+    maxBodyBytes: MAX_BODY_BYTES,
+    maxLostLeases: 10,
+    maxQueueLength: 10,
+  }
   const http = createHttp({
-    deps: { clock: time, timers: time, random: seededRandom(1), log, catalog: new Map(), settings, metrics }, epoch: () => 'the-epoch', limits: SHORT,
+    deps: { clock: time, timers: time, random: seededRandom(1), log, catalog: new Map(), settings, metrics },
+    epoch: () => 'the-epoch',
+    limits: SHORT,
     routes: [
-      route({ method: 'POST', path: '/api/v1/thing', access: 'admin', summary: 'A thing.', body: AnyObject, handle: () => ({ body: { done: true } }) }),
-      route({ method: 'GET', path: '/api/v1/large', access: 'admin', summary: 'Much.', handle: () => ({ body: 'x'.repeat(16 * 1_048_576) }) }),
-      route({ method: 'GET', path: '/healthz', access: 'none', summary: 'Up.', handle: () => ({ body: { status: 'ok' } }) }),
+      route({
+        method: 'POST',
+        path: '/api/v1/thing',
+        access: 'admin',
+        summary: 'A thing.',
+        body: AnyObject,
+        handle: () => ({ body: { done: true } }),
+      }),
+      route({
+        method: 'GET',
+        path: '/api/v1/large',
+        access: 'admin',
+        summary: 'Much.',
+        handle: () => ({ body: 'x'.repeat(16 * 1_048_576) }),
+      }),
+      route({
+        method: 'GET',
+        path: '/healthz',
+        access: 'none',
+        summary: 'Up.',
+        handle: () => ({ body: { status: 'ok' } }),
+      }),
     ],
-    authenticator: createAuthenticator({ admin: ADMIN, worker: null, workerPeers: [], scopes: new Map() }), onUpgrade: (_, socket) => void socket.destroy(),
+    authenticator: createAuthenticator({ admin: ADMIN, worker: null, workerPeers: [], scopes: new Map() }),
+    onUpgrade: (_, socket) => void socket.destroy(),
   })
   const port = await http.listen({ host: '127.0.0.1', port: 0 })
   servers.push(http)
   return { port, http, metrics }
 }
 
-interface Client { readonly socket: Socket; readonly text: () => string; readonly ended: Promise<void> }
+interface Client {
+  readonly socket: Socket
+  readonly text: () => string
+  readonly ended: Promise<void>
+}
 
 async function open(port: number, bytes: string, read = true): Promise<Client> {
   const socket = connect(port, '127.0.0.1')
@@ -70,13 +103,18 @@ describe('a slow client', () => {
   it.each([
     ['headers that do not end', 'GET /healthz HTTP/1.1\r\nHost: test\r\nX-Slow:'],
     ['a body that does not end', `${POST(100)}{"a":`],
-    ['a chunked body that does not end', `${head('POST', '/api/v1/thing', ['Content-Type: application/json', 'Transfer-Encoding: chunked'])}5\r\n{"a":\r\n`],
+    [
+      'a chunked body that does not end',
+      `${head('POST', '/api/v1/thing', ['Content-Type: application/json', 'Transfer-Encoding: chunked'])}5\r\n{"a":\r\n`,
+    ],
     ['a second request that does not end', 'GET /healthz HTTP/1.1\r\nHost: test\r\n\r\nGET /healthz HTTP/1.1\r\nHost'],
   ])('is answered 408, counted, and its connection ends: %s (S5)', async (_, bytes) => {
     const { port, metrics } = await serve()
     const { text, ended } = await open(port, bytes)
     await ended
-    expect(text()).toMatch(/HTTP\/1\.1 408 Request Timeout\r\n[^]*muster-request-id: \S+\r\n[^]*\r\n\r\n\{"detail":"the request took too long to arrive"\}$/)
+    expect(text()).toMatch(
+      /HTTP\/1\.1 408 Request Timeout\r\n[^]*muster-request-id: \S+\r\n[^]*\r\n\r\n\{"detail":"the request took too long to arrive"\}$/,
+    )
     expect(await metrics.metrics()).toContain('svc_http_refusals_total{status="408"} 1')
   })
 
@@ -109,7 +147,15 @@ describe('1,000 slow clients', () => {
     const { port } = await serve()
     const before = process.memoryUsage().rss
     const slow: Client[] = []
-    for (let each = 0; each < 1_000; each += 1) slow.push(await open(port, each % 2 === 0 ? 'GET /healthz HTTP/1.1\r\nHost: test\r\nX-Slow:' : `${POST(MAX_BODY_BYTES)}{"a":"${'x'.repeat(1_000)}`))
+    for (let each = 0; each < 1_000; each += 1)
+      slow.push(
+        await open(
+          port,
+          each % 2 === 0
+            ? 'GET /healthz HTTP/1.1\r\nHost: test\r\nX-Slow:'
+            : `${POST(MAX_BODY_BYTES)}{"a":"${'x'.repeat(1_000)}`,
+        ),
+      )
     const waits: number[] = []
     for (let each = 0; each < 50; each += 1) waits.push(await healthMs(port))
     expect(Math.max(...waits)).toBeLessThan(1_000 * SLACK)

@@ -14,7 +14,11 @@ async function withWorker(backend: Backend, id = 'w-1'): Promise<void> {
   await backend.workers.beat([{ ...ref, state: { state: 'RUNNING', gen: 0, lastError: null }, stats: [STATS] }])
 }
 const scrape = async (master: TestMaster): Promise<string> => (await master.call('GET', '/metrics', { token: '' })).text
-const value = (text: string, series: string): string | undefined => text.split('\n').find((line) => line.startsWith(`${series} `))?.slice(series.length + 1)
+const value = (text: string, series: string): string | undefined =>
+  text
+    .split('\n')
+    .find((line) => line.startsWith(`${series} `))
+    ?.slice(series.length + 1)
 
 describe('metrics', () => {
   it('are the specification’s table, without a token', async () => {
@@ -24,11 +28,28 @@ describe('metrics', () => {
     const text = await scrape(master)
     const worker = '{automation_type="mailer",worker_id="w-1"}'
     expect({
-      up: value(text, 'svc_master_up'), running: value(text, 'svc_workers_total{automation_type="mailer",state="RUNNING"}'), idle: value(text, 'svc_workers_total{automation_type="probe",state="IDLE"}'),
-      slots: value(text, `svc_worker_slots${worker}`), cpu: value(text, `svc_worker_cpu_pct${worker}`), rss: value(text, `svc_worker_rss_mb${worker}`),
-      stream: value(text, 'svc_stream_length{automation_type="probe"}'), queue: value(text, 'svc_queue_size{automation_type="mailer"}'), dead: value(text, 'svc_queue_dlq_length{automation_type="mailer"}'),
+      up: value(text, 'svc_master_up'),
+      running: value(text, 'svc_workers_total{automation_type="mailer",state="RUNNING"}'),
+      idle: value(text, 'svc_workers_total{automation_type="probe",state="IDLE"}'),
+      slots: value(text, `svc_worker_slots${worker}`),
+      cpu: value(text, `svc_worker_cpu_pct${worker}`),
+      rss: value(text, `svc_worker_rss_mb${worker}`),
+      stream: value(text, 'svc_stream_length{automation_type="probe"}'),
+      queue: value(text, 'svc_queue_size{automation_type="mailer"}'),
+      dead: value(text, 'svc_queue_dlq_length{automation_type="mailer"}'),
       pool: value(text, 'svc_pool_size{pool="accounts"}'),
-    }).toEqual({ up: '1', running: '1', idle: '0', slots: '4', cpu: '12.5', rss: '80', stream: '0', queue: '1', dead: '0', pool: '0' })
+    }).toEqual({
+      up: '1',
+      running: '1',
+      idle: '0',
+      slots: '4',
+      cpu: '12.5',
+      rss: '80',
+      stream: '0',
+      queue: '1',
+      dead: '0',
+      pool: '0',
+    })
     expect(Number(value(text, `svc_worker_last_seen_age_seconds${worker}`))).toBeLessThan(5)
     expect(text).toContain('svc_store_info{backend="memory",profile="')
     expect(value(text, 'svc_queue_size{automation_type="probe"}')).toBeUndefined()
@@ -50,14 +71,19 @@ describe('metrics', () => {
   })
 
   it('name every metric once', async () => {
-    const names = (await scrape(await runMaster())).split('\n').filter((line) => line.startsWith('# TYPE ')).map((line) => line.split(' ')[2])
+    const names = (await scrape(await runMaster()))
+      .split('\n')
+      .filter((line) => line.startsWith('# TYPE '))
+      .map((line) => line.split(' ')[2])
     expect(new Set(names).size).toBe(names.length)
   })
 })
 
 describe('the text format', () => {
   it('escapes what a worker may be called', () => {
-    expect(gauge('g', 'Help.', [{ labels: { worker_id: 'a"b\\c\nd' }, value: 1 }])).toBe('# HELP g Help.\n# TYPE g gauge\ng{worker_id="a\\"b\\\\c\\nd"} 1\n')
+    expect(gauge('g', 'Help.', [{ labels: { worker_id: 'a"b\\c\nd' }, value: 1 }])).toBe(
+      '# HELP g Help.\n# TYPE g gauge\ng{worker_id="a\\"b\\\\c\\nd"} 1\n',
+    )
   })
 })
 

@@ -8,20 +8,33 @@ const PATH = '/api/v1/overview'
 const FRESH_MS = 5_000
 type Automations = OverviewBody['automations']
 
-interface Seen { readonly state?: ReportedState; readonly slots?: number; readonly gen?: number; readonly patched?: boolean; readonly away?: boolean }
+interface Seen {
+  readonly state?: ReportedState
+  readonly slots?: number
+  readonly gen?: number
+  readonly patched?: boolean
+  readonly away?: boolean
+}
 
 /** A worker as a master would have recorded it. */
-async function record({ workers, configs }: Backend, masterId: string, id: string, { state, slots, gen = 0, patched = false, away = false }: Seen): Promise<void> {
+async function record(
+  { workers, configs }: Backend,
+  masterId: string,
+  id: string,
+  { state, slots, gen = 0, patched = false, away = false }: Seen,
+): Promise<void> {
   const ref = { type: 'mailer', id }
   const conn = { ...ref, conn: `${masterId}/${id}` }
   await workers.register([{ ...conn, instance: id, hardware: '{}', defaults: '{}' }])
   if (patched) await configs.put({ ...ref, expectGen: 0, config: '{}', changed: [], actor: 'admin' })
-  const stats = slots === undefined ? [] : [`{"slots":${slots},"cpu_pct":1,"rss_mb":1,"ts":1,"per_slot":[],"metrics":{}}`]
+  const stats =
+    slots === undefined ? [] : [`{"slots":${slots},"cpu_pct":1,"rss_mb":1,"ts":1,"per_slot":[],"metrics":{}}`]
   if (state !== undefined) await workers.beat([{ ...conn, state: { state, gen, lastError: null }, stats }])
   if (away) await workers.disconnect([conn])
 }
 
-const overview = async (master: TestMaster, token: string = TOKENS.admin): Promise<OverviewBody> => (await master.call('GET', PATH, { token })).json as OverviewBody
+const overview = async (master: TestMaster, token: string = TOKENS.admin): Promise<OverviewBody> =>
+  (await master.call('GET', PATH, { token })).json as OverviewBody
 
 onEachStore('the overview', (open) => {
   it('counts workers, slots, tasks and outputs of each type (D48)', async () => {
@@ -44,10 +57,27 @@ onEachStore('the overview', (open) => {
       ts: submittedAt,
       automations: {
         mailer: {
-          kind: 'BatchAutomation', workers: { total: 6, connected: 5, behind: 1, IDLE: 1, RUNNING: 3, ERROR: 1, DRAINING: 1 }, slots: 10,
-          queue: { high: 1, normal: 2, low: 1, in_flight: 0, scheduled: 0, dead: 0, oldest_submitted_at: expect.any(Number) }, stream: { length: 0 },
+          kind: 'BatchAutomation',
+          workers: { total: 6, connected: 5, behind: 1, IDLE: 1, RUNNING: 3, ERROR: 1, DRAINING: 1 },
+          slots: 10,
+          queue: {
+            high: 1,
+            normal: 2,
+            low: 1,
+            in_flight: 0,
+            scheduled: 0,
+            dead: 0,
+            oldest_submitted_at: expect.any(Number),
+          },
+          stream: { length: 0 },
         },
-        probe: { kind: 'ContinuousAutomation', workers: { total: 0, connected: 0, behind: 0, IDLE: 0, RUNNING: 0, ERROR: 0, DRAINING: 0 }, slots: 0, queue: null, stream: { length: 1 } },
+        probe: {
+          kind: 'ContinuousAutomation',
+          workers: { total: 0, connected: 0, behind: 0, IDLE: 0, RUNNING: 0, ERROR: 0, DRAINING: 0 },
+          slots: 0,
+          queue: null,
+          stream: { length: 1 },
+        },
       },
     })
   })
@@ -71,7 +101,8 @@ describe('the overview of a token', () => {
     const master = await runMaster()
     expect(types((await overview(master, TOKENS.mailer)).automations)).toEqual(['mailer'])
     expect(types((await overview(master, TOKENS.probe)).automations)).toEqual(['probe'])
-    for (const token of [TOKENS.admin, TOKENS.everyType]) expect(types((await overview(master, token)).automations)).toEqual(['mailer', 'probe'])
+    for (const token of [TOKENS.admin, TOKENS.everyType])
+      expect(types((await overview(master, token)).automations)).toEqual(['mailer', 'probe'])
   })
 
   it('is refused to a worker', async () => {

@@ -10,25 +10,38 @@ afterEach(() => world.close())
 describe('looking into a pool', () => {
   it('shows size and items, oldest put first, and who is in use until when', async () => {
     const nowSeconds = world.time.wallMs() / 1_000
-    await world.rpc('w', 'pool.put', { pool: 'accounts', items: [
-      { id: 'a', tags: { region: 'eu' }, payload: { login: 'a' } }, { id: 'b', tags: {}, payload: { login: 'b' }, expires_at: nowSeconds + 60.5 },
-    ] })
+    await world.rpc('w', 'pool.put', {
+      pool: 'accounts',
+      items: [
+        { id: 'a', tags: { region: 'eu' }, payload: { login: 'a' } },
+        { id: 'b', tags: {}, payload: { login: 'b' }, expires_at: nowSeconds + 60.5 },
+      ],
+    })
     await world.rpc('w', 'pool.claim', { pool: 'accounts', hold_ms: 2_500 })
-    expect((await world.call('GET', '/pools/accounts')).json).toEqual({ size: 2, items: [
-      { id: 'a', tags: { region: 'eu' }, payload: { login: 'a' }, expires_at: null, in_use_until: nowSeconds + 2.5 },
-      { id: 'b', tags: {}, payload: { login: 'b' }, expires_at: nowSeconds + 60.5, in_use_until: null },
-    ] })
+    expect((await world.call('GET', '/pools/accounts')).json).toEqual({
+      size: 2,
+      items: [
+        { id: 'a', tags: { region: 'eu' }, payload: { login: 'a' }, expires_at: null, in_use_until: nowSeconds + 2.5 },
+        { id: 'b', tags: {}, payload: { login: 'b' }, expires_at: nowSeconds + 60.5, in_use_until: null },
+      ],
+    })
     await world.time.advance(61_000)
     expect((await world.call('GET', '/pools/accounts')).json).toMatchObject({ size: 1 })
   })
 
   it('shows 20 items without n (D9)', async () => {
-    await world.rpc('w', 'pool.put', { pool: 'accounts', items: Array.from({ length: 25 }, (_, at) => ({ id: `i${at}`, tags: {}, payload: { login: 'x' } })) })
+    await world.rpc('w', 'pool.put', {
+      pool: 'accounts',
+      items: Array.from({ length: 25 }, (_, at) => ({ id: `i${at}`, tags: {}, payload: { login: 'x' } })),
+    })
     expect(((await world.call('GET', '/pools/accounts')).json as { items: unknown[] }).items).toHaveLength(20)
     expect((await world.call('GET', '/pools/accounts?n=0')).status).toBe(422)
   })
 
   it('is 404 for a pool that no automation declares (D30)', async () => {
-    expect(await world.call('GET', '/pools/secrets')).toMatchObject({ status: 404, json: { detail: expect.stringContaining('secrets') } })
+    expect(await world.call('GET', '/pools/secrets')).toMatchObject({
+      status: 404,
+      json: { detail: expect.stringContaining('secrets') },
+    })
   })
 })

@@ -19,7 +19,14 @@ async function die(id: string, error = 'boom'): Promise<void> {
 
 describe('the queue as it is shown', () => {
   it('lists high, then normal, then low, first in first out within a tier; length counts all', async () => {
-    for (const [id, priority] of [['n1', 0], ['l1', -1], ['h1', 1], ['n2', 0], ['h2', 900]] as const) await world.submit('a@b', { task_id: id, priority })
+    for (const [id, priority] of [
+      ['n1', 0],
+      ['l1', -1],
+      ['h1', 1],
+      ['n2', 0],
+      ['h2', 900],
+    ] as const)
+      await world.submit('a@b', { task_id: id, priority })
     const { json } = await world.call('GET', '/automations/mailer/queue?n=4')
     expect(ids(json)).toEqual(['h1', 'h2', 'n1', 'n2'])
     expect(json).toMatchObject({ length: 5 })
@@ -27,7 +34,9 @@ describe('the queue as it is shown', () => {
   })
 
   it('shows 20 without n, and consumes nothing', async () => {
-    await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks: Array.from({ length: 25 }, () => ({ payload: { to: 'a@b' } })) } })
+    await world.call('POST', '/automations/mailer/tasks/batch', {
+      body: { tasks: Array.from({ length: 25 }, () => ({ payload: { to: 'a@b' } })) },
+    })
     expect(ids((await world.call('GET', '/automations/mailer/queue')).json)).toHaveLength(20)
     expect((await world.call('GET', '/automations/mailer/queue?n=10000')).json).toMatchObject({ length: 25 })
   })
@@ -58,8 +67,14 @@ describe('the dead letters', () => {
     const { json } = await world.call('GET', '/automations/mailer/dead')
     expect(ids(json)).toEqual(['a', 'b'])
     expect((json as { items: unknown[] }).items[0]).toEqual({
-      id: 'a', payload: { to: 'a@b' }, attempt: 1, max_attempts: 3, priority: 0, last_error: 'first "quoted"',
-      submitted_at: world.time.wallMs() / 1_000 - 1.5, died_at: world.time.wallMs() / 1_000 - 1.5,
+      id: 'a',
+      payload: { to: 'a@b' },
+      attempt: 1,
+      max_attempts: 3,
+      priority: 0,
+      last_error: 'first "quoted"',
+      submitted_at: world.time.wallMs() / 1_000 - 1.5,
+      died_at: world.time.wallMs() / 1_000 - 1.5,
     })
   })
 
@@ -68,7 +83,9 @@ describe('the dead letters', () => {
     await die('b')
     const waiting = world.rpc('w', 'tasks.reserve', { limit: 5, wait_ms: 30_000 })
     await world.time.advance(100)
-    expect((await world.call('POST', '/automations/mailer/dead/replay', { body: { n: 1 } })).json).toEqual({ replayed: 1 })
+    expect((await world.call('POST', '/automations/mailer/dead/replay', { body: { n: 1 } })).json).toEqual({
+      replayed: 1,
+    })
     expect((await waiting).tasks).toMatchObject([{ task_id: 'a', attempt: 0 }])
     expect(await world.place('b')).toBe('dead')
   })
@@ -85,18 +102,29 @@ describe('the dead letters', () => {
   })
 
   it('are replayed 50 at a time without n, and in one call beyond the 500 a store takes (D9)', async () => {
-    await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks: Array.from({ length: 700 }, (_, at) => ({ payload: { to: 'a@b' }, task_id: `t${at}`, max_attempts: 1 })) } })
+    await world.call('POST', '/automations/mailer/tasks/batch', {
+      body: {
+        tasks: Array.from({ length: 700 }, (_, at) => ({ payload: { to: 'a@b' }, task_id: `t${at}`, max_attempts: 1 })),
+      },
+    })
     for (const limit of [500, 200]) {
       const leases = await world.take('w', limit)
-      await world.rpc('w', 'tasks.nack', { tasks: leases.map(({ task_id, token }) => ({ task_id, token, error: 'no' })) })
+      await world.rpc('w', 'tasks.nack', {
+        tasks: leases.map(({ task_id, token }) => ({ task_id, token, error: 'no' })),
+      })
     }
     expect((await world.call('POST', '/automations/mailer/dead/replay', { body: {} })).json).toEqual({ replayed: 50 })
-    expect((await world.call('POST', '/automations/mailer/dead/replay', { body: { n: 10_000 } })).json).toEqual({ replayed: 650 })
-    expect((await world.call('POST', '/automations/mailer/dead/replay', { body: { n: 1 } })).json).toEqual({ replayed: 0 })
+    expect((await world.call('POST', '/automations/mailer/dead/replay', { body: { n: 10_000 } })).json).toEqual({
+      replayed: 650,
+    })
+    expect((await world.call('POST', '/automations/mailer/dead/replay', { body: { n: 1 } })).json).toEqual({
+      replayed: 0,
+    })
   })
 
   it('refuse a replay of n outside 1..10000 (D9)', async () => {
-    for (const n of [0, -1, 1.5, 10_001, '5', null]) expect((await world.call('POST', '/automations/mailer/dead/replay', { body: { n } })).status).toBe(422)
+    for (const n of [0, -1, 1.5, 10_001, '5', null])
+      expect((await world.call('POST', '/automations/mailer/dead/replay', { body: { n } })).status).toBe(422)
   })
 
   it('are cleared as a whole', async () => {

@@ -5,9 +5,16 @@ import { FleetError } from '../../../src/protocol/index.ts'
 /** A lane whose runs end when the test says so. */
 function held() {
   const runs: { items: readonly number[]; end: (error?: Error) => void }[] = []
-  const lane = new Lane<number, string>((items) => new Promise((resolve, reject) => {
-    runs.push({ items, end: (error) => (error === undefined ? resolve(items.map((item) => `a${item}`)) : reject(error)) })
-  }), (item) => (item === -1 ? 40 * 1_048_576 : 1))
+  const lane = new Lane<number, string>(
+    (items) =>
+      new Promise((resolve, reject) => {
+        runs.push({
+          items,
+          end: (error) => (error === undefined ? resolve(items.map((item) => `a${item}`)) : reject(error)),
+        })
+      }),
+    (item) => (item === -1 ? 40 * 1_048_576 : 1),
+  )
   return { lane, runs }
 }
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -25,7 +25,14 @@ function poll(worker: string, { limit = 1, waitMs = 30_000, signal = new AbortCo
 describe('a reserve', () => {
   it('answers what is pending at once: high, normal, low, first in first out within a tier', async () => {
     await open()
-    for (const [task_id, priority] of [['n1', 0], ['l1', -5], ['h1', 5], ['n2', 0], ['h2', 1]] as const) await world.submit('a@b', { task_id, priority })
+    for (const [task_id, priority] of [
+      ['n1', 0],
+      ['l1', -5],
+      ['h1', 5],
+      ['n2', 0],
+      ['h2', 1],
+    ] as const)
+      await world.submit('a@b', { task_id, priority })
     expect((await world.take('w', 10)).map(({ task_id }) => task_id)).toEqual(['h1', 'h2', 'n1', 'n2', 'l1'])
   })
 
@@ -73,16 +80,29 @@ describe('a reserve', () => {
     const before = store.named('tasks.reserve').length
     await world.submit()
     await settled(world)
-    expect(store.named('tasks.reserve').slice(before).map(([, , requests]) => (requests as unknown[]).length)).toEqual([1])
+    expect(
+      store
+        .named('tasks.reserve')
+        .slice(before)
+        .map(([, , requests]) => (requests as unknown[]).length),
+    ).toEqual([1])
     expect(polls.filter(({ seen }) => seen.ids !== null)).toHaveLength(1)
   })
 
   it('carries all that arrive in one tick in one call', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
-    await Promise.all(['w', 'v', 'u'].map((worker) => world.queue.reserve('mailer', { worker, limit: 3, waitMs: 0, signal: new AbortController().signal })))
+    await Promise.all(
+      ['w', 'v', 'u'].map((worker) =>
+        world.queue.reserve('mailer', { worker, limit: 3, waitMs: 0, signal: new AbortController().signal }),
+      ),
+    )
     expect(store.named('tasks.reserve')).toHaveLength(1)
-    expect(store.named('tasks.reserve')[0]?.[2]).toMatchObject([{ worker: 'w', limit: 3 }, { worker: 'v' }, { worker: 'u' }])
+    expect(store.named('tasks.reserve')[0]?.[2]).toMatchObject([
+      { worker: 'w', limit: 3 },
+      { worker: 'v' },
+      { worker: 'u' },
+    ])
   })
 
   it('leases a task for the visibility of its automation (D25)', async () => {
@@ -96,7 +116,9 @@ describe('a reserve', () => {
     await open()
     const id = await world.submit()
     const [lease] = await world.take('w')
-    await world.rpc('w', 'tasks.nack', { tasks: [{ task_id: id, token: lease?.token ?? 0, error: 'x', retry_in_ms: 3_210 }] })
+    await world.rpc('w', 'tasks.nack', {
+      tasks: [{ task_id: id, token: lease?.token ?? 0, error: 'x', retry_in_ms: 3_210 }],
+    })
     const { seen } = poll('w')
     await world.time.advance(3_209)
     expect(seen.ids).toBeNull()
@@ -110,7 +132,9 @@ describe('a reserve', () => {
     const [lease] = await world.take('w')
     const { seen } = poll('v')
     await settled(world)
-    await world.rpc('w', 'tasks.nack', { tasks: [{ task_id: id, token: lease?.token ?? 0, error: 'x', retry_in_ms: 100 }] })
+    await world.rpc('w', 'tasks.nack', {
+      tasks: [{ task_id: id, token: lease?.token ?? 0, error: 'x', retry_in_ms: 100 }],
+    })
     await world.time.advance(101)
     expect(seen.ids).toEqual([id])
   })
@@ -126,7 +150,18 @@ describe('a reserve', () => {
     expect(first.seen.ids).toEqual([id])
     const second = poll('u')
     await settled(world)
-    await world.deps.backend.tasks.submit('mailer', 60_000, [{ id: 'elsewhere', ownId: true, key: null, tier: 1, ttlMs: null, maxAttempts: null, submitted: 0, body: '{"payload":{}}' }])
+    await world.deps.backend.tasks.submit('mailer', 60_000, [
+      {
+        id: 'elsewhere',
+        ownId: true,
+        key: null,
+        tier: 1,
+        ttlMs: null,
+        maxAttempts: null,
+        submitted: 0,
+        body: '{"payload":{}}',
+      },
+    ])
     await world.deps.backend.bus.signal('m1', { kind: 'wake', type: 'mailer' })
     await settled(world)
     expect(second.seen.ids).toEqual(['elsewhere'])
@@ -136,7 +171,18 @@ describe('a reserve', () => {
     await open()
     const { seen } = poll('w')
     await settled(world)
-    await world.deps.backend.tasks.submit('mailer', 60_000, [{ id: 'elsewhere', ownId: true, key: null, tier: 1, ttlMs: null, maxAttempts: null, submitted: 0, body: '{"payload":{}}' }])
+    await world.deps.backend.tasks.submit('mailer', 60_000, [
+      {
+        id: 'elsewhere',
+        ownId: true,
+        key: null,
+        tier: 1,
+        ttlMs: null,
+        maxAttempts: null,
+        submitted: 0,
+        body: '{"payload":{}}',
+      },
+    ])
     await world.time.advance(1_001)
     expect(seen.ids).toEqual(['elsewhere'])
   })
@@ -154,7 +200,9 @@ describe('a reserve', () => {
     await open()
     await Promise.all([world.submit(), world.submit()])
     const leases = await world.take('w', 2)
-    await world.rpc('w', 'tasks.nack', { tasks: leases.map(({ task_id, token }) => ({ task_id, token, error: 'x', retry_in_ms: 500 })) })
+    await world.rpc('w', 'tasks.nack', {
+      tasks: leases.map(({ task_id, token }) => ({ task_id, token, error: 'x', retry_in_ms: 500 })),
+    })
     const polls = [poll('w'), poll('v'), poll('u')]
     await settled(world)
     world.time.jump(600) // Past the due time, before its timer fires.
@@ -166,7 +214,8 @@ describe('a reserve', () => {
   it('goes past any number of tasks that outlived their ttl, and counts them', async () => {
     await open()
     const stale = Array.from({ length: 1_000 }, () => ({ payload: { to: 'a@b' }, ttl_seconds: 1 }))
-    for (let batch = 0; batch < 2; batch += 1) await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks: stale } })
+    for (let batch = 0; batch < 2; batch += 1)
+      await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks: stale } })
     const id = await world.submit()
     await world.time.advance(2_000)
     const { seen } = poll('w')
@@ -187,13 +236,21 @@ describe('the attempt limit of a task', () => {
     expect(await limitOf('w')).toBe(3)
     expect(await limitOf('x')).toBe(7)
     expect(await limitOf('x', { max_attempts: 2 })).toBe(2)
-    await world.deps.backend.configs.put({ type: 'mailer', id: 'x', expectGen: 0, config: '{"max_attempts":9}', changed: ['max_attempts'], actor: 'admin' })
+    await world.deps.backend.configs.put({
+      type: 'mailer',
+      id: 'x',
+      expectGen: 0,
+      config: '{"max_attempts":9}',
+      changed: ['max_attempts'],
+      actor: 'admin',
+    })
     expect(await limitOf('x')).toBe(9)
   })
 })
 
 describe('the records of workers', () => {
-  const configReads = (store: Watched): readonly unknown[] => store.named('configs.get').flatMap(([refs]) => refs as unknown[])
+  const configReads = (store: Watched): readonly unknown[] =>
+    store.named('configs.get').flatMap(([refs]) => refs as unknown[])
 
   it('are not read for a reserve: the config once, and again when it has changed', async () => {
     const store = new Watched()
@@ -202,10 +259,25 @@ describe('the records of workers', () => {
       await world.submit()
       for (const worker of ['w', 'v']) await world.take(worker)
     }
-    expect([store.named('workers.get'), configReads(store)]).toEqual([[], [{ type: 'mailer', id: 'w' }, { type: 'mailer', id: 'v' }]])
-    await world.deps.backend.configs.put({ type: 'mailer', id: 'w', expectGen: 0, config: '{"max_attempts":9}', changed: ['max_attempts'], actor: 'admin' })
+    expect([store.named('workers.get'), configReads(store)]).toEqual([
+      [],
+      [
+        { type: 'mailer', id: 'w' },
+        { type: 'mailer', id: 'v' },
+      ],
+    ])
+    await world.deps.backend.configs.put({
+      type: 'mailer',
+      id: 'w',
+      expectGen: 0,
+      config: '{"max_attempts":9}',
+      changed: ['max_attempts'],
+      actor: 'admin',
+    })
     await Promise.all([world.submit(), world.submit()])
-    expect((await Promise.all(['w', 'v'].map((worker) => world.take(worker)))).map(([lease]) => lease?.max_attempts)).toEqual([9, 3])
+    expect(
+      (await Promise.all(['w', 'v'].map((worker) => world.take(worker)))).map(([lease]) => lease?.max_attempts),
+    ).toEqual([9, 3])
     expect(configReads(store).slice(2)).toEqual([{ type: 'mailer', id: 'w' }])
   })
 
@@ -234,7 +306,10 @@ describe('the records of workers', () => {
 describe('a worker that may not take tasks', () => {
   it('is told unknown_worker when nobody registered it (D7)', async () => {
     await open()
-    expect((await world.tryRpc('nobody', 'tasks.reserve', { limit: 1, wait_ms: 30_000 })).error).toMatchObject({ code: -32_002, data: { code: 'unknown_worker' } })
+    expect((await world.tryRpc('nobody', 'tasks.reserve', { limit: 1, wait_ms: 30_000 })).error).toMatchObject({
+      code: -32_002,
+      data: { code: 'unknown_worker' },
+    })
   })
 
   it('is answered empty at once while it drains, and takes nothing from others (G14)', async () => {
@@ -277,23 +352,26 @@ describe('a worker that may not take tasks', () => {
     expect(quiet.seen.ids).toEqual([])
   })
 
-  it.each(['configs.get', 'tasks.reserve'])('gets no task when its drain is answered while its reserve is at %s (G14)', async (at) => {
-    const store = new Watched()
-    await open({ backend: store.wrap })
-    const id = await world.submit()
-    let letGo = (): void => {}
-    const held = new Promise<void>((resolve) => (letGo = resolve))
-    store.gate = (name) => (name === at ? held : undefined)
-    const { seen } = poll('w')
-    await settled(world)
-    store.gate = () => undefined
-    await world.drain('w')
-    letGo()
-    await settled(world)
-    expect(seen.ids).toEqual([])
-    expect(await world.place(id)).toBe('pending')
-    expect((await world.take('v')).map(({ task_id, attempt }) => [task_id, attempt])).toEqual([[id, 0]])
-  })
+  it.each(['configs.get', 'tasks.reserve'])(
+    'gets no task when its drain is answered while its reserve is at %s (G14)',
+    async (at) => {
+      const store = new Watched()
+      await open({ backend: store.wrap })
+      const id = await world.submit()
+      let letGo = (): void => {}
+      const held = new Promise<void>((resolve) => (letGo = resolve))
+      store.gate = (name) => (name === at ? held : undefined)
+      const { seen } = poll('w')
+      await settled(world)
+      store.gate = () => undefined
+      await world.drain('w')
+      letGo()
+      await settled(world)
+      expect(seen.ids).toEqual([])
+      expect(await world.place(id)).toBe('pending')
+      expect((await world.take('v')).map(({ task_id, attempt }) => [task_id, attempt])).toEqual([[id, 0]])
+    },
+  )
 })
 
 describe('a client that goes away', () => {

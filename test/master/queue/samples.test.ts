@@ -16,23 +16,57 @@ describe('queue/stats', () => {
     world = await World.open({ backend: store.wrap })
     await settled(world)
   }
-  const stats = async (query = '', type = 'mailer'): Promise<readonly QueueSample[]> => (await world.call('GET', `/automations/${type}/queue/stats${query}`)).json as readonly QueueSample[]
+  const stats = async (query = '', type = 'mailer'): Promise<readonly QueueSample[]> =>
+    (await world.call('GET', `/automations/${type}/queue/stats${query}`)).json as readonly QueueSample[]
 
   it('samples at start and every 15 s, oldest first, with the running totals (D48)', async () => {
     await open()
     const start = world.time.wallMs() / 1_000
-    const empty = { high: 0, normal: 0, low: 0, in_flight: 0, scheduled: 0, dead: 0, submitted: 0, acked: 0, nacked: 0, died: 0 }
+    const empty = {
+      high: 0,
+      normal: 0,
+      low: 0,
+      in_flight: 0,
+      scheduled: 0,
+      dead: 0,
+      submitted: 0,
+      acked: 0,
+      nacked: 0,
+      died: 0,
+    }
     expect(await stats()).toEqual([{ ts: start, ...empty }])
     await world.workers(['w'])
-    for (const [priority, count] of [[1, 1], [0, 2], [-1, 3]] as const) for (let n = 0; n < count; n += 1) await world.submit('a@b', { priority })
+    for (const [priority, count] of [
+      [1, 1],
+      [0, 2],
+      [-1, 3],
+    ] as const)
+      for (let n = 0; n < count; n += 1) await world.submit('a@b', { priority })
     const leases = await world.take('w', 4)
     const settle = (at: number) => ({ task_id: leases[at]?.task_id ?? '', token: leases[at]?.token ?? 0 })
     await world.rpc('w', 'tasks.ack', { tasks: [settle(0)] })
-    await world.rpc('w', 'tasks.nack', { tasks: [{ ...settle(1), error: 'later', retry_in_ms: 3_600_000 }, { ...settle(2), error: 'never', permanent: true }] })
+    await world.rpc('w', 'tasks.nack', {
+      tasks: [
+        { ...settle(1), error: 'later', retry_in_ms: 3_600_000 },
+        { ...settle(2), error: 'never', permanent: true },
+      ],
+    })
     await world.time.advance(EVERY_MS)
     expect(await stats()).toEqual([
       { ts: start, ...empty },
-      { ts: start + 15, high: 0, normal: 0, low: 2, in_flight: 1, scheduled: 1, dead: 1, submitted: 6, acked: 1, nacked: 2, died: 1 },
+      {
+        ts: start + 15,
+        high: 0,
+        normal: 0,
+        low: 2,
+        in_flight: 1,
+        scheduled: 1,
+        dead: 1,
+        submitted: 6,
+        acked: 1,
+        nacked: 2,
+        died: 1,
+      },
     ])
   })
 
@@ -53,11 +87,17 @@ describe('queue/stats', () => {
     expect(await stats(`?since=${start + 61}`)).toEqual([])
   })
 
-  it.each(['since=-1', 'since=x', 'since=1e3', 'limit=0', 'limit=10001', 'limit=1.5', 'limit=1&limit=2'])('refuses %s by name (D9)', async (query) => {
-    await open()
-    const { status, json } = await world.call('GET', `${STATS}?${query}`)
-    expect([status, (json as { detail: { path: string }[] }).detail[0]?.path]).toEqual([422, `/${query.split('=')[0]}`])
-  })
+  it.each(['since=-1', 'since=x', 'since=1e3', 'limit=0', 'limit=10001', 'limit=1.5', 'limit=1&limit=2'])(
+    'refuses %s by name (D9)',
+    async (query) => {
+      await open()
+      const { status, json } = await world.call('GET', `${STATS}?${query}`)
+      expect([status, (json as { detail: { path: string }[] }).detail[0]?.path]).toEqual([
+        422,
+        `/${query.split('=')[0]}`,
+      ])
+    },
+  )
 
   it('has nothing to say of an automation without a queue', async () => {
     await open()
@@ -100,11 +140,24 @@ onEachStore('queue/stats', (open) => {
   it('counts what the store holds', async () => {
     const { master, advance } = await open()
     await sampled(master, 1)
-    await master.call('POST', '/api/v1/automations/mailer/tasks/batch', { body: { tasks: [1, 0, 0, -1].map((priority) => ({ payload: { to: 'x' }, priority })) } })
+    await master.call('POST', '/api/v1/automations/mailer/tasks/batch', {
+      body: { tasks: [1, 0, 0, -1].map((priority) => ({ payload: { to: 'x' }, priority })) },
+    })
     await advance(EVERY_MS)
     const [first, second] = await sampled(master, 2)
     expect(first).toMatchObject({ high: 0, submitted: 0 })
-    expect(second).toMatchObject({ high: 1, normal: 2, low: 1, in_flight: 0, scheduled: 0, dead: 0, submitted: 4, acked: 0, nacked: 0, died: 0 })
+    expect(second).toMatchObject({
+      high: 1,
+      normal: 2,
+      low: 1,
+      in_flight: 0,
+      scheduled: 0,
+      dead: 0,
+      submitted: 4,
+      acked: 0,
+      nacked: 0,
+      died: 0,
+    })
     expect((second?.ts ?? 0) - (first?.ts ?? 0)).toBe(15)
   })
 })

@@ -9,19 +9,31 @@ const WORKER = { type: 'mailer', id: 'w' }
 async function die(master: TestMaster, ids: readonly string[]): Promise<void> {
   const { tasks, workers } = master.backend
   await workers.register([{ ...WORKER, conn: 'm/1', instance: 'i', hardware: '{}', defaults: '{"max_attempts":3}' }])
-  const queued = await master.call('POST', `${MAILER}/tasks/batch`, { body: { tasks: ids.map((id) => ({ payload: { to: id }, task_id: id })) } })
+  const queued = await master.call('POST', `${MAILER}/tasks/batch`, {
+    body: { tasks: ids.map((id) => ({ payload: { to: id }, task_id: id })) },
+  })
   expect(queued.status).toBe(200)
   for (let left = ids.length; left > 0;) {
-    const { answers: [leases] } = await tasks.reserve('mailer', 60_000, [{ worker: 'w', limit: 500, gen: 0, defaultMaxAttempts: 3 }])
+    const {
+      answers: [leases],
+    } = await tasks.reserve('mailer', 60_000, [{ worker: 'w', limit: 500, gen: 0, defaultMaxAttempts: 3 }])
     if (!Array.isArray(leases)) throw new Error(`no leases: ${JSON.stringify(leases)}`)
     left -= leases.length
-    const nacks = leases.map(({ id, token }: { id: string; token: number }) => ({ id, token, error: 'boom', retryInMs: null, permanent: true, u: 0 }))
+    const nacks = leases.map(({ id, token }: { id: string; token: number }) => ({
+      id,
+      token,
+      error: 'boom',
+      retryInMs: null,
+      permanent: true,
+      u: 0,
+    }))
     expect(await tasks.nack('mailer', { baseMs: 1, factor: 1, capMs: 1 }, nacks)).toEqual(nacks.map(() => 'dead'))
   }
 }
 
 const select = (master: TestMaster, body: unknown) => master.call('POST', `${MAILER}/dead/select`, { body })
-const dead = async (master: TestMaster): Promise<readonly string[]> => ((await master.call('GET', `${MAILER}/dead`)).json as { items: { id: string }[] }).items.map(({ id }) => id)
+const dead = async (master: TestMaster): Promise<readonly string[]> =>
+  ((await master.call('GET', `${MAILER}/dead`)).json as { items: { id: string }[] }).items.map(({ id }) => id)
 
 onEachStore('dead/select', (open) => {
   it('replays those that are named, their attempts forgotten, and leaves the others dead (D50)', async () => {
@@ -29,18 +41,37 @@ onEachStore('dead/select', (open) => {
     await die(master, ['a', 'b', 'c'])
     expect(await select(master, { action: 'replay', task_ids: ['c', 'never', 'a'] })).toMatchObject({
       status: 200,
-      json: { results: [{ task_id: 'c', outcome: 'replayed' }, { task_id: 'never', outcome: 'not_dead' }, { task_id: 'a', outcome: 'replayed' }] },
+      json: {
+        results: [
+          { task_id: 'c', outcome: 'replayed' },
+          { task_id: 'never', outcome: 'not_dead' },
+          { task_id: 'a', outcome: 'replayed' },
+        ],
+      },
     })
     expect(await dead(master)).toEqual(['b'])
     const { json } = await master.call('GET', `${MAILER}/queue`)
-    expect(json).toMatchObject({ length: 2, items: [{ id: 'c', attempt: 0 }, { id: 'a', attempt: 0 }] })
+    expect(json).toMatchObject({
+      length: 2,
+      items: [
+        { id: 'c', attempt: 0 },
+        { id: 'a', attempt: 0 },
+      ],
+    })
   })
 
   it('removes those that are named for good, and says of the second naming that it is not dead', async () => {
     const { master } = await open()
     await die(master, ['a', 'b'])
-    expect((await select(master, { action: 'remove', task_ids: ['a', 'a'] })).json).toEqual({ results: [{ task_id: 'a', outcome: 'removed' }, { task_id: 'a', outcome: 'not_dead' }] })
-    expect((await select(master, { action: 'replay', task_ids: ['a'] })).json).toEqual({ results: [{ task_id: 'a', outcome: 'not_dead' }] })
+    expect((await select(master, { action: 'remove', task_ids: ['a', 'a'] })).json).toEqual({
+      results: [
+        { task_id: 'a', outcome: 'removed' },
+        { task_id: 'a', outcome: 'not_dead' },
+      ],
+    })
+    expect((await select(master, { action: 'replay', task_ids: ['a'] })).json).toEqual({
+      results: [{ task_id: 'a', outcome: 'not_dead' }],
+    })
     expect(await dead(master)).toEqual(['b'])
     expect((await master.call('GET', `${MAILER}/tasks/a`)).status).toBe(404)
   })
@@ -48,7 +79,10 @@ onEachStore('dead/select', (open) => {
   it('touches no task that is not dead', async () => {
     const { master } = await open()
     await master.call('POST', `${MAILER}/tasks`, { body: { payload: { to: 'x' }, task_id: 'pending' } })
-    for (const action of ['replay', 'remove']) expect((await select(master, { action, task_ids: ['pending'] })).json).toEqual({ results: [{ task_id: 'pending', outcome: 'not_dead' }] })
+    for (const action of ['replay', 'remove'])
+      expect((await select(master, { action, task_ids: ['pending'] })).json).toEqual({
+        results: [{ task_id: 'pending', outcome: 'not_dead' }],
+      })
     expect((await master.call('GET', `${MAILER}/queue`)).json).toMatchObject({ length: 1 })
   })
 
@@ -62,8 +96,13 @@ onEachStore('dead/select', (open) => {
   })
 
   it.each([
-    ['/action', { action: 'clear', task_ids: ['a'] }], ['/task_ids', { action: 'replay', task_ids: [] }], ['/task_ids', { action: 'replay', task_ids: Array.from({ length: 1_001 }, () => 'a') }],
-    ['/task_ids', { action: 'replay' }], ['/task_ids/1', { action: 'remove', task_ids: ['a', ''] }], ['/task_ids/0', { action: 'remove', task_ids: ['a\nb'] }], ['/n', { action: 'replay', task_ids: ['a'], n: 1 }],
+    ['/action', { action: 'clear', task_ids: ['a'] }],
+    ['/task_ids', { action: 'replay', task_ids: [] }],
+    ['/task_ids', { action: 'replay', task_ids: Array.from({ length: 1_001 }, () => 'a') }],
+    ['/task_ids', { action: 'replay' }],
+    ['/task_ids/1', { action: 'remove', task_ids: ['a', ''] }],
+    ['/task_ids/0', { action: 'remove', task_ids: ['a\nb'] }],
+    ['/n', { action: 'replay', task_ids: ['a'], n: 1 }],
   ])('refuses what is wrong by name, and touches nothing: %s', async (path, body) => {
     const { master } = await open()
     await die(master, ['a'])

@@ -14,13 +14,19 @@ describe('submitting a task', () => {
     await open()
     const { status, json } = await world.call('POST', TASKS, { body: mail() })
     expect(status).toBe(200)
-    expect(json).toEqual({ task_id: expect.stringMatching(/^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/), queued: true, priority: 0 })
+    expect(json).toEqual({
+      task_id: expect.stringMatching(/^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/),
+      queued: true,
+      priority: 0,
+    })
     expect(parseInt((json as { task_id: string }).task_id.slice(0, 12), 16)).toBe(world.time.wallMs())
   })
 
   it('keeps an id and a priority of its own', async () => {
     await open()
-    const { json } = await world.call('POST', TASKS, { body: mail({ task_id: 'invoice 7/ü', priority: -2_147_483_648 }) })
+    const { json } = await world.call('POST', TASKS, {
+      body: mail({ task_id: 'invoice 7/ü', priority: -2_147_483_648 }),
+    })
     expect(json).toEqual({ task_id: 'invoice 7/ü', queued: true, priority: -2_147_483_648 })
     expect(await world.place('invoice 7/ü')).toBe('pending')
   })
@@ -30,21 +36,46 @@ describe('submitting a task', () => {
     const submittedAt = world.time.wallMs() / 1_000
     const id = await world.submit('é"\u2028@b', { priority: 3 })
     const { json } = await world.call('GET', '/automations/mailer/queue')
-    expect(json).toEqual({ length: 1, items: [{ id, attempt: 0, payload: { to: 'é"\u2028@b' }, priority: 3, submitted_at: submittedAt }] })
+    expect(json).toEqual({
+      length: 1,
+      items: [{ id, attempt: 0, payload: { to: 'é"\u2028@b' }, priority: 3, submitted_at: submittedAt }],
+    })
   })
 
   it('refuses a payload against its schema, all faults at once, each with its pointer (D14)', async () => {
     await open()
-    const { status, json } = await world.call('POST', TASKS, { body: { payload: { to: 'x', lines: [1], extra: true } } })
+    const { status, json } = await world.call('POST', TASKS, {
+      body: { payload: { to: 'x', lines: [1], extra: true } },
+    })
     expect(status).toBe(422)
-    expect((json as { detail: { path: string }[] }).detail.map(({ path }) => path).toSorted()).toEqual(['/payload/extra', '/payload/lines/0', '/payload/to'])
+    expect((json as { detail: { path: string }[] }).detail.map(({ path }) => path).toSorted()).toEqual([
+      '/payload/extra',
+      '/payload/lines/0',
+      '/payload/to',
+    ])
     expect(await world.metric('svc_submits_refused_total')).toContain('reason="invalid"} 1')
   })
 
   it.each([
-    ['priority', 1.5], ['priority', 2 ** 31], ['priority', '5'], ['priority', null], ['ttl_seconds', 0], ['ttl_seconds', 31_536_001], ['ttl_seconds', -1], ['max_attempts', 0],
-    ['max_attempts', 1_001], ['task_id', ''], ['task_id', 'x'.repeat(257)], ['task_id', 'a\nb'], ['task_id', 'a\ud800'], ['task_id', null], ['idempotency_key', ''],
-    ['idempotency_key', '\ud800'], ['payload', []], ['payload', 'x'], ['unknown', 1],
+    ['priority', 1.5],
+    ['priority', 2 ** 31],
+    ['priority', '5'],
+    ['priority', null],
+    ['ttl_seconds', 0],
+    ['ttl_seconds', 31_536_001],
+    ['ttl_seconds', -1],
+    ['max_attempts', 0],
+    ['max_attempts', 1_001],
+    ['task_id', ''],
+    ['task_id', 'x'.repeat(257)],
+    ['task_id', 'a\nb'],
+    ['task_id', 'a\ud800'],
+    ['task_id', null],
+    ['idempotency_key', ''],
+    ['idempotency_key', '\ud800'],
+    ['payload', []],
+    ['payload', 'x'],
+    ['unknown', 1],
   ])('refuses %s = %j, naming the field (D56)', async (field, value) => {
     await open()
     const { status, json } = await world.call('POST', TASKS, { body: { ...mail(), [field]: value } })
@@ -55,14 +86,17 @@ describe('submitting a task', () => {
 
   it('takes names of 256 characters, any of them, as data only (S9)', async () => {
     await open()
-    for (const id of ['x'.repeat(256), '{a}*:"\'', '__proto__', 'constructor', '😀'.repeat(256)]) expect(await world.submit('a@b', { task_id: id, idempotency_key: id })).toBe(id)
+    for (const id of ['x'.repeat(256), '{a}*:"\'', '__proto__', 'constructor', '😀'.repeat(256)])
+      expect(await world.submit('a@b', { task_id: id, idempotency_key: id })).toBe(id)
     expect(await world.place('__proto__')).toBe('pending')
   })
 
   it('keeps keys like __proto__ of a payload as plain data', async () => {
     const anything = entryOf('mailer', { validatePayload: () => [] })
     await open({ entries: [anything] })
-    await world.call('POST', TASKS, { body: JSON.parse('{"payload":{"__proto__":{"a":1},"constructor":2}}') as unknown })
+    await world.call('POST', TASKS, {
+      body: JSON.parse('{"payload":{"__proto__":{"a":1},"constructor":2}}') as unknown,
+    })
     await world.workers(['w'])
     const { json } = await world.post('w', { jsonrpc: '2.0', id: 1, method: 'tasks.reserve', params: { limit: 1 } })
     expect(JSON.stringify(json)).toContain('"payload":{"__proto__":{"a":1},"constructor":2}')
@@ -70,7 +104,10 @@ describe('submitting a task', () => {
 
   it('is refused with 400 where the automation is not a batch automation', async () => {
     await open()
-    for (const [path, body] of [['/automations/feed/tasks', mail()], ['/automations/feed/tasks/batch', { tasks: [mail()] }]] as const) {
+    for (const [path, body] of [
+      ['/automations/feed/tasks', mail()],
+      ['/automations/feed/tasks/batch', { tasks: [mail()] }],
+    ] as const) {
       const { status, json } = await world.call('POST', path, { body })
       expect(status).toBe(400)
       expect(json).toEqual({ detail: expect.stringContaining('not a batch automation') })
@@ -82,18 +119,31 @@ describe('submitting a task', () => {
     await world.workers(['w'])
     const key = await world.submit('a@b', { idempotency_key: 'k' })
     const [lease] = await world.take('w')
-    await world.rpc('w', 'tasks.nack', { tasks: [{ task_id: key, token: lease?.token ?? 0, error: 'no', permanent: true }] })
+    await world.rpc('w', 'tasks.nack', {
+      tasks: [{ task_id: key, token: lease?.token ?? 0, error: 'no', permanent: true }],
+    })
     await world.submit('b@c')
     const refused = await world.call('POST', TASKS, { body: mail({ idempotency_key: 'other' }) })
-    expect(refused).toMatchObject({ status: 503, headers: { 'retry-after': expect.stringMatching(/^[1-9]/) }, json: { detail: expect.stringContaining('the queue is full') } })
-    expect((await world.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })).json).toEqual({ task_id: key, queued: false, duplicate: true })
+    expect(refused).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': expect.stringMatching(/^[1-9]/) },
+      json: { detail: expect.stringContaining('the queue is full') },
+    })
+    expect((await world.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })).json).toEqual({
+      task_id: key,
+      queued: false,
+      duplicate: true,
+    })
   })
 
   it('answers 503 while the store is away, and queues nothing (G18)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     store.failure = (name) => (name === 'tasks.submit' ? AWAY : undefined)
-    expect(await world.call('POST', TASKS, { body: mail() })).toMatchObject({ status: 503, headers: { 'retry-after': '2' } })
+    expect(await world.call('POST', TASKS, { body: mail() })).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '2' },
+    })
     store.failure = () => undefined
     expect((await world.call('GET', '/automations/mailer/queue')).json).toEqual({ length: 0, items: [] })
   })
@@ -102,7 +152,9 @@ describe('submitting a task', () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     const ids = await Promise.all(['a@b', 'b@c', 'c@d'].map((to) => world.submit(to)))
-    expect(store.named('tasks.submit').map(([, , tasks]) => (tasks as { id: string }[]).map(({ id }) => id))).toEqual([ids])
+    expect(store.named('tasks.submit').map(([, , tasks]) => (tasks as { id: string }[]).map(({ id }) => id))).toEqual([
+      ids,
+    ])
   })
 })
 
@@ -110,14 +162,18 @@ describe('an idempotency key', () => {
   it('stands for one task: a second submit answers the first id, whatever its body (G7)', async () => {
     await open()
     const id = await world.submit('a@b', { idempotency_key: 'k' })
-    const { json } = await world.call('POST', TASKS, { body: { payload: { to: 'other' }, idempotency_key: 'k', priority: 9, task_id: 'mine' } })
+    const { json } = await world.call('POST', TASKS, {
+      body: { payload: { to: 'other' }, idempotency_key: 'k', priority: 9, task_id: 'mine' },
+    })
     expect(json).toEqual({ task_id: id, queued: false, duplicate: true })
     expect(await world.place('mine')).toBe('gone')
   })
 
   it('is used up by none of 50 concurrent submits but one (G7)', async () => {
     await open()
-    const replies = await Promise.all(Array.from({ length: 50 }, () => world.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })))
+    const replies = await Promise.all(
+      Array.from({ length: 50 }, () => world.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })),
+    )
     const ids = new Set(replies.map(({ json }) => (json as { task_id: string }).task_id))
     expect(ids.size).toBe(1)
     expect(replies.filter(({ json }) => (json as { queued: boolean }).queued)).toHaveLength(1)
@@ -137,7 +193,9 @@ describe('an idempotency key', () => {
     expect((await world.call('POST', TASKS, { body: { payload: { to: 1 }, idempotency_key: 'k' } })).status).toBe(422)
     expect((await world.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })).status).toBe(429)
     await world.time.advance(1_000)
-    expect((await world.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })).json).toMatchObject({ queued: true })
+    expect((await world.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })).json).toMatchObject({
+      queued: true,
+    })
   })
 })
 
@@ -157,7 +215,9 @@ describe('a task id of the client', () => {
     expect(await world.place('x')).toBe('scheduled')
     expect(await again()).toEqual(duplicate)
     await world.time.advance(5_000)
-    await world.rpc('w', 'tasks.nack', { tasks: [{ task_id: 'x', token: await token(), error: 'no', permanent: true }] })
+    await world.rpc('w', 'tasks.nack', {
+      tasks: [{ task_id: 'x', token: await token(), error: 'no', permanent: true }],
+    })
     expect(await world.place('x')).toBe('dead')
     expect(await again()).toEqual(duplicate)
     await world.call('DELETE', '/automations/mailer/dead')
@@ -168,24 +228,46 @@ describe('a task id of the client', () => {
 describe('a batch of tasks', () => {
   it('answers one result per task in order, faulty ones beside the others (D38)', async () => {
     await open({ settings: { maxQueueLength: 3 } })
-    const { status, json } = await world.call('POST', BATCH, { body: { tasks: [
-      mail({ task_id: 'a', priority: 4 }), { payload: { to: 1 }, priority: 'x' }, mail({ idempotency_key: 'k', task_id: 'b' }), 7, mail({ idempotency_key: 'k' }),
-      mail({ task_id: 'c' }), mail({ task_id: 'd' }), mail({ task_id: 'a' }),
-    ] } })
+    const { status, json } = await world.call('POST', BATCH, {
+      body: {
+        tasks: [
+          mail({ task_id: 'a', priority: 4 }),
+          { payload: { to: 1 }, priority: 'x' },
+          mail({ idempotency_key: 'k', task_id: 'b' }),
+          7,
+          mail({ idempotency_key: 'k' }),
+          mail({ task_id: 'c' }),
+          mail({ task_id: 'd' }),
+          mail({ task_id: 'a' }),
+        ],
+      },
+    })
     expect(status).toBe(200)
-    expect(json).toEqual({ results: [
-      { task_id: 'a', queued: true, priority: 4 },
-      { error: { status: 422, detail: [expect.objectContaining({ path: '/priority' }), expect.objectContaining({ path: '/payload/to' })] } },
-      { task_id: 'b', queued: true, priority: 0 },
-      { error: { status: 422, detail: [expect.objectContaining({ path: '' })] } },
-      { task_id: 'b', queued: false, duplicate: true },
-      { task_id: 'c', queued: true, priority: 0 },
-      { error: { status: 503, detail: expect.stringContaining('the queue is full') } },
-      { task_id: 'a', queued: false, duplicate: true },
-    ] })
+    expect(json).toEqual({
+      results: [
+        { task_id: 'a', queued: true, priority: 4 },
+        {
+          error: {
+            status: 422,
+            detail: [expect.objectContaining({ path: '/priority' }), expect.objectContaining({ path: '/payload/to' })],
+          },
+        },
+        { task_id: 'b', queued: true, priority: 0 },
+        { error: { status: 422, detail: [expect.objectContaining({ path: '' })] } },
+        { task_id: 'b', queued: false, duplicate: true },
+        { task_id: 'c', queued: true, priority: 0 },
+        { error: { status: 503, detail: expect.stringContaining('the queue is full') } },
+        { task_id: 'a', queued: false, duplicate: true },
+      ],
+    })
   })
 
-  it.each([[{ tasks: [] }], [{ tasks: Array.from({ length: 1_001 }, () => ({ payload: { to: 'a@b' } })) }], [{}], [{ tasks: [{}], more: 1 }]])('is refused whole outside 1..1000 tasks (D38)', async (body) => {
+  it.each([
+    [{ tasks: [] }],
+    [{ tasks: Array.from({ length: 1_001 }, () => ({ payload: { to: 'a@b' } })) }],
+    [{}],
+    [{ tasks: [{}], more: 1 }],
+  ])('is refused whole outside 1..1000 tasks (D38)', async (body) => {
     await open()
     expect((await world.call('POST', BATCH, { body })).status).toBe(422)
   })
@@ -195,7 +277,9 @@ describe('a batch of tasks', () => {
     await open({ backend: store.wrap })
     const tasks = Array.from({ length: 1_000 }, (_, at) => mail({ task_id: `t${at}` }))
     const { json } = await world.call('POST', BATCH, { body: { tasks } })
-    expect((json as { results: { task_id: string }[] }).results.map((each) => each.task_id)).toEqual(tasks.map((_, at) => `t${at}`))
+    expect((json as { results: { task_id: string }[] }).results.map((each) => each.task_id)).toEqual(
+      tasks.map((_, at) => `t${at}`),
+    )
     expect(store.named('tasks.submit').map(([, , items]) => (items as unknown[]).length)).toEqual([500, 500])
   })
 
@@ -206,10 +290,15 @@ describe('a batch of tasks', () => {
     let submits = 0
     store.failure = (name) => (name === 'tasks.submit' && ++submits === 2 ? AWAY : undefined)
     const { json } = await world.call('POST', BATCH, { body: { tasks } })
-    expect((json as { results: unknown[] }).results[500]).toEqual({ error: { status: 503, detail: 'the store is away; nothing was changed' } })
+    expect((json as { results: unknown[] }).results[500]).toEqual({
+      error: { status: 503, detail: 'the store is away; nothing was changed' },
+    })
     expect((json as { results: unknown[] }).results[0]).toMatchObject({ queued: true })
     store.failure = () => AWAY
-    expect(await world.call('POST', BATCH, { body: { tasks: [mail()] } })).toMatchObject({ status: 503, headers: { 'retry-after': '2' } })
+    expect(await world.call('POST', BATCH, { body: { tasks: [mail()] } })).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '2' },
+    })
   })
 })
 
@@ -218,7 +307,10 @@ describe('the rate limit', () => {
     await open({ settings: { submitRpsPerToken: 4 } })
     expect((await world.call('POST', BATCH, { body: { tasks: [mail(), mail(), mail()] } })).status).toBe(200)
     expect((await world.call('POST', TASKS, { body: mail() })).status).toBe(200)
-    expect(await world.call('POST', TASKS, { body: mail() })).toMatchObject({ status: 429, headers: { 'retry-after': '1' } })
+    expect(await world.call('POST', TASKS, { body: mail() })).toMatchObject({
+      status: 429,
+      headers: { 'retry-after': '1' },
+    })
     expect((await world.call('POST', TASKS, { body: mail(), key: 'another token' })).status).toBe(200)
     await world.time.advance(1_000)
     expect((await world.call('POST', TASKS, { body: mail() })).status).toBe(200)

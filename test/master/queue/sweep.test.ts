@@ -16,7 +16,8 @@ describe('the sweep', () => {
     const [lost] = await world.take('w')
     let leases: { task_id: string; attempt: number; token: number }[] = []
     const waitFor = async (): Promise<void> => {
-      while (leases.length === 0) leases = [...(await world.rpc('v', 'tasks.reserve', { limit: 1, wait_ms: 30_000 })).tasks]
+      while (leases.length === 0)
+        leases = [...(await world.rpc('v', 'tasks.reserve', { limit: 1, wait_ms: 30_000 })).tasks]
     }
     const found = waitFor()
     await world.time.advance(59_000)
@@ -44,7 +45,9 @@ describe('the sweep', () => {
     await open()
     const id = await world.submit()
     const [lease] = await world.take('w')
-    await world.rpc('w', 'tasks.nack', { tasks: [{ task_id: id, token: lease?.token ?? 0, error: 'x', retry_in_ms: 1_000 }] })
+    await world.rpc('w', 'tasks.nack', {
+      tasks: [{ task_id: id, token: lease?.token ?? 0, error: 'x', retry_in_ms: 1_000 }],
+    })
     await world.time.advance(12_100)
     expect(await world.place(id)).toBe('pending')
   })
@@ -52,7 +55,8 @@ describe('the sweep', () => {
   it('goes on until nothing is left of a long backlog', async () => {
     await open()
     const tasks = Array.from({ length: 1_000 }, () => ({ payload: { to: 'a@b' } }))
-    for (let batch = 0; batch < 2; batch += 1) await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks } })
+    for (let batch = 0; batch < 2; batch += 1)
+      await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks } })
     for (let taken = 0; taken < 2_000; taken += 500) expect(await world.take('w', 500)).toHaveLength(500)
     await world.time.advance(72_000)
     expect((await world.call('GET', '/automations/mailer/queue?n=1')).json).toMatchObject({ length: 2_000 })
@@ -60,7 +64,8 @@ describe('the sweep', () => {
 
   it('of a type whose store call hangs delays no other, and none overlaps itself', async () => {
     const store = new Watched()
-    store.gate = (name) => (name === 'tasks.sweep' && store.named(name).at(-1)?.[0] === 'slow' ? new Promise(() => {}) : undefined)
+    store.gate = (name) =>
+      name === 'tasks.sweep' && store.named(name).at(-1)?.[0] === 'slow' ? new Promise(() => {}) : undefined
     world = await World.open({ backend: store.wrap, entries: [entryOf('slow'), entryOf('mailer')] })
     await world.time.advance(100_000)
     const swept = store.named('tasks.sweep').map(([type]) => type)
@@ -72,14 +77,19 @@ describe('the sweep', () => {
   it('leaves continuous automations alone, and spreads the types over the period', async () => {
     const store = new Watched()
     const seen: [string, number][] = []
-    store.gate = (name) => void (name === 'tasks.sweep' && seen.push([String(store.named(name).at(-1)?.[0]), world.time.monotonicMs()]))
-    await open({ backend: store.wrap, entries: [entryOf('mailer'), entryOf('second'), entryOf('feed', { kind: 'ContinuousAutomation' })] })
+    store.gate = (name) =>
+      void (name === 'tasks.sweep' && seen.push([String(store.named(name).at(-1)?.[0]), world.time.monotonicMs()]))
+    await open({
+      backend: store.wrap,
+      entries: [entryOf('mailer'), entryOf('second'), entryOf('feed', { kind: 'ContinuousAutomation' })],
+    })
     await world.time.advance(60_000)
     expect(new Set(seen.map(([type]) => type))).toEqual(new Set(['mailer', 'second']))
     for (const type of ['mailer', 'second']) {
       const at = seen.filter(([each]) => each === type).map(([, ms]) => ms)
       expect(at[0]).toBeLessThanOrEqual(10_000)
-      for (const [index, ms] of at.slice(1).entries()) expect(Math.abs(ms - (at[index] ?? 0) - 10_000)).toBeLessThanOrEqual(1_000)
+      for (const [index, ms] of at.slice(1).entries())
+        expect(Math.abs(ms - (at[index] ?? 0) - 10_000)).toBeLessThanOrEqual(1_000)
     }
   })
 

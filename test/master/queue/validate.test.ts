@@ -6,24 +6,41 @@ const MAILER = '/api/v1/automations/mailer'
 const validate = (master: TestMaster, body: unknown) => master.call('POST', `${MAILER}/tasks/validate`, { body })
 
 const GOOD: readonly object[] = [
-  { payload: { to: 'x' } }, { payload: { to: 'x', more: 1 }, task_id: 't', priority: -5, ttl_seconds: 1, max_attempts: 1, idempotency_key: 'k' }, { payload: { to: '' }, ttl_seconds: null },
+  { payload: { to: 'x' } },
+  { payload: { to: 'x', more: 1 }, task_id: 't', priority: -5, ttl_seconds: 1, max_attempts: 1, idempotency_key: 'k' },
+  { payload: { to: '' }, ttl_seconds: null },
 ]
 const BAD: readonly object[] = [
-  {}, { payload: [] }, { payload: { to: 5 } }, { payload: {} }, { payload: { to: 'x' }, priority: 1.5 }, { payload: { to: 'x' }, ttl_seconds: 0, max_attempts: 1_001 },
-  { payload: { to: 'x' }, task_id: '' }, { payload: { to: 'x' }, idempotency_key: 'a\nb' }, { payload: { to: 'x' }, unknown: 1 },
+  {},
+  { payload: [] },
+  { payload: { to: 5 } },
+  { payload: {} },
+  { payload: { to: 'x' }, priority: 1.5 },
+  { payload: { to: 'x' }, ttl_seconds: 0, max_attempts: 1_001 },
+  { payload: { to: 'x' }, task_id: '' },
+  { payload: { to: 'x' }, idempotency_key: 'a\nb' },
+  { payload: { to: 'x' }, unknown: 1 },
 ]
 
 onEachStore('tasks/validate', (open) => {
   it('says what a submit would say, of good bodies and bad, and queues nothing (D49)', async () => {
     const { master } = await open()
-    for (const body of GOOD) expect(await validate(master, body)).toMatchObject({ status: 200, json: { valid: true, errors: [] } })
+    for (const body of GOOD)
+      expect(await validate(master, body)).toMatchObject({ status: 200, json: { valid: true, errors: [] } })
     for (const body of BAD) {
       const submitted = await master.call('POST', `${MAILER}/tasks`, { body })
       expect(submitted.status).toBe(422)
-      expect(await validate(master, body)).toMatchObject({ status: 200, json: { valid: false, errors: (submitted.json as { detail: unknown }).detail } })
+      expect(await validate(master, body)).toMatchObject({
+        status: 200,
+        json: { valid: false, errors: (submitted.json as { detail: unknown }).detail },
+      })
     }
     expect((await master.call('GET', `${MAILER}/queue`)).json).toEqual({ length: 0, items: [] })
-    for (const body of GOOD) expect(await master.call('POST', `${MAILER}/tasks`, { body })).toMatchObject({ status: 200, json: { queued: true } })
+    for (const body of GOOD)
+      expect(await master.call('POST', `${MAILER}/tasks`, { body })).toMatchObject({
+        status: 200,
+        json: { queued: true },
+      })
   })
 })
 
@@ -31,11 +48,21 @@ describe('tasks/validate', () => {
   it('lists the faults of body and payload together', async () => {
     const master = await runMaster()
     const { json } = await validate(master, { payload: { to: 5 }, priority: 'high', task_id: '' })
-    expect((json as { errors: { path: string }[] }).errors.map(({ path }) => path)).toEqual(expect.arrayContaining(['/payload/to', '/priority', '/task_id']))
+    expect((json as { errors: { path: string }[] }).errors.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(['/payload/to', '/priority', '/task_id']),
+    )
   })
 
   it('counts against no limit and in no metric (D49)', async () => {
-    const master = await runMaster({ settings: { submitRpsPerToken: 1, idempotencyTtlSeconds: 3_600, maxBodyBytes: 131_072, maxLostLeases: 10, maxQueueLength: 1 } })
+    const master = await runMaster({
+      settings: {
+        submitRpsPerToken: 1,
+        idempotencyTtlSeconds: 3_600,
+        maxBodyBytes: 131_072,
+        maxLostLeases: 10,
+        maxQueueLength: 1,
+      },
+    })
     for (let n = 0; n < 20; n += 1) expect((await validate(master, n % 2 === 0 ? GOOD[0] : BAD[0])).status).toBe(200)
     expect((await master.call('POST', `${MAILER}/tasks`, { body: GOOD[0] })).status).toBe(200)
     expect((await master.call('GET', '/metrics')).text).not.toMatch(/^svc_submits_refused_total\{/m)
@@ -46,7 +73,10 @@ describe('tasks/validate', () => {
     const answers = await Promise.all(['[]', '{', '1'].map((body) => validate(master, body)))
     expect(answers.map(({ status }) => status)).toEqual([400, 400, 400])
     expect((await master.call('POST', '/api/v1/automations/probe/tasks/validate', { body: GOOD[0] })).status).toBe(400)
-    expect((await master.call('POST', `${MAILER}/tasks/validate`, { body: '{}', headers: { 'content-type': 'text/plain' } })).status).toBe(415)
+    expect(
+      (await master.call('POST', `${MAILER}/tasks/validate`, { body: '{}', headers: { 'content-type': 'text/plain' } }))
+        .status,
+    ).toBe(415)
     expect((await validate(master, { payload: { to: 'x'.repeat(131_072) } })).status).toBe(413)
   })
 })

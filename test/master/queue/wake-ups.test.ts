@@ -19,7 +19,11 @@ type Step =
 
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('submit' as const), count: fc.integer({ min: 1, max: 3 }) }),
-  fc.record({ do: fc.constant('reserve' as const), worker: fc.constantFrom(...WORKERS), limit: fc.integer({ min: 1, max: 3 }) }),
+  fc.record({
+    do: fc.constant('reserve' as const),
+    worker: fc.constantFrom(...WORKERS),
+    limit: fc.integer({ min: 1, max: 3 }),
+  }),
   fc.record({ do: fc.constant('nack' as const), retryInMs: fc.constantFrom(0, 2, 7) }),
   fc.record({ do: fc.constant('reconfigure' as const), worker: fc.constantFrom(...WORKERS) }),
   fc.record({ do: fc.constantFrom('release' as const, 'leave' as const) }),
@@ -42,26 +46,40 @@ class Run {
 
   async take(step: Step): Promise<void> {
     switch (step.do) {
-      case 'submit': return void Promise.all(Array.from({ length: step.count }, () => this.#world.submit()))
-      case 'reserve': return this.#reserve(step.worker, step.limit)
-      case 'reconfigure': return this.#reconfigure(step.worker)
-      case 'release': return this.#give((ref) => this.#world.queue.release('mailer', [ref]))
-      case 'nack': return this.#give((ref) => this.#world.queue.nack('mailer', [{ ...ref, error: '', retryInMs: step.retryInMs, permanent: false }]))
-      case 'leave': return [...this.waiting.keys()].at(0)?.abort()
-      case 'hold': return this.#hold()
-      case 'free': return this.#free()
-      case 'settle': return settled(this.#world)
-      case 'pass': return this.#world.time.advance(3)
+      case 'submit':
+        return void Promise.all(Array.from({ length: step.count }, () => this.#world.submit()))
+      case 'reserve':
+        return this.#reserve(step.worker, step.limit)
+      case 'reconfigure':
+        return this.#reconfigure(step.worker)
+      case 'release':
+        return this.#give((ref) => this.#world.queue.release('mailer', [ref]))
+      case 'nack':
+        return this.#give((ref) =>
+          this.#world.queue.nack('mailer', [{ ...ref, error: '', retryInMs: step.retryInMs, permanent: false }]),
+        )
+      case 'leave':
+        return [...this.waiting.keys()].at(0)?.abort()
+      case 'hold':
+        return this.#hold()
+      case 'free':
+        return this.#free()
+      case 'settle':
+        return settled(this.#world)
+      case 'pass':
+        return this.#world.time.advance(3)
     }
   }
 
   #reserve(worker: string, limit: number): void {
     const client = new AbortController()
     this.waiting.set(client, { worker })
-    void this.#world.queue.reserve('mailer', { worker, limit, waitMs: 30_000, signal: client.signal }).then((leases) => {
-      this.waiting.delete(client)
-      this.leases.push(...leases)
-    })
+    void this.#world.queue
+      .reserve('mailer', { worker, limit, waitMs: 30_000, signal: client.signal })
+      .then((leases) => {
+        this.waiting.delete(client)
+        this.leases.push(...leases)
+      })
   }
 
   /** At another master: this one learns of it by the next reserve. */
@@ -93,17 +111,20 @@ class Run {
 
 describe('an idle worker', () => {
   it('is woken whenever a task is ready, under any interleaving of submit, release, promote, reserve (G3)', async () => {
-    await fc.assert(fc.asyncProperty(fc.array(anyStep, { maxLength: 40 }), async (steps) => {
-      const store = new Watched()
-      const world = await World.open({ backend: store.wrap, settings: { maxLostLeases: 0 } })
-      await world.workers(WORKERS, { max_attempts: 1_000 })
-      const run = new Run(world, store)
-      for (const each of steps) await run.take(each)
-      await run.finish()
-      const { length } = await world.deps.backend.tasks.queue('mailer', 1)
-      const stuck = length > 0 && run.waiting.size > 0
-      await world.close()
-      expect(stuck).toBe(false)
-    }), { numRuns: 300, interruptAfterTimeLimit: 20_000 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyStep, { maxLength: 40 }), async (steps) => {
+        const store = new Watched()
+        const world = await World.open({ backend: store.wrap, settings: { maxLostLeases: 0 } })
+        await world.workers(WORKERS, { max_attempts: 1_000 })
+        const run = new Run(world, store)
+        for (const each of steps) await run.take(each)
+        await run.finish()
+        const { length } = await world.deps.backend.tasks.queue('mailer', 1)
+        const stuck = length > 0 && run.waiting.size > 0
+        await world.close()
+        expect(stuck).toBe(false)
+      }),
+      { numRuns: 300, interruptAfterTimeLimit: 20_000 },
+    )
   }, 40_000)
 })

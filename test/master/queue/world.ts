@@ -15,14 +15,24 @@ import { createQueue, type Queue } from '../../../src/master/queue/index.ts'
 import { createRpc } from '../../../src/master/rpc/index.ts'
 import { createStreams, type Streams } from '../../../src/master/streams/index.ts'
 import {
-  compileValidator, ERRORS, FleetError, type BaseConfig, type JsonSchema, type RpcMethod, type RpcParams, type RpcResult,
+  compileValidator,
+  ERRORS,
+  FleetError,
+  type BaseConfig,
+  type JsonSchema,
+  type RpcMethod,
+  type RpcParams,
+  type RpcResult,
 } from '../../../src/protocol/index.ts'
 import { seededRandom, VirtualTime, type LogFields, type LogLevel } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import type { Backend } from '../../../src/storage/index.ts'
 import { Contract, type OpenApi } from '../../openapi/contract.ts'
 
-const MAIL = Type.Object({ to: Type.String({ minLength: 3 }), lines: Type.Optional(Type.Array(Type.String())) }, { additionalProperties: false })
+const MAIL = Type.Object(
+  { to: Type.String({ minLength: 3 }), lines: Type.Optional(Type.Array(Type.String())) },
+  { additionalProperties: false },
+)
 const SENT = Type.Object({ sent: Type.Integer() }, { additionalProperties: false })
 /** TypeBox schemas are JSON Schema. */
 const plain = (schema: object): JsonSchema => schema as JsonSchema
@@ -32,15 +42,36 @@ const accept = (): [] => []
 /** An automation as plugin loading would put it into the catalog. */
 export function entryOf(type: string, more: Partial<CatalogEntry> = {}): CatalogEntry {
   return {
-    type, name: type, kind: 'BatchAutomation', configSchema: {}, validateConfig: accept, defaults: BASE as CatalogEntry['defaults'], secrets: [],
-    outputSchema: plain(SENT), validateOutput: compileValidator(SENT), payloadSchema: plain(MAIL), validatePayload: compileValidator(MAIL), pools: new Map(),
-    visibilityMs: 60_000, retry: { baseMs: 1_000, factor: 2, capMs: 300_000 }, run: () => {}, ...more,
+    type,
+    name: type,
+    kind: 'BatchAutomation',
+    configSchema: {},
+    validateConfig: accept,
+    defaults: BASE as CatalogEntry['defaults'],
+    secrets: [],
+    outputSchema: plain(SENT),
+    validateOutput: compileValidator(SENT),
+    payloadSchema: plain(MAIL),
+    validatePayload: compileValidator(MAIL),
+    pools: new Map(),
+    visibilityMs: 60_000,
+    retry: { baseMs: 1_000, factor: 2, capMs: 300_000 },
+    run: () => {},
+    ...more,
   }
 }
 
 const ACCOUNT = Type.Object({ login: Type.String() }, { additionalProperties: false })
-const REGION = Type.Object({ region: Type.Optional(Type.String()), tier: Type.Optional(Type.Integer()) }, { additionalProperties: false })
-const accounts = { payloadSchema: plain(ACCOUNT), tagsSchema: plain(REGION), validatePayload: compileValidator(ACCOUNT), validateTags: compileValidator(REGION) }
+const REGION = Type.Object(
+  { region: Type.Optional(Type.String()), tier: Type.Optional(Type.Integer()) },
+  { additionalProperties: false },
+)
+const accounts = {
+  payloadSchema: plain(ACCOUNT),
+  tagsSchema: plain(REGION),
+  validatePayload: compileValidator(ACCOUNT),
+  validateTags: compileValidator(REGION),
+}
 
 /** Of every world: the document follows from the route table alone. */
 let contract: Contract | undefined
@@ -51,10 +82,25 @@ export interface WorldOptions {
   /** Wraps the store, to make it fail or to watch it. */
   readonly backend?: (real: Backend) => Backend
 }
-export interface LogLine { readonly level: LogLevel; readonly message: string; readonly fields: LogFields }
-export interface Reply { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly json: unknown }
-export interface CallOptions { readonly body?: unknown; readonly role?: Principal['role']; readonly key?: string; readonly signal?: AbortSignal }
-export type RpcReply<M extends RpcMethod> = { id: unknown; result: RpcResult<M>; error?: never } | { id: unknown; result?: never; error: { code: number; message: string; data: Record<string, unknown> } }
+export interface LogLine {
+  readonly level: LogLevel
+  readonly message: string
+  readonly fields: LogFields
+}
+export interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly json: unknown
+}
+export interface CallOptions {
+  readonly body?: unknown
+  readonly role?: Principal['role']
+  readonly key?: string
+  readonly signal?: AbortSignal
+}
+export type RpcReply<M extends RpcMethod> =
+  | { id: unknown; result: RpcResult<M>; error?: never }
+  | { id: unknown; result?: never; error: { code: number; message: string; data: Record<string, unknown> } }
 
 export class World {
   readonly time = new VirtualTime()
@@ -73,15 +119,33 @@ export class World {
 
   private constructor({ settings = {}, entries, backend = (real) => real }: WorldOptions) {
     const random = seededRandom(7)
-    const log = (level: LogLevel) => (message: string, fields: LogFields = {}): void => void this.logged.push({ level, message, fields })
-    const catalog = entries ?? [entryOf('mailer', { pools: new Map([['accounts', accounts]]) }), entryOf('feed', { kind: 'ContinuousAutomation', payloadSchema: null, validatePayload: null })]
+    const log =
+      (level: LogLevel) =>
+      (message: string, fields: LogFields = {}): void =>
+        void this.logged.push({ level, message, fields })
+    const catalog = entries ?? [
+      entryOf('mailer', { pools: new Map([['accounts', accounts]]) }),
+      entryOf('feed', { kind: 'ContinuousAutomation', payloadSchema: null, validatePayload: null }),
+    ]
     const store = backend(new MemoryBackend({ clock: this.time, random }))
     this.deps = {
-      clock: this.time, timers: this.time, random, masterId: 'm1', metrics: new MetricsRegistry(),
+      clock: this.time,
+      timers: this.time,
+      random,
+      masterId: 'm1',
+      metrics: new MetricsRegistry(),
       log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error'), isEnabled: () => true },
-      backend: store, epoch: new StoreEpoch(store),
+      backend: store,
+      epoch: new StoreEpoch(store),
       catalog: new Map(catalog.map((entry) => [entry.type, entry])),
-      settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 86_400, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 5_000_000, ...settings },
+      settings: {
+        submitRpsPerToken: 0,
+        idempotencyTtlSeconds: 86_400,
+        maxBodyBytes: 1_048_576,
+        maxLostLeases: 10,
+        maxQueueLength: 5_000_000,
+        ...settings,
+      },
     }
     this.queue = createQueue(this.deps)
     this.streams = createStreams(this.deps)
@@ -96,7 +160,9 @@ export class World {
   /** Registers workers in the store, each with `max_attempts` where one is given. */
   async workers(ids: readonly string[], config: Partial<BaseConfig> = {}, type = 'mailer'): Promise<void> {
     const defaults = JSON.stringify({ ...BASE, ...config })
-    await this.deps.backend.workers.register(ids.map((id) => ({ type, id, conn: `m1/${id}`, instance: id, hardware: '{}', defaults })))
+    await this.deps.backend.workers.register(
+      ids.map((id) => ({ type, id, conn: `m1/${id}`, instance: id, hardware: '{}', defaults })),
+    )
   }
 
   /** What the drain route does: stored first, then nobody of it waits. */
@@ -110,15 +176,30 @@ export class World {
     const reply = await this.#reply(method, path, options)
     const { status, headers, json } = reply
     // The headers that the HTTP side adds to what a handler answers.
-    const added = { 'content-type': 'application/json', 'muster-request-id': 'r', 'muster-epoch': 'e', ...(status === 503 ? { 'retry-after': '1' } : {}) }
-    const faults = (await this.#contract()).faultsOf({ method, path: new URL(`http://localhost/api/v1${path}`).pathname, status, headers: new Headers({ ...added, ...headers }), text: json === null ? '' : JSON.stringify(json) })
+    const added = {
+      'content-type': 'application/json',
+      'muster-request-id': 'r',
+      'muster-epoch': 'e',
+      ...(status === 503 ? { 'retry-after': '1' } : {}),
+    }
+    const faults = (await this.#contract()).faultsOf({
+      method,
+      path: new URL(`http://localhost/api/v1${path}`).pathname,
+      status,
+      headers: new Headers({ ...added, ...headers }),
+      text: json === null ? '' : JSON.stringify(json),
+    })
     if (faults.length > 0) throw new TypeError(faults.join('\n'))
     return reply
   }
 
   async #contract(): Promise<Contract> {
     if (contract === undefined) {
-      const { body } = await createOpenApi(this.#parts.flatMap((part) => part.routes), '0').routes[0]?.handle(undefined as never) ?? {}
+      const { body } =
+        (await createOpenApi(
+          this.#parts.flatMap((part) => part.routes),
+          '0',
+        ).routes[0]?.handle(undefined as never)) ?? {}
       contract = new Contract(JSON.parse(body as string) as OpenApi)
     }
     return contract
@@ -127,26 +208,49 @@ export class World {
   async #reply(method: string, path: string, options: CallOptions): Promise<Reply> {
     try {
       const { status = 200, headers = {}, body } = await this.#handle(method, path, options)
-      return { status, headers, json: body instanceof RawJson ? JSON.parse(body.text) as unknown : JSON.parse(JSON.stringify(body ?? null)) as unknown }
+      return {
+        status,
+        headers,
+        json:
+          body instanceof RawJson
+            ? (JSON.parse(body.text) as unknown)
+            : (JSON.parse(JSON.stringify(body ?? null)) as unknown),
+      }
     } catch (error) {
       if (!(error instanceof FleetError)) throw error
       const { retryAfterSeconds: after } = error
-      return { status: ERRORS[error.code].status, headers: after === undefined ? {} : { 'retry-after': String(after) }, json: { detail: error.detail } }
+      return {
+        status: ERRORS[error.code].status,
+        headers: after === undefined ? {} : { 'retry-after': String(after) },
+        json: { detail: error.detail },
+      }
     }
   }
 
   /** What a stream has written so far grows in `chunks`; abort the signal to end it. */
-  async stream(path: string, signal: AbortSignal, write: (chunk: string) => boolean = () => true): Promise<{ readonly chunks: string[]; readonly ended: Promise<void> }> {
+  async stream(
+    path: string,
+    signal: AbortSignal,
+    write: (chunk: string) => boolean = () => true,
+  ): Promise<{ readonly chunks: string[]; readonly ended: Promise<void> }> {
     const { body } = await this.#handle('GET', path, { role: 'worker', signal })
     const chunks: string[] = []
-    const ended = (body as StreamBody).pipe((chunk) => {
-      chunks.push(String(chunk))
-      return write(String(chunk))
-    }, signal, async () => {})
+    const ended = (body as StreamBody).pipe(
+      (chunk) => {
+        chunks.push(String(chunk))
+        return write(String(chunk))
+      },
+      signal,
+      async () => {},
+    )
     return { chunks, ended }
   }
 
-  async #handle(method: string, path: string, { body, role, key = 't', signal = new AbortController().signal }: CallOptions): Promise<Answer> {
+  async #handle(
+    method: string,
+    path: string,
+    { body, role, key = 't', signal = new AbortController().signal }: CallOptions,
+  ): Promise<Answer> {
     const { pathname, search } = new URL(`http://localhost/api/v1${path}`)
     const { route, params } = this.#find(method, pathname)
     if (route.body !== undefined) {
@@ -155,7 +259,10 @@ export class World {
     }
     const wanted = role ?? (route.access === 'worker' ? 'worker' : 'admin')
     return await route.handle({
-      params, body, signal, header: () => undefined,
+      params,
+      body,
+      signal,
+      header: () => undefined,
       principal: wanted === 'scoped' ? { role: wanted, key, types: new Set(['*']) } : { role: wanted, key },
       entry: this.deps.catalog.get(params.type) as CatalogEntry,
       query: route.query === undefined ? {} : queryReader(route.query)(search.slice(1)),
@@ -164,9 +271,14 @@ export class World {
 
   #find(method: string, path: string): { route: Route; params: { type: string; id: string } } {
     for (const route of this.#parts.flatMap((part) => part.routes)) {
-      const groups = method === route.method ? new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(path)?.groups : undefined
+      const groups =
+        method === route.method
+          ? new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(path)?.groups
+          : undefined
       if (groups === undefined) continue
-      const params = Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decodeURIComponent(value)]))
+      const params = Object.fromEntries(
+        Object.entries(groups).map(([name, value]) => [name, decodeURIComponent(value)]),
+      )
       return { route, params: { type: '', id: '', ...params } }
     }
     throw new FleetError('NOT_FOUND', `no route ${method} ${path}`)
@@ -174,24 +286,44 @@ export class World {
 
   /** Submits one task of payload `{to}` and answers its id. */
   async submit(to = 'a@b', more: object = {}): Promise<string> {
-    const { status, json } = await this.call('POST', '/automations/mailer/tasks', { body: { payload: { to }, ...more } })
+    const { status, json } = await this.call('POST', '/automations/mailer/tasks', {
+      body: { payload: { to }, ...more },
+    })
     if (status !== 200) throw new Error(`submit: ${status} ${JSON.stringify(json)}`)
     return (json as { task_id: string }).task_id
   }
 
   /** The body of an rpc request, as it is. */
-  async post(worker: string, body: unknown, { signal, type = 'mailer' }: { signal?: AbortSignal; type?: string } = {}): Promise<Reply> {
-    return this.call('POST', `/automations/${type}/workers/${worker}/rpc`, { body, role: 'worker', ...(signal !== undefined && { signal }) })
+  async post(
+    worker: string,
+    body: unknown,
+    { signal, type = 'mailer' }: { signal?: AbortSignal; type?: string } = {},
+  ): Promise<Reply> {
+    return this.call('POST', `/automations/${type}/workers/${worker}/rpc`, {
+      body,
+      role: 'worker',
+      ...(signal !== undefined && { signal }),
+    })
   }
 
   /** One call that has to succeed. */
-  async rpc<M extends RpcMethod>(worker: string, method: M, params: RpcParams<M>, options: { signal?: AbortSignal; type?: string } = {}): Promise<RpcResult<M>> {
+  async rpc<M extends RpcMethod>(
+    worker: string,
+    method: M,
+    params: RpcParams<M>,
+    options: { signal?: AbortSignal; type?: string } = {},
+  ): Promise<RpcResult<M>> {
     const { error, result } = await this.tryRpc(worker, method, params, options)
     if (error !== undefined) throw new Error(`${method}: ${JSON.stringify(error)}`)
     return result
   }
 
-  async tryRpc<M extends RpcMethod>(worker: string, method: M, params: unknown, options: { signal?: AbortSignal; type?: string } = {}): Promise<RpcReply<M>> {
+  async tryRpc<M extends RpcMethod>(
+    worker: string,
+    method: M,
+    params: unknown,
+    options: { signal?: AbortSignal; type?: string } = {},
+  ): Promise<RpcReply<M>> {
     const { status, json } = await this.post(worker, { jsonrpc: '2.0', id: 1, method, params }, options)
     if (status !== 200) throw new Error(`${method}: HTTP ${status} ${JSON.stringify(json)}`)
     return json as RpcReply<M>
@@ -208,7 +340,9 @@ export class World {
   }
 
   async metric(name: string): Promise<string | undefined> {
-    return (await this.deps.metrics.metrics()).split('\n').find((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
+    return (await this.deps.metrics.metrics())
+      .split('\n')
+      .find((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
   }
 }
 
@@ -220,13 +354,16 @@ export class Watched {
   /** Awaited before a call goes through. */
   gate: (name: string) => Promise<void> | undefined = () => undefined
 
-  readonly wrap = (real: Backend): Backend => new Proxy(real, {
-    get: (target, group: string) => {
-      const value: unknown = Reflect.get(target, group, target)
-      if (typeof value === 'function') return (value as () => unknown).bind(target)
-      return typeof value === 'object' && value !== null && group !== 'capabilities' ? this.#group(group, value) : value
-    },
-  })
+  readonly wrap = (real: Backend): Backend =>
+    new Proxy(real, {
+      get: (target, group: string) => {
+        const value: unknown = Reflect.get(target, group, target)
+        if (typeof value === 'function') return (value as () => unknown).bind(target)
+        return typeof value === 'object' && value !== null && group !== 'capabilities'
+          ? this.#group(group, value)
+          : value
+      },
+    })
 
   named(name: string): readonly (readonly unknown[])[] {
     return this.calls.filter((call) => call.name === name).map(({ args }) => args)
@@ -250,7 +387,10 @@ export class Watched {
   }
 }
 
-export const AWAY = new FleetError('STORAGE_UNAVAILABLE', 'the store at /its/path is away', { retryAfterSeconds: 2, outcome: 'not_sent' })
+export const AWAY = new FleetError('STORAGE_UNAVAILABLE', 'the store at /its/path is away', {
+  retryAfterSeconds: 2,
+  outcome: 'not_sent',
+})
 
 /** Lets what was set off settle, without moving time. */
 export const settled = (world: World): Promise<void> => world.time.advance(0)

@@ -10,12 +10,16 @@ beforeEach(async () => {
 afterEach(() => world.close())
 
 const put = (managedBy: unknown, id = 'w1') => world.call('PUT', `/${id}/claim`, { body: { managed_by: managedBy } })
-const claims = async (): Promise<unknown[]> => (await world.events()).filter(({ name }) => name === 'worker.claimed').map(({ data }) => data['managed_by'])
+const claims = async (): Promise<unknown[]> =>
+  (await world.events()).filter(({ name }) => name === 'worker.claimed').map(({ data }) => data['managed_by'])
 
 describe('a claim', () => {
   it('is answered with the record, shown in it, replaced and taken back, and changes no generation', async () => {
     const { status, json } = await put('kubernetes:prod/mailer')
-    expect([status, json]).toMatchObject([200, { worker_id: 'w1', managed_by: 'kubernetes:prod/mailer', config_gen: 0, config: { slots: 1 } }])
+    expect([status, json]).toMatchObject([
+      200,
+      { worker_id: 'w1', managed_by: 'kubernetes:prod/mailer', config_gen: 0, config: { slots: 1 } },
+    ])
     expect(json).toEqual(await world.get('/w1'))
     expect((await put('~ another !')).json).toMatchObject({ managed_by: '~ another !' })
     expect(await world.get('?view=summary')).toMatchObject([{ managed_by: '~ another !', config_gen: 0 }])
@@ -24,7 +28,8 @@ describe('a claim', () => {
   })
 
   it('may be repeated without an event, taken back where there is none too', async () => {
-    for (const _ of [1, 2, 3]) expect((await world.call('DELETE', '/w1/claim')).json).toMatchObject({ managed_by: null })
+    for (const _ of [1, 2, 3])
+      expect((await world.call('DELETE', '/w1/claim')).json).toMatchObject({ managed_by: null })
     for (const _ of [1, 2, 3]) expect((await put('a')).json).toMatchObject({ managed_by: 'a' })
     expect(await claims()).toEqual(['a'])
   })

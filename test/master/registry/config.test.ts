@@ -12,7 +12,8 @@ beforeEach(async () => {
 })
 afterEach(() => world.close())
 
-const poll = (headers: Record<string, string> = {}, id = 'w1'): Promise<Reply> => world.call('GET', `/${id}/config`, { token: WORKER_TOKEN, headers })
+const poll = (headers: Record<string, string> = {}, id = 'w1'): Promise<Reply> =>
+  world.call('GET', `/${id}/config`, { token: WORKER_TOKEN, headers })
 const configOf = (reply: Reply): Record<string, unknown> => (reply.json as { config: Record<string, unknown> }).config
 const detailOf = (reply: Reply): Detail => (reply.json as { detail: Detail }).detail
 
@@ -20,7 +21,10 @@ describe('PATCH of a config', () => {
   it('merges top-level fields and answers the merged config with the next generation', async () => {
     const reply = await world.patch('w1', { enabled: true, slots: 3 })
     expect(reply.status).toBe(200)
-    expect(reply.json).toEqual({ config: { enabled: true, slots: 3, max_attempts: 3, recycle_seconds: 0, interval: 5 }, config_gen: 1 })
+    expect(reply.json).toEqual({
+      config: { enabled: true, slots: 3, max_attempts: 3, recycle_seconds: 0, interval: 5 },
+      config_gen: 1,
+    })
   })
 
   it('answers with the ETag of the epoch and the generation (D15)', async () => {
@@ -36,31 +40,47 @@ describe('PATCH of a config', () => {
 
   it('returns a field to its default on null, and removes one without a default (D13)', async () => {
     await world.patch('w1', { slots: 9, label: 'blue' })
-    expect(configOf(await world.patch('w1', { slots: null, label: null }))).toEqual({ enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0, interval: 5 })
+    expect(configOf(await world.patch('w1', { slots: null, label: null }))).toEqual({
+      enabled: false,
+      slots: 1,
+      max_attempts: 3,
+      recycle_seconds: 0,
+      interval: 5,
+    })
   })
 
   it('keeps null as a value where the schema accepts it (D13)', async () => {
     expect(configOf(await world.patch('w1', { note: null }))).toMatchObject({ note: null })
   })
 
-  it.each(['{"__proto__":{"slots":2}}', '{"smtp":{"constructor":1}}', '{"label":[{"prototype":1}]}'])('refuses forbidden keys wherever they stand: %s (D13)', async (body) => {
-    const reply = await world.patch('w1', body)
-    expect(reply.status).toBe(422)
-    expect(detailOf(reply)).toHaveLength(1)
-    expect(({} as Record<string, unknown>)['slots']).toBeUndefined()
-  })
+  it.each(['{"__proto__":{"slots":2}}', '{"smtp":{"constructor":1}}', '{"label":[{"prototype":1}]}'])(
+    'refuses forbidden keys wherever they stand: %s (D13)',
+    async (body) => {
+      const reply = await world.patch('w1', body)
+      expect(reply.status).toBe(422)
+      expect(detailOf(reply)).toHaveLength(1)
+      expect(({} as Record<string, unknown>)['slots']).toBeUndefined()
+    },
+  )
 
-  it.each(['toString', 'hasOwnProperty', 'valueOf', 'isPrototypeOf'])('refuses %s like any other unknown field, null included (S7)', async (name) => {
-    for (const value of [null, MASK, 1]) {
-      const reply = await world.patch('w1', { [name]: value })
-      expect([reply.status, detailOf(reply).map(({ path }) => path)]).toEqual([422, [`/${name}`]])
-    }
-  })
+  it.each(['toString', 'hasOwnProperty', 'valueOf', 'isPrototypeOf'])(
+    'refuses %s like any other unknown field, null included (S7)',
+    async (name) => {
+      for (const value of [null, MASK, 1]) {
+        const reply = await world.patch('w1', { [name]: value })
+        expect([reply.status, detailOf(reply).map(({ path }) => path)]).toEqual([422, [`/${name}`]])
+      }
+    },
+  )
 
   it('reports every fault at once and stores nothing (D14)', async () => {
     const reply = await world.patch('w1', { slots: 2_000, interval: 'often', colour: 'red' })
     expect(reply.status).toBe(422)
-    expect(detailOf(reply).map(({ path }) => path).toSorted()).toEqual(['/colour', '/interval', '/slots'])
+    expect(
+      detailOf(reply)
+        .map(({ path }) => path)
+        .toSorted(),
+    ).toEqual(['/colour', '/interval', '/slots'])
     expect(await world.get('/w1')).toMatchObject({ config_gen: 0, config: { slots: 1, interval: 5 } })
     expect(await world.get('/w1/config/history')).toEqual([])
   })
@@ -81,7 +101,13 @@ describe('PATCH of a config', () => {
     await world.patch('w1', { slots: 4, api_key: CANARY }, { 'muster-actor': 'cli:peter' })
     const events = (await world.events()).filter(({ name }) => name === 'worker.config_changed')
     expect(events).toHaveLength(1)
-    expect(events[0]?.data).toMatchObject({ type: 'mailer', worker_id: 'w1', config_gen: 1, changed: ['api_key', 'slots'], config_changed_by: 'admin cli:peter' })
+    expect(events[0]?.data).toMatchObject({
+      type: 'mailer',
+      worker_id: 'w1',
+      config_gen: 1,
+      changed: ['api_key', 'slots'],
+      config_changed_by: 'admin cli:peter',
+    })
     expect(JSON.stringify(events)).not.toContain(CANARY)
   })
 
@@ -94,12 +120,27 @@ describe('PATCH of a config', () => {
       await signal(masterId, each)
     }
     await world.patch('w1', { slots: 2 })
-    expect(signals).toEqual([['elsewhere', { kind: 'config_changed', ref: { type: 'mailer', id: 'w1' }, conn: 'elsewhere/1', gen: 1 }]])
+    expect(signals).toEqual([
+      ['elsewhere', { kind: 'config_changed', ref: { type: 'mailer', id: 'w1' }, conn: 'elsewhere/1', gen: 1 }],
+    ])
   })
 
   it('drops a stored field that the automation no longer has, and fills in a new one', async () => {
-    await world.deps.backend.configs.put({ type: 'mailer', id: 'w1', expectGen: 0, config: '{"enabled":true,"slots":2,"gone":1}', changed: [], actor: 'admin' })
-    expect(configOf(await world.patch('w1', { slots: 3 }))).toEqual({ enabled: true, slots: 3, max_attempts: 3, recycle_seconds: 0, interval: 5 })
+    await world.deps.backend.configs.put({
+      type: 'mailer',
+      id: 'w1',
+      expectGen: 0,
+      config: '{"enabled":true,"slots":2,"gone":1}',
+      changed: [],
+      actor: 'admin',
+    })
+    expect(configOf(await world.patch('w1', { slots: 3 }))).toEqual({
+      enabled: true,
+      slots: 3,
+      max_attempts: 3,
+      recycle_seconds: 0,
+      interval: 5,
+    })
   })
 })
 
@@ -130,8 +171,14 @@ describe('If-Match of a PATCH', () => {
 
 describe('concurrent PATCHes', () => {
   it('lose nothing, and every success has its own generation (D18)', async () => {
-    const replies = await Promise.all(Array.from({ length: 30 }, (_, index) => world.patch('w1', index % 2 === 0 ? { slots: index } : { interval: index })))
-    expect(replies.map(({ json }) => (json as { config_gen: number }).config_gen).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 30 }, (_, index) => index + 1))
+    const replies = await Promise.all(
+      Array.from({ length: 30 }, (_, index) =>
+        world.patch('w1', index % 2 === 0 ? { slots: index } : { interval: index }),
+      ),
+    )
+    expect(replies.map(({ json }) => (json as { config_gen: number }).config_gen).toSorted((a, b) => a - b)).toEqual(
+      Array.from({ length: 30 }, (_, index) => index + 1),
+    )
     expect(await world.get<unknown[]>('/w1/config/history?limit=100')).toHaveLength(30)
   })
 
@@ -151,17 +198,21 @@ describe('concurrent PATCHes', () => {
   it('try again with what another master left, and keep its change (D18)', async () => {
     let interfered = false
     const interfering = await World.open({
-      backend: (real) => withPut(real, async (put) => {
-        if (!interfered) {
-          interfered = true
-          await real.configs.put({ ...put, config: '{"enabled":true,"slots":7}', actor: 'scoped' })
-        }
-        return real.configs.put(put)
-      }),
+      backend: (real) =>
+        withPut(real, async (put) => {
+          if (!interfered) {
+            interfered = true
+            await real.configs.put({ ...put, config: '{"enabled":true,"slots":7}', actor: 'scoped' })
+          }
+          return real.configs.put(put)
+        }),
     })
     try {
       await interfering.record('w1')
-      expect((await interfering.patch('w1', { interval: 9 })).json).toMatchObject({ config: { enabled: true, slots: 7, interval: 9 }, config_gen: 2 })
+      expect((await interfering.patch('w1', { interval: 9 })).json).toMatchObject({
+        config: { enabled: true, slots: 7, interval: 9 },
+        config_gen: 2,
+      })
     } finally {
       await interfering.close()
     }
@@ -169,10 +220,11 @@ describe('concurrent PATCHes', () => {
 
   it('answer 412 when another was faster and If-Match was sent (D15, D18)', async () => {
     const interfering = await World.open({
-      backend: (real) => withPut(real, async (put) => {
-        await real.configs.put({ ...put, config: '{"slots":7}', actor: 'scoped' })
-        return real.configs.put(put)
-      }),
+      backend: (real) =>
+        withPut(real, async (put) => {
+          await real.configs.put({ ...put, config: '{"slots":7}', actor: 'scoped' })
+          return real.configs.put(put)
+        }),
     })
     try {
       await interfering.record('w1')
@@ -185,11 +237,12 @@ describe('concurrent PATCHes', () => {
 
   it('give up with 503 when others are faster for 5 s', async () => {
     const crowded: World = await World.open({
-      backend: (real) => withPut(real, async (put) => {
-        crowded.time.jump(1_000)
-        await real.configs.put({ ...put, config: '{"slots":7}', actor: 'scoped' })
-        return real.configs.put(put)
-      }),
+      backend: (real) =>
+        withPut(real, async (put) => {
+          crowded.time.jump(1_000)
+          await real.configs.put({ ...put, config: '{"slots":7}', actor: 'scoped' })
+          return real.configs.put(put)
+        }),
     })
     try {
       await crowded.record('w1')
@@ -202,7 +255,9 @@ describe('concurrent PATCHes', () => {
 
 /** A backend whose compare-and-set goes through `put`. */
 function withPut(real: Backend, put: (put: ConfigPut) => ReturnType<Backend['configs']['put']>): Backend {
-  const configs = new Proxy(real.configs, { get: (target, name: keyof Backend['configs']) => (name === 'put' ? put : target[name].bind(target)) })
+  const configs = new Proxy(real.configs, {
+    get: (target, name: keyof Backend['configs']) => (name === 'put' ? put : target[name].bind(target)),
+  })
   return new Proxy(real, {
     get: (target, name) => {
       const value = name === 'configs' ? configs : (Reflect.get(target, name, target) as unknown)
@@ -214,10 +269,11 @@ function withPut(real: Backend, put: (put: ConfigPut) => ReturnType<Backend['con
 describe('secrets of a config', () => {
   const secret = { api_key: CANARY, smtp: { host: 'mx', password: CANARY } }
 
-  it('are masked in every read but the worker\'s own poll (D17, D52, D61)', async () => {
+  it("are masked in every read but the worker's own poll (D17, D52, D61)", async () => {
     const patched = await world.patch('w1', secret)
     expect(configOf(patched)).toMatchObject({ api_key: MASK, smtp: { host: 'mx', password: MASK } })
-    for (const path of ['', '/w1', '/w1/config/history', '/w1/stats', '?view=summary']) expect((await world.call('GET', path)).text).not.toContain(CANARY)
+    for (const path of ['', '/w1', '/w1/config/history', '/w1/stats', '?view=summary'])
+      expect((await world.call('GET', path)).text).not.toContain(CANARY)
     expect(await world.get('/w1')).toMatchObject({ config: { api_key: MASK, smtp: { host: 'mx', password: MASK } } })
     expect(configOf(await poll())).toMatchObject(secret)
   })
@@ -229,7 +285,13 @@ describe('secrets of a config', () => {
   })
 
   it('never stand in an error, not even the names inside a secret object (D17)', async () => {
-    for (const body of [{ api_key: [CANARY] }, { smtp: { host: 'mx', password: { [CANARY]: 1 } } }, { vault: { [CANARY]: CANARY } }, { vault: { pin: CANARY } }, { vault: { [CANARY]: { constructor: 1 } } }]) {
+    for (const body of [
+      { api_key: [CANARY] },
+      { smtp: { host: 'mx', password: { [CANARY]: 1 } } },
+      { vault: { [CANARY]: CANARY } },
+      { vault: { pin: CANARY } },
+      { vault: { [CANARY]: { constructor: 1 } } },
+    ]) {
       const reply = await world.patch('w1', body)
       expect(reply.status).toBe(422)
       expect(reply.text).not.toContain(CANARY)
@@ -241,27 +303,46 @@ describe('secrets of a config', () => {
 describe('Muster-Actor', () => {
   it('stands in record and history behind the role (D39)', async () => {
     await world.patch('w1', {}, { 'muster-actor': 'dashboard:ann' })
-    expect(await world.get('/w1')).toMatchObject({ config_changed_by: 'admin dashboard:ann', config_changed_at: world.time.wallMs() / 1_000 })
+    expect(await world.get('/w1')).toMatchObject({
+      config_changed_by: 'admin dashboard:ann',
+      config_changed_at: world.time.wallMs() / 1_000,
+    })
     expect(await world.get('/w1/config/history')).toMatchObject([{ actor: 'admin dashboard:ann' }])
   })
 
-  it.each(['x'.repeat(129), 'caf\u00e9'])('is refused when it is too long or not printable ASCII (D39)', async (actor) => {
-    const reply = await world.patch('w1', { slots: 2 }, { 'muster-actor': actor })
-    expect(reply.status).toBe(422)
-    expect(await world.get('/w1')).toMatchObject({ config_gen: 0 })
-  })
+  it.each(['x'.repeat(129), 'caf\u00e9'])(
+    'is refused when it is too long or not printable ASCII (D39)',
+    async (actor) => {
+      const reply = await world.patch('w1', { slots: 2 }, { 'muster-actor': actor })
+      expect(reply.status).toBe(422)
+      expect(await world.get('/w1')).toMatchObject({ config_gen: 0 })
+    },
+  )
 })
 
 describe('the history of a config', () => {
   it('shows the newest first, as many as asked for (D39)', async () => {
     for (const slots of [2, 3, 4]) await world.patch('w1', { slots })
-    const rows = await world.get<{ config_gen: number; changed: string[]; config: object }[]>('/w1/config/history?limit=2')
+    const rows =
+      await world.get<{ config_gen: number; changed: string[]; config: object }[]>('/w1/config/history?limit=2')
     expect(rows.map(({ config_gen }) => config_gen)).toEqual([3, 2])
-    expect(rows[0]).toMatchObject({ ts: world.time.wallMs() / 1_000, actor: 'admin', changed: ['slots'], config: { slots: 4 } })
+    expect(rows[0]).toMatchObject({
+      ts: world.time.wallMs() / 1_000,
+      actor: 'admin',
+      changed: ['slots'],
+      config: { slots: 4 },
+    })
   })
 
   it('leaves out what the automation no longer has: it may have been a secret then (D17)', async () => {
-    await world.deps.backend.configs.put({ type: 'mailer', id: 'w1', expectGen: 0, config: `{"slots":2,"old_key":"${CANARY}"}`, changed: ['old_key'], actor: 'admin' })
+    await world.deps.backend.configs.put({
+      type: 'mailer',
+      id: 'w1',
+      expectGen: 0,
+      config: `{"slots":2,"old_key":"${CANARY}"}`,
+      changed: ['old_key'],
+      actor: 'admin',
+    })
     expect(await world.get('/w1/config/history')).toMatchObject([{ changed: ['old_key'], config: { slots: 2 } }])
     expect((await world.call('GET', '/w1/config/history')).text).not.toContain(CANARY)
   })

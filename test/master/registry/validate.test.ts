@@ -5,7 +5,11 @@ import { World, type Reply } from './world.ts'
 const MASK = '********'
 const CANARY = 'canary-7f3a91'
 
-interface Validated { readonly valid: boolean; readonly errors: readonly { readonly path: string }[]; readonly changed?: readonly string[] }
+interface Validated {
+  readonly valid: boolean
+  readonly errors: readonly { readonly path: string }[]
+  readonly changed?: readonly string[]
+}
 
 describe('config/validate', () => {
   let world: World
@@ -14,7 +18,8 @@ describe('config/validate', () => {
     await world.record('w1')
   })
   afterEach(() => world.close())
-  const ask = (body: unknown, id = 'w1', headers: Record<string, string> = {}): Promise<Reply> => world.call('POST', `/${id}/config/validate`, { body, headers })
+  const ask = (body: unknown, id = 'w1', headers: Record<string, string> = {}): Promise<Reply> =>
+    world.call('POST', `/${id}/config/validate`, { body, headers })
   const validated = async (body: unknown): Promise<Validated> => {
     const { status, json, text } = await ask(body)
     if (status !== 200) throw new Error(`${status} ${text}`)
@@ -22,12 +27,26 @@ describe('config/validate', () => {
   }
 
   it('names what a PATCH would change, and nothing where it would change nothing (D49)', async () => {
-    expect(await validated({ enabled: true, slots: 3 })).toEqual({ valid: true, errors: [], changed: ['enabled', 'slots'] })
-    expect(await validated({ enabled: false, slots: null, interval: 5 })).toEqual({ valid: true, errors: [], changed: [] })
+    expect(await validated({ enabled: true, slots: 3 })).toEqual({
+      valid: true,
+      errors: [],
+      changed: ['enabled', 'slots'],
+    })
+    expect(await validated({ enabled: false, slots: null, interval: 5 })).toEqual({
+      valid: true,
+      errors: [],
+      changed: [],
+    })
     expect(await validated({})).toEqual({ valid: true, errors: [], changed: [] })
   })
 
-  it.each([{ slots: 1_025 }, { slots: 'many', unknown: 1 }, { enabled: null, recycle_seconds: -1 }, { smtp: { host: 1 } }, { label: 'x'.repeat(300_000) }])('reports the faults that a PATCH would be refused for: %#', async (patch) => {
+  it.each([
+    { slots: 1_025 },
+    { slots: 'many', unknown: 1 },
+    { enabled: null, recycle_seconds: -1 },
+    { smtp: { host: 1 } },
+    { label: 'x'.repeat(300_000) },
+  ])('reports the faults that a PATCH would be refused for: %#', async (patch) => {
     const refused = await world.patch('w1', patch)
     expect(refused.status).toBe(422)
     expect(await validated(patch)).toEqual({ valid: false, errors: (refused.json as { detail: unknown }).detail })
@@ -61,8 +80,14 @@ describe('config/validate', () => {
       expect(await validated({ api_key: guess })).toMatchObject({ changed: ['api_key'] })
       expect(await validated({ smtp: { host: 'h', password: guess } })).toMatchObject({ changed: ['smtp'] })
     }
-    expect(await validated({ api_key: MASK, smtp: { host: 'h', password: MASK } })).toMatchObject({ valid: true, changed: [] })
-    expect(await validated({ smtp: { host: 'other', password: MASK } })).toMatchObject({ valid: true, changed: ['smtp'] })
+    expect(await validated({ api_key: MASK, smtp: { host: 'h', password: MASK } })).toMatchObject({
+      valid: true,
+      changed: [],
+    })
+    expect(await validated({ smtp: { host: 'other', password: MASK } })).toMatchObject({
+      valid: true,
+      changed: ['smtp'],
+    })
   })
 
   it('shows no secret in a fault (D17)', async () => {
@@ -77,10 +102,24 @@ onEachStore('config/validate', (open) => {
   it('reads the stored config and leaves it as it is (D49)', async () => {
     const { master } = await open()
     const worker = '/api/v1/automations/mailer/workers/w'
-    await master.backend.workers.register([{ type: 'mailer', id: 'w', conn: 'm/1', instance: 'i', hardware: '{"cores":2,"ram_gb":4,"hostname":"h","kernel":"k"}', defaults: '{"enabled":false,"slots":1,"max_attempts":3,"recycle_seconds":0}' }])
+    await master.backend.workers.register([
+      {
+        type: 'mailer',
+        id: 'w',
+        conn: 'm/1',
+        instance: 'i',
+        hardware: '{"cores":2,"ram_gb":4,"hostname":"h","kernel":"k"}',
+        defaults: '{"enabled":false,"slots":1,"max_attempts":3,"recycle_seconds":0}',
+      },
+    ])
     await master.call('PATCH', `${worker}/config`, { body: { slots: 4 } })
-    expect((await master.call('POST', `${worker}/config/validate`, { body: { slots: 4, enabled: true } })).json).toEqual({ valid: true, errors: [], changed: ['enabled'] })
+    expect(
+      (await master.call('POST', `${worker}/config/validate`, { body: { slots: 4, enabled: true } })).json,
+    ).toEqual({ valid: true, errors: [], changed: ['enabled'] })
     expect((await master.call('POST', `${worker}/config/validate`, { body: '[]' })).status).toBe(400)
-    expect((await master.call('GET', worker)).json).toMatchObject({ config: { enabled: false, slots: 4 }, config_gen: 1 })
+    expect((await master.call('GET', worker)).json).toMatchObject({
+      config: { enabled: false, slots: 4 },
+      config_gen: 1,
+    })
   })
 })

@@ -16,9 +16,23 @@ describe('a worker record', () => {
     await world.record('w1')
     const now = world.time.wallMs() / 1_000
     expect(await world.get('/w1')).toEqual({
-      worker_id: 'w1', automation_type: 'mailer', hardware: HARDWARE, config: { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0, interval: 5 },
-      config_gen: 0, state: 'IDLE', last_seen: now, last_error: null, current_stats: null, connected: expect.any(Boolean), registered_at: now,
-      applied_config_gen: null, draining: false, managed_by: null, state_since: now, config_changed_at: null, config_changed_by: null,
+      worker_id: 'w1',
+      automation_type: 'mailer',
+      hardware: HARDWARE,
+      config: { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0, interval: 5 },
+      config_gen: 0,
+      state: 'IDLE',
+      last_seen: now,
+      last_error: null,
+      current_stats: null,
+      connected: expect.any(Boolean),
+      registered_at: now,
+      applied_config_gen: null,
+      draining: false,
+      managed_by: null,
+      state_since: now,
+      config_changed_at: null,
+      config_changed_by: null,
     })
   })
 
@@ -28,16 +42,31 @@ describe('a worker record', () => {
     worker.send({ type: 'state', state: 'ERROR', config_gen: 0, ts: 5, last_error: 'no route' })
     await worker.settled()
     expect(await world.get('/w1')).toMatchObject({
-      state: 'ERROR', last_error: 'no route', applied_config_gen: 0, connected: true,
+      state: 'ERROR',
+      last_error: 'no route',
+      applied_config_gen: 0,
+      connected: true,
       current_stats: { slots: 2, cpu_pct: 12.5, rss_mb: 90, ts: 5, metrics: { 'counter.sent': 3 }, per_slot: [] },
     })
   })
 
   it('is cut down by view=summary (D47)', async () => {
     const worker = await world.worker('w1')
-    worker.send({ type: 'stats', slots: 2, cpu_pct: 1, rss_mb: 90, ts: 5, metrics: { 'counter.sent': 3 }, per_slot: [{ slot_id: 0, age_seconds: 1, counters: {} }] })
+    worker.send({
+      type: 'stats',
+      slots: 2,
+      cpu_pct: 1,
+      rss_mb: 90,
+      ts: 5,
+      metrics: { 'counter.sent': 3 },
+      per_slot: [{ slot_id: 0, age_seconds: 1, counters: {} }],
+    })
     await worker.settled()
-    const summary = { hardware: { hostname: 'node-7' }, config: { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0 }, current_stats: { slots: 2, cpu_pct: 1, rss_mb: 90, ts: 5 } }
+    const summary = {
+      hardware: { hostname: 'node-7' },
+      config: { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0 },
+      current_stats: { slots: 2, cpu_pct: 1, rss_mb: 90, ts: 5 },
+    }
     const one = await world.get('/w1?view=summary')
     expect({ hardware: one['hardware'], config: one['config'], current_stats: one['current_stats'] }).toEqual(summary)
     expect(await list('?view=summary')).toMatchObject([summary])
@@ -78,17 +107,31 @@ describe('the workers list', () => {
     expect(ids(await list('?limit=1&after=w1'))).toEqual(['w2'])
   })
 
-  it.each(['limit=0', 'limit=10001', 'limit=1.5', 'state=ASLEEP', 'connected=maybe'])('refuses %s naming the field (D9)', async (query) => {
-    const reply = await world.call('GET', `?${query}`)
-    expect(reply.status).toBe(422)
-    expect((reply.json as { detail: Detail }).detail[0]?.path).toBe(`/${query.split('=')[0]}`)
-  })
+  it.each(['limit=0', 'limit=10001', 'limit=1.5', 'state=ASLEEP', 'connected=maybe'])(
+    'refuses %s naming the field (D9)',
+    async (query) => {
+      const reply = await world.call('GET', `?${query}`)
+      expect(reply.status).toBe(422)
+      expect((reply.json as { detail: Detail }).detail[0]?.path).toBe(`/${query.split('=')[0]}`)
+    },
+  )
 
   it('pages through the store, however long it is', async () => {
     const defaults = JSON.stringify(world.deps.catalog.get('mailer')?.defaults)
     const all = Array.from({ length: 2_500 }, (_, index) => `w${String(index).padStart(5, '0')}`)
     for (let from = 0; from < all.length; from += 500) {
-      await world.deps.backend.workers.register(all.slice(from, from + 500).map((id) => ({ type: 'mailer', id, conn: `m1/${id}`, instance: '', hardware: JSON.stringify(HARDWARE), defaults })))
+      await world.deps.backend.workers.register(
+        all
+          .slice(from, from + 500)
+          .map((id) => ({
+            type: 'mailer',
+            id,
+            conn: `m1/${id}`,
+            instance: '',
+            hardware: JSON.stringify(HARDWARE),
+            defaults,
+          })),
+      )
     }
     expect(ids(await list())).toEqual(all)
     expect(ids(await list('?limit=1500'))).toEqual(all.slice(0, 1_500))
@@ -103,7 +146,8 @@ describe('statistics', () => {
     const stats = frames.map((ts) => statsText({ slots: 1, cpu_pct: 0, rss_mb: 0, ts, metrics: { 'gauge.x': ts } }))
     await world.deps.backend.workers.beat([{ type: 'mailer', id: 'w1', conn: 'm1/7', stats }])
   }
-  const times = async (query = ''): Promise<unknown[]> => (await world.get<{ ts: number }[]>(`/w1/stats${query}`)).map(({ ts }) => ts)
+  const times = async (query = ''): Promise<unknown[]> =>
+    (await world.get<{ ts: number }[]>(`/w1/stats${query}`)).map(({ ts }) => ts)
   beforeEach(() => world.record('w1', 'm1/7'))
 
   it('come oldest first, and with more than the limit the newest (D10)', async () => {
@@ -120,13 +164,20 @@ describe('statistics', () => {
   })
 
   it('are stored with the three numbers that /metrics reads in front, so that no scrape parses a long frame', () => {
-    expect(statsText({ slots: 4, cpu_pct: 1e-7, rss_mb: 80, ts: 5, metrics: { 'gauge.x': 1 } })).toBe('{"slots":4,"cpu_pct":1e-7,"rss_mb":80,"ts":5,"per_slot":[],"metrics":{"gauge.x":1}}')
+    expect(statsText({ slots: 4, cpu_pct: 1e-7, rss_mb: 80, ts: 5, metrics: { 'gauge.x': 1 } })).toBe(
+      '{"slots":4,"cpu_pct":1e-7,"rss_mb":80,"ts":5,"per_slot":[],"metrics":{"gauge.x":1}}',
+    )
   })
 
   it('always have per_slot, also where the store kept a frame without it (D10)', async () => {
     await push([1])
-    await world.deps.backend.workers.beat([{ type: 'mailer', id: 'w1', conn: 'm1/7', stats: ['{"slots":1,"cpu_pct":0,"rss_mb":0,"ts":2,"metrics":{}}'] }])
-    expect(await world.get('/w1/stats')).toMatchObject([{ ts: 1, per_slot: [] }, { ts: 2, per_slot: [], metrics: {} }])
+    await world.deps.backend.workers.beat([
+      { type: 'mailer', id: 'w1', conn: 'm1/7', stats: ['{"slots":1,"cpu_pct":0,"rss_mb":0,"ts":2,"metrics":{}}'] },
+    ])
+    expect(await world.get('/w1/stats')).toMatchObject([
+      { ts: 1, per_slot: [] },
+      { ts: 2, per_slot: [], metrics: {} },
+    ])
   })
 
   it('leave out metrics and per_slot in view=summary (D47)', async () => {
@@ -136,7 +187,8 @@ describe('statistics', () => {
 
   it('are 404 for an unknown worker, 422 for a query out of range (D7, D9)', async () => {
     expect((await world.call('GET', '/ghost/stats')).status).toBe(404)
-    for (const query of ['since=-1', 'since=soon', 'limit=0']) expect((await world.call('GET', `/w1/stats?${query}`)).status).toBe(422)
+    for (const query of ['since=-1', 'since=soon', 'limit=0'])
+      expect((await world.call('GET', `/w1/stats?${query}`)).status).toBe(422)
   })
 })
 
@@ -147,7 +199,10 @@ describe('drain', () => {
     expect(reply.json).toEqual({ worker_id: 'w1', drain: 'requested' })
     expect(await world.get('/w1')).toMatchObject({ state: 'DRAINING', draining: true })
     expect(world.drains).toEqual([{ type: 'mailer', id: 'w1' }])
-    expect((await world.events()).at(-1)).toMatchObject({ name: 'worker.draining', data: { type: 'mailer', worker_id: 'w1', state: 'DRAINING' } })
+    expect((await world.events()).at(-1)).toMatchObject({
+      name: 'worker.draining',
+      data: { type: 'mailer', worker_id: 'w1', state: 'DRAINING' },
+    })
   })
 
   it('is 404 for an unknown worker (D7)', async () => {

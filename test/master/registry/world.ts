@@ -18,8 +18,17 @@ import { RawJson, type Answer, type Principal, type Route, type StreamBody } fro
 import { createRegistry, type Registry } from '../../../src/master/registry/index.ts'
 import type { OutputSink } from '../../../src/master/streams/sink.ts'
 import {
-  compileValidator, configSchemaOf, defaultsOf, FleetError, ERRORS, secretPathsOf,
-  type BaseConfig, type FieldError, type JsonObject, type JsonSchema, type Output,
+  compileValidator,
+  configSchemaOf,
+  defaultsOf,
+  FleetError,
+  ERRORS,
+  secretPathsOf,
+  type BaseConfig,
+  type FieldError,
+  type JsonObject,
+  type JsonSchema,
+  type Output,
 } from '../../../src/protocol/index.ts'
 import { seededRandom, VirtualTime, type LogFields, type LogLevel } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
@@ -33,7 +42,9 @@ const MAILER_CONFIG = Type.Object({
   note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
   label: Type.Optional(Type.String({ maxLength: 400_000 })),
   api_key: Type.Optional(Type.String({ writeOnly: true, minLength: 4 })),
-  smtp: Type.Optional(Type.Object({ host: Type.String(), password: Type.String({ writeOnly: true }) }, { additionalProperties: false })),
+  smtp: Type.Optional(
+    Type.Object({ host: Type.String(), password: Type.String({ writeOnly: true }) }, { additionalProperties: false }),
+  ),
   vault: Type.Optional(Type.Object({ pin: Type.Integer() }, { additionalProperties: false, writeOnly: true })),
 })
 
@@ -41,10 +52,21 @@ const MAILER_CONFIG = Type.Object({
 export function entryOf(type: string, config: JsonSchema = { ...MAILER_CONFIG }): CatalogEntry {
   const configSchema = configSchemaOf(config)
   return {
-    type, name: type, kind: 'BatchAutomation', configSchema, validateConfig: compileValidator(configSchema),
-    defaults: defaultsOf(configSchema) as BaseConfig & JsonObject, secrets: secretPathsOf(configSchema),
-    outputSchema: null, validateOutput: () => [], payloadSchema: null, validatePayload: null, pools: new Map(),
-    visibilityMs: 60_000, retry: { baseMs: 1_000, factor: 2, capMs: 300_000 }, run: () => {},
+    type,
+    name: type,
+    kind: 'BatchAutomation',
+    configSchema,
+    validateConfig: compileValidator(configSchema),
+    defaults: defaultsOf(configSchema) as BaseConfig & JsonObject,
+    secrets: secretPathsOf(configSchema),
+    outputSchema: null,
+    validateOutput: () => [],
+    payloadSchema: null,
+    validatePayload: null,
+    pools: new Map(),
+    visibilityMs: 60_000,
+    retry: { baseMs: 1_000, factor: 2, capMs: 300_000 },
+    run: () => {},
   }
 }
 
@@ -76,9 +98,18 @@ class TestSink implements OutputSink {
   }
 }
 
-interface LogLine { readonly level: LogLevel; readonly message: string; readonly fields: LogFields }
+interface LogLine {
+  readonly level: LogLevel
+  readonly message: string
+  readonly fields: LogFields
+}
 
-export interface Reply { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: unknown }
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly json: unknown
+}
 
 export class World {
   readonly time = new VirtualTime()
@@ -86,7 +117,8 @@ export class World {
   readonly drains: Ref[] = []
   readonly logged: LogLine[] = []
   readonly validTokens = new Map<string, Principal>([
-    [WORKER_TOKEN, { role: 'worker', key: 'w' }], [ADMIN_TOKEN, { role: 'admin', key: 'a' }],
+    [WORKER_TOKEN, { role: 'worker', key: 'w' }],
+    [ADMIN_TOKEN, { role: 'admin', key: 'a' }],
   ])
   readonly deps: MasterDeps
   readonly registry: Part & Registry
@@ -94,7 +126,9 @@ export class World {
   readonly #server: Server
   readonly #clients: WorkerClient[] = []
 
-  static async open(options: { backend?: (real: Backend) => Backend; catalog?: Catalog; masterId?: string; shared?: World } = {}): Promise<World> {
+  static async open(
+    options: { backend?: (real: Backend) => Backend; catalog?: Catalog; masterId?: string; shared?: World } = {},
+  ): Promise<World> {
     const world = new World(options)
     if (options.shared === undefined) await world.deps.backend.open(AbortSignal.timeout(5_000))
     await world.beat()
@@ -106,19 +140,52 @@ export class World {
     return world
   }
 
-  private constructor({ backend = (real) => real, catalog, masterId = 'm1', shared }: { backend?: (real: Backend) => Backend; catalog?: Catalog; masterId?: string; shared?: World }) {
+  private constructor({
+    backend = (real) => real,
+    catalog,
+    masterId = 'm1',
+    shared,
+  }: {
+    backend?: (real: Backend) => Backend
+    catalog?: Catalog
+    masterId?: string
+    shared?: World
+  }) {
     const random = seededRandom(7)
-    const log = (level: LogLevel) => (message: string, fields: LogFields = {}): void => void this.logged.push({ level, message, fields })
+    const log =
+      (level: LogLevel) =>
+      (message: string, fields: LogFields = {}): void =>
+        void this.logged.push({ level, message, fields })
     const store = shared === undefined ? backend(new MemoryBackend({ clock: this.time, random })) : shared.deps.backend
     this.deps = {
-      clock: this.time, timers: this.time, random, masterId, metrics: new MetricsRegistry(),
+      clock: this.time,
+      timers: this.time,
+      random,
+      masterId,
+      metrics: new MetricsRegistry(),
       log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error'), isEnabled: () => true },
-      backend: store, epoch: new StoreEpoch(store),
-      catalog: catalog ?? new Map([['mailer', entryOf('mailer')], ['feed', entryOf('feed')]]),
-      settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 86_400, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 5_000_000 },
+      backend: store,
+      epoch: new StoreEpoch(store),
+      catalog:
+        catalog ??
+        new Map([
+          ['mailer', entryOf('mailer')],
+          ['feed', entryOf('feed')],
+        ]),
+      settings: {
+        submitRpsPerToken: 0,
+        idempotencyTtlSeconds: 86_400,
+        maxBodyBytes: 1_048_576,
+        maxLostLeases: 10,
+        maxQueueLength: 5_000_000,
+      },
     }
     this.registry = createRegistry(this.deps, { onDrain: (ref) => void this.drains.push(ref) })
-    this.control = createControl(this.deps, { registry: this.registry, sink: this.sink, identify: (token) => this.validTokens.get(token) ?? 'wrong' })
+    this.control = createControl(this.deps, {
+      registry: this.registry,
+      sink: this.sink,
+      identify: (token) => this.validTokens.get(token) ?? 'wrong',
+    })
     this.#server = createServer((request, response) => void this.#serve(request, response))
     this.#server.on('upgrade', (request, socket, head) => this.control.upgrade(request, socket, head))
   }
@@ -142,7 +209,15 @@ export class World {
   }
 
   /** Connects without registering. */
-  connect(id: string, { type = 'mailer', token = WORKER_TOKEN, query = '', ...options }: ClientOptions & { type?: string; token?: string | null; query?: string } = {}): WorkerClient {
+  connect(
+    id: string,
+    {
+      type = 'mailer',
+      token = WORKER_TOKEN,
+      query = '',
+      ...options
+    }: ClientOptions & { type?: string; token?: string | null; query?: string } = {},
+  ): WorkerClient {
     const headers = token === null ? {} : { authorization: `Bearer ${token}` }
     const url = `ws://127.0.0.1:${this.port}/api/v1/automations/${type}/workers/${encodeURIComponent(id)}/control${query}`
     const client = new WorkerClient(new WebSocket(url, { perMessageDeflate: false, headers, ...options }))
@@ -151,7 +226,10 @@ export class World {
   }
 
   /** Connects, registers, and waits until the master answers. */
-  async worker(id: string, { instance, type = 'mailer' }: { instance?: string; type?: string } = {}): Promise<WorkerClient> {
+  async worker(
+    id: string,
+    { instance, type = 'mailer' }: { instance?: string; type?: string } = {},
+  ): Promise<WorkerClient> {
     const client = this.connect(id, { type })
     await client.opened
     client.send(registerFrame(id, { type, ...(instance !== undefined && { instance }) }))
@@ -162,16 +240,32 @@ export class World {
   /** Registers a worker in the store alone, as if its socket were elsewhere. */
   async record(id: string, conn = 'elsewhere/1', type = 'mailer'): Promise<void> {
     const defaults = JSON.stringify(this.deps.catalog.get(type)?.defaults)
-    await this.deps.backend.workers.register([{ type, id, conn, instance: '', hardware: JSON.stringify(HARDWARE), defaults }])
+    await this.deps.backend.workers.register([
+      { type, id, conn, instance: '', hardware: JSON.stringify(HARDWARE), defaults },
+    ])
   }
 
-  async call(method: string, path: string, { body, headers = {}, token = ADMIN_TOKEN }: { body?: unknown; headers?: Record<string, string>; token?: string } = {}): Promise<Reply> {
+  async call(
+    method: string,
+    path: string,
+    {
+      body,
+      headers = {},
+      token = ADMIN_TOKEN,
+    }: { body?: unknown; headers?: Record<string, string>; token?: string } = {},
+  ): Promise<Reply> {
     const response = await fetch(`http://127.0.0.1:${this.port}/api/v1/automations/mailer/workers${path}`, {
-      method, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, text, json: text === '' ? undefined : (JSON.parse(text) as unknown) }
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: text === '' ? undefined : (JSON.parse(text) as unknown),
+    }
   }
 
   async get<T = Record<string, unknown>>(path: string): Promise<T> {
@@ -197,7 +291,9 @@ export class World {
   }
 
   async metric(name: string): Promise<string | undefined> {
-    return (await this.deps.metrics.metrics()).split('\n').find((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
+    return (await this.deps.metrics.metrics())
+      .split('\n')
+      .find((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -217,14 +313,18 @@ export class World {
     const { route, params } = found
     if (route.access === 'none') return write(await route.handle(undefined as never), response)
     const principal = this.validTokens.get(request.headers.authorization?.slice('Bearer '.length) ?? '')
-    if (principal === undefined || (route.access === 'worker') !== (principal.role === 'worker')) throw new FleetError('FORBIDDEN', 'not allowed')
+    if (principal === undefined || (route.access === 'worker') !== (principal.role === 'worker'))
+      throw new FleetError('FORBIDDEN', 'not allowed')
     const entry = this.deps.catalog.get(params.type)
     if (entry === undefined) throw new FleetError('NOT_FOUND', 'no such type')
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const text = Buffer.concat(chunks).toString()
     const answer = await route.handle({
-      params, principal, entry, signal: new AbortController().signal,
+      params,
+      principal,
+      entry,
+      signal: new AbortController().signal,
       query: route.query === undefined ? {} : queryReader(route.query)(url.search),
       body: text === '' ? undefined : (JSON.parse(text) as unknown),
       header: (name) => request.headers[name]?.toString(),
@@ -237,7 +337,11 @@ export class World {
     for (const route of [...routes, ...createOpenApi(routes, '0').routes]) {
       const pattern = new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
       const found = method === route.method ? pattern.exec(path) : null
-      if (found !== null) return { route, params: { type: found.groups?.['type'] ?? '', id: decodeURIComponent(found.groups?.['id'] ?? '') } }
+      if (found !== null)
+        return {
+          route,
+          params: { type: found.groups?.['type'] ?? '', id: decodeURIComponent(found.groups?.['id'] ?? '') },
+        }
     }
     return undefined
   }
@@ -251,22 +355,55 @@ async function write({ status = 200, headers = {}, body }: Answer, response: Ser
   if (body instanceof RawJson) response.end(body.text)
   else if (typeof body === 'string') response.end(body)
   else if (typeof body === 'object' && body !== null && 'pipe' in body) {
-    await (body as StreamBody).pipe((chunk) => response.write(chunk), new AbortController().signal, () => once(response, 'drain').then(() => {}))
+    await (body as StreamBody).pipe(
+      (chunk) => response.write(chunk),
+      new AbortController().signal,
+      () => once(response, 'drain').then(() => {}),
+    )
     response.end()
   } else response.end(body === undefined ? undefined : JSON.stringify(body))
 }
 
 export const HARDWARE = { cores: 2, ram_gb: 4, hostname: 'node-7', kernel: '6.1' }
 
-export function registerFrame(id: string, { type = 'mailer', instance, ...more }: { type?: string; instance?: string; [field: string]: unknown } = {}): object {
-  return { type: 'register', worker_id: id, automation_type: type, protocol_version: 1, hardware: HARDWARE, ...(instance !== undefined && { instance_id: instance }), ...more }
+export function registerFrame(
+  id: string,
+  { type = 'mailer', instance, ...more }: { type?: string; instance?: string; [field: string]: unknown } = {},
+): object {
+  return {
+    type: 'register',
+    worker_id: id,
+    automation_type: type,
+    protocol_version: 1,
+    hardware: HARDWARE,
+    ...(instance !== undefined && { instance_id: instance }),
+    ...more,
+  }
 }
 
-export const stateFrame = (more: object = {}): object => ({ type: 'state', state: 'RUNNING', config_gen: 0, ts: 1, last_error: null, ...more })
-export const statsFrame = (more: object = {}): object => ({ type: 'stats', slots: 1, cpu_pct: 2.5, rss_mb: 64, ts: 1, metrics: {}, ...more })
+export const stateFrame = (more: object = {}): object => ({
+  type: 'state',
+  state: 'RUNNING',
+  config_gen: 0,
+  ts: 1,
+  last_error: null,
+  ...more,
+})
+export const statsFrame = (more: object = {}): object => ({
+  type: 'stats',
+  slots: 1,
+  cpu_pct: 2.5,
+  rss_mb: 64,
+  ts: 1,
+  metrics: {},
+  ...more,
+})
 export const outputFrame = (payload: object): object => ({ type: 'output', slot_id: 0, ts: 1, payload })
 
-interface Closed { readonly code: number; readonly reason: string }
+interface Closed {
+  readonly code: number
+  readonly reason: string
+}
 
 /** A worker's end of the channel. */
 export class WorkerClient {
@@ -290,7 +427,9 @@ export class WorkerClient {
       socket.once('error', reject)
     })
     this.opened.catch(() => {}) // Some tests expect the refusal elsewhere.
-    this.closed = new Promise((resolve) => void socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() })))
+    this.closed = new Promise(
+      (resolve) => void socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() })),
+    )
   }
 
   #receive(frame: Record<string, unknown>): void {

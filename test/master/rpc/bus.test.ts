@@ -21,10 +21,12 @@ function withBus(real: Backend, subscribed = async (): Promise<void> => undefine
     signal: async () => {},
     onSignal: () => () => {},
   }
-  return new Proxy(real, { get: (target, key: string) => {
-    const value: unknown = key === 'bus' ? bus : Reflect.get(target, key)
-    return typeof value === 'function' ? (value as () => unknown).bind(target) : value
-  } })
+  return new Proxy(real, {
+    get: (target, key: string) => {
+      const value: unknown = key === 'bus' ? bus : Reflect.get(target, key)
+      return typeof value === 'function' ? (value as () => unknown).bind(target) : value
+    },
+  })
 }
 
 const BUS = '/automations/mailer/workers/w/bus'
@@ -35,10 +37,13 @@ describe('publishing', () => {
     expect(await world.rpc('w', 'bus.publish', { topic: 'orders', message: { a: 1 } })).toEqual({})
   })
 
-  it('is refused on the topics of outputs, which are the master\'s (S13)', async () => {
+  it("is refused on the topics of outputs, which are the master's (S13)", async () => {
     world = await World.open()
     for (const topic of ['mailer.emit', 'feed.emit', 'another-type.emit', 'event:mailer.emit']) {
-      expect((await world.tryRpc('w', 'bus.publish', { topic, message: 1 })).error).toMatchObject({ code: -32_602, data: { errors: [{ path: '/topic' }] } })
+      expect((await world.tryRpc('w', 'bus.publish', { topic, message: 1 })).error).toMatchObject({
+        code: -32_602,
+        data: { errors: [{ path: '/topic' }] },
+      })
     }
     await world.rpc('w', 'bus.publish', { topic: 'my.emit.too', message: 1 })
   })
@@ -46,7 +51,9 @@ describe('publishing', () => {
   it('is refused above 64 KiB of JSON', async () => {
     world = await World.open()
     await world.rpc('w', 'bus.publish', { topic: 't', message: 'x'.repeat(65_534) })
-    expect((await world.tryRpc('w', 'bus.publish', { topic: 't', message: 'x'.repeat(65_535) })).error).toMatchObject({ data: { errors: [{ path: '/message' }] } })
+    expect((await world.tryRpc('w', 'bus.publish', { topic: 't', message: 'x'.repeat(65_535) })).error).toMatchObject({
+      data: { errors: [{ path: '/message' }] },
+    })
   })
 })
 
@@ -59,7 +66,10 @@ describe('listening', () => {
     await world.rpc('v', 'bus.publish', { topic: 'orders', message: { text: 'one\ntwo' } })
     await world.rpc('v', 'bus.publish', { topic: 'other', message: 1 })
     await world.rpc('v', 'bus.publish', { topic: 'a b', message: null })
-    expect(chunks.slice(1)).toEqual(['data: {"topic":"orders","message":{"text":"one\\ntwo"}}\n\n', 'data: {"topic":"a b","message":null}\n\n'])
+    expect(chunks.slice(1)).toEqual([
+      'data: {"topic":"orders","message":{"text":"one\\ntwo"}}\n\n',
+      'data: {"topic":"a b","message":null}\n\n',
+    ])
     client.abort()
     await ended
     await world.rpc('v', 'bus.publish', { topic: 'orders', message: 2 })
@@ -75,7 +85,11 @@ describe('listening', () => {
     await world.rpc('v', 'bus.publish', { topic: 'event:orders', message: 2 })
     await world.rpc('v', 'bus.publish', { topic: 'event:', message: 3 }) // Nothing behind it: a topic of that name.
     expect(chunks.slice(1).map((chunk) => JSON.parse(chunk.slice('data: '.length)) as unknown)).toEqual([
-      { topic: 'orders', message: 1 }, { topic: 'event:orders', message: 1 }, { topic: 'orders', message: 2 }, { topic: 'event:orders', message: 2 }, { topic: 'event:', message: 3 },
+      { topic: 'orders', message: 1 },
+      { topic: 'event:orders', message: 1 },
+      { topic: 'orders', message: 2 },
+      { topic: 'event:orders', message: 2 },
+      { topic: 'event:', message: 3 },
     ])
     client.abort()
     await ended
@@ -83,7 +97,9 @@ describe('listening', () => {
 
   it('says when it hears its topics: not before', async () => {
     let subscribed = (): void => undefined
-    world = await World.open({ backend: (real) => withBus(real, () => new Promise((resolve) => void (subscribed = resolve))) })
+    world = await World.open({
+      backend: (real) => withBus(real, () => new Promise((resolve) => void (subscribed = resolve))),
+    })
     const client = new AbortController()
     const { chunks, ended } = await world.stream(`${BUS}?topic=orders`, client.signal)
     await settled(world)
@@ -114,7 +130,8 @@ describe('listening', () => {
     const { chunks, ended } = await world.stream(`${BUS}?topic=t`, new AbortController().signal, () => false)
     await settled(world)
     const outcome = expect(ended).rejects.toMatchObject({ code: 'OVERLOADED' })
-    for (let sent = 0; sent < 40; sent += 1) await world.rpc('v', 'bus.publish', { topic: 't', message: 'x'.repeat(60_000) })
+    for (let sent = 0; sent < 40; sent += 1)
+      await world.rpc('v', 'bus.publish', { topic: 't', message: 'x'.repeat(60_000) })
     await outcome
     expect(chunks.length).toBeLessThan(20)
   })
@@ -122,7 +139,8 @@ describe('listening', () => {
   it('takes 1 to 64 topics', async () => {
     world = await World.open()
     const topics = (count: number): string => Array.from({ length: count }, (_, at) => `topic=t${at}`).join('&')
-    for (const query of ['', topics(65), 'topic=', `topic=${'x'.repeat(257)}`]) expect((await world.call('GET', `${BUS}?${query}`)).status).toBe(422)
+    for (const query of ['', topics(65), 'topic=', `topic=${'x'.repeat(257)}`])
+      expect((await world.call('GET', `${BUS}?${query}`)).status).toBe(422)
     expect((await world.call('GET', `${BUS}?${topics(64)}`)).status).toBe(200)
   })
 })

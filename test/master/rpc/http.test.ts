@@ -20,23 +20,43 @@ beforeEach(async () => {
   const random = seededRandom(1)
   backend = new MemoryBackend({ clock: systemTime, random })
   master = await startMaster({
-    listen: { host: '127.0.0.1', port: 0 }, clock: systemTime, timers: systemTime, random, log: silent, backend, backendScheme: 'memory', version: '0.0.0',
-    catalog: new Map([['mailer', entryOf('mailer')]]), dashboardDir: null, tokens: { admin: ADMIN, worker: WORKER, workerPeers: [], scopes: new Map() },
-    settings: { submitRpsPerToken: 0, idempotencyTtlSeconds: 60, maxBodyBytes: 1_048_576, maxLostLeases: 10, maxQueueLength: 1_000 },
+    listen: { host: '127.0.0.1', port: 0 },
+    clock: systemTime,
+    timers: systemTime,
+    random,
+    log: silent,
+    backend,
+    backendScheme: 'memory',
+    version: '0.0.0',
+    catalog: new Map([['mailer', entryOf('mailer')]]),
+    dashboardDir: null,
+    tokens: { admin: ADMIN, worker: WORKER, workerPeers: [], scopes: new Map() },
+    settings: {
+      submitRpsPerToken: 0,
+      idempotencyTtlSeconds: 60,
+      maxBodyBytes: 1_048_576,
+      maxLostLeases: 10,
+      maxQueueLength: 1_000,
+    },
   })
-  await backend.workers.register([{ type: 'mailer', id: 'w', conn: 'elsewhere/1', instance: '', hardware: '{}', defaults: '{"max_attempts":3}' }])
+  await backend.workers.register([
+    { type: 'mailer', id: 'w', conn: 'elsewhere/1', instance: '', hardware: '{}', defaults: '{"max_attempts":3}' },
+  ])
 })
 afterEach(() => master.stop())
 
 async function post(path: string, body: unknown, token = WORKER): Promise<{ status: number; json: unknown }> {
   const response = await fetch(`${master.url}${path}`, {
-    method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body), headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    method: 'POST',
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
   })
   const text = await response.text()
-  return { status: response.status, json: text === '' ? null : JSON.parse(text) as unknown }
+  return { status: response.status, json: text === '' ? null : (JSON.parse(text) as unknown) }
 }
 const call = (method: string, params: object, id = 1): object => ({ jsonrpc: '2.0', id, method, params })
-const submit = (to = 'a@b'): Promise<{ status: number; json: unknown }> => post('/api/v1/automations/mailer/tasks', { payload: { to } }, ADMIN)
+const submit = (to = 'a@b'): Promise<{ status: number; json: unknown }> =>
+  post('/api/v1/automations/mailer/tasks', { payload: { to } }, ADMIN)
 const placeOf = async (id: string): Promise<Place | null> => (await backend.tasks.locate('mailer', [id]))[0] ?? null
 
 describe('a task over HTTP', () => {
@@ -44,11 +64,12 @@ describe('a task over HTTP', () => {
     const waiting = post(RPC, call('tasks.reserve', { limit: 5, wait_ms: 20_000 }))
     const { json: submitted } = await submit('ü😀@b')
     const { task_id: id } = submitted as { task_id: string }
-    const { json } = await waiting as { json: { result: { tasks: { task_id: string; token: number }[] } } }
+    const { json } = (await waiting) as { json: { result: { tasks: { task_id: string; token: number }[] } } }
     expect(json.result.tasks).toMatchObject([{ task_id: id, payload: { to: 'ü😀@b' } }])
     const tasks = json.result.tasks.map(({ task_id, token }) => ({ task_id, token }))
     expect((await post(RPC, [call('tasks.ack', { tasks }), call('kv.get', { key: 'k' }, 2)])).json).toEqual([
-      { jsonrpc: '2.0', id: 1, result: { results: [{ ok: true }] } }, { jsonrpc: '2.0', id: 2, result: { value: null } },
+      { jsonrpc: '2.0', id: 1, result: { results: [{ ok: true }] } },
+      { jsonrpc: '2.0', id: 2, result: { value: null } },
     ])
     expect(await placeOf(id)).toBeNull()
   })
@@ -56,23 +77,35 @@ describe('a task over HTTP', () => {
   it('goes back at once when the client breaks off while its reserve is served (S13)', async () => {
     const socket = connect(master.port, '127.0.0.1')
     const body = JSON.stringify(call('tasks.reserve', { limit: 1, wait_ms: 20_000 }))
-    socket.write(`POST ${RPC} HTTP/1.1\r\nHost: m\r\nAuthorization: Bearer ${WORKER}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+    socket.write(
+      `POST ${RPC} HTTP/1.1\r\nHost: m\r\nAuthorization: Bearer ${WORKER}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
     await once(socket, 'connect')
     const other = post(RPC, call('tasks.reserve', { limit: 1, wait_ms: 20_000 }))
     socket.destroy()
     await once(socket, 'close')
     const { json } = await submit()
-    expect((await other).json).toMatchObject({ result: { tasks: [{ task_id: (json as { task_id: string }).task_id }] } })
+    expect((await other).json).toMatchObject({
+      result: { tasks: [{ task_id: (json as { task_id: string }).task_id }] },
+    })
   })
 })
 
 describe('the body of an rpc request', () => {
-  it.each([['no JSON', '{"jsonrpc"'], ['a number', '7'], ['null', 'null'], ['text', '"x"']])('that is %s is 400 (D14, D60)', async (_, body) => {
+  it.each([
+    ['no JSON', '{"jsonrpc"'],
+    ['a number', '7'],
+    ['null', 'null'],
+    ['text', '"x"'],
+  ])('that is %s is 400 (D14, D60)', async (_, body) => {
     expect((await post(RPC, body)).status).toBe(400)
   })
 
   it('that holds notifications alone has an empty answer', async () => {
-    expect(await post(RPC, [{ jsonrpc: '2.0', method: 'counter.add', params: { name: 'n', delta: 1 } }])).toEqual({ status: 204, json: null })
+    expect(await post(RPC, [{ jsonrpc: '2.0', method: 'counter.add', params: { name: 'n', delta: 1 } }])).toEqual({
+      status: 204,
+      json: null,
+    })
   })
 
   it('of another role is refused, and an array elsewhere is 400', async () => {
@@ -83,7 +116,9 @@ describe('the body of an rpc request', () => {
 
 describe('the bus over HTTP', () => {
   it('is an event stream that ends when the master stops', async () => {
-    const response = await fetch(`${master.url}/api/v1/automations/mailer/workers/w/bus?topic=a&topic=b`, { headers: { authorization: `Bearer ${WORKER}` } })
+    const response = await fetch(`${master.url}/api/v1/automations/mailer/workers/w/bus?topic=a&topic=b`, {
+      headers: { authorization: `Bearer ${WORKER}` },
+    })
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
     const text = response.text()
     await master.stop()
@@ -95,7 +130,9 @@ describe('a master that stops', () => {
   it('answers a waiting reserve empty', async () => {
     const waiting = post(RPC, call('tasks.reserve', { limit: 1, wait_ms: 30_000 }))
     const waiters = async (): Promise<string> => (await fetch(`${master.url}/metrics`)).text()
-    while (!(await waiters()).includes('svc_reserve_waiters{automation_type="mailer"} 1')) { /* Asked again until the reserve has arrived. */ }
+    while (!(await waiters()).includes('svc_reserve_waiters{automation_type="mailer"} 1')) {
+      /* Asked again until the reserve has arrived. */
+    }
     await master.stop()
     expect((await waiting).json).toEqual({ jsonrpc: '2.0', id: 1, result: { tasks: [] } })
   })

@@ -30,7 +30,9 @@ describe('the key-value store', () => {
     await world.rpc('w', 'kv.set', { key: 'k', value: 'mailer' })
     await world.rpc('w', 'kv.set', { key: 'k', value: 'shared', namespace: 'common' })
     expect(await world.rpc('w', 'kv.get', { key: 'k' }, { type: 'feed' })).toEqual({ value: null })
-    expect(await world.rpc('w', 'kv.get', { key: 'k', namespace: 'common' }, { type: 'feed' })).toEqual({ value: 'shared' })
+    expect(await world.rpc('w', 'kv.get', { key: 'k', namespace: 'common' }, { type: 'feed' })).toEqual({
+      value: 'shared',
+    })
   })
 
   it('takes values up to 256 KiB of JSON, and refuses larger ones naming the field', async () => {
@@ -42,7 +44,12 @@ describe('the key-value store', () => {
 
   it('answers no more than 32 MiB to one request: later calls do nothing, and say so', async () => {
     await world.rpc('w', 'kv.set', { key: 'k', value: 'x'.repeat(262_142) })
-    const calls = Array.from({ length: 300 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'kv.get', params: { key: id === 0 ? 'absent' : 'k' } }))
+    const calls = Array.from({ length: 300 }, (_, id) => ({
+      jsonrpc: '2.0',
+      id,
+      method: 'kv.get',
+      params: { key: id === 0 ? 'absent' : 'k' },
+    }))
     const answers = (await world.post('w', calls)).json as { id: number; error?: { code: number; data: object } }[]
     expect(answers.map(({ id }) => id)).toEqual(calls.map(({ id }) => id))
     const refused = answers.filter(({ error }) => error !== undefined)
@@ -61,7 +68,10 @@ describe('a lock', () => {
   it('has one holder at a time, until its hold has passed (G4)', async () => {
     const first = await world.rpc('w', 'lock.acquire', { name: 'l', hold_ms: 1_500 })
     expect(first).toEqual({ acquired: true, token: expect.any(Number), expires_at: nowSeconds() + 1.5 })
-    expect(await world.rpc('v', 'lock.acquire', { name: 'l', hold_ms: 1_500 })).toEqual({ acquired: false, held_until: nowSeconds() + 1.5 })
+    expect(await world.rpc('v', 'lock.acquire', { name: 'l', hold_ms: 1_500 })).toEqual({
+      acquired: false,
+      held_until: nowSeconds() + 1.5,
+    })
     await world.time.advance(1_500)
     expect(await world.rpc('v', 'lock.acquire', { name: 'l', hold_ms: 1_000 })).toMatchObject({ acquired: true })
   })
@@ -69,9 +79,16 @@ describe('a lock', () => {
   it('is extended and released by its token alone; any other is the error lease_lost (D60)', async () => {
     const lock = await world.rpc('w', 'lock.acquire', { name: 'l', hold_ms: 1_000 })
     if (!lock.acquired) throw new Error('not acquired')
-    expect(await world.rpc('w', 'lock.extend', { name: 'l', token: lock.token, hold_ms: 5_000 })).toEqual({ expires_at: nowSeconds() + 5 })
-    expect((await world.tryRpc('v', 'lock.release', { name: 'l', token: lock.token + 1 })).error).toMatchObject({ code: -32_001, data: { code: 'lease_lost' } })
-    expect((await world.tryRpc('v', 'lock.extend', { name: 'l', token: lock.token + 1, hold_ms: 1_000 })).error?.code).toBe(-32_001)
+    expect(await world.rpc('w', 'lock.extend', { name: 'l', token: lock.token, hold_ms: 5_000 })).toEqual({
+      expires_at: nowSeconds() + 5,
+    })
+    expect((await world.tryRpc('v', 'lock.release', { name: 'l', token: lock.token + 1 })).error).toMatchObject({
+      code: -32_001,
+      data: { code: 'lease_lost' },
+    })
+    expect(
+      (await world.tryRpc('v', 'lock.extend', { name: 'l', token: lock.token + 1, hold_ms: 1_000 })).error?.code,
+    ).toBe(-32_001)
     expect(await world.rpc('w', 'lock.release', { name: 'l', token: lock.token })).toEqual({})
     expect((await world.tryRpc('w', 'lock.release', { name: 'l', token: lock.token })).error?.code).toBe(-32_001)
   })
@@ -90,7 +107,10 @@ describe('a counter', () => {
 
   it('stays unchanged where it would leave ±(2^53−1) (D60)', async () => {
     await world.rpc('w', 'counter.add', { name: 'n', delta: Number.MAX_SAFE_INTEGER })
-    expect((await world.tryRpc('w', 'counter.add', { name: 'n', delta: 1 })).error).toMatchObject({ code: -32_005, data: { code: 'out_of_range' } })
+    expect((await world.tryRpc('w', 'counter.add', { name: 'n', delta: 1 })).error).toMatchObject({
+      code: -32_005,
+      data: { code: 'out_of_range' },
+    })
     expect(await world.rpc('w', 'counter.get', { name: 'n' })).toEqual({ value: Number.MAX_SAFE_INTEGER })
   })
 })

@@ -11,29 +11,53 @@ async function open(options: WorldOptions = {}): Promise<World> {
 }
 afterEach(() => world.close())
 
-const call = (method: string, params?: unknown, id: unknown = 1): object => ({ jsonrpc: '2.0', method, ...(params !== undefined && { params }), ...(id !== undefined && { id }) })
+const call = (method: string, params?: unknown, id: unknown = 1): object => ({
+  jsonrpc: '2.0',
+  method,
+  ...(params !== undefined && { params }),
+  ...(id !== undefined && { id }),
+})
 const get = (key: string, id: unknown = 1): object => call('kv.get', { key }, id)
 
 describe('a single call', () => {
-  it.each([['text', 'a "b"'], ['number', 7], ['fraction', 0.5], ['null', null]])('is answered with its id: %s', async (_, id) => {
+  it.each([
+    ['text', 'a "b"'],
+    ['number', 7],
+    ['fraction', 0.5],
+    ['null', null],
+  ])('is answered with its id: %s', async (_, id) => {
     await open()
     expect((await world.post('w', get('k', id))).json).toEqual({ jsonrpc: '2.0', id, result: { value: null } })
   })
 
   it.each([
-    ['no version', { id: 1, method: 'kv.get' }, 1], ['another version', { jsonrpc: '1.0', id: 1, method: 'kv.get' }, 1], ['no method', { jsonrpc: '2.0', id: 'x' }, 'x'],
-    ['a method that is no text', { jsonrpc: '2.0', id: 1, method: 7 }, 1], ['an id that is an object', { jsonrpc: '2.0', id: {}, method: 'kv.get' }, null], ['params that are a number', { jsonrpc: '2.0', id: 1, method: 'kv.get', params: 7 }, 1],
+    ['no version', { id: 1, method: 'kv.get' }, 1],
+    ['another version', { jsonrpc: '1.0', id: 1, method: 'kv.get' }, 1],
+    ['no method', { jsonrpc: '2.0', id: 'x' }, 'x'],
+    ['a method that is no text', { jsonrpc: '2.0', id: 1, method: 7 }, 1],
+    ['an id that is an object', { jsonrpc: '2.0', id: {}, method: 'kv.get' }, null],
+    ['params that are a number', { jsonrpc: '2.0', id: 1, method: 'kv.get', params: 7 }, 1],
   ])('with %s is an invalid request', async (_, body, id) => {
     await open()
     const { status, json } = await world.post('w', body)
     expect(status).toBe(200)
-    expect(json).toEqual({ jsonrpc: '2.0', id, error: { code: -32_600, message: expect.any(String), data: { code: 'invalid_request' } } })
+    expect(json).toEqual({
+      jsonrpc: '2.0',
+      id,
+      error: { code: -32_600, message: expect.any(String), data: { code: 'invalid_request' } },
+    })
   })
 
-  it.each(['nope', 'toString', '__proto__', 'tasks.', 'TASKS.ACK'])('of the unknown method %s is told so (S13)', async (method) => {
-    await open()
-    expect((await world.post('w', call(method, {}))).json).toMatchObject({ id: 1, error: { code: -32_601, data: { code: 'method_not_found' } } })
-  })
+  it.each(['nope', 'toString', '__proto__', 'tasks.', 'TASKS.ACK'])(
+    'of the unknown method %s is told so (S13)',
+    async (method) => {
+      await open()
+      expect((await world.post('w', call(method, {}))).json).toMatchObject({
+        id: 1,
+        error: { code: -32_601, data: { code: 'method_not_found' } },
+      })
+    },
+  )
 
   it('with wrong params is told every fault with its pointer (D14)', async () => {
     await open()
@@ -45,26 +69,37 @@ describe('a single call', () => {
 
   it('with params in a list, or none where some are needed, has wrong params', async () => {
     await open()
-    for (const params of [['k'], undefined]) expect((await world.post('w', call('kv.get', params))).json).toMatchObject({ error: { code: -32_602 } })
+    for (const params of [['k'], undefined])
+      expect((await world.post('w', call('kv.get', params))).json).toMatchObject({ error: { code: -32_602 } })
   })
 
-  it.each(RPC_METHODS.filter((method) => method !== 'tasks.reserve'))('%s without params is refused, not carried out', async (method) => {
-    const store = new Watched()
-    await open({ backend: store.wrap })
-    const before = store.calls.length
-    expect((await world.post('w', call(method, {}))).json).toMatchObject({ error: { code: -32_602 } })
-    expect(store.calls).toHaveLength(before)
-  })
+  it.each(RPC_METHODS.filter((method) => method !== 'tasks.reserve'))(
+    '%s without params is refused, not carried out',
+    async (method) => {
+      const store = new Watched()
+      await open({ backend: store.wrap })
+      const before = store.calls.length
+      expect((await world.post('w', call(method, {}))).json).toMatchObject({ error: { code: -32_602 } })
+      expect(store.calls).toHaveLength(before)
+    },
+  )
 
   it('while the store is away is unavailable, with a time to come back (G18)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
-    const calls = [get('k'), call('tasks.ack', { tasks: [{ task_id: 'x', token: 1 }] }), call('tasks.reserve', { limit: 1 }), call('counter.add', { name: 'n', delta: 1 })]
+    const calls = [
+      get('k'),
+      call('tasks.ack', { tasks: [{ task_id: 'x', token: 1 }] }),
+      call('tasks.reserve', { limit: 1 }),
+      call('counter.add', { name: 'n', delta: 1 }),
+    ]
     for (const error of [AWAY, new FleetError('STORAGE_OVERLOADED', 'busy'), new FleetError('STORAGE_FULL', 'full')]) {
       store.failure = () => error
       for (const each of calls) {
         const { json } = await world.post('w', each)
-        expect(json).toMatchObject({ error: { code: -32_003, data: { code: 'unavailable', retry_after_ms: error === AWAY ? 2_000 : 1_000 } } })
+        expect(json).toMatchObject({
+          error: { code: -32_003, data: { code: 'unavailable', retry_after_ms: error === AWAY ? 2_000 : 1_000 } },
+        })
         expect(JSON.stringify(json)).not.toContain('/its/path')
       }
     }
@@ -86,22 +121,38 @@ describe('a single call', () => {
 describe('a batch', () => {
   it('answers in the order of its calls, each by itself', async () => {
     await open()
-    const { json } = await world.post('w', [get('a', 'x'), call('nope', {}, 'y'), 7, call('counter.add', { name: 'n', delta: 2 }, 'z')])
+    const { json } = await world.post('w', [
+      get('a', 'x'),
+      call('nope', {}, 'y'),
+      7,
+      call('counter.add', { name: 'n', delta: 2 }, 'z'),
+    ])
     expect(json).toMatchObject([
-      { id: 'x', result: { value: null } }, { id: 'y', error: { code: -32_601 } }, { id: null, error: { code: -32_600 } }, { id: 'z', result: { value: 2 } },
+      { id: 'x', result: { value: null } },
+      { id: 'y', error: { code: -32_601 } },
+      { id: null, error: { code: -32_600 } },
+      { id: 'z', result: { value: 2 } },
     ])
   })
 
   it.each([0, 1_001])('of %i calls is one invalid request', async (length) => {
     await open()
-    const { json } = await world.post('w', Array.from({ length }, () => get('a')))
+    const { json } = await world.post(
+      'w',
+      Array.from({ length }, () => get('a')),
+    )
     expect(json).toMatchObject({ id: null, error: { code: -32_600, data: { code: 'invalid_request' } } })
   })
 
   it('of 1,000 calls is carried out', async () => {
     await open()
-    const { json } = await world.post('w', Array.from({ length: 1_000 }, (_, id) => call('counter.add', { name: 'n', delta: 1 }, id)))
-    expect((json as { result: { value: number } }[]).map(({ result }) => result.value)).toEqual(Array.from({ length: 1_000 }, (_, at) => at + 1))
+    const { json } = await world.post(
+      'w',
+      Array.from({ length: 1_000 }, (_, id) => call('counter.add', { name: 'n', delta: 1 }, id)),
+    )
+    expect((json as { result: { value: number } }[]).map(({ result }) => result.value)).toEqual(
+      Array.from({ length: 1_000 }, (_, at) => at + 1),
+    )
   })
 
   it('shares one call of the store among those of one kind', async () => {
@@ -109,7 +160,10 @@ describe('a batch', () => {
     await open({ backend: store.wrap })
     const ids = [await world.submit(), await world.submit(), await world.submit()]
     const leases = await world.take('w', 3)
-    await world.post('w', leases.map(({ task_id, token }, id) => call('tasks.ack', { tasks: [{ task_id, token }] }, id)))
+    await world.post(
+      'w',
+      leases.map(({ task_id, token }, id) => call('tasks.ack', { tasks: [{ task_id, token }] }, id)),
+    )
     expect(store.named('tasks.ack').map(([, refs]) => (refs as { id: string }[]).map(({ id }) => id))).toEqual([ids])
   })
 })
@@ -119,21 +173,38 @@ describe('a notification', () => {
     await open()
     const note = { jsonrpc: '2.0', method: 'counter.add', params: { name: 'n', delta: 5 } }
     expect(await world.post('w', note)).toMatchObject({ status: 204, json: null })
-    expect((await world.post('w', [note, call('counter.get', { name: 'n' })])).json).toEqual([{ jsonrpc: '2.0', id: 1, result: { value: 10 } }])
+    expect((await world.post('w', [note, call('counter.get', { name: 'n' })])).json).toEqual([
+      { jsonrpc: '2.0', id: 1, result: { value: 10 } },
+    ])
     expect(await world.post('w', [note, note])).toMatchObject({ status: 204 })
   })
 
   it('that is wrong is not answered either', async () => {
     await open()
-    for (const note of [{ jsonrpc: '2.0', method: 'nope' }, { jsonrpc: '2.0', method: 'kv.get', params: {} }]) expect((await world.post('w', note)).status).toBe(204)
+    for (const note of [
+      { jsonrpc: '2.0', method: 'nope' },
+      { jsonrpc: '2.0', method: 'kv.get', params: {} },
+    ])
+      expect((await world.post('w', note)).status).toBe(204)
   })
 
   it('grants no lease, claim or lock: nobody could end it', async () => {
     await open()
     const id = await world.submit()
     await world.rpc('w', 'pool.put', { pool: 'accounts', items: [{ id: 'a', tags: {}, payload: { login: 'a' } }] })
-    const notes = [['tasks.reserve', { limit: 1 }], ['pool.claim', { pool: 'accounts', hold_ms: 1_000 }], ['lock.acquire', { name: 'l', hold_ms: 1_000 }]]
-    expect((await world.post('w', notes.map(([method, params]) => ({ jsonrpc: '2.0', method, params })))).status).toBe(204)
+    const notes = [
+      ['tasks.reserve', { limit: 1 }],
+      ['pool.claim', { pool: 'accounts', hold_ms: 1_000 }],
+      ['lock.acquire', { name: 'l', hold_ms: 1_000 }],
+    ]
+    expect(
+      (
+        await world.post(
+          'w',
+          notes.map(([method, params]) => ({ jsonrpc: '2.0', method, params })),
+        )
+      ).status,
+    ).toBe(204)
     expect(await world.place(id)).toBe('pending')
     expect((await world.rpc('w', 'pool.claim', { pool: 'accounts', hold_ms: 1_000 })).claims).toHaveLength(1)
     expect(await world.rpc('w', 'lock.acquire', { name: 'l', hold_ms: 1_000 })).toMatchObject({ acquired: true })

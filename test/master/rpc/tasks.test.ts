@@ -8,7 +8,10 @@ beforeEach(async () => {
 })
 afterEach(() => world.close())
 
-interface Taken { task_id: string; token: number }
+interface Taken {
+  task_id: string
+  token: number
+}
 const ref = ({ task_id, token }: Taken): Taken => ({ task_id, token })
 const LOST = { ok: false, error: 'lease_lost' }
 
@@ -24,12 +27,29 @@ describe('tasks.reserve', () => {
     const submittedAt = world.time.wallMs() / 1_000
     const id = await world.submit('é"\\@b', { priority: -2, max_attempts: 9 })
     await world.time.advance(250)
-    expect(await world.take('w')).toEqual([{
-      task_id: id, token: expect.any(Number), payload: { to: 'é"\\@b' }, attempt: 0, max_attempts: 9, priority: -2, submitted_at: submittedAt, expires_at: submittedAt + 60.25,
-    }])
+    expect(await world.take('w')).toEqual([
+      {
+        task_id: id,
+        token: expect.any(Number),
+        payload: { to: 'é"\\@b' },
+        attempt: 0,
+        max_attempts: 9,
+        priority: -2,
+        submitted_at: submittedAt,
+        expires_at: submittedAt + 60.25,
+      },
+    ])
   })
 
-  it.each([[{}], [{ limit: 0 }], [{ limit: 10_001 }], [{ limit: 1.5 }], [{ limit: 1, wait_ms: -1 }], [{ limit: 1, wait_ms: 30_001 }], [{ limit: 1, worker_id: 'v' }]])('refuses %j (D60)', async (params) => {
+  it.each([
+    [{}],
+    [{ limit: 0 }],
+    [{ limit: 10_001 }],
+    [{ limit: 1.5 }],
+    [{ limit: 1, wait_ms: -1 }],
+    [{ limit: 1, wait_ms: 30_001 }],
+    [{ limit: 1, worker_id: 'v' }],
+  ])('refuses %j (D60)', async (params) => {
     expect((await world.tryRpc('w', 'tasks.reserve', params)).error?.code).toBe(-32_602)
   })
 
@@ -43,7 +63,8 @@ describe('tasks.reserve', () => {
 describe('a lease', () => {
   it('ends by ack: the task is gone, and repeating the ack is a success (D24, G2)', async () => {
     const lease = await taken()
-    for (let round = 0; round < 2; round += 1) expect(await world.rpc('w', 'tasks.ack', { tasks: [lease] })).toEqual({ results: [{ ok: true }] })
+    for (let round = 0; round < 2; round += 1)
+      expect(await world.rpc('w', 'tasks.ack', { tasks: [lease] })).toEqual({ results: [{ ok: true }] })
     expect(await world.place(lease.task_id)).toBe('gone')
     expect(await world.rpc('w', 'tasks.extend', { tasks: [lease] })).toEqual({ results: [LOST] })
   })
@@ -53,7 +74,10 @@ describe('a lease', () => {
     const later = await world.submit()
     expect(await world.rpc('w', 'tasks.release', { tasks: [lease] })).toEqual({ results: [{ ok: true }] })
     const again = await world.take('v', 2)
-    expect(again.map(({ task_id, attempt }) => [task_id, attempt])).toEqual([[lease.task_id, 0], [later, 0]])
+    expect(again.map(({ task_id, attempt }) => [task_id, attempt])).toEqual([
+      [lease.task_id, 0],
+      [later, 0],
+    ])
     expect(again[0]?.token).toBeGreaterThan(lease.token)
   })
 
@@ -61,32 +85,53 @@ describe('a lease', () => {
     const stale = await taken('w')
     await world.time.advance(72_000)
     const [fresh] = await world.take('v')
-    for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend'] as const) expect(await world.rpc('w', method, { tasks: [stale] })).toEqual({ results: [LOST] })
+    for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend'] as const)
+      expect(await world.rpc('w', method, { tasks: [stale] })).toEqual({ results: [LOST] })
     expect(await world.rpc('w', 'tasks.nack', { tasks: [{ ...stale, error: 'late' }] })).toEqual({ results: [LOST] })
     expect(await world.rpc('v', 'tasks.ack', { tasks: [ref(fresh ?? stale)] })).toEqual({ results: [{ ok: true }] })
   })
 
   it('with a guessed token, or of a task that never was, is lost (S13)', async () => {
     const { task_id, token } = await taken()
-    const tasks = [{ task_id, token: token + 1 }, { task_id, token: 0 }, { task_id: 'never', token }, { task_id: '__proto__', token: 1 }]
-    for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend'] as const) expect((await world.rpc('w', method, { tasks })).results).toEqual([LOST, LOST, LOST, LOST])
+    const tasks = [
+      { task_id, token: token + 1 },
+      { task_id, token: 0 },
+      { task_id: 'never', token },
+      { task_id: '__proto__', token: 1 },
+    ]
+    for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend'] as const)
+      expect((await world.rpc('w', method, { tasks })).results).toEqual([LOST, LOST, LOST, LOST])
     expect(await world.place(task_id)).toBe('in_flight')
   })
 
   it('with a token that the store has not issued is lost, counted and logged: the store went back in time (G26)', async () => {
     const { task_id, token } = await taken()
     const tasks = [{ task_id, token: token + 5 }]
-    for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend'] as const) expect((await world.rpc('w', method, { tasks })).results).toEqual([LOST])
-    expect((await world.rpc('w', 'tasks.nack', { tasks: [{ task_id, token: token + 5, error: 'x' }, { task_id, token: 1, error: 'x' }] })).results).toEqual([LOST, LOST])
+    for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend'] as const)
+      expect((await world.rpc('w', method, { tasks })).results).toEqual([LOST])
+    expect(
+      (
+        await world.rpc('w', 'tasks.nack', {
+          tasks: [
+            { task_id, token: token + 5, error: 'x' },
+            { task_id, token: 1, error: 'x' },
+          ],
+        })
+      ).results,
+    ).toEqual([LOST, LOST])
     expect(await world.metric('svc_store_regressions_total')).toMatch(/ 4$/)
-    expect(world.logged.filter(({ level }) => level === 'error')).toMatchObject([{ message: expect.stringContaining('went back in time'), fields: { task_id, token: token + 5 } }])
+    expect(world.logged.filter(({ level }) => level === 'error')).toMatchObject([
+      { message: expect.stringContaining('went back in time'), fields: { task_id, token: token + 5 } },
+    ])
   })
 
   it('is prolonged by extend, for the visibility of the automation from now (D25)', async () => {
     const lease = await taken()
     for (let third = 0; third < 12; third += 1) {
       await world.time.advance(20_000)
-      expect(await world.rpc('w', 'tasks.extend', { tasks: [lease] })).toEqual({ results: [{ ok: true, expires_at: world.time.wallMs() / 1_000 + 60 }] })
+      expect(await world.rpc('w', 'tasks.extend', { tasks: [lease] })).toEqual({
+        results: [{ ok: true, expires_at: world.time.wallMs() / 1_000 + 60 }],
+      })
     }
     expect(await world.take('v')).toEqual([])
     expect(await world.rpc('w', 'tasks.ack', { tasks: [lease] })).toEqual({ results: [{ ok: true }] })
@@ -98,17 +143,29 @@ describe('a lease', () => {
     for (let attempt = 0; attempt < 3; attempt += 1) {
       const [lease] = await world.take('w')
       expect(lease?.attempt).toBe(attempt)
-      outcomes.push(...(await world.rpc('w', 'tasks.nack', { tasks: [{ task_id: 'x', token: lease?.token ?? 0, error: `run ${attempt}` }] })).results)
+      outcomes.push(
+        ...(
+          await world.rpc('w', 'tasks.nack', {
+            tasks: [{ task_id: 'x', token: lease?.token ?? 0, error: `run ${attempt}` }],
+          })
+        ).results,
+      )
       await world.time.advance(2 ** attempt * 1_000)
     }
-    expect(outcomes).toEqual([{ ok: true, outcome: 'scheduled' }, { ok: true, outcome: 'scheduled' }, { ok: true, outcome: 'dead' }])
+    expect(outcomes).toEqual([
+      { ok: true, outcome: 'scheduled' },
+      { ok: true, outcome: 'scheduled' },
+      { ok: true, outcome: 'dead' },
+    ])
     const { json } = await world.call('GET', '/automations/mailer/dead')
     expect(json).toMatchObject({ items: [{ id: 'x', attempt: 3, max_attempts: 3, last_error: 'run 2' }] })
   })
 
   it('nacked as permanent is dead at once (D55)', async () => {
     const lease = await taken()
-    expect(await world.rpc('w', 'tasks.nack', { tasks: [{ ...lease, error: 'never', permanent: true }] })).toEqual({ results: [{ ok: true, outcome: 'dead' }] })
+    expect(await world.rpc('w', 'tasks.nack', { tasks: [{ ...lease, error: 'never', permanent: true }] })).toEqual({
+      results: [{ ok: true, outcome: 'dead' }],
+    })
   })
 
   it('nacked with retry_in_ms comes back exactly then, also at once (D56)', async () => {
@@ -125,7 +182,9 @@ describe('a lease', () => {
 
   it('has its error text cut at 4,096 characters, never through a character', async () => {
     const lease = await taken()
-    await world.rpc('w', 'tasks.nack', { tasks: [{ ...lease, error: `${'x'.repeat(4_095)}😀 and more`, permanent: true }] })
+    await world.rpc('w', 'tasks.nack', {
+      tasks: [{ ...lease, error: `${'x'.repeat(4_095)}😀 and more`, permanent: true }],
+    })
     const { json } = await world.call('GET', '/automations/mailer/dead')
     const { last_error: text } = (json as { items: { last_error: string }[] }).items[0] ?? { last_error: '' }
     expect(text).toHaveLength(4_096)
@@ -137,19 +196,29 @@ describe('settling many tasks in one call', () => {
   it('answers good and bad ones in order, up to 1,000 (D60)', async () => {
     const tasks = Array.from({ length: 1_000 }, () => ({ payload: { to: 'a@b' } }))
     await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks } })
-    const leases = [...await world.take('w', 500), ...await world.take('w', 500)].map(ref)
+    const leases = [...(await world.take('w', 500)), ...(await world.take('w', 500))].map(ref)
     const mixed = leases.map((lease, at) => (at % 2 === 0 ? lease : { ...lease, token: lease.token + 10_000 }))
     const { results } = await world.rpc('w', 'tasks.ack', { tasks: mixed })
     expect(results).toEqual(leases.map((_, at) => (at % 2 === 0 ? { ok: true } : LOST)))
   })
 
-  it.each([[[]], [Array.from({ length: 1_001 }, () => ({ task_id: 'x', token: 1 }))], [[{ task_id: 'x' }]], [[{ task_id: '', token: 1 }]], [[{ task_id: 'x', token: -1 }]], [[{ task_id: 'a\ud800', token: 1 }]]])('refuses a list that is not 1..1000 leases, or holds a wrong one', async (tasks) => {
-    for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend', 'tasks.nack'] as const) expect((await world.tryRpc('w', method, { tasks })).error?.code).toBe(-32_602)
+  it.each([
+    [[]],
+    [Array.from({ length: 1_001 }, () => ({ task_id: 'x', token: 1 }))],
+    [[{ task_id: 'x' }]],
+    [[{ task_id: '', token: 1 }]],
+    [[{ task_id: 'x', token: -1 }]],
+    [[{ task_id: 'a\ud800', token: 1 }]],
+  ])('refuses a list that is not 1..1000 leases, or holds a wrong one', async (tasks) => {
+    for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend', 'tasks.nack'] as const)
+      expect((await world.tryRpc('w', method, { tasks })).error?.code).toBe(-32_602)
   })
 
   it('refuses a retry_in_ms outside 0..86,400,000 (D56)', async () => {
     for (const retry_in_ms of [-1, 86_400_001, 0.5]) {
-      const { error } = await world.tryRpc('w', 'tasks.nack', { tasks: [{ task_id: 'x', token: 1, error: '', retry_in_ms }] })
+      const { error } = await world.tryRpc('w', 'tasks.nack', {
+        tasks: [{ task_id: 'x', token: 1, error: '', retry_in_ms }],
+      })
       expect(error?.data['errors']).toMatchObject([{ path: '/tasks/0/retry_in_ms' }])
     }
   })

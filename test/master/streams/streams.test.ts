@@ -10,7 +10,9 @@ afterEach(() => world.close())
 const output = (sent: number, ts = 1.5): Output => ({ slot_id: 2, ts, payload: { sent } })
 const many = (count: number, from = 0): Output[] => Array.from({ length: count }, (_, at) => output(from + at))
 const peeked = async (n = 10_000): Promise<number[]> =>
-  ((await world.call('GET', `/automations/mailer/output/peek?n=${n}`)).json as { payload: { sent: number } }[]).map(({ payload }) => payload.sent)
+  ((await world.call('GET', `/automations/mailer/output/peek?n=${n}`)).json as { payload: { sent: number } }[]).map(
+    ({ payload }) => payload.sent,
+  )
 
 describe('outputs', () => {
   it('stand in the stream in the order in which they were accepted, with slot, time and an id', async () => {
@@ -19,7 +21,11 @@ describe('outputs', () => {
     world.streams.accept('mailer', 'v', [output(3, 0.25)])
     await settled(world)
     const { json } = await world.call('GET', '/automations/mailer/output/peek')
-    expect(json).toMatchObject([{ payload: { sent: 1 } }, { payload: { sent: 2 } }, { id: expect.any(String), slot_id: 2, ts: 0.25, payload: { sent: 3 } }])
+    expect(json).toMatchObject([
+      { payload: { sent: 1 } },
+      { payload: { sent: 2 } },
+      { id: expect.any(String), slot_id: 2, ts: 0.25, payload: { sent: 3 } },
+    ])
   })
 
   it('of one tick go to the store as one push, at most 1,000 each, one at a time (G10)', async () => {
@@ -27,7 +33,13 @@ describe('outputs', () => {
     await open({ backend: store.wrap })
     for (let from = 0; from < 2_500; from += 100) world.streams.accept('mailer', 'w', many(100, from))
     await settled(world)
-    expect(store.named('streams.push').map(([, producer, seq, entries]) => [producer, seq, (entries as unknown[]).length])).toEqual([['m1', 1, 1_000], ['m1', 2, 1_000], ['m1', 3, 500]])
+    expect(
+      store.named('streams.push').map(([, producer, seq, entries]) => [producer, seq, (entries as unknown[]).length]),
+    ).toEqual([
+      ['m1', 1, 1_000],
+      ['m1', 2, 1_000],
+      ['m1', 3, 500],
+    ])
     expect(await peeked()).toEqual(many(2_500).map((_, at) => at))
   })
 
@@ -51,7 +63,11 @@ describe('outputs', () => {
     expect(await peeked()).toEqual([0, 1, 2])
     expect(await world.metric('svc_outputs_dropped_total')).toMatch(/reason="invalid"\} 5$/)
     const lines = world.logged.filter(({ level }) => level === 'warn')
-    expect(lines.map(({ fields }) => [fields['worker_id'], fields['more_since_last_line']])).toEqual([['w', 0], ['v', 0], ['w', 2]])
+    expect(lines.map(({ fields }) => [fields['worker_id'], fields['more_since_last_line']])).toEqual([
+      ['w', 0],
+      ['v', 0],
+      ['w', 2],
+    ])
     expect(lines[0]?.fields['why']).toContain('/sent')
   })
 
@@ -69,20 +85,27 @@ describe('outputs', () => {
   })
 
   it('are not doubled when the store took them but its answer was lost (G10)', async () => {
-    await open({ backend: (real) => {
-      let lost = false
-      const push: typeof real.streams.push = async (...args) => {
-        const answer = await real.streams.push(...args)
-        if (lost) return answer
-        lost = true
-        throw new FleetError('STORAGE_UNAVAILABLE', 'no answer came', { outcome: 'unknown' })
-      }
-      const streams = new Proxy(real.streams, { get: (target, key: string) => (key === 'push' ? push : (Reflect.get(target, key) as () => unknown).bind(target)) })
-      return new Proxy(real, { get: (target, key: string) => {
-        const value: unknown = key === 'streams' ? streams : Reflect.get(target, key)
-        return typeof value === 'function' ? (value as () => unknown).bind(target) : value
-      } })
-    } })
+    await open({
+      backend: (real) => {
+        let lost = false
+        const push: typeof real.streams.push = async (...args) => {
+          const answer = await real.streams.push(...args)
+          if (lost) return answer
+          lost = true
+          throw new FleetError('STORAGE_UNAVAILABLE', 'no answer came', { outcome: 'unknown' })
+        }
+        const streams = new Proxy(real.streams, {
+          get: (target, key: string) =>
+            key === 'push' ? push : (Reflect.get(target, key) as () => unknown).bind(target),
+        })
+        return new Proxy(real, {
+          get: (target, key: string) => {
+            const value: unknown = key === 'streams' ? streams : Reflect.get(target, key)
+            return typeof value === 'function' ? (value as () => unknown).bind(target) : value
+          },
+        })
+      },
+    })
     world.streams.accept('mailer', 'w', many(3))
     await world.time.advance(1_000)
     expect(await peeked()).toEqual([0, 1, 2])
@@ -158,7 +181,10 @@ describe('pressure', () => {
   it('says full for every type from 64 MiB in all on, and drops nothing below twice that (G17)', async () => {
     const store = new Watched()
     const types = Array.from({ length: 10 }, (_, at) => `t${at}`)
-    await open({ backend: store.wrap, entries: [...types.map((type) => entryOf(type, anything)), entryOf('idle', anything)] })
+    await open({
+      backend: store.wrap,
+      entries: [...types.map((type) => entryOf(type, anything)), entryOf('idle', anything)],
+    })
     store.failure = (name) => (name === 'streams.push' ? AWAY : undefined)
     for (const type of types) for (let mib = 0; mib < 7; mib += 1) world.streams.accept(type, 'w', [large])
     await settled(world)
@@ -177,7 +203,8 @@ describe('reading a stream', () => {
     await open()
     world.streams.accept('mailer', 'w', many(12))
     await settled(world)
-    for (let round = 0; round < 2; round += 1) expect((await world.call('GET', '/automations/mailer/output/peek')).json).toHaveLength(10)
+    for (let round = 0; round < 2; round += 1)
+      expect((await world.call('GET', '/automations/mailer/output/peek')).json).toHaveLength(10)
     expect((await world.call('GET', '/automations/mailer/output/length')).json).toEqual({ length: 12 })
   })
 
@@ -185,7 +212,10 @@ describe('reading a stream', () => {
     await open()
     world.streams.accept('mailer', 'w', many(13))
     await settled(world)
-    const pop = async (body: object): Promise<unknown[]> => ((await world.call('POST', '/automations/mailer/output/pop', { body })).json as { payload: { sent: number } }[]).map(({ payload }) => payload.sent)
+    const pop = async (body: object): Promise<unknown[]> =>
+      (
+        (await world.call('POST', '/automations/mailer/output/pop', { body })).json as { payload: { sent: number } }[]
+      ).map(({ payload }) => payload.sent)
     expect(await pop({ n: 2 })).toEqual([0, 1])
     expect(await pop({})).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
     expect(await pop({ n: 10_000 })).toEqual([12])
@@ -197,21 +227,28 @@ describe('reading a stream', () => {
     const { status, json } = await world.call('POST', '/automations/mailer/output/pop', { body: { n } })
     expect(status).toBe(422)
     expect((json as { detail: { path: string }[] }).detail[0]?.path).toBe('/n')
-    expect((await world.call('GET', `/automations/mailer/output/peek?n=${String(n)}`)).status).toBe(n === '5' ? 200 : 422)
+    expect((await world.call('GET', `/automations/mailer/output/peek?n=${String(n)}`)).status).toBe(
+      n === '5' ? 200 : 422,
+    )
   })
 
   it('tails the newest, then what came after an id; a gap is told (D50)', async () => {
     await open()
     world.streams.accept('mailer', 'w', many(5))
     await settled(world)
-    const tail = async (query: string): Promise<{ entries: { id: string; payload: { sent: number } }[]; gap: boolean }> =>
+    const tail = async (
+      query: string,
+    ): Promise<{ entries: { id: string; payload: { sent: number } }[]; gap: boolean }> =>
       (await world.call('GET', `/automations/mailer/output/tail?${query}`)).json as never
     const newest = await tail('n=2')
     expect(newest).toMatchObject({ entries: [{ payload: { sent: 3 } }, { payload: { sent: 4 } }], gap: false })
     const [first, last] = newest.entries.map(({ id }) => id)
     world.streams.accept('mailer', 'w', many(2, 5))
     await settled(world)
-    expect(await tail(`after=${last}`)).toMatchObject({ entries: [{ payload: { sent: 5 } }, { payload: { sent: 6 } }], gap: false })
+    expect(await tail(`after=${last}`)).toMatchObject({
+      entries: [{ payload: { sent: 5 } }, { payload: { sent: 6 } }],
+      gap: false,
+    })
     await world.call('POST', '/automations/mailer/output/pop', { body: { n: 6 } })
     expect(await tail(`after=${first}`)).toMatchObject({ entries: [{ payload: { sent: 6 } }], gap: true })
   })

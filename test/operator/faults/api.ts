@@ -12,7 +12,12 @@ import { nextTurn, type Faults, type Traffic } from './faults.ts'
 
 const CLOSED = new KubeError(0, 'NoAnswer', 'the connection broke')
 
-interface Watch { readonly kind: FakeKind; next: number; wake: () => void; end: 'closed' | 'broken' | undefined }
+interface Watch {
+  readonly kind: FakeKind
+  next: number
+  wake: () => void
+  end: 'closed' | 'broken' | undefined
+}
 
 export class Api {
   readonly server: FakeApiServer
@@ -52,10 +57,20 @@ export class Api {
 
   ask(request: KubeRequest): unknown {
     const isList = request.method === 'GET' && this.#kinds.some(({ plural }) => request.path.endsWith(`/${plural}`))
-    const query = new URLSearchParams(Object.entries(request.query ?? {}).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, String(value)]])))
-    const headers = { 'content-type': request.contentType ?? 'application/json', ...(request.accept !== undefined && { accept: request.accept }) }
+    const query = new URLSearchParams(
+      Object.entries(request.query ?? {}).flatMap(([name, value]): [string, string][] =>
+        value === undefined ? [] : [[name, String(value)]],
+      ),
+    )
+    const headers = {
+      'content-type': request.contentType ?? 'application/json',
+      ...(request.accept !== undefined && { accept: request.accept }),
+    }
     const body = request.body === undefined ? undefined : (JSON.parse(JSON.stringify(request.body)) as unknown)
-    return this.server.ask({ method: request.method, path: request.path, query, headers, body }, isList ? Math.min(this.version, this.#horizon) : this.version)
+    return this.server.ask(
+      { method: request.method, path: request.path, query, headers, body },
+      isList ? Math.min(this.version, this.#horizon) : this.version,
+    )
   }
 
   async *watch(path: string, from: number, signal: AbortSignal): AsyncGenerator<WatchLine> {
@@ -71,7 +86,8 @@ export class Api {
       for (;;) {
         signal.throwIfAborted()
         if (watch.end === 'broken') throw CLOSED
-        for (const { type, object } of this.#unseen(watch)) yield { type, object: JSON.parse(JSON.stringify(object)) as unknown }
+        for (const { type, object } of this.#unseen(watch))
+          yield { type, object: JSON.parse(JSON.stringify(object)) as unknown }
         if (watch.end === 'closed') return
         await new Promise<void>((resolve) => (watch.wake = resolve))
         await nextTurn()
@@ -103,7 +119,12 @@ export class ApiTransport implements KubeTransport {
   readonly #faults: Faults
   readonly #traffic: Traffic
 
-  constructor(parts: { readonly api: Api; readonly time: VirtualTime; readonly faults: Faults; readonly traffic: Traffic }) {
+  constructor(parts: {
+    readonly api: Api
+    readonly time: VirtualTime
+    readonly faults: Faults
+    readonly traffic: Traffic
+  }) {
     this.#api = parts.api
     this.#time = parts.time
     this.#faults = parts.faults
@@ -138,7 +159,12 @@ export class ApiTransport implements KubeTransport {
     const fate = this.#faults.fateOf({ side: 'api', method, path, body })
     if (fate.kind !== 'late') await this.#traffic.alive(signal) // The fate may have been the end of the operator.
     if (fate.kind === 'break') throw CLOSED
-    if (fate.kind === 'refuse') throw errorOfStatus(fate.status, { reason: 'Injected', message: 'as the test says' }, String(fate.retryAfterSeconds ?? 1))
+    if (fate.kind === 'refuse')
+      throw errorOfStatus(
+        fate.status,
+        { reason: 'Injected', message: 'as the test says' },
+        String(fate.retryAfterSeconds ?? 1),
+      )
     if (fate.kind === 'late') await this.#traffic.apart(this.#time.sleep(fate.ms))
     if (fate.kind === 'held') await this.#traffic.apart(fate.until)
     const answer = this.#effect(request)

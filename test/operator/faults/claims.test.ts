@@ -13,7 +13,10 @@ beforeAll(async () => {
 afterEach(() => world.close())
 afterAll(() => masters.stop())
 
-it.each([['the last of its type', false], ['one of several', true]])('a claim is given back by the next operator: its FleetWorker was %s', async (_, hasOthers) => {
+it.each([
+  ['the last of its type', false],
+  ['one of several', true],
+])('a claim is given back by the next operator: its FleetWorker was %s', async (_, hasOthers) => {
   world = new World(masters)
   await world.work()
   await world.start()

@@ -4,7 +4,14 @@ import { WorkQueue, type ObjectKey } from '../../../src/operator/kube/index.ts'
 import { VirtualTime, type Clock } from '../../../src/runtime/index.ts'
 import { FakeApiServer, PROBES } from '../fake-apiserver.ts'
 import { PROBE, random, transportTo, turns } from '../kube/world.ts'
-import { withoutIfMatch, withoutMayWrite, withoutReadingAgain, withoutRelist, withoutVersionInStatus, withoutWriteAhead } from './controls.ts'
+import {
+  withoutIfMatch,
+  withoutMayWrite,
+  withoutReadingAgain,
+  withoutRelist,
+  withoutVersionInStatus,
+  withoutWriteAhead,
+} from './controls.ts'
 import type { Variants } from './life.ts'
 import { interrupted, record, run, stale, type Policy } from './policies.ts'
 import { INTERRUPTED, FIRST, type Scenario } from './scenarios.ts'
@@ -34,21 +41,43 @@ async function found(scenario: Scenario | undefined, policy: Policy, control: Co
 const [EDIT_TWICE, SECRET_TAKEN_BACK, RECREATE] = INTERRUPTED
 
 describe('the fault policies notice an operator without', () => {
-  it('If-Match: a PATCH that is late puts an older spec back', async () => {
-    expect(await found(EDIT_TWICE, interrupted, withoutIfMatch)).toMatch(/an older spec came back/)
-  }, TIMEOUT_MS)
+  it(
+    'If-Match: a PATCH that is late puts an older spec back',
+    async () => {
+      expect(await found(EDIT_TWICE, interrupted, withoutIfMatch)).toMatch(/an older spec came back/)
+    },
+    TIMEOUT_MS,
+  )
 
-  it('the read before a PATCH: a stale cache puts an older spec back', async () => {
-    expect(await found(FIRST.find(({ name }) => name === 'edit'), stale, withoutReadingAgain)).toMatch(/an older spec came back/)
-  }, TIMEOUT_MS)
+  it(
+    'the read before a PATCH: a stale cache puts an older spec back',
+    async () => {
+      expect(
+        await found(
+          FIRST.find(({ name }) => name === 'edit'),
+          stale,
+          withoutReadingAgain,
+        ),
+      ).toMatch(/an older spec came back/)
+    },
+    TIMEOUT_MS,
+  )
 
-  it('write-ahead: a secret stays behind that nobody takes back', async () => {
-    expect(await found(SECRET_TAKEN_BACK, interrupted, withoutWriteAhead)).toMatch(/the config is .*api_key/)
-  }, TIMEOUT_MS)
+  it(
+    'write-ahead: a secret stays behind that nobody takes back',
+    async () => {
+      expect(await found(SECRET_TAKEN_BACK, interrupted, withoutWriteAhead)).toMatch(/the config is .*api_key/)
+    },
+    TIMEOUT_MS,
+  )
 
-  it('the version in status writes: a status lands on a namesake', async () => {
-    expect(await found(RECREATE, interrupted, withoutVersionInStatus)).toMatch(/stands at|the config is/) // It then believes what the status says of its claim.
-  }, TIMEOUT_MS)
+  it(
+    'the version in status writes: a status lands on a namesake',
+    async () => {
+      expect(await found(RECREATE, interrupted, withoutVersionInStatus)).toMatch(/stands at|the config is/) // It then believes what the status says of its claim.
+    },
+    TIMEOUT_MS,
+  )
 })
 
 describe('an expired watch', () => {
@@ -99,14 +128,17 @@ describe('a leader that slept through its lease', () => {
     const asleep = new Promise<void>((resolve) => (wakes = resolve))
     let isAsleep = false
     world.faults.rule = ({ side, method, path }) => {
-      if (isAsleep || side !== 'api' || method !== 'GET' || !path.endsWith(`/fleetworkers/${world.id}`)) return { kind: 'pass' }
+      if (isAsleep || side !== 'api' || method !== 'GET' || !path.endsWith(`/fleetworkers/${world.id}`))
+        return { kind: 'pass' }
       isAsleep = true // In the middle of a pass, right before its PATCH.
       return { kind: 'held', until: asleep }
     }
     world.edit({ config: { url: 'http://two' } })
     await world.comesTrue(5_000, () => isAsleep)
     const other = await world.start('other')
-    expect(await world.comesTrue(30_000, async () => other.leads && (await world.config())?.['url'] === 'http://two')).toBe(true)
+    expect(
+      await world.comesTrue(30_000, async () => other.leads && (await world.config())?.['url'] === 'http://two'),
+    ).toBe(true)
     await world.pass(3_000)
     world.faults.restart()
     own.jump(world.time.monotonicMs())
@@ -118,13 +150,21 @@ describe('a leader that slept through its lease', () => {
     return length
   }
 
-  it('writes nothing more (mayWrite)', async () => {
-    expect(await lateWrites({})).toBe(0)
-  }, TIMEOUT_MS)
+  it(
+    'writes nothing more (mayWrite)',
+    async () => {
+      expect(await lateWrites({})).toBe(0)
+    },
+    TIMEOUT_MS,
+  )
 
-  it('would write, were it not asked', async () => {
-    expect(await lateWrites(withoutMayWrite)).toBeGreaterThan(0)
-  }, TIMEOUT_MS)
+  it(
+    'would write, were it not asked',
+    async () => {
+      expect(await lateWrites(withoutMayWrite)).toBeGreaterThan(0)
+    },
+    TIMEOUT_MS,
+  )
 })
 
 describe('a half-open watch', () => {
@@ -135,11 +175,19 @@ describe('a half-open watch', () => {
     const time = new VirtualTime()
     const fake = await new FakeApiServer([PROBES], time.wallMs).start()
     const after: VirtualTime['after'] = (ms, task) => (ms === IDLE_MS && !isWatched ? () => {} : time.after(ms, task))
-    const transport = transportTo(fake, Object.assign(Object.create(time) as VirtualTime, { after }), { current: { authorization: 'Bearer first', tls: {} }, asked: 0 })
+    const transport = transportTo(fake, Object.assign(Object.create(time) as VirtualTime, { after }), {
+      current: { authorization: 'Bearer first', tls: {} },
+      asked: 0,
+    })
     const abort = new AbortController()
     let reason = ''
     const watching = (async () => {
-      for await (const _ of transport.lines({ method: 'GET', path: `/apis/${PROBE.group}/${PROBE.version}/${PROBE.plural}`, query: { watch: true } }, abort.signal)) { /* Nothing comes. */ }
+      for await (const _ of transport.lines(
+        { method: 'GET', path: `/apis/${PROBE.group}/${PROBE.version}/${PROBE.plural}`, query: { watch: true } },
+        abort.signal,
+      )) {
+        /* Nothing comes. */
+      }
     })().catch((error: { reason?: string }) => (reason = error.reason ?? ''))
     while (fake.watchCount === 0) await turns(1)
     fake.silenceWatches()

@@ -3,18 +3,32 @@
  * the product's source; the tests show that each is noticed.
  */
 import { INDICES, type FleetWorkerObject } from '../../../src/operator/fleetworker/index.ts'
-import { KubeError, WritableCache, type KubeRequest, type KubeTransport, type WatchLine } from '../../../src/operator/kube/index.ts'
+import {
+  KubeError,
+  WritableCache,
+  type KubeRequest,
+  type KubeTransport,
+  type WatchLine,
+} from '../../../src/operator/kube/index.ts'
 import type { KubeAnswer } from '../../../src/operator/kube/transport.ts'
 import { FLEETWORKERS } from '../fleetworker/reconcile-world.ts'
 import type { Variants } from './life.ts'
 import type { World } from './world.ts'
 
-const withJson = (real: KubeTransport, json: (request: KubeRequest, send: <T>(altered?: KubeRequest) => Promise<KubeAnswer<T>>) => Promise<KubeAnswer<unknown>>): KubeTransport => ({
-  json: <T>(request: KubeRequest, signal: AbortSignal) => json(request, <U>(altered = request) => real.json<U>(altered, signal)) as Promise<KubeAnswer<T>>,
+const withJson = (
+  real: KubeTransport,
+  json: (
+    request: KubeRequest,
+    send: <T>(altered?: KubeRequest) => Promise<KubeAnswer<T>>,
+  ) => Promise<KubeAnswer<unknown>>,
+): KubeTransport => ({
+  json: <T>(request: KubeRequest, signal: AbortSignal) =>
+    json(request, <U>(altered = request) => real.json<U>(altered, signal)) as Promise<KubeAnswer<T>>,
   lines: (request, signal) => real.lines(request, signal),
 })
 
-const isOneFleetWorker = ({ method, path }: KubeRequest): boolean => method === 'GET' && /\/fleetworkers\/[^/]+$/.test(path)
+const isOneFleetWorker = ({ method, path }: KubeRequest): boolean =>
+  method === 'GET' && /\/fleetworkers\/[^/]+$/.test(path)
 
 export const withoutIfMatch: Variants = {
   headers: (headers) => Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'if-match')),
@@ -22,14 +36,17 @@ export const withoutIfMatch: Variants = {
 
 /** Reads of one object are as old as lists. */
 export const withoutReadingAgain = (world: World): Variants => ({
-  transport: (real) => withJson(real, async (request, send) => {
-    const answer = await send<FleetWorkerObject>()
-    if (!isOneFleetWorker(request)) return answer
-    const name = request.path.split('/').at(-1) ?? ''
-    const { horizon, server } = world.api
-    const then = server.store.list(FLEETWORKERS, undefined, Math.min(horizon, server.store.version)).find(({ metadata }) => metadata.name === name)
-    return { ...answer, body: then ?? answer.body }
-  }),
+  transport: (real) =>
+    withJson(real, async (request, send) => {
+      const answer = await send<FleetWorkerObject>()
+      if (!isOneFleetWorker(request)) return answer
+      const name = request.path.split('/').at(-1) ?? ''
+      const { horizon, server } = world.api
+      const then = server.store
+        .list(FLEETWORKERS, undefined, Math.min(horizon, server.store.version))
+        .find(({ metadata }) => metadata.name === name)
+      return { ...answer, body: then ?? answer.body }
+    }),
 })
 
 /** Every field seems to stand in the status already. */
@@ -41,20 +58,25 @@ class RememberingCache extends WritableCache<FleetWorkerObject> {
   override get(key: `${string}/${string}`): FleetWorkerObject | undefined {
     const object = super.get(key)
     const known = object?.status?.config?.sources ?? []
-    const more = (object?.spec.configFrom ?? []).filter(({ field }) => !known.some((each) => each.field === field)).map(({ field }) => ({ field, version: '' }))
-    return object === undefined || more.length === 0 ? object : { ...object, status: { ...object.status, config: { ...object.status?.config, sources: [...known, ...more] } } }
+    const more = (object?.spec.configFrom ?? [])
+      .filter(({ field }) => !known.some((each) => each.field === field))
+      .map(({ field }) => ({ field, version: '' }))
+    return object === undefined || more.length === 0
+      ? object
+      : { ...object, status: { ...object.status, config: { ...object.status?.config, sources: [...known, ...more] } } }
   }
 }
 export const withoutWriteAhead: Variants = { cache: () => new RememberingCache() }
 
 /** Statuses are written whatever the object has become. */
 export const withoutVersionInStatus: Variants = {
-  transport: (real) => withJson(real, (request, send) => {
-    if (request.method !== 'PATCH' || !request.path.endsWith('/status')) return send()
-    const body = request.body as { readonly metadata: { readonly resourceVersion?: string } }
-    const { resourceVersion: _, ...metadata } = body.metadata
-    return send({ ...request, body: { ...body, metadata } })
-  }),
+  transport: (real) =>
+    withJson(real, (request, send) => {
+      if (request.method !== 'PATCH' || !request.path.endsWith('/status')) return send()
+      const body = request.body as { readonly metadata: { readonly resourceVersion?: string } }
+      const { resourceVersion: _, ...metadata } = body.metadata
+      return send({ ...request, body: { ...body, metadata } })
+    }),
 }
 
 /** What has expired is taken for an ordinary fault. */
@@ -65,10 +87,19 @@ export const withoutRelist: Variants = {
       try {
         yield* real.lines(request, signal)
       } catch (error) {
-        throw error instanceof KubeError && error.status === 410 ? new KubeError(500, 'InternalError', error.message) : error
+        throw error instanceof KubeError && error.status === 410
+          ? new KubeError(500, 'InternalError', error.message)
+          : error
       }
     },
   }),
 }
 
-export const withoutMayWrite: Variants = { leadership: (real) => ({ state: real.state, mayWrite: () => true, confirm: async () => true, release: () => real.release() }) }
+export const withoutMayWrite: Variants = {
+  leadership: (real) => ({
+    state: real.state,
+    mayWrite: () => true,
+    confirm: async () => true,
+    release: () => real.release(),
+  }),
+}

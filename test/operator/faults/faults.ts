@@ -15,7 +15,8 @@ export interface Asked {
 export type Fate = { readonly effect?: () => void; readonly answered?: () => void } & (
   | { readonly kind: 'pass' }
   /** The connection breaks before, or after, the request took effect. */
-  | { readonly kind: 'break' } | { readonly kind: 'lose' }
+  | { readonly kind: 'break' }
+  | { readonly kind: 'lose' }
   | { readonly kind: 'refuse'; readonly status: number; readonly retryAfterSeconds?: number }
   /** It arrives so much later, also if its sender is dead by then. */
   | { readonly kind: 'late'; readonly ms: number }
@@ -26,7 +27,8 @@ export type Fate = { readonly effect?: () => void; readonly answered?: () => voi
 export const PASS: Fate = { kind: 'pass' }
 
 const isWrite = ({ method }: Asked): boolean => method !== 'GET' && method !== 'WATCH'
-export const nameOf = ({ side, method, path }: Asked): string => `${method} ${side} ${path.replace(/^\/api(s\/[^/]+)?\/v1(alpha1)?(\/namespaces\/[^/]+)?/, '').replace(/\/[0-9a-z.-]+\.[0-9a-f]{16}$/, '')}`
+export const nameOf = ({ side, method, path }: Asked): string =>
+  `${method} ${side} ${path.replace(/^\/api(s\/[^/]+)?\/v1(alpha1)?(\/namespaces\/[^/]+)?/, '').replace(/\/[0-9a-z.-]+\.[0-9a-f]{16}$/, '')}`
 
 export class Faults {
   readonly #writes: Asked[] = []

@@ -3,7 +3,14 @@
  * can be kept back. It counts what is under way, so that virtual time waits for real sockets.
  */
 import { once } from 'node:events'
-import { Agent, createServer, request as httpRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  Agent,
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { VirtualTime } from '../../../src/runtime/index.ts'
@@ -29,7 +36,9 @@ export class Gate {
 
   private constructor(parts: GateParts) {
     this.#parts = parts
-    this.#server = createServer((request, response) => void this.#serve(request, response).catch(() => response.destroy()))
+    this.#server = createServer(
+      (request, response) => void this.#serve(request, response).catch(() => response.destroy()),
+    )
     parts.traffic.ended.addEventListener('abort', () => this.close())
   }
 
@@ -60,9 +69,21 @@ export class Gate {
     const isFeed = path.startsWith('/api/v1/events')
     const served = (async () => {
       const body = await text(request)
-      const fate = faults.fateOf({ side: 'master', method: isFeed ? 'WATCH' : method, path, ...(body !== '' && { body: JSON.parse(body) as unknown }) })
+      const fate = faults.fateOf({
+        side: 'master',
+        method: isFeed ? 'WATCH' : method,
+        path,
+        ...(body !== '' && { body: JSON.parse(body) as unknown }),
+      })
       if ((traffic.ended.aborted && fate.kind !== 'late') || fate.kind === 'break') return void response.destroy()
-      if (fate.kind === 'refuse') return void response.writeHead(fate.status, { 'content-type': 'application/json', 'muster-epoch': 'e', 'retry-after': String(fate.retryAfterSeconds ?? 1) }).end('{"detail":"as the test says"}')
+      if (fate.kind === 'refuse')
+        return void response
+          .writeHead(fate.status, {
+            'content-type': 'application/json',
+            'muster-epoch': 'e',
+            'retry-after': String(fate.retryAfterSeconds ?? 1),
+          })
+          .end('{"detail":"as the test says"}')
       if (fate.kind === 'late') await traffic.apart(time.sleep(fate.ms))
       if (fate.kind === 'held') await traffic.apart(fate.until)
       const answer = await this.#forward(request, body)

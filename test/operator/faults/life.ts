@@ -6,7 +6,18 @@ import { Registry } from 'prom-client'
 import { createFleetMetrics, Fleet } from '../../../src/operator/fleet/index.ts'
 import { INDICES, keptSpec, type FleetWorkerObject } from '../../../src/operator/fleetworker/index.ts'
 import { FLEET_WORKERS } from '../../../src/operator/fleetworker/resource.ts'
-import { ALWAYS_LEADING, createKubeMetrics, FoldingEventRecorder, LeaseElector, WatchLoop, WorkQueue, WritableCache, type KubeMetrics, type KubeTransport, type Leadership } from '../../../src/operator/kube/index.ts'
+import {
+  ALWAYS_LEADING,
+  createKubeMetrics,
+  FoldingEventRecorder,
+  LeaseElector,
+  WatchLoop,
+  WorkQueue,
+  WritableCache,
+  type KubeMetrics,
+  type KubeTransport,
+  type Leadership,
+} from '../../../src/operator/kube/index.ts'
 import { MasterAway } from '../../../src/operator/master-away.ts'
 import { Term } from '../../../src/operator/term.ts'
 import { Triggers } from '../../../src/operator/triggers.ts'
@@ -56,14 +67,53 @@ export class Life {
     this.#metrics = createKubeMetrics(registry, 'fleetworker', 'muster-operator')
     this.cache = variants.cache?.() ?? new WritableCache<FleetWorkerObject>(INDICES, keptSpec)
     this.queue = new WorkQueue(shared)
-    this.#events = new FoldingEventRecorder({ ...shared, transport, controller: 'muster.dev/operator', instance: replica ?? 'one' })
-    this.#elector = replica === undefined ? undefined : new LeaseElector({ ...shared, transport, namespace: 'muster', name: 'muster-operator', identity: replica, onLead: (signal) => this.#lead(signal) })
+    this.#events = new FoldingEventRecorder({
+      ...shared,
+      transport,
+      controller: 'muster.dev/operator',
+      instance: replica ?? 'one',
+    })
+    this.#elector =
+      replica === undefined
+        ? undefined
+        : new LeaseElector({
+            ...shared,
+            transport,
+            namespace: 'muster',
+            name: 'muster-operator',
+            identity: replica,
+            onLead: (signal) => this.#lead(signal),
+          })
     const leadership = this.#elector ?? ALWAYS_LEADING
     this.#leadership = variants.leadership?.(leadership) ?? leadership
-    this.fleet = new Fleet({ ...shared, masterUrl, token: () => TOKENS.admin, metrics: createFleetMetrics(registry), mayWrite: () => this.#leadership.mayWrite(), onBreaker: (reason) => this.#away.turned(reason) })
-    this.triggers = new Triggers({ queue: this.queue, cache: this.cache, table: this.fleet, isOurs: (object) => this.#term?.isSending(object) === true, isReporting: (object) => this.#term?.isReporting(object) === true })
-    this.#away = new MasterAway({ table: this.fleet, queue: this.queue, onTurn: (isAway) => this.#masterTurned(isAway) })
-    this.#watch = new WatchLoop({ ...shared, transport, cache: this.cache, resource: FLEET_WORKERS, namespace: undefined, onChange: (change, source) => this.triggers.changed(change, source) })
+    this.fleet = new Fleet({
+      ...shared,
+      masterUrl,
+      token: () => TOKENS.admin,
+      metrics: createFleetMetrics(registry),
+      mayWrite: () => this.#leadership.mayWrite(),
+      onBreaker: (reason) => this.#away.turned(reason),
+    })
+    this.triggers = new Triggers({
+      queue: this.queue,
+      cache: this.cache,
+      table: this.fleet,
+      isOurs: (object) => this.#term?.isSending(object) === true,
+      isReporting: (object) => this.#term?.isReporting(object) === true,
+    })
+    this.#away = new MasterAway({
+      table: this.fleet,
+      queue: this.queue,
+      onTurn: (isAway) => this.#masterTurned(isAway),
+    })
+    this.#watch = new WatchLoop({
+      ...shared,
+      transport,
+      cache: this.cache,
+      resource: FLEET_WORKERS,
+      namespace: undefined,
+      onChange: (change, source) => this.triggers.changed(change, source),
+    })
   }
 
   readonly #away: MasterAway
@@ -72,7 +122,11 @@ export class Life {
     const { time } = this.#parts
     const { signal } = this.#abort
     this.fleet.onChange((change) => this.triggers.tableChanged(change))
-    signal.addEventListener('abort', time.every(1_000, () => this.#away.look()), { once: true })
+    signal.addEventListener(
+      'abort',
+      time.every(1_000, () => this.#away.look()),
+      { once: true },
+    )
     this.#running.push(this.fleet.run(signal), this.#events.run(signal), this.#watch.run(signal))
     if (this.#elector === undefined) this.#lead(signal)
     else this.#running.push(this.#elector.run(signal))
@@ -97,8 +151,21 @@ export class Life {
   #lead(signal: AbortSignal): void {
     const { log, random, time, transport } = this.#parts
     this.#term = new Term({
-      signal: AbortSignal.any([signal, this.#abort.signal]), time, random, log, transport, cache: this.cache, queue: this.queue, events: this.#events, fleet: this.fleet, leadership: this.#leadership,
-      triggers: this.triggers, metrics: this.#metrics, workers: { drifted: () => {} }, watches: () => true, within: (_, inside) => inside(),
+      signal: AbortSignal.any([signal, this.#abort.signal]),
+      time,
+      random,
+      log,
+      transport,
+      cache: this.cache,
+      queue: this.queue,
+      events: this.#events,
+      fleet: this.fleet,
+      leadership: this.#leadership,
+      triggers: this.triggers,
+      metrics: this.#metrics,
+      workers: { drifted: () => {} },
+      watches: () => true,
+      within: (_, inside) => inside(),
     })
     this.#running.push(this.#term.run())
   }

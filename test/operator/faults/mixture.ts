@@ -27,25 +27,42 @@ type Draw = {
 function drawFrom(seed: number): Draw {
   const random = seededRandom(seed)
   const below = (count: number): number => Math.floor(random.unit() * count)
-  return { below, chance: (probability) => random.unit() < probability, one: <T>(of: readonly T[]) => of[below(of.length)] as T }
+  return {
+    below,
+    chance: (probability) => random.unit() < probability,
+    one: <T>(of: readonly T[]) => of[below(of.length)] as T,
+  }
 }
 
 /** What a spec asks for, beside its policies. */
-interface Wish { readonly spec: Partial<FleetWorkerSpec>; readonly config: Readonly<Record<string, unknown>>; readonly namesSecret: boolean }
+interface Wish {
+  readonly spec: Partial<FleetWorkerSpec>
+  readonly config: Readonly<Record<string, unknown>>
+  readonly namesSecret: boolean
+}
 
 function wish(draw: Draw): Wish {
   const named = {
-    ...(draw.chance(0.7) && { url: `http://${draw.below(4)}` }), ...(draw.chance(0.4) && { ratio: draw.below(3) / 2 }),
-    ...(draw.chance(0.4) && { tags: draw.one([[], ['a'], ['a', 'b']]) }), ...(draw.chance(0.5) && { enabled: draw.chance(0.8) }),
+    ...(draw.chance(0.7) && { url: `http://${draw.below(4)}` }),
+    ...(draw.chance(0.4) && { ratio: draw.below(3) / 2 }),
+    ...(draw.chance(0.4) && { tags: draw.one([[], ['a'], ['a', 'b']]) }),
+    ...(draw.chance(0.5) && { enabled: draw.chance(0.8) }),
   }
   const slots = draw.chance(0.4) ? { slots: draw.below(9) } : {}
   const namesSecret = draw.chance(0.5)
-  const configFrom = namesSecret ? { configFrom: [{ field: 'api_key', secretKeyRef: { name: 'keys', key: 'api' } }] } : {}
-  return { spec: { config: named, ...slots, ...configFrom }, config: { ...DEFAULT_CONFIG, ...named, ...slots }, namesSecret }
+  const configFrom = namesSecret
+    ? { configFrom: [{ field: 'api_key', secretKeyRef: { name: 'keys', key: 'api' } }] }
+    : {}
+  return {
+    spec: { config: named, ...slots, ...configFrom },
+    config: { ...DEFAULT_CONFIG, ...named, ...slots },
+    namesSecret,
+  }
 }
 
 const policies = (draw: Draw): Partial<FleetWorkerSpec> => ({
-  ...(draw.chance(0.3) && { managementPolicy: draw.one(['Enforce', 'Warn', 'Observe'] as const) }), ...(draw.chance(0.15) && { suspend: true }),
+  ...(draw.chance(0.3) && { managementPolicy: draw.one(['Enforce', 'Warn', 'Observe'] as const) }),
+  ...(draw.chance(0.15) && { suspend: true }),
   ...(draw.chance(0.6) && { deletionPolicy: draw.one(['Retain', 'Reset', 'Deregister'] as const) }),
 })
 
@@ -143,7 +160,8 @@ export class Mixture {
 
   #replace(): void {
     const object = this.#world.object()
-    if (object !== undefined && object.metadata.deletionTimestamp === undefined) this.#world.replace({ ...wish(this.#draw).spec, ...policies(this.#draw) })
+    if (object !== undefined && object.metadata.deletionTimestamp === undefined)
+      this.#world.replace({ ...wish(this.#draw).spec, ...policies(this.#draw) })
   }
 
   #remove(): void {
@@ -204,11 +222,15 @@ export class Mixture {
     world.api.endWatches('broken')
     world.configMap('unrelated', {}) // A watch that had come to the last version would not be refused.
     world.api.server.store.compact()
-    if (world.object()?.metadata.deletionTimestamp !== undefined) await world.comesTrue(POLL_MS, () => world.object() === undefined)
+    if (world.object()?.metadata.deletionTimestamp !== undefined)
+      await world.comesTrue(POLL_MS, () => world.object() === undefined)
     if (world.object() === undefined) world.create(spec)
     else world.replace(spec)
     const left = !namesSecret && this.#mayLinger ? await this.#lingering() : {}
-    return verdict(world, { end: { config: { ...config, ...(namesSecret && { api_key: this.#password }), ...left }, ready: 'True Ready' }, latencyMs: POLL_MS })
+    return verdict(world, {
+      end: { config: { ...config, ...(namesSecret && { api_key: this.#password }), ...left }, ready: 'True Ready' },
+      latencyMs: POLL_MS,
+    })
   }
 
   /** The secret as it is in the end, if any. */

@@ -27,24 +27,34 @@ export async function verdict(world: World, { end, latencyMs = 0 }: Wanted): Pro
   const { time } = world
   const untilMs = time.monotonicMs() + WITHIN_MS + latencyMs
   for (;;) {
-    const isThere = await world.comesTrue(untilMs - time.monotonicMs(), async () => (await difference(world, end)) === undefined)
+    const isThere = await world.comesTrue(
+      untilMs - time.monotonicMs(),
+      async () => (await difference(world, end)) === undefined,
+    )
     if (!isThere) return `after a minute ${await difference(world, end)}`
     await world.pass(LAST_WRITES_MS)
     const writes = await moreWrites(world)
-    const wrong = writes.length > 0 ? `an unchanged world was written to: ${writes.join(', ')}` : await difference(world, end)
+    const wrong =
+      writes.length > 0 ? `an unchanged world was written to: ${writes.join(', ')}` : await difference(world, end)
     if (wrong === undefined) return crashes(world) ?? leaks(world) ?? misplaced(world)
     if (time.monotonicMs() >= untilMs) return wrong // Before that, something may have come true for a moment only.
   }
 }
 
-async function difference(world: World, { config, ready, mayLeaveClaim }: Scenario['end']): Promise<string | undefined> {
+async function difference(
+  world: World,
+  { config, ready, mayLeaveClaim }: Scenario['end'],
+): Promise<string | undefined> {
   const now = await world.config()
-  if (!isDeepStrictEqual(now, config)) return `the config is ${JSON.stringify(now)} and not ${JSON.stringify(config)}, Synced ${world.condition('Synced')}`
+  if (!isDeepStrictEqual(now, config))
+    return `the config is ${JSON.stringify(now)} and not ${JSON.stringify(config)}, Synced ${world.condition('Synced')}`
   const object = world.object()
-  if (ready === undefined && object === undefined) return mayLeaveClaim === true && world.deaths > 0 ? undefined : unclaimed(world)
+  if (ready === undefined && object === undefined)
+    return mayLeaveClaim === true && world.deaths > 0 ? undefined : unclaimed(world)
   if (ready === undefined) return 'the FleetWorker is still there'
   if (object === undefined) return 'the FleetWorker is gone'
-  if (object.status?.observedGeneration !== object.metadata.generation || world.condition('Ready') !== ready) return `the status is ${JSON.stringify(object.status)} at generation ${object.metadata.generation}`
+  if (object.status?.observedGeneration !== object.metadata.generation || world.condition('Ready') !== ready)
+    return `the status is ${JSON.stringify(object.status)} at generation ${object.metadata.generation}`
   return undefined
 }
 
@@ -66,17 +76,28 @@ export async function moreWrites(world: World): Promise<readonly string[]> {
 
 export function crashes(world: World): string | undefined {
   const lines = world.log.lines.filter(({ level, message }) => level === 'error' && !EXPECTED.test(message))
-  return lines.length === 0 ? undefined : `the log has errors: ${lines.map(({ message, fields }) => `${message} ${JSON.stringify(fields)}`).join('; ')}`
+  return lines.length === 0
+    ? undefined
+    : `the log has errors: ${lines.map(({ message, fields }) => `${message} ${JSON.stringify(fields)}`).join('; ')}`
 }
 
 /** A status that speaks of another object than the one it stands at. */
 function misplaced(world: World): string | undefined {
-  const statuses = world.api.server.store.history.filter(({ kind }) => kind === FLEETWORKERS).map(({ object }) => object)
-  const found = statuses.find(({ metadata, status }) => status?.['selector'] !== undefined && status['selector'] !== `muster.dev/uid=${metadata.uid}`)
-  return found === undefined ? undefined : `the status of ${String(found.status?.['selector'])} stands at ${found.metadata.uid}`
+  const statuses = world.api.server.store.history
+    .filter(({ kind }) => kind === FLEETWORKERS)
+    .map(({ object }) => object)
+  const found = statuses.find(
+    ({ metadata, status }) =>
+      status?.['selector'] !== undefined && status['selector'] !== `muster.dev/uid=${metadata.uid}`,
+  )
+  return found === undefined
+    ? undefined
+    : `the status of ${String(found.status?.['selector'])} stands at ${found.metadata.uid}`
 }
 
 export function leaks(world: World): string | undefined {
-  const found = world.texts().find((text) => text.includes(CANARY) || text.includes(Buffer.from(CANARY).toString('base64').slice(0, -4)))
+  const found = world
+    .texts()
+    .find((text) => text.includes(CANARY) || text.includes(Buffer.from(CANARY).toString('base64').slice(0, -4)))
   return found === undefined ? undefined : `a secret is to be seen: ${found}`
 }

@@ -30,23 +30,43 @@ async function failures(scenario: Scenario, policy: Policy): Promise<readonly st
 }
 
 describe('the operator, whatever goes wrong at whatever point of', () => {
-  it.each(SCENARIOS)('$name: dies there, and another goes on (G19, G20)', async (scenario) => {
-    expect(await failures(scenario, intermediate)).toEqual([])
-  }, TIMEOUT_MS)
+  it.each(SCENARIOS)(
+    '$name: dies there, and another goes on (G19, G20)',
+    async (scenario) => {
+      expect(await failures(scenario, intermediate)).toEqual([])
+    },
+    TIMEOUT_MS,
+  )
 
-  it.each(SCENARIOS)('$name: does not see one event (G22)', async (scenario) => {
-    expect(await failures(scenario, unobserved)).toEqual([])
-  }, TIMEOUT_MS)
+  it.each(SCENARIOS)(
+    '$name: does not see one event (G22)',
+    async (scenario) => {
+      expect(await failures(scenario, unobserved)).toEqual([])
+    },
+    TIMEOUT_MS,
+  )
 
-  it.each(isSoak ? SCENARIOS : [...SCENARIOS, RECREATION])('$name: comes back to an older view (G21)', async (scenario) => {
-    expect(await failures(scenario, stale)).toEqual([])
-  }, TIMEOUT_MS)
+  it.each(isSoak ? SCENARIOS : [...SCENARIOS, RECREATION])(
+    '$name: comes back to an older view (G21)',
+    async (scenario) => {
+      expect(await failures(scenario, stale)).toEqual([])
+    },
+    TIMEOUT_MS,
+  )
 
-  it.each(INTERRUPTED)('$name: people go on while a write is lost or late (G19, G21)', async (scenario) => {
-    expect(await failures(scenario, interrupted)).toEqual([])
-  }, TIMEOUT_MS)
+  it.each(INTERRUPTED)(
+    '$name: people go on while a write is lost or late (G19, G21)',
+    async (scenario) => {
+      expect(await failures(scenario, interrupted)).toEqual([])
+    },
+    TIMEOUT_MS,
+  )
 
-  it.each(SCENARIOS)('$name: does not get the answer it should (G19)', async (scenario) => {
-    expect(await failures(scenario, answers)).toEqual([])
-  }, TIMEOUT_MS)
+  it.each(SCENARIOS)(
+    '$name: does not get the answer it should (G19)',
+    async (scenario) => {
+      expect(await failures(scenario, answers)).toEqual([])
+    },
+    TIMEOUT_MS,
+  )
 })

@@ -47,7 +47,12 @@ interface Recording {
 export type Policy = (recording: Recording, scenario: Scenario) => readonly Point[]
 
 /** Runs the scenario to its end, with a fault or without. @returns what is wrong in the end. */
-export async function run(masters: Masters, scenario: Scenario, point?: Point, variants: Variants | ((world: World) => Variants) = {}): Promise<string | undefined> {
+export async function run(
+  masters: Masters,
+  scenario: Scenario,
+  point?: Point,
+  variants: Variants | ((world: World) => Variants) = {},
+): Promise<string | undefined> {
   const world = await begun(masters, scenario, variants)
   try {
     point?.arm(world)
@@ -61,7 +66,11 @@ export async function run(masters: Masters, scenario: Scenario, point?: Point, v
   }
 }
 
-async function begun(masters: Masters, scenario: Scenario, variants: Variants | ((world: World) => Variants)): Promise<World> {
+async function begun(
+  masters: Masters,
+  scenario: Scenario,
+  variants: Variants | ((world: World) => Variants),
+): Promise<World> {
   const world = new World(masters)
   world.variants = typeof variants === 'function' ? variants(world) : variants
   await world.work()
@@ -79,7 +88,8 @@ function setback(configs: readonly object[], { end }: Scenario): string | undefi
   return other === undefined ? undefined : `an older spec came back: ${JSON.stringify(other)}`
 }
 
-const eventsOf = (world: World): number => world.api.server.store.history.filter(({ kind }) => kind === FLEETWORKERS).length
+const eventsOf = (world: World): number =>
+  world.api.server.store.history.filter(({ kind }) => kind === FLEETWORKERS).length
 
 export async function record(masters: Masters, scenario: Scenario): Promise<Recording> {
   const world = await begun(masters, scenario, {})
@@ -90,7 +100,8 @@ export async function record(masters: Masters, scenario: Scenario): Promise<Reco
     if (!isOver) told += 1
     return false
   }
-  world.faults.rule = (_, write) => (write === undefined || isOver ? PASS : { kind: 'pass', answered: () => void eventsAtWrite.push(eventsOf(world)) })
+  world.faults.rule = (_, write) =>
+    write === undefined || isOver ? PASS : { kind: 'pass', answered: () => void eventsAtWrite.push(eventsOf(world)) }
   await scenario.act(world)
   await world.pass((scenario.latencyMs ?? 0) + PEACE_MS)
   isOver = true
@@ -102,9 +113,11 @@ export async function record(masters: Masters, scenario: Scenario): Promise<Reco
 const each = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n + 1)
 
 /** The fate of the n-th write. */
-const atWrite = (n: number, fate: (world: World) => Fate) => (world: World): void => {
-  world.faults.rule = (_, write) => (write === n ? fate(world) : PASS)
-}
+const atWrite =
+  (n: number, fate: (world: World) => Fate) =>
+  (world: World): void => {
+    world.faults.rule = (_, write) => (write === n ? fate(world) : PASS)
+  }
 
 const DEATHS: Readonly<Record<string, (world: World) => Fate>> = {
   'before it is sent': (world) => {
@@ -116,20 +129,29 @@ const DEATHS: Readonly<Record<string, (world: World) => Fate>> = {
 }
 
 export const intermediate = ({ eventsAtWrite }: Recording): readonly Point[] =>
-  each(eventsAtWrite.length).flatMap((n) => Object.entries(DEATHS).map(([when, fate]) => ({ name: `dies at write ${n} ${when}`, arm: atWrite(n, fate) })))
+  each(eventsAtWrite.length).flatMap((n) =>
+    Object.entries(DEATHS).map(([when, fate]) => ({ name: `dies at write ${n} ${when}`, arm: atWrite(n, fate) })),
+  )
 
 const ANSWERS: Readonly<Record<string, Fate>> = {
-  'is lost': { kind: 'lose' }, 'never arrives': { kind: 'break' }, 'is late': { kind: 'late', ms: LATE_MS },
-  'is answered 429': { kind: 'refuse', status: 429 }, 'is answered 500': { kind: 'refuse', status: 500 }, 'is answered 503': { kind: 'refuse', status: 503 },
+  'is lost': { kind: 'lose' },
+  'never arrives': { kind: 'break' },
+  'is late': { kind: 'late', ms: LATE_MS },
+  'is answered 429': { kind: 'refuse', status: 429 },
+  'is answered 500': { kind: 'refuse', status: 500 },
+  'is answered 503': { kind: 'refuse', status: 503 },
 }
 
 export const answers = ({ eventsAtWrite }: Recording): readonly Point[] =>
-  each(eventsAtWrite.length).flatMap((n) => Object.entries(ANSWERS).map(([what, fate]) => ({ name: `write ${n} ${what}`, arm: atWrite(n, () => fate) })))
+  each(eventsAtWrite.length).flatMap((n) =>
+    Object.entries(ANSWERS).map(([what, fate]) => ({ name: `write ${n} ${what}`, arm: atWrite(n, () => fate) })),
+  )
 
 export function unobserved({ events, told }: Recording): readonly Point[] {
   return [
     ...each(events).map((n): Point => ({
-      name: `event ${n} of the watch is not seen`, latencyMs: RELIST_MS,
+      name: `event ${n} of the watch is not seen`,
+      latencyMs: RELIST_MS,
       arm: (world) => {
         let seen = 0
         world.api.server.store.listeners.add(({ kind, version }) => {
@@ -138,7 +160,8 @@ export function unobserved({ events, told }: Recording): readonly Point[] {
       },
     })),
     ...each(told).map((n): Point => ({
-      name: `event ${n} of the feed is not seen`, latencyMs: FEED_PASS_MS,
+      name: `event ${n} of the feed is not seen`,
+      latencyMs: FEED_PASS_MS,
       arm: (world) => {
         let seen = 0
         world.hides = () => (seen += 1) === n
@@ -148,11 +171,12 @@ export function unobserved({ events, told }: Recording): readonly Point[] {
 }
 
 /** Runs what people do next at the n-th write, which itself has this fate. */
-const meanwhile = ({ next }: Scenario, n: number, fate: (world: World) => Fate): Point['arm'] => atWrite(n, (world) => {
-  const own = fate(world)
-  void next?.(world)
-  return own
-})
+const meanwhile = ({ next }: Scenario, n: number, fate: (world: World) => Fate): Point['arm'] =>
+  atWrite(n, (world) => {
+    const own = fate(world)
+    void next?.(world)
+    return own
+  })
 
 const LATE: Fate = { kind: 'late', ms: LATE_MS }
 const INTERRUPTIONS: Readonly<Record<string, (world: World) => Fate>> = {
@@ -166,16 +190,28 @@ const INTERRUPTIONS: Readonly<Record<string, (world: World) => Fate>> = {
 }
 
 export const interrupted = ({ eventsAtWrite }: Recording, scenario: Scenario): readonly Point[] =>
-  each(eventsAtWrite.length).flatMap((n) => Object.entries(INTERRUPTIONS).map(([what, fate]) => ({ name: `write ${n} ${what}, and people go on`, lastsMs: LATE_MS, arm: meanwhile(scenario, n, fate) })))
+  each(eventsAtWrite.length).flatMap((n) =>
+    Object.entries(INTERRUPTIONS).map(([what, fate]) => ({
+      name: `write ${n} ${what}, and people go on`,
+      lastsMs: LATE_MS,
+      arm: meanwhile(scenario, n, fate),
+    })),
+  )
 
 /** `view`: how many events of FleetWorkers had happened then. */
 export const stale = ({ eventsAtWrite }: Recording): readonly Point[] =>
-  each(eventsAtWrite.length).flatMap((n) => Array.from({ length: eventsAtWrite[n - 1] ?? 0 }, (_, view) => ({
-    name: `after write ${n} the world is seen as of event ${view}`, lastsMs: STALE_MS, arm: atWrite(n, (world) => ({ kind: 'pass', answered: () => goBack(world, view) })),
-  })))
+  each(eventsAtWrite.length).flatMap((n) =>
+    Array.from({ length: eventsAtWrite[n - 1] ?? 0 }, (_, view) => ({
+      name: `after write ${n} the world is seen as of event ${view}`,
+      lastsMs: STALE_MS,
+      arm: atWrite(n, (world) => ({ kind: 'pass', answered: () => goBack(world, view) })),
+    })),
+  )
 
 function goBack(world: World, view: number): void {
-  const versions = world.api.server.store.history.filter(({ kind }) => kind === FLEETWORKERS).map(({ version }) => version)
+  const versions = world.api.server.store.history
+    .filter(({ kind }) => kind === FLEETWORKERS)
+    .map(({ version }) => version)
   world.api.horizon = view === 0 ? 0 : (versions[view - 1] ?? 0)
   world.kill()
   world.time.after(STALE_MS, () => (world.api.horizon = Infinity))

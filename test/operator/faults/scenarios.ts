@@ -26,7 +26,11 @@ export interface Scenario {
 const POLL_MS = 61_000
 const PASSWORD = `${CANARY}-1`
 const NEXT_PASSWORD = `${CANARY}-2`
-const SPEC = { config: { enabled: true, url: 'http://one', tags: ['a'] }, slots: 3, configFrom: [{ field: 'api_key', secretKeyRef: { name: 'keys', key: 'api' } }] }
+const SPEC = {
+  config: { enabled: true, url: 'http://one', tags: ['a'] },
+  slots: 3,
+  configFrom: [{ field: 'api_key', secretKeyRef: { name: 'keys', key: 'api' } }],
+}
 const IN_FORCE = { ...DEFAULT_CONFIG, enabled: true, url: 'http://one', tags: ['a'], slots: 3, api_key: PASSWORD }
 const READY = 'True Ready'
 
@@ -37,7 +41,8 @@ function created(world: World, more: object = {}): void {
 }
 
 const create: Scenario = {
-  name: 'create', end: { config: IN_FORCE, ready: READY },
+  name: 'create',
+  end: { config: IN_FORCE, ready: READY },
   before: async (world) => {
     withSecret(world)
     await world.dashboard({ ratio: 0.9 })
@@ -46,31 +51,38 @@ const create: Scenario = {
 }
 
 const edit: Scenario = {
-  name: 'edit', end: { config: { ...DEFAULT_CONFIG, enabled: true, url: 'http://two', slots: 5 }, ready: READY },
+  name: 'edit',
+  end: { config: { ...DEFAULT_CONFIG, enabled: true, url: 'http://two', slots: 5 }, ready: READY },
   before: created,
-  act: (world) => world.edit({ config: { url: 'http://two', tags: null }, slots: 5, configFrom: null, deletionPolicy: 'Deregister' }),
+  act: (world) =>
+    world.edit({ config: { url: 'http://two', tags: null }, slots: 5, configFrom: null, deletionPolicy: 'Deregister' }),
 }
 
 const drift: Scenario = {
-  name: 'drift', end: { config: IN_FORCE, ready: READY },
+  name: 'drift',
+  end: { config: IN_FORCE, ready: READY },
   before: created,
   act: async (world) => void (await world.dashboard({ url: 'http://alice', ratio: 0.9, api_key: 'hers' })),
 }
 
 const rotation: Scenario = {
-  name: 'Secret rotation', end: { config: { ...IN_FORCE, api_key: NEXT_PASSWORD }, ready: READY }, latencyMs: POLL_MS,
+  name: 'Secret rotation',
+  end: { config: { ...IN_FORCE, api_key: NEXT_PASSWORD }, ready: READY },
+  latencyMs: POLL_MS,
   before: created,
   act: (world) => world.secret('keys', { api: NEXT_PASSWORD }),
 }
 
 const deletion: Scenario = {
-  name: 'delete', end: { config: DEFAULT_CONFIG, ready: undefined },
+  name: 'delete',
+  end: { config: DEFAULT_CONFIG, ready: undefined },
   before: (world) => created(world, { deletionPolicy: 'Reset' }),
   act: (world) => world.remove(),
 }
 
 const deregistration: Scenario = {
-  name: 'delete and deregister', end: { config: undefined, ready: undefined },
+  name: 'delete and deregister',
+  end: { config: undefined, ready: undefined },
   before: (world) => created(world, { deletionPolicy: 'Deregister' }),
   act: (world) => {
     world.leave()
@@ -78,13 +90,24 @@ const deregistration: Scenario = {
   },
 }
 
-const retention: Scenario = { name: 'delete and retain', end: { config: IN_FORCE, ready: undefined, mayLeaveClaim: true }, before: created, act: (world) => world.remove() }
+const retention: Scenario = {
+  name: 'delete and retain',
+  end: { config: IN_FORCE, ready: undefined, mayLeaveClaim: true },
+  before: created,
+  act: (world) => world.remove(),
+}
 
-const scale: Scenario = { name: 'scale', end: { config: { ...IN_FORCE, slots: 9 }, ready: READY }, before: created, act: (world) => world.edit({ slots: 9 }) }
+const scale: Scenario = {
+  name: 'scale',
+  end: { config: { ...IN_FORCE, slots: 9 }, ready: READY },
+  before: created,
+  act: (world) => world.edit({ slots: 9 }),
+}
 
 /** Another object under the same name, with a spec of its own. */
 const recreation: Scenario = {
-  name: 'delete and re-create', end: { config: { ...DEFAULT_CONFIG, url: 'http://another', enabled: true }, ready: READY },
+  name: 'delete and re-create',
+  end: { config: { ...DEFAULT_CONFIG, url: 'http://another', enabled: true }, ready: READY },
   before: (world) => world.create({ config: SPEC.config, slots: SPEC.slots }),
   act: (world) => {
     world.remove()
@@ -93,7 +116,8 @@ const recreation: Scenario = {
 }
 
 const resumption: Scenario = {
-  name: 'resume', end: { config: { ...IN_FORCE, url: 'http://two' }, ready: READY },
+  name: 'resume',
+  end: { config: { ...IN_FORCE, url: 'http://two' }, ready: READY },
   before: (world) => {
     created(world, { suspend: true })
     world.edit({ config: { url: 'http://two' } })
@@ -101,10 +125,16 @@ const resumption: Scenario = {
   act: (world) => world.edit({ suspend: null }),
 }
 
-const suspension: Scenario = { name: 'suspend', end: { config: IN_FORCE, ready: 'True Suspended' }, before: created, act: (world) => world.edit({ suspend: true, config: { url: 'http://two' } }) }
+const suspension: Scenario = {
+  name: 'suspend',
+  end: { config: IN_FORCE, ready: 'True Suspended' },
+  before: created,
+  act: (world) => world.edit({ suspend: true, config: { url: 'http://two' } }),
+}
 
 const policyChange: Scenario = {
-  name: 'from Warn to Enforce', end: { config: IN_FORCE, ready: READY },
+  name: 'from Warn to Enforce',
+  end: { config: IN_FORCE, ready: READY },
   before: async (world) => {
     created(world, { managementPolicy: 'Warn' })
     await world.pass(5_000)
@@ -113,22 +143,31 @@ const policyChange: Scenario = {
   act: (world) => world.edit({ managementPolicy: 'Enforce' }),
 }
 
-const newStore: Scenario = { name: 'another store of the master', end: { config: IN_FORCE, ready: READY }, before: created, act: (world) => world.replaceMaster() }
+const newStore: Scenario = {
+  name: 'another store of the master',
+  end: { config: IN_FORCE, ready: READY },
+  before: created,
+  act: (world) => world.replaceMaster(),
+}
 
 const refusal: Scenario = {
-  name: 'refused by the master', end: { config: IN_FORCE, ready: 'False Rejected' },
+  name: 'refused by the master',
+  end: { config: IN_FORCE, ready: 'False Rejected' },
   before: created,
   act: (world) => world.edit({ config: { ratio: 'not a number' } }),
 }
 
 const editAgain: Scenario = {
-  ...edit, name: 'edit twice', end: { config: { ...DEFAULT_CONFIG, enabled: true, url: 'http://three', slots: 5 }, ready: READY },
+  ...edit,
+  name: 'edit twice',
+  end: { config: { ...DEFAULT_CONFIG, enabled: true, url: 'http://three', slots: 5 }, ready: READY },
   next: (world) => world.edit({ config: { url: 'http://three' } }),
 }
 
 /** The secret is taken back before anybody knows whether it was sent. */
 const secretTakenBack: Scenario = {
-  name: 'name a Secret, and no more', end: { config: { ...DEFAULT_CONFIG, url: 'http://one' }, ready: READY },
+  name: 'name a Secret, and no more',
+  end: { config: { ...DEFAULT_CONFIG, url: 'http://one' }, ready: READY },
   before: (world) => {
     withSecret(world)
     world.create({ config: { url: 'http://one' } })
@@ -138,7 +177,8 @@ const secretTakenBack: Scenario = {
 }
 
 const recreateAfterEdit: Scenario = {
-  ...recreation, name: 'edit, delete and re-create',
+  ...recreation,
+  name: 'edit, delete and re-create',
   act: (world) => world.edit({ config: { url: 'http://two' } }),
   next: recreation.act,
 }
@@ -148,5 +188,15 @@ export const INTERRUPTED: readonly Scenario[] = [editAgain, secretTakenBack, rec
 
 /** In `make test` at every point; `make soak` has all. */
 export const FIRST: readonly Scenario[] = [create, edit, drift, rotation, deletion]
-export const REST: readonly Scenario[] = [deregistration, retention, scale, recreation, resumption, suspension, policyChange, newStore, refusal]
+export const REST: readonly Scenario[] = [
+  deregistration,
+  retention,
+  scale,
+  recreation,
+  resumption,
+  suspension,
+  policyChange,
+  newStore,
+  refusal,
+]
 export const RECREATION = recreation

@@ -29,36 +29,77 @@ function valueOf(schema: Schema): fc.Arbitrary<unknown> {
   if (type === 'boolean') return fc.boolean()
   if (type === 'integer') return fc.integer({ min: minimum, max: Math.min(maximum, MAX_INTEGER) })
   if (type === 'number') return fc.integer({ min: minimum, max: 9 }).map((value) => value / 2)
-  if (type === 'array') return fc.array(valueOf(schema.items ?? {}), { maxLength: Math.min(schema.maxItems ?? MAX_ITEMS, MAX_ITEMS) })
+  if (type === 'array')
+    return fc.array(valueOf(schema.items ?? {}), { maxLength: Math.min(schema.maxItems ?? MAX_ITEMS, MAX_ITEMS) })
   if (type === 'object') return objectOf(schema)
-  return schema.pattern === undefined ? fc.string({ minLength: 1, maxLength: 8 }) : fc.stringMatching(new RegExp(schema.pattern)).map((text) => text.slice(0, 40))
+  return schema.pattern === undefined
+    ? fc.string({ minLength: 1, maxLength: 8 })
+    : fc.stringMatching(new RegExp(schema.pattern)).map((text) => text.slice(0, 40))
 }
 
 const objectOf = ({ properties = {}, required = [] }: Schema): fc.Arbitrary<unknown> =>
-  fc.record(Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, valueOf(schema)])), { requiredKeys: [...required] })
+  fc.record(Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, valueOf(schema)])), {
+    requiredKeys: [...required],
+  })
 
-const CONFIG = fc.record({
-  enabled: fc.boolean(), url: fc.oneof({ weight: 4, arbitrary: fc.webUrl() }, { weight: 1, arbitrary: fc.constant(7) }), ratio: fc.oneof({ weight: 4, arbitrary: fc.constantFrom(0, 0.25, 1) }, { weight: 1, arbitrary: fc.constant('half') }),
-  limits: fc.record({ cpu: fc.integer({ min: 0, max: 4 }), memory: fc.integer({ min: 0, max: 4 }) }, { requiredKeys: [] }), tags: fc.array(fc.constantFrom('a', 'b'), { maxLength: 2 }),
-  max_attempts: fc.integer({ min: 1, max: 9 }), unknown_field: fc.constant(true),
-}, { requiredKeys: [] })
+const CONFIG = fc.record(
+  {
+    enabled: fc.boolean(),
+    url: fc.oneof({ weight: 4, arbitrary: fc.webUrl() }, { weight: 1, arbitrary: fc.constant(7) }),
+    ratio: fc.oneof(
+      { weight: 4, arbitrary: fc.constantFrom(0, 0.25, 1) },
+      { weight: 1, arbitrary: fc.constant('half') },
+    ),
+    limits: fc.record(
+      { cpu: fc.integer({ min: 0, max: 4 }), memory: fc.integer({ min: 0, max: 4 }) },
+      { requiredKeys: [] },
+    ),
+    tags: fc.array(fc.constantFrom('a', 'b'), { maxLength: 2 }),
+    max_attempts: fc.integer({ min: 1, max: 9 }),
+    unknown_field: fc.constant(true),
+  },
+  { requiredKeys: [] },
+)
 
-const SOURCE = fc.record({
-  field: fc.constantFrom('api_key', 'url', 'tags', 'login'), as: fc.constantFrom('String', 'JSON'),
-  ref: fc.constantFrom(
-    { secretKeyRef: { name: 'keys', key: 'api' } }, { secretKeyRef: { name: 'keys', key: 'none' } }, { secretKeyRef: { name: 'absent', key: 'api' } },
-    { configMapKeyRef: { name: 'texts', key: 'text' } }, { configMapKeyRef: { name: 'texts', key: 'list' } },
-  ),
-}).map(({ ref, ...rest }) => ({ ...rest, ...ref }))
+const SOURCE = fc
+  .record({
+    field: fc.constantFrom('api_key', 'url', 'tags', 'login'),
+    as: fc.constantFrom('String', 'JSON'),
+    ref: fc.constantFrom(
+      { secretKeyRef: { name: 'keys', key: 'api' } },
+      { secretKeyRef: { name: 'keys', key: 'none' } },
+      { secretKeyRef: { name: 'absent', key: 'api' } },
+      { configMapKeyRef: { name: 'texts', key: 'text' } },
+      { configMapKeyRef: { name: 'texts', key: 'list' } },
+    ),
+  })
+  .map(({ ref, ...rest }) => ({ ...rest, ...ref }))
 
 /** Drawn from something narrower, or not at all. */
-const DRAWN_APART: ReadonlySet<string> = new Set(['drain', 'workerId', 'config', 'configFrom', 'registrationTimeoutSeconds'])
+const DRAWN_APART: ReadonlySet<string> = new Set([
+  'drain',
+  'workerId',
+  'config',
+  'configFrom',
+  'registrationTimeoutSeconds',
+])
 
 /** What the rules between fields allow. The worker and its type cannot be changed; a drain would end the process for good. */
-export const anySpec: fc.Arbitrary<FleetWorkerSpec> = fc.record({
-  whole: objectOf(FleetWorkerSpec as unknown as Schema) as fc.Arbitrary<FleetWorkerSpec>, config: fc.option(CONFIG, { nil: undefined }), configFrom: fc.option(fc.uniqueArray(SOURCE, { maxLength: 2, selector: ({ field }) => field }), { nil: undefined, freq: 2 }),
-  isKept: fc.boolean(),
-}).map(({ whole: { ignoreDifferences, ...whole }, config, configFrom, isKept }) => ({
-  ...Object.fromEntries(Object.entries(whole).filter(([name]) => !DRAWN_APART.has(name))), type: TYPE, ...(config !== undefined && { config }), ...(configFrom !== undefined && { configFrom: configFrom as never }),
-  ...(isKept && ignoreDifferences !== undefined && { ignoreDifferences: [...new Set(ignoreDifferences), '/ratio'] }),
-})).map((spec) => JSON.parse(JSON.stringify(spec)) as FleetWorkerSpec) // As it comes over the wire: objects with a prototype.
+export const anySpec: fc.Arbitrary<FleetWorkerSpec> = fc
+  .record({
+    whole: objectOf(FleetWorkerSpec as unknown as Schema) as fc.Arbitrary<FleetWorkerSpec>,
+    config: fc.option(CONFIG, { nil: undefined }),
+    configFrom: fc.option(fc.uniqueArray(SOURCE, { maxLength: 2, selector: ({ field }) => field }), {
+      nil: undefined,
+      freq: 2,
+    }),
+    isKept: fc.boolean(),
+  })
+  .map(({ whole: { ignoreDifferences, ...whole }, config, configFrom, isKept }) => ({
+    ...Object.fromEntries(Object.entries(whole).filter(([name]) => !DRAWN_APART.has(name))),
+    type: TYPE,
+    ...(config !== undefined && { config }),
+    ...(configFrom !== undefined && { configFrom: configFrom as never }),
+    ...(isKept && ignoreDifferences !== undefined && { ignoreDifferences: [...new Set(ignoreDifferences), '/ratio'] }),
+  }))
+  .map((spec) => JSON.parse(JSON.stringify(spec)) as FleetWorkerSpec) // As it comes over the wire: objects with a prototype.

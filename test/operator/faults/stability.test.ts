@@ -17,13 +17,20 @@ beforeAll(async () => {
 afterAll(() => masters.stop())
 
 describe('a fleet under any mixture of faults', () => {
-  it.each(Array.from({ length: Math.ceil(COUNT / PER_TEST) }, (_, n) => BASE + n * PER_TEST))('is as its FleetWorker asks a minute after they stop, and stays so: seeds from %i (G19, G20, G21)', async (from) => {
-    const failed: string[] = []
-    for (let seed = from; seed < Math.min(from + PER_TEST, BASE + COUNT); seed += 1) {
-      const mixture = new Mixture(masters, seed)
-      const wrong = await mixture.run()
-      if (wrong !== undefined) failed.push(`SEED=${seed} npm test -- test/operator/faults/stability\n  ${mixture.deeds.join(', ')}\n  ${wrong}`)
-    }
-    expect(failed).toEqual([])
-  }, TIMEOUT_MS)
+  it.each(Array.from({ length: Math.ceil(COUNT / PER_TEST) }, (_, n) => BASE + n * PER_TEST))(
+    'is as its FleetWorker asks a minute after they stop, and stays so: seeds from %i (G19, G20, G21)',
+    async (from) => {
+      const failed: string[] = []
+      for (let seed = from; seed < Math.min(from + PER_TEST, BASE + COUNT); seed += 1) {
+        const mixture = new Mixture(masters, seed)
+        const wrong = await mixture.run()
+        if (wrong !== undefined)
+          failed.push(
+            `SEED=${seed} npm test -- test/operator/faults/stability\n  ${mixture.deeds.join(', ')}\n  ${wrong}`,
+          )
+      }
+      expect(failed).toEqual([])
+    },
+    TIMEOUT_MS,
+  )
 })

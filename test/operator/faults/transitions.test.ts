@@ -50,33 +50,59 @@ async function changed(world: World, spec: FleetWorkerSpec): Promise<void> {
 }
 
 function property(name: string, specs: number, check: (specs: readonly FleetWorkerSpec[]) => Promise<void>): void {
-  it(name, async () => {
-    const all = fc.array(anySpec, { minLength: specs, maxLength: specs })
-    await fc.assert(fc.asyncProperty(all, check).afterEach(closeAll), { seed: SEED, numRuns: RUNS, endOnFailure: true })
-  }, TIMEOUT_MS)
+  it(
+    name,
+    async () => {
+      const all = fc.array(anySpec, { minLength: specs, maxLength: specs })
+      await fc.assert(fc.asyncProperty(all, check).afterEach(closeAll), {
+        seed: SEED,
+        numRuns: RUNS,
+        endOnFailure: true,
+      })
+    },
+    TIMEOUT_MS,
+  )
 }
 
-const has = (conditions: readonly Condition[], type: string): boolean => conditions.some((each) => each.type === type && each.status === 'True')
+const has = (conditions: readonly Condition[], type: string): boolean =>
+  conditions.some((each) => each.type === type && each.status === 'True')
 
 /** What does not go together in one status. */
-function contradictions({ conditions = [], observedGeneration }: FleetWorkerStatus, isHandsOff: boolean): readonly string[] {
+function contradictions(
+  { conditions = [], observedGeneration }: FleetWorkerStatus,
+  isHandsOff: boolean,
+): readonly string[] {
   const ready = conditions.find(({ type }) => type === 'Ready')
-  const counted = conditions.filter(({ type }) => COUNTED.includes(type) && !(isHandsOff && (type === 'Synced' || type === 'Applied')))
+  const counted = conditions.filter(
+    ({ type }) => COUNTED.includes(type) && !(isHandsOff && (type === 'Synced' || type === 'Applied')),
+  )
   const failing = counted.find(({ status }) => status === 'False') ?? counted.find(({ status }) => status === 'Unknown')
   return [
     ...(has(conditions, 'Reconciling') && has(conditions, 'Stalled') ? ['Reconciling and Stalled'] : []),
-    ...(failing !== undefined && ready?.reason !== failing.reason ? [`Ready is ${ready?.reason}, the first that fails is ${failing.type} ${failing.reason}`] : []),
+    ...(failing !== undefined && ready?.reason !== failing.reason
+      ? [`Ready is ${ready?.reason}, the first that fails is ${failing.type} ${failing.reason}`]
+      : []),
     ...(failing === undefined && ready?.status !== 'True' ? [`Ready is ${ready?.status}, and nothing fails`] : []),
-    ...(conditions.some((each) => each.observedGeneration !== observedGeneration) ? ['a condition speaks of another generation'] : []),
+    ...(conditions.some((each) => each.observedGeneration !== observedGeneration)
+      ? ['a condition speaks of another generation']
+      : []),
   ]
 }
 
-const isHandsOff = ({ suspend, managementPolicy }: Partial<FleetWorkerSpec>): boolean => suspend === true || managementPolicy === 'Observe'
+const isHandsOff = ({ suspend, managementPolicy }: Partial<FleetWorkerSpec>): boolean =>
+  suspend === true || managementPolicy === 'Observe'
 
 /** Of every status that was ever written. */
 function allContradictions(world: World): readonly string[] {
-  const seen = world.api.server.store.history.filter(({ kind }) => kind === FLEETWORKERS).map(({ object }) => object as unknown as { spec: FleetWorkerSpec; metadata: { generation: number }; status: FleetWorkerStatus })
-  return seen.filter(({ metadata, status }) => status.observedGeneration === metadata.generation).flatMap(({ spec, status }) => contradictions(status, isHandsOff(spec)))
+  const seen = world.api.server.store.history
+    .filter(({ kind }) => kind === FLEETWORKERS)
+    .map(
+      ({ object }) =>
+        object as unknown as { spec: FleetWorkerSpec; metadata: { generation: number }; status: FleetWorkerStatus },
+    )
+  return seen
+    .filter(({ metadata, status }) => status.observedGeneration === metadata.generation)
+    .flatMap(({ spec, status }) => contradictions(status, isHandsOff(spec)))
 }
 
 describe('a FleetWorker that is changed from one spec to another', () => {
@@ -98,7 +124,11 @@ describe('a FleetWorker that is changed from one spec to another', () => {
     await changed(world, bad)
     await changed(world, worse)
     await changed(world, GOOD)
-    expect([await world.config(), world.condition('Ready'), world.condition('Drifted')]).toEqual([config, 'True Ready', undefined])
+    expect([await world.config(), world.condition('Ready'), world.condition('Drifted')]).toEqual([
+      config,
+      'True Ready',
+      undefined,
+    ])
   })
 
   property('ends at the same, whichever way it came', 2, async ([before = GOOD, last = GOOD]) => {
@@ -107,7 +137,10 @@ describe('a FleetWorker that is changed from one spec to another', () => {
       await changed(world, { ...GOOD, config: {} })
       await changed(world, last)
     }
-    const told = async (world: World) => [await world.config(), world.object()?.status?.conditions?.map(({ type, status, reason }) => [type, status, reason])]
+    const told = async (world: World) => [
+      await world.config(),
+      world.object()?.status?.conditions?.map(({ type, status, reason }) => [type, status, reason]),
+    ]
     expect(await told(one)).toEqual(await told(other))
   })
 })

@@ -11,14 +11,23 @@ export class FakeWorker {
 
   private constructor(master: TestMaster, id: string) {
     this.id = id
-    this.#socket = new WebSocket(`${master.url.replace('http', 'ws')}/api/v1/automations/${TYPE}/workers/${id}/control`, { headers: { authorization: `Bearer ${TOKENS.worker}` }, perMessageDeflate: false })
+    this.#socket = new WebSocket(
+      `${master.url.replace('http', 'ws')}/api/v1/automations/${TYPE}/workers/${id}/control`,
+      { headers: { authorization: `Bearer ${TOKENS.worker}` }, perMessageDeflate: false },
+    )
     this.#socket.on('error', () => {}) // Its end follows.
   }
 
   static async join(master: TestMaster, id: string): Promise<FakeWorker> {
     const worker = new FakeWorker(master, id)
     await once(worker.#socket, 'open')
-    worker.#send({ type: 'register', worker_id: id, automation_type: TYPE, protocol_version: 1, hardware: { cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' } })
+    worker.#send({
+      type: 'register',
+      worker_id: id,
+      automation_type: TYPE,
+      protocol_version: 1,
+      hardware: { cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' },
+    })
     worker.#send({ type: 'ping', id: 'registered' })
     await once(worker.#socket, 'message')
     const [row] = await master.backend.workers.get([{ type: TYPE, id }])

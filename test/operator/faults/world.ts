@@ -9,7 +9,14 @@
  */
 import type { FleetWorkerObject, FleetWorkerSpec } from '../../../src/operator/fleetworker/index.ts'
 import type { KubeObject } from '../../../src/operator/kube/index.ts'
-import { seededRandom, VirtualTime, type Log, type LogFields, type LogLevel, type Random } from '../../../src/runtime/index.ts'
+import {
+  seededRandom,
+  VirtualTime,
+  type Log,
+  type LogFields,
+  type LogLevel,
+  type Random,
+} from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { startTestMaster, type TestMaster } from '../../master/running-master.ts'
 import { EVENTS, LEASES } from '../fake-apiserver.ts'
@@ -33,12 +40,24 @@ const STEP_MS = 200
 const SLOW_AFTER_MS = 120_000
 const SLOW_STEP_MS = 2_000
 
-export interface Masters { readonly time: VirtualTime; readonly first: TestMaster; readonly second: TestMaster; stop(): Promise<void> }
+export interface Masters {
+  readonly time: VirtualTime
+  readonly first: TestMaster
+  readonly second: TestMaster
+  stop(): Promise<void>
+}
 
 /** Two masters, each with a store of its own, for all worlds of a file. */
 export async function startMasters(): Promise<Masters> {
   const time = new VirtualTime()
-  const start = (seed: number): Promise<TestMaster> => startTestMaster({ backend: new MemoryBackend({ clock: time, random: seededRandom(seed) }), clock: time, timers: time, random: seededRandom(seed + 1), catalog: JOB })
+  const start = (seed: number): Promise<TestMaster> =>
+    startTestMaster({
+      backend: new MemoryBackend({ clock: time, random: seededRandom(seed) }),
+      clock: time,
+      timers: time,
+      random: seededRandom(seed + 1),
+      catalog: JOB,
+    })
   const [first, second] = [await start(10), await start(20)]
   return { time, first, second, stop: async () => void (await Promise.all([first.stop(), second.stop()])) }
 }
@@ -79,9 +98,24 @@ export class World {
     const { api, faults, time, variants } = this
     const traffic = new Traffic()
     const log = this.#logUntil(traffic.ended)
-    const gate = await Gate.open({ time, faults, traffic, masterUrl: () => this.master.url, hides: (event) => this.hides(event), alter: (headers) => variants.headers?.(headers) ?? headers })
+    const gate = await Gate.open({
+      time,
+      faults,
+      traffic,
+      masterUrl: () => this.master.url,
+      hides: (event) => this.hides(event),
+      alter: (headers) => variants.headers?.(headers) ?? headers,
+    })
     const real = new ApiTransport({ api, time, faults, traffic })
-    const life = new Life({ time: ownTime, random: seededRandom(Math.floor(this.#random.unit() * 2 ** 31)), log, transport: variants.transport?.(real) ?? real, masterUrl: gate.url, variants, replica })
+    const life = new Life({
+      time: ownTime,
+      random: seededRandom(Math.floor(this.#random.unit() * 2 ** 31)),
+      log,
+      transport: variants.transport?.(real) ?? real,
+      masterUrl: gate.url,
+      variants,
+      replica,
+    })
     this.#lives.push({ life, gate, traffic })
     life.start()
     return life
@@ -89,9 +123,11 @@ export class World {
 
   /** The dead are silent. */
   #logUntil(ended: AbortSignal): Log {
-    const at = (level: LogLevel) => (message: string, fields?: LogFields): void => {
-      if (!ended.aborted) this.log[level](message, fields)
-    }
+    const at =
+      (level: LogLevel) =>
+      (message: string, fields?: LogFields): void => {
+        if (!ended.aborted) this.log[level](message, fields)
+      }
     return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), isEnabled: () => true }
   }
 
@@ -160,18 +196,34 @@ export class World {
   // The cluster
 
   create(spec: Partial<FleetWorkerSpec> = {}, name = this.id): void {
-    this.api.server.store.create({ kind: FLEETWORKERS, namespace: NAMESPACE }, { metadata: { name }, spec: { type: TYPE, ...spec } }, 'kubectl')
+    this.api.server.store.create(
+      { kind: FLEETWORKERS, namespace: NAMESPACE },
+      { metadata: { name }, spec: { type: TYPE, ...spec } },
+      'kubectl',
+    )
   }
 
   /** A merge patch of the spec. */
   edit(spec: object, metadata: object = {}, name = this.id): void {
-    this.api.server.store.patch({ kind: FLEETWORKERS, namespace: NAMESPACE, name }, '', 'application/merge-patch+json', { spec, metadata }, 'kubectl', false)
+    this.api.server.store.patch(
+      { kind: FLEETWORKERS, namespace: NAMESPACE, name },
+      '',
+      'application/merge-patch+json',
+      { spec, metadata },
+      'kubectl',
+      false,
+    )
   }
 
   /** The whole spec, as `kubectl replace`. */
   replace(spec: Partial<FleetWorkerSpec>, name = this.id): void {
     const before = this.object(name)
-    this.api.server.store.replace({ kind: FLEETWORKERS, namespace: NAMESPACE, name }, '', { ...before, spec: { type: TYPE, ...spec } } as never, 'kubectl')
+    this.api.server.store.replace(
+      { kind: FLEETWORKERS, namespace: NAMESPACE, name },
+      '',
+      { ...before, spec: { type: TYPE, ...spec } } as never,
+      'kubectl',
+    )
   }
 
   remove(name = this.id): void {
@@ -179,7 +231,9 @@ export class World {
   }
 
   object(name = this.id): FleetWorkerObject | undefined {
-    return this.api.server.store.list(FLEETWORKERS, NAMESPACE).find(({ metadata }) => metadata.name === name) as unknown as FleetWorkerObject | undefined
+    return this.api.server.store
+      .list(FLEETWORKERS, NAMESPACE)
+      .find(({ metadata }) => metadata.name === name) as unknown as FleetWorkerObject | undefined
   }
 
   condition(type: string, name = this.id): string | undefined {
@@ -188,7 +242,11 @@ export class World {
   }
 
   secret(name: string, data: Readonly<Record<string, string>>): void {
-    this.#put(SECRETS, name, Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')])))
+    this.#put(
+      SECRETS,
+      name,
+      Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')])),
+    )
   }
 
   configMap(name: string, data: Readonly<Record<string, string>>): void {
@@ -197,7 +255,8 @@ export class World {
 
   #put(kind: FakeKind, name: string, data: object): void {
     const { store } = this.api.server
-    if (store.list(kind, NAMESPACE).some(({ metadata }) => metadata.name === name)) store.patch({ kind, namespace: NAMESPACE, name }, '', 'application/merge-patch+json', { data }, 'kubectl', false)
+    if (store.list(kind, NAMESPACE).some(({ metadata }) => metadata.name === name))
+      store.patch({ kind, namespace: NAMESPACE, name }, '', 'application/merge-patch+json', { data }, 'kubectl', false)
     else store.create({ kind, namespace: NAMESPACE }, { metadata: { name }, data }, 'kubectl')
   }
 
@@ -222,7 +281,12 @@ export class World {
   }
 
   async dashboard(patch: object): Promise<number> {
-    return (await this.master.call('PATCH', `/api/v1/automations/${TYPE}/workers/${this.id}/config`, { body: patch, headers: { 'muster-actor': 'alice' } })).status
+    return (
+      await this.master.call('PATCH', `/api/v1/automations/${TYPE}/workers/${this.id}/config`, {
+        body: patch,
+        headers: { 'muster-actor': 'alice' },
+      })
+    ).status
   }
 
   /** As the store has it, with secrets. Undefined: the worker is not registered. */
@@ -247,7 +311,9 @@ export class World {
   /** What everybody with the right to look may see. */
   texts(): readonly string[] {
     const { history } = this.api.server.store
-    const shown = history.filter(({ kind }) => kind !== SECRETS).map(({ object }) => JSON.stringify(object satisfies KubeObject | object))
+    const shown = history
+      .filter(({ kind }) => kind !== SECRETS)
+      .map(({ object }) => JSON.stringify(object satisfies KubeObject | object))
     return [...shown, ...this.log.lines.map((line) => JSON.stringify([line.message, line.fields], errorsToo))]
   }
 
@@ -255,11 +321,15 @@ export class World {
     this.kill()
     await this.bury()
     this.leave()
-    for (const master of [this.#masters.first, this.#masters.second]) await master.backend.workers.forget([{ type: TYPE, id: this.id }])
+    for (const master of [this.#masters.first, this.#masters.second])
+      await master.backend.workers.forget([{ type: TYPE, id: this.id }])
     await this.settle()
   }
 }
 
 export const DEFAULT_CONFIG = JSON.parse(DEFAULTS) as Record<string, unknown>
 
-const errorsToo = (_: string, value: unknown): unknown => (value instanceof Error ? `${value.message} ${String(value.stack)} ${JSON.stringify(value.cause, errorsToo) ?? ''}` : value)
+const errorsToo = (_: string, value: unknown): unknown =>
+  value instanceof Error
+    ? `${value.message} ${String(value.stack)} ${JSON.stringify(value.cause, errorsToo) ?? ''}`
+    : value

@@ -13,7 +13,11 @@ async function world(options: WorldOptions = {}) {
   await register(master, 'w1')
   return { ...(await fleetOf(master.url, { time, ...options })), master }
 }
-const answer = (status: number, detail: string, headers: Record<string, string> = {}) => ({ status, headers: { 'content-type': 'application/json', 'muster-epoch': 'e', ...headers }, body: JSON.stringify({ detail }) })
+const answer = (status: number, detail: string, headers: Record<string, string> = {}) => ({
+  status,
+  headers: { 'content-type': 'application/json', 'muster-epoch': 'e', ...headers },
+  body: JSON.stringify({ detail }),
+})
 
 describe('a master that is away', () => {
   it('is left in peace but for probes and the feed, and found again', async () => {
@@ -21,9 +25,17 @@ describe('a master that is away', () => {
     proxy.rule = () => 'reset before'
     proxy.cut()
     await until('the breaker is open', () => turns.length === 1)
-    expect([turns, await metric(/^svc_operator_breaker_state\{state="MasterUnreachable"\}/), await metric(/^svc_operator_breaker_state\{state="closed"\}/)]).toEqual([['MasterUnreachable'], 1, 0])
+    expect([
+      turns,
+      await metric(/^svc_operator_breaker_state\{state="MasterUnreachable"\}/),
+      await metric(/^svc_operator_breaker_state\{state="closed"\}/),
+    ]).toEqual([['MasterUnreachable'], 1, 0])
     const before = proxy.seen.length
-    expect(await ended(fleet.master.get(W1, signal))).toEqual({ kind: 'away', effect: 'not_sent', message: 'the master is away' })
+    expect(await ended(fleet.master.get(W1, signal))).toEqual({
+      kind: 'away',
+      effect: 'not_sent',
+      message: 'the master is away',
+    })
     await pass(60_000)
     const probes = proxy.seen.slice(before)
     expect(probes.every(({ path }) => path === '/readyz' || path === '/api/v1/events')).toBe(true)
@@ -32,8 +44,15 @@ describe('a master that is away', () => {
     expect(fleet.awayMs).toBeGreaterThan(60_000)
     await master.call('PATCH', pathOf('w1', '/config'), { body: { slots: 7 } })
     proxy.rule = () => 'pass'
-    await until('it is found', () => turns.length === 2 && registered(fleet.get('mailer', 'w1')).record.config['slots'] === 7)
-    expect([turns[1], fleet.awayMs, await metric(/^svc_operator_breaker_state\{state="closed"\}/)]).toEqual([null, 0, 1])
+    await until(
+      'it is found',
+      () => turns.length === 2 && registered(fleet.get('mailer', 'w1')).record.config['slots'] === 7,
+    )
+    expect([turns[1], fleet.awayMs, await metric(/^svc_operator_breaker_state\{state="closed"\}/)]).toEqual([
+      null,
+      0,
+      1,
+    ])
     expect(asked(FEED).at(-1)?.headers['last-event-id']).toMatch(/./)
   })
 
@@ -42,7 +61,11 @@ describe('a master that is away', () => {
     const { epoch } = registered(fleet.get('mailer', 'w1'))
     proxy.rule = () => ({ status: 200, headers: { 'content-type': 'application/json' }, body: '[]' })
     const patch = () => ended(fleet.master.patch(W1, { slots: 2 }, { epoch, configGen: 0 }, 'us', signal))
-    expect(await patch()).toMatchObject({ kind: 'away', effect: 'unknown', message: expect.stringContaining('did not come from a Muster master') })
+    expect(await patch()).toMatchObject({
+      kind: 'away',
+      effect: 'unknown',
+      message: expect.stringContaining('did not come from a Muster master'),
+    })
     await until('the breaker is open', () => turns.includes('MasterUnreachable'))
     const sent = asked(/PATCH/).length
     expect(await patch()).toMatchObject({ kind: 'away', effect: 'not_sent' })
@@ -51,7 +74,10 @@ describe('a master that is away', () => {
   })
 
   it('at the start is waited for, and listed once it is there', async () => {
-    const { fleet, proxy, turns, until, pass } = await world({ isIdle: true, script: Array.from({ length: 4 }, () => 'reset before' as const) })
+    const { fleet, proxy, turns, until, pass } = await world({
+      isIdle: true,
+      script: Array.from({ length: 4 }, () => 'reset before' as const),
+    })
     proxy.rule = () => 'reset before'
     await until('the breaker is open', () => turns.length === 1)
     await pass(5_000)
@@ -66,18 +92,29 @@ describe('a master that asks for less', () => {
   it('gets nothing for as long as it says, and a list goes on where it was', async () => {
     const { fleet, proxy, ended, signal, time, turns, metric } = await world()
     proxy.script.push(answer(429, 'slow down', { 'retry-after': '4' }))
-    expect(await ended(fleet.master.get(W1, signal))).toEqual({ kind: 'throttled', effect: 'not_sent', retryAfterMs: 4_000 })
+    expect(await ended(fleet.master.get(W1, signal))).toEqual({
+      kind: 'throttled',
+      effect: 'not_sent',
+      retryAfterMs: 4_000,
+    })
     const thenMs = time.monotonicMs()
     expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'ok' })
     expect(time.monotonicMs() - thenMs).toBeGreaterThanOrEqual(3_990)
     proxy.script.push(answer(503, 'no store', { 'retry-after': '1' }))
     expect(await ended(fleet.master.drain(W1, 'us', signal))).toMatchObject({ kind: 'throttled', effect: 'unknown' })
-    expect([turns, await metric(/^svc_operator_master_request_seconds_count\{method="GET",code="429"\}/), await metric(/^svc_operator_master_request_seconds_count\{method="POST",code="503"\}/)]).toEqual([[], 1, 1])
+    expect([
+      turns,
+      await metric(/^svc_operator_master_request_seconds_count\{method="GET",code="429"\}/),
+      await metric(/^svc_operator_master_request_seconds_count\{method="POST",code="503"\}/),
+    ]).toEqual([[], 1, 1])
   })
 })
 
 describe('the token', () => {
-  const isMine = (token: string) => ({ headers }: { headers: { authorization?: string | undefined } }) => headers.authorization === `Bearer ${token}`
+  const isMine =
+    (token: string) =>
+    ({ headers }: { headers: { authorization?: string | undefined } }) =>
+      headers.authorization === `Bearer ${token}`
 
   it('of a file that is ahead of the master falls back to the one before, and each new one is tried', async () => {
     const { fleet, token, turns, asked, ended, signal, pass } = await world()
@@ -91,7 +128,10 @@ describe('the token', () => {
   })
 
   it('that nobody takes stops everything until its file changes', async () => {
-    const { fleet, token, turns, until, asked, ended, signal, pass } = await world({ isIdle: true, firstToken: 'a wrong one' })
+    const { fleet, token, turns, until, asked, ended, signal, pass } = await world({
+      isIdle: true,
+      firstToken: 'a wrong one',
+    })
     await until('the breaker is open', () => turns.length === 1)
     expect(turns).toEqual(['Unauthorized'])
     expect(await ended(fleet.master.history(W1, 1, signal))).toMatchObject({ kind: 'away', effect: 'not_sent' })

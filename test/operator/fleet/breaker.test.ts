@@ -8,7 +8,10 @@ function world() {
   const probes: number[] = []
   const master = { isBack: false }
   const breaker = new Breaker({
-    clock: time, timers: time, random: seededRandom(1), onTurn: (reason) => turns.push(reason),
+    clock: time,
+    timers: time,
+    random: seededRandom(1),
+    onTurn: (reason) => turns.push(reason),
     probe: async () => {
       probes.push(time.monotonicMs())
       return master.isBack

@@ -4,7 +4,12 @@ import { claimOf, isLeftOver, judgeClaim } from '../../../src/operator/fleet/ind
 
 const UID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const own = claimOf({ namespace: 'shop', name: 'mailer-1', uid: UID })
-const facts = { own, isLive: (claim: string) => claim === 'kubernetes:shop/mailer-2#11111111', watches: (namespace: string) => namespace === 'shop', heldBefore: false }
+const facts = {
+  own,
+  isLive: (claim: string) => claim === 'kubernetes:shop/mailer-2#11111111',
+  watches: (namespace: string) => namespace === 'shop',
+  heldBefore: false,
+}
 
 describe('the claim of a resource', () => {
   it('names it, and the begin of its uid', () => {
@@ -13,26 +18,40 @@ describe('the claim of a resource', () => {
 
   it('is 1 to 128 printable characters for every resource, and tells two of one long name apart', () => {
     const name = fc.stringMatching(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/)
-    fc.assert(fc.property(fc.stringMatching(/^[a-z0-9]{1,63}$/), name, (namespace, long) => {
-      const claim = claimOf({ namespace, name: long, uid: UID })
-      expect(claim).toMatch(/^[ -~]{1,128}$/)
-      expect(claim).not.toBe(claimOf({ namespace, name: long, uid: '1f8fad5b-d9cb-469f-a165-70867728950e' }))
-      expect(isLeftOver(claim, { isLive: () => false, watches: (each) => each === namespace })).toBe(true)
-    }))
+    fc.assert(
+      fc.property(fc.stringMatching(/^[a-z0-9]{1,63}$/), name, (namespace, long) => {
+        const claim = claimOf({ namespace, name: long, uid: UID })
+        expect(claim).toMatch(/^[ -~]{1,128}$/)
+        expect(claim).not.toBe(claimOf({ namespace, name: long, uid: '1f8fad5b-d9cb-469f-a165-70867728950e' }))
+        expect(isLeftOver(claim, { isLive: () => false, watches: (each) => each === namespace })).toBe(true)
+      }),
+    )
   })
 })
 
 describe('a claim that is found', () => {
   it.each([
-    [null, false, 'free'], [own, false, 'ours'], [own, true, 'ours'], ['kubernetes:shop/mailer-2#11111111', false, 'duplicate'],
-    ['kubernetes:shop/gone#22222222', false, 'left_over'], ['kubernetes:shop/gone#22222222', true, 'robbed'],
+    [null, false, 'free'],
+    [own, false, 'ours'],
+    [own, true, 'ours'],
+    ['kubernetes:shop/mailer-2#11111111', false, 'duplicate'],
+    ['kubernetes:shop/gone#22222222', false, 'left_over'],
+    ['kubernetes:shop/gone#22222222', true, 'robbed'],
     ['kubernetes:shop/mailer-1#33333333', false, 'left_over'], // Of this name, before it was deleted and made again.
-    ['kubernetes:elsewhere/mailer-1#22222222', false, 'foreign'], ['terraform:fleet', true, 'foreign'], ['kubernetes:shop', false, 'foreign'], ['kubernetes:shop/x', false, 'foreign'], ['', false, 'foreign'],
+    ['kubernetes:elsewhere/mailer-1#22222222', false, 'foreign'],
+    ['terraform:fleet', true, 'foreign'],
+    ['kubernetes:shop', false, 'foreign'],
+    ['kubernetes:shop/x', false, 'foreign'],
+    ['', false, 'foreign'],
   ] as const)('%j, held before: %j, is %s', (managedBy, heldBefore, verdict) => {
     expect(judgeClaim({ ...facts, managedBy, heldBefore })).toBe(verdict)
   })
 
   it('of a live resource, or of a namespace that is not watched, is not swept away', () => {
-    expect(['kubernetes:shop/mailer-2#11111111', 'kubernetes:elsewhere/a#1', 'kubernetes:shop/gone#2'].map((claim) => isLeftOver(claim, facts))).toEqual([false, false, true])
+    expect(
+      ['kubernetes:shop/mailer-2#11111111', 'kubernetes:elsewhere/a#1', 'kubernetes:shop/gone#2'].map((claim) =>
+        isLeftOver(claim, facts),
+      ),
+    ).toEqual([false, false, true])
   })
 })

@@ -9,7 +9,12 @@ const LIST = /^GET \/api\/v1\/automations\/mailer\/workers\?/
 const SINGLE = /^GET \/api\/v1\/automations\/mailer\/workers\/[^/?]+$/
 const FEED = /^GET \/api\/v1\/events/
 
-async function world({ workers = ['w1', 'w2'], ...options }: WorldOptions & { readonly workers?: readonly string[] } = {}): Promise<FleetWorld & { readonly master: TestMaster }> {
+async function world({
+  workers = ['w1', 'w2'],
+  ...options
+}: WorldOptions & { readonly workers?: readonly string[] } = {}): Promise<
+  FleetWorld & { readonly master: TestMaster }
+> {
   const time = new VirtualTime()
   const master = await masterOn(time)
   for (const id of workers) await register(master, id)
@@ -18,17 +23,35 @@ async function world({ workers = ['w1', 'w2'], ...options }: WorldOptions & { re
 }
 /** Of the last master. */
 let epoch = ''
-const edit = (master: TestMaster, id: string, config: object) => master.call('PATCH', pathOf(id, '/config'), { body: config, headers: { 'muster-actor': 'ana' } })
+const edit = (master: TestMaster, id: string, config: object) =>
+  master.call('PATCH', pathOf(id, '/config'), { body: config, headers: { 'muster-actor': 'ana' } })
 
 describe('the table', () => {
   it('holds every worker of its types, in pages, after the feed was opened', async () => {
-    const { fleet, asked, proxy, changes } = await world({ workers: Array.from({ length: 101 }, (_, n) => `w${n}`), types: ['mailer', 'probe', 'nonsense'] })
+    const { fleet, asked, proxy, changes } = await world({
+      workers: Array.from({ length: 101 }, (_, n) => `w${n}`),
+      types: ['mailer', 'probe', 'nonsense'],
+    })
     expect([...fleet.workers('mailer')]).toHaveLength(101)
-    expect([fleet.get('mailer', 'w100').kind, fleet.get('mailer', 'w101').kind, fleet.get('nonsense', 'w1').kind, fleet.get('never-named', 'w1').kind]).toEqual(['registered', 'unregistered', 'unknown_type', 'pending'])
-    expect(registered(fleet.get('mailer', 'w7'))).toMatchObject({ isStale: false, epoch: expect.stringMatching(/./), record: { worker_id: 'w7', config: { slots: 1 } } })
-    expect(asked(LIST).map(({ path }) => path.split('?')[1])).toEqual(['limit=100', expect.stringMatching(/^limit=100&after=w/)])
+    expect([
+      fleet.get('mailer', 'w100').kind,
+      fleet.get('mailer', 'w101').kind,
+      fleet.get('nonsense', 'w1').kind,
+      fleet.get('never-named', 'w1').kind,
+    ]).toEqual(['registered', 'unregistered', 'unknown_type', 'pending'])
+    expect(registered(fleet.get('mailer', 'w7'))).toMatchObject({
+      isStale: false,
+      epoch: expect.stringMatching(/./),
+      record: { worker_id: 'w7', config: { slots: 1 } },
+    })
+    expect(asked(LIST).map(({ path }) => path.split('?')[1])).toEqual([
+      'limit=100',
+      expect.stringMatching(/^limit=100&after=w/),
+    ])
     expect(proxy.seen.findIndex(({ path }) => path === '/api/v1/events')).toBe(0)
-    expect(changes).toEqual(expect.arrayContaining(['mailer', 'probe', 'nonsense'].map((type) => ({ kind: 'type', type }))))
+    expect(changes).toEqual(
+      expect.arrayContaining(['mailer', 'probe', 'nonsense'].map((type) => ({ kind: 'type', type }))),
+    )
     expect(changes).toHaveLength(3) // One call a type, not one a worker.
     expect(fleet.catalog('mailer')).toMatchObject({ secrets: [['password']], hash: expect.stringMatching(/./) })
     expect(fleet.catalog('mailer')?.hash).not.toBe(fleet.catalog('probe')?.hash)
@@ -39,18 +62,26 @@ describe('the table', () => {
     const lists = asked(LIST).length
     await edit(master, 'w1', { slots: 4 })
     await until('the edit is seen', () => registered(fleet.get('mailer', 'w1')).record.config_gen === 1)
-    expect(registered(fleet.get('mailer', 'w1'))).toMatchObject({ isStale: false, record: { config: { slots: 4 }, config_changed_by: 'admin ana' } })
+    expect(registered(fleet.get('mailer', 'w1'))).toMatchObject({
+      isStale: false,
+      record: { config: { slots: 4 }, config_changed_by: 'admin ana' },
+    })
     await master.call('PUT', pathOf('w1', '/claim'), { body: { managed_by: 'terraform' } })
     await until('the claim is seen', () => registered(fleet.get('mailer', 'w1')).record.managed_by === 'terraform')
     const socket = await connectWorker(master, 'w3')
-    await until('the new worker is there', () => fleet.get('mailer', 'w3').kind === 'registered' && registered(fleet.get('mailer', 'w3')).record.connected)
+    await until(
+      'the new worker is there',
+      () => fleet.get('mailer', 'w3').kind === 'registered' && registered(fleet.get('mailer', 'w3')).record.connected,
+    )
     socket.send(JSON.stringify({ type: 'state', state: 'ERROR', config_gen: 0, ts: 1, last_error: 'no disk' }))
     await until('its error is seen', () => registered(fleet.get('mailer', 'w3')).record.last_error === 'no disk')
     socket.terminate()
     await until('its end is seen', () => !registered(fleet.get('mailer', 'w3')).record.connected)
     await master.call('DELETE', pathOf('w2'))
     await until('it is forgotten', () => fleet.get('mailer', 'w2').kind === 'unregistered')
-    expect(changes.filter(({ kind }) => kind === 'worker')).toEqual(expect.arrayContaining(['w1', 'w2', 'w3'].map((workerId) => ({ kind: 'worker', type: 'mailer', workerId }))))
+    expect(changes.filter(({ kind }) => kind === 'worker')).toEqual(
+      expect.arrayContaining(['w1', 'w2', 'w3'].map((workerId) => ({ kind: 'worker', type: 'mailer', workerId }))),
+    )
     expect(asked(LIST)).toHaveLength(lists)
   })
 
@@ -91,7 +122,9 @@ describe('the table', () => {
     const { fleet, master, until, asked } = await world({ workers: Array.from({ length: 600 }, (_, n) => `w${n}`) })
     const [ids, lists] = [Array.from({ length: 55 }, (_, n) => `w${n * 10}`), asked(LIST).length]
     await Promise.all(ids.map((id) => edit(master, id, { slots: 5 })))
-    await until('all are read', () => ids.every((id) => registered(fleet.get('mailer', id)).record.config['slots'] === 5))
+    await until('all are read', () =>
+      ids.every((id) => registered(fleet.get('mailer', id)).record.config['slots'] === 5),
+    )
     expect(asked(LIST)).toHaveLength(lists)
   })
 
@@ -145,14 +178,18 @@ describe('the feed', () => {
   it('may tell anything: what is no event of a worker is left', async () => {
     const { fleet, until, changes } = await world({ script: [feed], workers: ['w1'] })
     const [response] = held.splice(0)
-    const told = (name: string, data: object): void => void response?.write(`id: 3\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
+    const told = (name: string, data: object): void =>
+      void response?.write(`id: 3\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
     told('worker.exploded', { type: 'mailer', worker_id: 'w1' })
     told('__proto__', { type: 'mailer', worker_id: 'w1' })
     told('worker.state', { type: 7, worker_id: 'w1' })
     told('worker.state', { type: 'unheard', worker_id: 'w1', state: 'ERROR', last_error: null })
     told('queue.totals', { type: 'mailer' })
     told('worker.claimed', { type: 'mailer', worker_id: 'w1', managed_by: 'the last of them' })
-    await until('the last is heard', () => registered(fleet.get('mailer', 'w1')).record.managed_by === 'the last of them')
+    await until(
+      'the last is heard',
+      () => registered(fleet.get('mailer', 'w1')).record.managed_by === 'the last of them',
+    )
     expect(changes.filter(({ kind }) => kind === 'worker')).toHaveLength(1)
   })
 
@@ -174,21 +211,39 @@ describe('a store that is replaced between two pages', () => {
   it('is listed anew before anything is judged', async () => {
     const w = await world({ isIdle: true, workers: Array.from({ length: 101 }, (_, n) => `w${n}`) })
     const pages: ServerResponse[] = []
-    const answer = (response: ServerResponse, body: object): void => void response.writeHead(200, { 'content-type': 'application/json', 'muster-epoch': 'another' }).end(JSON.stringify(body))
-    w.proxy.rule = ({ url = '' }) => (url.includes('after=') ? (response) => answer(response, []) : url.includes('workers?') && w.asked(/after=/).length > 0 ? (response) => void pages.push(response) : 'pass')
+    const answer = (response: ServerResponse, body: object): void =>
+      void response
+        .writeHead(200, { 'content-type': 'application/json', 'muster-epoch': 'another' })
+        .end(JSON.stringify(body))
+    w.proxy.rule = ({ url = '' }) =>
+      url.includes('after=')
+        ? (response) => answer(response, [])
+        : url.includes('workers?') && w.asked(/after=/).length > 0
+          ? (response) => void pages.push(response)
+          : 'pass'
     await w.until('the list begins anew', () => pages.length > 0)
-    expect([w.fleet.synced, w.fleet.get('mailer', 'w0').kind, w.changes]).toEqual([false, 'pending', [{ kind: 'state_reset', message: expect.stringContaining('another one') }]])
+    expect([w.fleet.synced, w.fleet.get('mailer', 'w0').kind, w.changes]).toEqual([
+      false,
+      'pending',
+      [{ kind: 'state_reset', message: expect.stringContaining('another one') }],
+    ])
     const record = (await w.master.call('GET', pathOf('w0'))).json as object
     for (const page of pages) answer(page, [{ ...record, config_gen: -1 }]) // Lower than before, which says nothing across stores.
     await w.until('it is listed', () => w.fleet.synced)
     expect(w.changes.filter(({ kind }) => kind === 'state_reset')).toHaveLength(1)
-    expect([registered(w.fleet.get('mailer', 'w0')).epoch, w.fleet.get('mailer', 'w1').kind]).toEqual(['another', 'unregistered'])
+    expect([registered(w.fleet.get('mailer', 'w0')).epoch, w.fleet.get('mailer', 'w1').kind]).toEqual([
+      'another',
+      'unregistered',
+    ])
   })
 })
 
 describe('rights', () => {
   it('spare calls for types that the token does not cover, and come back with them', async () => {
-    const { fleet, until, asked, token, proxy, changes } = await world({ types: ['mailer', 'probe'], firstToken: TOKENS.mailer })
+    const { fleet, until, asked, token, proxy, changes } = await world({
+      types: ['mailer', 'probe'],
+      firstToken: TOKENS.mailer,
+    })
     expect([fleet.get('mailer', 'w1').kind, fleet.get('probe', 'p1').kind]).toEqual(['registered', 'forbidden'])
     expect(asked(/probe/)).toEqual([])
     token.current = TOKENS.everyType

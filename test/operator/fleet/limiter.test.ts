@@ -18,7 +18,8 @@ async function leave(limiter: Limiter, time: VirtualTime, ms: number): Promise<r
   await working
   return left
 }
-const between = (left: readonly number[], from: number, to: number): number => left.filter((at) => at >= from && at < to).length
+const between = (left: readonly number[], from: number, to: number): number =>
+  left.filter((at) => at >= from && at < to).length
 
 describe('the limiter', () => {
   it('begins at 50 a second, evenly, and grows by 5 each clean second up to 400', async () => {
@@ -53,7 +54,8 @@ describe('the limiter', () => {
     const { signal } = new AbortController()
     await leave(limiter, time, 200) // Whoever comes now has to wait.
     const left: string[] = []
-    const leaves = (name: string, line: Line): Promise<void> => limiter.turn(signal, line).then(() => void left.push(name))
+    const leaves = (name: string, line: Line): Promise<void> =>
+      limiter.turn(signal, line).then(() => void left.push(name))
     const readings = [1, 2, 3].map((n) => leaves(`reading ${n}`, 'table'))
     const edits = [1, 2].map((n) => leaves(`edit ${n}`, 'reconcile'))
     await time.advance(200)

@@ -4,16 +4,38 @@ import { Records, Sequence } from '../../../src/operator/fleet/records.ts'
 import type { WorkerBody, WorkerEventName } from '../../../src/protocol/index.ts'
 
 const body = (fields: Partial<WorkerBody> = {}): WorkerBody => ({
-  worker_id: 'w', automation_type: 'mailer', hardware: { cores: 1, ram_gb: 1, hostname: 'h', kernel: 'k' }, config: { slots: 1 }, config_gen: 1, state: 'IDLE', last_seen: 100, last_error: null,
-  current_stats: null, connected: true, registered_at: 1, applied_config_gen: 1, draining: false, managed_by: null, state_since: 1, config_changed_at: null, config_changed_by: null, ...fields,
+  worker_id: 'w',
+  automation_type: 'mailer',
+  hardware: { cores: 1, ram_gb: 1, hostname: 'h', kernel: 'k' },
+  config: { slots: 1 },
+  config_gen: 1,
+  state: 'IDLE',
+  last_seen: 100,
+  last_error: null,
+  current_stats: null,
+  connected: true,
+  registered_at: 1,
+  applied_config_gen: 1,
+  draining: false,
+  managed_by: null,
+  state_since: 1,
+  config_changed_at: null,
+  config_changed_by: null,
+  ...fields,
 })
 
 function world() {
   const sequence = new Sequence()
   const told = { changes: 0, stale: 0, falls: 0 }
-  const records = new Records({ sequence, onChange: () => (told.changes += 1), onStale: () => (told.stale += 1), onFall: () => (told.falls += 1) })
+  const records = new Records({
+    sequence,
+    onChange: () => (told.changes += 1),
+    onStale: () => (told.stale += 1),
+    onFall: () => (told.falls += 1),
+  })
   const source = (begun: number, epoch = 'e1') => ({ begun, epoch, atMs: 0 })
-  const read = (fields: Partial<WorkerBody>, begun = sequence.next(), epoch?: string): void => records.read(body(fields), source(begun, epoch))
+  const read = (fields: Partial<WorkerBody>, begun = sequence.next(), epoch?: string): void =>
+    records.read(body(fields), source(begun, epoch))
   const event = (name: WorkerEventName, fields: object = {}): void => records.event(name, 'w', { ts: 200, ...fields })
   return { records, sequence, told, source, read, event, record: () => records.get('w')?.record }
 }
@@ -64,30 +86,39 @@ describe('the order of what is learnt', () => {
 
   it('ends, once nothing new comes, at what the master has, however reads and events interleave', () => {
     // The master's states, one event each; reads are answered with the state at some moment while they are under way.
-    const step = fc.oneof({ weight: 3, arbitrary: fc.constant('change' as const) }, fc.constant('tell' as const), fc.constant('ask' as const), fc.constant('serve' as const), fc.constant('answer' as const))
-    fc.assert(fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const { sequence, read, event, record } = world()
-      let truth = 0
-      const untold: number[] = []
-      const underWay: { readonly begun: number; served: number | undefined }[] = []
-      read({ applied_config_gen: 0 })
-      const tell = (told: number | undefined): void => {
-        if (told !== undefined) event('worker.config_applied', { applied_config_gen: told })
-      }
-      const deeds = {
-        change: () => untold.push(truth += 1), tell: () => tell(untold.shift()),
-        ask: () => underWay.push({ begun: sequence.next(), served: undefined }),
-        serve: () => underWay.filter(({ served }) => served === undefined).forEach((each) => (each.served = truth)),
-        answer: () => {
-          const at = underWay.findIndex(({ served }) => served !== undefined)
-          const [answered] = at === -1 ? [] : underWay.splice(at, 1)
-          if (answered?.served !== undefined) read({ applied_config_gen: answered.served }, answered.begun)
-        },
-      }
-      for (const each of steps) deeds[each]()
-      untold.forEach(tell)
-      expect(record()?.applied_config_gen).toBe(truth)
-    }))
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.constant('change' as const) },
+      fc.constant('tell' as const),
+      fc.constant('ask' as const),
+      fc.constant('serve' as const),
+      fc.constant('answer' as const),
+    )
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const { sequence, read, event, record } = world()
+        let truth = 0
+        const untold: number[] = []
+        const underWay: { readonly begun: number; served: number | undefined }[] = []
+        read({ applied_config_gen: 0 })
+        const tell = (told: number | undefined): void => {
+          if (told !== undefined) event('worker.config_applied', { applied_config_gen: told })
+        }
+        const deeds = {
+          change: () => untold.push((truth += 1)),
+          tell: () => tell(untold.shift()),
+          ask: () => underWay.push({ begun: sequence.next(), served: undefined }),
+          serve: () => underWay.filter(({ served }) => served === undefined).forEach((each) => (each.served = truth)),
+          answer: () => {
+            const at = underWay.findIndex(({ served }) => served !== undefined)
+            const [answered] = at === -1 ? [] : underWay.splice(at, 1)
+            if (answered?.served !== undefined) read({ applied_config_gen: answered.served }, answered.begun)
+          },
+        }
+        for (const each of steps) deeds[each]()
+        untold.forEach(tell)
+        expect(record()?.applied_config_gen).toBe(truth)
+      }),
+    )
   })
 })
 

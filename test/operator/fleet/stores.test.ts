@@ -56,7 +56,10 @@ describe('a master that starts again', () => {
     const after = registered(w.fleet.get('mailer', 'w1'))
     expect([after.epoch === before.epoch, w.fleet.get('mailer', 'w2').kind]).toEqual([false, 'unregistered'])
     expect(w.changes).toContainEqual({ kind: 'type', type: 'mailer' })
-    expect([w.fleet.hasForgotten(after, { epoch: before.epoch, generation: 0 }), w.fleet.hasForgotten(after, { epoch: after.epoch, generation: 0 })]).toEqual([true, false])
+    expect([
+      w.fleet.hasForgotten(after, { epoch: before.epoch, generation: 0 }),
+      w.fleet.hasForgotten(after, { epoch: after.epoch, generation: 0 }),
+    ]).toEqual([true, false])
     expect([resets(w), await w.metric(/^svc_operator_master_state_resets_total/)]).toEqual([1, 1])
   })
 })
@@ -77,7 +80,11 @@ describe('what the operator remembers', () => {
     const w = await fleetOf(master.url)
     const seen = registered(w.fleet.get('mailer', 'w1'))
     const remembered = { epoch: seen.epoch, generation: 9 }
-    expect([w.fleet.hasForgotten(seen, remembered), w.fleet.hasForgotten(seen, remembered), resets(w)]).toEqual([true, true, 1])
+    expect([w.fleet.hasForgotten(seen, remembered), w.fleet.hasForgotten(seen, remembered), resets(w)]).toEqual([
+      true,
+      true,
+      1,
+    ])
     await w.pass(60_000)
     expect([w.fleet.hasForgotten(seen, remembered), resets(w)]).toEqual([true, 2])
   })
@@ -89,7 +96,10 @@ withRedisServer('a Redis that is flushed', () => {
       const server = await startRedis()
       servers.push(server)
       const time = new VirtualTime() // The master looks at its store's epoch every 5 s.
-      const master = await start({ backend: new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: systemRandom }), timers: time })
+      const master = await start({
+        backend: new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: systemRandom }),
+        timers: time,
+      })
       await register(master, 'w1')
       const w = await fleetOf(master.url, { time })
       expect(w.fleet.get('mailer', 'w1').kind).toBe('registered')

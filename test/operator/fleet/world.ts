@@ -3,7 +3,15 @@ import { afterEach } from '@jest/globals'
 import { Registry } from 'prom-client'
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
-import { createFleetMetrics, Fleet, type FleetOptions, type OpenReason, type Registered, type Seen, type TableChange } from '../../../src/operator/fleet/index.ts'
+import {
+  createFleetMetrics,
+  Fleet,
+  type FleetOptions,
+  type OpenReason,
+  type Registered,
+  type Seen,
+  type TableChange,
+} from '../../../src/operator/fleet/index.ts'
 import { seededRandom, systemRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { FaultyProxy, type Deed, type SeenRequest } from '../../client/faulty-proxy.ts'
@@ -37,7 +45,13 @@ afterEach(async () => {
   await Promise.all(ends.splice(0).map((end) => end()))
 })
 
-export interface WorldOptions extends Partial<FleetOptions> { readonly time?: VirtualTime; readonly script?: readonly Deed[]; readonly types?: readonly string[]; readonly isIdle?: boolean; readonly firstToken?: string }
+export interface WorldOptions extends Partial<FleetOptions> {
+  readonly time?: VirtualTime
+  readonly script?: readonly Deed[]
+  readonly types?: readonly string[]
+  readonly isIdle?: boolean
+  readonly firstToken?: string
+}
 
 /** A master on the time that the fleet lives in as well. */
 export async function masterOn(time: VirtualTime): Promise<TestMaster> {
@@ -45,14 +59,32 @@ export async function masterOn(time: VirtualTime): Promise<TestMaster> {
 }
 
 /** A fleet that reads `types`, `mailer` where none are named, and has listed them once unless `isIdle`. */
-export async function fleetOf(masterUrl: string, { script = [], types = ['mailer'], isIdle = false, firstToken = TOKENS.admin, time = new VirtualTime(), ...options }: WorldOptions = {}): Promise<FleetWorld> {
+export async function fleetOf(
+  masterUrl: string,
+  {
+    script = [],
+    types = ['mailer'],
+    isIdle = false,
+    firstToken = TOKENS.admin,
+    time = new VirtualTime(),
+    ...options
+  }: WorldOptions = {},
+): Promise<FleetWorld> {
   const proxy = await FaultyProxy.start(masterUrl, ...script)
   const registry = new Registry()
   const [changes, turns]: [TableChange[], (OpenReason | null)[]] = [[], []]
   const [token, leads] = [{ current: firstToken }, { current: true }]
   const fleet = new Fleet({
-    masterUrl: proxy.url, token: () => token.current, clock: time, timers: time, random: seededRandom(1), log: recordingLog().log, metrics: createFleetMetrics(registry),
-    mayWrite: () => leads.current, onBreaker: (reason) => turns.push(reason), ...options,
+    masterUrl: proxy.url,
+    token: () => token.current,
+    clock: time,
+    timers: time,
+    random: seededRandom(1),
+    log: recordingLog().log,
+    metrics: createFleetMetrics(registry),
+    mayWrite: () => leads.current,
+    onBreaker: (reason) => turns.push(reason),
+    ...options,
   })
   fleet.onChange((change) => changes.push(change))
   fleet.setTypes(types)
@@ -66,10 +98,21 @@ export async function fleetOf(masterUrl: string, { script = [], types = ['mailer
   })
   if (!isIdle) await until('the types are listed', () => fleet.synced)
   return {
-    fleet, time, proxy, changes, turns, token, leads, signal: PATIENT, until,
+    fleet,
+    time,
+    proxy,
+    changes,
+    turns,
+    token,
+    leads,
+    signal: PATIENT,
+    until,
     ended: async (call) => {
       let isOver = false
-      call.then(() => (isOver = true), () => (isOver = true))
+      call.then(
+        () => (isOver = true),
+        () => (isOver = true),
+      )
       await until('the call has ended', () => isOver)
       return call
     },
@@ -77,7 +120,11 @@ export async function fleetOf(masterUrl: string, { script = [], types = ['mailer
       const thenMs = time.monotonicMs() + ms
       await until(`${ms} ms have passed`, () => time.monotonicMs() >= thenMs)
     },
-    metric: async (line) => Number(/ (?<value>[\d.]+)$/.exec((await registry.metrics()).split('\n').find((each) => line.test(each)) ?? '')?.groups?.['value'] ?? Number.NaN),
+    metric: async (line) =>
+      Number(
+        / (?<value>[\d.]+)$/.exec((await registry.metrics()).split('\n').find((each) => line.test(each)) ?? '')
+          ?.groups?.['value'] ?? Number.NaN,
+      ),
     asked: (like) => proxy.seen.filter(({ method, path }) => like.test(`${method} ${path}`)),
   }
 }
@@ -98,13 +145,25 @@ export function registered(seen: Seen): Registered {
 
 /** A worker with a socket of its own: its registration is told as an event. */
 export async function connectWorker(master: TestMaster, id: string, type = 'mailer'): Promise<WebSocket> {
-  const socket = new WebSocket(`${master.url.replace('http', 'ws')}/api/v1/automations/${type}/workers/${id}/control`, { headers: { authorization: `Bearer ${TOKENS.worker}` }, perMessageDeflate: false })
+  const socket = new WebSocket(`${master.url.replace('http', 'ws')}/api/v1/automations/${type}/workers/${id}/control`, {
+    headers: { authorization: `Bearer ${TOKENS.worker}` },
+    perMessageDeflate: false,
+  })
   ends.push(async () => socket.terminate())
   await once(socket, 'open')
-  socket.send(JSON.stringify({ type: 'register', worker_id: id, automation_type: type, protocol_version: 1, hardware: { cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' } }))
+  socket.send(
+    JSON.stringify({
+      type: 'register',
+      worker_id: id,
+      automation_type: type,
+      protocol_version: 1,
+      hardware: { cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' },
+    }),
+  )
   socket.send(JSON.stringify({ type: 'ping', id: 'registered' }))
   await once(socket, 'message')
   return socket
 }
 
-export const pathOf = (id: string, below = '', type = 'mailer'): string => `/api/v1/automations/${type}/workers/${id}${below}`
+export const pathOf = (id: string, below = '', type = 'mailer'): string =>
+  `/api/v1/automations/${type}/workers/${id}${below}`

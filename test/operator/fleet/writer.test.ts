@@ -16,7 +16,9 @@ async function world(options: WorldOptions = {}) {
   w.changes.splice(0)
   const now = () => registered(w.fleet.get('mailer', 'w1'))
   const patch = (config: object, configGen = now().record.config_gen, worker = W1) =>
-    w.ended(w.fleet.master.patch(worker, config as Record<string, never>, { epoch: now().epoch, configGen }, US, w.signal))
+    w.ended(
+      w.fleet.master.patch(worker, config as Record<string, never>, { epoch: now().epoch, configGen }, US, w.signal),
+    )
   return { ...w, master, now, patch }
 }
 
@@ -24,10 +26,17 @@ describe('a PATCH', () => {
   it('carries If-Match and the actor, and its answer is in the table at once, without a read or a call', async () => {
     const { patch, now, asked, changes, pass } = await world()
     const { epoch } = now()
-    expect(await patch({ slots: 3 })).toMatchObject({ kind: 'ok', epoch, value: { config_gen: 1, config: { slots: 3 } } })
+    expect(await patch({ slots: 3 })).toMatchObject({
+      kind: 'ok',
+      epoch,
+      value: { config_gen: 1, config: { slots: 3 } },
+    })
     expect(now()).toMatchObject({ isStale: false, record: { config_gen: 1, config: { slots: 3 } } })
     await pass(2_000)
-    expect([asked(/PATCH/).map(({ headers }) => [headers['if-match'], headers['muster-actor']]), changes]).toEqual([[[`"${epoch}.0"`, US]], []])
+    expect([asked(/PATCH/).map(({ headers }) => [headers['if-match'], headers['muster-actor']]), changes]).toEqual([
+      [[`"${epoch}.0"`, US]],
+      [],
+    ])
     expect(asked(/^GET .*workers\/w1$/)).toEqual([])
     expect(now().record.config_changed_by).toBe(`admin ${US}`)
   })
@@ -41,7 +50,11 @@ describe('a PATCH', () => {
 
   it('is refused as data: faults, unknown worker, unknown type, size, rights, a mistake', async () => {
     const { patch, fleet, until } = await world({ types: ['mailer', 'nonsense'] })
-    expect(await patch({ slots: 'many' })).toMatchObject({ kind: 'rejected', faults: [{ path: '/slots', keyword: 'type' }], message: expect.stringContaining('/slots') })
+    expect(await patch({ slots: 'many' })).toMatchObject({
+      kind: 'rejected',
+      faults: [{ path: '/slots', keyword: 'type' }],
+      message: expect.stringContaining('/slots'),
+    })
     expect(await patch({ slots: 1 }, 0, { type: 'mailer', workerId: 'nobody' })).toEqual({ kind: 'not_registered' })
     expect(await patch({ slots: 1 }, 0, { type: 'nonsense', workerId: 'w1' })).toEqual({ kind: 'unknown_type' })
     expect(await patch({ host: 'x'.repeat(200_000) })).toMatchObject({ kind: 'too_large' })
@@ -50,9 +63,14 @@ describe('a PATCH', () => {
   })
 
   it('without the right for the type costs no call', async () => {
-    const { patch, asked, fleet, ended, signal } = await world({ firstToken: TOKENS.mailer, types: ['mailer', 'probe'] })
+    const { patch, asked, fleet, ended, signal } = await world({
+      firstToken: TOKENS.mailer,
+      types: ['mailer', 'probe'],
+    })
     expect(await patch({ slots: 1 }, 0, { type: 'probe', workerId: 'w1' })).toMatchObject({ kind: 'forbidden' })
-    expect(await ended(fleet.master.get({ type: 'probe', workerId: 'w1' }, signal))).toMatchObject({ kind: 'forbidden' })
+    expect(await ended(fleet.master.get({ type: 'probe', workerId: 'w1' }, signal))).toMatchObject({
+      kind: 'forbidden',
+    })
     expect(asked(/probe/)).toEqual([])
   })
 
@@ -89,15 +107,23 @@ describe('a PATCH', () => {
 describe('a claim', () => {
   it('is set, seen and given back, and only others are told of it by the feed', async () => {
     const { fleet, ended, signal, now, changes, pass, master } = await world()
-    expect(await ended(fleet.master.claim(W1, US, signal))).toMatchObject({ kind: 'ok', value: { kind: 'registered', record: { managed_by: US } } })
+    expect(await ended(fleet.master.claim(W1, US, signal))).toMatchObject({
+      kind: 'ok',
+      value: { kind: 'registered', record: { managed_by: US } },
+    })
     expect([now().record.managed_by, now().record.config_gen]).toEqual([US, 0])
     await pass(1_000)
-    expect(await ended(fleet.master.release(W1, US, signal))).toMatchObject({ kind: 'ok', value: { record: { managed_by: null } } })
+    expect(await ended(fleet.master.release(W1, US, signal))).toMatchObject({
+      kind: 'ok',
+      value: { record: { managed_by: null } },
+    })
     expect(now().record.managed_by).toBeNull()
     expect(((await master.call('GET', pathOf('w1'))).json as { managed_by: unknown }).managed_by).toBeNull()
     await pass(1_000)
     expect(changes).toEqual([])
-    expect(await ended(fleet.master.claim({ type: 'mailer', workerId: 'nobody' }, US, signal))).toEqual({ kind: 'not_registered' })
+    expect(await ended(fleet.master.claim({ type: 'mailer', workerId: 'nobody' }, US, signal))).toEqual({
+      kind: 'not_registered',
+    })
   })
 
   it('whose connection broke is sent once more', async () => {
@@ -116,11 +142,30 @@ describe('the other calls', () => {
     await patch({ slots: 3 })
     await master.call('PATCH', pathOf('w1', '/config'), { body: { slots: 5 } })
     const got = await ended(fleet.master.get(W1, signal))
-    expect(got).toMatchObject({ kind: 'ok', value: { kind: 'registered', isStale: false, epoch: now().epoch, record: { config: { slots: 5 }, config_gen: 2 } } })
+    expect(got).toMatchObject({
+      kind: 'ok',
+      value: {
+        kind: 'registered',
+        isStale: false,
+        epoch: now().epoch,
+        record: { config: { slots: 5 }, config_gen: 2 },
+      },
+    })
     expect(now().record.config_gen).toBe(2)
-    expect(await ended(fleet.master.history(W1, 50, signal))).toMatchObject({ kind: 'ok', value: [{ config_gen: 2, changed: ['slots'] }, { config_gen: 1, actor: `admin ${US}` }] })
-    expect(await ended(fleet.master.get({ type: 'mailer', workerId: 'nobody' }, signal))).toEqual({ kind: 'not_registered' })
-    expect(await ended(fleet.master.get({ type: 'unread', workerId: 'w' }, signal))).toMatchObject({ kind: 'away', effect: 'not_sent' })
+    expect(await ended(fleet.master.history(W1, 50, signal))).toMatchObject({
+      kind: 'ok',
+      value: [
+        { config_gen: 2, changed: ['slots'] },
+        { config_gen: 1, actor: `admin ${US}` },
+      ],
+    })
+    expect(await ended(fleet.master.get({ type: 'mailer', workerId: 'nobody' }, signal))).toEqual({
+      kind: 'not_registered',
+    })
+    expect(await ended(fleet.master.get({ type: 'unread', workerId: 'w' }, signal))).toMatchObject({
+      kind: 'away',
+      effect: 'not_sent',
+    })
     expect(changes.length).toBeLessThanOrEqual(1)
   })
 
@@ -140,7 +185,12 @@ describe('the other calls', () => {
     const { patch, proxy, now, until, master, asked } = await world()
     const before = JSON.stringify([(await master.call('GET', pathOf('w1'))).json])
     const pages: ServerResponse[] = []
-    proxy.rule = ({ url = '' }) => (url.includes('workers?') ? (response) => void pages.push(response) : url === '/api/v1/events' ? 'reset before' : 'pass')
+    proxy.rule = ({ url = '' }) =>
+      url.includes('workers?')
+        ? (response) => void pages.push(response)
+        : url === '/api/v1/events'
+          ? 'reset before'
+          : 'pass'
     proxy.cut()
     await until('a page is asked for', () => pages.length > 0)
     const { epoch } = now()

@@ -9,7 +9,13 @@ const secretSource = (field: string) => ({ field, secretKeyRef: { name: 's', key
 
 describe('boundFaults', () => {
   it('finds nothing in a whole spec that keeps to the rules', () => {
-    const spec = { workerId: 'a:b@c', config: { a: 1 }, configFrom: [secretSource('b')], slots: 4, ignoreDifferences: ['/a~1b/0', '/c~0'] }
+    const spec = {
+      workerId: 'a:b@c',
+      config: { a: 1 },
+      configFrom: [secretSource('b')],
+      slots: 4,
+      ignoreDifferences: ['/a~1b/0', '/c~0'],
+    }
     expect(faults(spec)).toEqual([])
   })
 
@@ -20,11 +26,23 @@ describe('boundFaults', () => {
   it.each<[string, Partial<FleetWorkerSpec>, string]>([
     ['a type that is none', { type: 'Http' }, 'spec.type'],
     ['a worker id that would leave its path', { workerId: '..' }, 'spec.workerId'],
-    ['a source without a reference', { configFrom: [{ field: 'a' }] }, 'must name one of secretKeyRef and configMapKeyRef'],
-    ['a source with two references', { configFrom: [{ ...secretSource('a'), configMapKeyRef: { name: 'c', key: 'k' } }] }, 'must name one of'],
+    [
+      'a source without a reference',
+      { configFrom: [{ field: 'a' }] },
+      'must name one of secretKeyRef and configMapKeyRef',
+    ],
+    [
+      'a source with two references',
+      { configFrom: [{ ...secretSource('a'), configMapKeyRef: { name: 'c', key: 'k' } }] },
+      'must name one of',
+    ],
     ['a source for a forbidden name', { configFrom: [secretSource('__proto__')] }, 'may not be the name of a field'],
     ['two sources for one field', { configFrom: [secretSource('a'), secretSource('a')] }, 'names "a" twice'],
-    ['a field in config and configFrom', { config: { a: 1 }, configFrom: [secretSource('a')] }, 'stands in spec.config too'],
+    [
+      'a field in config and configFrom',
+      { config: { a: 1 }, configFrom: [secretSource('a')] },
+      'stands in spec.config too',
+    ],
     ['slots in two places', { slots: 1, config: { slots: 1 } }, 'slots stand in spec.config too'],
     ['slots in a source too', { slots: 1, configFrom: [secretSource('slots')] }, 'slots stand in spec.configFrom too'],
     ['slots out of range', { slots: 1.5 }, 'spec.slots: must be an integer'],
@@ -51,10 +69,16 @@ describe('valueFaults', () => {
 
   it('names integers a double cannot hold, wherever they stand', () => {
     expect(valueFaults(JSON.parse('{"a":[9007199254740991,1.5]}') as JsonValue, 'c')).toEqual([])
-    expect(valueFaults(JSON.parse('{"a":[9007199254740993],"b/c":-1e300}') as JsonValue, 'c').map((each) => each.split(':')[0])).toEqual(['c/a/0', 'c/b~1c'])
+    expect(
+      valueFaults(JSON.parse('{"a":[9007199254740993],"b/c":-1e300}') as JsonValue, 'c').map(
+        (each) => each.split(':')[0],
+      ),
+    ).toEqual(['c/a/0', 'c/b~1c'])
   })
 
   it('names keys that would reach a prototype', () => {
-    expect(valueFaults(JSON.parse('{"a":{"__proto__":{"x":1}}}') as JsonValue, 'c')).toEqual([expect.stringContaining('c/a/__proto__: ')])
+    expect(valueFaults(JSON.parse('{"a":{"__proto__":{"x":1}}}') as JsonValue, 'c')).toEqual([
+      expect.stringContaining('c/a/__proto__: '),
+    ])
   })
 })

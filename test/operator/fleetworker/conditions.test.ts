@@ -1,13 +1,23 @@
 import fc from 'fast-check'
 import { describe, expect, it } from '@jest/globals'
-import { ACK_MS, conditionsOf, ONLINE_MS, REASONS, type Condition, type Facts, type SyncedReason } from '../../../src/operator/fleetworker/index.ts'
+import {
+  ACK_MS,
+  conditionsOf,
+  ONLINE_MS,
+  REASONS,
+  type Condition,
+  type Facts,
+  type SyncedReason,
+} from '../../../src/operator/fleetworker/index.ts'
 import { judge } from './kstatus.ts'
 import { STATES } from './states.ts'
 import { facts, NOW_MS, offline, synced, worker } from './world.ts'
 
-const of = (more: Partial<Facts>): Record<string, Condition> => Object.fromEntries(conditionsOf(facts(more)).map((each) => [each.type, each]))
+const of = (more: Partial<Facts>): Record<string, Condition> =>
+  Object.fromEntries(conditionsOf(facts(more)).map((each) => [each.type, each]))
 /** `True Ready` of each condition. */
-const shown = (more: Partial<Facts>): Record<string, string> => Object.fromEntries(Object.values(of(more)).map(({ type, status, reason }) => [type, `${status} ${reason}`]))
+const shown = (more: Partial<Facts>): Record<string, string> =>
+  Object.fromEntries(Object.values(of(more)).map(({ type, status, reason }) => [type, `${status} ${reason}`]))
 
 describe('the order of conditions', () => {
   it('is that in which they stand, new ones behind: what was applied is found as it was sent', () => {
@@ -19,29 +29,103 @@ describe('the order of conditions', () => {
 
 describe('conditionsOf', () => {
   it('has five conditions, and no more, for a worker that runs its config', () => {
-    expect(shown({})).toEqual({ Ready: 'True Ready', Synced: 'True InSync', Online: 'True Connected', Applied: 'True Acknowledged', Healthy: 'True WorkerHealthy' })
+    expect(shown({})).toEqual({
+      Ready: 'True Ready',
+      Synced: 'True InSync',
+      Online: 'True Connected',
+      Applied: 'True Acknowledged',
+      Healthy: 'True WorkerHealthy',
+    })
   })
 
   it.each<[string, Partial<Facts>, Record<string, string>]>([
-    ['nothing is known yet', { ...synced('Pending'), worker: undefined }, { Ready: 'Unknown Pending', Online: 'Unknown Pending', Applied: 'Unknown Pending', Healthy: 'Unknown Pending' }],
-    ['seen a moment ago: a reconnect does not show', { worker: worker({ connected: false, lastSeenMs: NOW_MS - ONLINE_MS + 1 }) }, { Ready: 'True Ready', Online: 'True RecentlySeen' }],
-    ['silent for 45 s', { worker: offline }, { Ready: 'False Offline', Online: 'False Offline', Healthy: 'Unknown Offline', Synced: 'True InSync' }],
-    ['in ERROR', { worker: worker({ state: 'ERROR', lastError: 'disk full' }) }, { Ready: 'False WorkerError', Healthy: 'False WorkerError' }],
-    ['a state of a newer master', { worker: worker({ state: 'PONDERING' }) }, { Ready: 'True Ready', Healthy: 'True WorkerHealthy' }],
-    ['not acknowledged', { worker: worker({ appliedConfigGen: 6 }) }, { Ready: 'False WaitingForWorker', Applied: 'False WaitingForWorker', Reconciling: 'True WaitingForWorker' }],
-    ['not acknowledged for two minutes', { worker: worker({ appliedConfigGen: 6, owesSinceMs: NOW_MS - ACK_MS }) }, { Ready: 'False AckTimeout' }],
-    ['not acknowledged, and away', { worker: { ...offline, appliedConfigGen: 6, owesSinceMs: NOW_MS - ACK_MS } }, { Ready: 'False Offline', Applied: 'False WaitingForWorker' }],
+    [
+      'nothing is known yet',
+      { ...synced('Pending'), worker: undefined },
+      { Ready: 'Unknown Pending', Online: 'Unknown Pending', Applied: 'Unknown Pending', Healthy: 'Unknown Pending' },
+    ],
+    [
+      'seen a moment ago: a reconnect does not show',
+      { worker: worker({ connected: false, lastSeenMs: NOW_MS - ONLINE_MS + 1 }) },
+      { Ready: 'True Ready', Online: 'True RecentlySeen' },
+    ],
+    [
+      'silent for 45 s',
+      { worker: offline },
+      { Ready: 'False Offline', Online: 'False Offline', Healthy: 'Unknown Offline', Synced: 'True InSync' },
+    ],
+    [
+      'in ERROR',
+      { worker: worker({ state: 'ERROR', lastError: 'disk full' }) },
+      { Ready: 'False WorkerError', Healthy: 'False WorkerError' },
+    ],
+    [
+      'a state of a newer master',
+      { worker: worker({ state: 'PONDERING' }) },
+      { Ready: 'True Ready', Healthy: 'True WorkerHealthy' },
+    ],
+    [
+      'not acknowledged',
+      { worker: worker({ appliedConfigGen: 6 }) },
+      { Ready: 'False WaitingForWorker', Applied: 'False WaitingForWorker', Reconciling: 'True WaitingForWorker' },
+    ],
+    [
+      'not acknowledged for two minutes',
+      { worker: worker({ appliedConfigGen: 6, owesSinceMs: NOW_MS - ACK_MS }) },
+      { Ready: 'False AckTimeout' },
+    ],
+    [
+      'not acknowledged, and away',
+      { worker: { ...offline, appliedConfigGen: 6, owesSinceMs: NOW_MS - ACK_MS } },
+      { Ready: 'False Offline', Applied: 'False WaitingForWorker' },
+    ],
     ['ahead of the master (D46)', { worker: worker({ appliedConfigGen: 9 }) }, { Ready: 'False GenerationBehind' }],
     ['never reported', { worker: worker({ appliedConfigGen: null }) }, { Ready: 'Unknown NotReported' }],
-    ['the first that fails names Ready', { ...synced('Rejected'), worker: offline }, { Ready: 'False Rejected', Stalled: 'True Rejected' }],
-    ['False before Unknown, whatever the order', { worker: worker({ appliedConfigGen: null, state: 'ERROR' }) }, { Ready: 'False WorkerError' }],
-    ['suspended with a worker in ERROR', { suspend: true, worker: worker({ state: 'ERROR' }) }, { Ready: 'False WorkerError', Synced: 'Unknown Suspended' }],
-    ['suspended, whatever the last pass came to', { suspend: true, ...synced('Rejected') }, { Ready: 'True Suspended' }],
-    ['observed, not acknowledged', { policy: 'Observe', worker: worker({ appliedConfigGen: 6 }) }, { Ready: 'True ObserveOnly', Applied: 'False WaitingForWorker' }],
-    ['draining', { drain: true, worker: worker({ state: 'DRAINING', draining: true }) }, { Ready: 'False Draining', Healthy: 'True Draining', Reconciling: 'True Draining' }],
-    ['drained, its last config never acknowledged', { drain: true, worker: { ...offline, draining: true, appliedConfigGen: 6 } }, { Ready: 'True Drained', Online: 'False Drained' }],
-    ['drained, spec refused', { drain: true, ...synced('Rejected'), worker: offline }, { Ready: 'False Rejected', Stalled: 'True Rejected' }],
-    ['drain asked of a worker nobody knows', { drain: true, ...synced('WorkerNotRegistered'), worker: null }, { Ready: 'False WorkerNotRegistered', Reconciling: 'True WorkerNotRegistered' }],
+    [
+      'the first that fails names Ready',
+      { ...synced('Rejected'), worker: offline },
+      { Ready: 'False Rejected', Stalled: 'True Rejected' },
+    ],
+    [
+      'False before Unknown, whatever the order',
+      { worker: worker({ appliedConfigGen: null, state: 'ERROR' }) },
+      { Ready: 'False WorkerError' },
+    ],
+    [
+      'suspended with a worker in ERROR',
+      { suspend: true, worker: worker({ state: 'ERROR' }) },
+      { Ready: 'False WorkerError', Synced: 'Unknown Suspended' },
+    ],
+    [
+      'suspended, whatever the last pass came to',
+      { suspend: true, ...synced('Rejected') },
+      { Ready: 'True Suspended' },
+    ],
+    [
+      'observed, not acknowledged',
+      { policy: 'Observe', worker: worker({ appliedConfigGen: 6 }) },
+      { Ready: 'True ObserveOnly', Applied: 'False WaitingForWorker' },
+    ],
+    [
+      'draining',
+      { drain: true, worker: worker({ state: 'DRAINING', draining: true }) },
+      { Ready: 'False Draining', Healthy: 'True Draining', Reconciling: 'True Draining' },
+    ],
+    [
+      'drained, its last config never acknowledged',
+      { drain: true, worker: { ...offline, draining: true, appliedConfigGen: 6 } },
+      { Ready: 'True Drained', Online: 'False Drained' },
+    ],
+    [
+      'drained, spec refused',
+      { drain: true, ...synced('Rejected'), worker: offline },
+      { Ready: 'False Rejected', Stalled: 'True Rejected' },
+    ],
+    [
+      'drain asked of a worker nobody knows',
+      { drain: true, ...synced('WorkerNotRegistered'), worker: null },
+      { Ready: 'False WorkerNotRegistered', Reconciling: 'True WorkerNotRegistered' },
+    ],
     ['released while stalled', { releasing: true, ...synced('Rejected') }, { Reconciling: 'True Releasing' }],
   ])('%s', (_, more, expected) => {
     const all = shown(more)
@@ -52,25 +136,37 @@ describe('conditionsOf', () => {
   it('keeps the last fact of Synced while the master is away, for the generation it speaks of alone', () => {
     const before = conditionsOf(facts({ ...synced('DriftTolerated') }))
     expect(shown({ masterAway: true, before })).toEqual({
-      Ready: 'Unknown MasterUnreachable', Synced: 'True DriftTolerated', Online: 'Unknown MasterUnreachable', Applied: 'True Acknowledged', Healthy: 'Unknown MasterUnreachable',
+      Ready: 'Unknown MasterUnreachable',
+      Synced: 'True DriftTolerated',
+      Online: 'Unknown MasterUnreachable',
+      Applied: 'True Acknowledged',
+      Healthy: 'Unknown MasterUnreachable',
     })
-    expect(shown({ masterAway: true, before, generation: 4 })).toMatchObject({ Synced: 'Unknown MasterUnreachable', Reconciling: 'True MasterUnreachable' })
+    expect(shown({ masterAway: true, before, generation: 4 })).toMatchObject({
+      Synced: 'Unknown MasterUnreachable',
+      Reconciling: 'True MasterUnreachable',
+    })
   })
 
   it('keeps what was said of the acknowledgement when we start while the master is away', () => {
-    expect(shown({ masterAway: true, before: conditionsOf(facts()), worker: undefined })).toMatchObject({ Applied: 'True Acknowledged' })
+    expect(shown({ masterAway: true, before: conditionsOf(facts()), worker: undefined })).toMatchObject({
+      Applied: 'True Acknowledged',
+    })
   })
 
   it('moves lastTransitionTime only when the status flips', () => {
     const before = conditionsOf(facts({ nowMs: NOW_MS - 60_000, worker: worker({ appliedConfigGen: 6 }) }))
-    const time = (more: Partial<Facts>, type: string): string | undefined => of({ before, ...more })[type]?.lastTransitionTime
+    const time = (more: Partial<Facts>, type: string): string | undefined =>
+      of({ before, ...more })[type]?.lastTransitionTime
     expect(time({ worker: worker({ state: 'ERROR' }) }, 'Ready')).toBe('2026-01-01T11:59:00Z') // Another reason for the same status.
     expect(time({}, 'Ready')).toBe('2026-01-01T12:00:00Z')
     expect(time({}, 'Online')).toBe('2026-01-01T11:59:00Z')
   })
 
   it('shows what others wrote on one line, cut', () => {
-    const message = of({ worker: worker({ state: 'ERROR', lastError: `a\u0000\n\u001b[31m${'x'.repeat(2_000)}` }) })['Ready']?.message ?? ''
+    const message =
+      of({ worker: worker({ state: 'ERROR', lastError: `a\u0000\n\u001b[31m${'x'.repeat(2_000)}` }) })['Ready']
+        ?.message ?? ''
     expect(message).toMatch(/^a \[31mx+…$/)
     expect(message).toHaveLength(1_024)
   })
@@ -78,39 +174,62 @@ describe('conditionsOf', () => {
 
 describe('conditionsOf, over all facts', () => {
   const anyWorker = fc.record({
-    connected: fc.boolean(), lastSeenMs: fc.constantFrom(NOW_MS, NOW_MS - ONLINE_MS), state: fc.constantFrom('IDLE', 'RUNNING', 'ERROR', 'DRAINING'), lastError: fc.constant(null),
-    draining: fc.boolean(), configGen: fc.constant(7), appliedConfigGen: fc.constantFrom(null, 6, 7, 8), owesSinceMs: fc.constantFrom(NOW_MS, NOW_MS - ACK_MS),
+    connected: fc.boolean(),
+    lastSeenMs: fc.constantFrom(NOW_MS, NOW_MS - ONLINE_MS),
+    state: fc.constantFrom('IDLE', 'RUNNING', 'ERROR', 'DRAINING'),
+    lastError: fc.constant(null),
+    draining: fc.boolean(),
+    configGen: fc.constant(7),
+    appliedConfigGen: fc.constantFrom(null, 6, 7, 8),
+    owesSinceMs: fc.constantFrom(NOW_MS, NOW_MS - ACK_MS),
   })
   const anyFacts: fc.Arbitrary<Facts> = fc.record({
-    generation: fc.constantFrom(3, 4), policy: fc.constantFrom('Enforce' as const, 'Warn' as const, 'Observe' as const), suspend: fc.boolean(), drain: fc.boolean(), releasing: fc.boolean(),
+    generation: fc.constantFrom(3, 4),
+    policy: fc.constantFrom('Enforce' as const, 'Warn' as const, 'Observe' as const),
+    suspend: fc.boolean(),
+    drain: fc.boolean(),
+    releasing: fc.boolean(),
     synced: fc.constantFrom(...(Object.keys(REASONS.Synced) as SyncedReason[])).map((reason) => synced(reason).synced),
-    worker: fc.option(fc.option(anyWorker, { nil: undefined })), masterAway: fc.boolean(), driftCount: fc.constantFrom(0, 3), nowMs: fc.constant(NOW_MS), before: fc.constantFrom([], conditionsOf(facts())),
+    worker: fc.option(fc.option(anyWorker, { nil: undefined })),
+    masterAway: fc.boolean(),
+    driftCount: fc.constantFrom(0, 3),
+    nowMs: fc.constant(NOW_MS),
+    before: fc.constantFrom([], conditionsOf(facts())),
   })
 
   it('always has the first five, each type once, never Reconciling with Stalled', () => {
-    fc.assert(fc.property(anyFacts, (each) => {
-      const types = conditionsOf(each).map(({ type }) => type)
-      expect(types.slice(0, 5)).toEqual(['Ready', 'Synced', 'Online', 'Applied', 'Healthy'])
-      expect(new Set(types).size).toBe(types.length)
-      expect(types.includes('Reconciling') && types.includes('Stalled')).toBe(false)
-    }), { numRuns: 1_000 })
+    fc.assert(
+      fc.property(anyFacts, (each) => {
+        const types = conditionsOf(each).map(({ type }) => type)
+        expect(types.slice(0, 5)).toEqual(['Ready', 'Synced', 'Online', 'Applied', 'Healthy'])
+        expect(new Set(types).size).toBe(types.length)
+        expect(types.includes('Reconciling') && types.includes('Stalled')).toBe(false)
+      }),
+      { numRuns: 1_000 },
+    )
   })
 
   it('gives each reason the status the table has for it', () => {
-    fc.assert(fc.property(anyFacts, (each) => {
-      for (const { type, reason, status } of conditionsOf(each)) {
-        const table: Readonly<Record<string, string>> = type in REASONS ? REASONS[type as keyof typeof REASONS] : {}
-        if (type in REASONS) expect([type, reason, status]).toEqual([type, reason, table[reason]])
-      }
-    }), { numRuns: 1_000 })
+    fc.assert(
+      fc.property(anyFacts, (each) => {
+        for (const { type, reason, status } of conditionsOf(each)) {
+          const table: Readonly<Record<string, string>> = type in REASONS ? REASONS[type as keyof typeof REASONS] : {}
+          if (type in REASONS) expect([type, reason, status]).toEqual([type, reason, table[reason]])
+        }
+      }),
+      { numRuns: 1_000 },
+    )
   })
 
   it('changes nothing when nothing changed', () => {
-    fc.assert(fc.property(anyFacts, (each) => {
-      const before = conditionsOf(each)
-      expect(conditionsOf({ ...each, before, nowMs: NOW_MS + 1_000 })).toEqual(conditionsOf({ ...each, before }))
-      expect(conditionsOf({ ...each, before })).toEqual(before)
-    }), { numRuns: 1_000 })
+    fc.assert(
+      fc.property(anyFacts, (each) => {
+        const before = conditionsOf(each)
+        expect(conditionsOf({ ...each, before, nowMs: NOW_MS + 1_000 })).toEqual(conditionsOf({ ...each, before }))
+        expect(conditionsOf({ ...each, before })).toEqual(before)
+      }),
+      { numRuns: 1_000 },
+    )
   })
 })
 

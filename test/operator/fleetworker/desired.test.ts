@@ -1,20 +1,37 @@
 import { describe, expect, it } from '@jest/globals'
 import { SECRET_MASK, type JsonObject } from '../../../src/protocol/index.ts'
-import { desiredOf, type Desired, type FleetWorkerSpec, type Problem, type Source } from '../../../src/operator/fleetworker/index.ts'
+import {
+  desiredOf,
+  type Desired,
+  type FleetWorkerSpec,
+  type Problem,
+  type Source,
+} from '../../../src/operator/fleetworker/index.ts'
 import { configType, fleetWorker } from './world.ts'
 
 const type = configType({
-  url: { type: 'string' }, headers: { type: 'object' }, note: { type: ['string', 'null'] }, api_key: { type: 'string', writeOnly: true },
+  url: { type: 'string' },
+  headers: { type: 'object' },
+  note: { type: ['string', 'null'] },
+  api_key: { type: 'string', writeOnly: true },
   smtp: { type: 'object', properties: { user: { type: 'string' }, password: { type: 'string', writeOnly: true } } },
 })
-const sources = (texts: Record<string, string>): ReadonlyMap<string, Source> => new Map(Object.entries(texts).map(([field, text]) => [field, { text, version: `uid-${field}:1` }]))
-const desired = (spec: Partial<FleetWorkerSpec>, texts: Record<string, string> = {}): Desired | Problem => desiredOf(fleetWorker(spec), sources(texts), type)
-const named = (spec: Partial<FleetWorkerSpec>, texts?: Record<string, string>): JsonObject => (desired(spec, texts) as Desired).named
+const sources = (texts: Record<string, string>): ReadonlyMap<string, Source> =>
+  new Map(Object.entries(texts).map(([field, text]) => [field, { text, version: `uid-${field}:1` }]))
+const desired = (spec: Partial<FleetWorkerSpec>, texts: Record<string, string> = {}): Desired | Problem =>
+  desiredOf(fleetWorker(spec), sources(texts), type)
+const named = (spec: Partial<FleetWorkerSpec>, texts?: Record<string, string>): JsonObject =>
+  (desired(spec, texts) as Desired).named
 const from = (field: string, more: object = {}) => ({ field, configMapKeyRef: { name: 'c', key: 'k' }, ...more })
 
 describe('desiredOf', () => {
   it('names what config, configFrom and slots set, and nothing else', () => {
-    expect(named({ config: { url: 'u' }, configFrom: [from('headers', { as: 'JSON' })], slots: 3 }, { headers: '{"a":["b"]}' })).toEqual({ url: 'u', headers: { a: ['b'] }, slots: 3 })
+    expect(
+      named(
+        { config: { url: 'u' }, configFrom: [from('headers', { as: 'JSON' })], slots: 3 },
+        { headers: '{"a":["b"]}' },
+      ),
+    ).toEqual({ url: 'u', headers: { a: ['b'] }, slots: 3 })
     expect(named({})).toEqual({})
   })
 
@@ -31,31 +48,55 @@ describe('desiredOf', () => {
   })
 
   it('names a source that is not JSON, or not JSON we take, without quoting it', () => {
-    const broken = desired({ configFrom: [from('url', { as: 'JSON' }), from('headers', { as: 'JSON' })] }, { url: 'canary', headers: '{"a":9007199254740993}' })
-    expect(broken).toMatchObject({ reason: 'ConfigInvalid', message: expect.stringMatching(/^the source of url is not JSON; the source of headers\/a: is an integer/) })
+    const broken = desired(
+      { configFrom: [from('url', { as: 'JSON' }), from('headers', { as: 'JSON' })] },
+      { url: 'canary', headers: '{"a":9007199254740993}' },
+    )
+    expect(broken).toMatchObject({
+      reason: 'ConfigInvalid',
+      message: expect.stringMatching(/^the source of url is not JSON; the source of headers\/a: is an integer/),
+    })
     expect(JSON.stringify(broken)).not.toContain('canary')
   })
 
   it('takes a Secret for a field that is secret as a whole alone (D52)', () => {
     const secret = (field: string) => ({ field, secretKeyRef: { name: 's', key: 'k' }, as: 'String' as const })
     expect(named({ configFrom: [secret('api_key')] }, { api_key: 'k' })).toEqual({ api_key: 'k' })
-    expect(desired({ configFrom: [secret('smtp'), secret('url')] }, { smtp: '', url: '' })).toMatchObject({ reason: 'SecretNotWriteOnly', message: expect.stringContaining('smtp, url') })
+    expect(desired({ configFrom: [secret('smtp'), secret('url')] }, { smtp: '', url: '' })).toMatchObject({
+      reason: 'SecretNotWriteOnly',
+      message: expect.stringContaining('smtp, url'),
+    })
   })
 
   it('refuses the mask in the place of a secret, given or from a source, and takes it elsewhere', () => {
-    expect(desired({ config: { smtp: { password: SECRET_MASK } } })).toMatchObject({ reason: 'ConfigInvalid', message: expect.stringContaining('/smtp/password') })
-    expect(desired({ configFrom: [from('api_key')] }, { api_key: SECRET_MASK })).toMatchObject({ reason: 'ConfigInvalid' })
+    expect(desired({ config: { smtp: { password: SECRET_MASK } } })).toMatchObject({
+      reason: 'ConfigInvalid',
+      message: expect.stringContaining('/smtp/password'),
+    })
+    expect(desired({ configFrom: [from('api_key')] }, { api_key: SECRET_MASK })).toMatchObject({
+      reason: 'ConfigInvalid',
+    })
     expect(named({ config: { url: SECRET_MASK } })).toEqual({ url: SECRET_MASK })
   })
 
   it('counts what sources add to the size of the whole', () => {
     const half = 'x'.repeat(131_072)
-    expect(desired({ config: { url: half }, configFrom: [from('headers')] }, { headers: half })).toMatchObject({ reason: 'ConfigInvalid', message: expect.stringContaining('at most 262144') })
+    expect(desired({ config: { url: half }, configFrom: [from('headers')] }, { headers: half })).toMatchObject({
+      reason: 'ConfigInvalid',
+      message: expect.stringContaining('at most 262144'),
+    })
   })
 
   it('gives a version to what holds a secret or comes from a source', () => {
-    const { versions } = desired({ config: { url: 'u', smtp: { user: 'u' }, api_key: 'k' }, configFrom: [from('headers')] }, { headers: 'h' }) as Desired
-    expect(Object.fromEntries(versions)).toEqual({ smtp: 'generation:3', api_key: 'generation:3', headers: 'uid-headers:1' })
+    const { versions } = desired(
+      { config: { url: 'u', smtp: { user: 'u' }, api_key: 'k' }, configFrom: [from('headers')] },
+      { headers: 'h' },
+    ) as Desired
+    expect(Object.fromEntries(versions)).toEqual({
+      smtp: 'generation:3',
+      api_key: 'generation:3',
+      headers: 'uid-headers:1',
+    })
   })
 
   it('reports what breaks a bound instead of sending it', () => {

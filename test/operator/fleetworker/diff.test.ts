@@ -1,35 +1,80 @@
 import fc from 'fast-check'
 import { describe, expect, it } from '@jest/globals'
-import { acceptsNull, defaultsOf, maskSecrets, mergeConfig, sameJson, SECRET_MASK, withoutDefaults, type JsonObject, type JsonSchema, type JsonValue } from '../../../src/protocol/index.ts'
-import { desiredOf, differenceOf, holdsSecret, secretActs, type ConfigType, type Desired, type Difference, type SecretActs } from '../../../src/operator/fleetworker/index.ts'
+import {
+  acceptsNull,
+  defaultsOf,
+  maskSecrets,
+  mergeConfig,
+  sameJson,
+  SECRET_MASK,
+  withoutDefaults,
+  type JsonObject,
+  type JsonSchema,
+  type JsonValue,
+} from '../../../src/protocol/index.ts'
+import {
+  desiredOf,
+  differenceOf,
+  holdsSecret,
+  secretActs,
+  type ConfigType,
+  type Desired,
+  type Difference,
+  type SecretActs,
+} from '../../../src/operator/fleetworker/index.ts'
 import { BASE, configType, fleetWorker } from './world.ts'
 
 const NOTHING: SecretActs = { due: new Set(), forgotten: new Set() }
 const type = configType({
-  url: { type: 'string' }, timeout: { type: 'number', default: 5 }, note: { type: ['string', 'null'] }, mark: { type: ['string', 'null'], default: 'm' },
+  url: { type: 'string' },
+  timeout: { type: 'number', default: 5 },
+  note: { type: ['string', 'null'] },
+  mark: { type: ['string', 'null'], default: 'm' },
   api_key: { type: 'string', writeOnly: true },
-  smtp: { type: 'object', properties: { user: { type: 'string' }, port: { type: 'integer', default: 25 }, password: { type: 'string', writeOnly: true } } },
+  smtp: {
+    type: 'object',
+    properties: {
+      user: { type: 'string' },
+      port: { type: 'integer', default: 25 },
+      password: { type: 'string', writeOnly: true },
+    },
+  },
   targets: { type: 'array', items: { type: 'object', properties: { weight: { type: 'integer', default: 1 } } } },
 })
 const HELD: JsonObject = { ...BASE, timeout: 5, mark: 'm' }
 const wanted = (named: JsonObject): Desired => ({ named, versions: new Map() })
 
-function difference(named: JsonObject, held: JsonObject, { ignored = [], acts = NOTHING }: { readonly ignored?: readonly string[]; readonly acts?: SecretActs } = {}): Difference {
+function difference(
+  named: JsonObject,
+  held: JsonObject,
+  { ignored = [], acts = NOTHING }: { readonly ignored?: readonly string[]; readonly acts?: SecretActs } = {},
+): Difference {
   return differenceOf(wanted(named), { ...HELD, ...held }, type, acts, ignored)
 }
 const patch = (...args: Parameters<typeof difference>): JsonObject => difference(...args).patch
 
 describe('differenceOf', () => {
   it('is empty where equal by value: key order, defaults given or left out, 1 and 1.0', () => {
-    expect(patch({ url: 'u', timeout: 5, smtp: { port: 25, user: 'u' }, targets: [{}] }, { url: 'u', smtp: { user: 'u' }, targets: [{ weight: JSON.parse('1.0') as number }] })).toEqual({})
+    expect(
+      patch(
+        { url: 'u', timeout: 5, smtp: { port: 25, user: 'u' }, targets: [{}] },
+        { url: 'u', smtp: { user: 'u' }, targets: [{ weight: JSON.parse('1.0') as number }] },
+      ),
+    ).toEqual({})
   })
 
   it('sends whole top-level values, and names where they differ', () => {
-    expect(difference({ url: 'u', smtp: { user: 'new' } }, { url: 'u', smtp: { user: 'old', port: 26 } })).toEqual({ patch: { smtp: { user: 'new' } }, paths: ['/smtp/port', '/smtp/user'] })
+    expect(difference({ url: 'u', smtp: { user: 'new' } }, { url: 'u', smtp: { user: 'old', port: 26 } })).toEqual({
+      patch: { smtp: { user: 'new' } },
+      paths: ['/smtp/port', '/smtp/user'],
+    })
   })
 
   it('takes back what is not named (D43)', () => {
-    expect(difference({}, { url: 'u', timeout: 9, enabled: true })).toEqual({ patch: { url: null, timeout: null, enabled: null }, paths: ['/enabled', '/timeout', '/url'] })
+    expect(difference({}, { url: 'u', timeout: 9, enabled: true })).toEqual({
+      patch: { url: null, timeout: null, enabled: null },
+      paths: ['/enabled', '/timeout', '/url'],
+    })
   })
 
   it('takes back a field that accepts null by its default, and leaves null where there is none (D13)', () => {
@@ -39,19 +84,26 @@ describe('differenceOf', () => {
   })
 
   it('keeps the order of arrays', () => {
-    expect(difference({ targets: [{ weight: 1 }, { weight: 2 }] }, { targets: [{ weight: 2 }, {}] })).toMatchObject({ paths: ['/targets'] })
+    expect(difference({ targets: [{ weight: 1 }, { weight: 2 }] }, { targets: [{ weight: 2 }, {}] })).toMatchObject({
+      paths: ['/targets'],
+    })
   })
 
   it('never compares what reads mask, and sends it when it is due', () => {
     const named = { api_key: 'k', smtp: { user: 'u', password: 'p' } }
     const held = { api_key: SECRET_MASK, smtp: { user: 'u', password: SECRET_MASK } }
     expect(patch(named, held)).toEqual({})
-    expect(difference(named, held, { acts: { ...NOTHING, due: new Set(['api_key', 'smtp']) } })).toEqual({ patch: named, paths: ['/api_key', '/smtp'] })
+    expect(difference(named, held, { acts: { ...NOTHING, due: new Set(['api_key', 'smtp']) } })).toEqual({
+      patch: named,
+      paths: ['/api_key', '/smtp'],
+    })
   })
 
   it('takes back a secret only while it is remembered as sent', () => {
     expect(patch({}, { api_key: SECRET_MASK })).toEqual({})
-    expect(patch({}, { api_key: SECRET_MASK }, { acts: { ...NOTHING, forgotten: new Set(['api_key']) } })).toEqual({ api_key: null })
+    expect(patch({}, { api_key: SECRET_MASK }, { acts: { ...NOTHING, forgotten: new Set(['api_key']) } })).toEqual({
+      api_key: null,
+    })
   })
 })
 
@@ -59,11 +111,15 @@ describe('differenceOf, ignored pointers', () => {
   it('puts back what the master has, whoever rewrites the rest of the field', () => {
     const ignored = ['/smtp/port']
     expect(patch({ smtp: { user: 'u', port: 25 } }, { smtp: { user: 'u', port: 26 } }, { ignored })).toEqual({})
-    expect(patch({ smtp: { user: 'new', port: 25 } }, { smtp: { user: 'u', port: 26 } }, { ignored })).toEqual({ smtp: { user: 'new', port: 26 } })
+    expect(patch({ smtp: { user: 'new', port: 25 } }, { smtp: { user: 'u', port: 26 } }, { ignored })).toEqual({
+      smtp: { user: 'new', port: 26 },
+    })
   })
 
   it('uses the own value as a seed while the master has none', () => {
-    expect(patch({ smtp: { user: 'u', port: 27 } }, {}, { ignored: ['/smtp/port'] })).toEqual({ smtp: { user: 'u', port: 27 } })
+    expect(patch({ smtp: { user: 'u', port: 27 } }, {}, { ignored: ['/smtp/port'] })).toEqual({
+      smtp: { user: 'u', port: 27 },
+    })
     expect(patch({ url: 'seed' }, {}, { ignored: ['/url'] })).toEqual({ url: 'seed' })
   })
 
@@ -77,11 +133,19 @@ describe('differenceOf, ignored pointers', () => {
 
   it('goes into arrays by index, as far as both reach', () => {
     const ignored = ['/targets/0/weight', '/targets/5/weight']
-    expect(patch({ targets: [{ weight: 2 }, { weight: 3 }] }, { targets: [{ weight: 9 }] }, { ignored })).toEqual({ targets: [{ weight: 9 }, { weight: 3 }] })
+    expect(patch({ targets: [{ weight: 2 }, { weight: 3 }] }, { targets: [{ weight: 9 }] }, { ignored })).toEqual({
+      targets: [{ weight: 9 }, { weight: 3 }],
+    })
   })
 
   it('keeps a masked value by its mask', () => {
-    expect(patch({ smtp: { user: 'new', password: 'p' } }, { smtp: { user: 'u', password: SECRET_MASK } }, { ignored: ['/smtp/password'] })).toEqual({ smtp: { user: 'new', password: SECRET_MASK } })
+    expect(
+      patch(
+        { smtp: { user: 'new', password: 'p' } },
+        { smtp: { user: 'u', password: SECRET_MASK } },
+        { ignored: ['/smtp/password'] },
+      ),
+    ).toEqual({ smtp: { user: 'new', password: SECRET_MASK } })
   })
 })
 
@@ -92,67 +156,117 @@ const anyValue: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>((tie) 
   value: fc.oneof(
     { maxDepth: 3, withCrossShrink: true },
     fc.constantFrom<JsonValue>(null, true, 0, -0, 1, 25, 'x', '', [], {}),
-    fc.array(tie('value'), { maxLength: 2 }), fc.dictionary(fc.constantFrom(...NAMES), tie('value'), { maxKeys: 3 }),
+    fc.array(tie('value'), { maxLength: 2 }),
+    fc.dictionary(fc.constantFrom(...NAMES), tie('value'), { maxKeys: 3 }),
   ),
 })).value
-const withDefault = (schema: JsonSchema): fc.Arbitrary<JsonSchema> => fc.option(anyValue, { nil: undefined }).map((value) => (value === undefined ? schema : { ...schema, default: value }))
+const withDefault = (schema: JsonSchema): fc.Arbitrary<JsonSchema> =>
+  fc.option(anyValue, { nil: undefined }).map((value) => (value === undefined ? schema : { ...schema, default: value }))
 
 const anyField: fc.Arbitrary<JsonSchema> = fc.letrec<{ field: JsonSchema }>((tie) => ({
   field: fc.oneof(
     { maxDepth: 3 },
-    fc.constantFrom<JsonSchema>({ type: 'integer' }, { type: 'string' }, { type: ['string', 'null'] }, {}, { type: 'string', writeOnly: true }, { $ref: '#/$defs/a' }, { $ref: '#/$defs/b' }).chain(withDefault),
-    fc.dictionary(fc.constantFrom(...NAMES), tie('field'), { maxKeys: 3 }).map((properties): JsonSchema => ({ type: 'object', properties })).chain(withDefault),
-    tie('field').map((items): JsonSchema => ({ type: 'array', items })).chain(withDefault),
+    fc
+      .constantFrom<JsonSchema>(
+        { type: 'integer' },
+        { type: 'string' },
+        { type: ['string', 'null'] },
+        {},
+        { type: 'string', writeOnly: true },
+        { $ref: '#/$defs/a' },
+        { $ref: '#/$defs/b' },
+      )
+      .chain(withDefault),
+    fc
+      .dictionary(fc.constantFrom(...NAMES), tie('field'), { maxKeys: 3 })
+      .map((properties): JsonSchema => ({ type: 'object', properties }))
+      .chain(withDefault),
+    tie('field')
+      .map((items): JsonSchema => ({ type: 'array', items }))
+      .chain(withDefault),
     fc.tuple(tie('field'), tie('field')).map((anyOf): JsonSchema => ({ anyOf })),
   ),
 })).field
 const anyFields = fc.dictionary(fc.constantFrom(...NAMES), anyField, { maxKeys: 4 })
-const anyType: fc.Arbitrary<ConfigType> = fc.tuple(anyFields, anyField, anyField).map(([fields, a, b]) => configType(fields, { a, b }))
+const anyType: fc.Arbitrary<ConfigType> = fc
+  .tuple(anyFields, anyField, anyField)
+  .map(([fields, a, b]) => configType(fields, { a, b }))
 const anyConfig = fc.dictionary(fc.constantFrom(...NAMES, 'slots'), anyValue, { maxKeys: 4 })
-const anyPointers = fc.array(fc.array(fc.constantFrom('a', 'b', 'd~1e', '0'), { minLength: 1, maxLength: 3 }).map((steps) => `/${steps.join('/')}`), { maxLength: 2 })
+const anyPointers = fc.array(
+  fc
+    .array(fc.constantFrom('a', 'b', 'd~1e', '0'), { minLength: 1, maxLength: 3 })
+    .map((steps) => `/${steps.join('/')}`),
+  { maxLength: 2 },
+)
 
 /** A fleet of one: what the master stores, in clear. */
-interface Case { readonly type: ConfigType; readonly config: JsonObject; readonly stored: JsonObject; readonly ignored: readonly string[] }
-const anyCase: fc.Arbitrary<Case> = fc.record({ type: anyType, config: anyConfig, theirs: anyConfig, ignored: anyPointers }).map(({ type: own, config, theirs, ignored }) => {
-  const known = Object.entries(theirs).filter(([name]) => Object.hasOwn(own.schema['properties'] as object, name))
-  return { type: own, config, stored: { ...defaultsOf(own.schema), ...Object.fromEntries(known) }, ignored }
-})
+interface Case {
+  readonly type: ConfigType
+  readonly config: JsonObject
+  readonly stored: JsonObject
+  readonly ignored: readonly string[]
+}
+const anyCase: fc.Arbitrary<Case> = fc
+  .record({ type: anyType, config: anyConfig, theirs: anyConfig, ignored: anyPointers })
+  .map(({ type: own, config, theirs, ignored }) => {
+    const known = Object.entries(theirs).filter(([name]) => Object.hasOwn(own.schema['properties'] as object, name))
+    return { type: own, config, stored: { ...defaultsOf(own.schema), ...Object.fromEntries(known) }, ignored }
+  })
 
 /** One pass of the operator with nothing remembered, and the state the master is left in. */
 function pass({ type: own, config, stored, ignored }: Case) {
   const desired = desiredOf(fleetWorker({ config }), new Map(), own) as Desired
-  const acts = secretActs(desired, { epoch: undefined, generation: undefined, sources: new Map() }, { epoch: 'e', configGen: 1, changedSince: null })
+  const acts = secretActs(
+    desired,
+    { epoch: undefined, generation: undefined, sources: new Map() },
+    { epoch: 'e', configGen: 1, changedSince: null },
+  )
   const first = differenceOf(desired, maskSecrets(stored, own.secrets), own, acts, ignored)
   return { desired, first, after: mergeConfig(own.schema, own.secrets, stored, first.patch).config }
 }
 
 describe('differenceOf, over generated schemas', () => {
   it('is empty after its own PATCH', () => {
-    fc.assert(fc.property(anyCase, (each) => {
-      const { desired, after } = pass(each)
-      const memory = { epoch: 'e', generation: 2, sources: desired.versions }
-      const acts = secretActs(desired, memory, { epoch: 'e', configGen: 2, changedSince: new Set() })
-      expect(differenceOf(desired, maskSecrets(after, each.type.secrets), each.type, acts, each.ignored)).toEqual({ patch: {}, paths: [] })
-    }), { numRuns: 2_000 })
+    fc.assert(
+      fc.property(anyCase, (each) => {
+        const { desired, after } = pass(each)
+        const memory = { epoch: 'e', generation: 2, sources: desired.versions }
+        const acts = secretActs(desired, memory, { epoch: 'e', configGen: 2, changedSince: new Set() })
+        expect(differenceOf(desired, maskSecrets(after, each.type.secrets), each.type, acts, each.ignored)).toEqual({
+          patch: {},
+          paths: [],
+        })
+      }),
+      { numRuns: 2_000 },
+    )
   })
 
   it('leaves the master with what is named, secrets included, and defaults for the rest', () => {
-    fc.assert(fc.property(anyCase, (each) => {
-      const { desired, after } = pass({ ...each, ignored: [] })
-      const { schema } = each.type
-      const expected: JsonObject = { ...defaultsOf(schema), ...desired.named }
-      const form = (config: JsonObject, name: string): JsonObject => (Object.hasOwn(config, name) ? withoutDefaults(schema, { [name]: config[name] as JsonValue }) : {})
-      const isFree = (name: string): boolean => !Object.hasOwn(desired.named, name) && (holdsSecret(name, each.type) || acceptsNull(schema, name)) // Left as it is, or null.
-      const wrong = Object.keys({ ...after, ...expected }).filter((name) => !isFree(name) && !sameJson(form(after, name), form(expected, name)))
-      expect(wrong).toEqual([])
-    }), { numRuns: 2_000 })
+    fc.assert(
+      fc.property(anyCase, (each) => {
+        const { desired, after } = pass({ ...each, ignored: [] })
+        const { schema } = each.type
+        const expected: JsonObject = { ...defaultsOf(schema), ...desired.named }
+        const form = (config: JsonObject, name: string): JsonObject =>
+          Object.hasOwn(config, name) ? withoutDefaults(schema, { [name]: config[name] as JsonValue }) : {}
+        const isFree = (name: string): boolean =>
+          !Object.hasOwn(desired.named, name) && (holdsSecret(name, each.type) || acceptsNull(schema, name)) // Left as it is, or null.
+        const wrong = Object.keys({ ...after, ...expected }).filter(
+          (name) => !isFree(name) && !sameJson(form(after, name), form(expected, name)),
+        )
+        expect(wrong).toEqual([])
+      }),
+      { numRuns: 2_000 },
+    )
   })
 
   it('has a path for each field it sends, and none where it sends nothing', () => {
-    fc.assert(fc.property(anyCase, (each) => {
-      const { first } = pass(each)
-      const fields = new Set(first.paths.map((path) => (path.split('/')[1] ?? '').replaceAll('~1', '/')))
-      expect([...fields].toSorted()).toEqual(Object.keys(first.patch).toSorted())
-    }))
+    fc.assert(
+      fc.property(anyCase, (each) => {
+        const { first } = pass(each)
+        const fields = new Set(first.paths.map((path) => (path.split('/')[1] ?? '').replaceAll('~1', '/')))
+        expect([...fields].toSorted()).toEqual(Object.keys(first.patch).toSorted())
+      }),
+    )
   })
 })

@@ -3,13 +3,27 @@
  * table shows what `read` found last, and each call can be made to go wrong, or to be overtaken by something.
  */
 import { secretPathsOf, type JsonObject, type JsonSchema, type WorkerBody } from '../../../src/protocol/index.ts'
-import type { CatalogType, FleetTable, MasterWriter, Outcome, Refusal, Registered, Remembered, Seen, WorkerRef } from '../../../src/operator/fleet/index.ts'
+import type {
+  CatalogType,
+  FleetTable,
+  MasterWriter,
+  Outcome,
+  Refusal,
+  Registered,
+  Remembered,
+  Seen,
+  WorkerRef,
+} from '../../../src/operator/fleet/index.ts'
 import type { TestMaster } from '../../master/running-master.ts'
 
 export type CallName = keyof MasterWriter
 /** What happens to a call: a refusal in its place; its answer is lost after it took effect, or before. */
 export type Fate = Refusal | 'lose' | 'hold' | void
-interface Call { readonly name: CallName; readonly workerId: string; readonly body: unknown }
+interface Call {
+  readonly name: CallName
+  readonly workerId: string
+  readonly body: unknown
+}
 
 const LOST: Refusal = { kind: 'away', effect: 'unknown', message: 'no answer' }
 
@@ -76,15 +90,19 @@ export class TestFleet implements FleetTable, MasterWriter {
   }
 
   catalog = (type: string): CatalogType | undefined => this.#types.get(type)
-  workers = (type: string): readonly Registered['record'][] => [...this.#records.values()].map(({ record }) => record).filter((each) => each.automation_type === type)
+  workers = (type: string): readonly Registered['record'][] =>
+    [...this.#records.values()].map(({ record }) => record).filter((each) => each.automation_type === type)
   setTypes = (): void => {}
   onChange = () => (): void => {}
   run = async (): Promise<void> => {}
   masterNowMs = (): number => this.#nowMs()
-  hasForgotten = ({ epoch, record }: Registered, remembered: Remembered): boolean => epoch !== remembered.epoch || record.config_gen < remembered.generation
+  hasForgotten = ({ epoch, record }: Registered, remembered: Remembered): boolean =>
+    epoch !== remembered.epoch || record.config_gen < remembered.generation
 
-  history: MasterWriter['history'] = (worker, limit) => this.#call('history', worker, 'GET', `/config/history?limit=${limit}`)
-  claim: MasterWriter['claim'] = (worker, managedBy) => this.#record('claim', worker, 'PUT', '/claim', { managed_by: managedBy })
+  history: MasterWriter['history'] = (worker, limit) =>
+    this.#call('history', worker, 'GET', `/config/history?limit=${limit}`)
+  claim: MasterWriter['claim'] = (worker, managedBy) =>
+    this.#record('claim', worker, 'PUT', '/claim', { managed_by: managedBy })
   release: MasterWriter['release'] = (worker) => this.#record('release', worker, 'DELETE', '/claim')
   drain: MasterWriter['drain'] = (worker) => this.#call('drain', worker, 'POST', '/drain')
   forget: MasterWriter['forget'] = async (worker) => {
@@ -94,9 +112,17 @@ export class TestFleet implements FleetTable, MasterWriter {
   }
 
   patch: MasterWriter['patch'] = async (worker, patch, { epoch, configGen }, actor) => {
-    const answer = await this.#call<{ config: JsonObject; config_gen: number }>('patch', worker, 'PATCH', '/config', patch, { 'if-match': `"${epoch}.${configGen}"`, 'muster-actor': actor })
+    const answer = await this.#call<{ config: JsonObject; config_gen: number }>(
+      'patch',
+      worker,
+      'PATCH',
+      '/config',
+      patch,
+      { 'if-match': `"${epoch}.${configGen}"`, 'muster-actor': actor },
+    )
     const seen = this.#records.get(`${worker.type}/${worker.workerId}`)
-    if (answer.kind === 'ok' && seen !== undefined) this.#records.set(`${worker.type}/${worker.workerId}`, { ...seen, record: { ...seen.record, ...answer.value } })
+    if (answer.kind === 'ok' && seen !== undefined)
+      this.#records.set(`${worker.type}/${worker.workerId}`, { ...seen, record: { ...seen.record, ...answer.value } })
     return answer
   }
 
@@ -107,25 +133,45 @@ export class TestFleet implements FleetTable, MasterWriter {
     return this.#records.get(`${type}/${workerId}`) ?? { kind: 'unregistered' }
   }
 
-  async #record(name: CallName, worker: WorkerRef, method: string, path: string, body?: unknown): Promise<Outcome<Registered>> {
+  async #record(
+    name: CallName,
+    worker: WorkerRef,
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<Outcome<Registered>> {
     const answer = await this.#call<WorkerBody>(name, worker, method, path, body)
     const seen = this.#records.get(`${worker.type}/${worker.workerId}`)
-    return answer.kind !== 'ok' ? answer : { ...answer, value: seen?.kind === 'registered' ? seen : (undefined as never) }
+    return answer.kind !== 'ok'
+      ? answer
+      : { ...answer, value: seen?.kind === 'registered' ? seen : (undefined as never) }
   }
 
-  async #call<T>(name: CallName, { type, workerId }: WorkerRef, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Outcome<T>> {
+  async #call<T>(
+    name: CallName,
+    { type, workerId }: WorkerRef,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Outcome<T>> {
     this.calls.push({ name, workerId, body })
     const at = this.#fates.findIndex((each) => each.name === name)
     const fate = at === -1 ? undefined : await this.#fates.splice(at, 1)[0]?.fate()
     if (typeof fate === 'object') return fate
     if (this.awayMs > 0) return { kind: 'away', effect: 'not_sent', message: 'the master is away' }
-    const send = () => this.#master.call(method, `/api/v1/automations/${type}/workers/${encodeURIComponent(workerId)}${path}`, { body, headers })
+    const send = () =>
+      this.#master.call(method, `/api/v1/automations/${type}/workers/${encodeURIComponent(workerId)}${path}`, {
+        body,
+        headers,
+      })
     if (fate === 'hold') this.held.push(send)
     if (fate === 'hold') return LOST
     const { status, json, headers: answered } = await send()
     if (fate === 'lose') return LOST
     if (status < 300) {
-      if (typeof json === 'object' && json !== null && 'automation_type' in json) this.#take(json as WorkerBody, answered)
+      if (typeof json === 'object' && json !== null && 'automation_type' in json)
+        this.#take(json as WorkerBody, answered)
       return { kind: 'ok', value: json as T, epoch: this.epoch ?? answered.get('muster-epoch') ?? '' }
     }
     if (status === 404) this.#records.delete(`${type}/${workerId}`)
@@ -133,11 +179,20 @@ export class TestFleet implements FleetTable, MasterWriter {
   }
 
   #take(record: WorkerBody, headers: Headers): void {
-    this.#records.set(`${record.automation_type}/${record.worker_id}`, { kind: 'registered', record, epoch: this.epoch ?? headers.get('muster-epoch') ?? '', isStale: false, readMs: this.#nowMs() })
+    this.#records.set(`${record.automation_type}/${record.worker_id}`, {
+      kind: 'registered',
+      record,
+      epoch: this.epoch ?? headers.get('muster-epoch') ?? '',
+      isStale: false,
+      readMs: this.#nowMs(),
+    })
   }
 }
 
-function refusalOf(status: number, detail: string | readonly { path: string; message: string; keyword: string; params: object }[]): Refusal {
+function refusalOf(
+  status: number,
+  detail: string | readonly { path: string; message: string; keyword: string; params: object }[],
+): Refusal {
   if (status === 404) return { kind: 'not_registered' }
   if (status === 412) return { kind: 'stale' }
   if (typeof detail !== 'string') return { kind: 'rejected', faults: detail as never, message: 'refused' }

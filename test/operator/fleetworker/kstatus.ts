@@ -4,7 +4,11 @@
  * observedGeneration has reached the generation.
  * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/status/generic.go
  */
-interface Seen { readonly type: string; readonly status: string; readonly observedGeneration?: number }
+interface Seen {
+  readonly type: string
+  readonly status: string
+  readonly observedGeneration?: number
+}
 export interface Judged {
   readonly generation: number
   readonly suspend: boolean
@@ -16,7 +20,8 @@ export type Judgement = readonly [string, string, boolean]
 
 export const judge = (object: Judged): Judgement => [kstatus(object), argo(object), isReady(object)]
 
-const conditionOf = ({ status }: Judged, type: string): string | undefined => status.conditions?.find((each) => each.type === type)?.status
+const conditionOf = ({ status }: Judged, type: string): string | undefined =>
+  status.conditions?.find((each) => each.type === type)?.status
 const isObserved = ({ generation, status }: Judged): boolean => status.observedGeneration === generation
 
 function kstatus(object: Judged): string {

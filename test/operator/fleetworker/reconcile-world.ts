@@ -8,32 +8,91 @@ import type { WorkerBody } from '../../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { claimOf } from '../../../src/operator/fleet/index.ts'
-import { FLEET_WORKERS, INDICES, keptSpec, reconcile, ReconcileMemory, Sources, type DriftOutcome, type FleetWorkerObject, type FleetWorkerSpec, type FleetWorkerStatus, type ReconcileDeps, type SourceName } from '../../../src/operator/fleetworker/index.ts'
-import { ApplyStatusWriter, PooledTransport, WritableCache, type ObjectRef, type Outcome } from '../../../src/operator/kube/index.ts'
+import {
+  FLEET_WORKERS,
+  INDICES,
+  keptSpec,
+  reconcile,
+  ReconcileMemory,
+  Sources,
+  type DriftOutcome,
+  type FleetWorkerObject,
+  type FleetWorkerSpec,
+  type FleetWorkerStatus,
+  type ReconcileDeps,
+  type SourceName,
+} from '../../../src/operator/fleetworker/index.ts'
+import {
+  ApplyStatusWriter,
+  PooledTransport,
+  WritableCache,
+  type ObjectRef,
+  type Outcome,
+} from '../../../src/operator/kube/index.ts'
 import { runMaster, type TestMaster } from '../../master/running-master.ts'
 import { FakeApiServer } from '../fake-apiserver.ts'
 import type { FakeKind, FakeMeta } from '../fake-store.ts'
 import { keptLog, random, transportTo, type KeptLog } from '../kube/world.ts'
 import { TestFleet } from './fleet.ts'
 
-const CREATED = { observedGeneration: -1, conditions: [{ type: 'Ready', status: 'Unknown', reason: 'Pending', message: 'waiting for the operator', lastTransitionTime: '1970-01-01T00:00:00Z' }] }
+const CREATED = {
+  observedGeneration: -1,
+  conditions: [
+    {
+      type: 'Ready',
+      status: 'Unknown',
+      reason: 'Pending',
+      message: 'waiting for the operator',
+      lastTransitionTime: '1970-01-01T00:00:00Z',
+    },
+  ],
+}
 export const FLEETWORKERS: FakeKind = {
-  ...FLEET_WORKERS, status: true, keyed: { 'status.conditions': 'type', 'status.config.sources': 'field' },
-  defaults: (object) => ({ ...object, spec: { managementPolicy: 'Enforce', deletionPolicy: 'Retain', registrationTimeoutSeconds: 600, ...object.spec }, status: object.status ?? CREATED }),
+  ...FLEET_WORKERS,
+  status: true,
+  keyed: { 'status.conditions': 'type', 'status.config.sources': 'field' },
+  defaults: (object) => ({
+    ...object,
+    spec: { managementPolicy: 'Enforce', deletionPolicy: 'Retain', registrationTimeoutSeconds: 600, ...object.spec },
+    status: object.status ?? CREATED,
+  }),
 }
 const core = (plural: string, kind: string): FakeKind => ({ group: '', version: 'v1', plural, kind })
 export const SECRETS = core('secrets', 'Secret')
 export const CONFIG_MAPS = core('configmaps', 'ConfigMap')
 
 const run = async (): Promise<void> => {}
-export const JOB: Catalog = buildCatalog([defineBatch({
-  type: 'job', payload: Type.Object({}), run, config: Type.Object({
-    url: Type.String({ default: 'http://default' }), ratio: Type.Number({ default: 0.5 }), note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
-    limits: Type.Object({ cpu: Type.Optional(Type.Number({ default: 1 })), memory: Type.Optional(Type.Number()) }, { default: {} }), tags: Type.Array(Type.String(), { default: [] }),
-    api_key: Type.Optional(Type.String({ writeOnly: true })), login: Type.Optional(Type.Object({ user: Type.String(), password: Type.Optional(Type.String({ writeOnly: true })) })),
+export const JOB: Catalog = buildCatalog([
+  defineBatch({
+    type: 'job',
+    payload: Type.Object({}),
+    run,
+    config: Type.Object({
+      url: Type.String({ default: 'http://default' }),
+      ratio: Type.Number({ default: 0.5 }),
+      note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+      limits: Type.Object(
+        { cpu: Type.Optional(Type.Number({ default: 1 })), memory: Type.Optional(Type.Number()) },
+        { default: {} },
+      ),
+      tags: Type.Array(Type.String(), { default: [] }),
+      api_key: Type.Optional(Type.String({ writeOnly: true })),
+      login: Type.Optional(
+        Type.Object({ user: Type.String(), password: Type.Optional(Type.String({ writeOnly: true })) }),
+      ),
+    }),
   }),
-})])
-export const DEFAULTS = JSON.stringify({ enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0, url: 'http://default', ratio: 0.5, limits: {}, tags: [] })
+])
+export const DEFAULTS = JSON.stringify({
+  enabled: false,
+  slots: 1,
+  max_attempts: 3,
+  recycle_seconds: 0,
+  url: 'http://default',
+  ratio: 0.5,
+  limits: {},
+  tags: [],
+})
 const HARDWARE = JSON.stringify({ cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' })
 const MASTER_SEED = 3
 /** A status that meets a conflict waits for the clock of the test, and is left alone after so long. */
@@ -44,7 +103,12 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close()
 })
 
-export interface Told { readonly target: ObjectRef; readonly type: string; readonly reason: string; readonly message: string }
+export interface Told {
+  readonly target: ObjectRef
+  readonly type: string
+  readonly reason: string
+  readonly message: string
+}
 
 export class ReconcileWorld {
   readonly time: VirtualTime
@@ -71,7 +135,10 @@ export class ReconcileWorld {
     this.fake = parts.fake
     this.master = parts.master
     this.fleet = new TestFleet(parts.master, parts.time.wallMs)
-    this.transport = transportTo(parts.fake, parts.time, { current: { authorization: 'Bearer first', tls: {} }, asked: 0 })
+    this.transport = transportTo(parts.fake, parts.time, {
+      current: { authorization: 'Bearer first', tls: {} },
+      asked: 0,
+    })
     this.restart()
   }
 
@@ -79,14 +146,42 @@ export class ReconcileWorld {
   restart(): void {
     const { time, transport, log } = this
     this.cache = new WritableCache<FleetWorkerObject>(INDICES, keptSpec)
-    this.sources = new Sources({ transport, clock: time, timers: time, log, resources: () => this.cache.all(), onChange: (name) => void this.changedSources.push(name) })
+    this.sources = new Sources({
+      transport,
+      clock: time,
+      timers: time,
+      log,
+      resources: () => this.cache.all(),
+      onChange: (name) => void this.changedSources.push(name),
+    })
     this.status = new ApplyStatusWriter({
-      transport, clock: time, timers: time, random: random(), log, resource: FLEET_WORKERS, fieldManager: 'muster-operator', signal: this.abort.signal, cache: this.cache, mayWrite: () => this.isLeading,
+      transport,
+      clock: time,
+      timers: time,
+      random: random(),
+      log,
+      resource: FLEET_WORKERS,
+      fieldManager: 'muster-operator',
+      signal: this.abort.signal,
+      cache: this.cache,
+      mayWrite: () => this.isLeading,
       meaningOf: (status: FleetWorkerStatus) => ({ ...status, lastSeenTime: '', cpuPercent: 0, rssMegabytes: 0 }),
     })
     this.deps = {
-      cache: this.cache, table: this.fleet, master: this.fleet, edits: this.fleet, sources: this.sources, transport, status: this.status, memory: new ReconcileMemory(random()), clock: time, log,
-      events: { record: ({ namespace, name, uid }, type, reason, message) => void this.events.push({ target: { namespace, name, uid }, type, reason, message }) },
+      cache: this.cache,
+      table: this.fleet,
+      master: this.fleet,
+      edits: this.fleet,
+      sources: this.sources,
+      transport,
+      status: this.status,
+      memory: new ReconcileMemory(random()),
+      clock: time,
+      log,
+      events: {
+        record: ({ namespace, name, uid }, type, reason, message) =>
+          void this.events.push({ target: { namespace, name, uid }, type, reason, message }),
+      },
       leadership: {
         mayWrite: () => this.isLeading,
         confirm: async () => {
@@ -94,18 +189,30 @@ export class ReconcileWorld {
           return this.isLeading
         },
       },
-      watches: (namespace) => this.watched.has(namespace), onDrift: (outcome) => void this.drifts.push(outcome),
+      watches: (namespace) => this.watched.has(namespace),
+      onDrift: (outcome) => void this.drifts.push(outcome),
     }
   }
 
   // The cluster
 
   create(name: string, spec: Partial<FleetWorkerSpec> = {}, namespace = 'ns'): FakeMeta {
-    return this.fake.store.create({ kind: FLEETWORKERS, namespace }, { metadata: { name }, spec: { type: 'job', ...spec } }, 'kubectl').metadata
+    return this.fake.store.create(
+      { kind: FLEETWORKERS, namespace },
+      { metadata: { name }, spec: { type: 'job', ...spec } },
+      'kubectl',
+    ).metadata
   }
 
   edit(name: string, spec: object, metadata: object = {}): void {
-    this.fake.store.patch({ kind: FLEETWORKERS, namespace: 'ns', name }, '', 'application/merge-patch+json', { spec, metadata }, 'kubectl', false)
+    this.fake.store.patch(
+      { kind: FLEETWORKERS, namespace: 'ns', name },
+      '',
+      'application/merge-patch+json',
+      { spec, metadata },
+      'kubectl',
+      false,
+    )
   }
 
   remove(name: string, namespace = 'ns'): void {
@@ -121,7 +228,11 @@ export class ReconcileWorld {
   }
 
   secret(name: string, data: Readonly<Record<string, string>>): void {
-    this.#put(SECRETS, name, Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')])))
+    this.#put(
+      SECRETS,
+      name,
+      Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')])),
+    )
   }
 
   configMap(name: string, data: Readonly<Record<string, string>>): void {
@@ -133,12 +244,27 @@ export class ReconcileWorld {
   }
 
   touchSecret(name: string): void {
-    this.fake.store.patch({ kind: SECRETS, namespace: 'ns', name }, '', 'application/merge-patch+json', { metadata: { labels: { touched: String(this.fake.store.version) } } }, 'kubectl', false)
+    this.fake.store.patch(
+      { kind: SECRETS, namespace: 'ns', name },
+      '',
+      'application/merge-patch+json',
+      { metadata: { labels: { touched: String(this.fake.store.version) } } },
+      'kubectl',
+      false,
+    )
   }
 
   #put(kind: FakeKind, name: string, data: object): void {
     const isThere = this.fake.store.list(kind, 'ns').some(({ metadata }) => metadata.name === name)
-    if (isThere) this.fake.store.patch({ kind, namespace: 'ns', name }, '', 'application/merge-patch+json', { data }, 'kubectl', false)
+    if (isThere)
+      this.fake.store.patch(
+        { kind, namespace: 'ns', name },
+        '',
+        'application/merge-patch+json',
+        { data },
+        'kubectl',
+        false,
+      )
     else this.fake.store.create({ kind, namespace: 'ns' }, { metadata: { name }, data }, 'kubectl')
   }
 
@@ -156,7 +282,16 @@ export class ReconcileWorld {
   /** A process of this id comes, connected. Undoes a drain, as another process does. */
   async work(id: string): Promise<void> {
     this.#workers += 1
-    await this.master.backend.workers.register([{ type: 'job', id, conn: this.#conn(id), instance: `process-${this.#workers}`, hardware: HARDWARE, defaults: DEFAULTS }])
+    await this.master.backend.workers.register([
+      {
+        type: 'job',
+        id,
+        conn: this.#conn(id),
+        instance: `process-${this.#workers}`,
+        hardware: HARDWARE,
+        defaults: DEFAULTS,
+      },
+    ])
   }
 
   readonly #conns = new Map<string, string>()
@@ -169,7 +304,14 @@ export class ReconcileWorld {
   /** The process reports that it runs the newest config. */
   async applied(id: string, state: 'RUNNING' | 'ERROR' = 'RUNNING'): Promise<void> {
     const { config_gen: gen } = await this.record(id)
-    await this.master.backend.workers.beat([{ type: 'job', id, conn: this.#conns.get(id) ?? '', state: { state, gen, lastError: state === 'ERROR' ? 'it broke' : null } }])
+    await this.master.backend.workers.beat([
+      {
+        type: 'job',
+        id,
+        conn: this.#conns.get(id) ?? '',
+        state: { state, gen, lastError: state === 'ERROR' ? 'it broke' : null },
+      },
+    ])
   }
 
   async leave(id: string): Promise<void> {
@@ -188,7 +330,10 @@ export class ReconcileWorld {
 
   /** Somebody else changes the config. */
   async dashboard(id: string, patch: object): Promise<void> {
-    const { status } = await this.master.call('PATCH', `/api/v1/automations/job/workers/${id}/config`, { body: patch, headers: { 'muster-actor': 'alice' } })
+    const { status } = await this.master.call('PATCH', `/api/v1/automations/job/workers/${id}/config`, {
+      body: patch,
+      headers: { 'muster-actor': 'alice' },
+    })
     expect(status).toBe(200)
   }
 
@@ -215,7 +360,8 @@ export class ReconcileWorld {
 
   seeCluster(): void {
     const all = this.fake.store.list(FLEETWORKERS, undefined) as unknown as FleetWorkerObject[]
-    for (const old of this.cache.all()) if (!all.some(({ metadata }) => metadata.uid === old.metadata.uid)) this.cache.remove(old)
+    for (const old of this.cache.all())
+      if (!all.some(({ metadata }) => metadata.uid === old.metadata.uid)) this.cache.remove(old)
     for (const each of all) this.cache.offer(each)
   }
 
@@ -265,7 +411,13 @@ export async function reconcileWorld(): Promise<ReconcileWorld> {
   const time = new VirtualTime()
   const fake = await new FakeApiServer([FLEETWORKERS, SECRETS, CONFIG_MAPS], time.wallMs).start()
   const backend = new MemoryBackend({ clock: time, random: seededRandom(5) })
-  const master = await runMaster({ backend, clock: time, timers: time, random: seededRandom(MASTER_SEED), catalog: JOB })
+  const master = await runMaster({
+    backend,
+    clock: time,
+    timers: time,
+    random: seededRandom(MASTER_SEED),
+    catalog: JOB,
+  })
   const world = new ReconcileWorld({ time, fake, master })
   closing.push(async () => {
     world.abort.abort(new Error('the test is over'))

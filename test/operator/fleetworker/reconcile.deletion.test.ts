@@ -31,7 +31,16 @@ describe('reconcile: deletion', () => {
     await deleted({ deletionPolicy: 'Reset', ignoreDifferences: ['/ratio'] })
     await world.dashboard('w1', { ratio: 0.9, slots: 5, api_key: 'theirs' })
     await world.pass('w1')
-    expect(await world.config('w1')).toEqual({ enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0, url: 'http://default', ratio: 0.9, limits: {}, tags: [] })
+    expect(await world.config('w1')).toEqual({
+      enabled: false,
+      slots: 1,
+      max_attempts: 3,
+      recycle_seconds: 0,
+      url: 'http://default',
+      ratio: 0.9,
+      limits: {},
+      tags: [],
+    })
     expect([world.names, (await world.record('w1')).managed_by]).toEqual([[], null])
   })
 
@@ -71,7 +80,10 @@ describe('reconcile: deletion', () => {
     await deleted({ deletionPolicy: 'Reset' })
     world.fleet.next('patch', () => ({ kind: 'away', effect: 'unknown', message: 'no answer' }))
     expect(await world.pass('w1')).toEqual({ kind: 'retry' })
-    expect([world.object('w1').metadata.finalizers, world.condition('w1', 'Reconciling')]).toEqual([[FINALIZER], 'True Releasing'])
+    expect([world.object('w1').metadata.finalizers, world.condition('w1', 'Reconciling')]).toEqual([
+      [FINALIZER],
+      'True Releasing',
+    ])
     await world.pass('w1')
     expect([world.names, (await world.config('w1'))['url']]).toEqual([[], 'http://default'])
   })
@@ -93,7 +105,11 @@ describe('reconcile: deletion', () => {
     await deleted({ deletionPolicy: 'Reset' })
     await world.time.advance(20 * MINUTE_MS)
     await world.pass('w1')
-    expect([world.names, (await world.config('w1'))['url'], world.events.some(({ reason }) => reason === 'Abandoned')]).toEqual([[], 'http://default', false])
+    expect([
+      world.names,
+      (await world.config('w1'))['url'],
+      world.events.some(({ reason }) => reason === 'Abandoned'),
+    ]).toEqual([[], 'http://default', false])
   })
 
   it('ends at once with the annotation', async () => {
@@ -125,7 +141,11 @@ describe('reconcile: deletion', () => {
     expect(world.object('late').metadata.finalizers).toEqual([FINALIZER])
     world.remove('late')
     await world.pass('late')
-    expect([world.names, (await world.config('w1'))['url'], (await world.record('w1')).managed_by]).toEqual([['owner'], 'http://a', world.claim('owner')])
+    expect([world.names, (await world.config('w1'))['url'], (await world.record('w1')).managed_by]).toEqual([
+      ['owner'],
+      'http://a',
+      world.claim('owner'),
+    ])
   })
 
   it('takes nothing back either while the owner is suspended and holds no claim', async () => {

@@ -10,7 +10,8 @@ beforeEach(async () => {
   world = await reconcileWorld()
 })
 
-const messageOf = (type: string): string | undefined => world.object('w1').status?.conditions?.find((each) => each.type === type)?.message
+const messageOf = (type: string): string | undefined =>
+  world.object('w1').status?.conditions?.find((each) => each.type === type)?.message
 
 describe('reconcile: what it waits for', () => {
   it('waits for a worker that has not registered, then says that it took too long, and goes on when it comes', async () => {
@@ -63,7 +64,8 @@ describe('reconcile: what it waits for', () => {
   })
 
   it('reads a worker whose slots are changing again, ever more seldom, until it tells that it runs them', async () => {
-    const runs = (slots: number): void => world.fleet.alter('w1', { current_stats: { slots, cpu_pct: 1, rss_mb: 1 } as never })
+    const runs = (slots: number): void =>
+      world.fleet.alter('w1', { current_stats: { slots, cpu_pct: 1, rss_mb: 1 } as never })
     world.create('w1', { config: { enabled: true }, slots: 3 })
     await world.pass('w1')
     await world.applied('w1')
@@ -107,7 +109,10 @@ describe('reconcile: refusals', () => {
   it('says what the master refuses, does not send it again, and tries after an edit, the annotation, or 30 minutes', async () => {
     world.create('w1', { config: { slots: 5000, ratio: 'x' } })
     expect(await world.pass('w1')).toEqual({ kind: 'terminal' })
-    expect([world.condition('w1', 'Stalled'), messageOf('Synced')]).toEqual(['True Rejected', expect.stringContaining('/ratio')])
+    expect([world.condition('w1', 'Stalled'), messageOf('Synced')]).toEqual([
+      'True Rejected',
+      expect.stringContaining('/ratio'),
+    ])
     await world.pass('w1')
     expect(world.fleet.count('patch')).toBe(1)
     world.edit('w1', {}, { annotations: { 'muster.dev/reconcile': 'now' } })
@@ -122,7 +127,15 @@ describe('reconcile: refusals', () => {
   })
 
   it.each<[Refusal, string | undefined, object]>([
-    [{ kind: 'rejected', faults: [1, 2, 3, 4].map((n) => ({ path: `/f${n}`, message: 'is bad', keyword: 'k', params: { value: 'x' } })), message: '' }, 'False Rejected', { kind: 'terminal' }],
+    [
+      {
+        kind: 'rejected',
+        faults: [1, 2, 3, 4].map((n) => ({ path: `/f${n}`, message: 'is bad', keyword: 'k', params: { value: 'x' } })),
+        message: '',
+      },
+      'False Rejected',
+      { kind: 'terminal' },
+    ],
     [{ kind: 'too_large', message: 'too large' }, 'False ConfigInvalid', { kind: 'terminal' }],
     [{ kind: 'bug', message: 'HTTP 415' }, 'False Rejected', { kind: 'terminal' }],
     [{ kind: 'forbidden', message: 'no' }, 'False Forbidden', { kind: 'retry', afterMs: 300_000 }],
@@ -146,7 +159,11 @@ describe('reconcile: refusals', () => {
     world.fleet.next('patch', () => 'lose')
     await world.pass('w1')
     await world.act('w1')
-    expect([world.fleet.count('patch'), world.fleet.count('get'), world.condition('w1', 'Synced')]).toEqual([1, 1, 'True InSync'])
+    expect([world.fleet.count('patch'), world.fleet.count('get'), world.condition('w1', 'Synced')]).toEqual([
+      1,
+      1,
+      'True InSync',
+    ])
     world.edit('w1', { config: { url: 'http://b' } })
     world.fleet.next('patch', () => 'hold')
     await world.pass('w1')
@@ -163,7 +180,11 @@ describe('reconcile: refusals', () => {
     await world.pass('w1')
     await world.dashboard('w1', { url: 'http://a' })
     await world.act('w1')
-    expect([world.fleet.count('patch'), world.fleet.count('get'), world.condition('w1', 'Synced')]).toEqual([1, 1, 'True InSync'])
+    expect([world.fleet.count('patch'), world.fleet.count('get'), world.condition('w1', 'Synced')]).toEqual([
+      1,
+      1,
+      'True InSync',
+    ])
   })
 
   it('says nothing of the master being away for a minute, then says it once', async () => {
@@ -179,7 +200,11 @@ describe('reconcile: refusals', () => {
     world.fleet.awayMs = MINUTE_MS
     await world.act('w1')
     await world.act('w1')
-    expect([world.statusWrites - writes, world.condition('w1', 'Synced'), world.condition('w1', 'Ready')]).toEqual([1, 'Unknown MasterUnreachable', 'Unknown MasterUnreachable'])
+    expect([world.statusWrites - writes, world.condition('w1', 'Synced'), world.condition('w1', 'Ready')]).toEqual([
+      1,
+      'Unknown MasterUnreachable',
+      'Unknown MasterUnreachable',
+    ])
     expect(world.events.filter(({ reason }) => reason === 'MasterUnreachable')).toEqual([])
     world.fleet.awayMs = 0
     await world.pass('w1')
@@ -194,16 +219,26 @@ describe('reconcile: refusals', () => {
     await world.time.advance(10_000)
     world.fleet.awayMs = MINUTE_MS
     await world.reconcile('w1')
-    expect(world.status.last(refOf(world.object('w1')))?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', reason: 'MasterUnreachable' }))
+    expect(world.status.last(refOf(world.object('w1')))?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Ready', reason: 'MasterUnreachable' }),
+    )
     world.fleet.awayMs = 0
     world.status.dropWaiting()
     await world.pass('w1')
     expect([world.statusWrites - writes, world.object('w1').status?.conditions]).toEqual([0, before])
   })
 
-  it.each([[409, {}], [500, {}], [403, { afterMs: 300_000 }], [429, { afterMs: 3_000 }]])('tries again after a %i of the API server', async (status, more) => {
+  it.each([
+    [409, {}],
+    [500, {}],
+    [403, { afterMs: 300_000 }],
+    [429, { afterMs: 3_000 }],
+  ])('tries again after a %i of the API server', async (status, more) => {
     world.create('w1', { config: { url: 'http://a' } })
-    world.fake.script({ method: 'GET', path: /fleetworkers\/w1$/ }, { kind: 'refuse', status, ...(status === 429 && { retryAfter: 3 }) })
+    world.fake.script(
+      { method: 'GET', path: /fleetworkers\/w1$/ },
+      { kind: 'refuse', status, ...(status === 429 && { retryAfter: 3 }) },
+    )
     expect(await world.pass('w1')).toEqual({ kind: 'retry', ...more })
     expect([world.changes, world.statusWrites]).toEqual([0, 0])
     await world.pass('w1')
@@ -252,8 +287,12 @@ describe('reconcile: poison', () => {
 
   it('keeps 20 good resources going beside what no config may hold', async () => {
     const poison: readonly (readonly [string, object])[] = [
-      ['deep', { limits: deep(1_000) }], ['proto', JSON.parse('{"limits":{"__proto__":{"x":1}}}') as object], ['constructor', { constructor: 1 }],
-      ['integer', { ratio: 2 ** 53 + 2 }], ['large', { url: sized(256 * 1_024 + 1) }], ['odd', { '': 1, 'a/b~c': 2, '\u0000': 3 }],
+      ['deep', { limits: deep(1_000) }],
+      ['proto', JSON.parse('{"limits":{"__proto__":{"x":1}}}') as object],
+      ['constructor', { constructor: 1 }],
+      ['integer', { ratio: 2 ** 53 + 2 }],
+      ['large', { url: sized(256 * 1_024 + 1) }],
+      ['odd', { '': 1, 'a/b~c': 2, '\u0000': 3 }],
     ]
     for (const [name, config] of poison) world.create(name, { workerId: 'w1', config: config as never })
     world.create('shape', { type: '../x' })
@@ -268,7 +307,9 @@ describe('reconcile: poison', () => {
       await world.time.advance(10) // A status a turn is what the writer's rate allows.
     }
     expect(outcomes).not.toContain('threw')
-    expect(poison.slice(0, 5).map(([name]) => world.condition(name, 'Stalled'))).toEqual(Array.from({ length: 5 }, () => 'True ConfigInvalid'))
+    expect(poison.slice(0, 5).map(([name]) => world.condition(name, 'Stalled'))).toEqual(
+      Array.from({ length: 5 }, () => 'True ConfigInvalid'),
+    )
     expect(world.condition('shape', 'Stalled')).toBe('True ConfigInvalid')
     expect(good.map((name) => world.condition(name, 'Synced'))).toEqual(good.map(() => 'True InSync'))
     expect(Object.prototype).not.toHaveProperty('x')
@@ -278,7 +319,11 @@ describe('reconcile: poison', () => {
     world.create('w1')
     await world.see()
     const object = world.object('w1')
-    world.cache.offer({ ...object, metadata: { ...object.metadata, generation: object.metadata.generation + 1 }, spec: { ...object.spec, config: { limits: deep(10_000) } as never } })
+    world.cache.offer({
+      ...object,
+      metadata: { ...object.metadata, generation: object.metadata.generation + 1 },
+      spec: { ...object.spec, config: { limits: deep(10_000) } as never },
+    })
     expect(await world.act('w1')).toEqual({ kind: 'terminal' })
     expect(world.condition('w1', 'Stalled')).toBe('True ConfigInvalid')
   })

@@ -11,11 +11,19 @@ beforeEach(async () => {
 describe('reconcile: policies', () => {
   it('Observe never writes, and says what differs', async () => {
     await world.dashboard('w1', { ratio: 0.9 })
-    world.create('w1', { managementPolicy: 'Observe', deletionPolicy: 'Reset', drain: true, config: { url: 'http://a' } })
+    world.create('w1', {
+      managementPolicy: 'Observe',
+      deletionPolicy: 'Reset',
+      drain: true,
+      config: { url: 'http://a' },
+    })
     await world.pass('w1')
     expect([world.changes, world.object('w1').metadata.finalizers]).toEqual([0, undefined])
     expect(world.object('w1').status?.drift).toMatchObject({ paths: ['/ratio', '/url'], count: 2, by: 'admin alice' })
-    expect([world.condition('w1', 'Synced'), world.condition('w1', 'Drifted')]).toEqual(['Unknown ObserveOnly', 'True DriftDetected'])
+    expect([world.condition('w1', 'Synced'), world.condition('w1', 'Drifted')]).toEqual([
+      'Unknown ObserveOnly',
+      'True DriftDetected',
+    ])
     await world.expectQuiet('w1')
   })
 
@@ -24,7 +32,11 @@ describe('reconcile: policies', () => {
     await world.pass('w1')
     await world.dashboard('w1', { ratio: 0.9 })
     await world.pass('w1')
-    expect([world.fleet.count('patch'), world.condition('w1', 'Synced'), world.condition('w1', 'Drifted')]).toEqual([1, 'True DriftTolerated', 'True DriftDetected'])
+    expect([world.fleet.count('patch'), world.condition('w1', 'Synced'), world.condition('w1', 'Drifted')]).toEqual([
+      1,
+      'True DriftTolerated',
+      'True DriftDetected',
+    ])
     expect(world.drifts).toEqual(['tolerated'])
     await world.expectQuiet('w1')
     world.edit('w1', { config: { url: 'http://b' } })
@@ -38,18 +50,28 @@ describe('reconcile: policies', () => {
     await world.dashboard('w1', { ratio: 0.9 })
     world.fleet.awayMs = 5 * MINUTE_MS
     await world.act('w1')
-    expect([world.condition('w1', 'Ready'), world.condition('w1', 'Synced')]).toEqual(['Unknown MasterUnreachable', 'True InSync'])
+    expect([world.condition('w1', 'Ready'), world.condition('w1', 'Synced')]).toEqual([
+      'Unknown MasterUnreachable',
+      'True InSync',
+    ])
     world.restart()
     world.seeCluster()
     await world.act('w1')
     world.fleet.awayMs = 0
     await world.pass('w1')
-    expect([world.fleet.count('patch'), (await world.config('w1'))['ratio'], world.condition('w1', 'Synced')]).toEqual([1, 0.9, 'True DriftTolerated'])
+    expect([world.fleet.count('patch'), (await world.config('w1'))['ratio'], world.condition('w1', 'Synced')]).toEqual([
+      1,
+      0.9,
+      'True DriftTolerated',
+    ])
   })
 
   it('Warn keeps a secret that others changed in the drift, until it is sent', async () => {
     world.secret('s', { key: 'k1' })
-    world.create('w1', { managementPolicy: 'Warn', configFrom: [{ field: 'api_key', secretKeyRef: { name: 's', key: 'key' } }] })
+    world.create('w1', {
+      managementPolicy: 'Warn',
+      configFrom: [{ field: 'api_key', secretKeyRef: { name: 's', key: 'key' } }],
+    })
     await world.settle('w1')
     await world.dashboard('w1', { api_key: 'theirs' })
     for (let n = 0; n < 2; n += 1) {
@@ -77,7 +99,11 @@ describe('reconcile: policies', () => {
     world.edit('w1', { suspend: true, config: { url: 'http://b' } })
     await world.pass('w1')
     expect([world.fleet.count('patch'), (await world.record('w1')).managed_by]).toEqual([1, null])
-    expect([world.condition('w1', 'Synced'), world.object('w1').status?.drift?.paths, world.object('w1').status?.config?.epoch]).toEqual(['Unknown Suspended', ['/url'], undefined])
+    expect([
+      world.condition('w1', 'Synced'),
+      world.object('w1').status?.drift?.paths,
+      world.object('w1').status?.config?.epoch,
+    ]).toEqual(['Unknown Suspended', ['/url'], undefined])
     await world.expectQuiet('w1')
     world.edit('w1', { suspend: null })
     await world.pass('w1')
@@ -104,7 +130,11 @@ describe('reconcile: policies', () => {
       await world.pass('w1')
     }
     for (let n = 0; n < 4; n += 1) await meddle()
-    expect([world.fleet.count('patch'), world.condition('w1', 'Synced'), world.condition('w1', 'Drifted')]).toEqual([5, 'False ContestedField', 'True ContestedField'])
+    expect([world.fleet.count('patch'), world.condition('w1', 'Synced'), world.condition('w1', 'Drifted')]).toEqual([
+      5,
+      'False ContestedField',
+      'True ContestedField',
+    ])
     await meddle()
     expect([world.fleet.count('patch'), world.object('w1').status?.drift?.paths]).toEqual([5, ['/url']])
     expect(world.object('w1').status?.conditions?.find(({ type }) => type === 'Synced')?.message).toContain('alice')
@@ -135,7 +165,11 @@ describe('reconcile: policies', () => {
     await world.applied('w1')
     world.edit('w1', { drain: true })
     await world.pass('w1')
-    expect([world.fleet.count('drain'), (await world.record('w1')).draining, world.condition('w1', 'Ready')]).toEqual([1, true, 'False Draining'])
+    expect([world.fleet.count('drain'), (await world.record('w1')).draining, world.condition('w1', 'Ready')]).toEqual([
+      1,
+      true,
+      'False Draining',
+    ])
     await world.pass('w1')
     await world.leave('w1')
     await world.pass('w1')

@@ -38,7 +38,10 @@ describe('reconcile: secrets', () => {
       await world.reconcile('w1')
       await world.fleet.read()
     }
-    expect([world.fleet.count('patch'), world.object('w1').status?.config?.sources]).toEqual([1, [{ field: 'api_key', version: '' }]])
+    expect([world.fleet.count('patch'), world.object('w1').status?.config?.sources]).toEqual([
+      1,
+      [{ field: 'api_key', version: '' }],
+    ])
   })
 
   it('does not send it while the status that names it is refused, and tries again with backoff', async () => {
@@ -68,7 +71,9 @@ describe('reconcile: secrets', () => {
     world.edit('w1', { slots: 3 })
     await world.pass('w1')
     const written = world.fake.requests.filter(({ path }) => !path.includes('/secrets/')).map(({ body }) => body)
-    expect(JSON.stringify([world.fake.seen('PATCH'), written, world.events, world.log.lines, world.object('w1')])).not.toMatch(/canary/)
+    expect(
+      JSON.stringify([world.fake.seen('PATCH'), written, world.events, world.log.lines, world.object('w1')]),
+    ).not.toMatch(/canary/)
   })
 
   it('takes back a secret that is no longer named', async () => {
@@ -140,7 +145,10 @@ describe('reconcile: secrets', () => {
     world.removeSecret('s')
     await polled()
     await world.pass('w1')
-    expect([world.condition('w1', 'Synced'), world.condition('w1', 'Reconciling')]).toEqual(['False SourceNotFound', 'True SourceNotFound'])
+    expect([world.condition('w1', 'Synced'), world.condition('w1', 'Reconciling')]).toEqual([
+      'False SourceNotFound',
+      'True SourceNotFound',
+    ])
     expect((await world.config('w1'))['api_key']).toBe(CANARY)
     world.secret('s', { other: 'x' })
     await world.pass('w1')
@@ -162,7 +170,11 @@ describe('reconcile: secrets', () => {
   it('tries again what was refused when the Secret is rotated, and not before', async () => {
     world.secret('s', { key: 'bad' })
     world.create('w1', { config: { slots: 2 }, configFrom: [KEY] })
-    world.fleet.next('patch', () => ({ kind: 'rejected', faults: [{ path: '/api_key', message: 'is wrong', keyword: 'x', params: {} }], message: '' }))
+    world.fleet.next('patch', () => ({
+      kind: 'rejected',
+      faults: [{ path: '/api_key', message: 'is wrong', keyword: 'x', params: {} }],
+      message: '',
+    }))
     expect(await world.pass('w1')).toEqual({ kind: 'terminal' })
     await world.pass('w1')
     expect([world.fleet.count('patch'), world.condition('w1', 'Stalled')]).toEqual([1, 'True Rejected'])
@@ -181,7 +193,12 @@ describe('reconcile: secrets', () => {
 
   it('reads ConfigMaps, as text and as JSON, once a version', async () => {
     world.configMap('m', { url: 'http://map', limits: '{"cpu": 3.0}' })
-    world.create('w1', { configFrom: [{ field: 'url', configMapKeyRef: { name: 'm', key: 'url' } }, { field: 'limits', configMapKeyRef: { name: 'm', key: 'limits' }, as: 'JSON' }] })
+    world.create('w1', {
+      configFrom: [
+        { field: 'url', configMapKeyRef: { name: 'm', key: 'url' } },
+        { field: 'limits', configMapKeyRef: { name: 'm', key: 'limits' }, as: 'JSON' },
+      ],
+    })
     await world.pass('w1')
     expect(await world.config('w1')).toMatchObject({ url: 'http://map', limits: { cpu: 3 } })
     const reads = world.fake.seen('GET', /configmaps/).length

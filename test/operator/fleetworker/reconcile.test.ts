@@ -14,7 +14,10 @@ describe('reconcile: one worker', () => {
     expect(world.fleet.bodies('patch')).toEqual([{ enabled: true, url: 'http://a', slots: 4 }])
     expect((await world.record('w1')).managed_by).toBe(world.claim('w1'))
     expect((await world.record('w1')).config_changed_by).toContain(world.claim('w1'))
-    expect([world.condition('w1', 'Synced'), world.condition('w1', 'Ready')]).toEqual(['True InSync', 'False WaitingForWorker'])
+    expect([world.condition('w1', 'Synced'), world.condition('w1', 'Ready')]).toEqual([
+      'True InSync',
+      'False WaitingForWorker',
+    ])
     await world.applied('w1')
     await world.pass('w1')
     expect(world.condition('w1', 'Ready')).toBe('True Ready')
@@ -24,8 +27,12 @@ describe('reconcile: one worker', () => {
   })
 
   it.each<[string, object]>([
-    ['1 beside 1.0', { ratio: 1, slots: 2 }], ['another order of keys', { limits: { memory: 5, cpu: 2 } }], ['defaults written out', { limits: { cpu: 1 }, url: 'http://default', tags: [] }],
-    ['null where it is not a value', { url: null, slots: null }], ['null where it is one', { note: null }], ['the value null replaced', { note: 'x' }],
+    ['1 beside 1.0', { ratio: 1, slots: 2 }],
+    ['another order of keys', { limits: { memory: 5, cpu: 2 } }],
+    ['defaults written out', { limits: { cpu: 1 }, url: 'http://default', tags: [] }],
+    ['null where it is not a value', { url: null, slots: null }],
+    ['null where it is one', { note: null }],
+    ['the value null replaced', { note: 'x' }],
   ])('does not write again for %s', async (_, config) => {
     await world.dashboard('w1', { limits: { cpu: 2, memory: 5 }, note: 'old' })
     world.create('w1', { config: config as never })
@@ -81,13 +88,19 @@ describe('reconcile: one worker', () => {
     world.edit('w2', { config: { url: 'http://b' } })
     await world.see()
     world.deps.memory.beginRound(world.cache.all())
-    expect([await world.act('w1'), await world.act('w2')]).toEqual([{ kind: 'ok', againAfterMs: 1, priority: -100 }, { kind: 'ok', againAfterMs: 1, priority: 80 }])
+    expect([await world.act('w1'), await world.act('w2')]).toEqual([
+      { kind: 'ok', againAfterMs: 1, priority: -100 },
+      { kind: 'ok', againAfterMs: 1, priority: 80 },
+    ])
   })
 
   it('asks for an edit before all else, but not for what others change', async () => {
     const asked: string[] = []
     const { patch } = world.fleet
-    const asking = (line: string): object => Object.create(world.fleet, { patch: { value: (...change: Parameters<typeof patch>) => (asked.push(line), patch(...change)) } }) as object
+    const asking = (line: string): object =>
+      Object.create(world.fleet, {
+        patch: { value: (...change: Parameters<typeof patch>) => (asked.push(line), patch(...change)) },
+      }) as object
     Object.assign(world.deps, { master: asking('all else'), edits: asking('edits') })
     await world.work('w1')
     world.create('w1', { config: { url: 'http://a' } })
@@ -116,7 +129,12 @@ describe('reconcile: one worker', () => {
     await world.time.advance(2_000)
     world.create('third', { workerId: 'w1', config: { url: 'http://third' } })
     const round = async () => {
-      for (const [name, namespace] of [['third', 'ns'], ['second', 'other'], ['first', 'ns']] as const) await world.pass(name, namespace)
+      for (const [name, namespace] of [
+        ['third', 'ns'],
+        ['second', 'other'],
+        ['first', 'ns'],
+      ] as const)
+        await world.pass(name, namespace)
     }
     await round()
     expect(await world.config('w1')).toMatchObject({ url: 'http://first' })
@@ -132,7 +150,8 @@ describe('reconcile: one worker', () => {
     expect([world.changes, world.condition('third', 'Stalled')]).toEqual([changes, 'True OwnershipConflict'])
   })
 
-  const messageOf = (name: string, namespace: string) => world.object(name, namespace).status?.conditions?.find(({ type }) => type === 'Synced')?.message
+  const messageOf = (name: string, namespace: string) =>
+    world.object(name, namespace).status?.conditions?.find(({ type }) => type === 'Synced')?.message
 
   it('leaves a worker that another operator holds, also one that it was robbed of', async () => {
     await world.claimed('w1', 'kubernetes:elsewhere/w1#00000000')
@@ -166,17 +185,26 @@ describe('reconcile: the master forgot', () => {
     await world.claimed('w1', 'kubernetes:ns/w1#99999999')
     world.fleet.epoch = 'another'
     await world.pass('w1')
-    expect([(await world.record('w1')).managed_by, world.condition('w1', 'Synced')]).toEqual([world.claim('w1'), 'True InSync'])
+    expect([(await world.record('w1')).managed_by, world.condition('w1', 'Synced')]).toEqual([
+      world.claim('w1'),
+      'True InSync',
+    ])
   })
 
   it('writes everything again to another store', async () => {
     world.secret('s', { key: 'k1' })
-    world.create('w1', { config: { url: 'http://a' }, configFrom: [{ field: 'api_key', secretKeyRef: { name: 's', key: 'key' } }] })
+    world.create('w1', {
+      config: { url: 'http://a' },
+      configFrom: [{ field: 'api_key', secretKeyRef: { name: 's', key: 'key' } }],
+    })
     await world.settle('w1')
     world.fleet.epoch = 'another-epoch'
     await world.claimed('w1', null)
     await world.see()
-    world.fleet.next('patch', () => ({ kind: 'ok', value: { config: {}, config_gen: 9 }, epoch: 'another-epoch' }) as never)
+    world.fleet.next(
+      'patch',
+      () => ({ kind: 'ok', value: { config: {}, config_gen: 9 }, epoch: 'another-epoch' }) as never,
+    )
     await world.act('w1')
     expect(world.fleet.bodies('patch').at(-1)).toEqual({ api_key: 'k1' })
     expect([world.object('w1').status?.config?.epoch, world.fleet.count('history')]).toEqual(['another-epoch', 0])
@@ -201,7 +229,10 @@ describe('reconcile: the master forgot', () => {
 
   it('configures a worker again that was forgotten and came back', async () => {
     world.secret('s', { key: 'k1' })
-    world.create('w1', { config: { url: 'http://a' }, configFrom: [{ field: 'api_key', secretKeyRef: { name: 's', key: 'key' } }] })
+    world.create('w1', {
+      config: { url: 'http://a' },
+      configFrom: [{ field: 'api_key', secretKeyRef: { name: 's', key: 'key' } }],
+    })
     await world.settle('w1')
     await world.forget('w1')
     await world.pass('w1')

@@ -1,10 +1,28 @@
 import { describe, expect, it } from '@jest/globals'
-import { secretActs, writeAhead, type Desired, type Observed, type SecretMemory } from '../../../src/operator/fleetworker/index.ts'
+import {
+  secretActs,
+  writeAhead,
+  type Desired,
+  type Observed,
+  type SecretMemory,
+} from '../../../src/operator/fleetworker/index.ts'
 
 const desired: Desired = { named: { api_key: 'k', url: 'u' }, versions: new Map([['api_key', 's:2']]) }
-const memory = (more: Partial<SecretMemory> = {}): SecretMemory => ({ epoch: 'e1', generation: 7, sources: new Map([['api_key', 's:2']]), ...more })
-const observed = (more: Partial<Observed> = {}): Observed => ({ epoch: 'e1', configGen: 7, changedSince: new Set(), ...more })
-const due = (remembered: SecretMemory, seen: Observed): readonly string[] => [...secretActs(desired, remembered, seen).due]
+const memory = (more: Partial<SecretMemory> = {}): SecretMemory => ({
+  epoch: 'e1',
+  generation: 7,
+  sources: new Map([['api_key', 's:2']]),
+  ...more,
+})
+const observed = (more: Partial<Observed> = {}): Observed => ({
+  epoch: 'e1',
+  configGen: 7,
+  changedSince: new Set(),
+  ...more,
+})
+const due = (remembered: SecretMemory, seen: Observed): readonly string[] => [
+  ...secretActs(desired, remembered, seen).due,
+]
 
 describe('secretActs', () => {
   it('leaves a secret alone while nothing speaks against the memory', () => {
@@ -25,7 +43,18 @@ describe('secretActs', () => {
   })
 
   it('takes back what it sent once and is no longer named', () => {
-    expect([...secretActs(desired, memory({ sources: new Map([['api_key', 's:2'], ['old', 's:1']]) }), observed()).forgotten]).toEqual(['old'])
+    expect([
+      ...secretActs(
+        desired,
+        memory({
+          sources: new Map([
+            ['api_key', 's:2'],
+            ['old', 's:1'],
+          ]),
+        }),
+        observed(),
+      ).forgotten,
+    ]).toEqual(['old'])
   })
 })
 

@@ -4,7 +4,9 @@ import { turns } from '../kube/world.ts'
 import { reconcileWorld, type ReconcileWorld } from './reconcile-world.ts'
 
 const never = new AbortController().signal
-const from = (name: string, key = 'key', more: Partial<ConfigSource> = {}): { configFrom: ConfigSource[] } => ({ configFrom: [{ field: 'api_key', secretKeyRef: { name, key }, ...more }] })
+const from = (name: string, key = 'key', more: Partial<ConfigSource> = {}): { configFrom: ConfigSource[] } => ({
+  configFrom: [{ field: 'api_key', secretKeyRef: { name, key }, ...more }],
+})
 
 let world: ReconcileWorld
 beforeEach(async () => {
@@ -85,7 +87,10 @@ describe('the sources of configs', () => {
   })
 
   it('never asks for a name that no object can have', async () => {
-    for (const [name, secret] of [['a', '..'], ['b', 's/../../pods']] as const) {
+    for (const [name, secret] of [
+      ['a', '..'],
+      ['b', 's/../../pods'],
+    ] as const) {
       world.create(name, from(secret))
       await read(name)
     }
@@ -107,7 +112,11 @@ describe('the sources of configs', () => {
       for (let n = 0; n < 61; n += 1) await world.time.advance(1_000)
     }
     await minute()
-    for (const change of [() => world.secret('s', { key: 'k' }), () => world.touchSecret('s'), () => world.removeSecret('s')]) {
+    for (const change of [
+      () => world.secret('s', { key: 'k' }),
+      () => world.touchSecret('s'),
+      () => world.removeSecret('s'),
+    ]) {
       change()
       await minute()
     }
@@ -116,9 +125,20 @@ describe('the sources of configs', () => {
     expect(world.changedSources).toEqual(['secrets/ns/s', 'secrets/ns/s', 'secrets/ns/s'])
   })
 
-  it.each([['..', 'a name that no object can have'], ['s/../../pods', 'a name that no object can have'], ['bytes', 'holds bytes that are no text']])('refuses what it cannot read from %j', async (name, why) => {
+  it.each([
+    ['..', 'a name that no object can have'],
+    ['s/../../pods', 'a name that no object can have'],
+    ['bytes', 'holds bytes that are no text'],
+  ])('refuses what it cannot read from %j', async (name, why) => {
     world.secret('bytes', {})
-    world.fake.store.patch({ kind: { group: '', version: 'v1', plural: 'secrets', kind: 'Secret' }, namespace: 'ns', name: 'bytes' }, '', 'application/merge-patch+json', { data: { key: '/w==' } }, 'kubectl', false)
+    world.fake.store.patch(
+      { kind: { group: '', version: 'v1', plural: 'secrets', kind: 'Secret' }, namespace: 'ns', name: 'bytes' },
+      '',
+      'application/merge-patch+json',
+      { data: { key: '/w==' } },
+      'kubectl',
+      false,
+    )
     world.create('a', from(name))
     expect(await read('a')).toMatchObject({ reason: 'ConfigInvalid', message: expect.stringContaining(why) })
     expect(world.fake.seen('GET', /pods|secrets$/)).toEqual([])
@@ -126,7 +146,9 @@ describe('the sources of configs', () => {
 
   it('reads an object once for all the fields that come from it, and text unchanged', async () => {
     world.secret('s', { key: '\uFEFF k \n', other: '1' })
-    world.create('a', { configFrom: [...from('s').configFrom, { ...from('s', 'other').configFrom[0] as ConfigSource, field: 'note' }] })
+    world.create('a', {
+      configFrom: [...from('s').configFrom, { ...(from('s', 'other').configFrom[0] as ConfigSource), field: 'note' }],
+    })
     const found = await read('a')
     expect('sources' in found && [...found.sources.values()].map(({ text }) => text)).toEqual(['\uFEFF k \n', '1'])
     expect(world.fake.seen('GET', /\/secrets\//)).toHaveLength(2) // Its version, then its data.

@@ -3,32 +3,58 @@ import { compileValidator, type JsonSchema } from '../../../src/protocol/index.t
 import { FleetWorkerStatus, statusOf, type StatusFacts } from '../../../src/operator/fleetworker/index.ts'
 import { facts, NOTHING_REMEMBERED, NOW_MS, worker } from './world.ts'
 
-const status = (more: Partial<StatusFacts> = {}): FleetWorkerStatus => statusOf({ ...facts(), uid: 'u-1', stats: null, memory: NOTHING_REMEMBERED, drift: undefined, ...more })
+const status = (more: Partial<StatusFacts> = {}): FleetWorkerStatus =>
+  statusOf({ ...facts(), uid: 'u-1', stats: null, memory: NOTHING_REMEMBERED, drift: undefined, ...more })
 
 /** The schema as an API server reads it: its own keywords and formats are none of JSON Schema's. */
 function plain(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return Object.fromEntries(Object.entries(value).filter(([key]) => !/^x-kubernetes-|^format$|^default$/.test(key)).map(([key, each]) => [key, plain(each)]))
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key]) => !/^x-kubernetes-|^format$|^default$/.test(key))
+      .map(([key, each]) => [key, plain(each)]),
+  )
 }
 const check = compileValidator({ ...(plain(FleetWorkerStatus) as JsonSchema), additionalProperties: false })
 
 describe('statusOf', () => {
   it('shows the worker and its statistics in whole numbers', () => {
     expect(status({ stats: { slots: 4, cpu_pct: 12.6, rss_mb: 101.2 } })).toMatchObject({
-      observedGeneration: 3, state: 'RUNNING', lastSeenTime: '2026-01-01T11:59:59Z', slots: 4, cpuPercent: 13, rssMegabytes: 101, selector: 'muster.dev/uid=u-1', config: { appliedGeneration: 7 },
+      observedGeneration: 3,
+      state: 'RUNNING',
+      lastSeenTime: '2026-01-01T11:59:59Z',
+      slots: 4,
+      cpuPercent: 13,
+      rssMegabytes: 101,
+      selector: 'muster.dev/uid=u-1',
+      config: { appliedGeneration: 7 },
     })
   })
 
   it('remembers for the next start, in an order that does not move', () => {
-    const sources = new Map([['b', 's:2'], ['a', '']])
+    const sources = new Map([
+      ['b', 's:2'],
+      ['a', ''],
+    ])
     expect(status({ memory: { generation: 7, epoch: 'e1', sources } }).config).toEqual({
-      generation: 7, appliedGeneration: 7, epoch: 'e1', sources: [{ field: 'a', version: '' }, { field: 'b', version: 's:2' }],
+      generation: 7,
+      appliedGeneration: 7,
+      epoch: 'e1',
+      sources: [
+        { field: 'a', version: '' },
+        { field: 'b', version: 's:2' },
+      ],
     })
   })
 
   it('names the first 20 places of a drift and counts all', () => {
     const paths = Array.from({ length: 30 }, (_, index) => `/a/${index}`)
-    expect(status({ drift: { paths, detectedMs: NOW_MS, by: 'admin' } }).drift).toEqual({ paths: paths.slice(0, 20), count: 30, detectedTime: '2026-01-01T12:00:00Z', by: 'admin' })
+    expect(status({ drift: { paths, detectedMs: NOW_MS, by: 'admin' } }).drift).toEqual({
+      paths: paths.slice(0, 20),
+      count: 30,
+      detectedTime: '2026-01-01T12:00:00Z',
+      by: 'admin',
+    })
   })
 
   it('leaves out what is not known, and never holds an empty object', () => {
@@ -39,8 +65,10 @@ describe('statusOf', () => {
   it('keeps to the schema, whatever the worker and the master say', () => {
     const long = `\u0007${'é🙂'.repeat(3_000)}\ud800`
     const hostile = status({
-      worker: worker({ state: long, lastError: long }), stats: { slots: 1e12, cpu_pct: -1, rss_mb: 0.4 },
-      memory: { generation: 7, epoch: long, sources: new Map([['a', 's']]) }, drift: { paths: [long], detectedMs: NOW_MS, by: long },
+      worker: worker({ state: long, lastError: long }),
+      stats: { slots: 1e12, cpu_pct: -1, rss_mb: 0.4 },
+      memory: { generation: 7, epoch: long, sources: new Map([['a', 's']]) },
+      drift: { paths: [long], detectedMs: NOW_MS, by: long },
       synced: { reason: 'Rejected', message: long },
     })
     expect(check(hostile)).toEqual([])

@@ -1,14 +1,29 @@
 /** Small FleetWorkers, config types and facts for tests of the pure part of the operator. */
 import { configSchemaOf, secretPathsOf, type JsonObject, type JsonSchema } from '../../../src/protocol/index.ts'
-import { ONLINE_MS, type ConfigType, type Facts, type FleetWorker, type FleetWorkerSpec, type SecretMemory, type SyncedReason, type WorkerFacts } from '../../../src/operator/fleetworker/index.ts'
+import {
+  ONLINE_MS,
+  type ConfigType,
+  type Facts,
+  type FleetWorker,
+  type FleetWorkerSpec,
+  type SecretMemory,
+  type SyncedReason,
+  type WorkerFacts,
+} from '../../../src/operator/fleetworker/index.ts'
 
 export const NOW_MS = Date.parse('2026-01-01T12:00:00Z')
 
 export function fleetWorker(spec: Partial<FleetWorkerSpec> = {}, name = 'w1'): FleetWorker {
-  return { metadata: { name, namespace: 'default', uid: 'u-1', generation: 3, creationTimestamp: '2026-01-01T00:00:00Z' }, spec: { type: 'probe', ...spec } }
+  return {
+    metadata: { name, namespace: 'default', uid: 'u-1', generation: 3, creationTimestamp: '2026-01-01T00:00:00Z' },
+    spec: { type: 'probe', ...spec },
+  }
 }
 
-export function configType(properties: Record<string, JsonSchema>, definitions: Record<string, JsonSchema> = {}): ConfigType {
+export function configType(
+  properties: Record<string, JsonSchema>,
+  definitions: Record<string, JsonSchema> = {},
+): ConfigType {
   const schema = configSchemaOf({ type: 'object', properties, $defs: definitions })
   return { schema, secrets: secretPathsOf(schema) }
 }
@@ -17,17 +32,37 @@ export function configType(properties: Record<string, JsonSchema>, definitions: 
 export const BASE: JsonObject = { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0 }
 
 export const worker = (more: Partial<WorkerFacts> = {}): WorkerFacts => ({
-  connected: true, lastSeenMs: NOW_MS - 1_000, state: 'RUNNING', lastError: null, draining: false, configGen: 7, appliedConfigGen: 7, owesSinceMs: NOW_MS - 1_000, ...more,
+  connected: true,
+  lastSeenMs: NOW_MS - 1_000,
+  state: 'RUNNING',
+  lastError: null,
+  draining: false,
+  configGen: 7,
+  appliedConfigGen: 7,
+  owesSinceMs: NOW_MS - 1_000,
+  ...more,
 })
 
 /** A worker that runs the config it shall run. */
 export const facts = (more: Partial<Facts> = {}): Facts => ({
-  generation: 3, policy: 'Enforce', suspend: false, drain: false, releasing: false, synced: { reason: 'InSync', message: 'in force' },
-  worker: worker(), masterAway: false, driftCount: 0, nowMs: NOW_MS, before: [], ...more,
+  generation: 3,
+  policy: 'Enforce',
+  suspend: false,
+  drain: false,
+  releasing: false,
+  synced: { reason: 'InSync', message: 'in force' },
+  worker: worker(),
+  masterAway: false,
+  driftCount: 0,
+  nowMs: NOW_MS,
+  before: [],
+  ...more,
 })
 
 /** What the last pass came to. */
-export const synced = (reason: SyncedReason): Pick<Facts, 'synced'> => ({ synced: { reason, message: `because of ${reason}` } })
+export const synced = (reason: SyncedReason): Pick<Facts, 'synced'> => ({
+  synced: { reason, message: `because of ${reason}` },
+})
 /** Not seen for just as long as a reconnect may take. */
 export const offline = worker({ connected: false, lastSeenMs: NOW_MS - ONLINE_MS })
 /** Of a FleetWorker that never came to anything. */

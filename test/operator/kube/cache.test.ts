@@ -20,13 +20,21 @@ describe('the cache', () => {
   it('believes a list that is no older than the entry, also of a generation that went back, and no older one', () => {
     const cache = cacheOf(probe('a', { generation: 3, resourceVersion: '30' }))
     expect(cache.offerListed(probe('a', { generation: 2, resourceVersion: '20' }), '29')).toBeUndefined()
-    expect(cache.offerListed(probe('a', { generation: 2, resourceVersion: '20' }), '30')).toMatchObject({ before: { metadata: { generation: 3 } }, after: { metadata: { generation: 2 } } })
-    expect(cache.offerListed(probe('a', { generation: 1, resourceVersion: '10' }), undefined)).toMatchObject({ after: { metadata: { generation: 1 } } })
+    expect(cache.offerListed(probe('a', { generation: 2, resourceVersion: '20' }), '30')).toMatchObject({
+      before: { metadata: { generation: 3 } },
+      after: { metadata: { generation: 2 } },
+    })
+    expect(cache.offerListed(probe('a', { generation: 1, resourceVersion: '10' }), undefined)).toMatchObject({
+      after: { metadata: { generation: 1 } },
+    })
   })
 
   it('takes another uid under the same name, whatever its generation, and ignores the end of the former life', () => {
     const cache = cacheOf(probe('a', { generation: 9, uid: 'old' }))
-    expect(cache.offer(probe('a', { generation: 1, uid: 'new' }))).toMatchObject({ before: { metadata: { uid: 'old' } }, after: { metadata: { uid: 'new' } } })
+    expect(cache.offer(probe('a', { generation: 1, uid: 'new' }))).toMatchObject({
+      before: { metadata: { uid: 'old' } },
+      after: { metadata: { uid: 'new' } },
+    })
     expect(cache.remove(probe('a', { uid: 'old' }))).toBeUndefined()
     expect(cache.get('ns/a')?.metadata.uid).toBe('new')
   })
@@ -65,7 +73,11 @@ describe('the cache', () => {
     const spec = { type: 'a' }
     cache.offer(probe('a', { resourceVersion: '10' }, { spec }))
     const first = cache.get('ns/a')
-    expect(cache.offer(probe('a', { resourceVersion: '10' }, { spec: { ...spec } }))).toEqual({ key: 'ns/a', before: first, after: first })
+    expect(cache.offer(probe('a', { resourceVersion: '10' }, { spec: { ...spec } }))).toEqual({
+      key: 'ns/a',
+      before: first,
+      after: first,
+    })
     expect(cache.get('ns/a')).toBe(first)
     cache.offer(probe('a', { resourceVersion: '11' }, { spec: { ...spec }, status: { slots: 1 } }))
     expect([cache.get('ns/a')?.spec === first?.spec, cache.get('ns/a')?.status, kept]).toEqual([true, { slots: 1 }, 1])
@@ -88,13 +100,21 @@ describe('the cache', () => {
 
 describe('resource versions', () => {
   it('compare as numbers of any length, and count as newer when they are none', () => {
-    expect([compareVersions('9', '10'), compareVersions('10', '9'), compareVersions('7', '7'), compareVersions('99999999999999999998', '99999999999999999999')]).toEqual(['older', 'newer', 'same', 'older'])
+    expect([
+      compareVersions('9', '10'),
+      compareVersions('10', '9'),
+      compareVersions('7', '7'),
+      compareVersions('99999999999999999998', '99999999999999999999'),
+    ]).toEqual(['older', 'newer', 'same', 'older'])
     expect(compareVersions('abc', '10')).toBe('newer')
   })
 })
 
 describe('the priority of a change', () => {
-  const options = { annotation: 'example.org/look', isOurs: ({ status }: Probe) => (status as { ours?: boolean } | undefined)?.ours === true }
+  const options = {
+    annotation: 'example.org/look',
+    isOurs: ({ status }: Probe) => (status as { ours?: boolean } | undefined)?.ours === true,
+  }
   const synced = { status: { observedGeneration: 1 } }
   const from = (before: Probe | undefined, after: Probe | undefined, source: 'list' | 'watch' = 'watch') =>
     priorityOf({ key: 'ns/a', before, after } satisfies Change<Probe>, source, options)
@@ -120,7 +140,9 @@ describe('the priority of a change', () => {
 
   it('is none for labels and for a status of ours, and that of a sweep for a status of another', () => {
     expect(from(probe('a', {}, synced), probe('a', { labels: { x: 'y' } }, synced))).toBeUndefined()
-    expect(from(probe('a', {}, synced), probe('a', {}, { status: { observedGeneration: 1, ours: true } }))).toBeUndefined()
+    expect(
+      from(probe('a', {}, synced), probe('a', {}, { status: { observedGeneration: 1, ours: true } })),
+    ).toBeUndefined()
     expect(from(probe('a', {}, synced), probe('a', {}, { status: { observedGeneration: 1, by: 'hand' } }))).toBe(-100)
   })
 })

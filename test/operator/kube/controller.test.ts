@@ -1,7 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Registry } from 'prom-client'
 import { VirtualTime } from '../../../src/runtime/index.ts'
-import { Controller, createKubeMetrics, Health, WorkQueue, type KubeMetrics, type ObjectKey, type Outcome } from '../../../src/operator/kube/index.ts'
+import {
+  Controller,
+  createKubeMetrics,
+  Health,
+  WorkQueue,
+  type KubeMetrics,
+  type ObjectKey,
+  type Outcome,
+} from '../../../src/operator/kube/index.ts'
 import { keptLog, random, type KeptLog } from './world.ts'
 
 let time: VirtualTime
@@ -34,7 +42,19 @@ function controlling(reconcile: (key: ObjectKey, signal: AbortSignal) => Promise
 }
 
 const health = (controller: Controller | undefined, activeMs = (): number => time.monotonicMs()) =>
-  new Health({ clock: time, queue, cache: { synced: true }, watches: [{ get activeMs() { return activeMs() } }], controller: () => controller })
+  new Health({
+    clock: time,
+    queue,
+    cache: { synced: true },
+    watches: [
+      {
+        get activeMs() {
+          return activeMs()
+        },
+      },
+    ],
+    controller: () => controller,
+  })
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
@@ -58,11 +78,17 @@ describe('the controller', () => {
     let ran = 0
     for (let index = 0; index < 400; index += 1) queue.add(`ns/${index}`, 100)
     const timers = Object.assign(Object.create(time) as VirtualTime, { sleep: () => nextTurn() })
-    ended = new Controller({ queue, clock: time, timers, log, reconcile: async () => {
-      ran += 1
-      time.jump(1)
-      return { kind: 'ok' }
-    } }).run(abort.signal)
+    ended = new Controller({
+      queue,
+      clock: time,
+      timers,
+      log,
+      reconcile: async () => {
+        ran += 1
+        time.jump(1)
+        return { kind: 'ok' }
+      },
+    }).run(abort.signal)
     for (let turn = 0; turn < 60; turn += 1) {
       const before = ran
       await nextTurn()
@@ -110,7 +136,12 @@ describe('the controller', () => {
 
   it('tells what it does under the names of controller-runtime', async () => {
     metrics.observe({ queue, watchAgeMs: () => 1_500 })
-    const outcomes: Outcome[] = [{ kind: 'ok' }, { kind: 'ok', againAfterMs: 600_000 }, { kind: 'terminal' }, { kind: 'retry', afterMs: 600_000 }]
+    const outcomes: Outcome[] = [
+      { kind: 'ok' },
+      { kind: 'ok', againAfterMs: 600_000 },
+      { kind: 'terminal' },
+      { kind: 'retry', afterMs: 600_000 },
+    ]
     controlling(async (key) => {
       await time.sleep(20)
       return outcomes[Number(key.slice(3))] ?? { kind: 'retry' }
@@ -123,21 +154,37 @@ describe('the controller', () => {
     metrics.onStatusWrite('transition')
     const text = await registry.metrics()
     for (const line of [
-      'controller_runtime_reconcile_total{controller="probe",result="success"} 1', 'controller_runtime_reconcile_total{controller="probe",result="requeue_after"} 2',
-      'controller_runtime_reconcile_total{controller="probe",result="requeue"} 1', 'controller_runtime_reconcile_total{controller="probe",result="error"} 1',
-      'controller_runtime_reconcile_errors_total{controller="probe"} 1', 'controller_runtime_terminal_reconcile_errors_total{controller="probe"} 1',
-      'controller_runtime_active_workers{controller="probe"} 0', 'controller_runtime_max_concurrent_reconciles{controller="probe"} 16', 'controller_runtime_reconcile_time_seconds_count{controller="probe"} 5',
-      'workqueue_adds_total{name="probe"} 5', 'workqueue_retries_total{name="probe"} 2', 'workqueue_depth{name="probe"} 0', 'workqueue_queue_duration_seconds_count{name="probe"} 5',
-      'workqueue_work_duration_seconds_sum{name="probe"} 0.1', 'workqueue_unfinished_work_seconds{name="probe"} 0', 'workqueue_longest_running_processor_seconds{name="probe"} 0',
-      'leader_election_master_status{name="muster-operator"} 1', 'rest_client_requests_total{method="GET",code="200",host="kube:6443"} 1',
-      'svc_operator_watch_restarts_total{reason="idle"} 1', 'svc_operator_status_writes_total{kind="transition"} 1', 'svc_operator_watch_age_seconds{name="probe"} 1.5',
-    ]) expect(text).toContain(line)
+      'controller_runtime_reconcile_total{controller="probe",result="success"} 1',
+      'controller_runtime_reconcile_total{controller="probe",result="requeue_after"} 2',
+      'controller_runtime_reconcile_total{controller="probe",result="requeue"} 1',
+      'controller_runtime_reconcile_total{controller="probe",result="error"} 1',
+      'controller_runtime_reconcile_errors_total{controller="probe"} 1',
+      'controller_runtime_terminal_reconcile_errors_total{controller="probe"} 1',
+      'controller_runtime_active_workers{controller="probe"} 0',
+      'controller_runtime_max_concurrent_reconciles{controller="probe"} 16',
+      'controller_runtime_reconcile_time_seconds_count{controller="probe"} 5',
+      'workqueue_adds_total{name="probe"} 5',
+      'workqueue_retries_total{name="probe"} 2',
+      'workqueue_depth{name="probe"} 0',
+      'workqueue_queue_duration_seconds_count{name="probe"} 5',
+      'workqueue_work_duration_seconds_sum{name="probe"} 0.1',
+      'workqueue_unfinished_work_seconds{name="probe"} 0',
+      'workqueue_longest_running_processor_seconds{name="probe"} 0',
+      'leader_election_master_status{name="muster-operator"} 1',
+      'rest_client_requests_total{method="GET",code="200",host="kube:6443"} 1',
+      'svc_operator_watch_restarts_total{reason="idle"} 1',
+      'svc_operator_status_writes_total{kind="transition"} 1',
+      'svc_operator_watch_age_seconds{name="probe"} 1.5',
+    ])
+      expect(text).toContain(line)
   })
 })
 
 describe('the health', () => {
   it('falls when a reconcile runs for more than 120 s', async () => {
-    const controller = controlling(() => new Promise((resolve) => void time.after(130_000, () => resolve({ kind: 'ok' }))))
+    const controller = controlling(
+      () => new Promise((resolve) => void time.after(130_000, () => resolve({ kind: 'ok' }))),
+    )
     queue.add('ns/a', 100)
     await time.advance(120_000)
     expect(health(controller).stuck()).toEqual([])

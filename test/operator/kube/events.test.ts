@@ -13,8 +13,16 @@ beforeEach(async () => {
   w = await world(EVENTS)
   drops = 0
   recorder = new FoldingEventRecorder({
-    transport: w.transport, clock: w.time, timers: w.time, random: random(), log: w.log, controller: 'muster.dev/operator', instance: 'pod-1',
-    onDrop: () => { drops += 1 },
+    transport: w.transport,
+    clock: w.time,
+    timers: w.time,
+    random: random(),
+    log: w.log,
+    controller: 'muster.dev/operator',
+    instance: 'pod-1',
+    onDrop: () => {
+      drops += 1
+    },
   })
   ended = recorder.run(w.abort.signal)
 })
@@ -24,7 +32,13 @@ afterEach(async () => {
   await w.close()
 })
 
-const target = (name = 'a', namespace = 'ns'): EventTarget => ({ apiVersion: 'example.org/v1', kind: 'Probe', namespace, name, uid: `uid-${name}` })
+const target = (name = 'a', namespace = 'ns'): EventTarget => ({
+  apiVersion: 'example.org/v1',
+  kind: 'Probe',
+  namespace,
+  name,
+  uid: `uid-${name}`,
+})
 const events = () => w.fake.store.list(EVENTS, undefined)
 
 async function passes(ms: number): Promise<void> {
@@ -39,8 +53,15 @@ describe('the event recorder', () => {
     recorder.record(target(), 'Warning', 'Rejected', 'no such\nfield')
     await until(w.time, 'it is there', () => events().length === 1)
     expect(events()[0]).toMatchObject({
-      apiVersion: 'events.k8s.io/v1', type: 'Warning', reason: 'Rejected', action: 'Rejected', note: 'no such field', reportingController: 'muster.dev/operator', reportingInstance: 'pod-1',
-      regarding: { apiVersion: 'example.org/v1', kind: 'Probe', namespace: 'ns', name: 'a', uid: 'uid-a' }, metadata: { namespace: 'ns' },
+      apiVersion: 'events.k8s.io/v1',
+      type: 'Warning',
+      reason: 'Rejected',
+      action: 'Rejected',
+      note: 'no such field',
+      reportingController: 'muster.dev/operator',
+      reportingInstance: 'pod-1',
+      regarding: { apiVersion: 'example.org/v1', kind: 'Probe', namespace: 'ns', name: 'a', uid: 'uid-a' },
+      metadata: { namespace: 'ns' },
     })
     expect(events()[0]?.['eventTime']).toMatch(/\.\d{6}Z$/)
   })
@@ -109,7 +130,11 @@ describe('the event recorder', () => {
     w.fake.store.terminating.add('ns')
     recorder.record(target(), 'Normal', 'Released', 'the claim was given back')
     await until(w.time, 'it is logged', () => w.log.lines.length === 1)
-    expect(w.log.lines[0]).toMatchObject({ level: 'info', message: 'the claim was given back', fields: { reason: 'Released', object: 'ns/a' } })
+    expect(w.log.lines[0]).toMatchObject({
+      level: 'info',
+      message: 'the claim was given back',
+      fields: { reason: 'Released', object: 'ns/a' },
+    })
     expect(drops).toBe(0)
   })
 
@@ -122,7 +147,7 @@ describe('the event recorder', () => {
     expect(events().map(({ reason }) => reason)).toEqual(['Two'])
   })
 
-  it('gives names that fit, however long the object\'s is', async () => {
+  it("gives names that fit, however long the object's is", async () => {
     recorder.record(target('x'.repeat(253)), 'Normal', 'Long', 'name')
     await until(w.time, 'it is there', () => events().length === 1)
     expect(events()[0]?.metadata.name).toHaveLength(253)

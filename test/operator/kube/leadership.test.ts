@@ -3,7 +3,12 @@ import { ALWAYS_LEADING, LeaseElector } from '../../../src/operator/kube/index.t
 import { LEASES, type FakeKind } from '../fake-apiserver.ts'
 import { transportTo, turns, until, world, type World } from './world.ts'
 
-interface Replica { readonly elector: LeaseElector; readonly terms: AbortSignal[]; readonly stop: AbortController; readonly ended: Promise<void> }
+interface Replica {
+  readonly elector: LeaseElector
+  readonly terms: AbortSignal[]
+  readonly stop: AbortController
+  readonly ended: Promise<void>
+}
 
 let w: World
 let replicas: Replica[]
@@ -22,7 +27,16 @@ function replica(identity: string, time = w.time): Replica {
   const terms: AbortSignal[] = []
   const stop = new AbortController()
   const transport = time === w.time ? w.transport : transportTo(w.fake, time, w.credentials)
-  const elector = new LeaseElector({ transport, clock: time, timers: time, log: w.log, namespace: 'here', name: 'muster-operator', identity, onLead: (term) => terms.push(term) })
+  const elector = new LeaseElector({
+    transport,
+    clock: time,
+    timers: time,
+    log: w.log,
+    namespace: 'here',
+    name: 'muster-operator',
+    identity,
+    onLead: (term) => terms.push(term),
+  })
   const each = { elector, terms, stop, ended: elector.run(stop.signal) }
   replicas.push(each)
   return each
@@ -187,6 +201,10 @@ describe('the lease', () => {
   })
 
   it('is not needed by a single replica', async () => {
-    expect([ALWAYS_LEADING.state, ALWAYS_LEADING.mayWrite(), await ALWAYS_LEADING.confirm(new AbortController().signal)]).toEqual(['leading', true, true])
+    expect([
+      ALWAYS_LEADING.state,
+      ALWAYS_LEADING.mayWrite(),
+      await ALWAYS_LEADING.confirm(new AbortController().signal),
+    ]).toEqual(['leading', true, true])
   })
 })

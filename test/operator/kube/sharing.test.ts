@@ -8,7 +8,11 @@ describe('sharing', () => {
     const value = { conditions: [{ type: 'Ready' }], slots: 3, config: { generation: 1 } }
     const shared = sharing(value, known)
     expect(shared).toEqual(value)
-    expect([shared.conditions === known.conditions, shared.config === known.config, known.slots]).toEqual([true, true, 2])
+    expect([shared.conditions === known.conditions, shared.config === known.config, known.slots]).toEqual([
+      true,
+      true,
+      2,
+    ])
   })
 
   it('is what is known where nothing differs, and not where a part is missing on either side', () => {

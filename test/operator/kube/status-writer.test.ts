@@ -1,10 +1,34 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { getEventListeners } from 'node:events'
-import { ApplyStatusWriter, KubeError, refOf, WritableCache, type KubeRequest, type KubeTransport } from '../../../src/operator/kube/index.ts'
+import {
+  ApplyStatusWriter,
+  KubeError,
+  refOf,
+  WritableCache,
+  type KubeRequest,
+  type KubeTransport,
+} from '../../../src/operator/kube/index.ts'
 import { PROBES } from '../fake-apiserver.ts'
-import { created, edited, PROBE, probe, random, scripted, turns, until, world, type Probe, type World } from './world.ts'
+import {
+  created,
+  edited,
+  PROBE,
+  probe,
+  random,
+  scripted,
+  turns,
+  until,
+  world,
+  type Probe,
+  type World,
+} from './world.ts'
 
-interface Status { readonly observedGeneration: number; readonly state?: string; readonly conditions?: readonly object[]; readonly seen?: number }
+interface Status {
+  readonly observedGeneration: number
+  readonly state?: string
+  readonly conditions?: readonly object[]
+  readonly seen?: number
+}
 
 let w: World
 let cache: WritableCache<Probe>
@@ -24,10 +48,21 @@ afterEach(async () => {
   await w.close()
 })
 
-const writerOver = (transport: KubeTransport): ApplyStatusWriter<Probe, Status> => new ApplyStatusWriter<Probe, Status>({
-  transport, clock: w.time, timers: w.time, random: random(), log: w.log, resource: PROBE, fieldManager: 'muster-operator', signal: term.signal, cache,
-  mayWrite: () => mayWrite, meaningOf: (status) => ({ ...status, seen: 0 }), onWrite: (kind) => kinds.push(kind),
-})
+const writerOver = (transport: KubeTransport): ApplyStatusWriter<Probe, Status> =>
+  new ApplyStatusWriter<Probe, Status>({
+    transport,
+    clock: w.time,
+    timers: w.time,
+    random: random(),
+    log: w.log,
+    resource: PROBE,
+    fieldManager: 'muster-operator',
+    signal: term.signal,
+    cache,
+    mayWrite: () => mayWrite,
+    meaningOf: (status) => ({ ...status, seen: 0 }),
+    onWrite: (kind) => kinds.push(kind),
+  })
 
 /** A probe that the API server and the cache know. */
 function known(name: string): Probe {
@@ -43,29 +78,69 @@ describe('the status writer', () => {
   it('waits 500 ms for company, then applies the latest status as a whole, with the version', async () => {
     const writer = writerOver(w.transport)
     const object = known('a')
-    writer.put(refOf(object), { observedGeneration: 1, state: 'ERROR', conditions: [{ type: 'Stalled' }] }, 'transition')
+    writer.put(
+      refOf(object),
+      { observedGeneration: 1, state: 'ERROR', conditions: [{ type: 'Stalled' }] },
+      'transition',
+    )
     await w.time.advance(400)
     writer.put(refOf(object), inForce, 'transition')
     expect(writes()).toEqual([])
     await w.time.advance(100)
     await until(w.time, 'the status is written', () => kinds.length === 1)
-    expect(writes().map(({ query, headers, body }) => [query.get('fieldManager'), query.get('force'), headers['content-type'], body])).toEqual([[
-      'muster-operator', 'true', 'application/apply-patch+yaml',
-      { apiVersion: 'conformance.muster.dev/v1', kind: 'Probe', metadata: { name: 'a', namespace: 'ns', resourceVersion: object.metadata.resourceVersion }, status: inForce },
-    ]])
+    expect(
+      writes().map(({ query, headers, body }) => [
+        query.get('fieldManager'),
+        query.get('force'),
+        headers['content-type'],
+        body,
+      ]),
+    ).toEqual([
+      [
+        'muster-operator',
+        'true',
+        'application/apply-patch+yaml',
+        {
+          apiVersion: 'conformance.muster.dev/v1',
+          kind: 'Probe',
+          metadata: { name: 'a', namespace: 'ns', resourceVersion: object.metadata.resourceVersion },
+          status: inForce,
+        },
+      ],
+    ])
     expect(cache.get('ns/a')?.status).toEqual(inForce)
   })
 
   it('removes a condition that it leaves out, and nothing of another manager', async () => {
     const writer = writerOver(w.transport)
     const ref = refOf(known('a'))
-    w.fake.store.patch({ kind: PROBES, namespace: 'ns', name: 'a' }, 'status', 'application/apply-patch+yaml', { status: { conditions: [{ type: 'Theirs', status: 'True' }] } }, 'other', false)
+    w.fake.store.patch(
+      { kind: PROBES, namespace: 'ns', name: 'a' },
+      'status',
+      'application/apply-patch+yaml',
+      { status: { conditions: [{ type: 'Theirs', status: 'True' }] } },
+      'other',
+      false,
+    )
     cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
-    writer.put(ref, { observedGeneration: 1, conditions: [{ type: 'Ready', status: 'False' }, { type: 'Stalled', status: 'True' }] }, 'transition')
+    writer.put(
+      ref,
+      {
+        observedGeneration: 1,
+        conditions: [
+          { type: 'Ready', status: 'False' },
+          { type: 'Stalled', status: 'True' },
+        ],
+      },
+      'transition',
+    )
     await until(w.time, 'the first is written', () => kinds.length === 1)
     writer.put(ref, { observedGeneration: 1, conditions: [{ type: 'Ready', status: 'True' }] }, 'transition')
     await until(w.time, 'the second is written', () => kinds.length === 2)
-    expect(statusOf('a')?.['conditions']).toEqual([{ type: 'Theirs', status: 'True' }, { type: 'Ready', status: 'True' }])
+    expect(statusOf('a')?.['conditions']).toEqual([
+      { type: 'Theirs', status: 'True' },
+      { type: 'Ready', status: 'True' },
+    ])
   })
 
   it('writes nothing when nothing differs, also after a restart', async () => {
@@ -84,7 +159,14 @@ describe('the status writer', () => {
   it('writes once where another manager has added something that it cannot take out', async () => {
     const writer = writerOver(w.transport)
     const ref = refOf(known('a'))
-    w.fake.store.patch({ kind: PROBES, namespace: 'ns', name: 'a' }, 'status', 'application/merge-patch+json', { status: { slots: 99 } }, 'by hand', false)
+    w.fake.store.patch(
+      { kind: PROBES, namespace: 'ns', name: 'a' },
+      'status',
+      'application/merge-patch+json',
+      { status: { slots: 99 } },
+      'by hand',
+      false,
+    )
     cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
     for (let pass = 0; pass < 50; pass += 1) {
       writer.put(ref, inForce, 'transition')
@@ -93,7 +175,14 @@ describe('the status writer', () => {
     }
     expect(writes()).toHaveLength(1)
     expect(statusOf('a')).toEqual({ ...inForce, slots: 99 })
-    w.fake.store.patch({ kind: PROBES, namespace: 'ns', name: 'a' }, 'status', 'application/merge-patch+json', { status: { state: 'HACKED' } }, 'by hand', false)
+    w.fake.store.patch(
+      { kind: PROBES, namespace: 'ns', name: 'a' },
+      'status',
+      'application/merge-patch+json',
+      { status: { state: 'HACKED' } },
+      'by hand',
+      false,
+    )
     cache.offer(w.fake.store.get({ kind: PROBES, namespace: 'ns', name: 'a' }))
     writer.put(ref, inForce, 'transition')
     await until(w.time, 'it is back', () => statusOf('a')?.['state'] === 'IDLE')
@@ -230,7 +319,10 @@ describe('the status writer', () => {
     const ref = refOf(known('a'))
     writer.put(ref, inForce, 'transition')
     await until(w.time, 'it is written', () => kinds.length === 1)
-    expect(cache.get('ns/a')).toMatchObject({ status: inForce, metadata: { generation: 1, resourceVersion: String(w.fake.store.version) } })
+    expect(cache.get('ns/a')).toMatchObject({
+      status: inForce,
+      metadata: { generation: 1, resourceVersion: String(w.fake.store.version) },
+    })
   })
 
   it('tries again with the version that the watch brings, after an edit that it had not seen', async () => {
@@ -250,7 +342,9 @@ describe('the status writer', () => {
     const [object, beating] = [known('a'), known('b')]
     writer.put(refOf(object), inForce, 'transition')
     writer.put(refOf(beating), inForce, 'heartbeat')
-    expect([object, { metadata: { ...object.metadata, uid: 'another' } }, beating].map((each) => writer.isDue(each))).toEqual([true, false, false])
+    expect(
+      [object, { metadata: { ...object.metadata, uid: 'another' } }, beating].map((each) => writer.isDue(each)),
+    ).toEqual([true, false, false])
     await until(w.time, 'the status is written', () => kinds.length === 1)
     expect(writer.isDue(object)).toBe(false)
   })
@@ -259,7 +353,15 @@ describe('the status writer', () => {
     const writer = writerOver(w.transport)
     const object = known('a')
     let release = (): void => {}
-    w.fake.script({ method: 'PATCH' }, { kind: 'delay', until: new Promise<void>((resolve) => { release = resolve }) })
+    w.fake.script(
+      { method: 'PATCH' },
+      {
+        kind: 'delay',
+        until: new Promise<void>((resolve) => {
+          release = resolve
+        }),
+      },
+    )
     writer.put(refOf(object), inForce, 'transition')
     expect(writer.isSending({ ...object, status: inForce })).toBe(false)
     await until(w.time, 'the write is out', () => writes().length === 1)
@@ -284,16 +386,30 @@ describe('the status writer', () => {
 describe('the budgets of the status writer', () => {
   /** A transport that notes when each write was sent, and answers at once. */
   function counting(answerAfterMs = 0): { readonly transport: KubeTransport; readonly sentMs: number[]; most: number } {
-    const state = { sentMs: [] as number[], most: 0, transport: scripted(async () => { throw new Error('not yet') }) }
+    const state = {
+      sentMs: [] as number[],
+      most: 0,
+      transport: scripted(async () => {
+        throw new Error('not yet')
+      }),
+    }
     let open = 0
     state.transport = scripted(async ({ body }: KubeRequest) => {
       state.sentMs.push(w.time.monotonicMs())
-      state.most = Math.max(state.most, open += 1)
+      state.most = Math.max(state.most, (open += 1))
       if (answerAfterMs > 0) await w.time.sleep(answerAfterMs)
       open -= 1
       const { metadata, status } = body as Probe
       const version = String(1_000 + state.sentMs.length)
-      return { status: 200, body: { ...probe(metadata.name), metadata: { ...probe(metadata.name).metadata, resourceVersion: version }, status } as never, dateMs: undefined }
+      return {
+        status: 200,
+        body: {
+          ...probe(metadata.name),
+          metadata: { ...probe(metadata.name).metadata, resourceVersion: version },
+          status,
+        } as never,
+        dateMs: undefined,
+      }
     })
     return state
   }
@@ -315,7 +431,10 @@ describe('the budgets of the status writer', () => {
     expect((sentMs.at(-1) ?? 0) - (sentMs[0] ?? 0)).toBeGreaterThanOrEqual(9_800)
     expect((sentMs.at(-1) ?? 0) - (sentMs[0] ?? 0)).toBeLessThan(10_500)
     expect(rest.most).toBeLessThanOrEqual(16)
-    for (const [most, objects] of [[4, many(100)], [16, Array.from({ length: 100 }, (_, index) => probe(`new${index}`))]] as const) {
+    for (const [most, objects] of [
+      [4, many(100)],
+      [16, Array.from({ length: 100 }, (_, index) => probe(`new${index}`))],
+    ] as const) {
       const slow = counting(1_000)
       const second = writerOver(slow.transport)
       for (const object of objects) {
@@ -330,11 +449,14 @@ describe('the budgets of the status writer', () => {
   it('says the first of an edit before all else', async () => {
     const { transport, sentMs } = counting()
     const sent: string[] = []
-    const writer = writerOver(scripted((request: KubeRequest) => {
-      sent.push((request.body as Probe).metadata.name)
-      return transport.json(request, term.signal)
-    }))
-    for (const object of many(500, { observedGeneration: 1, state: 'ERROR' })) writer.put(refOf(object), inForce, 'transition')
+    const writer = writerOver(
+      scripted((request: KubeRequest) => {
+        sent.push((request.body as Probe).metadata.name)
+        return transport.json(request, term.signal)
+      }),
+    )
+    for (const object of many(500, { observedGeneration: 1, state: 'ERROR' }))
+      writer.put(refOf(object), inForce, 'transition')
     await w.time.advance(1_000)
     const object = probe('edited', { generation: 2 }, { status: { observedGeneration: 1 } })
     cache.offer(object)
@@ -405,13 +527,16 @@ describe('the budgets of the status writer', () => {
   it('keeps one entry an object in an outage, and recovers within its rates', async () => {
     let isAway = true
     const state = counting()
-    const writer = writerOver(scripted(async (request, signal) => {
-      if (isAway) throw new KubeError(0, 'NoAnswer', 'away')
-      return state.transport.json(request, signal)
-    }))
+    const writer = writerOver(
+      scripted(async (request, signal) => {
+        if (isAway) throw new KubeError(0, 'NoAnswer', 'away')
+        return state.transport.json(request, signal)
+      }),
+    )
     const objects = many(500)
     for (let round = 0; round < 20; round += 1) {
-      for (const object of objects) writer.put(refOf(object), { observedGeneration: 1, state: `S${round}` }, 'transition')
+      for (const object of objects)
+        writer.put(refOf(object), { observedGeneration: 1, state: `S${round}` }, 'transition')
       await w.time.advance(15_000)
     }
     isAway = false

@@ -15,19 +15,29 @@ beforeEach(async () => {
 afterEach(() => w.close())
 
 const failure = async (call: Promise<unknown>): Promise<KubeError> => {
-  const error = await call.then(() => undefined, (thrown: unknown) => thrown)
+  const error = await call.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
   if (!(error instanceof KubeError)) throw new Error(`expected a KubeError, got ${String(error)}`)
   return error
 }
 
 /** Reads a watch in the background. */
-function watching(query: KubeRequest['query'] = {}): { readonly lines: WatchLine[]; readonly ended: Promise<unknown>; isOver: boolean } {
+function watching(query: KubeRequest['query'] = {}): {
+  readonly lines: WatchLine[]
+  readonly ended: Promise<unknown>
+  isOver: boolean
+} {
   const state = { lines: [] as WatchLine[], isOver: false, ended: Promise.resolve<unknown>(undefined) }
   state.ended = (async () => {
-    for await (const line of w.transport.lines({ ...list, query: { watch: true, ...query } }, w.abort.signal)) state.lines.push(line)
-  })().catch((error: unknown) => error).finally(() => {
-    state.isOver = true
-  })
+    for await (const line of w.transport.lines({ ...list, query: { watch: true, ...query } }, w.abort.signal))
+      state.lines.push(line)
+  })()
+    .catch((error: unknown) => error)
+    .finally(() => {
+      state.isOver = true
+    })
   return state
 }
 
@@ -50,7 +60,16 @@ describe('a call to the API server', () => {
 
   it('opens no more than 16 connections', async () => {
     let release = (): void => {}
-    w.fake.script({}, { kind: 'delay', until: new Promise<void>((resolve) => { release = resolve }) }, 40)
+    w.fake.script(
+      {},
+      {
+        kind: 'delay',
+        until: new Promise<void>((resolve) => {
+          release = resolve
+        }),
+      },
+      40,
+    )
     const calls = Array.from({ length: 40 }, () => w.transport.json(list, never))
     await until(w.time, 'the first calls are out', () => w.fake.requests.length >= 16)
     await turns()
@@ -61,9 +80,17 @@ describe('a call to the API server', () => {
 
   it('throws what the API server says, and how long it asks to wait', async () => {
     w.fake.script({}, { kind: 'refuse', status: 429, reason: 'TooManyRequests', retryAfter: 7 })
-    expect(await failure(w.transport.json(list, never))).toMatchObject({ status: 429, reason: 'TooManyRequests', retryAfterMs: 7_000 })
+    expect(await failure(w.transport.json(list, never))).toMatchObject({
+      status: 429,
+      reason: 'TooManyRequests',
+      retryAfterMs: 7_000,
+    })
     w.fake.script({}, { kind: 'answer', status: 502, body: '<html>a proxy</html>' })
-    expect(await failure(w.transport.json(list, never))).toMatchObject({ status: 502, reason: 'Status502', retryAfterMs: undefined })
+    expect(await failure(w.transport.json(list, never))).toMatchObject({
+      status: 502,
+      reason: 'Status502',
+      retryAfterMs: undefined,
+    })
   })
 
   it('follows no redirect', async () => {
@@ -108,7 +135,10 @@ describe('a call to the API server', () => {
     expect(dateMs).toBe(w.time.wallMs())
     w.fake.script({ method: 'PUT' }, { kind: 'break' })
     await failure(transport.json({ method: 'PUT', path: `${PATH}/a`, body: {} }, never))
-    expect(told).toEqual([['GET', '200', new URL(w.fake.url).host], ['PUT', '<error>', new URL(w.fake.url).host]])
+    expect(told).toEqual([
+      ['GET', '200', new URL(w.fake.url).host],
+      ['PUT', '<error>', new URL(w.fake.url).host],
+    ])
     await transport.close()
   })
 
@@ -119,7 +149,8 @@ describe('a call to the API server', () => {
     expect(error.status).toBe(401)
     w.fake.script({}, { kind: 'break' }, 2)
     const broken = await failure(w.transport.json(list, never))
-    for (const each of [error, broken]) expect(`${JSON.stringify(each)} ${each.stack} ${String(each.cause)}`).not.toContain('canary')
+    for (const each of [error, broken])
+      expect(`${JSON.stringify(each)} ${each.stack} ${String(each.cause)}`).not.toContain('canary')
   })
 })
 
@@ -161,7 +192,11 @@ describe('a watch', () => {
     expect(await watch.ended).toMatchObject({ reason: 'Idle' })
   })
 
-  it.each([['no JSON', '{"type":\n'], ['no event', '{"type":"ADDED"}\n'], ['longer than 4 MiB', `{"x":"${'x'.repeat(MAX_LINE_BYTES)}`]])('refuses a line that is %s', async (_, bytes) => {
+  it.each([
+    ['no JSON', '{"type":\n'],
+    ['no event', '{"type":"ADDED"}\n'],
+    ['longer than 4 MiB', `{"x":"${'x'.repeat(MAX_LINE_BYTES)}`],
+  ])('refuses a line that is %s', async (_, bytes) => {
     const watch = watching()
     await until(w.time, 'the watch is open', () => w.fake.watchCount === 1)
     w.fake.sendRaw(bytes)
@@ -205,9 +240,17 @@ users: [{name: u, user: {${user}}}]
 contexts: [{name: c, context: {cluster: k, user: u, namespace: fleet}}]`
 
   it('comes from a kubeconfig', async () => {
-    const identity = identityFromText(text(`certificate-authority-data: ${Buffer.from('the CA').toString('base64')}, tls-server-name: inner`, 'token: t0'))
+    const identity = identityFromText(
+      text(
+        `certificate-authority-data: ${Buffer.from('the CA').toString('base64')}, tls-server-name: inner`,
+        'token: t0',
+      ),
+    )
     expect([identity.server.href, identity.namespace]).toEqual(['https://kube.example:6443/prefix', 'fleet'])
-    expect(await identity.credentials()).toEqual({ authorization: 'Bearer t0', tls: { ca: 'the CA', servername: 'inner' } })
+    expect(await identity.credentials()).toEqual({
+      authorization: 'Bearer t0',
+      tls: { ca: 'the CA', servername: 'inner' },
+    })
   })
 
   it('refuses a proxy, which it would go round', () => {

@@ -25,8 +25,16 @@ afterEach(async () => {
 
 function started(namespace?: string): WatchLoop<Probe> {
   const loop = new WatchLoop<Probe>({
-    transport: w.transport, cache, clock: w.time, timers: w.time, random: random(), log: w.log, resource: PROBE, namespace,
-    onChange: ({ key, before, after }, source) => changes.push(`${source} ${before === undefined ? 'add' : after === undefined ? 'remove' : 'change'} ${key}`),
+    transport: w.transport,
+    cache,
+    clock: w.time,
+    timers: w.time,
+    random: random(),
+    log: w.log,
+    resource: PROBE,
+    namespace,
+    onChange: ({ key, before, after }, source) =>
+      changes.push(`${source} ${before === undefined ? 'add' : after === undefined ? 'remove' : 'change'} ${key}`),
     onRestart: (reason) => restarts.push(reason),
   })
   ended = loop.run(w.abort.signal)
@@ -55,9 +63,20 @@ describe('the watch loop', () => {
     await watched()
     expect(cache.size).toBe(403)
     expect(cache.synced).toBe(true)
-    expect(w.fake.requests.slice(0, 3).map(({ query }) => [query.get('limit'), query.get('resourceVersion'), query.has('continue')])).toEqual([['200', null, false], ['200', null, true], ['200', null, true]])
+    expect(
+      w.fake.requests
+        .slice(0, 3)
+        .map(({ query }) => [query.get('limit'), query.get('resourceVersion'), query.has('continue')]),
+    ).toEqual([
+      ['200', null, false],
+      ['200', null, true],
+      ['200', null, true],
+    ])
     const query = w.fake.requests[3]?.query
-    expect([query?.get('allowWatchBookmarks'), query?.get('resourceVersion')]).toEqual(['true', String(w.fake.store.version)])
+    expect([query?.get('allowWatchBookmarks'), query?.get('resourceVersion')]).toEqual([
+      'true',
+      String(w.fake.store.version),
+    ])
     expect(Number(query?.get('timeoutSeconds'))).toBeGreaterThanOrEqual(240)
     expect(Number(query?.get('timeoutSeconds'))).toBeLessThanOrEqual(360)
     changes = []
@@ -192,7 +211,11 @@ describe('the watch loop', () => {
     const beforeMs = w.time.monotonicMs()
     w.fake.sendRaw('{"type":"ERROR","object":{"kind":"Status","code":500,"reason":"InternalError","message":"etcd"}}\n')
     await until(w.time, 'the error is noticed', () => restarts.length === 1)
-    await until(w.time, 'the watch is open again', () => w.fake.requests.filter(({ query }) => query.has('watch')).length === 2)
+    await until(
+      w.time,
+      'the watch is open again',
+      () => w.fake.requests.filter(({ query }) => query.has('watch')).length === 2,
+    )
     expect(w.time.monotonicMs() - beforeMs).toBeGreaterThanOrEqual(800)
     expect(restarts).toEqual(['error'])
     expect(lists()).toBe(1)
@@ -284,7 +307,11 @@ describe('the watch loop', () => {
     edited(w, 'a', { slots: 8 })
     store.delete({ kind: PROBES, namespace: 'ns', name: 'b' }, undefined)
     created(w, 'c')
-    await until(w.time, 'everything is seen', () => slotsOf('a') === 8 && cache.get('ns/b') === undefined && cache.get('ns/c') !== undefined)
+    await until(
+      w.time,
+      'everything is seen',
+      () => slotsOf('a') === 8 && cache.get('ns/b') === undefined && cache.get('ns/c') !== undefined,
+    )
     w.fake.script({ path: /probes$/, watch: false }, { kind: 'stale', version: backup }, 3)
     w.fake.sendRaw('', true)
     changes = []

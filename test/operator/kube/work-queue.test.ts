@@ -27,13 +27,17 @@ async function drained(): Promise<readonly ObjectKey[]> {
 
 describe('the heap', () => {
   it('gives the least first, and equal ones in the order they came', () => {
-    fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 9 })), (ranks) => {
-      const heap = new Heap<readonly [number, number]>()
-      ranks.forEach((rank, index) => heap.add(rank, [rank, index]))
-      const popped = ranks.map(() => heap.pop())
-      expect(popped).toEqual(ranks.map((rank, index) => [rank, index]).toSorted(([a = 0, i = 0], [b = 0, j = 0]) => a - b || i - j))
-      expect(heap.pop()).toBeUndefined()
-    }))
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 9 })), (ranks) => {
+        const heap = new Heap<readonly [number, number]>()
+        ranks.forEach((rank, index) => heap.add(rank, [rank, index]))
+        const popped = ranks.map(() => heap.pop())
+        expect(popped).toEqual(
+          ranks.map((rank, index) => [rank, index]).toSorted(([a = 0, i = 0], [b = 0, j = 0]) => a - b || i - j),
+        )
+        expect(heap.pop()).toBeUndefined()
+      }),
+    )
   })
 })
 
@@ -222,33 +226,40 @@ describe('the work queue', () => {
   })
 
   it('loses and doubles no key under any order of calls', async () => {
-    const call = fc.record({ key: fc.integer({ min: 0, max: 4 }), priority: fc.constantFrom<Priority>(100, 90, 80, 50, -100), what: fc.constantFrom('add', 'after', 'take', 'ok', 'retry', 'time') })
-    await fc.assert(fc.asyncProperty(fc.array(call, { maxLength: 60 }), async (calls) => {
-      time = new VirtualTime()
-      queue = new WorkQueue({ clock: time, timers: time, random: random() })
-      const wanted = new Set<ObjectKey>()
-      const running = new Set<ObjectKey>()
-      for (const { key: number, priority, what } of calls) {
-        const key: ObjectKey = `ns/${number}`
-        if (what === 'add' || what === 'after') {
-          if (what === 'add') queue.add(key, priority)
-          else queue.addAfter(key, 3_000, priority)
-          wanted.add(key)
-        } else if (what === 'time') await time.advance(1_500)
-        else if (what === 'take' && queue.depth > 0) {
-          const taken = await queue.take(never)
-          expect(running.has(taken)).toBe(false)
-          running.add(taken)
-          wanted.delete(taken)
-        } else if (running.delete(key)) {
-          queue.done(key, { kind: what === 'retry' ? 'retry' : 'ok' })
-          if (what === 'retry') wanted.add(key)
+    const call = fc.record({
+      key: fc.integer({ min: 0, max: 4 }),
+      priority: fc.constantFrom<Priority>(100, 90, 80, 50, -100),
+      what: fc.constantFrom('add', 'after', 'take', 'ok', 'retry', 'time'),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(call, { maxLength: 60 }), async (calls) => {
+        time = new VirtualTime()
+        queue = new WorkQueue({ clock: time, timers: time, random: random() })
+        const wanted = new Set<ObjectKey>()
+        const running = new Set<ObjectKey>()
+        for (const { key: number, priority, what } of calls) {
+          const key: ObjectKey = `ns/${number}`
+          if (what === 'add' || what === 'after') {
+            if (what === 'add') queue.add(key, priority)
+            else queue.addAfter(key, 3_000, priority)
+            wanted.add(key)
+          } else if (what === 'time') await time.advance(1_500)
+          else if (what === 'take' && queue.depth > 0) {
+            const taken = await queue.take(never)
+            expect(running.has(taken)).toBe(false)
+            running.add(taken)
+            wanted.delete(taken)
+          } else if (running.delete(key)) {
+            queue.done(key, { kind: what === 'retry' ? 'retry' : 'ok' })
+            if (what === 'retry') wanted.add(key)
+          }
         }
-      }
-      for (const key of running) queue.done(key, { kind: 'ok' })
-      await time.advance(31_000)
-      const left = new Set(await drained())
-      for (const key of wanted) expect(left).toContain(key)
-    }), { numRuns: 200 })
+        for (const key of running) queue.done(key, { kind: 'ok' })
+        await time.advance(31_000)
+        const left = new Set(await drained())
+        for (const key of wanted) expect(left).toContain(key)
+      }),
+      { numRuns: 200 },
+    )
   })
 })

@@ -1,13 +1,26 @@
 /** What the runtime's tests share: virtual time beside real sockets, a fake API server, and a transport to it. */
 import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
-import { PooledTransport, type Credentials, type KubeObject, type KubeTransport, type Resource } from '../../../src/operator/kube/index.ts'
+import {
+  PooledTransport,
+  type Credentials,
+  type KubeObject,
+  type KubeTransport,
+  type Resource,
+} from '../../../src/operator/kube/index.ts'
 import { keptLog, type KeptLog } from '../../virtual.ts'
 import { FakeApiServer, PROBES, type FakeKind } from '../fake-apiserver.ts'
 
 export { keptLog, turns, until, type KeptLog } from '../../virtual.ts'
 
-export const PROBE: Resource = { group: PROBES.group, version: PROBES.version, plural: PROBES.plural, kind: PROBES.kind }
-export interface Probe extends KubeObject { readonly spec?: { readonly type?: string; readonly slots?: number } }
+export const PROBE: Resource = {
+  group: PROBES.group,
+  version: PROBES.version,
+  plural: PROBES.plural,
+  kind: PROBES.kind,
+}
+export interface Probe extends KubeObject {
+  readonly spec?: { readonly type?: string; readonly slots?: number }
+}
 
 export interface World {
   readonly time: VirtualTime
@@ -33,11 +46,19 @@ export async function world(...kinds: readonly FakeKind[]): Promise<World> {
   return { time, fake, transport, log: keptLog(), abort, credentials, close }
 }
 
-export function transportTo(fake: FakeApiServer, time: VirtualTime, credentials: World['credentials'], onRequest?: (...told: string[]) => void): PooledTransport {
+export function transportTo(
+  fake: FakeApiServer,
+  time: VirtualTime,
+  credentials: World['credentials'],
+  onRequest?: (...told: string[]) => void,
+): PooledTransport {
   return new PooledTransport({
-    clock: time, timers: time, ...(onRequest === undefined ? {} : { onRequest }),
+    clock: time,
+    timers: time,
+    ...(onRequest === undefined ? {} : { onRequest }),
     identity: {
-      server: new URL(fake.url), namespace: 'here',
+      server: new URL(fake.url),
+      namespace: 'here',
       credentials: async () => {
         credentials.asked += 1
         return credentials.current
@@ -53,7 +74,13 @@ export const random = () => seededRandom(7)
 
 /** A probe as the API would show it. */
 export function probe(name: string, meta: Partial<KubeObject['metadata']> = {}, rest: Partial<Probe> = {}): Probe {
-  return { apiVersion: 'conformance.muster.dev/v1', kind: 'Probe', metadata: { name, namespace: 'ns', uid: `uid-${name}`, resourceVersion: '10', generation: 1, ...meta }, spec: { type: 'a' }, ...rest }
+  return {
+    apiVersion: 'conformance.muster.dev/v1',
+    kind: 'Probe',
+    metadata: { name, namespace: 'ns', uid: `uid-${name}`, resourceVersion: '10', generation: 1, ...meta },
+    spec: { type: 'a' },
+    ...rest,
+  }
 }
 
 /** Creates a probe in the fake API server. */

@@ -4,7 +4,14 @@ import { DEFAULTS, SECOND, conn, ref, registration, worlds } from './world.ts'
 import type { Create } from './world.ts'
 import type { Backend, ConfigPut } from '../../../src/storage/index.ts'
 
-const put = (expectGen: number, more: Partial<ConfigPut> = {}): ConfigPut => ({ ...ref('w1'), expectGen, config: `{"slots":${expectGen + 1}}`, changed: ['slots'], actor: 'admin', ...more })
+const put = (expectGen: number, more: Partial<ConfigPut> = {}): ConfigPut => ({
+  ...ref('w1'),
+  expectGen,
+  config: `{"slots":${expectGen + 1}}`,
+  changed: ['slots'],
+  actor: 'admin',
+  ...more,
+})
 
 export function configs(name: string, create: Create): void {
   const registered = (open: ReturnType<typeof worlds>) => async () => {
@@ -41,7 +48,9 @@ export function configs(name: string, create: Create): void {
 
     it('lets exactly one of many writers of one generation succeed (D18)', async () => {
       const { backend } = await open()
-      const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => backend.configs.put(put(0, { config: `{"slots":${i}}` }))))
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => backend.configs.put(put(0, { config: `{"slots":${i}}` }))),
+      )
       expect(answers.filter((answer) => answer !== 'not_found' && 'gen' in answer)).toHaveLength(1)
       expect((await backend.configs.get([ref('w1')]))[0]?.gen).toBe(1)
     })
@@ -59,10 +68,17 @@ export function configs(name: string, create: Create): void {
 
     it('shows the newest change first, the last 50 (D39)', async () => {
       const { backend, clock } = await open()
-      for (let gen = 0; gen < 55; gen += 1) await backend.configs.put(put(gen, { actor: `a${gen}`, changed: ['slots', 'enabled'] }))
+      for (let gen = 0; gen < 55; gen += 1)
+        await backend.configs.put(put(gen, { actor: `a${gen}`, changed: ['slots', 'enabled'] }))
       const history = await backend.configs.history(ref('w1'), 100)
       expect(history.map(({ gen }) => gen)).toEqual(Array.from({ length: 50 }, (_, i) => 55 - i))
-      expect(history[0]).toEqual({ gen: 55, ts: clock.wallMs(), actor: 'a54', changed: ['slots', 'enabled'], config: '{"slots":55}' })
+      expect(history[0]).toEqual({
+        gen: 55,
+        ts: clock.wallMs(),
+        actor: 'a54',
+        changed: ['slots', 'enabled'],
+        config: '{"slots":55}',
+      })
       expect((await backend.configs.history(ref('w1'), 2)).map(({ gen }) => gen)).toEqual([55, 54])
       expect(await backend.configs.history(ref('unknown'), 2)).toEqual([])
     })
@@ -84,16 +100,28 @@ export function configs(name: string, create: Create): void {
     it('never lowers it', async () => {
       const { backend } = await open()
       await backend.configs.raise([{ ...ref('w1'), above: 9 }])
-      expect(await backend.configs.raise([{ ...ref('w1'), above: 8 }, { ...ref('w1'), above: 9 }, { ...ref('w1'), above: 10 }])).toEqual([
-        { gen: 10, conn: 'm1/1' }, { gen: 10, conn: 'm1/1' }, { gen: 11, conn: 'm1/1' },
+      expect(
+        await backend.configs.raise([
+          { ...ref('w1'), above: 8 },
+          { ...ref('w1'), above: 9 },
+          { ...ref('w1'), above: 10 },
+        ]),
+      ).toEqual([
+        { gen: 10, conn: 'm1/1' },
+        { gen: 10, conn: 'm1/1' },
+        { gen: 11, conn: 'm1/1' },
       ])
     })
 
     it('refuses a leap of more than a million, and unknown workers', async () => {
       const { backend } = await open()
-      expect(await backend.configs.raise([{ ...ref('w1'), above: 1_000_000 }, { ...ref('w1'), above: 999_999 }, { ...ref('unknown'), above: 1 }])).toEqual([
-        'too_far', { gen: 1_000_000, conn: 'm1/1' }, 'not_found',
-      ])
+      expect(
+        await backend.configs.raise([
+          { ...ref('w1'), above: 1_000_000 },
+          { ...ref('w1'), above: 999_999 },
+          { ...ref('unknown'), above: 1 },
+        ]),
+      ).toEqual(['too_far', { gen: 1_000_000, conn: 'm1/1' }, 'not_found'])
     })
 
     it('is kept through forget and return', async () => {
@@ -106,8 +134,10 @@ export function configs(name: string, create: Create): void {
 
   describe(`${name} backend: stats.read`, () => {
     const open = registered(worlds(create))
-    const frames = (from: number, n: number): string[] => Array.from({ length: n }, (_, i) => `{"slots":1,"ts":${from + i}.5}`)
-    const push = (backend: Backend, stats: readonly string[]) => backend.workers.beat([{ ...conn('w1', 'm1/1'), stats }])
+    const frames = (from: number, n: number): string[] =>
+      Array.from({ length: n }, (_, i) => `{"slots":1,"ts":${from + i}.5}`)
+    const push = (backend: Backend, stats: readonly string[]) =>
+      backend.workers.beat([{ ...conn('w1', 'm1/1'), stats }])
 
     it('answers the frames of a time on, oldest first, the newest of them (D10)', async () => {
       const { backend } = await open()

@@ -6,7 +6,9 @@ import type { Backend, WorkerRow } from '../../../src/storage/index.ts'
 
 const row = async (backend: Backend): Promise<WorkerRow | null> => sole(await backend.workers.get([ref('w1')]))
 const told = async (backend: Backend, name: string, instance = ''): Promise<unknown> =>
-  (await backend.workers.register([registration('w1', name, { instance })])).map((answer) => (answer === 'full' ? answer : answer.drain))
+  (await backend.workers.register([registration('w1', name, { instance })])).map((answer) =>
+    answer === 'full' ? answer : answer.drain,
+  )
 
 export function drains(name: string, create: Create): void {
   describe(`${name} backend: workers.drain`, () => {
@@ -37,7 +39,13 @@ export function drains(name: string, create: Create): void {
       clock.advance(SECOND)
       const state = { state: 'RUNNING', gen: 2, lastError: 'x' } as const
       expect(await backend.workers.beat([{ ...conn('w1', 'm1/1'), state }])).toEqual([{ was: 'drain', gen: 0 }])
-      expect(await row(backend)).toMatchObject({ state: 'DRAINING', stateSince: since, lastSeen: clock.wallMs(), appliedGen: 2, lastError: 'x' })
+      expect(await row(backend)).toMatchObject({
+        state: 'DRAINING',
+        stateSince: since,
+        lastSeen: clock.wallMs(),
+        appliedGen: 2,
+        lastError: 'x',
+      })
     })
 
     it('repeats harmlessly', async () => {
@@ -63,9 +71,15 @@ export function drains(name: string, create: Create): void {
       await backend.workers.beat([{ ...conn('w1', 'm1/1'), state: { state: 'RUNNING', gen: 3, lastError: 'a:b' } }])
       await backend.workers.drain([ref('w1')])
       const before = { state: 'DRAINING', lastError: 'a:b', appliedGen: 3 }
-      expect(await backend.workers.register([registration('w1', 'm1/2', { instance: 'i1' })])).toMatchObject([{ before, drain: true }])
-      expect(await backend.workers.register([registration('w1', 'm1/3', { instance: 'i2' })])).toMatchObject([{ before, drain: false }])
-      expect(await backend.workers.register([registration('w1', 'm1/4', { instance: 'i2' })])).toMatchObject([{ before: { ...before, state: 'IDLE' }, drain: false }])
+      expect(await backend.workers.register([registration('w1', 'm1/2', { instance: 'i1' })])).toMatchObject([
+        { before, drain: true },
+      ])
+      expect(await backend.workers.register([registration('w1', 'm1/3', { instance: 'i2' })])).toMatchObject([
+        { before, drain: false },
+      ])
+      expect(await backend.workers.register([registration('w1', 'm1/4', { instance: 'i2' })])).toMatchObject([
+        { before: { ...before, state: 'IDLE' }, drain: false },
+      ])
     })
 
     it('ends with the register of another process, IDLE', async () => {

@@ -1,6 +1,24 @@
 /** The contract of the backend as a whole: open and close, epoch, health, argument checks, the bus, the event log. */
 import { describe, expect, it } from '@jest/globals'
-import { DAY, HOUR, MINUTE, RETRY, TYPE, VISIBILITY, conn, fails, ids, item, ref, registration, reopen, start, task, worlds, ManualClock } from './world.ts'
+import {
+  DAY,
+  HOUR,
+  MINUTE,
+  RETRY,
+  TYPE,
+  VISIBILITY,
+  conn,
+  fails,
+  ids,
+  item,
+  ref,
+  registration,
+  reopen,
+  start,
+  task,
+  worlds,
+  ManualClock,
+} from './world.ts'
 import type { Create } from './world.ts'
 import type { Backend, LoggedEvent, NewEvent, Signal } from '../../../src/storage/index.ts'
 
@@ -29,7 +47,8 @@ export const CALLS: Record<string, (backend: Backend) => Promise<unknown>> = {
   'tasks.submit': (b) => b.tasks.submit(TYPE, DAY, [task('a')]),
   'tasks.reserve': (b) => b.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 1, gen: 0, defaultMaxAttempts: 1 }]),
   'tasks.ack': (b) => b.tasks.ack(TYPE, [{ id: 'a', token: 1 }]),
-  'tasks.nack': (b) => b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: null, permanent: false, u: 0 }]),
+  'tasks.nack': (b) =>
+    b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: null, permanent: false, u: 0 }]),
   'tasks.release': (b) => b.tasks.release(TYPE, [{ id: 'a', token: 1 }]),
   'tasks.extend': (b) => b.tasks.extend(TYPE, [{ id: 'a', token: 1, visibilityMs: VISIBILITY }]),
   'tasks.sweep': (b) => b.tasks.sweep(TYPE, 10, 500),
@@ -65,21 +84,35 @@ export const CALLS: Record<string, (backend: Backend) => Promise<unknown>> = {
 /** Calls that only a mistake of ours makes. */
 const wrong: Record<string, (backend: Backend) => Promise<unknown>> = {
   'no task at all': (b) => b.tasks.submit(TYPE, DAY, []),
-  '501 tasks': (b) => b.tasks.submit(TYPE, DAY, Array.from({ length: 501 }, (_, i) => task(`t${i}`))),
+  '501 tasks': (b) =>
+    b.tasks.submit(
+      TYPE,
+      DAY,
+      Array.from({ length: 501 }, (_, i) => task(`t${i}`)),
+    ),
   'an empty id': (b) => b.tasks.submit(TYPE, DAY, [task('ok'), task('')]),
   'an id of 257 characters': (b) => b.tasks.submit(TYPE, DAY, [task('x'.repeat(257))]),
   'an id without a UTF-8 form': (b) => b.tasks.submit(TYPE, DAY, [task('\ud800')]),
   'a ttl below a second': (b) => b.tasks.submit(TYPE, DAY, [task('a', { ttlMs: 999 })]),
   'half a millisecond': (b) => b.tasks.submit(TYPE, DAY, [task('a', { ttlMs: 1000.5 })]),
-  'a visibility below a second': (b) => b.tasks.reserve(TYPE, 999, [{ worker: 'w', limit: 1, gen: 0, defaultMaxAttempts: 1 }]),
+  'a visibility below a second': (b) =>
+    b.tasks.reserve(TYPE, 999, [{ worker: 'w', limit: 1, gen: 0, defaultMaxAttempts: 1 }]),
   'a limit of 0': (b) => b.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 0, gen: 0, defaultMaxAttempts: 1 }]),
-  'a retry after more than a day': (b) => b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: DAY + 1, permanent: false, u: 0 }]),
-  'a u of 1': (b) => b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: null, permanent: false, u: 1 }]),
+  'a retry after more than a day': (b) =>
+    b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: DAY + 1, permanent: false, u: 0 }]),
+  'a u of 1': (b) =>
+    b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: null, permanent: false, u: 1 }]),
   'a broken token': (b) => b.tasks.ack(TYPE, [{ id: 'a', token: 1.5 }]),
   'an n of 10,001': (b) => b.tasks.queue(TYPE, 10_001),
   'a replay of 501': (b) => b.tasks.replay(TYPE, 501),
   'an empty push': (b) => b.streams.push(TYPE, 'm1', 1, []),
-  '1,001 entries': (b) => b.streams.push(TYPE, 'm1', 1, Array.from({ length: 1_001 }, () => '{}')),
+  '1,001 entries': (b) =>
+    b.streams.push(
+      TYPE,
+      'm1',
+      1,
+      Array.from({ length: 1_001 }, () => '{}'),
+    ),
   'a page of 1,001': (b) => b.workers.page(TYPE, null, 1_001),
   'a hold below a second': (b) => b.locks.acquire('ns', [{ name: 'a', owner: 'w', holdMs: 999 }]),
   'a hold above twelve hours': (b) => b.pools.claim('p', [{ owner: 'w', n: 1, holdMs: 12 * HOUR + 1, match: {} }]),
@@ -120,7 +153,12 @@ export function lifecycle(name: string, create: Create): void {
 
     it('says how it is, without I/O', async () => {
       const { backend } = await open()
-      expect(backend.health()).toEqual({ ok: true, profile: backend.capabilities.durable ? 'durable' : 'volatile', since: expect.any(Number), detail: expect.any(String) })
+      expect(backend.health()).toEqual({
+        ok: true,
+        profile: backend.capabilities.durable ? 'durable' : 'volatile',
+        since: expect.any(Number),
+        detail: expect.any(String),
+      })
       await backend.close()
       expect(backend.health().ok).toBe(false)
     })
@@ -166,7 +204,10 @@ export function lifecycle(name: string, create: Create): void {
       const { backend } = await open()
       const heard: string[] = []
       const end = await backend.bus.subscribe('a', (data) => heard.push(data))
-      await backend.bus.publish([{ topic: 'a', data: '1' }, { topic: 'b', data: '2' }])
+      await backend.bus.publish([
+        { topic: 'a', data: '1' },
+        { topic: 'b', data: '2' },
+      ])
       if (backend.capabilities.pubsub) while (heard.length === 0) await new Promise(setImmediate)
       expect(heard).toEqual(backend.capabilities.pubsub ? ['1'] : [])
       end()
@@ -179,7 +220,10 @@ export function lifecycle(name: string, create: Create): void {
       const end = backend.bus.onSignal((signal) => first?.push(signal))
       backend.bus.onSignal((signal) => second?.push(signal))
       const signals: Signal[] = [
-        { kind: 'wake', type: TYPE }, { kind: 'config_changed', ref: ref('w'), conn: 'm1/1', gen: 3 }, { kind: 'drain', ref: ref('w'), conn: 'm1/1' }, { kind: 'replaced', ref: ref('w'), conn: 'm1/1' },
+        { kind: 'wake', type: TYPE },
+        { kind: 'config_changed', ref: ref('w'), conn: 'm1/1', gen: 3 },
+        { kind: 'drain', ref: ref('w'), conn: 'm1/1' },
+        { kind: 'replaced', ref: ref('w'), conn: 'm1/1' },
       ]
       for (const signal of signals) await backend.bus.signal('m1', signal)
       expect(first).toEqual(signals)
@@ -241,7 +285,8 @@ export function lifecycle(name: string, create: Create): void {
       expect(await backend.events.read(heard[998] ?? '', 1)).toBe('reset')
       expect((await read(backend, heard[999] ?? '', 1)).map(({ data }) => data)).toEqual(['{"n":1000}'])
       expect(await read(backend, heard[999] ?? '', 10_000)).toHaveLength(10_000)
-      for (const unknown of ['nonsense', '-', '0', `${heard[10_999] ?? ''}9`, '__proto__']) expect(await backend.events.read(unknown, 1)).toBe('reset')
+      for (const unknown of ['nonsense', '-', '0', `${heard[10_999] ?? ''}9`, '__proto__'])
+        expect(await backend.events.read(unknown, 1)).toBe('reset')
     })
 
     it('answers reset after a restart where only one master can be', async () => {

@@ -5,8 +5,17 @@ import type { Create } from './world.ts'
 import type { Backend, Claim, ClaimRequest } from '../../../src/storage/index.ts'
 
 const POOL = 'proxies'
-const put = (backend: Backend, ...names: readonly string[]) => backend.pools.put(POOL, names.map((id) => item(id)))
-async function claim(backend: Backend, n = 1, match: ClaimRequest['match'] = {}, holdMs = MINUTE): Promise<readonly Claim[]> {
+const put = (backend: Backend, ...names: readonly string[]) =>
+  backend.pools.put(
+    POOL,
+    names.map((id) => item(id)),
+  )
+async function claim(
+  backend: Backend,
+  n = 1,
+  match: ClaimRequest['match'] = {},
+  holdMs = MINUTE,
+): Promise<readonly Claim[]> {
   return sole(await backend.pools.claim(POOL, [{ owner: 'w1', n, holdMs, match }]))
 }
 const release = (backend: Backend, claims: readonly Claim[]) => backend.pools.release(POOL, claims.map(refOf))
@@ -18,7 +27,9 @@ export function pools(name: string, create: Create): void {
     it('lists what was put, oldest first, at most n, beside the size', async () => {
       const { backend, clock } = await open()
       const expires = clock.wallMs() + HOUR
-      expect(await backend.pools.put(POOL, [item('b', { tags: '{"region":"eu"}', expires }), item('a'), item('c')])).toEqual(['created', 'created', 'created'])
+      expect(
+        await backend.pools.put(POOL, [item('b', { tags: '{"region":"eu"}', expires }), item('a'), item('c')]),
+      ).toEqual(['created', 'created', 'created'])
       const { size, items } = await backend.pools.list(POOL, 2)
       expect(size).toBe(3)
       expect(items).toEqual([
@@ -33,8 +44,13 @@ export function pools(name: string, create: Create): void {
       const { backend, clock } = await open()
       await put(backend, 'a')
       const held = sole(await claim(backend))
-      expect(await backend.pools.put(POOL, [item('a', { payload: '{"new":1}', tags: '{"x":1}' }), item('b')])).toEqual(['replaced', 'created'])
-      expect((await backend.pools.list(POOL, 1)).items).toEqual([{ id: 'a', tags: '{"x":1}', payload: '{"new":1}', expires: null, inUseUntil: clock.wallMs() + MINUTE }])
+      expect(await backend.pools.put(POOL, [item('a', { payload: '{"new":1}', tags: '{"x":1}' }), item('b')])).toEqual([
+        'replaced',
+        'created',
+      ])
+      expect((await backend.pools.list(POOL, 1)).items).toEqual([
+        { id: 'a', tags: '{"x":1}', payload: '{"new":1}', expires: null, inUseUntil: clock.wallMs() + MINUTE },
+      ])
       expect(ids(await claim(backend, 5))).toEqual(['b'])
       expect(await release(backend, [held])).toEqual(['ok'])
       expect(sole(await claim(backend, 5))).toMatchObject({ id: 'a', payload: '{"new":1}', tags: '{"x":1}' })
@@ -44,7 +60,12 @@ export function pools(name: string, create: Create): void {
       const { backend } = await open()
       await put(backend, 'a', 'b')
       const held = sole(await claim(backend))
-      expect(await backend.pools.remove(POOL, ['a', 'unknown', 'a'].map((id) => ({ id, token: null })))).toEqual([true, false, false])
+      expect(
+        await backend.pools.remove(
+          POOL,
+          ['a', 'unknown', 'a'].map((id) => ({ id, token: null })),
+        ),
+      ).toEqual([true, false, false])
       expect(await release(backend, [held])).toEqual(['lease_lost'])
       await put(backend, 'a')
       expect(await release(backend, [held])).toEqual(['lease_lost'])
@@ -57,7 +78,14 @@ export function pools(name: string, create: Create): void {
       const [a, b, c] = await claim(backend, 3)
       if (a === undefined || b === undefined || c === undefined) throw new Error('three claims were expected')
       await release(backend, [b])
-      expect(await backend.pools.remove(POOL, [refOf(a), refOf(b), { id: 'c', token: a.token }, { id: 'unknown', token: a.token }])).toEqual([true, 'lease_lost', 'lease_lost', 'lease_lost'])
+      expect(
+        await backend.pools.remove(POOL, [
+          refOf(a),
+          refOf(b),
+          { id: 'c', token: a.token },
+          { id: 'unknown', token: a.token },
+        ]),
+      ).toEqual([true, 'lease_lost', 'lease_lost', 'lease_lost'])
       clock.advance(MINUTE)
       expect(await backend.pools.remove(POOL, [refOf(c)])).toEqual(['lease_lost'])
       expect(ids((await backend.pools.list(POOL, 10)).items)).toEqual(['b', 'c'])
@@ -66,7 +94,11 @@ export function pools(name: string, create: Create): void {
     it('prunes an expired item, claimed or not, and never hands it out', async () => {
       const { backend, clock } = await open()
       const expires = clock.wallMs() + SECOND
-      await backend.pools.put(POOL, [item('held', { expires }), item('free', { expires }), item('stays', { expires: expires + 1 })])
+      await backend.pools.put(POOL, [
+        item('held', { expires }),
+        item('free', { expires }),
+        item('stays', { expires: expires + 1 }),
+      ])
       const held = sole(await claim(backend))
       clock.advance(SECOND)
       expect(await backend.pools.sizes([POOL])).toEqual([1])
@@ -80,14 +112,22 @@ export function pools(name: string, create: Create): void {
       const { backend, clock } = await open()
       const expires = clock.wallMs() + SECOND
       await backend.pools.put(POOL, [item('longer', { expires }), item('shorter'), item('never', { expires })])
-      await backend.pools.put(POOL, [item('longer', { expires: expires + HOUR }), item('shorter', { expires }), item('never')])
+      await backend.pools.put(POOL, [
+        item('longer', { expires: expires + HOUR }),
+        item('shorter', { expires }),
+        item('never'),
+      ])
       clock.advance(MINUTE)
       expect(ids((await backend.pools.list(POOL, 5)).items).toSorted()).toEqual(['longer', 'never'])
     })
 
     it('refuses more than 100,000 items a pool, and puts none of the call', async () => {
       const { backend } = await open()
-      for (let i = 0; i < 10; i += 1) await backend.pools.put(POOL, Array.from({ length: 9_999 }, (_, k) => item(`${i}-${k}`)))
+      for (let i = 0; i < 10; i += 1)
+        await backend.pools.put(
+          POOL,
+          Array.from({ length: 9_999 }, (_, k) => item(`${i}-${k}`)),
+        )
       const rest = Array.from({ length: 11 }, (_, k) => item(`rest${k}`))
       await expect(backend.pools.put(POOL, [...rest])).rejects.toEqual(fails('STORAGE_FULL'))
       expect(await backend.pools.sizes([POOL])).toEqual([99_990])
@@ -97,7 +137,11 @@ export function pools(name: string, create: Create): void {
 
     it('keeps pools and names apart, whatever they hold', async () => {
       const { backend } = await open()
-      for (const pool of HOSTILE) await backend.pools.put(pool, HOSTILE.map((id) => item(id)))
+      for (const pool of HOSTILE)
+        await backend.pools.put(
+          pool,
+          HOSTILE.map((id) => item(id)),
+        )
       for (const pool of HOSTILE) expect(ids((await backend.pools.list(pool, 100)).items)).toEqual(HOSTILE)
       expect(await backend.pools.sizes([POOL])).toEqual([0])
     })
@@ -110,7 +154,13 @@ export function pools(name: string, create: Create): void {
       const { backend, clock } = await open()
       await put(backend, 'a')
       const first = sole(await claim(backend))
-      expect(first).toEqual({ id: 'a', token: expect.any(Number), tags: '{}', payload: '{"of":"a"}', until: clock.wallMs() + MINUTE })
+      expect(first).toEqual({
+        id: 'a',
+        token: expect.any(Number),
+        tags: '{}',
+        payload: '{"of":"a"}',
+        until: clock.wallMs() + MINUTE,
+      })
       expect((await backend.pools.list(POOL, 1)).items[0]?.inUseUntil).toBe(clock.wallMs() + MINUTE)
       await release(backend, [first])
       expect((await backend.pools.list(POOL, 1)).items[0]?.inUseUntil).toBe(null)
@@ -122,7 +172,10 @@ export function pools(name: string, create: Create): void {
       await put(backend, 'a', 'b', 'c')
       const [a, b] = await claim(backend, 2)
       expect([a?.id, b?.id]).toEqual(['a', 'b'])
-      await release(backend, [b, a].flatMap((each) => each ?? []))
+      await release(
+        backend,
+        [b, a].flatMap((each) => each ?? []),
+      )
       await put(backend, 'd')
       expect(ids(await claim(backend, 10))).toEqual(['c', 'd', 'a', 'b'])
     })
@@ -161,8 +214,16 @@ export function pools(name: string, create: Create): void {
 
     it('matches top-level tags by equality, and leaves the order of the others', async () => {
       const { backend } = await open()
-      const tags = { a: '{"region":"us","tier":1}', b: '{"region":"eu","tier":1,"fast":true}', c: '{"region":"eu","tier":"1"}', d: '{"region":"eu","tier":1}' }
-      await backend.pools.put(POOL, Object.entries(tags).map(([id, text]) => item(id, { tags: text })))
+      const tags = {
+        a: '{"region":"us","tier":1}',
+        b: '{"region":"eu","tier":1,"fast":true}',
+        c: '{"region":"eu","tier":"1"}',
+        d: '{"region":"eu","tier":1}',
+      }
+      await backend.pools.put(
+        POOL,
+        Object.entries(tags).map(([id, text]) => item(id, { tags: text })),
+      )
       expect(ids(await claim(backend, 5, { region: 'eu', tier: 1 }))).toEqual(['b', 'd'])
       expect(await claim(backend, 5, { region: 'asia' })).toEqual([])
       expect(await claim(backend, 5, { fast: true })).toEqual([])
@@ -186,7 +247,8 @@ export function pools(name: string, create: Create): void {
     it('ends early at 32 MiB, after one item at least, and leaves the rest free in its place', async () => {
       const { backend } = await open()
       const payload = `"${'x'.repeat(9 * 1_048_576)}"`
-      for (const id of ['a', 'b', 'c', 'd', 'e']) await backend.pools.put(POOL, [item(id, { payload, tags: '{"large":true}' })])
+      for (const id of ['a', 'b', 'c', 'd', 'e'])
+        await backend.pools.put(POOL, [item(id, { payload, tags: '{"large":true}' })])
       expect(ids(await claim(backend, 5))).toEqual(['a', 'b', 'c'])
       expect(ids(await claim(backend, 5, { large: true }))).toEqual(['d', 'e'])
       await backend.pools.put(POOL, [item('whole', { payload: `"${'x'.repeat(40 * 1_048_576)}"` }), item('next')])
@@ -223,7 +285,9 @@ export function pools(name: string, create: Create): void {
         expect(await backend.pools.extend(POOL, [{ ...stale, holdMs: SECOND }])).toEqual(['lease_lost'])
         expect(await backend.pools.release(POOL, [stale])).toEqual(['lease_lost'])
       }
-      expect(await backend.pools.release(POOL, [fresh, fresh, { id: 'unknown', token: 1 }, { id: 'b', token: fresh.token }])).toEqual(['ok', 'lease_lost', 'lease_lost', 'lease_lost'])
+      expect(
+        await backend.pools.release(POOL, [fresh, fresh, { id: 'unknown', token: 1 }, { id: 'b', token: fresh.token }]),
+      ).toEqual(['ok', 'lease_lost', 'lease_lost', 'lease_lost'])
     })
 
     it('keeps items and claims across a restart exactly when it is durable', async () => {
@@ -236,7 +300,9 @@ export function pools(name: string, create: Create): void {
       const { durable } = backend.capabilities
       expect(await backend.pools.sizes([POOL])).toEqual([durable ? 3 : 0])
       if (!durable) return
-      expect(await backend.pools.extend(POOL, [{ ...refOf(a), holdMs: HOUR }])).toEqual([{ until: clock.wallMs() + HOUR }])
+      expect(await backend.pools.extend(POOL, [{ ...refOf(a), holdMs: HOUR }])).toEqual([
+        { until: clock.wallMs() + HOUR },
+      ])
       const next = await claim(backend, 5)
       expect(ids(next)).toEqual(['c', 'b'])
       expect(Math.min(...next.map(({ token }) => token))).toBeGreaterThan(b.token)

@@ -10,11 +10,16 @@ const MAX = Number.MAX_SAFE_INTEGER
 export function primitives(name: string, create: Create): void {
   describe(`${name} backend: kv`, () => {
     const open = worlds(create)
-    const set = (backend: Backend, key: string, value: string, ttlMs: number | null = null) => backend.kv.set(NS, [{ key, value, ttlMs }])
+    const set = (backend: Backend, key: string, value: string, ttlMs: number | null = null) =>
+      backend.kv.set(NS, [{ key, value, ttlMs }])
 
     it('keeps text under a key until it is set again or deleted', async () => {
       const { backend } = await open()
-      await backend.kv.set(NS, [{ key: 'a', value: '1', ttlMs: null }, { key: 'b', value: 'null', ttlMs: null }, { key: 'a', value: '2', ttlMs: null }])
+      await backend.kv.set(NS, [
+        { key: 'a', value: '1', ttlMs: null },
+        { key: 'b', value: 'null', ttlMs: null },
+        { key: 'a', value: '2', ttlMs: null },
+      ])
       expect(await backend.kv.get(NS, ['a', 'b', 'c', 'a'])).toEqual(['2', 'null', null, '2'])
       expect(await backend.kv.delete(NS, ['a', 'c', 'a'])).toEqual([true, false, false])
       expect(await backend.kv.get(NS, ['a', 'b'])).toEqual([null, 'null'])
@@ -43,8 +48,13 @@ export function primitives(name: string, create: Create): void {
 
     it('keeps namespaces and names apart, whatever they hold', async () => {
       const { backend } = await open()
-      for (const ns of HOSTILE) await backend.kv.set(ns, HOSTILE.map((key) => ({ key, value: JSON.stringify([ns, key]), ttlMs: null })))
-      for (const ns of HOSTILE) expect(await backend.kv.get(ns, HOSTILE)).toEqual(HOSTILE.map((key) => JSON.stringify([ns, key])))
+      for (const ns of HOSTILE)
+        await backend.kv.set(
+          ns,
+          HOSTILE.map((key) => ({ key, value: JSON.stringify([ns, key]), ttlMs: null })),
+        )
+      for (const ns of HOSTILE)
+        expect(await backend.kv.get(ns, HOSTILE)).toEqual(HOSTILE.map((key) => JSON.stringify([ns, key])))
       expect(await backend.kv.get(NS, HOSTILE)).toEqual(HOSTILE.map(() => null))
     })
 
@@ -52,13 +62,22 @@ export function primitives(name: string, create: Create): void {
       const { backend } = await open()
       const value = (bytes: number): string => `"${'ä'.repeat((bytes - 2) / 2)}"`
       await set(backend, 'a', value(262_144))
-      await expect(backend.kv.set(NS, [{ key: 'b', value: '1', ttlMs: null }, { key: 'a', value: value(262_146), ttlMs: null }])).rejects.toEqual(fails('STORAGE_FULL'))
+      await expect(
+        backend.kv.set(NS, [
+          { key: 'b', value: '1', ttlMs: null },
+          { key: 'a', value: value(262_146), ttlMs: null },
+        ]),
+      ).rejects.toEqual(fails('STORAGE_FULL'))
       expect(await backend.kv.get(NS, ['b', 'a'])).toEqual([null, value(262_144)])
     })
 
     it('refuses more than 100,000 keys a namespace; expired ones leave room', async () => {
       const { backend, clock } = await open()
-      const fill = (from: number, n: number, ttlMs: number | null) => backend.kv.set(NS, Array.from({ length: n }, (_, i) => ({ key: `k${from + i}`, value: '1', ttlMs })))
+      const fill = (from: number, n: number, ttlMs: number | null) =>
+        backend.kv.set(
+          NS,
+          Array.from({ length: n }, (_, i) => ({ key: `k${from + i}`, value: '1', ttlMs })),
+        )
       for (let i = 0; i < 10; i += 1) await fill(i * 10_000, 10_000, i === 0 ? MINUTE : null)
       await expect(fill(99_999, 2, null)).rejects.toEqual(fails('STORAGE_FULL'))
       await fill(99_990, 10, null)
@@ -84,7 +103,8 @@ export function primitives(name: string, create: Create): void {
 
   describe(`${name} backend: locks`, () => {
     const open = worlds(create)
-    const acquire = async (backend: Backend, lock: string, holdMs = MINUTE, owner = 'w1') => sole(await backend.locks.acquire(NS, [{ name: lock, owner, holdMs }]))
+    const acquire = async (backend: Backend, lock: string, holdMs = MINUTE, owner = 'w1') =>
+      sole(await backend.locks.acquire(NS, [{ name: lock, owner, holdMs }]))
     const held = async (backend: Backend, lock: string) => {
       const answer = await acquire(backend, lock)
       if (!('token' in answer)) throw new Error('the lock was expected to be free')
@@ -94,9 +114,12 @@ export function primitives(name: string, create: Create): void {
     it('gives a free lock to one caller, under a token that only grows', async () => {
       const { backend, clock } = await open()
       const until = clock.wallMs() + MINUTE
-      expect(await backend.locks.acquire(NS, ['a', 'b', 'a'].map((lock) => ({ name: lock, owner: 'w1', holdMs: MINUTE })))).toEqual([
-        { token: expect.any(Number), until }, { token: expect.any(Number), until }, { heldUntil: until },
-      ])
+      expect(
+        await backend.locks.acquire(
+          NS,
+          ['a', 'b', 'a'].map((lock) => ({ name: lock, owner: 'w1', holdMs: MINUTE })),
+        ),
+      ).toEqual([{ token: expect.any(Number), until }, { token: expect.any(Number), until }, { heldUntil: until }])
       clock.advance(MINUTE - 1)
       expect(await acquire(backend, 'a')).toEqual({ heldUntil: until })
       clock.advance(1)
@@ -126,9 +149,21 @@ export function primitives(name: string, create: Create): void {
         expect(await backend.locks.extend(NS, [{ name: 'a', token: wrong, holdMs: HOUR }])).toEqual(['lease_lost'])
         expect(await backend.locks.release(NS, [{ name: 'a', token: wrong }])).toEqual(['lease_lost'])
       }
-      expect(await backend.locks.extend(NS, [{ name: 'a', token, holdMs: HOUR }, { name: 'unknown', token, holdMs: HOUR }])).toEqual([{ until: clock.wallMs() + HOUR }, 'lease_lost'])
-      expect(await backend.locks.extend(NS, [{ name: 'a', token, holdMs: SECOND }])).toEqual([{ until: clock.wallMs() + HOUR }])
-      expect(await backend.locks.release(NS, [{ name: 'a', token }, { name: 'a', token }])).toEqual(['ok', 'lease_lost'])
+      expect(
+        await backend.locks.extend(NS, [
+          { name: 'a', token, holdMs: HOUR },
+          { name: 'unknown', token, holdMs: HOUR },
+        ]),
+      ).toEqual([{ until: clock.wallMs() + HOUR }, 'lease_lost'])
+      expect(await backend.locks.extend(NS, [{ name: 'a', token, holdMs: SECOND }])).toEqual([
+        { until: clock.wallMs() + HOUR },
+      ])
+      expect(
+        await backend.locks.release(NS, [
+          { name: 'a', token },
+          { name: 'a', token },
+        ]),
+      ).toEqual(['ok', 'lease_lost'])
     })
 
     it('is lost when its hold has passed, whether or not somebody took it', async () => {
@@ -141,12 +176,21 @@ export function primitives(name: string, create: Create): void {
 
     it('keeps namespaces and names apart, whatever they hold', async () => {
       const { backend } = await open()
-      for (const ns of HOSTILE) expect((await backend.locks.acquire(ns, HOSTILE.map((lock) => ({ name: lock, owner: 'w1', holdMs: MINUTE })))).every((answer) => 'token' in answer)).toBe(true)
+      for (const ns of HOSTILE)
+        expect(
+          (
+            await backend.locks.acquire(
+              ns,
+              HOSTILE.map((lock) => ({ name: lock, owner: 'w1', holdMs: MINUTE })),
+            )
+          ).every((answer) => 'token' in answer),
+        ).toBe(true)
     })
 
     it('refuses more than 10,000 held locks a namespace; those passed leave room', async () => {
       const { backend, clock } = await open()
-      const many = (from: number, n: number) => Array.from({ length: n }, (_, i) => ({ name: `l${from + i}`, owner: 'w1', holdMs: MINUTE }))
+      const many = (from: number, n: number) =>
+        Array.from({ length: n }, (_, i) => ({ name: `l${from + i}`, owner: 'w1', holdMs: MINUTE }))
       await backend.locks.acquire(NS, many(0, 9_999))
       await expect(backend.locks.acquire(NS, many(9_999, 2))).rejects.toEqual(fails('STORAGE_FULL'))
       expect(await acquire(backend, 'l9999')).toMatchObject({ token: expect.any(Number) })
@@ -167,12 +211,20 @@ export function primitives(name: string, create: Create): void {
 
   describe(`${name} backend: counters`, () => {
     const open = worlds(create)
-    const add = async (backend: Backend, counter: string, delta: number) => sole(await backend.counters.add(NS, [{ name: counter, delta }]))
+    const add = async (backend: Backend, counter: string, delta: number) =>
+      sole(await backend.counters.add(NS, [{ name: counter, delta }]))
 
     it('adds up from 0', async () => {
       const { backend } = await open()
       expect(await backend.counters.get(NS, ['a'])).toEqual([0])
-      expect(await backend.counters.add(NS, [{ name: 'a', delta: 5 }, { name: 'b', delta: -2 }, { name: 'a', delta: -7 }, { name: 'a', delta: 0 }])).toEqual([5, -2, -2, -2])
+      expect(
+        await backend.counters.add(NS, [
+          { name: 'a', delta: 5 },
+          { name: 'b', delta: -2 },
+          { name: 'a', delta: -7 },
+          { name: 'a', delta: 0 },
+        ]),
+      ).toEqual([5, -2, -2, -2])
       expect(await backend.counters.get(NS, ['a', 'b', 'c', 'a'])).toEqual([-2, -2, 0, -2])
     })
 
@@ -185,7 +237,13 @@ export function primitives(name: string, create: Create): void {
     it('stays unchanged where the sum would leave the safe integers', async () => {
       const { backend } = await open()
       expect(await add(backend, 'a', MAX)).toBe(MAX)
-      expect(await backend.counters.add(NS, [{ name: 'a', delta: 1 }, { name: 'a', delta: MAX }, { name: 'a', delta: -1 }])).toEqual(['out_of_range', 'out_of_range', MAX - 1])
+      expect(
+        await backend.counters.add(NS, [
+          { name: 'a', delta: 1 },
+          { name: 'a', delta: MAX },
+          { name: 'a', delta: -1 },
+        ]),
+      ).toEqual(['out_of_range', 'out_of_range', MAX - 1])
       expect(await add(backend, 'b', -MAX)).toBe(-MAX)
       expect(await add(backend, 'b', -1)).toBe('out_of_range')
       expect(await backend.counters.get(NS, ['a', 'b'])).toEqual([MAX - 1, -MAX])
@@ -193,13 +251,19 @@ export function primitives(name: string, create: Create): void {
 
     it('keeps namespaces and names apart, whatever they hold', async () => {
       const { backend } = await open()
-      for (const [i, ns] of HOSTILE.entries()) await backend.counters.add(ns, HOSTILE.map((counter, k) => ({ name: counter, delta: 100 * i + k })))
-      for (const [i, ns] of HOSTILE.entries()) expect(await backend.counters.get(ns, HOSTILE)).toEqual(HOSTILE.map((_, k) => 100 * i + k))
+      for (const [i, ns] of HOSTILE.entries())
+        await backend.counters.add(
+          ns,
+          HOSTILE.map((counter, k) => ({ name: counter, delta: 100 * i + k })),
+        )
+      for (const [i, ns] of HOSTILE.entries())
+        expect(await backend.counters.get(ns, HOSTILE)).toEqual(HOSTILE.map((_, k) => 100 * i + k))
     })
 
     it('refuses more than 10,000 counters a namespace, and adds none of the call', async () => {
       const { backend } = await open()
-      const many = (from: number, n: number) => Array.from({ length: n }, (_, i) => ({ name: `c${from + i}`, delta: 1 }))
+      const many = (from: number, n: number) =>
+        Array.from({ length: n }, (_, i) => ({ name: `c${from + i}`, delta: 1 }))
       await backend.counters.add(NS, many(0, 9_999))
       await expect(backend.counters.add(NS, many(9_998, 3))).rejects.toEqual(fails('STORAGE_FULL'))
       expect(await backend.counters.get(NS, ['c9998', 'c9999'])).toEqual([1, 0])

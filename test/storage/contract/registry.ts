@@ -1,14 +1,33 @@
 /** The contract of the worker registry: register, beat, disconnect, forget, page. Drains are in drains.ts. */
 import { describe, expect, it } from '@jest/globals'
-import { DEFAULTS, HARDWARE, HOSTILE, HOUR, SECOND, TYPE, conn, ids, ref, registration, reopen, sole, worlds } from './world.ts'
+import {
+  DEFAULTS,
+  HARDWARE,
+  HOSTILE,
+  HOUR,
+  SECOND,
+  TYPE,
+  conn,
+  ids,
+  ref,
+  registration,
+  reopen,
+  sole,
+  worlds,
+} from './world.ts'
 import type { Create } from './world.ts'
 import type { Backend, Beat, WorkerRow } from '../../../src/storage/index.ts'
 
 const beat = (id: string, name: string, more: Partial<Beat> = {}): Beat => ({ ...conn(id, name), ...more })
-const state = (value: 'IDLE' | 'RUNNING' | 'ERROR', gen = 0, lastError: string | null = null): NonNullable<Beat['state']> => ({ state: value, gen, lastError })
+const state = (
+  value: 'IDLE' | 'RUNNING' | 'ERROR',
+  gen = 0,
+  lastError: string | null = null,
+): NonNullable<Beat['state']> => ({ state: value, gen, lastError })
 /** What a worker that has not yet reported reads as. */
 const NEW = { state: 'IDLE', lastError: null, appliedGen: null }
-const row = async (backend: Backend, id: string): Promise<WorkerRow | null> => sole(await backend.workers.get([ref(id)]))
+const row = async (backend: Backend, id: string): Promise<WorkerRow | null> =>
+  sole(await backend.workers.get([ref(id)]))
 
 export function registry(name: string, create: Create): void {
   describe(`${name} backend: workers.register`, () => {
@@ -17,11 +36,26 @@ export function registry(name: string, create: Create): void {
     it('makes a record with the default config, IDLE, generation 0 (D3, D4)', async () => {
       const { backend, clock } = await open()
       await backend.meta.beat('m1')
-      expect(await backend.workers.register([registration('w1', 'm1/1')])).toEqual([{ before: null, drain: false, replaced: null, gen: 0 }])
+      expect(await backend.workers.register([registration('w1', 'm1/1')])).toEqual([
+        { before: null, drain: false, replaced: null, gen: 0 },
+      ])
       const now = clock.wallMs()
       expect(await row(backend, 'w1')).toEqual({
-        type: TYPE, id: 'w1', conn: 'm1/1', connected: true, registeredAt: now, hardware: HARDWARE, state: 'IDLE', stateSince: now, lastSeen: now, lastError: null,
-        draining: false, managedBy: null, appliedGen: null, config: { gen: 0, config: DEFAULTS, changedAt: null, actor: null }, stats: null,
+        type: TYPE,
+        id: 'w1',
+        conn: 'm1/1',
+        connected: true,
+        registeredAt: now,
+        hardware: HARDWARE,
+        state: 'IDLE',
+        stateSince: now,
+        lastSeen: now,
+        lastError: null,
+        draining: false,
+        managedBy: null,
+        appliedGen: null,
+        config: { gen: 0, config: DEFAULTS, changedAt: null, actor: null },
+        stats: null,
       })
     })
 
@@ -29,13 +63,30 @@ export function registry(name: string, create: Create): void {
       const { backend, clock } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING', 0, 'odd'), stats: ['{"ts":1}'] })])
-      await backend.configs.put({ ...ref('w1'), expectGen: 0, config: '{"slots":2}', changed: ['slots'], actor: 'admin' })
+      await backend.configs.put({
+        ...ref('w1'),
+        expectGen: 0,
+        config: '{"slots":2}',
+        changed: ['slots'],
+        actor: 'admin',
+      })
       const registeredAt = clock.wallMs()
       clock.advance(SECOND)
-      const answers = await backend.workers.register([registration('w1', 'm1/2', { hardware: '{"cores":8}', defaults: '{"slots":9}' })])
-      expect(answers).toEqual([{ before: { state: 'RUNNING', lastError: 'odd', appliedGen: 0 }, drain: false, replaced: 'm1/1', gen: 1 }])
+      const answers = await backend.workers.register([
+        registration('w1', 'm1/2', { hardware: '{"cores":8}', defaults: '{"slots":9}' }),
+      ])
+      expect(answers).toEqual([
+        { before: { state: 'RUNNING', lastError: 'odd', appliedGen: 0 }, drain: false, replaced: 'm1/1', gen: 1 },
+      ])
       expect(await row(backend, 'w1')).toMatchObject({
-        conn: 'm1/2', registeredAt, hardware: '{"cores":8}', state: 'RUNNING', lastError: 'odd', lastSeen: clock.wallMs(), stateSince: clock.wallMs(), stats: '{"ts":1}',
+        conn: 'm1/2',
+        registeredAt,
+        hardware: '{"cores":8}',
+        state: 'RUNNING',
+        lastError: 'odd',
+        lastSeen: clock.wallMs(),
+        stateSince: clock.wallMs(),
+        stats: '{"ts":1}',
         config: { gen: 1, config: '{"slots":2}', actor: 'admin' },
       })
     })
@@ -44,13 +95,23 @@ export function registry(name: string, create: Create): void {
       const { backend } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       await backend.workers.disconnect([conn('w1', 'm1/1')])
-      expect(await backend.workers.register([registration('w1', 'm1/2')])).toEqual([{ before: NEW, drain: false, replaced: null, gen: 0 }])
+      expect(await backend.workers.register([registration('w1', 'm1/2')])).toEqual([
+        { before: NEW, drain: false, replaced: null, gen: 0 },
+      ])
     })
 
     it('acts in order within a batch', async () => {
       const { backend } = await open()
-      expect(await backend.workers.register([registration('w1', 'm1/1'), registration('w2', 'm1/2'), registration('w1', 'm1/3')])).toEqual([
-        { before: null, drain: false, replaced: null, gen: 0 }, { before: null, drain: false, replaced: null, gen: 0 }, { before: NEW, drain: false, replaced: 'm1/1', gen: 0 },
+      expect(
+        await backend.workers.register([
+          registration('w1', 'm1/1'),
+          registration('w2', 'm1/2'),
+          registration('w1', 'm1/3'),
+        ]),
+      ).toEqual([
+        { before: null, drain: false, replaced: null, gen: 0 },
+        { before: null, drain: false, replaced: null, gen: 0 },
+        { before: NEW, drain: false, replaced: 'm1/1', gen: 0 },
       ])
     })
 
@@ -71,11 +132,19 @@ export function registry(name: string, create: Create): void {
       const { backend, clock } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       clock.advance(SECOND)
-      expect(await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING', 3) })])).toEqual([{ was: 'ok', gen: 0 }])
+      expect(await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING', 3) })])).toEqual([
+        { was: 'ok', gen: 0 },
+      ])
       const changed = clock.wallMs()
       clock.advance(SECOND)
       await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING', 4, 'x') })])
-      expect(await row(backend, 'w1')).toMatchObject({ state: 'RUNNING', stateSince: changed, lastSeen: clock.wallMs(), appliedGen: 4, lastError: 'x' })
+      expect(await row(backend, 'w1')).toMatchObject({
+        state: 'RUNNING',
+        stateSince: changed,
+        lastSeen: clock.wallMs(),
+        appliedGen: 4,
+        lastError: 'x',
+      })
       await backend.workers.beat([beat('w1', 'm1/1', { state: state('ERROR', 4, null) })])
       expect(await row(backend, 'w1')).toMatchObject({ state: 'ERROR', stateSince: clock.wallMs(), lastError: null })
     })
@@ -98,12 +167,20 @@ export function registry(name: string, create: Create): void {
 
     it('refuses a replaced, a closed and an unknown connection, and writes nothing for them', async () => {
       const { backend, clock } = await open()
-      await backend.workers.register([registration('w1', 'm1/1'), registration('w1', 'm1/2'), registration('w2', 'm1/3')])
+      await backend.workers.register([
+        registration('w1', 'm1/1'),
+        registration('w1', 'm1/2'),
+        registration('w2', 'm1/3'),
+      ])
       await backend.workers.disconnect([conn('w2', 'm1/3')])
       const before = await backend.workers.get([ref('w1'), ref('w2')])
       clock.advance(SECOND)
       const more = { state: state('ERROR', 9, 'late'), stats: ['{"ts":1}'] }
-      const answers = await backend.workers.beat([beat('w1', 'm1/1', more), beat('w2', 'm1/3', more), beat('unknown', 'm1/1', more)])
+      const answers = await backend.workers.beat([
+        beat('w1', 'm1/1', more),
+        beat('w2', 'm1/3', more),
+        beat('unknown', 'm1/1', more),
+      ])
       expect(answers.map(({ was }) => was)).toEqual(['replaced', 'replaced', 'unknown'])
       expect(await backend.workers.get([ref('w1'), ref('w2')])).toEqual(before)
       expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual([])
@@ -113,7 +190,9 @@ export function registry(name: string, create: Create): void {
       const { backend } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       await backend.workers.forget([ref('w1')])
-      expect((await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING') })])).map(({ was }) => was)).toEqual(['unknown'])
+      expect(
+        (await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING') })])).map(({ was }) => was),
+      ).toEqual(['unknown'])
       expect(await row(backend, 'w1')).toBe(null)
     })
 
@@ -137,7 +216,12 @@ export function registry(name: string, create: Create): void {
       await backend.workers.disconnect([conn('w1', 'm1/1'), conn('unknown', 'm1/1')])
       expect(await row(backend, 'w1')).toMatchObject({ conn: 'm1/2', connected: true, stateSince: seen })
       await backend.workers.disconnect([conn('w1', 'm1/2')])
-      expect(await row(backend, 'w1')).toMatchObject({ conn: null, connected: false, stateSince: clock.wallMs(), lastSeen: seen })
+      expect(await row(backend, 'w1')).toMatchObject({
+        conn: null,
+        connected: false,
+        stateSince: clock.wallMs(),
+        lastSeen: seen,
+      })
     })
 
     it('counts a worker as connected while its master lives', async () => {
@@ -175,11 +259,19 @@ export function registry(name: string, create: Create): void {
     it('records who manages a worker (D31)', async () => {
       const { backend } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
-      expect(await backend.workers.manage([{ ...ref('w1'), managedBy: 'kubernetes:ns/a' }, { ...ref('unknown'), managedBy: 'x' }])).toEqual(['ok', 'not_found'])
+      expect(
+        await backend.workers.manage([
+          { ...ref('w1'), managedBy: 'kubernetes:ns/a' },
+          { ...ref('unknown'), managedBy: 'x' },
+        ]),
+      ).toEqual(['ok', 'not_found'])
       expect(await row(backend, 'w1')).toMatchObject({ managedBy: 'kubernetes:ns/a', config: { gen: 0 } })
       await backend.workers.register([registration('w1', 'm1/2')])
       expect(await row(backend, 'w1')).toMatchObject({ managedBy: 'kubernetes:ns/a' })
-      await backend.workers.manage([{ ...ref('w1'), managedBy: null }, { ...ref('w1'), managedBy: null }])
+      await backend.workers.manage([
+        { ...ref('w1'), managedBy: null },
+        { ...ref('w1'), managedBy: null },
+      ])
       expect(await row(backend, 'w1')).toMatchObject({ managedBy: null })
     })
 
@@ -188,13 +280,28 @@ export function registry(name: string, create: Create): void {
       await backend.workers.register([registration('w1', 'm1/1'), registration('w2', 'm1/2')])
       await backend.workers.beat([beat('w1', 'm1/1', { stats: ['{"ts":1}'] })])
       await backend.workers.manage([{ ...ref('w1'), managedBy: 'x' }])
-      for (let gen = 0; gen < 3; gen += 1) await backend.configs.put({ ...ref('w1'), expectGen: gen, config: `{"slots":${gen}}`, changed: ['slots'], actor: 'admin' })
+      for (let gen = 0; gen < 3; gen += 1)
+        await backend.configs.put({
+          ...ref('w1'),
+          expectGen: gen,
+          config: `{"slots":${gen}}`,
+          changed: ['slots'],
+          actor: 'admin',
+        })
       expect(await backend.workers.forget([ref('w1'), ref('unknown'), ref('w1')])).toEqual([true, false, false])
       expect(await backend.workers.get([ref('w1')])).toEqual([null])
       expect(await backend.configs.get([ref('w1')])).toEqual([null])
       expect(await backend.stats.read(ref('w1'), 0, 10)).toBe('not_found')
-      expect(await backend.workers.register([registration('w1', 'm1/3')])).toEqual([{ before: null, drain: false, replaced: null, gen: 4 }])
-      expect(await row(backend, 'w1')).toMatchObject({ state: 'IDLE', managedBy: null, stats: null, appliedGen: null, config: { gen: 4, config: DEFAULTS, changedAt: null, actor: null } })
+      expect(await backend.workers.register([registration('w1', 'm1/3')])).toEqual([
+        { before: null, drain: false, replaced: null, gen: 4 },
+      ])
+      expect(await row(backend, 'w1')).toMatchObject({
+        state: 'IDLE',
+        managedBy: null,
+        stats: null,
+        appliedGen: null,
+        config: { gen: 4, config: DEFAULTS, changedAt: null, actor: null },
+      })
       expect(await backend.configs.history(ref('w1'), 10)).toEqual([])
       expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual([])
       await backend.workers.forget([ref('w1')])
@@ -207,7 +314,7 @@ export function registry(name: string, create: Create): void {
       await backend.workers.register(inOrder.toReversed().map((id, i) => registration(id, `m1/${i}`)))
       await backend.workers.register([{ ...registration('c', 'm1/99'), type: 'other' }])
       const got: string[] = []
-      for (let after: string | null = null; ; ) {
+      for (let after: string | null = null; ;) {
         const page: readonly WorkerRow[] = await backend.workers.page(TYPE, after, 3)
         got.push(...ids(page))
         if (page.length < 3) break
@@ -224,7 +331,15 @@ export function registry(name: string, create: Create): void {
     it('ends a page early at 32 MiB, one row at least, and goes on behind it (D56)', async () => {
       const { backend } = await open()
       const hardware = (mib: number): string => `{"x":"${'x'.repeat(mib * 1_048_576)}"}`
-      for (const [id, mib] of [['a', 9], ['b', 9], ['c', 9], ['d', 9], ['e', 33], ['f', 1]] as const) await backend.workers.register([registration(id, `m1/${id}`, { hardware: hardware(mib) })])
+      for (const [id, mib] of [
+        ['a', 9],
+        ['b', 9],
+        ['c', 9],
+        ['d', 9],
+        ['e', 33],
+        ['f', 1],
+      ] as const)
+        await backend.workers.register([registration(id, `m1/${id}`, { hardware: hardware(mib) })])
       expect(ids(await backend.workers.page(TYPE, null, 1_000))).toEqual(['a', 'b', 'c'])
       expect(ids(await backend.workers.page(TYPE, null, 2))).toEqual(['a', 'b'])
       expect(ids(await backend.workers.page(TYPE, 'c', 1_000))).toEqual(['d'])
@@ -236,9 +351,23 @@ export function registry(name: string, create: Create): void {
     it('keeps the registry and the generations of the forgotten exactly when it is durable', async () => {
       const { backend, clock } = await open()
       await backend.workers.register([registration('w1', 'm1/1', { instance: 'i1' }), registration('w2', 'm1/2')])
-      await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING', 1, 'x'), stats: ['{"ts":1}', '{"ts":2}'] })])
-      await backend.configs.put({ ...ref('w1'), expectGen: 0, config: '{"slots":2}', changed: ['slots'], actor: 'admin' })
-      await backend.configs.put({ ...ref('w2'), expectGen: 0, config: '{"slots":2}', changed: ['slots'], actor: 'admin' })
+      await backend.workers.beat([
+        beat('w1', 'm1/1', { state: state('RUNNING', 1, 'x'), stats: ['{"ts":1}', '{"ts":2}'] }),
+      ])
+      await backend.configs.put({
+        ...ref('w1'),
+        expectGen: 0,
+        config: '{"slots":2}',
+        changed: ['slots'],
+        actor: 'admin',
+      })
+      await backend.configs.put({
+        ...ref('w2'),
+        expectGen: 0,
+        config: '{"slots":2}',
+        changed: ['slots'],
+        actor: 'admin',
+      })
       await backend.workers.drain([ref('w1')])
       await backend.workers.manage([{ ...ref('w1'), managedBy: 'x' }])
       await backend.workers.forget([ref('w2')])
@@ -249,7 +378,9 @@ export function registry(name: string, create: Create): void {
       expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual(['{"ts":1}', '{"ts":2}'])
       expect(await backend.configs.history(ref('w1'), 10)).toHaveLength(1)
       clock.advance(HOUR)
-      expect(await backend.workers.register([registration('w2', 'm2/1')])).toEqual([{ before: null, drain: false, replaced: null, gen: 2 }])
+      expect(await backend.workers.register([registration('w2', 'm2/1')])).toEqual([
+        { before: null, drain: false, replaced: null, gen: 2 },
+      ])
     })
   })
 }

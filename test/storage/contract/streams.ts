@@ -92,7 +92,7 @@ export function streams(name: string, create: Create): void {
       const seen = await backend.streams.peek(TYPE, 5)
       expect(await backend.streams.pop(TYPE, 2)).toEqual(seen.slice(0, 2))
       await push(...entries(5, 1))
-      expect((await backend.streams.pop(TYPE, 3))).toEqual(seen.slice(2))
+      expect(await backend.streams.pop(TYPE, 3)).toEqual(seen.slice(2))
       expect(textsOf(await backend.streams.pop(TYPE, 10))).toEqual(entries(5, 1))
       expect(await backend.streams.pop(TYPE, 10)).toEqual([])
       expect(await backend.streams.length([TYPE])).toEqual([0])
@@ -168,9 +168,15 @@ export function streams(name: string, create: Create): void {
       const { backend } = await open()
       await pusher(backend)(...entries(0, 2))
       for (const after of ['', 'x', '-', '0000000000001-0000000000000001', ...HOSTILE]) {
-        expect(await backend.streams.tail(TYPE, after, 9)).toEqual({ entries: expect.any(Array), gap: expect.any(Boolean) })
+        expect(await backend.streams.tail(TYPE, after, 9)).toEqual({
+          entries: expect.any(Array),
+          gap: expect.any(Boolean),
+        })
       }
-      expect(await backend.streams.tail(TYPE, '0000000000001-0000000000000001', 9)).toMatchObject({ entries: [{ entry: entry(0) }, { entry: entry(1) }], gap: true })
+      expect(await backend.streams.tail(TYPE, '0000000000001-0000000000000001', 9)).toMatchObject({
+        entries: [{ entry: entry(0) }, { entry: entry(1) }],
+        gap: true,
+      })
     })
   })
 

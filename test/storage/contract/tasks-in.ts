@@ -1,6 +1,27 @@
 /** The contract of tasks on their way in and out: rows 1 to 5 of the table of transitions. */
 import { describe, expect, it } from '@jest/globals'
-import { DAY, HOSTILE, HOUR, MINUTE, RETRY, SECOND, TYPE, VISIBILITY, ask, ids, inFlight, killed, leasesOf, nack, pending, reserve, sole, submit, task, worlds } from './world.ts'
+import {
+  DAY,
+  HOSTILE,
+  HOUR,
+  MINUTE,
+  RETRY,
+  SECOND,
+  TYPE,
+  VISIBILITY,
+  ask,
+  ids,
+  inFlight,
+  killed,
+  leasesOf,
+  nack,
+  pending,
+  reserve,
+  sole,
+  submit,
+  task,
+  worlds,
+} from './world.ts'
 import type { Create } from './world.ts'
 
 export function tasksIn(name: string, create: Create): void {
@@ -23,7 +44,11 @@ export function tasksIn(name: string, create: Create): void {
       await inFlight(backend, task('in flight', { ownId: true }))
       await submit(backend, task('pending', { ownId: true }))
       const known = ['dead', 'scheduled', 'in flight', 'pending']
-      const answers = await backend.tasks.submit(TYPE, DAY, known.map((id) => task(id, { ownId: true })))
+      const answers = await backend.tasks.submit(
+        TYPE,
+        DAY,
+        known.map((id) => task(id, { ownId: true })),
+      )
       expect(answers).toEqual(known.map((id) => ({ duplicateOf: id })))
       expect(await backend.tasks.locate(TYPE, known)).toEqual(['dead', 'scheduled', 'in_flight', 'pending'])
       expect(await pending(backend)).toEqual(['pending'])
@@ -39,16 +64,22 @@ export function tasksIn(name: string, create: Create): void {
     it('keeps the ids of different types apart', async () => {
       const { backend } = await open()
       await submit(backend, task('a', { ownId: true, key: 'k' }))
-      expect(await backend.tasks.submit('other', DAY, [task('a', { ownId: true, key: 'k' })])).toEqual([{ queued: true }])
+      expect(await backend.tasks.submit('other', DAY, [task('a', { ownId: true, key: 'k' })])).toEqual([
+        { queued: true },
+      ])
       expect(await pending(backend)).toEqual(['a'])
     })
 
     it('answers a known key with the first id, whatever the second task holds', async () => {
       const { backend } = await open()
       await submit(backend, task('first', { key: 'k' }))
-      const answers = await backend.tasks.submit(TYPE, DAY, [task('second', { key: 'k', body: '{"payload":{"other":1}}' })])
+      const answers = await backend.tasks.submit(TYPE, DAY, [
+        task('second', { key: 'k', body: '{"payload":{"other":1}}' }),
+      ])
       expect(answers).toEqual([{ duplicateOf: 'first' }])
-      expect((await backend.tasks.queue(TYPE, 10)).items).toEqual([{ id: 'first', attempt: 0, body: task('first').body }])
+      expect((await backend.tasks.queue(TYPE, 10)).items).toEqual([
+        { id: 'first', attempt: 0, body: task('first').body },
+      ])
     })
 
     it('knows a key after its task is gone, until its window ends', async () => {
@@ -94,17 +125,28 @@ export function tasksIn(name: string, create: Create): void {
 
     it('acts in order within a batch: a later item sees an earlier one', async () => {
       const { backend } = await open()
-      const answers = await backend.tasks.submit(TYPE, DAY, [task('a', { key: 'k' }), task('b', { key: 'k' }), task('c', { ownId: true }), task('c', { ownId: true })])
+      const answers = await backend.tasks.submit(TYPE, DAY, [
+        task('a', { key: 'k' }),
+        task('b', { key: 'k' }),
+        task('c', { ownId: true }),
+        task('c', { ownId: true }),
+      ])
       expect(answers).toEqual([{ queued: true }, { duplicateOf: 'a' }, { queued: true }, { duplicateOf: 'c' }])
       expect(await pending(backend)).toEqual(['a', 'c'])
     })
 
     it('answers a storm of one key with one task (G7)', async () => {
       const { backend } = await open()
-      const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => backend.tasks.submit(TYPE, DAY, [task(`t${i}`, { key: 'k' })])))
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, (_, i) => backend.tasks.submit(TYPE, DAY, [task(`t${i}`, { key: 'k' })])),
+      )
       expect(answers.flat().filter((answer) => answer !== 'queue_full' && 'queued' in answer)).toHaveLength(1)
       const [first] = await pending(backend)
-      expect(answers.flat().filter((answer) => answer !== 'queue_full' && 'duplicateOf' in answer && answer.duplicateOf === first)).toHaveLength(49)
+      expect(
+        answers
+          .flat()
+          .filter((answer) => answer !== 'queue_full' && 'duplicateOf' in answer && answer.duplicateOf === first),
+      ).toHaveLength(49)
     })
 
     it('refuses at its bound, dead tasks included, and still answers duplicates (D54)', async () => {
@@ -112,9 +154,17 @@ export function tasksIn(name: string, create: Create): void {
       await killed(backend, 'dead')
       await nack(backend, await inFlight(backend, 'scheduled'), { retryInMs: HOUR })
       await inFlight(backend, 'in flight')
-      const answers = await backend.tasks.submit(TYPE, DAY, [
-        task('a', { ownId: true, key: 'k' }), task('b', { key: 'refused' }), task('c', { key: 'k' }), task('a', { ownId: true }),
-      ], 4)
+      const answers = await backend.tasks.submit(
+        TYPE,
+        DAY,
+        [
+          task('a', { ownId: true, key: 'k' }),
+          task('b', { key: 'refused' }),
+          task('c', { key: 'k' }),
+          task('a', { ownId: true }),
+        ],
+        4,
+      )
       expect(answers).toEqual([{ queued: true }, 'queue_full', { duplicateOf: 'a' }, { duplicateOf: 'a' }])
       expect(await backend.tasks.submit(TYPE, DAY, [task('d', { key: 'refused' })], 5)).toEqual([{ queued: true }])
     })
@@ -122,7 +172,13 @@ export function tasksIn(name: string, create: Create): void {
     it('takes any text for ids and keys', async () => {
       const { backend } = await open()
       await submit(backend, ...HOSTILE.map((id) => task(id, { ownId: true, key: id })))
-      expect(await backend.tasks.submit(TYPE, DAY, HOSTILE.map((id, i) => task(`again ${i}`, { key: id })))).toEqual(HOSTILE.map((id) => ({ duplicateOf: id })))
+      expect(
+        await backend.tasks.submit(
+          TYPE,
+          DAY,
+          HOSTILE.map((id, i) => task(`again ${i}`, { key: id })),
+        ),
+      ).toEqual(HOSTILE.map((id) => ({ duplicateOf: id })))
       const leases = await reserve(backend)
       expect(ids(leases)).toEqual(HOSTILE)
       expect(await backend.tasks.ack(TYPE, leases)).toEqual(HOSTILE.map(() => 'ok'))
@@ -134,7 +190,15 @@ export function tasksIn(name: string, create: Create): void {
 
     it('drains high before normal before low, first in first out within each', async () => {
       const { backend } = await open()
-      await submit(backend, task('l1', { tier: 2 }), 'n1', task('h1', { tier: 0 }), task('l2', { tier: 2 }), task('h2', { tier: 0 }), 'n2')
+      await submit(
+        backend,
+        task('l1', { tier: 2 }),
+        'n1',
+        task('h1', { tier: 0 }),
+        task('l2', { tier: 2 }),
+        task('h2', { tier: 0 }),
+        'n2',
+      )
       expect(await pending(backend)).toEqual(['h1', 'h2', 'n1', 'n2', 'l1', 'l2'])
       expect(ids(await reserve(backend, 3))).toEqual(['h1', 'h2', 'n1'])
       await submit(backend, task('h3', { tier: 0 }))
@@ -144,7 +208,14 @@ export function tasksIn(name: string, create: Create): void {
     it('answers what the worker needs to run the task', async () => {
       const { backend, clock } = await open()
       const lease = sole(await inFlight(backend, 'a'))
-      expect(lease).toEqual({ id: 'a', token: expect.any(Number), attempt: 0, maxAttempts: 3, until: clock.wallMs() + VISIBILITY, body: task('a').body })
+      expect(lease).toEqual({
+        id: 'a',
+        token: expect.any(Number),
+        attempt: 0,
+        maxAttempts: 3,
+        until: clock.wallMs() + VISIBILITY,
+        body: task('a').body,
+      })
       expect(Number.isSafeInteger(lease.token)).toBe(true)
     })
 
@@ -159,7 +230,10 @@ export function tasksIn(name: string, create: Create): void {
       await submit(backend, 'a', 'b', 'c')
       const [a, b] = await reserve(backend, 2)
       const [c] = await reserve(backend, 1)
-      await backend.tasks.release(TYPE, [a, b, c].flatMap((lease) => lease ?? []))
+      await backend.tasks.release(
+        TYPE,
+        [a, b, c].flatMap((lease) => lease ?? []),
+      )
       const tokens = [a, b, c, ...(await reserve(backend))].map((lease) => lease?.token ?? 0)
       expect(tokens).toEqual([...new Set(tokens)].toSorted((x, y) => x - y))
       expect(tokens).toHaveLength(6)
@@ -168,7 +242,11 @@ export function tasksIn(name: string, create: Create): void {
     it('serves the requests of one call in order', async () => {
       const { backend } = await open()
       await submit(backend, 'a', 'b', 'c')
-      const request = (worker: string, limit: number, defaultMaxAttempts: number) => ({ worker, limit, defaultMaxAttempts })
+      const request = (worker: string, limit: number, defaultMaxAttempts: number) => ({
+        worker,
+        limit,
+        defaultMaxAttempts,
+      })
       const { answers } = await ask(backend, [request('w1', 1, 3), request('w2', 5, 4), request('w3', 1, 3)])
       const leases = answers.map(leasesOf)
       expect(leases.map(ids)).toEqual([['a'], ['b', 'c'], []])
@@ -210,17 +288,29 @@ export function tasksIn(name: string, create: Create): void {
 
     it('drops what outlived its ttl, counts it and refills', async () => {
       const { backend, clock } = await open()
-      await submit(backend, task('old', { ttlMs: MINUTE }), task('older', { ttlMs: SECOND, tier: 0 }), task('young', { ttlMs: MINUTE + 1 }), 'forever')
+      await submit(
+        backend,
+        task('old', { ttlMs: MINUTE }),
+        task('older', { ttlMs: SECOND, tier: 0 }),
+        task('young', { ttlMs: MINUTE + 1 }),
+        'forever',
+      )
       clock.advance(MINUTE)
       const { answers, dropped } = await ask(backend, [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }])
       expect(answers.map(leasesOf).map(ids)).toEqual([['young']])
       expect(dropped).toBe(2)
-      expect(await backend.tasks.locate(TYPE, ['old', 'older', 'young', 'forever'])).toEqual([null, null, 'in_flight', 'pending'])
+      expect(await backend.tasks.locate(TYPE, ['old', 'older', 'young', 'forever'])).toEqual([
+        null,
+        null,
+        'in_flight',
+        'pending',
+      ])
     })
 
     it('drops at most 1,000 in one call', async () => {
       const { backend, clock } = await open()
-      for (const part of ['x', 'y']) await submit(backend, ...Array.from({ length: 500 }, (_, i) => task(`${part}${i}`, { ttlMs: SECOND })))
+      for (const part of ['x', 'y'])
+        await submit(backend, ...Array.from({ length: 500 }, (_, i) => task(`${part}${i}`, { ttlMs: SECOND })))
       await submit(backend, task('one more', { ttlMs: SECOND }), 'live')
       clock.advance(SECOND)
       const request = [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }]
@@ -232,7 +322,8 @@ export function tasksIn(name: string, create: Create): void {
 
     it('finds the one live task behind 1,000 expired ones', async () => {
       const { backend, clock } = await open()
-      for (const part of ['x', 'y']) await submit(backend, ...Array.from({ length: 500 }, (_, i) => task(`${part}${i}`, { ttlMs: SECOND })))
+      for (const part of ['x', 'y'])
+        await submit(backend, ...Array.from({ length: 500 }, (_, i) => task(`${part}${i}`, { ttlMs: SECOND })))
       await submit(backend, 'live')
       clock.advance(SECOND)
       expect(ids(await reserve(backend))).toEqual(['live'])
@@ -240,9 +331,19 @@ export function tasksIn(name: string, create: Create): void {
 
     it('counts the ttl from the submit, also after a retry, a release and a lost lease', async () => {
       const { backend, clock } = await open()
-      const [retried, released, lost] = await inFlight(backend, ...['retried', 'released', 'lost'].map((id) => task(id, { ttlMs: 2 * MINUTE })))
-      await nack(backend, [retried].flatMap((lease) => lease ?? []), { retryInMs: SECOND })
-      await backend.tasks.release(TYPE, [released].flatMap((lease) => lease ?? []))
+      const [retried, released, lost] = await inFlight(
+        backend,
+        ...['retried', 'released', 'lost'].map((id) => task(id, { ttlMs: 2 * MINUTE })),
+      )
+      await nack(
+        backend,
+        [retried].flatMap((lease) => lease ?? []),
+        { retryInMs: SECOND },
+      )
+      await backend.tasks.release(
+        TYPE,
+        [released].flatMap((lease) => lease ?? []),
+      )
       expect(lost?.id).toBe('lost')
       clock.advance(2 * MINUTE)
       await backend.tasks.sweep(TYPE, 10, 500)
@@ -255,7 +356,14 @@ export function tasksIn(name: string, create: Create): void {
       const { backend, clock } = await open()
       const leases = await inFlight(backend, task('high', { tier: 0 }), 'late', 'early')
       const [high, late, early] = leases
-      const item = (lease: typeof high, retryInMs: number) => ({ id: lease?.id ?? '', token: lease?.token ?? 0, error: 'e', retryInMs, permanent: false, u: 0 })
+      const item = (lease: typeof high, retryInMs: number) => ({
+        id: lease?.id ?? '',
+        token: lease?.token ?? 0,
+        error: 'e',
+        retryInMs,
+        permanent: false,
+        u: 0,
+      })
       await backend.tasks.nack(TYPE, RETRY, [item(late, 2 * SECOND), item(early, SECOND), item(high, 3 * SECOND)])
       await submit(backend, 'waiting')
       expect(ids(await reserve(backend, 1))).toEqual(['waiting'])

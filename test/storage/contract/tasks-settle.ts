@@ -1,6 +1,24 @@
 /** The contract of settling a lease: rows 6 to 12 of the table of transitions. */
 import { describe, expect, it } from '@jest/globals'
-import { HOUR, MINUTE, SECOND, TYPE, VISIBILITY, dead, ids, inFlight, nack, pending, refOf, reopen, reserve, sole, submit, task, worlds } from './world.ts'
+import {
+  HOUR,
+  MINUTE,
+  SECOND,
+  TYPE,
+  VISIBILITY,
+  dead,
+  ids,
+  inFlight,
+  nack,
+  pending,
+  refOf,
+  reopen,
+  reserve,
+  sole,
+  submit,
+  task,
+  worlds,
+} from './world.ts'
 import type { Create } from './world.ts'
 import type { Backend, LeaseRef } from '../../../src/storage/index.ts'
 
@@ -48,10 +66,15 @@ export function tasksSettle(name: string, create: Create): void {
         const { backend } = await open()
         const [a, b] = await inFlight(backend, 'a', 'b')
         const [tokenA, tokenB] = [a?.token ?? 0, b?.token ?? 0]
-        for (const lease of [{ id: 'unknown', token: tokenA }, { id: 'a', token: tokenB }, { id: 'a', token: 0 }]) {
+        for (const lease of [
+          { id: 'unknown', token: tokenA },
+          { id: 'a', token: tokenB },
+          { id: 'a', token: 0 },
+        ]) {
           expect(await call(backend, lease)).toEqual(['lease_lost'])
         }
-        for (const token of [tokenB + 1, tokenB + 1_000_000_000, Number.MAX_SAFE_INTEGER]) expect(await call(backend, { id: 'a', token })).toEqual(['not_issued'])
+        for (const token of [tokenB + 1, tokenB + 1_000_000_000, Number.MAX_SAFE_INTEGER])
+          expect(await call(backend, { id: 'a', token })).toEqual(['not_issued'])
         expect(await backend.tasks.locate(TYPE, ['a', 'b'])).toEqual(['in_flight', 'in_flight'])
       })
 
@@ -72,7 +95,8 @@ export function tasksSettle(name: string, create: Create): void {
         const { backend } = await open()
         const [a, b, c] = await inFlight(backend, 'a', 'b', 'c')
         const [nacked, released, killedOff] = [a, b, c].flatMap((lease) => (lease === undefined ? [] : [refOf(lease)]))
-        if (nacked === undefined || released === undefined || killedOff === undefined) throw new Error('three leases were expected')
+        if (nacked === undefined || released === undefined || killedOff === undefined)
+          throw new Error('three leases were expected')
         await nack(backend, [nacked], { retryInMs: HOUR })
         await backend.tasks.release(TYPE, [released])
         await nack(backend, [killedOff], { permanent: true })
@@ -156,10 +180,18 @@ export function tasksSettle(name: string, create: Create): void {
     it('spreads retries over the growing, capped delay of the policy (D25)', async () => {
       const { backend, clock } = await open()
       await submit(backend, task('a', { maxAttempts: 1000 }))
-      for (const [attempt, u, delay] of [[0, 0.5, 500], [1, 0.9999, 1999], [2, 0.25, 1000], [3, 0, 0], [4, 0.5, 5_000]] as const) {
+      for (const [attempt, u, delay] of [
+        [0, 0.5, 500],
+        [1, 0.9999, 1999],
+        [2, 0.25, 1000],
+        [3, 0, 0],
+        [4, 0.5, 5_000],
+      ] as const) {
         const lease = sole(await reserve(backend))
         expect(lease.attempt).toBe(attempt)
-        await backend.tasks.nack(TYPE, { baseMs: 1_000, factor: 2, capMs: 10_000 }, [{ ...refOf(lease), error: 'e', retryInMs: null, permanent: false, u }])
+        await backend.tasks.nack(TYPE, { baseMs: 1_000, factor: 2, capMs: 10_000 }, [
+          { ...refOf(lease), error: 'e', retryInMs: null, permanent: false, u },
+        ])
         if (delay > 0) clock.advance(delay - 1)
         if (delay > 0) expect(await reserve(backend)).toEqual([])
         clock.advance(delay > 0 ? 1 : 0)
@@ -173,7 +205,9 @@ export function tasksSettle(name: string, create: Create): void {
       for (let i = 0; i < 300; i += 1) {
         await nack(backend, await reserve(backend), { retryInMs: 0 })
       }
-      await backend.tasks.nack(TYPE, { baseMs: 86_400_000, factor: 1e9, capMs: SECOND }, [{ ...refOf(sole(await reserve(backend))), error: 'e', retryInMs: null, permanent: false, u: 0.999 }])
+      await backend.tasks.nack(TYPE, { baseMs: 86_400_000, factor: 1e9, capMs: SECOND }, [
+        { ...refOf(sole(await reserve(backend))), error: 'e', retryInMs: null, permanent: false, u: 0.999 },
+      ])
       clock.advance(SECOND)
       expect(sole(await reserve(backend)).attempt).toBe(301)
     })
@@ -184,7 +218,12 @@ export function tasksSettle(name: string, create: Create): void {
       expect(await nack(backend, await reserve(backend), { error: 'first', retryInMs: 0 })).toEqual(['scheduled'])
       clock.advance(SECOND)
       expect(await nack(backend, await reserve(backend), { error: 'second', retryInMs: 0 })).toEqual(['dead'])
-      expect(await backend.tasks.dead(TYPE, 10)).toEqual({ length: 1, items: [{ id: 'a', attempt: 2, maxAttempts: 2, lastError: 'second', diedAt: clock.wallMs(), body: task('a').body }] })
+      expect(await backend.tasks.dead(TYPE, 10)).toEqual({
+        length: 1,
+        items: [
+          { id: 'a', attempt: 2, maxAttempts: 2, lastError: 'second', diedAt: clock.wallMs(), body: task('a').body },
+        ],
+      })
     })
 
     it('takes the attempts of the worker that holds the task now', async () => {
@@ -197,8 +236,14 @@ export function tasksSettle(name: string, create: Create): void {
 
     it('sends a permanent failure to the dead-letter queue at once (D55)', async () => {
       const { backend } = await open()
-      expect(await nack(backend, await inFlight(backend, 'a'), { permanent: true, error: 'no such file' })).toEqual(['dead'])
-      expect(sole((await backend.tasks.dead(TYPE, 10)).items)).toMatchObject({ attempt: 1, maxAttempts: 3, lastError: 'no such file' })
+      expect(await nack(backend, await inFlight(backend, 'a'), { permanent: true, error: 'no such file' })).toEqual([
+        'dead',
+      ])
+      expect(sole((await backend.tasks.dead(TYPE, 10)).items)).toMatchObject({
+        attempt: 1,
+        maxAttempts: 3,
+        lastError: 'no such file',
+      })
     })
 
     it('cuts an error text at 4,096 characters', async () => {
@@ -229,7 +274,9 @@ export function tasksSettle(name: string, create: Create): void {
       const lease = sole(await inFlight(backend, 'a'))
       for (let i = 0; i < 30; i += 1) {
         clock.advance(VISIBILITY / 3)
-        expect(await backend.tasks.extend(TYPE, [{ ...refOf(lease), visibilityMs: VISIBILITY }])).toEqual([{ until: clock.wallMs() + VISIBILITY }])
+        expect(await backend.tasks.extend(TYPE, [{ ...refOf(lease), visibilityMs: VISIBILITY }])).toEqual([
+          { until: clock.wallMs() + VISIBILITY },
+        ])
         expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ requeued: 0 })
       }
       expect(await reserve(backend)).toEqual([])
@@ -254,7 +301,9 @@ export function tasksSettle(name: string, create: Create): void {
       const { backend, clock } = await open()
       const lease = sole(await inFlight(backend, 'a'))
       clock.advance(HOUR)
-      expect(await backend.tasks.extend(TYPE, [{ ...refOf(lease), visibilityMs: SECOND }])).toEqual([{ until: clock.wallMs() + SECOND }])
+      expect(await backend.tasks.extend(TYPE, [{ ...refOf(lease), visibilityMs: SECOND }])).toEqual([
+        { until: clock.wallMs() + SECOND },
+      ])
       expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ requeued: 0 })
     })
   })

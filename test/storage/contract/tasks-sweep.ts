@@ -1,6 +1,26 @@
 /** The contract of the sweep, the dead-letter queue and what can be seen of the tasks: rows 13 to 17. */
 import { describe, expect, it } from '@jest/globals'
-import { DAY, HOUR, MINUTE, SECOND, TYPE, VISIBILITY, dead, ids, inFlight, killed, nack, pending, refOf, reopen, reserve, sole, submit, task, worlds } from './world.ts'
+import {
+  DAY,
+  HOUR,
+  MINUTE,
+  SECOND,
+  TYPE,
+  VISIBILITY,
+  dead,
+  ids,
+  inFlight,
+  killed,
+  nack,
+  pending,
+  refOf,
+  reopen,
+  reserve,
+  sole,
+  submit,
+  task,
+  worlds,
+} from './world.ts'
 import type { Create } from './world.ts'
 
 export function tasksSweep(name: string, create: Create): void {
@@ -11,10 +31,22 @@ export function tasksSweep(name: string, create: Create): void {
       const { backend, clock } = await open()
       await inFlight(backend, 'a')
       clock.advance(VISIBILITY - 1)
-      expect(await backend.tasks.sweep(TYPE, 10, 500)).toEqual({ requeued: 0, promoted: 0, dead: 0, forgottenKeys: 0, more: false })
+      expect(await backend.tasks.sweep(TYPE, 10, 500)).toEqual({
+        requeued: 0,
+        promoted: 0,
+        dead: 0,
+        forgottenKeys: 0,
+        more: false,
+      })
       expect(await reserve(backend)).toEqual([])
       clock.advance(1)
-      expect(await backend.tasks.sweep(TYPE, 10, 500)).toEqual({ requeued: 1, promoted: 0, dead: 0, forgottenKeys: 0, more: false })
+      expect(await backend.tasks.sweep(TYPE, 10, 500)).toEqual({
+        requeued: 1,
+        promoted: 0,
+        dead: 0,
+        forgottenKeys: 0,
+        more: false,
+      })
       expect(sole(await reserve(backend))).toMatchObject({ id: 'a', attempt: 0 })
     })
 
@@ -37,10 +69,22 @@ export function tasksSweep(name: string, create: Create): void {
       for (let lost = 1; lost <= 3; lost += 1) {
         expect(ids(await reserve(backend))).toEqual(['a'])
         clock.advance(VISIBILITY)
-        expect(await backend.tasks.sweep(TYPE, 3, 500)).toMatchObject(lost < 3 ? { requeued: 1, dead: 0 } : { requeued: 0, dead: 1 })
+        expect(await backend.tasks.sweep(TYPE, 3, 500)).toMatchObject(
+          lost < 3 ? { requeued: 1, dead: 0 } : { requeued: 0, dead: 1 },
+        )
       }
       expect(await backend.tasks.dead(TYPE, 10)).toEqual({
-        length: 1, items: [{ id: 'a', attempt: 0, maxAttempts: 3, lastError: 'lease lost 3 times', diedAt: clock.wallMs(), body: task('a').body }],
+        length: 1,
+        items: [
+          {
+            id: 'a',
+            attempt: 0,
+            maxAttempts: 3,
+            lastError: 'lease lost 3 times',
+            diedAt: clock.wallMs(),
+            body: task('a').body,
+          },
+        ],
       })
     })
 
@@ -85,17 +129,33 @@ export function tasksSweep(name: string, create: Create): void {
       await submit(backend, 'a', 'b', 'c')
       for (let i = 1; i <= 3; i += 1) await reserve(backend, 1, i * SECOND)
       clock.advance(DAY)
-      expect(await backend.tasks.sweep(TYPE, 10, 2)).toEqual({ requeued: 2, promoted: 2, dead: 0, forgottenKeys: 2, more: true })
+      expect(await backend.tasks.sweep(TYPE, 10, 2)).toEqual({
+        requeued: 2,
+        promoted: 2,
+        dead: 0,
+        forgottenKeys: 2,
+        more: true,
+      })
       expect(await backend.tasks.locate(TYPE, ['a', 'b', 'c'])).toEqual(['pending', 'pending', 'in_flight'])
-      expect(await backend.tasks.sweep(TYPE, 10, 2)).toEqual({ requeued: 1, promoted: 1, dead: 0, forgottenKeys: 1, more: false })
+      expect(await backend.tasks.sweep(TYPE, 10, 2)).toEqual({
+        requeued: 1,
+        promoted: 1,
+        dead: 0,
+        forgottenKeys: 1,
+        more: false,
+      })
     })
 
     it('moves each task once when two sweeps run together', async () => {
       const { backend, clock } = await open()
       await inFlight(backend, ...Array.from({ length: 50 }, (_, i) => `t${i}`))
       clock.advance(VISIBILITY)
-      const swept = await Promise.all([backend.tasks.sweep(TYPE, 10, 500), backend.tasks.sweep(TYPE, 10, 500), reserve(backend)])
-      expect((swept[0].requeued + swept[1].requeued)).toBe(50)
+      const swept = await Promise.all([
+        backend.tasks.sweep(TYPE, 10, 500),
+        backend.tasks.sweep(TYPE, 10, 500),
+        reserve(backend),
+      ])
+      expect(swept[0].requeued + swept[1].requeued).toBe(50)
       const again = [...swept[2], ...(await reserve(backend))]
       expect(new Set(ids(again)).size).toBe(50)
       expect(again).toHaveLength(50)
@@ -123,7 +183,14 @@ export function tasksSweep(name: string, create: Create): void {
       const { length, items } = await backend.tasks.dead(TYPE, 2)
       expect(length).toBe(3)
       expect(ids(items)).toEqual(['b', 'a'])
-      expect(items[0]).toEqual({ id: 'b', attempt: 1, maxAttempts: 3, lastError: 'boom', diedAt: clock.wallMs() - SECOND, body: task('b').body })
+      expect(items[0]).toEqual({
+        id: 'b',
+        attempt: 1,
+        maxAttempts: 3,
+        lastError: 'boom',
+        diedAt: clock.wallMs() - SECOND,
+        body: task('b').body,
+      })
     })
 
     it('replays in that order to the back of the normal tier, attempts 0', async () => {
@@ -210,7 +277,13 @@ export function tasksSweep(name: string, create: Create): void {
       const { backend } = await open()
       await killed(backend, 'a', 'b', 'c')
       await submit(backend, 'd')
-      expect(await backend.tasks.select(TYPE, 'replay', ['c', 'd', 'unknown', 'a', 'c'])).toEqual(['replayed', 'not_dead', 'not_dead', 'replayed', 'not_dead'])
+      expect(await backend.tasks.select(TYPE, 'replay', ['c', 'd', 'unknown', 'a', 'c'])).toEqual([
+        'replayed',
+        'not_dead',
+        'not_dead',
+        'replayed',
+        'not_dead',
+      ])
       expect(await pending(backend)).toEqual(['d', 'c', 'a'])
       expect(await dead(backend)).toEqual(['b'])
     })
@@ -227,7 +300,11 @@ export function tasksSweep(name: string, create: Create): void {
       const { backend } = await open()
       const all = Array.from({ length: 60 }, (_, i) => `t${i}`)
       await killed(backend, ...all)
-      const [replayed, selected, cleared] = await Promise.all([backend.tasks.replay(TYPE, 20), backend.tasks.select(TYPE, 'replay', all.slice(10, 40)), backend.tasks.clearDead(TYPE)])
+      const [replayed, selected, cleared] = await Promise.all([
+        backend.tasks.replay(TYPE, 20),
+        backend.tasks.select(TYPE, 'replay', all.slice(10, 40)),
+        backend.tasks.clearDead(TYPE),
+      ])
       const queued = await pending(backend)
       expect(queued).toHaveLength(replayed + selected.filter((answer) => answer === 'replayed').length)
       expect(new Set(queued).size + cleared).toBe(60)
@@ -243,7 +320,13 @@ export function tasksSweep(name: string, create: Create): void {
       await nack(backend, await inFlight(backend, 'scheduled'), { retryInMs: HOUR })
       await inFlight(backend, 'in flight')
       await submit(backend, 'pending')
-      expect(await backend.tasks.locate(TYPE, ['pending', 'gone', 'dead', 'scheduled', 'in flight'])).toEqual(['pending', null, 'dead', 'scheduled', 'in_flight'])
+      expect(await backend.tasks.locate(TYPE, ['pending', 'gone', 'dead', 'scheduled', 'in flight'])).toEqual([
+        'pending',
+        null,
+        'dead',
+        'scheduled',
+        'in_flight',
+      ])
     })
 
     it('shows at most n pending tasks, and ends at 32 MiB', async () => {
@@ -258,7 +341,14 @@ export function tasksSweep(name: string, create: Create): void {
 
     it('counts an empty type as zero', async () => {
       const { backend } = await open()
-      const zero = { tiers: [0, 0, 0], scheduled: 0, inFlight: 0, dead: 0, oldest: null, totals: { submitted: 0, acked: 0, nacked: 0, died: 0 } }
+      const zero = {
+        tiers: [0, 0, 0],
+        scheduled: 0,
+        inFlight: 0,
+        dead: 0,
+        oldest: null,
+        totals: { submitted: 0, acked: 0, nacked: 0, died: 0 },
+      }
       expect(await backend.tasks.counts(['never', 'seen'])).toEqual([zero, zero])
       expect(await backend.tasks.counts([])).toEqual([])
     })
@@ -273,10 +363,23 @@ export function tasksSweep(name: string, create: Create): void {
       clock.advance(VISIBILITY)
       await backend.tasks.sweep(TYPE, 1, 500)
       await inFlight(backend, 'in flight')
-      await submit(backend, task('h', { tier: 0, submitted: 30 }), task('n', { submitted: 20 }), task('m', { submitted: 10 }), task('l', { tier: 2, submitted: 40 }))
+      await submit(
+        backend,
+        task('h', { tier: 0, submitted: 30 }),
+        task('n', { submitted: 20 }),
+        task('m', { submitted: 10 }),
+        task('l', { tier: 2, submitted: 40 }),
+      )
       await backend.tasks.submit(TYPE, DAY, [task('h', { ownId: true })])
       expect(await backend.tasks.counts([TYPE])).toEqual([
-        { tiers: [1, 2, 1], scheduled: 1, inFlight: 1, dead: 3, oldest: 20, totals: { submitted: 10, acked: 1, nacked: 3, died: 3 } },
+        {
+          tiers: [1, 2, 1],
+          scheduled: 1,
+          inFlight: 1,
+          dead: 3,
+          oldest: 20,
+          totals: { submitted: 10, acked: 1, nacked: 3, died: 3 },
+        },
       ])
     })
 
@@ -289,11 +392,15 @@ export function tasksSweep(name: string, create: Create): void {
       const before = await backend.tasks.counts([TYPE])
       await reopen(backend)
       const { durable } = backend.capabilities
-      expect(await backend.tasks.locate(TYPE, ['pending', 'in flight', 'scheduled', 'dead'])).toEqual(durable ? ['pending', 'in_flight', 'scheduled', 'dead'] : [null, null, null, null])
+      expect(await backend.tasks.locate(TYPE, ['pending', 'in flight', 'scheduled', 'dead'])).toEqual(
+        durable ? ['pending', 'in_flight', 'scheduled', 'dead'] : [null, null, null, null],
+      )
       if (!durable) return
       expect(await backend.tasks.counts([TYPE])).toEqual(before)
       expect(await backend.tasks.submit(TYPE, DAY, [task('new', { key: 'k' })])).toEqual([{ duplicateOf: 'in flight' }])
-      expect(await backend.tasks.extend(TYPE, [{ ...lease, visibilityMs: VISIBILITY }])).toEqual([{ until: clock.wallMs() + VISIBILITY }])
+      expect(await backend.tasks.extend(TYPE, [{ ...lease, visibilityMs: VISIBILITY }])).toEqual([
+        { until: clock.wallMs() + VISIBILITY },
+      ])
       clock.advance(MINUTE)
       expect(ids(await reserve(backend))).toEqual(['pending', 'scheduled', 'low'])
       await backend.tasks.sweep(TYPE, 10, 500)

@@ -3,7 +3,18 @@
  * of the calls. One rule of time runs through all suites: a moment has passed as soon as the clock equals it.
  */
 import { afterEach, expect } from '@jest/globals'
-import type { Backend, Conn, Lease, LeaseRef, NewTask, PoolItem, Registration, Reservation, Reserved, ReserveRequest } from '../../../src/storage/index.ts'
+import type {
+  Backend,
+  Conn,
+  Lease,
+  LeaseRef,
+  NewTask,
+  PoolItem,
+  Registration,
+  Reservation,
+  Reserved,
+  ReserveRequest,
+} from '../../../src/storage/index.ts'
 import type { Clock } from '../../../src/runtime/index.ts'
 
 export const SECOND = 1_000
@@ -13,7 +24,20 @@ export const DAY = 24 * HOUR
 export const VISIBILITY = 60 * SECOND
 export const RETRY = { baseMs: 1_000, factor: 2, capMs: 300_000 }
 /** Names no layer may stumble over. */
-export const HOSTILE = ['{a}', '}{', '*?[', `'"\\`, 'a\u0000b', '__proto__', 'constructor', 'a:b', ' ', '%s', 'naïve 🦊', '🦊'.repeat(256)]
+export const HOSTILE = [
+  '{a}',
+  '}{',
+  '*?[',
+  `'"\\`,
+  'a\u0000b',
+  '__proto__',
+  'constructor',
+  'a:b',
+  ' ',
+  '%s',
+  'naïve 🦊',
+  '🦊'.repeat(256),
+]
 
 /** Both hands of the machine's clock, moved by the test alone. */
 export class ManualClock implements Clock {
@@ -41,7 +65,10 @@ export class ManualClock implements Clock {
 
 /** Answers an isolated, unopened backend that lives on `clock`. Closed and opened again it is the same store. */
 export type Create = (clock: ManualClock) => Promise<Backend>
-export interface World { readonly backend: Backend; readonly clock: ManualClock }
+export interface World {
+  readonly backend: Backend
+  readonly clock: ManualClock
+}
 
 /** For one describe: opens a world per call, and closes what it opened after each test. */
 export function worlds(create: Create): () => Promise<World> {
@@ -66,7 +93,8 @@ export async function reopen(backend: Backend): Promise<void> {
 }
 
 /** `{ code }` of the FleetError that a call must reject with. */
-export const fails = (code: string): ReturnType<typeof expect.objectContaining> => expect.objectContaining({ name: 'FleetError', code })
+export const fails = (code: string): ReturnType<typeof expect.objectContaining> =>
+  expect.objectContaining({ name: 'FleetError', code })
 
 /** The only item of a list. */
 export function sole<T>(items: readonly T[]): T {
@@ -80,7 +108,17 @@ export const TYPE = 'render'
 
 /** A task of the normal tier whose id was drawn by the master. */
 export function task(id: string, more: Partial<NewTask> = {}): NewTask {
-  return { id, ownId: false, key: null, tier: 1, ttlMs: null, maxAttempts: null, submitted: 1_699_999_999_000, body: `{"payload":{"of":${JSON.stringify(id)}},"priority":0,"submitted_at":1}`, ...more }
+  return {
+    id,
+    ownId: false,
+    key: null,
+    tier: 1,
+    ttlMs: null,
+    maxAttempts: null,
+    submitted: 1_699_999_999_000,
+    body: `{"payload":{"of":${JSON.stringify(id)}},"priority":0,"submitted_at":1}`,
+    ...more,
+  }
 }
 
 export async function submit(backend: Backend, ...tasks: readonly (string | NewTask)[]): Promise<void> {
@@ -89,17 +127,30 @@ export async function submit(backend: Backend, ...tasks: readonly (string | NewT
   expect(answers).toEqual(items.map(() => ({ queued: true })))
 }
 
-export async function reserve(backend: Backend, limit = 500, visibilityMs = VISIBILITY, defaultMaxAttempts = 3): Promise<readonly Lease[]> {
+export async function reserve(
+  backend: Backend,
+  limit = 500,
+  visibilityMs = VISIBILITY,
+  defaultMaxAttempts = 3,
+): Promise<readonly Lease[]> {
   return leasesOf(sole((await ask(backend, [{ worker: 'w1', limit, defaultMaxAttempts }], { visibilityMs })).answers))
 }
 
 /** A reserve as a master makes it: who is not registered registers first, and each request brings its config's generation. */
-export async function ask(backend: Backend, requests: readonly Omit<ReserveRequest, 'gen'>[], { type = TYPE, visibilityMs = VISIBILITY } = {}): Promise<Reserved> {
+export async function ask(
+  backend: Backend,
+  requests: readonly Omit<ReserveRequest, 'gen'>[],
+  { type = TYPE, visibilityMs = VISIBILITY } = {},
+): Promise<Reserved> {
   const refs = requests.map(({ worker }) => ({ type, id: worker }))
   const rows = await backend.configs.get(refs)
   const missing = refs.filter((_, i) => rows[i] === null)
   if (missing.length > 0) await backend.workers.register(missing.map((of) => registration(of.id, 'm1/0', of)))
-  return backend.tasks.reserve(type, visibilityMs, requests.map((request, i) => ({ ...request, gen: rows[i]?.gen ?? 0 })))
+  return backend.tasks.reserve(
+    type,
+    visibilityMs,
+    requests.map((request, i) => ({ ...request, gen: rows[i]?.gen ?? 0 })),
+  )
 }
 
 /** The leases of an answer, which must not be a refusal. */
@@ -119,8 +170,16 @@ export async function inFlight(backend: Backend, ...tasks: readonly (string | Ne
   return leases
 }
 
-export function nack(backend: Backend, leases: readonly LeaseRef[], more: { error?: string; retryInMs?: number | null; permanent?: boolean; u?: number } = {}): ReturnType<Backend['tasks']['nack']> {
-  return backend.tasks.nack(TYPE, RETRY, leases.map((lease) => ({ ...refOf(lease), error: 'boom', retryInMs: null, permanent: false, u: 0.5, ...more })))
+export function nack(
+  backend: Backend,
+  leases: readonly LeaseRef[],
+  more: { error?: string; retryInMs?: number | null; permanent?: boolean; u?: number } = {},
+): ReturnType<Backend['tasks']['nack']> {
+  return backend.tasks.nack(
+    TYPE,
+    RETRY,
+    leases.map((lease) => ({ ...refOf(lease), error: 'boom', retryInMs: null, permanent: false, u: 0.5, ...more })),
+  )
 }
 
 /** Sends the tasks to the dead-letter queue, in this order. */
@@ -129,7 +188,8 @@ export async function killed(backend: Backend, ...tasks: readonly (string | NewT
   expect(await nack(backend, leases, { permanent: true })).toEqual(leases.map(() => 'dead'))
 }
 
-export const pending = async (backend: Backend): Promise<string[]> => ids((await backend.tasks.queue(TYPE, 10_000)).items)
+export const pending = async (backend: Backend): Promise<string[]> =>
+  ids((await backend.tasks.queue(TYPE, 10_000)).items)
 export const dead = async (backend: Backend): Promise<string[]> => ids((await backend.tasks.dead(TYPE, 10_000)).items)
 
 // ── Workers and pools ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -144,4 +204,10 @@ export function registration(id: string, conn: string, more: Partial<Registratio
 export const conn = (id: string, name: string): Conn => ({ type: TYPE, id, conn: name })
 export const ref = (id: string): { type: string; id: string } => ({ type: TYPE, id })
 
-export const item = (id: string, more: Partial<PoolItem> = {}): PoolItem => ({ id, tags: '{}', payload: `{"of":${JSON.stringify(id)}}`, expires: null, ...more })
+export const item = (id: string, more: Partial<PoolItem> = {}): PoolItem => ({
+  id,
+  tags: '{}',
+  payload: `{"of":${JSON.stringify(id)}}`,
+  expires: null,
+  ...more,
+})

@@ -2,7 +2,29 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { seededRandom } from '../../../src/runtime/index.ts'
-import { DAY, HOUR, ManualClock, SECOND, TYPE, ask, conn, fails, ids, inFlight, item, killed, leasesOf, nack, pending, ref, registration, reserve, sole, submit, task } from '../contract/world.ts'
+import {
+  DAY,
+  HOUR,
+  ManualClock,
+  SECOND,
+  TYPE,
+  ask,
+  conn,
+  fails,
+  ids,
+  inFlight,
+  item,
+  killed,
+  leasesOf,
+  nack,
+  pending,
+  ref,
+  registration,
+  reserve,
+  sole,
+  submit,
+  task,
+} from '../contract/world.ts'
 import type { MemoryBackendOptions } from '../../../src/storage/memory/index.ts'
 
 const open: MemoryBackend[] = []
@@ -10,7 +32,9 @@ afterEach(async () => {
   for (const backend of open.splice(0)) await backend.close()
 })
 
-async function opened(options: Partial<MemoryBackendOptions> = {}): Promise<{ backend: MemoryBackend; clock: ManualClock }> {
+async function opened(
+  options: Partial<MemoryBackendOptions> = {},
+): Promise<{ backend: MemoryBackend; clock: ManualClock }> {
   const clock = new ManualClock()
   const backend = new MemoryBackend({ clock, random: seededRandom(1), ...options })
   open.push(backend)
@@ -40,12 +64,25 @@ describe('memory backend: room', () => {
   it('refuses what grows, and records none of it', async () => {
     const { backend } = await full()
     const big = text(2 * MANY)
-    await expect(backend.tasks.submit(TYPE, DAY, [task('c', { key: 'k' }), task('d', { body: big })])).rejects.toEqual(fails('STORAGE_FULL'))
+    await expect(backend.tasks.submit(TYPE, DAY, [task('c', { key: 'k' }), task('d', { body: big })])).rejects.toEqual(
+      fails('STORAGE_FULL'),
+    )
     await expect(backend.streams.push(TYPE, 'm1', 2, [big])).rejects.toEqual(fails('STORAGE_FULL'))
-    await expect(backend.pools.put('p', [item('a'), item('b', { payload: big })])).rejects.toEqual(fails('STORAGE_FULL'))
-    await expect(backend.kv.set('ns', [{ key: 'a', value: '1', ttlMs: null }, { key: 'b', value: big, ttlMs: null }])).rejects.toEqual(fails('STORAGE_FULL'))
-    await expect(backend.workers.register([registration('w2', 'm1/2'), registration('w3', 'm1/3', { defaults: big })])).rejects.toEqual(fails('STORAGE_FULL'))
-    await expect(backend.configs.put({ ...ref('w1'), expectGen: 0, config: big, changed: [], actor: 'admin' })).rejects.toEqual(fails('STORAGE_FULL'))
+    await expect(backend.pools.put('p', [item('a'), item('b', { payload: big })])).rejects.toEqual(
+      fails('STORAGE_FULL'),
+    )
+    await expect(
+      backend.kv.set('ns', [
+        { key: 'a', value: '1', ttlMs: null },
+        { key: 'b', value: big, ttlMs: null },
+      ]),
+    ).rejects.toEqual(fails('STORAGE_FULL'))
+    await expect(
+      backend.workers.register([registration('w2', 'm1/2'), registration('w3', 'm1/3', { defaults: big })]),
+    ).rejects.toEqual(fails('STORAGE_FULL'))
+    await expect(
+      backend.configs.put({ ...ref('w1'), expectGen: 0, config: big, changed: [], actor: 'admin' }),
+    ).rejects.toEqual(fails('STORAGE_FULL'))
     expect(await pending(backend)).toEqual(['a', 'b'])
     expect(await backend.streams.length([TYPE])).toEqual([1])
     expect(await backend.pools.sizes(['p'])).toEqual([0])
@@ -57,7 +94,15 @@ describe('memory backend: room', () => {
 
   it('goes on with everything that shrinks or settles', async () => {
     const { backend, lease } = await full()
-    expect(await backend.workers.beat([{ ...conn('w1', 'm1/1'), state: { state: 'RUNNING', gen: 0, lastError: 'x'.repeat(4_096) }, stats: [text(MANY), text(MANY)] }])).toEqual([{ was: 'ok', gen: 0 }])
+    expect(
+      await backend.workers.beat([
+        {
+          ...conn('w1', 'm1/1'),
+          state: { state: 'RUNNING', gen: 0, lastError: 'x'.repeat(4_096) },
+          stats: [text(MANY), text(MANY)],
+        },
+      ]),
+    ).toEqual([{ was: 'ok', gen: 0 }])
     await expect(submit(backend, 'c')).rejects.toEqual(fails('STORAGE_FULL'))
     await backend.workers.beat([{ ...conn('w1', 'm1/1'), stats: [text(MANY), text(5)] }])
     expect(await backend.stats.read(ref('w1'), 0, 240)).toEqual([text(5)])
@@ -74,11 +119,21 @@ describe('memory backend: room', () => {
     for (let round = 0; round < 100; round += 1) {
       const name = (id: string): string => `${id}${round}`
       await backend.workers.register([registration('w', `m1/${round}`)])
-      await backend.workers.beat([{ ...conn('w', `m1/${round}`), state: { state: 'ERROR', gen: 0, lastError: 'e'.repeat(999) }, stats: [body, body] }])
+      await backend.workers.beat([
+        {
+          ...conn('w', `m1/${round}`),
+          state: { state: 'ERROR', gen: 0, lastError: 'e'.repeat(999) },
+          stats: [body, body],
+        },
+      ])
       const { gen } = sole(await backend.configs.get([ref('w')])) ?? { gen: 0 }
       await backend.configs.put({ ...ref('w'), expectGen: gen, config: text(500), changed: [], actor: 'admin' })
       await backend.workers.forget([ref('w')])
-      await submit(backend, task(name('acked'), { body, key: name('k') }), task(name('dropped'), { body, ttlMs: SECOND }))
+      await submit(
+        backend,
+        task(name('acked'), { body, key: name('k') }),
+        task(name('dropped'), { body, ttlMs: SECOND }),
+      )
       clock.advance(SECOND)
       await backend.tasks.ack(TYPE, await reserve(backend))
       await killed(backend, ...['cleared', 'removed', 'replayed'].map((id) => task(name(id), { body })))
@@ -88,11 +143,22 @@ describe('memory backend: room', () => {
       expect(await backend.tasks.clearDead(TYPE)).toBe(1)
       await backend.streams.push(TYPE, 'm1', round, [body, body])
       await backend.streams.pop(TYPE, 10)
-      await backend.pools.put('p', [item('a', { payload: body }), item('a', { tags: text(5) }), item('b', { payload: body, expires: clock.wallMs() + SECOND })])
+      await backend.pools.put('p', [
+        item('a', { payload: body }),
+        item('a', { tags: text(5) }),
+        item('b', { payload: body, expires: clock.wallMs() + SECOND }),
+      ])
       await backend.pools.remove('p', [{ id: 'a', token: null }])
-      await backend.kv.set('ns', [{ key: 'a', value: body, ttlMs: null }, { key: 'a', value: body, ttlMs: SECOND }, { key: 'b', value: body, ttlMs: null }])
+      await backend.kv.set('ns', [
+        { key: 'a', value: body, ttlMs: null },
+        { key: 'a', value: body, ttlMs: SECOND },
+        { key: 'b', value: body, ttlMs: null },
+      ])
       await backend.kv.delete('ns', ['b'])
-      await backend.locks.acquire('ns', Array.from({ length: 20 }, (_, i) => ({ name: `l${i}`, owner: 'w', holdMs: SECOND })))
+      await backend.locks.acquire(
+        'ns',
+        Array.from({ length: 20 }, (_, i) => ({ name: `l${i}`, owner: 'w', holdMs: SECOND })),
+      )
       clock.advance(DAY)
       await backend.tasks.sweep(TYPE, 10, 500)
     }
@@ -102,8 +168,12 @@ describe('memory backend: room', () => {
 describe('memory backend: bounds', () => {
   it('refuses more workers of a type than it may hold, known ones excepted', async () => {
     const { backend } = await opened({ limits: { workersPerType: 2 } })
-    expect(await backend.workers.register(['a', 'b', 'c', 'a'].map((id, i) => registration(id, `m1/${i}`)))).toMatchObject([{ before: null }, { before: null }, 'full', { before: { state: 'IDLE' } }])
-    expect(await backend.workers.register([{ ...registration('c', 'm1/9'), type: 'other' }])).toMatchObject([{ before: null }])
+    expect(
+      await backend.workers.register(['a', 'b', 'c', 'a'].map((id, i) => registration(id, `m1/${i}`))),
+    ).toMatchObject([{ before: null }, { before: null }, 'full', { before: { state: 'IDLE' } }])
+    expect(await backend.workers.register([{ ...registration('c', 'm1/9'), type: 'other' }])).toMatchObject([
+      { before: null },
+    ])
     await backend.workers.forget([ref('a')])
     expect(await backend.workers.register([registration('c', 'm1/10')])).toMatchObject([{ before: null }])
   })
@@ -112,9 +182,17 @@ describe('memory backend: bounds', () => {
     const { backend } = await opened({ limits: { forgottenPerType: 2 } })
     const workers = ['a', 'b', 'c']
     await backend.workers.register(workers.map((id) => registration(id, 'm1/1')))
-    await backend.configs.raise([{ ...ref('a'), above: 8 }, { ...ref('b'), above: 4 }, { ...ref('c'), above: 6 }])
+    await backend.configs.raise([
+      { ...ref('a'), above: 8 },
+      { ...ref('b'), above: 4 },
+      { ...ref('c'), above: 6 },
+    ])
     await backend.workers.forget(workers.map(ref))
-    expect(await backend.workers.register(workers.map((id) => registration(id, 'm1/2')))).toMatchObject([{ gen: 10 }, { gen: 0 }, { gen: 8 }])
+    expect(await backend.workers.register(workers.map((id) => registration(id, 'm1/2')))).toMatchObject([
+      { gen: 10 },
+      { gen: 0 },
+      { gen: 8 },
+    ])
   })
 
   it('promotes and sweeps a crowd of due tasks in parts', async () => {

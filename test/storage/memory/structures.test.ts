@@ -8,20 +8,26 @@ import type { Entry } from '../../../src/storage/memory/agenda.ts'
 
 describe('Ring', () => {
   it('behaves like an array at both ends and in between', () => {
-    const step = fc.oneof({ weight: 3, arbitrary: fc.constant('push' as const) }, { weight: 3, arbitrary: fc.constant('unshift' as const) }, { weight: 4, arbitrary: fc.constant('shift' as const) })
-    fc.assert(fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
-      const ring = new Ring<number>()
-      const array: number[] = []
-      for (const [i, name] of steps.entries()) {
-        if (name === 'shift') expect(ring.shift()).toBe(array.shift())
-        else {
-          ring[name](i)
-          array[name](i)
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.constant('push' as const) },
+      { weight: 3, arbitrary: fc.constant('unshift' as const) },
+      { weight: 4, arbitrary: fc.constant('shift' as const) },
+    )
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
+        const ring = new Ring<number>()
+        const array: number[] = []
+        for (const [i, name] of steps.entries()) {
+          if (name === 'shift') expect(ring.shift()).toBe(array.shift())
+          else {
+            ring[name](i)
+            array[name](i)
+          }
+          expect(ring.length).toBe(array.length)
         }
-        expect(ring.length).toBe(array.length)
-      }
-      expect(Array.from({ length: ring.length + 1 }, (_, i) => ring.at(i))).toEqual([...array, undefined])
-    }))
+        expect(Array.from({ length: ring.length + 1 }, (_, i) => ring.at(i))).toEqual([...array, undefined])
+      }),
+    )
   })
 
   it('grows and shrinks over many turns', () => {
@@ -41,28 +47,30 @@ describe('Agenda', () => {
       { weight: 4, arbitrary: fc.record({ cancel: fc.nat() }) },
       { weight: 1, arbitrary: fc.record({ due: fc.integer({ min: 0, max: 30 }) }) },
     )
-    fc.assert(fc.property(fc.array(step, { maxLength: 400 }), (steps) => {
-      const agenda = new Agenda<number>()
-      let model: { readonly at: number; readonly item: number }[] = []
-      const entries: Entry<number>[] = []
-      for (const [i, each] of steps.entries()) {
-        if ('add' in each) {
-          entries.push(agenda.add(each.add, i))
-          model = [...model, { at: each.add, item: i }].toSorted((a, b) => a.at - b.at || a.item - b.item)
-        } else if ('cancel' in each) {
-          const entry = entries[each.cancel % Math.max(1, entries.length)]
-          if (entry !== undefined) {
-            model = model.filter(({ item }) => item !== entry.item)
-            agenda.cancel(entry)
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 400 }), (steps) => {
+        const agenda = new Agenda<number>()
+        let model: { readonly at: number; readonly item: number }[] = []
+        const entries: Entry<number>[] = []
+        for (const [i, each] of steps.entries()) {
+          if ('add' in each) {
+            entries.push(agenda.add(each.add, i))
+            model = [...model, { at: each.add, item: i }].toSorted((a, b) => a.at - b.at || a.item - b.item)
+          } else if ('cancel' in each) {
+            const entry = entries[each.cancel % Math.max(1, entries.length)]
+            if (entry !== undefined) {
+              model = model.filter(({ item }) => item !== entry.item)
+              agenda.cancel(entry)
+            }
+          } else {
+            const due = model[0] !== undefined && model[0].at <= each.due ? model.shift() : undefined
+            expect(agenda.takeDue(each.due)).toBe(due?.item ?? null)
           }
-        } else {
-          const due = model[0] !== undefined && model[0].at <= each.due ? model.shift() : undefined
-          expect(agenda.takeDue(each.due)).toBe(due?.item ?? null)
+          expect(agenda.size).toBe(model.length)
+          expect(agenda.next()).toBe(model[0]?.at ?? null)
         }
-        expect(agenda.size).toBe(model.length)
-        expect(agenda.next()).toBe(model[0]?.at ?? null)
-      }
-    }))
+      }),
+    )
   })
 
   it('stays in order when most of many entries are cancelled', () => {

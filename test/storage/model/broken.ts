@@ -8,7 +8,10 @@ import type { Create } from '../contract/world.ts'
 const random = seededRandom(1)
 const YEAR_MS = 31_536_000_000
 
-export const memory = (controls: NonNullable<MemoryBackendOptions['controls']> = {}): Create => async (clock) => new MemoryBackend({ clock, random, controls })
+export const memory =
+  (controls: NonNullable<MemoryBackendOptions['controls']> = {}): Create =>
+  async (clock) =>
+    new MemoryBackend({ clock, random, controls })
 
 /** `spoil` answers the methods that differ, by group. */
 type Spoiled = { readonly [G in keyof Backend]?: Partial<Backend[G]> }
@@ -29,20 +32,26 @@ function wrapped(spoil: (inner: Backend) => Spoiled): Create {
 
 const onTasks = (spoil: (inner: Tasks) => Partial<Tasks>): Create => wrapped(({ tasks }) => ({ tasks: spoil(tasks) }))
 /** What was answered, with each lease as `change` makes it. */
-const changed = (answer: Reserved, change: (lease: Lease) => Lease): Reserved => ({ ...answer, answers: answer.answers.map((mine) => (typeof mine === 'string' ? mine : mine.map(change))) })
-const leasesIn = ({ answers }: Reserved): readonly Lease[] => answers.flatMap((mine) => (typeof mine === 'string' ? [] : mine))
-const onLeases = (change: (lease: Lease) => Lease): Create => onTasks((inner) => ({
-  async reserve(...args) {
-    const answer = await inner.reserve(...args)
-    return changed(answer, change)
-  },
-}))
+const changed = (answer: Reserved, change: (lease: Lease) => Lease): Reserved => ({
+  ...answer,
+  answers: answer.answers.map((mine) => (typeof mine === 'string' ? mine : mine.map(change))),
+})
+const leasesIn = ({ answers }: Reserved): readonly Lease[] =>
+  answers.flatMap((mine) => (typeof mine === 'string' ? [] : mine))
+const onLeases = (change: (lease: Lease) => Lease): Create =>
+  onTasks((inner) => ({
+    async reserve(...args) {
+      const answer = await inner.reserve(...args)
+      return changed(answer, change)
+    },
+  }))
 
 /** Counts tokens from 1 in every life of the store. */
 const forgetfulTokens: Create = async (clock) => {
   const inner = await memory()(clock)
   const first = new Map<string, number>()
-  const back = (type: string, leases: readonly LeaseRef[]): LeaseRef[] => leases.map(({ id, token }) => ({ id, token: token + (first.get(type) ?? 0) }))
+  const back = (type: string, leases: readonly LeaseRef[]): LeaseRef[] =>
+    leases.map(({ id, token }) => ({ id, token: token + (first.get(type) ?? 0) }))
   const tasks: Tasks = {
     ...inner.tasks,
     async reserve(type, ...args) {
@@ -72,16 +81,40 @@ export const BROKEN: Readonly<Record<string, Create>> = {
     tasks: {
       async reserve(type, ms, requests) {
         const rows = await configs.get(requests.map(({ worker }) => ({ type, id: worker })))
-        return tasks.reserve(type, ms, requests.map((request, i): ReserveRequest => ({ ...request, gen: rows[i]?.gen ?? request.gen })))
+        return tasks.reserve(
+          type,
+          ms,
+          requests.map((request, i): ReserveRequest => ({ ...request, gen: rows[i]?.gen ?? request.gen })),
+        )
       },
     },
   })),
-  'the order of what is released': onTasks((inner) => ({ release: async (type, leases) => (await inner.release(type, leases.toReversed())).toReversed() })),
+  'the order of what is released': onTasks((inner) => ({
+    release: async (type, leases) => (await inner.release(type, leases.toReversed())).toReversed(),
+  })),
   'the exact count of attempts': onLeases((lease) => ({ ...lease, attempt: lease.attempt * 2 })),
-  'the attempts of the task itself': onTasks((inner) => ({ submit: (type, ttl, tasks, max) => inner.submit(type, ttl, tasks.map((task) => ({ ...task, maxAttempts: null })), max) })),
-  'the end of the idempotency window': onTasks((inner) => ({ submit: (type, _ttl, tasks, max) => inner.submit(type, YEAR_MS, tasks, max) })),
+  'the attempts of the task itself': onTasks((inner) => ({
+    submit: (type, ttl, tasks, max) =>
+      inner.submit(
+        type,
+        ttl,
+        tasks.map((task) => ({ ...task, maxAttempts: null })),
+        max,
+      ),
+  })),
+  'the end of the idempotency window': onTasks((inner) => ({
+    submit: (type, _ttl, tasks, max) => inner.submit(type, YEAR_MS, tasks, max),
+  })),
   'the bound of the queue': onTasks((inner) => ({ submit: (type, ttl, tasks) => inner.submit(type, ttl, tasks) })),
-  'the ttl of a task': onTasks((inner) => ({ submit: (type, ttl, tasks, max) => inner.submit(type, ttl, tasks.map((task) => ({ ...task, ttlMs: null })), max) })),
+  'the ttl of a task': onTasks((inner) => ({
+    submit: (type, ttl, tasks, max) =>
+      inner.submit(
+        type,
+        ttl,
+        tasks.map((task) => ({ ...task, ttlMs: null })),
+        max,
+      ),
+  })),
   'the refill after a drop': onTasks((inner) => ({
     async reserve(type, ...args) {
       const answer = await inner.reserve(type, ...args)
@@ -130,24 +163,56 @@ export const BROKEN: Readonly<Record<string, Create>> = {
     },
   })),
   'the generation kept of a forgotten worker': wrapped(({ workers }) => ({
-    workers: { register: async (items) => (await workers.register(items)).map((answer) => (answer !== 'full' && answer.before === null ? { ...answer, gen: 0 } : answer)) },
+    workers: {
+      register: async (items) =>
+        (await workers.register(items)).map((answer) =>
+          answer !== 'full' && answer.before === null ? { ...answer, gen: 0 } : answer,
+        ),
+    },
   })),
   'the sequence of producers': wrapped(({ streams }) => {
     let seq = 0
     return { streams: { push: (type, producer, _seq, entries) => streams.push(type, producer, (seq += 1), entries) } }
   }),
   'the removal of what is popped': wrapped(({ streams }) => ({ streams: { pop: (type, n) => streams.peek(type, n) } })),
-  'the match of a claim': wrapped(({ pools }) => ({ pools: { claim: (pool, requests) => pools.claim(pool, requests.map((request) => ({ ...request, match: {} }))) } })),
+  'the match of a claim': wrapped(({ pools }) => ({
+    pools: {
+      claim: (pool, requests) =>
+        pools.claim(
+          pool,
+          requests.map((request) => ({ ...request, match: {} })),
+        ),
+    },
+  })),
   'the claim that a replaced item keeps': wrapped(({ pools }) => ({
     pools: {
       async put(pool, items) {
-        await pools.remove(pool, items.map(({ id }) => ({ id, token: null })))
+        await pools.remove(
+          pool,
+          items.map(({ id }) => ({ id, token: null })),
+        )
         return pools.put(pool, items)
       },
     },
   })),
-  'the expiry of values': wrapped(({ kv }) => ({ kv: { set: (namespace, items) => kv.set(namespace, items.map((item) => ({ ...item, ttlMs: null }))) } })),
-  'the exclusion of locks': wrapped(({ locks }) => ({ locks: { acquire: (namespace, items) => locks.acquire(namespace, items.map((item) => ({ ...item, holdMs: 1_000 }))) } })),
+  'the expiry of values': wrapped(({ kv }) => ({
+    kv: {
+      set: (namespace, items) =>
+        kv.set(
+          namespace,
+          items.map((item) => ({ ...item, ttlMs: null })),
+        ),
+    },
+  })),
+  'the exclusion of locks': wrapped(({ locks }) => ({
+    locks: {
+      acquire: (namespace, items) =>
+        locks.acquire(
+          namespace,
+          items.map((item) => ({ ...item, holdMs: 1_000 })),
+        ),
+    },
+  })),
   'the durability it declares': wrapped(() => ({ capabilities: { durable: true } })),
 }
 
@@ -170,9 +235,14 @@ function notingOf(group: object, seen: Set<string>): object {
       }
     }
   }
-  return Object.fromEntries(Object.entries(group).map(([method, call]) => [method, async (...args: readonly unknown[]): Promise<unknown> => {
-    const answer = await (call as (...all: readonly unknown[]) => Promise<unknown>)(...args)
-    note(method, answer)
-    return answer
-  }]))
+  return Object.fromEntries(
+    Object.entries(group).map(([method, call]) => [
+      method,
+      async (...args: readonly unknown[]): Promise<unknown> => {
+        const answer = await (call as (...all: readonly unknown[]) => Promise<unknown>)(...args)
+        note(method, answer)
+        return answer
+      },
+    ]),
+  )
 }

@@ -29,4 +29,5 @@ class Command<A> implements fc.AsyncCommand<World, Real> {
   }
 }
 
-export const command = <A>(name: string, args: fc.Arbitrary<A>, run: Run<A>): AnyCommand => args.map((value) => new Command(name, value, run))
+export const command = <A>(name: string, args: fc.Arbitrary<A>, run: Run<A>): AnyCommand =>
+  args.map((value) => new Command(name, value, run))

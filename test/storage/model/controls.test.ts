@@ -9,17 +9,71 @@ const COMMANDS = 6_000
 
 /** What a caller can be told, but for what takes thousands of items. */
 const ANSWERS = [
-  'submit queued', 'submit duplicateOf', 'submit queue_full', 'reserve dropped', 'reserve token', 'reserve unknown', 'reserve draining', 'reserve stale', 'ack ok', 'ack lease_lost', 'nack scheduled', 'nack dead', 'nack lease_lost', 'release ok', 'release lease_lost',
-  'extend until', 'extend lease_lost', 'sweep requeued', 'sweep promoted', 'sweep dead', 'sweep forgottenKeys', 'sweep more', 'locate pending', 'locate in_flight', 'locate scheduled', 'locate dead',
-  'select replayed', 'select removed', 'select not_dead', 'register before', 'register drain', 'register replaced', 'beat ok', 'beat drain', 'beat replaced', 'beat unknown', 'drain conn', 'drain not_found',
-  'manage ok', 'manage not_found', 'put gen', 'put conflict', 'put not_found', 'raise gen', 'raise not_found', 'raise too_far', 'push trimmed', 'tail gap', 'put created', 'put replaced', 'claim token',
-  'remove true', 'remove false', 'remove lease_lost', 'acquire token', 'acquire heldUntil', 'add out_of_range',
+  'submit queued',
+  'submit duplicateOf',
+  'submit queue_full',
+  'reserve dropped',
+  'reserve token',
+  'reserve unknown',
+  'reserve draining',
+  'reserve stale',
+  'ack ok',
+  'ack lease_lost',
+  'nack scheduled',
+  'nack dead',
+  'nack lease_lost',
+  'release ok',
+  'release lease_lost',
+  'extend until',
+  'extend lease_lost',
+  'sweep requeued',
+  'sweep promoted',
+  'sweep dead',
+  'sweep forgottenKeys',
+  'sweep more',
+  'locate pending',
+  'locate in_flight',
+  'locate scheduled',
+  'locate dead',
+  'select replayed',
+  'select removed',
+  'select not_dead',
+  'register before',
+  'register drain',
+  'register replaced',
+  'beat ok',
+  'beat drain',
+  'beat replaced',
+  'beat unknown',
+  'drain conn',
+  'drain not_found',
+  'manage ok',
+  'manage not_found',
+  'put gen',
+  'put conflict',
+  'put not_found',
+  'raise gen',
+  'raise not_found',
+  'raise too_far',
+  'push trimmed',
+  'tail gap',
+  'put created',
+  'put replaced',
+  'claim token',
+  'remove true',
+  'remove false',
+  'remove lease_lost',
+  'acquire token',
+  'acquire heldUntil',
+  'add out_of_range',
 ]
 
 describe('model suite: controls', () => {
   it('finds nothing in a backend that is whole, and has seen every answer a caller can be given', async () => {
     const seen = new Set<string>()
-    expect(await search({ create: counted(seen), seed: SEED, commands: COMMANDS, shrinks: false })).toMatchObject({ failure: null })
+    expect(await search({ create: counted(seen), seed: SEED, commands: COMMANDS, shrinks: false })).toMatchObject({
+      failure: null,
+    })
     expect(ANSWERS.filter((answer) => !seen.has(answer))).toEqual([])
   })
 
@@ -33,8 +87,16 @@ describe('model suite: controls', () => {
   it('repeats a failure, made small, from what it printed', async () => {
     const create = BROKEN['the bound of the queue'] ?? memory()
     const { failure } = await search({ create, seed: SEED, commands: COMMANDS, shrinks: true })
-    const { seed, path, replayPath } = /SEED=(?<seed>\d+) RUN_PATH=(?<path>\S+) REPLAY_PATH=(?<replayPath>\S+) /.exec(failure ?? '')?.groups ?? {}
-    const again = await search({ create, seed: Number(seed), commands: 1, shrinks: false, path: path ?? '', replayPath: replayPath ?? '' })
+    const { seed, path, replayPath } =
+      /SEED=(?<seed>\d+) RUN_PATH=(?<path>\S+) REPLAY_PATH=(?<replayPath>\S+) /.exec(failure ?? '')?.groups ?? {}
+    const again = await search({
+      create,
+      seed: Number(seed),
+      commands: 1,
+      shrinks: false,
+      path: path ?? '',
+      replayPath: replayPath ?? '',
+    })
     expect(again.failure).not.toBeNull()
     expect(again.commands).toBeLessThan(5)
   })

@@ -19,74 +19,182 @@ function connOf(world: World, of: Ref, wanted: string): string {
 }
 
 /** A new connection; rarely the same again, as when a register is repeated. */
-const register = command('register', fc.record({ ref, master, instance: fc.constantFrom('', 'i1', 'i2'), isRepeat: fc.constantFrom(false, false, false, true), cores: fc.nat(8) }), async (args, world, { backend }) => {
-  const fresh = `${args.master}/${world.serial()}`
-  const held = world.store.fleet.find(args.ref)
-  const via = args.isRepeat && held !== undefined && held.conn !== null ? { conn: held.conn, instance: held.instance } : { conn: fresh, instance: args.instance }
-  const items = [{ ...args.ref, ...via, hardware: `{"cores":${args.cores}}`, defaults: DEFAULTS }]
-  same(await backend.workers.register(items), world.store.fleet.register(items))
-})
+const register = command(
+  'register',
+  fc.record({
+    ref,
+    master,
+    instance: fc.constantFrom('', 'i1', 'i2'),
+    isRepeat: fc.constantFrom(false, false, false, true),
+    cores: fc.nat(8),
+  }),
+  async (args, world, { backend }) => {
+    const fresh = `${args.master}/${world.serial()}`
+    const held = world.store.fleet.find(args.ref)
+    const via =
+      args.isRepeat && held !== undefined && held.conn !== null
+        ? { conn: held.conn, instance: held.instance }
+        : { conn: fresh, instance: args.instance }
+    const items = [{ ...args.ref, ...via, hardware: `{"cores":${args.cores}}`, defaults: DEFAULTS }]
+    same(await backend.workers.register(items), world.store.fleet.register(items))
+  },
+)
 
-const registerTwice = command('register twice in one call', fc.record({ ref, master, instances: fc.tuple(fc.constantFrom('', 'i1'), fc.constantFrom('', 'i1')) }), async (args, world, { backend }) => {
-  const items = args.instances.map((instance) => ({ ...args.ref, instance, conn: `${args.master}/${world.serial()}`, hardware: HARDWARE, defaults: DEFAULTS }))
-  same(await backend.workers.register(items), world.store.fleet.register(items))
-})
+const registerTwice = command(
+  'register twice in one call',
+  fc.record({ ref, master, instances: fc.tuple(fc.constantFrom('', 'i1'), fc.constantFrom('', 'i1')) }),
+  async (args, world, { backend }) => {
+    const items = args.instances.map((instance) => ({
+      ...args.ref,
+      instance,
+      conn: `${args.master}/${world.serial()}`,
+      hardware: HARDWARE,
+      defaults: DEFAULTS,
+    }))
+    same(await backend.workers.register(items), world.store.fleet.register(items))
+  },
+)
 
-const report = fc.record({ state: fc.constantFrom('IDLE', 'RUNNING', 'ERROR'), gen: fc.nat(5), lastError: fc.option(fc.constantFrom('boom', '')) })
-const beat = command('beat', fc.array(fc.record({ ref, which, state: fc.option(report), frames: fc.nat(3) }), { minLength: 1, maxLength: 3 }), async (beats, world, { backend }) => {
-  const items = beats.map(({ ref: of, which: wanted, state, frames }): Beat => ({
-    ...of, conn: connOf(world, of, wanted), ...(state !== null && { state }), ...(frames > 0 && { stats: Array.from({ length: frames }, () => `{"ts":${world.serial()},"per_slot":[]}`) }),
-  }))
-  same(await backend.workers.beat(items), world.store.fleet.beat(items))
+const report = fc.record({
+  state: fc.constantFrom('IDLE', 'RUNNING', 'ERROR'),
+  gen: fc.nat(5),
+  lastError: fc.option(fc.constantFrom('boom', '')),
 })
+const beat = command(
+  'beat',
+  fc.array(fc.record({ ref, which, state: fc.option(report), frames: fc.nat(3) }), { minLength: 1, maxLength: 3 }),
+  async (beats, world, { backend }) => {
+    const items = beats.map(({ ref: of, which: wanted, state, frames }): Beat => ({
+      ...of,
+      conn: connOf(world, of, wanted),
+      ...(state !== null && { state }),
+      ...(frames > 0 && { stats: Array.from({ length: frames }, () => `{"ts":${world.serial()},"per_slot":[]}`) }),
+    }))
+    same(await backend.workers.beat(items), world.store.fleet.beat(items))
+  },
+)
 
-const disconnect = command('disconnect', fc.record({ ref, which }), async ({ ref: of, which: wanted }, world, { backend }) => {
-  const items = [{ ...of, conn: connOf(world, of, wanted) }]
-  await backend.workers.disconnect(items)
-  world.store.fleet.disconnect(items)
-})
+const disconnect = command(
+  'disconnect',
+  fc.record({ ref, which }),
+  async ({ ref: of, which: wanted }, world, { backend }) => {
+    const items = [{ ...of, conn: connOf(world, of, wanted) }]
+    await backend.workers.disconnect(items)
+    world.store.fleet.disconnect(items)
+  },
+)
 
-const drain = command('drain', refs, async (of, world, { backend }) => same(await backend.workers.drain(of), world.store.fleet.drain(of)))
-const forget = command('forget', refs, async (of, world, { backend }) => same(await backend.workers.forget(of), world.store.fleet.forget(of)))
+const drain = command('drain', refs, async (of, world, { backend }) =>
+  same(await backend.workers.drain(of), world.store.fleet.drain(of)),
+)
+const forget = command('forget', refs, async (of, world, { backend }) =>
+  same(await backend.workers.forget(of), world.store.fleet.forget(of)),
+)
 
-const manage = command('manage', fc.record({ ref, managedBy: fc.option(fc.constantFrom('kubernetes:a/b', '__proto__')) }), async ({ ref: of, managedBy }, world, { backend }) => {
-  same(await backend.workers.manage([{ ...of, managedBy }]), world.store.fleet.manage([{ ...of, managedBy }]))
-})
+const manage = command(
+  'manage',
+  fc.record({ ref, managedBy: fc.option(fc.constantFrom('kubernetes:a/b', '__proto__')) }),
+  async ({ ref: of, managedBy }, world, { backend }) => {
+    same(await backend.workers.manage([{ ...of, managedBy }]), world.store.fleet.manage([{ ...of, managedBy }]))
+  },
+)
 
 /** Of the stored generation, or of another. */
-const put = command('put', fc.record({ ref, off: fc.constantFrom(0, 0, 0, 1, -1), changed: fc.constantFrom([], ['slots'], ['__proto__', 'slots']) }), async ({ ref: of, off, changed }, world, { backend }) => {
-  const gen = world.store.fleet.find(of)?.config.gen ?? 0
-  const item = { ...of, expectGen: Math.max(0, gen + off), config: `{"slots":${world.serial()}}`, changed, actor: 'admin' }
-  same(await backend.configs.put(item), world.store.fleet.put(item))
-})
+const put = command(
+  'put',
+  fc.record({
+    ref,
+    off: fc.constantFrom(0, 0, 0, 1, -1),
+    changed: fc.constantFrom([], ['slots'], ['__proto__', 'slots']),
+  }),
+  async ({ ref: of, off, changed }, world, { backend }) => {
+    const gen = world.store.fleet.find(of)?.config.gen ?? 0
+    const item = {
+      ...of,
+      expectGen: Math.max(0, gen + off),
+      config: `{"slots":${world.serial()}}`,
+      changed,
+      actor: 'admin',
+    }
+    same(await backend.configs.put(item), world.store.fleet.put(item))
+  },
+)
 
-const raise = command('raise', fc.record({ ref, by: fc.constantFrom(-1, 0, 7, 2_000_000) }), async ({ ref: of, by }, world, { backend }) => {
-  const items = [{ ...of, above: Math.max(0, (world.store.fleet.find(of)?.config.gen ?? 0) + by) }]
-  same(await backend.configs.raise(items), world.store.fleet.raise(items))
-})
+const raise = command(
+  'raise',
+  fc.record({ ref, by: fc.constantFrom(-1, 0, 7, 2_000_000) }),
+  async ({ ref: of, by }, world, { backend }) => {
+    const items = [{ ...of, above: Math.max(0, (world.store.fleet.find(of)?.config.gen ?? 0) + by) }]
+    same(await backend.configs.raise(items), world.store.fleet.raise(items))
+  },
+)
 
 const masterBeat = command('master beats', master, async (id, world, { backend }) => {
   world.store.fleet.masters.set(id, world.time.now)
   expect((await backend.meta.beat(id)).toSorted()).toEqual(MASTERS.filter((each) => world.store.fleet.lives(each)))
 })
 
-const read = command('page, history and stats in part', fc.record({ ref, limit: fc.integer({ min: 1, max: 3 }), since: fc.nat(200) }), async ({ ref: of, limit, since }, world, { backend }) => {
-  const { fleet } = world.store
-  const worker = fleet.find(of)
-  const isAfter = (id: string): boolean => Buffer.compare(Buffer.from(id), Buffer.from(of.id)) > 0
-  const [page, history, stats] = await Promise.all([backend.workers.page(of.type, of.id, limit), backend.configs.history(of, limit), backend.stats.read(of, since, limit)])
-  same({ page, history, stats }, {
-    page: fleet.page(of.type).filter(({ id }) => isAfter(id)).slice(0, limit), history: worker?.history.slice(0, limit) ?? [],
-    stats: worker?.frames.slice(-240).filter((frame) => (JSON.parse(frame) as { ts: number }).ts >= since).slice(-limit) ?? 'not_found',
-  })
-})
+const read = command(
+  'page, history and stats in part',
+  fc.record({ ref, limit: fc.integer({ min: 1, max: 3 }), since: fc.nat(200) }),
+  async ({ ref: of, limit, since }, world, { backend }) => {
+    const { fleet } = world.store
+    const worker = fleet.find(of)
+    const isAfter = (id: string): boolean => Buffer.compare(Buffer.from(id), Buffer.from(of.id)) > 0
+    const [page, history, stats] = await Promise.all([
+      backend.workers.page(of.type, of.id, limit),
+      backend.configs.history(of, limit),
+      backend.stats.read(of, since, limit),
+    ])
+    same(
+      { page, history, stats },
+      {
+        page: fleet
+          .page(of.type)
+          .filter(({ id }) => isAfter(id))
+          .slice(0, limit),
+        history: worker?.history.slice(0, limit) ?? [],
+        stats:
+          worker?.frames
+            .slice(-240)
+            .filter((frame) => (JSON.parse(frame) as { ts: number }).ts >= since)
+            .slice(-limit) ?? 'not_found',
+      },
+    )
+  },
+)
 
 /** A worker that takes tasks: the one that most commands on tasks name. */
-const enlist = command('enlist', fc.record({ type: fc.constantFrom(...TYPES) }), async ({ type }, world, { backend }) => {
-  const items = [{ type, id: 'w1', conn: `m1/${world.serial()}`, instance: '', hardware: HARDWARE, defaults: DEFAULTS }]
-  same(await backend.workers.register(items), world.store.fleet.register(items))
-})
+const enlist = command(
+  'enlist',
+  fc.record({ type: fc.constantFrom(...TYPES) }),
+  async ({ type }, world, { backend }) => {
+    const items = [
+      { type, id: 'w1', conn: `m1/${world.serial()}`, instance: '', hardware: HARDWARE, defaults: DEFAULTS },
+    ]
+    same(await backend.workers.register(items), world.store.fleet.register(items))
+  },
+)
 
 /** What tasks have to do with workers. */
 export const crewCommands: AnyCommand[] = [enlist, enlist, enlist, enlist, drain]
-export const fleetCommands: AnyCommand[] = [register, register, register, registerTwice, beat, beat, beat, disconnect, drain, drain, forget, manage, put, put, raise, masterBeat, masterBeat, read]
+export const fleetCommands: AnyCommand[] = [
+  register,
+  register,
+  register,
+  registerTwice,
+  beat,
+  beat,
+  beat,
+  disconnect,
+  drain,
+  drain,
+  forget,
+  manage,
+  put,
+  put,
+  raise,
+  masterBeat,
+  masterBeat,
+  read,
+]

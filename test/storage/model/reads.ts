@@ -11,7 +11,11 @@ import type { Real, World } from './world.ts'
 const DRAWN_SHOWN = 50
 
 export async function compareReads(world: World, real: Real): Promise<void> {
-  await Promise.all([...TYPES.flatMap((type) => [tasks(type, world, real), stream(type, world, real), things(type, world, real)]), fleet(world, real), time(world, real)])
+  await Promise.all([
+    ...TYPES.flatMap((type) => [tasks(type, world, real), stream(type, world, real), things(type, world, real)]),
+    fleet(world, real),
+    time(world, real),
+  ])
 }
 
 async function time({ time: { now }, epoch }: World, { backend }: Real): Promise<void> {
@@ -22,8 +26,21 @@ async function time({ time: { now }, epoch }: World, { backend }: Real): Promise
 async function tasks(type: string, world: World, { backend }: Real): Promise<void> {
   const model = world.store.tasks(type)
   const ids = [...IDS, ...world.drawnIds.slice(-DRAWN_SHOWN)]
-  const [queue, dead, places, [counts]] = await Promise.all([backend.tasks.queue(type, 10_000), backend.tasks.dead(type, 10_000), backend.tasks.locate(type, ids), backend.tasks.counts([type])])
-  same({ queue, dead, places, counts }, { queue: model.queue(10_000), dead: model.dead(10_000), places: ids.map((id) => model.locate(id)), counts: model.counts() })
+  const [queue, dead, places, [counts]] = await Promise.all([
+    backend.tasks.queue(type, 10_000),
+    backend.tasks.dead(type, 10_000),
+    backend.tasks.locate(type, ids),
+    backend.tasks.counts([type]),
+  ])
+  same(
+    { queue, dead, places, counts },
+    {
+      queue: model.queue(10_000),
+      dead: model.dead(10_000),
+      places: ids.map((id) => model.locate(id)),
+      counts: model.counts(),
+    },
+  )
   const shown = [...queue.items, ...dead.items]
   expect(new Set(shown.map(({ id }) => id)).size).toBe(shown.length)
   for (const { body } of shown) expect(world.settled.has(body)).toBe(false)
@@ -31,7 +48,11 @@ async function tasks(type: string, world: World, { backend }: Real): Promise<voi
 
 async function stream(type: string, world: World, { backend }: Real): Promise<void> {
   const model = world.store.stream(type)
-  const [peeked, tail, [length]] = await Promise.all([backend.streams.peek(type, 10_000), backend.streams.tail(type, null, 10_000), backend.streams.length([type])])
+  const [peeked, tail, [length]] = await Promise.all([
+    backend.streams.peek(type, 10_000),
+    backend.streams.tail(type, null, 10_000),
+    backend.streams.length([type]),
+  ])
   for (const [i, item] of model.entries.entries()) item.id ??= newId(type, world, peeked[i])
   const entries = model.entries.map(({ id, entry }) => ({ id, entry }))
   same({ peeked, tail, length }, { peeked: entries, tail: { entries, gap: false }, length: entries.length })
@@ -47,24 +68,53 @@ function newId(type: string, world: World, shown: StreamEntry | undefined): stri
 
 /** Pools, values and counters; locks can only be tried. */
 async function things(name: string, world: World, { backend }: Real): Promise<void> {
-  const { time: { now }, store } = world
+  const {
+    time: { now },
+    store,
+  } = world
   const names = [...KEYS]
-  const [list, [size], values, sums] = await Promise.all([backend.pools.list(name, 10_000), backend.pools.sizes([name]), backend.kv.get(name, names), backend.counters.get(name, names)])
+  const [list, [size], values, sums] = await Promise.all([
+    backend.pools.list(name, 10_000),
+    backend.pools.sizes([name]),
+    backend.kv.get(name, names),
+    backend.counters.get(name, names),
+  ])
   const valueOf = (key: string): string | null => {
     const found = store.values.get(JSON.stringify([name, key]))
     return found !== undefined && found.ends > now ? found.value : null
   }
   const expected = store.pool(name).list()
-  same({ list, size, values, sums }, { list: expected, size: expected.size, values: names.map(valueOf), sums: names.map((key) => store.sums.get(JSON.stringify([name, key])) ?? 0) })
+  same(
+    { list, size, values, sums },
+    {
+      list: expected,
+      size: expected.size,
+      values: names.map(valueOf),
+      sums: names.map((key) => store.sums.get(JSON.stringify([name, key])) ?? 0),
+    },
+  )
 }
 
 async function fleet({ store }: World, { backend }: Real): Promise<void> {
   const refs = TYPES.flatMap((type) => WORKERS.map((id): Ref => ({ type, id })))
-  const [pages, rows, configs] = await Promise.all([Promise.all(TYPES.map((type) => backend.workers.page(type, null, 1_000))), backend.workers.get(refs), backend.configs.get(refs)])
-  const [histories, stats] = await Promise.all([Promise.all(refs.map((ref) => backend.configs.history(ref, 50))), Promise.all(refs.map((ref) => backend.stats.read(ref, 0, 10_000)))])
+  const [pages, rows, configs] = await Promise.all([
+    Promise.all(TYPES.map((type) => backend.workers.page(type, null, 1_000))),
+    backend.workers.get(refs),
+    backend.configs.get(refs),
+  ])
+  const [histories, stats] = await Promise.all([
+    Promise.all(refs.map((ref) => backend.configs.history(ref, 50))),
+    Promise.all(refs.map((ref) => backend.stats.read(ref, 0, 10_000))),
+  ])
   const workers = refs.map((ref) => store.fleet.find(ref))
-  same({ pages, rows, configs, histories, stats }, {
-    pages: TYPES.map((type) => store.fleet.page(type)), rows: refs.map((ref) => store.fleet.row(ref)), configs: workers.map((worker) => worker?.config ?? null),
-    histories: workers.map((worker) => worker?.history ?? []), stats: workers.map((worker) => worker?.frames.slice(-240) ?? 'not_found'),
-  })
+  same(
+    { pages, rows, configs, histories, stats },
+    {
+      pages: TYPES.map((type) => store.fleet.page(type)),
+      rows: refs.map((ref) => store.fleet.row(ref)),
+      configs: workers.map((worker) => worker?.config ?? null),
+      histories: workers.map((worker) => worker?.history ?? []),
+      stats: workers.map((worker) => worker?.frames.slice(-240) ?? 'not_found'),
+    },
+  )
 }

@@ -39,7 +39,10 @@ export interface Search extends Options {
   readonly path?: string
   readonly replayPath?: string
 }
-interface Result { readonly commands: number; readonly failure: string | null }
+interface Result {
+  readonly commands: number
+  readonly failure: string | null
+}
 
 /** Rounds of seeds that follow each other, until a failure or enough commands. */
 export async function search(wanted: Search): Promise<Result> {
@@ -56,16 +59,23 @@ export async function search(wanted: Search): Promise<Result> {
 function commandsOf(seed: number, isDurable: boolean): AnyCommand[] {
   const others = [...fleetCommands, ...thingCommands]
   switch (seed % 4) {
-    case 0: return [...taskCommands, ...crewCommands, ...others, ...timeCommands(8, isDurable)]
-    case 1: return [...others, ...timeCommands(6, isDurable)]
-    default: return [...taskCommands, ...crewCommands, ...timeCommands(6, isDurable)]
+    case 0:
+      return [...taskCommands, ...crewCommands, ...others, ...timeCommands(8, isDurable)]
+    case 1:
+      return [...others, ...timeCommands(6, isDurable)]
+    default:
+      return [...taskCommands, ...crewCommands, ...timeCommands(6, isDurable)]
   }
 }
 
 async function runRound({ create, idle, seed, shrinks, path, replayPath }: Search): Promise<Result> {
   let ran = 0
   const { capabilities } = await create(new ManualClock())
-  const commands = fc.commands(commandsOf(seed, capabilities.durable), { maxCommands: MAX_COMMANDS, size: 'max', ...(replayPath !== undefined && { replayPath }) })
+  const commands = fc.commands(commandsOf(seed, capabilities.durable), {
+    maxCommands: MAX_COMMANDS,
+    size: 'max',
+    ...(replayPath !== undefined && { replayPath }),
+  })
   const property = fc.asyncProperty(commands, async (run) => {
     const clock = new ManualClock()
     const backend = await create(clock)
@@ -74,7 +84,14 @@ async function runRound({ create, idle, seed, shrinks, path, replayPath }: Searc
     try {
       const { epoch, nowMs } = await backend.meta.info()
       const model = new World(epoch, nowMs)
-      const crew = TYPES.map((type) => ({ type, id: 'w1', conn: 'm1/0', instance: '', hardware: HARDWARE, defaults: DEFAULTS }))
+      const crew = TYPES.map((type) => ({
+        type,
+        id: 'w1',
+        conn: 'm1/0',
+        instance: '',
+        hardware: HARDWARE,
+        defaults: DEFAULTS,
+      }))
       model.store.fleet.register(crew)
       await backend.workers.register(crew)
       await fc.asyncModelRun(() => ({ model, real }), run)
@@ -84,7 +101,11 @@ async function runRound({ create, idle, seed, shrinks, path, replayPath }: Searc
     }
   })
   const details = await fc.check(property, {
-    seed, numRuns: path === undefined ? RUNS_PER_ROUND : 1, endOnFailure: !shrinks, interruptAfterTimeLimit: TIMEOUT_MS / 2, ...(path !== undefined && { path }),
+    seed,
+    numRuns: path === undefined ? RUNS_PER_ROUND : 1,
+    endOnFailure: !shrinks,
+    interruptAfterTimeLimit: TIMEOUT_MS / 2,
+    ...(path !== undefined && { path }),
   })
   return { commands: ran, failure: details.failed ? reportOf(details) : null }
 }
@@ -92,17 +113,29 @@ async function runRound({ create, idle, seed, shrinks, path, replayPath }: Searc
 function reportOf(details: fc.RunDetails<[Iterable<fc.AsyncCommand<World, Real>>]>): string {
   const report = fc.defaultReportMessage(details) ?? ''
   const replayPath = /replayPath="(?<replay>[^"]*)"/.exec(report)?.groups?.['replay'] ?? ''
-  const error = details.errorInstance instanceof Error ? details.errorInstance.stack ?? '' : String(details.errorInstance)
+  const error =
+    details.errorInstance instanceof Error ? (details.errorInstance.stack ?? '') : String(details.errorInstance)
   return `SEED=${details.seed} RUN_PATH=${details.counterexamplePath ?? ''} REPLAY_PATH=${replayPath} repeats this:\n${report}\n${error}`
 }
 
 export function testModel(name: string, options: Options): void {
   describe(`${name} backend: model`, () => {
-    it('answers every command as the model does, and reads the same after each (G1, G2, D24)', async () => {
-      const { SEED = '', RUN_PATH: path = '', REPLAY_PATH: replayPath = '' } = process.env
-      const seed = SEED === '' ? Math.floor(Math.random() * 2 ** 31) : Number(SEED)
-      const { failure } = await search({ ...options, seed, commands: COMMANDS, shrinks: true, ...(path !== '' && { path }), ...(replayPath !== '' && { replayPath }) })
-      if (failure !== null) throw new Error(failure)
-    }, TIMEOUT_MS)
+    it(
+      'answers every command as the model does, and reads the same after each (G1, G2, D24)',
+      async () => {
+        const { SEED = '', RUN_PATH: path = '', REPLAY_PATH: replayPath = '' } = process.env
+        const seed = SEED === '' ? Math.floor(Math.random() * 2 ** 31) : Number(SEED)
+        const { failure } = await search({
+          ...options,
+          seed,
+          commands: COMMANDS,
+          shrinks: true,
+          ...(path !== '' && { path }),
+          ...(replayPath !== '' && { replayPath }),
+        })
+        if (failure !== null) throw new Error(failure)
+      },
+      TIMEOUT_MS,
+    )
   })
 }

@@ -2,18 +2,41 @@
  * What the rest of a store is, in its plainest form: workers with their configs, streams, pools, locks and values. Like
  * the model of tasks it knows no backend, and is told the tokens and stream ids that were drawn.
  */
-import type { Beat, BeatAnswer, ClaimRequest, ConfigPut, ConfigRow, Conn, HistoryRow, LeaseRef, PoolItem, PoolRow, Ref, Refusal, Registered, Registration, WorkerRow } from '../../../src/storage/index.ts'
+import type {
+  Beat,
+  BeatAnswer,
+  ClaimRequest,
+  ConfigPut,
+  ConfigRow,
+  Conn,
+  HistoryRow,
+  LeaseRef,
+  PoolItem,
+  PoolRow,
+  Ref,
+  Refusal,
+  Registered,
+  Registration,
+  WorkerRow,
+} from '../../../src/storage/index.ts'
 import { TasksModel } from './tasks-model.ts'
 import type { Time } from './tasks-model.ts'
 
 type Settled = 'ok' | 'lease_lost'
-type Worker = Omit<WorkerRow, 'type' | 'connected' | 'draining' | 'stats'> & { type: string; instance: string; drain: string | null; history: HistoryRow[]; frames: string[] }
+type Worker = Omit<WorkerRow, 'type' | 'connected' | 'draining' | 'stats'> & {
+  type: string
+  instance: string
+  drain: string | null
+  history: HistoryRow[]
+  frames: string[]
+}
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 const HOUR = 3_600_000
 const keyOf = ({ type, id }: Ref): string => JSON.stringify([type, id])
 /** The process behind a connection, as exactly as it is known (D6). */
-const processOf = ({ instance, conn }: { instance: string; conn: string }): string => JSON.stringify(instance === '' ? { conn } : { instance })
+const processOf = ({ instance, conn }: { instance: string; conn: string }): string =>
+  JSON.stringify(instance === '' ? { conn } : { instance })
 
 export class FleetModel {
   readonly masters = new Map<string, number>()
@@ -36,14 +59,42 @@ export class FleetModel {
       const known = this.find({ type, id })
       const kept = this.#forgotten.get(keyOf({ type, id })) ?? -1
       const worker = known ?? {
-        type, id, conn: null, instance, registeredAt: now, hardware, state: 'IDLE', stateSince: now, lastSeen: now, lastError: null, drain: null, managedBy: null, appliedGen: null,
-        config: { gen: kept + 1, config: defaults, changedAt: null, actor: null }, history: [], frames: [],
+        type,
+        id,
+        conn: null,
+        instance,
+        registeredAt: now,
+        hardware,
+        state: 'IDLE',
+        stateSince: now,
+        lastSeen: now,
+        lastError: null,
+        drain: null,
+        managedBy: null,
+        appliedGen: null,
+        config: { gen: kept + 1, config: defaults, changedAt: null, actor: null },
+        history: [],
+        frames: [],
       }
       const replaced = worker.conn === conn ? null : worker.conn
-      const before = known === undefined ? null : { state: worker.drain === null ? worker.state : 'DRAINING', lastError: worker.lastError, appliedGen: worker.appliedGen } as const
+      const before =
+        known === undefined
+          ? null
+          : ({
+              state: worker.drain === null ? worker.state : 'DRAINING',
+              lastError: worker.lastError,
+              appliedGen: worker.appliedGen,
+            } as const)
       const draining = worker.drain === 'next' || worker.drain === processOf({ instance, conn })
       if (worker.drain !== null && !draining) worker.state = 'IDLE'
-      Object.assign(worker, { conn, instance, hardware, stateSince: now, lastSeen: now, drain: draining ? processOf({ instance, conn }) : null })
+      Object.assign(worker, {
+        conn,
+        instance,
+        hardware,
+        stateSince: now,
+        lastSeen: now,
+        drain: draining ? processOf({ instance, conn }) : null,
+      })
       this.#workers.set(keyOf({ type, id }), worker)
       return { before, drain: draining, replaced, gen: worker.config.gen }
     })
@@ -100,7 +151,14 @@ export class FleetModel {
       return this.#workers.delete(keyOf(ref))
     })
   }
-  put({ type, id, expectGen, config, changed, actor }: ConfigPut): { gen: number; conn: string | null } | { conflict: ConfigRow } | 'not_found' {
+  put({
+    type,
+    id,
+    expectGen,
+    config,
+    changed,
+    actor,
+  }: ConfigPut): { gen: number; conn: string | null } | { conflict: ConfigRow } | 'not_found' {
     const worker = this.find({ type, id })
     if (worker === undefined) return 'not_found'
     if (worker.config.gen !== expectGen) return { conflict: worker.config }
@@ -109,7 +167,9 @@ export class FleetModel {
     worker.history = [{ gen, ts: now, actor, changed, config }, ...worker.history].slice(0, 50)
     return { gen, conn: worker.conn }
   }
-  raise(items: readonly (Ref & { above: number })[]): ({ gen: number; conn: string | null } | 'not_found' | 'too_far')[] {
+  raise(
+    items: readonly (Ref & { above: number })[],
+  ): ({ gen: number; conn: string | null } | 'not_found' | 'too_far')[] {
     return items.map((item) => {
       const worker = this.find(item)
       if (worker === undefined) return 'not_found'
@@ -123,12 +183,21 @@ export class FleetModel {
     if (worker === undefined) return null
     const { instance: _instance, drain, history: _history, frames, conn, state, ...rest } = worker
     const connected = conn !== null && this.lives(conn.slice(0, conn.lastIndexOf('/')))
-    return { ...rest, conn, connected, state: drain === null ? state : 'DRAINING', draining: drain !== null, stats: frames.at(-1) ?? null }
+    return {
+      ...rest,
+      conn,
+      connected,
+      state: drain === null ? state : 'DRAINING',
+      draining: drain !== null,
+      stats: frames.at(-1) ?? null,
+    }
   }
   /** By the bytes of the id. */
   page(type: string): WorkerRow[] {
     const ids = [...this.#workers.values()].filter((worker) => worker.type === type).map(({ id }) => id)
-    return ids.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).flatMap((id) => this.row({ type, id }) ?? [])
+    return ids
+      .toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+      .flatMap((id) => this.row({ type, id }) ?? [])
   }
 }
 
@@ -182,11 +251,18 @@ export class PoolModel {
     })
   }
   /** `tokens`: those that were drawn, in the order of the claims. */
-  claim(requests: readonly ClaimRequest[], tokens: readonly number[]): { id: string; token: number; tags: string; payload: string; until: number }[][] {
+  claim(
+    requests: readonly ClaimRequest[],
+    tokens: readonly number[],
+  ): { id: string; token: number; tags: string; payload: string; until: number }[][] {
     const drawn = [...tokens]
     return requests.map(({ n, holdMs, match }) => {
       const free = this.items.filter(({ until }) => until <= this.#time.now).toSorted((a, b) => a.used - b.used)
-      const fitting = free.filter(({ tags }) => Object.entries(match).every(([tag, value]) => Object.entries(JSON.parse(tags) as object).some(([name, is]) => name === tag && is === value)))
+      const fitting = free.filter(({ tags }) =>
+        Object.entries(match).every(([tag, value]) =>
+          Object.entries(JSON.parse(tags) as object).some(([name, is]) => name === tag && is === value),
+        ),
+      )
       return fitting.slice(0, n).map((item) => {
         item.used = item.token = drawn.shift() ?? Number.NaN
         item.until = this.#time.now + holdMs
@@ -197,7 +273,9 @@ export class PoolModel {
   extend(items: readonly (LeaseRef & { holdMs: number })[]): ({ until: number } | 'lease_lost')[] {
     return items.map((ref) => {
       const item = this.#held(ref)
-      return item === undefined ? 'lease_lost' : { until: (item.until = Math.max(item.until, this.#time.now + ref.holdMs)) }
+      return item === undefined
+        ? 'lease_lost'
+        : { until: (item.until = Math.max(item.until, this.#time.now + ref.holdMs)) }
     })
   }
   release(refs: readonly LeaseRef[]): Settled[] {
@@ -208,7 +286,13 @@ export class PoolModel {
     })
   }
   list(): { size: number; items: PoolRow[] } {
-    const items = this.items.map(({ id, tags, payload, expires, until }) => ({ id, tags, payload, expires, inUseUntil: until > this.#time.now ? until : null }))
+    const items = this.items.map(({ id, tags, payload, expires, until }) => ({
+      id,
+      tags,
+      payload,
+      expires,
+      inUseUntil: until > this.#time.now ? until : null,
+    }))
     return { size: items.length, items }
   }
   #held({ id, token }: LeaseRef): Item | undefined {
@@ -228,7 +312,10 @@ export class LocksModel {
     return lock !== undefined && lock.until > this.#time.now ? lock : undefined
   }
   /** `tokens`: those that were drawn, in the order of the locks that were got. */
-  acquire(items: readonly { name: string; holdMs: number }[], tokens: readonly number[]): ({ token: number; until: number } | { heldUntil: number })[] {
+  acquire(
+    items: readonly { name: string; holdMs: number }[],
+    tokens: readonly number[],
+  ): ({ token: number; until: number } | { heldUntil: number })[] {
     const drawn = [...tokens]
     return items.map(({ name, holdMs }) => {
       const held = this.held(name)
@@ -241,11 +328,15 @@ export class LocksModel {
   extend(items: readonly { name: string; token: number; holdMs: number }[]): ({ until: number } | 'lease_lost')[] {
     return items.map(({ name, token, holdMs }) => {
       const held = this.held(name)
-      return held?.token !== token ? 'lease_lost' : { until: (held.until = Math.max(held.until, this.#time.now + holdMs)) }
+      return held?.token !== token
+        ? 'lease_lost'
+        : { until: (held.until = Math.max(held.until, this.#time.now + holdMs)) }
     })
   }
   release(items: readonly { name: string; token: number }[]): Settled[] {
-    return items.map(({ name, token }) => (this.held(name)?.token === token && this.#locks.delete(name) ? 'ok' : 'lease_lost'))
+    return items.map(({ name, token }) =>
+      this.held(name)?.token === token && this.#locks.delete(name) ? 'ok' : 'lease_lost',
+    )
   }
 }
 

@@ -16,17 +16,30 @@ const visibilityMs = fc.constantFrom(1_000, 5_000, 60_000)
 const picks = fc.array(pick, { minLength: 1, maxLength: 3 })
 
 const newTask = fc.record({
-  id: fc.oneof(fc.constantFrom(...IDS), fc.constantFrom('drawn', 'drawn', 'sent before')), key: fc.option(fc.constantFrom(...KEYS), { freq: 2 }), tier,
-  ttlMs: fc.option(fc.constantFrom(1_000, 5_000, 60_000), { freq: 2 }), maxAttempts: fc.option(fc.integer({ min: 1, max: 3 })), age: fc.nat(5_000),
+  id: fc.oneof(fc.constantFrom(...IDS), fc.constantFrom('drawn', 'drawn', 'sent before')),
+  key: fc.option(fc.constantFrom(...KEYS), { freq: 2 }),
+  tier,
+  ttlMs: fc.option(fc.constantFrom(1_000, 5_000, 60_000), { freq: 2 }),
+  maxAttempts: fc.option(fc.integer({ min: 1, max: 3 })),
+  age: fc.nat(5_000),
 })
 
 /** A task as the master would make it: of an id the client chose, or of one that was drawn, rarely for the second time. */
-function taskOf(world: World, { id: chosen, age, ...rest }: typeof newTask extends fc.Arbitrary<infer T> ? T : never): NewTask {
+function taskOf(
+  world: World,
+  { id: chosen, age, ...rest }: typeof newTask extends fc.Arbitrary<infer T> ? T : never,
+): NewTask {
   const ownId = chosen !== 'drawn' && chosen !== 'sent before'
   const serial = world.serial()
   const id = ownId ? chosen : (chosen === 'sent before' && world.drawnIds.at(-1)) || `t${serial}`
   if (!ownId && world.drawnIds.at(-1) !== id) world.drawnIds.push(id)
-  return { ...rest, id, ownId, submitted: world.time.now - age, body: `{"payload":{"n":${serial}},"priority":0,"submitted_at":1}` }
+  return {
+    ...rest,
+    id,
+    ownId,
+    submitted: world.time.now - age,
+    body: `{"payload":{"n":${serial}},"priority":0,"submitted_at":1}`,
+  }
 }
 
 /** Ties between deadlines and between due times are a backend's to break, so there are none: the first free moment from `at` on. */
@@ -37,29 +50,61 @@ function unused(taken: Set<number>, at: number): number {
   return free
 }
 
-const deadlinesOf = (world: World, of: string): Set<number> => new Set(world.store.tasks(of).in('in_flight').map(({ at }) => at))
-const leasesOf = (world: World, of: string, wanted: readonly Pick[]): LeaseRef[] => wanted.map((each) => world.leaseOf(of, world.store.tasks(of).in('in_flight'), each))
+const deadlinesOf = (world: World, of: string): Set<number> =>
+  new Set(
+    world.store
+      .tasks(of)
+      .in('in_flight')
+      .map(({ at }) => at),
+  )
+const leasesOf = (world: World, of: string, wanted: readonly Pick[]): LeaseRef[] =>
+  wanted.map((each) => world.leaseOf(of, world.store.tasks(of).in('in_flight'), each))
 
-const submit = command('submit', fc.record({ type, items: fc.array(newTask, { minLength: 1, maxLength: 4 }), bound: fc.option(fc.nat(12), { freq: 3, nil: undefined }) }), async ({ type: of, items, bound }, world, { backend }) => {
-  const tasks = items.map((item) => taskOf(world, item))
-  same(await backend.tasks.submit(of, WINDOW_MS, tasks, bound), world.store.tasks(of).submit(WINDOW_MS, tasks, bound))
-})
+const submit = command(
+  'submit',
+  fc.record({
+    type,
+    items: fc.array(newTask, { minLength: 1, maxLength: 4 }),
+    bound: fc.option(fc.nat(12), { freq: 3, nil: undefined }),
+  }),
+  async ({ type: of, items, bound }, world, { backend }) => {
+    const tasks = items.map((item) => taskOf(world, item))
+    same(await backend.tasks.submit(of, WINDOW_MS, tasks, bound), world.store.tasks(of).submit(WINDOW_MS, tasks, bound))
+  },
+)
 
 /** `off`: how far the generation it names is from that of the worker's config. */
-const request = fc.record({ worker: fc.constantFrom('w1', 'w1', '__proto__'), limit: fc.integer({ min: 1, max: 4 }), off: fc.constantFrom(0, 0, 0, 0, 0, 0, 1), defaultMaxAttempts: fc.integer({ min: 1, max: 3 }) })
-const reserve = command('reserve', fc.record({ type, visibilityMs, requests: fc.array(request, { minLength: 1, maxLength: 3 }) }), async ({ type: of, ...args }, world, { backend }) => {
-  const { fleet, tasks } = world.store
-  const requests = args.requests.map(({ off, ...wanted }) => ({ ...wanted, gen: (fleet.find({ type: of, id: wanted.worker })?.config.gen ?? 0) + off }))
-  const refusals = requests.map(({ worker, gen }) => fleet.refusal({ type: of, id: worker }, gen))
-  const ms = unused(deadlinesOf(world, of), world.time.now + args.visibilityMs) - world.time.now
-  const answer = await backend.tasks.reserve(of, ms, requests)
-  const leases = answer.answers.flatMap((each) => (typeof each === 'string' ? [] : each))
-  same(answer, tasks(of).reserve(ms, requests, refusals, world.handOut(of, leases)))
-  for (const { body } of leases) expect(world.settled.has(body)).toBe(false)
+const request = fc.record({
+  worker: fc.constantFrom('w1', 'w1', '__proto__'),
+  limit: fc.integer({ min: 1, max: 4 }),
+  off: fc.constantFrom(0, 0, 0, 0, 0, 0, 1),
+  defaultMaxAttempts: fc.integer({ min: 1, max: 3 }),
 })
+const reserve = command(
+  'reserve',
+  fc.record({ type, visibilityMs, requests: fc.array(request, { minLength: 1, maxLength: 3 }) }),
+  async ({ type: of, ...args }, world, { backend }) => {
+    const { fleet, tasks } = world.store
+    const requests = args.requests.map(({ off, ...wanted }) => ({
+      ...wanted,
+      gen: (fleet.find({ type: of, id: wanted.worker })?.config.gen ?? 0) + off,
+    }))
+    const refusals = requests.map(({ worker, gen }) => fleet.refusal({ type: of, id: worker }, gen))
+    const ms = unused(deadlinesOf(world, of), world.time.now + args.visibilityMs) - world.time.now
+    const answer = await backend.tasks.reserve(of, ms, requests)
+    const leases = answer.answers.flatMap((each) => (typeof each === 'string' ? [] : each))
+    same(answer, tasks(of).reserve(ms, requests, refusals, world.handOut(of, leases)))
+    for (const { body } of leases) expect(world.settled.has(body)).toBe(false)
+  },
+)
 
 /** The model knows no counter: of a token that was handed out no backend may say that it was not issued. */
-function asLost<A>(world: World, of: string, leases: readonly LeaseRef[], answers: readonly A[]): readonly (A | 'lease_lost')[] {
+function asLost<A>(
+  world: World,
+  of: string,
+  leases: readonly LeaseRef[],
+  answers: readonly A[],
+): readonly (A | 'lease_lost')[] {
   return answers.map((answer, i) => {
     if (answer !== 'not_issued') return answer
     expect(world.handed(of).map(({ token }) => token)).not.toContain(leases[i]?.token)
@@ -69,51 +114,81 @@ function asLost<A>(world: World, of: string, leases: readonly LeaseRef[], answer
 
 const ack = command('ack', fc.record({ type, picks }), async ({ type: of, picks: wanted }, world, { backend }) => {
   const leases = leasesOf(world, of, wanted)
-  const bodies = new Map(world.store.tasks(of).in('in_flight').map(({ id, token, body }) => [JSON.stringify({ id, token }), body]))
+  const bodies = new Map(
+    world.store
+      .tasks(of)
+      .in('in_flight')
+      .map(({ id, token, body }) => [JSON.stringify({ id, token }), body]),
+  )
   const answers = asLost(world, of, leases, await backend.tasks.ack(of, leases))
   same(answers, world.store.tasks(of).ack(leases))
   for (const lease of leases) world.settled.add(bodies.get(JSON.stringify(lease)) ?? '')
 })
 
-const release = command('release', fc.record({ type, picks }), async ({ type: of, picks: wanted }, world, { backend }) => {
-  const leases = leasesOf(world, of, wanted)
-  same(asLost(world, of, leases, await backend.tasks.release(of, leases)), world.store.tasks(of).release(leases))
-})
+const release = command(
+  'release',
+  fc.record({ type, picks }),
+  async ({ type: of, picks: wanted }, world, { backend }) => {
+    const leases = leasesOf(world, of, wanted)
+    same(asLost(world, of, leases, await backend.tasks.release(of, leases)), world.store.tasks(of).release(leases))
+  },
+)
 
 const failure = fc.record({
-  pick, error: fc.constantFrom('boom', '__proto__'), retryInMs: fc.option(fc.constantFrom(0, 1_000, 30_000)), permanent: fc.constantFrom(false, false, false, true), u: fc.constantFrom(0, 0.25, 0.999),
+  pick,
+  error: fc.constantFrom('boom', '__proto__'),
+  retryInMs: fc.option(fc.constantFrom(0, 1_000, 30_000)),
+  permanent: fc.constantFrom(false, false, false, true),
+  u: fc.constantFrom(0, 0.25, 0.999),
 })
-const nack = command('nack', fc.record({ type, failures: fc.array(failure, { minLength: 1, maxLength: 3 }) }), async ({ type: of, failures }, world, { backend }) => {
-  const tasks = world.store.tasks(of)
-  const taken = new Set(tasks.in('scheduled').map(({ at }) => at))
-  const { now } = world.time
-  const items = failures.map(({ pick: wanted, ...item }) => {
-    const lease = world.leaseOf(of, tasks.in('in_flight'), wanted)
-    const attempt = tasks.in('in_flight').find(({ id }) => id === lease.id)?.attempt ?? 0
-    const due = now + (item.retryInMs ?? delayOf(RETRY, attempt, item.u))
-    const free = unused(taken, due)
-    return { ...item, ...lease, retryInMs: free === due ? item.retryInMs : free - now }
-  })
-  same(asLost(world, of, items, await backend.tasks.nack(of, RETRY, items)), tasks.nack(RETRY, items))
-})
+const nack = command(
+  'nack',
+  fc.record({ type, failures: fc.array(failure, { minLength: 1, maxLength: 3 }) }),
+  async ({ type: of, failures }, world, { backend }) => {
+    const tasks = world.store.tasks(of)
+    const taken = new Set(tasks.in('scheduled').map(({ at }) => at))
+    const { now } = world.time
+    const items = failures.map(({ pick: wanted, ...item }) => {
+      const lease = world.leaseOf(of, tasks.in('in_flight'), wanted)
+      const attempt = tasks.in('in_flight').find(({ id }) => id === lease.id)?.attempt ?? 0
+      const due = now + (item.retryInMs ?? delayOf(RETRY, attempt, item.u))
+      const free = unused(taken, due)
+      return { ...item, ...lease, retryInMs: free === due ? item.retryInMs : free - now }
+    })
+    same(asLost(world, of, items, await backend.tasks.nack(of, RETRY, items)), tasks.nack(RETRY, items))
+  },
+)
 
-const extend = command('extend', fc.record({ type, visibilityMs, picks }), async ({ type: of, picks: wanted, ...args }, world, { backend }) => {
-  const taken = deadlinesOf(world, of)
-  const items = leasesOf(world, of, wanted).map((lease) => ({ ...lease, visibilityMs: unused(taken, world.time.now + args.visibilityMs) - world.time.now }))
-  same(asLost(world, of, items, await backend.tasks.extend(of, items)), world.store.tasks(of).extend(items))
-})
+const extend = command(
+  'extend',
+  fc.record({ type, visibilityMs, picks }),
+  async ({ type: of, picks: wanted, ...args }, world, { backend }) => {
+    const taken = deadlinesOf(world, of)
+    const items = leasesOf(world, of, wanted).map((lease) => ({
+      ...lease,
+      visibilityMs: unused(taken, world.time.now + args.visibilityMs) - world.time.now,
+    }))
+    same(asLost(world, of, items, await backend.tasks.extend(of, items)), world.store.tasks(of).extend(items))
+  },
+)
 
 const limits = fc.record({ type, maxLost: fc.constantFrom(0, 1, 2, 2, 3), limit: fc.constantFrom(1, 2, 500) })
 /** Which of several windows that ended together a limited sweep forgets is the backend's to choose; then there is no limit. */
 function limitOf(world: World, { type: of, limit }: { readonly type: string; readonly limit: number }): number {
-  const ends = world.store.tasks(of).endedKeys().map((window) => window.ends)
+  const ends = world.store
+    .tasks(of)
+    .endedKeys()
+    .map((window) => window.ends)
   return new Set(ends).size < ends.length ? 500 : limit
 }
 
 const sweep = command('sweep', limits, async (args, world, { backend }) => {
   const { type: of, maxLost } = args
   const limit = limitOf(world, args)
-  const [answer, expected] = [await backend.tasks.sweep(of, maxLost, limit), world.store.tasks(of).sweep(maxLost, limit)]
+  const [answer, expected] = [
+    await backend.tasks.sweep(of, maxLost, limit),
+    world.store.tasks(of).sweep(maxLost, limit),
+  ]
   same(answer, { ...expected, more: expected.more ?? answer.more })
 })
 
@@ -128,30 +203,76 @@ const twoSweeps = command('two sweeps at once', limits, async (args, world, { ba
 /** What they moved together; which of them did it is theirs to settle. */
 function sumOf(sweeps: readonly Omit<Swept, 'more'>[]): Omit<Swept, 'more'> {
   const sum = (count: keyof Omit<Swept, 'more'>): number => sweeps.reduce((all, swept) => all + swept[count], 0)
-  return { requeued: sum('requeued'), promoted: sum('promoted'), dead: sum('dead'), forgottenKeys: sum('forgottenKeys') }
+  return {
+    requeued: sum('requeued'),
+    promoted: sum('promoted'),
+    dead: sum('dead'),
+    forgottenKeys: sum('forgottenKeys'),
+  }
 }
 
-const replay = command('replay', fc.record({ type, n: fc.integer({ min: 1, max: 3 }) }), async ({ type: of, n }, world, { backend }) => {
-  expect(await backend.tasks.replay(of, n)).toBe(world.store.tasks(of).replay(n))
-})
+const replay = command(
+  'replay',
+  fc.record({ type, n: fc.integer({ min: 1, max: 3 }) }),
+  async ({ type: of, n }, world, { backend }) => {
+    expect(await backend.tasks.replay(of, n)).toBe(world.store.tasks(of).replay(n))
+  },
+)
 
-const select = command('select', fc.record({ type, action: fc.constantFrom('replay', 'remove'), picks: fc.array(fc.nat(50), { minLength: 1, maxLength: 3 }) }), async ({ type: of, action, picks: wanted }, world, { backend }) => {
-  const tasks = world.store.tasks(of)
-  const dead = tasks.in('dead').map(({ id }) => id)
-  const ids = wanted.map((i) => (i % 4 === 0 ? IDS[i % IDS.length] : dead[i % (dead.length || 1)]) ?? 'a')
-  same(await backend.tasks.select(of, action, ids), tasks.select(action, ids))
-})
+const select = command(
+  'select',
+  fc.record({
+    type,
+    action: fc.constantFrom('replay', 'remove'),
+    picks: fc.array(fc.nat(50), { minLength: 1, maxLength: 3 }),
+  }),
+  async ({ type: of, action, picks: wanted }, world, { backend }) => {
+    const tasks = world.store.tasks(of)
+    const dead = tasks.in('dead').map(({ id }) => id)
+    const ids = wanted.map((i) => (i % 4 === 0 ? IDS[i % IDS.length] : dead[i % (dead.length || 1)]) ?? 'a')
+    same(await backend.tasks.select(of, action, ids), tasks.select(action, ids))
+  },
+)
 
 const clearDead = command('clearDead', fc.record({ type }), async ({ type: of }, world, { backend }) => {
   expect(await backend.tasks.clearDead(of)).toBe(world.store.tasks(of).clearDead())
 })
 
-const inspect = command('inspect', fc.record({ type, n: fc.integer({ min: 1, max: 3 }) }), async ({ type: of, n }, world, { backend }) => {
-  const [queue, dead] = await Promise.all([backend.tasks.queue(of, n), backend.tasks.dead(of, n)])
-  same({ queue, dead }, { queue: world.store.tasks(of).queue(n), dead: world.store.tasks(of).dead(n) })
-})
+const inspect = command(
+  'inspect',
+  fc.record({ type, n: fc.integer({ min: 1, max: 3 }) }),
+  async ({ type: of, n }, world, { backend }) => {
+    const [queue, dead] = await Promise.all([backend.tasks.queue(of, n), backend.tasks.dead(of, n)])
+    same({ queue, dead }, { queue: world.store.tasks(of).queue(n), dead: world.store.tasks(of).dead(n) })
+  },
+)
 
 /** What the life of a task is made of comes most often. */
 export const taskCommands: AnyCommand[] = [
-  submit, submit, submit, submit, reserve, reserve, reserve, reserve, ack, ack, release, release, nack, nack, nack, extend, extend, sweep, sweep, twoSweeps, replay, replay, select, select, clearDead, inspect,
+  submit,
+  submit,
+  submit,
+  submit,
+  reserve,
+  reserve,
+  reserve,
+  reserve,
+  ack,
+  ack,
+  release,
+  release,
+  nack,
+  nack,
+  nack,
+  extend,
+  extend,
+  sweep,
+  sweep,
+  twoSweeps,
+  replay,
+  replay,
+  select,
+  select,
+  clearDead,
+  inspect,
 ]

@@ -3,18 +3,45 @@
  * table of transitions and from no backend. Tokens are the backend's to choose, so the model is told those it drew.
  */
 import type {
-  Counts, DeadRow, Lease, LeaseRef, Nack, NewTask, Place, QueueRow, Refusal, Reserved, ReserveRequest, RetryPolicy, Submitted, Swept, Tier,
+  Counts,
+  DeadRow,
+  Lease,
+  LeaseRef,
+  Nack,
+  NewTask,
+  Place,
+  QueueRow,
+  Refusal,
+  Reserved,
+  ReserveRequest,
+  RetryPolicy,
+  Submitted,
+  Swept,
+  Tier,
 } from '../../../src/storage/index.ts'
 
 /** Backend time, one for all parts of a model. */
-export interface Time { now: number }
+export interface Time {
+  now: number
+}
 type Settled = 'ok' | 'lease_lost'
 
 /** `line`: the tier it waits in. `at`: its deadline, due time or death. */
-type Task = Omit<NewTask, 'key' | 'ownId'> & { place: Place | 'gone'; line: Tier; expires: number; attempt: number; lost: number; token: number; max: number; at: number; error: string }
+type Task = Omit<NewTask, 'key' | 'ownId'> & {
+  place: Place | 'gone'
+  line: Tier
+  expires: number
+  attempt: number
+  lost: number
+  token: number
+  max: number
+  at: number
+  error: string
+}
 
 /** Full jitter over what grows and is capped (D25). */
-export const delayOf = ({ baseMs, factor, capMs }: RetryPolicy, attempt: number, u: number): number => Math.floor(u * Math.min(capMs, baseMs * factor ** attempt))
+export const delayOf = ({ baseMs, factor, capMs }: RetryPolicy, attempt: number, u: number): number =>
+  Math.floor(u * Math.min(capMs, baseMs * factor ** attempt))
 
 export class TasksModel {
   readonly keys = new Map<string, { readonly id: string; readonly ends: number }>()
@@ -34,7 +61,7 @@ export class TasksModel {
   }
   locate(id: string): Place | null {
     const place = this.#tasks.find((task) => task.id === id)?.place
-    return place === 'gone' ? null : place ?? null
+    return place === 'gone' ? null : (place ?? null)
   }
   submit(windowMs: number, tasks: readonly NewTask[], maxLength = Infinity): Submitted[] {
     const { now } = this.#time
@@ -44,13 +71,29 @@ export class TasksModel {
       if (this.locate(task.id) !== null) return ownId ? { duplicateOf: task.id } : { queued: true }
       if (this.#tasks.length >= maxLength) return 'queue_full'
       if (key !== null) this.keys.set(key, { id: task.id, ends: now + windowMs })
-      this.#tasks.push({ ...task, place: 'pending', line: task.tier, expires: now + (task.ttlMs ?? Infinity), attempt: 0, lost: 0, token: 0, max: 0, at: 0, error: '' })
+      this.#tasks.push({
+        ...task,
+        place: 'pending',
+        line: task.tier,
+        expires: now + (task.ttlMs ?? Infinity),
+        attempt: 0,
+        lost: 0,
+        token: 0,
+        max: 0,
+        at: 0,
+        error: '',
+      })
       this.totals.submitted += 1
       return { queued: true }
     })
   }
   /** `refusals`: who may have none, and why. `tokens`: those that were drawn, in the order of the leases. */
-  reserve(visibilityMs: number, requests: readonly ReserveRequest[], refusals: readonly (Refusal | null)[], tokens: readonly number[]): Reserved {
+  reserve(
+    visibilityMs: number,
+    requests: readonly ReserveRequest[],
+    refusals: readonly (Refusal | null)[],
+    tokens: readonly number[],
+  ): Reserved {
     const [{ now }, drawn] = [this.#time, [...tokens]]
     let dropped = 0
     this.#promote(Infinity)
@@ -62,8 +105,19 @@ export class TasksModel {
         if (mine.length === limit) break
         if (task.expires <= now) dropped += this.#move(task, 'gone')
         else {
-          this.#move(task, 'in_flight', { token: drawn.shift() ?? Number.NaN, max: task.maxAttempts ?? defaultMaxAttempts, at: now + visibilityMs })
-          mine.push({ id: task.id, token: task.token, attempt: task.attempt, maxAttempts: task.max, until: task.at, body: task.body })
+          this.#move(task, 'in_flight', {
+            token: drawn.shift() ?? Number.NaN,
+            max: task.maxAttempts ?? defaultMaxAttempts,
+            at: now + visibilityMs,
+          })
+          mine.push({
+            id: task.id,
+            token: task.token,
+            attempt: task.attempt,
+            maxAttempts: task.max,
+            until: task.at,
+            body: task.body,
+          })
         }
       }
       return mine
@@ -113,7 +167,9 @@ export class TasksModel {
   /** `more` undefined: a limit was met exactly, so a backend may say either. */
   sweep(maxLost: number, limit: number): Omit<Swept, 'more'> & { readonly more: boolean | undefined } {
     const { now } = this.#time
-    const passed = this.in('in_flight').filter(({ at }) => at <= now).slice(0, limit)
+    const passed = this.in('in_flight')
+      .filter(({ at }) => at <= now)
+      .slice(0, limit)
     for (const task of passed) task.lost += 1
     const dying = passed.filter(({ lost }) => maxLost > 0 && lost >= maxLost)
     for (const task of dying) this.#bury(task, `lease lost ${task.lost} times`)
@@ -121,16 +177,28 @@ export class TasksModel {
     const promoted = this.#promote(limit)
     const ended = this.endedKeys()
     for (const { key } of ended.slice(0, limit)) this.keys.delete(key)
-    const isLeft = ended.length > limit || [...this.in('in_flight'), ...this.in('scheduled')].some(({ at }) => at <= now)
+    const isLeft =
+      ended.length > limit || [...this.in('in_flight'), ...this.in('scheduled')].some(({ at }) => at <= now)
     const isFull = [passed.length, promoted, ended.length].includes(limit)
-    return { requeued: passed.length - dying.length, promoted, dead: dying.length, forgottenKeys: Math.min(limit, ended.length), more: isLeft || (isFull ? undefined : false) }
+    return {
+      requeued: passed.length - dying.length,
+      promoted,
+      dead: dying.length,
+      forgottenKeys: Math.min(limit, ended.length),
+      more: isLeft || (isFull ? undefined : false),
+    }
   }
   /** Those whose window is over, the oldest first. */
   endedKeys(): { key: string; ends: number }[] {
-    return [...this.keys].map(([key, { ends }]) => ({ key, ends })).filter(({ ends }) => ends <= this.#time.now).toSorted((a, b) => a.ends - b.ends)
+    return [...this.keys]
+      .map(([key, { ends }]) => ({ key, ends }))
+      .filter(({ ends }) => ends <= this.#time.now)
+      .toSorted((a, b) => a.ends - b.ends)
   }
   replay(n: number): number {
-    return this.in('dead').slice(0, n).map((task) => this.#revive(task)).length
+    return this.in('dead')
+      .slice(0, n)
+      .map((task) => this.#revive(task)).length
   }
   clearDead(): number {
     return this.in('dead').map((task) => this.#move(task, 'gone')).length
@@ -145,19 +213,39 @@ export class TasksModel {
     })
   }
   queue(n: number): { length: number; items: QueueRow[] } {
-    return { length: this.in('pending').length, items: this.in('pending').slice(0, n).map(({ id, attempt, body }) => ({ id, attempt, body })) }
+    return {
+      length: this.in('pending').length,
+      items: this.in('pending')
+        .slice(0, n)
+        .map(({ id, attempt, body }) => ({ id, attempt, body })),
+    }
   }
   dead(n: number): { length: number; items: DeadRow[] } {
-    const show = ({ id, attempt, body, max, error, at }: Task): DeadRow => ({ id, attempt, body, maxAttempts: max, lastError: error, diedAt: at })
+    const show = ({ id, attempt, body, max, error, at }: Task): DeadRow => ({
+      id,
+      attempt,
+      body,
+      maxAttempts: max,
+      lastError: error,
+      diedAt: at,
+    })
     return { length: this.in('dead').length, items: this.in('dead').slice(0, n).map(show) }
   }
   counts(): Counts {
-    const [high, normal, low] = [0, 1, 2].map((tier) => this.in('pending').filter(({ line }) => line === tier)) as [Task[], Task[], Task[]]
+    const [high, normal, low] = [0, 1, 2].map((tier) => this.in('pending').filter(({ line }) => line === tier)) as [
+      Task[],
+      Task[],
+      Task[],
+    ]
     const next = [high, normal, low].flatMap((tier) => tier[0]?.submitted ?? [])
     const length = (place: Place): number => this.in(place).length
     return {
-      tiers: [high.length, normal.length, low.length], scheduled: length('scheduled'), inFlight: length('in_flight'), dead: length('dead'),
-      oldest: next.length === 0 ? null : Math.min(...next), totals: { ...this.totals },
+      tiers: [high.length, normal.length, low.length],
+      scheduled: length('scheduled'),
+      inFlight: length('in_flight'),
+      dead: length('dead'),
+      oldest: next.length === 0 ? null : Math.min(...next),
+      totals: { ...this.totals },
     }
   }
   #held({ id, token }: LeaseRef): Task | undefined {
@@ -175,7 +263,10 @@ export class TasksModel {
     for (const task of tasks.toReversed()) this.#move(task, 'pending', {}, true)
   }
   #promote(limit: number): number {
-    return this.in('scheduled').filter(({ at }) => at <= this.#time.now).slice(0, limit).map((task) => this.#move(task, 'pending')).length
+    return this.in('scheduled')
+      .filter(({ at }) => at <= this.#time.now)
+      .slice(0, limit)
+      .map((task) => this.#move(task, 'pending')).length
   }
   #bury(task: Task, error: string): 'dead' {
     this.totals.died += this.#move(task, 'dead', { error, at: this.#time.now })

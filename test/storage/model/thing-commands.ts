@@ -15,30 +15,53 @@ const holdMs = fc.constantFrom(1_000, 5_000, 60_000)
 // ── Streams ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The next push of a producer, or one that is repeated. */
-const push = command('push', fc.record({ name, producer: fc.constantFrom('m1/a', '__proto__'), isRepeat: fc.constantFrom(false, false, true), n: fc.integer({ min: 1, max: 4 }) }), async (args, world, { backend }) => {
-  const stream = world.store.stream(args.name)
-  const seq = Math.max(0, (stream.producers.get(args.producer) ?? -1) + (args.isRepeat ? 0 : 1))
-  const entries = Array.from({ length: args.n }, () => `{"slot_id":0,"ts":1,"payload":${world.serial()}}`)
-  same(await backend.streams.push(args.name, args.producer, seq, entries), stream.push(args.producer, seq, entries))
-})
+const push = command(
+  'push',
+  fc.record({
+    name,
+    producer: fc.constantFrom('m1/a', '__proto__'),
+    isRepeat: fc.constantFrom(false, false, true),
+    n: fc.integer({ min: 1, max: 4 }),
+  }),
+  async (args, world, { backend }) => {
+    const stream = world.store.stream(args.name)
+    const seq = Math.max(0, (stream.producers.get(args.producer) ?? -1) + (args.isRepeat ? 0 : 1))
+    const entries = Array.from({ length: args.n }, () => `{"slot_id":0,"ts":1,"payload":${world.serial()}}`)
+    same(await backend.streams.push(args.name, args.producer, seq, entries), stream.push(args.producer, seq, entries))
+  },
+)
 
-const pop = command('pop', fc.record({ name, n: fc.integer({ min: 1, max: 5 }) }), async ({ name: of, n }, world, { backend }) => {
-  const stream = world.store.stream(of)
-  same(await backend.streams.pop(of, n), stream.entries.slice(0, n).map(({ id, entry }) => ({ id, entry })))
-  stream.entries = stream.entries.slice(n)
-})
+const pop = command(
+  'pop',
+  fc.record({ name, n: fc.integer({ min: 1, max: 5 }) }),
+  async ({ name: of, n }, world, { backend }) => {
+    const stream = world.store.stream(of)
+    same(
+      await backend.streams.pop(of, n),
+      stream.entries.slice(0, n).map(({ id, entry }) => ({ id, entry })),
+    )
+    stream.entries = stream.entries.slice(n)
+  },
+)
 
 /** From one of the ids that were shown on, wherever its entry is now. */
-const tail = command('tail and peek', fc.record({ name, i: fc.nat(200), n: fc.integer({ min: 1, max: 5 }) }), async ({ name: of, i, n }, world, { backend }) => {
-  const { entries } = world.store.stream(of)
-  const seen = world.seenIds(of)
-  const after = seen[i % (seen.length || 1)] ?? null
-  const shown = entries.map(({ id, entry }) => ({ id, entry }))
-  const rest = after === null ? shown.slice(-n) : shown.filter(({ id }) => id !== null && id > after).slice(0, n)
-  const isGone = (id: string): boolean => !entries.some((entry) => entry.id === id)
-  const gap = after !== null && seen.some((id) => id > after && isGone(id))
-  same([await backend.streams.tail(of, after, n), await backend.streams.peek(of, n)], [{ entries: rest, gap }, shown.slice(0, n)])
-})
+const tail = command(
+  'tail and peek',
+  fc.record({ name, i: fc.nat(200), n: fc.integer({ min: 1, max: 5 }) }),
+  async ({ name: of, i, n }, world, { backend }) => {
+    const { entries } = world.store.stream(of)
+    const seen = world.seenIds(of)
+    const after = seen[i % (seen.length || 1)] ?? null
+    const shown = entries.map(({ id, entry }) => ({ id, entry }))
+    const rest = after === null ? shown.slice(-n) : shown.filter(({ id }) => id !== null && id > after).slice(0, n)
+    const isGone = (id: string): boolean => !entries.some((entry) => entry.id === id)
+    const gap = after !== null && seen.some((id) => id > after && isGone(id))
+    same(
+      [await backend.streams.tail(of, after, n), await backend.streams.peek(of, n)],
+      [{ entries: rest, gap }, shown.slice(0, n)],
+    )
+  },
+)
 
 // ── Pools ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -48,87 +71,178 @@ function claimsOf(world: World, pool: string, wanted: readonly Pick[]): LeaseRef
   return wanted.map((each) => world.leaseOf(fenceOf('pool', pool), live, each))
 }
 
-const item = fc.record({ id: fc.constantFrom(...IDS), tags: fc.constantFrom('{}', '{"os":"a"}', '{"os":"b","n":1}', '{"__proto__":true}'), expiresIn: fc.option(fc.constantFrom(0, 1_000, 60_000), { freq: 2 }) })
-const put = command('pool put', fc.record({ name, items: fc.array(item, { minLength: 1, maxLength: 4 }) }), async ({ name: pool, items: wanted }, world, { backend }) => {
-  const items = wanted.map(({ id, tags, expiresIn }) => ({ id, tags, payload: `{"n":${world.serial()}}`, expires: expiresIn === null ? null : world.time.now + expiresIn }))
-  same(await backend.pools.put(pool, items), world.store.pool(pool).put(items))
+const item = fc.record({
+  id: fc.constantFrom(...IDS),
+  tags: fc.constantFrom('{}', '{"os":"a"}', '{"os":"b","n":1}', '{"__proto__":true}'),
+  expiresIn: fc.option(fc.constantFrom(0, 1_000, 60_000), { freq: 2 }),
 })
+const put = command(
+  'pool put',
+  fc.record({ name, items: fc.array(item, { minLength: 1, maxLength: 4 }) }),
+  async ({ name: pool, items: wanted }, world, { backend }) => {
+    const items = wanted.map(({ id, tags, expiresIn }) => ({
+      id,
+      tags,
+      payload: `{"n":${world.serial()}}`,
+      expires: expiresIn === null ? null : world.time.now + expiresIn,
+    }))
+    same(await backend.pools.put(pool, items), world.store.pool(pool).put(items))
+  },
+)
 
-const match = fc.oneof(fc.constant({}), fc.constant({}), fc.constantFrom<Record<string, string | number | boolean>>({ os: 'a' }, { os: 'b', n: 1 }, { n: '1' }, JSON.parse('{"__proto__":true}') as Record<string, boolean>, { toString: true }))
-const claim = command('claim', fc.record({ name, requests: fc.array(fc.record({ owner: fc.constantFrom('w1', '__proto__'), n: fc.integer({ min: 1, max: 3 }), holdMs, match }), { minLength: 1, maxLength: 2 }) }), async ({ name: pool, requests }, world, { backend }) => {
-  const claims = await backend.pools.claim(pool, requests)
-  same(claims, world.store.pool(pool).claim(requests, world.handOut(fenceOf('pool', pool), claims.flat())))
-})
+const match = fc.oneof(
+  fc.constant({}),
+  fc.constant({}),
+  fc.constantFrom<Record<string, string | number | boolean>>(
+    { os: 'a' },
+    { os: 'b', n: 1 },
+    { n: '1' },
+    JSON.parse('{"__proto__":true}') as Record<string, boolean>,
+    { toString: true },
+  ),
+)
+const claim = command(
+  'claim',
+  fc.record({
+    name,
+    requests: fc.array(
+      fc.record({ owner: fc.constantFrom('w1', '__proto__'), n: fc.integer({ min: 1, max: 3 }), holdMs, match }),
+      { minLength: 1, maxLength: 2 },
+    ),
+  }),
+  async ({ name: pool, requests }, world, { backend }) => {
+    const claims = await backend.pools.claim(pool, requests)
+    same(claims, world.store.pool(pool).claim(requests, world.handOut(fenceOf('pool', pool), claims.flat())))
+  },
+)
 
 const picks = fc.array(pick, { minLength: 1, maxLength: 3 })
-const extend = command('pool extend', fc.record({ name, picks, holdMs }), async ({ name: pool, picks: wanted, holdMs: ms }, world, { backend }) => {
-  const items = claimsOf(world, pool, wanted).map((lease) => ({ ...lease, holdMs: ms }))
-  same(await backend.pools.extend(pool, items), world.store.pool(pool).extend(items))
-})
-const release = command('pool release', fc.record({ name, picks }), async ({ name: pool, picks: wanted }, world, { backend }) => {
-  const leases = claimsOf(world, pool, wanted)
-  same(await backend.pools.release(pool, leases), world.store.pool(pool).release(leases))
-})
-const remove = command('pool remove', fc.record({ name, pick, id: fc.option(fc.constantFrom(...IDS)) }), async ({ name: pool, pick: wanted, id }, world, { backend }) => {
-  const items = id === null ? claimsOf(world, pool, [wanted]) : [{ id, token: null }]
-  same(await backend.pools.remove(pool, items), world.store.pool(pool).remove(items))
-})
+const extend = command(
+  'pool extend',
+  fc.record({ name, picks, holdMs }),
+  async ({ name: pool, picks: wanted, holdMs: ms }, world, { backend }) => {
+    const items = claimsOf(world, pool, wanted).map((lease) => ({ ...lease, holdMs: ms }))
+    same(await backend.pools.extend(pool, items), world.store.pool(pool).extend(items))
+  },
+)
+const release = command(
+  'pool release',
+  fc.record({ name, picks }),
+  async ({ name: pool, picks: wanted }, world, { backend }) => {
+    const leases = claimsOf(world, pool, wanted)
+    same(await backend.pools.release(pool, leases), world.store.pool(pool).release(leases))
+  },
+)
+const remove = command(
+  'pool remove',
+  fc.record({ name, pick, id: fc.option(fc.constantFrom(...IDS)) }),
+  async ({ name: pool, pick: wanted, id }, world, { backend }) => {
+    const items = id === null ? claimsOf(world, pool, [wanted]) : [{ id, token: null }]
+    same(await backend.pools.remove(pool, items), world.store.pool(pool).remove(items))
+  },
+)
 
 // ── Locks, values, counters ─────────────────────────────────────────────────────────────────────────────────────────
 
 function locksOf(world: World, of: string, wanted: Pick): { name: string; token: number } {
-  const live = KEYS.flatMap((each) => ({ id: each, token: world.store.locks(of).held(each)?.token ?? 0 })).filter(({ token }) => token > 0)
+  const live = KEYS.flatMap((each) => ({ id: each, token: world.store.locks(of).held(each)?.token ?? 0 })).filter(
+    ({ token }) => token > 0,
+  )
   const { id, token } = world.leaseOf(fenceOf('lock', of), live, wanted)
   return { name: id, token }
 }
-const acquire = command('acquire', fc.record({ name, names: fc.array(key, { minLength: 1, maxLength: 2 }), holdMs }), async ({ name: of, names, holdMs: ms }, world, { backend }) => {
-  const items = names.map((each) => ({ name: each, owner: 'w1', holdMs: ms }))
-  const answers = await backend.locks.acquire(of, items)
-  const got = answers.flatMap((answer, i) => ('token' in answer ? [{ id: names[i] ?? '', token: answer.token }] : []))
-  same(answers, world.store.locks(of).acquire(items, world.handOut(fenceOf('lock', of), got)))
-})
-const prolong = command('lock extend', fc.record({ name, pick, holdMs }), async ({ name: of, pick: wanted, holdMs: ms }, world, { backend }) => {
-  const items = [{ ...locksOf(world, of, wanted), holdMs: ms }]
-  same(await backend.locks.extend(of, items), world.store.locks(of).extend(items))
-})
-const unlock = command('lock release', fc.record({ name, pick }), async ({ name: of, pick: wanted }, world, { backend }) => {
-  const items = [locksOf(world, of, wanted)]
-  same(await backend.locks.release(of, items), world.store.locks(of).release(items))
-})
+const acquire = command(
+  'acquire',
+  fc.record({ name, names: fc.array(key, { minLength: 1, maxLength: 2 }), holdMs }),
+  async ({ name: of, names, holdMs: ms }, world, { backend }) => {
+    const items = names.map((each) => ({ name: each, owner: 'w1', holdMs: ms }))
+    const answers = await backend.locks.acquire(of, items)
+    const got = answers.flatMap((answer, i) => ('token' in answer ? [{ id: names[i] ?? '', token: answer.token }] : []))
+    same(answers, world.store.locks(of).acquire(items, world.handOut(fenceOf('lock', of), got)))
+  },
+)
+const prolong = command(
+  'lock extend',
+  fc.record({ name, pick, holdMs }),
+  async ({ name: of, pick: wanted, holdMs: ms }, world, { backend }) => {
+    const items = [{ ...locksOf(world, of, wanted), holdMs: ms }]
+    same(await backend.locks.extend(of, items), world.store.locks(of).extend(items))
+  },
+)
+const unlock = command(
+  'lock release',
+  fc.record({ name, pick }),
+  async ({ name: of, pick: wanted }, world, { backend }) => {
+    const items = [locksOf(world, of, wanted)]
+    same(await backend.locks.release(of, items), world.store.locks(of).release(items))
+  },
+)
 
-const set = command('kv set', fc.record({ name, keys: fc.array(key, { minLength: 1, maxLength: 3 }), ttlMs: fc.option(fc.constantFrom(1_000, 60_000)) }), async ({ name: of, keys, ttlMs }, world, { backend }) => {
-  const items = keys.map((each) => ({ key: each, value: `{"n":${world.serial()}}`, ttlMs }))
-  await backend.kv.set(of, items)
-  for (const { key: each, value } of items) world.store.values.set(JSON.stringify([of, each]), { value, ends: world.time.now + (ttlMs ?? Infinity) })
-})
-const unset = command('kv delete', fc.record({ name, keys: fc.array(key, { minLength: 1, maxLength: 2 }) }), async ({ name: of, keys }, world, { backend }) => {
-  const wereThere = keys.map((each) => {
-    const known = world.store.values.get(JSON.stringify([of, each]))
-    world.store.values.delete(JSON.stringify([of, each]))
-    return known !== undefined && known.ends > world.time.now
-  })
-  same(await backend.kv.delete(of, keys), wereThere)
-})
-const add = command('counter add', fc.record({ name, items: fc.array(fc.record({ name: key, delta: fc.constantFrom(1, -3, 1_000, Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER) }), { minLength: 1, maxLength: 2 }) }), async ({ name: of, items }, world, { backend }) => {
-  const sums = items.map(({ name: each, delta }) => {
-    const sum = (world.store.sums.get(JSON.stringify([of, each])) ?? 0) + delta
-    if (!Number.isSafeInteger(sum)) return 'out_of_range'
-    world.store.sums.set(JSON.stringify([of, each]), sum)
-    return sum
-  })
-  same(await backend.counters.add(of, items), sums)
-})
+const set = command(
+  'kv set',
+  fc.record({
+    name,
+    keys: fc.array(key, { minLength: 1, maxLength: 3 }),
+    ttlMs: fc.option(fc.constantFrom(1_000, 60_000)),
+  }),
+  async ({ name: of, keys, ttlMs }, world, { backend }) => {
+    const items = keys.map((each) => ({ key: each, value: `{"n":${world.serial()}}`, ttlMs }))
+    await backend.kv.set(of, items)
+    for (const { key: each, value } of items)
+      world.store.values.set(JSON.stringify([of, each]), { value, ends: world.time.now + (ttlMs ?? Infinity) })
+  },
+)
+const unset = command(
+  'kv delete',
+  fc.record({ name, keys: fc.array(key, { minLength: 1, maxLength: 2 }) }),
+  async ({ name: of, keys }, world, { backend }) => {
+    const wereThere = keys.map((each) => {
+      const known = world.store.values.get(JSON.stringify([of, each]))
+      world.store.values.delete(JSON.stringify([of, each]))
+      return known !== undefined && known.ends > world.time.now
+    })
+    same(await backend.kv.delete(of, keys), wereThere)
+  },
+)
+const add = command(
+  'counter add',
+  fc.record({
+    name,
+    items: fc.array(
+      fc.record({ name: key, delta: fc.constantFrom(1, -3, 1_000, Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER) }),
+      { minLength: 1, maxLength: 2 },
+    ),
+  }),
+  async ({ name: of, items }, world, { backend }) => {
+    const sums = items.map(({ name: each, delta }) => {
+      const sum = (world.store.sums.get(JSON.stringify([of, each])) ?? 0) + delta
+      if (!Number.isSafeInteger(sum)) return 'out_of_range'
+      world.store.sums.set(JSON.stringify([of, each]), sum)
+      return sum
+    })
+    same(await backend.counters.add(of, items), sums)
+  },
+)
 
 // ── Time and the store ──────────────────────────────────────────────────────────────────────────────────────────────
 
-const advance = command('advance', fc.record({ ms: fc.constantFrom(1, 500, 1_000, 1_000, 4_000, 15_000, 60_000, 60_000, 300_000, HOUR), isQuiet: fc.boolean() }), async ({ ms, isQuiet }, world, { clock }) => {
-  clock.advance(ms)
-  world.time.now += ms
-  return isQuiet ? 'quiet' : undefined
-})
+const advance = command(
+  'advance',
+  fc.record({
+    ms: fc.constantFrom(1, 500, 1_000, 1_000, 4_000, 15_000, 60_000, 60_000, 300_000, HOUR),
+    isQuiet: fc.boolean(),
+  }),
+  async ({ ms, isQuiet }, world, { clock }) => {
+    clock.advance(ms)
+    world.time.now += ms
+    return isQuiet ? 'quiet' : undefined
+  },
+)
 
 /** Somebody sets the machine's clock: nothing ends early or late. */
-const stepWall = command('step the wall clock', fc.constantFrom(HOUR, -HOUR), async (ms, _world, { clock }) => clock.stepWall(ms))
+const stepWall = command('step the wall clock', fc.constantFrom(HOUR, -HOUR), async (ms, _world, { clock }) =>
+  clock.stepWall(ms),
+)
 const idle = command('idle', fc.constant(null), async (_none, _world, real) => real.idle())
 
 const close = command('reopen', fc.constant(null), async (_none, world, { backend }) => {
@@ -142,7 +256,33 @@ const close = command('reopen', fc.constant(null), async (_none, world, { backen
   world.reopened(durable)
 })
 
-export const thingCommands: AnyCommand[] = [push, push, pop, pop, tail, tail, put, put, claim, claim, extend, release, remove, acquire, acquire, prolong, unlock, set, unset, add]
+export const thingCommands: AnyCommand[] = [
+  push,
+  push,
+  pop,
+  pop,
+  tail,
+  tail,
+  put,
+  put,
+  claim,
+  claim,
+  extend,
+  release,
+  remove,
+  acquire,
+  acquire,
+  prolong,
+  unlock,
+  set,
+  unset,
+  add,
+]
 
 /** `share`: how often time moves on. A store that keeps nothing is closed seldom, or its queues would never fill. */
-export const timeCommands = (share: number, isDurable: boolean): AnyCommand[] => [...Array.from({ length: share }, () => advance), stepWall, idle, ...(isDurable ? [close, close] : [close])]
+export const timeCommands = (share: number, isDurable: boolean): AnyCommand[] => [
+  ...Array.from({ length: share }, () => advance),
+  stepWall,
+  idle,
+  ...(isDurable ? [close, close] : [close]),
+]

@@ -25,8 +25,16 @@ export const WORKERS = ['w1', '\uffff', '🦊', '__proto__'] as const
 export const MASTERS = ['m1', 'm2'] as const
 
 /** Which lease a command names: one that lives, one that was, the token of another, or one that never was. */
-export interface Pick { readonly how: 'live' | 'past' | 'foreign' | 'unissued'; readonly i: number; readonly j: number }
-export const pick: fc.Arbitrary<Pick> = fc.record({ how: fc.constantFrom('live', 'live', 'live', 'past', 'foreign', 'unissued'), i: fc.nat(50), j: fc.nat(50) })
+export interface Pick {
+  readonly how: 'live' | 'past' | 'foreign' | 'unissued'
+  readonly i: number
+  readonly j: number
+}
+export const pick: fc.Arbitrary<Pick> = fc.record({
+  how: fc.constantFrom('live', 'live', 'live', 'past', 'foreign', 'unissued'),
+  i: fc.nat(50),
+  j: fc.nat(50),
+})
 
 export class World {
   readonly time: Time
@@ -79,7 +87,10 @@ export class World {
   leaseOf(fence: string, live: readonly LeaseRef[], { how, i, j }: Pick): LeaseRef {
     const handed = this.handed(fence)
     const unissued = { id: 'a', token: (this.#highest.get(fence) ?? 0) + 1 + i }
-    const { id, token } = (how === 'live' && live.length > 0 ? live : handed)[i % ((how === 'live' && live.length) || handed.length || 1)] ?? unissued
+    const { id, token } =
+      (how === 'live' && live.length > 0 ? live : handed)[
+        i % ((how === 'live' && live.length) || handed.length || 1)
+      ] ?? unissued
     if (how === 'foreign') return { id, token: handed[j % (handed.length || 1)]?.token ?? 1 }
     return how === 'unissued' ? { ...unissued, id } : { id, token }
   }
@@ -98,7 +109,10 @@ export class World {
     this.#ackedBefore.push(new Map(TYPES.map((type) => [type, new Set(this.store.tasks(type).acked)])))
     const tooOld = this.#ackedBefore.length > 2 ? this.#ackedBefore.shift() : undefined
     for (const [type, tokens] of tooOld ?? []) {
-      this.#handed.set(type, this.handed(type).filter(({ token }) => !tokens.has(token)))
+      this.#handed.set(
+        type,
+        this.handed(type).filter(({ token }) => !tokens.has(token)),
+      )
     }
   }
 }

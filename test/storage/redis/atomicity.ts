@@ -12,7 +12,9 @@ import type { TracedCaller } from './traced.ts'
 /** Everything the server holds, by key. */
 export async function contents(client: Redis): Promise<Readonly<Record<string, string>>> {
   const keys = (await client.keys('*')).toSorted()
-  return Object.fromEntries(await Promise.all(keys.map(async (key) => [key, (await client.dumpBuffer(key))?.toString('hex') ?? ''] as const)))
+  return Object.fromEntries(
+    await Promise.all(keys.map(async (key) => [key, (await client.dumpBuffer(key))?.toString('hex') ?? ''] as const)),
+  )
 }
 
 export interface AtomicScripts {

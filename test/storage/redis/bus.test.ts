@@ -50,7 +50,10 @@ withRedisServer('redis bus', () => {
       const { first, second } = await twoMasters()
       const [ones, twos] = [signalsOf(first), signalsOf(second)]
       const signals: Signal[] = [
-        { kind: 'config_changed', ref: ref('{w}:*'), conn: 'm2/1', gen: 2 ** 40 }, { kind: 'drain', ref: ref('w'), conn: 'm2/1' }, { kind: 'replaced', ref: ref('w'), conn: 'm2/1' }, { kind: 'wake', type: TYPE },
+        { kind: 'config_changed', ref: ref('{w}:*'), conn: 'm2/1', gen: 2 ** 40 },
+        { kind: 'drain', ref: ref('w'), conn: 'm2/1' },
+        { kind: 'replaced', ref: ref('w'), conn: 'm2/1' },
+        { kind: 'wake', type: TYPE },
       ]
       for (const signal of signals) await first.bus.signal('m2', signal)
       expect(await twos.next(4)).toEqual(signals)
@@ -81,7 +84,12 @@ withRedisServer('redis bus', () => {
     it('takes any topic, and each subscriber ends by itself', async () => {
       const { first, second } = await twoMasters()
       const heard: string[] = []
-      const ends = await Promise.all(HOSTILE.flatMap((topic, n) => [second.bus.subscribe(topic, (data) => heard.push(`${n} ${data}`)), second.bus.subscribe(topic, () => undefined)]))
+      const ends = await Promise.all(
+        HOSTILE.flatMap((topic, n) => [
+          second.bus.subscribe(topic, (data) => heard.push(`${n} ${data}`)),
+          second.bus.subscribe(topic, () => undefined),
+        ]),
+      )
       for (const end of ends.filter((_, n) => n % 2 === 1)) end()
       await first.bus.publish(HOSTILE.map((topic, n) => ({ topic, data: `"${n}"` })))
       while (heard.length < HOSTILE.length) await new Promise(setImmediate)
@@ -100,7 +108,16 @@ withRedisServer('redis bus', () => {
     it('does not stumble over what others publish on its channels', async () => {
       const { server, first, second } = await twoMasters()
       const twos = signalsOf(second)
-      for (const text of ['', 'null', '[]', '{"kind":"drain"}', '{"kind":"wake"}', '{"kind":"config_changed","ref":{"type":"a","id":"b"},"conn":"c"}', '{"kind":"other","ref":{"type":"a","id":"b"},"conn":"c"}']) await server.connect().publish('muster:s:m2', text)
+      for (const text of [
+        '',
+        'null',
+        '[]',
+        '{"kind":"drain"}',
+        '{"kind":"wake"}',
+        '{"kind":"config_changed","ref":{"type":"a","id":"b"},"conn":"c"}',
+        '{"kind":"other","ref":{"type":"a","id":"b"},"conn":"c"}',
+      ])
+        await server.connect().publish('muster:s:m2', text)
       await server.connect().publish('muster:ev', 'nonsense')
       await first.bus.signal('m2', { kind: 'wake', type: 'x' })
       expect(await twos.next(1)).toEqual([{ kind: 'wake', type: 'x' }])
@@ -110,7 +127,10 @@ withRedisServer('redis bus', () => {
       const server = await startRedis()
       const network = await Forwarder.to(server.port)
       open.push(server, network)
-      const [first, second] = [await masterOn(server, 1), await masterOn({ url: `kvstore://127.0.0.1:${network.port}` }, 2)]
+      const [first, second] = [
+        await masterOn(server, 1),
+        await masterOn({ url: `kvstore://127.0.0.1:${network.port}` }, 2),
+      ]
       const heard: string[] = []
       await second.bus.subscribe('news', (data) => void heard.push(data))
       network.freeze()

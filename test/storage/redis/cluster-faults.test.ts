@@ -20,14 +20,23 @@ afterEach(async () => {
 /** Our type, and some more that other nodes serve. */
 const TYPES = [TYPE, ...Array.from({ length: 8 }, (_, i) => `type${i}`)]
 
-async function world(): Promise<{ cluster: RedisCluster; backend: RedisBackend; ownerOf: (type: string) => RedisServer }> {
+async function world(): Promise<{
+  cluster: RedisCluster
+  backend: RedisBackend
+  ownerOf: (type: string) => RedisServer
+}> {
   const cluster = await startCluster({ appendfsync: 'always' })
   open.push(cluster)
-  const backend = new RedisBackend({ url: parseStoreUrl(`kvstore+cluster://${cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`), time: systemTime, random: seededRandom(1) })
+  const backend = new RedisBackend({
+    url: parseStoreUrl(`kvstore+cluster://${cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`),
+    time: systemTime,
+    random: seededRandom(1),
+  })
   open.push(backend)
   await backend.open(AbortSignal.timeout(20_000))
   await backend.workers.register(TYPES.map((type) => registration('w', 'm1/1', { type })))
-  const ownerOf = (type: string): RedisServer => cluster.nodes[Math.floor(slotOf(key('a', type, '')) / Math.ceil(16_384 / 3))] ?? sole(cluster.nodes.slice(0, 1))
+  const ownerOf = (type: string): RedisServer =>
+    cluster.nodes[Math.floor(slotOf(key('a', type, '')) / Math.ceil(16_384 / 3))] ?? sole(cluster.nodes.slice(0, 1))
   return { cluster, backend, ownerOf }
 }
 
@@ -56,14 +65,23 @@ class Load {
   /** Resolves when every type has done a whole round from now on. */
   async round(): Promise<void> {
     const before = new Map(TYPES.map((type) => [type, this.tokens.get(type)?.length ?? 0]))
-    for (const limit = AbortSignal.timeout(30_000); TYPES.some((type) => (this.tokens.get(type)?.length ?? 0) <= (before.get(type) ?? 0)); await systemTime.sleep(5)) limit.throwIfAborted()
+    for (
+      const limit = AbortSignal.timeout(30_000);
+      TYPES.some((type) => (this.tokens.get(type)?.length ?? 0) <= (before.get(type) ?? 0));
+      await systemTime.sleep(5)
+    )
+      limit.throwIfAborted()
   }
 
   async #work(type: string): Promise<void> {
     while (!this.#ended.signal.aborted) {
       const ids = Array.from({ length: 3 }, () => `${type}-${(this.#serial += 1)}`)
       await this.#note(ids, async () => {
-        await this.#backend.tasks.submit(type, DAY, ids.map((id) => task(id, { ownId: true })))
+        await this.#backend.tasks.submit(
+          type,
+          DAY,
+          ids.map((id) => task(id, { ownId: true })),
+        )
         for (const id of ids) this.submitted.add(id)
       })
       await this.#note([], () => this.#take(type))
@@ -71,14 +89,25 @@ class Load {
   }
 
   async #take(type: string): Promise<void> {
-    const leases = leasesOf(sole((await this.#backend.tasks.reserve(type, VISIBILITY, [{ worker: 'w', limit: 10, gen: 0, defaultMaxAttempts: 3 }])).answers))
+    const leases = leasesOf(
+      sole(
+        (
+          await this.#backend.tasks.reserve(type, VISIBILITY, [
+            { worker: 'w', limit: 10, gen: 0, defaultMaxAttempts: 3 },
+          ])
+        ).answers,
+      ),
+    )
     const tokens = this.tokens.get(type) ?? []
     this.tokens.set(type, [...tokens, ...leases.map(({ token }) => token)])
     if (leases.length === 0) return
-    await this.#note(leases.map(({ id }) => id), async () => {
-      const answers = await this.#backend.tasks.ack(type, leases)
-      this.acked.push(...leases.filter((_, i) => answers[i] === 'ok').map(({ id }) => id))
-    })
+    await this.#note(
+      leases.map(({ id }) => id),
+      async () => {
+        const answers = await this.#backend.tasks.ack(type, leases)
+        this.acked.push(...leases.filter((_, i) => answers[i] === 'ok').map(({ id }) => id))
+      },
+    )
   }
 
   async #note(ids: readonly string[], call: () => Promise<unknown>): Promise<void> {
@@ -106,7 +135,8 @@ async function settle(backend: RedisBackend, load: Load): Promise<void> {
     const ids = [...load.submitted].filter((id) => id.startsWith(`${type}-`))
     for (let from = 0; from < ids.length; from += 500) {
       const part = ids.slice(from, from + 500)
-      for (const [i, place] of (await backend.tasks.locate(type, part)).entries()) if (place !== null) rest.add(part[i] ?? '')
+      for (const [i, place] of (await backend.tasks.locate(type, part)).entries())
+        if (place !== null) rest.add(part[i] ?? '')
     }
     const tokens = load.tokens.get(type) ?? []
     expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b))
@@ -115,7 +145,9 @@ async function settle(backend: RedisBackend, load: Load): Promise<void> {
   expect(acked.size).toBe(load.acked.length)
   expect([...load.submitted].filter((id) => !acked.has(id) && !rest.has(id) && !load.unknown.has(id))).toEqual([])
   expect([...acked].filter((id) => rest.has(id))).toEqual([])
-  expect(new Set(load.errors.map(({ code }) => code))).toEqual(load.errors.length === 0 ? new Set() : new Set(['STORAGE_UNAVAILABLE']))
+  expect(new Set(load.errors.map(({ code }) => code))).toEqual(
+    load.errors.length === 0 ? new Set() : new Set(['STORAGE_UNAVAILABLE']),
+  )
 }
 
 async function migrate(slot: number, from: RedisServer, to: RedisServer, all: readonly RedisServer[]): Promise<void> {
@@ -125,7 +157,11 @@ async function migrate(slot: number, from: RedisServer, to: RedisServer, all: re
   await target.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', sourceId)
   await source.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', targetId)
   await systemTime.sleep(100) // The load meets a slot that is on its way.
-  for (let keys = (await source.call('CLUSTER', 'GETKEYSINSLOT', slot, 3)) as string[]; keys.length > 0; keys = (await source.call('CLUSTER', 'GETKEYSINSLOT', slot, 3)) as string[]) {
+  for (
+    let keys = (await source.call('CLUSTER', 'GETKEYSINSLOT', slot, 3)) as string[];
+    keys.length > 0;
+    keys = (await source.call('CLUSTER', 'GETKEYSINSLOT', slot, 3)) as string[]
+  ) {
     await source.call('MIGRATE', to.host, to.port, '', 0, 2_000, 'KEYS', ...keys)
     await systemTime.sleep(5)
   }

@@ -75,7 +75,11 @@ withRedisServer('redis cluster backend', () => {
     expect(faults.splice(0)).toEqual([])
   })
 
-  testBackend('redis cluster', (clock) => Promise.resolve(backendAt(`kvstore+cluster://${cluster.nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`, clock)))
+  testBackend('redis cluster', (clock) =>
+    Promise.resolve(
+      backendAt(`kvstore+cluster://${cluster.nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`, clock),
+    ),
+  )
 
   describe('redis cluster backend', () => {
     it('used every node for what ran so far', () => {

@@ -10,7 +10,14 @@ import { parseStoreUrl } from '../../../src/storage/redis/url.ts'
 import { recordingLog } from '../../master/recording-log.ts'
 import { fails } from '../contract/world.ts'
 import { Forwarder } from './forwarder.ts'
-import { startCluster, startRedis, startSentinel, withRedisServer, type RedisOptions, type RedisServer } from './server.ts'
+import {
+  startCluster,
+  startRedis,
+  startSentinel,
+  withRedisServer,
+  type RedisOptions,
+  type RedisServer,
+} from './server.ts'
 
 const ADD = script('test.add', [], `return redis.call('INCRBY', KEYS[1], ARGV[2])`)
 const TAKE = script('test.take', ['allow-oom'], `return redis.call('DEL', KEYS[1])`)
@@ -27,16 +34,21 @@ const keep = <T extends { close(): unknown }>(each: T): T => {
   return each
 }
 
-const connect = (url: string, more: Partial<ConnectionOptions> = {}): Connection => keep(new Connection({ url: parseStoreUrl(url), time: systemTime, random: seededRandom(1), ...more }))
+const connect = (url: string, more: Partial<ConnectionOptions> = {}): Connection =>
+  keep(new Connection({ url: parseStoreUrl(url), time: systemTime, random: seededRandom(1), ...more }))
 
-async function world(options: RedisOptions = {}, more: Partial<ConnectionOptions> = {}): Promise<{ server: RedisServer; connection: Connection }> {
+async function world(
+  options: RedisOptions = {},
+  more: Partial<ConnectionOptions> = {},
+): Promise<{ server: RedisServer; connection: Connection }> {
   const server = keep(await startRedis(options))
   const connection = connect(server.url, more)
   await connection.open(AbortSignal.timeout(20_000))
   return { server, connection }
 }
 
-const add = (caller: Caller, n = 1, repeatable = false): Promise<Reply> => caller.run(ADD, [COUNTER], [n], { repeatable })
+const add = (caller: Caller, n = 1, repeatable = false): Promise<Reply> =>
+  caller.run(ADD, [COUNTER], [n], { repeatable })
 const opening = (connection: Connection): Promise<void> => connection.open(AbortSignal.timeout(20_000))
 const outcome = (code: string, of: string): unknown => expect.objectContaining({ code, outcome: of })
 
@@ -69,7 +81,9 @@ withRedisServer('redis connection', () => {
         await opening(other)
         expect(await add(other)).toBe(1)
       }
-      expect(new Set([connection, ...others].map((each) => each.channel('wake')))).toEqual(new Set(['muster:wake', 'muster:db1:wake', 'team-a:wake']))
+      expect(new Set([connection, ...others].map((each) => each.channel('wake')))).toEqual(
+        new Set(['muster:wake', 'muster:db1:wake', 'team-a:wake']),
+      )
       expect((await server.connect().keys('*')).every((name) => /^(?:muster|team-a):\{/.test(name))).toBe(true)
     })
 
@@ -201,7 +215,10 @@ withRedisServer('redis connection', () => {
     it('follows a slot that moved, and a node that was restarted', async () => {
       const { log } = recordingLog()
       const cluster = keep(await startCluster({ appendfsync: 'always' }))
-      const connection = connect(`kvstore+cluster://${cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`, { log })
+      const connection = connect(
+        `kvstore+cluster://${cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
+        { log },
+      )
       await opening(connection)
       const names = Array.from({ length: 30 }, (_, n) => key('c', `t${n}`, 'n'))
       const all = (): Promise<Reply[]> => Promise.all(names.map((name) => connection.run(ADD, [name], [1])))

@@ -12,7 +12,11 @@ afterEach(async () => {
   for (const each of open.splice(0).toReversed()) await each.close()
 })
 
-interface Master { readonly backend: RedisBackend; readonly heard: LoggedEvent[]; until(isSo: () => boolean): Promise<void> }
+interface Master {
+  readonly backend: RedisBackend
+  readonly heard: LoggedEvent[]
+  until(isSo: () => boolean): Promise<void>
+}
 
 async function masters(options: RedisOptions = {}): Promise<{ server: RedisServer; first: Master; second: Master }> {
   const server = await startRedis(options)
@@ -31,14 +35,19 @@ async function masterOn(server: RedisServer, seed: number): Promise<Master> {
     told()
   })
   return {
-    backend, heard,
+    backend,
+    heard,
     until: async (isSo) => {
       while (!isSo()) await new Promise<void>((resolve) => void (told = resolve))
     },
   }
 }
 
-const event = (n: number | string): NewEvent => ({ name: 'worker.state', scope: 'render', data: `{"n":${JSON.stringify(n)}}` })
+const event = (n: number | string): NewEvent => ({
+  name: 'worker.state',
+  scope: 'render',
+  data: `{"n":${JSON.stringify(n)}}`,
+})
 const told = (events: readonly LoggedEvent[]): string[] => events.map(({ data }) => data)
 const datas = (...ns: readonly (number | string)[]): string[] => ns.map((n) => event(n).data)
 
@@ -46,7 +55,11 @@ withRedisServer('redis event log', () => {
   describe('redis event log', () => {
     it('tells every master everything, once, in one order (G10)', async () => {
       const { first, second } = await masters()
-      await Promise.all(Array.from({ length: 50 }, (_, n) => (n % 2 === 0 ? first : second).backend.events.append([event(n), event(`${n}'`)])))
+      await Promise.all(
+        Array.from({ length: 50 }, (_, n) =>
+          (n % 2 === 0 ? first : second).backend.events.append([event(n), event(`${n}'`)]),
+        ),
+      )
       await first.until(() => first.heard.length >= 100)
       await second.until(() => second.heard.length >= 100)
       expect(first.heard).toEqual(second.heard)
@@ -78,7 +91,12 @@ withRedisServer('redis event log', () => {
       await first.backend.events.append([event(0)])
       await second.until(() => second.heard.length === 1)
       // As an append of another master whose message was lost.
-      await server.connect().multi().rpush('muster:{ev}:log', JSON.stringify(['worker.state', 'render', event(1).data])).hincrby('muster:{ev}:h', 'last', 1).exec()
+      await server
+        .connect()
+        .multi()
+        .rpush('muster:{ev}:log', JSON.stringify(['worker.state', 'render', event(1).data]))
+        .hincrby('muster:{ev}:h', 'last', 1)
+        .exec()
       await first.backend.events.append([event(2)])
       await second.until(() => second.heard.length >= 3)
       await first.until(() => first.heard.length >= 3)
@@ -114,7 +132,10 @@ withRedisServer('redis event log', () => {
       await here?.append([event(2)])
       await here?.catchUp()
       await here?.append([event(3)])
-      expect(heard.map(({ name, data }) => [name, data])).toEqual([['reset', '{}'], ['worker.state', event(3).data]])
+      expect(heard.map(({ name, data }) => [name, data])).toEqual([
+        ['reset', '{}'],
+        ['worker.state', event(3).data],
+      ])
     })
 
     it('tells reset to a listener whose place in the log is gone, and goes on from there (D31)', async () => {
@@ -123,7 +144,13 @@ withRedisServer('redis event log', () => {
       await second.until(() => second.heard.length === 1)
       // As appends of another master whose messages were lost.
       const entry = JSON.stringify(['worker.state', 'render', event('missed').data])
-      await server.connect().multi().rpush('muster:{ev}:log', ...Array.from({ length: 10_000 }, () => entry)).ltrim('muster:{ev}:log', -10_000, -1).hincrby('muster:{ev}:h', 'last', 10_001).exec()
+      await server
+        .connect()
+        .multi()
+        .rpush('muster:{ev}:log', ...Array.from({ length: 10_000 }, () => entry))
+        .ltrim('muster:{ev}:log', -10_000, -1)
+        .hincrby('muster:{ev}:h', 'last', 10_001)
+        .exec()
       await first.backend.events.append([event('shows the gap')])
       await second.until(() => second.heard.some(({ name }) => name === 'reset'))
       await first.backend.events.append([event('after')])

@@ -17,7 +17,10 @@ const HOST = '127.0.0.1'
 const MAX_SAID = 4_096
 
 /** One connection, and the one that carries it on, if any. */
-interface Pair { said: string; readonly sockets: readonly Socket[] }
+interface Pair {
+  said: string
+  readonly sockets: readonly Socket[]
+}
 
 export class Forwarder {
   readonly #server: Server
@@ -96,10 +99,14 @@ export class Forwarder {
     const pair = { said: '', sockets }
     this.#pairs.add(pair)
     for (const socket of sockets) {
-      socket.setNoDelay().on('error', () => undefined).on('close', () => { // Its close event follows an error.
-        this.#pairs.delete(pair)
-        end(pair)
-      })
+      socket
+        .setNoDelay()
+        .on('error', () => undefined)
+        .on('close', () => {
+          // Its close event follows an error.
+          this.#pairs.delete(pair)
+          end(pair)
+        })
     }
     return pair
   }

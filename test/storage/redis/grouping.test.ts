@@ -24,8 +24,14 @@ withRedisServer('redis, reserves of one turn', () => {
 
       const client = server.connect()
       await client.config('RESETSTAT')
-      const request = (worker: string, limit: number) => backend.tasks.reserve(TYPE, VISIBILITY, [{ worker, limit, gen: 0, defaultMaxAttempts: 3 }])
-      const [unknown, wide, ...single] = await Promise.all([request('x', 1), request('w', 100), ...tasks.slice(100).map(() => request('w', 1)), request('w', 1)])
+      const request = (worker: string, limit: number) =>
+        backend.tasks.reserve(TYPE, VISIBILITY, [{ worker, limit, gen: 0, defaultMaxAttempts: 3 }])
+      const [unknown, wide, ...single] = await Promise.all([
+        request('x', 1),
+        request('w', 100),
+        ...tasks.slice(100).map(() => request('w', 1)),
+        request('w', 1),
+      ])
       expect(unknown?.answers).toEqual(['unknown'])
       expect(ids(leasesOf(sole(wide?.answers ?? [])))).toEqual(ids(tasks.slice(0, 100)))
       expect(single.flatMap(({ answers }) => ids(leasesOf(sole(answers))))).toEqual(ids(tasks.slice(100)))

@@ -1,17 +1,41 @@
 /** What the settings of a server promise, in words, and what a restart of the store means for its epoch. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime, VirtualTime } from '../../../src/runtime/index.ts'
-import { commandsInUse, commandsWithoutSample, profileOf, refusalOf, survivesRestart, warningsOf, type Facts } from '../../../src/storage/redis/checks.ts'
+import {
+  commandsInUse,
+  commandsWithoutSample,
+  profileOf,
+  refusalOf,
+  survivesRestart,
+  warningsOf,
+  type Facts,
+} from '../../../src/storage/redis/checks.ts'
 import { HealthBook } from '../../../src/storage/redis/health.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import { recordingLog } from '../../master/recording-log.ts'
 import { startRedis, withRedisServer, type RedisOptions, type RedisServer } from './server.ts'
 
-const SOUND: Facts = { version: '7.0.15', runId: 'r', clusterEnabled: false, replicas: 0, aof: true, appendfsync: 'always', policy: 'noeviction', maxmemory: 1_000_000, minReplicas: 0 }
+const SOUND: Facts = {
+  version: '7.0.15',
+  runId: 'r',
+  clusterEnabled: false,
+  replicas: 0,
+  aof: true,
+  appendfsync: 'always',
+  policy: 'noeviction',
+  maxmemory: 1_000_000,
+  minReplicas: 0,
+}
 
 describe('the durability profile', () => {
   it.each<[string, Partial<Facts>]>([
-    ['durable', {}], ['last-seconds', { appendfsync: 'everysec' }], ['unsafe', { aof: false }], ['unsafe', { appendfsync: 'no' }], ['unsafe', { policy: 'allkeys-lru' }], ['unsafe', { policy: 'volatile-ttl' }], ['unknown', { appendfsync: 'unknown' }],
+    ['durable', {}],
+    ['last-seconds', { appendfsync: 'everysec' }],
+    ['unsafe', { aof: false }],
+    ['unsafe', { appendfsync: 'no' }],
+    ['unsafe', { policy: 'allkeys-lru' }],
+    ['unsafe', { policy: 'volatile-ttl' }],
+    ['unknown', { appendfsync: 'unknown' }],
   ])('is %s with %j (G1)', (profile, facts) => {
     expect(profileOf([{ ...SOUND, ...facts }])).toBe(profile)
     expect(profileOf([SOUND, { ...SOUND, ...facts }, SOUND])).toBe(profile)
@@ -20,16 +44,38 @@ describe('the durability profile', () => {
 
   it('has nothing to say about a sound store, and one sentence for each fault of another', () => {
     expect(warningsOf([SOUND, SOUND])).toEqual([])
-    const faults: Partial<Facts>[] = [{ maxmemory: 0 }, { aof: false }, { appendfsync: 'everysec' }, { appendfsync: 'no' }, { appendfsync: 'unknown' }, { policy: 'allkeys-lru' }, { replicas: 1 }]
-    for (const fault of faults) expect(warningsOf([{ ...SOUND, ...fault }, { ...SOUND, ...fault }])).toHaveLength(1)
-    expect(warningsOf([{ ...SOUND, appendfsync: 'everysec' }])[0]).toContain('the last second or two may be lost on power loss')
-    expect(warningsOf([{ ...SOUND, replicas: 1, minReplicas: 1 }, { ...SOUND, replicas: 1, minReplicas: null }])).toEqual([])
+    const faults: Partial<Facts>[] = [
+      { maxmemory: 0 },
+      { aof: false },
+      { appendfsync: 'everysec' },
+      { appendfsync: 'no' },
+      { appendfsync: 'unknown' },
+      { policy: 'allkeys-lru' },
+      { replicas: 1 },
+    ]
+    for (const fault of faults)
+      expect(
+        warningsOf([
+          { ...SOUND, ...fault },
+          { ...SOUND, ...fault },
+        ]),
+      ).toHaveLength(1)
+    expect(warningsOf([{ ...SOUND, appendfsync: 'everysec' }])[0]).toContain(
+      'the last second or two may be lost on power loss',
+    )
+    expect(
+      warningsOf([
+        { ...SOUND, replicas: 1, minReplicas: 1 },
+        { ...SOUND, replicas: 1, minReplicas: null },
+      ]),
+    ).toEqual([])
   })
 
   it('refuses a server that is too old, or hides what it is', () => {
     expect(refusalOf(SOUND, false)).toBeNull()
     expect(refusalOf({ ...SOUND, version: '8.2.1', clusterEnabled: true }, true)).toBeNull()
-    for (const version of ['6.2.14', '', 'x']) expect(refusalOf({ ...SOUND, version }, false)).toMatch(/Redis 7\.0 or a compatible server/)
+    for (const version of ['6.2.14', '', 'x'])
+      expect(refusalOf({ ...SOUND, version }, false)).toMatch(/Redis 7\.0 or a compatible server/)
   })
 
   it('tries the right to every command that a script uses', () => {
@@ -45,7 +91,11 @@ describe('the health of the store', () => {
     book.profiled('unsafe', ['the append-only file is off'], '7.0')
     book.note(null)
     book.note(null)
-    expect(book.health).toMatchObject({ ok: true, profile: 'unsafe', detail: 'kvstore://h:1, version 7.0; the append-only file is off' })
+    expect(book.health).toMatchObject({
+      ok: true,
+      profile: 'unsafe',
+      detail: 'kvstore://h:1, version 7.0; the append-only file is off',
+    })
     for (let second = 0; second < 7_200; second += 1) book.tick()
     book.note('gone')
     book.note('gone')
@@ -59,11 +109,16 @@ describe('the health of the store', () => {
     book.note('not yet connected')
     expect(lines).toEqual([])
     book.note(null)
-    for (let tick = 0; tick < 3; tick += 1) for (const reason of ['the connection broke', 'the password is wrong']) book.note(reason)
+    for (let tick = 0; tick < 3; tick += 1)
+      for (const reason of ['the connection broke', 'the password is wrong']) book.note(reason)
     for (let n = 0; n < 100; n += 1) book.note(`reason ${n}`)
     expect(book.health.detail).toBe('reason 99')
     const told = lines.filter(({ level }) => level === 'error').map(({ fields }) => fields?.['reason'])
-    expect(told).toEqual(['the connection broke', 'the password is wrong', ...Array.from({ length: 8 }, (_, n) => `reason ${n}`)])
+    expect(told).toEqual([
+      'the connection broke',
+      'the password is wrong',
+      ...Array.from({ length: 8 }, (_, n) => `reason ${n}`),
+    ])
     book.note(null)
     book.note('the connection broke')
     expect(lines.filter(({ level }) => level === 'error')).toHaveLength(11)
@@ -77,14 +132,25 @@ afterEach(async () => {
 
 async function opened(options: RedisOptions, user = ''): Promise<{ server: RedisServer; backend: RedisBackend }> {
   const server = await startRedis(options)
-  const backend = new RedisBackend({ url: parseStoreUrl(`kvstore://${user}127.0.0.1:${server.port}`), time: systemTime, random: seededRandom(1) })
+  const backend = new RedisBackend({
+    url: parseStoreUrl(`kvstore://${user}127.0.0.1:${server.port}`),
+    time: systemTime,
+    random: seededRandom(1),
+  })
   open.push(server, backend)
-  if (user !== '') await server.connect().call('ACL', 'SETUSER', 'fleet', 'on', '>pw', '~muster:*', '&muster:*', '+@all', '-config')
+  if (user !== '')
+    await server.connect().call('ACL', 'SETUSER', 'fleet', 'on', '>pw', '~muster:*', '&muster:*', '+@all', '-config')
   await backend.open(AbortSignal.timeout(20_000))
   return { server, backend }
 }
 
-async function epochAfterRestart({ server, backend }: { server: RedisServer; backend: RedisBackend }): Promise<readonly [before: string, after: string]> {
+async function epochAfterRestart({
+  server,
+  backend,
+}: {
+  server: RedisServer
+  backend: RedisBackend
+}): Promise<readonly [before: string, after: string]> {
   const { epoch } = await backend.meta.info()
   await backend.kv.set('ns', [{ key: 'a', value: '1', ttlMs: null }])
   await server.stop()
@@ -96,13 +162,20 @@ withRedisServer('redis health', () => {
   describe('a restart of the store', () => {
     it('keeps the epoch, and all that was written, under appendfsync always (D46)', async () => {
       const world = await opened({ appendfsync: 'always', maxmemory: '100mb' })
-      expect(world.backend.health()).toMatchObject({ ok: true, profile: 'durable', detail: expect.not.stringContaining(';') })
+      expect(world.backend.health()).toMatchObject({
+        ok: true,
+        profile: 'durable',
+        detail: expect.not.stringContaining(';'),
+      })
       const [before, after] = await epochAfterRestart(world)
       expect(after).toBe(before)
       expect(await world.backend.kv.get('ns', ['a'])).toEqual(['1'])
     })
 
-    it.each<[string, RedisOptions]>([['last-seconds', { appendfsync: 'everysec' }], ['unsafe', {}]])('is a new epoch in a %s store (D46)', async (profile, options) => {
+    it.each<[string, RedisOptions]>([
+      ['last-seconds', { appendfsync: 'everysec' }],
+      ['unsafe', {}],
+    ])('is a new epoch in a %s store (D46)', async (profile, options) => {
       const world = await opened(options)
       expect(world.backend.health().profile).toBe(profile)
       const [before, after] = await epochAfterRestart(world)
@@ -126,7 +199,11 @@ withRedisServer('redis health', () => {
 
     it('cannot be judged where CONFIG is refused: the profile is unknown', async () => {
       const { backend } = await opened({ appendfsync: 'always' }, 'fleet:pw@')
-      expect(backend.health()).toMatchObject({ ok: true, profile: 'unknown', detail: expect.stringContaining('what a power loss takes is unknown') })
+      expect(backend.health()).toMatchObject({
+        ok: true,
+        profile: 'unknown',
+        detail: expect.stringContaining('what a power loss takes is unknown'),
+      })
     })
   })
 
@@ -135,7 +212,10 @@ withRedisServer('redis health', () => {
       const server = await startRedis()
       open.push(server)
       const clock = new VirtualTime()
-      const [first, second] = [1, 2].map((seed) => new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: seededRandom(seed), clock }))
+      const [first, second] = [1, 2].map(
+        (seed) =>
+          new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: seededRandom(seed), clock }),
+      )
       if (first === undefined || second === undefined) throw new Error('two were made')
       open.push(first, second)
       await Promise.all([first.open(AbortSignal.timeout(20_000)), second.open(AbortSignal.timeout(20_000))])

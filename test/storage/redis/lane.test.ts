@@ -5,16 +5,25 @@ import { fails } from '../contract/world.ts'
 /** An item that fills a group. */
 const LARGE = -1
 
-interface Group { readonly items: readonly number[]; end(): void; fail(): void }
+interface Group {
+  readonly items: readonly number[]
+  end(): void
+  fail(): void
+}
 
 /** A store that answers when the test says so: twice each item. */
 function slowStore(isAway = false) {
   const groups: Group[] = []
   const lanes = new Lanes(() => isAway)
-  const run = (items: readonly number[]): Promise<readonly number[]> => new Promise((resolve, reject) => {
-    groups.push({ items, end: () => resolve(items.map((n) => 2 * n)), fail: () => reject(new Error('away')) })
-  })
-  return { groups, add: (items: readonly number[], name = 'ack') => lanes.add(name, items, (n) => (n === LARGE ? 2 * 1_048_576 : 1), run) }
+  const run = (items: readonly number[]): Promise<readonly number[]> =>
+    new Promise((resolve, reject) => {
+      groups.push({ items, end: () => resolve(items.map((n) => 2 * n)), fail: () => reject(new Error('away')) })
+    })
+  return {
+    groups,
+    add: (items: readonly number[], name = 'ack') =>
+      lanes.add(name, items, (n) => (n === LARGE ? 2 * 1_048_576 : 1), run),
+  }
 }
 const turn = (): Promise<void> => new Promise(setImmediate)
 /** A group for each of four turns. */
@@ -65,7 +74,10 @@ describe('a lane', () => {
     expect(await next).toEqual([6])
   })
 
-  it.each([[false, 10_000], [true, 2_000]])('refuses at once what is too much to wait; away %p: %d items', async (isAway, most) => {
+  it.each([
+    [false, 10_000],
+    [true, 2_000],
+  ])('refuses at once what is too much to wait; away %p: %d items', async (isAway, most) => {
     const { groups, add } = slowStore(isAway)
     const busy = await fourUnderWay(add)
     const waiting = add(upTo(most))

@@ -16,7 +16,9 @@ afterEach(async () => {
 async function twoMasters(): Promise<readonly [RedisBackend, RedisBackend]> {
   const server = await startRedis()
   open.push(server)
-  const [first, second] = [1, 2].map((seed) => new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: seededRandom(seed) }))
+  const [first, second] = [1, 2].map(
+    (seed) => new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: seededRandom(seed) }),
+  )
   if (first === undefined || second === undefined) throw new Error('two were made')
   for (const each of [first, second]) {
     open.push(each)
@@ -31,13 +33,26 @@ withRedisServer('redis, two masters', () => {
     it('never lease a task to a worker after the other one has answered its drain (G14, D33)', async () => {
       const [first, second] = await twoMasters()
       await second.workers.register(WORKERS.map((id) => registration(id, `m2/${id}`, { instance: id })))
-      for (let batch = 0; batch < 4; batch += 1) await first.tasks.submit(TYPE, DAY, Array.from({ length: 500 }, (_, i) => task(`${batch}-${i}`)))
-      const reserve = async (id: string): Promise<Reservation> => sole((await second.tasks.reserve(TYPE, VISIBILITY, [{ worker: id, limit: 1, gen: 0, defaultMaxAttempts: 3 }])).answers)
+      for (let batch = 0; batch < 4; batch += 1)
+        await first.tasks.submit(
+          TYPE,
+          DAY,
+          Array.from({ length: 500 }, (_, i) => task(`${batch}-${i}`)),
+        )
+      const reserve = async (id: string): Promise<Reservation> =>
+        sole(
+          (await second.tasks.reserve(TYPE, VISIBILITY, [{ worker: id, limit: 1, gen: 0, defaultMaxAttempts: 3 }]))
+            .answers,
+        )
       const lives = WORKERS.map(async (id, i) => {
         let drained = false
-        const draining = systemTime.sleep(i % 20).then(() => first.workers.drain([ref(id)])).then(() => void (drained = true))
+        const draining = systemTime
+          .sleep(i % 20)
+          .then(() => first.workers.drain([ref(id)]))
+          .then(() => void (drained = true))
         const seen: { readonly afterDrain: boolean; readonly answer: Reservation }[] = []
-        for (let after = 0; after < 3; after += drained ? 1 : 0) seen.push({ afterDrain: drained, answer: await reserve(id) })
+        for (let after = 0; after < 3; after += drained ? 1 : 0)
+          seen.push({ afterDrain: drained, answer: await reserve(id) })
         await draining
         return seen
       })
@@ -50,10 +65,23 @@ withRedisServer('redis, two masters', () => {
     it('lease by the config that the other one has stored, from its answer on (D26, D33)', async () => {
       const [first, second] = await twoMasters()
       await second.workers.register([registration('w', 'm2/1')])
-      await first.tasks.submit(TYPE, DAY, Array.from({ length: 100 }, (_, i) => task(`t${i}`)))
+      await first.tasks.submit(
+        TYPE,
+        DAY,
+        Array.from({ length: 100 }, (_, i) => task(`t${i}`)),
+      )
       for (let gen = 0; gen < 20; gen += 1) {
-        expect(await first.configs.put({ ...ref('w'), expectGen: gen, config: `{"n":${gen}}`, changed: ['n'], actor: 'admin' })).toMatchObject({ gen: gen + 1 })
-        const ask = (of: number) => second.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 1, gen: of, defaultMaxAttempts: 3 }])
+        expect(
+          await first.configs.put({
+            ...ref('w'),
+            expectGen: gen,
+            config: `{"n":${gen}}`,
+            changed: ['n'],
+            actor: 'admin',
+          }),
+        ).toMatchObject({ gen: gen + 1 })
+        const ask = (of: number) =>
+          second.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 1, gen: of, defaultMaxAttempts: 3 }])
         expect((await ask(gen)).answers).toEqual(['stale'])
         expect((await ask(gen + 1)).answers).toMatchObject([[{ id: `t${gen}` }]])
       }

@@ -21,7 +21,12 @@ let client: Redis
 let clock: ManualClock
 let caller: TracedCaller
 
-const groups = () => ({ pools: createPools(caller), kv: createKv(caller), locks: createLocks(caller), counters: createCounters(caller) })
+const groups = () => ({
+  pools: createPools(caller),
+  kv: createKv(caller),
+  locks: createLocks(caller),
+  counters: createCounters(caller),
+})
 const names = (n: number): string[] => Array.from({ length: n }, (_, i) => `n${i}`)
 const items = (n: number) => names(n).map((id) => item(id))
 const request = (n: number, match = {}) => ({ owner: 'w1', n, holdMs: MINUTE, match })
@@ -32,10 +37,19 @@ async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
   const { pools, kv, locks, counters } = groups()
   await pools.put('p', items(6))
   const [a, b, c] = sole(await pools.claim('p', [request(3)])).map(refOf)
-  const [lock, other] = (await locks.acquire('n', ['a', 'b'].map((name) => ({ name, owner: 'w1', holdMs: MINUTE })))).map((answer) => ('token' in answer ? answer.token : 0))
-  await kv.set('n', [{ key: 'a', value: '1', ttlMs: HOUR }, { key: 'b', value: '1', ttlMs: null }])
+  const [lock, other] = (
+    await locks.acquire(
+      'n',
+      ['a', 'b'].map((name) => ({ name, owner: 'w1', holdMs: MINUTE })),
+    )
+  ).map((answer) => ('token' in answer ? answer.token : 0))
+  await kv.set('n', [
+    { key: 'a', value: '1', ttlMs: HOUR },
+    { key: 'b', value: '1', ttlMs: null },
+  ])
   await counters.add('n', [{ name: 'a', delta: 1 }])
-  if (a === undefined || b === undefined || c === undefined || lock === undefined || other === undefined) throw new Error('three claims and two locks were expected')
+  if (a === undefined || b === undefined || c === undefined || lock === undefined || other === undefined)
+    throw new Error('three claims and two locks were expected')
   return [
     () => pools.put('p', [item('new', { expires: clock.wallMs() + HOUR, tags: '{"a":1}' }), item('n1')]),
     () => pools.claim('p', [request(1), request(1)]),
@@ -45,12 +59,20 @@ async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
     () => pools.remove('p', [c, { id: 'n5', token: null }]),
     () => pools.list('p', 10),
     () => kv.get('n', ['a', 'b']),
-    () => kv.set('n', [{ key: 'a', value: '2', ttlMs: null }, { key: 'c', value: '2', ttlMs: HOUR }]),
+    () =>
+      kv.set('n', [
+        { key: 'a', value: '2', ttlMs: null },
+        { key: 'c', value: '2', ttlMs: HOUR },
+      ]),
     () => kv.delete('n', ['b']),
     () => locks.acquire('n', [{ name: 'c', owner: 'w1', holdMs: MINUTE }]),
     () => locks.extend('n', [{ name: 'a', token: lock, holdMs: HOUR }]),
     () => locks.release('n', [{ name: 'b', token: other }]),
-    () => counters.add('n', [{ name: 'a', delta: 1 }, { name: 'b', delta: 1 }]),
+    () =>
+      counters.add('n', [
+        { name: 'a', delta: 1 },
+        { name: 'b', delta: 1 },
+      ]),
     () => counters.get('n', ['a']),
   ]
 }
@@ -68,7 +90,13 @@ withRedisServer('redis scripts', () => {
   })
 
   describe('redis scripts of pools and primitives', () => {
-    testAtomicity({ client: () => client, caller: () => caller, reset: async () => void (await client.flushall()), calls, reads: READS })
+    testAtomicity({
+      client: () => client,
+      caller: () => caller,
+      reset: async () => void (await client.flushall()),
+      calls,
+      reads: READS,
+    })
 
     it('send as many commands for a thousand items as for one', async () => {
       const { pools, kv, locks, counters } = groups()
@@ -81,21 +109,59 @@ withRedisServer('redis scripts', () => {
         }
         await note(pools.put(`p${n}`, items(n)))
         const claims = sole(await note(pools.claim(`p${n}`, [request(n)]))).map(refOf)
-        await note(pools.extend(`p${n}`, claims.map((each) => ({ ...each, holdMs: HOUR }))))
+        await note(
+          pools.extend(
+            `p${n}`,
+            claims.map((each) => ({ ...each, holdMs: HOUR })),
+          ),
+        )
         await note(pools.release(`p${n}`, claims))
-        await note(pools.remove(`p${n}`, names(n).map((id) => ({ id, token: null }))))
-        const got = await note(locks.acquire(`p${n}`, names(n / 2).map((name) => ({ name, owner: 'w1', holdMs: MINUTE }))))
-        await note(locks.release(`p${n}`, got.map((answer, i) => ({ name: `n${i}`, token: 'token' in answer ? answer.token : 0 }))))
-        await note(kv.set(`p${n}`, names(n / 2).map((key) => ({ key, value: '1', ttlMs: HOUR }))))
+        await note(
+          pools.remove(
+            `p${n}`,
+            names(n).map((id) => ({ id, token: null })),
+          ),
+        )
+        const got = await note(
+          locks.acquire(
+            `p${n}`,
+            names(n / 2).map((name) => ({ name, owner: 'w1', holdMs: MINUTE })),
+          ),
+        )
+        await note(
+          locks.release(
+            `p${n}`,
+            got.map((answer, i) => ({ name: `n${i}`, token: 'token' in answer ? answer.token : 0 })),
+          ),
+        )
+        await note(
+          kv.set(
+            `p${n}`,
+            names(n / 2).map((key) => ({ key, value: '1', ttlMs: HOUR })),
+          ),
+        )
         await note(kv.get(`p${n}`, names(n)))
-        await note(counters.add(`p${n}`, names(n / 2).map((name) => ({ name, delta: 1 }))))
+        await note(
+          counters.add(
+            `p${n}`,
+            names(n / 2).map((name) => ({ name, delta: 1 })),
+          ),
+        )
         return all
       }
       const few = await sent(2)
       // With TIME, which the clock of this test stands in for, one more of each.
       expect(Object.fromEntries(few)).toEqual({
-        'pools.put': 10, 'pools.claim': 10, 'pools.extend': 4, 'pools.release': 6, 'pools.remove': 11,
-        'locks.acquire': 7, 'locks.release': 4, 'kv.set': 4, 'kv.get': 2, 'counters.add': 3,
+        'pools.put': 10,
+        'pools.claim': 10,
+        'pools.extend': 4,
+        'pools.release': 6,
+        'pools.remove': 11,
+        'locks.acquire': 7,
+        'locks.release': 4,
+        'kv.set': 4,
+        'kv.get': 2,
+        'counters.add': 3,
       })
       expect(await sent(1_000)).toEqual(few)
     })
@@ -103,18 +169,37 @@ withRedisServer('redis scripts', () => {
     it('let go of many expired things in bounded steps, and answer as if they were gone at once', async () => {
       const { pools, kv, locks } = groups()
       const expires = clock.wallMs() + SECOND
-      await pools.put('p', names(1_250).map((id) => item(id, { expires })))
+      await pools.put(
+        'p',
+        names(1_250).map((id) => item(id, { expires })),
+      )
       await pools.put('p', [item('stays')])
-      await kv.set('n', names(1_250).map((key) => ({ key, value: '1', ttlMs: SECOND })))
-      await locks.acquire('n', names(1_250).map((name) => ({ name, owner: 'w1', holdMs: SECOND })))
+      await kv.set(
+        'n',
+        names(1_250).map((key) => ({ key, value: '1', ttlMs: SECOND })),
+      )
+      await locks.acquire(
+        'n',
+        names(1_250).map((name) => ({ name, owner: 'w1', holdMs: SECOND })),
+      )
       clock.advance(SECOND)
       caller.runs.splice(0)
       expect(await pools.sizes(['p'])).toEqual([1])
       expect(sole(await pools.claim('p', [request(10)])).map(({ id }) => id)).toEqual(['stays'])
       expect(await kv.get('n', ['n0', 'n1249'])).toEqual([null, null])
-      expect(await locks.acquire('n', [{ name: 'n1249', owner: 'w1', holdMs: SECOND }])).toEqual([{ token: expect.any(Number), until: clock.wallMs() + SECOND }])
-      expect(caller.runs.map(({ script }) => script)).toEqual(['pools.size', ...['pools.claim', 'kv.get', 'locks.acquire'].flatMap((name) => [name, name, name])])
-      expect(Object.keys(await contents(client)).toSorted()).toEqual(['muster:{l:n}:h', 'muster:{l:n}:m', 'muster:{l:n}:x', ...['c', 'i', 'm', 'o', 's'].map((part) => `muster:{p:p}:${part}`)])
+      expect(await locks.acquire('n', [{ name: 'n1249', owner: 'w1', holdMs: SECOND }])).toEqual([
+        { token: expect.any(Number), until: clock.wallMs() + SECOND },
+      ])
+      expect(caller.runs.map(({ script }) => script)).toEqual([
+        'pools.size',
+        ...['pools.claim', 'kv.get', 'locks.acquire'].flatMap((name) => [name, name, name]),
+      ])
+      expect(Object.keys(await contents(client)).toSorted()).toEqual([
+        'muster:{l:n}:h',
+        'muster:{l:n}:m',
+        'muster:{l:n}:x',
+        ...['c', 'i', 'm', 'o', 's'].map((part) => `muster:{p:p}:${part}`),
+      ])
     })
 
     it('frees thousands of ended claims in bounded steps', async () => {
@@ -134,10 +219,19 @@ withRedisServer('redis scripts', () => {
         return 'token' in answer ? answer.token : 0
       }
       const atStart = Math.ceil((clock.wallMs() * 1024) / SEGMENT) * SEGMENT + 1
-      expect([await claim(), await claim(), await lock('a'), await lock('b')]).toEqual([atStart, atStart + 1, atStart, atStart + 1])
+      expect([await claim(), await claim(), await lock('a'), await lock('b')]).toEqual([
+        atStart,
+        atStart + 1,
+        atStart,
+        atStart + 1,
+      ])
       caller.life = 'run-2'
       clock.stepWall(-HOUR)
-      expect([await claim(), await claim(), await lock('c')]).toEqual([atStart + SEGMENT, atStart + SEGMENT + 1, atStart + SEGMENT])
+      expect([await claim(), await claim(), await lock('c')]).toEqual([
+        atStart + SEGMENT,
+        atStart + SEGMENT + 1,
+        atStart + SEGMENT,
+      ])
       clock.stepWall(2 * HOUR)
       caller.life = 'run-3'
       expect(await claim()).toBe(Math.ceil((clock.wallMs() * 1024) / SEGMENT) * SEGMENT + 1)
@@ -145,11 +239,43 @@ withRedisServer('redis scripts', () => {
 
     it('match what JSON means, whatever the tags hold', async () => {
       const { pools } = groups()
-      const tags = ['{"a\\nb":"\\n\\"x\\":1\\n","x":2}', '{"n":1e2,"x":1}', '{"s":"\\ud800"}', '{"big":1e400}', '{"deep":{"x":1}}', '{"__proto__":true}', '{"😀":"é"}']
-      await pools.put('p', tags.map((text, i) => item(`i${i}`, { tags: text })))
-      const asked = [{ x: 1 }, { n: 100 }, { s: '\ud800' }, { big: Infinity }, { deep: 'x' }, JSON.parse('{"__proto__":true}') as Record<string, boolean>, { '😀': 'é' }, { x: 2, 'a\nb': '\n"x":1\n' }]
-      const got = await pools.claim('p', asked.map((match) => request(2, match)))
-      expect(got.map((claims) => claims.map(({ id }) => id))).toEqual([['i1'], [], ['i2'], [], [], ['i5'], ['i6'], ['i0']])
+      const tags = [
+        '{"a\\nb":"\\n\\"x\\":1\\n","x":2}',
+        '{"n":1e2,"x":1}',
+        '{"s":"\\ud800"}',
+        '{"big":1e400}',
+        '{"deep":{"x":1}}',
+        '{"__proto__":true}',
+        '{"😀":"é"}',
+      ]
+      await pools.put(
+        'p',
+        tags.map((text, i) => item(`i${i}`, { tags: text })),
+      )
+      const asked = [
+        { x: 1 },
+        { n: 100 },
+        { s: '\ud800' },
+        { big: Infinity },
+        { deep: 'x' },
+        JSON.parse('{"__proto__":true}') as Record<string, boolean>,
+        { '😀': 'é' },
+        { x: 2, 'a\nb': '\n"x":1\n' },
+      ]
+      const got = await pools.claim(
+        'p',
+        asked.map((match) => request(2, match)),
+      )
+      expect(got.map((claims) => claims.map(({ id }) => id))).toEqual([
+        ['i1'],
+        [],
+        ['i2'],
+        [],
+        [],
+        ['i5'],
+        ['i6'],
+        ['i0'],
+      ])
       expect(got.flat().map((claim) => claim.tags)).toEqual([tags[1], tags[2], tags[5], tags[6], tags[0]])
     })
   })

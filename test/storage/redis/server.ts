@@ -25,7 +25,10 @@ const PORTS_TRIED = 5
 const SETTLES_WITHIN_MS = 30_000
 
 /** redis-server on PATH; undefined: there is none, and what needs it is a named skip (a failure with CI=true). */
-export const REDIS_SERVER = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'redis-server')).find(isExecutable)
+export const REDIS_SERVER = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .map((folder) => join(folder, 'redis-server'))
+  .find(isExecutable)
 
 /** Runs `define`, which describes tests, or leaves a named skip in their place. */
 export function withRedisServer(name: string, define: () => void): void {
@@ -34,7 +37,12 @@ export function withRedisServer(name: string, define: () => void): void {
 }
 
 /** `client`: clients must show a certificate of the authority; the test's own show this one. */
-interface Tls { readonly certFile: string; readonly keyFile: string; readonly caFile: string; readonly client?: { readonly cert: string; readonly key: string } }
+interface Tls {
+  readonly certFile: string
+  readonly keyFile: string
+  readonly caFile: string
+  readonly client?: { readonly cert: string; readonly key: string }
+}
 export interface RedisOptions {
   /** Append-only file with this fsync; without one nothing survives a restart. */
   readonly appendfsync?: 'no' | 'everysec' | 'always'
@@ -80,8 +88,12 @@ export class RedisServer {
 
   /** Starts the process and waits until it serves. */
   async start(): Promise<void> {
-    if (REDIS_SERVER === undefined) throw new Error('redis-server is not on PATH: install it, or skip with withRedisServer')
-    const child = spawn(REDIS_SERVER, [join(this.folder, 'redis.conf'), ...(this.#sentinel ? ['--sentinel'] : [])], { cwd: this.folder, stdio: ['ignore', 'pipe', 'ignore'] })
+    if (REDIS_SERVER === undefined)
+      throw new Error('redis-server is not on PATH: install it, or skip with withRedisServer')
+    const child = spawn(REDIS_SERVER, [join(this.folder, 'redis.conf'), ...(this.#sentinel ? ['--sentinel'] : [])], {
+      cwd: this.folder,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
     this.#child = child
     const log: string[] = []
     for await (const line of createInterface({ input: child.stdout })) {
@@ -122,7 +134,12 @@ export class RedisServer {
   /** A client of the test's own, closed with the server. */
   connect(): Redis {
     const { password, tls } = this.options
-    const client = new Redis({ host: this.host, port: this.port, ...(password !== undefined && { password }), ...(tls !== undefined && { tls: { rejectUnauthorized: false, ...tls.client } }) })
+    const client = new Redis({
+      host: this.host,
+      port: this.port,
+      ...(password !== undefined && { password }),
+      ...(tls !== undefined && { tls: { rejectUnauthorized: false, ...tls.client } }),
+    })
     client.on('error', () => undefined) // It goes on trying; a command that fails says so itself.
     this.#clients.push(client)
     return client
@@ -203,17 +220,40 @@ export async function startSentinel(options: RedisOptions = {}): Promise<RedisSe
   try {
     const primary = await started(options)
     all.push(primary)
-    const replica = await started({ ...options, config: [...(options.config ?? []), `replicaof ${HOST} ${primary.port}`] })
+    const replica = await started({
+      ...options,
+      config: [...(options.config ?? []), `replicaof ${HOST} ${primary.port}`],
+    })
     all.push(replica)
-    await until('the replica is in sync', async () => (await replica.connect().info('replication')).includes('master_link_status:up'))
-    const sentinel = await started({ config: [`sentinel monitor ${name} ${HOST} ${primary.port} 1`, `sentinel down-after-milliseconds ${name} 1000`, ...(options.password === undefined ? [] : [`sentinel auth-pass ${name} ${JSON.stringify(options.password)}`])] }, true)
+    await until('the replica is in sync', async () =>
+      (await replica.connect().info('replication')).includes('master_link_status:up'),
+    )
+    const sentinel = await started(
+      {
+        config: [
+          `sentinel monitor ${name} ${HOST} ${primary.port} 1`,
+          `sentinel down-after-milliseconds ${name} 1000`,
+          ...(options.password === undefined ? [] : [`sentinel auth-pass ${name} ${JSON.stringify(options.password)}`]),
+        ],
+      },
+      true,
+    )
     all.push(sentinel)
     const client = sentinel.connect()
-    await until('the sentinel knows the replica', async () => ((await client.call('SENTINEL', 'REPLICAS', name)) as unknown[]).length === 1)
+    await until(
+      'the sentinel knows the replica',
+      async () => ((await client.call('SENTINEL', 'REPLICAS', name)) as unknown[]).length === 1,
+    )
     const failover = async (): Promise<void> => {
       const before = String(await client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name))
-      await until('the sentinel fails over', async () => (await client.call('SENTINEL', 'FAILOVER', name).catch(() => null)) === 'OK')
-      await until('another primary is named', async () => String(await client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name)) !== before)
+      await until(
+        'the sentinel fails over',
+        async () => (await client.call('SENTINEL', 'FAILOVER', name).catch(() => null)) === 'OK',
+      )
+      await until(
+        'another primary is named',
+        async () => String(await client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name)) !== before,
+      )
     }
     return { sentinel, name, nodes: [primary, replica], failover, close }
   } catch (error) {
@@ -237,7 +277,15 @@ async function started(options: RedisOptions, sentinel = false): Promise<RedisSe
 }
 
 const startNode = async (options: RedisOptions): Promise<RedisServer> =>
-  started({ ...options, config: [...(options.config ?? []), 'cluster-enabled yes', 'cluster-node-timeout 5000', `cluster-port ${await freePort()}`] })
+  started({
+    ...options,
+    config: [
+      ...(options.config ?? []),
+      'cluster-enabled yes',
+      'cluster-node-timeout 5000',
+      `cluster-port ${await freePort()}`,
+    ],
+  })
 
 async function assemble(nodes: readonly RedisServer[]): Promise<void> {
   const clients = nodes.map((node) => node.connect())
@@ -251,13 +299,21 @@ async function assemble(nodes: readonly RedisServer[]): Promise<void> {
     await clients[nodes.indexOf(first ?? other)]?.call('CLUSTER', 'MEET', other.host, other.port, busPortOf(other))
   }
   const agrees = async (client: Redis): Promise<boolean> => {
-    const [info, slots] = [String(await client.call('CLUSTER', 'INFO')), (await client.call('CLUSTER', 'SLOTS')) as unknown[]]
-    return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${nodes.length}`) && slots.length === nodes.length
+    const [info, slots] = [
+      String(await client.call('CLUSTER', 'INFO')),
+      (await client.call('CLUSTER', 'SLOTS')) as unknown[],
+    ]
+    return (
+      info.includes('cluster_state:ok') &&
+      info.includes(`cluster_known_nodes:${nodes.length}`) &&
+      slots.length === nodes.length
+    )
   }
   await until('the cluster agrees', async () => (await Promise.all(clients.map(agrees))).every(Boolean))
 }
 
-const busPortOf = ({ options }: RedisServer): string => /cluster-port (?<port>\d+)/.exec(options.config?.join('\n') ?? '')?.groups?.['port'] ?? ''
+const busPortOf = ({ options }: RedisServer): string =>
+  /cluster-port (?<port>\d+)/.exec(options.config?.join('\n') ?? '')?.groups?.['port'] ?? ''
 
 async function follow(replica: RedisServer, primary: RedisServer, nodes: readonly RedisServer[]): Promise<void> {
   const [own, of] = [replica.connect(), primary.connect()]
@@ -265,12 +321,18 @@ async function follow(replica: RedisServer, primary: RedisServer, nodes: readonl
   const id = String(await of.call('CLUSTER', 'MYID'))
   await until('the replica knows its primary', async () => String(await own.call('CLUSTER', 'NODES')).includes(id))
   await own.call('CLUSTER', 'REPLICATE', id)
-  const isKnown = async (node: RedisServer): Promise<boolean> => String(await node.connect().call('CLUSTER', 'NODES')).includes(`slave ${id}`)
-  await until('the replica is in sync', async () => (await own.info('replication')).includes('master_link_status:up') && (await Promise.all(nodes.map(isKnown))).every(Boolean))
+  const isKnown = async (node: RedisServer): Promise<boolean> =>
+    String(await node.connect().call('CLUSTER', 'NODES')).includes(`slave ${id}`)
+  await until(
+    'the replica is in sync',
+    async () =>
+      (await own.info('replication')).includes('master_link_status:up') &&
+      (await Promise.all(nodes.map(isKnown))).every(Boolean),
+  )
 }
 
 async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  for (const limit = AbortSignal.timeout(SETTLES_WITHIN_MS); !(await isSo()); ) {
+  for (const limit = AbortSignal.timeout(SETTLES_WITHIN_MS); !(await isSo());) {
     if (limit.aborted) throw new Error(`gave up after ${SETTLES_WITHIN_MS} ms: ${what}`)
     await pause(20)
   }
@@ -279,10 +341,25 @@ async function until(what: string, isSo: () => Promise<boolean>): Promise<void> 
 function configOf({ port, folder }: RedisServer, options: RedisOptions): string[] {
   const { appendfsync, password, maxmemory, maxmemoryPolicy, tls, config = [] } = options
   return [
-    `bind ${HOST}`, `dir ${folder}`, 'save ""', 'databases 16', 'repl-diskless-sync-delay 0',
-    ...(tls === undefined ? [`port ${port}`] : ['port 0', `tls-port ${port}`, `tls-cert-file ${tls.certFile}`, `tls-key-file ${tls.keyFile}`, `tls-ca-cert-file ${tls.caFile}`, `tls-auth-clients ${tls.client === undefined ? 'no' : 'yes'}`]),
+    `bind ${HOST}`,
+    `dir ${folder}`,
+    'save ""',
+    'databases 16',
+    'repl-diskless-sync-delay 0',
+    ...(tls === undefined
+      ? [`port ${port}`]
+      : [
+          'port 0',
+          `tls-port ${port}`,
+          `tls-cert-file ${tls.certFile}`,
+          `tls-key-file ${tls.keyFile}`,
+          `tls-ca-cert-file ${tls.caFile}`,
+          `tls-auth-clients ${tls.client === undefined ? 'no' : 'yes'}`,
+        ]),
     ...(appendfsync === undefined ? ['appendonly no'] : ['appendonly yes', `appendfsync ${appendfsync}`]),
-    ...(password === undefined ? [] : [`requirepass ${JSON.stringify(password)}`, `masterauth ${JSON.stringify(password)}`]),
+    ...(password === undefined
+      ? []
+      : [`requirepass ${JSON.stringify(password)}`, `masterauth ${JSON.stringify(password)}`]),
     ...(maxmemory === undefined ? [] : [`maxmemory ${maxmemory}`]),
     ...(maxmemoryPolicy === undefined ? [] : [`maxmemory-policy ${maxmemoryPolicy}`]),
     ...config,

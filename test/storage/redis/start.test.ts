@@ -24,15 +24,32 @@ const keep = <T extends { close(): unknown }>(each: T): T => {
 }
 const serverWith = async (options: RedisOptions = {}): Promise<RedisServer> => keep(await startRedis(options))
 
-interface Start { readonly refusal: string | null; readonly code: unknown; readonly lines: readonly string[]; readonly detail: string; readonly backend: RedisBackend }
+interface Start {
+  readonly refusal: string | null
+  readonly code: unknown
+  readonly lines: readonly string[]
+  readonly detail: string
+  readonly backend: RedisBackend
+}
 
 /** Opens a backend and answers what was said, and how long that took on the clock of the connections. */
 async function start(url: string, more: Partial<RedisBackendOptions> = {}): Promise<Start> {
   const { log, lines } = recordingLog()
-  const backend = keep(new RedisBackend({ url: parseStoreUrl(url), time: systemTime, random: seededRandom(1), log, ...more }))
-  const failure = await backend.open(AbortSignal.timeout(20_000)).then(() => null, (error: unknown) => error)
+  const backend = keep(
+    new RedisBackend({ url: parseStoreUrl(url), time: systemTime, random: seededRandom(1), log, ...more }),
+  )
+  const failure = await backend.open(AbortSignal.timeout(20_000)).then(
+    () => null,
+    (error: unknown) => error,
+  )
   const { message = null, code } = (failure ?? {}) as { message?: string; code?: unknown }
-  return { refusal: message, code, backend, detail: backend.health().detail, lines: lines.filter(({ level }) => level === 'warn').map(({ message: said }) => said) }
+  return {
+    refusal: message,
+    code,
+    backend,
+    detail: backend.health().detail,
+    lines: lines.filter(({ level }) => level === 'warn').map(({ message: said }) => said),
+  }
 }
 
 /** One that is refused only when the time for a start is up, which passes `speed` times as fast as ours. */
@@ -48,15 +65,20 @@ async function startInVain(url: string, speed = 10): Promise<string | null> {
   return (await starting).refusal
 }
 
-const versionOf = async (server: RedisServer): Promise<string | undefined> => /redis_version:(?<version>\S+)/.exec(await server.connect().info('server'))?.groups?.['version']
+const versionOf = async (server: RedisServer): Promise<string | undefined> =>
+  /redis_version:(?<version>\S+)/.exec(await server.connect().info('server'))?.groups?.['version']
 
 /** A server of another make: it answers INFO as told, and nothing else of use. */
 async function fakeServer(info: string): Promise<string> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined)
     socket.on('data', (data) => {
-      for (const command of String(data).toUpperCase().matchAll(/\*\d+\r\n\$\d+\r\n(?<name>[A-Z]+)\r\n/g)) {
-        socket.write(command.groups?.['name'] === 'INFO' ? `$${info.length}\r\n${info}\r\n` : '-ERR unknown command\r\n')
+      for (const command of String(data)
+        .toUpperCase()
+        .matchAll(/\*\d+\r\n\$\d+\r\n(?<name>[A-Z]+)\r\n/g)) {
+        socket.write(
+          command.groups?.['name'] === 'INFO' ? `$${info.length}\r\n${info}\r\n` : '-ERR unknown command\r\n',
+        )
       }
     })
   }).listen(0, '127.0.0.1')
@@ -69,14 +91,34 @@ withRedisServer('redis start', () => {
   describe('redis start: settings that lose data', () => {
     it('says nothing about a store that is set up as it should be', async () => {
       const server = await serverWith(SOUND)
-      expect(await start(server.url)).toMatchObject({ refusal: null, lines: [], detail: `kvstore://127.0.0.1:${server.port}, version ${await versionOf(server)}` })
+      expect(await start(server.url)).toMatchObject({
+        refusal: null,
+        lines: [],
+        detail: `kvstore://127.0.0.1:${server.port}, version ${await versionOf(server)}`,
+      })
     })
 
     it.each<[string, Partial<RedisOptions>, string]>([
-      ['maxmemory-policy', { maxmemoryPolicy: 'allkeys-lru' }, 'the store: maxmemory-policy is allkeys-lru: the store may drop what it promised to keep; set noeviction'],
-      ['no maxmemory', { maxmemory: '0' }, 'the store: no maxmemory is set: a full store is ended by the system instead of refusing calls; set maxmemory'],
-      ['appendfsync everysec', { appendfsync: 'everysec' }, 'the store: appendfsync is everysec: the last second or two may be lost on power loss; set appendfsync always'],
-      ['appendfsync no', { appendfsync: 'no' }, 'the store: appendfsync is no: everything since the last flush of the system may be lost on power loss; set appendfsync always'],
+      [
+        'maxmemory-policy',
+        { maxmemoryPolicy: 'allkeys-lru' },
+        'the store: maxmemory-policy is allkeys-lru: the store may drop what it promised to keep; set noeviction',
+      ],
+      [
+        'no maxmemory',
+        { maxmemory: '0' },
+        'the store: no maxmemory is set: a full store is ended by the system instead of refusing calls; set maxmemory',
+      ],
+      [
+        'appendfsync everysec',
+        { appendfsync: 'everysec' },
+        'the store: appendfsync is everysec: the last second or two may be lost on power loss; set appendfsync always',
+      ],
+      [
+        'appendfsync no',
+        { appendfsync: 'no' },
+        'the store: appendfsync is no: everything since the last flush of the system may be lost on power loss; set appendfsync always',
+      ],
     ])('warns about %s, in the log and in its health', async (_, setting, sentence) => {
       const { lines, detail, refusal } = await start((await serverWith({ ...SOUND, ...setting })).url)
       expect([refusal, lines]).toEqual([null, [sentence]])
@@ -85,39 +127,56 @@ withRedisServer('redis start', () => {
 
     it('warns about an append-only file that is off', async () => {
       const { appendfsync: _, ...rest } = SOUND
-      expect((await start((await serverWith(rest)).url)).lines).toEqual(['the store: the append-only file is off: a restart of the store loses what its last snapshot lacks; set appendonly yes'])
+      expect((await start((await serverWith(rest)).url)).lines).toEqual([
+        'the store: the append-only file is off: a restart of the store loses what its last snapshot lacks; set appendonly yes',
+      ])
     })
 
     it('warns about replicas that a primary does not wait for', async () => {
       const fleet = keep(await startSentinel(SOUND))
       const { lines } = await start(`kvstore+sentinel://127.0.0.1:${fleet.sentinel.port}/${fleet.name}`)
-      expect(lines).toEqual(['the store: there are replicas and min-replicas-to-write is 0: a primary that was cut off goes on accepting changes that a failover throws away'])
+      expect(lines).toEqual([
+        'the store: there are replicas and min-replicas-to-write is 0: a primary that was cut off goes on accepting changes that a failover throws away',
+      ])
     }, 60_000)
 
     it('warns about a password that crosses a network in clear', async () => {
       const { port } = await serverWith({ ...SOUND, password: 'pw' })
       expect((await start(`kvstore://:pw@127.0.0.1:${port}`)).lines).toEqual([])
-      expect((await start(`kvstore://:pw@0.0.0.0:${port}`)).lines).toEqual(['the store: the password travels in clear; use kvstores:// (TLS)']) // Which leads here all the same.
+      expect((await start(`kvstore://:pw@0.0.0.0:${port}`)).lines).toEqual([
+        'the store: the password travels in clear; use kvstores:// (TLS)',
+      ]) // Which leads here all the same.
     })
 
     it('says so where CONFIG is refused, and does not guess', async () => {
       const server = await serverWith(SOUND)
       await server.connect().call('ACL', 'SETUSER', 'fleet', 'on', '>pw', '~muster:*', '&muster:*', '+@all', '-config')
-      expect((await start(`kvstore://fleet:pw@127.0.0.1:${server.port}`)).lines).toEqual(['the store: CONFIG is refused: what a power loss takes is unknown'])
+      expect((await start(`kvstore://fleet:pw@127.0.0.1:${server.port}`)).lines).toEqual([
+        'the store: CONFIG is refused: what a power loss takes is unknown',
+      ])
     })
   })
 
   describe('redis start: servers that are refused', () => {
-    it.each([['6.2.14', '6.2.14'], ['', 'unknown']])('version %j', async (version, named) => {
+    it.each([
+      ['6.2.14', '6.2.14'],
+      ['', 'unknown'],
+    ])('version %j', async (version, named) => {
       const url = await fakeServer(`redis_version:${version}\r\nrun_id:x\r\nloading:0\r\n`)
-      expect((await start(url)).refusal).toBe(`the server is version ${named}; Redis 7.0 or a compatible server is needed`)
+      expect((await start(url)).refusal).toBe(
+        `the server is version ${named}; Redis 7.0 or a compatible server is needed`,
+      )
     })
 
     it('a node of a cluster behind a URL of a single server, and the other way round', async () => {
       const node = await serverWith({ config: ['cluster-enabled yes'] })
-      expect((await start(node.url)).refusal).toBe('the server is a node of a cluster; use kvstore+cluster://host:port,host:port')
+      expect((await start(node.url)).refusal).toBe(
+        'the server is a node of a cluster; use kvstore+cluster://host:port,host:port',
+      )
       const single = await serverWith()
-      expect((await start(`kvstore+cluster://127.0.0.1:${single.port}`)).refusal).toBe('the server is no node of a cluster; use kvstore://host:port')
+      expect((await start(`kvstore+cluster://127.0.0.1:${single.port}`)).refusal).toBe(
+        'the server is no node of a cluster; use kvstore://host:port',
+      )
     })
 
     it('one that nobody reaches, as soon as the time for a start is up', async () => {
@@ -133,7 +192,10 @@ withRedisServer('redis start', () => {
       const admin = server.connect()
       await admin.hset('muster:{m}:info', 'schema', '999')
       const before = await admin.hgetall('muster:{m}:info')
-      expect(await start(server.url)).toMatchObject({ code: 'STORAGE_SCHEMA', refusal: 'the store was written by a newer release (layout 999, this one knows 1); upgrade this program' })
+      expect(await start(server.url)).toMatchObject({
+        code: 'STORAGE_SCHEMA',
+        refusal: 'the store was written by a newer release (layout 999, this one knows 1); upgrade this program',
+      })
       expect(await admin.hgetall('muster:{m}:info')).toEqual(before)
     })
 
@@ -141,7 +203,9 @@ withRedisServer('redis start', () => {
       const server = await serverWith()
       await server.stop()
       const stop = new AbortController()
-      const backend = keep(new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: seededRandom(1) }))
+      const backend = keep(
+        new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: seededRandom(1) }),
+      )
       const result = backend.open(stop.signal)
       stop.abort(new Error('enough'))
       await expect(result).rejects.toThrow('enough')
@@ -153,30 +217,83 @@ withRedisServer('redis start', () => {
     it('names a wrong or missing password, and never shows one (D34)', async () => {
       const { port } = await serverWith({ password: 'right' })
       const where = `127.0.0.1:${port}`
-      expect((await start(`kvstore://${where}`)).refusal).toBe(`${where}: the store asks for a password; set SVC_BACKEND_PASSWORD`)
+      expect((await start(`kvstore://${where}`)).refusal).toBe(
+        `${where}: the store asks for a password; set SVC_BACKEND_PASSWORD`,
+      )
       for (const more of [{ password: () => 'hunter2' }, { url: parseStoreUrl(`kvstore://:hunter2@${where}`) }]) {
-        expect((await start(`kvstore://${where}`, more)).refusal).toBe(`${where}: the store refuses the user or the password; check the user in SVC_BACKEND_URL and SVC_BACKEND_PASSWORD`)
+        expect((await start(`kvstore://${where}`, more)).refusal).toBe(
+          `${where}: the store refuses the user or the password; check the user in SVC_BACKEND_URL and SVC_BACKEND_PASSWORD`,
+        )
       }
-      for (const more of [{ password: () => 'right' }, { url: parseStoreUrl(`kvstore://:right@${where}`) }]) expect((await start(`kvstore://${where}`, more)).refusal).toBeNull()
+      for (const more of [{ password: () => 'right' }, { url: parseStoreUrl(`kvstore://:right@${where}`) }])
+        expect((await start(`kvstore://${where}`, more)).refusal).toBeNull()
     })
 
     it.each<[string, readonly string[], string]>([
-      ['a command of a script', ['+@all', '-zadd', '-hincrby', '~muster:*', '&muster:*'], 'the store\'s user may not call HINCRBY, ZADD on keys and channels of muster:*; grant it these rights'],
-      ['PUBLISH', ['+@all', '-publish', '~muster:*', '&muster:*'], 'the store\'s user may not call PUBLISH on keys and channels of muster:*; grant it these rights'],
-      ['PUBSUB', ['+@all', '-pubsub', '~muster:*', '&muster:*'], 'the store\'s user may not call PUBSUB on keys and channels of muster:*; grant it these rights'],
-      ['a part of PUBSUB', ['+@all', '-pubsub|numsub', '~muster:*', '&muster:*'], 'the store\'s user may not call PUBSUB on keys and channels of muster:*; grant it these rights'],
-      ['the channels', ['+@all', '~muster:*'], 'the store\'s user may not call PUBLISH on keys and channels of muster:*; grant it these rights'],
-      ['the keys', ['+@all', '&muster:*', '~other:*'], 'the store\'s user may not use the keys and channels of the store; it needs the rights ~muster:* and &muster:* (the prefix in place of muster, where there is one)'],
-      ['SUBSCRIBE', ['+@all', '-subscribe', '~muster:*', '&muster:*'], 'the store\'s user may not call SUBSCRIBE; grant it that right'],
-      ['scripts', ['+@all', '-script', '~muster:*', '&muster:*'], 'WHERE: the store\'s user may not call SCRIPT LOAD; grant it that right'],
-      ['INFO', ['+@all', '-info', '~muster:*', '&muster:*'], 'WHERE: the store\'s user may not call INFO; grant it that right'],
+      [
+        'a command of a script',
+        ['+@all', '-zadd', '-hincrby', '~muster:*', '&muster:*'],
+        "the store's user may not call HINCRBY, ZADD on keys and channels of muster:*; grant it these rights",
+      ],
+      [
+        'PUBLISH',
+        ['+@all', '-publish', '~muster:*', '&muster:*'],
+        "the store's user may not call PUBLISH on keys and channels of muster:*; grant it these rights",
+      ],
+      [
+        'PUBSUB',
+        ['+@all', '-pubsub', '~muster:*', '&muster:*'],
+        "the store's user may not call PUBSUB on keys and channels of muster:*; grant it these rights",
+      ],
+      [
+        'a part of PUBSUB',
+        ['+@all', '-pubsub|numsub', '~muster:*', '&muster:*'],
+        "the store's user may not call PUBSUB on keys and channels of muster:*; grant it these rights",
+      ],
+      [
+        'the channels',
+        ['+@all', '~muster:*'],
+        "the store's user may not call PUBLISH on keys and channels of muster:*; grant it these rights",
+      ],
+      [
+        'the keys',
+        ['+@all', '&muster:*', '~other:*'],
+        "the store's user may not use the keys and channels of the store; it needs the rights ~muster:* and &muster:* (the prefix in place of muster, where there is one)",
+      ],
+      [
+        'SUBSCRIBE',
+        ['+@all', '-subscribe', '~muster:*', '&muster:*'],
+        "the store's user may not call SUBSCRIBE; grant it that right",
+      ],
+      [
+        'scripts',
+        ['+@all', '-script', '~muster:*', '&muster:*'],
+        "WHERE: the store's user may not call SCRIPT LOAD; grant it that right",
+      ],
+      [
+        'INFO',
+        ['+@all', '-info', '~muster:*', '&muster:*'],
+        "WHERE: the store's user may not call INFO; grant it that right",
+      ],
     ])('names a user without the right to %s', async (_, rights, sentence) => {
       const server = await serverWith()
       const admin = server.connect()
       await admin.call('ACL', 'SETUSER', 'fleet', 'on', '>pw', 'resetchannels', ...rights)
       const url = `kvstore://fleet:pw@127.0.0.1:${server.port}`
       expect((await start(url)).refusal).toBe(sentence.replace('WHERE', `127.0.0.1:${server.port}`))
-      await admin.call('ACL', 'SETUSER', 'fleet', 'resetkeys', 'resetchannels', '~muster:*', '&muster:*', '+@all', '-@dangerous', '+info', '+config|get')
+      await admin.call(
+        'ACL',
+        'SETUSER',
+        'fleet',
+        'resetkeys',
+        'resetchannels',
+        '~muster:*',
+        '&muster:*',
+        '+@all',
+        '-@dangerous',
+        '+info',
+        '+config|get',
+      )
       expect((await start(url)).refusal).toBeNull()
     })
 
@@ -187,27 +304,42 @@ withRedisServer('redis start', () => {
       const where = `127.0.0.1:${fleet.sentinel.port}`
       const url = `kvstore+sentinel://${where}/${fleet.name}`
       const password = (): string => 'data'
-      expect((await start(url, { password })).refusal).toBe(`${where}: the sentinels ask for a password; set SVC_BACKEND_SENTINEL_PASSWORD`)
-      expect((await start(url, { password, sentinelPassword: () => 'hunter2' })).refusal).toBe(`${where}: the sentinels refuse the password; check SVC_BACKEND_SENTINEL_PASSWORD`)
-      expect((await start(url, { sentinelPassword: () => 'first' })).refusal).toBe(`${where}: the store asks for a password; set SVC_BACKEND_PASSWORD`)
+      expect((await start(url, { password })).refusal).toBe(
+        `${where}: the sentinels ask for a password; set SVC_BACKEND_SENTINEL_PASSWORD`,
+      )
+      expect((await start(url, { password, sentinelPassword: () => 'hunter2' })).refusal).toBe(
+        `${where}: the sentinels refuse the password; check SVC_BACKEND_SENTINEL_PASSWORD`,
+      )
+      expect((await start(url, { sentinelPassword: () => 'first' })).refusal).toBe(
+        `${where}: the store asks for a password; set SVC_BACKEND_PASSWORD`,
+      )
       let current = 'first'
       const { refusal, backend } = await start(url, { password, sentinelPassword: () => current })
       expect(refusal).toBeNull()
       await sentinel.call('ACL', 'SETUSER', 'default', 'resetpass', '>second')
-      await fleet.nodes[0]?.connect().call('CLIENT', 'KILL', 'TYPE', 'normal').catch(() => undefined)
+      await fleet.nodes[0]
+        ?.connect()
+        .call('CLIENT', 'KILL', 'TYPE', 'normal')
+        .catch(() => undefined)
       await fleet.nodes[0]?.connect().call('CLIENT', 'KILL', 'TYPE', 'pubsub')
-      for (const limit = AbortSignal.timeout(10_000); backend.health().ok; await systemTime.sleep(5)) limit.throwIfAborted()
+      for (const limit = AbortSignal.timeout(10_000); backend.health().ok; await systemTime.sleep(5))
+        limit.throwIfAborted()
       current = 'second'
-      for (const limit = AbortSignal.timeout(10_000); !backend.health().ok; await systemTime.sleep(5)) limit.throwIfAborted()
+      for (const limit = AbortSignal.timeout(10_000); !backend.health().ok; await systemTime.sleep(5))
+        limit.throwIfAborted()
       await expect(backend.bus.subscribe('news', () => undefined)).resolves.toBeInstanceOf(Function)
     }, 60_000)
 
     it('names a primary that the sentinels do not know, and sentinels that are not there', async () => {
       const fleet = keep(await startSentinel())
       const where = `127.0.0.1:${fleet.sentinel.port}`
-      expect((await start(`kvstore+sentinel://${where}/nobody`)).refusal).toBe(`${where}: the sentinels know no primary of that name; check what stands behind the hosts in SVC_BACKEND_URL`)
+      expect((await start(`kvstore+sentinel://${where}/nobody`)).refusal).toBe(
+        `${where}: the sentinels know no primary of that name; check what stands behind the hosts in SVC_BACKEND_URL`,
+      )
       await fleet.sentinel.stop()
-      expect(await startInVain(`kvstore+sentinel://${where}/${fleet.name}`)).toBe('the store is away: no sentinel answers at any of the hosts in SVC_BACKEND_URL')
+      expect(await startInVain(`kvstore+sentinel://${where}/${fleet.name}`)).toBe(
+        'the store is away: no sentinel answers at any of the hosts in SVC_BACKEND_URL',
+      )
     }, 60_000)
   })
 
@@ -218,7 +350,9 @@ withRedisServer('redis start', () => {
     afterAll(() => made.close())
     const tlsServer = ({ certFile, keyFile }: Certificate, asks = true): Promise<RedisServer> =>
       serverWith({ tls: { certFile, keyFile, caFile: made.ca.certFile, ...(asks && { client: made.client }) } })
-    const withClient = (ca: Certificate, own: Certificate): Partial<RedisBackendOptions> => ({ tls: { ca: ca.cert, cert: own.cert, key: own.key } })
+    const withClient = (ca: Certificate, own: Certificate): Partial<RedisBackendOptions> => ({
+      tls: { ca: ca.cert, cert: own.cert, key: own.key },
+    })
 
     it('serves with the authority and, where it is asked for, a certificate of ours', async () => {
       const asksNothing = await tlsServer(made.server, false)
@@ -230,12 +364,42 @@ withRedisServer('redis start', () => {
     })
 
     it.each<[string, () => Promise<RedisServer>, () => Partial<RedisBackendOptions>, string]>([
-      ['no certificate of ours', () => tlsServer(made.server), () => ({ tls: { ca: made.ca.cert } }), 'the store asks for a certificate of ours; set SVC_BACKEND_CERT_FILE and SVC_BACKEND_KEY_FILE'],
-      ['one of ours that the server does not trust', () => tlsServer(made.server), () => withClient(made.ca, made.stranger), 'the store does not accept our certificate (unknown ca); check SVC_BACKEND_CERT_FILE'],
-      ['another authority', () => tlsServer(made.server), () => withClient(made.otherCa, made.client), 'the certificate of the store is of no authority that we trust; set SVC_BACKEND_CA_FILE to the one that signed it'],
-      ['the authorities of the system alone', () => tlsServer(made.server), () => ({}), 'the certificate of the store is of no authority that we trust; set SVC_BACKEND_CA_FILE to the one that signed it'],
-      ['a certificate that has expired', () => tlsServer(made.expired), () => withClient(made.ca, made.client), 'the certificate of the store has expired; renew it'],
-      ['a certificate for another host', () => tlsServer(made.elsewhere), () => withClient(made.ca, made.client), 'the certificate of the store is for another host: IP: 127.0.0.1 is not in the cert\'s list'],
+      [
+        'no certificate of ours',
+        () => tlsServer(made.server),
+        () => ({ tls: { ca: made.ca.cert } }),
+        'the store asks for a certificate of ours; set SVC_BACKEND_CERT_FILE and SVC_BACKEND_KEY_FILE',
+      ],
+      [
+        'one of ours that the server does not trust',
+        () => tlsServer(made.server),
+        () => withClient(made.ca, made.stranger),
+        'the store does not accept our certificate (unknown ca); check SVC_BACKEND_CERT_FILE',
+      ],
+      [
+        'another authority',
+        () => tlsServer(made.server),
+        () => withClient(made.otherCa, made.client),
+        'the certificate of the store is of no authority that we trust; set SVC_BACKEND_CA_FILE to the one that signed it',
+      ],
+      [
+        'the authorities of the system alone',
+        () => tlsServer(made.server),
+        () => ({}),
+        'the certificate of the store is of no authority that we trust; set SVC_BACKEND_CA_FILE to the one that signed it',
+      ],
+      [
+        'a certificate that has expired',
+        () => tlsServer(made.expired),
+        () => withClient(made.ca, made.client),
+        'the certificate of the store has expired; renew it',
+      ],
+      [
+        'a certificate for another host',
+        () => tlsServer(made.elsewhere),
+        () => withClient(made.ca, made.client),
+        "the certificate of the store is for another host: IP: 127.0.0.1 is not in the cert's list",
+      ],
     ])('refuses %s, and names the way out', async (_, server, more, sentence) => {
       const { port, url } = await server()
       expect((await start(url, more())).refusal).toBe(`127.0.0.1:${port}: ${sentence}`)
@@ -243,9 +407,13 @@ withRedisServer('redis start', () => {
 
     it('hints at TLS that only one side speaks', async () => {
       const secure = await tlsServer(made.server)
-      expect(await startInVain(`kvstore://127.0.0.1:${secure.port}`)).toBe('the store is away: the server broke off the connection; so it does with kvstore:// where it speaks TLS alone')
+      expect(await startInVain(`kvstore://127.0.0.1:${secure.port}`)).toBe(
+        'the store is away: the server broke off the connection; so it does with kvstore:// where it speaks TLS alone',
+      )
       const { port } = await serverWith()
-      expect(await startInVain(`kvstores://127.0.0.1:${port}`, 3)).toBe('the store is away: no connection came about in time; so it is with kvstores:// where the server does not speak TLS')
+      expect(await startInVain(`kvstores://127.0.0.1:${port}`, 3)).toBe(
+        'the store is away: no connection came about in time; so it is with kvstores:// where the server does not speak TLS',
+      )
     }, 60_000)
   })
 })

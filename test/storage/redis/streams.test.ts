@@ -29,8 +29,13 @@ async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
   const [first] = await streams.pop(TYPE, 1)
   clock.advance(HOUR - SECOND)
   return [
-    () => streams.push(TYPE, 'm2', 1, entries(2)), () => streams.push(TYPE, 'm1', 2, entries(2)), () => streams.peek(TYPE, 10), () => streams.pop(TYPE, 4),
-    () => streams.tail(TYPE, null, 3), () => streams.tail(TYPE, first?.id ?? '', 3), () => streams.length([TYPE]),
+    () => streams.push(TYPE, 'm2', 1, entries(2)),
+    () => streams.push(TYPE, 'm1', 2, entries(2)),
+    () => streams.peek(TYPE, 10),
+    () => streams.pop(TYPE, 4),
+    () => streams.tail(TYPE, null, 3),
+    () => streams.tail(TYPE, first?.id ?? '', 3),
+    () => streams.length([TYPE]),
   ]
 }
 
@@ -62,12 +67,18 @@ withRedisServer('redis streams', () => {
   })
 
   describe('redis scripts of streams', () => {
-    testAtomicity({ client: () => client, caller: () => caller, reset: async () => {
+    testAtomicity({
+      client: () => client,
+      caller: () => caller,
+      reset: async () => {
         await client.flushall()
         clock = new ManualClock()
         caller = new TracedCaller(client, clock)
         streams = createStreams(caller, () => false)
-      }, calls, reads: READS })
+      },
+      calls,
+      reads: READS,
+    })
 
     it('send as many commands for a thousand entries as for one', async () => {
       const sent = async (type: string, n: number): Promise<Record<string, number>> => {
@@ -118,7 +129,12 @@ withRedisServer('redis streams', () => {
         const [before] = await streams.length([TYPE])
         return (await streams.push(TYPE, producer, seq, ['1'])).length === before
       }
-      expect([await repeated('m0', 2), await repeated('new', 1), await repeated('m2', 1), await repeated('m1', 1)]).toEqual([true, true, true, false])
+      expect([
+        await repeated('m0', 2),
+        await repeated('new', 1),
+        await repeated('m2', 1),
+        await repeated('m1', 1),
+      ]).toEqual([true, true, true, false])
       expect(await client.hlen(`muster:{o:${TYPE}}:h`)).toBe(1_003)
     })
 
@@ -129,7 +145,8 @@ withRedisServer('redis streams', () => {
         answer = resolve
       })
       const held: Caller = {
-        runId: () => '', channel: (name) => name,
+        runId: () => '',
+        channel: (name) => name,
         run: (_script, keys, args) => {
           started.push(`${keys[0]} ${args[1]}`)
           return args[1] === 1 ? first : Promise.resolve([1, 0])
@@ -165,7 +182,15 @@ withRedisServer('redis streams', () => {
     it('ends at 32 MiB from the newest back, after one entry at least', async () => {
       for (let i = 1; i <= 4; i += 1) await streams.push(TYPE, 'm1', i, [String(i).repeat(9 * MIB), `end ${i}`])
       const { entries: found } = await streams.tail(TYPE, null, 100)
-      expect(found.map((each) => each.entry.slice(0, 5))).toEqual(['end 1', '22222', 'end 2', '33333', 'end 3', '44444', 'end 4'])
+      expect(found.map((each) => each.entry.slice(0, 5))).toEqual([
+        'end 1',
+        '22222',
+        'end 2',
+        '33333',
+        'end 3',
+        '44444',
+        'end 4',
+      ])
       await streams.push(TYPE, 'm1', 5, ['5'.repeat(33 * MIB)])
       expect((await streams.tail(TYPE, null, 100)).entries.map((each) => each.entry.slice(0, 5))).toEqual(['55555'])
       expect((await streams.tail(TYPE, found.at(-1)?.id ?? '', 100)).entries).toHaveLength(1)
@@ -173,14 +198,30 @@ withRedisServer('redis streams', () => {
 
     it('goes on from any text as from an id, compared as text', () => {
       const digits = (n: number) => fc.stringMatching(new RegExp(`^[0-9]{${n}}$`))
-      const id = fc.tuple(fc.constantFrom('1700000000000', '1700000000001', '0000000000000', '9999999999999'), fc.oneof(digits(5).map((end) => `00000000000${end}`), digits(16))).map((parts) => parts.join('-'))
-      const text = fc.oneof(id, fc.string(), fc.tuple(id, fc.nat(29), fc.string({ maxLength: 2 })).map(([whole, at, end]) => whole.slice(0, at) + end), fc.tuple(id, fc.string()).map((parts) => parts.join('')))
-      fc.assert(fc.property(id, text, (of, after) => {
-        const [ms, sequence] = greatestUpTo(after)
-        const [ofMs = 0, ofSequence = 0] = of.split('-').map(Number)
-        fc.pre(ofSequence < Number.MAX_SAFE_INTEGER && sequence < Number.MAX_SAFE_INTEGER)
-        expect(ofMs > ms || (ofMs === ms && ofSequence > sequence)).toBe(of > after)
-      }), { numRuns: 20_000 })
+      const id = fc
+        .tuple(
+          fc.constantFrom('1700000000000', '1700000000001', '0000000000000', '9999999999999'),
+          fc.oneof(
+            digits(5).map((end) => `00000000000${end}`),
+            digits(16),
+          ),
+        )
+        .map((parts) => parts.join('-'))
+      const text = fc.oneof(
+        id,
+        fc.string(),
+        fc.tuple(id, fc.nat(29), fc.string({ maxLength: 2 })).map(([whole, at, end]) => whole.slice(0, at) + end),
+        fc.tuple(id, fc.string()).map((parts) => parts.join('')),
+      )
+      fc.assert(
+        fc.property(id, text, (of, after) => {
+          const [ms, sequence] = greatestUpTo(after)
+          const [ofMs = 0, ofSequence = 0] = of.split('-').map(Number)
+          fc.pre(ofSequence < Number.MAX_SAFE_INTEGER && sequence < Number.MAX_SAFE_INTEGER)
+          expect(ofMs > ms || (ofMs === ms && ofSequence > sequence)).toBe(of > after)
+        }),
+        { numRuns: 20_000 },
+      )
     })
   })
 })

@@ -7,7 +7,22 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { Redis } from 'ioredis'
 import { createTasks } from '../../../src/storage/redis/tasks.ts'
 import { createWorkers } from '../../../src/storage/redis/workers.ts'
-import { DAY, HOUR, ManualClock, MINUTE, RETRY, SECOND, TYPE, VISIBILITY, ids, leasesOf, refOf, registration, sole, task } from '../contract/world.ts'
+import {
+  DAY,
+  HOUR,
+  ManualClock,
+  MINUTE,
+  RETRY,
+  SECOND,
+  TYPE,
+  VISIBILITY,
+  ids,
+  leasesOf,
+  refOf,
+  registration,
+  sole,
+  task,
+} from '../contract/world.ts'
 import type { Lease, NewTask, Tasks } from '../../../src/storage/index.ts'
 import { contents } from './atomicity.ts'
 import { startRedis, withRedisServer, type RedisServer } from './server.ts'
@@ -23,12 +38,18 @@ let clock: ManualClock
 let caller: TracedCaller
 let tasks: Tasks
 
-const batch = (n: number, more: Partial<NewTask> = {}): NewTask[] => Array.from({ length: n }, (_, i) => task(`t${String(i).padStart(5, '0')}`, { ownId: true, ...more }))
+const batch = (n: number, more: Partial<NewTask> = {}): NewTask[] =>
+  Array.from({ length: n }, (_, i) => task(`t${String(i).padStart(5, '0')}`, { ownId: true, ...more }))
 const submit = (...items: readonly NewTask[]) => tasks.submit(TYPE, DAY, items, 1_000_000)
-const reserve = (limit = 500) => tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w:1', limit, gen: 0, defaultMaxAttempts: 3 }])
+const reserve = (limit = 500) =>
+  tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w:1', limit, gen: 0, defaultMaxAttempts: 3 }])
 const leased = async (limit = 500): Promise<readonly Lease[]> => leasesOf(sole((await reserve(limit)).answers))
 const nack = (leases: readonly Lease[], permanent = false, retryInMs: number | null = SECOND) =>
-  tasks.nack(TYPE, RETRY, leases.map((lease) => ({ ...refOf(lease), error: 'boom', retryInMs, permanent, u: 0.5 })))
+  tasks.nack(
+    TYPE,
+    RETRY,
+    leases.map((lease) => ({ ...refOf(lease), error: 'boom', retryInMs, permanent, u: 0.5 })),
+  )
 const commandsOf = async (call: () => Promise<unknown>): Promise<readonly string[]> => {
   await call()
   return caller.runs.at(-1)?.commands ?? []
@@ -52,7 +73,9 @@ async function inFlight(n: number): Promise<readonly Lease[]> {
 }
 
 /** A store with a task in every place, and one call of every method that moves some. `keeps`: the ids that must not vanish. */
-async function moves(): Promise<readonly { readonly name: string; readonly keeps: readonly string[]; readonly call: () => Promise<unknown> }[]> {
+async function moves(): Promise<
+  readonly { readonly name: string; readonly keeps: readonly string[]; readonly call: () => Promise<unknown> }[]
+> {
   const held = await inFlight(6)
   await nack(held.slice(0, 1))
   await nack(held.slice(1, 3), true)
@@ -67,7 +90,15 @@ async function moves(): Promise<readonly { readonly name: string; readonly keeps
     { name: 'release', keeps: live, call: () => tasks.release(TYPE, held.slice(3, 5)) },
     { name: 'nack', keeps: live, call: () => nack(held.slice(3, 5)) },
     { name: 'nack, dying', keeps: live, call: () => nack(held.slice(3, 5), true) },
-    { name: 'extend', keeps: live, call: () => tasks.extend(TYPE, held.slice(3).map((lease) => ({ ...refOf(lease), visibilityMs: MINUTE }))) },
+    {
+      name: 'extend',
+      keeps: live,
+      call: () =>
+        tasks.extend(
+          TYPE,
+          held.slice(3).map((lease) => ({ ...refOf(lease), visibilityMs: MINUTE })),
+        ),
+    },
     { name: 'sweep', keeps: live, call: () => tasks.sweep(TYPE, 0, 500) },
     { name: 'sweep, dying', keeps: live, call: () => tasks.sweep(TYPE, 1, 500) },
     { name: 'replay', keeps: live, call: () => tasks.replay(TYPE, 2) },
@@ -114,9 +145,19 @@ withRedisServer('redis scripts of tasks', () => {
         await note('submit', () => submit(...all))
         await leased(1)
         const leases = leasesOf(sole((await note('reserve', () => reserve(n))).answers))
-        await note('extend', () => tasks.extend(TYPE, leases.map((lease) => ({ ...refOf(lease), visibilityMs: HOUR }))))
+        await note('extend', () =>
+          tasks.extend(
+            TYPE,
+            leases.map((lease) => ({ ...refOf(lease), visibilityMs: HOUR })),
+          ),
+        )
         await note('locate', () => tasks.locate(TYPE, ids(leases)))
-        await note('locate, gone', () => tasks.locate(TYPE, ids(leases).map((id) => `${id}?`)))
+        await note('locate, gone', () =>
+          tasks.locate(
+            TYPE,
+            ids(leases).map((id) => `${id}?`),
+          ),
+        )
         await note('ack', () => tasks.ack(TYPE, leases))
         await submit(...all)
         await note('release', async () => tasks.release(TYPE, await leased(n)))
@@ -135,8 +176,22 @@ withRedisServer('redis scripts of tasks', () => {
         return runs
       }
       const expected = {
-        submit: 6, reserve: 11, ack: 7, extend: 3, release: 5, nack: 6, 'nack, dying': 10, dead: 4, replay: 9, queue: 6,
-        sweep: 9, 'sweep, none': 3, 'reserve, none': 6, counts: 7, locate: 3, 'locate, gone': 4,
+        submit: 6,
+        reserve: 11,
+        ack: 7,
+        extend: 3,
+        release: 5,
+        nack: 6,
+        'nack, dying': 10,
+        dead: 4,
+        replay: 9,
+        queue: 6,
+        sweep: 9,
+        'sweep, none': 3,
+        'reserve, none': 6,
+        counts: 7,
+        locate: 3,
+        'locate, gone': 4,
       }
       expect(await counted(1)).toEqual(expected)
       await emptied()
@@ -169,7 +224,10 @@ withRedisServer('redis scripts of tasks', () => {
           await emptied()
           const move = (await moves())[i]
           caller.failsAt = at
-          isDone = await (move?.call() ?? Promise.resolve()).then(() => true, () => false)
+          isDone = await (move?.call() ?? Promise.resolve()).then(
+            () => true,
+            () => false,
+          )
           caller.failsAt = 0
           if (!isDone) await move?.call()
           const seen = await found()
@@ -181,7 +239,13 @@ withRedisServer('redis scripts of tasks', () => {
     it('take lists that are longer than what Lua passes at once', async () => {
       await inFlight(9_000)
       clock.advance(VISIBILITY)
-      expect(await tasks.sweep(TYPE, 1, 10_000)).toEqual({ requeued: 0, promoted: 0, dead: 9_000, forgottenKeys: 0, more: false })
+      expect(await tasks.sweep(TYPE, 1, 10_000)).toEqual({
+        requeued: 0,
+        promoted: 0,
+        dead: 9_000,
+        forgottenKeys: 0,
+        more: false,
+      })
       const { length, items } = await tasks.dead(TYPE, 10_000)
       expect([length, ids(items)]).toEqual([9_000, ids(batch(9_000))])
       for (let n = 0; n < 9_000; n += 500) await tasks.replay(TYPE, 500)
@@ -246,14 +310,23 @@ withRedisServer('redis scripts of tasks', () => {
     it('that an older state of the store has not issued prove that it went back, also once its counter has risen (G26)', async () => {
       const [first] = await inFlight(1)
       if (first === undefined) throw new Error('one was leased')
-      const image = await Promise.all((await client.keys('*')).map(async (name) => [name, (await client.dumpBuffer(name)) ?? Buffer.alloc(0)] as const))
+      const image = await Promise.all(
+        (await client.keys('*')).map(
+          async (name) => [name, (await client.dumpBuffer(name)) ?? Buffer.alloc(0)] as const,
+        ),
+      )
       await submit(...batch(9).slice(1))
       const gone = await leased()
       await client.flushall()
       for (const [name, dump] of image) await client.restore(name, 0, dump)
       const settle = async (): Promise<unknown[]> => [
-        await tasks.ack(TYPE, gone.slice(0, 2)), await tasks.release(TYPE, gone.slice(2, 4)), await nack(gone.slice(4, 6)),
-        await tasks.extend(TYPE, gone.slice(6).map((lease) => ({ ...refOf(lease), visibilityMs: MINUTE }))),
+        await tasks.ack(TYPE, gone.slice(0, 2)),
+        await tasks.release(TYPE, gone.slice(2, 4)),
+        await nack(gone.slice(4, 6)),
+        await tasks.extend(
+          TYPE,
+          gone.slice(6).map((lease) => ({ ...refOf(lease), visibilityMs: MINUTE })),
+        ),
       ]
       const proof = Array.from({ length: 4 }, () => ['not_issued', 'not_issued'])
       expect(await settle()).toEqual(proof)

@@ -25,7 +25,10 @@ return {commands, body()}`
 }
 
 /** One run of a script, and the commands it sent. */
-interface Run { readonly script: string; readonly commands: readonly string[] }
+interface Run {
+  readonly script: string
+  readonly commands: readonly string[]
+}
 
 export class TracedCaller implements Caller {
   /** All runs so far, those that failed apart. */
@@ -45,10 +48,17 @@ export class TracedCaller implements Caller {
   readonly runId = (): string => this.life
   readonly channel = (name: string): string => `muster:${name}`
 
-  async run(script: Script, keys: readonly string[], args: readonly (string | number)[], _options?: CallOptions): Promise<Reply> {
-    const reply = await this.#client.call('EVAL', traced(script, this.failsAt), keys.length, ...keys, this.#clock.wallMs(), ...args).catch((error: unknown) => {
-      throw refusalOf(error)
-    })
+  async run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    _options?: CallOptions,
+  ): Promise<Reply> {
+    const reply = await this.#client
+      .call('EVAL', traced(script, this.failsAt), keys.length, ...keys, this.#clock.wallMs(), ...args)
+      .catch((error: unknown) => {
+        throw refusalOf(error)
+      })
     const [commands, answer = null] = reply as readonly [readonly string[], (Reply | Error)?]
     this.runs.push({ script: script.name, commands })
     if (answer instanceof Error) throw refusalOf(answer)

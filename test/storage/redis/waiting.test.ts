@@ -9,7 +9,15 @@ function room(): { time: VirtualTime; wait: (lane: string, bytes?: number) => Pr
   const time = new VirtualTime()
   const waiting = new WaitingRoom(time)
   const since = time.monotonicMs()
-  return { time, wait: (lane, bytes = 1) => waiting.wait({ lane, bytes }, since, why).then(() => 'woken', (error: { code: string }) => error.code), wake: () => waiting.wake() }
+  return {
+    time,
+    wait: (lane, bytes = 1) =>
+      waiting.wait({ lane, bytes }, since, why).then(
+        () => 'woken',
+        (error: { code: string }) => error.code,
+      ),
+    wake: () => waiting.wake(),
+  }
 }
 
 describe('the waiting room', () => {
@@ -28,9 +36,17 @@ describe('the waiting room', () => {
     await time.advance(1_000)
     const late = wait('a')
     await time.advance(500)
-    expect(await Promise.all([early, late, wait('a')])).toEqual(['STORAGE_UNAVAILABLE', 'STORAGE_UNAVAILABLE', 'STORAGE_UNAVAILABLE'])
+    expect(await Promise.all([early, late, wait('a')])).toEqual([
+      'STORAGE_UNAVAILABLE',
+      'STORAGE_UNAVAILABLE',
+      'STORAGE_UNAVAILABLE',
+    ])
     const { time: clock } = room()
-    await expect(new WaitingRoom(clock).wait({ lane: 'a', bytes: 1 }, clock.monotonicMs() - 1_500, why)).rejects.toEqual(expect.objectContaining({ code: 'STORAGE_UNAVAILABLE', outcome: 'not_sent', retryAfterSeconds: 1 }))
+    await expect(
+      new WaitingRoom(clock).wait({ lane: 'a', bytes: 1 }, clock.monotonicMs() - 1_500, why),
+    ).rejects.toEqual(
+      expect.objectContaining({ code: 'STORAGE_UNAVAILABLE', outcome: 'not_sent', retryAfterSeconds: 1 }),
+    )
   })
 
   it('holds 2,000 calls or 8 MiB a lane, and 64 MiB in all', async () => {

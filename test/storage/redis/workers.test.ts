@@ -20,11 +20,25 @@ let caller: TracedCaller
 let clock: ManualClock
 
 function groups(limits?: RegistryLimits, over: Caller = caller) {
-  return { workers: createWorkers(over, () => Promise.resolve(['m1']), limits), configs: createConfigs(over), stats: createStats(over) }
+  return {
+    workers: createWorkers(over, () => Promise.resolve(['m1']), limits),
+    configs: createConfigs(over),
+    stats: createStats(over),
+  }
 }
 const names = (n: number): string[] => Array.from({ length: n }, (_, i) => `w${i}`)
-const report = (state: 'IDLE' | 'RUNNING' = 'RUNNING', lastError: string | null = null): NonNullable<Beat['state']> => ({ state, gen: 1, lastError })
-const put = (expectGen: number, more: Partial<ConfigPut> = {}): ConfigPut => ({ ...ref('w0'), expectGen, config: '{"slots":2}', changed: ['slots'], actor: 'admin', ...more })
+const report = (
+  state: 'IDLE' | 'RUNNING' = 'RUNNING',
+  lastError: string | null = null,
+): NonNullable<Beat['state']> => ({ state, gen: 1, lastError })
+const put = (expectGen: number, more: Partial<ConfigPut> = {}): ConfigPut => ({
+  ...ref('w0'),
+  expectGen,
+  config: '{"slots":2}',
+  changed: ['slots'],
+  actor: 'admin',
+  ...more,
+})
 
 /** Three workers, of which w2 drains and w3 was forgotten; then one call of every method that changes or reads something. */
 async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
@@ -36,11 +50,21 @@ async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
   await workers.manage([{ ...ref('w1'), managedBy: 'x' }])
   await workers.forget([ref('w3')])
   return [
-    () => workers.register([registration('w3', 'm1/8'), registration('w4', 'm1/9'), registration('w2', 'm1/10', { instance: 'i2' }), registration('w0', 'm1/11')]),
+    () =>
+      workers.register([
+        registration('w3', 'm1/8'),
+        registration('w4', 'm1/9'),
+        registration('w2', 'm1/10', { instance: 'i2' }),
+        registration('w0', 'm1/11'),
+      ]),
     () => workers.beat([{ ...conn('w0', 'm1/w0'), state: report('IDLE'), stats: ['{"ts":2}'] }, conn('w1', 'm1/w1')]),
     () => workers.disconnect([conn('w0', 'm1/w0')]),
     () => workers.drain([ref('w0'), ref('unknown')]),
-    () => workers.manage([{ ...ref('w0'), managedBy: 'x' }, { ...ref('w1'), managedBy: null }]),
+    () =>
+      workers.manage([
+        { ...ref('w0'), managedBy: 'x' },
+        { ...ref('w1'), managedBy: null },
+      ]),
     () => workers.forget([ref('w0'), ref('w1')]),
     () => workers.get([ref('w0')]),
     () => workers.page(TYPE, null, 10),
@@ -58,7 +82,12 @@ class Noting implements Caller {
   readonly runId = (): string => ''
   readonly channel = (name: string): string => name
 
-  run(script: Parameters<Caller['run']>[0], keys: readonly string[], args: readonly (string | number)[], options: CallOptions = {}): Promise<Reply> {
+  run(
+    script: Parameters<Caller['run']>[0],
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    options: CallOptions = {},
+  ): Promise<Reply> {
     this.repeatable.push([script.name, options.repeatable ?? false])
     return caller.run(script, keys, args)
   }
@@ -78,7 +107,13 @@ withRedisServer('redis registry', () => {
   })
 
   describe('redis scripts of the registry', () => {
-    testAtomicity({ client: () => client, caller: () => caller, reset: async () => void (await client.flushall()), calls, reads: READS })
+    testAtomicity({
+      client: () => client,
+      caller: () => caller,
+      reset: async () => void (await client.flushall()),
+      calls,
+      reads: READS,
+    })
 
     it('send as many commands for 500 workers as for one', async () => {
       const { workers, configs } = groups()
@@ -99,18 +134,36 @@ withRedisServer('redis registry', () => {
       const one = await sent(1)
       // With TIME, which the clock of this test stands in for, one more of each.
       expect(one).toEqual({
-        'workers.register': 15, 'workers.beat': 6, 'workers.drain': 6, 'workers.manage': 2, 'configs.raise': 3, 'workers.get': 9, 'workers.page': 10, 'workers.disconnect': 4, 'workers.forget': 14,
+        'workers.register': 15,
+        'workers.beat': 6,
+        'workers.drain': 6,
+        'workers.manage': 2,
+        'configs.raise': 3,
+        'workers.get': 9,
+        'workers.page': 10,
+        'workers.disconnect': 4,
+        'workers.forget': 14,
       })
       expect(await sent(500)).toEqual({ ...one, 'workers.page': 19 }) // A few rows first, then all others.
     })
 
     it('read a page of large rows in pieces that grow and shrink with them, and answer no more than 32 MiB', async () => {
       const { workers } = groups()
-      const all = names(80).map((id) => id.padStart(4, '0')).toSorted()
+      const all = names(80)
+        .map((id) => id.padStart(4, '0'))
+        .toSorted()
       await workers.register(all.map((id) => registration(id, `m1/${id}`)))
-      for (const [i, id] of all.entries()) await workers.beat([{ ...conn(id, `m1/${id}`), stats: [`{"ts":1,"x":"${'x'.repeat(i < 30 ? 10 : 1_000_000)}"}`] }])
+      for (const [i, id] of all.entries())
+        await workers.beat([
+          { ...conn(id, `m1/${id}`), stats: [`{"ts":1,"x":"${'x'.repeat(i < 30 ? 10 : 1_000_000)}"}`] },
+        ])
       const pages: string[][] = []
-      for (let page = ids(await workers.page(TYPE, null, 1_000)); page.length > 0; page = ids(await workers.page(TYPE, page.at(-1) ?? null, 1_000))) pages.push(page)
+      for (
+        let page = ids(await workers.page(TYPE, null, 1_000));
+        page.length > 0;
+        page = ids(await workers.page(TYPE, page.at(-1) ?? null, 1_000))
+      )
+        pages.push(page)
       expect(pages.flat()).toEqual(all)
       expect(pages.map((page) => page.length)).toEqual([63, 17])
     }, 30_000)
@@ -127,12 +180,22 @@ withRedisServer('redis registry', () => {
     it('answers in the order of the items when types and sizes make several scripts of one call', async () => {
       const { workers } = groups()
       const types = ['a', 'b']
-      const items = names(1_200).map((id, i) => ({ ...registration(id, `m1/${id}`), type: types[i % 2] ?? '', hardware: JSON.stringify('x'.repeat(i % 100 === 0 ? 300_000 : 10)) }))
-      expect(await workers.register(items)).toEqual(items.map(() => ({ before: null, drain: false, replaced: null, gen: 0 })))
+      const items = names(1_200).map((id, i) => ({
+        ...registration(id, `m1/${id}`),
+        type: types[i % 2] ?? '',
+        hardware: JSON.stringify('x'.repeat(i % 100 === 0 ? 300_000 : 10)),
+      }))
+      expect(await workers.register(items)).toEqual(
+        items.map(() => ({ before: null, drain: false, replaced: null, gen: 0 })),
+      )
       expect(caller.runs.length).toBeGreaterThan(4)
       const rows = await workers.get(items)
-      expect(rows.map((row) => [row?.type, row?.id, row?.hardware.length])).toEqual(items.map(({ type, id, hardware }) => [type, id, hardware.length]))
-      const beats = await workers.beat(items.map(({ type, id }, i) => ({ type, id, conn: `m1/${i % 3 === 0 ? id : 'other'}` })))
+      expect(rows.map((row) => [row?.type, row?.id, row?.hardware.length])).toEqual(
+        items.map(({ type, id, hardware }) => [type, id, hardware.length]),
+      )
+      const beats = await workers.beat(
+        items.map(({ type, id }, i) => ({ type, id, conn: `m1/${i % 3 === 0 ? id : 'other'}` })),
+      )
       expect(beats.map(({ was }) => was)).toEqual(items.map((_, i) => (i % 3 === 0 ? 'ok' : 'replaced')))
     })
 
@@ -140,7 +203,9 @@ withRedisServer('redis registry', () => {
       const { workers } = groups()
       await client.hset('muster:{a:bad}:g', 'w', 0)
       await client.set('muster:{a:bad}:conn', 'not a hash')
-      await expect(workers.beat([{ type: 'bad', id: 'w', conn: 'm1/1' }, conn('w', 'm1/1')])).rejects.toMatchObject({ code: 'STORAGE_CORRUPT' })
+      await expect(workers.beat([{ type: 'bad', id: 'w', conn: 'm1/1' }, conn('w', 'm1/1')])).rejects.toMatchObject({
+        code: 'STORAGE_CORRUPT',
+      })
       expect(caller.runs.map(({ script }) => script)).toContain('workers.beat')
     })
 
@@ -162,8 +227,20 @@ withRedisServer('redis registry', () => {
       await stats.read(ref('w0'), 0, 1)
       await workers.forget([ref('w0')])
       expect(noting.repeatable).toEqual([
-        ['workers.register', true], ['workers.beat', true], ['workers.beat', false], ['workers.disconnect', true], ['workers.get', true], ['workers.page', true], ['workers.drain', false], ['workers.manage', false],
-        ['configs.put', false], ['configs.raise', true], ['configs.get', true], ['configs.history', true], ['stats.read', true], ['workers.forget', false],
+        ['workers.register', true],
+        ['workers.beat', true],
+        ['workers.beat', false],
+        ['workers.disconnect', true],
+        ['workers.get', true],
+        ['workers.page', true],
+        ['workers.drain', false],
+        ['workers.manage', false],
+        ['configs.put', false],
+        ['configs.raise', true],
+        ['configs.get', true],
+        ['configs.history', true],
+        ['stats.read', true],
+        ['workers.forget', false],
       ])
     })
   })
@@ -173,21 +250,40 @@ withRedisServer('redis registry', () => {
       const { workers, configs } = groups()
       const odd = '%3a:%25:\n{"}:\u0000é'
       await workers.register([registration('w0', 'm1/1', { instance: odd, hardware: `:${odd}`, defaults: `::${odd}` })])
-      expect((await workers.get([ref('w0')]))[0]).toMatchObject({ hardware: `:${odd}`, config: { config: `::${odd}`, changedAt: null, actor: null } })
+      expect((await workers.get([ref('w0')]))[0]).toMatchObject({
+        hardware: `:${odd}`,
+        config: { config: `::${odd}`, changedAt: null, actor: null },
+      })
       await workers.drain([ref('w0')])
       expect(await workers.register([registration('w0', 'm1/2', { instance: odd })])).toMatchObject([{ drain: true }])
       await configs.put(put(0, { actor: odd, changed: [odd], config: `\n:${odd}` }))
-      expect(await configs.history(ref('w0'), 1)).toEqual([{ gen: 1, ts: clock.wallMs(), actor: odd, changed: [odd], config: `\n:${odd}` }])
+      expect(await configs.history(ref('w0'), 1)).toEqual([
+        { gen: 1, ts: clock.wallMs(), actor: odd, changed: [odd], config: `\n:${odd}` },
+      ])
       for (const lastError of ['', odd, null]) {
         await workers.beat([{ ...conn('w0', 'm1/2'), state: report('IDLE', lastError) }])
-        expect((await workers.get([ref('w0')]))[0]).toMatchObject({ lastError, appliedGen: 1, config: { actor: odd, config: `\n:${odd}` } })
+        expect((await workers.get([ref('w0')]))[0]).toMatchObject({
+          lastError,
+          appliedGen: 1,
+          config: { actor: odd, config: `\n:${odd}` },
+        })
       }
     })
 
     it('refuses records beyond its bound, and still knows those it has', async () => {
       const { workers } = groups({ records: 2, forgotten: 10 })
-      const answers = await workers.register([registration('a', 'm1/1'), registration('b', 'm1/2'), registration('c', 'm1/3'), registration('a', 'm1/4')])
-      expect(answers).toEqual([{ before: null, drain: false, replaced: null, gen: 0 }, { before: null, drain: false, replaced: null, gen: 0 }, 'full', { before: { state: 'IDLE', lastError: null, appliedGen: null }, drain: false, replaced: 'm1/1', gen: 0 }])
+      const answers = await workers.register([
+        registration('a', 'm1/1'),
+        registration('b', 'm1/2'),
+        registration('c', 'm1/3'),
+        registration('a', 'm1/4'),
+      ])
+      expect(answers).toEqual([
+        { before: null, drain: false, replaced: null, gen: 0 },
+        { before: null, drain: false, replaced: null, gen: 0 },
+        'full',
+        { before: { state: 'IDLE', lastError: null, appliedGen: null }, drain: false, replaced: 'm1/1', gen: 0 },
+      ])
       await workers.forget([ref('b')])
       expect(await workers.register([registration('c', 'm1/3')])).toMatchObject([{ before: null }])
       expect(ids(await workers.page(TYPE, null, 10))).toEqual(['a', 'c'])
@@ -196,9 +292,17 @@ withRedisServer('redis registry', () => {
     it('forgets the lowest generations first beyond its bound (D46)', async () => {
       const { workers, configs } = groups({ records: 10, forgotten: 2 })
       await workers.register(['a', 'b', 'c'].map((id) => registration(id, 'm1/1')))
-      await configs.raise([{ ...ref('a'), above: 4 }, { ...ref('b'), above: 2 }, { ...ref('c'), above: 8 }])
+      await configs.raise([
+        { ...ref('a'), above: 4 },
+        { ...ref('b'), above: 2 },
+        { ...ref('c'), above: 8 },
+      ])
       await workers.forget(['a', 'b', 'c'].map(ref))
-      expect(await workers.register(['a', 'b', 'c'].map((id) => registration(id, 'm1/2')))).toMatchObject([{ gen: 6 }, { gen: 0 }, { gen: 10 }])
+      expect(await workers.register(['a', 'b', 'c'].map((id) => registration(id, 'm1/2')))).toMatchObject([
+        { gen: 6 },
+        { gen: 0 },
+        { gen: 10 },
+      ])
     })
 
     it('carries generations up to 2^53 without losing one', async () => {
@@ -222,9 +326,17 @@ withRedisServer('redis registry', () => {
       await expect(workers.register([registration('w2', 'm1/3')])).rejects.toMatchObject({ code: 'STORAGE_FULL' })
       await expect(configs.put(put(0))).rejects.toMatchObject({ code: 'STORAGE_FULL' })
       expect(await workers.drain([ref('w1')])).toEqual([{ conn: 'm1/2' }])
-      const answers = await workers.beat([{ ...conn('w0', 'm1/1'), state: report(), stats: ['{"ts":3}', '{"ts":4}'] }, conn('w1', 'm1/2')])
-      expect(answers).toEqual([{ was: 'ok', gen: 0 }, { was: 'drain', gen: 0 }])
-      expect(await workers.get([ref('w0')])).toMatchObject([{ state: 'RUNNING', lastSeen: clock.wallMs(), stats: '{"ts":4}' }])
+      const answers = await workers.beat([
+        { ...conn('w0', 'm1/1'), state: report(), stats: ['{"ts":3}', '{"ts":4}'] },
+        conn('w1', 'm1/2'),
+      ])
+      expect(answers).toEqual([
+        { was: 'ok', gen: 0 },
+        { was: 'drain', gen: 0 },
+      ])
+      expect(await workers.get([ref('w0')])).toMatchObject([
+        { state: 'RUNNING', lastSeen: clock.wallMs(), stats: '{"ts":4}' },
+      ])
       expect(await stats.read(ref('w0'), 0, 240)).toEqual(['{"ts":4}'])
       expect(await workers.forget([ref('w1')])).toEqual([true])
     })

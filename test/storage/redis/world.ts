@@ -19,7 +19,13 @@ let serial = 0
 /** A backend on the store at `url`, whose data nobody shares. */
 export function backendAt(url: string, clock: Clock, more: Partial<RedisBackendOptions> = {}): RedisBackend {
   serial += 1
-  return new RedisBackend({ url: parseStoreUrl(`${url}?prefix=${PREFIX}${serial}`), clock, time: systemTime, random: seededRandom(serial), ...more })
+  return new RedisBackend({
+    url: parseStoreUrl(`${url}?prefix=${PREFIX}${serial}`),
+    clock,
+    time: systemTime,
+    random: seededRandom(serial),
+    ...more,
+  })
 }
 
 /** Runs `define` with a store for the tests in it, or leaves a named skip. */
@@ -41,8 +47,21 @@ export function withRedisStore(name: string, define: (create: (clock: Clock) => 
 
 /** Removes what the tests of this process left on a server that is not ours. */
 async function tidy(url: string): Promise<void> {
-  const { hosts: [address], user, password, database, tls } = parseStoreUrl(url)
-  const client = new Redis({ ...address, db: database, ...(user !== null && { username: user }), ...(password !== null && { password }), ...(tls && { tls: {} }) })
-  for await (const keys of client.scanStream({ match: `${PREFIX}*`, count: 1_000 }) as AsyncIterable<string[]>) if (keys.length > 0) await client.unlink(...keys)
+  const {
+    hosts: [address],
+    user,
+    password,
+    database,
+    tls,
+  } = parseStoreUrl(url)
+  const client = new Redis({
+    ...address,
+    db: database,
+    ...(user !== null && { username: user }),
+    ...(password !== null && { password }),
+    ...(tls && { tls: {} }),
+  })
+  for await (const keys of client.scanStream({ match: `${PREFIX}*`, count: 1_000 }) as AsyncIterable<string[]>)
+    if (keys.length > 0) await client.unlink(...keys)
   client.disconnect()
 }

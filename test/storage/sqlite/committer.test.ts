@@ -25,14 +25,20 @@ async function openedWith(more: Partial<SqliteOptions> & { readonly time?: Virtu
 /** A committer whose engine answers when the test says so. */
 function held(): { committer: Committer; groups: { group: CallGroup; answer: () => void }[] } {
   const groups: { group: CallGroup; answer: () => void }[] = []
-  const run = (group: CallGroup): Promise<readonly Answer[]> => new Promise((resolve) => {
-    groups.push({ group, answer: () => resolve(group.calls.map(({ method }) => ({ ok: method }))) })
-  })
+  const run = (group: CallGroup): Promise<readonly Answer[]> =>
+    new Promise((resolve) => {
+      groups.push({ group, answer: () => resolve(group.calls.map(({ method }) => ({ ok: method }))) })
+    })
   return { committer: new Committer({ nowMs: () => 0, run, onOutcome: () => undefined }), groups }
 }
 
-const call = (committer: Committer, method: string, items = 1, kind: Rule['kind'] = 'write', text = ''): Promise<unknown> =>
-  committer.call({ group: 'kv', method, args: [Array.from({ length: items }, () => text)] }, kind)
+const call = (
+  committer: Committer,
+  method: string,
+  items = 1,
+  kind: Rule['kind'] = 'write',
+  text = '',
+): Promise<unknown> => committer.call({ group: 'kv', method, args: [Array.from({ length: items }, () => text)] }, kind)
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('group commit', () => {
@@ -69,13 +75,24 @@ describe('group commit', () => {
 
   it('holds 2,000 items or 8 MiB a group, one call at least', async () => {
     const { committer, groups } = held()
-    const all = [call(committer, 'a', 900), call(committer, 'b', 900), call(committer, 'c', 900), call(committer, 'd', 3, 'write', 'x'.repeat(4_000_000)), call(committer, 'e')]
+    const all = [
+      call(committer, 'a', 900),
+      call(committer, 'b', 900),
+      call(committer, 'c', 900),
+      call(committer, 'd', 3, 'write', 'x'.repeat(4_000_000)),
+      call(committer, 'e'),
+    ]
     for (let i = 0; i < 4; i += 1) {
       await turn()
       groups[i]?.answer()
     }
     await Promise.all(all)
-    expect(groups.map(({ group }) => group.calls.map(({ method }) => method))).toEqual([['a', 'b'], ['c'], ['d'], ['e']])
+    expect(groups.map(({ group }) => group.calls.map(({ method }) => method))).toEqual([
+      ['a', 'b'],
+      ['c'],
+      ['d'],
+      ['e'],
+    ])
   })
 
   it('is relaxed only where every change in it is', async () => {
@@ -135,12 +152,29 @@ describe('a group of which one call fails', () => {
     engine.open()
     const submitCall = (id: string) => ({ group: 'tasks', method: 'submit', args: [TYPE, DAY, [task(id)]] }) as const
     // Not to be stored: fails after its first item was.
-    const broken = { group: 'tasks', method: 'submit', args: [TYPE, DAY, [task('x'), task('y', { body: null as unknown as string })]] } as const
+    const broken = {
+      group: 'tasks',
+      method: 'submit',
+      args: [TYPE, DAY, [task('x'), task('y', { body: null as unknown as string })]],
+    } as const
     const answers = engine.run({ nowMs: 1, kind: 'write', calls: [submitCall('a'), broken, submitCall('b')] })
-    expect(answers).toEqual([{ ok: [{ queued: true }] }, { error: expect.objectContaining({ code: null }) }, { ok: [{ queued: true }] }])
-    const look = { nowMs: 2, kind: 'read', calls: [{ group: 'tasks', method: 'counts', args: [[TYPE]] }, { group: 'tasks', method: 'locate', args: [TYPE, ['a', 'b', 'x', 'y']] }] } as const
+    expect(answers).toEqual([
+      { ok: [{ queued: true }] },
+      { error: expect.objectContaining({ code: null }) },
+      { ok: [{ queued: true }] },
+    ])
+    const look = {
+      nowMs: 2,
+      kind: 'read',
+      calls: [
+        { group: 'tasks', method: 'counts', args: [[TYPE]] },
+        { group: 'tasks', method: 'locate', args: [TYPE, ['a', 'b', 'x', 'y']] },
+      ],
+    } as const
     const seen = engine.run(look)
-    expect(seen[0]).toEqual({ ok: [expect.objectContaining({ tiers: [0, 2, 0], totals: expect.objectContaining({ submitted: 2 }) })] })
+    expect(seen[0]).toEqual({
+      ok: [expect.objectContaining({ tiers: [0, 2, 0], totals: expect.objectContaining({ submitted: 2 }) })],
+    })
     expect(seen[1]).toEqual({ ok: ['pending', 'pending', null, null] })
     engine.close(3)
     const again = new Engine({ path: file, newEpoch: 'e' })
@@ -174,20 +208,42 @@ describe('the idle work of a SQLite store', () => {
   it('frees cleared tasks and keys whose time has passed, and shortens the log', async () => {
     const time = new VirtualTime()
     const { file } = folder()
-    const backend = new SqliteBackend({ path: file, clock: time, timers: time, random: { unit: () => 0, bytes: (n) => new Uint8Array(n), uuid: () => 'u' } })
+    const backend = new SqliteBackend({
+      path: file,
+      clock: time,
+      timers: time,
+      random: { unit: () => 0, bytes: (n) => new Uint8Array(n), uuid: () => 'u' },
+    })
     opened.push(backend)
     await backend.open(AbortSignal.timeout(30_000))
     for (let batch = 0; batch < 5; batch += 1) {
-      await backend.tasks.submit(TYPE, DAY, Array.from({ length: 500 }, (_, i) => task(`${batch}-${i}`)))
+      await backend.tasks.submit(
+        TYPE,
+        DAY,
+        Array.from({ length: 500 }, (_, i) => task(`${batch}-${i}`)),
+      )
       const leases = await reserve(backend)
-      await backend.tasks.nack(TYPE, { baseMs: 1, factor: 1, capMs: 1 }, leases.map((lease) => ({ id: lease.id, token: lease.token, error: '', retryInMs: null, permanent: true, u: 0 })))
+      await backend.tasks.nack(
+        TYPE,
+        { baseMs: 1, factor: 1, capMs: 1 },
+        leases.map((lease) => ({
+          id: lease.id,
+          token: lease.token,
+          error: '',
+          retryInMs: null,
+          permanent: true,
+          u: 0,
+        })),
+      )
     }
     expect(await backend.tasks.clearDead(TYPE)).toBe(2_500)
     await time.advance(3_000)
     await backend.close()
     const { default: Sqlite } = await import('better-sqlite3')
     const db = new Sqlite(file, { readonly: true })
-    expect(db.prepare<[], number>('SELECT (SELECT count(*) FROM task) + (SELECT count(*) FROM body)').pluck().get()).toBe(0)
+    expect(
+      db.prepare<[], number>('SELECT (SELECT count(*) FROM task) + (SELECT count(*) FROM body)').pluck().get(),
+    ).toBe(0)
     db.close()
   })
 })
@@ -199,7 +255,9 @@ describe('a storage thread that dies', () => {
     const backend = await openedWith({ host })
     await submit(backend, 'a')
     const cut = backend.tasks.counts([TYPE])
-    const died = expect(cut).rejects.toEqual(expect.objectContaining({ code: 'STORAGE_UNAVAILABLE', outcome: 'unknown' }))
+    const died = expect(cut).rejects.toEqual(
+      expect.objectContaining({ code: 'STORAGE_UNAVAILABLE', outcome: 'unknown' }),
+    )
     await host.kill()
     await died
     expect(backend.health().ok).toBe(false)

@@ -7,7 +7,12 @@ import { backendOn, folders, THREAD_URL } from './world.ts'
 const folder = folders()
 /** One thread for all tests: starting one takes longer than most of them. */
 const thread = new ThreadHost(THREAD_URL)
-const shared: EngineHost = { open: thread.open, run: thread.run, maintain: thread.maintain, close: (nowMs) => thread.closeEngine(nowMs) }
+const shared: EngineHost = {
+  open: thread.open,
+  run: thread.run,
+  maintain: thread.maintain,
+  close: (nowMs) => thread.closeEngine(nowMs),
+}
 
 afterAll(() => thread.terminate())
 

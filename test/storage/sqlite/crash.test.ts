@@ -86,9 +86,15 @@ class History {
         else if (places[i] === null) this.check(await this.#wasAcked(backend, id), `${id} was submitted and is gone`)
       }
     }
-    for (const leases of slices([...this.acked].map(([id, token]) => ({ id, token })), 500)) {
+    for (const leases of slices(
+      [...this.acked].map(([id, token]) => ({ id, token })),
+      500,
+    )) {
       const answers = await backend.tasks.ack(TYPE, leases)
-      this.check(answers.every((answer) => answer === 'ok'), 'an ack is not remembered')
+      this.check(
+        answers.every((answer) => answer === 'ok'),
+        'an ack is not remembered',
+      )
     }
     const [value] = await backend.kv.get('n', ['k'])
     this.check(Number(value ?? 0) >= this.kv, `the value ${this.kv} is lost`)
@@ -99,7 +105,10 @@ class History {
     this.check(newest === undefined || Number(newest.entry) >= this.pushed, `entry ${this.pushed} is lost`)
     const [oldest] = await backend.streams.peek(TYPE, 1)
     this.check(oldest === undefined || !this.popped.has(oldest.id), 'a popped entry is back')
-    this.check(oldest === undefined || Number(oldest.entry) <= this.lastPopped + 4, `entries behind ${this.lastPopped} are lost`)
+    this.check(
+      oldest === undefined || Number(oldest.entry) <= this.lastPopped + 4,
+      `entries behind ${this.lastPopped} are lost`,
+    )
   }
 
   /** The kill may have cut off the answer of an ack. Then the lease is known, and the repeated ack succeeds. */
@@ -116,12 +125,22 @@ function slices<T>(items: readonly T[], size: number): T[][] {
 }
 
 /** Runs the writer until so many answers have come, and kills it there. */
-async function killedAfter(answers: number, file: string, run: string, history: History, ...more: readonly string[]): Promise<void> {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', WRITER, file, run, ...more], { stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: process.env['PATH'] ?? '' } })
+async function killedAfter(
+  answers: number,
+  file: string,
+  run: string,
+  history: History,
+  ...more: readonly string[]
+): Promise<void> {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', WRITER, file, run, ...more], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { PATH: process.env['PATH'] ?? '' },
+  })
   running.add(child)
   const ended = once(child, 'close')
   let heard = 0
-  for await (const text of createInterface({ input: child.stdout })) { // To the end: what was written before the kill counts.
+  for await (const text of createInterface({ input: child.stdout })) {
+    // To the end: what was written before the kill counts.
     history.note(JSON.parse(text) as Line)
     heard += 1
     if (heard === answers) child.kill('SIGKILL')
@@ -131,7 +150,13 @@ async function killedAfter(answers: number, file: string, run: string, history: 
   expect(heard).toBeGreaterThanOrEqual(answers)
 }
 
-async function round(file: string, run: string, random: Random, history: History, ...more: readonly string[]): Promise<void> {
+async function round(
+  file: string,
+  run: string,
+  random: Random,
+  history: History,
+  ...more: readonly string[]
+): Promise<void> {
   await killedAfter(2 + Math.floor(random.unit() * 120), file, run, history, ...more)
   const backend = backendOn(file, systemTime)
   await backend.open(AbortSignal.timeout(30_000))
@@ -153,7 +178,8 @@ describe('a SQLite store whose process is killed', () => {
   it('would be caught if it answered before its commit', async () => {
     const { file } = folder()
     const [history, random] = [new History(), seededRandom(7)]
-    for (let i = 0; i < 10 && history.violations.length === 0; i += 1) await round(file, `r${i}`, random, history, 'late')
+    for (let i = 0; i < 10 && history.violations.length === 0; i += 1)
+      await round(file, `r${i}`, random, history, 'late')
     expect(history.violations).not.toEqual([])
   }, 180_000)
 
@@ -161,12 +187,20 @@ describe('a SQLite store whose process is killed', () => {
     const { file } = folder()
     const backend = backendOn(file, systemTime)
     await backend.open(AbortSignal.timeout(30_000))
-    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', WRITER, file, 'second'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', WRITER, file, 'second'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     running.add(child)
     const lines: Line[] = []
     for await (const text of createInterface({ input: child.stdout })) lines.push(JSON.parse(text) as Line)
     running.delete(child)
-    expect(lines).toEqual([expect.objectContaining({ op: 'refused', code: 'STORAGE_LOCKED', message: expect.stringContaining('another master uses this file') })])
+    expect(lines).toEqual([
+      expect.objectContaining({
+        op: 'refused',
+        code: 'STORAGE_LOCKED',
+        message: expect.stringContaining('another master uses this file'),
+      }),
+    ])
     await backend.close()
     const history = new History()
     await round(file, 'third', seededRandom(3), history)

@@ -1,5 +1,19 @@
 /** What only a file can get wrong: its place, its modes, its identity, its structure. */
-import { chmodSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterEach, describe, expect, it } from '@jest/globals'
@@ -45,7 +59,16 @@ const modeOf = (path: string): string => (statSync(path).mode & 0o7777).toString
 function warnings(): { readonly heard: string[]; readonly log: Log } {
   const heard: string[] = []
   const ignore = (): void => undefined
-  return { heard, log: { debug: ignore, info: ignore, error: ignore, warn: (message) => void heard.push(message), isEnabled: () => true } }
+  return {
+    heard,
+    log: {
+      debug: ignore,
+      info: ignore,
+      error: ignore,
+      warn: (message) => void heard.push(message),
+      isEnabled: () => true,
+    },
+  }
 }
 
 describe('the file of a SQLite store', () => {
@@ -53,7 +76,8 @@ describe('the file of a SQLite store', () => {
     const { file } = folder()
     await submit(await openedAt(file), 'a')
     expect(modeOf(dirname(file))).toBe('700')
-    for (const name of readdirSync(dirname(file))) expect([name, modeOf(join(dirname(file), name))]).toEqual([name, '600'])
+    for (const name of readdirSync(dirname(file)))
+      expect([name, modeOf(join(dirname(file), name))]).toEqual([name, '600'])
     expect(readdirSync(dirname(file)).toSorted()).toEqual(['master.db', 'master.db-wal']) // No shared-memory file.
   })
 
@@ -83,7 +107,12 @@ describe('the file of a SQLite store', () => {
     writeFileSync(join(path, 'real'), '')
     symlinkSync(join(path, 'real'), join(path, 'link'))
     for (const name of ['folder', 'link']) {
-      await expect(open(backendAt(join(path, name)))).rejects.toEqual(expect.objectContaining({ code: 'STORAGE_UNAVAILABLE', message: expect.stringContaining('is not a regular file') }))
+      await expect(open(backendAt(join(path, name)))).rejects.toEqual(
+        expect.objectContaining({
+          code: 'STORAGE_UNAVAILABLE',
+          message: expect.stringContaining('is not a regular file'),
+        }),
+      )
     }
   })
 
@@ -91,7 +120,12 @@ describe('the file of a SQLite store', () => {
     const { file } = folder()
     const first = await openedAt(file)
     for (const more of [{}, { threadUrl: THREAD_URL }]) {
-      await expect(open(backendAt(file, more))).rejects.toEqual(expect.objectContaining({ code: 'STORAGE_LOCKED', message: expect.stringContaining('another master uses this file') }))
+      await expect(open(backendAt(file, more))).rejects.toEqual(
+        expect.objectContaining({
+          code: 'STORAGE_LOCKED',
+          message: expect.stringContaining('another master uses this file'),
+        }),
+      )
     }
     await submit(first, 'a')
     await first.close()
@@ -111,7 +145,9 @@ describe('a SQLite store that is no store of ours', () => {
     for (const file of [text, foreign, claimed]) {
       chmodSync(file, 0o600)
       const before = readFileSync(file)
-      await expect(open(backendAt(file))).rejects.toEqual(expect.objectContaining({ code: 'STORAGE_CORRUPT', message: expect.stringContaining(file) }))
+      await expect(open(backendAt(file))).rejects.toEqual(
+        expect.objectContaining({ code: 'STORAGE_CORRUPT', message: expect.stringContaining(file) }),
+      )
       expect(readFileSync(file).equals(before)).toBe(true)
     }
   })
@@ -123,7 +159,9 @@ describe('a SQLite store that is no store of ours', () => {
     expect(db.pragma('application_id', { simple: true })).toBe(APPLICATION_ID)
     db.pragma(`user_version = ${SCHEMA + 1}`)
     db.close()
-    await expect(open(backendAt(file))).rejects.toEqual(expect.objectContaining({ code: 'STORAGE_SCHEMA', message: expect.stringContaining(`schema ${SCHEMA + 1}`) }))
+    await expect(open(backendAt(file))).rejects.toEqual(
+      expect.objectContaining({ code: 'STORAGE_SCHEMA', message: expect.stringContaining(`schema ${SCHEMA + 1}`) }),
+    )
   })
 })
 
@@ -131,7 +169,11 @@ describe('a SQLite store that is no store of ours', () => {
 async function filled(file: string): Promise<void> {
   const backend = await openedAt(file)
   for (let batch = 0; batch < 4; batch += 1) {
-    await backend.tasks.submit(TYPE, DAY, Array.from({ length: 500 }, (_, i) => task(`t${batch}-${i}`, { body: JSON.stringify('x'.repeat(300)) })))
+    await backend.tasks.submit(
+      TYPE,
+      DAY,
+      Array.from({ length: 500 }, (_, i) => task(`t${batch}-${i}`, { body: JSON.stringify('x'.repeat(300)) })),
+    )
   }
   await backend.close()
 }
@@ -158,7 +200,9 @@ describe('a SQLite store that is damaged', () => {
     for (const page of [1, 3, Math.floor(pages / 3), Math.floor(pages / 2), pages - 1]) {
       const copy = crashCopy(file, `page-${page}.db`)
       zeroPage(copy, page)
-      await expect(open(backendAt(copy))).rejects.toEqual(expect.objectContaining({ code: 'STORAGE_CORRUPT', message: expect.stringContaining(copy) }))
+      await expect(open(backendAt(copy))).rejects.toEqual(
+        expect.objectContaining({ code: 'STORAGE_CORRUPT', message: expect.stringContaining(copy) }),
+      )
       refused += 1
     }
     expect(refused).toBe(5)

@@ -10,7 +10,10 @@ import { SqliteBackend, type SqliteOptions } from '../../../src/storage/sqlite/i
 /** Node runs the thread from its source. */
 export const THREAD_URL = pathToFileURL(join(import.meta.dirname, '../../../src/storage/sqlite/thread.ts'))
 
-export interface Folder { readonly path: string; readonly file: string }
+export interface Folder {
+  readonly path: string
+  readonly file: string
+}
 
 /** For one describe: answers a new folder per call, removed after the test. */
 export function folders(): () => Folder {
@@ -26,7 +29,11 @@ export function folders(): () => Folder {
 }
 
 /** A backend on a file, whose timers stand still unless the test moves `time`. */
-export function backendOn(file: string, clock: Clock, more: Partial<SqliteOptions> & { readonly time?: VirtualTime } = {}): SqliteBackend {
+export function backendOn(
+  file: string,
+  clock: Clock,
+  more: Partial<SqliteOptions> & { readonly time?: VirtualTime } = {},
+): SqliteBackend {
   const { time = new VirtualTime(), ...options } = more
   return new SqliteBackend({ path: file, clock, timers: time, random: seededRandom(seed++), ...options })
 }

@@ -30,14 +30,29 @@ function say(line: Line): void {
 async function submits(backend: SqliteBackend): Promise<void> {
   for (let batch = 0; ; batch += 1) {
     const ids = Array.from({ length: 7 }, (_, i) => `${run}-${batch}-${i}`)
-    await backend.tasks.submit(TYPE, 60_000, ids.map((id) => ({ id, ownId: true, key: null, tier: 1, ttlMs: null, maxAttempts: null, submitted: 1, body: '{"payload":{}}' })))
+    await backend.tasks.submit(
+      TYPE,
+      60_000,
+      ids.map((id) => ({
+        id,
+        ownId: true,
+        key: null,
+        tier: 1,
+        ttlMs: null,
+        maxAttempts: null,
+        submitted: 1,
+        body: '{"payload":{}}',
+      })),
+    )
     say({ op: 'submit', ids, tokens: [] })
   }
 }
 
 async function settles(backend: SqliteBackend): Promise<void> {
   for (;;) {
-    const { answers: [leases] } = await backend.tasks.reserve(TYPE, 3_600_000, [{ worker: TAKER.id, limit: 10, gen: 0, defaultMaxAttempts: 3 }])
+    const {
+      answers: [leases],
+    } = await backend.tasks.reserve(TYPE, 3_600_000, [{ worker: TAKER.id, limit: 10, gen: 0, defaultMaxAttempts: 3 }])
     if (typeof leases !== 'object') throw new Error(`the reserve of a registered worker answered ${leases}`)
     say({ op: 'reserve', ids: leases.map(({ id }) => id), tokens: leases.map(({ token }) => token) })
     const done = leases.slice(0, 6)
@@ -66,24 +81,48 @@ async function values(backend: SqliteBackend): Promise<void> {
     const [count] = await backend.counters.add('n', [{ name: 'c', delta: 1 }])
     say({ op: 'counter', value: Number(count) })
     const [config] = await backend.configs.get([WORKER])
-    const put = await backend.configs.put({ ...WORKER, expectGen: config?.gen ?? 0, config: `{"n":${value}}`, changed: ['n'], actor: 'admin' })
+    const put = await backend.configs.put({
+      ...WORKER,
+      expectGen: config?.gen ?? 0,
+      config: `{"n":${value}}`,
+      changed: ['n'],
+      actor: 'admin',
+    })
     if (put !== 'not_found' && 'gen' in put) say({ op: 'gen', value: put.gen })
   }
 }
 
 async function main(): Promise<void> {
   const threadUrl = pathToFileURL(join(import.meta.dirname, '../../../src/storage/sqlite/thread.ts'))
-  const backend = new SqliteBackend({ path: file, clock: systemTime, timers: systemTime, random: systemRandom, threadUrl, lateCommit: late === 'late' })
+  const backend = new SqliteBackend({
+    path: file,
+    clock: systemTime,
+    timers: systemTime,
+    random: systemRandom,
+    threadUrl,
+    lateCommit: late === 'late',
+  })
   try {
     await backend.open(AbortSignal.timeout(30_000))
   } catch (error) {
-    say({ op: 'refused', code: String(Reflect.get(Object(error), 'code')), message: String(Reflect.get(Object(error), 'message')) })
+    say({
+      op: 'refused',
+      code: String(Reflect.get(Object(error), 'code')),
+      message: String(Reflect.get(Object(error), 'message')),
+    })
     return
   }
-  await backend.workers.register([WORKER, TAKER].map((worker) => ({ ...worker, conn: `${run}/1`, instance: '', hardware: '{}', defaults: '{}' })))
+  await backend.workers.register(
+    [WORKER, TAKER].map((worker) => ({ ...worker, conn: `${run}/1`, instance: '', hardware: '{}', defaults: '{}' })),
+  )
   const [last] = (await backend.streams.tail(TYPE, null, 1)).entries
   say({ op: 'open' })
-  await Promise.all([submits(backend), settles(backend), streams(backend, last === undefined ? 1 : Number(last.entry) + 1), values(backend)])
+  await Promise.all([
+    submits(backend),
+    settles(backend),
+    streams(backend, last === undefined ? 1 : Number(last.entry) + 1),
+    values(backend),
+  ])
 }
 
 await main()
