@@ -1,7 +1,7 @@
 /**
  * @module protocol/config
  * Worker configuration: the base fields, defaults, the shallow merge of a PATCH, and secrets. One source for the master
- * (which merges), the worker (which applies) and whoever compares configs.
+ * (which merges), the worker (which applies) and clients that compare configs.
  *
  *   stored ──merge(patch)──▶ merged ──validate──▶ put        null: back to the default · mask: the stored secret stays
  *   stored ──mask──▶ what REST reads show
@@ -12,6 +12,7 @@ import type { FieldError } from './errors.ts'
 import { isJsonObject, pointerStep, sameJson, type JsonObject, type JsonSchema, type JsonValue } from './json.ts'
 import { DEFAULT_MAX_ATTEMPTS, MAX_ATTEMPTS, MAX_SLOTS } from './limits.ts'
 
+/** The fields that every config has, whatever the automation (D4). */
 export interface BaseConfig {
   readonly enabled: boolean
   readonly slots: number
@@ -50,6 +51,7 @@ export const SECRET_MASK = '********'
 export type SecretPaths = readonly (readonly string[])[]
 
 type Properties = Readonly<Record<string, JsonSchema>>
+/** @returns the properties of an object schema; empty if it declares none. */
 export const propertiesOf = (schema: JsonSchema): Properties => (schema['properties'] ?? {}) as Properties
 
 /** The whole Config schema: `own` with the base fields, strict. @throws TypeError when `own` is not an object schema or names a base field. */
@@ -148,6 +150,7 @@ function replaceAt(
   return next === undefined ? others : { ...others, [key]: next }
 }
 
+/** Result of {@link mergeConfig}. */
 export interface Merged {
   readonly config: JsonObject
   /** Top-level names whose value differs from before. */
@@ -187,7 +190,7 @@ export function acceptsNull(schema: JsonSchema, name: string): boolean {
   return !Object.hasOwn(fields, name) || takesNull(fields[name], schema, new Map())
 }
 
-/** Each schema is looked at once, however many ways lead to it; one that leads back to itself takes nothing. */
+/** Visits each schema one time, however many references lead to it; a schema that refers to itself accepts no null. */
 function takesNull(node: unknown, root: JsonSchema, known: Map<JsonObject, boolean>): boolean {
   if (typeof node === 'boolean') return node
   if (!isJsonObject(node)) return false

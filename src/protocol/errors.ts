@@ -14,6 +14,7 @@ export const ERRORS = {
   NOT_FOUND: { status: 404, retryable: false },
   METHOD_NOT_ALLOWED: { status: 405, retryable: false },
   TIMED_OUT: { status: 408, retryable: true },
+  CLAIMED: { status: 409, retryable: false },
   STALE_GENERATION: { status: 412, retryable: false },
   TOO_LARGE: { status: 413, retryable: false },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false },
@@ -77,7 +78,7 @@ export class FleetError extends Error {
 export function detailForClient({ code, detail, outcome }: FleetError): FleetError['detail'] {
   if (code === 'STORAGE_UNAVAILABLE' || code === 'STORAGE_NOT_OPEN') {
     return outcome === 'not_sent'
-      ? 'the store is away; nothing was changed'
+      ? 'the store is unavailable; nothing was changed'
       : 'the store did not answer; whether the change was made is not known'
   }
   if (code === 'STORAGE_CORRUPT' || code === 'STORAGE_LOCKED' || code === 'STORAGE_SCHEMA')

@@ -1,6 +1,6 @@
 /**
  * @module protocol/events
- * What `GET /api/v1/events` tells: something changed, in server-sent events (D31, D51). The data of each is one JSON object
+ * Defines the server-sent events of `GET /api/v1/events`, which report changes (D31, D51). The data of each is one JSON object
  * of the fields that changed, named as the record names them; never a config, and nothing that a heartbeat brings.
  *
  *   id: <opaque>      where to resume: `Last-Event-ID`

@@ -11,7 +11,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { MAX_OUTPUTS_PER_FRAME } from './limits.ts'
-import { AnyObject, AutomationType, Name, Nullable, Seconds, Strict, WorkerId } from './names.ts'
+import { AnyObject, AutomationType, Maybe, Name, Nullable, Seconds, Strict, WorkerId } from './names.ts'
 import { compileValidator, type Validator } from './validator.ts'
 
 const Count = Type.Integer({ minimum: 0 })
@@ -46,7 +46,7 @@ export const WORKER_FRAMES = {
     automation_type: AutomationType,
     protocol_version: Type.Integer(),
     hardware: Hardware,
-    instance_id: Type.Optional(Name),
+    instance_id: Maybe(Name),
   }),
   state: Strict({
     type: Type.Literal('state'),
@@ -55,7 +55,7 @@ export const WORKER_FRAMES = {
     ts: Seconds,
     last_error: Nullable(Type.String()),
   }),
-  stats: Strict({ type: Type.Literal('stats'), ...statsFields, per_slot: Type.Optional(Type.Array(SlotStats)) }),
+  stats: Strict({ type: Type.Literal('stats'), ...statsFields, per_slot: Maybe(Type.Array(SlotStats)) }),
   output: Strict({ type: Type.Literal('output'), ...outputFields }),
   output_batch: Strict({
     type: Type.Literal('output_batch'),

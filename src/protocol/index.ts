@@ -1,7 +1,8 @@
 /**
  * The wire, once: control frames, REST and rpc shapes, errors, limits, and the merging of configs.
- * No I/O; imports nothing of ours. Everybody meets here.
+ * No I/O. It imports no other area, and every area may import it.
  */
+export * from './bound-secrets.ts'
 export * from './compare.ts'
 export * from './config.ts'
 export * from './errors.ts'
@@ -11,8 +12,10 @@ export * from './json.ts'
 export * from './limits.ts'
 export * from './names.ts'
 export * from './objects.ts'
+export * from './permissions.ts'
 export * from './rest.ts'
 export * from './rpc.ts'
 export * from './rpc-in-full.ts'
+export * from './source-numbers.ts'
 export * from './units.ts'
 export * from './validator.ts'

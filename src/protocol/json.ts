@@ -1,6 +1,8 @@
 /** @module protocol/json  The types of JSON, text that holds it, and the steps of a pointer into it. */
 
+/** Any JSON value. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue }
+/** A JSON object. */
 export type JsonObject = { readonly [key: string]: JsonValue }
 /** Text that holds one JSON value. Stored and passed on as it is; not parsed on a hot path. */
 export type JsonText = string
@@ -11,6 +13,7 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
 export const pointerStep = (key: string | number): string =>
   `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`
 
+/** @returns true for an object that is neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

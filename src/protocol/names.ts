@@ -62,8 +62,11 @@ export const HoldMs = Type.Integer({ minimum: MIN_HOLD_MS, maximum: MAX_HOLD_MS 
 export const ManagedBy = Type.String({ minLength: 1, maxLength: MAX_MANAGED_BY_CHARS, pattern: PRINTABLE_PATTERN })
 /** A fencing token: grows with every lease. */
 export const Token = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+/** A field that may be null. */
 export const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Union([schema, Type.Null()])
+/** A field that a client may leave out. `null` is the same, since many serialisers write it (D76). */
+export const Maybe = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Optional(Nullable(schema))
 
 const WORKER_ID = new RegExp(WORKER_ID_PATTERN)
 

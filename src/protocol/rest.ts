@@ -1,13 +1,26 @@
 /**
  * @module protocol/rest
- * Every body of the REST API under /api/v1, as schemas: what a client sends, and what the master answers.
- * Requests are strict; answers may gain fields. Keys are the wire's snake_case.
+ * Defines every body of the REST API under /api/v1 as a schema: of requests and of responses.
+ * Requests are strict; responses may gain fields. Keys are the wire's snake_case.
  */
 import { Type, type Static } from 'typebox'
 import { QueueTotals } from './events.ts'
 import { Hardware, Stats, WORKER_STATES } from './frames.ts'
 import { DEFAULT_N, MAX_TASKS_PER_BATCH, QUEUE_SAMPLES } from './limits.ts'
-import { AnyObject, ManagedBy, MaxAttempts, N, Name, Nullable, Priority, Seconds, Strict, TtlSeconds } from './names.ts'
+import { PERMISSIONS } from './permissions.ts'
+import {
+  AnyObject,
+  ManagedBy,
+  MaxAttempts,
+  Maybe,
+  N,
+  Name,
+  Nullable,
+  Priority,
+  Seconds,
+  Strict,
+  TtlSeconds,
+} from './names.ts'
 
 const Schema = AnyObject
 const Kind = Type.Union([Type.Literal('ContinuousAutomation'), Type.Literal('BatchAutomation')])
@@ -23,7 +36,7 @@ export const FieldErrorBody = Answer({
 })
 export const RefusalBody = Strict({ detail: Type.String() })
 export const InvalidBody = Strict({ detail: Type.Array(FieldErrorBody, { minItems: 1 }) })
-/** What a dry run answers (D49). `changed`: top-level fields, of a config that is valid. */
+/** The response of a dry run (D49). `changed`: top-level fields, of a config that is valid. */
 export const ValidatedBody = Answer({
   valid: Type.Boolean(),
   errors: Type.Array(FieldErrorBody),
@@ -100,6 +113,7 @@ export type HistoryBody = Static<typeof HistoryBody>
 /** The body of PUT claim (D51). */
 export const ClaimBody = Strict({ managed_by: ManagedBy })
 export type ClaimBody = Static<typeof ClaimBody>
+export const ClaimQuery = Strict({ force: Type.Optional(Type.Boolean()) })
 export const StatsQuery = Strict({
   since: Type.Optional(Type.Number({ minimum: 0, default: 0 })),
   limit: Type.Optional(Type.Integer({ ...N, default: DEFAULT_N.stats })),
@@ -120,16 +134,16 @@ export type TailBody = Static<typeof TailBody>
 /** `?n=` with a default of its own for each inspection (D9). */
 export const nQuery = (fallback: number) => Strict({ n: Type.Optional(Type.Integer({ ...N, default: fallback })) })
 /** The body of an act on up to `n` items. */
-export const NBody = Strict({ n: Type.Optional(N) })
+export const NBody = Strict({ n: Maybe(N) })
 
 // Tasks
 const taskFields = {
   payload: AnyObject,
-  task_id: Type.Optional(Name),
-  priority: Type.Optional(Priority),
-  ttl_seconds: Type.Optional(Nullable(TtlSeconds)),
-  max_attempts: Type.Optional(Nullable(MaxAttempts)),
-  idempotency_key: Type.Optional(Nullable(Name)),
+  task_id: Maybe(Name),
+  priority: Maybe(Priority),
+  ttl_seconds: Maybe(TtlSeconds),
+  max_attempts: Maybe(MaxAttempts),
+  idempotency_key: Maybe(Name),
 }
 export const TaskBody = Strict(taskFields)
 export type TaskBody = Static<typeof TaskBody>
@@ -258,7 +272,11 @@ export type PoolBody = Static<typeof PoolBody>
 
 // Health and identity
 export const HealthBody = Answer({ status: Type.String() })
-export const ReadyBody = Answer({ status: Type.String(), parts: Type.Record(Type.String(), Type.Boolean()) })
+export const ReadyBody = Answer({
+  status: Type.String(),
+  parts: Type.Record(Type.String(), Type.Boolean()),
+  warnings: Type.Optional(Type.Array(Type.String())),
+})
 export type ReadyBody = Static<typeof ReadyBody>
 export const MeBody = Answer({
   role: Type.Union([Type.Literal('admin'), Type.Literal('scoped'), Type.Literal('worker')]),
@@ -267,5 +285,7 @@ export const MeBody = Answer({
   epoch: Type.String(),
   backend: Answer({ scheme: Type.String(), durable: Type.Boolean(), shared: Type.Boolean(), pubsub: Type.Boolean() }),
   limits: Answer({ submit_rps_per_token: Type.Number(), max_body_bytes: Type.Integer() }),
+  permissions: Type.Array(Type.Enum([...PERMISSIONS])),
+  name: Nullable(Type.String()),
 })
 export type MeBody = Static<typeof MeBody>

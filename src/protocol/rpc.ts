@@ -5,11 +5,11 @@
  */
 import { Type, type Static, type TSchema } from 'typebox'
 import { MAX_N, MAX_RETRY_IN_MS, MAX_SETTLE_ITEMS, MAX_WAIT_MS } from './limits.ts'
-import { AnyObject, HoldMs, Name, Nullable, Seconds, Strict, Token } from './names.ts'
+import { AnyObject, HoldMs, Maybe, Name, Seconds, Strict, Token } from './names.ts'
 import { RPC_ERRORS, type RpcErrorName } from './errors.ts'
 import { compileValidator, type Validator } from './validator.ts'
 
-const namespace = Type.Optional(Name)
+const namespace = Maybe(Name)
 const Empty = Strict({})
 const Lease = { task_id: Name, token: Token }
 const leases = <T extends Record<string, TSchema>>(more: T) =>
@@ -38,7 +38,8 @@ export const RPC = {
   'tasks.reserve': {
     params: Strict({
       limit: Type.Integer({ minimum: 1, maximum: MAX_N }),
-      wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_WAIT_MS })),
+      wait_ms: Maybe(Type.Integer({ minimum: 0, maximum: MAX_WAIT_MS })),
+      poll_id: Maybe(Name),
     }),
     result: Strict({ tasks: Type.Array(ReservedTask) }),
   },
@@ -48,8 +49,8 @@ export const RPC = {
   'tasks.nack': {
     params: leases({
       error: Type.String(),
-      retry_in_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_RETRY_IN_MS })),
-      permanent: Type.Optional(Type.Boolean()),
+      retry_in_ms: Maybe(Type.Integer({ minimum: 0, maximum: MAX_RETRY_IN_MS })),
+      permanent: Maybe(Type.Boolean()),
     }),
     result: results({ outcome: Type.Union([Type.Literal('scheduled'), Type.Literal('dead')]) }),
   },
@@ -58,7 +59,7 @@ export const RPC = {
     params: Strict({
       key: Name,
       value: Type.Unknown(),
-      ttl_ms: Type.Optional(Type.Integer({ minimum: 1_000, maximum: 31_536_000_000 })),
+      ttl_ms: Maybe(Type.Integer({ minimum: 1_000, maximum: 31_536_000_000 })),
       namespace,
     }),
     result: Empty,
@@ -93,7 +94,7 @@ export const RPC = {
           id: Name,
           tags: AnyObject,
           payload: AnyObject,
-          expires_at: Type.Optional(Nullable(Type.Number({ minimum: 0, maximum: 253_402_300_799 }))),
+          expires_at: Maybe(Type.Number({ minimum: 0, maximum: 253_402_300_799 })),
         }),
         { minItems: 1, maxItems: 1_000 },
       ),
@@ -104,8 +105,8 @@ export const RPC = {
     params: Strict({
       pool: Name,
       hold_ms: HoldMs,
-      n: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
-      match: Type.Optional(Type.Record(Type.String(), Tag)),
+      n: Maybe(Type.Integer({ minimum: 1, maximum: 1_000 })),
+      match: Maybe(Type.Record(Type.String(), Tag)),
     }),
     result: Strict({ claims: Type.Array(PoolClaim) }),
   },
@@ -115,7 +116,7 @@ export const RPC = {
   },
   'pool.release': { params: Strict({ pool: Name, id: Name, token: Token }), result: Empty },
   'pool.remove': {
-    params: Strict({ pool: Name, id: Name, token: Type.Optional(Token) }),
+    params: Strict({ pool: Name, id: Name, token: Maybe(Token) }),
     result: Strict({ removed: Type.Boolean() }),
   },
   'bus.publish': { params: Strict({ topic: Name, message: Type.Unknown() }), result: Empty },

@@ -1,7 +1,7 @@
 /**
  * @module protocol/validator
  * JSON Schema 2020-12 into a check, one compiled validator per schema (by content, since every compile of an equal
- * schema would keep memory for ever). Patterns run on a linear-time engine: a hostile pattern cannot stall the process.
+ * schema would keep memory forever). Patterns run on a linear-time engine: a hostile pattern cannot stall the process.
  * Our own patterns can do no harm and run on the engine of the language, which is far faster: every settled task has a
  * name to check. An unsafe schema (look-ahead, back-reference, remote reference) does not compile.
  */
@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto'
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { RE2JS } from 're2js'
+import { BOUND_TO } from './bound-secrets.ts'
 import type { FieldError } from './errors.ts'
 import { pointerStep, type JsonSchema } from './json.ts'
 import { MAX_FIELD_ERRORS } from './limits.ts'
@@ -46,6 +47,7 @@ const ajv = new Ajv2020({
   code: { regExp: linear },
 })
 addFormats.default(ajv)
+ajv.addKeyword({ keyword: BOUND_TO, metaSchema: { type: 'array', items: { type: 'string' }, minItems: 1 } })
 // Half a surrogate pair survives JSON, but has no UTF-8 form: no store keeps it, and two such names could become one.
 ajv.addFormat('well-formed', { type: 'string', validate: (text) => text.isWellFormed() })
 const compiled = new Map<string, Validator>()
@@ -60,9 +62,24 @@ export function compileValidator(schema: JsonSchema | object): Validator {
   if (known !== undefined) return known
   const check = ajv.compile(structuredClone(schema))
   const validator: Validator = (value) =>
-    check(value) ? [] : (check.errors ?? []).slice(0, MAX_FIELD_ERRORS).map(toFieldError)
+    check(value)
+      ? []
+      : withoutNullBranch(check.errors ?? [])
+          .slice(0, MAX_FIELD_ERRORS)
+          .map(toFieldError)
   compiled.set(key, validator)
   return validator
+}
+
+/** Of a field that is a value or null, only the faults of the value: `must be null` does not help who sent another value. */
+function withoutNullBranch(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+  const isNullBranch = ({ keyword, params, schemaPath }: ErrorObject): boolean =>
+    keyword === 'type' && params['type'] === 'null' && schemaPath.endsWith('/anyOf/1/type')
+  const nullable = new Set(errors.filter(isNullBranch).map(({ instancePath }) => instancePath))
+  if (nullable.size === 0) return errors
+  return errors.filter(
+    (error) => !isNullBranch(error) && !(error.keyword === 'anyOf' && nullable.has(error.instancePath)),
+  )
 }
 
 /** The pointer names the field itself, also where the fault is that it is missing or unknown. */

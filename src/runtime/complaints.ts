@@ -1,6 +1,6 @@
 /**
  * @module runtime/complaints
- * Keeps a repeated warning to one line a minute per key, so that one broken worker or a store that is away cannot
+ * Keeps a repeated warning to one line a minute per key, so that one broken worker or an unavailable store cannot
  * fill the log. 10,000 keys are remembered; beyond that the oldest is forgotten, which costs a line at most.
  */
 import type { Clock } from './clock.ts'
@@ -40,7 +40,7 @@ export class Complaints {
 
 /**
  * `log`, with each warning and error at most once a minute: for a process whose every part says over and over that the
- * one peer it has is away. Lines are the same when their message, `error` and `task_id` are.
+ * its only peer is unavailable. Lines are the same when their message, `error` and `task_id` are.
  */
 export function quieted(log: Log, clock: Clock): Log {
   const complaints = new Complaints(clock)

@@ -1,12 +1,16 @@
-/** What every long-running process needs: time, randomness, log, traces. Imports nothing of ours. */
-export * from './backoff.ts'
+/** Provides what every long-running process needs: time, randomness, logs, traces. Imports no other folder of src. */
+export * from './backoff/index.ts'
 export * from './clock.ts'
 export * from './complaints.ts'
 export * from './log.ts'
 export * from './loop-delay.ts'
+export * from './loopback.ts'
+export * from './page-size.ts'
 export * from './probes.ts'
 export * from './random.ts'
+export * from './sleep.ts'
 export * from './system-time.ts'
 export * from './trace.ts'
+export * from './truncate-error.ts'
 export * from './virtual-time.ts'
 export * from './winston-log.ts'

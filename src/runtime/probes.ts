@@ -8,6 +8,9 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 const REQUEST_MS = 10_000
+/** What a client may send ahead without reading, and how many clients there may be: a supervisor and a few scrapers. */
+const MAX_REQUESTS_PER_SOCKET = 16
+const MAX_CONNECTIONS = 200
 
 export interface ProbeVerdict {
   readonly ok: boolean
@@ -19,7 +22,7 @@ export interface Probes {
   readonly healthz: () => ProbeVerdict
   readonly readyz: () => ProbeVerdict
   /** As a prom-client Registry. */
-  readonly metrics: { readonly contentType: string; metrics(): Promise<string> }
+  readonly metrics: { readonly contentType: string; metrics(): Promise<string | Uint8Array> }
 }
 
 export interface ProbeListener {
@@ -42,6 +45,8 @@ export async function serveProbes(
   })
   server.headersTimeout = REQUEST_MS
   server.requestTimeout = REQUEST_MS
+  server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET
+  server.maxConnections = MAX_CONNECTIONS
   await listening(server, setting, listen)
   return {
     port: (server.address() as AddressInfo).port,
@@ -61,7 +66,7 @@ function listening(
   return new Promise((resolve, reject) => {
     server.once('error', (cause) =>
       reject(
-        new Error(`the health listener cannot use ${host}:${port}: ${cause.message}; choose another ${setting}`, {
+        new Error(`the health listener cannot listen on ${host}:${port}: ${cause.message}; choose another ${setting}`, {
           cause,
         }),
       ),

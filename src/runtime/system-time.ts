@@ -1,6 +1,6 @@
 /**
  * @module runtime/system-time
- * The machine's own clock and timers. A wait beyond 2^31 ms is made of pieces, since Node fires a longer one at once.
+ * The machine's own clock and timers. A wait above 2^31 ms is split, because Node fires a longer timer immediately.
  */
 import type { Cancel, Time } from './clock.ts'
 

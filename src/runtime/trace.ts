@@ -17,7 +17,7 @@ export function tracingWanted(environment: Environment): boolean {
 }
 
 export interface Tracing {
-  /** Sends what is left; a collector that is away costs one warning, nothing else. */
+  /** Sends the remaining spans. An unreachable collector causes one warning and no failure. */
   stop(): Promise<void>
 }
 
@@ -38,7 +38,7 @@ export async function startTracing(environment: NodeJS.ProcessEnv, log: Log): Pr
 /** Runs `inside` in a span; an exception is recorded on it and thrown on. */
 export function inSpan<T>(name: string, attributes: Attributes, inside: (span: Span) => Promise<T>): Promise<T> {
   const span = trace.getTracer('muster').startSpan(name, { attributes })
-  if (!isSpanContextValid(span.spanContext())) return inside(span) // Nobody traces: nothing to carry along, nothing to record.
+  if (!isSpanContextValid(span.spanContext())) return inside(span) // Tracing is off: there is no context to propagate and nothing to record.
   return context.with(trace.setSpan(context.active(), span), async () => {
     try {
       return await inside(span)

@@ -1,6 +1,6 @@
 /**
  * @module runtime/winston-log
- * The log of every process: winston, one Console transport to stdout, one format of ours in two dresses.
+ * The log of every process: winston with one Console transport to stdout, in the format text or json.
  *
  *   text  2026-01-01T00:00:00.000Z info  worker registered worker_id=m-7 automation_type=mailer
  *   json  {"time":"…","level":"info","message":"…","worker_id":"m-7",…}

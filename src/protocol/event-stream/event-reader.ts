@@ -4,6 +4,7 @@
  * can send no token. @see WHATWG HTML, section 9.2.6
  */
 
+/** One server-sent event. */
 export interface SentEvent {
   /** The newest so far; empty before the first. */
   readonly id: string
@@ -16,6 +17,7 @@ const MAX_EVENT_CHARS = 1_048_576
 /** A carriage return at the end may be the first half of CRLF. */
 const LINE_END = /\r\n|\n|\r(?!$)/
 
+/** Parses the text of server-sent events, chunk by chunk. One reader per stream. */
 export class EventReader {
   readonly #decoder = new TextDecoder()
   #rest = ''

@@ -1,11 +1,11 @@
-/** @module runtime/backoff  Exponential backoff with jitter. */
-import type { Random } from './random.ts'
+/** @module runtime/backoff/backoff  Exponential backoff with jitter. */
+import type { UnitRandom } from './ports.ts'
 
 export interface BackoffOptions {
   readonly baseMs: number
   readonly capMs: number
-  readonly random: Random
-  /** The share of the delay that is never drawn away: 0 is full jitter, 0.5 draws from [d/2, d]. */
+  readonly random: UnitRandom
+  /** The share of the delay that jitter never removes: 0 is full jitter, 0.5 draws from [d/2, d]. */
   readonly floor?: number
 }
 

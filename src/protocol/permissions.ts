@@ -1,0 +1,33 @@
+/**
+ * @module protocol/permissions
+ * The permissions of tokens. Every route that needs a token names the permission that opens it; a role is a set of
+ * permissions, limited to the automation types of its token.
+ *
+ *   read       records, configs with their secrets masked, queues, outputs, events, dry runs
+ *   submit     queue tasks and look them up
+ *   operate    drain and forget workers, replay dead tasks, set `enabled` and `slots` of a config
+ *   consume    pop outputs, which removes them
+ *   purge      remove dead tasks
+ *   configure  change every field of a config, and claims
+ *   fleet      what belongs to no single type: the list of automations, the catalog, pools
+ *   work       what workers do: poll their config, reserve and settle tasks
+ * @see D86
+ */
+
+/** The permissions that an entry of SVC_TOKENS can list. `fleet` belongs to admin tokens, `work` to worker tokens. */
+export const SCOPED_PERMISSIONS = ['read', 'submit', 'operate', 'consume', 'purge', 'configure'] as const
+export const PERMISSIONS = [...SCOPED_PERMISSIONS, 'fleet', 'work'] as const
+export type Permission = (typeof PERMISSIONS)[number]
+
+/** The permissions of each role of a token: those of SVC_TOKENS, and the roles that the other token settings give. */
+export const ROLE_PERMISSIONS = {
+  viewer: ['read'],
+  responder: ['read', 'operate'],
+  producer: ['submit'],
+  editor: SCOPED_PERMISSIONS,
+  admin: [...SCOPED_PERMISSIONS, 'fleet'],
+  worker: ['work'],
+} as const satisfies Readonly<Record<string, readonly Permission[]>>
+
+/** The roles that an entry of SVC_TOKENS can name. */
+export const SCOPED_ROLES = ['viewer', 'responder', 'producer', 'editor'] as const
