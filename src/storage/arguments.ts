@@ -1,11 +1,12 @@
 /**
  * @module storage/arguments
- * What every backend checks before it has any effect. A fault here is a mistake in our own code (the wire has refused
- * what a client may get wrong), so it is a TypeError that names the argument, and nobody catches it.
+ * Checks the arguments of all storage methods before a call has any effect. The protocol layer has already rejected
+ * what a client can get wrong, so a wrong argument here is a programming error: a TypeError that names the argument.
  *
  * `CHECKS` has one function per method, with the parameters of that method.
  */
 import {
+  MAX_ANSWER_BYTES,
   MAX_ATTEMPTS,
   MAX_ERROR_CHARS,
   MAX_HOLD_MS,
@@ -94,9 +95,13 @@ const leases = (type: string, items: readonly LeaseRef[]): void => {
   name('type', type)
   batch('leases', items, lease)
 }
-const inspect = (type: string, value: number): void => {
+const piece = (bytes: number | undefined): void => {
+  if (bytes !== undefined) integer('bytes', bytes, 1, MAX_ANSWER_BYTES)
+}
+const inspect = (type: string, value: number, bytes?: number): void => {
   name('type', type)
   n(value)
+  piece(bytes)
 }
 
 type Group = 'meta' | 'workers' | 'configs' | 'stats' | 'streams' | 'tasks' | 'pools' | 'kv' | 'locks' | 'counters'
@@ -139,8 +144,9 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       }),
     forget: refs,
     get: refs,
-    page: (type, after, limit) => {
+    page: (type, after, limit, bytes) => {
       name('type', type)
+      piece(bytes)
       optional(after, (id) => text('after', id))
       integer('limit', limit, 1, MAX_PAGE)
     },
@@ -154,8 +160,9 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       list('changed', put.changed, 0, ANY)
     },
     get: refs,
-    history: (of, limit) => {
+    history: (of, limit, skip) => {
       ref(of)
+      if (skip !== undefined) integer('skip', skip, 0, MAX_N)
       integer('limit', limit, 1, MAX_N)
     },
     raise: (items) =>
@@ -179,13 +186,18 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       list('entries', entries, 1, MAX_PUSH_ENTRIES)
       for (const entry of entries) text('entry', entry)
     },
-    tail: (type, after, count) => {
-      inspect(type, count)
+    tail: (type, after, count, bytes) => {
+      inspect(type, count, bytes)
       optional(after, (id) => text('after', id))
     },
     peek: inspect,
     pop: inspect,
     length: (types) => names('types', types),
+    bytes: (types) => names('types', types),
+    trim: (type, maxBytes) => {
+      name('type', type)
+      integer('maxBytes', maxBytes, 0, ANY)
+    },
   },
   tasks: {
     submit: (type, idempotencyTtlMs, tasks, maxLength) => {
@@ -198,7 +210,7 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
         integer('tier', task.tier, 0, 2)
         if (task.ttlMs !== null) ttl('ttlMs', task.ttlMs)
         if (task.maxAttempts !== null) integer('maxAttempts', task.maxAttempts, 1, MAX_ATTEMPTS)
-        integer('submitted', task.submitted, 0, ANY)
+        integer('submittedAtMs', task.submittedAtMs, 0, ANY)
         text('body', task.body)
       })
     },
@@ -223,7 +235,7 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
         lease(item)
         text('error', item.error)
         if (item.retryInMs !== null) integer('retryInMs', item.retryInMs, 0, MAX_RETRY_IN_MS)
-        if (!(item.u >= 0 && item.u < 1)) throw wrong('u', 'a number in [0, 1)', item.u)
+        if (!(item.jitter >= 0 && item.jitter < 1)) throw wrong('jitter', 'a number in [0, 1)', item.jitter)
       })
     },
     extend: (type, items) => {
@@ -242,11 +254,21 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       batch('ids', ids, (id) => name('id', id))
     },
     queue: inspect,
-    dead: inspect,
-    replay: (type, count) => {
+    bodies: (type, ids, bytes) => {
+      name('type', type)
+      batch('ids', ids, (id) => name('id', id))
+      piece(bytes)
+    },
+    dead: (type, count, bytes, after) => {
+      inspect(type, count, bytes)
+      if (after !== undefined) integer('after', after, 0, ANY)
+    },
+    replay: (type, count, until) => {
       name('type', type)
       integer('n', count, 1, MAX_TASK_ITEMS)
+      if (until !== undefined) integer('until', until, 0, ANY)
     },
+    lastDeath: (type) => name('type', type),
     clearDead: (type) => name('type', type),
     select: (type, _action, ids) => {
       name('type', type)
@@ -261,7 +283,7 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
         name('id', item.id)
         text('tags', item.tags)
         text('payload', item.payload)
-        optional(item.expires, (at) => integer('expires', at, 0, ANY))
+        optional(item.expiresAtMs, (at) => integer('expiresAtMs', at, 0, ANY))
       })
     },
     remove: (pool, items) => {
@@ -290,7 +312,7 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       name('pool', pool)
       each('leases', items, lease)
     },
-    list: inspect,
+    list: (pool, count) => inspect(pool, count),
     sizes: (pools) => names('pools', pools),
   },
   kv: {

@@ -1,12 +1,12 @@
 /**
  * @module storage/event-log
- * The event log of the backends that serve one master: a ring in the process, so a restart answers `reset` and every
- * reader starts again from what it can list.
+ * Keeps the event log of the backends that serve one master in a ring in the process. After a restart a read returns
+ * `reset`, and readers list the current state again.
  *
- * Ids are `<run>-<sequence>`. The run is drawn at every start: an id from before a restart can never be taken for one
- * of this life. Listeners are called in the order of the appends, within the append, and must not throw.
+ * Ids are `<run>-<sequence>`. The run is a random text that is new at every start, so an id from before a restart never
+ * matches an event after it. Listeners are called in the order of the appends, within the append, and must not throw.
  */
-import { EVENT_LOG_LENGTH } from '../protocol/index.ts'
+import { EVENT_LOG_BYTES, EVENT_LOG_LENGTH } from '../protocol/index.ts'
 import type { EventLog, LoggedEvent, NewEvent } from './backend.ts'
 
 export class LocalEventLog implements EventLog {
@@ -14,8 +14,11 @@ export class LocalEventLog implements EventLog {
   readonly #length: number
   readonly #listeners = new Set<(events: readonly LoggedEvent[]) => void>()
   /** Event number n stands at n modulo the length. */
-  #ring: LoggedEvent[] = []
+  #ring: (LoggedEvent | undefined)[] = []
+  #bytes = 0
   #run = ''
+  /** The number of the oldest event that is kept. */
+  #first = 1
   /** The number of the newest event; the first one is 1. */
   #last = 0
 
@@ -29,6 +32,8 @@ export class LocalEventLog implements EventLog {
   restart(run: string): void {
     this.#run = run
     this.#ring = []
+    this.#bytes = 0
+    this.#first = 1
     this.#last = 0
   }
 
@@ -42,7 +47,7 @@ export class LocalEventLog implements EventLog {
   async read(after: string, limit: number): Promise<readonly LoggedEvent[] | 'reset'> {
     this.#gate()
     const from = this.#numberOf(after)
-    if (from === null || from < this.#last - this.#length) return 'reset'
+    if (from === null || from < this.#first - 1) return 'reset'
     const events: LoggedEvent[] = []
     for (let n = from + 1; n <= this.#last && events.length < limit; n += 1) {
       const event = this.#ring[n % this.#length]
@@ -62,10 +67,21 @@ export class LocalEventLog implements EventLog {
   }
 
   #keep({ name, scope, data }: NewEvent): LoggedEvent {
+    const logged = { id: `${this.#run}-${this.#last + 1}`, name, scope, data }
+    this.#bytes += bytesOf(logged)
+    while (this.#first <= this.#last && (this.#last - this.#first + 2 > this.#length || this.#bytes > EVENT_LOG_BYTES))
+      this.#dropOldest()
     this.#last += 1
-    const logged = { id: `${this.#run}-${this.#last}`, name, scope, data }
     this.#ring[this.#last % this.#length] = logged
     return logged
+  }
+
+  #dropOldest(): void {
+    const at = this.#first % this.#length
+    const oldest = this.#ring[at]
+    if (oldest !== undefined) this.#bytes -= bytesOf(oldest)
+    this.#ring[at] = undefined
+    this.#first += 1
   }
 
   /** null: not a point of this life. The empty text is the point before the first event. */
@@ -77,3 +93,5 @@ export class LocalEventLog implements EventLog {
     return n <= this.#last ? n : null
   }
 }
+
+const bytesOf = ({ name, scope, data }: NewEvent): number => name.length + scope.length + Buffer.byteLength(data)

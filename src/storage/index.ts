@@ -1,5 +1,11 @@
-/** The seam to durable state: its contract, and what its backends share. Which backend stands behind it, src/cmd decides. */
+/**
+ * The seam to durable state: its contract, and what its backends share. Which backend stands behind it, src/cmd
+ * decides.
+ */
 export type * from './backend.ts'
 export * from './arguments.ts'
 export * from './event-log.ts'
+export * from './fingerprint.ts'
 export * from './local-bus.ts'
+export * from './namespaces.ts'
+export * from './stats-frame.ts'

@@ -1,14 +1,14 @@
 /**
  * @module storage/local-bus
- * The bus of the backends that serve one master. They declare `pubsub: false`: publishing does nothing and subscribers
- * hear nothing. Signals between masters loop back to the only one there is, after the call that sent them has returned,
- * so that a sender is never re-entered.
+ * Implements the bus of the backends that serve one master. They declare `pubsub: false`: publishing does nothing, and
+ * subscribers receive nothing. Signals go to the listeners of this process. They are delivered after the call that sent
+ * them has returned, so that a sender is never re-entered.
  */
-import type { Bus, Signal } from './backend.ts'
+import type { Bus, MasterSignal } from './backend.ts'
 
 export class LocalBus implements Bus {
   readonly #gate: () => void
-  readonly #listeners = new Set<(signal: Signal) => void>()
+  readonly #listeners = new Set<(signal: MasterSignal) => void>()
 
   /** @param gate throws while the store is not open. */
   constructor(gate: () => void) {
@@ -24,14 +24,14 @@ export class LocalBus implements Bus {
     return () => undefined
   }
 
-  async signal(_masterId: string, signal: Signal): Promise<void> {
+  async signal(_masterId: string, signal: MasterSignal): Promise<void> {
     this.#gate()
     await Promise.resolve()
     for (const listener of this.#listeners) listener(signal)
   }
 
-  onSignal(on: (signal: Signal) => void): () => void {
-    const listener = (signal: Signal): void => on(signal)
+  onSignal(on: (signal: MasterSignal) => void): () => void {
+    const listener = (signal: MasterSignal): void => on(signal)
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }

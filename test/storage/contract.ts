@@ -5,9 +5,12 @@
 import { configs } from './contract/configs.ts'
 import { drains } from './contract/drains.ts'
 import { lifecycle } from './contract/lifecycle.ts'
+import { namespaces } from './contract/namespaces.ts'
+import { pieces } from './contract/pieces.ts'
 import { pools } from './contract/pools.ts'
 import { primitives } from './contract/primitives.ts'
 import { registry } from './contract/registry.ts'
+import { streamBounds } from './contract/stream-bounds.ts'
 import { streams } from './contract/streams.ts'
 import { tasksIn } from './contract/tasks-in.ts'
 import { tasksRefused } from './contract/tasks-refused.ts'
@@ -26,11 +29,14 @@ export function testBackend(name: string, create: Create): void {
     tasksSettle,
     tasksSweep,
     streams,
+    streamBounds,
+    pieces,
     registry,
     drains,
     configs,
     pools,
     primitives,
+    namespaces,
   ])
     suite(name, create)
 }

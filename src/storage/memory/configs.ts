@@ -1,13 +1,21 @@
 /**
  * @module storage/memory/configs
- * The `configs` and `stats` of the contract: compare-and-set of a worker's config, its history, and its statistics.
+ * Implements `configs` and `stats` of the contract: compare-and-set of configs, their history, and worker statistics.
  */
 import { CONFIG_HISTORY_ROWS } from '../../protocol/index.ts'
-import type { ConfigPut, ConfigRow, Configs, HistoryRow, Ref, StatsHistory } from '../index.ts'
+import {
+  timeOfFrame,
+  type ConfigPut,
+  type ConfigRow,
+  type Configs,
+  type HistoryRow,
+  type Ref,
+  type StatsHistory,
+} from '../index.ts'
 import type { Store, Sync } from './store.ts'
 import type { WorkerRecords } from './worker-records.ts'
 
-/** The most a generation may rise at once: a forged one must not use up the numbers. */
+/** The most that one call may raise a generation. It keeps a forged generation from using up the numbers. */
 const MAX_LEAP = 1_000_000
 
 export class MemoryConfigs implements Sync<Configs> {
@@ -31,12 +39,12 @@ export class MemoryConfigs implements Sync<Configs> {
     const record = this.#records.find({ type, id })
     if (record === undefined) return 'not_found'
     if (record.config.gen !== expectGen) return { conflict: record.config }
-    this.#store.ledger.require(2 * config.length)
+    this.#store.budget.require(2 * config.length)
     const gen = expectGen + 1
     const now = this.#store.now()
     this.#records.change(record, () => {
-      record.config = { gen, config, changedAt: now, actor }
-      record.history.push({ gen, ts: now, actor, changed: [...changed], config })
+      record.config = { gen, config, changedAtMs: now, actor }
+      record.history.push({ gen, changedAtMs: now, actor, changed: [...changed], config })
       if (record.history.length > CONFIG_HISTORY_ROWS) record.history.shift()
     })
     return { gen, conn: record.conn }
@@ -46,8 +54,8 @@ export class MemoryConfigs implements Sync<Configs> {
     return refs.map((ref) => this.#records.find(ref)?.config ?? null)
   }
 
-  history(ref: Ref, limit: number): readonly HistoryRow[] {
-    return (this.#records.find(ref)?.history ?? []).slice(-limit).toReversed()
+  history(ref: Ref, limit: number, skip = 0): readonly HistoryRow[] {
+    return (this.#records.find(ref)?.history ?? []).toReversed().slice(skip, skip + limit)
   }
 
   raise(
@@ -77,13 +85,8 @@ export class MemoryStats implements Sync<StatsHistory> {
     const newest: string[] = []
     for (let i = record.frames.length - 1; i >= 0 && newest.length < limit; i -= 1) {
       const frame = record.frames.at(i)
-      if (frame !== undefined && tsOf(frame) >= sinceSeconds) newest.push(frame)
+      if (frame !== undefined && timeOfFrame(frame) >= sinceSeconds) newest.push(frame)
     }
     return newest.toReversed()
   }
-}
-
-function tsOf(frame: string): number {
-  const { ts } = JSON.parse(frame) as { readonly ts?: unknown }
-  return typeof ts === 'number' ? ts : 0
 }

@@ -1,13 +1,15 @@
 /**
  * @module storage/memory/dead-letters
- * The dead tasks of one type, oldest death first: a map for finding one, a doubly linked list for the order, so that
- * taking any of them is one step. (A Map alone keeps the order too, but walks over what was deleted in front.)
+ * Keeps the dead tasks of one type, oldest death first. A map finds one by id and a doubly linked list keeps the order,
+ * so removing any of them takes constant time. (A Map alone keeps the order too, but iterating skips over deleted
+ * entries.)
  */
 import { sizeOf } from './task.ts'
 import type { Task } from './task.ts'
 
 interface Node {
   readonly task: Task
+  readonly death: number
   previous: Node | null
   next: Node | null
 }
@@ -17,12 +19,14 @@ export class DeadLetters {
   #first: Node | null = null
   #last: Node | null = null
   #chars = 0
+  /** Deaths so far. */
+  #deaths = 0
 
   get size(): number {
     return this.#nodes.size
   }
 
-  /** What they hold, counted. */
+  /** Characters of all dead tasks, with the allowance per record. */
   get chars(): number {
     return this.#chars
   }
@@ -31,12 +35,19 @@ export class DeadLetters {
     return this.#nodes.get(id)?.task
   }
 
-  first(): Task | undefined {
-    return this.#first?.task
+  /** The oldest one, if its death number is at most `until`. */
+  first(until: number): Task | undefined {
+    return this.#first !== null && this.#first.death <= until ? this.#first.task : undefined
+  }
+
+  /** The death number of the newest one, also after it was removed. */
+  get deaths(): number {
+    return this.#deaths
   }
 
   add(task: Task): void {
-    const node: Node = { task, previous: this.#last, next: null }
+    this.#deaths += 1
+    const node: Node = { task, death: this.#deaths, previous: this.#last, next: null }
     if (this.#last === null) this.#first = node
     else this.#last.next = node
     this.#last = node
@@ -62,8 +73,15 @@ export class DeadLetters {
     this.#chars = 0
   }
 
-  *[Symbol.iterator](): Generator<Task> {
-    for (let node = this.#first; node !== null; node = node.next) yield node.task
+  /** Those that died after death number `death`, oldest first. */
+  *after(death: number): Generator<Task> {
+    for (let node = this.#first; node !== null; node = node.next) if (node.death > death) yield node.task
+  }
+
+  /** The death number of `task`, if further tasks died after it. */
+  next(task: Task | undefined): number | undefined {
+    const node = task === undefined ? undefined : this.#nodes.get(task.id)
+    return node === undefined || node.next === null ? undefined : node.death
   }
 }
 

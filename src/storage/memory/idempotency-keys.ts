@@ -1,11 +1,12 @@
 /**
  * @module storage/memory/idempotency-keys
- * Which task a key of the client stands for, until its window ends. The windows of one type are as a rule of one length,
- * so the oldest ends first and forgetting is taking from the front; a window is judged by its own end all the same.
+ * Maps idempotency keys to the tasks that were submitted under them, until the window of the key ends. The windows of
+ * one type usually have one length, so the oldest ends first and is removed from the front. Each window still has its
+ * own end.
  */
-import { RECORD } from './ledger.ts'
+import { RECORD_OVERHEAD } from './memory-budget.ts'
 import { Ring } from './ring.ts'
-import type { Ledger } from './ledger.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 
 interface Window {
   readonly key: string
@@ -14,15 +15,15 @@ interface Window {
 }
 
 export class IdempotencyKeys {
-  readonly #ledger: Ledger
+  readonly #ledger: MemoryBudget
   readonly #windows = new Map<string, Window>()
   readonly #inOrder = new Ring<Window>()
 
-  constructor(ledger: Ledger) {
+  constructor(ledger: MemoryBudget) {
     this.#ledger = ledger
   }
 
-  /** The first task of that key, also when it is long gone. */
+  /** The first task of that key, also if it is not stored any more. */
   find(key: string, now: number): string | undefined {
     const window = this.#windows.get(key)
     return window !== undefined && window.ends > now ? window.id : undefined
@@ -35,7 +36,7 @@ export class IdempotencyKeys {
     this.#ledger.add(charsOf(window))
   }
 
-  /** Forgets ended windows, at most `limit`. One that was renewed meanwhile only leaves its room. */
+  /** Removes ended windows, at most `limit`. A window that was renewed meanwhile is not counted. */
   forget(limit: number, now: number): number {
     let forgotten = 0
     while (forgotten < limit && this.hasEnded(now)) {
@@ -53,4 +54,4 @@ export class IdempotencyKeys {
   }
 }
 
-const charsOf = ({ key, id }: Window): number => RECORD + key.length + id.length
+const charsOf = ({ key, id }: Window): number => RECORD_OVERHEAD + key.length + id.length

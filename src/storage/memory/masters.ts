@@ -1,11 +1,11 @@
 /**
  * @module storage/memory/masters
- * Which masters live, by their beats. A connection counts while its master does.
+ * Tracks which masters are alive by their heartbeats. A worker counts as connected while its master is alive.
  */
 import { valueOf } from './store.ts'
 import type { Store } from './store.ts'
 
-/** Three beats. */
+/** Three heartbeats. */
 const ALIVE_MS = 15_000
 
 export class Masters {
@@ -16,7 +16,7 @@ export class Masters {
     this.#store = store
   }
 
-  /** Answers those that live. */
+  /** Records a heartbeat. @returns the masters that are alive. */
   beat(masterId: string): readonly string[] {
     valueOf(this.#seen, masterId, () => ({ at: 0 })).at = this.#store.now()
     for (const id of this.#seen.keys()) if (!this.#lives(id)) this.#seen.delete(id)
@@ -24,7 +24,7 @@ export class Masters {
   }
 
   /** `conn` is "<masterId>/<n>". */
-  holds(conn: string | null): boolean {
+  isConnected(conn: string | null): boolean {
     return conn !== null && this.#lives(conn.slice(0, Math.max(0, conn.lastIndexOf('/'))))
   }
 

@@ -1,15 +1,16 @@
 /**
  * @module storage/memory/memory-backend
- * `memory://`: the reference, and the test double of everything above the storage seam. Nothing survives a close.
+ * Keeps a store in memory (`memory://`). It is the reference implementation of the contract, and the test double of
+ * everything that uses storage. Nothing survives a close.
  *
- * Each method computes at once and answers a settled promise, so calls take effect in the order in which they were made.
- * Values go in and out as text; no object is shared with a caller. Its time is the wall clock at construction plus the
- * monotonic time since: a step of the wall clock neither ends nor prolongs a lease.
+ * Each method computes synchronously and returns a settled promise, so calls take effect in the order in which they
+ * were made. Values go in and out as text; no object is shared with a caller. Backend time is the wall clock at
+ * construction plus the monotonic time since, so a step of the wall clock neither ends nor prolongs a lease.
  */
 import { FleetError } from '../../protocol/index.ts'
 import { CHECKS, LocalBus, LocalEventLog } from '../index.ts'
-import { Fences } from './fences.ts'
-import { Ledger } from './ledger.ts'
+import { TokenSequences } from './token-sequence.ts'
+import { MemoryBudget } from './memory-budget.ts'
 import { Masters } from './masters.ts'
 import { MemoryConfigs, MemoryStats } from './configs.ts'
 import { MemoryCounters, MemoryKv, MemoryLocks } from './primitives.ts'
@@ -30,11 +31,11 @@ export interface MemoryBackendOptions {
   readonly random: Random
   /** Lower bounds, for tests. */
   readonly limits?: Partial<Limits>
-  /** Safeguards switched off: the controls, for tests alone. */
+  /** Switches safeguards off, only for tests. */
   readonly controls?: Partial<Safeguards>
 }
 
-/** Everything one life of the store holds, by group. */
+/** The state of the store between an open and a close, by group of the contract. */
 function partsOf(store: Store, epoch: string) {
   const masters = new Masters(store)
   const records = new WorkerRecords(store)
@@ -61,7 +62,7 @@ export class MemoryBackend implements Backend {
   readonly capabilities = { durable: false, shared: false, pubsub: false }
   readonly #options: MemoryBackendOptions
   readonly #now: () => number
-  readonly #fences = new Fences()
+  readonly #fences = new TokenSequences()
   #parts: Parts | null = null
   #since: number
 
@@ -100,8 +101,8 @@ export class MemoryBackend implements Backend {
     this.#parts = partsOf(
       {
         now: this.#now,
-        ledger: new Ledger(bounds.textChars),
-        fences: this.#fences,
+        budget: new MemoryBudget(bounds.textChars),
+        sequences: this.#fences,
         limits: bounds,
         safeguards: { ...SAFEGUARDS, ...controls },
       },
@@ -122,7 +123,7 @@ export class MemoryBackend implements Backend {
     return {
       ok,
       profile: 'volatile',
-      since: this.#since,
+      sinceMs: this.#since,
       detail: ok ? 'in memory; nothing survives a restart' : 'not open',
     }
   }

@@ -1,16 +1,17 @@
 /**
  * @module storage/memory/pools
- * The `pools` of the contract. Free items wait in an agenda by their last use: those never used below zero, in the order
- * of their put, the others by the token of their last claim. Claimed ones wait in another for the end of their hold.
+ * Implements `pools` of the contract. Free items are in a queue ordered by last use: items that were never claimed have
+ * numbers below zero in the order of their put, others the token of their last claim. Claimed items are in a second
+ * queue, ordered by the end of their claim.
  */
-import { RECORD, storageFull } from './ledger.ts'
-import { Agenda } from './agenda.ts'
+import { RECORD_OVERHEAD, storageFull } from './memory-budget.ts'
+import { TimerQueue } from './timer-queue.ts'
 import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
 import { valueOf, within } from './store.ts'
-import type { Entry } from './agenda.ts'
+import type { Timer } from './timer-queue.ts'
 import type { Claim, ClaimRequest, LeaseRef, PoolItem, PoolRow, Pools } from '../index.ts'
 import type { JsonObject } from '../../protocol/index.ts'
-import type { Fence } from './fences.ts'
+import type { TokenSequence } from './token-sequence.ts'
 import type { Store, Sync } from './store.ts'
 
 /** Items one claim looks at for a match. */
@@ -20,7 +21,7 @@ interface Item {
   readonly id: string
   tags: string
   payload: string
-  expires: number | null
+  expiresAtMs: number | null
   /** Parsed on the first match. */
   parsed: JsonObject | null
   /** Of the last claim; below zero before the first. */
@@ -28,11 +29,11 @@ interface Item {
   /** End of the hold; 0 while free. */
   until: number
   /** Where it waits, free or claimed. */
-  entry: Entry<Item> | null
-  expiry: Entry<Item> | null
+  entry: Timer<Item> | null
+  expiry: Timer<Item> | null
 }
 
-const charsOf = ({ id, tags, payload }: PoolItem): number => RECORD + id.length + tags.length + payload.length
+const charsOf = ({ id, tags, payload }: PoolItem): number => RECORD_OVERHEAD + id.length + tags.length + payload.length
 
 export class MemoryPools implements Sync<Pools> {
   readonly #store: Store
@@ -47,7 +48,7 @@ export class MemoryPools implements Sync<Pools> {
     const added = new Set(items.filter(({ id }) => !pool.items.has(id)).map(({ id }) => id)).size
     if (pool.items.size + added > this.#store.limits.poolItems)
       throw storageFull(`pool ${JSON.stringify(name)} holds at most ${this.#store.limits.poolItems} items`)
-    this.#store.ledger.require(items.reduce((sum, item) => sum + charsOf(item), 0))
+    this.#store.budget.require(items.reduce((sum, item) => sum + charsOf(item), 0))
     return items.map((item) => pool.put(item))
   }
 
@@ -73,11 +74,11 @@ export class MemoryPools implements Sync<Pools> {
   extend(
     name: string,
     items: readonly (LeaseRef & { readonly holdMs: number })[],
-  ): readonly ({ readonly until: number } | 'lease_lost')[] {
+  ): readonly ({ readonly expiresAtMs: number } | 'lease_lost')[] {
     const pool = this.#of(name)
     return items.map(({ id, token, holdMs }) => {
       const item = pool.held(id, token)
-      return item === undefined ? 'lease_lost' : { until: pool.extend(item, holdMs) }
+      return item === undefined ? 'lease_lost' : { expiresAtMs: pool.extend(item, holdMs) }
     })
   }
 
@@ -94,12 +95,12 @@ export class MemoryPools implements Sync<Pools> {
   list(name: string, n: number): { readonly size: number; readonly items: readonly PoolRow[] } {
     const { items } = this.#of(name)
     const now = this.#store.now()
-    const show = ({ id, tags, payload, expires, until }: Item): PoolRow => ({
+    const show = ({ id, tags, payload, expiresAtMs, until }: Item): PoolRow => ({
       id,
       tags,
       payload,
-      expires,
-      inUseUntil: until > now ? until : null,
+      expiresAtMs,
+      inUseUntilMs: until > now ? until : null,
     })
     return { size: items.size, items: within(items.values(), n, MAX_ANSWER_BYTES, charsOf, show) }
   }
@@ -119,24 +120,24 @@ export class MemoryPools implements Sync<Pools> {
 class Pool {
   readonly items = new Map<string, Item>()
   readonly #store: Store
-  readonly #fence: Fence
-  readonly #free = new Agenda<Item>()
-  readonly #claimed = new Agenda<Item>()
-  readonly #expiring = new Agenda<Item>()
+  readonly #fence: TokenSequence
+  readonly #free = new TimerQueue<Item>()
+  readonly #claimed = new TimerQueue<Item>()
+  readonly #expiring = new TimerQueue<Item>()
   #puts = -Number.MAX_SAFE_INTEGER
 
   constructor(store: Store) {
     this.#store = store
-    this.#fence = store.fences.make(store.now())
+    this.#fence = store.sequences.make(store.now())
   }
 
-  put({ id, tags, payload, expires }: PoolItem): 'created' | 'replaced' {
+  put({ id, tags, payload, expiresAtMs }: PoolItem): 'created' | 'replaced' {
     const known = this.items.get(id)
     const item = known ?? {
       id,
       tags,
       payload,
-      expires,
+      expiresAtMs,
       parsed: null,
       use: (this.#puts += 1),
       until: 0,
@@ -147,12 +148,12 @@ class Pool {
       this.items.set(id, item)
       item.entry = this.#free.add(item.use, item)
     } else {
-      this.#store.ledger.add(-charsOf(known))
-      Object.assign(known, { tags, payload, expires, parsed: null })
+      this.#store.budget.add(-charsOf(known))
+      Object.assign(known, { tags, payload, expiresAtMs, parsed: null })
       if (known.expiry !== null) this.#expiring.cancel(known.expiry)
     }
-    item.expiry = expires === null ? null : this.#expiring.add(expires, item)
-    this.#store.ledger.add(charsOf(item))
+    item.expiry = expiresAtMs === null ? null : this.#expiring.add(expiresAtMs, item)
+    this.#store.budget.add(charsOf(item))
     return known === undefined ? 'created' : 'replaced'
   }
 
@@ -212,7 +213,7 @@ class Pool {
     this.items.delete(item.id)
     this.#leave(item, item.until === 0 ? this.#free : this.#claimed)
     if (item.expiry !== null) this.#expiring.cancel(item.expiry)
-    this.#store.ledger.add(-charsOf(item))
+    this.#store.budget.add(-charsOf(item))
   }
 
   prune(): void {
@@ -227,10 +228,10 @@ class Pool {
     item.use = this.#fence.next()
     item.until = this.#store.now() + holdMs
     item.entry = this.#claimed.add(item.until, item)
-    return { id: item.id, token: item.use, tags: item.tags, payload: item.payload, until: item.until }
+    return { id: item.id, token: item.use, tags: item.tags, payload: item.payload, expiresAtMs: item.until }
   }
 
-  #leave(item: Item, agenda: Agenda<Item>): void {
+  #leave(item: Item, agenda: TimerQueue<Item>): void {
     if (item.entry !== null) agenda.cancel(item.entry)
     item.entry = null
   }

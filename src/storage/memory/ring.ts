@@ -1,7 +1,7 @@
 /**
  * @module storage/memory/ring
- * A growable ring buffer: both ends in constant time, any place by its index. Its room is a power of two, doubled when
- * full and halved when a quarter is used.
+ * Implements a growable ring buffer: both ends in constant time, and access by index. Its capacity is a power of two,
+ * doubled when full and halved when less than a quarter is used.
  */
 const MIN_ROOM = 16
 

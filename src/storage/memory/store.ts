@@ -1,11 +1,11 @@
 /**
  * @module storage/memory/store
- * What the parts of one store share, and the shape in which they are written: synchronous methods, one atomic step each,
- * which `group` turns into the promises of the contract behind the gate and the argument checks.
+ * Defines what the groups of one memory store share. Groups are written as synchronous methods, each one atomic step;
+ * `group` adds the check that the store is open, the argument checks and the promise.
  */
-import type { Checks } from '../index.ts'
-import type { Fences } from './fences.ts'
-import type { Ledger } from './ledger.ts'
+import { MAX_NAMESPACES, type Checks } from '../index.ts'
+import type { TokenSequences } from './token-sequence.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 
 /** Bounds that tests may lower. */
 export interface Limits {
@@ -15,6 +15,7 @@ export interface Limits {
   readonly poolItems: number
   readonly kvKeys: number
   readonly namesPerNamespace: number
+  readonly namespaces: number
 }
 
 export const LIMITS: Limits = {
@@ -24,6 +25,7 @@ export const LIMITS: Limits = {
   poolItems: 100_000,
   kvKeys: 100_000,
   namesPerNamespace: 10_000,
+  namespaces: MAX_NAMESPACES,
 }
 
 /** Guards that a control switches off, so that a test can be seen red without them. */
@@ -38,18 +40,18 @@ export const SAFEGUARDS: Safeguards = { tokenCompare: true, presenceCheck: true,
 export interface Store {
   /** Backend time. */
   readonly now: () => number
-  readonly ledger: Ledger
-  readonly fences: Fences
+  readonly budget: MemoryBudget
+  readonly sequences: TokenSequences
   readonly limits: Limits
   readonly safeguards: Safeguards
 }
 
-/** A group of the contract with its answers at once. */
+/** A group of the contract with synchronous methods. */
 export type Sync<G> = {
   readonly [M in keyof G]: G[M] extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : never
 }
 
-/** @param open answers the open part, or throws. */
+/** @param open returns the group of the open store, or throws. */
 export function group<G extends object>(checks: Checks<G>, open: () => Sync<G>): G {
   const methods = Object.entries(checks as Record<string, (...args: unknown[]) => void>).map(([name, check]) => {
     const call = (...args: unknown[]): Promise<unknown> => {
@@ -66,7 +68,7 @@ export function group<G extends object>(checks: Checks<G>, open: () => Sync<G>):
   return Object.fromEntries(methods) as G
 }
 
-/** The value under `key`, made where there is none. */
+/** Returns the value under `key`, creating it if there is none. */
 export function valueOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   let value = map.get(key)
   if (value === undefined) {

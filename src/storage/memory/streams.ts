@@ -1,11 +1,11 @@
 /**
  * @module storage/memory/streams
- * The output streams: one ring of entries per automation type. The sequence number of an entry is its place since the
- * stream began, so the number of the head says how many are gone. An id is the arrival in ms (13 digits) and that number
- * (16 digits): it grows, sorts as text and is never reused.
+ * Implements the output streams: one ring of entries per automation type. Entries are numbered from the start of the
+ * stream, so the number of the oldest one shows how many were removed. An id is the arrival in ms (13 digits) and that
+ * number (16 digits): it grows, sorts as text and is never reused.
  */
-import { MAX_ANSWER_BYTES, STREAM_MAX_AGE_MS, STREAM_MAX_ENTRIES } from '../../protocol/index.ts'
-import { RECORD } from './ledger.ts'
+import { MAX_ANSWER_BYTES, STREAM_MAX_AGE_MS, STREAM_MAX_BYTES, STREAM_MAX_ENTRIES } from '../../protocol/index.ts'
+import { RECORD_OVERHEAD } from './memory-budget.ts'
 import { Ring } from './ring.ts'
 import { valueOf, within } from './store.ts'
 import type { StreamEntry, Streams } from '../index.ts'
@@ -20,6 +20,7 @@ interface Stream {
   readonly items: Ring<Item>
   /** The newest sequence number of each producer; one per life of a master. */
   readonly producers: Map<string, number>
+  chars: number
   /** Of the newest entry. */
   seq: number
   ms: number
@@ -30,7 +31,7 @@ interface Stream {
 /** Lives of masters whose pushes are still recognised as repeats. */
 const MAX_PRODUCERS = 1_000
 
-const sizeOf = (entry: string): number => RECORD + entry.length
+const sizeOf = (entry: string): number => RECORD_OVERHEAD + entry.length
 const idOf = ({ ms, seq }: Item): string => `${String(ms).padStart(13, '0')}-${String(seq).padStart(16, '0')}`
 const show = (item: Item): StreamEntry => ({ id: idOf(item), entry: item.entry })
 
@@ -60,11 +61,17 @@ export class MemoryStreams implements Sync<Streams> {
       this.#drop(stream)
       trimmed += 1
     }
-    this.#store.ledger.require(entries.reduce((sum, entry) => sum + sizeOf(entry), 0))
+    this.#store.budget.requireForOptional(entries.reduce((sum, entry) => sum + sizeOf(entry), 0))
     remember(stream, producer, seq)
     stream.ms = Math.max(stream.ms, now)
     for (const entry of entries) this.#append(stream, entry)
-    for (; stream.items.length > STREAM_MAX_ENTRIES; trimmed += 1) this.#drop(stream)
+    for (
+      ;
+      stream.items.length > STREAM_MAX_ENTRIES ||
+      (stream.chars > STREAM_MAX_BYTES && stream.items.length > entries.length);
+      trimmed += 1
+    )
+      this.#drop(stream)
     return { length: stream.items.length, trimmed }
   }
 
@@ -72,21 +79,21 @@ export class MemoryStreams implements Sync<Streams> {
     type: string,
     after: string | null,
     n: number,
+    bytes = MAX_ANSWER_BYTES,
   ): { readonly entries: readonly StreamEntry[]; readonly gap: boolean } {
     const stream = this.#of(type)
-    if (after === null) return { entries: newest(stream.items, n), gap: false }
-    const start = firstBehind(stream.items, after)
-    const gap = start === 0 && after !== stream.gone
-    return { entries: within(from(stream.items, start), n, MAX_ANSWER_BYTES, ({ entry }) => entry.length, show), gap }
+    const start = after === null ? newest(stream.items, n) : firstBehind(stream.items, after)
+    const gap = after !== null && start === 0 && after !== stream.gone
+    return { entries: within(from(stream.items, start), n, bytes, ({ entry }) => entry.length, show), gap }
   }
 
-  peek(type: string, n: number): readonly StreamEntry[] {
-    return within(from(this.#of(type).items, 0), n, MAX_ANSWER_BYTES, ({ entry }) => entry.length, show)
+  peek(type: string, n: number, bytes = MAX_ANSWER_BYTES): readonly StreamEntry[] {
+    return within(from(this.#of(type).items, 0), n, bytes, ({ entry }) => entry.length, show)
   }
 
-  pop(type: string, n: number): readonly StreamEntry[] {
+  pop(type: string, n: number, bytes = MAX_ANSWER_BYTES): readonly StreamEntry[] {
     const stream = this.#of(type)
-    const popped = this.peek(type, n)
+    const popped = this.peek(type, n, bytes)
     for (let i = 0; i < popped.length; i += 1) this.#drop(stream)
     return popped
   }
@@ -95,23 +102,43 @@ export class MemoryStreams implements Sync<Streams> {
     return types.map((type) => this.#streams.get(type)?.items.length ?? 0)
   }
 
+  bytes(types: readonly string[]): readonly number[] {
+    return types.map((type) => this.#streams.get(type)?.chars ?? 0)
+  }
+
+  trim(type: string, maxBytes: number): { readonly trimmed: number; readonly more: boolean } {
+    const stream = this.#of(type)
+    const before = stream.items.length
+    const oldestMs = this.#store.now() - STREAM_MAX_AGE_MS
+    for (
+      let head = stream.items.at(0);
+      head !== undefined && (head.ms <= oldestMs || stream.chars > maxBytes);
+      head = stream.items.at(0)
+    )
+      this.#drop(stream)
+    return { trimmed: before - stream.items.length, more: false }
+  }
+
   #append(stream: Stream, entry: string): void {
     stream.seq += 1
     stream.items.push({ seq: stream.seq, ms: stream.ms, entry })
-    this.#store.ledger.add(sizeOf(entry))
+    stream.chars += entry.length
+    this.#store.budget.add(sizeOf(entry))
   }
 
   #drop(stream: Stream): void {
     const item = stream.items.shift()
     if (item === undefined) return
     stream.gone = idOf(item)
-    this.#store.ledger.add(-sizeOf(item.entry))
+    stream.chars -= item.entry.length
+    this.#store.budget.add(-sizeOf(item.entry))
   }
 
   #of(type: string): Stream {
     return valueOf(this.#streams, type, () => ({
       items: new Ring<Item>(),
       producers: new Map<string, number>(),
+      chars: 0,
       seq: 0,
       ms: 0,
       gone: null,
@@ -133,14 +160,14 @@ function* from(items: Ring<Item>, start: number): Generator<Item> {
   }
 }
 
-function newest(items: Ring<Item>, n: number): readonly StreamEntry[] {
-  function* backwards(): Generator<Item> {
-    for (let i = items.length - 1; i >= 0; i -= 1) {
-      const item = items.at(i)
-      if (item !== undefined) yield item
-    }
+/** The index where the newest `n` begin, or as many of them as fit into 32 MiB. */
+function newest(items: Ring<Item>, n: number): number {
+  let chars = 0
+  for (let i = items.length - 1; i >= 0; i -= 1) {
+    chars += items.at(i)?.entry.length ?? 0
+    if (i < items.length - n || (chars > MAX_ANSWER_BYTES && i < items.length - 1)) return i + 1
   }
-  return within(backwards(), n, MAX_ANSWER_BYTES, ({ entry }) => entry.length, show).toReversed()
+  return 0
 }
 
 /** The index of the first entry whose id is above `after`, compared as text; the length where there is none. */

@@ -1,26 +1,26 @@
 /**
  * @module storage/memory/task-queue
- * The tasks of one automation type: where each one is, and the moves between the places. A task is a single object that
- * all structures point at; `place` says which of them counts.
+ * Keeps the tasks of one automation type and moves them between pending, in flight, scheduled and dead. A task is a
+ * single object that all structures refer to; its `place` names the current one.
  *
  *   tiers (three rings) ──lease──▶ deadlines ──▶ gone, or back to the front of its tier
  *        ▲                            └─retry──▶ retries (by due time) ──▶ back of its tier
- *        └──────────revive────────── dead letters (oldest first) ◀──bury──┘
+ *        └──────────replay────────── dead letters (oldest first) ◀─moveToDead┘
  *
  * Every move is O(log n) at most; clearing the dead letters drops their map in one step.
  */
-import { Agenda } from './agenda.ts'
-import { AckedTokens } from './fences.ts'
+import { TimerQueue } from './timer-queue.ts'
+import { AckedTokens } from './token-sequence.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import { Ring } from './ring.ts'
 import { sizeOf } from './task.ts'
 import type { Counts, LeaseLost, NewTask } from '../index.ts'
-import type { Fence } from './fences.ts'
+import type { TokenSequence } from './token-sequence.ts'
 import type { Store } from './store.ts'
 import type { Task } from './task.ts'
 
-/** What a reserve may still take. */
+/** What one reserve may still lease and drop. */
 export interface Allowance {
   tasks: number
   chars: number
@@ -34,17 +34,17 @@ export class TaskQueue {
   readonly acked: AckedTokens
   readonly totals = { submitted: 0, acked: 0, nacked: 0, died: 0 }
   readonly #store: Store
-  readonly #fence: Fence
+  readonly #fence: TokenSequence
   /** All but the dead ones. */
   readonly #live = new Map<string, Task>()
-  readonly #deadlines = new Agenda<Task>()
-  readonly #retries = new Agenda<Task>()
+  readonly #deadlines = new TimerQueue<Task>()
+  readonly #retries = new TimerQueue<Task>()
 
   constructor(store: Store) {
     this.#store = store
-    this.#fence = store.fences.make(store.now())
+    this.#fence = store.sequences.make(store.now())
     this.acked = new AckedTokens(this.#fence)
-    this.keys = new IdempotencyKeys(store.ledger)
+    this.keys = new IdempotencyKeys(store.budget)
   }
 
   /** Tasks in any place. */
@@ -64,12 +64,12 @@ export class TaskQueue {
       : undefined
   }
 
-  /** What to call a lease that is not held. */
+  /** The result for a lease that is not current. */
   lost(token: number): LeaseLost {
     return this.#fence.isAhead(token) ? 'not_issued' : 'lease_lost'
   }
 
-  submit({ id, tier, ttlMs, maxAttempts, submitted, body }: NewTask): void {
+  submit({ id, tier, ttlMs, maxAttempts, submittedAtMs: submitted, body }: NewTask): void {
     const expiresAt = ttlMs === null ? Infinity : this.#store.now() + ttlMs
     const task: Task = {
       id,
@@ -87,15 +87,17 @@ export class TaskQueue {
       until: 0,
       deadline: null,
       lastError: null,
-      diedAt: 0,
+      diedAtMs: 0,
     }
     this.#live.set(id, task)
-    this.#store.ledger.add(sizeOf(task))
+    this.#store.budget.add(sizeOf(task))
     this.tiers[tier].push(task)
     this.totals.submitted += 1
   }
 
-  /** Takes the next task in line; null when there is none, or none within the allowance. Drops what outlived its ttl. */
+  /**
+   * Takes the next task in line; null when there is none, or none within the allowance. Drops what outlived its ttl.
+   */
   take(allowance: Allowance, now: number): Task | null {
     for (const tier of this.tiers) {
       for (let task = tier.at(0); task !== undefined; task = tier.at(0)) {
@@ -128,7 +130,7 @@ export class TaskQueue {
   complete(task: Task): void {
     this.#endLease(task)
     this.#forget(task)
-    this.acked.record(task.token)
+    this.acked.record(task.token, task.id)
     this.totals.acked += 1
   }
 
@@ -138,24 +140,24 @@ export class TaskQueue {
     this.#retries.add(due, task)
   }
 
-  bury(task: Task, error: string): void {
+  moveToDead(task: Task, error: string): void {
     this.#endLease(task)
     this.#live.delete(task.id)
     task.place = 'dead'
     task.lastError = error
-    task.diedAt = this.#store.now()
+    task.diedAtMs = this.#store.now()
     this.dead.add(task)
-    this.#store.ledger.add(error.length)
+    this.#store.budget.add(error.length)
     this.totals.died += 1
   }
 
   /** Ends the lease of a task that is to go back; {@link putBack} then queues it. */
-  giveUp(task: Task): void {
+  endLeaseOf(task: Task): void {
     this.#endLease(task)
     task.place = 'pending'
   }
 
-  /** To the front of their tiers, the first of them foremost. */
+  /** Returns tasks to the front of their tiers; the first of them comes first. */
   putBack(tasks: readonly Task[]): void {
     for (const task of tasks.toReversed()) {
       const tier = this.tiers[task.tier]
@@ -165,7 +167,7 @@ export class TaskQueue {
   }
 
   /** From the dead letters to the back of the normal tier. */
-  revive(task: Task): void {
+  replay(task: Task): void {
     this.removeDead(task)
     task.place = 'pending'
     task.attempt = 0
@@ -173,19 +175,19 @@ export class TaskQueue {
     task.lastError = null
     if (task.ttlMs !== null) task.expiresAt = this.#store.now() + task.ttlMs
     this.#live.set(task.id, task)
-    this.#store.ledger.add(sizeOf(task))
+    this.#store.budget.add(sizeOf(task))
     this.tiers[1].push(task)
   }
 
   removeDead(task: Task): void {
     this.dead.remove(task)
-    this.#store.ledger.add(-sizeOf(task) - (task.lastError?.length ?? 0))
+    this.#store.budget.add(-sizeOf(task) - (task.lastError?.length ?? 0))
   }
 
   clearDead(): number {
     const { size, chars } = this.dead
     this.dead.clear()
-    this.#store.ledger.add(-chars)
+    this.#store.budget.add(-chars)
     return size
   }
 
@@ -232,7 +234,7 @@ export class TaskQueue {
       scheduled: this.#retries.size,
       inFlight: this.#deadlines.size,
       dead: this.dead.size,
-      oldest: next.length === 0 ? null : Math.min(...next),
+      oldestSubmittedAtMs: next.length === 0 ? null : Math.min(...next),
       totals: { ...this.totals },
     }
   }
@@ -244,6 +246,6 @@ export class TaskQueue {
 
   #forget(task: Task): void {
     this.#live.delete(task.id)
-    this.#store.ledger.add(-sizeOf(task))
+    this.#store.budget.add(-sizeOf(task))
   }
 }

@@ -1,10 +1,10 @@
 /**
  * @module storage/memory/task
- * One task, in whatever place it is.
+ * Defines one task of the memory store.
  */
-import { RECORD } from './ledger.ts'
-import type { Entry } from './agenda.ts'
-import type { Place, Tier } from '../index.ts'
+import { RECORD_OVERHEAD } from './memory-budget.ts'
+import type { Timer } from './timer-queue.ts'
+import type { TaskPlace, Tier } from '../index.ts'
 
 export interface Task {
   readonly id: string
@@ -13,7 +13,7 @@ export interface Task {
   readonly ownMax: number | null
   readonly submitted: number
   readonly body: string
-  place: Place
+  place: TaskPlace
   /** When its ttl ends; Infinity without one. */
   expiresAt: number
   attempt: number
@@ -22,10 +22,10 @@ export interface Task {
   token: number
   max: number
   until: number
-  deadline: Entry<Task> | null
+  deadline: Timer<Task> | null
   lastError: string | null
-  diedAt: number
+  diedAtMs: number
 }
 
 export const sizeOf = (task: { readonly id: string; readonly body: string }): number =>
-  RECORD + task.id.length + task.body.length
+  RECORD_OVERHEAD + task.id.length + task.body.length

@@ -1,30 +1,31 @@
 /**
  * @module storage/memory/tasks
- * The `tasks` of the contract over one {@link TaskQueue} per automation type.
+ * Implements `tasks` of the contract with one {@link TaskQueue} per automation type.
  */
 import { MAX_ANSWER_BYTES, MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
 import { cutError } from '../index.ts'
 import { sizeOf } from './task.ts'
 import { TaskQueue } from './task-queue.ts'
 import { valueOf, within } from './store.ts'
-import { RECORD } from './ledger.ts'
+import { RECORD_OVERHEAD } from './memory-budget.ts'
 import type { Allowance } from './task-queue.ts'
 import type {
   Counts,
   Lease,
   LeaseLost,
   LeaseRef,
-  Nack,
+  NackItem,
   NewTask,
-  Place,
-  QueueRow,
+  TaskPlace,
+  QueuePage,
+  DeadPage,
   DeadRow,
-  Refusal,
-  Reserved,
+  ReserveRefusal,
+  ReserveResult,
   ReserveRequest,
   RetryPolicy,
-  Submitted,
-  Swept,
+  SubmitItemResult,
+  SweepResult,
   Tasks,
 } from '../index.ts'
 import type { Store, Sync } from './store.ts'
@@ -34,7 +35,7 @@ import type { WorkerRecords } from './worker-records.ts'
 /** Tasks one reserve drops because they outlived their ttl, and retries it promotes. */
 const MAX_DROPS = 1_000
 const MAX_PROMOTED = 1_000
-const QUEUED: Submitted = Object.freeze({ queued: true })
+const QUEUED: SubmitItemResult = Object.freeze({ queued: true })
 const textOf = ({ id, body }: Task): number => id.length + body.length
 
 export class MemoryTasks implements Sync<Tasks> {
@@ -52,41 +53,40 @@ export class MemoryTasks implements Sync<Tasks> {
     idempotencyTtlMs: number,
     tasks: readonly NewTask[],
     maxLength = Infinity,
-  ): readonly Submitted[] {
+  ): readonly SubmitItemResult[] {
     const queue = this.#of(type)
     const now = this.#store.now()
     let chars = 0
     for (const task of tasks)
-      chars += sizeOf(task) + (task.key === null ? 0 : RECORD + task.key.length + task.id.length)
-    this.#store.ledger.require(chars)
+      chars += sizeOf(task) + (task.key === null ? 0 : RECORD_OVERHEAD + task.key.length + task.id.length)
+    this.#store.budget.require(chars)
     return tasks.map((task) => {
       const first = task.key === null ? undefined : queue.keys.find(task.key, now)
       if (first !== undefined) return { duplicateOf: first }
-      if (this.#store.safeguards.presenceCheck && queue.find(task.id) !== undefined)
-        return task.ownId ? { duplicateOf: task.id } : QUEUED
-      if (queue.size >= maxLength) return 'queue_full'
-      queue.submit(task)
-      if (task.key !== null) queue.keys.record(task.key, task.id, now + idempotencyTtlMs)
-      return QUEUED
+      const isKnown = this.#store.safeguards.presenceCheck && queue.find(task.id) !== undefined
+      if (!isKnown && queue.size >= maxLength) return 'queue_full'
+      if (!isKnown) queue.submit(task)
+      if (task.key !== null) queue.keys.record(task.key, task.id, now + idempotencyTtlMs) // Also of a duplicate (D80).
+      return isKnown && task.ownId ? { duplicateOf: task.id } : QUEUED
     })
   }
 
-  reserve(type: string, visibilityMs: number, requests: readonly ReserveRequest[]): Reserved {
+  reserve(type: string, visibilityMs: number, requests: readonly ReserveRequest[]): ReserveResult {
     const queue = this.#of(type)
     const now = this.#store.now()
     queue.promote(MAX_PROMOTED, now)
     const allowance: Allowance = { tasks: MAX_RESERVED_PER_CALL, chars: Infinity, drops: MAX_DROPS }
-    const answers = requests.map(
+    const results = requests.map(
       (request) => this.#refusal(type, request) ?? lease(queue, request, allowance, now, now + visibilityMs),
     )
-    return { answers, dropped: MAX_DROPS - allowance.drops, nextDue: queue.nextDue() }
+    return { results, dropped: MAX_DROPS - allowance.drops, nextDueAtMs: queue.nextDue() }
   }
 
   ack(type: string, leases: readonly LeaseRef[]): readonly ('ok' | LeaseLost)[] {
     const queue = this.#of(type)
     return leases.map(({ id, token }) => {
       const task = queue.held(id, token)
-      if (task === undefined) return queue.acked.has(token) ? 'ok' : queue.lost(token)
+      if (task === undefined) return queue.acked.has(token, id) ? 'ok' : queue.lost(token)
       queue.complete(task)
       return 'ok'
     })
@@ -95,28 +95,28 @@ export class MemoryTasks implements Sync<Tasks> {
   release(type: string, leases: readonly LeaseRef[]): readonly ('ok' | LeaseLost)[] {
     const queue = this.#of(type)
     const back: Task[] = []
-    const answers = leases.map(({ id, token }) => {
+    const results = leases.map(({ id, token }) => {
       const task = queue.held(id, token)
       if (task === undefined) return queue.lost(token)
-      queue.giveUp(task)
+      queue.endLeaseOf(task)
       back.push(task)
       return 'ok'
     })
     queue.putBack(back)
-    return answers
+    return results
   }
 
-  nack(type: string, retry: RetryPolicy, items: readonly Nack[]): readonly ('scheduled' | 'dead' | LeaseLost)[] {
+  nack(type: string, retry: RetryPolicy, items: readonly NackItem[]): readonly ('scheduled' | 'dead' | LeaseLost)[] {
     const queue = this.#of(type)
     const now = this.#store.now()
-    return items.map(({ id, token, error, retryInMs, permanent, u }) => {
+    return items.map(({ id, token, error, retryInMs, permanent, jitter: u }) => {
       const task = queue.held(id, token)
       if (task === undefined) return queue.lost(token)
       const delayMs = retryInMs ?? backoffMs(retry, task.attempt, u)
       task.attempt += 1
       queue.totals.nacked += 1
       if (permanent || task.attempt >= task.max) {
-        queue.bury(task, cutError(error))
+        queue.moveToDead(task, cutError(error))
         return 'dead'
       }
       queue.retry(task, now + delayMs)
@@ -127,18 +127,18 @@ export class MemoryTasks implements Sync<Tasks> {
   extend(
     type: string,
     items: readonly (LeaseRef & { readonly visibilityMs: number })[],
-  ): readonly ({ readonly until: number } | LeaseLost)[] {
+  ): readonly ({ readonly expiresAtMs: number } | LeaseLost)[] {
     const queue = this.#of(type)
     const now = this.#store.now()
     return items.map(({ id, token, visibilityMs }) => {
       const task = queue.held(id, token)
       if (task === undefined) return queue.lost(token)
       queue.extend(task, now + visibilityMs)
-      return { until: task.until }
+      return { expiresAtMs: task.until }
     })
   }
 
-  sweep(type: string, maxLost: number, limit: number): Swept {
+  sweep(type: string, maxLost: number, limit: number): SweepResult {
     const queue = this.#of(type)
     const now = this.#store.now()
     const back: Task[] = []
@@ -148,10 +148,10 @@ export class MemoryTasks implements Sync<Tasks> {
       if (task === null) break
       task.lost += 1
       if (maxLost > 0 && task.lost >= maxLost) {
-        queue.bury(task, `lease lost ${task.lost} times`)
+        queue.moveToDead(task, `lease lost ${task.lost} times`)
         dead += 1
       } else {
-        queue.giveUp(task)
+        queue.endLeaseOf(task)
         back.push(task)
       }
     }
@@ -163,41 +163,68 @@ export class MemoryTasks implements Sync<Tasks> {
     return { requeued: back.length, promoted, dead, forgottenKeys, more }
   }
 
-  locate(type: string, ids: readonly string[]): readonly (Place | null)[] {
+  locate(type: string, ids: readonly string[]): readonly (TaskPlace | null)[] {
     const queue = this.#of(type)
     return ids.map((id) => queue.find(id)?.place ?? null)
   }
 
-  queue(type: string, n: number): { readonly length: number; readonly items: readonly QueueRow[] } {
+  queue(type: string, n: number, bytes = MAX_ANSWER_BYTES): QueuePage {
     const queue = this.#of(type)
     const length = queue.tiers.reduce((sum, tier) => sum + tier.length, 0)
-    return {
-      length,
-      items: within(queue.pending(), n, MAX_ANSWER_BYTES, textOf, ({ id, attempt, body }) => ({ id, attempt, body })),
-    }
+    const line = within(queue.pending(), n, Infinity, textOf, (task) => task)
+    const items = within(line, n, bytes, textOf, ({ id, attempt, body }) => ({ id, attempt, body }))
+    if (items.length === line.length) return { length, items }
+    return { length, items, rest: line.slice(items.length).map(({ id, attempt }) => ({ id, attempt })) }
   }
 
-  dead(type: string, n: number): { readonly length: number; readonly items: readonly DeadRow[] } {
+  bodies(type: string, ids: readonly string[], bytes = MAX_ANSWER_BYTES): readonly (string | null)[] {
+    const queue = this.#of(type)
+    const bodyOf = (id: string): string | null => {
+      const task = queue.find(id)
+      return task === undefined || task.place === 'dead' ? null : task.body
+    }
+    return within(
+      ids.map(bodyOf),
+      ids.length,
+      bytes,
+      (body) => body?.length ?? 0,
+      (body) => body,
+    )
+  }
+
+  dead(type: string, n: number, bytes = MAX_ANSWER_BYTES, after = 0): DeadPage {
     const { dead } = this.#of(type)
-    const show = ({ id, attempt, body, max, lastError, diedAt }: Task): DeadRow => ({
+    const show = ({ id, attempt, body, max, lastError, diedAtMs }: Task): DeadRow => ({
       id,
       attempt,
       maxAttempts: max,
       lastError,
-      diedAt,
+      diedAtMs,
       body,
     })
-    return { length: dead.size, items: within(dead, n, MAX_ANSWER_BYTES, textOf, show) }
+    const shown = within(
+      dead.after(after),
+      n,
+      bytes,
+      (task) => textOf(task) + (task.lastError?.length ?? 0),
+      (task) => task,
+    )
+    const next = shown.length < n ? dead.next(shown.at(-1)) : undefined // Further tasks, so the bytes ended it.
+    return { length: dead.size, items: shown.map(show), ...(next !== undefined && { next }) }
   }
 
-  replay(type: string, n: number): number {
+  replay(type: string, n: number, until = Infinity): number {
     const queue = this.#of(type)
     for (let replayed = 0; replayed < n; replayed += 1) {
-      const task = queue.dead.first()
+      const task = queue.dead.first(until)
       if (task === undefined) return replayed
-      queue.revive(task)
+      queue.replay(task)
     }
     return n
+  }
+
+  lastDeath(type: string): number {
+    return this.#of(type).dead.deaths
   }
 
   clearDead(type: string): number {
@@ -213,7 +240,7 @@ export class MemoryTasks implements Sync<Tasks> {
     return ids.map((id) => {
       const task = queue.dead.get(id)
       if (task === undefined) return 'not_dead'
-      if (action === 'replay') queue.revive(task)
+      if (action === 'replay') queue.replay(task)
       else queue.removeDead(task)
       return action === 'replay' ? 'replayed' : 'removed'
     })
@@ -223,8 +250,8 @@ export class MemoryTasks implements Sync<Tasks> {
     return types.map((type) => this.#of(type).counts())
   }
 
-  /** Why this worker gets no task; null: it may have some. */
-  #refusal(type: string, { worker, gen }: ReserveRequest): Refusal | null {
+  /** Why this worker may not reserve; null if it may. */
+  #refusal(type: string, { worker, gen }: ReserveRequest): ReserveRefusal | null {
     const record = this.#records.find({ type, id: worker })
     if (record === undefined) return 'unknown'
     if (record.drain !== null && this.#store.safeguards.drainCheck) return 'draining'
@@ -256,7 +283,7 @@ function lease(
       token: task.token,
       attempt: task.attempt,
       maxAttempts: task.max,
-      until,
+      expiresAtMs: until,
       body: task.body,
     })
   }

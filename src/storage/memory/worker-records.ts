@@ -1,19 +1,19 @@
 /**
  * @module storage/memory/worker-records
- * The records of all workers: found by type and id, listed by the bytes of the id, and what is left of the forgotten
- * ones, their generation (D46).
+ * Stores the records of all workers: found by type and id, listed by the bytes of the id. Of forgotten workers it keeps
+ * the generation (D46).
  */
 import { STATS_FRAMES } from '../../protocol/index.ts'
-import { Agenda } from './agenda.ts'
+import { TimerQueue } from './timer-queue.ts'
 import { Ring } from './ring.ts'
-import { RECORD } from './ledger.ts'
+import { RECORD_OVERHEAD } from './memory-budget.ts'
 import { valueOf } from './store.ts'
 import type { ReportedState } from '../../protocol/index.ts'
 import type { ConfigRow, HistoryRow, Ref, Registration } from '../index.ts'
-import type { Entry } from './agenda.ts'
+import type { Timer } from './timer-queue.ts'
 import type { Store } from './store.ts'
 
-/** To whom a drain applies: one process, one connection, or whoever registers next (D6, D61). */
+/** What a drain applies to: one process, one connection, or the process that registers next (D6, D61). */
 export type Drain = { readonly instance: string } | { readonly conn: string } | 'next'
 
 export interface WorkerRecord extends Ref {
@@ -39,8 +39,8 @@ interface OfType {
   readonly records: Map<string, WorkerRecord>
   /** Ordered by the bytes of the id. */
   readonly inOrder: WorkerRecord[]
-  readonly forgotten: Map<string, Entry<string>>
-  readonly byGen: Agenda<string>
+  readonly forgotten: Map<string, Timer<string>>
+  readonly byGen: TimerQueue<string>
 }
 
 export class WorkerRecords {
@@ -55,13 +55,13 @@ export class WorkerRecords {
     return this.#types.get(type)?.records.get(id)
   }
 
-  /** undefined where the type has as many records as it may. @throws FleetError STORAGE_FULL */
+  /** @returns undefined if the type has its maximum number of records. */
   create({ type, id, hardware, defaults }: Registration): WorkerRecord | undefined {
     const of = valueOf(this.#types, type, () => ({
       records: new Map<string, WorkerRecord>(),
       inOrder: [],
-      forgotten: new Map<string, Entry<string>>(),
-      byGen: new Agenda<string>(),
+      forgotten: new Map<string, Timer<string>>(),
+      byGen: new TimerQueue<string>(),
     }))
     if (of.records.size >= this.#store.limits.workersPerType) return undefined
     const now = this.#store.now()
@@ -79,31 +79,31 @@ export class WorkerRecords {
       drain: null,
       managedBy: null,
       appliedGen: null,
-      config: { gen: this.#recall(of, id), config: defaults, changedAt: null, actor: null },
+      config: { gen: this.#recall(of, id), config: defaults, changedAtMs: null, actor: null },
       history: [],
       stats: null,
       frames: new Ring(),
     }
     of.records.set(id, record)
     of.inOrder.splice(placeOf(of.inOrder, id), 0, record)
-    this.#store.ledger.add(charsOf(record))
+    this.#store.budget.add(charsOf(record))
     return record
   }
 
-  /** Writes what counts as text, keeping the ledger right. */
+  /** Applies `change` and updates the memory budget by the difference. */
   change(record: WorkerRecord, change: (record: WorkerRecord) => void): void {
     const before = charsOf(record)
     change(record)
-    this.#store.ledger.add(charsOf(record) - before)
+    this.#store.budget.add(charsOf(record) - before)
   }
 
   /** Keeps the newest frames; in a full store the new one alone. */
   addFrame(record: WorkerRecord, frame: string): void {
-    while (record.frames.length >= STATS_FRAMES || (this.#store.ledger.full && record.frames.length > 0)) {
-      this.#store.ledger.add(-(record.frames.shift()?.length ?? 0))
+    while (record.frames.length >= STATS_FRAMES || (this.#store.budget.full && record.frames.length > 0)) {
+      this.#store.budget.add(-(record.frames.shift()?.length ?? 0))
     }
     record.frames.push(frame)
-    this.#store.ledger.add(frame.length)
+    this.#store.budget.add(frame.length)
   }
 
   forget({ type, id }: Ref): boolean {
@@ -114,7 +114,7 @@ export class WorkerRecords {
     of.inOrder.splice(placeOf(of.inOrder, id), 1)
     let frames = 0
     for (let i = 0; i < record.frames.length; i += 1) frames += record.frames.at(i)?.length ?? 0
-    this.#store.ledger.add(-charsOf(record) - frames)
+    this.#store.budget.add(-charsOf(record) - frames)
     of.forgotten.set(id, of.byGen.add(record.config.gen, id))
     if (of.forgotten.size > this.#store.limits.forgottenPerType) of.forgotten.delete(of.byGen.takeDue(Infinity) ?? '')
     return true
@@ -141,7 +141,7 @@ export class WorkerRecords {
 function charsOf({ id, hardware, config, history, lastError, stats }: WorkerRecord): number {
   const past = history.reduce((sum, row) => sum + row.config.length, 0)
   return (
-    4 * RECORD +
+    4 * RECORD_OVERHEAD +
     id.length +
     hardware.length +
     config.config.length +

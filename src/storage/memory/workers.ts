@@ -1,13 +1,22 @@
 /**
  * @module storage/memory/workers
- * The `workers` of the contract: who registered, on which connection, in which state, draining or not.
+ * Implements `workers` of the contract: registration, reports, drains and reading of worker records.
  */
-import { MAX_ANSWER_BYTES, MAX_RING_FRAME_BYTES } from '../../protocol/index.ts'
-import { cutError } from '../index.ts'
-import { RECORD } from './ledger.ts'
+import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
+import { cutError, ringFrame } from '../index.ts'
+import { RECORD_OVERHEAD } from './memory-budget.ts'
 import { within } from './store.ts'
-import type { JsonObject } from '../../protocol/index.ts'
-import type { Beat, BeatAnswer, Conn, Ref, Registered, Registration, Reported, WorkerRow, Workers } from '../index.ts'
+import type {
+  WorkerReport,
+  ReportResult,
+  Conn,
+  Ref,
+  RegisterResult,
+  Registration,
+  RecordedStatus,
+  WorkerRow,
+  Workers,
+} from '../index.ts'
 import type { Masters } from './masters.ts'
 import type { Store, Sync } from './store.ts'
 import type { Drain, WorkerRecord, WorkerRecords } from './worker-records.ts'
@@ -23,9 +32,9 @@ export class MemoryWorkers implements Sync<Workers> {
     this.#masters = masters
   }
 
-  register(items: readonly Registration[]): readonly Registered[] {
-    this.#store.ledger.require(
-      items.reduce((sum, { hardware, defaults }) => sum + 4 * RECORD + hardware.length + defaults.length, 0),
+  register(items: readonly Registration[]): readonly RegisterResult[] {
+    this.#store.budget.require(
+      items.reduce((sum, { hardware, defaults }) => sum + 4 * RECORD_OVERHEAD + hardware.length + defaults.length, 0),
     )
     return items.map((item) => {
       const known = this.#records.find(item)
@@ -34,18 +43,18 @@ export class MemoryWorkers implements Sync<Workers> {
       const replaced = record.conn === item.conn ? null : record.conn // A register may be repeated.
       const before = known === undefined ? null : reportedOf(known)
       this.#connect(record, item)
-      return { before, drain: record.drain !== null, replaced, gen: record.config.gen }
+      return { previous: before, drain: record.drain !== null, replaced, gen: record.config.gen }
     })
   }
 
-  beat(items: readonly Beat[]): readonly BeatAnswer[] {
+  beat(items: readonly WorkerReport[]): readonly ReportResult[] {
     return items.map((beat) => {
       const record = this.#records.find(beat)
-      if (record === undefined) return { was: 'unknown', gen: 0 }
+      if (record === undefined) return { status: 'unknown', gen: 0 }
       const { gen } = record.config
-      if (record.conn !== beat.conn) return { was: 'replaced', gen }
+      if (record.conn !== beat.conn) return { status: 'replaced', gen }
       this.#records.change(record, () => this.#take(record, beat))
-      return { was: record.drain === null ? 'ok' : 'drain', gen }
+      return { status: record.drain === null ? 'ok' : 'drain', gen }
     })
   }
 
@@ -63,7 +72,7 @@ export class MemoryWorkers implements Sync<Workers> {
       const record = this.#records.find(ref)
       if (record === undefined) return 'not_found'
       if (record.drain === null) record.stateSince = this.#store.now()
-      record.drain = this.#masters.holds(record.conn) ? boundTo(record) : 'next'
+      record.drain = this.#masters.isConnected(record.conn) ? boundTo(record) : 'next'
       return { conn: record.conn }
     })
   }
@@ -88,10 +97,8 @@ export class MemoryWorkers implements Sync<Workers> {
     })
   }
 
-  page(type: string, after: string | null, limit: number): readonly WorkerRow[] {
-    return within(this.#records.page(type, after, limit), limit, MAX_ANSWER_BYTES, textOf, (record) =>
-      this.#row(record),
-    )
+  page(type: string, after: string | null, limit: number, bytes = MAX_ANSWER_BYTES): readonly WorkerRow[] {
+    return within(this.#records.page(type, after, limit), limit, bytes, textOf, (record) => this.#row(record))
   }
 
   #connect(record: WorkerRecord, { conn, instance, hardware }: Registration): void {
@@ -110,7 +117,7 @@ export class MemoryWorkers implements Sync<Workers> {
     if (record.drain !== null) record.drain = boundTo(record)
   }
 
-  #take(record: WorkerRecord, { state, stats = [] }: Beat): void {
+  #take(record: WorkerRecord, { state, stats = [] }: WorkerReport): void {
     const now = this.#store.now()
     record.lastSeen = now
     if (state !== undefined) {
@@ -129,12 +136,12 @@ export class MemoryWorkers implements Sync<Workers> {
       type,
       id,
       conn,
-      connected: this.#masters.holds(conn),
-      registeredAt,
+      connected: this.#masters.isConnected(conn),
+      registeredAtMs: registeredAt,
       hardware,
       ...reportedOf(record),
-      stateSince,
-      lastSeen,
+      stateSinceMs: stateSince,
+      lastSeenAtMs: lastSeen,
       draining: record.drain !== null,
       managedBy,
       config,
@@ -143,29 +150,25 @@ export class MemoryWorkers implements Sync<Workers> {
   }
 }
 
-function reportedOf({ drain, state, lastError, appliedGen }: WorkerRecord): Reported {
+function reportedOf({ drain, state, lastError, appliedGen }: WorkerRecord): RecordedStatus {
   return { state: drain === null ? state : 'DRAINING', lastError, appliedGen }
 }
 
 const textOf = ({ hardware, config, lastError, stats }: WorkerRecord): number =>
-  RECORD + hardware.length + config.config.length + (lastError?.length ?? 0) + (stats?.length ?? 0)
+  RECORD_OVERHEAD + hardware.length + config.config.length + (lastError?.length ?? 0) + (stats?.length ?? 0)
 
-/** The process behind the record's connection, as exactly as it is known. */
+/** The process behind the record's connection: by its instance, else by its connection. */
 function boundTo({ conn, instance }: WorkerRecord): Drain {
   if (instance !== '') return { instance }
   return conn === null ? 'next' : { conn }
 }
 
-/** Whether a process that registers now is the one to be drained. Its connection is a new one, unless the register is repeated. */
+/**
+ * Whether a process that registers now is the one to be drained. Its connection is a new one, unless the register is
+ * repeated.
+ */
 function concerns(drain: Drain, conn: string, instance: string): boolean {
   return (
     drain === 'next' || ('instance' in drain ? drain.instance === instance : drain.conn === conn && instance === '')
   )
-}
-
-/** A frame as the history keeps it: a large one without what each slot did. */
-function ringFrame(frame: string): string {
-  if (Buffer.byteLength(frame) <= MAX_RING_FRAME_BYTES) return frame
-  const { per_slot: _, ...rest } = JSON.parse(frame) as JsonObject
-  return JSON.stringify(rest)
 }

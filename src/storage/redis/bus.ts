@@ -5,19 +5,24 @@
  *   s:<masterId>   signals to the master that holds a socket      wake           a type whose empty tier got a task
  *   event:<topic>  what plugins publish, and what workers emit    ev             entries of the event log (events.ts)
  *
- * A message may be lost, and everything that rests on one has another way to come true. Whenever the connection was made
- * anew all channels are subscribed again, then the types that were waited for are woken, in case a wake was lost.
+ * A Cluster copies a message of such a channel to every node. There `event:<topic>` is a sharded channel instead
+ * (sharded-bus.ts), once every live master subscribes to those. A new master subscribes to both channels, a message is
+ * published on one of them, and masters of an older release know the first alone (D92).
+ *
+ * A message may be lost, and everything that rests on one has another way to come true. Whenever the connection was
+ * made anew all channels are subscribed again, then the types that were waited for are woken, in case a wake was lost.
  */
 import { Redis, type RedisOptions } from 'ioredis'
 import { FleetError } from '../../protocol/index.ts'
 import { Backoff, type Cancel, type Log, type Random, type Time } from '../../runtime/index.ts'
-import type { Bus, Signal } from '../index.ts'
+import type { Bus, MasterSignal } from '../index.ts'
 import type { Caller } from './caller.ts'
 import { isReply, notOpen, unavailable } from './errors.ts'
-import { metaKey } from './keys.ts'
+import { metaKey, shardedTopic, topicKey } from './keys.ts'
 import { script } from './script.ts'
+import type { ShardedBus } from './sharded-bus.ts'
 import { WAIT_MS } from './waiting.ts'
-import { inWords } from './words.ts'
+import { explain } from './connection-errors.ts'
 
 const OPEN_WITHIN_MS = 10_000
 const RETRY_BASE_MS = 50
@@ -33,9 +38,26 @@ for i = 2, #ARGV, 2 do redis.call('PUBLISH', ARGV[i], ARGV[i + 1]) end
 `,
 )
 
+/** ARGV: sharded channel, text. The key has the tag of the channel. */
+const PUBLISH_SHARDED = script(
+  'bus.publish-sharded',
+  ['allow-oom'],
+  `
+redis.call('SPUBLISH', ARGV[2], ARGV[3])
+`,
+)
+
+/**
+ * How a message of a topic is published. `asked`: on a single server, if its counts show a subscriber. `always`: on a
+ * Cluster, whose node cannot count the subscribers of others. `sharded`: on a Cluster, on the node of the topic's tag.
+ */
+export type PublishMode = 'asked' | 'always' | 'sharded'
+
 type Listener = (data: string) => void
 
 export interface BusOptions {
+  /** On a Cluster alone. */
+  readonly sharded?: { readonly bus: ShardedBus; readonly isUsedByAll: () => boolean } | undefined
   readonly caller: Caller
   /** How the next connection is to be made. */
   readonly subscriber: () => RedisOptions
@@ -48,28 +70,35 @@ export class RedisBus implements Bus {
   readonly #options: BusOptions
   readonly #backoff: Backoff
   readonly #channels = new Map<string, Set<Listener>>()
-  readonly #signalListeners = new Set<(signal: Signal) => void>()
+  readonly #signalListeners = new Set<(signal: MasterSignal) => void>()
   readonly #subscribedListeners = new Set<() => void>()
-  /** Types somebody asked tasks of. */
+  /** Types for which this process reserves tasks. */
   readonly #types = new Set<string>()
   #client: Redis | null = null
   #isSubscribed = false
-  #awaySince: number
+  #unavailableSince: number
   #waiting: { readonly resolve: () => void; readonly reject: (error: FleetError) => void }[] = []
   /** Why nothing is subscribed, as far as known. */
-  #trouble = 'no connection to listen on'
+  #trouble = 'no connection for subscriptions'
   #cancel: Cancel = () => undefined
   #cancelProbe: Cancel = () => undefined
 
   constructor(options: BusOptions) {
     this.#options = options
-    this.#awaySince = options.time.monotonicMs()
+    this.#unavailableSince = options.time.monotonicMs()
     this.#backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, random: options.random, floor: 0.5 })
+  }
+
+  get publishMode(): PublishMode {
+    const { sharded } = this.#options
+    if (sharded === undefined) return 'asked'
+    return sharded.isUsedByAll() ? 'sharded' : 'always'
   }
 
   /** Resolves when everything is subscribed. */
   open(): Promise<void> {
-    this.#awaySince = this.#options.time.monotonicMs()
+    this.#options.sharded?.bus.open()
+    this.#unavailableSince = this.#options.time.monotonicMs()
     this.#listen('wake', (type) => this.#tell({ kind: 'wake', type }))
     this.#cancelProbe = this.#options.time.every(PROBE_EVERY_MS, () => void this.#probe())
     this.#connect()
@@ -79,6 +108,7 @@ export class RedisBus implements Bus {
   close(): void {
     this.#cancel()
     this.#cancelProbe()
+    this.#options.sharded?.bus.close()
     this.#client?.disconnect()
     this.#client = null
     this.#isSubscribed = false
@@ -88,24 +118,43 @@ export class RedisBus implements Bus {
   }
 
   async publish(messages: readonly { readonly topic: string; readonly data: string }[]): Promise<void> {
-    if (messages.length > 0) await this.#publish(messages.flatMap(({ topic, data }) => [`event:${topic}`, data]))
+    if (messages.length === 0) return
+    if (this.publishMode !== 'sharded') {
+      return this.#publish(messages.flatMap(({ topic, data }) => [`event:${topic}`, data]))
+    }
+    const { caller } = this.#options
+    const publish = (topic: string, data: string): Promise<unknown> =>
+      caller.run(PUBLISH_SHARDED, [topicKey(topic)], [caller.channel(shardedTopic(topic)), data])
+    await Promise.all(messages.map(({ topic, data }) => publish(topic, data)))
   }
 
-  subscribe(topic: string, on: (data: string) => void): Promise<() => void> {
-    return this.listen(`event:${topic}`, on)
+  async subscribe(topic: string, on: (data: string) => void): Promise<() => void> {
+    const { sharded, caller } = this.#options
+    const end = await this.listen(`event:${topic}`, on)
+    if (sharded === undefined) return end
+    try {
+      const endSharded = await sharded.bus.listen(caller.channel(shardedTopic(topic)), on)
+      return () => {
+        end()
+        endSharded()
+      }
+    } catch (error) {
+      end()
+      throw error
+    }
   }
 
-  async signal(masterId: string, signal: Signal): Promise<void> {
+  async signal(masterId: string, signal: MasterSignal): Promise<void> {
     await this.#publish([`s:${masterId}`, JSON.stringify(signal)])
   }
 
-  onSignal(on: (signal: Signal) => void): () => void {
-    const listener = (signal: Signal): void => on(signal) // Its own, so that one function may listen twice.
+  onSignal(on: (signal: MasterSignal) => void): () => void {
+    const listener = (signal: MasterSignal): void => on(signal) // Its own, so that one function may listen twice.
     this.#signalListeners.add(listener)
     return () => void this.#signalListeners.delete(listener)
   }
 
-  /** From now on this process is `masterId`, and hears what is sent to it. */
+  /** From now on this process is `masterId` and receives its signals. */
   async answerTo(masterId: string): Promise<void> {
     const channel = `s:${masterId}`
     if (!this.#channels.has(channel)) await this.listen(channel, (text) => this.#signalled(text))
@@ -167,11 +216,11 @@ export class RedisBus implements Bus {
   #subscribed(withinMs = WAIT_MS): Promise<void> {
     if (this.#isSubscribed) return Promise.resolve()
     const { time } = this.#options
-    const isAway = (): FleetError => unavailable(`the store is away: ${this.#trouble}`, 'not_sent')
-    const leftMs = this.#awaySince + withinMs - time.monotonicMs()
-    if (leftMs <= 0) return Promise.reject(isAway())
+    const timedOut = (): FleetError => unavailable(`the store is unavailable: ${this.#trouble}`, 'not_sent')
+    const leftMs = this.#unavailableSince + withinMs - time.monotonicMs()
+    if (leftMs <= 0) return Promise.reject(timedOut())
     return new Promise((resolve, reject) => {
-      const cancel = time.after(leftMs, () => reject(isAway()))
+      const cancel = time.after(leftMs, () => reject(timedOut()))
       this.#waiting.push({
         resolve: () => {
           cancel()
@@ -194,7 +243,7 @@ export class RedisBus implements Bus {
     })
     this.#client = client
     client.on('error', () => undefined) // The end event follows, and the commands' connection says why.
-    client.on('message', (channel: string, data: string) => this.#heard(channel, data))
+    client.on('message', (channel: string, data: string) => this.#onMessage(channel, data))
     client.once('ready', () => void this.#resubscribe(client))
     client.once('end', () => this.#lost(client))
     client.connect().catch(() => undefined)
@@ -217,16 +266,16 @@ export class RedisBus implements Bus {
     this.wakeAll()
   }
 
-  /** Nobody waits for what waiting does not mend: the user of the store may not listen. */
+  /** Rejects waiting callers if the user of the store may not subscribe, since waiting does not help. */
   #refused(error: unknown): void {
-    const { sentence, isHopeless } = inWords(error)
+    const { sentence, isPermanent: isHopeless } = explain(error)
     this.#trouble = sentence
     if (isHopeless)
       for (const { reject } of this.#waiting.splice(0)) reject(unavailable(sentence, 'not_sent', { cause: error }))
   }
 
   #leave(sinceMs: number): void {
-    this.#awaySince = this.#isSubscribed ? sinceMs : Math.min(sinceMs, this.#awaySince)
+    this.#unavailableSince = this.#isSubscribed ? sinceMs : Math.min(sinceMs, this.#unavailableSince)
     this.#isSubscribed = false
   }
 
@@ -243,18 +292,18 @@ export class RedisBus implements Bus {
     if (this.#isSubscribed) await this.#client?.ping().catch(() => undefined)
   }
 
-  #heard(channel: string, data: string): void {
+  #onMessage(channel: string, data: string): void {
     const name = channel.slice(this.#options.caller.channel('').length)
     for (const listener of this.#channels.get(name) ?? []) listener(data)
   }
 
   #signalled(text: string): void {
     const signal = signalOf(text)
-    if (signal === null) this.#options.log?.warn('a message of another master was not understood')
+    if (signal === null) this.#options.log?.warn('ignored an invalid message from another master')
     else this.#tell(signal)
   }
 
-  #tell(signal: Signal): void {
+  #tell(signal: MasterSignal): void {
     for (const listener of this.#signalListeners) listener(signal)
   }
 
@@ -269,7 +318,7 @@ export class RedisBus implements Bus {
 }
 
 /** Anybody with rights on the store can publish; what is not a signal is null. */
-function signalOf(text: string): Signal | null {
+function signalOf(text: string): MasterSignal | null {
   try {
     const { kind, ref, conn, gen, type } = JSON.parse(text) as Record<string, unknown>
     if (kind === 'wake') return typeof type === 'string' ? { kind, type } : null

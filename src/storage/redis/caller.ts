@@ -1,14 +1,15 @@
 /**
  * @module storage/redis/caller
- * The seam between the groups of the backend (tasks, streams, workers …) and the connection: run one script on keys of
- * one hash tag. connection.ts implements it; everything about sockets, NOSCRIPT, waiting and error mapping lies behind.
+ * Defines the interface between the groups of the backend (tasks, streams, workers …) and the connection: it runs one
+ * script on keys of one hash tag. connection.ts implements it, with sockets, NOSCRIPT, waiting and error mapping.
  *
- * A script refuses as a whole, before its first write, with `return redis.error_reply('FULL …')` (a bound is reached:
- * STORAGE_FULL with that sentence) or `'CORRUPT …'` (STORAGE_CORRUPT). Any other error of a script is a mistake of ours.
+ * A script rejects a call as a whole, before its first write, with `return redis.error_reply('FULL …')` (a bound is
+ * reached:
+ * STORAGE_FULL with that sentence) or `'CORRUPT …'` (STORAGE_CORRUPT). Any other error of a script is a bug.
  */
 import type { Script } from './script.ts'
 
-/** What a script answers: integers, bulk strings (as UTF-8 text), nil as null, nested arrays. */
+/** What a script returns: integers, bulk strings (as UTF-8 text), nil as null, nested arrays. */
 export type Reply = number | string | null | readonly Reply[]
 
 export interface Caller {
@@ -23,13 +24,21 @@ export interface Caller {
     args: readonly (string | number)[],
     options?: CallOptions,
   ): Promise<Reply>
-  /** The life of the store; another one after each restart of a server. Scripts that issue tokens compare it with `m.run`. */
+  /**
+   * The run of the store; another one after each restart of a server. Scripts that issue tokens compare it with
+   * `m.run`.
+   */
   readonly runId: () => string
-  /** The full name of a channel of this store (`wake`, `event:<topic>`), for a script that publishes: it goes in as an argument. */
+  /**
+   * The full name of a channel of this store (`wake`, `event:<topic>`), for a script that publishes: it goes in as an
+   * argument.
+   */
   readonly channel: (name: string) => string
 }
 
 export interface CallOptions {
-  /** May be sent a second time after an unknown outcome, inside the call's deadline: the operation repeats harmlessly. */
+  /**
+   * May be sent a second time after an unknown outcome, inside the call's deadline: the operation repeats harmlessly.
+   */
   readonly repeatable?: boolean
 }

@@ -1,11 +1,14 @@
 /**
  * @module storage/redis/checks
- * What a server says of itself, and what that means: whether it may be used at all, what its operator should be told,
- * and how much survives what. A setting that the server hides is "unknown", never guessed.
+ * Reads the version and settings of a server, and decides what follows: whether it can be used, which warnings are
+ * logged, and what a crash can lose. A setting that the server hides is "unknown", never guessed.
  */
-import type { Reply } from './caller.ts'
-import { isReply } from './errors.ts'
+import { createHash } from 'node:crypto'
+import type { Caller, Reply } from './caller.ts'
+import { isReply, unavailable } from './errors.ts'
+import { metaKey } from './keys.ts'
 import { script, scripts } from './script.ts'
+import type { StoreUrl } from './url.ts'
 
 /** From best to worst. */
 const PROFILES = ['durable', 'last-seconds', 'unknown', 'unsafe'] as const
@@ -69,13 +72,19 @@ function pairsOf(reply: Reply): Map<string, string> {
 
 export const isTooOld = ({ version }: Facts): boolean => !(Number.parseInt(version, 10) >= LEAST_MAJOR)
 
-/** Why this server cannot be used; null: it can. */
+/** The run id of the store: that of its only server, or a digest of the run ids of all servers. */
+export function runIdOf(facts: readonly Facts[]): string {
+  const ids = facts.map(({ runId }) => runId).toSorted()
+  return ids.length === 1 ? (ids[0] ?? '') : createHash('sha1').update(ids.join()).digest('hex')
+}
+
+/** Why this server cannot be used; null if it can. */
 export function refusalOf(facts: Facts, isClusterUrl: boolean): string | null {
   if (isTooOld(facts))
     return `the server is version ${facts.version || 'unknown'}; Redis ${LEAST_MAJOR}.0 or a compatible server is needed`
   if (facts.clusterEnabled && !isClusterUrl)
     return 'the server is a node of a cluster; use kvstore+cluster://host:port,host:port'
-  if (!facts.clusterEnabled && isClusterUrl) return 'the server is no node of a cluster; use kvstore://host:port'
+  if (!facts.clusterEnabled && isClusterUrl) return 'the server is not a node of a cluster; use kvstore://host:port'
   return null
 }
 
@@ -93,7 +102,7 @@ function profileOfOne({ aof, appendfsync, policy }: Facts): Profile {
 export const survivesRestart = (nodes: readonly Facts[]): boolean =>
   nodes.every((facts) => facts.aof && facts.appendfsync === 'always')
 
-/** What the operator of the store should know, one sentence each. */
+/** Warnings for the operator of the store, one sentence each. */
 export function warningsOf(nodes: readonly Facts[]): string[] {
   return [...new Set(nodes.flatMap(warningsOfOne))]
 }
@@ -101,26 +110,27 @@ export function warningsOf(nodes: readonly Facts[]): string[] {
 function warningsOfOne({ policy, maxmemory, aof, appendfsync, replicas, minReplicas }: Facts): string[] {
   const warnings: (string | false)[] = [
     policy !== 'noeviction' &&
-      `maxmemory-policy is ${policy}: the store may drop what it promised to keep; set noeviction`,
+      `maxmemory-policy is ${policy}: the store may evict data that was confirmed; set noeviction`,
     maxmemory === 0 &&
-      'no maxmemory is set: a full store is ended by the system instead of refusing calls; set maxmemory',
+      'no maxmemory is set: the system kills a full store instead of it rejecting calls; set maxmemory',
     !aof &&
-      'the append-only file is off: a restart of the store loses what its last snapshot lacks; set appendonly yes',
-    aof && appendfsync === 'unknown' && 'CONFIG is refused: what a power loss takes is unknown',
+      'the append-only file is off: a restart of the store loses everything since its last snapshot; set appendonly yes',
+    aof && appendfsync === 'unknown' && 'CONFIG is denied: it is unknown what a power loss can lose',
     aof &&
       appendfsync !== 'always' &&
       appendfsync !== 'unknown' &&
       `appendfsync is ${appendfsync}: ${appendfsync === 'no' ? 'everything since the last flush of the system' : 'the last second or two'} may be lost on power loss; set appendfsync always`,
     replicas > 0 &&
       minReplicas === 0 &&
-      'there are replicas and min-replicas-to-write is 0: a primary that was cut off goes on accepting changes that a failover throws away',
+      'there are replicas and min-replicas-to-write is 0: a primary that was cut off keeps accepting changes, which a failover discards; set min-replicas-to-write 1',
   ]
   return warnings.filter((each) => each !== false)
 }
 
 // ── Rights ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** One harmless call of each command that our scripts use, behind the key. A wrong type is no fault: rights are looked at first. */
+/** Arguments of a harmless call of each command that the scripts use, without the key. A wrong type does not matter: the
+ * server checks rights first. */
 const SAMPLES: Readonly<Record<string, readonly string[]>> = {
   BITFIELD: ['GET', 'u1', '0'],
   DEL: [],
@@ -172,7 +182,7 @@ const SAMPLES: Readonly<Record<string, readonly string[]>> = {
   ZSCORE: ['v'],
 }
 /** Those without a key. */
-const KEYLESS = new Set(['PUBLISH', 'TIME', 'PUBSUB'])
+const KEYLESS = new Set(['INFO', 'PUBLISH', 'SPUBLISH', 'TIME', 'PUBSUB'])
 
 const USES = /\b(?:p?call|read|write)\(\s*'(?<command>[A-Z_]+)'/g
 
@@ -189,8 +199,12 @@ export function commandsInUse(): string[] {
 export const commandsWithoutSample = (): string[] =>
   commandsInUse().filter((name) => SAMPLES[name] === undefined && !KEYLESS.has(name))
 
-/** Tries each command on a key of its own; answers the names of those that the user of the store may not call. */
-export const RIGHTS = script(
+/**
+ * Tries each command on a key of its own. ARGV: a channel, whether the server is a node of a Cluster (1), then each
+ * command with the number of its arguments and these.
+ * @returns the names of those that the user of the store may not call.
+ */
+const RIGHTS = script(
   'rights',
   [],
   `
@@ -200,9 +214,11 @@ local function try(name, ...)
   if type(reply) == 'table' and reply.err and (reply.err:find('NOPERM', 1, true) or reply.err:find("executing the script can't", 1, true)) then denied[#denied + 1] = name end
 end
 try('PUBLISH', ARGV[2], '')
+try('INFO', 'memory')
 try('PUBSUB', 'NUMPAT')
 if denied[#denied] ~= 'PUBSUB' then try('PUBSUB', 'NUMSUB', ARGV[2]) end
-local i = 3
+if ARGV[3] == '1' then try('SPUBLISH', ARGV[2], '') end
+local i = 4
 while i <= #ARGV do
   local name, count = ARGV[i], tonumber(ARGV[i + 1])
   try(name, KEYS[1], unpack(ARGV, i + 2, i + 1 + count))
@@ -214,12 +230,23 @@ return denied
 )
 
 /** The arguments of {@link RIGHTS}. */
-export function rightsArguments(channel: string): string[] {
+function rightsArguments(channel: string, isCluster: boolean): string[] {
   return [
     channel,
+    isCluster ? '1' : '0',
     ...commandsInUse().flatMap((name) => {
       const sample = SAMPLES[name]
       return sample === undefined ? [] : [name, `${sample.length}`, ...sample]
     }),
   ]
+}
+
+/** @throws {FleetError} STORAGE_UNAVAILABLE if the user of the store may not call a command that the scripts use. */
+export async function checkRights(run: Caller['run'], channel: string, { form, prefix }: StoreUrl): Promise<void> {
+  const denied = await run(RIGHTS, [metaKey('probe')], rightsArguments(channel, form === 'cluster'))
+  if (!Array.isArray(denied) || denied.length === 0) return
+  throw unavailable(
+    `the store's user may not call ${denied.join(', ')} on keys and channels of ${prefix}:*; grant it these rights`,
+    'not_sent',
+  )
 }

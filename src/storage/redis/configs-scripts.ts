@@ -1,6 +1,6 @@
 /**
  * @module storage/redis/configs-scripts
- * Reading and changing configs; where they lie is told in workers-layout.ts.
+ * Scripts that read and change configs. workers-layout.ts defines where they are stored.
  */
 import { CONFIG_HISTORY_ROWS } from '../../protocol/index.ts'
 import { REGISTRY } from './workers-layout.ts'
@@ -8,7 +8,7 @@ import { script } from './script.ts'
 
 /**
  * KEYS behind the registry's: the history. ARGV: id, expected generation, the next one, actor, config, history row
- * without its time. Answers { 'put', conn or false }, { 'conflict', generation, cfg } or { 'unknown' }.
+ * without its time. Returns { 'put', conn or false }, { 'conflict', generation, cfg } or { 'unknown' }.
  */
 export const PUT = script(
   'configs.put',
@@ -27,7 +27,7 @@ return { 'put', owner }
 `,
 )
 
-/** ARGV: ids. Answers { generations, cfgs }. */
+/** ARGV: ids. Returns { generations, cfgs }. */
 export const GET_CONFIGS = script(
   'configs.get',
   ['no-writes'],
@@ -37,17 +37,17 @@ return { redis.call('HMGET', g, unpack(ARGV, 2)), redis.call('HMGET', cfg, unpac
 `,
 )
 
-/** KEYS: the history. ARGV: number of rows. Newest first. */
+/** KEYS: the history. ARGV: number of rows, number of newer rows to leave out. Newest first. */
 export const HISTORY = script(
   'configs.history',
   ['no-writes'],
   `
-return redis.call('LRANGE', KEYS[1], '0', int(ARGV[2] - 1))
+return redis.call('LRANGE', KEYS[1], ARGV[3], int(ARGV[3] + ARGV[2] - 1))
 `,
 )
 
 /**
- * ARGV: the furthest leap, then per item id, the generation to be above. A batch acts in order. Answers per item
+ * ARGV: the furthest leap, then per item id, the generation to be above. A batch acts in order. Returns per item
  * { generation as text, conn or false }, 'not_found' or 'too_far'. Runs at the memory limit: it replaces a number.
  */
 export const RAISE = script(
@@ -58,23 +58,23 @@ ${REGISTRY}
 local ids = {}
 for i = 3, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 local gens, conns = redis.call('HMGET', g, unpack(ids)), redis.call('HMGET', conn, unpack(ids))
-local answers, raised, changes = {}, {}, {}
+local results, raised, changes = {}, {}, {}
 for i, id in ipairs(ids) do
   local gen, wanted = raised[id] or tonumber(gens[i] or -1), ARGV[2 * i + 2] + 1
   if gen < 0 then
-    answers[i] = 'not_found'
+    results[i] = 'not_found'
   elseif wanted - gen > tonumber(ARGV[2]) then
-    answers[i] = 'too_far'
+    results[i] = 'too_far'
   else
     raised[id] = math.max(gen, wanted)
     if wanted > gen then
       changes[#changes + 1] = id
       changes[#changes + 1] = int(wanted)
     end
-    answers[i] = { int(raised[id]), conns[i] }
+    results[i] = { int(raised[id]), conns[i] }
   end
 end
 if #changes > 0 then redis.call('HSET', g, unpack(changes)) end
-return answers
+return results
 `,
 )

@@ -9,7 +9,7 @@ import { GET_CONFIGS, HISTORY, PUT, RAISE } from './configs-scripts.ts'
 import { inBatches } from './workers-batches.ts'
 import { configRow, escaped, historyKey, historyRow, historyText, registryKeys } from './workers-layout.ts'
 
-/** The most a generation may rise at once: a forged one must not use up the numbers. */
+/** The most that one call may raise a generation. It keeps a forged generation from using up the numbers. */
 const MAX_LEAP = 1_000_000
 
 type PutReply = readonly ['put', string | null] | readonly ['conflict', string, string] | readonly ['unknown']
@@ -41,10 +41,10 @@ export function createConfigs(caller: Caller): Configs {
           return gens.map((gen, i): ConfigRow | null => (gen === null ? null : configRow(gen, cfgs[i] ?? '')))
         },
       ),
-    history: async ({ type, id }, limit) =>
-      ((await caller.run(HISTORY, [historyKey(type, id)], [limit], { repeatable: true })) as readonly string[]).map(
-        historyRow,
-      ),
+    history: async ({ type, id }, limit, skip = 0) => {
+      const rows = await caller.run(HISTORY, [historyKey(type, id)], [limit, skip], { repeatable: true })
+      return (rows as readonly string[]).map(historyRow)
+    },
     raise: async (items) => {
       const raised = await inBatches(
         items,

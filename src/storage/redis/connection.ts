@@ -1,55 +1,38 @@
 /**
  * @module storage/redis/connection
- * The way to the store: sends each script to the server that holds its keys, and is honest about what became of it.
+ * Sends each script to the server that has its keys, and reports exactly whether it ran.
  *
- *   call ──▶ its server is ready ──▶ sent ──▶ answered
- *     └─ away: waits (waiting.ts)      ├─ MOVED, READONLY, LOADING …: has not run, is sent again within the moment
- *                                      ├─ no answer: outcome unknown; sent once more where it repeats harmlessly
- *                                      └─ OOM, MISCONF, a refusal: told as it is
+ *   call ──▶ its server is ready ──▶ sent ──▶ response
+ *     └─ else: waits (waiting.ts)      ├─ MOVED, READONLY, LOADING …: did not run, is sent again within 1.5 s
+ *                                      ├─ no response: outcome unknown; sent once more if it is repeatable
+ *                                      └─ OOM, MISCONF, another error: the call is rejected with it
  *
- * Before anything is admitted after a reconnect the store as a whole is looked at: version, rights, layout, and the life
- * of the store, which decides on its epoch (meta.ts). Full service is back by itself; nothing needs a restart.
+ * After a reconnect the whole store is checked before calls are sent: version, rights, layout, and whether it was
+ * restarted, which decides on its epoch (meta.ts). Service resumes automatically; nothing needs a restart.
  */
-import { createHash } from 'node:crypto'
 import type { RedisOptions } from 'ioredis'
 import { FleetError } from '../../protocol/index.ts'
-import type { Cancel, Clock, Log, Random, Time } from '../../runtime/index.ts'
+import type { Cancel } from '../../runtime/index.ts'
 import type { Health } from '../index.ts'
 import type { Caller, CallOptions, Reply } from './caller.ts'
-import { profileOf, refusalOf, RIGHTS, rightsArguments, survivesRestart, warningsOf, type Facts } from './checks.ts'
+import { checkRights, profileOf, refusalOf, runIdOf, survivesRestart, warningsOf, type Facts } from './checks.ts'
+import { exposureWarnings, redisOptionsOf, type ConnectionOptions } from './connection-options.ts'
 import { faultOf, notOpen, unavailable, type Fault } from './errors.ts'
-import { HealthBook } from './health.ts'
+import { HealthTracker } from './health.ts'
 import { metaKey, PREFIX } from './keys.ts'
-import { admitStore } from './meta.ts'
+import { admitStore, MIGRATIONS } from './meta.ts'
 import { clientOptions, type StoreNode } from './node.ts'
 import type { Script } from './script.ts'
 import { slotOf } from './slots.ts'
 import { hostPortOf, Topology } from './topology.ts'
-import { DEFAULT_PREFIX, describeUrl, isLoopback, nameOf, type StoreUrl } from './url.ts'
-import { WAIT_MS, WaitingRoom } from './waiting.ts'
+import { DEFAULT_PREFIX, describeUrl, nameOf } from './url.ts'
+import { WAIT_MS, WaitQueue } from './waiting.ts'
 
 const TICK_MS = 1_000
 const OPEN_WITHIN_MS = 10_000
 /** Between two tries of a call that a server would not take yet. */
 const PAUSE_MS = 25
 const MAX_REDIRECTIONS = 16
-
-export interface ConnectionOptions {
-  readonly url: StoreUrl
-  /** Wins over the one in the URL; asked anew for each connection. */
-  readonly password?: (() => string | undefined) | undefined
-  /** Of the sentinels themselves. */
-  readonly sentinelPassword?: (() => string | undefined) | undefined
-  /** PEM texts; without a CA those of the system are trusted. */
-  readonly tls?:
-    | { readonly ca?: string | undefined; readonly cert?: string | undefined; readonly key?: string | undefined }
-    | undefined
-  readonly time: Time
-  readonly random: Random
-  readonly log?: Log | undefined
-  /** For tests: the time of the store, in place of its server's. */
-  readonly clock?: Clock | undefined
-}
 
 interface Call {
   readonly script: Script
@@ -62,16 +45,18 @@ interface Call {
 
 export class Connection implements Caller {
   readonly #options: ConnectionOptions
-  readonly #room: WaitingRoom
-  readonly #health: HealthBook
+  readonly #room: WaitQueue
+  readonly #health: HealthTracker
   readonly #storeTime: () => string
   readonly #onReady = new Set<() => void>()
   #topology: Topology | null = null
   #runId = ''
-  /** Why the store as a whole may not be used. */
+  /** Why the whole store cannot be used. */
   #refusal: FleetError | null = null
   #admitting: Promise<void> | null = null
   #lookAgain = false
+  /** Names of the nodes that were last logged as unreachable. */
+  #unreachableNodes = ''
   #rightsChecked = false
   #cancelTick: Cancel = () => undefined
   #changed: () => void = () => undefined
@@ -79,8 +64,8 @@ export class Connection implements Caller {
   constructor(options: ConnectionOptions) {
     const { time, clock, url, log } = options
     this.#options = options
-    this.#room = new WaitingRoom(time)
-    this.#health = new HealthBook({ time, log, where: describeUrl(url) })
+    this.#room = new WaitQueue(time)
+    this.#health = new HealthTracker({ time, log, where: describeUrl(url) })
     const start = clock === undefined ? 0 : clock.wallMs() - clock.monotonicMs()
     this.#storeTime = clock === undefined ? () => '' : () => `${Math.floor(start + clock.monotonicMs())}`
   }
@@ -93,8 +78,19 @@ export class Connection implements Caller {
     return `${prefix}:${database === 0 ? '' : `db${database}:`}${name}`
   }
 
-  get isAway(): boolean {
-    return this.#topology === null || this.#topology.nodes.some(({ status }) => status !== 'ready')
+  /**
+   * The node of `{m}` is unreachable, or more than half of all nodes are. One node of several does not count as an
+   * outage.
+   */
+  get isUnavailable(): boolean {
+    if (this.#topology === null) return true
+    const { nodes } = this.#topology
+    const ready = nodes.filter(({ status }) => status === 'ready').length
+    return this.#topology.nodeOf(slotOf(metaKey('info')))?.status !== 'ready' || 2 * ready < nodes.length
+  }
+
+  get #isComplete(): boolean {
+    return this.#topology?.isWhole === true && this.#topology.nodes.every(({ status }) => status === 'ready')
   }
 
   health(): Health {
@@ -108,13 +104,20 @@ export class Connection implements Caller {
 
   /**
    * Connects and checks.
-   * @throws {FleetError} STORAGE_UNAVAILABLE with the reason, when that takes longer than 10 s or cannot succeed; STORAGE_SCHEMA.
+   * @throws {FleetError} STORAGE_UNAVAILABLE with the reason, when that takes longer than 10 s or cannot succeed;
+   *   STORAGE_SCHEMA.
    */
   async open(signal: AbortSignal): Promise<void> {
     const { url, random, time } = this.#options
     this.#refusal = null
     this.#rightsChecked = false
-    this.#topology = new Topology({ url, base: () => this.#base(), random, time, onChange: () => this.#onChange() })
+    this.#topology = new Topology({
+      url,
+      base: () => redisOptionsOf(this.#options),
+      random,
+      time,
+      onChange: () => this.#onChange(),
+    })
     this.#cancelTick = time.every(TICK_MS, () => this.#tick())
     try {
       await this.#opened(signal)
@@ -159,9 +162,22 @@ export class Connection implements Caller {
     return {
       ...clientOptions(this.#options.random),
       socketTimeout: WAIT_MS,
-      ...this.#base(),
+      ...redisOptionsOf(this.#options),
       ...this.#topology.subscriberAddress(),
     }
+  }
+
+  /** How a connection that listens to a channel of this slot is to be made now. */
+  subscriberTo(slot: number): { readonly name: string; readonly options: RedisOptions } | undefined {
+    const node = this.#topology?.nodeOf(slot)
+    if (node === undefined) return undefined
+    const options = { ...clientOptions(this.#options.random), socketTimeout: WAIT_MS, ...redisOptionsOf(this.#options) }
+    return { name: node.name, options: { ...options, ...hostPortOf(node.name, '') } }
+  }
+
+  /** Reads anew which node of a Cluster serves which slot. */
+  async refresh(): Promise<void> {
+    await this.#topology?.refresh()
   }
 
   async #run(call: Call, repeatable: boolean): Promise<Reply> {
@@ -171,7 +187,7 @@ export class Connection implements Caller {
     } catch (error) {
       if (!repeatable || !(error instanceof FleetError) || error.outcome !== 'unknown') throw error
       return await this.#attempt(call, startedMs).catch(() => {
-        throw error // That the second was not sent, or was refused, says nothing about the first.
+        throw error // If the second attempt was not sent or was rejected, the outcome of the first is still unknown.
       })
     }
   }
@@ -190,12 +206,12 @@ export class Connection implements Caller {
         if (fault.kind === 'refused') throw fault.error
         if (fault.kind === 'unknown') throw unavailable(fault.why, 'unknown', { cause: error })
         redirections += 1
-        asked = await this.#resend(fault, redirections, Math.min(startedMs, node.awaySinceMs), node)
+        asked = await this.#resend(fault, redirections, Math.min(startedMs, node.unavailableSinceMs), node)
       }
     }
   }
 
-  /** What has not run is sent again. Answers the server that is to be asked out of turn, if any. */
+  /** Prepares to send a call again that did not run. @returns the server to send it to with ASKING, if any. */
   async #resend(
     fault: Exclude<Fault, { kind: 'unknown' | 'refused' }>,
     redirections: number,
@@ -208,7 +224,7 @@ export class Connection implements Caller {
       await time.sleep(PAUSE_MS)
       return null
     }
-    if (redirections > MAX_REDIRECTIONS) throw unavailable('the cluster sends a call round in circles', 'not_sent')
+    if (redirections > MAX_REDIRECTIONS) throw unavailable('the cluster redirected a call too many times', 'not_sent')
     if (fault.kind === 'moved') await this.#topology?.refresh()
     return fault.kind === 'ask' ? nameOf(hostPortOf(fault.address, hostPortOf(node.name, '').host)) : null
   }
@@ -219,12 +235,12 @@ export class Connection implements Caller {
       if (this.#topology === null) throw notOpen()
       const node = (asked === null ? undefined : this.#topology.nodeAt(asked)) ?? this.#topology.nodeOf(slot)
       if (node?.status === 'ready') return node
-      await this.#room.wait({ lane, bytes }, node?.awaySinceMs ?? startedMs, () => this.#trouble(node))
+      await this.#room.wait({ lane, bytes }, node?.unavailableSinceMs ?? startedMs, () => this.#trouble(node))
     }
   }
 
   #trouble(node?: StoreNode): string {
-    return `the store is away: ${this.#refusal?.message ?? node?.trouble ?? this.#topology?.nodes.find(({ trouble }) => trouble !== null)?.trouble ?? this.#topology?.trouble ?? 'no connection'}`
+    return `the store is unavailable: ${this.#refusal?.message ?? node?.trouble ?? this.#topology?.nodes.find(({ trouble }) => trouble !== null)?.trouble ?? this.#topology?.trouble ?? 'no connection'}`
   }
 
   // ── Whether the store may be used ─────────────────────────────────────────────────────────────────────────────────
@@ -243,7 +259,7 @@ export class Connection implements Caller {
       this.#changed = () => {
         const hopeless = this.#refusal ?? this.#denied()
         if (hopeless !== null) end(() => reject(hopeless))
-        else if (!this.isAway && this.#topology?.isWhole === true) end(resolve)
+        else if (this.#isComplete) end(resolve)
       }
       signal.addEventListener('abort', onAbort)
       if (signal.aborted) onAbort()
@@ -251,7 +267,7 @@ export class Connection implements Caller {
     })
   }
 
-  /** What waiting will not mend. */
+  /** An error that waiting does not resolve; null if there is none. */
   #denied(): FleetError | null {
     const node = this.#topology?.nodes.find(({ isDenied }) => isDenied)
     if (node !== undefined) return unavailable(`${node.name}: ${node.trouble}`, 'not_sent')
@@ -259,11 +275,31 @@ export class Connection implements Caller {
   }
 
   #onChange(): void {
-    this.#health.note(this.isAway ? this.#trouble() : null)
-    if (this.#topology?.nodes.some(({ status }) => status === 'away') === true) void this.#topology.refresh()
+    this.#health.note(this.isUnavailable ? this.#trouble() : null)
+    this.#noteNodes()
+    if (this.#topology?.nodes.some(({ status }) => status === 'disconnected') === true) void this.#topology.refresh()
     if (this.#topology?.isWhole === true && this.#topology.nodes.some(({ status }) => status === 'prepared'))
       void this.#admit()
     this.#changed()
+  }
+
+  /** Logs which nodes are unreachable while the store as a whole serves. */
+  #noteNodes(): void {
+    const unreachable = this.isUnavailable
+      ? []
+      : (this.#topology?.nodes.filter(({ status }) => status !== 'ready') ?? [])
+    const names = unreachable
+      .map(({ name }) => name)
+      .toSorted()
+      .join()
+    if (names === this.#unreachableNodes) return
+    this.#unreachableNodes = names
+    if (names === '')
+      this.#options.log?.info('all nodes of the store are reachable again, or the whole store is unavailable')
+    else
+      this.#options.log?.warn('nodes of the store are unreachable; calls for their keys are rejected', {
+        nodes: names,
+      })
   }
 
   /** One look at a time; what changes meanwhile is looked at after it. */
@@ -295,12 +331,13 @@ export class Connection implements Caller {
           : fault?.kind === 'refused' && fault.error instanceof FleetError
             ? fault.error
             : null
+      if (this.#refusal?.code === 'STORAGE_SCHEMA') for (const node of topology.nodes) node.withdraw()
       this.#changed()
-      return // Else the server went away again; its return, or the next tick, brings us here.
+      return // Otherwise the connection broke again; a reconnect or the next tick checks again.
     }
     for (const node of topology.nodes) node.admit()
     this.#room.wake()
-    if (!this.isAway) for (const listener of this.#onReady) listener()
+    if (!this.isUnavailable) for (const listener of this.#onReady) listener()
   }
 
   #judge(facts: readonly Facts[]): void {
@@ -312,18 +349,17 @@ export class Connection implements Caller {
 
   /** Notes the life of the store; on a new one says what its settings promise. */
   async #enter(topology: Topology, facts: readonly Facts[]): Promise<void> {
-    const { random, log } = this.#options
+    const { random, log, migrations = MIGRATIONS } = this.#options
     const runId = runIdOf(facts)
-    const node = topology.nodeOf(slotOf(metaKey('info')))
-    if (node === undefined) return
-    const run: Caller['run'] = (script, keys, args) =>
-      node.evaluate(script, this.#scoped(keys), [this.#storeTime(), ...args])
-    const { epoch, isNew } = await admitStore(run, {
-      runId,
-      survivesRestart: survivesRestart(facts),
-      freshEpoch: random.uuid(),
-    })
-    if (!this.#rightsChecked) await this.#checkRights(run)
+    const run: Caller['run'] = async (script, keys, args) => {
+      const node = topology.nodeOf(slotOf(keys[0] ?? ''))
+      if (node === undefined) throw new Error('the cluster does not serve this slot') // The next tick tries again.
+      return node.evaluate(script, this.#scoped(keys), [this.#storeTime(), ...args])
+    }
+    const nodes = facts.map((each) => each.runId).toSorted()
+    const admission = { runId, nodes, survivesRestart: survivesRestart(facts), freshEpoch: random.uuid(), migrations }
+    const { epoch, life, isNew } = await admitStore(run, admission)
+    if (!this.#rightsChecked) await checkRights(run, this.channel('{m}:probe'), this.#options.url)
     this.#rightsChecked = true
     this.#refusal = null
     if (isNew)
@@ -333,23 +369,12 @@ export class Connection implements Caller {
           : 'the store was restarted and may have lost changes; it has a new epoch',
         { epoch },
       )
-    this.#health.profiled(profileOf(facts), [...warningsOf(facts), ...this.#exposure()], facts[0]?.version ?? '')
-    this.#runId = runId
-  }
-
-  async #checkRights(run: Caller['run']): Promise<void> {
-    const denied = await run(RIGHTS, [metaKey('probe')], rightsArguments(this.channel('probe')))
-    if (!Array.isArray(denied) || denied.length === 0) return
-    throw unavailable(
-      `the store's user may not call ${denied.join(', ')} on keys and channels of ${this.#options.url.prefix}:*; grant it these rights`,
-      'not_sent',
+    this.#health.profiled(
+      profileOf(facts),
+      [...warningsOf(facts), ...exposureWarnings(this.#options)],
+      facts[0]?.version ?? '',
     )
-  }
-
-  #exposure(): string[] {
-    const { url } = this.#options
-    const isOpen = !url.tls && this.#password() !== null && !url.hosts.every(isLoopback)
-    return isOpen ? ['the password travels in clear; use kvstores:// (TLS)'] : []
+    this.#runId = life
   }
 
   #tick(): void {
@@ -367,44 +392,6 @@ export class Connection implements Caller {
     return prefix === DEFAULT_PREFIX ? keys : keys.map((key) => `${prefix}:${key.slice(PREFIX.length)}`)
   }
 
-  #password(): string | null {
-    return this.#options.password?.() ?? this.#options.url.password
-  }
-
-  #base(): RedisOptions {
-    const { url, tls, sentinelPassword } = this.#options
-    const password = this.#password()
-    const ofSentinels = sentinelPassword?.()
-    const [first] = url.hosts
-    return {
-      db: url.database,
-      keyPrefix: '',
-      ...(url.user === null ? {} : { username: url.user }),
-      ...(password === null ? {} : { password }),
-      ...(ofSentinels === undefined ? {} : { sentinelPassword: ofSentinels }),
-      ...(url.tls && url.form === 'sentinel' ? { sentinelTLS: definedOf(tls) } : {}),
-      ...(url.tls
-        ? {
-            tls: {
-              ...definedOf(tls),
-              ...(first === undefined || url.form !== 'single' || /^[\d.:]+$/.test(first.host)
-                ? {}
-                : { servername: first.host }),
-            },
-          }
-        : {}),
-    }
-  }
-
-  /** Gives a store that was emptied under us an epoch again. */
+  /** Checks the whole store again, which gives an emptied store a new epoch. */
   readonly readmit = (): Promise<void> => this.#admit()
-}
-
-const definedOf = (tls: ConnectionOptions['tls']): Record<string, string> =>
-  Object.fromEntries(Object.entries(tls ?? {}).filter((entry): entry is [string, string] => entry[1] !== undefined))
-
-/** One server: its own; several: a digest of all. */
-function runIdOf(facts: readonly Facts[]): string {
-  const ids = facts.map(({ runId }) => runId).toSorted()
-  return ids.length === 1 ? (ids[0] ?? '') : createHash('sha1').update(ids.join()).digest('hex')
 }

@@ -1,13 +1,13 @@
 /**
  * @module storage/redis/errors
- * What a failed command says about itself. The one question that decides is whether it may have run:
+ * Classifies errors of commands by whether the command may have run:
  *
  *   moved, ask, not_run   it did not run; it may be sent again, elsewhere or in a moment
- *   unknown               it was sent and its answer never came
- *   refused               the server, or the script, said no to this call as it is
+ *   unknown               it was sent, and no response arrived
+ *   refused               the server or the script rejected this call
  */
 import { FleetError, type FleetErrorOptions } from '../../protocol/index.ts'
-import { inWords } from './words.ts'
+import { explain } from './connection-errors.ts'
 
 export type Fault =
   | { readonly kind: 'moved' | 'ask'; readonly address: string }
@@ -15,10 +15,10 @@ export type Fault =
   | { readonly kind: 'unknown'; readonly why: string }
   | { readonly kind: 'refused'; readonly error: Error }
 
-/** Replies after which the connection is of no use until it was made anew. */
+/** Replies after which the connection must be replaced. */
 export const RECONNECT = /^(?:READONLY|LOADING|MASTERDOWN|UNKILLABLE)\b/
 const LATER = /^(?:CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS)\b/
-/** ioredis says so when nothing was written. */
+/** The error of ioredis if nothing was written. */
 const NOT_WRITTEN = /^Stream isn't writeable/
 
 const FULL_RETRY_SECONDS = 5
@@ -37,7 +37,7 @@ export const unavailable = (
 export const notOpen = (): FleetError =>
   new FleetError('STORAGE_NOT_OPEN', 'the store is not open', { outcome: 'not_sent' })
 
-/** A reply of the server, as against trouble on the way. */
+/** Whether the error is a reply of the server, not a failure of the connection. */
 export const isReply = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError'
 
 export const isMissingScript = (error: unknown): boolean => isReply(error) && error.message.startsWith('NOSCRIPT')
@@ -54,7 +54,7 @@ export function faultOf(error: unknown): Fault {
 
 function withoutReply(message: string): Fault {
   if (NOT_WRITTEN.test(message)) return { kind: 'not_run', why: 'the connection to the store is broken' }
-  return { kind: 'unknown', why: 'the connection to the store broke before the answer' }
+  return { kind: 'unknown', why: 'the connection to the store broke before the response' }
 }
 
 function refusalOf(code: string, cause: Error): Error {
@@ -66,17 +66,21 @@ function refusalOf(code: string, cause: Error): Error {
     case 'FULL':
       return full(rest)
     case 'OOM':
-      return full('the store is at its memory limit (maxmemory); nothing may grow until something is taken out')
+      return full('the store has reached its memory limit (maxmemory); remove data or raise the limit')
     case 'MISCONF':
-      return full('the store cannot write to its disk, and takes no change until it can')
+      return full('the store cannot write to its disk; it rejects changes until it can')
     case 'CORRUPT':
       return new FleetError('STORAGE_CORRUPT', rest, { cause })
     case 'WRONGTYPE':
-      return new FleetError('STORAGE_CORRUPT', 'the store holds something else under a name of ours', { cause })
+      return new FleetError(
+        'STORAGE_CORRUPT',
+        'a key of the store has an unexpected type; another program may use the same prefix',
+        { cause },
+      )
     case 'NOAUTH':
     case 'WRONGPASS':
     case 'NOPERM':
-      return unavailable(inWords(cause).sentence, 'not_sent', { cause })
+      return unavailable(explain(cause).sentence, 'not_sent', { cause })
     default:
       return new Error(`a script failed: ${message}`, { cause })
   }

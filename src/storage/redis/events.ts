@@ -2,17 +2,19 @@
  * @module storage/redis/events
  * The event log that all masters of a store share, under `{ev}`:
  *
- *   log  LIST  the newest 10,000 entries as JSON; the number of the oldest is `last` − LLEN + 1
+ *   log  LIST  the newest entries as JSON, at most 10,000 and 16 MiB; the number of the oldest is `last` − LLEN + 1
  *   h    HASH  last: number of the newest · run: first part of every id · life: the life of the store that run began in
+ *              bytes: size of the entries up to number `counted`, which an older release does not write
  *
- * Ids are `<run>-<number>`. A store that was restarted may have lost numbers it had given out, so the first append after
- * that begins a new run with an empty log: an id from before answers `reset`, and is never taken for another event's.
+ * Ids are `<run>-<number>`. A store that was restarted may have lost numbers it had given out, so the first append
+ * after that begins a new run with an empty log: a read from an id before it returns `reset`, and is never taken for
+ * another event's.
  *
- * An append tells its own listeners as soon as everything before it was told; otherwise, and for other masters, the
- * channel `ev` brings it. Numbers make gaps visible: what a lost message would have brought is read from the log, and
- * when that is gone too, listeners get an event `reset` in its place.
+ * An append notifies its own listeners as soon as they have received everything before it; otherwise, and for other
+ * masters, the channel `ev` brings it. Numbers make gaps visible: what a lost message would have brought is read from
+ * the log, and when that is gone too, listeners get an event `reset` in its place.
  */
-import { EVENT_LOG_LENGTH } from '../../protocol/index.ts'
+import { EVENT_LOG_BYTES, EVENT_LOG_LENGTH } from '../../protocol/index.ts'
 import type { Log } from '../../runtime/index.ts'
 import type { EventLog, LoggedEvent, NewEvent } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
@@ -24,27 +26,41 @@ const READ_BYTES = 32 * 1_048_576
 const KEYS = [eventsKey('log'), eventsKey('h')]
 export const EVENTS_CHANNEL = 'ev'
 
-/** ARGV: channel, life, a run in reserve, entries. Answers run and number of the first one. */
+/** ARGV: channel, life, a run in reserve, entries. Returns run and number of the first one. */
 const APPEND = script(
   'events.append',
   [],
   `
-local state = redis.call('HMGET', KEYS[2], 'last', 'run', 'life')
-local last, run = tonumber(state[1] or 0), state[2]
-if not run or state[3] ~= ARGV[3] then
-  redis.call('UNLINK', KEYS[1])
-  last, run = 0, ARGV[4]
+local state = redis.call('HMGET', KEYS[2], 'last', 'run', 'life', 'bytes', 'counted')
+local last, run, bytes = tonumber(state[1] or 0), state[2], tonumber(state[4] or 0)
+local length = redis.call('LLEN', KEYS[1])
+local isNew = not run or state[3] ~= ARGV[3]
+if isNew then
+  last, run, bytes, length = 0, ARGV[4], 0, 0
+elseif state[5] ~= state[1] then
+  bytes = 0
+  for at = 0, length - 1, 500 do
+    for _, entry in ipairs(redis.call('LRANGE', KEYS[1], at, at + 499)) do bytes = bytes + #entry end
+  end
 end
 local count = #ARGV - 4
+length = length + count
+for i = 5, #ARGV do bytes = bytes + #ARGV[i] end
+if isNew then redis.call('UNLINK', KEYS[1]) end
 for i = 5, #ARGV, 1000 do redis.call('RPUSH', KEYS[1], unpack(ARGV, i, math.min(i + 999, #ARGV))) end
-redis.call('LTRIM', KEYS[1], -${EVENT_LOG_LENGTH}, -1)
-redis.call('HSET', KEYS[2], 'last', int(last + count), 'run', run, 'life', ARGV[3])
+while length > ${EVENT_LOG_LENGTH} or (bytes > ${EVENT_LOG_BYTES} and length > 1) do
+  bytes, length = bytes - #redis.call('LPOP', KEYS[1]), length - 1
+end
+redis.call('HSET', KEYS[2], 'last', int(last + count), 'run', run, 'life', ARGV[3], 'bytes', int(bytes), 'counted', int(last + count))
 redis.call('PUBLISH', ARGV[2], run .. ' ' .. int(last + 1) .. ' [' .. table.concat(ARGV, ',', 5) .. ']')
 return {run, last + 1}
 `,
 )
 
-/** ARGV: run ('' for the current one), the number before the first, limit. Answers run, number of the first, entries; nil: gone. */
+/**
+ * ARGV: run ('' for the current one), the number before the first, limit. Returns run, number of the first, entries;
+ * nil: gone.
+ */
 const READ = script(
   'events.read',
   ['no-writes'],
@@ -87,7 +103,7 @@ type Listener = (events: readonly LoggedEvent[]) => void
 export class RedisEventLog implements EventLog {
   readonly #options: EventsOptions
   readonly #listeners = new Set<Listener>()
-  /** The newest event that listeners were told. */
+  /** The newest event that listeners have received. */
   #run = ''
   #last = 0
   #catching: Promise<void> | null = null
@@ -138,14 +154,17 @@ export class RedisEventLog implements EventLog {
   }
 
   /** A message of the channel. */
-  heard(text: string): void {
+  receive(text: string): void {
     const match = /^(?<run>[0-9a-z]+) (?<first>\d{1,16}) (?<entries>\[.*\])$/s.exec(text)
     const entries = match === null ? null : entriesOf(match.groups?.['entries'] ?? '')
-    if (entries === null) this.#options.log?.warn('a message of the event channel was not understood')
+    if (entries === null) this.#options.log?.warn('ignored an invalid message on the event channel')
     else this.#arrived(match?.groups?.['run'] ?? '', Number(match?.groups?.['first']), entries)
   }
 
-  /** Tells what was appended unheard: after the channel was away, or a number is missing. */
+  /**
+   * Reads events that were missed and notifies listeners: after the channel was disconnected, or if a number is
+   * missing.
+   */
   catchUp(): Promise<void> {
     this.#isBehind = true
     this.#catching ??= this.#catchUp()
@@ -153,10 +172,10 @@ export class RedisEventLog implements EventLog {
   }
 
   #arrived(run: string, first: number, events: readonly NewEvent[]): void {
-    if (run === this.#run && first + events.length - 1 <= this.#last) return // Told before.
+    if (run === this.#run && first + events.length - 1 <= this.#last) return // Already received.
     const isNext = run === this.#run ? first === this.#last + 1 : this.#run === '' && first === 1
     if (this.#catching === null && isNext) this.#tell(run, first, events)
-    else void this.catchUp() // Also where a new run begins: what the old one still told may have been missed.
+    else void this.catchUp() // Also if a new run begins: the last events of the old one may have been missed.
   }
 
   /** What arrives while it reads is read as well. */
@@ -167,7 +186,7 @@ export class RedisEventLog implements EventLog {
         await this.#readOn()
       }
     } catch (error) {
-      this.#options.log?.warn('missed events could not be read; the next event tries again', { error })
+      this.#options.log?.warn('could not read missed events; retrying at the next event', { error })
     } finally {
       this.#catching = null
     }

@@ -1,14 +1,14 @@
 /**
  * @module storage/redis/health
- * The last known condition of the store, in words: kept by the connection, read without I/O. It says once when the store
- * goes and comes, once for each further reason while it is away, and once an hour when its settings keep nothing safe.
+ * Tracks the last known condition of the store, which is read without I/O. It logs each start and end of an outage
+ * once, each further reason of an outage once, and settings that lose data every hour.
  */
 import type { Clock, Log } from '../../runtime/index.ts'
 import type { Health } from '../index.ts'
 import type { Profile } from './checks.ts'
 
 const TICKS_PER_HOUR = 3_600
-/** Different reasons of one absence that are told. */
+/** Different reasons of one outage that are logged. */
 const MAX_REASONS = 10
 
 export interface HealthOptions {
@@ -18,19 +18,19 @@ export interface HealthOptions {
   readonly where: string
 }
 
-export class HealthBook {
+export class HealthTracker {
   readonly #options: HealthOptions
   #health: Health
   #profile: Profile = 'unknown'
   #warnings: readonly string[] = []
   #version = ''
   #ticks = 0
-  /** Why the store is away, as far as the log knows. */
-  readonly #told = new Set<string>()
+  /** Why the store is unavailable, as far as the log knows. */
+  readonly #loggedReasons = new Set<string>()
 
   constructor(options: HealthOptions) {
     this.#options = options
-    this.#health = { ok: false, profile: 'unknown', since: Math.floor(options.time.wallMs()), detail: 'not open' }
+    this.#health = { ok: false, profile: 'unknown', sinceMs: Math.floor(options.time.wallMs()), detail: 'not open' }
   }
 
   get health(): Health {
@@ -53,14 +53,14 @@ export class HealthBook {
   /** @param trouble why it does not serve; null: it does. */
   note(trouble: string | null): void {
     const { log } = this.#options
-    if (trouble === null && !this.#health.ok) log?.info('the store serves')
-    if (trouble === null) this.#told.clear()
+    if (trouble === null && !this.#health.ok) log?.info('the store is available')
+    if (trouble === null) this.#loggedReasons.clear()
     else this.#tell(trouble)
     if ((trouble === null) !== this.#health.ok || trouble !== null) this.#set(trouble)
   }
 
   closed(): void {
-    this.#told.clear()
+    this.#loggedReasons.clear()
     this.#set('not open')
   }
 
@@ -71,24 +71,34 @@ export class HealthBook {
       for (const warning of this.#warnings) this.#options.log?.warn(`the store: ${warning}`)
   }
 
-  /** The first reason is seldom the one that helps: a connection breaks, and only the next one is refused for its password. */
+  /**
+   * The first reason is seldom the one that helps: a connection breaks, and only the next one is refused for its
+   * password.
+   */
   #tell(trouble: string): void {
     const isFirst = this.#health.ok
-    if ((!isFirst && this.#told.size === 0) || this.#told.has(trouble) || this.#told.size >= MAX_REASONS) return // Before the first opening its caller tells.
-    this.#told.add(trouble)
+    if (
+      (!isFirst && this.#loggedReasons.size === 0) ||
+      this.#loggedReasons.has(trouble) ||
+      this.#loggedReasons.size >= MAX_REASONS
+    )
+      return // Before the first opening the caller reports the reason.
+    this.#loggedReasons.add(trouble)
     this.#options.log?.error(
-      isFirst ? 'the store is away; calls wait a moment, then are refused' : 'the store is still away',
+      isFirst
+        ? 'the store is unavailable; calls wait for up to 1.5 s, then they are rejected'
+        : 'the store is still unavailable',
       { reason: trouble },
     )
   }
 
   #set(trouble: string | null): void {
     const ok = trouble === null
-    const since = ok === this.#health.ok ? this.#health.since : Math.floor(this.#options.time.wallMs())
+    const since = ok === this.#health.ok ? this.#health.sinceMs : Math.floor(this.#options.time.wallMs())
     this.#health = {
       ok,
       profile: this.#profile,
-      since,
+      sinceMs: since,
       detail: trouble ?? [`${this.#options.where}, version ${this.#version}`, ...this.#warnings].join('; '),
     }
   }

@@ -6,9 +6,12 @@
  *   {k:N}:x  ZSET  key by expiry, of those alone that have one
  */
 import { FleetError, MAX_KV_VALUE_BYTES } from '../../protocol/index.ts'
+import type { Clock } from '../../runtime/index.ts'
 import { CHUNKS } from './chunks.ts'
 import { key } from './keys.ts'
+import { Namespaces, NEW } from './namespaces.ts'
 import { PRUNED_PER_CALL, runPruned } from './pruning.ts'
+import { RESERVE } from './reserve.ts'
 import { script } from './script.ts'
 import type { Caller } from './caller.ts'
 import type { Kv } from '../index.ts'
@@ -36,18 +39,22 @@ return read('HMGET', values, names)
 `,
 )
 
-/** ARGV: key, ttl ('' none) and text of each. Which keys are new is asked only where that decides. */
+/** ARGV: mark, then key, ttl ('' none) and text of each. Which keys are new is asked only where that decides. */
 const SET = script(
   'kv.set',
   [],
   `
 ${KV}
+${RESERVE}
+local size = redis.call('HLEN', values)
+if size == 0 and ARGV[2] == '0' then return '${NEW}' end
+if is_reserved() then return redis.error_reply(RESERVED) end
 local newest, count = {}, 0
-for k = 2, #ARGV, 3 do
+for k = 3, #ARGV, 3 do
   if not newest[ARGV[k]] then count = count + 1 end
   newest[ARGV[k]] = k
 end
-local room = ${MAX_KEYS} - redis.call('HLEN', values)
+local room = ${MAX_KEYS} - size
 if count > room then
   for name in pairs(newest) do count = count - redis.call('HEXISTS', values, name) end
   if count > 0 and count > room then return redis.error_reply('FULL a namespace holds at most ${MAX_KEYS} keys; delete some, or give them a time to live') end
@@ -70,28 +77,38 @@ return 'ok'
 `,
 )
 
-/** ARGV: keys. Answers 1 for each that was there. One HDEL each: a reply that counts, without the value. */
+/** ARGV: keys. Returns 1 for each that was there. One HDEL each: a reply that counts, without the value. */
 const DELETE = script(
   'kv.delete',
   ['allow-oom'],
   `
 ${KV}
-local answers, names = {}, {}
+local results, names = {}, {}
 for k = 2, #ARGV do
   names[#names + 1] = ARGV[k]
-  answers[#answers + 1] = redis.call('HDEL', values, ARGV[k])
+  results[#results + 1] = redis.call('HDEL', values, ARGV[k])
 end
 write('ZREM', expiry, names)
-return answers
+return results
 `,
 )
 
-export function createKv(caller: Caller): Kv {
+const IS_EMPTY = script(
+  'kv.is_empty',
+  ['allow-oom'],
+  `
+${KV}
+return 1 - redis.call('EXISTS', values)
+`,
+)
+
+export function createKv(caller: Caller, clock: Clock): Kv {
   const keysOf = (namespace: string): readonly string[] => [key('k', namespace, 'v'), key('k', namespace, 'x')]
+  const namespaces = new Namespaces({ caller, clock, kind: 'k', what: 'keys', keysOf, isEmpty: IS_EMPTY })
   return {
     get: async (namespace, keys) =>
       (await runPruned(caller, GET, keysOf(namespace), keys, { repeatable: true })) as readonly (string | null)[],
-    set: async (namespace, items) => {
+    set: async (namespace, items, isOfType = false) => {
       const tooLarge = items.find(({ value }) => Buffer.byteLength(value) > MAX_KV_VALUE_BYTES)
       if (tooLarge !== undefined)
         throw new FleetError(
@@ -99,12 +116,8 @@ export function createKv(caller: Caller): Kv {
           `the value of ${JSON.stringify(tooLarge.key)} exceeds ${MAX_KV_VALUE_BYTES} bytes`,
           { outcome: 'not_sent' },
         )
-      await runPruned(
-        caller,
-        SET,
-        keysOf(namespace),
-        items.flatMap(({ key: name, value, ttlMs }) => [name, ttlMs ?? '', value]),
-      )
+      const args = items.flatMap(({ key: name, value, ttlMs }) => [name, ttlMs ?? '', value])
+      await namespaces.write(namespace, isOfType, (mark) => runPruned(caller, SET, keysOf(namespace), [mark, ...args]))
     },
     delete: async (namespace, keys) =>
       ((await runPruned(caller, DELETE, keysOf(namespace), keys)) as readonly number[]).map((was) => was === 1),

@@ -6,19 +6,27 @@
  *   {l:N}:x  ZSET  name by the end of its hold
  *   {l:N}:m  HASH  the fence (fence.ts)
  *
- * A hold that has passed is pruned before anything is decided, so whatever is in `h` is held.
+ * A hold that has passed is pruned before anything is decided, so whatever is in `h` is held. The namespace keeps its
+ * place (namespaces.ts) and its fence while a lock is held, and until a new fence would begin above every token.
  */
+import type { Clock } from '../../runtime/index.ts'
 import { CHUNKS } from './chunks.ts'
 import { FENCE } from './fence.ts'
 import { key } from './keys.ts'
+import { Namespaces, NEW, type Mark } from './namespaces.ts'
 import { PRUNED_PER_CALL, runPruned } from './pruning.ts'
 import { script } from './script.ts'
 import type { Caller } from './caller.ts'
 import type { Locks } from '../index.ts'
 
 const MAX_LOCKS = 10_000
+/** The clock of the store may go back by so much before a fence that was removed is begun anew. */
+const CLOCK_STEP_MS = 60_000
 
-/** `fields` per item, from ARGV[first]; the first of them is the name. `held[name]` is `{token, until, owner}`, as text and number. */
+/**
+ * `fields` per item, from ARGV[first]; the first of them is the name. `held[name]` is `{token, until, owner}`, as text
+ * and number.
+ */
 const locksPrelude = (first: number, fields: number): string => `
 local records, ends, meta = KEYS[1], KEYS[2], KEYS[3]
 ${CHUNKS}
@@ -47,71 +55,72 @@ local function keep(changed)
 end
 `
 
-/** ARGV: run, then name, owner and hold of each. Answers pairs: the token (0: held by another) and until when. */
+/** ARGV: mark, run, then name, owner and hold of each. Returns pairs: the token (0: held by another) and until when. */
 const ACQUIRE = script(
   'locks.acquire',
   [],
   `
-${locksPrelude(3, 3)}
+${locksPrelude(4, 3)}
 ${FENCE}
+local fence = redis.call('HMGET', meta, 'f', 'run')
+if not fence[1] and ARGV[2] == '0' then return '${NEW}' end
 local fresh, added = {}, 0
 for _, name in ipairs(names) do
   if not held[name] and not fresh[name] then fresh[name], added = true, added + 1 end
 end
 if added > 0 and redis.call('HLEN', records) + added > ${MAX_LOCKS} then return redis.error_reply('FULL a namespace holds at most ${MAX_LOCKS} locks') end
-local fence = redis.call('HMGET', meta, 'f', 'run')
-local token = newest(fence[1], fence[2], ARGV[2])
-local answers, taken = {}, {}
+local token = newest(fence[1], fence[2], ARGV[3])
+local results, taken = {}, {}
 for k, name in ipairs(names) do
   if held[name] then
-    answers[2 * k - 1] = 0
+    results[2 * k - 1] = 0
   else
     token = token + 1
-    held[name] = {token = int(token), untilMs = now + tonumber(ARGV[3 * k + 2]), owner = ARGV[3 * k + 1]}
+    held[name] = {token = int(token), untilMs = now + tonumber(ARGV[3 * k + 3]), owner = ARGV[3 * k + 2]}
     taken[name] = held[name]
-    answers[2 * k - 1] = token
+    results[2 * k - 1] = token
   end
-  answers[2 * k] = held[name].untilMs
+  results[2 * k] = held[name].untilMs
 end
 if added > 0 then
-  redis.call('HSET', meta, 'f', int(token), 'run', ARGV[2])
+  redis.call('HSET', meta, 'f', int(token), 'run', ARGV[3])
   keep(taken)
 end
-return answers
+return results
 `,
 )
 
-/** ARGV: name, token and hold of each. Answers until when; 0: lost. */
+/** ARGV: name, token and hold of each. Returns until when; 0: lost. */
 const EXTEND = script(
   'locks.extend',
   ['allow-oom'],
   `
 ${locksPrelude(2, 3)}
-local answers, changed = {}, {}
+local results, changed = {}, {}
 for k, name in ipairs(names) do
   local lock = held[name]
   if lock and lock.token == ARGV[3 * k] then
     lock.untilMs = math.max(lock.untilMs, now + tonumber(ARGV[3 * k + 1]))
-    changed[name], answers[k] = lock, lock.untilMs
+    changed[name], results[k] = lock, lock.untilMs
   else
-    answers[k] = 0
+    results[k] = 0
   end
 end
 keep(changed)
-return answers
+return results
 `,
 )
 
-/** ARGV: name and token of each. Answers 1 for each that was released. */
+/** ARGV: name and token of each. Returns 1 for each that was released. */
 const RELEASE = script(
   'locks.release',
   ['allow-oom'],
   `
 ${locksPrelude(2, 2)}
-local answers, released = {}, {}
+local results, released = {}, {}
 for k, name in ipairs(names) do
   local isMine = held[name] and held[name].token == ARGV[2 * k + 1]
-  answers[k] = isMine and 1 or 0
+  results[k] = isMine and 1 or 0
   if isMine then
     released[#released + 1] = name
     held[name] = nil
@@ -119,25 +128,39 @@ for k, name in ipairs(names) do
 end
 write('HDEL', records, released)
 write('ZREM', ends, released)
-return answers
+return results
 `,
 )
 
-export function createLocks(caller: Caller): Locks {
+const IS_EMPTY = script(
+  'locks.is_empty',
+  ['allow-oom'],
+  `
+${locksPrelude(2, 1)}
+local last = tonumber(redis.call('HGET', meta, 'f') or 0)
+if redis.call('EXISTS', records) == 1 or last > (now - ${CLOCK_STEP_MS}) * 1024 then return 0 end
+redis.call('DEL', meta)
+return 1
+`,
+)
+
+export function createLocks(caller: Caller, clock: Clock): Locks {
   const keysOf = (namespace: string): readonly string[] => ['h', 'x', 'm'].map((part) => key('l', namespace, part))
+  const namespaces = new Namespaces({ caller, clock, kind: 'l', what: 'locks', keysOf, isEmpty: IS_EMPTY })
   return {
-    acquire: async (namespace, items) => {
+    acquire: async (namespace, items, isOfType = false) => {
       const args = [caller.runId(), ...items.flatMap(({ name, owner, holdMs }) => [name, owner, holdMs])]
-      const answers = (await runPruned(caller, ACQUIRE, keysOf(namespace), args)) as readonly number[]
+      const run = (mark: Mark) => runPruned(caller, ACQUIRE, keysOf(namespace), [mark, ...args])
+      const results = (await namespaces.write(namespace, isOfType, run)) as readonly number[]
       return items.map((_, i) => {
-        const [token = 0, until = 0] = answers.slice(2 * i, 2 * i + 2)
-        return token === 0 ? { heldUntil: until } : { token, until }
+        const [token = 0, until = 0] = results.slice(2 * i, 2 * i + 2)
+        return token === 0 ? { heldUntilMs: until } : { token, expiresAtMs: until }
       })
     },
     extend: async (namespace, items) => {
       const args = items.flatMap(({ name, token, holdMs }) => [name, token, holdMs])
       const ends = (await runPruned(caller, EXTEND, keysOf(namespace), args, { repeatable: true })) as readonly number[]
-      return ends.map((until) => (until === 0 ? 'lease_lost' : { until }))
+      return ends.map((until) => (until === 0 ? 'lease_lost' : { expiresAtMs: until }))
     },
     release: async (namespace, items) => {
       const args = items.flatMap(({ name, token }) => [name, token])

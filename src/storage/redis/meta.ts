@@ -2,11 +2,19 @@
  * @module storage/redis/meta
  * The store as a whole, under `{m}`:
  *
- *   info  HASH  epoch, run (the life of the store it was last seen with), schema
+ *   info  HASH  epoch, run (the life of the store it was last seen with), nodes (the run ids of its servers), schema,
+ *               migrated
  *   live  ZSET  masters by their last beat
+ *   shard ZSET  those of them that subscribe to sharded channels of a Cluster, by their last beat (D92)
  *
- * A life of the store ends with a restart of a server. Where such a restart may have lost something, the next life gets
- * another epoch in the same step that notes it, so that one of several masters does it, once (D15, D46).
+ * A life of the store ends when a server that it knew is missing or has another run id: it was restarted, or a replica
+ * took over. A Cluster that only gained a server stays in its life, since slots move without loss (D94). Where such a
+ * restart may have lost something, the next life gets another epoch in the same step that notes it, so that one of
+ * several masters does it, once (D15, D46).
+ *
+ * `schema` is the highest layout that any key may have. It rises before the first step of a migration and `migrated`
+ * rises after the last one, so an older release is refused from the first step on and a migration that was cut off is
+ * repeated (D91).
  */
 import { FleetError } from '../../protocol/index.ts'
 import type { Meta } from '../index.ts'
@@ -14,27 +22,53 @@ import type { Caller, Reply } from './caller.ts'
 import { metaKey } from './keys.ts'
 import { script } from './script.ts'
 
-/** Version of the layout of all keys. */
-const SCHEMA = 1
+/**
+ * Leads the store from one layout of its keys to the next. It may be cut off and repeated, it may run in several
+ * masters simultaneously, and masters that already use the next layout may be serving.
+ */
+export type Migration = (run: Caller['run']) => Promise<void>
+
+/**
+ * Element n leads from layout n to n + 1. Layout 1 is that of an empty store. Their number is the layout this release
+ * uses.
+ */
+export const MIGRATIONS: readonly Migration[] = [() => Promise.resolve()]
+
 /** Three beats. */
 const ALIVE_MS = 15_000
 
 const INFO_KEY = metaKey('info')
 const LIVE_KEY = metaKey('live')
+const SHARD_KEY = metaKey('shard')
 
-/** ARGV: run, whether a restart loses nothing (1), an epoch in reserve, our schema. Answers the epoch, or the newer schema. */
+/**
+ * ARGV: run, whether a restart loses nothing (1), an epoch in reserve, the layout of this release, whether its
+ * migrations are done (1), the run ids of all servers.
+ * @returns {'known' or 'new', epoch, life}; {'newer', layout} when a newer release wrote the store; {'migrate', layout
+ *   to start from}.
+ */
 const ADMIT = script(
   'meta.admit',
   ['allow-oom'],
   `
 local run, keeps, fresh, schema = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local known = redis.call('HMGET', KEYS[1], 'epoch', 'run', 'schema')
-local epoch = known[1]
-if known[3] and tonumber(known[3]) > schema then return {'schema', known[3]} end
-if epoch and known[2] == run then return {'known', epoch} end
-if not epoch or keeps ~= '1' then epoch = fresh end
-redis.call('HSET', KEYS[1], 'epoch', epoch, 'run', run, 'schema', int(schema))
-return {epoch == known[1] and 'known' or 'new', epoch}
+local known = redis.call('HMGET', KEYS[1], 'epoch', 'run', 'schema', 'migrated', 'nodes')
+local epoch, stored = known[1], tonumber(known[3] or 0)
+if stored > schema then return {'newer', known[3]} end
+local migrated = tonumber(known[4] or stored)
+if migrated < schema and ARGV[6] ~= '1' then
+  if stored < schema then redis.call('HSET', KEYS[1], 'schema', int(schema), 'migrated', int(migrated)) end
+  return {'migrate', int(migrated)}
+end
+local present, grew = {}, known[2] ~= run and known[5]
+for i = 7, #ARGV do present[ARGV[i]] = true end
+for id in string.gmatch(known[5] or '', '%S+') do grew = grew and present[id] end
+if grew then run = known[2] end
+local nodes = table.concat(ARGV, ' ', 7)
+if epoch and known[2] == run and known[5] == nodes and migrated == schema then return {'known', epoch, run} end
+if not epoch or (known[2] ~= run and keeps ~= '1') then epoch = fresh end
+redis.call('HSET', KEYS[1], 'epoch', epoch, 'run', run, 'nodes', nodes, 'schema', int(schema), 'migrated', int(schema))
+return {epoch == known[1] and 'known' or 'new', epoch, run}
 `,
 )
 
@@ -47,13 +81,20 @@ return {known[1], known[2], int(now)}
 `,
 )
 
+/** KEYS: live, shard. Returns the live masters, and 1 if all of them subscribe to sharded channels. */
 const BEAT = script(
   'meta.beat',
   ['allow-oom'],
   `
-redis.call('ZADD', KEYS[1], int(now), ARGV[2])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', int(now - ${ALIVE_MS}))
-return redis.call('ZRANGE', KEYS[1], 0, -1)
+for i = 1, 2 do
+  redis.call('ZADD', KEYS[i], int(now), ARGV[2])
+  redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', int(now - ${ALIVE_MS}))
+end
+local alive = redis.call('ZRANGE', KEYS[1], 0, -1)
+for _, id in ipairs(alive) do
+  if not redis.call('ZSCORE', KEYS[2], id) then return {alive, 0} end
+end
+return {alive, 1}
 `,
 )
 
@@ -69,20 +110,27 @@ const LEAVE = script(
   'meta.leave',
   ['allow-oom'],
   `
-redis.call('ZREM', KEYS[1], unpack(ARGV, 2))
+for i = 1, 2 do redis.call('ZREM', KEYS[i], unpack(ARGV, 2)) end
 `,
 )
 
 export interface StoreMeta extends Meta {
   /** Ids of the masters that live. */
   live(): Promise<readonly string[]>
+  /** Whether every master that lived at the last beat subscribes to sharded channels. False before the first beat. */
+  isSharded(): boolean
   /** Takes out the masters that beat through this backend. */
   leave(): Promise<void>
 }
 
-/** @param readmit gives a store that was emptied under us an epoch again. */
-export function createMeta(caller: Caller, readmit: () => Promise<void>): StoreMeta {
+/**
+ * @param readmit checks the store as a whole again: it gives an emptied store an epoch, and stops using one of a newer
+ *   release.
+ * @param layout the layout that this release uses.
+ */
+export function createMeta(caller: Caller, readmit: () => Promise<void>, layout: number): StoreMeta {
   const ours = new Set<string>()
+  let sharded = false
   const read = async (): Promise<readonly (Reply | undefined)[]> =>
     listOf(await caller.run(INFO, [INFO_KEY], [], { repeatable: true }))
   return {
@@ -92,43 +140,65 @@ export function createMeta(caller: Caller, readmit: () => Promise<void>): StoreM
         await readmit()
         ;[epoch, schema, nowMs] = await read()
       }
+      if (Number(schema) > layout) {
+        await readmit()
+        throw newerRelease(Number(schema), layout)
+      }
       return { epoch: String(epoch), schema: Number(schema), nowMs: Number(nowMs) }
     },
     async beat(masterId) {
       ours.add(masterId)
-      return listOf(await caller.run(BEAT, [LIVE_KEY], [masterId], { repeatable: true })).map(String)
+      const [alive, all] = listOf(await caller.run(BEAT, [LIVE_KEY, SHARD_KEY], [masterId], { repeatable: true }))
+      sharded = all === 1
+      return listOf(alive ?? null).map(String)
     },
     live: async () => listOf(await caller.run(LIVE, [LIVE_KEY], [], { repeatable: true })).map(String),
+    isSharded: () => sharded,
     async leave() {
       if (ours.size === 0) return
-      await caller.run(LEAVE, [LIVE_KEY], [...ours])
+      await caller.run(LEAVE, [LIVE_KEY, SHARD_KEY], [...ours])
       ours.clear()
     },
   }
 }
 
 export interface Admission {
+  /** One for all servers, for a store whose servers are not recorded yet. */
   readonly runId: string
+  /** The run id of each server. */
+  readonly nodes: readonly string[]
   readonly survivesRestart: boolean
   readonly freshEpoch: string
+  readonly migrations: readonly Migration[]
 }
 
 /**
- * Notes the life of the store, before anything else is asked of it.
- * @returns whether the epoch is a new one.
- * @throws {FleetError} STORAGE_SCHEMA when a newer release has written the store.
+ * Notes the life of the store and brings its layout to that of this release, before any other call is sent.
+ * @returns `life` names this life of the store; whether the epoch is a new one.
+ * @throws {FleetError} STORAGE_SCHEMA when a newer release has written the store; what a migration throws.
  */
 export async function admitStore(
   run: Caller['run'],
-  { runId, survivesRestart, freshEpoch }: Admission,
-): Promise<{ readonly epoch: string; readonly isNew: boolean }> {
-  const [kind, value] = listOf(await run(ADMIT, [INFO_KEY], [runId, survivesRestart ? 1 : 0, freshEpoch, SCHEMA]))
-  if (kind === 'schema')
-    throw new FleetError(
-      'STORAGE_SCHEMA',
-      `the store was written by a newer release (layout ${String(value)}, this one knows ${SCHEMA}); upgrade this program`,
-    )
-  return { epoch: String(value), isNew: kind === 'new' }
+  { runId, nodes, survivesRestart, freshEpoch, migrations }: Admission,
+): Promise<{ readonly epoch: string; readonly life: string; readonly isNew: boolean }> {
+  const layout = migrations.length
+  const admit = async (isMigrated: boolean): Promise<readonly Reply[]> => {
+    const args = [runId, survivesRestart ? 1 : 0, freshEpoch, layout, isMigrated ? 1 : 0, ...nodes]
+    return listOf(await run(ADMIT, [INFO_KEY], args))
+  }
+  let [kind, value, life] = await admit(false)
+  if (kind === 'migrate') {
+    for (const migrate of migrations.slice(Number(value))) await migrate(run)
+    ;[kind, value, life] = await admit(true)
+  }
+  if (kind === 'newer') throw newerRelease(Number(value), layout)
+  return { epoch: String(value), life: String(life), isNew: kind === 'new' }
 }
+
+const newerRelease = (stored: number, layout: number): FleetError =>
+  new FleetError(
+    'STORAGE_SCHEMA',
+    `the store was written by a newer release (layout ${stored}, this one knows ${layout}); upgrade this program`,
+  )
 
 const listOf = (reply: Reply): readonly Reply[] => (Array.isArray(reply) ? (reply as readonly Reply[]) : [])

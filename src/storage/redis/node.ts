@@ -1,15 +1,16 @@
 /**
  * @module storage/redis/node
- * One redis-server: a connection that is made again whenever it breaks, with every script loaded before it serves.
+ * Connects to one Redis server. A broken connection is replaced, and every script is loaded before it is used.
  *
- *   away ──connected──▶ preparing ──scripts loaded, facts read──▶ prepared ──the store as a whole is admitted──▶ ready
- *     ▲                     └─ failed: again in a moment                                                           │
- *     └──────────────────────────────── connection broke, or a probe got no answer ────────────────────────────────┘
+ *   disconnected ──▶ preparing ──scripts loaded, facts read──▶ prepared ──the whole store is admitted──▶ ready
+ *     ▲                └─ failed: again after 500 ms             ▲                                         │
+ *     │                                                          └──── a newer release uses the store ─────┤
+ *     └─────────────────────────── connection broke, or a probe got no response ───────────────────────────┘
  *
- * Nothing is queued while away and nothing is sent twice: what was under way when the connection broke is reported as
- * such, since it may have run. A connection that owes answers and stays silent is given up as a whole; one on which a
- * large answer is still arriving is not. An absence begins with the oldest call that got no answer, so that whoever waited
- * behind that call does not wait anew.
+ * Nothing is queued while disconnected, and nothing is sent twice: calls in flight when the connection broke are
+ * reported as unknown, since they may have run. A connection that owes responses and is silent is closed; one on which
+ * a large response is still arriving is not. An outage is counted from the oldest call without a response, so that
+ * calls which waited behind it do not wait the full time again.
  */
 import { Redis, type RedisOptions } from 'ioredis'
 import type { Cancel, Random, Time } from '../../runtime/index.ts'
@@ -17,9 +18,9 @@ import type { Reply } from './caller.ts'
 import { factsOf, isTooOld, type Facts } from './checks.ts'
 import { faultOf, isMissingScript, RECONNECT } from './errors.ts'
 import { scripts, type Script } from './script.ts'
-import { endWhenSilent } from './silence.ts'
+import { closeWhenSilent } from './read-timeout.ts'
 import { WAIT_MS } from './waiting.ts'
-import { inWords } from './words.ts'
+import { explain } from './connection-errors.ts'
 
 const RECONNECT_BASE_MS = 50
 /** A store that is back is found within half a second; waiting reserves count on that. */
@@ -66,9 +67,11 @@ export class StoreNode {
   readonly name: string
   readonly #options: NodeOptions
   readonly #client: Redis
-  #status: 'away' | 'preparing' | 'prepared' | 'ready' = 'away'
-  #awaySince: number
-  /** When the oldest call was sent that got no answer or was not carried out; null: none since it last took a change. */
+  #status: 'disconnected' | 'preparing' | 'prepared' | 'ready' = 'disconnected'
+  #unavailableSince: number
+  /**
+   * When the oldest call was sent that got no answer or was not carried out; null: none since it last took a change.
+   */
   #failingSince: number | null = null
   #facts: Facts | null = null
   #trouble: string | null = null
@@ -81,7 +84,7 @@ export class StoreNode {
     const { name, redis, random, time } = options
     this.name = name
     this.#options = options
-    this.#awaySince = time.monotonicMs()
+    this.#unavailableSince = time.monotonicMs()
 
     /** Passwords may have changed since. */
     const renew = (): void => {
@@ -90,10 +93,10 @@ export class StoreNode {
     }
     this.#client = new Redis<'legacy'>({ ...clientOptions(random), ...redis(), replyMapping: 'legacy' })
     this.#client.on('connect', () =>
-      endWhenSilent(this.#client.stream, () => this.#due > 0 || this.#client.status !== 'ready', time),
+      closeWhenSilent(this.#client.stream, () => this.#due > 0 || this.#client.status !== 'ready', time),
     )
     this.#client.on('error', (error: Error) => {
-      renew() // While no sentinel answers nothing is closed.
+      renew() // While no sentinel responds, no close event follows.
       this.#note(error)
     })
     this.#client.on('ready', () => void this.#prepare())
@@ -104,17 +107,17 @@ export class StoreNode {
     this.#client.connect().catch(() => undefined) // Its error event says why, and it tries again by itself.
   }
 
-  get status(): 'away' | 'preparing' | 'prepared' | 'ready' {
+  get status(): 'disconnected' | 'preparing' | 'prepared' | 'ready' {
     return this.#status
   }
 
   /** Since when it carries out no changes, on the monotonic clock; while ready, and none has failed, of no meaning. */
-  get awaySinceMs(): number {
+  get unavailableSinceMs(): number {
     if (this.#status === 'ready') return this.#failingSince ?? this.#options.time.monotonicMs()
-    return Math.min(this.#awaySince, this.#failingSince ?? Infinity)
+    return Math.min(this.#unavailableSince, this.#failingSince ?? Infinity)
   }
 
-  /** What the server said of itself when it was last prepared; kept while away. */
+  /** What the server said of itself when it was last prepared; kept while disconnected. */
   get facts(): Facts | null {
     return this.#facts
   }
@@ -136,6 +139,13 @@ export class StoreNode {
     this.#trouble = null
     this.#isDenied = false
     this.#change('ready')
+  }
+
+  /** The store as a whole may not be used any more; the connection stays, and {@link admit} ends this. */
+  withdraw(): void {
+    if (this.#status !== 'ready') return
+    this.#unavailableSince = this.#options.time.monotonicMs()
+    this.#change('prepared')
   }
 
   /** EVALSHA travels alone; on NOSCRIPT nothing has run, and the source follows. */
@@ -160,7 +170,7 @@ export class StoreNode {
 
   /** Notices a peer that is there and silent: a cut cable, a stopped process. */
   async probe(): Promise<void> {
-    if (this.#status === 'away' || this.#probing) return
+    if (this.#status === 'disconnected' || this.#probing) return
     this.#probing = true
     await this.command('PING').catch(() => undefined) // What became of it is noted where it was sent.
     this.#probing = false
@@ -209,7 +219,7 @@ export class StoreNode {
   }
 
   #note(error: unknown): void {
-    const { sentence, isHopeless } = inWords(error)
+    const { sentence, isPermanent: isHopeless } = explain(error)
     this.#trouble = sentence
     this.#isDenied = isHopeless
     this.#options.onChange(this)
@@ -217,13 +227,13 @@ export class StoreNode {
 
   #leave(): void {
     this.#cancelPrepare()
-    if (this.#status === 'away') return
+    if (this.#status === 'disconnected') return
     this.#trouble ??= 'the connection broke'
-    if (this.#status === 'ready') this.#awaySince = this.#options.time.monotonicMs()
-    this.#change('away')
+    if (this.#status === 'ready') this.#unavailableSince = this.#options.time.monotonicMs()
+    this.#change('disconnected')
   }
 
-  #change(status: 'away' | 'preparing' | 'prepared' | 'ready'): void {
+  #change(status: 'disconnected' | 'preparing' | 'prepared' | 'ready'): void {
     this.#status = status
     this.#options.onChange(this)
   }

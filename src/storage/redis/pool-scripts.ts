@@ -12,7 +12,8 @@
  *   {p:P}:e  ZSET  id by expiry, of those alone that have one
  *   {p:P}:m  HASH  `puts` so far, and the fence (fence.ts)
  *
- * An id is in `i` and `s`, and in either `f` or both `c` and `o`. What has expired is pruned before anything is decided.
+ * An id is in `i` and `s`, and in either `f` or both `c` and `o`. What has expired is pruned before anything is
+ * decided.
  */
 import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
 import { CHUNKS } from './chunks.ts'
@@ -41,7 +42,8 @@ if #expired == ${PRUNED_PER_CALL} then return false end
 
 /**
  * For claims named by id and token, `fields` of each from ARGV[2]: `untilOf(k)` is the end of the k-th one's hold, nil
- * where the claim is over or never was. Giving an item up is noted in `ends`, so that a repeat of it in the batch is lost.
+ * where the claim is over or never was. Giving an item up is noted in `ends`, so that a repeat of it in the batch is
+ * lost.
  */
 const claims = (fields: number): string => `
 local ids = {}
@@ -54,7 +56,7 @@ local function untilOf(k)
 end
 `
 
-/** ARGV: id, expiry ('' never), lines ('' none) and record of each. Answers 1 for each that is new. */
+/** ARGV: id, expiry ('' never), lines ('' none) and record of each. Returns 1 for each that is new. */
 export const PUT = script(
   'pools.put',
   [],
@@ -62,11 +64,11 @@ export const PUT = script(
 ${POOL}
 local ids = {}
 for k = 2, #ARGV, 4 do ids[#ids + 1] = ARGV[k] end
-local known, newest, created, answers = read('ZMSCORE', puts, ids), {}, {}, {}
+local known, newest, created, results = read('ZMSCORE', puts, ids), {}, {}, {}
 for k, id in ipairs(ids) do
   local isNew = not known[k] and not newest[id]
   if isNew then created[#created + 1] = id end
-  newest[id], answers[k] = k, isNew and 1 or 0
+  newest[id], results[k] = k, isNew and 1 or 0
 end
 if #created > 0 and redis.call('ZCARD', puts) + #created > ${MAX_ITEMS} then return redis.error_reply('FULL a pool holds at most ${MAX_ITEMS} items; remove some first') end
 local put = tonumber(redis.call('HGET', meta, 'puts') or 0)
@@ -94,38 +96,38 @@ write('ZADD', expiry, ending)
 write('ZREM', expiry, endless)
 write('ZADD', puts, order)
 write('ZADD', free, unused)
-return answers
+return results
 `,
 )
 
-/** ARGV: id and token ('' whoever holds it) of each. Answers 1 for each that was removed. */
+/** ARGV: id and token ('': any claim) of each. Returns 1 for each that was removed. */
 export const REMOVE = script(
   'pools.remove',
   ['allow-oom'],
   `
 ${POOL}
 ${claims(2)}
-local known, answers, removed, gone = read('ZMSCORE', puts, ids), {}, {}, {}
+local known, results, removed, gone = read('ZMSCORE', puts, ids), {}, {}, {}
 for k, id in ipairs(ids) do
   local may = not gone[id] and known[k] and (ARGV[2 * k + 1] == '' or untilOf(k))
-  answers[k] = may and 1 or 0
+  results[k] = may and 1 or 0
   if may then
     removed[#removed + 1] = id
     gone[id] = true
   end
 end
 drop(removed)
-return answers
+return results
 `,
 )
 
 /**
- * ARGV: run, number of requests, then owner, n, hold, number of wanted lines and these lines of each. Answers for each
+ * ARGV: run, number of requests, then owner, n, hold, number of wanted lines and these lines of each. Returns for each
  * request a list of id, token and record; every hold of one request ends at its now + hold, which comes last.
  *
  * Claims whose hold has passed return to `f` first, at the place of their last use. Requests without a match take what
- * is first in `f`; for the others pages of it are looked at. An answer ends at 32 MiB of large records, after one item at
- * least; what is left stays in its place. Records are read for what is taken alone.
+ * is first in `f`; for the others pages of it are looked at. An answer ends at 32 MiB of large records, after one item
+ * at least; what is left stays in its place. Records are read for what is taken alone.
  */
 export const CLAIM = script(
   'pools.claim',
@@ -203,7 +205,7 @@ end
 
 local bodies, fence = read('HMGET', records, chosen), redis.call('HMGET', meta, 'f', 'run')
 local token = newest(fence[1], fence[2], ARGV[2])
-local answers, holds, held, n = {}, {}, {}, 0
+local results, holds, held, n = {}, {}, {}, 0
 for k, request in ipairs(requests) do
   local answer, untilMs = {}, now + request.hold
   for _, id in ipairs(request.got) do
@@ -215,24 +217,24 @@ for k, request in ipairs(requests) do
     answer[#answer + 1] = bodies[n]
   end
   answer[#answer + 1] = untilMs
-  answers[k] = answer
+  results[k] = answer
 end
 if n > 0 then redis.call('HSET', meta, 'f', int(token), 'run', ARGV[2]) end
 write('ZREM', free, chosen)
 write('ZADD', claimed, holds)
 write('HSET', owners, held)
-return answers
+return results
 `,
 )
 
-/** ARGV: id, token and hold of each. Answers until when; 0: lost. */
+/** ARGV: id, token and hold of each. Returns until when; 0: lost. */
 export const EXTEND = script(
   'pools.extend',
   ['allow-oom'],
   `
 ${POOL}
 ${claims(3)}
-local answers, changed = {}, {}
+local results, changed = {}, {}
 for k, id in ipairs(ids) do
   local untilMs = untilOf(k)
   if untilMs then
@@ -240,24 +242,24 @@ for k, id in ipairs(ids) do
     changed[#changed + 1] = int(ends[id])
     changed[#changed + 1] = id
   end
-  answers[k] = untilMs and ends[id] or 0
+  results[k] = untilMs and ends[id] or 0
 end
 write('ZADD', claimed, changed)
-return answers
+return results
 `,
 )
 
-/** ARGV: id and token of each. Answers 1 for each that was released; it is free at the place of this last use. */
+/** ARGV: id and token of each. Returns 1 for each that was released; it is free at the place of this last use. */
 export const RELEASE = script(
   'pools.release',
   ['allow-oom'],
   `
 ${POOL}
 ${claims(2)}
-local answers, released, back = {}, {}, {}
+local results, released, back = {}, {}, {}
 for k, id in ipairs(ids) do
   local isMine = untilOf(k)
-  answers[k] = isMine and 1 or 0
+  results[k] = isMine and 1 or 0
   if isMine then
     ends[id] = 0
     released[#released + 1] = id
@@ -268,11 +270,14 @@ end
 write('ZADD', free, back)
 write('ZREM', claimed, released)
 write('HDEL', owners, released)
-return answers
+return results
 `,
 )
 
-/** ARGV: n. Answers the size, then id, record and the end of the hold (0 free) of the first n, as far as an answer reaches. */
+/**
+ * ARGV: n. Returns the size, then id, record and the end of the hold (0 free) of the first n, as far as an answer
+ * reaches.
+ */
 export const LIST = script(
   'pools.list',
   ['allow-oom'],

@@ -2,10 +2,11 @@
  * @module storage/redis/pools
  * The `pools` of the contract: what goes into the scripts of pool-scripts.ts, and what comes out.
  *
- * A record is `expiry:length of tags:tags payload`, the length in characters of UTF-16, and only read here. What a claim
- * may match is kept apart as text that a script can search without parsing JSON: a line `"tag":value` for each top-level
- * tag whose value is text, a finite number or a boolean, as JSON.stringify writes it (which leaves no line break inside).
- * Before them stands `#length` of a large record, so that a claim knows without reading it when its answer is full.
+ * A record is `expiry:length of tags:tags payload`, the length in characters of UTF-16, and only read here. What a
+ * claim may match is kept apart as text that a script can search without parsing JSON: a line `"tag":value` for each
+ * top-level tag whose value is text, a finite number or a boolean, as JSON.stringify writes it (which leaves no line
+ * break inside). Before them stands `#length` of a large record, so that a claim knows without reading it when its
+ * answer is full.
  */
 import { key } from './keys.ts'
 import { CLAIM, EXTEND, LIST, PUT, RELEASE, REMOVE, SIZE } from './pool-scripts.ts'
@@ -26,20 +27,20 @@ export function createPools(caller: Caller): Pools {
     put: async (pool, items) => {
       const args = items.flatMap((item) => {
         const record = recordOf(item)
-        return [item.id, item.expires ?? '', linesOf(record, item.tags), record]
+        return [item.id, item.expiresAtMs ?? '', linesOf(record, item.tags), record]
       })
       return ((await runPruned(caller, PUT, keysOf(pool), args)) as readonly number[]).map((isNew) =>
         isNew === 1 ? 'created' : 'replaced',
       )
     },
     remove: async (pool, items) => {
-      const answers = (await runPruned(
+      const results = (await runPruned(
         caller,
         REMOVE,
         keysOf(pool),
         items.flatMap(({ id, token }) => [id, token ?? '']),
       )) as readonly number[]
-      return items.map(({ token }, i) => answers[i] === 1 || (token === null ? false : 'lease_lost'))
+      return items.map(({ token }, i) => results[i] === 1 || (token === null ? false : 'lease_lost'))
     },
     claim: async (pool, requests) => {
       const args = [caller.runId(), requests.length, ...requests.flatMap(argumentsOf)]
@@ -50,7 +51,7 @@ export function createPools(caller: Caller): Pools {
     extend: async (pool, items) => {
       const args = items.flatMap(({ id, token, holdMs }) => [id, token, holdMs])
       return ((await runPruned(caller, EXTEND, keysOf(pool), args, REPEATABLE)) as readonly number[]).map((until) =>
-        until === 0 ? 'lease_lost' : { until },
+        until === 0 ? 'lease_lost' : { expiresAtMs: until },
       )
     },
     release: async (pool, leases) => {
@@ -70,7 +71,8 @@ export function createPools(caller: Caller): Pools {
   }
 }
 
-const recordOf = ({ expires, tags, payload }: PoolItem): string => `${expires ?? ''}:${tags.length}:${tags}${payload}`
+const recordOf = ({ expiresAtMs: expires, tags, payload }: PoolItem): string =>
+  `${expires ?? ''}:${tags.length}:${tags}${payload}`
 
 function textsOf(record: string): Omit<PoolItem, 'id'> {
   const first = record.indexOf(':')
@@ -79,7 +81,7 @@ function textsOf(record: string): Omit<PoolItem, 'id'> {
   return {
     tags: record.slice(start, end),
     payload: record.slice(end),
-    expires: first === 0 ? null : Number(record.slice(0, first)),
+    expiresAtMs: first === 0 ? null : Number(record.slice(0, first)),
   }
 }
 
@@ -106,12 +108,12 @@ function claimsOf(answer: readonly (string | number)[]): readonly Claim[] {
   const until = Number(answer.at(-1))
   return triples(answer.slice(0, -1), (id, token, record) => {
     const { tags, payload } = textsOf(String(record))
-    return { id: String(id), token: Number(token), tags, payload, until }
+    return { id: String(id), token: Number(token), tags, payload, expiresAtMs: until }
   })
 }
 
 function rowOf(id: string | number, record: string | number, until: string | number): PoolRow {
-  return { id: String(id), ...textsOf(String(record)), inUseUntil: until === 0 ? null : Number(until) }
+  return { id: String(id), ...textsOf(String(record)), inUseUntilMs: until === 0 ? null : Number(until) }
 }
 
 type Field = string | number

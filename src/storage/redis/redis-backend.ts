@@ -1,6 +1,6 @@
 /**
  * @module storage/redis/redis-backend
- * The contract of storage on Redis, for any number of masters at once. This side checks arguments, groups calls and
+ * Implements the storage contract on Redis, for any number of masters. This side checks arguments, groups calls and
  * counts what is under way; the groups turn a call into a script, and the connection brings it there.
  *
  *   closed ──open──▶ open ──close──▶ closing: refuses calls, finishes what was accepted ──▶ closed
@@ -18,22 +18,24 @@ import {
   type Health,
   type LeaseRef,
   type Meta,
-  type Nack,
+  type NackItem,
   type NewTask,
   type ReserveRequest,
   type Tasks,
 } from '../index.ts'
 import { RedisBus } from './bus.ts'
 import { createConfigs } from './configs.ts'
-import { Connection, type ConnectionOptions } from './connection.ts'
+import { Connection } from './connection.ts'
+import type { ConnectionOptions } from './connection-options.ts'
 import { createCounters } from './counters.ts'
 import { notOpen } from './errors.ts'
 import { EVENTS_CHANNEL, RedisEventLog } from './events.ts'
 import { createKv } from './kv.ts'
-import { GROUP_BYTES, GROUP_ITEMS, Lanes } from './lane.ts'
+import { GROUP_BYTES, GROUP_ITEMS, Batchers } from './batcher.ts'
 import { createLocks } from './locks.ts'
-import { createMeta, type StoreMeta } from './meta.ts'
+import { createMeta, MIGRATIONS, type StoreMeta } from './meta.ts'
 import { createPools } from './pools.ts'
+import { ShardedBus } from './sharded-bus.ts'
 import { createStats } from './stats.ts'
 import { createStreams } from './streams.ts'
 import { createTasks } from './tasks.ts'
@@ -53,6 +55,8 @@ export interface RedisBackendOptions {
   readonly log?: Log | undefined
   /** For tests: the time of the store, in place of its server's. */
   readonly clock?: Clock | undefined
+  /** For tests: the migrations of another release, in place of this one's. */
+  readonly migrations?: ConnectionOptions['migrations']
 }
 
 type State = 'closed' | 'opening' | 'open' | 'closing'
@@ -81,11 +85,16 @@ export class RedisBackend implements Backend {
   #onIdle: () => void = () => undefined
 
   constructor(options: RedisBackendOptions) {
-    const { time, random, log } = options
+    const { time, random, log, clock = time } = options
     const connection = new Connection(options)
-    const bus = new RedisBus({ caller: connection, subscriber: () => connection.subscriber(), time, random, log })
+    const meta = createMeta(connection, connection.readmit, (options.migrations ?? MIGRATIONS).length)
+    const sharded =
+      options.url.form === 'cluster'
+        ? { bus: shardedBus(connection, options), isUsedByAll: () => meta.isSharded() }
+        : undefined
+    const subscriber = () => connection.subscriber()
+    const bus = new RedisBus({ caller: connection, subscriber, sharded, time, random, log })
     const events = new RedisEventLog({ caller: connection, log, draw: () => random.uuid().replaceAll('-', '') })
-    const meta = createMeta(connection, connection.readmit)
     connection.onReady(() => bus.wakeAll())
     bus.onSubscribed(() => void this.#caughtUp())
     this.#connection = connection
@@ -101,16 +110,18 @@ export class RedisBackend implements Backend {
     this.stats = this.#face(CHECKS.stats, createStats(connection))
     this.streams = this.#face(
       CHECKS.streams,
-      createStreams(connection, () => options.url.form === 'cluster'),
+      createStreams(connection, () => bus.publishMode),
     )
     this.tasks = this.#face(
       CHECKS.tasks,
-      grouped(createTasks(connection), new Lanes(() => connection.isAway), (type) => bus.expectWakes(type)),
+      grouped(createTasks(connection, random.uuid()), new Batchers(() => connection.isUnavailable), (type) =>
+        bus.expectWakes(type),
+      ),
     )
     this.pools = this.#face(CHECKS.pools, createPools(connection))
-    this.kv = this.#face(CHECKS.kv, createKv(connection))
-    this.locks = this.#face(CHECKS.locks, createLocks(connection))
-    this.counters = this.#face(CHECKS.counters, createCounters(connection))
+    this.kv = this.#face(CHECKS.kv, createKv(connection, clock))
+    this.locks = this.#face(CHECKS.locks, createLocks(connection, clock))
+    this.counters = this.#face(CHECKS.counters, createCounters(connection, clock))
     this.bus = {
       publish: (messages) => this.#call(() => bus.publish(messages)),
       subscribe: (topic, on) => this.#call(() => bus.subscribe(topic, on)),
@@ -135,7 +146,7 @@ export class RedisBackend implements Backend {
       await this.#connection.open(signal)
       await this.#events.open()
       await this.#bus.open()
-      await this.#bus.listen(EVENTS_CHANNEL, (text) => this.#events.heard(text))
+      await this.#bus.listen(EVENTS_CHANNEL, (text) => this.#events.receive(text))
     } catch (error) {
       this.#end()
       throw error
@@ -156,7 +167,7 @@ export class RedisBackend implements Backend {
 
   async #stop(): Promise<void> {
     if (this.#underWay > 0) await new Promise<void>((resolve) => void (this.#onIdle = resolve))
-    await this.#meta.leave().catch(() => undefined) // The store is away: the others notice within 15 s.
+    await this.#meta.leave().catch(() => undefined) // The store is unavailable: the other masters notice within 15 s.
     this.#end()
   }
 
@@ -171,7 +182,7 @@ export class RedisBackend implements Backend {
     return this.#meta.beat(masterId)
   }
 
-  /** Messages were lost while nobody listened. */
+  /** Messages may have been lost while there was no subscription. */
   async #caughtUp(): Promise<void> {
     if (this.#state === 'open') await this.#events.catchUp()
   }
@@ -206,16 +217,23 @@ export class RedisBackend implements Backend {
   }
 }
 
+function shardedBus(connection: Connection, { time, random }: RedisBackendOptions): ShardedBus {
+  const nodeOf = (slot: number) => connection.subscriberTo(slot)
+  return new ShardedBus({ nodeOf, refresh: () => connection.refresh(), time, random })
+}
+
 const LEASE_BYTES = 64
 const bytesOfLease = ({ id }: LeaseRef): number => id.length + LEASE_BYTES
-const bytesOfNack = (nack: Nack): number => bytesOfLease(nack) + nack.error.length
+const bytesOfNack = (nack: NackItem): number => bytesOfLease(nack) + nack.error.length
 /** A group asks for as many leases as other groups have items. */
 const bytesOfRequest = ({ limit }: ReserveRequest): number =>
   Math.floor((Math.min(limit, GROUP_ITEMS) * GROUP_BYTES) / GROUP_ITEMS)
 const bytesOfTask = ({ id, key, body }: NewTask): number => id.length + (key?.length ?? 0) + body.length + LEASE_BYTES
 
-/** The operations that single tasks go through travel in groups; the master hands over all others in batches already. */
-function grouped(tasks: Tasks, lanes: Lanes, onReserve: (type: string) => void): Tasks {
+/**
+ * The operations that single tasks go through travel in groups; the master hands over all others in batches already.
+ */
+function grouped(tasks: Tasks, lanes: Batchers, onReserve: (type: string) => void): Tasks {
   return {
     ...tasks,
     submit: (type, windowMs, items, maxLength) =>
@@ -244,14 +262,14 @@ function grouped(tasks: Tasks, lanes: Lanes, onReserve: (type: string) => void):
         requests,
         bytesOfRequest,
         async (all) => {
-          const { answers, dropped, nextDue } = await tasks.reserve(type, visibilityMs, all)
-          return answers.map((answer, at) => ({ answer, dropped: at === 0 ? dropped : 0, nextDue }))
+          const { results, dropped, nextDueAtMs: nextDue } = await tasks.reserve(type, visibilityMs, all)
+          return results.map((answer, at) => ({ answer, dropped: at === 0 ? dropped : 0, nextDue }))
         },
       )
       return {
-        answers: parts.map(({ answer }) => answer),
+        results: parts.map(({ answer }) => answer),
         dropped: parts.reduce((sum, { dropped }) => sum + dropped, 0),
-        nextDue: parts[0]?.nextDue ?? null,
+        nextDueAtMs: parts[0]?.nextDue ?? null,
       }
     },
   }

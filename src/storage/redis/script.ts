@@ -3,9 +3,9 @@
  * A Lua script as the backend runs it: one script an operation and batch, each atomic in Redis.
  *
  * Every script gets the same prelude: `now`, the store's time in integer milliseconds (Redis TIME; ARGV[1] when a test
- * brings its own clock), and `int(x)`, a number as text without an exponent. What the operation brings starts at ARGV[2].
- * Shape of a body: parse and check all of ARGV, read everything, decide, then write; a script that fails midway keeps
- * its earlier writes, so nothing after the first write may fail.
+ * brings its own clock), and `int(x)`, a number as text without an exponent. What the operation brings starts at
+ * ARGV[2]. Shape of a body: parse and check all of ARGV, read everything, decide, then write; a script that fails
+ * midway keeps its earlier writes, so nothing after the first write may fail.
  */
 import { createHash } from 'node:crypto'
 

@@ -1,4 +1,7 @@
-/** @module storage/redis/slots  Which of the 16,384 slots of a Cluster a key belongs to. @see Redis Cluster specification */
+/**
+ * @module storage/redis/slots  Which of the 16,384 slots of a Cluster a key belongs to. @see Redis Cluster
+ * specification
+ */
 
 /** CRC-16/XMODEM, as the specification asks. */
 const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {

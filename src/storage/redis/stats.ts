@@ -1,9 +1,9 @@
 /**
  * @module storage/redis/stats
- * The `stats` of the contract: the ring of frames that workers.beat writes. It is in the order of arrival, which need not
- * be the order of the frames' own times, so all of its 240 are looked at.
+ * The `stats` of the contract: the ring of frames that workers.beat writes. It is in the order of arrival, which need
+ * not be the order of the frames' own times, so all of its 240 are looked at.
  */
-import type { StatsHistory } from '../index.ts'
+import { timeOfFrame, type StatsHistory } from '../index.ts'
 import type { Caller } from './caller.ts'
 import { registryKeys, ringKey } from './workers-layout.ts'
 import { STATS } from './workers-scripts.ts'
@@ -14,12 +14,7 @@ export function createStats(caller: Caller): StatsHistory {
       const frames = (await caller.run(STATS, [...registryKeys(type), ringKey(type, id)], [id], {
         repeatable: true,
       })) as readonly string[] | null
-      return frames === null ? 'not_found' : frames.filter((frame) => timeOf(frame) >= sinceSeconds).slice(-limit)
+      return frames === null ? 'not_found' : frames.filter((frame) => timeOfFrame(frame) >= sinceSeconds).slice(-limit)
     },
   }
-}
-
-function timeOf(frame: string): number {
-  const { ts } = JSON.parse(frame) as { readonly ts?: unknown }
-  return typeof ts === 'number' ? ts : 0
 }

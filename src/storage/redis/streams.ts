@@ -1,15 +1,17 @@
 /**
  * @module storage/redis/streams
- * The `streams` of the contract. How a stream lies in Redis, and where ids come from, is told in streams-scripts.ts.
+ * The `streams` of the contract. streams-scripts.ts defines how a stream is stored in Redis, and how ids are made.
  *
  * Pushes of one type run one after the other: one whose answer never came is sent again under its number, and must not
  * be overtaken by the next, whose higher number would make it a repeat.
  */
+import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
 import type { StreamEntry, Streams } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
-import { key } from './keys.ts'
-import { LENGTH, PEEK, POP, PUSH, TAIL } from './streams-scripts.ts'
-import { Turns } from './turns.ts'
+import type { PublishMode } from './bus.ts'
+import { key, shardedTopic } from './keys.ts'
+import { BYTES, LENGTH, PEEK, POP, PUSH, TAIL, TRIM } from './streams-scripts.ts'
+import { KeyedMutex } from './keyed-mutex.ts'
 
 const MS_DIGITS = 13
 const SEQUENCE_DIGITS = 16
@@ -18,21 +20,22 @@ const ID_CHARS = MS_DIGITS + 1 + SEQUENCE_DIGITS
 type Found = readonly [past: number, rows: readonly string[], entries: readonly string[]]
 type Tail = readonly [...Found, start: number, gone: string | null]
 
-/** @param isCluster there a server counts its own subscribers alone, so a push publishes without asking who listens. */
-export function createStreams(caller: Caller, isCluster: () => boolean): Streams {
-  const turns = new Turns()
+export function createStreams(caller: Caller, modeNow: () => PublishMode): Streams {
+  const turns = new KeyedMutex()
   return {
     push: (type, producer, seq, entries) =>
-      turns.take(type, async () => {
-        const args = [`p${producer}`, seq, caller.channel(`event:${type}.emit`), isCluster() ? 1 : 0, ...entries]
+      turns.run(type, async () => {
+        const [topic, mode] = [`${type}.emit`, modeNow()]
+        const channel = caller.channel(mode === 'sharded' ? shardedTopic(topic) : `event:${topic}`)
+        const args = [`p${producer}`, seq, channel, mode, ...entries]
         const [length = 0, trimmed = 0] = (await caller.run(PUSH, keysOf(type), args, {
           repeatable: true,
         })) as readonly number[]
         return { length, trimmed }
       }),
-    tail: async (type, after, n) => {
+    tail: async (type, after, n, bytes = MAX_ANSWER_BYTES) => {
       const behind = after === null ? [] : greatestUpTo(after)
-      const [past, rows, found, start, gone] = (await caller.run(TAIL, keysOf(type), [n, ...behind], {
+      const [past, rows, found, start, gone] = (await caller.run(TAIL, keysOf(type), [n, bytes, ...behind], {
         repeatable: true,
       })) as Tail
       const isAtHead = past === start
@@ -41,9 +44,16 @@ export function createStreams(caller: Caller, isCluster: () => boolean): Streams
         gap: after !== null && isAtHead && (gone === null || after !== idOf(gone, start)),
       }
     },
-    peek: async (type, n) =>
-      entriesOf((await caller.run(PEEK, keysOf(type), [n], { repeatable: true })) as readonly Reply[] as Found),
-    pop: async (type, n) => entriesOf((await caller.run(POP, keysOf(type), [n])) as readonly Reply[] as Found),
+    peek: async (type, n, bytes = MAX_ANSWER_BYTES) =>
+      entriesOf((await caller.run(PEEK, keysOf(type), [n, bytes], { repeatable: true })) as readonly Reply[] as Found),
+    pop: async (type, n, bytes = MAX_ANSWER_BYTES) =>
+      entriesOf((await caller.run(POP, keysOf(type), [n, bytes])) as readonly Reply[] as Found),
+    bytes: (types) =>
+      Promise.all(types.map(async (type) => Number(await caller.run(BYTES, keysOf(type), [], { repeatable: true })))),
+    trim: async (type, maxBytes) => {
+      const [trimmed = 0, more] = (await caller.run(TRIM, keysOf(type), [maxBytes])) as readonly number[]
+      return { trimmed, more: more === 1 }
+    },
     length: (types) =>
       Promise.all(
         types.map(async (type) => Number(await caller.run(LENGTH, keysOf(type).slice(0, 1), [], { repeatable: true }))),

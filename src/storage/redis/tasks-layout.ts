@@ -1,29 +1,34 @@
 /**
  * @module storage/redis/tasks-layout
- * What Redis holds for the tasks of one automation type T, all of it under the hash tag `{a:T}`, beside the registry of
- * the type (workers-layout.ts):
+ * Defines how the tasks of one automation type T are stored in Redis. All keys have the hash tag `{a:T}`, as those of the
+ * registry of the type (workers-layout.ts):
  *
  *   p0 p1 p2  LIST    tickets of the pending tasks of a tier, next in line first
  *   t         HASH    id → body, of every task that is not dead
  *   v  l      ZSET id by deadline, HASH id → lease: in flight
  *   d  s      ZSET ticket by due time, SET of ids: scheduled
- *   dz        ZSET    id by the number of its death (`died` as it was then), so that deaths of one moment keep their order
- *   dt dm     HASH id → body, HASH id → epitaph: dead. Apart from `t`, so that clearing them is one UNLINK
+ *   dz        ZSET    id by the number of its death (`died` at that time), which orders deaths of the same moment
+ *   dt dm     HASH id → body, HASH id → dead record: dead. Apart from `t`, so that clearing them is one UNLINK
+ *   c         HASH    slot of a process → `number of its last submit:ms:results`, results empty if all were queued
+ *   r         HASH    slot of a process → `number of its last reserve:ms:token before the first:ids` as JSON
  *   i  iz     HASH key → `<end>:<first id>`, ZSET key by end: idempotency windows
- *   m         HASH    f (last token), run (the life of the store it was drawn in), u b (the tokens after u up to b were
- *                     skipped when f last rose), n (segments begun), s0..s3 (which of them the bitmaps hold), submitted, acked, nacked, died (running totals)
+ *   m         HASH    f (last token), run (the run of the store in which it was issued), u b (the tokens after u up to b
+ *                     were skipped when f last rose), n (segments begun), s0..s3 (the segments of the bitmaps), t0..t3
+ *                     (those of the fingerprints), submitted, acked, nacked, died (running totals)
  *   k0..k3    STRING  bitmaps of acknowledged tokens, one segment of 2^20 tokens each; the oldest is recycled
+ *   h0..h3    STRING  for each bitmap the fingerprints of the tasks (fingerprint.ts), 32 bits per token; 0: acknowledged
+ *                     by an older version
  *
- *   ticket    `submitted|bytes|expires|tier|ttl|own max|attempt|lost|look:id`   numbers, some of them empty, up to the colon
- *   lease     `token:max:<length of worker>:<worker><ticket>`              max: of the worker; an own max in the ticket wins
- *   epitaph   `died:max:<length of ticket>:<ticket><error>`
+ *   ticket       `submitted|bytes|expires|tier|ttl|own max|attempt|lost|look:id`   numbers up to the colon, some empty
+ *   lease        `token:max:<length of worker>:<worker><ticket>`   max: of the worker; an own max in the ticket wins
+ *   dead record  `died:max:<length of ticket>:<ticket><error>`
  *
- * A ticket is all of a task but its body, and moves with it from place to place; so no script decodes a body, none has to
- * read one to know its size, and a task in flight costs one field and one score. `look` is 0 where a reserve need not
- * look at bytes and expires: the body is short and lives as long as it takes.
+ * A ticket is all of a task but its body, and moves with it from place to place; so no script decodes a body, none has
+ * to read one to know its size, and a task in flight costs one field and one score. `look` is 0 where a reserve need
+ * not look at bytes and expires: the body is short and lives as long as it takes.
  *
- * Scripts write the place a task comes to before they leave the one it was in. None of these writes can fail; if one did,
- * a task would be found twice (at least once is the promise), and a ticket without its body is dropped.
+ * Scripts write the place a task comes to before they leave the one it was in. None of these writes can fail; if one
+ * did, a task would be found twice (at least once is the promise), and a ticket without its body is dropped.
  */
 import { key } from './keys.ts'
 import { script } from './script.ts'
@@ -32,11 +37,35 @@ import type { Caller, CallOptions, Reply } from './caller.ts'
 import type { Script, ScriptFlag } from './script.ts'
 
 type Part =
-  'p0' | 'p1' | 'p2' | 't' | 'v' | 'l' | 'd' | 's' | 'dz' | 'dt' | 'dm' | 'i' | 'iz' | 'm' | 'k0' | 'k1' | 'k2' | 'k3'
+  | 'p0'
+  | 'p1'
+  | 'p2'
+  | 't'
+  | 'v'
+  | 'l'
+  | 'd'
+  | 's'
+  | 'dz'
+  | 'dt'
+  | 'dm'
+  | 'c'
+  | 'r'
+  | 'i'
+  | 'iz'
+  | 'm'
+  | 'k0'
+  | 'k1'
+  | 'k2'
+  | 'k3'
+  | 'h0'
+  | 'h1'
+  | 'h2'
+  | 'h3'
 /** Of the registry: generation and drain by worker. */
 type RecordPart = 'g' | 'dr'
 export const PENDING: readonly Part[] = ['p0', 'p1', 'p2']
 export const ACKED: readonly Part[] = ['k0', 'k1', 'k2', 'k3']
+export const ACKED_TASKS: readonly Part[] = ['h0', 'h1', 'h2', 'h3']
 
 /** A script on some of the keys of one type. */
 export interface TaskScript {
@@ -74,7 +103,7 @@ export function run(
 /** Tokens of one bitmap. */
 export const SEGMENT = 2 ** 20
 /** Bodies that a script holds together: each may be a megabyte. */
-export const BODIES_AT_ONCE = 100
+export const BODIES_PER_READ = 100
 /** Bytes of a body below which it does not count towards the size of an answer: 500 of them are 2 MiB. */
 const SHORT_BODY = 4_096
 
@@ -82,7 +111,7 @@ export const READS: CallOptions = { repeatable: true }
 export const listOf = (reply: Reply): readonly Reply[] => (Array.isArray(reply) ? (reply as readonly Reply[]) : [])
 
 /** `expires` is left to the script: the time is the store's. */
-export function ticketOf({ id, tier, ttlMs, maxAttempts, submitted, body }: NewTask): string {
+export function ticketOf({ id, tier, ttlMs, maxAttempts, submittedAtMs: submitted, body }: NewTask): string {
   const bytes = Buffer.byteLength(body)
   const look = ttlMs === null && bytes < SHORT_BODY ? 0 : 1
   return `${submitted}|${bytes}||${tier}|${ttlMs ?? ''}|${maxAttempts ?? ''}|0|0|${look}:${id}`
@@ -108,7 +137,7 @@ export function readTicket(ticket: string): Ticket {
 
 // ── Pieces of Lua ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Commands with any number of arguments: Lua passes at most some 8,000 at once. Pieces of even length part no pair. */
+/** Commands with any number of arguments: Lua passes at most about 8,000 in one call. Pieces of even length part no pair. */
 const BASE = `
 local call, match, sub, find, byte, floor = redis.call, string.match, string.sub, string.find, string.byte, math.floor
 local function write(command, key, list)
@@ -151,26 +180,45 @@ end
 `
 
 /**
- * What a lease that is not held answers: 0; -1 where its token was not issued by this store, which proves that the store
- * went back in time (G26): above the counter, or skipped when the counter last rose, after `u` up to `b`.
+ * The result for a lease that is not current: 0; -1 where its token was not issued by this store, which proves that the
+ * store went back in time (G26): above the counter, or skipped when the counter last rose, after `u` up to `b`.
  */
 export const LOST = `
 local function lost_code(token, f, u, b)
   local isAbove = f and token > tonumber(f)
   return (isAbove or (u and token > tonumber(u) and token <= tonumber(b))) and -1 or 0
 end
-local function tell_lost(answers, token_of)
+local function tell_lost(results, token_of)
   local m
-  for i = 1, #answers do
-    if answers[i] == 0 then
+  for i = 1, #results do
+    if results[i] == 0 then
       m = m or call('HMGET', M, 'f', 'u', 'b')
-      answers[i] = lost_code(tonumber(token_of(i)), m[1], m[2], m[3])
+      results[i] = lost_code(tonumber(token_of(i)), m[1], m[2], m[3])
     end
   end
 end
 `
 
-/** Queues tickets, a list of them a tier, and wakes the masters where a tier was empty. ARGV[2] and [3]: the channel and what to say there. */
+/** Slots of processes that are remembered (call-slots.ts); beyond it the one that was silent longest goes. */
+const MAX_SLOTS = 1_000
+
+/** The slot that makes room for a new one in the hash of calls, if any. */
+export const CALLS = `
+local function evicted_from(hash)
+  if call('HLEN', hash) < ${MAX_SLOTS} then return nil end
+  local fields, oldest, at = call('HGETALL', hash), math.huge, nil
+  for i = 1, #fields, 2 do
+    local ms = tonumber(match(fields[i + 1], '^%d+:(%d+)'))
+    if ms < oldest then oldest, at = ms, fields[i] end
+  end
+  return at
+end
+`
+
+/**
+ * Queues tickets, a list of them a tier, and wakes the masters where a tier was empty. ARGV[2] and [3]: the channel and
+ * what to say there.
+ */
 export const QUEUE = `
 local TIERS, woken = { P0, P1, P2 }, false
 local function push_back(tiers)
@@ -188,7 +236,7 @@ end
 local function wake() if woken then call('PUBLISH', ARGV[2], ARGV[3]) end end
 `
 
-/** Due retries to the back of their tiers, in due order. Answers how many, and when the next one is due. */
+/** Due retries to the back of their tiers, in due order. Returns how many, and when the next one is due. */
 export const PROMOTE = `
 local function promote(limit)
   local first = call('ZRANGE', D, 0, 0, 'WITHSCORES')
@@ -212,8 +260,8 @@ end
 /** Bodies from one hash to another, a few at a time: they may be large. */
 const MOVE = `
 local function move(from, to, ids)
-  for i = 1, #ids, ${BODIES_AT_ONCE} do
-    local part, found = { unpack(ids, i, math.min(i + ${BODIES_AT_ONCE - 1}, #ids)) }, {}
+  for i = 1, #ids, ${BODIES_PER_READ} do
+    local part, found = { unpack(ids, i, math.min(i + ${BODIES_PER_READ - 1}, #ids)) }, {}
     local bodies = call('HMGET', from, unpack(part))
     for j = 1, #part do
       if bodies[j] then found[#found + 1] = part[j] found[#found + 1] = bodies[j] end
@@ -225,36 +273,36 @@ end
 `
 
 /** `dead`: items { id, max, ticket, error }, their leases already ended. */
-export const BURY = `${MOVE}
-local function bury(dead)
+export const MOVE_TO_DEAD = `${MOVE}
+local function move_to_dead(dead)
   if #dead == 0 then return end
   local before = call('HINCRBY', M, 'died', #dead) - #dead
-  local ids, order, epitaphs = {}, {}, {}
+  local ids, order, dead_records = {}, {}, {}
   for i = 1, #dead do
     local one = dead[i]
     ids[i] = one.id
     order[2 * i - 1] = before + i
     order[2 * i] = one.id
-    epitaphs[2 * i - 1] = one.id
-    epitaphs[2 * i] = int(now) .. ':' .. one.max .. ':' .. #one.ticket .. ':' .. one.ticket .. one.error
+    dead_records[2 * i - 1] = one.id
+    dead_records[2 * i] = int(now) .. ':' .. one.max .. ':' .. #one.ticket .. ':' .. one.ticket .. one.error
   end
-  write('HSET', DM, epitaphs)
+  write('HSET', DM, dead_records)
   write('ZADD', DZ, order)
   move(T, DT, ids)
 end
 `
 
-/** Dead tasks to the back of the normal tier, as new; answers how many. `epitaphs`: those of `ids`. */
-export const REVIVE = `${MOVE}
-local function unbury(ids)
+/** Dead tasks to the back of the normal tier, as new. Returns how many. `dead_records`: those of `ids`. */
+export const REPLAY_DEAD = `${MOVE}
+local function remove_dead(ids)
   write('HDEL', DM, ids)
   write('ZREM', DZ, ids)
 end
-local function revive(ids, epitaphs)
+local function replay_dead(ids, dead_records)
   local tickets = {}
   for i = 1, #ids do
-    if epitaphs[i] then
-      local length, rest = match(epitaphs[i], '^%d+:%d+:(%d+):(.*)$')
+    if dead_records[i] then
+      local length, rest = match(dead_records[i], '^%d+:%d+:(%d+):(.*)$')
       local t = read_ticket(sub(rest, 1, length))
       t.attempt, t.lost = 0, 0
       if t.ttl ~= '' then t.expires = int(now + t.ttl) end
@@ -263,7 +311,7 @@ local function revive(ids, epitaphs)
   end
   push_back({ {}, tickets, {} })
   move(DT, T, ids)
-  unbury(ids)
+  remove_dead(ids)
   return #tickets
 end
 `

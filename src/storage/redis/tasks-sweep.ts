@@ -3,19 +3,22 @@
  * What time decides: leases that ran out go back to the front of their tiers, or die where that happened too often; due
  * retries are promoted; ended idempotency windows are forgotten. At most `limit` of each, the earliest first.
  */
-import { BURY, LEASE, PENDING, PROMOTE, QUEUE, TICKET, listOf, run, taskScript } from './tasks-layout.ts'
-import type { Swept } from '../index.ts'
+import { MOVE_TO_DEAD, LEASE, PENDING, PROMOTE, QUEUE, TICKET, listOf, run, taskScript } from './tasks-layout.ts'
+import type { SweepResult } from '../index.ts'
 import type { Caller } from './caller.ts'
 
 /** Leases of one moment that are put in order. */
 const MOMENT = 5_000
 
-/** ARGV: channel, type, lost leases a task dies of or 0, limit. Answers requeued, promoted, dead, forgotten keys, 1 where more is left. */
+/**
+ * ARGV: channel, type, lost leases a task dies of or 0, limit. Returns requeued, promoted, dead, forgotten keys, 1
+ * where more is left.
+ */
 const SWEEP = taskScript(
   'sweep',
   ['allow-oom'],
   [...PENDING, 't', 'v', 'l', 'd', 's', 'dz', 'dt', 'dm', 'i', 'iz', 'm'],
-  `${TICKET}${LEASE}${QUEUE}${PROMOTE}${BURY}
+  `${TICKET}${LEASE}${QUEUE}${PROMOTE}${MOVE_TO_DEAD}
 local max_lost, limit, more = tonumber(ARGV[4]), tonumber(ARGV[5]), false
 
 local function past(key)
@@ -69,7 +72,7 @@ for _, lease in ipairs(passed) do
 end
 local keys = past(IZ)
 
-bury(dead)
+move_to_dead(dead)
 push_front(back)
 write('ZREM', V, ids)
 write('HDEL', L, ids)
@@ -82,7 +85,7 @@ return { #passed - #dead, promoted, #dead, #keys, more and 1 or 0 }
 `,
 )
 
-export async function sweep(caller: Caller, type: string, maxLost: number, limit: number): Promise<Swept> {
+export async function sweep(caller: Caller, type: string, maxLost: number, limit: number): Promise<SweepResult> {
   const [requeued = 0, promoted = 0, dead = 0, forgottenKeys = 0, more] = listOf(
     await run(caller, SWEEP, type, [caller.channel('wake'), type, maxLost, limit]),
   ).map(Number)

@@ -3,19 +3,22 @@
  * The `tasks` of the contract over Redis: one script a call. What is wrong in an argument was refused before.
  */
 import { cutError } from '../index.ts'
-import { clearDead, dead, replay, select } from './tasks-dead.ts'
-import { counts, locate, queue } from './tasks-inspect.ts'
+import { clearDead, dead, lastDeath, replay, select } from './tasks-dead.ts'
+import { bodies, counts, locate, queue } from './tasks-inspect.ts'
 import { reserve } from './tasks-reserve.ts'
 import { ack, extend, nack, release } from './tasks-settle.ts'
+import { CallSlots } from './call-slots.ts'
 import { submit } from './tasks-submit.ts'
 import { sweep } from './tasks-sweep.ts'
 import type { Tasks } from '../index.ts'
 import type { Caller } from './caller.ts'
 
-export function createTasks(caller: Caller): Tasks {
+/** @param process an id that no other process uses, ever. */
+export function createTasks(caller: Caller, process: string): Tasks {
+  const [submits, reserves] = [new CallSlots(process), new CallSlots(process)]
   return {
-    submit: (type, windowMs, items, maxLength) => submit(caller, type, windowMs, items, maxLength),
-    reserve: (type, visibilityMs, requests) => reserve(caller, type, visibilityMs, requests),
+    submit: (type, windowMs, items, maxLength) => submit(caller, submits, type, windowMs, items, maxLength),
+    reserve: (type, visibilityMs, requests) => reserve(caller, reserves, type, visibilityMs, requests),
     ack: (type, leases) => ack(caller, type, leases),
     release: (type, leases) => release(caller, type, leases),
     nack: (type, retry, items) =>
@@ -28,9 +31,11 @@ export function createTasks(caller: Caller): Tasks {
     extend: (type, items) => extend(caller, type, items),
     sweep: (type, maxLost, limit) => sweep(caller, type, maxLost, limit),
     locate: (type, ids) => locate(caller, type, ids),
-    queue: (type, n) => queue(caller, type, n),
-    dead: (type, n) => dead(caller, type, n),
-    replay: (type, n) => replay(caller, type, n),
+    queue: (type, n, bytes) => queue(caller, type, n, bytes),
+    bodies: (type, ids, bytes) => bodies(caller, type, ids, bytes),
+    dead: (type, n, bytes, after) => dead(caller, type, n, bytes, after),
+    replay: (type, n, until) => replay(caller, type, n, until),
+    lastDeath: (type) => lastDeath(caller, type),
     clearDead: (type) => clearDead(caller, type),
     select: (type, action, ids) => select(caller, type, action, ids),
     counts: (types) => counts(caller, types),

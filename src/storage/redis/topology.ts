@@ -1,7 +1,7 @@
 /**
  * @module storage/redis/topology
- * Which server holds which slot. A single server and a primary behind sentinels hold all of them; a Cluster is asked,
- * at the start, when a server answers MOVED, and as long as one of its primaries is away.
+ * Maps hash slots to servers. A single server, or the primary behind sentinels, has all slots. The map of a Cluster is
+ * read at the start, when a server returns MOVED, and repeatedly while one of its primaries is unreachable.
  */
 import { Redis, type RedisOptions } from 'ioredis'
 import type { Random, Time } from '../../runtime/index.ts'
@@ -10,7 +10,7 @@ import { isReply } from './errors.ts'
 import { clientOptions, StoreNode } from './node.ts'
 import { nameOf, type HostPort, type StoreUrl } from './url.ts'
 import { WAIT_MS } from './waiting.ts'
-import { inWords } from './words.ts'
+import { explain } from './connection-errors.ts'
 
 const SLOTS = 16_384
 
@@ -55,7 +55,7 @@ export class Topology {
     return this.#isDenied
   }
 
-  /** Every slot has a server, and each of them was told about. */
+  /** Every slot has a server, and the facts of every server are known. */
   get isWhole(): boolean {
     return this.#nodes.size > 0 && this.#slots.length === SLOTS && this.nodes.every(({ facts }) => facts !== null)
   }
@@ -93,7 +93,7 @@ export class Topology {
   }
 
   async #ask(): Promise<void> {
-    for (const node of this.nodes.filter(({ status }) => status !== 'away')) {
+    for (const node of this.nodes.filter(({ status }) => status !== 'disconnected')) {
       try {
         this.#adopt(await node.command('CLUSTER', 'SLOTS'), hostPortOf(node.name, '').host)
         return
@@ -131,7 +131,7 @@ export class Topology {
   }
 
   #note(error: unknown): void {
-    const { sentence, isHopeless } = inWords(error)
+    const { sentence, isPermanent: isHopeless } = explain(error)
     this.#trouble = sentence
     this.#isDenied = isHopeless
   }

@@ -8,6 +8,8 @@
  *
  * `kvstores…` is the same over TLS; `redis`, `rediss` stand for `kvstore`, `kvstores`.
  */
+import { isLoopbackHost } from '../../runtime/index.ts'
+
 export interface HostPort {
   readonly host: string
   readonly port: number
@@ -76,8 +78,7 @@ export function describeUrl({ form, hosts, tls, masterName, database }: StoreUrl
 
 export const nameOf = ({ host, port }: HostPort): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
 
-export const isLoopback = ({ host }: HostPort): boolean =>
-  host === 'localhost' || host === '::1' || host.startsWith('127.')
+export const isLoopback = ({ host }: HostPort): boolean => isLoopbackHost(host)
 
 /** @param isSecret a password stands in the URL, perhaps not where it should: nothing of it is shown. */
 function hostPort(text: string, fallback: number, isSecret: boolean): HostPort {
@@ -85,7 +86,7 @@ function hostPort(text: string, fallback: number, isSecret: boolean): HostPort {
   const port = Number(groups?.['port'] ?? fallback)
   if (groups === undefined || port === 0 || port > 65_535)
     throw new Error(
-      `${isSecret ? 'what stands behind the user' : JSON.stringify(text)} is not host:port; for example kvstore://127.0.0.1:6379`,
+      `${isSecret ? 'the part after the user' : JSON.stringify(text)} is not host:port; for example kvstore://127.0.0.1:6379`,
     )
   return { host: groups['v6'] ?? groups['host'] ?? '', port }
 }
@@ -94,14 +95,14 @@ function pathOf(form: StoreUrl['form'], path: string): { readonly masterName: st
   if (form === 'sentinel') {
     if (path === '' || path.includes('/'))
       throw new Error(
-        'needs the name that the sentinels give the primary; for example kvstore+sentinel://h1:26379,h2:26379/mymaster',
+        'needs the name under which the sentinels monitor the primary; for example kvstore+sentinel://h1:26379,h2:26379/mymaster',
       )
     return { masterName: path, database: 0 }
   }
   if (path !== '' && (form === 'cluster' || !/^\d{1,5}$/.test(path)))
     throw new Error(
       form === 'cluster'
-        ? 'a cluster has one database; leave out what stands behind the hosts'
+        ? 'a cluster has only one database; remove the path after the hosts'
         : `${JSON.stringify(path)} is not the number of a database; for example kvstore://127.0.0.1:6379/1`,
     )
   return { masterName: '', database: Number(path) }
@@ -116,7 +117,7 @@ function credentialsOf(text: string): { readonly user: string | null; readonly p
 function prefixOf(query: string): string {
   const parameters = new URLSearchParams(query)
   for (const name of parameters.keys())
-    if (name !== 'prefix') throw new Error(`${JSON.stringify(name)} is not known behind the "?"; known: prefix`)
+    if (name !== 'prefix') throw new Error(`${JSON.stringify(name)} is not a known parameter of the URL; known: prefix`)
   const prefix = parameters.get('prefix') ?? DEFAULT_PREFIX
   if (!PREFIX.test(prefix))
     throw new Error('prefix must be 1 to 64 letters, digits, dots, dashes and underscores; for example ?prefix=team-a')
@@ -127,6 +128,6 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw new Error('holds a % that is not an escape; write %25 for a percent sign') // The text may hold a password: it is not shown.
+    throw new Error('contains a % that is not an escape; write %25 for a percent sign') // The text may hold a password: it is not shown.
   }
 }

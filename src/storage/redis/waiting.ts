@@ -1,14 +1,14 @@
 /**
  * @module storage/redis/waiting
- * Calls that arrive while the store is away. They wait a moment, since most absences are short, and within bounds; what
- * comes beyond the bounds, or after the moment, is refused at once, unsent.
+ * Queues calls that arrive while the store is unavailable. They wait for up to 1.5 s, since most outages are short.
+ * Calls beyond the bounds of the queue, or after that time, are rejected immediately and never sent.
  */
 import type { Cancel, Clock, Timers } from '../../runtime/index.ts'
 import { unavailable } from './errors.ts'
 
 /**
- * How long an absence is waited out, from its beginning, and how long an answer is waited for: whoever asked while the
- * store went away is told so within this time, and reads it within the 2 s that G18 promises.
+ * How long calls wait for the end of an outage, counted from its start, and for a response. A client whose call meets
+ * an outage gets its error within the 2 s of G18.
  */
 export const WAIT_MS = 1_500
 const LANE_CALLS = 2_000
@@ -32,7 +32,7 @@ interface Load {
   bytes: number
 }
 
-export class WaitingRoom {
+export class WaitQueue {
   readonly #time: Clock & Timers
   readonly #entries = new Set<Entry>()
   readonly #lanes = new Map<string, Load>()
@@ -42,9 +42,9 @@ export class WaitingRoom {
     this.#time = time
   }
 
-  /** Resolves when something changed, to look again; rejects when the absence has lasted too long. */
-  wait({ lane, bytes }: Waiter, awaySinceMs: number, why: () => string): Promise<void> {
-    const leftMs = awaySinceMs + WAIT_MS - this.#time.monotonicMs()
+  /** Resolves when the caller should try again; rejects when the outage has lasted too long. */
+  wait({ lane, bytes }: Waiter, unavailableSinceMs: number, why: () => string): Promise<void> {
+    const leftMs = unavailableSinceMs + WAIT_MS - this.#time.monotonicMs()
     const load = this.#lanes.get(lane) ?? { calls: 0, bytes: 0 }
     const isFull = load.calls >= LANE_CALLS || load.bytes + bytes > LANE_BYTES || this.#bytes + bytes > ALL_BYTES
     if (leftMs <= 0 || isFull) return Promise.reject(unavailable(why(), 'not_sent'))
@@ -68,7 +68,7 @@ export class WaitingRoom {
     })
   }
 
-  /** Everybody looks again, in the order of arrival. */
+  /** Lets all waiting calls try again, in the order of arrival. */
   wake(): void {
     for (const entry of this.#entries) {
       this.#leave(entry)

@@ -1,8 +1,8 @@
 /**
  * @module storage/redis/workers-batches
  * One call of the contract names workers of any types; one script serves one type, and so many items that no other call
- * waits long. So a call becomes a series of scripts for each type, the types side by side; answers keep the order of the
- * items. Each script is one atomic step, the call over several of them is not.
+ * waits long. So a call becomes a series of scripts for each type, the types side by side; results keep the order of
+ * the items. Each script is one atomic step, the call over several of them is not.
  */
 import type { Ref } from '../index.ts'
 
@@ -23,19 +23,19 @@ export async function inBatches<T extends Ref, A>(
   charsOf: (item: T) => number,
   run: (type: string, part: readonly T[]) => Promise<readonly A[]>,
 ): Promise<readonly A[]> {
-  const answers: A[] = []
+  const results: A[] = []
   const series = [...byType(items)].map(async ([type, placed]) => {
     for (const part of parts(placed, charsOf)) {
       const answered = await run(
         type,
         part.map(({ item }) => item),
       )
-      for (const [i, answer] of answered.entries()) answers[part[i]?.at ?? -1] = answer
+      for (const [i, answer] of answered.entries()) results[part[i]?.at ?? -1] = answer
     }
   })
   const failed = (await Promise.allSettled(series)).find((each) => each.status === 'rejected') // Nothing of this call is under way once it rejects.
   if (failed !== undefined) throw failed.reason
-  return answers
+  return results
 }
 
 function byType<T extends Ref>(items: readonly T[]): Map<string, Placed<T>[]> {

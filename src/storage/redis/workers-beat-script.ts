@@ -2,12 +2,12 @@
  * @module storage/redis/workers-beat-script
  * What arrived on connections since their last flush: seen, state, stats frames.
  *
- * ARGV: most frames of a ring, then per item id, conn, state ('' without a report), report, number of frames, the newest
- * frame in whole ('' when it is the ring's), the ring's frames. KEYS behind the registry's: the ring of each item that
- * brings frames. Answers per item { was, generation as text }; `replaced` and `unknown` write nothing.
+ * ARGV: most frames of a ring, then per item id, conn, state ('' without a report), report, number of frames, the
+ * newest frame in whole ('' when it is the ring's), the ring's frames. KEYS behind the registry's: the ring of each
+ * item that brings frames. Returns per item { was, generation as text }; `replaced` and `unknown` write nothing.
  *
  * At the memory limit Redis refuses BEAT as a whole. BEAT_IN_FULL_STORE then does the same with rings of one frame: a
- * fleet still tells its state and hears of drains, and what it writes is less than what it frees.
+ * fleet still reports its state and receives drains, and what it writes is less than what it frees.
  */
 import { REGISTRY, STATE_OF } from './workers-layout.ts'
 import { script } from './script.ts'
@@ -31,16 +31,16 @@ end
 local gens, conns = redis.call('HMGET', g, unpack(ids)), redis.call('HMGET', conn, unpack(ids))
 local drs, sts = redis.call('HMGET', dr, unpack(ids)), redis.call('HMGET', st, unpack(ids))
 
-local answers, seen, states, newest, rings, said = {}, {}, {}, {}, {}, {}
+local results, seen, states, newest, rings, said = {}, {}, {}, {}, {}, {}
 local time = int(now)
 for i, item in ipairs(items) do
   local id = item.id
   if not gens[i] then
-    answers[i] = { 'unknown', '0' }
+    results[i] = { 'unknown', '0' }
   elseif conns[i] ~= item.conn then
-    answers[i] = { 'replaced', gens[i] }
+    results[i] = { 'replaced', gens[i] }
   else
-    answers[i] = { drs[i] and 'drain' or 'ok', gens[i] }
+    results[i] = { drs[i] and 'drain' or 'ok', gens[i] }
     seen[#seen + 1] = id
     seen[#seen + 1] = time
     if item.state ~= '' then
@@ -65,7 +65,7 @@ for _, item in ipairs(rings) do
   redis.call('RPUSH', item.ring, unpack(ARGV, item.first, item.last))
   redis.call('LTRIM', item.ring, '-' .. ARGV[2], '-1')
 end
-return answers
+return results
 `
 export const BEAT = script('workers.beat', [], BODY)
 export const BEAT_IN_FULL_STORE = script('workers.beat in a full store', ['allow-oom'], BODY)

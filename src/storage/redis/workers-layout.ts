@@ -8,22 +8,23 @@
  *   desc   id → `registered ms:instance:hardware`          g     id → generation of the config; the worker exists
  *   st     id → `state:since ms:applied gen:error`         cfg   id → `changed ms:actor:config`
  *   sn     id → last seen, ms                              cs    id → newest stats frame
- *   conn   id → connection, while there is one             mb    id → managed by, where somebody does
- *   dr     id → to whom a drain is bound: '' whoever registers next, `i<instance>`, `c<conn>`; absent: no drain (D6)
+ *   conn   id → connection, while there is one             mb    id → managed by, if the worker is managed
+ *   dr     id → what a drain applies to: '' the process that registers next, `i<instance>`, `c<conn>`; absent: no drain
+ *          (D6)
  *   gone   ZSET of the forgotten ids by their last generation (D46)
  *   sr:<id>   LIST of stats frames, oldest first           ch:<id>   LIST of config changes, newest first
  *
- * In `desc`, `cfg` and history rows the last field is opaque text and runs to the end, so the ones before it must be free
- * of colons: instance and actor are escaped. `st` holds what was reported; a record with a drain reads DRAINING. Its
- * applied generation is empty before the first state frame, its error `e<text>` or empty.
+ * In `desc`, `cfg` and history rows the last field is opaque text and runs to the end, so the ones before it must be
+ * free of colons: instance and actor are escaped. `st` holds what was reported; a record with a drain reads DRAINING.
+ * Its applied generation is empty before the first state frame, its error `e<text>` or empty.
  */
 import {
   cutError,
-  type Beat,
+  type WorkerReport,
   type ConfigPut,
   type ConfigRow,
   type HistoryRow,
-  type Reported,
+  type RecordedStatus,
   type WorkerRow,
 } from '../index.ts'
 import type { WorkerState } from '../../protocol/index.ts'
@@ -31,7 +32,10 @@ import { key } from './keys.ts'
 
 const PARTS = ['ix', 'desc', 'st', 'sn', 'conn', 'dr', 'mb', 'g', 'cfg', 'cs', 'gone']
 
-/** First line of every script on the registry: the keys of {@link registryKeys} by name. KEYS[12] and on are the script's own. */
+/**
+ * First line of every script on the registry: the keys of {@link registryKeys} by name. KEYS[12] and on are the
+ * script's own.
+ */
 export const REGISTRY = `local ${PARTS.join(', ')} = unpack(KEYS, 1, ${PARTS.length})`
 /** Lua: state, since and the rest of a `st`. */
 export const STATE_OF = `local function stateOf(st) return string.match(st, '^(%u+):(%d+):(.*)$') end`
@@ -57,12 +61,12 @@ function fields(text: string, n: number): string[] {
 }
 
 /** What a beat says of the state, as `st` holds it behind the time. */
-export function reportOf({ gen, lastError }: NonNullable<Beat['state']>): string {
+export function reportOf({ gen, lastError }: NonNullable<WorkerReport['state']>): string {
   return `${gen}:${lastError === null ? '' : `e${cutError(lastError)}`}`
 }
 
 /** What a record says of its worker, from state, applied generation and error as `st` holds them. */
-export function reportedOf(text: string): Reported {
+export function reportedOf(text: string): RecordedStatus {
   const [state, applied = '', error = ''] = fields(text, 2)
   return {
     state: state as WorkerState,
@@ -74,7 +78,12 @@ export function reportedOf(text: string): Reported {
 export function configRow(gen: string, cfg: string): ConfigRow {
   const [changed = '', actor = '', config = ''] = fields(cfg, 2)
   const isSet = changed !== ''
-  return { gen: Number(gen), config, changedAt: isSet ? Number(changed) : null, actor: isSet ? unescaped(actor) : null }
+  return {
+    gen: Number(gen),
+    config,
+    changedAtMs: isSet ? Number(changed) : null,
+    actor: isSet ? unescaped(actor) : null,
+  }
 }
 
 /** A history row without its time, which the script puts in front. `changed` is JSON of one line. */
@@ -87,7 +96,7 @@ export function historyRow(text: string): HistoryRow {
   const lineEnd = rest.indexOf('\n')
   return {
     gen: Number(gen),
-    ts: Number(ts),
+    changedAtMs: Number(ts),
     actor: unescaped(actor),
     changed: JSON.parse(rest.slice(0, lineEnd)) as string[],
     config: rest.slice(lineEnd + 1),
@@ -123,11 +132,11 @@ export function workerRow(
     id,
     conn,
     connected: conn !== null && isConnected(conn),
-    registeredAt: Number(registered),
+    registeredAtMs: Number(registered),
     hardware,
     ...reportedOf(`${draining ? 'DRAINING' : state}:${rest}`),
-    stateSince: Number(since),
-    lastSeen: Number(sn),
+    stateSinceMs: Number(since),
+    lastSeenAtMs: Number(sn),
     draining,
     managedBy: mb,
     config: configRow(g, cfg),

@@ -8,7 +8,7 @@ import { script } from './script.ts'
 
 /**
  * ARGV: the bound on records, then per item id, conn, instance, hardware, default config.
- * Answers per item false (full) or { what the record said before or false: it was created, drain, replaced or false,
+ * Returns per item false (full) or { what the record said before or false: it was created, drain, replaced or false,
  * generation as text: ioredis rounds integers near 2^53 }.
  */
 export const REGISTER = script(
@@ -47,7 +47,7 @@ local function renew(worker, item, binding)
   return { before, concerned and 1 or 0, worker.conn and worker.conn ~= item.conn and worker.conn, worker.gen }
 end
 
-local answers = {}
+local results = {}
 for i, id in ipairs(ids) do
   local at, worker = 5 * i - 2, known[id]
   local item = { conn = ARGV[at + 1], instance = ARGV[at + 2] }
@@ -60,7 +60,7 @@ for i, id in ipairs(ids) do
   if answer then
     worker.conn, worker.desc, worker.touched = item.conn, worker.registered .. ':' .. item.instance .. ':' .. ARGV[at + 3], true
   end
-  answers[i] = answer
+  results[i] = answer
 end
 
 local set = { desc = {}, st = {}, sn = {}, conn = {}, dr = {}, g = {}, cfg = {} }
@@ -89,7 +89,7 @@ end
 if #undrained > 0 then redis.call('HDEL', dr, unpack(undrained)) end
 if #members > 0 then redis.call('ZADD', ix, unpack(members)) end
 if #returned > 0 then redis.call('ZREM', gone, unpack(returned)) end
-return answers
+return results
 `,
 )
 
@@ -121,7 +121,7 @@ return #cleared
 )
 
 /**
- * ARGV: the bound on kept generations, then ids; KEYS behind the registry's: ring and history of each. Answers 1 or 0.
+ * ARGV: the bound on kept generations, then ids; KEYS behind the registry's: ring and history of each. Returns 1 or 0.
  * Above the bound the lowest generations go: the poll's raise makes that good.
  */
 export const FORGET = script(
@@ -131,11 +131,11 @@ export const FORGET = script(
 ${REGISTRY}
 local ids = { unpack(ARGV, 3) }
 local gens = redis.call('HMGET', g, unpack(ids))
-local answers, known, scores, lists, seen = {}, {}, {}, {}, {}
+local results, known, scores, lists, seen = {}, {}, {}, {}, {}
 for i, id in ipairs(ids) do
   local isKnown = gens[i] and not seen[id]
   seen[id] = true
-  answers[i] = isKnown and 1 or 0
+  results[i] = isKnown and 1 or 0
   if isKnown then
     known[#known + 1] = id
     scores[#scores + 1] = gens[i]
@@ -144,13 +144,13 @@ for i, id in ipairs(ids) do
     lists[#lists + 1] = KEYS[11 + 2 * i]
   end
 end
-if #known == 0 then return answers end
+if #known == 0 then return results end
 local excess = redis.call('ZCARD', gone) + #known - tonumber(ARGV[2])
 for _, field in ipairs({ desc, st, sn, conn, dr, mb, g, cfg, cs }) do redis.call('HDEL', field, unpack(known)) end
 redis.call('ZREM', ix, unpack(known))
 redis.call('UNLINK', unpack(lists))
 redis.call('ZADD', gone, unpack(scores))
 if excess > 0 then redis.call('ZPOPMIN', gone, int(excess)) end
-return answers
+return results
 `,
 )

@@ -1,15 +1,14 @@
 /**
  * @module storage/redis/workers-scripts
- * Drains, who manages a worker, and reading. Drain and manage run at the memory limit: what they add is small, and bound
- * by the number of records.
+ * Drains, who manages a worker, and reading. Drain and manage run at the memory limit: what they add is small, and
+ * bound by the number of records.
  */
-import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
 import { REGISTRY, STATE_OF } from './workers-layout.ts'
 import { script } from './script.ts'
 
 /**
  * ARGV: number of live masters, their ids, then worker ids. A worker on a connection of a live master is bound to its
- * process, any other one to whichever registers next (D6). Answers per id false (not known) or { conn or false }.
+ * process, any other one to whichever registers next (D6). Returns per id false (not known) or { conn or false }.
  */
 export const DRAIN = script(
   'workers.drain',
@@ -23,9 +22,9 @@ for i = 3, 2 + masters do live[ARGV[i]] = true end
 local ids = { unpack(ARGV, 3 + masters) }
 local descs, conns = redis.call('HMGET', desc, unpack(ids)), redis.call('HMGET', conn, unpack(ids))
 local drs, sts = redis.call('HMGET', dr, unpack(ids)), redis.call('HMGET', st, unpack(ids))
-local answers, bindings, states = {}, {}, {}
+local results, bindings, states = {}, {}, {}
 for i, id in ipairs(ids) do
-  answers[i] = false
+  results[i] = false
   if descs[i] then
     local master = conns[i] and string.match(conns[i], '^(.*)/')
     local instance = string.match(descs[i], '^%d+:([^:]*):')
@@ -38,16 +37,16 @@ for i, id in ipairs(ids) do
       states[#states + 1] = id
       states[#states + 1] = state .. ':' .. int(now) .. ':' .. rest
     end
-    answers[i] = { conns[i] }
+    results[i] = { conns[i] }
   end
 end
 if #bindings > 0 then redis.call('HSET', dr, unpack(bindings)) end
 if #states > 0 then redis.call('HSET', st, unpack(states)) end
-return answers
+return results
 `,
 )
 
-/** ARGV: per item id, managed by ('' nobody). Answers 1, or 0 where the worker is not known. */
+/** ARGV: per item id, managed by ('': none). Returns 1, or 0 where the worker is not known. */
 export const MANAGE = script(
   'workers.manage',
   ['allow-oom'],
@@ -56,9 +55,9 @@ ${REGISTRY}
 local ids = {}
 for i = 2, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 local gens = redis.call('HMGET', g, unpack(ids))
-local answers, final = {}, {}
+local results, final = {}, {}
 for i, id in ipairs(ids) do
-  answers[i] = gens[i] and 1 or 0
+  results[i] = gens[i] and 1 or 0
   if gens[i] then final[id] = ARGV[2 * i + 1] end
 end
 local managed, free = {}, {}
@@ -72,12 +71,12 @@ for id, by in pairs(final) do
 end
 if #managed > 0 then redis.call('HSET', mb, unpack(managed)) end
 if #free > 0 then redis.call('HDEL', mb, unpack(free)) end
-return answers
+return results
 `,
 )
 
 /** Rows of a page that are read before the rest, however many are asked for: each may be a megabyte. */
-const FIRST_ROWS = 20
+const FIRST_ROWS = 2
 
 const ROWS = `
 local function rows(ids)
@@ -87,7 +86,7 @@ local function rows(ids)
   return answer
 end`
 
-/** ARGV: ids. Answers { ids, g, cfg, desc, st, sn, conn, dr, mb, cs }, each a list. */
+/** ARGV: ids. Returns { ids, g, cfg, desc, st, sn, conn, dr, mb, cs }, each a list. */
 export const GET = script(
   'workers.get',
   ['no-writes'],
@@ -99,8 +98,8 @@ return rows({ unpack(ARGV, 2) })
 )
 
 /**
- * ARGV: '-' or '(' with the id to begin behind, number of rows. Answers as {@link GET}, as far as an answer reaches: a few
- * rows tell how large the others may be, and what is read beyond the bound is left out.
+ * ARGV: '-' or '(' with the id to begin behind, number of rows, bytes. Returns as {@link GET}, as far as an answer
+ * reaches: a few rows tell how large the others may be, and what is read beyond the bound is left out.
  */
 export const PAGE = script(
   'workers.page',
@@ -108,6 +107,7 @@ export const PAGE = script(
   `
 ${REGISTRY}
 ${ROWS}
+local limit = tonumber(ARGV[4])
 local ids = redis.call('ZRANGE', ix, ARGV[2], '+', 'BYLEX', 'LIMIT', '0', ARGV[3])
 local answer, bytes, size = { {}, {}, {}, {}, {}, {}, {}, {}, {}, {} }, 0, ${FIRST_ROWS}
 while #answer[1] < #ids do
@@ -115,16 +115,19 @@ while #answer[1] < #ids do
   local part = rows({ unpack(ids, from + 1, math.min(from + size, #ids)) })
   for k = 1, #part[1] do
     for _, column in ipairs(part) do bytes = bytes + (column[k] and #column[k] or 0) end
-    if bytes > ${MAX_ANSWER_BYTES} and #answer[1] > 0 then return answer end
+    if bytes > limit and #answer[1] > 0 then return answer end
     for c, column in ipairs(part) do answer[c][from + k] = column[k] end
   end
-  size = math.max(1, math.floor((${MAX_ANSWER_BYTES} - bytes) / bytes * #answer[1]))
+  size = math.max(1, math.floor((limit - bytes) / bytes * #answer[1]))
 end
 return answer
 `,
 )
 
-/** KEYS behind the registry's: the ring. ARGV: id. Answers all frames, oldest first, or false where the worker is not known. */
+/**
+ * KEYS behind the registry's: the ring. ARGV: id. Returns all frames, oldest first, or false where the worker is not
+ * known.
+ */
 export const STATS = script(
   'stats.read',
   ['no-writes'],

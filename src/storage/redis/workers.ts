@@ -1,17 +1,27 @@
 /**
  * @module storage/redis/workers
  * The `workers` of the contract: who registered, on which connection, in which state, draining or not. How it lies in
- * Redis is told in workers-layout.ts.
+ * Redis is defined in workers-layout.ts.
  *
  * Register, beat and disconnect of one type run one after the other, since the first two may be sent twice and a late
  * repeat must not undo what came after. Which masters live stands under another hash tag: a script cannot read it, so
  * rows are joined with it here, and `drain` brings it along.
  */
-import { FleetError, MAX_RING_FRAME_BYTES, STATS_FRAMES, type JsonObject } from '../../protocol/index.ts'
-import type { Beat, BeatAnswer, Conn, Ref, Registered, Registration, WorkerRow, Workers } from '../index.ts'
+import { FleetError, MAX_ANSWER_BYTES, STATS_FRAMES } from '../../protocol/index.ts'
+import {
+  ringFrame,
+  type WorkerReport,
+  type ReportResult,
+  type Conn,
+  type Ref,
+  type RegisterResult,
+  type Registration,
+  type WorkerRow,
+  type Workers,
+} from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 import type { Script } from './script.ts'
-import { Turns } from './turns.ts'
+import { KeyedMutex } from './keyed-mutex.ts'
 import { BEAT, BEAT_IN_FULL_STORE } from './workers-beat-script.ts'
 import { inBatches } from './workers-batches.ts'
 import {
@@ -39,7 +49,7 @@ type LiveMasters = () => Promise<readonly string[]>
 
 const nameChars = ({ id }: Ref): number => id.length
 const registrationChars = ({ hardware, defaults }: Registration): number => hardware.length + defaults.length
-const beatChars = ({ stats = [] }: Beat): number => stats.reduce((sum, frame) => sum + frame.length, 0)
+const beatChars = ({ stats = [] }: WorkerReport): number => stats.reduce((sum, frame) => sum + frame.length, 0)
 
 /** `conn` is "<masterId>/<n>". */
 const isHeldBy =
@@ -48,8 +58,8 @@ const isHeldBy =
     masters.includes(conn.slice(0, Math.max(0, conn.lastIndexOf('/'))))
 
 export function createWorkers(caller: Caller, liveMasters: LiveMasters, limits: RegistryLimits = LIMITS): Workers {
-  const turns = new Turns()
-  /** One script on a type's registry that answers a list. */
+  const turns = new KeyedMutex()
+  /** Runs one script on a type's registry that returns a list. */
   const run = async <A>(
     script: Script,
     type: string,
@@ -64,7 +74,7 @@ export function createWorkers(caller: Caller, liveMasters: LiveMasters, limits: 
     items: readonly T[],
     charsOf: (item: T) => number,
     call: (type: string, part: readonly T[]) => Promise<readonly A[]>,
-  ): Promise<readonly A[]> => inBatches(items, charsOf, (type, part) => turns.take(type, () => call(type, part)))
+  ): Promise<readonly A[]> => inBatches(items, charsOf, (type, part) => turns.run(type, () => call(type, part)))
 
   return {
     register: (items) =>
@@ -136,9 +146,9 @@ export function createWorkers(caller: Caller, liveMasters: LiveMasters, limits: 
       const [stored, masters] = await Promise.all([reading, liveMasters()])
       return refs.map(({ type, id }, i) => rowOf(type, id, stored[i], masters))
     },
-    page: async (type, after, limit) => {
+    page: async (type, after, limit, bytes = MAX_ANSWER_BYTES) => {
       const [reply, masters] = await Promise.all([
-        run(PAGE, type, [after === null ? '-' : `(${after}`, limit], true),
+        run(PAGE, type, [after === null ? '-' : `(${after}`, limit, bytes], true),
         liveMasters(),
       ])
       const [ids] = reply as RowsReply
@@ -151,19 +161,19 @@ export function createWorkers(caller: Caller, liveMasters: LiveMasters, limits: 
 
 type RegisterReply = readonly [before: string | null, drain: number, replaced: string | null, gen: string] | null
 
-function registered(answer: RegisterReply): Registered {
+function registered(answer: RegisterReply): RegisterResult {
   if (answer === null) return 'full'
   const [before, drain, replaced, gen] = answer
-  return { before: before === null ? null : reportedOf(before), drain: drain === 1, replaced, gen: Number(gen) }
+  return { previous: before === null ? null : reportedOf(before), drain: drain === 1, replaced, gen: Number(gen) }
 }
 
 async function beat(
   caller: Caller,
   script: Script,
   type: string,
-  part: readonly Beat[],
+  part: readonly WorkerReport[],
   ringFrames: number,
-): Promise<readonly BeatAnswer[]> {
+): Promise<readonly ReportResult[]> {
   const rings: string[] = []
   const args: (string | number)[] = [ringFrames]
   let repeatable = true
@@ -183,17 +193,10 @@ async function beat(
     rings.push(ringKey(type, id))
     repeatable = false // A frame would be kept twice.
   }
-  const answers = (await caller.run(script, [...registryKeys(type), ...rings], args, {
+  const results = (await caller.run(script, [...registryKeys(type), ...rings], args, {
     repeatable,
-  })) as readonly (readonly [BeatAnswer['was'], string])[]
-  return answers.map(([was, gen]) => ({ was, gen: Number(gen) }))
-}
-
-/** A frame as the ring keeps it: a large one without what each slot did. */
-function ringFrame(frame: string): string {
-  if (Buffer.byteLength(frame) <= MAX_RING_FRAME_BYTES) return frame
-  const { per_slot: _, ...rest } = JSON.parse(frame) as JsonObject
-  return JSON.stringify(rest)
+  })) as readonly (readonly [ReportResult['status'], string])[]
+  return results.map(([status, gen]) => ({ status, gen: Number(gen) }))
 }
 
 type Column = readonly (string | null)[]

@@ -1,17 +1,24 @@
 /**
  * @module storage/sqlite/acked
- * Which tokens were acknowledged, one bit each, so that repeating an ack that succeeded is a success (D24). A row holds
- * 4,096 tokens; the newest 1,024 rows of a type stay, which is more than the last three segments of 2^20 tokens.
+ * Which tokens were acknowledged, and for which task, so that repeating an ack that succeeded is a success (D24, D80).
+ * A row stands for 4,096 tokens: a bit for each, then the fingerprint of the task for as many as were needed so far. A
+ * bit without a fingerprint was set by an older version, and stands for any task. The newest 1,024 rows of a type stay,
+ * which is more than the last three segments of 2^20 tokens.
  */
+import { fingerprintOf } from '../index.ts'
 import type { Database, Statement } from './driver.ts'
 import type { Kept, Transaction } from './transaction.ts'
 
 const TOKENS = 4_096
 const ROWS = 1_024
-const CACHED = 1_024
+const CACHED = 128
+const BIT_BYTES = TOKENS / 8
+const PRINT_BYTES = 4
+/** Fingerprints that a row grows by. */
+const GROWTH = 64
 
 interface Bits extends Kept {
-  readonly bits: Uint8Array
+  bits: Uint8Array
 }
 
 export class Acked {
@@ -32,19 +39,24 @@ export class Acked {
     )
   }
 
-  has(type: number, token: number): boolean {
+  has(type: number, token: number, id: string): boolean {
     const at = token % TOKENS
-    return ((this.#load(type, Math.floor(token / TOKENS), false)?.bits[at >> 3] ?? 0) & (1 << (at & 7))) !== 0
+    const bits = this.#load(type, Math.floor(token / TOKENS), false)?.bits
+    if (bits === undefined || ((bits[at >> 3] ?? 0) & (1 << (at & 7))) === 0) return false
+    const print = printsEnd(at) <= bits.length ? viewOf(bits).getUint32(printAt(at)) : 0
+    return print === 0 || print === fingerprintOf(id)
   }
 
-  mark(type: number, token: number): void {
+  mark(type: number, token: number, id: string): void {
     const segment = Math.floor(token / TOKENS)
     const row = this.#load(type, segment, true)
     if (row === undefined) return
     if (this.#txn.keep(row, () => void this.#write.run(type, segment, row.bits)))
       this.#txn.onRollback(() => void this.#cache.delete(`${type}:${segment}`))
     const at = token % TOKENS
+    if (row.bits.length < printsEnd(at)) row.bits = grown(row.bits, at)
     row.bits[at >> 3] = (row.bits[at >> 3] ?? 0) | (1 << (at & 7))
+    viewOf(row.bits).setUint32(printAt(at), fingerprintOf(id))
   }
 
   #load(type: number, segment: number, make: boolean): Bits | undefined {
@@ -53,7 +65,7 @@ export class Acked {
     if (cached !== undefined) return cached
     const stored = this.#read.get(type, segment)
     if (stored === undefined && !make) return undefined
-    const row = { bits: Uint8Array.from(stored ?? new Uint8Array(TOKENS / 8)), kept: 0 }
+    const row = { bits: Uint8Array.from(stored ?? new Uint8Array(BIT_BYTES)), kept: 0 }
     if (this.#cache.size >= CACHED) this.#evict()
     this.#cache.set(key, row)
     if (stored === undefined) this.#trim.run({ type, rows: ROWS })
@@ -64,4 +76,15 @@ export class Acked {
   #evict(): void {
     for (const [key, row] of this.#cache) if (!this.#txn.isKept(row)) this.#cache.delete(key)
   }
+}
+
+const printAt = (at: number): number => BIT_BYTES + at * PRINT_BYTES
+const printsEnd = (at: number): number => printAt(at) + PRINT_BYTES
+const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): DataView =>
+  new DataView(buffer, byteOffset, byteLength)
+
+function grown(bits: Uint8Array, at: number): Uint8Array {
+  const larger = new Uint8Array(BIT_BYTES + Math.ceil((at + 1) / GROWTH) * GROWTH * PRINT_BYTES)
+  larger.set(bits)
+  return larger
 }

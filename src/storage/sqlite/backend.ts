@@ -12,7 +12,15 @@ import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { FleetError } from '../../protocol/index.ts'
 import type { Cancel, Clock, Log, Random, Timers } from '../../runtime/index.ts'
-import { CHECKS, LocalBus, LocalEventLog, type Backend, type Capabilities, type Health } from '../index.ts'
+import {
+  CHECKS,
+  LocalBus,
+  LocalEventLog,
+  type Backend,
+  type Capabilities,
+  type Health,
+  type OnProgress,
+} from '../index.ts'
 import { RULES, storageError, type GroupName, type Groups, type Rule } from './calls.ts'
 import { Committer } from './committer.ts'
 import { InlineHost, ThreadHost, type EngineHost } from './host.ts'
@@ -23,6 +31,8 @@ const DISK_TICKS = 5
 const BUSY_TICKS = 30
 /** Less than this free on the disk, and nothing may grow. */
 const MIN_FREE_BYTES = 64 * 1_048_576
+/** Less than this free, and outputs and values may not grow: the rest is kept for tasks (D83). */
+const MIN_FREE_BESIDE_TASKS = 128 * 1_048_576
 
 export interface SqliteOptions {
   /** The file; its folder is made where it is missing. */
@@ -37,7 +47,7 @@ export interface SqliteOptions {
   readonly host?: EngineHost
   /** For tests: how many bytes are free on the disk. */
   readonly freeBytes?: () => Promise<number>
-  /** For tests alone: answers leave before their commit. */
+  /** Only for tests: results are returned before their commit. */
   readonly lateCommit?: boolean
 }
 
@@ -67,6 +77,7 @@ export class SqliteBackend implements Backend {
   #offsetMs = 0
   #health: Health
   #diskLow = false
+  #diskTight = false
   #ticks = 0
   /** Changes since the idle work was last done; full ticks without one. */
   #untidy = false
@@ -81,7 +92,7 @@ export class SqliteBackend implements Backend {
       run: (group) => this.#host.run(group),
       onOutcome: (failure, kind) => this.#noteOutcome(failure, kind),
     })
-    this.#health = { ok: false, profile: 'durable', since: options.clock.wallMs(), detail: 'not open' }
+    this.#health = { ok: false, profile: 'durable', sinceMs: options.clock.wallMs(), detail: 'not open' }
     const gate = (): void => this.#gate()
     this.bus = new LocalBus(gate)
     this.events = new LocalEventLog(gate)
@@ -97,14 +108,14 @@ export class SqliteBackend implements Backend {
     this.counters = this.#face('counters')
   }
 
-  async open(signal: AbortSignal): Promise<void> {
+  async open(signal: AbortSignal, onProgress: OnProgress = () => undefined): Promise<void> {
     signal.throwIfAborted()
     if (this.#state === 'open') return
     if (this.#state === 'opening') throw new TypeError('open was called while an open was under way')
     await this.#closing
     this.#state = 'opening'
     try {
-      await this.#start(signal)
+      await this.#start(signal, onProgress)
     } catch (error) {
       this.#state = 'closed'
       await this.#host.close(this.#nowMs())
@@ -124,13 +135,12 @@ export class SqliteBackend implements Backend {
     return this.#health
   }
 
-  async #start(signal: AbortSignal): Promise<void> {
+  async #start(signal: AbortSignal, onProgress: OnProgress): Promise<void> {
     const { path, clock, timers, random, log, lateCommit } = this.#options
-    const { timeMs, warnings } = await this.#host.open({
-      path,
-      newEpoch: random.uuid(),
-      ...(lateCommit !== undefined && { lateCommit }),
-    })
+    const { timeMs, warnings } = await this.#host.open(
+      { path, newEpoch: random.uuid(), ...(lateCommit !== undefined && { lateCommit }) },
+      (bytes) => this.#noteCheck(bytes, onProgress),
+    )
     signal.throwIfAborted()
     for (const warning of warnings) log?.warn(warning)
     this.#offsetMs = Math.max(clock.wallMs(), timeMs) - clock.monotonicMs()
@@ -138,6 +148,14 @@ export class SqliteBackend implements Backend {
     this.#setHealth(true, path)
     await this.#watchDisk()
     this.#cancelTick = timers.every(TICK_MS, () => this.#tick())
+  }
+
+  #noteCheck(bytes: number, onProgress: OnProgress): void {
+    this.#options.log?.info('checking the structure of the store after an unclean stop', {
+      path: this.#options.path,
+      bytes,
+    })
+    onProgress(`checking the structure of the store after an unclean stop (${Math.ceil(bytes / 1_048_576)} MiB)`)
   }
 
   async #stop(): Promise<void> {
@@ -167,6 +185,12 @@ export class SqliteBackend implements Backend {
               'less than 64 MiB are free on the disk of the store; free some space',
               'not_sent',
             )
+          if (rule.spareable === true && this.#diskTight)
+            throw storageError(
+              'STORAGE_FULL',
+              'less than 128 MiB are free on the disk of the store, and they are reserved for tasks; free some space',
+              'not_sent',
+            )
           return this.#committer.call({ group, method, args }, rule.kind)
         },
       ] as const
@@ -187,20 +211,20 @@ export class SqliteBackend implements Backend {
     this.#ticks += 1
     this.#committer.tick()
     if (this.#ticks % DISK_TICKS === 0) void this.#watchDisk()
-    if (!this.#health.ok) void this.meta.info().catch(() => undefined) // Its outcome tells whether the store is back.
+    if (!this.#health.ok) void this.meta.info().catch(() => undefined) // Its outcome shows whether the store works again.
     this.#quietTicks += 1
     const idle = this.#quietTicks > 1 && !this.#committer.busy
     if (this.#untidy && (idle || this.#ticks % BUSY_TICKS === 0)) void this.#tidy(idle)
   }
 
-  /** The work nobody waits for: a step at a time, so that a call that comes meanwhile waits for one step at most. */
+  /** Background work, one step at a time, so that a call waits for one step at most. */
   async #tidy(idle: boolean): Promise<void> {
     this.#untidy = false
     try {
       const more = await this.#host.maintain(this.#nowMs(), idle)
       if (more && this.#state === 'open') await this.#tidy(idle)
     } catch (error) {
-      this.#options.log?.warn('the idle work of the store failed', { error })
+      this.#options.log?.warn('background work of the store failed', { error })
     }
   }
 
@@ -217,7 +241,7 @@ export class SqliteBackend implements Backend {
 
   #setHealth(ok: boolean, detail: string): void {
     if (this.#health.ok === ok && this.#health.detail === detail) return
-    this.#health = { ok, profile: 'durable', since: this.#options.clock.wallMs(), detail }
+    this.#health = { ok, profile: 'durable', sinceMs: this.#options.clock.wallMs(), detail }
   }
 
   async #watchDisk(): Promise<void> {
@@ -226,11 +250,15 @@ export class SqliteBackend implements Backend {
       const free = freeBytes === undefined ? await freeBytesOf(dirname(path)) : await freeBytes()
       const low = free < MIN_FREE_BYTES
       if (low && !this.#diskLow)
-        log?.warn('the disk of the store is nearly full: nothing may grow until space is freed', {
-          path,
-          freeBytes: free,
-        })
+        log?.warn(
+          'the disk of the store is nearly full: calls that make the store grow are rejected until space is freed',
+          {
+            path,
+            freeBytes: free,
+          },
+        )
       this.#diskLow = low
+      this.#diskTight = free < MIN_FREE_BESIDE_TASKS
     } catch (error) {
       log?.warn('the free space of the store cannot be read', { path, error })
     }

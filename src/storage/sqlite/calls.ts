@@ -1,6 +1,6 @@
 /**
  * @module storage/sqlite/calls
- * What travels between the main thread and the one that owns the database: groups of calls there, answers back.
+ * Defines the messages between the main thread and the thread that owns the database: groups of calls, and results.
  *
  * A call names a group and a method of the storage contract. The engine implements the same groups synchronously, so
  * the contract's types hold on both sides of the thread and no second list of operations has to be kept in step.
@@ -16,7 +16,7 @@ export type Groups = Pick<
 >
 export type GroupName = keyof Groups
 
-/** A group of the contract as the engine implements it: the same methods, answering at once. */
+/** A group of the contract as the engine implements it: the same methods, synchronous. */
 export type Sync<T> = {
   readonly [K in keyof T]: T[K] extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : never
 }
@@ -24,21 +24,24 @@ export type SyncGroups = { readonly [G in GroupName]: Sync<Groups[G]> }
 
 /**
  * `read` changes nothing. `relaxed` may be lost by a power cut, not by a crash of the process: a group of such calls
- * alone costs no fsync. `write` is durable before its answer. A growing call is refused while the disk is nearly full.
+ * alone costs no fsync. `write` is durable before its result is returned. A growing call is rejected while the disk is
+ * nearly full, a `spareable` one somewhat earlier: the last space is kept for tasks (D83).
  */
 export interface Rule {
   readonly kind: 'read' | 'relaxed' | 'write'
   readonly grows: boolean
+  readonly spareable?: boolean
 }
 
 const READ: Rule = { kind: 'read', grows: false }
 const RELAXED: Rule = { kind: 'relaxed', grows: false }
 const WRITE: Rule = { kind: 'write', grows: false }
 const GROWS: Rule = { kind: 'write', grows: true }
+const SPAREABLE: Rule = { kind: 'write', grows: true, spareable: true }
 
 /** Every operation, once. `satisfies` fails when the contract gains a method that has no row here. */
 export const RULES = {
-  meta: { info: READ, beat: READ }, // Which masters live is kept in memory.
+  meta: { info: READ, beat: READ }, // Heartbeats of masters are kept in memory.
   workers: {
     register: WRITE,
     beat: RELAXED,
@@ -51,7 +54,7 @@ export const RULES = {
   },
   configs: { put: GROWS, get: READ, history: READ, raise: WRITE },
   stats: { read: READ },
-  streams: { push: GROWS, tail: READ, peek: READ, pop: WRITE, length: READ },
+  streams: { push: SPAREABLE, tail: READ, peek: READ, pop: WRITE, length: READ, bytes: READ, trim: WRITE },
   tasks: {
     submit: GROWS,
     reserve: WRITE,
@@ -62,14 +65,16 @@ export const RULES = {
     sweep: WRITE,
     locate: READ,
     queue: READ,
+    bodies: READ,
     dead: READ,
     replay: WRITE,
+    lastDeath: READ,
     clearDead: WRITE,
     select: WRITE,
     counts: READ,
   },
   pools: { put: GROWS, remove: WRITE, claim: WRITE, extend: WRITE, release: WRITE, list: READ, sizes: READ },
-  kv: { get: READ, set: GROWS, delete: WRITE },
+  kv: { get: READ, set: SPAREABLE, delete: WRITE },
   locks: { acquire: GROWS, extend: WRITE, release: WRITE },
   counters: { add: GROWS, get: READ },
 } as const satisfies { readonly [G in GroupName]: { readonly [M in keyof Groups[G]]: Rule } }
@@ -87,7 +92,9 @@ export interface CallGroup {
 }
 export type Answer = { readonly ok: unknown } | { readonly error: ErrorData }
 
-/** An error as it crosses the thread boundary, where classes are lost. `code` null: a TypeError, a mistake in our code. */
+/**
+ * An error as it crosses the thread boundary, where classes are lost. `code` null: a TypeError, a mistake in our code.
+ */
 export interface ErrorData {
   readonly code: ErrorCode | null
   readonly message: string
@@ -99,7 +106,7 @@ export function dataOf(error: unknown): ErrorData {
   return { code: null, message: messageOf(error), outcome: undefined }
 }
 
-/** STORAGE_FULL and overload pass: the caller is told when to come again. */
+/** Temporary errors carry the time after which a retry makes sense. */
 const RETRY_AFTER_SECONDS: Partial<Record<ErrorCode, number>> = {
   STORAGE_FULL: 5,
   STORAGE_OVERLOADED: 1,

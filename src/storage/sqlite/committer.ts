@@ -1,10 +1,10 @@
 /**
  * @module storage/sqlite/committer
  * Group commit. Calls that arrive while a group is in the engine form the next one, so the slower the disk, the more
- * calls share an fsync; there is no timer, and a single caller never waits for company. Answers come with the group's,
- * and what their receivers call at once belongs to the next one.
+ * calls share an fsync; there is no timer, and a single caller never waits for company. Returns come with the group's,
+ * and calls made on receiving them belong to the next one.
  *
- *   call ──▶ waiting (≤ 10,000 items, 64 MiB) ──▶ one group in the engine (≤ 2,000 items, 8 MiB) ──▶ answers
+ *   call ──▶ waiting (≤ 10,000 items, 64 MiB) ──▶ one group in the engine (≤ 2,000 items, 8 MiB) ──▶ results
  *               └ beyond: STORAGE_OVERLOADED            └ no answer within 5 s: STORAGE_UNAVAILABLE, unknown
  */
 import { FleetError } from '../../protocol/index.ts'
@@ -31,7 +31,7 @@ interface Pending {
 export interface CommitterOptions {
   readonly nowMs: () => number
   readonly run: (group: CallGroup) => Promise<readonly Answer[]>
-  /** Told of every group: the failure of the medium that it met, or null. */
+  /** Called after every group with the failure of the disk or file, or null. */
   readonly onOutcome: (failure: FleetError | null, kind: Rule['kind']) => void
 }
 
@@ -61,7 +61,7 @@ export class Committer {
       (this.#waitingItems + items > WAITING_ITEMS || this.#waitingBytes + bytes > WAITING_BYTES)
     ) {
       return Promise.reject(
-        storageError('STORAGE_OVERLOADED', 'too many calls wait for the store; come again in a moment', 'not_sent'),
+        storageError('STORAGE_OVERLOADED', 'too many calls wait for the store; retry in a moment', 'not_sent'),
       )
     }
     return new Promise((resolve, reject) => {
@@ -80,7 +80,7 @@ export class Committer {
         each.reject(
           storageError(
             'STORAGE_UNAVAILABLE',
-            'the store did not answer within 5 s; whether the change was made is not known',
+            'the store did not respond within 5 s; whether the change was made is not known',
             'unknown',
           ),
         )
@@ -114,7 +114,7 @@ export class Committer {
     while (this.#waiting.length > 0) {
       this.#running = this.#take(this.#groupLength())
       await this.#commit(this.#running)
-      await new Promise((resolve) => process.nextTick(resolve)) // Until the answers have been heard.
+      await new Promise((resolve) => process.nextTick(resolve)) // Until callers have received their results.
     }
     this.#running = []
     this.#busy = false
@@ -124,13 +124,13 @@ export class Committer {
   async #commit(members: readonly Pending[]): Promise<void> {
     const kind = kindOf(members)
     try {
-      const answers = await this.#options.run({
+      const results = await this.#options.run({
         nowMs: this.#options.nowMs(),
         kind,
         calls: members.map(({ call }) => call),
       })
-      this.#options.onOutcome(failureOf(answers), kind)
-      for (const [i, each] of members.entries()) settle(each, answers[i])
+      this.#options.onOutcome(failureOf(results), kind)
+      for (const [i, each] of members.entries()) settle(each, results[i])
     } catch (error) {
       this.#options.onOutcome(error instanceof FleetError ? error : null, kind)
       for (const each of members) each.reject(error)
@@ -171,9 +171,9 @@ function settle(pending: Pending, answer: Answer | undefined): void {
 }
 
 /** Only a failure of the medium meets every call of a group. */
-function failureOf(answers: readonly Answer[]): FleetError | null {
+function failureOf(results: readonly Answer[]): FleetError | null {
   const codes = ['STORAGE_UNAVAILABLE', 'STORAGE_CORRUPT', 'STORAGE_LOCKED', 'STORAGE_SCHEMA']
-  const first = answers[0]
+  const first = results[0]
   if (first === undefined || !('error' in first) || !codes.includes(first.error.code ?? '')) return null
   const error = errorOf(first.error)
   return error instanceof FleetError ? error : null

@@ -6,10 +6,13 @@
 import Sqlite from 'better-sqlite3'
 
 export type Database = Sqlite.Database
-/** A prepared statement: what it binds, and the row it answers. */
+/** A prepared statement: what it binds, and the row it returns. */
 export type Statement<Bound extends unknown[], Row = unknown> = Sqlite.Statement<Bound, Row>
 
-/** `fileMustExist`: files are made by files.ts, with their modes, before SQLite sees them. A busy file is refused at once. */
+/**
+ * `fileMustExist`: files are made by files.ts, with their modes, before SQLite sees them. A busy file is refused
+ * immediately.
+ */
 export function openDatabase(path: string): Database {
   return new Sqlite(path, { fileMustExist: true, timeout: 0 })
 }
@@ -39,7 +42,10 @@ export function faultOf(error: unknown): Fault {
   return FAULTS.find(([prefix]) => code === prefix || code.startsWith(`${prefix}_`))?.[1] ?? null
 }
 
-/** The code of an error of SQLite or of the file system. Asked of the field, since such errors may come from another realm. */
+/**
+ * The code of an error of SQLite or of the file system. Asked of the field, since such errors may come from another
+ * realm.
+ */
 export function codeOf(error: unknown): string {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
 }

@@ -16,7 +16,7 @@ const MAX_RAISE = 1_000_000
 export function configsOf(db: Database, txn: Transaction, names: Names): Sync<Configs> {
   type Stored = ConfigRow & { readonly conn: string | null }
   const find = db.prepare<[number, string], Stored>(
-    'SELECT gen, config, changed AS changedAt, actor, conn FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?',
+    'SELECT gen, config, changed AS changedAtMs, actor, conn FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?',
   )
   const set = db.prepare<[number, string, number, string, number, string]>(
     'UPDATE cfg SET gen = ?, config = ?, changed = ?, actor = ? WHERE type = ? AND id = ?',
@@ -27,8 +27,11 @@ export function configsOf(db: Database, txn: Transaction, names: Names): Sync<Co
   )
   const trim = db.prepare<[{ type: number; id: string }]>(`DELETE FROM cfg_history WHERE type = :type AND id = :id
     AND gen <= (SELECT gen FROM cfg_history WHERE type = :type AND id = :id ORDER BY gen DESC LIMIT 1 OFFSET ${CONFIG_HISTORY_ROWS})`)
-  const newest = db.prepare<[number, string, number], Omit<HistoryRow, 'changed'> & { readonly changed: string }>(
-    'SELECT gen, ts, actor, changed, config FROM cfg_history WHERE type = ? AND id = ? ORDER BY gen DESC LIMIT ?',
+  const newest = db.prepare<
+    [number, string, number, number],
+    Omit<HistoryRow, 'changed'> & { readonly changed: string }
+  >(
+    'SELECT gen, ts AS changedAtMs, actor, changed, config FROM cfg_history WHERE type = ? AND id = ? ORDER BY gen DESC LIMIT ? OFFSET ?',
   )
 
   function known<A>(ref: Ref, missing: A, act: (type: number, id: string, stored: Stored) => A): A {
@@ -48,16 +51,16 @@ export function configsOf(db: Database, txn: Transaction, names: Names): Sync<Co
       }),
     get: (refs) =>
       refs.map((ref) =>
-        known<ConfigRow | null>(ref, null, (_type, _id, { gen, config, changedAt, actor }) => ({
+        known<ConfigRow | null>(ref, null, (_type, _id, { gen, config, changedAtMs, actor }) => ({
           gen,
           config,
-          changedAt,
+          changedAtMs,
           actor,
         })),
       ),
-    history: (ref, limit) =>
+    history: (ref, limit, skip = 0) =>
       known<HistoryRow[]>(ref, [], (type, id) =>
-        newest.all(type, id, limit).map((row) => ({ ...row, changed: JSON.parse(row.changed) as string[] })),
+        newest.all(type, id, limit, skip).map((row) => ({ ...row, changed: JSON.parse(row.changed) as string[] })),
       ),
     raise: (items) =>
       items.map(({ above, ...ref }) =>

@@ -4,6 +4,7 @@
  * never used, else the token of the last claim, which grows with time. An ended claim is free at the next claim;
  * an item past its expiry counts as absent and goes with the next put or claim.
  */
+import { MAX_ANSWER_BYTES } from '../../protocol/index.ts'
 import type { ClaimRequest, Claim, PoolItem, PoolRow, Pools } from '../index.ts'
 import { fitting } from './answer.ts'
 import { storageError, type Sync } from './calls.ts'
@@ -53,7 +54,7 @@ export function poolsOf(db: Database, txn: Transaction, names: Names, fences: Fe
   const list = db.prepare<
     [number, number, number],
     PoolRow
-  >(`SELECT id, tags, payload, expires, until AS inUseUntil FROM pool_item
+  >(`SELECT id, tags, payload, expires AS expiresAtMs, until AS inUseUntilMs FROM pool_item
     WHERE pool = ? AND (expires IS NULL OR expires > ?) ORDER BY put LIMIT ?`)
   const lastPut = db.prepare<[number], number | null>('SELECT max(put) FROM pool_item WHERE pool = ?').pluck()
   const sizes = new Sizes(db, txn, 'SELECT count(*) FROM pool_item WHERE pool = ?')
@@ -76,7 +77,11 @@ export function poolsOf(db: Database, txn: Transaction, names: Names, fences: Fe
     const item = find(pool, id)
     return item?.token === token && (item.until ?? 0) > txn.nowMs ? item : undefined
   }
-  function put(name: string, pool: number, { id, tags, payload, expires }: PoolItem): 'created' | 'replaced' {
+  function put(
+    name: string,
+    pool: number,
+    { id, tags, payload, expiresAtMs: expires }: PoolItem,
+  ): 'created' | 'replaced' {
     if (read.get(pool, id) !== undefined) {
       replace.run(tags, payload, expires, pool, id)
       return 'replaced'
@@ -84,7 +89,7 @@ export function poolsOf(db: Database, txn: Transaction, names: Names, fences: Fe
     if (sizes.of(pool) >= MAX_ITEMS)
       throw storageError(
         'STORAGE_FULL',
-        `the pool ${JSON.stringify(name)} holds ${MAX_ITEMS} items, which is the most; remove some first`,
+        `the pool ${JSON.stringify(name)} has the maximum of ${MAX_ITEMS} items; remove some first`,
         'not_sent',
       )
     sizes.add(pool, 1)
@@ -122,7 +127,7 @@ export function poolsOf(db: Database, txn: Transaction, names: Names, fences: Fe
         if (pool === undefined || item === undefined) return 'lease_lost'
         const until = Math.max(item.until ?? 0, txn.nowMs + holdMs)
         prolong.run(until, pool, id)
-        return { until }
+        return { expiresAtMs: until }
       })
     },
     release(name, leases) {
@@ -135,12 +140,12 @@ export function poolsOf(db: Database, txn: Transaction, names: Names, fences: Fe
     },
     list(name, n) {
       const pool = names.find(KIND.pool, name)
-      const items = pool === undefined ? [] : fitting(list.iterate(pool, txn.nowMs, n), charsOf)
+      const items = pool === undefined ? [] : fitting(list.iterate(pool, txn.nowMs, n), charsOf, MAX_ANSWER_BYTES)
       return {
         size: sizeOf(name),
         items: items.map((row) => ({
           ...row,
-          inUseUntil: row.inUseUntil !== null && row.inUseUntil > txn.nowMs ? row.inUseUntil : null,
+          inUseUntilMs: row.inUseUntilMs !== null && row.inUseUntilMs > txn.nowMs ? row.inUseUntilMs : null,
         })),
       }
     },
@@ -168,13 +173,13 @@ function claimingOf(
     const token = fences.issue(fence)
     const until = txn.nowMs + holdMs
     take.run(token, token, until, owner, fence.n, id)
-    return { id, token, tags, payload, until }
+    return { id, token, tags, payload, expiresAtMs: until }
   }
   return (pool, request) => {
     freePassed.run(pool, txn.nowMs)
     const wanted = Object.entries(request.match)
     const found = inLine.iterate(pool, wanted.length === 0 ? request.n : MAX_LOOKED_AT)
-    const picked = fitting(matching(found, wanted), charsOf, request.n)
+    const picked = fitting(matching(found, wanted), charsOf, MAX_ANSWER_BYTES, request.n)
     return picked.length === 0 ? [] : picked.map((item) => claimOne(fences.change(pool), item, request))
   }
 }

@@ -4,7 +4,7 @@
  * Whether a worker may have tasks is read from its record in the same transaction, so no drain slips in between (G14).
  */
 import { MAX_RESERVED_PER_CALL, MAX_RESERVE_BYTES } from '../../protocol/index.ts'
-import type { Refusal, Reservation, ReserveRequest, Tasks, Tier } from '../index.ts'
+import type { ReserveRefusal, Reservation, ReserveRequest, Tasks, Tier } from '../index.ts'
 import type { Sync } from './calls.ts'
 import { KIND } from './names.ts'
 import type { Queue } from './queues.ts'
@@ -81,7 +81,7 @@ export function reservationOf({
   const forgetKey = db.prepare<[number, string]>('DELETE FROM idem WHERE type = ? AND key = ?')
 
   /** Why this worker gets no task; null: it may have some. */
-  function refusal(type: number, { worker, gen }: ReserveRequest): Refusal | null {
+  function refusal(type: number, { worker, gen }: ReserveRequest): ReserveRefusal | null {
     const record = find.get(type, worker)
     if (record === undefined) return 'unknown'
     if (record.draining === 1) return 'draining'
@@ -137,12 +137,12 @@ export function reservationOf({
     }
     return all
   }
-  /** Nobody takes part who is refused. */
+  /** Refused workers get no tasks. */
   function leaseAll(
     queue: Queue,
     picked: readonly Picked[],
     requests: readonly ReserveRequest[],
-    refusals: readonly (Refusal | null)[],
+    refusals: readonly (ReserveRefusal | null)[],
     until: number,
   ): Reservation[] {
     if (picked.length === 0) return refusals.map((refused) => refused ?? [])
@@ -158,7 +158,7 @@ export function reservationOf({
         const token = fences.issue(fence)
         const maxAttempts = ownMax ?? defaultMaxAttempts
         lease.run(until, token, maxAttempts, worker, pk)
-        return { id, token, attempt, maxAttempts, until, body }
+        return { id, token, attempt, maxAttempts, expiresAtMs: until, body }
       })
     })
   }
@@ -189,7 +189,7 @@ export function reservationOf({
   return {
     reserve(typeName, visibilityMs, requests) {
       const type = names.find(KIND.type, typeName)
-      if (type === undefined) return { answers: requests.map(() => 'unknown'), dropped: 0, nextDue: null }
+      if (type === undefined) return { results: requests.map(() => 'unknown'), dropped: 0, nextDueAtMs: null }
       const queue = queues.change(type)
       promoteDue(queue, PROMOTED_PER_RESERVE)
       const refusals = requests.map((request) => refusal(type, request))
@@ -199,11 +199,11 @@ export function reservationOf({
       )
       const room: Room = { wanted, leases: wanted, bytes: MAX_RESERVE_BYTES, drops: MAX_DROPPED }
       const picked = TIERS.flatMap((tier) => pick(queue, tier, room))
-      const answers = leaseAll(queue, picked, requests, refusals, txn.nowMs + visibilityMs)
+      const results = leaseAll(queue, picked, requests, refusals, txn.nowMs + visibilityMs)
       return {
-        answers,
+        results,
         dropped: MAX_DROPPED - room.drops,
-        nextDue: queue.scheduled === 0 ? null : (nextDue.get(type) ?? null),
+        nextDueAtMs: queue.scheduled === 0 ? null : (nextDue.get(type) ?? null),
       }
     },
     sweep(typeName, maxLost, limit) {

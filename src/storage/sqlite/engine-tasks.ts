@@ -11,9 +11,9 @@ import {
   type LeaseLost,
   type LeaseRef,
   type NewTask,
-  type Nack,
+  type NackItem,
   type RetryPolicy,
-  type Submitted,
+  type SubmitItemResult,
   type Tasks,
 } from '../index.ts'
 import { Acked } from './acked.ts'
@@ -61,7 +61,7 @@ function submissionOf({ db, txn, names, fences, queues, rows }: TaskContext): Pi
     'INSERT INTO idem(type, key, id, expires) VALUES(?, ?, ?, ?) ON CONFLICT(type, key) DO UPDATE SET id = excluded.id, expires = excluded.expires',
   )
 
-  function add(queue: Queue, { id, tier, submitted, ttlMs, maxAttempts, body }: NewTask): boolean {
+  function add(queue: Queue, { id, tier, submittedAtMs: submitted, ttlMs, maxAttempts, body }: NewTask): boolean {
     const pk = queues.nextPk()
     const { changes } = insert.run(
       pk,
@@ -99,14 +99,14 @@ function submissionOf({ db, txn, names, fences, queues, rows }: TaskContext): Pi
       const queue = queues.change(type)
       const fence = fences.change(type)
       let length = lengthOf(queue)
-      return tasks.map((task): Submitted => {
+      return tasks.map((task): SubmitItemResult => {
         const known = task.key === null ? undefined : keyOf.get(type, task.key)
         if (known !== undefined && known.expires > txn.nowMs) return { duplicateOf: known.id }
         const isFull = maxLength !== undefined && length >= maxLength
         if (isFull && !exists(type, task.id, fence.deadCut)) return 'queue_full'
-        if (isFull || !addAnew(queue, task, fence.deadCut))
-          return task.ownId ? { duplicateOf: task.id } : { queued: true } // An id drawn for this call: it was repeated.
-        if (task.key !== null) insertKey.run(type, task.key, task.id, txn.nowMs + idempotencyTtlMs)
+        const isNew = !isFull && addAnew(queue, task, fence.deadCut)
+        if (task.key !== null) insertKey.run(type, task.key, task.id, txn.nowMs + idempotencyTtlMs) // Also of a duplicate (D80).
+        if (!isNew) return task.ownId ? { duplicateOf: task.id } : { queued: true } // An id drawn for this call stands for this task.
         length += 1
         fence.submitted += 1
         return { queued: true }
@@ -148,7 +148,7 @@ function settlementOf({
       return row === undefined ? fences.lost(type, item.token) : settleOne(row, item, queue, type)
     })
   }
-  function fail(row: TaskRow, item: Nack, queue: Queue, type: number, retry: RetryPolicy): 'scheduled' | 'dead' {
+  function fail(row: TaskRow, item: NackItem, queue: Queue, type: number, retry: RetryPolicy): 'scheduled' | 'dead' {
     const fence = fences.change(type)
     const attempt = row.attempt + 1
     queue.inFlight -= 1
@@ -170,21 +170,21 @@ function settlementOf({
       const queue = queues.change(type)
       const fence = fences.change(type)
       const gone: number[] = []
-      const answers = leases.map(({ id, token }): 'ok' | LeaseLost => {
+      const results = leases.map(({ id, token }): 'ok' | LeaseLost => {
         const pk = rows.take(type, id, token)
-        if (pk === undefined) return acked.has(type, token) ? 'ok' : fences.lost(type, token)
+        if (pk === undefined) return acked.has(type, token, id) ? 'ok' : fences.lost(type, token)
         gone.push(pk)
-        acked.mark(type, token)
+        acked.mark(type, token, id)
         return 'ok'
       })
       rows.removeBodies(gone)
       queue.inFlight -= gone.length
       fence.acked += gone.length
-      return answers
+      return results
     },
     release(typeName, leases) {
       const given = new Map<number, TaskRow>() // Each lease once, in the order given.
-      const answers = each(typeName, leases, (row, _lease, queue) => {
+      const results = each(typeName, leases, (row, _lease, queue) => {
         if (given.has(row.pk)) return 'lease_lost'
         given.set(row.pk, row)
         queue.inFlight -= 1
@@ -192,7 +192,7 @@ function settlementOf({
       })
       const type = names.find(KIND.type, typeName)
       for (const row of [...given.values()].toReversed()) if (type !== undefined) rows.toFront(queues.change(type), row)
-      return answers
+      return results
     },
     nack: (typeName, retry, items) =>
       each(typeName, items, (row, item, queue, type) => fail(row, item, queue, type, retry)),
@@ -200,12 +200,12 @@ function settlementOf({
       each(typeName, items, (row, { visibilityMs }) => {
         const until = Math.max(row.due ?? 0, txn.nowMs + visibilityMs)
         prolong.run(until, row.pk)
-        return { until }
+        return { expiresAtMs: until }
       }),
   }
 }
 
-function delayOf({ retryInMs, u }: Nack, { baseMs, factor, capMs }: RetryPolicy, attempt: number): number {
+function delayOf({ retryInMs, jitter: u }: NackItem, { baseMs, factor, capMs }: RetryPolicy, attempt: number): number {
   if (retryInMs !== null || baseMs === 0) return retryInMs ?? 0 // 0 · ∞ would be no number.
   return Math.floor(u * Math.min(capMs, baseMs * factor ** attempt))
 }

@@ -2,18 +2,20 @@
  * @module storage/sqlite/engine-workers
  * The records of workers, and the ring of their stats frames.
  *
- * `drain` holds to whom a drain is bound: null none; '' whoever registers next; `i<instance>` the process of that
- * instance; `c<conn>` the process on that connection, where it sent no instance (D6). `state` is what was reported last;
- * a record with a drain reads DRAINING. The newest frame is the newest of the ring, unless it was cut for the ring:
- * then `stats` holds the whole.
+ * `drain` holds to whom a drain is bound: null none; '' the process that registers next; `i<instance>` the process of
+ * that instance; `c<conn>` the process on that connection, where it sent no instance (D6). `state` is what was reported
+ * last; a record with a drain reads DRAINING. The newest frame is the newest of the ring, unless it was cut for the
+ * ring: then `stats` holds the whole.
  */
-import { MAX_ANSWER_BYTES, MAX_RING_FRAME_BYTES, STATS_FRAMES, type ReportedState } from '../../protocol/index.ts'
+import { MAX_ANSWER_BYTES, STATS_FRAMES, type ReportedState } from '../../protocol/index.ts'
 import {
   cutError,
-  type Beat,
-  type BeatAnswer,
+  ringFrame,
+  timeOfFrame,
+  type WorkerReport,
+  type ReportResult,
   type Ref,
-  type Registered,
+  type RegisterResult,
   type Registration,
   type StatsHistory,
   type WorkerRow,
@@ -44,12 +46,12 @@ interface Stored extends Omit<WorkerRow, 'type' | 'connected' | 'draining' | 'co
   readonly drain: string | null
   readonly gen: number
   readonly config: string
-  readonly changedAt: number | null
+  readonly changedAtMs: number | null
   readonly actor: string | null
 }
 
-const ROW = `SELECT worker.id, conn, registered AS registeredAt, hardware, state, since AS stateSince, seen AS lastSeen, error AS lastError, drain, managed_by AS managedBy,
-    applied_gen AS appliedGen, gen, config, changed AS changedAt, actor, coalesce(stats, frame) AS stats
+const ROW = `SELECT worker.id, conn, registered AS registeredAtMs, hardware, state, since AS stateSinceMs, seen AS lastSeenAtMs, error AS lastError, drain, managed_by AS managedBy,
+    applied_gen AS appliedGen, gen, config, changed AS changedAtMs, actor, coalesce(stats, frame) AS stats
   FROM worker JOIN cfg USING(type, id) LEFT JOIN stat ON stat.type = worker.type AND stat.id = worker.id AND slot = (frames - 1) % ${STATS_FRAMES}`
 
 /** To whom a drain asked for now is bound. */
@@ -84,7 +86,7 @@ export function workersOf(db: Database, txn: Transaction, names: Names, masters:
       return type === undefined || worker === undefined ? missing : act(type, ref.id, worker)
     })
   }
-  function rowOf(type: string, { drain, gen, config, changedAt, actor, ...stored }: Stored): WorkerRow {
+  function rowOf(type: string, { drain, gen, config, changedAtMs, actor, ...stored }: Stored): WorkerRow {
     const draining = drain !== null
     return {
       type,
@@ -92,7 +94,7 @@ export function workersOf(db: Database, txn: Transaction, names: Names, masters:
       connected: masters.holds(stored.conn),
       state: draining ? 'DRAINING' : stored.state,
       draining,
-      config: { gen, config, changedAt, actor },
+      config: { gen, config, changedAtMs, actor },
     }
   }
   return {
@@ -127,7 +129,7 @@ export function workersOf(db: Database, txn: Transaction, names: Names, masters:
         const stored = type === undefined ? undefined : one.get(type, ref.id)
         return stored === undefined ? null : rowOf(ref.type, stored)
       }),
-    page(typeName, after, limit) {
+    page(typeName, after, limit, bytes = MAX_ANSWER_BYTES) {
       const type = names.find(KIND.type, typeName)
       const page: WorkerRow[] = []
       let chars = 0
@@ -138,7 +140,7 @@ export function workersOf(db: Database, txn: Transaction, names: Names, masters:
             stored.config.length +
             (stored.lastError?.length ?? 0) +
             (stored.stats?.length ?? 0)
-          if (chars > MAX_ANSWER_BYTES && page.length > 0) break
+          if (chars > bytes && page.length > 0) break
           page.push(rowOf(typeName, stored))
         }
       return page
@@ -153,7 +155,7 @@ function registrationOf(
   txn: Transaction,
   names: Names,
   find: Find,
-): { register(item: Registration): Registered; sizes: Sizes } {
+): { register(item: Registration): RegisterResult; sizes: Sizes } {
   const insert = db.prepare<
     [number, string, string, string, number, string, number, number]
   >(`INSERT INTO worker(type, id, instance, conn, registered, hardware, state, since, seen, frames)
@@ -166,14 +168,14 @@ function registrationOf(
     SET instance = ?, conn = ?, hardware = ?, state = ?, since = ?, seen = ?, drain = ? WHERE type = ? AND id = ?`)
   const sizes = new Sizes(db, txn, 'SELECT count(*) FROM worker WHERE type = ?')
 
-  function create(type: number, { id, instance, conn, hardware, defaults }: Registration): Registered {
+  function create(type: number, { id, instance, conn, hardware, defaults }: Registration): RegisterResult {
     if (sizes.of(type) >= MAX_WORKERS) return 'full'
     sizes.add(type, 1)
     insert.run(type, id, instance, conn, txn.nowMs, hardware, txn.nowMs, txn.nowMs)
     const { gen } = insertConfig.get(type, id, defaults) as { gen: number }
-    return { before: null, drain: false, replaced: null, gen }
+    return { previous: null, drain: false, replaced: null, gen }
   }
-  function register(item: Registration): Registered {
+  function register(item: Registration): RegisterResult {
     const type = names.number(KIND.type, item.type)
     const worker = find.get(type, item.id)
     if (worker === undefined) return create(type, item)
@@ -192,12 +194,17 @@ function registrationOf(
     )
     const { lastError, appliedGen } = worker
     const before = { state: worker.drain === null ? worker.state : 'DRAINING', lastError, appliedGen } as const
-    return { before, drain: isBound, replaced: worker.conn === item.conn ? null : worker.conn, gen: worker.gen } // A register may be repeated.
+    return {
+      previous: before,
+      drain: isBound,
+      replaced: worker.conn === item.conn ? null : worker.conn,
+      gen: worker.gen,
+    } // A register may be repeated.
   }
   return { register, sizes }
 }
 
-function beatsOf(db: Database, txn: Transaction, names: Names, find: Find): (item: Beat) => BeatAnswer {
+function beatsOf(db: Database, txn: Transaction, names: Names, find: Find): (item: WorkerReport) => ReportResult {
   const see = db.prepare<[number, number, string]>('UPDATE worker SET seen = ? WHERE type = ? AND id = ?')
   const setState = db.prepare<[ReportedState, number, number, string | null, number, string]>(
     'UPDATE worker SET state = ?, since = ?, applied_gen = ?, error = ? WHERE type = ? AND id = ?',
@@ -213,8 +220,8 @@ function beatsOf(db: Database, txn: Transaction, names: Names, find: Find): (ite
   function append(type: number, id: string, frames: number, stats: readonly string[]): void {
     let [n, whole] = [frames, null as string | null]
     for (const text of stats) {
-      const { ts, ring } = ringFrameOf(text)
-      putFrame.run(type, id, n % STATS_FRAMES, n, ts, ring)
+      const ring = ringFrame(text)
+      putFrame.run(type, id, n % STATS_FRAMES, n, timeOfFrame(ring), ring)
       whole = ring === text ? null : text
       n += 1
     }
@@ -223,8 +230,8 @@ function beatsOf(db: Database, txn: Transaction, names: Names, find: Find): (ite
   return ({ type: typeName, id, conn, state, stats }) => {
     const type = names.find(KIND.type, typeName)
     const worker = type === undefined ? undefined : find.get(type, id)
-    if (type === undefined || worker === undefined) return { was: 'unknown', gen: 0 }
-    if (worker.conn !== conn) return { was: 'replaced', gen: worker.gen }
+    if (type === undefined || worker === undefined) return { status: 'unknown', gen: 0 }
+    if (worker.conn !== conn) return { status: 'replaced', gen: worker.gen }
     see.run(txn.nowMs, type, id)
     if (state !== undefined) {
       const changes = worker.drain === null && state.state !== worker.state
@@ -238,18 +245,8 @@ function beatsOf(db: Database, txn: Transaction, names: Names, find: Find): (ite
       )
     }
     if (stats !== undefined && stats.length > 0) append(type, id, worker.frames, stats)
-    return { was: worker.drain === null ? 'ok' : 'drain', gen: worker.gen }
+    return { status: worker.drain === null ? 'ok' : 'drain', gen: worker.gen }
   }
-}
-
-/** The frame as the ring keeps it, and its own time. A frame that is too large loses `per_slot`. */
-function ringFrameOf(text: string): { ts: number; ring: string } {
-  const frame: unknown = JSON.parse(text)
-  if (typeof frame !== 'object' || frame === null) return { ts: 0, ring: text }
-  const ts: unknown = Reflect.get(frame, 'ts')
-  const isLarge = Buffer.byteLength(text) > MAX_RING_FRAME_BYTES
-  if (isLarge) Reflect.deleteProperty(frame, 'per_slot')
-  return { ts: typeof ts === 'number' ? ts : 0, ring: isLarge ? JSON.stringify(frame) : text }
 }
 
 function forgettingOf(db: Database, txn: Transaction, sizes: Sizes): (type: number, id: string) => boolean {

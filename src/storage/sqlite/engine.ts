@@ -4,21 +4,22 @@
  * database and survives its faults:
  *
  *   open ──run──▶ open
- *    │ disk full: rolled back, the group answers STORAGE_FULL
- *    │ I/O error, failed commit: dropped; the group's outcome is unknown ──next call──▶ opened anew, with its checks
+ *    │ disk full: rolled back, the group fails with STORAGE_FULL
+ *    │ I/O error, failed commit: dropped; the group's outcome is unknown ──next call──▶ opened anew, with its checks and
+ *    │                                                                                   its log emptied (store.ts)
  *    └ broken structure: dropped; STORAGE_CORRUPT from now on
  */
 import { FleetError } from '../../protocol/index.ts'
 import { dataOf, storageError, type Answer, type CallGroup, type ErrorData } from './calls.ts'
 import { faultOf, messageOf } from './driver.ts'
 import { Session } from './session.ts'
-import { openStore } from './store.ts'
+import { openStore, type OnCheck } from './store.ts'
 
 export interface EngineOptions {
   readonly path: string
   /** Written into an empty store. */
   readonly newEpoch: string
-  /** For tests alone: answers leave before the commit. */
+  /** Only for tests: results are returned before the commit. */
   readonly lateCommit?: boolean
 }
 
@@ -32,16 +33,19 @@ const PRUNE_ROWS = 1_000
 
 export class Engine {
   readonly #options: EngineOptions
+  readonly #onCheck: OnCheck
   #session: Session | undefined
   #broken: FleetError | undefined
+  #hadFault = false
 
-  constructor(options: EngineOptions) {
+  constructor(options: EngineOptions, onCheck: OnCheck = () => undefined) {
     this.#options = options
+    this.#onCheck = onCheck
   }
 
   /** @throws {FleetError} STORAGE_LOCKED, STORAGE_SCHEMA, STORAGE_CORRUPT, STORAGE_UNAVAILABLE. */
   open(): Opened {
-    const store = openStore(this.#options.path, this.#options.newEpoch)
+    const store = openStore(this.#options.path, this.#options.newEpoch, this.#hadFault, this.#onCheck)
     try {
       this.#session = new Session(store, this.#options.lateCommit === true)
     } catch (error) {
@@ -54,8 +58,11 @@ export class Engine {
   /** Never throws: a failure of the medium is the answer of every call it met. */
   run(group: CallGroup): readonly Answer[] {
     try {
-      const answers = this.#opened().run(group)
-      if (answers !== undefined) return answers
+      const results = this.#opened().run(group)
+      if (results !== undefined) {
+        this.#checkpoint()
+        return results
+      }
     } catch (error) {
       const failure: ErrorData = dataOf(this.#failed(error))
       return group.calls.map(() => ({ error: failure }))
@@ -63,20 +70,22 @@ export class Engine {
     return group.calls.flatMap((call) => this.run({ ...group, calls: [call] }))
   }
 
-  /** One step of the work that nobody waits for. True: there is more to free. `idle`: nobody would notice a checkpoint. */
+  /** One step of background work. Returns true if there is more to free. `idle`: a checkpoint would delay no call. */
   maintain(nowMs: number, idle: boolean): boolean {
     if (this.#session === undefined) return false
     try {
       const more = this.#session.maintain(nowMs, PRUNE_ROWS)
-      if (idle && !more) this.#session.checkpoint()
-      return more
+      return idle && !more ? this.#session.checkpoint() : more
     } catch (error) {
       this.#failed(error)
       return false
     }
   }
 
-  /** What was answered is committed already, so a medium that fails here costs the mark of a clean stop, and nothing else. */
+  /**
+   * What was answered is committed already, so a medium that fails here costs the mark of a clean stop, and nothing
+   * else.
+   */
   close(nowMs: number): void {
     const session = this.#session
     this.#session = undefined
@@ -84,6 +93,15 @@ export class Engine {
       session?.close(nowMs)
     } catch (error) {
       if (faultOf(error) === null) throw error
+    }
+  }
+
+  /** An error of it does not concern the group before, which is committed and synced. */
+  #checkpoint(): void {
+    try {
+      this.#session?.checkpointLongLog()
+    } catch (error) {
+      this.#failed(error)
     }
   }
 
@@ -95,7 +113,7 @@ export class Engine {
     return this.#session
   }
 
-  /** Decides what becomes of the handle, and what the callers are told. */
+  /** Decides whether the handle is closed, and with which error callers are rejected. */
   #failed(error: unknown): unknown {
     const { path } = this.#options
     switch (faultOf(error)) {
@@ -130,6 +148,7 @@ export class Engine {
   }
 
   #drop(): void {
+    this.#hadFault = true
     const session = this.#session
     this.#session = undefined
     try {

@@ -33,12 +33,14 @@ export class Fences {
   readonly #txn: Transaction
   readonly #fences = new Map<number, Fence>()
   readonly #save: Statement<[FenceRow]>
+  readonly #delete: Statement<[number]>
 
   constructor(db: Database, txn: Transaction) {
     this.#txn = txn
     this.#save =
       db.prepare(`INSERT INTO fence(n, last, dead_cut, submitted, acked, nacked, died) VALUES(:n, :last, :deadCut, :submitted, :acked, :nacked, :died)
       ON CONFLICT(n) DO UPDATE SET last = :last, dead_cut = :deadCut, submitted = :submitted, acked = :acked, nacked = :nacked, died = :died`)
+    this.#delete = db.prepare('DELETE FROM fence WHERE n = ?')
     for (const row of db
       .prepare<[], FenceRow>('SELECT n, last, dead_cut AS deadCut, submitted, acked, nacked, died FROM fence')
       .iterate()) {
@@ -75,7 +77,23 @@ export class Fences {
     return changed
   }
 
-  /** What to call a lease that is not held: a token that was not issued here proves that the store went back in time. */
+  /** Whether a new fence would begin above every token of this one. */
+  isPast(n: number): boolean {
+    return (this.#fences.get(n)?.last ?? 0) <= this.#txn.nowMs * TOKENS_PER_MS
+  }
+
+  /** Only where {@link isPast}: this transaction has not changed it then. */
+  remove(n: number): void {
+    const fence = this.#fences.get(n)
+    if (fence === undefined) return
+    this.#delete.run(n)
+    this.#fences.delete(n)
+    this.#txn.onRollback(() => void this.#fences.set(n, fence))
+  }
+
+  /**
+   * What to call a lease that is not held: a token that was not issued here proves that the store went back in time.
+   */
   lost(n: number, token: number): LeaseLost {
     const { last, skipped } = this.#fences.get(n) ?? { last: 0, skipped: NOTHING }
     return last > 0 && (token > last || (token > skipped.from && token <= skipped.to)) ? 'not_issued' : 'lease_lost'

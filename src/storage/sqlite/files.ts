@@ -49,7 +49,10 @@ export function prepareFile(path: string): readonly string[] {
   }
 }
 
-/** True where the file is new. `wx` is O_EXCL: two masters that start at once do not both think they made it. */
+/**
+ * True where the file is new. `wx` is O_EXCL: two masters that start simultaneously do not both believe that they
+ * created it.
+ */
 function createFile(path: string): boolean {
   let handle: number
   try {
@@ -73,7 +76,10 @@ function syncFolder(folder: string): void {
   }
 }
 
-/** Takes away what others may do. A folder shared on purpose (`/tmp`, another owner) keeps its mode; the file never does. */
+/**
+ * Removes the permissions of other users. A folder shared on purpose (`/tmp`, another owner) keeps its mode; the file
+ * never does.
+ */
 function narrowed(path: string, mode: number): readonly string[] {
   const found = mode === FILE_MODE ? lstatSync(path) : statSync(path)
   if (mode === FILE_MODE && !found.isFile())
@@ -83,7 +89,7 @@ function narrowed(path: string, mode: number): readonly string[] {
     if (mode === FOLDER_MODE) return []
     throw new FleetError(
       'STORAGE_UNAVAILABLE',
-      `the store ${path} belongs to user ${found.uid}, this process runs as ${us}; give it to this user`,
+      `the store ${path} belongs to user ${found.uid}, this process runs as ${us}; change its owner to this user`,
       { outcome: 'not_sent' },
     )
   }
@@ -91,7 +97,7 @@ function narrowed(path: string, mode: number): readonly string[] {
   if (wide === 0 || (found.mode & 0o1000) !== 0) return []
   chmodSync(path, found.mode & mode)
   return [
-    `${path} was open to others (mode ${(found.mode & 0o7777).toString(8)}); it is ${(found.mode & mode).toString(8)} now`,
+    `${path} was accessible to other users (mode ${(found.mode & 0o7777).toString(8)}); changed to ${(found.mode & mode).toString(8)}`,
   ]
 }
 
@@ -99,7 +105,5 @@ function networkWarning(folder: string): readonly string[] {
   const name = NETWORK_FILE_SYSTEMS.get(statfsSync(folder).type)
   return name === undefined
     ? []
-    : [
-        `${folder} lies on a network file system (${name}): neither its locks nor its fsync can be relied on; use a local disk`,
-      ]
+    : [`${folder} is on a network file system (${name}), where locks and fsync are unreliable; use a local disk`]
 }

@@ -7,10 +7,14 @@ import { Worker } from 'node:worker_threads'
 import { dataOf, errorOf, storageError, type Answer, type CallGroup, type ErrorData } from './calls.ts'
 import { messageOf } from './driver.ts'
 import { Engine, type EngineOptions, type Opened } from './engine.ts'
+import type { OnCheck } from './store.ts'
 
 export interface EngineHost {
-  /** @throws {FleetError} as the engine does. */
-  open(options: EngineOptions): Promise<Opened>
+  /**
+   * @param onCheck called when the structure of the file is going to be checked, also at a later open after a fault.
+   * @throws {FleetError} as the engine does.
+   */
+  open(options: EngineOptions, onCheck?: OnCheck): Promise<Opened>
   run(group: CallGroup): Promise<readonly Answer[]>
   /** One step of idle work. True: there is more. */
   maintain(nowMs: number, idle: boolean): Promise<boolean>
@@ -18,17 +22,26 @@ export interface EngineHost {
   close(nowMs: number): Promise<void>
 }
 
-/** What is asked of the thread, one at a time or more; it answers each, in order. */
+/** A request to the thread. Several may be in flight; the thread responds to each, in order. */
 export type Request =
   | { readonly op: 'open'; readonly options: EngineOptions }
   | { readonly op: 'run'; readonly group: CallGroup }
   | { readonly op: 'maintain'; readonly nowMs: number; readonly idle: boolean }
   | { readonly op: 'close'; readonly nowMs: number }
 export type Reply = { readonly ok: unknown } | { readonly error: ErrorData }
+/** Sent while a request is in work, beside its reply. */
+export interface Notice {
+  readonly checkedBytes: number
+}
 
 /** The engine's side of the conversation, in a thread or not. */
 export class EngineServer {
+  readonly #onCheck: OnCheck
   #engine: Engine | undefined
+
+  constructor(onCheck: OnCheck) {
+    this.#onCheck = onCheck
+  }
 
   answer(request: Request): Reply {
     try {
@@ -41,7 +54,7 @@ export class EngineServer {
   #do(request: Request): unknown {
     switch (request.op) {
       case 'open':
-        this.#engine = new Engine(request.options)
+        this.#engine = new Engine(request.options, this.#onCheck)
         return this.#engine.open()
       case 'run':
         return this.#engine?.run(request.group) ?? []
@@ -57,7 +70,12 @@ type Ask = (request: Request) => Promise<unknown>
 
 abstract class AskingHost implements EngineHost {
   protected abstract readonly ask: Ask
-  open = async (options: EngineOptions): Promise<Opened> => (await this.ask({ op: 'open', options })) as Opened
+  protected onCheck: OnCheck = () => undefined
+
+  open = async (options: EngineOptions, onCheck: OnCheck = () => undefined): Promise<Opened> => {
+    this.onCheck = onCheck
+    return (await this.ask({ op: 'open', options })) as Opened
+  }
   run = async (group: CallGroup): Promise<readonly Answer[]> =>
     (await this.ask({ op: 'run', group })) as readonly Answer[]
   maintain = async (nowMs: number, idle: boolean): Promise<boolean> =>
@@ -67,7 +85,7 @@ abstract class AskingHost implements EngineHost {
 
 /** The engine in this thread. */
 export class InlineHost extends AskingHost {
-  readonly #server = new EngineServer()
+  readonly #server = new EngineServer((bytes) => this.onCheck(bytes))
 
   protected readonly ask = async (request: Request): Promise<unknown> => resultOf(this.#server.answer(request))
 
@@ -81,7 +99,10 @@ interface Asked {
   reject(error: unknown): void
 }
 
-/** The engine in a thread. One that died is started and opened anew by the next call; what it had not answered is unknown. */
+/**
+ * The engine in a thread. One that died is started and opened anew by the next call; what it had not answered is
+ * unknown.
+ */
 export class ThreadHost extends AskingHost {
   readonly #url: URL
   #worker: Worker | undefined
@@ -136,7 +157,8 @@ export class ThreadHost extends AskingHost {
   #start(): Worker {
     const worker = new Worker(this.#url, { name: 'storage' })
     this.#worker = worker
-    worker.on('message', (reply: Reply) => {
+    worker.on('message', (reply: Reply | Notice) => {
+      if ('checkedBytes' in reply) return this.onCheck(reply.checkedBytes)
       const asked = this.#asked.shift()
       if ('error' in reply) asked?.reject(errorOf(reply.error))
       else asked?.resolve(reply.ok)

@@ -1,6 +1,7 @@
 /**
  * @module storage/sqlite/names
- * Types, pools and namespaces as small integers. A name is never removed: its counter must survive what it counted.
+ * Types, pools and namespaces as small integers. The name of a type or pool is never removed: its counter must survive
+ * what it counted. A removed number is not used again while the store is open.
  */
 import type { Database, Statement } from './driver.ts'
 import type { Transaction } from './transaction.ts'
@@ -14,10 +15,13 @@ export class Names {
   readonly #names = new Map<number, string>()
   readonly #txn: Transaction
   readonly #insert: Statement<[number, number, string]>
+  readonly #delete: Statement<[number]>
+  #last = 0
 
   constructor(db: Database, txn: Transaction) {
     this.#txn = txn
     this.#insert = db.prepare('INSERT INTO name(n, kind, s) VALUES(?, ?, ?)')
+    this.#delete = db.prepare('DELETE FROM name WHERE n = ?')
     for (const row of db.prepare<[], { n: number; kind: Kind; s: string }>('SELECT n, kind, s FROM name').iterate())
       this.#remember(row.n, row.kind, row.s)
   }
@@ -31,14 +35,19 @@ export class Names {
   number(kind: Kind, name: string): number {
     const known = this.find(kind, name)
     if (known !== undefined) return known
-    const made = this.#names.size + 1
+    const made = this.#last + 1
     this.#insert.run(made, kind, name)
     this.#remember(made, kind, name)
-    this.#txn.onRollback(() => {
-      this.#known.delete(`${kind}${name}`)
-      this.#names.delete(made)
-    })
+    this.#txn.onRollback(() => this.#forget(made, kind, name))
     return made
+  }
+
+  /** Removes the name of a namespace that holds nothing. */
+  remove(kind: Kind, n: number): void {
+    const name = this.#names.get(n) ?? ''
+    this.#delete.run(n)
+    this.#forget(n, kind, name)
+    this.#txn.onRollback(() => this.#remember(n, kind, name))
   }
 
   /** The numbers of one kind. */
@@ -49,5 +58,11 @@ export class Names {
   #remember(n: number, kind: Kind, name: string): void {
     this.#known.set(`${kind}${name}`, n)
     this.#names.set(n, name)
+    this.#last = Math.max(this.#last, n)
+  }
+
+  #forget(n: number, kind: Kind, name: string): void {
+    this.#known.delete(`${kind}${name}`)
+    this.#names.delete(n)
   }
 }

@@ -1,7 +1,7 @@
 /**
  * @module storage/sqlite/rows
- * The rows of tasks: found by id, moved to the front, removed. The bodies of tasks that were submitted together lie side
- * by side, so a batch of them is removed by ranges instead of one by one.
+ * The rows of tasks: found by id, moved to the front, removed. The bodies of tasks that were submitted together lie
+ * side by side, so a batch of them is removed by ranges instead of one by one.
  */
 import type { Tier } from '../index.ts'
 import type { Database, Statement } from './driver.ts'
@@ -65,7 +65,7 @@ export class Rows {
     return this.#find.get(type, id)
   }
 
-  /** Removes the task that this lease holds, and answers its key; its body is the caller's to remove. */
+  /** Removes the task of this lease, and returns its key; its body is the caller's to remove. */
   take(type: number, id: string, token: number): number | undefined {
     return this.#take.get(type, id, token)
   }

@@ -15,7 +15,7 @@ export class Sizes {
   readonly #count: Statement<[number], number>
   readonly #sizes = new Map<number, Size>()
 
-  /** @param count SQL that answers the rows of one number. */
+  /** @param count SQL that returns the number of rows of one id. */
   constructor(db: Database, txn: Transaction, count: string) {
     this.#txn = txn
     this.#count = db.prepare<[number], number>(count).pluck()

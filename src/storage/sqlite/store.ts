@@ -1,14 +1,21 @@
 /**
  * @module storage/sqlite/store
- * Opens the database so that it can be relied on, or says why not. In this order: modes, exclusive lock, identity,
+ * Opens the database so that it can be relied on, or says why not. In this order: modes, log, exclusive lock, identity,
  * schema, structure, epoch. Nothing is repaired or replaced unasked: a fault names the file and its first finding.
  *
  * `clean` is unset at open and set at close, so a store found without it was stopped by a crash and is checked whole.
+ *
+ * After a failed fsync the kernel takes its pages for written, although they may never reach the disk, and still
+ * returns them to readers. Changes that are committed behind such pages in the log would be lost in a power cut. So an
+ * open copies the log into the file and empties it before the first change is acknowledged, and checkpoints are made
+ * by the session, since SQLite ignores the errors of its automatic ones (D94).
  */
 import { FleetError } from '../../protocol/index.ts'
 import { faultOf, messageOf, openDatabase, type Database } from './driver.ts'
 import { prepareFile } from './files.ts'
+import { checkLog } from './log-mark.ts'
 import { APPLICATION_ID, MIGRATIONS, SCHEMA } from './schema.ts'
+import { statSync } from 'node:fs'
 
 export interface Store {
   readonly db: Database
@@ -17,6 +24,9 @@ export interface Store {
   readonly timeMs: number
   readonly warnings: readonly string[]
 }
+
+/** Called with the size of the file before its structure is checked. The check takes seconds for each GiB. */
+export type OnCheck = (fileBytes: number) => void
 
 // FULL: fsync at every commit; better-sqlite3's own default would be NORMAL.
 const PRAGMAS: readonly string[] = [
@@ -28,7 +38,7 @@ const PRAGMAS: readonly string[] = [
   'cache_size = -65536',
   'temp_store = MEMORY',
   'mmap_size = 0',
-  'wal_autocheckpoint = 4000',
+  'wal_autocheckpoint = 0',
   'journal_size_limit = 67108864',
   'busy_timeout = 0',
   'trusted_schema = OFF',
@@ -38,17 +48,22 @@ const PRAGMAS: readonly string[] = [
 
 /**
  * @param newEpoch written into an empty store (D15).
- * @throws {FleetError} STORAGE_LOCKED, STORAGE_SCHEMA, STORAGE_CORRUPT, STORAGE_UNAVAILABLE.
+ * @param isAfterFault this process had an I/O error on the store: a log that cannot be emptied is an error then. At the
+ *   start of a process a full disk is tolerated, because acknowledgements and removals work on one.
+ * @throws {FleetError} STORAGE_LOCKED, STORAGE_SCHEMA, STORAGE_CORRUPT, STORAGE_UNAVAILABLE, STORAGE_FULL.
  */
-export function openStore(path: string, newEpoch: string): Store {
+export function openStore(path: string, newEpoch: string, isAfterFault: boolean, onCheck: OnCheck): Store {
   const warnings = prepareFile(path)
   let db: Database | undefined
   try {
+    checkLog(path)
     db = openDatabase(path)
     db.pragma('locking_mode = EXCLUSIVE') // Before the first read, or SQLite would make a shared-memory file.
     checkIdentity(db, path)
     for (const pragma of PRAGMAS) db.pragma(pragma)
-    return { ...enter(db, path, newEpoch), warnings }
+    const store = { ...enter(db, path, newEpoch, onCheck), warnings }
+    emptyLog(db, isAfterFault)
+    return store
   } catch (error) {
     db?.close()
     throw openError(path, error)
@@ -68,7 +83,16 @@ export function closeStore(db: Database, timeMs: number): void {
   }
 }
 
-/** Before anything is written: a file of somebody else is not ours to turn into a store. */
+/** Copies the log into the file, syncs both, and truncates the log. */
+function emptyLog(db: Database, isAfterFault: boolean): void {
+  try {
+    db.pragma('wal_checkpoint(TRUNCATE)')
+  } catch (error) {
+    if (isAfterFault || faultOf(error) !== 'full') throw error
+  }
+}
+
+/** Runs before anything is written: a database of another program must not be turned into a store. */
 function checkIdentity(db: Database, path: string): void {
   const id = db.pragma('application_id', { simple: true })
   const version = Number(db.pragma('user_version', { simple: true }))
@@ -86,12 +110,15 @@ function checkIdentity(db: Database, path: string): void {
 }
 
 /** The first write takes the file lock, which dies with the process. */
-function enter(db: Database, path: string, newEpoch: string): Omit<Store, 'warnings'> {
+function enter(db: Database, path: string, newEpoch: string, onCheck: OnCheck): Omit<Store, 'warnings'> {
   db.exec('BEGIN IMMEDIATE')
   const isNew = Number(db.pragma('user_version', { simple: true })) === 0
   const clean = isNew || readMeta(db, 'clean') === 1
   db.exec('COMMIT')
-  if (!clean) checkStructure(db, path)
+  if (!clean) {
+    onCheck(statSync(path).size)
+    checkStructure(db, path)
+  }
   db.exec('BEGIN IMMEDIATE')
   migrate(db)
   if (isNew) writeMeta(db, 'epoch', newEpoch)

@@ -1,7 +1,7 @@
 /**
  * @module storage/sqlite/transaction
  * What the engine remembers beside the database (counts, last tokens, known names) has to follow it: back when the
- * transaction is rolled back, and into its row when it commits. Whoever changes such a state says so first, `keep`.
+ * transaction is rolled back, and into its row when it commits. Code that changes such a state calls `keep` first.
  */
 
 /** A state held in memory; `kept` is the transaction that last saved it. */
@@ -28,7 +28,10 @@ export class Transaction {
     this.#flush = []
   }
 
-  /** Call before the first change of `state`; its fields and the arrays in them come back on a rollback. `flush` writes it before the commit. False: this transaction did so before. */
+  /**
+   * Call before the first change of `state`; its fields and the arrays in them come back on a rollback. `flush` writes
+   * it before the commit. False: this transaction did so before.
+   */
   keep(state: Kept, flush?: () => void): boolean {
     if (state.kept === this.#number) return false
     const copy = Object.entries(state).map(

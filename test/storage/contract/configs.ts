@@ -27,7 +27,7 @@ export function configs(name: string, create: Create): void {
       const { backend, clock } = await open()
       clock.advance(SECOND)
       expect(await backend.configs.put(put(0))).toEqual({ gen: 1, conn: 'm1/1' })
-      const config = { gen: 1, config: '{"slots":1}', changedAt: clock.wallMs(), actor: 'admin' }
+      const config = { gen: 1, config: '{"slots":1}', changedAtMs: clock.wallMs(), actor: 'admin' }
       expect(await backend.configs.get([ref('w1'), ref('unknown')])).toEqual([config, null])
       expect((await backend.workers.get([ref('w1')]))[0]?.config).toEqual(config)
     })
@@ -40,7 +40,7 @@ export function configs(name: string, create: Create): void {
     it('answers a stale generation with what is stored, and changes nothing (D18)', async () => {
       const { backend, clock } = await open()
       await backend.configs.put(put(0))
-      const stored = { gen: 1, config: '{"slots":1}', changedAt: clock.wallMs(), actor: 'admin' }
+      const stored = { gen: 1, config: '{"slots":1}', changedAtMs: clock.wallMs(), actor: 'admin' }
       clock.advance(SECOND)
       for (const stale of [0, 2, 100]) expect(await backend.configs.put(put(stale))).toEqual({ conflict: stored })
       expect(await backend.configs.history(ref('w1'), 10)).toHaveLength(1)
@@ -48,10 +48,10 @@ export function configs(name: string, create: Create): void {
 
     it('lets exactly one of many writers of one generation succeed (D18)', async () => {
       const { backend } = await open()
-      const answers = await Promise.all(
+      const results = await Promise.all(
         Array.from({ length: 20 }, (_, i) => backend.configs.put(put(0, { config: `{"slots":${i}}` }))),
       )
-      expect(answers.filter((answer) => answer !== 'not_found' && 'gen' in answer)).toHaveLength(1)
+      expect(results.filter((answer) => answer !== 'not_found' && 'gen' in answer)).toHaveLength(1)
       expect((await backend.configs.get([ref('w1')]))[0]?.gen).toBe(1)
     })
 
@@ -74,7 +74,7 @@ export function configs(name: string, create: Create): void {
       expect(history.map(({ gen }) => gen)).toEqual(Array.from({ length: 50 }, (_, i) => 55 - i))
       expect(history[0]).toEqual({
         gen: 55,
-        ts: clock.wallMs(),
+        changedAtMs: clock.wallMs(),
         actor: 'a54',
         changed: ['slots', 'enabled'],
         config: '{"slots":55}',
@@ -165,12 +165,33 @@ export function configs(name: string, create: Create): void {
       expect(await backend.stats.read(ref('w1'), 0, 10_000)).toEqual(frames(1_060, 240))
     })
 
-    it('keeps a frame above 256 KiB without its slots in the history, whole as the current one', async () => {
+    it('keeps the slots of a worker of 1,024 slots in the history (D84)', async () => {
+      const { backend } = await open()
+      const slots = Array.from({ length: 1_024 }, (_, slot) => ({
+        slot_id: slot,
+        age_seconds: 86_400,
+        counters: { done: 1_000_000 + slot, failed: 1_000 + slot },
+      }))
+      const frame = JSON.stringify({ slots: 1_024, ts: 7, metrics: { 'counter.a': 1 }, per_slot: slots })
+      await push(backend, [frame])
+      expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual([frame])
+    })
+
+    it('keeps a frame above 128 KiB without its slots in the history, whole as the current one (D84)', async () => {
       const { backend } = await open()
       const slim = '{"slots":1,"ts":7,"metrics":{"counter.a":1}}'
-      const huge = `${slim.slice(0, -1)},"per_slot":[${'{"slot_id":1,"age_seconds":2,"counters":{}},'.repeat(8_000)}{"slot_id":1,"age_seconds":2,"counters":{}}]}`
+      const huge = `${slim.slice(0, -1)},"per_slot":[${'{"slot_id":1,"age_seconds":2,"counters":{}},'.repeat(4_000)}{"slot_id":1,"age_seconds":2,"counters":{}}]}`
       await push(backend, [huge])
       expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual([slim])
+      expect((await backend.workers.get([ref('w1')]))[0]?.stats).toBe(huge)
+    })
+
+    it('keeps a frame above 128 KiB without its metrics where its slots alone are not enough (D84)', async () => {
+      const { backend } = await open()
+      const metrics = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`counter.of.an.automation.${i}`, i]))
+      const huge = JSON.stringify({ slots: 1, ts: 7, metrics, per_slot: [] })
+      await push(backend, [huge])
+      expect(await backend.stats.read(ref('w1'), 0, 1)).toEqual(['{"slots":1,"ts":7,"metrics":{}}'])
       expect((await backend.workers.get([ref('w1')]))[0]?.stats).toBe(huge)
     })
 

@@ -29,7 +29,7 @@ export function drains(name: string, create: Create): void {
       const { backend, clock } = await connected()
       clock.advance(SECOND)
       expect(await backend.workers.drain([ref('w1'), ref('unknown')])).toEqual([{ conn: 'm1/1' }, 'not_found'])
-      expect(await row(backend)).toMatchObject({ state: 'DRAINING', draining: true, stateSince: clock.wallMs() })
+      expect(await row(backend)).toMatchObject({ state: 'DRAINING', draining: true, stateSinceMs: clock.wallMs() })
     })
 
     it('keeps DRAINING whatever state frames of that process say, and takes the rest of them', async () => {
@@ -38,11 +38,11 @@ export function drains(name: string, create: Create): void {
       const since = clock.wallMs()
       clock.advance(SECOND)
       const state = { state: 'RUNNING', gen: 2, lastError: 'x' } as const
-      expect(await backend.workers.beat([{ ...conn('w1', 'm1/1'), state }])).toEqual([{ was: 'drain', gen: 0 }])
+      expect(await backend.workers.beat([{ ...conn('w1', 'm1/1'), state }])).toEqual([{ status: 'drain', gen: 0 }])
       expect(await row(backend)).toMatchObject({
         state: 'DRAINING',
-        stateSince: since,
-        lastSeen: clock.wallMs(),
+        stateSinceMs: since,
+        lastSeenAtMs: clock.wallMs(),
         appliedGen: 2,
         lastError: 'x',
       })
@@ -72,13 +72,13 @@ export function drains(name: string, create: Create): void {
       await backend.workers.drain([ref('w1')])
       const before = { state: 'DRAINING', lastError: 'a:b', appliedGen: 3 }
       expect(await backend.workers.register([registration('w1', 'm1/2', { instance: 'i1' })])).toMatchObject([
-        { before, drain: true },
+        { previous: before, drain: true },
       ])
       expect(await backend.workers.register([registration('w1', 'm1/3', { instance: 'i2' })])).toMatchObject([
-        { before, drain: false },
+        { previous: before, drain: false },
       ])
       expect(await backend.workers.register([registration('w1', 'm1/4', { instance: 'i2' })])).toMatchObject([
-        { before: { ...before, state: 'IDLE' }, drain: false },
+        { previous: { ...before, state: 'IDLE' }, drain: false },
       ])
     })
 
@@ -88,8 +88,8 @@ export function drains(name: string, create: Create): void {
       await backend.workers.beat([{ ...conn('w1', 'm1/1'), state: { state: 'RUNNING', gen: 0, lastError: null } }])
       clock.advance(SECOND)
       expect(await told(backend, 'm1/2', 'i2')).toEqual([false])
-      expect(await row(backend)).toMatchObject({ state: 'IDLE', draining: false, stateSince: clock.wallMs() })
-      expect(await backend.workers.beat([conn('w1', 'm1/2')])).toMatchObject([{ was: 'ok' }])
+      expect(await row(backend)).toMatchObject({ state: 'IDLE', draining: false, stateSinceMs: clock.wallMs() })
+      expect(await backend.workers.beat([conn('w1', 'm1/2')])).toMatchObject([{ status: 'ok' }])
     })
 
     it('is bound to the connection of a process that names no instance', async () => {
@@ -113,7 +113,7 @@ export function drains(name: string, create: Create): void {
       const { backend } = await away()
       await backend.workers.drain([ref('w1')])
       expect(await told(backend, 'm1/2')).toEqual([true])
-      expect(await backend.workers.beat([conn('w1', 'm1/2')])).toMatchObject([{ was: 'drain' }])
+      expect(await backend.workers.beat([conn('w1', 'm1/2')])).toMatchObject([{ status: 'drain' }])
       expect(await told(backend, 'm1/3')).toEqual([false])
     })
 

@@ -20,7 +20,7 @@ import {
   ManualClock,
 } from './world.ts'
 import type { Create } from './world.ts'
-import type { Backend, LoggedEvent, NewEvent, Signal } from '../../../src/storage/index.ts'
+import type { Backend, LoggedEvent, NewEvent, MasterSignal } from '../../../src/storage/index.ts'
 
 /** One call of every method that answers a promise. */
 export const CALLS: Record<string, (backend: Backend) => Promise<unknown>> = {
@@ -48,7 +48,7 @@ export const CALLS: Record<string, (backend: Backend) => Promise<unknown>> = {
   'tasks.reserve': (b) => b.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 1, gen: 0, defaultMaxAttempts: 1 }]),
   'tasks.ack': (b) => b.tasks.ack(TYPE, [{ id: 'a', token: 1 }]),
   'tasks.nack': (b) =>
-    b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: null, permanent: false, u: 0 }]),
+    b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: null, permanent: false, jitter: 0 }]),
   'tasks.release': (b) => b.tasks.release(TYPE, [{ id: 'a', token: 1 }]),
   'tasks.extend': (b) => b.tasks.extend(TYPE, [{ id: 'a', token: 1, visibilityMs: VISIBILITY }]),
   'tasks.sweep': (b) => b.tasks.sweep(TYPE, 10, 500),
@@ -56,6 +56,7 @@ export const CALLS: Record<string, (backend: Backend) => Promise<unknown>> = {
   'tasks.queue': (b) => b.tasks.queue(TYPE, 1),
   'tasks.dead': (b) => b.tasks.dead(TYPE, 1),
   'tasks.replay': (b) => b.tasks.replay(TYPE, 1),
+  'tasks.lastDeath': (b) => b.tasks.lastDeath(TYPE),
   'tasks.clearDead': (b) => b.tasks.clearDead(TYPE),
   'tasks.select': (b) => b.tasks.select(TYPE, 'remove', ['a']),
   'tasks.counts': (b) => b.tasks.counts([TYPE]),
@@ -99,9 +100,9 @@ const wrong: Record<string, (backend: Backend) => Promise<unknown>> = {
     b.tasks.reserve(TYPE, 999, [{ worker: 'w', limit: 1, gen: 0, defaultMaxAttempts: 1 }]),
   'a limit of 0': (b) => b.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 0, gen: 0, defaultMaxAttempts: 1 }]),
   'a retry after more than a day': (b) =>
-    b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: DAY + 1, permanent: false, u: 0 }]),
+    b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: DAY + 1, permanent: false, jitter: 0 }]),
   'a u of 1': (b) =>
-    b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: null, permanent: false, u: 1 }]),
+    b.tasks.nack(TYPE, RETRY, [{ id: 'a', token: 1, error: 'e', retryInMs: null, permanent: false, jitter: 1 }]),
   'a broken token': (b) => b.tasks.ack(TYPE, [{ id: 'a', token: 1.5 }]),
   'an n of 10,001': (b) => b.tasks.queue(TYPE, 10_001),
   'a replay of 501': (b) => b.tasks.replay(TYPE, 501),
@@ -156,7 +157,7 @@ export function lifecycle(name: string, create: Create): void {
       expect(backend.health()).toEqual({
         ok: true,
         profile: backend.capabilities.durable ? 'durable' : 'volatile',
-        since: expect.any(Number),
+        sinceMs: expect.any(Number),
         detail: expect.any(String),
       })
       await backend.close()
@@ -216,10 +217,10 @@ export function lifecycle(name: string, create: Create): void {
     it('brings signals to the one master there is, until it stops listening', async () => {
       const { backend } = await open()
       if (backend.capabilities.shared) return
-      const [first, second]: Signal[][] = [[], []]
+      const [first, second]: MasterSignal[][] = [[], []]
       const end = backend.bus.onSignal((signal) => first?.push(signal))
       backend.bus.onSignal((signal) => second?.push(signal))
-      const signals: Signal[] = [
+      const signals: MasterSignal[] = [
         { kind: 'wake', type: TYPE },
         { kind: 'config_changed', ref: ref('w'), conn: 'm1/1', gen: 3 },
         { kind: 'drain', ref: ref('w'), conn: 'm1/1' },
@@ -287,6 +288,21 @@ export function lifecycle(name: string, create: Create): void {
       expect(await read(backend, heard[999] ?? '', 10_000)).toHaveLength(10_000)
       for (const unknown of ['nonsense', '-', '0', `${heard[10_999] ?? ''}9`, '__proto__'])
         expect(await backend.events.read(unknown, 1)).toBe('reset')
+    })
+
+    it('keeps at most 16 MiB of events, the newest one in any case (D84)', async () => {
+      const { backend } = await open()
+      const heard: string[] = []
+      backend.events.onAppend((some) => heard.push(...ids(some)))
+      const large = (bytes: number): NewEvent => ({ ...event(0), data: JSON.stringify('x'.repeat(bytes)) })
+      for (let i = 0; i < 20; i += 1) await backend.events.append([large(1_048_576)])
+      expect(await backend.events.read(heard[3] ?? '', 1)).toBe('reset')
+      expect(await read(backend, heard[4] ?? '')).toHaveLength(15)
+      await backend.events.append([large(17 * 1_048_576)])
+      expect(await read(backend, heard[19] ?? '')).toHaveLength(1)
+      expect(await backend.events.read(heard[18] ?? '', 1)).toBe('reset')
+      await backend.events.append(events(0, 3))
+      expect(await read(backend, heard[20] ?? '')).toHaveLength(3)
     })
 
     it('answers reset after a restart where only one master can be', async () => {

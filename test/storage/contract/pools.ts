@@ -28,13 +28,17 @@ export function pools(name: string, create: Create): void {
       const { backend, clock } = await open()
       const expires = clock.wallMs() + HOUR
       expect(
-        await backend.pools.put(POOL, [item('b', { tags: '{"region":"eu"}', expires }), item('a'), item('c')]),
+        await backend.pools.put(POOL, [
+          item('b', { tags: '{"region":"eu"}', expiresAtMs: expires }),
+          item('a'),
+          item('c'),
+        ]),
       ).toEqual(['created', 'created', 'created'])
       const { size, items } = await backend.pools.list(POOL, 2)
       expect(size).toBe(3)
       expect(items).toEqual([
-        { id: 'b', tags: '{"region":"eu"}', payload: '{"of":"b"}', expires, inUseUntil: null },
-        { id: 'a', tags: '{}', payload: '{"of":"a"}', expires: null, inUseUntil: null },
+        { id: 'b', tags: '{"region":"eu"}', payload: '{"of":"b"}', expiresAtMs: expires, inUseUntilMs: null },
+        { id: 'a', tags: '{}', payload: '{"of":"a"}', expiresAtMs: null, inUseUntilMs: null },
       ])
       expect(await backend.pools.list('unknown', 2)).toEqual({ size: 0, items: [] })
       expect(await backend.pools.sizes([POOL, 'unknown'])).toEqual([3, 0])
@@ -49,7 +53,7 @@ export function pools(name: string, create: Create): void {
         'created',
       ])
       expect((await backend.pools.list(POOL, 1)).items).toEqual([
-        { id: 'a', tags: '{"x":1}', payload: '{"new":1}', expires: null, inUseUntil: clock.wallMs() + MINUTE },
+        { id: 'a', tags: '{"x":1}', payload: '{"new":1}', expiresAtMs: null, inUseUntilMs: clock.wallMs() + MINUTE },
       ])
       expect(ids(await claim(backend, 5))).toEqual(['b'])
       expect(await release(backend, [held])).toEqual(['ok'])
@@ -95,9 +99,9 @@ export function pools(name: string, create: Create): void {
       const { backend, clock } = await open()
       const expires = clock.wallMs() + SECOND
       await backend.pools.put(POOL, [
-        item('held', { expires }),
-        item('free', { expires }),
-        item('stays', { expires: expires + 1 }),
+        item('held', { expiresAtMs: expires }),
+        item('free', { expiresAtMs: expires }),
+        item('stays', { expiresAtMs: expires + 1 }),
       ])
       const held = sole(await claim(backend))
       clock.advance(SECOND)
@@ -111,10 +115,14 @@ export function pools(name: string, create: Create): void {
     it('prunes by the expiry that was put last', async () => {
       const { backend, clock } = await open()
       const expires = clock.wallMs() + SECOND
-      await backend.pools.put(POOL, [item('longer', { expires }), item('shorter'), item('never', { expires })])
       await backend.pools.put(POOL, [
-        item('longer', { expires: expires + HOUR }),
-        item('shorter', { expires }),
+        item('longer', { expiresAtMs: expires }),
+        item('shorter'),
+        item('never', { expiresAtMs: expires }),
+      ])
+      await backend.pools.put(POOL, [
+        item('longer', { expiresAtMs: expires + HOUR }),
+        item('shorter', { expiresAtMs: expires }),
         item('never'),
       ])
       clock.advance(MINUTE)
@@ -159,11 +167,11 @@ export function pools(name: string, create: Create): void {
         token: expect.any(Number),
         tags: '{}',
         payload: '{"of":"a"}',
-        until: clock.wallMs() + MINUTE,
+        expiresAtMs: clock.wallMs() + MINUTE,
       })
-      expect((await backend.pools.list(POOL, 1)).items[0]?.inUseUntil).toBe(clock.wallMs() + MINUTE)
+      expect((await backend.pools.list(POOL, 1)).items[0]?.inUseUntilMs).toBe(clock.wallMs() + MINUTE)
       await release(backend, [first])
-      expect((await backend.pools.list(POOL, 1)).items[0]?.inUseUntil).toBe(null)
+      expect((await backend.pools.list(POOL, 1)).items[0]?.inUseUntilMs).toBe(null)
       expect(sole(await claim(backend)).token).toBeGreaterThan(first.token)
     })
 
@@ -187,7 +195,7 @@ export function pools(name: string, create: Create): void {
       clock.advance(MINUTE - 1)
       expect(await claim(backend)).toEqual([])
       clock.advance(1)
-      expect((await backend.pools.list(POOL, 1)).items[0]?.inUseUntil).toBe(null)
+      expect((await backend.pools.list(POOL, 1)).items[0]?.inUseUntilMs).toBe(null)
       expect(ids(await claim(backend))).toEqual(['a'])
     })
 
@@ -265,8 +273,8 @@ export function pools(name: string, create: Create): void {
       await put(backend, 'a')
       const held = refOf(sole(await claim(backend)))
       const far = clock.wallMs() + HOUR
-      expect(await backend.pools.extend(POOL, [{ ...held, holdMs: HOUR }])).toEqual([{ until: far }])
-      expect(await backend.pools.extend(POOL, [{ ...held, holdMs: SECOND }])).toEqual([{ until: far }])
+      expect(await backend.pools.extend(POOL, [{ ...held, holdMs: HOUR }])).toEqual([{ expiresAtMs: far }])
+      expect(await backend.pools.extend(POOL, [{ ...held, holdMs: SECOND }])).toEqual([{ expiresAtMs: far }])
       clock.advance(HOUR - 1)
       expect(await claim(backend)).toEqual([])
       clock.advance(1)
@@ -301,7 +309,7 @@ export function pools(name: string, create: Create): void {
       expect(await backend.pools.sizes([POOL])).toEqual([durable ? 3 : 0])
       if (!durable) return
       expect(await backend.pools.extend(POOL, [{ ...refOf(a), holdMs: HOUR }])).toEqual([
-        { until: clock.wallMs() + HOUR },
+        { expiresAtMs: clock.wallMs() + HOUR },
       ])
       const next = await claim(backend, 5)
       expect(ids(next)).toEqual(['c', 'b'])

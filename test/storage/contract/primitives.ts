@@ -119,9 +119,13 @@ export function primitives(name: string, create: Create): void {
           NS,
           ['a', 'b', 'a'].map((lock) => ({ name: lock, owner: 'w1', holdMs: MINUTE })),
         ),
-      ).toEqual([{ token: expect.any(Number), until }, { token: expect.any(Number), until }, { heldUntil: until }])
+      ).toEqual([
+        { token: expect.any(Number), expiresAtMs: until },
+        { token: expect.any(Number), expiresAtMs: until },
+        { heldUntilMs: until },
+      ])
       clock.advance(MINUTE - 1)
-      expect(await acquire(backend, 'a')).toEqual({ heldUntil: until })
+      expect(await acquire(backend, 'a')).toEqual({ heldUntilMs: until })
       clock.advance(1)
       const first = await held(backend, 'a')
       await backend.locks.release(NS, [{ name: 'a', token: first }])
@@ -131,13 +135,13 @@ export function primitives(name: string, create: Create): void {
     it('is not re-entrant, also for the same owner', async () => {
       const { backend, clock } = await open()
       await acquire(backend, 'a')
-      expect(await acquire(backend, 'a')).toEqual({ heldUntil: clock.wallMs() + MINUTE })
+      expect(await acquire(backend, 'a')).toEqual({ heldUntilMs: clock.wallMs() + MINUTE })
     })
 
     it('grants a lock to exactly one of many callers', async () => {
       const { backend } = await open()
-      const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => acquire(backend, 'a', MINUTE, `w${i}`)))
-      expect(answers.filter((answer) => 'token' in answer)).toHaveLength(1)
+      const results = await Promise.all(Array.from({ length: 20 }, (_, i) => acquire(backend, 'a', MINUTE, `w${i}`)))
+      expect(results.filter((answer) => 'token' in answer)).toHaveLength(1)
     })
 
     it('extends and releases for the current token alone', async () => {
@@ -154,9 +158,9 @@ export function primitives(name: string, create: Create): void {
           { name: 'a', token, holdMs: HOUR },
           { name: 'unknown', token, holdMs: HOUR },
         ]),
-      ).toEqual([{ until: clock.wallMs() + HOUR }, 'lease_lost'])
+      ).toEqual([{ expiresAtMs: clock.wallMs() + HOUR }, 'lease_lost'])
       expect(await backend.locks.extend(NS, [{ name: 'a', token, holdMs: SECOND }])).toEqual([
-        { until: clock.wallMs() + HOUR },
+        { expiresAtMs: clock.wallMs() + HOUR },
       ])
       expect(
         await backend.locks.release(NS, [
@@ -194,7 +198,7 @@ export function primitives(name: string, create: Create): void {
       await backend.locks.acquire(NS, many(0, 9_999))
       await expect(backend.locks.acquire(NS, many(9_999, 2))).rejects.toEqual(fails('STORAGE_FULL'))
       expect(await acquire(backend, 'l9999')).toMatchObject({ token: expect.any(Number) })
-      expect(await acquire(backend, 'l0')).toMatchObject({ heldUntil: expect.any(Number) })
+      expect(await acquire(backend, 'l0')).toMatchObject({ heldUntilMs: expect.any(Number) })
       clock.advance(MINUTE)
       await backend.locks.acquire(NS, many(20_000, 10_000))
     }, 60_000)
@@ -204,7 +208,7 @@ export function primitives(name: string, create: Create): void {
       const token = await held(backend, 'a')
       await reopen(backend)
       const again = await acquire(backend, 'a')
-      expect('heldUntil' in again).toBe(backend.capabilities.durable)
+      expect('heldUntilMs' in again).toBe(backend.capabilities.durable)
       expect(await held(backend, 'b')).toBeGreaterThan(token)
     })
   })
@@ -228,10 +232,28 @@ export function primitives(name: string, create: Create): void {
       expect(await backend.counters.get(NS, ['a', 'b', 'c', 'a'])).toEqual([-2, -2, 0, -2])
     })
 
+    it('removes a counter that becomes 0, which leaves room for another', async () => {
+      const { backend } = await open()
+      const many = (from: number, n: number, delta: number) =>
+        Array.from({ length: n }, (_, i) => ({ name: `c${from + i}`, delta }))
+      await backend.counters.add(NS, many(0, 10_000, 1))
+      await expect(add(backend, 'more', 1)).rejects.toEqual(fails('STORAGE_FULL'))
+      expect(await add(backend, 'c0', -1)).toBe(0)
+      expect(await backend.counters.get(NS, ['c0', 'c1'])).toEqual([0, 1])
+      expect(
+        await backend.counters.add(NS, [
+          { name: 'more', delta: 1 },
+          { name: 'more', delta: -1 },
+          { name: 'more', delta: 2 },
+        ]),
+      ).toEqual([1, 0, 2])
+      expect(await backend.counters.get(NS, ['more'])).toEqual([2])
+    }, 60_000)
+
     it('counts every one of many concurrent adds', async () => {
       const { backend } = await open()
-      const answers = await Promise.all(Array.from({ length: 100 }, () => add(backend, 'a', 1)))
-      expect(answers.toSorted((x, y) => Number(x) - Number(y))).toEqual(Array.from({ length: 100 }, (_, i) => i + 1))
+      const results = await Promise.all(Array.from({ length: 100 }, () => add(backend, 'a', 1)))
+      expect(results.toSorted((x, y) => Number(x) - Number(y))).toEqual(Array.from({ length: 100 }, (_, i) => i + 1))
     })
 
     it('stays unchanged where the sum would leave the safe integers', async () => {

@@ -16,14 +16,17 @@ import {
   worlds,
 } from './world.ts'
 import type { Create } from './world.ts'
-import type { Backend, Beat, WorkerRow } from '../../../src/storage/index.ts'
+import type { Backend, WorkerReport, WorkerRow } from '../../../src/storage/index.ts'
 
-const beat = (id: string, name: string, more: Partial<Beat> = {}): Beat => ({ ...conn(id, name), ...more })
+const beat = (id: string, name: string, more: Partial<WorkerReport> = {}): WorkerReport => ({
+  ...conn(id, name),
+  ...more,
+})
 const state = (
   value: 'IDLE' | 'RUNNING' | 'ERROR',
   gen = 0,
   lastError: string | null = null,
-): NonNullable<Beat['state']> => ({ state: value, gen, lastError })
+): NonNullable<WorkerReport['state']> => ({ state: value, gen, lastError })
 /** What a worker that has not yet reported reads as. */
 const NEW = { state: 'IDLE', lastError: null, appliedGen: null }
 const row = async (backend: Backend, id: string): Promise<WorkerRow | null> =>
@@ -37,7 +40,7 @@ export function registry(name: string, create: Create): void {
       const { backend, clock } = await open()
       await backend.meta.beat('m1')
       expect(await backend.workers.register([registration('w1', 'm1/1')])).toEqual([
-        { before: null, drain: false, replaced: null, gen: 0 },
+        { previous: null, drain: false, replaced: null, gen: 0 },
       ])
       const now = clock.wallMs()
       expect(await row(backend, 'w1')).toEqual({
@@ -45,16 +48,16 @@ export function registry(name: string, create: Create): void {
         id: 'w1',
         conn: 'm1/1',
         connected: true,
-        registeredAt: now,
+        registeredAtMs: now,
         hardware: HARDWARE,
         state: 'IDLE',
-        stateSince: now,
-        lastSeen: now,
+        stateSinceMs: now,
+        lastSeenAtMs: now,
         lastError: null,
         draining: false,
         managedBy: null,
         appliedGen: null,
-        config: { gen: 0, config: DEFAULTS, changedAt: null, actor: null },
+        config: { gen: 0, config: DEFAULTS, changedAtMs: null, actor: null },
         stats: null,
       })
     })
@@ -72,20 +75,20 @@ export function registry(name: string, create: Create): void {
       })
       const registeredAt = clock.wallMs()
       clock.advance(SECOND)
-      const answers = await backend.workers.register([
+      const results = await backend.workers.register([
         registration('w1', 'm1/2', { hardware: '{"cores":8}', defaults: '{"slots":9}' }),
       ])
-      expect(answers).toEqual([
-        { before: { state: 'RUNNING', lastError: 'odd', appliedGen: 0 }, drain: false, replaced: 'm1/1', gen: 1 },
+      expect(results).toEqual([
+        { previous: { state: 'RUNNING', lastError: 'odd', appliedGen: 0 }, drain: false, replaced: 'm1/1', gen: 1 },
       ])
       expect(await row(backend, 'w1')).toMatchObject({
         conn: 'm1/2',
-        registeredAt,
+        registeredAtMs: registeredAt,
         hardware: '{"cores":8}',
         state: 'RUNNING',
         lastError: 'odd',
-        lastSeen: clock.wallMs(),
-        stateSince: clock.wallMs(),
+        lastSeenAtMs: clock.wallMs(),
+        stateSinceMs: clock.wallMs(),
         stats: '{"ts":1}',
         config: { gen: 1, config: '{"slots":2}', actor: 'admin' },
       })
@@ -96,7 +99,7 @@ export function registry(name: string, create: Create): void {
       await backend.workers.register([registration('w1', 'm1/1')])
       await backend.workers.disconnect([conn('w1', 'm1/1')])
       expect(await backend.workers.register([registration('w1', 'm1/2')])).toEqual([
-        { before: NEW, drain: false, replaced: null, gen: 0 },
+        { previous: NEW, drain: false, replaced: null, gen: 0 },
       ])
     })
 
@@ -109,9 +112,9 @@ export function registry(name: string, create: Create): void {
           registration('w1', 'm1/3'),
         ]),
       ).toEqual([
-        { before: null, drain: false, replaced: null, gen: 0 },
-        { before: null, drain: false, replaced: null, gen: 0 },
-        { before: NEW, drain: false, replaced: 'm1/1', gen: 0 },
+        { previous: null, drain: false, replaced: null, gen: 0 },
+        { previous: null, drain: false, replaced: null, gen: 0 },
+        { previous: NEW, drain: false, replaced: 'm1/1', gen: 0 },
       ])
     })
 
@@ -133,36 +136,36 @@ export function registry(name: string, create: Create): void {
       await backend.workers.register([registration('w1', 'm1/1')])
       clock.advance(SECOND)
       expect(await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING', 3) })])).toEqual([
-        { was: 'ok', gen: 0 },
+        { status: 'ok', gen: 0 },
       ])
       const changed = clock.wallMs()
       clock.advance(SECOND)
       await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING', 4, 'x') })])
       expect(await row(backend, 'w1')).toMatchObject({
         state: 'RUNNING',
-        stateSince: changed,
-        lastSeen: clock.wallMs(),
+        stateSinceMs: changed,
+        lastSeenAtMs: clock.wallMs(),
         appliedGen: 4,
         lastError: 'x',
       })
       await backend.workers.beat([beat('w1', 'm1/1', { state: state('ERROR', 4, null) })])
-      expect(await row(backend, 'w1')).toMatchObject({ state: 'ERROR', stateSince: clock.wallMs(), lastError: null })
+      expect(await row(backend, 'w1')).toMatchObject({ state: 'ERROR', stateSinceMs: clock.wallMs(), lastError: null })
     })
 
-    it('moves only lastSeen for any other frame', async () => {
+    it('moves only lastSeenAtMs for any other frame', async () => {
       const { backend, clock } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       const before = await row(backend, 'w1')
       clock.advance(SECOND)
       await backend.workers.beat([beat('w1', 'm1/1')])
-      expect(await row(backend, 'w1')).toEqual({ ...before, lastSeen: clock.wallMs() })
+      expect(await row(backend, 'w1')).toEqual({ ...before, lastSeenAtMs: clock.wallMs() })
     })
 
     it('tells the stored generation, so that a missed change is noticed', async () => {
       const { backend } = await open()
       await backend.workers.register([registration('w1', 'm1/1')])
       await backend.configs.put({ ...ref('w1'), expectGen: 0, config: '{}', changed: [], actor: 'admin' })
-      expect(await backend.workers.beat([beat('w1', 'm1/1')])).toEqual([{ was: 'ok', gen: 1 }])
+      expect(await backend.workers.beat([beat('w1', 'm1/1')])).toEqual([{ status: 'ok', gen: 1 }])
     })
 
     it('refuses a replaced, a closed and an unknown connection, and writes nothing for them', async () => {
@@ -176,12 +179,12 @@ export function registry(name: string, create: Create): void {
       const before = await backend.workers.get([ref('w1'), ref('w2')])
       clock.advance(SECOND)
       const more = { state: state('ERROR', 9, 'late'), stats: ['{"ts":1}'] }
-      const answers = await backend.workers.beat([
+      const results = await backend.workers.beat([
         beat('w1', 'm1/1', more),
         beat('w2', 'm1/3', more),
         beat('unknown', 'm1/1', more),
       ])
-      expect(answers.map(({ was }) => was)).toEqual(['replaced', 'replaced', 'unknown'])
+      expect(results.map(({ status: was }) => was)).toEqual(['replaced', 'replaced', 'unknown'])
       expect(await backend.workers.get([ref('w1'), ref('w2')])).toEqual(before)
       expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual([])
     })
@@ -191,7 +194,7 @@ export function registry(name: string, create: Create): void {
       await backend.workers.register([registration('w1', 'm1/1')])
       await backend.workers.forget([ref('w1')])
       expect(
-        (await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING') })])).map(({ was }) => was),
+        (await backend.workers.beat([beat('w1', 'm1/1', { state: state('RUNNING') })])).map(({ status: was }) => was),
       ).toEqual(['unknown'])
       expect(await row(backend, 'w1')).toBe(null)
     })
@@ -214,13 +217,13 @@ export function registry(name: string, create: Create): void {
       const seen = clock.wallMs()
       clock.advance(SECOND)
       await backend.workers.disconnect([conn('w1', 'm1/1'), conn('unknown', 'm1/1')])
-      expect(await row(backend, 'w1')).toMatchObject({ conn: 'm1/2', connected: true, stateSince: seen })
+      expect(await row(backend, 'w1')).toMatchObject({ conn: 'm1/2', connected: true, stateSinceMs: seen })
       await backend.workers.disconnect([conn('w1', 'm1/2')])
       expect(await row(backend, 'w1')).toMatchObject({
         conn: null,
         connected: false,
-        stateSince: clock.wallMs(),
-        lastSeen: seen,
+        stateSinceMs: clock.wallMs(),
+        lastSeenAtMs: seen,
       })
     })
 
@@ -293,19 +296,19 @@ export function registry(name: string, create: Create): void {
       expect(await backend.configs.get([ref('w1')])).toEqual([null])
       expect(await backend.stats.read(ref('w1'), 0, 10)).toBe('not_found')
       expect(await backend.workers.register([registration('w1', 'm1/3')])).toEqual([
-        { before: null, drain: false, replaced: null, gen: 4 },
+        { previous: null, drain: false, replaced: null, gen: 4 },
       ])
       expect(await row(backend, 'w1')).toMatchObject({
         state: 'IDLE',
         managedBy: null,
         stats: null,
         appliedGen: null,
-        config: { gen: 4, config: DEFAULTS, changedAt: null, actor: null },
+        config: { gen: 4, config: DEFAULTS, changedAtMs: null, actor: null },
       })
       expect(await backend.configs.history(ref('w1'), 10)).toEqual([])
       expect(await backend.stats.read(ref('w1'), 0, 10)).toEqual([])
       await backend.workers.forget([ref('w1')])
-      expect(await backend.workers.register([registration('w1', 'm1/4')])).toMatchObject([{ before: null, gen: 5 }])
+      expect(await backend.workers.register([registration('w1', 'm1/4')])).toMatchObject([{ previous: null, gen: 5 }])
     })
 
     it('pages by the bytes of the id, each worker once (D40)', async () => {
@@ -379,7 +382,7 @@ export function registry(name: string, create: Create): void {
       expect(await backend.configs.history(ref('w1'), 10)).toHaveLength(1)
       clock.advance(HOUR)
       expect(await backend.workers.register([registration('w2', 'm2/1')])).toEqual([
-        { before: null, drain: false, replaced: null, gen: 2 },
+        { previous: null, drain: false, replaced: null, gen: 2 },
       ])
     })
   })

@@ -44,12 +44,12 @@ export function tasksIn(name: string, create: Create): void {
       await inFlight(backend, task('in flight', { ownId: true }))
       await submit(backend, task('pending', { ownId: true }))
       const known = ['dead', 'scheduled', 'in flight', 'pending']
-      const answers = await backend.tasks.submit(
+      const results = await backend.tasks.submit(
         TYPE,
         DAY,
         known.map((id) => task(id, { ownId: true })),
       )
-      expect(answers).toEqual(known.map((id) => ({ duplicateOf: id })))
+      expect(results).toEqual(known.map((id) => ({ duplicateOf: id })))
       expect(await backend.tasks.locate(TYPE, known)).toEqual(['dead', 'scheduled', 'in_flight', 'pending'])
       expect(await pending(backend)).toEqual(['pending'])
     })
@@ -70,13 +70,31 @@ export function tasksIn(name: string, create: Create): void {
       expect(await pending(backend)).toEqual(['a'])
     })
 
+    it('keeps a key whose submit was a duplicate of its own task id, for its whole window (D27, D80)', async () => {
+      const { backend, clock } = await open()
+      await backend.tasks.submit(TYPE, DAY, [task('a', { ownId: true })])
+      expect(await backend.tasks.submit(TYPE, DAY, [task('a', { ownId: true, key: 'k' })])).toEqual([
+        { duplicateOf: 'a' },
+      ])
+      expect(await backend.tasks.submit(TYPE, DAY, [task('b', { key: 'k' })])).toEqual([{ duplicateOf: 'a' }])
+      expect(
+        await backend.tasks.submit(TYPE, DAY, [
+          task('c', { ownId: true, key: 'l' }),
+          task('c', { ownId: true, key: 'm' }),
+          task('d', { key: 'm' }),
+        ]),
+      ).toEqual([{ queued: true }, { duplicateOf: 'c' }, { duplicateOf: 'c' }])
+      clock.advance(DAY)
+      expect(await backend.tasks.submit(TYPE, DAY, [task('b', { key: 'k' })])).toEqual([{ queued: true }])
+    })
+
     it('answers a known key with the first id, whatever the second task holds', async () => {
       const { backend } = await open()
       await submit(backend, task('first', { key: 'k' }))
-      const answers = await backend.tasks.submit(TYPE, DAY, [
+      const results = await backend.tasks.submit(TYPE, DAY, [
         task('second', { key: 'k', body: '{"payload":{"other":1}}' }),
       ])
-      expect(answers).toEqual([{ duplicateOf: 'first' }])
+      expect(results).toEqual([{ duplicateOf: 'first' }])
       expect((await backend.tasks.queue(TYPE, 10)).items).toEqual([
         { id: 'first', attempt: 0, body: task('first').body },
       ])
@@ -112,38 +130,38 @@ export function tasksIn(name: string, create: Create): void {
       await submit(backend, task('fourth', { key: 'l' }))
     })
 
-    it('looks at the key before the id, and records no key of a refused task', async () => {
+    it('looks at the key before the id, and records the key of a duplicate (D80)', async () => {
       const { backend } = await open()
       await submit(backend, task('a', { ownId: true, key: 'k' }), task('b', { ownId: true }))
-      const answers = await backend.tasks.submit(TYPE, DAY, [
+      const results = await backend.tasks.submit(TYPE, DAY, [
         task('b', { ownId: true, key: 'k' }),
         task('b', { ownId: true, key: 'refused' }),
         task('c', { ownId: true, key: 'refused' }),
       ])
-      expect(answers).toEqual([{ duplicateOf: 'a' }, { duplicateOf: 'b' }, { queued: true }])
+      expect(results).toEqual([{ duplicateOf: 'a' }, { duplicateOf: 'b' }, { duplicateOf: 'b' }])
     })
 
     it('acts in order within a batch: a later item sees an earlier one', async () => {
       const { backend } = await open()
-      const answers = await backend.tasks.submit(TYPE, DAY, [
+      const results = await backend.tasks.submit(TYPE, DAY, [
         task('a', { key: 'k' }),
         task('b', { key: 'k' }),
         task('c', { ownId: true }),
         task('c', { ownId: true }),
       ])
-      expect(answers).toEqual([{ queued: true }, { duplicateOf: 'a' }, { queued: true }, { duplicateOf: 'c' }])
+      expect(results).toEqual([{ queued: true }, { duplicateOf: 'a' }, { queued: true }, { duplicateOf: 'c' }])
       expect(await pending(backend)).toEqual(['a', 'c'])
     })
 
     it('answers a storm of one key with one task (G7)', async () => {
       const { backend } = await open()
-      const answers = await Promise.all(
+      const results = await Promise.all(
         Array.from({ length: 50 }, (_, i) => backend.tasks.submit(TYPE, DAY, [task(`t${i}`, { key: 'k' })])),
       )
-      expect(answers.flat().filter((answer) => answer !== 'queue_full' && 'queued' in answer)).toHaveLength(1)
+      expect(results.flat().filter((answer) => answer !== 'queue_full' && 'queued' in answer)).toHaveLength(1)
       const [first] = await pending(backend)
       expect(
-        answers
+        results
           .flat()
           .filter((answer) => answer !== 'queue_full' && 'duplicateOf' in answer && answer.duplicateOf === first),
       ).toHaveLength(49)
@@ -154,7 +172,7 @@ export function tasksIn(name: string, create: Create): void {
       await killed(backend, 'dead')
       await nack(backend, await inFlight(backend, 'scheduled'), { retryInMs: HOUR })
       await inFlight(backend, 'in flight')
-      const answers = await backend.tasks.submit(
+      const results = await backend.tasks.submit(
         TYPE,
         DAY,
         [
@@ -165,7 +183,7 @@ export function tasksIn(name: string, create: Create): void {
         ],
         4,
       )
-      expect(answers).toEqual([{ queued: true }, 'queue_full', { duplicateOf: 'a' }, { duplicateOf: 'a' }])
+      expect(results).toEqual([{ queued: true }, 'queue_full', { duplicateOf: 'a' }, { duplicateOf: 'a' }])
       expect(await backend.tasks.submit(TYPE, DAY, [task('d', { key: 'refused' })], 5)).toEqual([{ queued: true }])
     })
 
@@ -213,7 +231,7 @@ export function tasksIn(name: string, create: Create): void {
         token: expect.any(Number),
         attempt: 0,
         maxAttempts: 3,
-        until: clock.wallMs() + VISIBILITY,
+        expiresAtMs: clock.wallMs() + VISIBILITY,
         body: task('a').body,
       })
       expect(Number.isSafeInteger(lease.token)).toBe(true)
@@ -247,8 +265,8 @@ export function tasksIn(name: string, create: Create): void {
         limit,
         defaultMaxAttempts,
       })
-      const { answers } = await ask(backend, [request('w1', 1, 3), request('w2', 5, 4), request('w3', 1, 3)])
-      const leases = answers.map(leasesOf)
+      const { results } = await ask(backend, [request('w1', 1, 3), request('w2', 5, 4), request('w3', 1, 3)])
+      const leases = results.map(leasesOf)
       expect(leases.map(ids)).toEqual([['a'], ['b', 'c'], []])
       expect(leases[1]?.map(({ maxAttempts }) => maxAttempts)).toEqual([4, 4])
     })
@@ -256,7 +274,7 @@ export function tasksIn(name: string, create: Create): void {
     it('answers an empty queue with empty lists', async () => {
       const { backend } = await open()
       const request = { worker: 'w1', limit: 10, defaultMaxAttempts: 3 }
-      expect(await ask(backend, [request, request])).toEqual({ answers: [[], []], dropped: 0, nextDue: null })
+      expect(await ask(backend, [request, request])).toEqual({ results: [[], []], dropped: 0, nextDueAtMs: null })
     })
 
     it('never leases one task to two callers at once', async () => {
@@ -296,8 +314,8 @@ export function tasksIn(name: string, create: Create): void {
         'forever',
       )
       clock.advance(MINUTE)
-      const { answers, dropped } = await ask(backend, [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }])
-      expect(answers.map(leasesOf).map(ids)).toEqual([['young']])
+      const { results, dropped } = await ask(backend, [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }])
+      expect(results.map(leasesOf).map(ids)).toEqual([['young']])
       expect(dropped).toBe(2)
       expect(await backend.tasks.locate(TYPE, ['old', 'older', 'young', 'forever'])).toEqual([
         null,
@@ -314,10 +332,10 @@ export function tasksIn(name: string, create: Create): void {
       await submit(backend, task('one more', { ttlMs: SECOND }), 'live')
       clock.advance(SECOND)
       const request = [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }]
-      expect(await ask(backend, request)).toEqual({ answers: [[]], dropped: 1000, nextDue: null })
+      expect(await ask(backend, request)).toEqual({ results: [[]], dropped: 1000, nextDueAtMs: null })
       const second = await ask(backend, request)
       expect(second.dropped).toBe(1)
-      expect(second.answers.map(leasesOf).map(ids)).toEqual([['live']])
+      expect(second.results.map(leasesOf).map(ids)).toEqual([['live']])
     })
 
     it('finds the one live task behind 1,000 expired ones', async () => {
@@ -347,8 +365,8 @@ export function tasksIn(name: string, create: Create): void {
       expect(lost?.id).toBe('lost')
       clock.advance(2 * MINUTE)
       await backend.tasks.sweep(TYPE, 10, 500)
-      const { answers, dropped } = await ask(backend, [{ worker: 'w1', limit: 10, defaultMaxAttempts: 3 }])
-      expect(answers).toEqual([[]])
+      const { results, dropped } = await ask(backend, [{ worker: 'w1', limit: 10, defaultMaxAttempts: 3 }])
+      expect(results).toEqual([[]])
       expect(dropped).toBe(3)
     })
 
@@ -362,7 +380,7 @@ export function tasksIn(name: string, create: Create): void {
         error: 'e',
         retryInMs,
         permanent: false,
-        u: 0,
+        jitter: 0,
       })
       await backend.tasks.nack(TYPE, RETRY, [item(late, 2 * SECOND), item(early, SECOND), item(high, 3 * SECOND)])
       await submit(backend, 'waiting')
@@ -377,7 +395,7 @@ export function tasksIn(name: string, create: Create): void {
       const [a, b] = (await inFlight(backend, 'a', 'b')).map((lease) => [lease])
       await nack(backend, a ?? [], { retryInMs: MINUTE })
       await nack(backend, b ?? [], { retryInMs: SECOND })
-      const next = async () => (await ask(backend, [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }])).nextDue
+      const next = async () => (await ask(backend, [{ worker: 'w1', limit: 1, defaultMaxAttempts: 3 }])).nextDueAtMs
       const now = clock.wallMs()
       expect(await next()).toBe(now + SECOND)
       clock.advance(SECOND)

@@ -15,7 +15,7 @@ import {
   worlds,
 } from './world.ts'
 import type { Create } from './world.ts'
-import type { Backend, Reserved, ReserveRequest } from '../../../src/storage/index.ts'
+import type { Backend, ReserveResult, ReserveRequest } from '../../../src/storage/index.ts'
 
 const request = (worker: string, more: Partial<ReserveRequest> = {}): ReserveRequest => ({
   worker,
@@ -24,7 +24,7 @@ const request = (worker: string, more: Partial<ReserveRequest> = {}): ReserveReq
   defaultMaxAttempts: 3,
   ...more,
 })
-const reserve = (backend: Backend, ...requests: readonly ReserveRequest[]): Promise<Reserved> =>
+const reserve = (backend: Backend, ...requests: readonly ReserveRequest[]): Promise<ReserveResult> =>
   backend.tasks.reserve(TYPE, VISIBILITY, requests)
 const put = (backend: Backend, id: string, expectGen: number) =>
   backend.configs.put({
@@ -53,67 +53,67 @@ export function tasksRefused(name: string, create: Create): void {
     it('answers unknown to a worker that is not registered, whatever generation it names (D7)', async () => {
       const { backend } = await staffed()
       expect(await reserve(backend, request('w3'), request('w3', { gen: 7 }))).toEqual({
-        answers: ['unknown', 'unknown'],
+        results: ['unknown', 'unknown'],
         dropped: 0,
-        nextDue: null,
+        nextDueAtMs: null,
       })
       expect(await backend.tasks.reserve('another type', VISIBILITY, [request('w1')])).toMatchObject({
-        answers: ['unknown'],
+        results: ['unknown'],
       })
       await backend.workers.forget([ref('w1')])
-      expect(await reserve(backend, request('w1'))).toMatchObject({ answers: ['unknown'] })
+      expect(await reserve(backend, request('w1'))).toMatchObject({ results: ['unknown'] })
       expect(await pending(backend)).toEqual(['a', 'b', 'c'])
     })
 
     it('answers draining from the moment its drain is answered until another process registers (G14)', async () => {
       const { backend } = await staffed()
-      const before = leasesOf(sole((await reserve(backend, request('w1', { limit: 1 }))).answers))
+      const before = leasesOf(sole((await reserve(backend, request('w1', { limit: 1 }))).results))
       await backend.workers.drain([ref('w1')])
       expect(await reserve(backend, request('w1'), request('w1', { gen: 9 }))).toMatchObject({
-        answers: ['draining', 'draining'],
+        results: ['draining', 'draining'],
       })
       await backend.workers.disconnect([conn('w1', 'm1/1')])
-      expect(await reserve(backend, request('w1'))).toMatchObject({ answers: ['draining'] })
+      expect(await reserve(backend, request('w1'))).toMatchObject({ results: ['draining'] })
       await backend.workers.register([registration('w1', 'm1/3', { instance: 'i1' })])
-      expect(await reserve(backend, request('w1'))).toMatchObject({ answers: ['draining'] })
+      expect(await reserve(backend, request('w1'))).toMatchObject({ results: ['draining'] })
       expect(await pending(backend)).toEqual(['b', 'c'])
       expect(await backend.tasks.ack(TYPE, before)).toEqual(['ok']) // What it holds stays its own.
       await backend.workers.register([registration('w1', 'm1/4', { instance: 'i9' })])
-      expect((await reserve(backend, request('w1'))).answers.map(leasesOf).map(ids)).toEqual([['b', 'c']])
+      expect((await reserve(backend, request('w1'))).results.map(leasesOf).map(ids)).toEqual([['b', 'c']])
     })
 
     it('answers draining to a worker whose drain was asked for while it was away (D6)', async () => {
       const { backend } = await staffed()
       await backend.workers.disconnect([conn('w1', 'm1/1')])
       await backend.workers.drain([ref('w1')])
-      expect(await reserve(backend, request('w1'))).toMatchObject({ answers: ['draining'] })
+      expect(await reserve(backend, request('w1'))).toMatchObject({ results: ['draining'] })
     })
 
     it('answers stale where the config has another generation, and leases by the one that is stored (D26)', async () => {
       const { backend } = await staffed()
       await put(backend, 'w1', 0)
       expect(await reserve(backend, request('w1'), request('w1', { gen: 2 }))).toMatchObject({
-        answers: ['stale', 'stale'],
+        results: ['stale', 'stale'],
       })
-      const [answer] = (await reserve(backend, request('w1', { gen: 1, defaultMaxAttempts: 5 }))).answers
+      const [answer] = (await reserve(backend, request('w1', { gen: 1, defaultMaxAttempts: 5 }))).results
       expect(leasesOf(answer ?? [])).toMatchObject([
         { id: 'a', maxAttempts: 5 },
         { id: 'b', maxAttempts: 5 },
       ])
       await backend.configs.raise([{ ...ref('w1'), above: 1_000_000 }])
-      expect(await reserve(backend, request('w1', { gen: 1 }))).toMatchObject({ answers: ['stale'] })
-      expect((await reserve(backend, request('w1', { gen: 1_000_001 }))).answers.map(leasesOf).map(ids)).toEqual([
+      expect(await reserve(backend, request('w1', { gen: 1 }))).toMatchObject({ results: ['stale'] })
+      expect((await reserve(backend, request('w1', { gen: 1_000_001 }))).results.map(leasesOf).map(ids)).toEqual([
         ['c'],
       ])
       await backend.workers.forget([ref('w2')])
       await backend.workers.register([registration('w2', 'm1/5')])
-      expect(await reserve(backend, request('w2'))).toMatchObject({ answers: ['stale'] })
+      expect(await reserve(backend, request('w2'))).toMatchObject({ results: ['stale'] })
     })
 
     it('gives the tasks of those that are refused to the others of the call', async () => {
       const { backend } = await staffed()
       await backend.workers.drain([ref('w2')])
-      const { answers } = await reserve(
+      const { results } = await reserve(
         backend,
         request('w2', { limit: 500 }),
         request('w1', { limit: 1 }),
@@ -121,7 +121,7 @@ export function tasksRefused(name: string, create: Create): void {
         request('w1', { gen: 4 }),
         request('w1', { limit: 500 }),
       )
-      expect(answers.map((answer) => (typeof answer === 'string' ? answer : ids(answer)))).toEqual([
+      expect(results.map((answer) => (typeof answer === 'string' ? answer : ids(answer)))).toEqual([
         'draining',
         ['a'],
         'unknown',
@@ -131,21 +131,21 @@ export function tasksRefused(name: string, create: Create): void {
       expect(
         await backend.tasks.ack(
           TYPE,
-          answers.flatMap((answer) => (typeof answer === 'string' ? [] : answer)),
+          results.flatMap((answer) => (typeof answer === 'string' ? [] : answer)),
         ),
       ).toEqual(['ok', 'ok', 'ok'])
     })
 
     it('promotes due retries, and says when the next is due, also where nobody may have them', async () => {
       const { backend, clock } = await staffed()
-      const leases = leasesOf(sole((await reserve(backend, request('w1', { limit: 3 }))).answers))
+      const leases = leasesOf(sole((await reserve(backend, request('w1', { limit: 3 }))).results))
       await nack(backend, leases.slice(0, 2), { retryInMs: 1_000 })
       await nack(backend, leases.slice(2), { retryInMs: 9_000 })
       clock.advance(1_000)
       expect(await reserve(backend, request('w3'))).toEqual({
-        answers: ['unknown'],
+        results: ['unknown'],
         dropped: 0,
-        nextDue: clock.wallMs() + 8_000,
+        nextDueAtMs: clock.wallMs() + 8_000,
       })
       expect(await pending(backend)).toEqual(['a', 'b'])
     })

@@ -34,6 +34,24 @@ export function tasksSettle(name: string, create: Create): void {
   describe(`${name} backend: tasks, leases that ended`, () => {
     const open = worlds(create)
 
+    it('acks a task by its own token alone, not by that of another that was acked (D80)', async () => {
+      const { backend } = await open()
+      const [a, b] = (await inFlight(backend, 'a', 'b')).map(refOf)
+      if (a === undefined || b === undefined) throw new Error('two leases were expected')
+      const mixed = { id: b.id, token: a.token }
+      expect(await backend.tasks.ack(TYPE, [a, mixed, a])).toEqual(['ok', 'lease_lost', 'ok'])
+      expect(await backend.tasks.ack(TYPE, [mixed, a])).toEqual(['lease_lost', 'ok'])
+      expect(await backend.tasks.locate(TYPE, ['b'])).toEqual(['in_flight'])
+      expect(await backend.tasks.ack(TYPE, [b])).toEqual(['ok'])
+      expect(await backend.tasks.ack(TYPE, [mixed, { id: a.id, token: b.token }, a, b])).toEqual([
+        'lease_lost',
+        'lease_lost',
+        'ok',
+        'ok',
+      ])
+      expect((await backend.tasks.counts([TYPE]))[0]?.totals.acked).toBe(2)
+    })
+
     for (const [use, call] of uses) {
       it(`refuses the ${use} of a lease that was since issued again, and changes nothing (D24)`, async () => {
         const { backend, clock } = await open()
@@ -190,7 +208,7 @@ export function tasksSettle(name: string, create: Create): void {
         const lease = sole(await reserve(backend))
         expect(lease.attempt).toBe(attempt)
         await backend.tasks.nack(TYPE, { baseMs: 1_000, factor: 2, capMs: 10_000 }, [
-          { ...refOf(lease), error: 'e', retryInMs: null, permanent: false, u },
+          { ...refOf(lease), error: 'e', retryInMs: null, permanent: false, jitter: u },
         ])
         if (delay > 0) clock.advance(delay - 1)
         if (delay > 0) expect(await reserve(backend)).toEqual([])
@@ -206,7 +224,7 @@ export function tasksSettle(name: string, create: Create): void {
         await nack(backend, await reserve(backend), { retryInMs: 0 })
       }
       await backend.tasks.nack(TYPE, { baseMs: 86_400_000, factor: 1e9, capMs: SECOND }, [
-        { ...refOf(sole(await reserve(backend))), error: 'e', retryInMs: null, permanent: false, u: 0.999 },
+        { ...refOf(sole(await reserve(backend))), error: 'e', retryInMs: null, permanent: false, jitter: 0.999 },
       ])
       clock.advance(SECOND)
       expect(sole(await reserve(backend)).attempt).toBe(301)
@@ -221,7 +239,7 @@ export function tasksSettle(name: string, create: Create): void {
       expect(await backend.tasks.dead(TYPE, 10)).toEqual({
         length: 1,
         items: [
-          { id: 'a', attempt: 2, maxAttempts: 2, lastError: 'second', diedAt: clock.wallMs(), body: task('a').body },
+          { id: 'a', attempt: 2, maxAttempts: 2, lastError: 'second', diedAtMs: clock.wallMs(), body: task('a').body },
         ],
       })
     })
@@ -275,7 +293,7 @@ export function tasksSettle(name: string, create: Create): void {
       for (let i = 0; i < 30; i += 1) {
         clock.advance(VISIBILITY / 3)
         expect(await backend.tasks.extend(TYPE, [{ ...refOf(lease), visibilityMs: VISIBILITY }])).toEqual([
-          { until: clock.wallMs() + VISIBILITY },
+          { expiresAtMs: clock.wallMs() + VISIBILITY },
         ])
         expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ requeued: 0 })
       }
@@ -289,8 +307,12 @@ export function tasksSettle(name: string, create: Create): void {
       const [lease] = await inFlight(backend, 'a')
       if (lease === undefined) throw new Error('a lease was expected')
       const far = clock.wallMs() + HOUR
-      expect(await backend.tasks.extend(TYPE, [{ ...refOf(lease), visibilityMs: HOUR }])).toEqual([{ until: far }])
-      expect(await backend.tasks.extend(TYPE, [{ ...refOf(lease), visibilityMs: SECOND }])).toEqual([{ until: far }])
+      expect(await backend.tasks.extend(TYPE, [{ ...refOf(lease), visibilityMs: HOUR }])).toEqual([
+        { expiresAtMs: far },
+      ])
+      expect(await backend.tasks.extend(TYPE, [{ ...refOf(lease), visibilityMs: SECOND }])).toEqual([
+        { expiresAtMs: far },
+      ])
       clock.advance(HOUR - 1)
       expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ requeued: 0 })
       clock.advance(1)
@@ -302,7 +324,7 @@ export function tasksSettle(name: string, create: Create): void {
       const lease = sole(await inFlight(backend, 'a'))
       clock.advance(HOUR)
       expect(await backend.tasks.extend(TYPE, [{ ...refOf(lease), visibilityMs: SECOND }])).toEqual([
-        { until: clock.wallMs() + SECOND },
+        { expiresAtMs: clock.wallMs() + SECOND },
       ])
       expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ requeued: 0 })
     })

@@ -81,7 +81,7 @@ export function tasksSweep(name: string, create: Create): void {
             attempt: 0,
             maxAttempts: 3,
             lastError: 'lease lost 3 times',
-            diedAt: clock.wallMs(),
+            diedAtMs: clock.wallMs(),
             body: task('a').body,
           },
         ],
@@ -188,7 +188,7 @@ export function tasksSweep(name: string, create: Create): void {
         attempt: 1,
         maxAttempts: 3,
         lastError: 'boom',
-        diedAt: clock.wallMs() - SECOND,
+        diedAtMs: clock.wallMs() - SECOND,
         body: task('b').body,
       })
     })
@@ -203,6 +203,24 @@ export function tasksSweep(name: string, create: Create): void {
       expect(await backend.tasks.replay(TYPE, 500)).toBe(1)
       expect(await backend.tasks.replay(TYPE, 500)).toBe(0)
       expect((await reserve(backend)).map(({ attempt }) => attempt)).toEqual([0, 0, 0, 0, 0])
+    })
+
+    it('replays nothing that died after the given death number (D84)', async () => {
+      const { backend } = await open()
+      const before = await backend.tasks.lastDeath(TYPE)
+      await killed(backend, 'a', 'b')
+      const until = await backend.tasks.lastDeath(TYPE)
+      expect(until).toBeGreaterThan(before)
+      expect(await backend.tasks.replay(TYPE, 1, until)).toBe(1)
+      expect(await nack(backend, await reserve(backend), { permanent: true })).toEqual(['dead'])
+      expect(await dead(backend)).toEqual(['b', 'a'])
+      expect(await backend.tasks.replay(TYPE, 10, until)).toBe(1)
+      expect(await dead(backend)).toEqual(['a'])
+      await backend.tasks.clearDead(TYPE)
+      await backend.tasks.ack(TYPE, await reserve(backend))
+      await killed(backend, 'c')
+      expect(await backend.tasks.replay(TYPE, 10, until)).toBe(0)
+      expect(await backend.tasks.replay(TYPE, 10, await backend.tasks.lastDeath(TYPE))).toBe(1)
     })
 
     it('starts the ttl of a replayed task anew', async () => {
@@ -346,7 +364,7 @@ export function tasksSweep(name: string, create: Create): void {
         scheduled: 0,
         inFlight: 0,
         dead: 0,
-        oldest: null,
+        oldestSubmittedAtMs: null,
         totals: { submitted: 0, acked: 0, nacked: 0, died: 0 },
       }
       expect(await backend.tasks.counts(['never', 'seen'])).toEqual([zero, zero])
@@ -365,10 +383,10 @@ export function tasksSweep(name: string, create: Create): void {
       await inFlight(backend, 'in flight')
       await submit(
         backend,
-        task('h', { tier: 0, submitted: 30 }),
-        task('n', { submitted: 20 }),
-        task('m', { submitted: 10 }),
-        task('l', { tier: 2, submitted: 40 }),
+        task('h', { tier: 0, submittedAtMs: 30 }),
+        task('n', { submittedAtMs: 20 }),
+        task('m', { submittedAtMs: 10 }),
+        task('l', { tier: 2, submittedAtMs: 40 }),
       )
       await backend.tasks.submit(TYPE, DAY, [task('h', { ownId: true })])
       expect(await backend.tasks.counts([TYPE])).toEqual([
@@ -377,7 +395,7 @@ export function tasksSweep(name: string, create: Create): void {
           scheduled: 1,
           inFlight: 1,
           dead: 3,
-          oldest: 20,
+          oldestSubmittedAtMs: 20,
           totals: { submitted: 10, acked: 1, nacked: 3, died: 3 },
         },
       ])
@@ -399,7 +417,7 @@ export function tasksSweep(name: string, create: Create): void {
       expect(await backend.tasks.counts([TYPE])).toEqual(before)
       expect(await backend.tasks.submit(TYPE, DAY, [task('new', { key: 'k' })])).toEqual([{ duplicateOf: 'in flight' }])
       expect(await backend.tasks.extend(TYPE, [{ ...lease, visibilityMs: VISIBILITY }])).toEqual([
-        { until: clock.wallMs() + VISIBILITY },
+        { expiresAtMs: clock.wallMs() + VISIBILITY },
       ])
       clock.advance(MINUTE)
       expect(ids(await reserve(backend))).toEqual(['pending', 'scheduled', 'low'])

@@ -12,7 +12,7 @@ import type {
   PoolItem,
   Registration,
   Reservation,
-  Reserved,
+  ReserveResult,
   ReserveRequest,
 } from '../../../src/storage/index.ts'
 import type { Clock } from '../../../src/runtime/index.ts'
@@ -115,7 +115,7 @@ export function task(id: string, more: Partial<NewTask> = {}): NewTask {
     tier: 1,
     ttlMs: null,
     maxAttempts: null,
-    submitted: 1_699_999_999_000,
+    submittedAtMs: 1_699_999_999_000,
     body: `{"payload":{"of":${JSON.stringify(id)}},"priority":0,"submitted_at":1}`,
     ...more,
   }
@@ -123,8 +123,8 @@ export function task(id: string, more: Partial<NewTask> = {}): NewTask {
 
 export async function submit(backend: Backend, ...tasks: readonly (string | NewTask)[]): Promise<void> {
   const items = tasks.map((each) => (typeof each === 'string' ? task(each) : each))
-  const answers = await backend.tasks.submit(TYPE, DAY, items)
-  expect(answers).toEqual(items.map(() => ({ queued: true })))
+  const results = await backend.tasks.submit(TYPE, DAY, items)
+  expect(results).toEqual(items.map(() => ({ queued: true })))
 }
 
 export async function reserve(
@@ -133,7 +133,7 @@ export async function reserve(
   visibilityMs = VISIBILITY,
   defaultMaxAttempts = 3,
 ): Promise<readonly Lease[]> {
-  return leasesOf(sole((await ask(backend, [{ worker: 'w1', limit, defaultMaxAttempts }], { visibilityMs })).answers))
+  return leasesOf(sole((await ask(backend, [{ worker: 'w1', limit, defaultMaxAttempts }], { visibilityMs })).results))
 }
 
 /** A reserve as a master makes it: who is not registered registers first, and each request brings its config's generation. */
@@ -141,7 +141,7 @@ export async function ask(
   backend: Backend,
   requests: readonly Omit<ReserveRequest, 'gen'>[],
   { type = TYPE, visibilityMs = VISIBILITY } = {},
-): Promise<Reserved> {
+): Promise<ReserveResult> {
   const refs = requests.map(({ worker }) => ({ type, id: worker }))
   const rows = await backend.configs.get(refs)
   const missing = refs.filter((_, i) => rows[i] === null)
@@ -178,7 +178,14 @@ export function nack(
   return backend.tasks.nack(
     TYPE,
     RETRY,
-    leases.map((lease) => ({ ...refOf(lease), error: 'boom', retryInMs: null, permanent: false, u: 0.5, ...more })),
+    leases.map((lease) => ({
+      ...refOf(lease),
+      error: 'boom',
+      retryInMs: null,
+      permanent: false,
+      jitter: 0.5,
+      ...more,
+    })),
   )
 }
 
@@ -208,6 +215,6 @@ export const item = (id: string, more: Partial<PoolItem> = {}): PoolItem => ({
   id,
   tags: '{}',
   payload: `{"of":${JSON.stringify(id)}}`,
-  expires: null,
+  expiresAtMs: null,
   ...more,
 })

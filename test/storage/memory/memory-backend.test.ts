@@ -102,7 +102,7 @@ describe('memory backend: room', () => {
           stats: [text(MANY), text(MANY)],
         },
       ]),
-    ).toEqual([{ was: 'ok', gen: 0 }])
+    ).toEqual([{ status: 'ok', gen: 0 }])
     await expect(submit(backend, 'c')).rejects.toEqual(fails('STORAGE_FULL'))
     await backend.workers.beat([{ ...conn('w1', 'm1/1'), stats: [text(MANY), text(5)] }])
     expect(await backend.stats.read(ref('w1'), 0, 240)).toEqual([text(5)])
@@ -146,7 +146,7 @@ describe('memory backend: room', () => {
       await backend.pools.put('p', [
         item('a', { payload: body }),
         item('a', { tags: text(5) }),
-        item('b', { payload: body, expires: clock.wallMs() + SECOND }),
+        item('b', { payload: body, expiresAtMs: clock.wallMs() + SECOND }),
       ])
       await backend.pools.remove('p', [{ id: 'a', token: null }])
       await backend.kv.set('ns', [
@@ -170,12 +170,12 @@ describe('memory backend: bounds', () => {
     const { backend } = await opened({ limits: { workersPerType: 2 } })
     expect(
       await backend.workers.register(['a', 'b', 'c', 'a'].map((id, i) => registration(id, `m1/${i}`))),
-    ).toMatchObject([{ before: null }, { before: null }, 'full', { before: { state: 'IDLE' } }])
+    ).toMatchObject([{ previous: null }, { previous: null }, 'full', { previous: { state: 'IDLE' } }])
     expect(await backend.workers.register([{ ...registration('c', 'm1/9'), type: 'other' }])).toMatchObject([
-      { before: null },
+      { previous: null },
     ])
     await backend.workers.forget([ref('a')])
-    expect(await backend.workers.register([registration('c', 'm1/10')])).toMatchObject([{ before: null }])
+    expect(await backend.workers.register([registration('c', 'm1/10')])).toMatchObject([{ previous: null }])
   })
 
   it('lets go the lowest generations of forgotten workers first', async () => {
@@ -202,8 +202,8 @@ describe('memory backend: bounds', () => {
       await nack(backend, await reserve(backend), { retryInMs: SECOND })
     }
     clock.advance(SECOND)
-    const { answers, nextDue } = await ask(backend, [{ worker: 'w1', limit: 500, defaultMaxAttempts: 3 }])
-    expect(ids(leasesOf(sole(answers)))).toEqual(Array.from({ length: 500 }, (_, k) => `0-${k}`))
+    const { results, nextDueAtMs: nextDue } = await ask(backend, [{ worker: 'w1', limit: 500, defaultMaxAttempts: 3 }])
+    expect(ids(leasesOf(sole(results)))).toEqual(Array.from({ length: 500 }, (_, k) => `0-${k}`))
     expect(nextDue).toBe(clock.wallMs())
     expect(await backend.tasks.counts([TYPE])).toMatchObject([{ tiers: [0, 500, 0], scheduled: 1_500, inFlight: 500 }])
     expect(await backend.tasks.sweep(TYPE, 10, 500)).toMatchObject({ promoted: 500, more: true })

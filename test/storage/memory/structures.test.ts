@@ -1,10 +1,10 @@
 /** The structures under the memory backend, against the plainest thing that does the same. */
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { AckedTokens, Fence, Fences, SEGMENT } from '../../../src/storage/memory/fences.ts'
-import { Agenda } from '../../../src/storage/memory/agenda.ts'
+import { AckedTokens, TokenSequence, TokenSequences, SEGMENT } from '../../../src/storage/memory/token-sequence.ts'
+import { TimerQueue } from '../../../src/storage/memory/timer-queue.ts'
 import { Ring } from '../../../src/storage/memory/ring.ts'
-import type { Entry } from '../../../src/storage/memory/agenda.ts'
+import type { Timer } from '../../../src/storage/memory/timer-queue.ts'
 
 describe('Ring', () => {
   it('behaves like an array at both ends and in between', () => {
@@ -49,9 +49,9 @@ describe('Agenda', () => {
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 400 }), (steps) => {
-        const agenda = new Agenda<number>()
+        const agenda = new TimerQueue<number>()
         let model: { readonly at: number; readonly item: number }[] = []
-        const entries: Entry<number>[] = []
+        const entries: Timer<number>[] = []
         for (const [i, each] of steps.entries()) {
           if ('add' in each) {
             entries.push(agenda.add(each.add, i))
@@ -74,7 +74,7 @@ describe('Agenda', () => {
   })
 
   it('stays in order when most of many entries are cancelled', () => {
-    const agenda = new Agenda<number>()
+    const agenda = new TimerQueue<number>()
     const entries = Array.from({ length: 10_000 }, (_, i) => agenda.add((i * 7_919) % 10_007, i))
     for (const [i, entry] of entries.entries()) if (i % 10 !== 0) agenda.cancel(entry)
     const times: number[] = []
@@ -90,14 +90,14 @@ describe('Agenda', () => {
 describe('Fences', () => {
   it('start at a multiple of 2^20 at or above now times 1,024', () => {
     const now = 1_700_000_000_001
-    const token = new Fences().make(now).next()
+    const token = new TokenSequences().make(now).next()
     expect((token - 1) % SEGMENT).toBe(0)
     expect(token).toBeGreaterThan(now * 1024)
     expect(token).toBeLessThanOrEqual(now * 1024 + SEGMENT + 1)
   })
 
   it('never fall below what an earlier life issued, though the clock stands', () => {
-    const fences = new Fences()
+    const fences = new TokenSequences()
     const fence = fences.make(1_000)
     const last = Array.from({ length: 3 }, () => fence.next()).at(-1) ?? 0
     fences.restart()
@@ -105,23 +105,24 @@ describe('Fences', () => {
   })
 
   it('remember acknowledged tokens for the last three segments begun (D24)', () => {
-    const fence = new Fence(7 * SEGMENT)
+    const fence = new TokenSequence(7 * SEGMENT)
     const acked = new AckedTokens(fence)
     const first = fence.next()
-    acked.record(first)
+    acked.record(first, 'a')
     const skip = (n: number): void => {
       for (let i = 0; i < n; i += 1) fence.next()
     }
     skip(3 * SEGMENT - 2)
-    acked.record(fence.last)
-    expect(acked.has(first)).toBe(true)
-    expect(acked.has(first + 1)).toBe(false)
-    expect(acked.has(fence.last)).toBe(true)
+    acked.record(fence.last, 'a')
+    expect(acked.has(first, 'a')).toBe(true)
+    expect(acked.has(first, 'b')).toBe(false)
+    expect(acked.has(first + 1, 'a')).toBe(false)
+    expect(acked.has(fence.last, 'a')).toBe(true)
     skip(1)
-    expect(acked.has(first)).toBe(false)
-    expect(acked.has(fence.last - 1)).toBe(true)
-    acked.record(fence.last)
-    expect(acked.has(fence.last)).toBe(true)
-    expect(acked.has(Number.MAX_SAFE_INTEGER)).toBe(false)
+    expect(acked.has(first, 'a')).toBe(false)
+    expect(acked.has(fence.last - 1, 'a')).toBe(true)
+    acked.record(fence.last, 'a')
+    expect(acked.has(fence.last, 'a')).toBe(true)
+    expect(acked.has(Number.MAX_SAFE_INTEGER, 'a')).toBe(false)
   })
 })

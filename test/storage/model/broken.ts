@@ -1,6 +1,6 @@
 /** Backends with one safeguard less each: memory with a switch off, or behind a wrapper that spoils calls or answers. */
 import { seededRandom } from '../../../src/runtime/index.ts'
-import type { Backend, Lease, LeaseRef, Reserved, ReserveRequest, Tasks } from '../../../src/storage/index.ts'
+import type { Backend, Lease, LeaseRef, ReserveResult, ReserveRequest, Tasks } from '../../../src/storage/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import type { MemoryBackendOptions } from '../../../src/storage/memory/memory-backend.ts'
 import type { Create } from '../contract/world.ts'
@@ -32,12 +32,12 @@ function wrapped(spoil: (inner: Backend) => Spoiled): Create {
 
 const onTasks = (spoil: (inner: Tasks) => Partial<Tasks>): Create => wrapped(({ tasks }) => ({ tasks: spoil(tasks) }))
 /** What was answered, with each lease as `change` makes it. */
-const changed = (answer: Reserved, change: (lease: Lease) => Lease): Reserved => ({
+const changed = (answer: ReserveResult, change: (lease: Lease) => Lease): ReserveResult => ({
   ...answer,
-  answers: answer.answers.map((mine) => (typeof mine === 'string' ? mine : mine.map(change))),
+  results: answer.results.map((mine) => (typeof mine === 'string' ? mine : mine.map(change))),
 })
-const leasesIn = ({ answers }: Reserved): readonly Lease[] =>
-  answers.flatMap((mine) => (typeof mine === 'string' ? [] : mine))
+const leasesIn = ({ results }: ReserveResult): readonly Lease[] =>
+  results.flatMap((mine) => (typeof mine === 'string' ? [] : mine))
 const onLeases = (change: (lease: Lease) => Lease): Create =>
   onTasks((inner) => ({
     async reserve(...args) {
@@ -121,15 +121,15 @@ export const BROKEN: Readonly<Record<string, Create>> = {
       const leases = leasesIn(answer)
       if (answer.dropped === 0 || leases.length === 0) return answer
       await inner.release(type, leases)
-      return { ...answer, answers: answer.answers.map((mine) => (typeof mine === 'string' ? mine : [])) }
+      return { ...answer, results: answer.results.map((mine) => (typeof mine === 'string' ? mine : [])) }
     },
   })),
   'the memory of acks': onTasks((inner) => {
     const seen = new Set<number>()
     return {
       async ack(type, leases) {
-        const answers = await inner.ack(type, leases)
-        return answers.map((answer, i) => {
+        const results = await inner.ack(type, leases)
+        return results.map((answer, i) => {
           const token = leases[i]?.token ?? 0
           if (answer === 'lease_lost' || seen.has(token)) return 'lease_lost'
           seen.add(token)
@@ -166,7 +166,7 @@ export const BROKEN: Readonly<Record<string, Create>> = {
     workers: {
       register: async (items) =>
         (await workers.register(items)).map((answer) =>
-          answer !== 'full' && answer.before === null ? { ...answer, gen: 0 } : answer,
+          answer !== 'full' && answer.previous === null ? { ...answer, gen: 0 } : answer,
         ),
     },
   })),
@@ -230,7 +230,7 @@ function notingOf(group: object, seen: Set<string>): object {
     if (Array.isArray(answer)) for (const each of answer) note(method, each)
     else if (typeof answer === 'object' && answer !== null) {
       for (const [word, value] of Object.entries(answer)) {
-        if (word === 'was' || Array.isArray(value)) note(method, value)
+        if (word === 'status' || Array.isArray(value)) note(method, value)
         else if (value !== 0 && value !== null && value !== false) seen.add(`${method} ${word}`)
       }
     }

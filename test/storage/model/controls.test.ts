@@ -24,7 +24,7 @@ const ANSWERS = [
   'nack lease_lost',
   'release ok',
   'release lease_lost',
-  'extend until',
+  'extend expiresAtMs',
   'extend lease_lost',
   'sweep requeued',
   'sweep promoted',
@@ -38,7 +38,7 @@ const ANSWERS = [
   'select replayed',
   'select removed',
   'select not_dead',
-  'register before',
+  'register previous',
   'register drain',
   'register replaced',
   'beat ok',
@@ -64,7 +64,7 @@ const ANSWERS = [
   'remove false',
   'remove lease_lost',
   'acquire token',
-  'acquire heldUntil',
+  'acquire heldUntilMs',
   'add out_of_range',
 ]
 

@@ -1,7 +1,7 @@
 /** Commands on workers, their configs, and the masters that live. */
 import { expect } from '@jest/globals'
 import fc from 'fast-check'
-import type { Beat, Ref } from '../../../src/storage/index.ts'
+import type { WorkerReport, Ref } from '../../../src/storage/index.ts'
 import { DEFAULTS, HARDWARE } from '../contract/world.ts'
 import { command } from './command.ts'
 import type { AnyCommand } from './command.ts'
@@ -64,7 +64,7 @@ const beat = command(
   'beat',
   fc.array(fc.record({ ref, which, state: fc.option(report), frames: fc.nat(3) }), { minLength: 1, maxLength: 3 }),
   async (beats, world, { backend }) => {
-    const items = beats.map(({ ref: of, which: wanted, state, frames }): Beat => ({
+    const items = beats.map(({ ref: of, which: wanted, state, frames }): WorkerReport => ({
       ...of,
       conn: connOf(world, of, wanted),
       ...(state !== null && { state }),

@@ -121,7 +121,7 @@ function reportOf(details: fc.RunDetails<[Iterable<fc.AsyncCommand<World, Real>>
 export function testModel(name: string, options: Options): void {
   describe(`${name} backend: model`, () => {
     it(
-      'answers every command as the model does, and reads the same after each (G1, G2, D24)',
+      'results every command as the model does, and reads the same after each (G1, G2, D24)',
       async () => {
         const { SEED = '', RUN_PATH: path = '', REPLAY_PATH: replayPath = '' } = process.env
         const seed = SEED === '' ? Math.floor(Math.random() * 2 ** 31) : Number(SEED)

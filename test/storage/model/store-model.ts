@@ -3,8 +3,8 @@
  * the model of tasks it knows no backend, and is told the tokens and stream ids that were drawn.
  */
 import type {
-  Beat,
-  BeatAnswer,
+  WorkerReport,
+  ReportResult,
   ClaimRequest,
   ConfigPut,
   ConfigRow,
@@ -14,8 +14,8 @@ import type {
   PoolItem,
   PoolRow,
   Ref,
-  Refusal,
-  Registered,
+  ReserveRefusal,
+  RegisterResult,
   Registration,
   WorkerRow,
 } from '../../../src/storage/index.ts'
@@ -53,7 +53,7 @@ export class FleetModel {
   lives(master: string): boolean {
     return this.#time.now < (this.masters.get(master) ?? -Infinity) + 15_000
   }
-  register(items: readonly Registration[]): Registered[] {
+  register(items: readonly Registration[]): RegisterResult[] {
     return items.map(({ type, id, conn, instance, hardware, defaults }) => {
       const now = this.#time.now
       const known = this.find({ type, id })
@@ -63,16 +63,16 @@ export class FleetModel {
         id,
         conn: null,
         instance,
-        registeredAt: now,
+        registeredAtMs: now,
         hardware,
         state: 'IDLE',
-        stateSince: now,
-        lastSeen: now,
+        stateSinceMs: now,
+        lastSeenAtMs: now,
         lastError: null,
         drain: null,
         managedBy: null,
         appliedGen: null,
-        config: { gen: kept + 1, config: defaults, changedAt: null, actor: null },
+        config: { gen: kept + 1, config: defaults, changedAtMs: null, actor: null },
         history: [],
         frames: [],
       }
@@ -91,33 +91,33 @@ export class FleetModel {
         conn,
         instance,
         hardware,
-        stateSince: now,
-        lastSeen: now,
+        stateSinceMs: now,
+        lastSeenAtMs: now,
         drain: draining ? processOf({ instance, conn }) : null,
       })
       this.#workers.set(keyOf({ type, id }), worker)
-      return { before, drain: draining, replaced, gen: worker.config.gen }
+      return { previous: before, drain: draining, replaced, gen: worker.config.gen }
     })
   }
-  beat(items: readonly Beat[]): BeatAnswer[] {
+  beat(items: readonly WorkerReport[]): ReportResult[] {
     return items.map(({ type, id, conn, state, stats = [] }) => {
       const worker = this.find({ type, id })
-      if (worker === undefined) return { was: 'unknown', gen: 0 }
+      if (worker === undefined) return { status: 'unknown', gen: 0 }
       const { gen } = worker.config
-      if (worker.conn !== conn) return { was: 'replaced', gen }
-      worker.lastSeen = this.#time.now
+      if (worker.conn !== conn) return { status: 'replaced', gen }
+      worker.lastSeenAtMs = this.#time.now
       if (state !== undefined) {
-        if (state.state !== worker.state && worker.drain === null) worker.stateSince = this.#time.now
+        if (state.state !== worker.state && worker.drain === null) worker.stateSinceMs = this.#time.now
         Object.assign(worker, { state: state.state, appliedGen: state.gen, lastError: state.lastError })
       }
       worker.frames.push(...stats)
-      return { was: worker.drain === null ? 'ok' : 'drain', gen }
+      return { status: worker.drain === null ? 'ok' : 'drain', gen }
     })
   }
   disconnect(items: readonly Conn[]): void {
     for (const item of items) {
       const worker = this.find(item)
-      if (worker?.conn === item.conn) Object.assign(worker, { conn: null, stateSince: this.#time.now })
+      if (worker?.conn === item.conn) Object.assign(worker, { conn: null, stateSinceMs: this.#time.now })
     }
   }
   drain(refs: readonly Ref[]): ({ conn: string | null } | 'not_found')[] {
@@ -125,13 +125,13 @@ export class FleetModel {
       const worker = this.find(ref)
       if (worker === undefined) return 'not_found'
       const { conn, instance } = worker
-      if (worker.drain === null) worker.stateSince = this.#time.now
+      if (worker.drain === null) worker.stateSinceMs = this.#time.now
       worker.drain = conn !== null && this.row(ref)?.connected === true ? processOf({ instance, conn }) : 'next'
       return { conn }
     })
   }
   /** Why a worker gets no task; null: it may have some. */
-  refusal(ref: Ref, gen: number): Refusal | null {
+  refusal(ref: Ref, gen: number): ReserveRefusal | null {
     const worker = this.find(ref)
     if (worker === undefined) return 'unknown'
     if (worker.drain !== null) return 'draining'
@@ -163,8 +163,8 @@ export class FleetModel {
     if (worker === undefined) return 'not_found'
     if (worker.config.gen !== expectGen) return { conflict: worker.config }
     const [gen, now] = [expectGen + 1, this.#time.now]
-    worker.config = { gen, config, changedAt: now, actor }
-    worker.history = [{ gen, ts: now, actor, changed, config }, ...worker.history].slice(0, 50)
+    worker.config = { gen, config, changedAtMs: now, actor }
+    worker.history = [{ gen, changedAtMs: now, actor, changed, config }, ...worker.history].slice(0, 50)
     return { gen, conn: worker.conn }
   }
   raise(
@@ -231,7 +231,9 @@ export class PoolModel {
     this.#time = time
   }
   get items(): readonly Item[] {
-    return (this.#items = this.#items.filter(({ expires }) => expires === null || expires > this.#time.now))
+    return (this.#items = this.#items.filter(
+      ({ expiresAtMs: expires }) => expires === null || expires > this.#time.now,
+    ))
   }
   put(items: readonly PoolItem[]): ('created' | 'replaced')[] {
     const known = [...this.items]
@@ -254,7 +256,7 @@ export class PoolModel {
   claim(
     requests: readonly ClaimRequest[],
     tokens: readonly number[],
-  ): { id: string; token: number; tags: string; payload: string; until: number }[][] {
+  ): { id: string; token: number; tags: string; payload: string; expiresAtMs: number }[][] {
     const drawn = [...tokens]
     return requests.map(({ n, holdMs, match }) => {
       const free = this.items.filter(({ until }) => until <= this.#time.now).toSorted((a, b) => a.used - b.used)
@@ -266,16 +268,16 @@ export class PoolModel {
       return fitting.slice(0, n).map((item) => {
         item.used = item.token = drawn.shift() ?? Number.NaN
         item.until = this.#time.now + holdMs
-        return { id: item.id, token: item.token, tags: item.tags, payload: item.payload, until: item.until }
+        return { id: item.id, token: item.token, tags: item.tags, payload: item.payload, expiresAtMs: item.until }
       })
     })
   }
-  extend(items: readonly (LeaseRef & { holdMs: number })[]): ({ until: number } | 'lease_lost')[] {
+  extend(items: readonly (LeaseRef & { holdMs: number })[]): ({ expiresAtMs: number } | 'lease_lost')[] {
     return items.map((ref) => {
       const item = this.#held(ref)
       return item === undefined
         ? 'lease_lost'
-        : { until: (item.until = Math.max(item.until, this.#time.now + ref.holdMs)) }
+        : { expiresAtMs: (item.until = Math.max(item.until, this.#time.now + ref.holdMs)) }
     })
   }
   release(refs: readonly LeaseRef[]): Settled[] {
@@ -286,12 +288,12 @@ export class PoolModel {
     })
   }
   list(): { size: number; items: PoolRow[] } {
-    const items = this.items.map(({ id, tags, payload, expires, until }) => ({
+    const items = this.items.map(({ id, tags, payload, expiresAtMs: expires, until }) => ({
       id,
       tags,
       payload,
-      expires,
-      inUseUntil: until > this.#time.now ? until : null,
+      expiresAtMs: expires,
+      inUseUntilMs: until > this.#time.now ? until : null,
     }))
     return { size: items.length, items }
   }
@@ -315,22 +317,24 @@ export class LocksModel {
   acquire(
     items: readonly { name: string; holdMs: number }[],
     tokens: readonly number[],
-  ): ({ token: number; until: number } | { heldUntil: number })[] {
+  ): ({ token: number; expiresAtMs: number } | { heldUntilMs: number })[] {
     const drawn = [...tokens]
     return items.map(({ name, holdMs }) => {
       const held = this.held(name)
-      if (held !== undefined) return { heldUntil: held.until }
+      if (held !== undefined) return { heldUntilMs: held.until }
       const lock = { token: drawn.shift() ?? Number.NaN, until: this.#time.now + holdMs }
       this.#locks.set(name, lock)
-      return { ...lock }
+      return { token: lock.token, expiresAtMs: lock.until }
     })
   }
-  extend(items: readonly { name: string; token: number; holdMs: number }[]): ({ until: number } | 'lease_lost')[] {
+  extend(
+    items: readonly { name: string; token: number; holdMs: number }[],
+  ): ({ expiresAtMs: number } | 'lease_lost')[] {
     return items.map(({ name, token, holdMs }) => {
       const held = this.held(name)
       return held?.token !== token
         ? 'lease_lost'
-        : { until: (held.until = Math.max(held.until, this.#time.now + holdMs)) }
+        : { expiresAtMs: (held.until = Math.max(held.until, this.#time.now + holdMs)) }
     })
   }
   release(items: readonly { name: string; token: number }[]): Settled[] {

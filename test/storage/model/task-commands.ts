@@ -1,7 +1,7 @@
 /** Commands on task queues. */
 import { expect } from '@jest/globals'
 import fc from 'fast-check'
-import type { LeaseRef, NewTask, Swept, Tier } from '../../../src/storage/index.ts'
+import type { LeaseRef, NewTask, SweepResult, Tier } from '../../../src/storage/index.ts'
 import { RETRY } from '../contract/world.ts'
 import { command } from './command.ts'
 import type { AnyCommand } from './command.ts'
@@ -37,7 +37,7 @@ function taskOf(
     ...rest,
     id,
     ownId,
-    submitted: world.time.now - age,
+    submittedAtMs: world.time.now - age,
     body: `{"payload":{"n":${serial}},"priority":0,"submitted_at":1}`,
   }
 }
@@ -92,7 +92,7 @@ const reserve = command(
     const refusals = requests.map(({ worker, gen }) => fleet.refusal({ type: of, id: worker }, gen))
     const ms = unused(deadlinesOf(world, of), world.time.now + args.visibilityMs) - world.time.now
     const answer = await backend.tasks.reserve(of, ms, requests)
-    const leases = answer.answers.flatMap((each) => (typeof each === 'string' ? [] : each))
+    const leases = answer.results.flatMap((each) => (typeof each === 'string' ? [] : each))
     same(answer, tasks(of).reserve(ms, requests, refusals, world.handOut(of, leases)))
     for (const { body } of leases) expect(world.settled.has(body)).toBe(false)
   },
@@ -103,9 +103,9 @@ function asLost<A>(
   world: World,
   of: string,
   leases: readonly LeaseRef[],
-  answers: readonly A[],
+  results: readonly A[],
 ): readonly (A | 'lease_lost')[] {
-  return answers.map((answer, i) => {
+  return results.map((answer, i) => {
     if (answer !== 'not_issued') return answer
     expect(world.handed(of).map(({ token }) => token)).not.toContain(leases[i]?.token)
     return 'lease_lost'
@@ -120,8 +120,8 @@ const ack = command('ack', fc.record({ type, picks }), async ({ type: of, picks:
       .in('in_flight')
       .map(({ id, token, body }) => [JSON.stringify({ id, token }), body]),
   )
-  const answers = asLost(world, of, leases, await backend.tasks.ack(of, leases))
-  same(answers, world.store.tasks(of).ack(leases))
+  const results = asLost(world, of, leases, await backend.tasks.ack(of, leases))
+  same(results, world.store.tasks(of).ack(leases))
   for (const lease of leases) world.settled.add(bodies.get(JSON.stringify(lease)) ?? '')
 })
 
@@ -139,7 +139,7 @@ const failure = fc.record({
   error: fc.constantFrom('boom', '__proto__'),
   retryInMs: fc.option(fc.constantFrom(0, 1_000, 30_000)),
   permanent: fc.constantFrom(false, false, false, true),
-  u: fc.constantFrom(0, 0.25, 0.999),
+  jitter: fc.constantFrom(0, 0.25, 0.999),
 })
 const nack = command(
   'nack',
@@ -151,7 +151,7 @@ const nack = command(
     const items = failures.map(({ pick: wanted, ...item }) => {
       const lease = world.leaseOf(of, tasks.in('in_flight'), wanted)
       const attempt = tasks.in('in_flight').find(({ id }) => id === lease.id)?.attempt ?? 0
-      const due = now + (item.retryInMs ?? delayOf(RETRY, attempt, item.u))
+      const due = now + (item.retryInMs ?? delayOf(RETRY, attempt, item.jitter))
       const free = unused(taken, due)
       return { ...item, ...lease, retryInMs: free === due ? item.retryInMs : free - now }
     })
@@ -195,14 +195,14 @@ const sweep = command('sweep', limits, async (args, world, { backend }) => {
 const twoSweeps = command('two sweeps at once', limits, async (args, world, { backend }) => {
   const { type: of, maxLost } = args
   const limit = limitOf(world, args)
-  const answers = await Promise.all([backend.tasks.sweep(of, maxLost, limit), backend.tasks.sweep(of, maxLost, limit)])
+  const results = await Promise.all([backend.tasks.sweep(of, maxLost, limit), backend.tasks.sweep(of, maxLost, limit)])
   const expected = [world.store.tasks(of).sweep(maxLost, limit), world.store.tasks(of).sweep(maxLost, limit)]
-  same(sumOf(answers), sumOf(expected))
+  same(sumOf(results), sumOf(expected))
 })
 
 /** What they moved together; which of them did it is theirs to settle. */
-function sumOf(sweeps: readonly Omit<Swept, 'more'>[]): Omit<Swept, 'more'> {
-  const sum = (count: keyof Omit<Swept, 'more'>): number => sweeps.reduce((all, swept) => all + swept[count], 0)
+function sumOf(sweeps: readonly Omit<SweepResult, 'more'>[]): Omit<SweepResult, 'more'> {
+  const sum = (count: keyof Omit<SweepResult, 'more'>): number => sweeps.reduce((all, swept) => all + swept[count], 0)
   return {
     requeued: sum('requeued'),
     promoted: sum('promoted'),

@@ -7,16 +7,16 @@ import type {
   DeadRow,
   Lease,
   LeaseRef,
-  Nack,
+  NackItem,
   NewTask,
-  Place,
+  TaskPlace,
   QueueRow,
-  Refusal,
-  Reserved,
+  ReserveRefusal,
+  ReserveResult,
   ReserveRequest,
   RetryPolicy,
-  Submitted,
-  Swept,
+  SubmitItemResult,
+  SweepResult,
   Tier,
 } from '../../../src/storage/index.ts'
 
@@ -28,7 +28,7 @@ type Settled = 'ok' | 'lease_lost'
 
 /** `line`: the tier it waits in. `at`: its deadline, due time or death. */
 type Task = Omit<NewTask, 'key' | 'ownId'> & {
-  place: Place | 'gone'
+  place: TaskPlace | 'gone'
   line: Tier
   expires: number
   attempt: number
@@ -45,7 +45,7 @@ export const delayOf = ({ baseMs, factor, capMs }: RetryPolicy, attempt: number,
 
 export class TasksModel {
   readonly keys = new Map<string, { readonly id: string; readonly ends: number }>()
-  readonly acked = new Set<number>()
+  readonly acked = new Map<number, string>()
   readonly totals = { submitted: 0, acked: 0, nacked: 0, died: 0 }
   readonly #time: Time
   /** In the order in which they came to their places. */
@@ -54,23 +54,24 @@ export class TasksModel {
   constructor(time: Time) {
     this.#time = time
   }
-  in(place: Place): readonly Task[] {
+  in(place: TaskPlace): readonly Task[] {
     const found = this.#tasks.filter((task) => task.place === place)
     if (place === 'pending') return found.toSorted((a, b) => a.line - b.line)
     return place === 'dead' ? found : found.toSorted((a, b) => a.at - b.at)
   }
-  locate(id: string): Place | null {
+  locate(id: string): TaskPlace | null {
     const place = this.#tasks.find((task) => task.id === id)?.place
     return place === 'gone' ? null : (place ?? null)
   }
-  submit(windowMs: number, tasks: readonly NewTask[], maxLength = Infinity): Submitted[] {
+  submit(windowMs: number, tasks: readonly NewTask[], maxLength = Infinity): SubmitItemResult[] {
     const { now } = this.#time
     return tasks.map(({ key, ownId, ...task }) => {
       const known = key === null ? undefined : this.keys.get(key)
       if (known !== undefined && known.ends > now) return { duplicateOf: known.id }
-      if (this.locate(task.id) !== null) return ownId ? { duplicateOf: task.id } : { queued: true }
-      if (this.#tasks.length >= maxLength) return 'queue_full'
+      const isKnown = this.locate(task.id) !== null
+      if (!isKnown && this.#tasks.length >= maxLength) return 'queue_full'
       if (key !== null) this.keys.set(key, { id: task.id, ends: now + windowMs })
+      if (isKnown) return ownId ? { duplicateOf: task.id } : { queued: true }
       this.#tasks.push({
         ...task,
         place: 'pending',
@@ -91,13 +92,13 @@ export class TasksModel {
   reserve(
     visibilityMs: number,
     requests: readonly ReserveRequest[],
-    refusals: readonly (Refusal | null)[],
+    refusals: readonly (ReserveRefusal | null)[],
     tokens: readonly number[],
-  ): Reserved {
+  ): ReserveResult {
     const [{ now }, drawn] = [this.#time, [...tokens]]
     let dropped = 0
     this.#promote(Infinity)
-    const answers = requests.map(({ limit, defaultMaxAttempts }, i) => {
+    const results = requests.map(({ limit, defaultMaxAttempts }, i) => {
       const refused = refusals[i] ?? null
       if (refused !== null) return refused
       const mine: Lease[] = []
@@ -115,40 +116,40 @@ export class TasksModel {
             token: task.token,
             attempt: task.attempt,
             maxAttempts: task.max,
-            until: task.at,
+            expiresAtMs: task.at,
             body: task.body,
           })
         }
       }
       return mine
     })
-    return { answers, dropped, nextDue: this.in('scheduled')[0]?.at ?? null }
+    return { results, dropped, nextDueAtMs: this.in('scheduled')[0]?.at ?? null }
   }
   ack(refs: readonly LeaseRef[]): Settled[] {
     return refs.map((ref) => {
       const task = this.#held(ref)
-      if (task === undefined) return this.acked.has(ref.token) ? 'ok' : 'lease_lost'
+      if (task === undefined) return this.acked.get(ref.token) === ref.id ? 'ok' : 'lease_lost'
       this.totals.acked += this.#move(task, 'gone')
-      this.acked.add(ref.token)
+      this.acked.set(ref.token, ref.id)
       return 'ok'
     })
   }
   release(refs: readonly LeaseRef[]): Settled[] {
     const back: Task[] = []
-    const answers = refs.map((ref): Settled => {
+    const results = refs.map((ref): Settled => {
       const task = this.#held(ref)
       if (task === undefined || back.includes(task)) return 'lease_lost'
       back.push(task)
       return 'ok'
     })
     this.#toFront(back)
-    return answers
+    return results
   }
-  nack(retry: RetryPolicy, items: readonly Nack[]): ('scheduled' | 'dead' | 'lease_lost')[] {
+  nack(retry: RetryPolicy, items: readonly NackItem[]): ('scheduled' | 'dead' | 'lease_lost')[] {
     return items.map((item) => {
       const task = this.#held(item)
       if (task === undefined) return 'lease_lost'
-      const delay = item.retryInMs ?? delayOf(retry, task.attempt, item.u)
+      const delay = item.retryInMs ?? delayOf(retry, task.attempt, item.jitter)
       this.totals.nacked += 1
       task.attempt += 1
       if (item.permanent || task.attempt >= task.max) return this.#bury(task, item.error)
@@ -156,16 +157,16 @@ export class TasksModel {
       return 'scheduled'
     })
   }
-  extend(items: readonly (LeaseRef & { readonly visibilityMs: number })[]): ({ until: number } | 'lease_lost')[] {
+  extend(items: readonly (LeaseRef & { readonly visibilityMs: number })[]): ({ expiresAtMs: number } | 'lease_lost')[] {
     return items.map((item) => {
       const task = this.#held(item)
       if (task === undefined) return 'lease_lost'
       task.at = Math.max(task.at, this.#time.now + item.visibilityMs)
-      return { until: task.at }
+      return { expiresAtMs: task.at }
     })
   }
   /** `more` undefined: a limit was met exactly, so a backend may say either. */
-  sweep(maxLost: number, limit: number): Omit<Swept, 'more'> & { readonly more: boolean | undefined } {
+  sweep(maxLost: number, limit: number): Omit<SweepResult, 'more'> & { readonly more: boolean | undefined } {
     const { now } = this.#time
     const passed = this.in('in_flight')
       .filter(({ at }) => at <= now)
@@ -227,7 +228,7 @@ export class TasksModel {
       body,
       maxAttempts: max,
       lastError: error,
-      diedAt: at,
+      diedAtMs: at,
     })
     return { length: this.in('dead').length, items: this.in('dead').slice(0, n).map(show) }
   }
@@ -237,14 +238,14 @@ export class TasksModel {
       Task[],
       Task[],
     ]
-    const next = [high, normal, low].flatMap((tier) => tier[0]?.submitted ?? [])
-    const length = (place: Place): number => this.in(place).length
+    const next = [high, normal, low].flatMap((tier) => tier[0]?.submittedAtMs ?? [])
+    const length = (place: TaskPlace): number => this.in(place).length
     return {
       tiers: [high.length, normal.length, low.length],
       scheduled: length('scheduled'),
       inFlight: length('in_flight'),
       dead: length('dead'),
-      oldest: next.length === 0 ? null : Math.min(...next),
+      oldestSubmittedAtMs: next.length === 0 ? null : Math.min(...next),
       totals: { ...this.totals },
     }
   }

@@ -84,7 +84,7 @@ const put = command(
       id,
       tags,
       payload: `{"n":${world.serial()}}`,
-      expires: expiresIn === null ? null : world.time.now + expiresIn,
+      expiresAtMs: expiresIn === null ? null : world.time.now + expiresIn,
     }))
     same(await backend.pools.put(pool, items), world.store.pool(pool).put(items))
   },
@@ -156,9 +156,9 @@ const acquire = command(
   fc.record({ name, names: fc.array(key, { minLength: 1, maxLength: 2 }), holdMs }),
   async ({ name: of, names, holdMs: ms }, world, { backend }) => {
     const items = names.map((each) => ({ name: each, owner: 'w1', holdMs: ms }))
-    const answers = await backend.locks.acquire(of, items)
-    const got = answers.flatMap((answer, i) => ('token' in answer ? [{ id: names[i] ?? '', token: answer.token }] : []))
-    same(answers, world.store.locks(of).acquire(items, world.handOut(fenceOf('lock', of), got)))
+    const results = await backend.locks.acquire(of, items)
+    const got = results.flatMap((answer, i) => ('token' in answer ? [{ id: names[i] ?? '', token: answer.token }] : []))
+    same(results, world.store.locks(of).acquire(items, world.handOut(fenceOf('lock', of), got)))
   },
 )
 const prolong = command(

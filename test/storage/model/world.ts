@@ -106,7 +106,7 @@ export class World {
       return
     }
     this.store.fleet.masters.clear()
-    this.#ackedBefore.push(new Map(TYPES.map((type) => [type, new Set(this.store.tasks(type).acked)])))
+    this.#ackedBefore.push(new Map(TYPES.map((type) => [type, new Set(this.store.tasks(type).acked.keys())])))
     const tooOld = this.#ackedBefore.length > 2 ? this.#ackedBefore.shift() : undefined
     for (const [type, tokens] of tooOld ?? []) {
       this.#handed.set(

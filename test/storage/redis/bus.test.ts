@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
-import type { Backend, Signal } from '../../../src/storage/index.ts'
+import type { Backend, MasterSignal } from '../../../src/storage/index.ts'
 import { fails, HOSTILE, ref, submit, TYPE, VISIBILITY } from '../contract/world.ts'
 import { Forwarder } from './forwarder.ts'
 import { startRedis, withRedisServer, type RedisServer } from './server.ts'
@@ -28,8 +28,11 @@ async function twoMasters(): Promise<{ server: RedisServer; first: RedisBackend;
 }
 
 /** Everything a master hears; `next` waits until there are so many. */
-function signalsOf(backend: Backend): { readonly heard: Signal[]; next(count: number): Promise<readonly Signal[]> } {
-  const heard: Signal[] = []
+function signalsOf(backend: Backend): {
+  readonly heard: MasterSignal[]
+  next(count: number): Promise<readonly MasterSignal[]>
+} {
+  const heard: MasterSignal[] = []
   let told = (): void => undefined
   backend.bus.onSignal((signal) => {
     heard.push(signal)
@@ -49,7 +52,7 @@ withRedisServer('redis bus', () => {
     it('brings a signal to the master it is for, and to no other (D33)', async () => {
       const { first, second } = await twoMasters()
       const [ones, twos] = [signalsOf(first), signalsOf(second)]
-      const signals: Signal[] = [
+      const signals: MasterSignal[] = [
         { kind: 'config_changed', ref: ref('{w}:*'), conn: 'm2/1', gen: 2 ** 40 },
         { kind: 'drain', ref: ref('w'), conn: 'm2/1' },
         { kind: 'replaced', ref: ref('w'), conn: 'm2/1' },

@@ -3,13 +3,13 @@
  * Whatever was answered with success is there in the end, and nothing was done twice; what waits is served again.
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
-import type { Redis } from 'ioredis'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { key } from '../../../src/storage/redis/keys.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
 import type { FleetError } from '../../../src/protocol/index.ts'
 import { DAY, leasesOf, registration, sole, task, TYPE, VISIBILITY } from '../contract/world.ts'
+import { migrateSlot } from './cluster-world.ts'
 import { startCluster, withRedisServer, type RedisCluster, type RedisServer } from './server.ts'
 
 const open: { close(): Promise<void> }[] = []
@@ -95,7 +95,7 @@ class Load {
           await this.#backend.tasks.reserve(type, VISIBILITY, [
             { worker: 'w', limit: 10, gen: 0, defaultMaxAttempts: 3 },
           ])
-        ).answers,
+        ).results,
       ),
     )
     const tokens = this.tokens.get(type) ?? []
@@ -104,8 +104,8 @@ class Load {
     await this.#note(
       leases.map(({ id }) => id),
       async () => {
-        const answers = await this.#backend.tasks.ack(type, leases)
-        this.acked.push(...leases.filter((_, i) => answers[i] === 'ok').map(({ id }) => id))
+        const results = await this.#backend.tasks.ack(type, leases)
+        this.acked.push(...leases.filter((_, i) => results[i] === 'ok').map(({ id }) => id))
       },
     )
   }
@@ -150,24 +150,6 @@ async function settle(backend: RedisBackend, load: Load): Promise<void> {
   )
 }
 
-async function migrate(slot: number, from: RedisServer, to: RedisServer, all: readonly RedisServer[]): Promise<void> {
-  const [source, target] = [from.connect(), to.connect()]
-  const idOf = async (client: Redis): Promise<string> => String(await client.call('CLUSTER', 'MYID'))
-  const [sourceId, targetId] = [await idOf(source), await idOf(target)]
-  await target.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', sourceId)
-  await source.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', targetId)
-  await systemTime.sleep(100) // The load meets a slot that is on its way.
-  for (
-    let keys = (await source.call('CLUSTER', 'GETKEYSINSLOT', slot, 3)) as string[];
-    keys.length > 0;
-    keys = (await source.call('CLUSTER', 'GETKEYSINSLOT', slot, 3)) as string[]
-  ) {
-    await source.call('MIGRATE', to.host, to.port, '', 0, 2_000, 'KEYS', ...keys)
-    await systemTime.sleep(5)
-  }
-  for (const node of [to, from, ...all]) await node.connect().call('CLUSTER', 'SETSLOT', slot, 'NODE', targetId)
-}
-
 withRedisServer('redis cluster that changes', () => {
   describe('redis cluster that changes', () => {
     it('serves on while the slot of a type moves to another node and back (MOVED, ASK)', async () => {
@@ -176,9 +158,9 @@ withRedisServer('redis cluster that changes', () => {
       await load.round()
       const [slot, from] = [slotOf(key('a', TYPE, '')), ownerOf(TYPE)]
       const to = cluster.nodes.find((node) => node !== from) ?? from
-      await migrate(slot, from, to, cluster.nodes)
+      await migrateSlot(slot, from, to, cluster.nodes)
       await load.round()
-      await migrate(slot, to, from, cluster.nodes)
+      await migrateSlot(slot, to, from, cluster.nodes)
       await load.round()
       await load.end()
       await settle(backend, load)

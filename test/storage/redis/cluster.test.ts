@@ -11,7 +11,7 @@ import { startCluster, withRedisServer, type RedisCluster, type RedisServer } fr
 import { backendAt, DURABLE } from './world.ts'
 
 /** Commands of a script without a key. */
-const KEYLESS = new Set(['TIME', 'PUBLISH', 'PUBSUB'])
+const KEYLESS = new Set(['INFO', 'TIME', 'PUBLISH', 'SPUBLISH', 'PUBSUB'])
 /** `+<time> [<database> <client, or lua>] "<command>" "<argument>" …` */
 const LINE = /^\+[\d.]+ \[\d+ (?<source>[^\]]*)\] "(?<line>.*)/s
 /** A server takes seconds to write megabytes down for a monitor. */

@@ -2,7 +2,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime, VirtualTime } from '../../../src/runtime/index.ts'
 import type { Caller, Reply } from '../../../src/storage/redis/caller.ts'
-import { Connection, type ConnectionOptions } from '../../../src/storage/redis/connection.ts'
+import { Connection } from '../../../src/storage/redis/connection.ts'
+import type { ConnectionOptions } from '../../../src/storage/redis/connection-options.ts'
 import { key } from '../../../src/storage/redis/keys.ts'
 import { script } from '../../../src/storage/redis/script.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
@@ -158,7 +159,7 @@ withRedisServer('redis connection', () => {
       const since = systemTime.monotonicMs()
       await until(() => !connection.health().ok)
       expect(systemTime.monotonicMs() - since).toBeLessThan(5_000)
-      expect(connection.health().detail).toContain('did not answer in time')
+      expect(connection.health().detail).toContain('did not respond in time')
       server.resume()
       await until(() => connection.health().ok)
       expect(await add(connection)).toBe(1)

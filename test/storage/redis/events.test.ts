@@ -160,6 +160,17 @@ withRedisServer('redis event log', () => {
       expect(await second.backend.events.read(second.heard[1]?.id ?? '', 10)).toEqual(second.heard.slice(2))
     })
 
+    it('counts the bytes that a master of an older release appended (D84)', async () => {
+      const { server, first } = await masters()
+      await first.backend.events.append([event(0)])
+      const entry = JSON.stringify(['worker.state', 'render', JSON.stringify('x'.repeat(1_048_576))])
+      const log = server.connect()
+      for (let n = 0; n < 20; n += 1)
+        await log.multi().rpush('muster:{ev}:log', entry).hincrby('muster:{ev}:h', 'last', 1).exec()
+      await first.backend.events.append([event(1)])
+      expect(await log.llen('muster:{ev}:log')).toBe(16) // 15 of them and the new one.
+    })
+
     it('keeps any text, ids included, as it is', async () => {
       const { first, second } = await masters()
       const odd: NewEvent = { name: 'n', scope: '{"]', data: '{"a":"\\u0000 🦊 \\" ] ["}' }

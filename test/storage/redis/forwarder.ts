@@ -6,6 +6,7 @@
  *   refuse()  connections whose client has said something like it end, and those that will
  *   freeze()  every connection, also one that is made now, stays open and carries nothing, for ever: a cut cable
  *   cut()     every connection ends, and a new one ends at once: a firewall that refuses
+ *   loseAnswer() the first answer to a message that holds these words is lost, and every connection ends as by cut()
  *   slow()    what the server answers on connections made from now on arrives at about 3 MiB a second
  *   mend()    what is made from now on is carried again
  */
@@ -29,6 +30,7 @@ export class Forwarder {
   #accepted = 0
   #state: 'carries' | 'slow' | 'frozen' | 'cut' = 'carries'
   #refused: RegExp | null = null
+  #losing: { readonly words: RegExp; readonly resolve: () => void } | null = null
 
   private constructor(ports: readonly number[]) {
     this.#ports = ports
@@ -65,6 +67,11 @@ export class Forwarder {
     for (const pair of this.#pairs) end(pair)
   }
 
+  /** Resolves when the answer is lost: the server has carried out what was asked. */
+  loseAnswer(words: RegExp): Promise<void> {
+    return new Promise((resolve) => void (this.#losing = { words, resolve }))
+  }
+
   slow(): void {
     this.#state = 'slow'
   }
@@ -91,8 +98,20 @@ export class Forwarder {
     client.on('data', (chunk: Buffer) => {
       if (pair.said.length < MAX_SAID) pair.said += chunk.toString('latin1')
       if (this.#refused?.test(pair.said) === true) end(pair)
+      if (this.#losing?.words.test(chunk.toString('latin1')) === true) this.#lose(server)
     })
     client.pipe(server).pipe(client)
+  }
+
+  #lose(server: Socket): void {
+    const losing = this.#losing
+    this.#losing = null
+    server.unpipe()
+    server.once('data', () => {
+      this.cut()
+      losing?.resolve()
+    })
+    server.resume() // unpipe() paused it.
   }
 
   #keep(...sockets: readonly Socket[]): Pair {

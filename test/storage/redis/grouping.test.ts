@@ -32,9 +32,9 @@ withRedisServer('redis, reserves of one turn', () => {
         ...tasks.slice(100).map(() => request('w', 1)),
         request('w', 1),
       ])
-      expect(unknown?.answers).toEqual(['unknown'])
-      expect(ids(leasesOf(sole(wide?.answers ?? [])))).toEqual(ids(tasks.slice(0, 100)))
-      expect(single.flatMap(({ answers }) => ids(leasesOf(sole(answers))))).toEqual(ids(tasks.slice(100)))
+      expect(unknown?.results).toEqual(['unknown'])
+      expect(ids(leasesOf(sole(wide?.results ?? [])))).toEqual(ids(tasks.slice(0, 100)))
+      expect(single.flatMap(({ results }) => ids(leasesOf(sole(results))))).toEqual(ids(tasks.slice(100)))
       expect(await client.info('commandstats')).toMatch(/cmdstat_evalsha:calls=4,/)
     })
   })

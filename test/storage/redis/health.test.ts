@@ -10,7 +10,7 @@ import {
   warningsOf,
   type Facts,
 } from '../../../src/storage/redis/checks.ts'
-import { HealthBook } from '../../../src/storage/redis/health.ts'
+import { HealthTracker } from '../../../src/storage/redis/health.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import { recordingLog } from '../../master/recording-log.ts'
 import { startRedis, withRedisServer, type RedisOptions, type RedisServer } from './server.ts'
@@ -87,7 +87,7 @@ describe('the durability profile', () => {
 describe('the health of the store', () => {
   it('is told once when it changes, and an unsafe store is warned about every hour', () => {
     const { log, lines } = recordingLog()
-    const book = new HealthBook({ time: new VirtualTime(), log, where: 'kvstore://h:1' })
+    const book = new HealthTracker({ time: new VirtualTime(), log, where: 'kvstore://h:1' })
     book.profiled('unsafe', ['the append-only file is off'], '7.0')
     book.note(null)
     book.note(null)
@@ -105,7 +105,7 @@ describe('the health of the store', () => {
 
   it('tells each further reason of an absence once, since the first seldom says what to do', () => {
     const { log, lines } = recordingLog()
-    const book = new HealthBook({ time: new VirtualTime(), log, where: 'kvstore://h:1' })
+    const book = new HealthTracker({ time: new VirtualTime(), log, where: 'kvstore://h:1' })
     book.note('not yet connected')
     expect(lines).toEqual([])
     book.note(null)
@@ -197,12 +197,12 @@ withRedisServer('redis health', () => {
       expect([(await second.meta.info()).epoch, after === epoch]).toEqual([after, false])
     })
 
-    it('cannot be judged where CONFIG is refused: the profile is unknown', async () => {
+    it('has an unknown profile if CONFIG is denied', async () => {
       const { backend } = await opened({ appendfsync: 'always' }, 'fleet:pw@')
       expect(backend.health()).toMatchObject({
         ok: true,
         profile: 'unknown',
-        detail: expect.stringContaining('what a power loss takes is unknown'),
+        detail: expect.stringContaining('it is unknown what a power loss can lose'),
       })
     })
   })

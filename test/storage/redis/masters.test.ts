@@ -42,7 +42,7 @@ withRedisServer('redis, two masters', () => {
       const reserve = async (id: string): Promise<Reservation> =>
         sole(
           (await second.tasks.reserve(TYPE, VISIBILITY, [{ worker: id, limit: 1, gen: 0, defaultMaxAttempts: 3 }]))
-            .answers,
+            .results,
         )
       const lives = WORKERS.map(async (id, i) => {
         let drained = false
@@ -82,8 +82,8 @@ withRedisServer('redis, two masters', () => {
         ).toMatchObject({ gen: gen + 1 })
         const ask = (of: number) =>
           second.tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 1, gen: of, defaultMaxAttempts: 3 }])
-        expect((await ask(gen)).answers).toEqual(['stale'])
-        expect((await ask(gen + 1)).answers).toMatchObject([[{ id: `t${gen}` }]])
+        expect((await ask(gen)).results).toEqual(['stale'])
+        expect((await ask(gen + 1)).results).toMatchObject([[{ id: `t${gen}` }]])
       }
     })
   })

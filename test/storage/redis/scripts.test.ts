@@ -14,7 +14,7 @@ import { startRedis, withRedisServer, type RedisServer } from './server.ts'
 import { TracedCaller } from './traced.ts'
 
 const SEGMENT = 2 ** 20
-const READS = new Set(['ZRANGE', 'ZMSCORE', 'ZCARD', 'HMGET', 'HGET', 'HLEN', 'HEXISTS'])
+const READS = new Set(['INFO', 'ZRANGE', 'ZMSCORE', 'ZCARD', 'HMGET', 'HGET', 'HLEN', 'HEXISTS'])
 
 let server: RedisServer
 let client: Redis
@@ -23,9 +23,9 @@ let caller: TracedCaller
 
 const groups = () => ({
   pools: createPools(caller),
-  kv: createKv(caller),
-  locks: createLocks(caller),
-  counters: createCounters(caller),
+  kv: createKv(caller, clock),
+  locks: createLocks(caller, clock),
+  counters: createCounters(caller, clock),
 })
 const names = (n: number): string[] => Array.from({ length: n }, (_, i) => `n${i}`)
 const items = (n: number) => names(n).map((id) => item(id))
@@ -51,7 +51,7 @@ async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
   if (a === undefined || b === undefined || c === undefined || lock === undefined || other === undefined)
     throw new Error('three claims and two locks were expected')
   return [
-    () => pools.put('p', [item('new', { expires: clock.wallMs() + HOUR, tags: '{"a":1}' }), item('n1')]),
+    () => pools.put('p', [item('new', { expiresAtMs: clock.wallMs() + HOUR, tags: '{"a":1}' }), item('n1')]),
     () => pools.claim('p', [request(1), request(1)]),
     () => pools.claim('p', [request(1, { a: 1 }), request(1)]),
     () => pools.extend('p', [{ ...a, holdMs: HOUR }]),
@@ -159,7 +159,7 @@ withRedisServer('redis scripts', () => {
         'pools.remove': 11,
         'locks.acquire': 7,
         'locks.release': 4,
-        'kv.set': 4,
+        'kv.set': 5,
         'kv.get': 2,
         'counters.add': 3,
       })
@@ -171,7 +171,7 @@ withRedisServer('redis scripts', () => {
       const expires = clock.wallMs() + SECOND
       await pools.put(
         'p',
-        names(1_250).map((id) => item(id, { expires })),
+        names(1_250).map((id) => item(id, { expiresAtMs: expires })),
       )
       await pools.put('p', [item('stays')])
       await kv.set(
@@ -188,7 +188,7 @@ withRedisServer('redis scripts', () => {
       expect(sole(await pools.claim('p', [request(10)])).map(({ id }) => id)).toEqual(['stays'])
       expect(await kv.get('n', ['n0', 'n1249'])).toEqual([null, null])
       expect(await locks.acquire('n', [{ name: 'n1249', owner: 'w1', holdMs: SECOND }])).toEqual([
-        { token: expect.any(Number), until: clock.wallMs() + SECOND },
+        { token: expect.any(Number), expiresAtMs: clock.wallMs() + SECOND },
       ])
       expect(caller.runs.map(({ script }) => script)).toEqual([
         'pools.size',
@@ -198,6 +198,8 @@ withRedisServer('redis scripts', () => {
         'muster:{l:n}:h',
         'muster:{l:n}:m',
         'muster:{l:n}:x',
+        'muster:{ns}:k',
+        'muster:{ns}:l',
         ...['c', 'i', 'm', 'o', 's'].map((part) => `muster:{p:p}:${part}`),
       ])
     })

@@ -44,6 +44,8 @@ interface Tls {
   readonly client?: { readonly cert: string; readonly key: string }
 }
 export interface RedisOptions {
+  /** Path of the server program; redis-server on PATH by default. */
+  readonly program?: string
   /** Append-only file with this fsync; without one nothing survives a restart. */
   readonly appendfsync?: 'no' | 'everysec' | 'always'
   readonly password?: string
@@ -88,9 +90,9 @@ export class RedisServer {
 
   /** Starts the process and waits until it serves. */
   async start(): Promise<void> {
-    if (REDIS_SERVER === undefined)
-      throw new Error('redis-server is not on PATH: install it, or skip with withRedisServer')
-    const child = spawn(REDIS_SERVER, [join(this.folder, 'redis.conf'), ...(this.#sentinel ? ['--sentinel'] : [])], {
+    const program = this.options.program ?? REDIS_SERVER
+    if (program === undefined) throw new Error('redis-server is not on PATH: install it, or skip with withRedisServer')
+    const child = spawn(program, [join(this.folder, 'redis.conf'), ...(this.#sentinel ? ['--sentinel'] : [])], {
       cwd: this.folder,
       stdio: ['ignore', 'pipe', 'ignore'],
     })
@@ -173,6 +175,8 @@ export interface RedisCluster {
   readonly nodes: readonly RedisServer[]
   /** Adds a replica of one of them; answers when it is in sync and every node knows of it. */
   readonly addReplica: (primary: RedisServer) => Promise<RedisServer>
+  /** Adds a primary without slots; resolves when every node knows it. */
+  readonly addPrimary: () => Promise<RedisServer>
   close(): Promise<void>
 }
 
@@ -192,7 +196,13 @@ export async function startCluster(options: RedisOptions = {}): Promise<RedisClu
       await follow(replica, primary, nodes)
       return replica
     }
-    return { nodes: primaries, addReplica, close }
+    const addPrimary = async (): Promise<RedisServer> => {
+      const added = await startNode(options)
+      nodes.push(added)
+      await meet(added, nodes)
+      return added
+    }
+    return { nodes: primaries, addReplica, addPrimary, close }
   } catch (error) {
     await close()
     throw error
@@ -329,6 +339,18 @@ async function follow(replica: RedisServer, primary: RedisServer, nodes: readonl
       (await own.info('replication')).includes('master_link_status:up') &&
       (await Promise.all(nodes.map(isKnown))).every(Boolean),
   )
+}
+
+/** Makes a node known to all others. */
+async function meet(added: RedisServer, nodes: readonly RedisServer[]): Promise<void> {
+  const [own, id] = [added.connect(), String(await added.connect().call('CLUSTER', 'MYID'))]
+  const [first = added] = nodes
+  await own.call('CLUSTER', 'MEET', first.host, first.port, busPortOf(first))
+  const said = async (node: RedisServer, what: string): Promise<string> =>
+    String(await node.connect().call('CLUSTER', what))
+  const isKnown = async (node: RedisServer): Promise<boolean> => (await said(node, 'NODES')).includes(id)
+  await until('every node knows the new one', async () => (await Promise.all(nodes.map(isKnown))).every(Boolean))
+  await until('the new node serves', async () => (await said(added, 'INFO')).includes('cluster_state:ok'))
 }
 
 async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {

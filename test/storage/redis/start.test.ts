@@ -7,10 +7,19 @@ import { createServer, type AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { seededRandom, systemTime, VirtualTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend, type RedisBackendOptions } from '../../../src/storage/redis/index.ts'
+import { metaKey } from '../../../src/storage/redis/keys.ts'
+import { MIGRATIONS, type Migration } from '../../../src/storage/redis/meta.ts'
+import { script } from '../../../src/storage/redis/script.ts'
+import { FleetError } from '../../../src/protocol/index.ts'
 import { recordingLog } from '../../master/recording-log.ts'
 import { fails } from '../contract/world.ts'
 import { HAS_OPENSSL, makeCertificates, type Certificate, type Certificates } from '../../certificates.ts'
 import { startRedis, startSentinel, withRedisServer, type RedisOptions, type RedisServer } from './server.ts'
+
+const INFO = 'muster:{m}:info'
+/** Release 2: its step notes that it ran. */
+const NOTE = script('test.migration', [], `redis.call('HSET', KEYS[1], 'migrated by', 'release 2')`)
+const RELEASE_2: readonly Migration[] = [...MIGRATIONS, async (run) => void (await run(NOTE, [metaKey('info')], []))]
 
 const SOUND: RedisOptions = { appendfsync: 'always', maxmemory: '100mb', maxmemoryPolicy: 'noeviction' }
 
@@ -102,12 +111,12 @@ withRedisServer('redis start', () => {
       [
         'maxmemory-policy',
         { maxmemoryPolicy: 'allkeys-lru' },
-        'the store: maxmemory-policy is allkeys-lru: the store may drop what it promised to keep; set noeviction',
+        'the store: maxmemory-policy is allkeys-lru: the store may evict data that was confirmed; set noeviction',
       ],
       [
         'no maxmemory',
         { maxmemory: '0' },
-        'the store: no maxmemory is set: a full store is ended by the system instead of refusing calls; set maxmemory',
+        'the store: no maxmemory is set: the system kills a full store instead of it rejecting calls; set maxmemory',
       ],
       [
         'appendfsync everysec',
@@ -128,7 +137,7 @@ withRedisServer('redis start', () => {
     it('warns about an append-only file that is off', async () => {
       const { appendfsync: _, ...rest } = SOUND
       expect((await start((await serverWith(rest)).url)).lines).toEqual([
-        'the store: the append-only file is off: a restart of the store loses what its last snapshot lacks; set appendonly yes',
+        'the store: the append-only file is off: a restart of the store loses everything since its last snapshot; set appendonly yes',
       ])
     })
 
@@ -136,7 +145,7 @@ withRedisServer('redis start', () => {
       const fleet = keep(await startSentinel(SOUND))
       const { lines } = await start(`kvstore+sentinel://127.0.0.1:${fleet.sentinel.port}/${fleet.name}`)
       expect(lines).toEqual([
-        'the store: there are replicas and min-replicas-to-write is 0: a primary that was cut off goes on accepting changes that a failover throws away',
+        'the store: there are replicas and min-replicas-to-write is 0: a primary that was cut off keeps accepting changes, which a failover discards; set min-replicas-to-write 1',
       ])
     }, 60_000)
 
@@ -144,7 +153,7 @@ withRedisServer('redis start', () => {
       const { port } = await serverWith({ ...SOUND, password: 'pw' })
       expect((await start(`kvstore://:pw@127.0.0.1:${port}`)).lines).toEqual([])
       expect((await start(`kvstore://:pw@0.0.0.0:${port}`)).lines).toEqual([
-        'the store: the password travels in clear; use kvstores:// (TLS)',
+        'the store: the password is sent unencrypted; use kvstores:// (TLS)',
       ]) // Which leads here all the same.
     })
 
@@ -152,7 +161,7 @@ withRedisServer('redis start', () => {
       const server = await serverWith(SOUND)
       await server.connect().call('ACL', 'SETUSER', 'fleet', 'on', '>pw', '~muster:*', '&muster:*', '+@all', '-config')
       expect((await start(`kvstore://fleet:pw@127.0.0.1:${server.port}`)).lines).toEqual([
-        'the store: CONFIG is refused: what a power loss takes is unknown',
+        'the store: CONFIG is denied: it is unknown what a power loss can lose',
       ])
     })
   })
@@ -175,14 +184,16 @@ withRedisServer('redis start', () => {
       )
       const single = await serverWith()
       expect((await start(`kvstore+cluster://127.0.0.1:${single.port}`)).refusal).toBe(
-        'the server is no node of a cluster; use kvstore://host:port',
+        'the server is not a node of a cluster; use kvstore://host:port',
       )
     })
 
     it('one that nobody reaches, as soon as the time for a start is up', async () => {
       const server = await serverWith()
       await server.stop()
-      expect(await startInVain(server.url)).toBe(`the store is away: nothing listens at 127.0.0.1:${server.port}`)
+      expect(await startInVain(server.url)).toBe(
+        `the store is unavailable: nothing listens at 127.0.0.1:${server.port}`,
+      )
     }, 20_000)
 
     it('a store that a newer release has written, and touches nothing (G27)', async () => {
@@ -197,6 +208,49 @@ withRedisServer('redis start', () => {
         refusal: 'the store was written by a newer release (layout 999, this one knows 1); upgrade this program',
       })
       expect(await admin.hgetall('muster:{m}:info')).toEqual(before)
+    })
+
+    it('an older release, after a newer one has raised the layout on the same run id (G27)', async () => {
+      const server = await serverWith()
+      const first = await start(server.url)
+      await first.backend.meta.beat('m1')
+      const [runId] = await server.connect().hmget(INFO, 'run')
+      const second = await start(server.url, { migrations: RELEASE_2 })
+      expect([second.refusal, (await second.backend.meta.info()).schema]).toEqual([null, 2])
+      const info = await server.connect().hgetall(INFO)
+      expect([info['run'], info['migrated by']]).toEqual([runId, 'release 2'])
+      const refusal = 'the store was written by a newer release (layout 2, this one knows 1); upgrade this program'
+      expect(await start(server.url)).toMatchObject({ code: 'STORAGE_SCHEMA', refusal })
+      expect(await server.connect().hgetall(INFO)).toEqual(info)
+      await expect(first.backend.meta.info()).rejects.toMatchObject({ code: 'STORAGE_SCHEMA', message: refusal }) // What each heartbeat of a master reads.
+      expect(first.backend.health()).toMatchObject({ ok: false, detail: `the store is unavailable: ${refusal}` })
+      await expect(first.backend.kv.set('ns', [{ key: 'a', value: '1', ttlMs: null }])).rejects.toMatchObject({
+        code: 'STORAGE_UNAVAILABLE',
+      })
+      expect(second.backend.health().ok).toBe(true)
+    })
+
+    it('an older release from the first step of a migration on, which the next start of the newer one completes (G27)', async () => {
+      const server = await serverWith()
+      await (await start(server.url)).backend.close()
+      const broken = [...MIGRATIONS, () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'cut off'))]
+      expect((await start(server.url, { migrations: broken })).refusal).toBe('cut off')
+      expect(await start(server.url)).toMatchObject({ code: 'STORAGE_SCHEMA' })
+      const { refusal, backend } = await start(server.url, { migrations: RELEASE_2 })
+      expect([refusal, (await backend.meta.info()).schema, await server.connect().hget(INFO, 'migrated by')]).toEqual([
+        null,
+        2,
+        'release 2',
+      ])
+    })
+
+    it('no store that the release before the migrations has written', async () => {
+      const server = await serverWith()
+      const admin = server.connect()
+      const runId = /run_id:(?<id>\S+)/.exec(await admin.info('server'))?.groups?.['id'] ?? ''
+      await admin.hset(INFO, { epoch: 'e', run: runId, schema: '1' })
+      const { refusal, backend } = await start(server.url)
+      expect([refusal, await backend.meta.info()]).toEqual([null, expect.objectContaining({ epoch: 'e', schema: 1 })])
     })
 
     it('and gives up when it is told to', async () => {
@@ -334,11 +388,11 @@ withRedisServer('redis start', () => {
       const fleet = keep(await startSentinel())
       const where = `127.0.0.1:${fleet.sentinel.port}`
       expect((await start(`kvstore+sentinel://${where}/nobody`)).refusal).toBe(
-        `${where}: the sentinels know no primary of that name; check what stands behind the hosts in SVC_BACKEND_URL`,
+        `${where}: the sentinels know no primary of that name; check the hosts in SVC_BACKEND_URL`,
       )
       await fleet.sentinel.stop()
       expect(await startInVain(`kvstore+sentinel://${where}/${fleet.name}`)).toBe(
-        'the store is away: no sentinel answers at any of the hosts in SVC_BACKEND_URL',
+        'the store is unavailable: no sentinel responds at any of the hosts in SVC_BACKEND_URL',
       )
     }, 60_000)
   })
@@ -368,25 +422,25 @@ withRedisServer('redis start', () => {
         'no certificate of ours',
         () => tlsServer(made.server),
         () => ({ tls: { ca: made.ca.cert } }),
-        'the store asks for a certificate of ours; set SVC_BACKEND_CERT_FILE and SVC_BACKEND_KEY_FILE',
+        'the store asks for a client certificate; set SVC_BACKEND_CERT_FILE and SVC_BACKEND_KEY_FILE',
       ],
       [
         'one of ours that the server does not trust',
         () => tlsServer(made.server),
         () => withClient(made.ca, made.stranger),
-        'the store does not accept our certificate (unknown ca); check SVC_BACKEND_CERT_FILE',
+        'the store does not accept the client certificate (unknown ca); check SVC_BACKEND_CERT_FILE',
       ],
       [
         'another authority',
         () => tlsServer(made.server),
         () => withClient(made.otherCa, made.client),
-        'the certificate of the store is of no authority that we trust; set SVC_BACKEND_CA_FILE to the one that signed it',
+        'the certificate of the store is not signed by a trusted authority; set SVC_BACKEND_CA_FILE to the one that signed it',
       ],
       [
         'the authorities of the system alone',
         () => tlsServer(made.server),
         () => ({}),
-        'the certificate of the store is of no authority that we trust; set SVC_BACKEND_CA_FILE to the one that signed it',
+        'the certificate of the store is not signed by a trusted authority; set SVC_BACKEND_CA_FILE to the one that signed it',
       ],
       [
         'a certificate that has expired',
@@ -408,11 +462,11 @@ withRedisServer('redis start', () => {
     it('hints at TLS that only one side speaks', async () => {
       const secure = await tlsServer(made.server)
       expect(await startInVain(`kvstore://127.0.0.1:${secure.port}`)).toBe(
-        'the store is away: the server broke off the connection; so it does with kvstore:// where it speaks TLS alone',
+        'the store is unavailable: the server closed the connection; if it accepts only TLS, use kvstores://',
       )
       const { port } = await serverWith()
       expect(await startInVain(`kvstores://127.0.0.1:${port}`, 3)).toBe(
-        'the store is away: no connection came about in time; so it is with kvstores:// where the server does not speak TLS',
+        'the store is unavailable: the connection timed out; check that the server is reachable and speaks TLS if the URL is kvstores://',
       )
     }, 60_000)
   })

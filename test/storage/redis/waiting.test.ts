@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import { VirtualTime } from '../../../src/runtime/index.ts'
-import { WaitingRoom } from '../../../src/storage/redis/waiting.ts'
+import { WaitQueue } from '../../../src/storage/redis/waiting.ts'
 
 const MIB = 1_048_576
-const why = (): string => 'the store is away'
+const why = (): string => 'the store is unavailable'
 
 function room(): { time: VirtualTime; wait: (lane: string, bytes?: number) => Promise<string>; wake: () => void } {
   const time = new VirtualTime()
-  const waiting = new WaitingRoom(time)
+  const waiting = new WaitQueue(time)
   const since = time.monotonicMs()
   return {
     time,
@@ -42,9 +42,7 @@ describe('the waiting room', () => {
       'STORAGE_UNAVAILABLE',
     ])
     const { time: clock } = room()
-    await expect(
-      new WaitingRoom(clock).wait({ lane: 'a', bytes: 1 }, clock.monotonicMs() - 1_500, why),
-    ).rejects.toEqual(
+    await expect(new WaitQueue(clock).wait({ lane: 'a', bytes: 1 }, clock.monotonicMs() - 1_500, why)).rejects.toEqual(
       expect.objectContaining({ code: 'STORAGE_UNAVAILABLE', outcome: 'not_sent', retryAfterSeconds: 1 }),
     )
   })

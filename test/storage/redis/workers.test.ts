@@ -4,9 +4,9 @@ import type { Redis } from 'ioredis'
 import type { Caller, CallOptions, Reply } from '../../../src/storage/redis/caller.ts'
 import { createConfigs } from '../../../src/storage/redis/configs.ts'
 import { createStats } from '../../../src/storage/redis/stats.ts'
-import { Turns } from '../../../src/storage/redis/turns.ts'
+import { KeyedMutex } from '../../../src/storage/redis/keyed-mutex.ts'
 import { createWorkers, type RegistryLimits } from '../../../src/storage/redis/workers.ts'
-import type { Beat, ConfigPut } from '../../../src/storage/index.ts'
+import type { WorkerReport, ConfigPut } from '../../../src/storage/index.ts'
 import { conn, ids, ManualClock, ref, registration, SECOND, TYPE } from '../contract/world.ts'
 import { contents, testAtomicity } from './atomicity.ts'
 import { startRedis, withRedisServer, type RedisServer } from './server.ts'
@@ -30,7 +30,7 @@ const names = (n: number): string[] => Array.from({ length: n }, (_, i) => `w${i
 const report = (
   state: 'IDLE' | 'RUNNING' = 'RUNNING',
   lastError: string | null = null,
-): NonNullable<Beat['state']> => ({ state, gen: 1, lastError })
+): NonNullable<WorkerReport['state']> => ({ state, gen: 1, lastError })
 const put = (expectGen: number, more: Partial<ConfigPut> = {}): ConfigPut => ({
   ...ref('w0'),
   expectGen,
@@ -186,7 +186,7 @@ withRedisServer('redis registry', () => {
         hardware: JSON.stringify('x'.repeat(i % 100 === 0 ? 300_000 : 10)),
       }))
       expect(await workers.register(items)).toEqual(
-        items.map(() => ({ before: null, drain: false, replaced: null, gen: 0 })),
+        items.map(() => ({ previous: null, drain: false, replaced: null, gen: 0 })),
       )
       expect(caller.runs.length).toBeGreaterThan(4)
       const rows = await workers.get(items)
@@ -196,7 +196,7 @@ withRedisServer('redis registry', () => {
       const beats = await workers.beat(
         items.map(({ type, id }, i) => ({ type, id, conn: `m1/${i % 3 === 0 ? id : 'other'}` })),
       )
-      expect(beats.map(({ was }) => was)).toEqual(items.map((_, i) => (i % 3 === 0 ? 'ok' : 'replaced')))
+      expect(beats.map(({ status: was }) => was)).toEqual(items.map((_, i) => (i % 3 === 0 ? 'ok' : 'replaced')))
     })
 
     it('rejects when one of its scripts fails, and not before all of them have ended', async () => {
@@ -252,13 +252,13 @@ withRedisServer('redis registry', () => {
       await workers.register([registration('w0', 'm1/1', { instance: odd, hardware: `:${odd}`, defaults: `::${odd}` })])
       expect((await workers.get([ref('w0')]))[0]).toMatchObject({
         hardware: `:${odd}`,
-        config: { config: `::${odd}`, changedAt: null, actor: null },
+        config: { config: `::${odd}`, changedAtMs: null, actor: null },
       })
       await workers.drain([ref('w0')])
       expect(await workers.register([registration('w0', 'm1/2', { instance: odd })])).toMatchObject([{ drain: true }])
       await configs.put(put(0, { actor: odd, changed: [odd], config: `\n:${odd}` }))
       expect(await configs.history(ref('w0'), 1)).toEqual([
-        { gen: 1, ts: clock.wallMs(), actor: odd, changed: [odd], config: `\n:${odd}` },
+        { gen: 1, changedAtMs: clock.wallMs(), actor: odd, changed: [odd], config: `\n:${odd}` },
       ])
       for (const lastError of ['', odd, null]) {
         await workers.beat([{ ...conn('w0', 'm1/2'), state: report('IDLE', lastError) }])
@@ -272,20 +272,20 @@ withRedisServer('redis registry', () => {
 
     it('refuses records beyond its bound, and still knows those it has', async () => {
       const { workers } = groups({ records: 2, forgotten: 10 })
-      const answers = await workers.register([
+      const results = await workers.register([
         registration('a', 'm1/1'),
         registration('b', 'm1/2'),
         registration('c', 'm1/3'),
         registration('a', 'm1/4'),
       ])
-      expect(answers).toEqual([
-        { before: null, drain: false, replaced: null, gen: 0 },
-        { before: null, drain: false, replaced: null, gen: 0 },
+      expect(results).toEqual([
+        { previous: null, drain: false, replaced: null, gen: 0 },
+        { previous: null, drain: false, replaced: null, gen: 0 },
         'full',
-        { before: { state: 'IDLE', lastError: null, appliedGen: null }, drain: false, replaced: 'm1/1', gen: 0 },
+        { previous: { state: 'IDLE', lastError: null, appliedGen: null }, drain: false, replaced: 'm1/1', gen: 0 },
       ])
       await workers.forget([ref('b')])
-      expect(await workers.register([registration('c', 'm1/3')])).toMatchObject([{ before: null }])
+      expect(await workers.register([registration('c', 'm1/3')])).toMatchObject([{ previous: null }])
       expect(ids(await workers.page(TYPE, null, 10))).toEqual(['a', 'c'])
     })
 
@@ -326,16 +326,16 @@ withRedisServer('redis registry', () => {
       await expect(workers.register([registration('w2', 'm1/3')])).rejects.toMatchObject({ code: 'STORAGE_FULL' })
       await expect(configs.put(put(0))).rejects.toMatchObject({ code: 'STORAGE_FULL' })
       expect(await workers.drain([ref('w1')])).toEqual([{ conn: 'm1/2' }])
-      const answers = await workers.beat([
+      const results = await workers.beat([
         { ...conn('w0', 'm1/1'), state: report(), stats: ['{"ts":3}', '{"ts":4}'] },
         conn('w1', 'm1/2'),
       ])
-      expect(answers).toEqual([
-        { was: 'ok', gen: 0 },
-        { was: 'drain', gen: 0 },
+      expect(results).toEqual([
+        { status: 'ok', gen: 0 },
+        { status: 'drain', gen: 0 },
       ])
       expect(await workers.get([ref('w0')])).toMatchObject([
-        { state: 'RUNNING', lastSeen: clock.wallMs(), stats: '{"ts":4}' },
+        { state: 'RUNNING', lastSeenAtMs: clock.wallMs(), stats: '{"ts":4}' },
       ])
       expect(await stats.read(ref('w0'), 0, 240)).toEqual(['{"ts":4}'])
       expect(await workers.forget([ref('w1')])).toEqual([true])
@@ -345,18 +345,18 @@ withRedisServer('redis registry', () => {
 
 describe('turns', () => {
   it('run the calls of one name one after the other, also past a failure, and other names beside them', async () => {
-    const turns = new Turns()
+    const turns = new KeyedMutex()
     const log: string[] = []
     let lose: (error: Error) => void = () => undefined
     const first = new Promise<void>((_, reject) => {
       lose = reject
     })
-    const failing = turns.take('a', async () => {
+    const failing = turns.run('a', async () => {
       log.push('a1')
       await first
     })
-    const second = turns.take('a', () => Promise.resolve(log.push('a2')))
-    await turns.take('b', () => Promise.resolve(log.push('b1')))
+    const second = turns.run('a', () => Promise.resolve(log.push('a2')))
+    await turns.run('b', () => Promise.resolve(log.push('b1')))
     expect(log).toEqual(['a1', 'b1'])
     lose(new Error('lost'))
     await expect(failing).rejects.toThrow('lost')

@@ -136,9 +136,9 @@ describe('group commit', () => {
     const sent = call(committer, 'sent')
     await turn()
     const waiting = call(committer, 'waiting')
-    const answers = Promise.allSettled([sent, waiting])
+    const results = Promise.allSettled([sent, waiting])
     for (let i = 0; i < 6; i += 1) committer.tick()
-    expect(await answers).toEqual([
+    expect(await results).toEqual([
       { status: 'rejected', reason: expect.objectContaining({ code: 'STORAGE_UNAVAILABLE', outcome: 'unknown' }) },
       { status: 'rejected', reason: expect.objectContaining({ code: 'STORAGE_UNAVAILABLE', outcome: 'not_sent' }) },
     ])
@@ -157,8 +157,8 @@ describe('a group of which one call fails', () => {
       method: 'submit',
       args: [TYPE, DAY, [task('x'), task('y', { body: null as unknown as string })]],
     } as const
-    const answers = engine.run({ nowMs: 1, kind: 'write', calls: [submitCall('a'), broken, submitCall('b')] })
-    expect(answers).toEqual([
+    const results = engine.run({ nowMs: 1, kind: 'write', calls: [submitCall('a'), broken, submitCall('b')] })
+    expect(results).toEqual([
       { ok: [{ queued: true }] },
       { error: expect.objectContaining({ code: null }) },
       { ok: [{ queued: true }] },
@@ -232,7 +232,7 @@ describe('the idle work of a SQLite store', () => {
           error: '',
           retryInMs: null,
           permanent: true,
-          u: 0,
+          jitter: 0,
         })),
       )
     }

@@ -90,9 +90,9 @@ class History {
       [...this.acked].map(([id, token]) => ({ id, token })),
       500,
     )) {
-      const answers = await backend.tasks.ack(TYPE, leases)
+      const results = await backend.tasks.ack(TYPE, leases)
       this.check(
-        answers.every((answer) => answer === 'ok'),
+        results.every((answer) => answer === 'ok'),
         'an ack is not remembered',
       )
     }
@@ -126,7 +126,7 @@ function slices<T>(items: readonly T[], size: number): T[][] {
 
 /** Runs the writer until so many answers have come, and kills it there. */
 async function killedAfter(
-  answers: number,
+  results: number,
   file: string,
   run: string,
   history: History,
@@ -143,11 +143,11 @@ async function killedAfter(
     // To the end: what was written before the kill counts.
     history.note(JSON.parse(text) as Line)
     heard += 1
-    if (heard === answers) child.kill('SIGKILL')
+    if (heard === results) child.kill('SIGKILL')
   }
   await ended
   running.delete(child)
-  expect(heard).toBeGreaterThanOrEqual(answers)
+  expect(heard).toBeGreaterThanOrEqual(results)
 }
 
 async function round(

@@ -36,7 +36,7 @@ function draw(random: Random, seen: Seen, n: number): Step {
     tier: of([0, 1, 2] as const),
     ttlMs: of([null, null, 10_000]),
     maxAttempts: of([null, 1, 2]),
-    submitted: n,
+    submittedAtMs: n,
     body: `{"payload":${int(100)}}`,
   }))
   const requests = Array.from({ length: 1 + int(2) }, () => ({
@@ -51,7 +51,7 @@ function draw(random: Random, seen: Seen, n: number): Step {
     error: 'e',
     retryInMs: of([null, 0, 3_000]),
     permanent: int(5) === 0,
-    u: random.unit(),
+    jitter: random.unit(),
   }))
   const ids = Array.from({ length: 3 }, id)
   const worker = { type, id: `w${int(4)}`, conn: `m1/${int(5)}` }
@@ -60,7 +60,7 @@ function draw(random: Random, seen: Seen, n: number): Step {
     id: `i${int(12)}`,
     tags: `{"x":${int(2)}}`,
     payload: String(n),
-    expires: of([null, null, 1_700_000_000_000 + int(400) * SECOND]),
+    expiresAtMs: of([null, null, 1_700_000_000_000 + int(400) * SECOND]),
   }))
   const match = of([{}, { x: int(2) }])
   const [amount, count, after] = [of([1, 2, 100]), 1 + int(5), of([null, of(seen.ids)])]
@@ -85,7 +85,7 @@ function draw(random: Random, seen: Seen, n: number): Step {
       b.tasks.nack(
         type,
         RETRY,
-        nacks.length === 0 ? [{ id: 'x', token: 1, error: '', retryInMs: 0, permanent: false, u: 0 }] : nacks,
+        nacks.length === 0 ? [{ id: 'x', token: 1, error: '', retryInMs: 0, permanent: false, jitter: 0 }] : nacks,
       ),
     (b) => b.tasks.extend(type, [{ ...(leases[0] ?? { id: 'x', token: 1 }), visibilityMs: 30_000 + n }]), // Not on the same millisecond as another: the order of such deadlines is nobody's promise.
     (b) => b.tasks.sweep(type, gen, amount).then(({ requeued, promoted, dead }) => ({ requeued, promoted, dead })), // A key that was renewed may be forgotten twice.
@@ -135,12 +135,12 @@ function draw(random: Random, seen: Seen, n: number): Step {
 function remember(seen: Seen, answer: unknown): void {
   if (Array.isArray(answer)) for (const each of answer) remember(seen, each)
   if (typeof answer !== 'object' || answer === null) return
-  const { id, token, body, answers, entries, entry, payload } = answer as Record<string, unknown>
+  const { id, token, body, results, entries, entry, payload } = answer as Record<string, unknown>
   if (typeof id === 'string' && typeof token === 'number')
     (payload === undefined ? seen.leases : seen.claims).push({ id, token })
   else if (typeof token === 'number') for (const name of ['l0', 'l1', 'l2']) seen.locks.push({ name, token })
   if (typeof id === 'string' && typeof entry === 'string') seen.ids.push(id)
-  if (body === undefined) for (const each of [answers, entries]) if (each !== undefined) remember(seen, each)
+  if (body === undefined) for (const each of [results, entries]) if (each !== undefined) remember(seen, each)
 }
 
 /** Everything that can be read. */
@@ -170,11 +170,11 @@ async function view(backend: Backend): Promise<unknown> {
 async function prime(backend: Backend): Promise<void> {
   for (const type of TYPES) {
     await backend.tasks.submit(type, SECOND, [
-      { id: 'first', ownId: false, key: null, tier: 1, ttlMs: null, maxAttempts: null, submitted: 1, body: '{}' },
+      { id: 'first', ownId: false, key: null, tier: 1, ttlMs: null, maxAttempts: null, submittedAtMs: 1, body: '{}' },
     ])
     await ask(backend, [{ worker: 'w', limit: 1, defaultMaxAttempts: 1 }], { type, visibilityMs: SECOND })
   }
-  await backend.pools.put('p', [{ id: 'first', tags: '{}', payload: '1', expires: null }])
+  await backend.pools.put('p', [{ id: 'first', tags: '{}', payload: '1', expiresAtMs: null }])
   await backend.pools.claim('p', [{ owner: 'o', n: 1, holdMs: SECOND, match: {} }])
   await backend.locks.acquire('n', [{ name: 'first', owner: 'o', holdMs: SECOND }])
 }

@@ -8,6 +8,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -49,7 +50,8 @@ async function openedAt(file: string, more: Partial<SqliteOptions> = {}): Promis
 /** A copy of the files as a crash at this moment would leave them. */
 function crashCopy(file: string, name: string): string {
   const copy = join(dirname(file), name)
-  for (const suffix of ['', '-wal']) if (existsSync(file + suffix)) copyFileSync(file + suffix, copy + suffix)
+  for (const suffix of ['', '-wal', '-synced'])
+    if (existsSync(file + suffix)) copyFileSync(file + suffix, copy + suffix)
   chmodSync(copy, 0o600)
   return copy
 }
@@ -78,7 +80,7 @@ describe('the file of a SQLite store', () => {
     expect(modeOf(dirname(file))).toBe('700')
     for (const name of readdirSync(dirname(file)))
       expect([name, modeOf(join(dirname(file), name))]).toEqual([name, '600'])
-    expect(readdirSync(dirname(file)).toSorted()).toEqual(['master.db', 'master.db-wal']) // No shared-memory file.
+    expect(readdirSync(dirname(file)).toSorted()).toEqual(['master.db', 'master.db-synced', 'master.db-wal']) // No shared-memory file.
   })
 
   it('is narrowed, with a warning, where others could read it', async () => {
@@ -190,6 +192,12 @@ function zeroPage(file: string, page: number): void {
   closeSync(handle)
 }
 
+function flipByte(file: string, offset: number): void {
+  const bytes = readFileSync(file)
+  bytes.writeUInt8(bytes.readUInt8(offset) ^ 1, offset)
+  writeFileSync(file, bytes)
+}
+
 describe('a SQLite store that is damaged', () => {
   it('does not start after an unclean stop, and names file and finding', async () => {
     const { file } = folder()
@@ -226,14 +234,63 @@ describe('a SQLite store that is damaged', () => {
     const backend = await openedAt(file)
     await submit(backend, 'a')
     const before = statSync(`${file}-wal`).size
+    const mark = readFileSync(`${file}-synced`) // It is written after the fsync that a power cut prevents.
     await submit(backend, 'b')
     const after = statSync(`${file}-wal`).size
     for (const cut of [1, 17, PAGE, after - before - 1]) {
       const copy = crashCopy(file, `cut-${cut}.db`)
       truncateSync(`${copy}-wal`, after - cut)
+      writeFileSync(`${copy}-synced`, mark)
       const reopened = await openedAt(copy)
       expect((await reserve(reopened)).map(({ id }) => id)).toEqual(['a'])
     }
+  })
+
+  it('does not start when its log is damaged before an acknowledged change, and names the way out (G1)', async () => {
+    const { file } = folder()
+    const backend = await openedAt(file)
+    await submit(backend, 'a')
+    const first = statSync(`${file}-wal`).size
+    for (const id of ['b', 'c', 'd']) await submit(backend, id)
+    const last = statSync(`${file}-wal`).size
+    const salt = 8
+    for (const at of [first + salt, first + PAGE / 2, last - 1]) {
+      const copy = crashCopy(file, `flipped-${at}.db`)
+      flipByte(`${copy}-wal`, at)
+      const message = expect.stringMatching(
+        new RegExp(`${copy}-wal is damaged at byte \\d+.*remove ${copy}-synced`),
+      ) as unknown
+      for (const attempt of [1, 2]) {
+        const refused = open(backendAt(copy)).catch((error: unknown) => ({ attempt, error }))
+        expect(await refused).toEqual({ attempt, error: expect.objectContaining({ code: 'STORAGE_CORRUPT', message }) })
+      }
+      rmSync(`${copy}-synced`)
+      expect(await (await openedAt(copy)).tasks.locate(TYPE, ['a'])).toEqual(['pending'])
+    }
+  })
+
+  it.each(['no mark', 'a torn mark', 'the mark of an earlier log'])('opens with %s', async (which) => {
+    const { file } = folder()
+    const backend = await openedAt(file)
+    for (const id of ['a', 'b', 'c', 'd']) await submit(backend, id)
+    const copy = crashCopy(file, 'copy.db')
+    const mark = readFileSync(`${copy}-synced`)
+    if (which === 'no mark') rmSync(`${copy}-synced`)
+    if (which === 'a torn mark') truncateSync(`${copy}-synced`, 9)
+    if (which === 'the mark of an earlier log') {
+      const earlier = backendAt(copy)
+      await open(earlier)
+      await submit(earlier, 'e')
+      crashCopy(copy, 'later.db')
+      writeFileSync(join(dirname(copy), 'later.db-synced'), mark)
+      expect(readFileSync(`${copy}-synced`)).not.toEqual(mark)
+      expect(await (await openedAt(join(dirname(copy), 'later.db'))).tasks.locate(TYPE, ['a', 'e'])).toEqual([
+        'pending',
+        'pending',
+      ])
+      return
+    }
+    expect(await (await openedAt(copy)).tasks.locate(TYPE, ['a', 'd'])).toEqual(['pending', 'pending'])
   })
 
   it('migrates nothing and loses nothing when it is opened again and again', async () => {

@@ -40,7 +40,7 @@ async function submits(backend: SqliteBackend): Promise<void> {
         tier: 1,
         ttlMs: null,
         maxAttempts: null,
-        submitted: 1,
+        submittedAtMs: 1,
         body: '{"payload":{}}',
       })),
     )
@@ -51,7 +51,7 @@ async function submits(backend: SqliteBackend): Promise<void> {
 async function settles(backend: SqliteBackend): Promise<void> {
   for (;;) {
     const {
-      answers: [leases],
+      results: [leases],
     } = await backend.tasks.reserve(TYPE, 3_600_000, [{ worker: TAKER.id, limit: 10, gen: 0, defaultMaxAttempts: 3 }])
     if (typeof leases !== 'object') throw new Error(`the reserve of a registered worker answered ${leases}`)
     say({ op: 'reserve', ids: leases.map(({ id }) => id), tokens: leases.map(({ token }) => token) })

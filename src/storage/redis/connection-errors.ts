@@ -1,22 +1,24 @@
 /**
- * @module storage/redis/words
- * Plain words for what keeps a connection from serving: what is wrong, and the way out. Never holds a password.
+ * @module storage/redis/connection-errors
+ * Explains errors of a connection to users: what is wrong, and what to do. The sentences never contain a password.
  */
 
 /** `isHopeless`: waiting does not mend it, so a start need not wait. */
-export interface Words {
+export interface Explanation {
   readonly sentence: string
-  readonly isHopeless: boolean
+  readonly isPermanent: boolean
 }
 
 type Row = readonly [pattern: RegExp, sentence: (of: string, match: RegExpExecArray) => string, isHopeless: boolean]
 
-/** Who says it: the store, or the sentinels in front of it. */
+/** The source of the error: the store, or the sentinels in front of it. */
 const SENTINELS = 'the sentinels'
 const passwordOf = (of: string): string => (of === SENTINELS ? 'SVC_BACKEND_SENTINEL_PASSWORD' : 'SVC_BACKEND_PASSWORD')
 const verb = (of: string, singular: string, plural: string): string => `${of} ${of === SENTINELS ? plural : singular}`
 
-/** The first that fits. What the other side says of our certificate comes as a TLS alert, before what we say of its own. */
+/**
+ * The first matching row applies. TLS alerts, which concern the client certificate, come before errors of the server's.
+ */
 const ROWS: readonly Row[] = [
   [/^NOAUTH/, (of) => `${verb(of, 'asks', 'ask')} for a password; set ${passwordOf(of)}`, true],
   [
@@ -40,21 +42,17 @@ const ROWS: readonly Row[] = [
     true,
   ],
   [/^NOPERM (?<what>.*)/, (_, match) => `the store's user lacks a right: ${match.groups?.['what'] ?? ''}`, true],
-  [/cluster support disabled/, () => 'the server is no node of a cluster; use kvstore://host:port', true],
-  [
-    /No such master/i,
-    () => 'the sentinels know no primary of that name; check what stands behind the hosts in SVC_BACKEND_URL',
-    true,
-  ],
+  [/cluster support disabled/, () => 'the server is not a node of a cluster; use kvstore://host:port', true],
+  [/No such master/i, () => 'the sentinels know no primary of that name; check the hosts in SVC_BACKEND_URL', true],
   [
     /alert certificate required|alert handshake failure/,
-    (of) => `${verb(of, 'asks', 'ask')} for a certificate of ours; set SVC_BACKEND_CERT_FILE and SVC_BACKEND_KEY_FILE`,
+    (of) => `${verb(of, 'asks', 'ask')} for a client certificate; set SVC_BACKEND_CERT_FILE and SVC_BACKEND_KEY_FILE`,
     true,
   ],
   [
     /alert (?<why>unknown ca|bad certificate|certificate \w+|unsupported certificate)/,
     (of, match) =>
-      `${verb(of, 'does', 'do')} not accept our certificate (${match.groups?.['why'] ?? ''}); check SVC_BACKEND_CERT_FILE`,
+      `${verb(of, 'does', 'do')} not accept the client certificate (${match.groups?.['why'] ?? ''}); check SVC_BACKEND_CERT_FILE`,
     true,
   ],
   [/certificate has expired/, (of) => `the certificate of ${of} has expired; renew it`, true],
@@ -67,7 +65,7 @@ const ROWS: readonly Row[] = [
   [
     /self-signed certificate|unable to (?:verify|get)|certificate/,
     (of) =>
-      `the certificate of ${of} is of no authority that we trust; set SVC_BACKEND_CA_FILE to the one that signed it`,
+      `the certificate of ${of} is not signed by a trusted authority; set SVC_BACKEND_CA_FILE to the one that signed it`,
     true,
   ],
   [
@@ -81,37 +79,33 @@ const ROWS: readonly Row[] = [
     (_, match) => `the host name ${match.groups?.['host'] ?? match.groups?.['again'] ?? ''} is not known`,
     false,
   ],
-  [/^Socket timeout/, () => 'the store did not answer in time', false],
+  [/^Socket timeout/, () => 'the store did not respond in time', false],
   [
     /ETIMEDOUT/,
-    () => 'no connection came about in time; so it is with kvstores:// where the server does not speak TLS',
+    () => 'the connection timed out; check that the server is reachable and speaks TLS if the URL is kvstores://',
     false,
   ],
-  [
-    /ECONNRESET/,
-    () => 'the server broke off the connection; so it does with kvstore:// where it speaks TLS alone',
-    false,
-  ],
+  [/ECONNRESET/, () => 'the server closed the connection; if it accepts only TLS, use kvstores://', false],
 ]
 
 const SENTINEL = /^All sentinels are unreachable.*?(?:Last error: (?<last>.*))?$/s
 
-export function inWords(error: unknown): Words {
+export function explain(error: unknown): Explanation {
   const message = messageOf(error)
   const sentinel = SENTINEL.exec(message)
-  if (sentinel === null) return wordsOf('the store', message) ?? { sentence: message, isHopeless: false }
+  if (sentinel === null) return explanationOf('the store', message) ?? { sentence: message, isPermanent: false }
   return (
-    wordsOf(SENTINELS, sentinel.groups?.['last'] ?? '') ?? {
-      sentence: 'no sentinel answers at any of the hosts in SVC_BACKEND_URL',
-      isHopeless: false,
+    explanationOf(SENTINELS, sentinel.groups?.['last'] ?? '') ?? {
+      sentence: 'no sentinel responds at any of the hosts in SVC_BACKEND_URL',
+      isPermanent: false,
     }
   )
 }
 
-function wordsOf(of: string, message: string): Words | null {
+function explanationOf(of: string, message: string): Explanation | null {
   for (const [pattern, sentence, isHopeless] of ROWS) {
     const match = pattern.exec(message)
-    if (match !== null) return { sentence: sentence(of, match), isHopeless }
+    if (match !== null) return { sentence: sentence(of, match), isPermanent: isHopeless }
   }
   return null
 }

@@ -1,9 +1,9 @@
 /**
- * @module storage/memory/agenda
- * What is due when: a binary heap by time, first come first out among equals. An entry is cancelled by emptying it where
- * it lies; the heap is rebuilt once half of it is empty, so a cancelled entry costs constant time on average.
+ * @module storage/memory/timer-queue
+ * Orders items by due time in a binary heap; equal times are first in, first out. Cancelling only empties the timer and
+ * leaves it in the heap. The heap is rebuilt once half of it is empty, so cancelling costs constant time on average.
  */
-export interface Entry<T> {
+export interface Timer<T> {
   readonly at: number
   readonly order: number
   item: T | null
@@ -11,8 +11,8 @@ export interface Entry<T> {
 
 const REBUILD_ABOVE = 64
 
-export class Agenda<T> {
-  #heap: Entry<T>[] = []
+export class TimerQueue<T> {
+  #heap: Timer<T>[] = []
   #order = 0
   #cancelled = 0
 
@@ -21,15 +21,15 @@ export class Agenda<T> {
     return this.#heap.length - this.#cancelled
   }
 
-  add(at: number, item: T): Entry<T> {
+  add(at: number, item: T): Timer<T> {
     const entry = { at, order: (this.#order += 1), item }
     this.#heap.push(entry)
     this.#rise(this.#heap.length - 1)
     return entry
   }
 
-  /** Repeatable; without effect once the entry was taken. */
-  cancel(entry: Entry<T>): void {
+  /** May be repeated; has no effect once the timer was taken. */
+  cancel(entry: Timer<T>): void {
     if (entry.item === null) return
     entry.item = null
     this.#cancelled += 1
@@ -102,6 +102,6 @@ export class Agenda<T> {
   }
 }
 
-function before(a: Entry<unknown>, b: Entry<unknown>): boolean {
+function before(a: Timer<unknown>, b: Timer<unknown>): boolean {
   return a.at === b.at ? a.order < b.order : a.at < b.at
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { Lanes } from '../../../src/storage/redis/lane.ts'
+import { Batchers } from '../../../src/storage/redis/batcher.ts'
 import { fails } from '../contract/world.ts'
 
 /** An item that fills a group. */
@@ -14,7 +14,7 @@ interface Group {
 /** A store that answers when the test says so: twice each item. */
 function slowStore(isAway = false) {
   const groups: Group[] = []
-  const lanes = new Lanes(() => isAway)
+  const lanes = new Batchers(() => isAway)
   const run = (items: readonly number[]): Promise<readonly number[]> =>
     new Promise((resolve, reject) => {
       groups.push({ items, end: () => resolve(items.map((n) => 2 * n)), fail: () => reject(new Error('away')) })
@@ -40,11 +40,11 @@ const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i)
 describe('a lane', () => {
   it('sends the calls of one turn together and answers each with its own', async () => {
     const { groups, add } = slowStore()
-    const answers = Promise.all([add([1]), add([2, 3]), add([4], 'nack')])
+    const results = Promise.all([add([1]), add([2, 3]), add([4], 'nack')])
     await turn()
     expect(groups.map(({ items }) => items)).toEqual([[1, 2, 3], [4]])
     for (const group of groups) group.end()
-    expect(await answers).toEqual([[2], [4, 6], [8]])
+    expect(await results).toEqual([[2], [4, 6], [8]])
   })
 
   it('collects while four groups are under way, 128 items or 1 MiB in one', async () => {

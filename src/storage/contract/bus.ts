@@ -1,0 +1,44 @@
+/**
+ * @module storage/contract/bus
+ * Defines the message bus: topics for workers, and signals from one master to another.
+ */
+import type { JsonText } from '../../protocol/index.ts'
+import type { Ref } from './workers.ts'
+
+/** A message to the master that has a worker's socket, or to a master whose workers wait for tasks. */
+export type MasterSignal =
+  | { readonly kind: 'config_changed'; readonly ref: Ref; readonly conn: string; readonly gen: number }
+  | { readonly kind: 'drain' | 'replaced'; readonly ref: Ref; readonly conn: string }
+  | { readonly kind: 'wake'; readonly type: string }
+
+/**
+ * Messages are delivered at most once, and only to those who listen at that moment. Correctness
+ * must not depend on their arrival: code that reacts to a signal also polls.
+ */
+export interface Bus {
+  /**
+   * Sends messages to the subscribers of their topics. Does nothing where `capabilities.pubsub` is false.
+   *
+   * @throws {FleetError} STORAGE_UNAVAILABLE. If the outcome is unknown, a retry may deliver a message twice.
+   */
+  publish(messages: readonly { readonly topic: string; readonly data: JsonText }[]): Promise<void>
+  /**
+   * Subscribes to a topic. Where `capabilities.pubsub` is false, the listener is never called.
+   *
+   * @returns a function that unsubscribes. It may be called again.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   */
+  subscribe(topic: string, on: (data: JsonText) => void): Promise<() => void>
+  /**
+   * Sends a signal to one master. A backend for a single master calls its own listeners, whatever the id.
+   *
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry: a repeated signal does no harm.
+   */
+  signal(masterId: string, signal: MasterSignal): Promise<void>
+  /**
+   * Calls `on` for every signal to this master.
+   *
+   * @returns a function that removes the listener. It may be called again.
+   */
+  onSignal(on: (signal: MasterSignal) => void): () => void
+}

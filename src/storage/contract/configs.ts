@@ -1,0 +1,96 @@
+/**
+ * @module storage/contract/configs
+ * Defines worker configs with their history, and the history of worker statistics.
+ */
+import type { JsonText } from '../../protocol/index.ts'
+import type { EpochMs, PerItem } from './common.ts'
+import type { Ref } from './workers.ts'
+
+/** The stored config of one worker. */
+export interface ConfigRow {
+  /** Grows by one with every change and never falls within an epoch (D46). */
+  readonly gen: number
+  /** Secrets included; the master masks them. */
+  readonly config: JsonText
+  /** Last change by `put`; `null` while the config is still the default one. */
+  readonly changedAtMs: EpochMs | null
+  /** Who made that change; `null` while the config is still the default one. */
+  readonly actor: string | null
+}
+
+/** One change of a config. */
+export interface HistoryRow {
+  /** The generation that this change made. */
+  readonly gen: number
+  readonly changedAtMs: EpochMs
+  readonly actor: string
+  /** The top-level names that changed; empty if the change set equal values. */
+  readonly changed: readonly string[]
+  /** The config after the change. */
+  readonly config: JsonText
+}
+
+/** A compare-and-set of one config. */
+export interface ConfigPut extends Ref {
+  /** The generation that the change is based on. */
+  readonly expectGen: number
+  readonly config: JsonText
+  readonly changed: readonly string[]
+  readonly actor: string
+}
+
+/** Configs of workers. */
+export interface Configs {
+  /**
+   * Replaces a config if its generation is still `expectGen`, and adds a row to the history.
+   *
+   * A config that is equal to the stored one still raises the generation (D16).
+   *
+   * @returns the new generation, always `expectGen + 1`, and the connection to notify (`null` if the worker has none).
+   *   `conflict`: another generation is stored, which is returned; nothing was written (D18).
+   * @throws {FleetError} STORAGE_FULL. Nothing was written.
+   *   STORAGE_UNAVAILABLE. Not safe to retry blindly: if the outcome is unknown, a repeat may conflict with its own
+   *   change. Read the config first.
+   */
+  put(
+    put: ConfigPut,
+  ): Promise<{ readonly gen: number; readonly conn: string | null } | { readonly conflict: ConfigRow } | 'not_found'>
+  /**
+   * Reads configs.
+   *
+   * @returns `null` for a worker without a record.
+   */
+  get(refs: readonly Ref[]): PerItem<ConfigRow | null>
+  /**
+   * Reads the changes of a config, newest first. The newest 50 are kept (D39).
+   *
+   * @param limit 1 to 10,000.
+   * @param skip Leaves out this many of the newest changes, 0 to 10,000; 0 if omitted.
+   * @returns an empty list for a worker without a record, or without changes.
+   */
+  history(ref: Ref, limit: number, skip?: number): Promise<readonly HistoryRow[]>
+  /**
+   * Raises a generation to `above + 1`, unless it is already higher. Config and history stay unchanged (D46).
+   *
+   * @param items `above`: a generation that a worker reported, 0 or more.
+   * @returns the generation now stored and the connection to notify. `too_far`: it would rise by more than 1,000,000 in
+   *   one call; nothing was written. The limit keeps a forged generation from using up the numbers.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   */
+  raise(
+    items: readonly (Ref & { readonly above: number })[],
+  ): PerItem<{ readonly gen: number; readonly conn: string | null } | 'not_found' | 'too_far'>
+}
+
+/** The history of worker statistics, which `workers.beat` writes. */
+export interface StatsHistory {
+  /**
+   * Reads stats frames, oldest first. The newest 240 of a worker are kept, in the order of arrival (D10). Large frames
+   * are shortened in the history (D84).
+   *
+   * @param sinceSeconds Only frames whose `ts` is not below it, in seconds.
+   * @param limit The newest ones of them, 1 to 10,000.
+   * @returns an empty list if no frame matches; `not_found` for a worker without a record.
+   */
+  read(ref: Ref, sinceSeconds: number, limit: number): Promise<readonly JsonText[] | 'not_found'>
+}

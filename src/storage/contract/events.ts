@@ -1,0 +1,46 @@
+/**
+ * @module storage/contract/events
+ * Defines the event log: a bounded log of changes, which masters read to serve `GET /api/v1/events` (D31).
+ */
+import type { JsonText } from '../../protocol/index.ts'
+
+/** One change. */
+export interface NewEvent {
+  /** For example `worker.state`. */
+  readonly name: string
+  /** The automation type that the event belongs to. */
+  readonly scope: string
+  readonly data: JsonText
+}
+
+/** One logged change. */
+export interface LoggedEvent extends NewEvent {
+  /** Unique; opaque to clients, which send it back as `Last-Event-ID`. */
+  readonly id: string
+}
+
+/** The log keeps the newest 10,000 events and at most 16 MiB, the newest one in any case (D84). */
+export interface EventLog {
+  /**
+   * Appends events in order. An empty list does nothing.
+   *
+   * @throws {FleetError} STORAGE_UNAVAILABLE. If the outcome is unknown, a retry may append the events twice.
+   */
+  append(events: readonly NewEvent[]): Promise<void>
+  /**
+   * Reads events behind a point of the log, oldest first.
+   *
+   * @param after The id of an event; `''` is the point before the first event.
+   * @returns an empty list if there is nothing newer. `reset`: that point is not in the log any more, or never was, so
+   *   events may be missing; list the current state again.
+   */
+  read(after: string, limit: number): Promise<readonly LoggedEvent[] | 'reset'>
+  /**
+   * Calls `on` with new events, in the order of the log. The listener must not throw.
+   *
+   * @returns a function that removes the listener. It may be called again.
+   */
+  onAppend(on: (events: readonly LoggedEvent[]) => void): () => void
+  /** Returns the id of the newest event that listeners have received. They receive every later one. No I/O. */
+  newest(): string
+}

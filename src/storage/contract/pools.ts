@@ -1,0 +1,103 @@
+/**
+ * @module storage/contract/pools
+ * Defines pools: named sets of items, each of which at most one worker holds at a time.
+ */
+import type { JsonText } from '../../protocol/index.ts'
+import type { EpochMs, LeaseRef, PerItem, Token } from './common.ts'
+
+/** An item as it is put into a pool. */
+export interface PoolItem {
+  readonly id: string
+  /** A flat JSON object that claims can match. */
+  readonly tags: JsonText
+  readonly payload: JsonText
+  /** The item is removed at this time, claimed or not; `null`: never. */
+  readonly expiresAtMs: EpochMs | null
+}
+
+/** An item as it is listed. */
+export interface PoolRow extends PoolItem {
+  /** The end of the current claim; `null` while the item is free. */
+  readonly inUseUntilMs: EpochMs | null
+}
+
+/** One claimed item. */
+export interface Claim extends LeaseRef {
+  readonly tags: JsonText
+  readonly payload: JsonText
+  /** The claim ends at this time unless it is extended. */
+  readonly expiresAtMs: EpochMs
+}
+
+/** One claim of up to `n` items. */
+export interface ClaimRequest {
+  /** The worker that claims, 1 to 256 characters. */
+  readonly owner: string
+  /** 1 to 1,000 items. */
+  readonly n: number
+  /** How long the claim lasts, 1,000 to 43,200,000 ms. */
+  readonly holdMs: number
+  /**
+   * Only items whose top-level tags have these values; `{}` matches all. A claim that matches checks at most 1,000
+   * items.
+   */
+  readonly match: Readonly<Record<string, string | number | boolean>>
+}
+
+/** Pools of items. A pool exists as soon as it has an item. Every method first removes items that have expired. */
+export interface Pools {
+  /**
+   * Adds items, or replaces tags, payload and expiry of known ones. Replacing keeps the claim and the place in the
+   * order of use.
+   *
+   * @throws {FleetError} STORAGE_FULL, also above 100,000 items in the pool. Nothing of the call was written.
+   *   STORAGE_UNAVAILABLE. Safe to retry; a repeat returns `replaced`.
+   */
+  put(pool: string, items: readonly PoolItem[]): PerItem<'created' | 'replaced'>
+  /**
+   * Removes items, which ends their claims.
+   *
+   * @param items With a `token` an item is removed only while that claim lasts; with `null` in any case.
+   * @returns true: removed. false: no such item (token `null`). `lease_lost`: the claim does not exist any more.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns false or `lease_lost`.
+   */
+  remove(
+    pool: string,
+    items: readonly { readonly id: string; readonly token: Token | null }[],
+  ): PerItem<boolean | 'lease_lost'>
+  /**
+   * Claims free items: first those that were never claimed, in the order in which they were put, then those whose last
+   * claim is the longest ago (D30). Requests are served in order.
+   *
+   * @returns one list per request. It may be shorter than `n`: too few items are free or match, or it ended early at
+   *   32 MiB, after at least one item. Empty: no item is free, or none matches.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. If the outcome is unknown, items may stay claimed until their hold ends.
+   */
+  claim(pool: string, requests: readonly ClaimRequest[]): PerItem<readonly Claim[]>
+  /**
+   * Moves the end of claims to now + `holdMs`, never to an earlier time.
+   *
+   * @param items `holdMs`: 1,000 to 43,200,000.
+   * @returns the end that now applies; `lease_lost` if the claim has ended.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   */
+  extend(
+    pool: string,
+    items: readonly (LeaseRef & { readonly holdMs: number })[],
+  ): PerItem<{ readonly expiresAtMs: EpochMs } | 'lease_lost'>
+  /**
+   * Ends claims, so that the items are free again.
+   *
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns `lease_lost`.
+   */
+  release(pool: string, leases: readonly LeaseRef[]): PerItem<'ok' | 'lease_lost'>
+  /**
+   * Lists items, oldest put first.
+   *
+   * @param n 1 to 10,000. The list ends early at 32 MiB, after at least one item.
+   * @returns `size` counts all items; `{ size: 0, items: [] }` for an unknown pool.
+   */
+  list(pool: string, n: number): Promise<{ readonly size: number; readonly items: readonly PoolRow[] }>
+  /** Counts the items of pools; 0 for an unknown pool. */
+  sizes(pools: readonly string[]): PerItem<number>
+}

@@ -1,0 +1,337 @@
+/**
+ * @module storage/contract/tasks
+ * Defines the task queue of each automation type: submit, lease, settle, retry and dead-letter queue.
+ *
+ *   pending ──reserve──▶ in flight ──ack──▶ removed
+ *      ▲                    ├─ release; sweep, deadline passed ──▶ pending
+ *      │                    ├─ nack, attempts left ──▶ scheduled ──due──▶ pending
+ *      │                    └─ nack, none left or permanent; lease lost too often ──▶ dead
+ *      └──────────────────────────── replay ───────────────────────────────┘
+ *
+ * Delivery is at least once. A reserved task is leased: once its visibility deadline has passed, `sweep` makes it
+ * pending again, while a worker that was suspended meanwhile still works on it. Each lease therefore has a token that
+ * is greater than all before it (a fencing token), and only the newest token can settle the task (D24).
+ */
+import type { JsonText } from '../../protocol/index.ts'
+import type { EpochMs, LeaseRef, PerItem } from './common.ts'
+
+/** 0 is high (priority above 0), 1 normal, 2 low. */
+export type Tier = 0 | 1 | 2
+
+/** Where a task is. A task that was acknowledged, removed or dropped is nowhere. */
+export type TaskPlace = 'pending' | 'in_flight' | 'scheduled' | 'dead'
+
+/** A task as it is submitted. */
+export interface NewTask {
+  /** 1 to 256 characters, unique within the type. */
+  readonly id: string
+  /** The client chose the id. A task with this id that is still stored then makes the submit a duplicate (D27). */
+  readonly ownId: boolean
+  /** Idempotency key, 1 to 256 characters; `null` for none. */
+  readonly key: string | null
+  readonly tier: Tier
+  /** The task is dropped if it is still pending after this time, 1,000 ms to one year; `null`: never. */
+  readonly ttlMs: number | null
+  /** 1 to 1,000; `null`: that of the worker that reserves the task (D26). */
+  readonly maxAttempts: number | null
+  /** The master's time of the submit. It is shown, and nothing is decided by it. */
+  readonly submittedAtMs: EpochMs
+  /** `{"payload":…,"priority":…,"submitted_at":…}`, with the fields in this order. */
+  readonly body: JsonText
+}
+
+/**
+ * The result of submitting one task. `queued`: it is stored. `duplicateOf`: the id of the task that was submitted first
+ * under the same key or id; nothing was queued. `queue_full`: the type is at `maxLength`; nothing was stored, also no
+ * key.
+ */
+export type SubmitItemResult = { readonly queued: true } | { readonly duplicateOf: string } | 'queue_full'
+
+/**
+ * The token is not that of the current lease: the task was settled, or leased again, or is unknown; nothing changed.
+ * `not_issued` is the special case of a token above all that this store has issued, so the store was restored to an
+ * earlier state (G26).
+ */
+export type LeaseLost = 'lease_lost' | 'not_issued'
+
+/** One leased task. */
+export interface Lease extends LeaseRef {
+  /** Failed runs so far: 0 for the first run. */
+  readonly attempt: number
+  /** A nack that makes `attempt` reach this number sends the task to the dead-letter queue. */
+  readonly maxAttempts: number
+  /** Visibility deadline: from this time on a sweep takes the task back. */
+  readonly expiresAtMs: EpochMs
+  readonly body: JsonText
+}
+
+/** One worker that waits for tasks. */
+export interface ReserveRequest {
+  /** Worker id. */
+  readonly worker: string
+  /** 1 to 10,000; a whole call leases at most 500 tasks. */
+  readonly limit: number
+  /** The generation of the worker's config from which the master read `defaultMaxAttempts`. */
+  readonly gen: number
+  /** For tasks without `maxAttempts`, 1 to 1,000. */
+  readonly defaultMaxAttempts: number
+}
+
+/**
+ * Why a worker gets no task. `unknown`: it is not registered. `draining`: a drain is set (G14). `stale`: its config has
+ * another generation than the request; read the config again.
+ */
+export type ReserveRefusal = 'unknown' | 'draining' | 'stale'
+
+/** The leases of one request, or why there are none. An empty list: no task was left for this request. */
+export type Reservation = readonly Lease[] | ReserveRefusal
+
+/** The result of one reserve. */
+export interface ReserveResult {
+  /** One per request, in order. */
+  readonly results: readonly Reservation[]
+  /** Tasks that were dropped because their ttl had passed. */
+  readonly dropped: number
+  /** When the next scheduled retry is due; `null` if none is scheduled. */
+  readonly nextDueAtMs: EpochMs | null
+}
+
+/**
+ * The delay of a retry is ⌊jitter · min(capMs, baseMs · factor^attempt)⌋, with `attempt` as before the nack:
+ * exponential backoff with full jitter (D25).
+ */
+export interface RetryPolicy {
+  /** 0 to 86,400,000. */
+  readonly baseMs: number
+  /** 1 or more. */
+  readonly factor: number
+  /** 0 to 86,400,000. */
+  readonly capMs: number
+}
+
+/** One failed run. */
+export interface NackItem extends LeaseRef {
+  /** Cut at 4,096 characters. */
+  readonly error: string
+  /** Delay of the retry, 0 to 86,400,000 ms; `null`: by the retry policy. */
+  readonly retryInMs: number | null
+  /** Sends the task to the dead-letter queue, whatever attempts are left (D55). */
+  readonly permanent: boolean
+  /** Random number in [0, 1), drawn by the master. */
+  readonly jitter: number
+}
+
+/** What one sweep did. */
+export interface SweepResult {
+  /** Tasks whose lease had expired and that are pending again. */
+  readonly requeued: number
+  /** Retries that were due and are pending. */
+  readonly promoted: number
+  /** Tasks that lost their lease too often and are dead. */
+  readonly dead: number
+  /** Idempotency keys whose window had ended. */
+  readonly forgottenKeys: number
+  /** More is due: call again. */
+  readonly more: boolean
+}
+
+/** A task as it is listed, without its body. */
+export interface QueueTicket {
+  readonly id: string
+  readonly attempt: number
+}
+/** A task as it is listed. */
+export interface QueueRow extends QueueTicket {
+  readonly body: JsonText
+}
+
+/** The first pending tasks. */
+export interface QueuePage {
+  /** Pending tasks of all tiers. */
+  readonly length: number
+  readonly items: readonly QueueRow[]
+  /**
+   * The tasks that follow `items`, up to `n` in all, whose bodies exceeded `bytes`; read them with `bodies`. Omitted if
+   * none.
+   */
+  readonly rest?: readonly QueueTicket[]
+}
+
+/** A dead task as it is listed. */
+export interface DeadRow extends QueueRow {
+  readonly maxAttempts: number
+  /** At most 4,096 characters. */
+  readonly lastError: string | null
+  readonly diedAtMs: EpochMs
+}
+
+/** Dead tasks, oldest death first. */
+export interface DeadPage {
+  /** All dead tasks of the type. */
+  readonly length: number
+  readonly items: readonly DeadRow[]
+  /** The `after` of the next call, if this one ended early at `bytes`; omitted otherwise. */
+  readonly next?: number
+}
+
+/** Running totals since the store was created. */
+interface Totals {
+  readonly submitted: number
+  readonly acked: number
+  readonly nacked: number
+  readonly died: number
+}
+
+/** The tasks of one type, counted by place. All zero for an unknown type. */
+export interface Counts {
+  /** Pending tasks by tier: high, normal, low. */
+  readonly tiers: readonly [number, number, number]
+  readonly scheduled: number
+  readonly inFlight: number
+  readonly dead: number
+  /** The earliest `submittedAtMs` among the first pending task of each tier; `null` if nothing is pending. */
+  readonly oldestSubmittedAtMs: EpochMs | null
+  readonly totals: Totals
+}
+
+/**
+ * Task queues. Lists of items have 1 to 500 entries; `bytes` bounds the bodies of one result, 1 to 32 MiB, 32 MiB if
+ * omitted: a result ends early at it, but has at least one task if there is one (D82). A type that was never used is
+ * empty. Every method may reject with STORAGE_UNAVAILABLE; those that change something state whether a retry is safe.
+ */
+export interface Tasks {
+  /**
+   * Queues tasks at the back of their tiers. Items act in order: a later item sees an earlier one.
+   *
+   * The key of a task is checked before its id. A key is recorded for its window also if its own task id was a
+   * duplicate (D80); a repeat does not prolong the window.
+   *
+   * @param idempotencyTtlMs The window of new keys, 1,000 ms to one year.
+   * @param maxLength The most tasks of the type, dead ones included; unbounded if omitted. Duplicates are recognised
+   *   even at the bound (D54).
+   * @throws {FleetError} STORAGE_FULL. Nothing was queued.
+   *   STORAGE_UNAVAILABLE. Safe to retry for tasks with a key. Without one, a retry with the same ids does not
+   *   duplicate a task that is still stored, but queues one again that was acknowledged meanwhile.
+   * @see D27, D54, D80
+   */
+  submit(
+    type: string,
+    idempotencyTtlMs: number,
+    tasks: readonly NewTask[],
+    maxLength?: number,
+  ): PerItem<SubmitItemResult>
+  /**
+   * Leases pending tasks to waiting workers. Higher tiers come first; within a tier, first in, first out.
+   *
+   * Due retries are made pending first, at most 1,000 per call. Tasks whose ttl has passed are dropped, at most 1,000
+   * per call. Whether a worker may reserve is read from its record in the same step. A call leases at most 500 tasks
+   * and about 12 MiB of bodies; the first task is leased whatever its size.
+   *
+   * @param visibilityMs How long a leased task stays hidden, 1,000 to 43,200,000.
+   * @param requests One per waiting worker, served in order. The tasks of a refused worker go to the others.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry: leases that were never delivered expire.
+   * @see D24, D25, D26, D28
+   */
+  reserve(type: string, visibilityMs: number, requests: readonly ReserveRequest[]): Promise<ReserveResult>
+  /**
+   * Removes tasks that are done. A lease past its deadline still counts until a sweep has taken the task.
+   *
+   * @returns `ok` also if the same token acknowledged the same task before (D24, D80).
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   */
+  ack(type: string, leases: readonly LeaseRef[]): PerItem<'ok' | LeaseLost>
+  /**
+   * Returns tasks to the front of their tiers, in the given order. Attempt and lost leases stay unchanged.
+   *
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns `lease_lost`.
+   */
+  release(type: string, leases: readonly LeaseRef[]): PerItem<'ok' | LeaseLost>
+  /**
+   * Records failed runs: `attempt` grows by one, and the task is scheduled for a retry or dead.
+   *
+   * @returns `dead` if the failure is permanent or `attempt` has reached `maxAttempts`.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns `lease_lost`.
+   * @see D25, D26, D55
+   */
+  nack(type: string, retry: RetryPolicy, items: readonly NackItem[]): PerItem<'scheduled' | 'dead' | LeaseLost>
+  /**
+   * Moves visibility deadlines to now + `visibilityMs`, never to an earlier time.
+   *
+   * @param items `visibilityMs`: 1,000 to 43,200,000.
+   * @returns the deadline that now applies.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   */
+  extend(
+    type: string,
+    items: readonly (LeaseRef & { readonly visibilityMs: number })[],
+  ): PerItem<{ readonly expiresAtMs: EpochMs } | LeaseLost>
+  /**
+   * Does what is due by time. Tasks whose deadline has passed return to the front of their tiers in the order of their
+   * deadlines, or die. Due retries go to the back of their tiers in due order. Expired idempotency keys are forgotten.
+   *
+   * @param maxLost A task that loses its lease for this many times is dead; 0: never (D26).
+   * @param limit At most this many of each of the three, 1 to 10,000; earliest first.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   */
+  sweep(type: string, maxLost: number, limit: number): Promise<SweepResult>
+  /** Finds tasks. @returns `null` for a task that is not stored. */
+  locate(type: string, ids: readonly string[]): PerItem<TaskPlace | null>
+  /**
+   * Lists pending tasks in the order in which they will be leased: high, normal, low; within a tier first in, first
+   * out. The whole list is read in one step.
+   *
+   * @param n 1 to 10,000.
+   */
+  queue(type: string, n: number, bytes?: number): Promise<QueuePage>
+  /**
+   * Reads the bodies of tasks that are not dead.
+   *
+   * @returns one per id, in order; `null` if the task is dead or not stored. The list is shorter than `ids` if it ended
+   *   early at `bytes`.
+   */
+  bodies(type: string, ids: readonly string[], bytes?: number): Promise<readonly (JsonText | null)[]>
+  /**
+   * Lists dead tasks, oldest death first.
+   *
+   * @param n 1 to 10,000.
+   * @param after The `next` of an earlier call; from the oldest death if omitted.
+   */
+  dead(type: string, n: number, bytes?: number, after?: number): Promise<DeadPage>
+  /**
+   * Moves dead tasks to the back of the normal tier, oldest death first. Attempt and lost leases are 0, the ttl starts
+   * again.
+   *
+   * @param n 1 to 500.
+   * @param lastDeath The greatest death number to replay, as `lastDeath` returned it; every dead task if omitted.
+   * @returns how many were replayed; less than `n` if no more matched.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. If the outcome is unknown, a retry may replay up to `n` further tasks.
+   * @see D84
+   */
+  replay(type: string, n: number, lastDeath?: number): Promise<number>
+  /**
+   * Returns the death number of the newest dead task. Deaths are numbered in their order.
+   *
+   * @returns 0 or any earlier number if no task is dead.
+   */
+  lastDeath(type: string): Promise<number>
+  /**
+   * Removes all dead tasks in one step. Their ids may be used again.
+   *
+   * @returns how many were removed.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. A retry also removes tasks that died meanwhile.
+   */
+  clearDead(type: string): Promise<number>
+  /**
+   * Replays or removes the named dead tasks, in the given order (D50).
+   *
+   * @returns `not_dead` if the task is not in the dead-letter queue, also at the second mention of an id.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns `not_dead`.
+   */
+  select(
+    type: string,
+    action: 'replay' | 'remove',
+    ids: readonly string[],
+  ): PerItem<'replayed' | 'removed' | 'not_dead'>
+  /** Counts the tasks of types. */
+  counts(types: readonly string[]): PerItem<Counts>
+}

@@ -1,0 +1,164 @@
+/**
+ * @module storage/contract/workers
+ * Defines the worker registry: registration, reports, drains, ownership and reading of worker records.
+ */
+import type { JsonText, ReportedState, WorkerState } from '../../protocol/index.ts'
+import type { EpochMs, PerItem } from './common.ts'
+import type { ConfigRow } from './configs.ts'
+
+/** Names one worker. The id is unique within its automation type. Both are 1 to 256 characters of well-formed text. */
+export interface Ref {
+  readonly type: string
+  readonly id: string
+}
+
+/** Names one connection of a worker. */
+export interface Conn extends Ref {
+  /** `<masterId>/<n>`, new for each accepted register frame. The part before the last slash names the master. */
+  readonly conn: string
+}
+
+/** A register frame as a master passes it on. */
+export interface Registration extends Conn {
+  /** Random id of the worker process (D5); `''` if the worker sent none. */
+  readonly instance: string
+  /** The hardware the worker reported, stored as it is. */
+  readonly hardware: JsonText
+  /** The config for a worker without a record; ignored for a known worker. */
+  readonly defaults: JsonText
+}
+
+/** The status that a worker's record shows. */
+export interface RecordedStatus {
+  /** As last reported; `DRAINING` while a drain is set. */
+  readonly state: WorkerState
+  readonly lastError: string | null
+  /** `config_gen` of the newest state frame; `null` before the first one. */
+  readonly appliedGen: number | null
+}
+
+/** The result of registering one worker. `'full'`: the type has its maximum number of records, nothing was written. */
+export type RegisterResult =
+  | {
+      /** What the record showed before this register; `null` if the record was created. */
+      readonly previous: RecordedStatus | null
+      /** A drain applies to this process: send it the drain frame. */
+      readonly drain: boolean
+      /** The connection that this register replaces and that has to be closed (D11); `null` if there is none. */
+      readonly replaced: string | null
+      /** The stored config generation. */
+      readonly gen: number
+    }
+  | 'full'
+
+/** What arrived on one connection since its last report. Without state and stats only `lastSeenAtMs` changes. */
+export interface WorkerReport extends Conn {
+  readonly state?: { readonly state: ReportedState; readonly gen: number; readonly lastError: string | null }
+  /** Stats frames, oldest first. */
+  readonly stats?: readonly JsonText[]
+}
+
+/** The result of one report. */
+export interface ReportResult {
+  /**
+   * `ok`: recorded. `drain`: recorded, and a drain is set; send the drain frame if this connection has not had it.
+   * `replaced`: another connection, or none, owns the record; nothing was written.
+   * `unknown`: the worker has no record (it was forgotten); nothing was written.
+   */
+  readonly status: 'ok' | 'drain' | 'replaced' | 'unknown'
+  /** The stored config generation; 0 if unknown. If it is above the one sent to the worker, send config_changed. */
+  readonly gen: number
+}
+
+/** One worker record. */
+export interface WorkerRow extends Ref {
+  /** The newest connection; `null` after a disconnect. */
+  readonly conn: string | null
+  /** `conn` is set and its master has sent a heartbeat within 15 s. */
+  readonly connected: boolean
+  readonly registeredAtMs: EpochMs
+  readonly hardware: JsonText
+  /** `DRAINING` while a drain is set, whatever the worker reported. */
+  readonly state: WorkerState
+  /** Last change of the state or of the connection. */
+  readonly stateSinceMs: EpochMs
+  /** Last register or report. */
+  readonly lastSeenAtMs: EpochMs
+  /** At most 4,096 characters. */
+  readonly lastError: string | null
+  readonly draining: boolean
+  readonly managedBy: string | null
+  /** `config_gen` of the newest state frame; `null` before the first one. */
+  readonly appliedGen: number | null
+  readonly config: ConfigRow
+  /** The newest stats frame, whole; `null` before the first one. */
+  readonly stats: JsonText | null
+}
+
+/** The worker registry. Every method may reject with STORAGE_UNAVAILABLE; each states whether a retry is safe. */
+export interface Workers {
+  /**
+   * Creates the records of new workers and updates those of known ones.
+   *
+   * A new record is IDLE, has the default config and generation 0. If the worker was forgotten before, its generation
+   * is the kept one + 1 (D46). For a known worker hardware, instance and connection are replaced; state and config
+   * stay. A drain ends, and the state becomes IDLE, if another process registers than the one that was to be drained
+   * (D6).
+   *
+   * @throws {FleetError} STORAGE_FULL. Retry after space was freed.
+   *   STORAGE_UNAVAILABLE. Safe to retry with the same connection: it does not count as replaced.
+   * @see D3, D5, D6, D11, D46
+   */
+  register(items: readonly Registration[]): PerItem<RegisterResult>
+  /**
+   * Records what workers reported. A full store may drop older stats frames; it does not reject the call.
+   *
+   * @throws {FleetError} STORAGE_UNAVAILABLE. A retry without `stats` is safe. With `stats` an unknown outcome may
+   *   store the frames twice.
+   * @see D47
+   */
+  beat(items: readonly WorkerReport[]): PerItem<ReportResult>
+  /**
+   * Clears the connection of each record that still has this connection; other records stay unchanged.
+   *
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   */
+  disconnect(items: readonly Conn[]): Promise<void>
+  /**
+   * Sets a drain. It applies to the connected process: to its instance, or to its connection if it sent no instance. If
+   * the worker is not connected, it applies to the process that registers next (D6, D61). Repeating it changes nothing.
+   *
+   * @returns the connection to send the drain frame to, `null` if the record has none.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   */
+  drain(refs: readonly Ref[]): PerItem<{ readonly conn: string | null } | 'not_found'>
+  /**
+   * Sets or clears the name of the manager of a worker (D31).
+   *
+   * @param items `managedBy`: 1 to 256 characters, or `null` for none.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   */
+  manage(items: readonly (Ref & { readonly managedBy: string | null })[]): PerItem<'ok' | 'not_found'>
+  /**
+   * Deletes record, config, config history and stats. Only the config generation is kept (D46).
+   *
+   * @returns false if the worker has no record.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns false.
+   */
+  forget(refs: readonly Ref[]): PerItem<boolean>
+  /**
+   * Reads worker records.
+   *
+   * @returns `null` for a worker without a record.
+   */
+  get(refs: readonly Ref[]): PerItem<WorkerRow | null>
+  /**
+   * Reads one page of the records of a type, ordered by the UTF-8 bytes of the id (D40).
+   *
+   * @param after Only ids behind this one; it need not exist. `null`: from the start.
+   * @param limit 1 to 1,000.
+   * @param bytes 1 to 32 MiB, 32 MiB if omitted. The page ends early at it, but has at least one row (D56).
+   * @returns an empty list behind the last record. A page shorter than `limit` is not the last one: read until empty.
+   */
+  page(type: string, after: string | null, limit: number, bytes?: number): Promise<readonly WorkerRow[]>
+}

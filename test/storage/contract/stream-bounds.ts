@@ -1,0 +1,59 @@
+/** The contract of streams without pushes: they shrink by age and by bytes, a part at a time. */
+import { describe, expect, it } from '@jest/globals'
+import { HOUR, TYPE, worlds } from './world.ts'
+import type { Create } from './world.ts'
+
+const entry = (i: number): string => JSON.stringify({ i, text: 'x'.repeat(1_000) })
+
+export function streamBounds(name: string, create: Create): void {
+  describe(`${name} backend: streams.trim and bytes (D83)`, () => {
+    const open = worlds(create)
+
+    it('drops the oldest entries until no more than so many bytes remain, and counts what remains', async () => {
+      const {
+        backend: { streams },
+      } = await open()
+      for (let i = 0; i < 10; i += 1) await streams.push(TYPE, 'p', i, [entry(i)])
+      const [all = 0] = await streams.bytes([TYPE])
+      expect(all).toBeGreaterThanOrEqual(10_000)
+      const kept = await streams.peek(TYPE, 10)
+      expect(await streams.trim(TYPE, Math.floor(all * 0.45))).toEqual({ trimmed: 6, more: false })
+      expect(await streams.peek(TYPE, 10)).toEqual(kept.slice(6))
+      expect((await streams.bytes([TYPE]))[0]).toBe(all * 0.4)
+      expect(await streams.tail(TYPE, kept[2]?.id ?? '', 10)).toEqual({ entries: kept.slice(6), gap: true })
+      expect(await streams.tail(TYPE, kept[5]?.id ?? '', 10)).toEqual({ entries: kept.slice(6), gap: false })
+      expect(await streams.trim(TYPE, all)).toEqual({ trimmed: 0, more: false })
+      expect(await streams.trim(TYPE, 0)).toEqual({ trimmed: 4, more: false })
+      expect(await streams.bytes([TYPE, 'unknown'])).toEqual([0, 0])
+      expect(await streams.trim('unknown', 0)).toEqual({ trimmed: 0, more: false })
+    })
+
+    it('drops what is older than an hour without a push', async () => {
+      const {
+        backend: { streams },
+        clock,
+      } = await open()
+      await streams.push(TYPE, 'p', 1, [entry(0), entry(1)])
+      clock.advance(HOUR / 2)
+      await streams.push(TYPE, 'p', 2, [entry(2)])
+      clock.advance(HOUR / 2)
+      expect(await streams.trim(TYPE, Number.MAX_SAFE_INTEGER)).toEqual({ trimmed: 2, more: false })
+      expect(await streams.length([TYPE])).toEqual([1])
+    })
+
+    it('counts bytes right after pops, in part and in whole', async () => {
+      const {
+        backend: { streams },
+      } = await open()
+      await streams.push(TYPE, 'p', 1, [entry(0), entry(1)])
+      await streams.push(TYPE, 'p', 2, [entry(2)])
+      const [all = 0] = await streams.bytes([TYPE])
+      await streams.pop(TYPE, 1)
+      expect((await streams.bytes([TYPE]))[0]).toBeLessThanOrEqual(all)
+      await streams.pop(TYPE, 1)
+      expect((await streams.bytes([TYPE]))[0]).toBeLessThan(all * 0.4)
+      await streams.pop(TYPE, 1)
+      expect(await streams.bytes([TYPE])).toEqual([0])
+    })
+  })
+}

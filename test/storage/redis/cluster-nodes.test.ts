@@ -1,0 +1,72 @@
+/** A Redis Cluster of which a node is unreachable, and one that gains a node. */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { systemTime } from '../../../src/runtime/index.ts'
+import { key } from '../../../src/storage/redis/keys.ts'
+import { slotOf } from '../../../src/storage/redis/slots.ts'
+import { masterAt, migrateSlot, ownerOf } from './cluster-world.ts'
+import { startCluster, withRedisServer, type RedisCluster } from './server.ts'
+
+const open: { close(): unknown }[] = []
+afterEach(async () => {
+  for (const each of open.splice(0).toReversed()) await each.close()
+})
+
+async function clusterWith(...config: string[]): Promise<RedisCluster> {
+  const cluster = await startCluster({ appendfsync: 'everysec', config })
+  open.push(cluster)
+  return cluster
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (const limit = AbortSignal.timeout(20_000); !(await isSo()); await systemTime.sleep(20)) limit.throwIfAborted()
+}
+
+withRedisServer('redis cluster, its nodes', () => {
+  describe('redis cluster, its nodes', () => {
+    it('keeps a master ready while one of three nodes is down, and refuses the calls for that node alone (G18)', async () => {
+      const cluster = await clusterWith('cluster-require-full-coverage no')
+      const backend = await masterAt(cluster, 'm1', open)
+      const meta = ownerOf(cluster, slotOf('{m}'))
+      const down = cluster.nodes.find((node) => node !== meta) ?? meta
+      const types = Array.from({ length: 30 }, (_, n) => `type${n}`)
+      const lost = types.find((type) => ownerOf(cluster, slotOf(key('a', type, ''))) === down) ?? ''
+      const kept = types.find((type) => ownerOf(cluster, slotOf(key('a', type, ''))) !== down) ?? ''
+      await down.kill()
+      const failure = await backend.tasks.counts([lost]).then(
+        () => null,
+        (error: unknown) => error,
+      )
+      expect(failure).toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+      expect(backend.health().ok).toBe(true)
+      expect(await backend.tasks.counts([kept])).toHaveLength(1)
+      await down.start()
+      await until(() =>
+        backend.tasks.counts([lost]).then(
+          () => true,
+          () => false,
+        ),
+      )
+      await meta.kill()
+      await until(() => !backend.health().ok)
+    }, 60_000)
+
+    it('keeps the epoch and the event log of a cluster that gains a node, and not when a node was restarted (D46)', async () => {
+      const cluster = await clusterWith()
+      const backend = await masterAt(cluster, 'm1', open)
+      const { epoch } = await backend.meta.info()
+      await backend.events.append([{ name: 'queue.totals', scope: '*', data: '{}' }])
+      const before = backend.events.newest()
+      const added = await cluster.addPrimary()
+      const slot = slotOf(key('a', 'type0', ''))
+      await migrateSlot(slot, ownerOf(cluster, slot), added, [...cluster.nodes, added])
+      await backend.tasks.counts(['type0']) // The way to the new node.
+      await backend.events.append([{ name: 'queue.totals', scope: '*', data: '{}' }])
+      expect((await backend.meta.info()).epoch).toBe(epoch)
+      expect(await backend.events.read(before, 10)).toHaveLength(1)
+      const second = await masterAt(cluster, 'm2', open)
+      expect((await second.meta.info()).epoch).toBe(epoch)
+      await added.restart()
+      await until(async () => (await backend.meta.info()).epoch !== epoch)
+    }, 60_000)
+  })
+})

@@ -1,0 +1,232 @@
+/**
+ * A submit whose answer was lost is sent again; between the two sends another master may deliver and ack the task. The
+ * repetition is recognised by its slot and number, so an acked task does not come back (G2), and the caller gets the
+ * answer of the first send (D79). The leases of a reserve whose answer was lost are given back, uncharged (D81).
+ */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
+import { key } from '../../../src/storage/redis/keys.ts'
+import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
+import { slotOf } from '../../../src/storage/redis/slots.ts'
+import type { Caller } from '../../../src/storage/redis/caller.ts'
+import { unavailable } from '../../../src/storage/redis/errors.ts'
+import { createTasks } from '../../../src/storage/redis/tasks.ts'
+import { createWorkers } from '../../../src/storage/redis/workers.ts'
+import type { Lease, Tasks } from '../../../src/storage/index.ts'
+import { DAY, leasesOf, ManualClock, refOf, registration, sole, task, TYPE, VISIBILITY } from '../contract/world.ts'
+import { Forwarder } from './forwarder.ts'
+import { startCluster, startRedis, withRedisServer, type RedisServer } from './server.ts'
+import { TracedCaller } from './traced.ts'
+
+const open: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const each of open.splice(0).toReversed()) await each.close()
+})
+
+interface World {
+  /** Reaches the store through `network`. */
+  readonly first: RedisBackend
+  /** Reaches it directly. */
+  readonly second: Tasks
+  /** The way of the first master to the server that holds the tasks. */
+  readonly network: Forwarder
+}
+
+async function forwarderTo(server: RedisServer): Promise<Forwarder> {
+  const forwarder = await Forwarder.to(server.port)
+  open.push(forwarder)
+  return forwarder
+}
+
+async function master(url: string): Promise<RedisBackend> {
+  const backend = new RedisBackend({ url: parseStoreUrl(url), time: systemTime, random: systemRandom })
+  open.push(backend)
+  await backend.open(AbortSignal.timeout(20_000))
+  return backend
+}
+
+async function onOneServer(): Promise<World> {
+  const server = await startRedis()
+  open.push(server)
+  const network = await forwarderTo(server)
+  const [first, second] = [await master(`kvstore://127.0.0.1:${network.port}`), await master(server.url)]
+  await first.workers.register([registration('w', 'm2/1')])
+  return { first, second: second.tasks, network }
+}
+
+/** Waits until the node names every port: nodes gossip, and a client that reads old and new ports drops connections. */
+async function untilNamed(node: RedisServer, ways: readonly Forwarder[]): Promise<void> {
+  const client = node.connect()
+  const isNamed = async (): Promise<boolean> => {
+    const nodes = String(await client.call('CLUSTER', 'NODES'))
+    return ways.every(({ port }) => nodes.includes(`127.0.0.1:${port}@`))
+  }
+  for (const limit = AbortSignal.timeout(20_000); !(await isNamed()); await systemTime.sleep(20)) limit.throwIfAborted()
+}
+
+/** Every node announces the port of a forwarder, so that the first master reaches each of them through one. */
+async function onCluster(): Promise<World> {
+  const cluster = await startCluster()
+  open.push(cluster)
+  const ways = await Promise.all(cluster.nodes.map(forwarderTo))
+  for (const [i, node] of cluster.nodes.entries())
+    await node.connect().call('CONFIG', 'SET', 'cluster-announce-port', `${ways[i]?.port}`)
+  await Promise.all(cluster.nodes.map((node) => untilNamed(node, ways)))
+  const owner = Math.floor(slotOf(key('a', TYPE, '')) / Math.ceil(16_384 / cluster.nodes.length))
+  const url = `kvstore+cluster://${ways.map(({ port }) => `127.0.0.1:${port}`).join(',')}`
+  const [network, node] = [ways[owner], cluster.nodes[owner]]
+  if (network === undefined || node === undefined) throw new Error('a node owns the slot')
+  const first = await master(url)
+  await first.workers.register([registration('w', 'm2/1')])
+  return { first, second: createTasks(new TracedCaller(node.connect(), systemTime), 'second'), network }
+}
+
+const reserved = async (tasks: Tasks): Promise<readonly Lease[]> =>
+  leasesOf(
+    sole((await tasks.reserve(TYPE, VISIBILITY, [{ worker: 'w', limit: 10, gen: 0, defaultMaxAttempts: 3 }])).results),
+  )
+
+withRedisServer('redis, a submit whose answer is lost', () => {
+  describe.each([
+    ['one server', onOneServer],
+    ['a cluster', onCluster],
+  ] as const)('redis, a submit whose answer is lost (%s)', (_name, world) => {
+    it('does not queue a task anew that another master delivered and acked meanwhile (G2)', async () => {
+      const { first, second, network } = await world()
+      const lost = network.loseAnswer(/only-here/)
+      const submitted = first.tasks.submit(TYPE, DAY, [task('only-here')])
+      await lost
+      const leases = await reserved(second)
+      expect(leases.map(({ id }) => id)).toEqual(['only-here'])
+      expect(await second.ack(TYPE, leases.map(refOf))).toEqual(['ok'])
+      network.mend()
+      expect(await submitted).toEqual([{ queued: true }])
+      expect(await reserved(second)).toEqual([])
+      expect((await second.counts([TYPE]))[0]?.totals).toMatchObject({ submitted: 1, acked: 1 })
+    }, 15_000)
+
+    it('gets the answers of its first send, with keys and ids of its own too (G7)', async () => {
+      const { first, second, network } = await world()
+      await second.submit(TYPE, DAY, [task('known', { key: 'old' })])
+      const lost = network.loseAnswer(/only-here/)
+      const items = [
+        task('only-here', { key: 'new' }),
+        task('own', { ownId: true }),
+        task('other', { key: 'old' }),
+        task('late', { ownId: true }),
+      ]
+      const submitted = first.tasks.submit(TYPE, DAY, items, 3)
+      await lost
+      network.mend()
+      expect(await submitted).toEqual([{ queued: true }, { queued: true }, { duplicateOf: 'known' }, 'queue_full'])
+      expect(await first.tasks.submit(TYPE, DAY, [task('again', { key: 'new' })])).toEqual([
+        { duplicateOf: 'only-here' },
+      ])
+      expect((await second.counts([TYPE]))[0]?.totals.submitted).toBe(3)
+    }, 15_000)
+  })
+
+  describe.each([
+    ['one server', onOneServer],
+    ['a cluster', onCluster],
+  ] as const)('redis, a reserve whose answer is lost (%s)', (_name, world) => {
+    it('leases the tasks anew, in order and with nothing charged (G3, G5, G8)', async () => {
+      const { first, second, network } = await world()
+      await second.submit(TYPE, DAY, [task('a'), task('b'), task('high', { tier: 0 })])
+      for (let round = 0; round < 3; round += 1) {
+        const lost = network.loseAnswer(/\r\nw\r\n/)
+        const taken = reserved(first.tasks)
+        await lost
+        const [during] = await second.counts([TYPE])
+        expect(during?.inFlight).toBe(3)
+        network.mend()
+        const leases = await taken
+        expect(leases.map(({ id, attempt }) => [id, attempt])).toEqual([
+          ['high', 0],
+          ['a', 0],
+          ['b', 0],
+        ])
+        expect(await second.release(TYPE, leases.map(refOf))).toEqual(['ok', 'ok', 'ok'])
+      }
+    }, 60_000)
+  })
+
+  it('redis, a reserve whose answer is lost: is given back by the next one where it could not be repeated (D81)', async () => {
+    const { first, second, network } = await onOneServer()
+    await second.submit(TYPE, DAY, [task('a')])
+    const lost = network.loseAnswer(/\r\nw\r\n/)
+    const taken = reserved(first.tasks)
+    await lost
+    await expect(taken).rejects.toMatchObject({ outcome: 'unknown' })
+    expect((await second.counts([TYPE]))[0]?.inFlight).toBe(1)
+    network.mend()
+    let leases: readonly Lease[] | null = null
+    while (leases === null) {
+      leases = await reserved(first.tasks).catch(() => null)
+      await systemTime.sleep(20)
+    }
+    expect(leases.map(({ id, attempt }) => [id, attempt])).toEqual([['a', 0]])
+  }, 60_000)
+
+  describe('redis, numbered calls', () => {
+    it('of reserve: a lost answer is charged to no task, a delivered lease that ran out is (D26, D81)', async () => {
+      const server = await startRedis()
+      open.push(server)
+      const clock = new ManualClock()
+      const caller = new TracedCaller(server.connect(), clock)
+      let loses = false
+      const losing: Caller = {
+        runId: caller.runId,
+        channel: caller.channel,
+        run: async (...args) => {
+          const reply = await caller.run(...args)
+          if (loses && args[0].name === 'tasks.reserve') throw unavailable('the answer was lost', 'unknown')
+          return reply
+        },
+      }
+      const tasks = createTasks(losing, 'p')
+      await createWorkers(caller, async () => []).register([registration('w', 'm1/1')])
+      await tasks.submit(TYPE, DAY, [task('a'), task('b')])
+      for (let stall = 0; stall < 12; stall += 1) {
+        loses = stall % 4 !== 3
+        const leases = await reserved(tasks).catch(() => null)
+        if (loses) expect(leases).toBeNull()
+        else await tasks.release(TYPE, (leases ?? []).map(refOf))
+        clock.advance(VISIBILITY / 2)
+      }
+      loses = false
+      expect((await reserved(tasks)).map(({ id, attempt }) => [id, attempt])).toEqual([
+        ['a', 0],
+        ['b', 0],
+      ])
+      clock.advance(VISIBILITY)
+      expect(await tasks.sweep(TYPE, 1, 10)).toMatchObject({ dead: 2 })
+    })
+
+    it('of submit are not carried out after a later one of their slot', async () => {
+      const server = await startRedis()
+      open.push(server)
+      const client = server.connect()
+      const caller = new TracedCaller(client, new ManualClock())
+      const [tasks, overtaken] = [createTasks(caller, 'p'), createTasks(caller, 'p')]
+      await tasks.submit(TYPE, DAY, [task('a')])
+      await tasks.submit(TYPE, DAY, [task('b')])
+      await expect(overtaken.submit(TYPE, DAY, [task('c')])).rejects.toThrow('OVERTAKEN')
+      expect(await tasks.locate(TYPE, ['a', 'b', 'c'])).toEqual(['pending', 'pending', null])
+    })
+
+    it('of submit are remembered for 1,000 slots, then the one goes that was silent longest', async () => {
+      const server = await startRedis()
+      open.push(server)
+      const client = server.connect()
+      const clock = new ManualClock()
+      const caller = new TracedCaller(client, clock)
+      for (let i = 0; i < 1_002; i += 1) {
+        clock.advance(1)
+        await createTasks(caller, `p${i}`).submit(TYPE, DAY, [task(`t${i}`)])
+      }
+      const slots = await client.hkeys(`muster:{a:${TYPE}}:c`)
+      expect([slots.length, slots.includes('p1.0'), slots.includes('p2.0')]).toEqual([1_000, false, true])
+    })
+  })
+})
