@@ -5,9 +5,12 @@
  * @see D4, D17, D36, D52
  */
 import {
+  BOUND_TO,
   compileValidator,
   configSchemaOf,
   defaultsOf,
+  pointerStep,
+  propertiesOf,
   secretPathsOf,
   type AutomationDescriptor,
   type BaseConfig,
@@ -19,7 +22,7 @@ import {
 import type { Catalog, CatalogEntry } from './catalog.ts'
 import type { Automation } from './define.ts'
 import { AutomationError } from './errors.ts'
-import { plainSchema, schemaFaults, writeOnlyPointers, type SchemaFault } from './schema-check.ts'
+import { keywordsIn, plainSchema, schemaFaults, type SchemaFault } from './schema-check.ts'
 
 /**
  * Compiles what the automations declare.
@@ -74,7 +77,7 @@ function objectFaults({ type }: JsonSchema): readonly SchemaFault[] {
 function configFaults(own: JsonSchema): readonly SchemaFault[] {
   try {
     const whole = configSchemaOf(own)
-    const faults = [...schemaFaults(whole), ...unkeptSecrets(own)]
+    const faults = [...schemaFaults(whole), ...unkeptSecrets(own), ...wrongBounds(own)]
     return faults.length > 0 ? faults : wrongDefaults(whole)
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
@@ -85,11 +88,36 @@ function configFaults(own: JsonSchema): readonly SchemaFault[] {
 
 /** Secrets are found by their path below `properties` (D52); anywhere else at the top they would be shown. */
 function unkeptSecrets(own: JsonSchema): readonly SchemaFault[] {
-  const outside = writeOnlyPointers(own).filter((pointer) => !/^\/(?:properties|\$defs|definitions)\//.test(pointer))
+  const outside = keywordsIn(own, 'writeOnly')
+    .filter(({ value }) => value === true)
+    .map(({ pointer }) => pointer)
+    .filter((pointer) => !/^\/(?:properties|\$defs|definitions)\//.test(pointer))
   return outside.map((pointer) => ({
     pointer,
     problem: 'writeOnly works below /properties alone; here it would keep nothing secret',
   }))
+}
+
+/** A binding that names no field, or stands where it is not looked for, would protect nothing (D88). */
+function wrongBounds(own: JsonSchema): readonly SchemaFault[] {
+  const secrets = new Map(
+    secretPathsOf(own).map((path) => [path.map((key) => `/properties${pointerStep(key)}`).join(''), path]),
+  )
+  return keywordsIn(own, BOUND_TO).flatMap(({ pointer, value }) => {
+    const path = secrets.get(pointer)
+    const at = `${pointer}/${BOUND_TO}`
+    if (path === undefined) return [{ pointer: at, problem: 'works at a writeOnly field below /properties alone' }]
+    const others = Object.keys(propertiesOf(own)).filter((name) => name !== path[0])
+    const isList = Array.isArray(value) && value.every((name) => others.some((other) => other === name))
+    return isList
+      ? []
+      : [
+          {
+            pointer: at,
+            problem: `lists top-level fields of this config that decide where the secret is sent; known: ${others.join(', ')}`,
+          },
+        ]
+  })
 }
 
 /** A default that its own field refuses would make every worker's first PATCH fail. */

@@ -1,24 +1,32 @@
 /**
  * @module automation/context
- * What a plugin's `run` gets. Functions are properties without `this`: destructure them.
- * Seconds where the author writes them; `sleep` and `now` alone count milliseconds, as JavaScript does.
+ * Defines the context that `run` of an automation receives. Its functions do not use `this`, so they may be destructured.
+ * Durations are in seconds, except for `sleep` and `now`, which count milliseconds as JavaScript does.
  */
 import type { Static, TSchema } from 'typebox'
 import type { BaseConfig } from '../protocol/index.ts'
 
-/** The type a schema describes: exact for TypeBox, `Plain` for a hand-written JSON Schema. */
+/** The TypeScript type of a schema: exact for TypeBox, `Plain` for a hand-written JSON Schema. */
 export type Typed<S, Plain = unknown> = S extends { '~kind': string } ? Static<S & TSchema> : Plain
 
-/** Schema of a pool: what an item holds, and the tags it is matched by. */
+/** Schemas of a pool: the payload of its items, and the tags that `claim` matches. */
 export interface PoolSchemas {
   readonly payload: object
   readonly tags?: object
 }
+/** The pools that an automation declares, by name. */
 export type Pools = Readonly<Record<string, PoolSchemas>>
 
-/** Why a slot was told to stop; stands as `reason` on its signal. */
+/**
+ * Why a run has to stop; the `reason` of the SlotStopped with which its signal aborts.
+ *
+ *   drain       an admin drains the worker           disabled   the config was disabled
+ *   slots       the config has fewer slots           recycle    the slot reached the age `recycle_seconds`
+ *   shutdown    the worker process is stopping       lease_lost the task may have been given to another worker
+ */
 export type StopReason = 'drain' | 'disabled' | 'slots' | 'recycle' | 'shutdown' | 'lease_lost'
 
+/** The log of a run. Lines carry the worker, slot and task; secrets of the config are masked. */
 export interface SlotLog {
   readonly debug: (message: string, fields?: object) => void
   readonly info: (message: string, fields?: object) => void
@@ -26,26 +34,28 @@ export interface SlotLog {
   readonly error: (message: string, fields?: object) => void
 }
 
+/** Metrics of an automation, which the dashboard and the statistics of the worker show. A name is created by its first use. */
 export interface Metrics {
   readonly counter: (name: string) => { add: (n?: number) => void }
   readonly gauge: (name: string) => { set: (value: number) => void }
   readonly histogram: (name: string) => { record: (value: number) => void }
 }
 
-/** The mutex of a name, held. Renewed while held; released on the way out of `await using`, or by release(). */
+/** An acquired lock. It is renewed until `release()` is called or its `await using` block ends. */
 export interface Lock extends AsyncDisposable {
+  /** Fencing token: grows with every acquisition of this name. */
   readonly token: number
-  /** @throws LeaseLost when it ended before. */
+  /** Extends the lock by `holdSeconds` from now. @throws {LeaseLost} when the lock has already expired. */
   readonly extend: (options: { holdSeconds: number }) => Promise<void>
   readonly release: () => Promise<void>
 }
 
-/** An exclusive, renewed claim of a pool item. */
+/** An exclusive claim of a pool item. It is renewed until it is released, the item removed, or its `await using` block ends. */
 export interface PoolLease<P, T> extends AsyncDisposable {
   readonly id: string
   readonly payload: P
   readonly tags: T
-  /** @throws LeaseLost when it ended before. */
+  /** Extends the claim by `holdSeconds` from now. @throws {LeaseLost} when the claim has already expired. */
   readonly extend: (options: { holdSeconds: number }) => Promise<void>
   readonly release: () => Promise<void>
   readonly remove: () => Promise<void>
@@ -55,7 +65,7 @@ type PlainObject = Readonly<Record<string, unknown>>
 type PayloadOf<S> = S extends { payload: infer P } ? Typed<P, PlainObject> : PlainObject
 type TagsOf<S> = S extends { tags: infer T extends object } ? Typed<T, PlainObject> : PlainObject
 
-/** One item to put. `expiresAt`: unix seconds; null or absent: never. */
+/** An item to put into a pool. `expiresAt` is in unix seconds; null or absent means never. */
 export interface PoolItem<P, T> {
   readonly id: string
   readonly payload: P
@@ -63,57 +73,77 @@ export interface PoolItem<P, T> {
   readonly expiresAt?: number | null
 }
 
-/** `S`: the {@link PoolSchemas} the pool was declared with. */
+/** A pool of items shared by all workers. `S` is the {@link PoolSchemas} of its declaration. */
 export interface Pool<S> {
-  /** Adds items, or replaces those of the same id. */
+  /** Adds items, and replaces those with the same ID. */
   readonly put: (items: readonly PoolItem<PayloadOf<S>, TagsOf<S>>[]) => Promise<void>
-  /** Takes the free item that was used least recently and has all tags of `match`. null: there is none. */
+  /**
+   * Claims the free item that was used least recently and has all tags of `match`.
+   * @returns null when no such item is free.
+   */
   readonly claim: (options: {
     holdSeconds: number
     match?: Readonly<Record<string, string | number | boolean>>
   }) => Promise<PoolLease<PayloadOf<S>, TagsOf<S>> | null>
 }
 
+/** What every run receives. A call after the end of its run is rejected. */
 export interface Context<C = object, O = object, P extends Pools = Pools> {
-  /** Frozen. Batch: as it was when the task was taken. Continuous: each read of `context.config` gives the newest applied. */
+  /**
+   * The frozen config. A batch run keeps the config that was active when its task was reserved. In a continuous run, each
+   * read of `context.config` returns the newest applied config.
+   */
   readonly config: Readonly<BaseConfig & Typed<C, Record<string, unknown>>>
   readonly slotId: number
-  /** `signal.reason` is a SlotStopped. */
+  /** Aborts when the run has to stop; `signal.reason` is a SlotStopped. */
   readonly signal: AbortSignal
-  /** Resolves when the output is in the worker's buffer, not when it is stored. Throws when it does not match the output schema or does not fit a frame. */
+  /**
+   * Emits an output into the stream of the automation type. Resolves when the output is in the buffer of the worker, which
+   * is before the master has stored it.
+   * @throws when the output does not match the output schema, or is too large for a frame (1 MiB).
+   */
   readonly emit: (output: Typed<O, Readonly<Record<string, unknown>>>) => Promise<void>
   readonly log: SlotLog
   readonly metrics: Metrics
+  /** Key-value store shared by all workers. `get` returns null for an unknown or expired key. */
   readonly kv: {
     readonly get: (key: string) => Promise<unknown>
     readonly set: (key: string, value: unknown, options?: { ttlSeconds?: number }) => Promise<void>
     readonly delete: (key: string) => Promise<void>
   }
+  /** Locks shared by all workers. `acquire` does not wait: it returns null while another run has the lock. */
   readonly lock: { readonly acquire: (name: string, options: { holdSeconds: number }) => Promise<Lock | null> }
+  /** Counters shared by all workers. `add` returns the new value; `get` returns 0 for an unknown counter. */
   readonly counter: {
     readonly add: (name: string, n: number) => Promise<number>
     readonly get: (name: string) => Promise<number>
   }
   readonly pool: <N extends keyof P & string>(name: N) => Pool<P[N]>
+  /** Publish/subscribe without storage: a subscriber receives only messages published while it is connected. */
   readonly bus: {
     readonly publish: (topic: string, message: unknown) => Promise<void>
     readonly subscribe: (topic: string) => AsyncIterable<unknown>
   }
-  /** Rejects with the signal's reason when the slot is stopped. */
+  /** Waits `ms` milliseconds. Rejects with the reason of `signal` when it aborts. */
   readonly sleep: (ms: number) => Promise<void>
-  /** Milliseconds since 1970. */
+  /** The current time in milliseconds since 1970. */
   readonly now: () => number
 }
 
+/** The task of a batch run. */
 export interface TaskHandle<T> {
   readonly id: string
   readonly payload: T
-  /** Failed runs so far, from 0. */
+  /** Number of failed attempts before this one; 0 for the first. */
   readonly attempt: number
-  /** Prolongs the lease now; the runtime does so by itself at a third of the visibility timeout. @throws LeaseLost */
+  /**
+   * Extends the lease of the task now. The worker also does this automatically at each third of the visibility timeout.
+   * @throws {LeaseLost} when the lease was lost; another worker may have the task.
+   */
   readonly extend: () => Promise<void>
 }
 
+/** What a run of a batch automation receives: the context and its task. */
 export interface BatchContext<C = object, O = object, T = object, P extends Pools = Pools> extends Context<C, O, P> {
   readonly task: TaskHandle<Typed<T>>
 }

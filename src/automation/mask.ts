@@ -1,19 +1,25 @@
 /**
  * @module automation/mask
  * Keeps secrets out of texts that leave a slot: errors, log lines, spans. A secret is a value at a `writeOnly` path of
- * a config that the run has seen; shorter ones than six characters are left, since replacing them would garble texts
- * and tell where they stand.
- * @see D17, D52
+ * a config that the run has seen. It is masked as it is and as other programs write it: in JSON, in a URL, in base64 and
+ * in hex, base64 also inside a longer text such as `user:secret` of basic authentication.
+ *
+ *   6 characters and more   masked wherever they occur
+ *   shorter                 masked where no letter and no digit stands beside them: the PIN 42 in "PIN 42", not in "1426 ms"
+ * @see D17, D52, D89
  */
 import { SECRET_MASK, secretValues, type JsonObject, type SecretPaths } from '../protocol/index.ts'
 
-const MIN_SECRET_CHARS = 6
+/** A form of fewer characters occurs in texts by chance. */
+const MIN_FREE_CHARS = 6
 /** Log fields deeper than this are cut by the log anyway. */
 const MAX_DEPTH = 8
 
 export class Masker {
   readonly #paths: SecretPaths
-  readonly #secrets = new Set<string>()
+  /** Every form of every secret. */
+  readonly #forms = new Set<string>()
+  #pattern: RegExp | undefined
   #last: JsonObject | undefined
 
   constructor(paths: SecretPaths) {
@@ -29,14 +35,14 @@ export class Masker {
 
   /** `text` without any secret. */
   text(text: string): string {
-    if (this.#secrets.size === 0) return text
-    const longestFirst = [...this.#secrets].toSorted((a, b) => b.length - a.length) // One may contain another.
-    return longestFirst.reduce((masked, secret) => masked.replaceAll(secret, SECRET_MASK), text)
+    if (this.#forms.size === 0) return text
+    this.#pattern ??= patternOf(this.#forms)
+    return text.replaceAll(this.#pattern, SECRET_MASK)
   }
 
   /** A copy of `value` in which every text is without secrets. */
   value(value: unknown, depth = 0): unknown {
-    if (this.#secrets.size === 0) return value
+    if (this.#forms.size === 0) return value
     if (typeof value === 'string') return this.text(value)
     if (depth > MAX_DEPTH) return undefined
     if (typeof value !== 'object' || value === null) return value
@@ -50,6 +56,46 @@ export class Masker {
   #remember(value: unknown): void {
     if (typeof value === 'object' && value !== null) for (const each of Object.values(value)) this.#remember(each)
     const text = typeof value === 'number' ? String(value) : value
-    if (typeof text === 'string' && text.length >= MIN_SECRET_CHARS && text !== SECRET_MASK) this.#secrets.add(text)
+    if (typeof text !== 'string' || text === '' || text === SECRET_MASK) return
+    for (const form of formsOf(text)) this.#forms.add(form)
+    this.#pattern = undefined
   }
+}
+
+/** One pass, so that a mask is never searched itself. The longest form first: one secret may contain another. */
+function patternOf(forms: ReadonlySet<string>): RegExp {
+  const longestFirst = [...forms].toSorted((a, b) => b.length - a.length)
+  const parts = longestFirst.map((form) => {
+    const literal = form.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)
+    return form.length >= MIN_FREE_CHARS ? literal : `(?<![\\p{L}\\p{N}])${literal}(?![\\p{L}\\p{N}])`
+  })
+  return new RegExp(parts.join('|'), 'gu')
+}
+
+function formsOf(secret: string): readonly string[] {
+  const bytes = Buffer.from(secret)
+  const inUrl = secret.isWellFormed() ? encodeURIComponent(secret) : secret
+  const [hex, base64] = [bytes.toString('hex'), bytes.toString('base64')]
+  return [
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    inUrl,
+    inUrl.replaceAll('%20', '+'),
+    inUrl.replaceAll(/%[0-9A-F]{2}/g, (byte) => byte.toLowerCase()),
+    hex,
+    hex.toUpperCase(),
+    base64,
+    base64.replace(/=+$/, ''),
+    bytes.toString('base64url'),
+    ...insideBase64(bytes),
+  ]
+}
+
+/** What base64 of a longer text shows of a secret in it, whichever of the three positions of a group it begins at. */
+function insideBase64(secret: Buffer): readonly string[] {
+  return [0, 1, 2].flatMap((before) => {
+    const text = Buffer.concat([Buffer.alloc(before), secret]).toString('base64')
+    const own = text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + secret.length) * 8) / 6)) // Without the characters that its neighbours share.
+    return own.length < MIN_FREE_CHARS ? [] : [own, own.replaceAll('+', '-').replaceAll('/', '_')]
+  })
 }

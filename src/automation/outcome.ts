@@ -5,6 +5,7 @@
  * loaded another copy of this package.
  */
 import { MAX_ERROR_CHARS, MAX_RETRY_IN_MS, toMs } from '../protocol/index.ts'
+import { truncateError } from '../runtime/index.ts'
 import type { Masker } from './mask.ts'
 
 /** A failed run. `text` and `stack` are without secrets; `text` is at most 4,096 characters. */
@@ -18,7 +19,7 @@ export interface Failure {
 
 export function failureOf(thrown: unknown, masker: Masker): Failure {
   const { name, message, stack, seconds } = readable(thrown)
-  const text = cut(masker.text(message === '' ? name : message))
+  const text = truncateError(masker.text(message === '' ? name : message), MAX_ERROR_CHARS)
   return {
     name: name === '' ? 'Error' : name,
     text,
@@ -65,8 +66,3 @@ function readable(thrown: unknown): Readable {
 
 const shown = (thrown: unknown): string =>
   typeof thrown === 'object' && thrown !== null ? (JSON.stringify(thrown) ?? 'an object') : String(thrown)
-
-/** Never in the middle of a character. */
-function cut(text: string): string {
-  return text.length <= MAX_ERROR_CHARS ? text : text.slice(0, MAX_ERROR_CHARS).replace(/[\uD800-\uDBFF]$/, '')
-}

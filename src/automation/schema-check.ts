@@ -74,11 +74,14 @@ export function schemaFaults(schema: JsonSchema): readonly SchemaFault[] {
   return found.length > 0 ? found : [{ pointer: '', problem }]
 }
 
-/** JSON pointers of the subschemas that are marked `writeOnly`. */
-export function writeOnlyPointers(schema: JsonSchema): readonly string[] {
+/** The subschemas that have `keyword`, by their JSON pointer, with its value. */
+export function keywordsIn(
+  schema: JsonSchema,
+  keyword: string,
+): readonly { readonly pointer: string; readonly value: unknown }[] {
   return [...everySchema({ pointer: '', schema })]
-    .filter((node) => node.schema['writeOnly'] === true)
-    .map((node) => node.pointer)
+    .filter((node) => Object.hasOwn(node.schema, keyword))
+    .map((node) => ({ pointer: node.pointer, value: node.schema[keyword] }))
 }
 
 /** Goes no deeper than it must to know that the limit is passed. */

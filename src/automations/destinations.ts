@@ -6,6 +6,9 @@
  *   never       link-local, multicast, 0/8, ::, and the metadata addresses of clouds, whatever the config says
  *   allowed     global unicast addresses
  *   openable    everything else (private ranges, loopback …), through `allow_cidrs`
+ *
+ * The environment of the worker can limit what a config opens (D90): SVC_ALLOW_CIDRS names the ranges that `allow_cidrs`
+ * may open, SVC_ALLOW_HOSTS the hosts that may be connected to. A config cannot widen either.
  * @see IANA special-purpose address registries (RFC 6890)
  */
 import { lookup, type LookupAddress, type LookupOptions } from 'node:dns'
@@ -19,6 +22,13 @@ export interface DestinationConfig {
   readonly allow_hosts?: readonly string[]
 }
 
+/** The limits that the worker's environment sets for every config; undefined: none. */
+export interface DestinationLimits {
+  readonly cidrs: BlockList | undefined
+  /** As `allow_hosts`. */
+  readonly hosts: readonly string[] | undefined
+}
+
 /** The destination is not allowed; its message names what was refused and what would open it. */
 export class Blocked extends Error {
   override readonly name = 'Blocked'
@@ -30,10 +40,14 @@ const NEVER = blockList([
   '224.0.0.0/4',
   '100.100.100.200/32',
   '168.63.129.16/32',
+  '192.0.0.192/32', // Oracle Cloud, beside 169.254.169.254
   '::/128',
   'fe80::/10',
   'ff00::/8',
-  'fd00:ec2::254/128',
+  'fd00:ec2::/64', // AWS: metadata, DNS, time, credentials of pods
+  'fd20:ce::254/128', // Google Cloud
+  'fd00:c1::a9fe:a9fe/128', // Oracle Cloud
+  'fd00:42::42/128', // Scaleway
 ])
 const NOT_GLOBAL_V4 = blockList([
   '0.0.0.0/8',
@@ -92,16 +106,16 @@ function v6Groups(address: string): readonly string[] {
   return [...before, ...zeros, ...after].map((group) => group.replace(/^0+(?=.)/, ''))
 }
 
-/** Whether `address` (a literal, no name) may be dialled. */
-export function mayDial(address: string, allowed: BlockList): boolean {
+/** Whether `address` (a literal, no name) may be dialled. `ceiling`: the ranges that `allowed` can open; undefined: any. */
+export function mayDial(address: string, allowed: BlockList, ceiling?: BlockList): boolean {
   const bare = address.split('%')[0] ?? ''
   const family = isIP(bare)
   if (family === 0) return false
   const inner = family === 6 ? innerV4(bare) : undefined
-  if (inner !== undefined) return mayDial(inner, allowed)
+  if (inner !== undefined) return mayDial(inner, allowed, ceiling)
   const kind = family === 4 ? 'ipv4' : 'ipv6'
   if (NEVER.check(bare, kind)) return false
-  if (allowed.check(bare, kind)) return true
+  if (allowed.check(bare, kind) && (ceiling?.check(bare, kind) ?? true)) return true
   return family === 4
     ? !NOT_GLOBAL_V4.check(bare, kind)
     : GLOBAL_V6.check(bare, kind) && !NOT_GLOBAL_V6.check(bare, kind)
@@ -114,10 +128,12 @@ export class Destinations {
   readonly #allowed: BlockList
   readonly #ports: ReadonlySet<number>
   readonly #hosts: readonly string[]
+  readonly #limits: DestinationLimits
   readonly #resolve: Resolve
 
   /** @throws TypeError when an entry of `allow_cidrs` is no CIDR. */
-  constructor(config: DestinationConfig, resolve: Resolve = lookup) {
+  constructor(config: DestinationConfig, limits: DestinationLimits = NO_LIMITS, resolve: Resolve = lookup) {
+    this.#limits = limits
     this.#allowed = blockList(config.allow_cidrs)
     this.#ports = new Set(config.allow_ports)
     this.#hosts = config.allow_hosts ?? []
@@ -131,9 +147,13 @@ export class Destinations {
     if (url.username !== '' || url.password !== '') throw new Blocked('a URL with a user or a password is not allowed')
     const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
     if (!this.#ports.has(port)) throw new Blocked(`port ${port} is not in allow_ports`)
+    if (this.#hosts.length > 0 && !matchesHost(url, this.#hosts))
+      throw new Blocked(`${url.origin} is not in allow_hosts`)
+    const { hosts } = this.#limits
+    if (hosts !== undefined && !matchesHost(url, hosts))
+      throw new Blocked(`${url.origin} is not in SVC_ALLOW_HOSTS of this worker`)
     const host = hostOf(url)
-    if (this.#hosts.length > 0 && !matchesHost(host, this.#hosts)) throw new Blocked(`${host} is not in allow_hosts`)
-    if (isIP(host) !== 0 && !mayDial(host, this.#allowed)) throw refusal(host)
+    if (isIP(host) !== 0 && !this.#mayDial(host)) throw this.#refusal(host, host)
   }
 
   /** The `lookup` of a socket: resolves all addresses and refuses the name when one of them is not allowed. */
@@ -141,26 +161,86 @@ export class Destinations {
     const all: LookupOptions & { all: true } = { ...options, all: true }
     this.#resolve(hostname, all, (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => {
       if (error !== null) return callback(error, '', 0)
-      const bad = addresses.find(({ address }) => !mayDial(address, this.#allowed))
-      if (bad !== undefined) return callback(refusal(`${hostname} (${bad.address})`), '', 0)
+      const bad = addresses.find(({ address }) => !this.#mayDial(address))
+      if (bad !== undefined) return callback(this.#refusal(`${hostname} (${bad.address})`, bad.address), '', 0)
       const [first] = addresses
       if (options.all === true || first === undefined) return callback(null, addresses)
       return callback(null, first.address, first.family)
     })
   }
+
+  #mayDial(address: string): boolean {
+    return mayDial(address, this.#allowed, this.#limits.cidrs)
+  }
+
+  #refusal(what: string, address: string): Blocked {
+    const isOpenedByConfig = mayDial(address, this.#allowed)
+    return new Blocked(
+      isOpenedByConfig
+        ? `${what} is not a public address and not in SVC_ALLOW_CIDRS of this worker`
+        : `${what} is not a public address and not in allow_cidrs`,
+    )
+  }
 }
 
-const refusal = (what: string): Blocked => new Blocked(`${what} is not a public address and not in allow_cidrs`)
-
 /** The host of a URL, without the brackets of IPv6 and without a final dot. */
-export function hostOf(url: URL): string {
+function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 }
 
-/** Exact names, and `*.example.com` for everything below it. */
-export function matchesHost(host: string, patterns: readonly string[]): boolean {
-  return patterns.some((pattern) => {
-    const wanted = pattern.toLowerCase()
-    return wanted.startsWith('*.') ? host.endsWith(wanted.slice(1)) && host.length > wanted.length - 1 : host === wanted
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { http: 80, https: 443 }
+const PATTERN = /^(?:(?<scheme>https?):\/\/)?(?:\[(?<v6>[0-9a-f:.]+)\]|(?<host>[^:[\]]+))(?::(?<port>\d{1,5}))?$/
+
+interface HostPattern {
+  readonly scheme: string | undefined
+  readonly host: string
+  readonly port: number | undefined
+}
+
+/** A bare IPv6 address has no port: with one it stands in brackets. */
+function parsePattern(text: string): HostPattern | undefined {
+  const pattern = text.toLowerCase()
+  if (isIP(pattern) === 6) return { scheme: undefined, host: pattern, port: undefined }
+  const { scheme, v6, host = v6, port } = PATTERN.exec(pattern)?.groups ?? {}
+  return host === undefined ? undefined : { scheme, host, port: port === undefined ? undefined : Number(port) }
+}
+
+/**
+ * Whether one of the patterns covers a URL: an exact name or `*.example.com` for everything below it, with a scheme and a
+ * port where it names them. `https://api.example.com` means port 443.
+ *
+ * @param strict a name alone means https on port 443; otherwise any scheme and any port.
+ */
+export function matchesHost(url: URL, patterns: readonly string[], strict = false): boolean {
+  const host = hostOf(url)
+  const scheme = url.protocol.slice(0, -1)
+  const port = url.port === '' ? DEFAULT_PORTS[scheme] : Number(url.port)
+  return patterns.some((text) => {
+    const wanted = parsePattern(text)
+    if (wanted === undefined) return false
+    const isHost = wanted.host.startsWith('*.')
+      ? host.endsWith(wanted.host.slice(1)) && host.length > wanted.host.length - 1
+      : host === wanted.host
+    const wantedScheme = wanted.scheme ?? (strict ? 'https' : undefined)
+    const wantedPort = wanted.port ?? (wantedScheme === undefined ? undefined : DEFAULT_PORTS[wantedScheme])
+    return isHost && (wantedScheme ?? scheme) === scheme && (wantedPort ?? port) === port
   })
+}
+
+const NO_LIMITS: DestinationLimits = { cidrs: undefined, hosts: undefined }
+
+/** Reads SVC_ALLOW_CIDRS and SVC_ALLOW_HOSTS: lists separated by commas; `none` allows nothing. @throws TypeError naming the entry that is no CIDR. */
+export function limitsOf(environment: Readonly<Record<string, string | undefined>>): DestinationLimits {
+  const cidrs = listOf(environment['SVC_ALLOW_CIDRS'])
+  return { cidrs: cidrs === undefined ? undefined : blockList(cidrs), hosts: listOf(environment['SVC_ALLOW_HOSTS']) }
+}
+
+function listOf(text = ''): readonly string[] | undefined {
+  if (text.trim() === '') return undefined
+  return text.trim() === 'none'
+    ? []
+    : text
+        .split(',')
+        .map((each) => each.trim())
+        .filter((each) => each !== '')
 }

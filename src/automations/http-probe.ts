@@ -1,12 +1,12 @@
 /**
  * @module automations/http-probe
  * Continuous: every slot probes every target once an interval, from a random phase, and emits one output a probe. Rounds
- * never overlap; a round that takes longer than the interval is counted as late and the next one follows at once.
+ * never overlap; a round that takes longer than the interval is counted as late and the next one follows immediately.
  */
 import { defineContinuous, Type, type Static } from '../automation/index.ts'
-import { Destinations } from './destinations.ts'
+import { Destinations, limitsOf, type DestinationLimits } from './destinations.ts'
 import { exchange, ExchangeError, type Exchanged, type ExchangeFault } from './exchange.ts'
-import { SHARED_CONFIG } from './shared-config.ts'
+import { authorizationBoundTo, SHARED_CONFIG } from './shared-config.ts'
 
 /** How much of an answer is searched for `expect_text`. */
 const TEXT_BYTES = 65_536
@@ -46,6 +46,7 @@ type Output = Static<typeof Output>
 
 const Config = Type.Object({
   ...SHARED_CONFIG,
+  authorization: authorizationBoundTo('targets'),
   targets: Type.Array(Target, { maxItems: 200, default: [] }),
   interval_seconds: Type.Number({ minimum: 1, maximum: 3_600, default: 30 }),
   timeout_seconds: Type.Number({ minimum: 0.1, maximum: 60, default: 5 }),
@@ -53,32 +54,35 @@ const Config = Type.Object({
 })
 type Config = Static<typeof Config>
 
-export const httpProbe = defineContinuous({
-  type: 'http-probe',
-  config: Config,
-  output: Output,
-  async run(context) {
-    const { emit, metrics, now, signal, sleep } = context
-    await sleep(phase(now(), context.slotId) * context.config.interval_seconds * 1_000)
-    for (let dueMs = now(); ;) {
-      const { config } = context // The newest: a change takes effect with the next round.
-      const destinations = new Destinations(config)
-      await inParallel(config.targets, config.concurrency, async (target) => {
-        const output = await probe(target, config, destinations, now, signal)
-        metrics.counter('probes').add()
-        if (!output.ok) metrics.counter('failures').add()
-        metrics.histogram('total_ms').record(output.total_ms)
-        await emit(output)
-      })
-      dueMs += config.interval_seconds * 1_000
-      if (now() > dueMs) {
-        metrics.counter('late_rounds').add()
-        dueMs = now()
+/** @param environment of the worker: what a config may not widen (D90). */
+export const defineHttpProbe = (environment: Readonly<Record<string, string | undefined>>) =>
+  defineContinuous({
+    type: 'http-probe',
+    config: Config,
+    output: Output,
+    async run(context) {
+      const { emit, metrics, now, signal, sleep } = context
+      const limits: DestinationLimits = limitsOf(environment)
+      await sleep(phase(now(), context.slotId) * context.config.interval_seconds * 1_000)
+      for (let dueMs = now(); ;) {
+        const { config } = context // The newest: a change takes effect with the next round.
+        const destinations = new Destinations(config, limits)
+        await inParallel(config.targets, config.concurrency, async (target) => {
+          const output = await probe(target, config, destinations, now, signal)
+          metrics.counter('probes').add()
+          if (!output.ok) metrics.counter('failures').add()
+          metrics.histogram('total_ms').record(output.total_ms)
+          await emit(output)
+        })
+        dueMs += config.interval_seconds * 1_000
+        if (now() > dueMs) {
+          metrics.counter('late_rounds').add()
+          dueMs = now()
+        }
+        await sleep(dueMs - now())
       }
-      await sleep(dueMs - now())
-    }
-  },
-})
+    },
+  })
 
 /** In [0, 1), so that slots and workers started together do not probe together: the start's time, hashed. */
 function phase(nowMs: number, slotId: number): number {

@@ -4,26 +4,34 @@
  * goes to `authorization_hosts` alone.
  *
  *   expected status ─▶ output, done        408, 425, 429, 5xx, timeout, network ─▶ again later (Retry-After is obeyed)
- *   any other status, bad URL, blocked destination, refused header ─▶ dead letters at once
+ *   any other status, bad URL, blocked destination, refused header ─▶ dead letters immediately
  */
 import { defineBatch, Permanent, RetryIn, Type, type Static } from '../automation/index.ts'
-import { Destinations, hostOf, matchesHost } from './destinations.ts'
+import { Destinations, limitsOf, matchesHost, type DestinationLimits } from './destinations.ts'
 import { Connections, exchange, ExchangeError, showUrl, type Exchanged } from './exchange.ts'
-import { SHARED_CONFIG } from './shared-config.ts'
+import { authorizationBoundTo, SHARED_CONFIG } from './shared-config.ts'
 
 const MAX_BODY_BYTES = 262_144
 const MAX_RETRY_AFTER_SECONDS = 300
 
-const Host = Type.String({ pattern: '^(\\*\\.)?[a-zA-Z0-9.:_-]{1,253}$' })
+const Host = Type.String({
+  pattern: '^(https?://)?(\\*\\.)?(\\[[0-9a-fA-F:.]{2,45}\\]|[a-zA-Z0-9.:_-]{1,253})(:[0-9]{1,5})?$',
+})
 const Config = Type.Object({
   ...SHARED_CONFIG,
+  authorization: authorizationBoundTo('authorization_hosts', 'allow_hosts'),
   timeout_seconds: Type.Number({ minimum: 0.1, maximum: 300, default: 30 }),
   max_response_bytes: Type.Integer({ minimum: 0, maximum: MAX_BODY_BYTES, default: 65_536 }),
-  allow_hosts: Type.Array(Host, { maxItems: 100, default: [], description: 'Exact names or *.suffix; empty: any.' }),
+  allow_hosts: Type.Array(Host, {
+    maxItems: 100,
+    default: [],
+    description: 'Exact names or *.suffix, with scheme and port where they count; empty: any.',
+  }),
   authorization_hosts: Type.Array(Host, {
     maxItems: 100,
     default: [],
-    description: 'Who is sent the authorization; empty: nobody.',
+    description:
+      'Hosts that are sent the authorization, for example https://api.example.com:8443; a name alone means https on port 443; empty: none.',
   }),
 })
 type Config = Static<typeof Config>
@@ -84,48 +92,56 @@ interface Prepared {
   readonly connections: Connections
 }
 /** One set of rules and connections a config: the runtime hands the same frozen object to every task under it. */
-const prepared = new WeakMap<object, Prepared>()
+type Prepare = (config: Config) => Prepared
 
-function prepare(config: Config): Prepared {
-  const known = prepared.get(config)
-  if (known !== undefined) return known
-  const made = { destinations: new Destinations(config), connections: new Connections() }
-  prepared.set(config, made)
-  return made
+function preparing(limits: () => DestinationLimits): Prepare {
+  const prepared = new WeakMap<object, Prepared>()
+  return (config) => {
+    const known = prepared.get(config)
+    if (known !== undefined) return known
+    const made = { destinations: new Destinations(config, limits()), connections: new Connections() }
+    prepared.set(config, made)
+    return made
+  }
 }
 
-export const httpRequest = defineBatch({
-  type: 'http-request',
-  config: Config,
-  payload: Payload,
-  output: Output,
-  async run({ config, task, emit, metrics, now, signal }) {
-    const { payload } = task
-    const url = URL.parse(payload.url)
-    if (url === null) throw new Permanent('the url of the task is not a URL')
-    const answer = await ask(url, payload, config, task.id, now, signal)
-    metrics.histogram('total_ms').record(answer.totalMs)
-    judge(url, payload, answer)
-    const contentType = answer.headers['content-type']
-    await emit({
-      task_id: task.id,
-      attempt: task.attempt,
-      status: answer.status,
-      url: showUrl(answer.url),
-      address: answer.address,
-      content_type: typeof contentType === 'string' ? contentType : null,
-      ...bodyOf(answer),
-      truncated: answer.truncated,
-      bytes: answer.body.length,
-      total_ms: answer.totalMs,
-    })
-  },
-})
+/** @param environment of the worker: what a config may not widen (D90). */
+export function defineHttpRequest(environment: Readonly<Record<string, string | undefined>>) {
+  const prepare = preparing(() => limitsOf(environment))
+  return defineBatch({
+    type: 'http-request',
+    config: Config,
+    payload: Payload,
+    output: Output,
+    async run({ config, task, emit, metrics, now, signal }) {
+      const { payload } = task
+      const url = URL.parse(payload.url)
+      if (url === null) throw new Permanent('the url of the task is not a URL')
+      const answer = await ask(url, payload, config, prepare(config), task.id, now, signal)
+      metrics.histogram('total_ms').record(answer.totalMs)
+      judge(url, payload, answer, config)
+      const contentType = answer.headers['content-type']
+      await emit({
+        task_id: task.id,
+        attempt: task.attempt,
+        status: answer.status,
+        url: showUrl(answer.url),
+        address: answer.address,
+        content_type: typeof contentType === 'string' ? contentType : null,
+        ...bodyOf(answer),
+        truncated: answer.truncated,
+        bytes: answer.body.length,
+        total_ms: answer.totalMs,
+      })
+    },
+  })
+}
 
 async function ask(
   url: URL,
   payload: Payload,
   config: Config,
+  prepared: Prepared,
   taskId: string,
   now: () => number,
   signal: AbortSignal,
@@ -140,7 +156,7 @@ async function ask(
       timeoutMs: Math.min(payload.timeout_seconds ?? config.timeout_seconds, config.timeout_seconds) * 1_000,
       maxBytes: config.max_response_bytes,
       followRedirects: config.follow_redirects,
-      ...prepare(config),
+      ...prepared,
       signal,
       now,
       ...(authorization === undefined
@@ -148,7 +164,7 @@ async function ask(
         : {
             authorization: {
               value: authorization,
-              allowed: (hop: URL) => hop.origin === url.origin && matchesHost(hostOf(hop), config.authorization_hosts),
+              allowed: (hop: URL) => hop.origin === url.origin && matchesHost(hop, config.authorization_hosts, true),
             },
           }),
     })
@@ -172,16 +188,29 @@ function headersOf(payload: Payload, config: Config, taskId: string): Record<str
 const asHeader = (text: string): string => (/^[ -~]+$/.test(text) ? text : encodeURIComponent(text))
 
 /** Returns for an expected status. @throws RetryIn, Permanent or an Error that means "again later". */
-function judge(url: URL, payload: Payload, { status, headers }: Exchanged): void {
+function judge(url: URL, payload: Payload, { status, headers }: Exchanged, config: Config): void {
   const expected = payload.expect_status ?? []
   if (expected.length > 0 ? expected.includes(status) : status >= 200 && status < 300) return
-  const message = `${payload.method ?? 'GET'} ${showUrl(url)} answered ${status}`
+  const message = `${payload.method ?? 'GET'} ${showUrl(url)} answered ${status}${status === 401 ? unsent(url, config) : ''}`
   if (!RETRIED.has(status) && status < 500) throw new Permanent(message)
   const seconds = Number(headers['retry-after'])
   if (Number.isInteger(seconds) && seconds >= 1 && seconds <= MAX_RETRY_AFTER_SECONDS)
     throw new RetryIn(seconds, message)
   throw new Error(message)
 }
+
+/** Where an entry covers the name of a host but not its scheme or port, which is easily overlooked. */
+function unsent(url: URL, { authorization, authorization_hosts: hosts }: Config): string {
+  if (
+    authorization === undefined ||
+    matchesHost(url, hosts, true) ||
+    !matchesHost(new URL(`https://${url.hostname}`), hosts.map(withoutOrigin))
+  )
+    return ''
+  return `; the authorization was not sent: add ${url.origin} to authorization_hosts, where scheme and port count`
+}
+
+const withoutOrigin = (pattern: string): string => pattern.replace(/^https?:\/\//, '').replace(/:\d{1,5}$/, '')
 
 /** UTF-8 where it is that (a character cut in two by the limit aside), else base64. */
 function bodyOf({ body, truncated }: Exchanged): { body: string; body_encoding: 'utf8' | 'base64' } {

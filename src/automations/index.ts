@@ -1,3 +1,6 @@
 /** The first-party automations, published as `muster/automations`; ordinary modules that see what any third party sees. */
-export { httpProbe } from './http-probe.ts'
-export { httpRequest } from './http-request.ts'
+import { defineHttpProbe } from './http-probe.ts'
+import { defineHttpRequest } from './http-request.ts'
+
+export const httpProbe = defineHttpProbe(process.env)
+export const httpRequest = defineHttpRequest(process.env)

@@ -4,6 +4,19 @@ import { Type } from '../automation/index.ts'
 const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])'
 const CIDR = `^(${OCTET}(\\.${OCTET}){3}/([0-9]|[12][0-9]|3[0-2])|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))$`
 
+/** The secret, bound to the fields of the config that decide where it is sent (D88). */
+export const authorizationBoundTo = (...fields: readonly string[]) =>
+  Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 4_096,
+      pattern: '^[ -~]+$',
+      writeOnly: true,
+      'x-muster-bound-to': [...fields, 'allow_cidrs', 'allow_ports'],
+      description: `Value of the authorization header. A PATCH that changes ${fields.join(', ')}, allow_cidrs or allow_ports has to send it again.`,
+    }),
+  )
+
 export const SHARED_CONFIG = {
   follow_redirects: Type.Integer({
     minimum: 0,
@@ -12,15 +25,6 @@ export const SHARED_CONFIG = {
     description: 'Redirects followed; each one is judged as the first URL was.',
   }),
   user_agent: Type.String({ minLength: 1, maxLength: 200, pattern: '^[ -~]+$', default: 'muster' }),
-  authorization: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 4_096,
-      pattern: '^[ -~]+$',
-      writeOnly: true,
-      description: 'Value of the authorization header.',
-    }),
-  ),
   allow_cidrs: Type.Array(Type.String({ pattern: CIDR }), {
     maxItems: 32,
     default: [],

@@ -143,10 +143,10 @@ describe('runBatchSlot', () => {
       },
       'nack t threw something that cannot be read {}',
     ],
-    // oxlint-disable-next-line unicorn/no-thenable -- it is what is tested
     [
       'a thenable that throws',
       () => ({
+        // oxlint-disable-next-line unicorn/no-thenable -- it is what is tested
         then: () => {
           throw new Error('odd')
         },

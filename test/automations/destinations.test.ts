@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { LookupAddress } from 'node:dns'
-import { blockList, Blocked, Destinations, matchesHost, mayDial } from '../../src/automations/destinations.ts'
+import { blockList, Blocked, Destinations, limitsOf, matchesHost, mayDial } from '../../src/automations/destinations.ts'
 
 const NOTHING = blockList([])
 
@@ -120,14 +120,45 @@ describe('Destinations', () => {
     )
     expect(() => check('http://evilexample.com/', { allow_hosts: ['*.example.com'] })).toThrow(Blocked)
     expect(() => check('http://EXAMPLE.com./', { allow_hosts: ['example.com'] })).not.toThrow()
-    expect(matchesHost('a.b.example.com', ['*.Example.com'])).toBe(true)
+    expect(matchesHost(new URL('http://a.b.example.com'), ['*.Example.com'])).toBe(true)
+  })
+
+  it.each([
+    ['https://api.test/', ['https://api.test'], true],
+    ['http://api.test/', ['https://api.test'], false],
+    ['https://api.test:8443/', ['https://api.test'], false],
+    ['https://api.test:8443/', ['https://api.test:8443'], true],
+    ['http://api.test:8443/', ['api.test:8443'], true],
+    ['http://api.test/', ['api.test:8443'], false],
+    ['http://api.test:81/', ['api.test'], true],
+    ['https://a.api.test/', ['https://*.api.test'], true],
+    ['http://[fd00::5]:81/', ['fd00::5'], true],
+    ['http://[fd00::5]:81/', ['[fd00::5]:81'], true],
+    ['http://[fd00::5]/', ['[fd00::5]:81'], false],
+    ['http://api.test/', ['a:b:c', 'ftp://api.test'], false],
+  ])('%s and the patterns %j: scheme and port count where a pattern names them', (url, patterns, expected) => {
+    expect(matchesHost(new URL(url), patterns)).toBe(expected)
+  })
+
+  it('takes a name alone as https on port 443 where a secret is sent', () => {
+    const sentTo = (url: string, ...patterns: string[]) => matchesHost(new URL(url), patterns, true)
+    expect([
+      sentTo('https://api.test/', 'api.test'),
+      sentTo('http://api.test/', 'api.test'),
+      sentTo('https://api.test:8443/', 'api.test'),
+    ]).toEqual([true, false, false])
+    expect([
+      sentTo('http://api.test/', 'http://api.test'),
+      sentTo('https://api.test:8443/', 'api.test:8443'),
+      sentTo('http://api.test:8443/', 'api.test:8443'),
+    ]).toEqual([true, true, false])
   })
 
   const resolving = (...addresses: string[]) => {
     const answer: LookupAddress[] = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
     const resolve = ((_host: string, _options: object, callback: (error: null, found: LookupAddress[]) => void) =>
       callback(null, answer)) as never
-    return new Destinations(config, resolve)
+    return new Destinations(config, undefined, resolve)
   }
   const lookup = (destinations: Destinations): Promise<unknown> =>
     new Promise((resolve, reject) =>
@@ -141,6 +172,51 @@ describe('Destinations', () => {
       /name\.test \(10\.0\.0\.1\) is not a public address/,
     )
     await expect(lookup(resolving('8.8.8.8', '127.0.0.1'))).resolves.toHaveLength(2)
+  })
+
+  it('opens no more than the environment of the worker allows, whatever the config says (D90)', async () => {
+    const limits = limitsOf({
+      SVC_ALLOW_CIDRS: '10.1.0.0/16, fd01::/16',
+      SVC_ALLOW_HOSTS: '*.test, 10.1.2.3, 10.2.3.4',
+    })
+    const open = { allow_cidrs: ['0.0.0.0/0', '::/0'], allow_ports: [80] }
+    const limited = new Destinations(open, limits)
+    expect(() => limited.check(new URL('http://10.1.2.3/'))).not.toThrow()
+    expect(() => limited.check(new URL('http://10.2.3.4/'))).toThrow(
+      '10.2.3.4 is not a public address and not in SVC_ALLOW_CIDRS of this worker',
+    )
+    expect(() => limited.check(new URL('http://example.com/'))).toThrow(
+      'http://example.com is not in SVC_ALLOW_HOSTS of this worker',
+    )
+    const answering = (address: string) =>
+      new Destinations(open, limits, ((
+        _host: string,
+        _options: object,
+        callback: (error: null, found: LookupAddress[]) => void,
+      ) => callback(null, [{ address, family: address.includes(':') ? 6 : 4 }])) as never)
+    await expect(lookup(answering('10.1.2.3'))).resolves.toHaveLength(1)
+    await expect(lookup(answering('8.8.8.8'))).resolves.toHaveLength(1)
+    for (const address of ['10.2.3.4', '127.0.0.1', '::ffff:10.2.3.4', 'fd02::1'])
+      await expect(lookup(answering(address))).rejects.toThrow(/SVC_ALLOW_CIDRS/)
+    const none = new Destinations(open, limitsOf({ SVC_ALLOW_CIDRS: 'none' }))
+    expect(() => none.check(new URL('http://10.1.2.3/'))).toThrow(/SVC_ALLOW_CIDRS/)
+    expect(() => new Destinations(open, limitsOf({})).check(new URL('http://10.1.2.3/'))).not.toThrow()
+    expect(() => limitsOf({ SVC_ALLOW_CIDRS: '10.0.0.0' })).toThrow('"10.0.0.0" is not a CIDR')
+  })
+
+  it.each([
+    '169.254.169.254',
+    '168.63.129.16',
+    '100.100.100.200',
+    '192.0.0.192',
+    'fd00:ec2::254',
+    'fd00:ec2::23',
+    'fd20:ce::254',
+    'fd00:c1::a9fe:a9fe',
+    'fd00:42::42',
+    '::ffff:192.0.0.192',
+  ])('never connects to %s, where a cloud serves credentials', (address) => {
+    expect(mayDial(address, blockList(['0.0.0.0/0', '::/0']))).toBe(false)
   })
 
   it('says which entry of allow_cidrs is no CIDR', () => {

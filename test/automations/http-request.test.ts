@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { RequestListener } from 'node:http'
+import { defineHttpRequest } from '../../src/automations/http-request.ts'
 import { httpRequest } from '../../src/automations/index.ts'
 import { runTask, TestServer } from './world.ts'
 
@@ -163,9 +164,48 @@ describe('http-request', () => {
     )
     const config = { ...allow(server, other), authorization: 'Bearer top-secret', follow_redirects: 2 }
     await runTask(httpRequest, config, { url: server.url })
-    await runTask(httpRequest, { ...config, authorization_hosts: ['127.0.0.1'] }, { url: `${server.url}/go` })
+    await runTask(httpRequest, { ...config, authorization_hosts: [server.url] }, { url: `${server.url}/go` })
     expect(server.heard.map(({ headers }) => headers.authorization)).toEqual([undefined, 'Bearer top-secret'])
     expect(other.heard.map(({ url, headers }) => [url, headers.authorization])).toEqual([['/there', undefined]])
+  })
+
+  it('sends the authorization to no other port or scheme of the same host, and names the entry that would', async () => {
+    const refusing: RequestListener = (_request, response) => response.writeHead(401).end()
+    const [server, other] = [await serving(refusing), await serving(refusing)]
+    const config = { ...allow(server, other), authorization: 'Bearer top-secret' }
+    for (const entry of ['127.0.0.1', other.url, `https://127.0.0.1:${server.port}`]) {
+      const { attempt } = await runTask(httpRequest, { ...config, authorization_hosts: [entry] }, { url: server.url })
+      expect(attempt).toMatchObject({
+        outcome: 'dead',
+        error: `GET ${server.url}/ answered 401; the authorization was not sent: add ${server.url} to authorization_hosts, where scheme and port count`,
+      })
+    }
+    const { attempt } = await runTask(
+      httpRequest,
+      { ...config, authorization_hosts: [server.url] },
+      { url: server.url },
+    )
+    expect(attempt).toMatchObject({ error: `GET ${server.url}/ answered 401` })
+    expect(server.heard.map(({ headers }) => headers.authorization)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      'Bearer top-secret',
+    ])
+  })
+
+  it("connects to no host and no private range beyond those of the worker's environment (D90)", async () => {
+    const server = await serving(ok)
+    const limited = defineHttpRequest({ SVC_ALLOW_CIDRS: '10.0.0.0/8' })
+    const { attempt } = await runTask(limited, allow(server), { url: server.url })
+    expect(attempt).toMatchObject({
+      outcome: 'dead',
+      error: expect.stringContaining('not in SVC_ALLOW_CIDRS of this worker'),
+    })
+    expect(
+      (await runTask(defineHttpRequest({ SVC_ALLOW_HOSTS: server.url }), allow(server), { url: server.url })).attempt,
+    ).toMatchObject({ outcome: 'acked' })
+    expect(server.heard).toHaveLength(1)
   })
 
   it("drops a task's own authorization when a redirect changes the origin", async () => {

@@ -9,7 +9,7 @@
  * would keep the run from ever ending is told at once.
  */
 import { MAX_FRAME_BYTES, toMs, toSeconds, type JsonObject } from '../../protocol/index.ts'
-import { seededRandom, systemTime, VirtualTime, type Random } from '../../runtime/index.ts'
+import { seededRandom, sleep, systemTime, VirtualTime, type Random } from '../../runtime/index.ts'
 import type { Backend } from '../../storage/index.ts'
 import { MemoryBackend } from '../../storage/memory/index.ts'
 import {
@@ -263,7 +263,7 @@ export class Harness {
   async #something(withinMs: number): Promise<void> {
     const over = new AbortController()
     this.#wake = () => over.abort()
-    await systemTime.sleep(withinMs, over.signal).catch(() => {}) // Woken.
+    await sleep(systemTime, withinMs, over.signal)
     this.#wake = () => {}
   }
 

@@ -86,7 +86,7 @@ function namedMethods({ entry: { type }, backend, topics }: PrimitivesDeps, touc
       if (namespace === undefined) touched.counters.add(name)
       const value = only(await backend.counters.add(namespace ?? type, [{ name, delta }]))
       if (value === 'out_of_range')
-        throw new RpcError('out_of_range', `counter "${name}" would leave ±(2^53−1); it is unchanged`)
+        throw new RpcError('out_of_range', `counter "${name}" would exceed ±(2^53−1); its value is unchanged`)
       return { value }
     },
     'counter.get': async ({ name, namespace }) => ({
@@ -98,7 +98,7 @@ function namedMethods({ entry: { type }, backend, topics }: PrimitivesDeps, touc
       if (topic.endsWith('.emit'))
         throw new RpcError(
           'invalid_params',
-          'params/topic: ends in ".emit", which is where the master tells of outputs; choose another name',
+          'params/topic: ends in ".emit", which is reserved for outputs; choose another name',
         )
       topics.publish(topic, JSON.parse(textWithin('/message', message, MAX_BUS_MESSAGE_BYTES)))
       return {}
@@ -115,11 +115,14 @@ function lockMethods(
     'lock.acquire': async ({ name, hold_ms: holdMs, namespace }) => {
       if (namespace === undefined) touched.locks.add(name)
       const lock = only(await locks.acquire(namespace ?? type, [{ name, owner: workerId, holdMs }]))
-      if ('heldUntil' in lock) return { acquired: false, held_until: toSeconds(lock.heldUntil) }
-      return { acquired: true, token: lock.token, expires_at: toSeconds(lock.until) }
+      if ('heldUntilMs' in lock) return { acquired: false, held_until: toSeconds(lock.heldUntilMs) }
+      return { acquired: true, token: lock.token, expires_at: toSeconds(lock.expiresAtMs) }
     },
     'lock.extend': async ({ name, token, hold_ms: holdMs, namespace }) => {
-      const { until } = held(only(await locks.extend(namespace ?? type, [{ name, token, holdMs }])), `lock "${name}"`)
+      const { expiresAtMs: until } = held(
+        only(await locks.extend(namespace ?? type, [{ name, token, holdMs }])),
+        `lock "${name}"`,
+      )
       return { expires_at: toSeconds(until) }
     },
     'lock.release': async ({ name, token, namespace }) => {
@@ -140,14 +143,14 @@ function poolMethods({
         id,
         tags: JSON.stringify(tags),
         payload: JSON.stringify(payload),
-        expires: expires === null ? null : toMs(expires),
+        expiresAtMs: expires === null ? null : toMs(expires),
       }))
       return { results: [...(await pools.put(pool, rows))] }
     },
-    'pool.claim': async ({ pool, hold_ms: holdMs, n = 1, match = {} }) => {
-      const claims = only(await pools.claim(pool, [{ owner: workerId, n, holdMs, match }]))
+    'pool.claim': async ({ pool, hold_ms: holdMs, n, match }) => {
+      const claims = only(await pools.claim(pool, [{ owner: workerId, n: n ?? 1, holdMs, match: match ?? {} }]))
       return {
-        claims: claims.map(({ id, token, tags, payload, until }) => ({
+        claims: claims.map(({ id, token, tags, payload, expiresAtMs: until }) => ({
           id,
           token,
           tags: JSON.parse(tags) as JsonObject,
@@ -157,7 +160,7 @@ function poolMethods({
       }
     },
     'pool.extend': async ({ pool, id, token, hold_ms: holdMs }) => {
-      const { until } = held(only(await pools.extend(pool, [{ id, token, holdMs }])), itemOf(pool, id))
+      const { expiresAtMs: until } = held(only(await pools.extend(pool, [{ id, token, holdMs }])), itemOf(pool, id))
       return { in_use_until: toSeconds(until) }
     },
     'pool.release': async ({ pool, id, token }) => {
@@ -188,7 +191,7 @@ function invalidParams([first, ...more]: readonly FieldError[]): RpcError {
 
 /** The answer to a call of one item. */
 export function only<T>([answer]: readonly T[]): T {
-  if (answer === undefined) throw new TypeError('the store answered no item to a call of one')
+  if (answer === undefined) throw new TypeError('the store returned no result for a call with one item')
   return answer
 }
 

@@ -51,7 +51,7 @@ export async function fillStore(
       id: id ?? `${pool}-${index + 1}`,
       tags: JSON.stringify(tags),
       payload: JSON.stringify(payload),
-      expires: expiresAt === null ? null : toMs(expiresAt),
+      expiresAtMs: expiresAt === null ? null : toMs(expiresAt),
     }))
     for (const row of rows) await backend.pools.put(pool, [row])
   }
@@ -84,13 +84,13 @@ export async function readStore(backend: Backend, { type, pools }: CatalogEntry,
   const locks: Record<string, 'free' | 'held'> = {}
   for (const name of touched.locks)
     locks[name] =
-      'heldUntil' in only(await backend.locks.acquire(type, [{ name, owner: SOMEBODY_ELSE, holdMs: GLANCE_MS }]))
+      'heldUntilMs' in only(await backend.locks.acquire(type, [{ name, owner: SOMEBODY_ELSE, holdMs: GLANCE_MS }]))
         ? 'held'
         : 'free'
   const items: Record<string, readonly PoolItemState[]> = {}
   for (const pool of pools.keys()) {
     const rows = await backend.pools.list(pool, MAX_N)
-    items[pool] = rows.items.map(({ id, payload, tags, inUseUntil }) => ({
+    items[pool] = rows.items.map(({ id, payload, tags, inUseUntilMs: inUseUntil }) => ({
       id,
       payload: JSON.parse(payload),
       tags: JSON.parse(tags),

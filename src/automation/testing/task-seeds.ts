@@ -67,7 +67,7 @@ function storedTask(
   nowMs: number,
 ): NewTask {
   const body = `{"payload":${JSON.stringify(payload)},"priority":${priority},"submitted_at":${nowMs / 1_000}}`
-  return { id, ownId: true, key: null, tier: tierOf(priority), ttlMs: null, maxAttempts, submitted: nowMs, body }
+  return { id, ownId: true, key: null, tier: tierOf(priority), ttlMs: null, maxAttempts, submittedAtMs: nowMs, body }
 }
 
 function tierOf(priority: number): Tier {

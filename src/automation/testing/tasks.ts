@@ -130,7 +130,9 @@ export class LocalTasks {
     const { backend, config, entry, time, workerId } = this.#deps
     const { current, gen } = config
     const request = { worker: workerId, limit: 1, gen, defaultMaxAttempts: current.max_attempts }
-    const { answers, nextDue } = await backend.tasks.reserve(entry.type, entry.visibilityMs, [request])
+    const { results: answers, nextDueAtMs: nextDue } = await backend.tasks.reserve(entry.type, entry.visibilityMs, [
+      request,
+    ])
     if (nextDue !== null) {
       this.#cancelDue?.()
       this.#cancelDue = time.after(nextDue - time.wallMs(), () => this.#changed())
@@ -211,7 +213,9 @@ export class LocalTasks {
     const ref = { id, token }
     if (how.outcome === 'failed') {
       const { error, retryInMs, permanent } = how
-      const nacked = only(await tasks.nack(type, retry, [{ ...ref, error, retryInMs, permanent, u: random.unit() }]))
+      const nacked = only(
+        await tasks.nack(type, retry, [{ ...ref, error, retryInMs, permanent, jitter: random.unit() }]),
+      )
       return isLost(nacked) ? 'lease_lost' : nacked
     }
     const answer = only(await (how.outcome === 'acked' ? tasks.ack(type, [ref]) : tasks.release(type, [ref])))
