@@ -1,32 +1,31 @@
 /**
  * @module client/address
- * Where a master is. A path prefix in its URL (a reverse proxy's) is kept; query, fragment and credentials have no place
- * there. Segments of paths are encoded: names hold any character.
+ * Builds the URLs of requests to a master. A path prefix in its URL, such as that of a reverse proxy, is kept. Query,
+ * fragment and credentials are rejected. Path segments are encoded, because names may contain any character.
  */
 import { API_PREFIX } from '../protocol/index.ts'
 
 export interface MasterAddress {
   /** Scheme, host and port, as an HTTP client wants them. */
   readonly origin: string
-  /** Without a slash at its end; '' for most. */
+  /** Path prefix without a trailing slash; usually ''. */
   readonly prefix: string
 }
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** @throws TypeError when `masterUrl` is no http(s) URL, or carries credentials, a query or a fragment. */
+/** Splits the URL of a master. @throws {TypeError} when it is not http or https, or has credentials, a query or a fragment. */
 export function masterAddress(masterUrl: string): MasterAddress {
   const url = URL.parse(masterUrl)
   if (url === null || !/^https?:$/.test(url.protocol))
-    throw new TypeError('the master URL is not an http or https URL; give one like http://master:8080')
+    throw new TypeError('the master URL is not an http or https URL; for example http://master:8080')
   if (url.username !== '' || url.password !== '')
-    throw new TypeError('the master URL carries credentials; the token is a setting of its own')
-  if (url.search !== '' || url.hash !== '')
-    throw new TypeError('the master URL has a query or a fragment; leave them out')
+    throw new TypeError('the master URL must not contain credentials; the token is a separate setting')
+  if (url.search !== '' || url.hash !== '') throw new TypeError('the master URL must not have a query or a fragment')
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
 }
 
-/** A path below /api/v1. */
+/** Builds a path below /api/v1. Query values that are undefined are left out. */
 export function apiPath(segments: readonly string[], query: Query = {}): string {
   const given = Object.entries(query).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],

@@ -1,13 +1,11 @@
 /**
  * @module client/answer
- * Reads what came back. An answer is a master's when it is JSON and, below /api/v1, names the epoch of the store (D47);
- * anything else is the page of a proxy or of another service, however friendly its status, and is never taken for data.
+ * Parses responses. A response comes from a master if it is JSON and, below /api/v1, names the epoch of the store (D47).
+ * Anything else is the page of a proxy or of another service, whatever its status, and is never used as data.
  */
-import { API_PREFIX, type FieldError } from '../protocol/index.ts'
+import { API_PREFIX, withSourceNumbers, type FieldError } from '../protocol/index.ts'
+import { cappedRetryAfterMs, parseRetryAfter } from '../runtime/index.ts'
 import { codeOfStatus, MasterError } from './master-error.ts'
-
-/** A longer wait is not honoured: a master asks for seconds. */
-const LONGEST_WAIT_MS = 60_000
 
 export interface RawAnswer {
   readonly status: number
@@ -15,20 +13,21 @@ export interface RawAnswer {
   readonly text: string
 }
 
+/** A successful response of a master. */
 export interface Reply<T> {
-  /** As the wire has it. */
+  /** The body, unchanged. */
   readonly body: T
-  /** The life of the store (D15); '' outside of /api/v1. */
+  /** The epoch of the store, which changes when it loses its state (D15); '' outside of /api/v1. */
   readonly epoch: string
   readonly requestId: string | undefined
-  /** When it was answered, by the master's clock, to the second; undefined when it did not say. */
+  /** Time of the response by the clock of the master, to the second; undefined without a `Date` header. */
   readonly answeredMs: number | undefined
 }
 
 /**
- * The body of a success.
- * @param alsoGood a status beside 2xx whose body is data (`/readyz` answers 503).
- * @throws {MasterError}
+ * Reads a response.
+ * @param alsoGood a status besides 2xx whose body is data, such as 503 of `/readyz`.
+ * @throws {MasterError} for every other status, and for a response that is not from a master.
  */
 export function readAnswer<T>(path: string, answer: RawAnswer, nowMs: number, alsoGood?: number): Reply<T> {
   const { status, headers } = answer
@@ -36,13 +35,14 @@ export function readAnswer<T>(path: string, answer: RawAnswer, nowMs: number, al
   const requestId = first(headers['muster-request-id'])
   const epoch = first(headers['muster-epoch']) ?? ''
   const body = parsed(answer.text)
-  const retryAfterMs = retryAfterOf(first(headers['retry-after']), nowMs)
+  const requestedMs = parseRetryAfter(headers['retry-after'], nowMs)
+  const retryAfterMs = requestedMs === undefined ? undefined : cappedRetryAfterMs(requestedMs)
   if (body === undefined || (epoch === '' && path.includes(`${API_PREFIX}/`))) {
     const code = codeOfStatus(status)
-    // A 404 of somebody else says nothing about a worker, a 401 nothing about our token.
+    // A 404 of another service does not mean that a worker is unknown, nor a 401 that the token is wrong.
     throw new MasterError(
       code === 'UNAVAILABLE' || code === 'RATE_LIMITED' ? code : 'FOREIGN',
-      `the answer did not come from a Muster master: ${describe(answer)}`,
+      `the response did not come from a Muster master: ${describe(answer)}`,
       { status, requestId, retryAfterMs },
     )
   }
@@ -51,10 +51,10 @@ export function readAnswer<T>(path: string, answer: RawAnswer, nowMs: number, al
   throw new MasterError(codeOfStatus(status), sentence, { status, faults, requestId, retryAfterMs })
 }
 
-/** undefined: not JSON. */
+/** A number that a double cannot hold stays as its source text, so that it is shown as it is (D75). undefined: not JSON. */
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return withSourceNumbers(text, JSON.parse(text))
   } catch {
     return undefined // The caller names what came instead.
   }
@@ -65,17 +65,17 @@ const SHOWN_CHARS = 80
 function describe({ status, headers, text }: RawAnswer): string {
   const location = first(headers['location'])
   if (location !== undefined)
-    return `HTTP ${status}, a redirect to ${hostOf(location)}; name the address of the master itself`
+    return `HTTP ${status}, a redirect to ${hostOf(location)}; use the URL of the master itself`
   const kind = first(headers['content-type']) ?? 'without a content type'
   const start = text
     .replaceAll(/<[^>]*>|[\p{Cc}\s]+/gu, ' ')
     .replaceAll(/ +/g, ' ')
     .trim()
     .slice(0, SHOWN_CHARS)
-  return `HTTP ${status}, ${kind}${start === '' ? ', empty' : `, "${start}"`}; is this the address of a master, and what stands before it?`
+  return `HTTP ${status}, ${kind}${start === '' ? ', empty' : `, "${start}"`}; check the URL of the master and the proxies in front of it`
 }
 
-/** A location may hold a secret in its query. */
+/** The host alone, since the query of a location may contain a secret. */
 const hostOf = (location: string): string => URL.parse(location)?.host ?? 'another path'
 
 function detailOf(body: unknown, status: number): { sentence: string; faults: readonly FieldError[] } {
@@ -86,7 +86,7 @@ function detailOf(body: unknown, status: number): { sentence: string; faults: re
       sentence: faults.map(({ path, message }) => `${path === '' ? 'the value' : path} ${message}`).join('; '),
       faults,
     }
-  return { sentence: typeof detail === 'string' ? detail : `HTTP ${status} without a reason`, faults }
+  return { sentence: typeof detail === 'string' ? detail : `HTTP ${status} without an explanation`, faults }
 }
 
 function isFault(value: unknown): value is FieldError {
@@ -102,11 +102,4 @@ function first(header: string | readonly string[] | undefined): string | undefin
 function dateOf(text = ''): number | undefined {
   const ms = Date.parse(text)
   return Number.isNaN(ms) ? undefined : ms
-}
-
-/** @see RFC 9110 section 10.2.3 */
-function retryAfterOf(text: string | undefined, nowMs: number): number | undefined {
-  if (text === undefined) return undefined
-  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs
-  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), LONGEST_WAIT_MS) : undefined
 }

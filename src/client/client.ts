@@ -1,7 +1,7 @@
 /**
  * @module client/client
- * Everything an admin or scoped token may ask of a master, typed. The operator, the command line and the tests speak to
- * a master through this alone. Bodies are as the wire has them; every answer names the epoch of the store (D15).
+ * Provides every request that an admin or scoped token may send to a master, with types. The operator, the command line
+ * and the tests use only this client. Bodies are those of the API; every response names the epoch of the store (D15).
  * @see D32, D48
  */
 import type {
@@ -20,6 +20,10 @@ import { Tasks } from './tasks.ts'
 import { Transport, type CallOptions, type ClientOptions } from './transport.ts'
 import { Workers } from './workers.ts'
 
+/**
+ * A client of one master. Every method rejects with a {@link MasterError}, or with the reason of `signal` when the caller
+ * aborts it. A failed call is repeated only where a repetition cannot change the result.
+ */
 export class MasterClient {
   readonly workers: Workers
   readonly tasks: Tasks
@@ -27,7 +31,7 @@ export class MasterClient {
   readonly #transport: Transport
   readonly #options: ClientOptions
 
-  /** @throws TypeError when the URL of the master cannot be used. */
+  /** Opens no connection yet. @throws {TypeError} for an invalid URL of the master. */
   constructor(options: ClientOptions) {
     this.#options = options
     this.#transport = new Transport(options)
@@ -36,18 +40,22 @@ export class MasterClient {
     this.output = new Output(this.#transport, options)
   }
 
+  /** Lists the installed automations. */
   automations(options?: CallOptions): Promise<Reply<AutomationDescriptor[]>> {
     return this.#transport.call({ method: 'GET', path: apiPath(['automations']) }, options)
   }
 
+  /** Returns the catalog: type to schemas and settings of the automation. */
   catalog(options?: CallOptions): Promise<Reply<Record<string, CatalogEntryBody>>> {
     return this.#transport.call({ method: 'GET', path: apiPath(['catalog']) }, options)
   }
 
+  /** Returns the catalog entry of one automation type. @throws {MasterError} NOT_FOUND when it is not installed. */
   catalogEntry(type: string, options?: CallOptions): Promise<Reply<CatalogEntryBody>> {
     return this.#transport.call({ method: 'GET', path: apiPath(['catalog', type]) }, options)
   }
 
+  /** Returns the size of a pool and at most `n` of its items. */
   pool(
     name: string,
     { n, ...options }: CallOptions & { readonly n?: number | undefined } = {},
@@ -55,26 +63,27 @@ export class MasterClient {
     return this.#transport.call({ method: 'GET', path: apiPath(['pools', name], { n }) }, options)
   }
 
+  /** Returns counts of workers and tasks over all automations. */
   overview(options?: CallOptions): Promise<Reply<OverviewBody>> {
     return this.#transport.call({ method: 'GET', path: apiPath(['overview']) }, options)
   }
 
-  /** What the token may do. */
+  /** Returns the permissions and automation types of the token. */
   me(options?: CallOptions): Promise<Reply<MeBody>> {
     return this.#transport.call({ method: 'GET', path: apiPath(['me']) }, options)
   }
 
-  /** Whether the master can serve; one that can not is an answer too. Asked once: whoever probes has a rhythm of their own. */
+  /** Returns whether the master is ready; "not ready" (503) is a result too. Not repeated, because a probe has its own interval. */
   ready(options?: CallOptions): Promise<Reply<ReadyBody>> {
     return this.#transport.call({ method: 'GET', path: '/readyz', alsoGood: 503, repeat: 'never' }, options)
   }
 
-  /** What changes, until `signal` aborts. */
+  /** Yields the events of the fleet until `signal` aborts. Reconnects by itself. */
   events(options: FeedOptions): AsyncGenerator<FeedItem> {
     return followEvents(this.#transport, this.#options, options)
   }
 
-  /** Ends every call that is still out. */
+  /** Aborts all calls in flight and closes the connections. */
   close(): Promise<void> {
     return this.#transport.close()
   }

@@ -1,15 +1,15 @@
 /**
  * @module client/feed
- * The events of a master (D31, D51), for as long as somebody listens:
+ * Follows the event stream of a master (D31, D51) until the caller stops:
  *
  *   connect ──▶ open ──event*──▶ lost ──backoff 0.5–30 s──▶ connect, `Last-Event-ID` of the last one
- *                         └ `reset`: events in between are gone; the listener lists again
+ *                         └ `reset`: events in between are lost; the listener lists again
  *
- * It never gives up: a refusal is told as well, and tried again, since tokens and masters come back. A comment comes
- * every 15 s, so a stream without a byte for 45 s is half open and is replaced. Events wait while the listener is busy.
+ * It retries without end, also after a rejected token, since tokens and masters can be repaired. The master sends a comment
+ * every 15 s, so a stream without data for 45 s is considered dead and replaced. Events wait while the listener is busy.
  */
 import { EventReader } from '../protocol/event-stream/index.ts'
-import { Backoff } from '../runtime/index.ts'
+import { Backoff, retryAfterDelayMs, sleep } from '../runtime/index.ts'
 import { apiPath } from './address.ts'
 import { MasterError } from './master-error.ts'
 import type { ClientOptions, Transport } from './transport.ts'
@@ -19,7 +19,7 @@ const RETRY_BASE_MS = 500
 const RETRY_CAP_MS = 30_000
 
 interface FleetEvent {
-  /** Opaque; resumes here. Empty before the first. */
+  /** Opaque position to resume after; empty before the first event with an ID. */
   readonly id: string
   /** `worker.state`, `queue.totals`, `reset` … */
   readonly name: string
@@ -32,17 +32,21 @@ interface FleetEvent {
 }
 
 export type FeedItem =
-  /** `resumed`: behind the last event that was told, unless a `reset` follows; else what happened before is not told. */
+  /** `resumed`: the stream continues after the last event, unless a `reset` follows. Otherwise earlier events are not sent. */
   | { readonly kind: 'open'; readonly epoch: string; readonly resumed: boolean }
   | ({ readonly kind: 'event' } & FleetEvent)
   | { readonly kind: 'lost'; readonly error: MasterError; readonly retryInMs: number }
 
 export interface FeedOptions {
   readonly signal: AbortSignal
-  /** Where an earlier feed ended. */
+  /** ID of the last event of an earlier feed, to continue after it. */
   readonly lastEventId?: string
 }
 
+/**
+ * Yields events and changes of the connection until `signal` aborts. Never throws for a failed connection: it yields
+ * `lost` with the error and the delay, then reconnects after that delay.
+ */
 export async function* followEvents(
   transport: Transport,
   { timers, random }: Pick<ClientOptions, 'timers' | 'random'>,
@@ -82,13 +86,13 @@ export async function* followEvents(
       failure instanceof MasterError
         ? failure
         : new MasterError('BROKEN', `the event stream broke: ${(failure as Error).message}`, { cause: failure })
-    const retryInMs = Math.max(backoff.nextMs(), error.retryAfterMs ?? 0)
+    const retryInMs = Math.max(backoff.nextMs(), retryAfterDelayMs(error.retryAfterMs ?? 0, random))
     yield { kind: 'lost', error, retryInMs }
-    await timers.sleep(retryInMs, signal).catch(() => {}) // Aborted: the loop ends.
+    await sleep(timers, retryInMs, signal)
   }
 }
 
-/** Passes chunks on; aborts when the next one takes too long. Not while the listener is busy with the last. */
+/** Passes chunks through, and aborts when the next one takes too long. The time while the listener is busy does not count. */
 function watchdog(timers: ClientOptions['timers'], silence: AbortController) {
   return async function* guard(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const arm = (): (() => void) =>
@@ -108,9 +112,9 @@ function watchdog(timers: ClientOptions['timers'], silence: AbortController) {
   }
 }
 
-/** @throws Error when the data is no JSON object: the stream is not a master's. */
+/** @throws {Error} when the data is not a JSON object, so that the stream is not that of a master. */
 function parsed(data: string): FleetEvent['data'] {
   const value: unknown = JSON.parse(data)
-  if (typeof value !== 'object' || value === null) throw new Error('an event whose data is no object')
+  if (typeof value !== 'object' || value === null) throw new Error('the data of an event is not an object')
   return value as FleetEvent['data']
 }

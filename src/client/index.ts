@@ -1,4 +1,4 @@
-/** The typed client of a master. */
+/** Calls the API of a master, with types. */
 export { MasterClient } from './client.ts'
 export { MasterError, type MasterErrorCode } from './master-error.ts'
 export type { Reply } from './answer.ts'

@@ -1,15 +1,16 @@
 /**
  * @module client/master-error
- * Why a call to a master did not succeed, in a form to branch on. The status is turned back into a code; prose is shown
- * and never parsed.
+ * Describes why a call to a master failed, by a code to branch on. The code is derived from the HTTP status; sentences are
+ * shown and never parsed.
  *
- * Beside the codes of the protocol there are those of calls that no master answered: UNREACHABLE (there was no
- * connection), BROKEN (it ended before the answer did), TIMED_OUT, and FOREIGN (something answered that is not a master:
- * a proxy's page, another service). UNAVAILABLE is every 503, and a proxy's 502 and 504.
+ * Further codes describe calls without a response of a master: UNREACHABLE (no connection), BROKEN (the connection ended
+ * before the response did), TIMED_OUT, and FOREIGN (the response came from something else, such as the page of a proxy).
+ * UNAVAILABLE is every 503, and 502 and 504 of a proxy.
  */
 import { ERRORS, type ErrorCode, type FieldError } from '../protocol/index.ts'
 
 type AnsweredCode = Exclude<ErrorCode, 'OVERLOADED' | 'QUEUE_FULL' | `STORAGE_${string}`>
+/** Codes of a {@link MasterError}: those of the protocol, and those of calls without a response of a master. */
 export type MasterErrorCode = AnsweredCode | 'UNAVAILABLE' | 'UNREACHABLE' | 'BROKEN' | 'FOREIGN'
 
 const BY_STATUS = new Map(
@@ -25,7 +26,7 @@ const RETRYABLE: ReadonlySet<MasterErrorCode> = new Set<MasterErrorCode>([
   'UNREACHABLE',
   'BROKEN',
 ])
-/** Answers that say that nothing was done, and connections that never were. */
+/** Responses that confirm that nothing was changed, and connections that were never established. */
 const NOT_DONE: ReadonlySet<MasterErrorCode> = new Set<MasterErrorCode>([
   'UNREACHABLE',
   ...[...BY_STATUS.values()].filter((code) => code !== 'TIMED_OUT'),
@@ -35,18 +36,19 @@ export interface MasterErrorFacts extends ErrorOptions {
   readonly status?: number | undefined
   readonly faults?: readonly FieldError[]
   readonly requestId?: string | undefined
-  /** Milliseconds that the master asked to wait. */
+  /** Milliseconds that `Retry-After` requests, at most 30 s (D68). */
   readonly retryAfterMs?: number | undefined
 }
 
+/** A failed call. Check `code` for the reason, `retryable` for a later retry, and `outcome` before repeating a change. */
 export class MasterError extends Error {
   override readonly name = 'MasterError'
   readonly code: MasterErrorCode
-  /** HTTP status; undefined: there was no answer. */
+  /** HTTP status; undefined without a response. */
   readonly status: number | undefined
   /** Every fault of a 422, else empty. */
   readonly faults: readonly FieldError[]
-  /** Leads to the log of the master. */
+  /** ID of the request in the log of the master. */
   readonly requestId: string | undefined
   readonly retryAfterMs: number | undefined
 
@@ -59,18 +61,18 @@ export class MasterError extends Error {
     this.retryAfterMs = facts.retryAfterMs
   }
 
-  /** The same call, unchanged, may succeed later. Whether it may be sent again is another question, see `outcome`. */
+  /** Whether the same call may succeed later. Check `outcome` for whether repeating it is safe. */
   get retryable(): boolean {
     return RETRYABLE.has(this.code)
   }
 
-  /** `unknown`: the call may have had its effect. Read again, then decide. */
+  /** `unknown`: the call may have been executed. Read the state again, then decide. */
   get outcome(): 'not_done' | 'unknown' {
     return NOT_DONE.has(this.code) ? 'not_done' : 'unknown'
   }
 }
 
-/** The code of an answer that is no success; FOREIGN for a status that no master answers with. */
+/** @returns the code of a failed response; FOREIGN for a status that a master never returns. */
 export function codeOfStatus(status: number): MasterErrorCode {
   if (GATEWAY_STATUSES.has(status)) return 'UNAVAILABLE'
   return BY_STATUS.get(status) ?? (status >= 400 && status < 500 ? 'BAD_REQUEST' : 'FOREIGN')

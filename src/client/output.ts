@@ -1,20 +1,20 @@
-/** @module client/output  The output stream of a type: peek and pop at its old end, tail and follow at its new one. @see D30, D50 */
+/** @module client/output  Reads the output stream of an automation type: peek and pop its oldest entries, tail and follow its newest. @see D30, D50 */
 import { MAX_N, type LengthBody, type OutputEntry, type TailBody } from '../protocol/index.ts'
-import { Backoff } from '../runtime/index.ts'
+import { Backoff, retryAfterDelayMs, sleep } from '../runtime/index.ts'
 import { apiPath, type Query } from './address.ts'
 import type { Reply } from './answer.ts'
 import { MasterError } from './master-error.ts'
 import type { CallOptions, ClientOptions, Transport } from './transport.ts'
 
-/** How soon a new entry is seen. */
+/** Interval of polling for new entries. */
 const LOOK_EVERY_MS = 500
 const RETRY_CAP_MS = 15_000
 
 interface FollowOptions {
-  /** Entries to begin with; 0: only what comes. */
+  /** Number of existing entries to start with; 0 yields only new ones. */
   readonly n?: number | undefined
   readonly signal: AbortSignal
-  /** The master did not answer; it is asked again. */
+  /** Called when a request failed and will be retried. */
   readonly onLost?: (error: MasterError) => void
 }
 
@@ -27,11 +27,12 @@ export class Output {
     this.#time = time
   }
 
+  /** Returns the number of entries in the stream. */
   length(type: string, options?: CallOptions): Promise<Reply<LengthBody>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, 'length') }, options)
   }
 
-  /** The oldest entries, not removed. */
+  /** Returns the oldest entries without removing them. */
   peek(
     type: string,
     { n, ...options }: CallOptions & { readonly n?: number | undefined } = {},
@@ -39,7 +40,7 @@ export class Output {
     return this.#transport.call({ method: 'GET', path: pathOf(type, 'peek', { n }) }, options)
   }
 
-  /** Removes and answers the oldest entries. Never sent twice: what an answer that was lost held is gone. */
+  /** Removes and returns the oldest entries. Never repeated: the entries of a lost response are lost. */
   pop(
     type: string,
     { n, ...options }: CallOptions & { readonly n?: number | undefined } = {},
@@ -47,7 +48,7 @@ export class Output {
     return this.#transport.call({ method: 'POST', path: pathOf(type, 'pop'), body: { n } }, options)
   }
 
-  /** The newest entries, or those after an id; `gap`: some in between are gone. */
+  /** Returns the newest entries, or those after an ID. `gap`: entries in between were removed. */
   tail(
     type: string,
     {
@@ -59,7 +60,7 @@ export class Output {
     return this.#transport.call({ method: 'GET', path: pathOf(type, 'tail', { n, after }) }, options)
   }
 
-  /** The newest entries, then what comes, until `signal` aborts. A master that is away is waited for; a refusal is thrown. */
+  /** Yields the newest entries, then new ones, until `signal` aborts. Retries while the master is unavailable. @throws {MasterError} when the master rejects the request. */
   async *follow(type: string, { n, signal, onLost }: FollowOptions): AsyncGenerator<TailBody> {
     const { timers, random } = this.#time
     const backoff = new Backoff({ baseMs: LOOK_EVERY_MS, capMs: RETRY_CAP_MS, floor: 0.5, random })
@@ -76,14 +77,16 @@ export class Output {
       if (tail === null) return
       if (!(tail instanceof MasterError)) {
         backoff.reset()
-        count = MAX_N // From here on all that is new, however much came at once.
+        count = MAX_N // From now on all new entries, up to the maximum of a request.
         after = tail.body.entries.at(-1)?.id ?? after
         if (skipped && tail.body.entries.length > 0) yield tail.body
         skipped = true
       }
-      await timers
-        .sleep(tail instanceof MasterError ? Math.max(backoff.nextMs(), tail.retryAfterMs ?? 0) : LOOK_EVERY_MS, signal)
-        .catch(() => {}) // Aborted: the loop ends.
+      const waitMs =
+        tail instanceof MasterError
+          ? Math.max(backoff.nextMs(), retryAfterDelayMs(tail.retryAfterMs ?? 0, random))
+          : LOOK_EVERY_MS
+      await sleep(timers, waitMs, signal)
     }
   }
 }

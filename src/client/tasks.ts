@@ -1,4 +1,4 @@
-/** @module client/tasks  Submitting tasks, and looking into a queue and its dead letters. @see D9, D29, D38, D48, D49, D50 */
+/** @module client/tasks  Submits tasks, and reads queues and dead-letter queues. @see D9, D29, D38, D48, D49, D50 */
 import type {
   BatchResults,
   ClearedBody,
@@ -26,8 +26,8 @@ export class Tasks {
   }
 
   /**
-   * Queues a task. With a `task_id` or an `idempotency_key` it is sent again when its answer was lost, and a task that
-   * had come through then answers as its own duplicate.
+   * Submits a task. With a `task_id` or an `idempotency_key` the request is repeated when its response was lost; if the
+   * first request was executed, the result is then that of a duplicate.
    */
   submit(type: string, task: TaskBody, options?: CallOptions): Promise<Reply<SubmitResult>> {
     return this.#transport.call(
@@ -36,7 +36,7 @@ export class Tasks {
     )
   }
 
-  /** Queues 1 to 1,000 tasks; one result each, in order. Sent again like a single one, where each has a name. */
+  /** Submits 1 to 1,000 tasks. Returns one result each, in order. Repeated like `submit` if each task has an ID or a key. */
   submitBatch(type: string, tasks: readonly TaskBody[], options?: CallOptions): Promise<Reply<BatchResults>> {
     return this.#transport.call(
       { method: 'POST', path: pathOf(type, ['tasks', 'batch']), body: { tasks }, repeat: repeatOf(tasks) },
@@ -44,7 +44,7 @@ export class Tasks {
     )
   }
 
-  /** What `submit` would find wrong; queues nothing. */
+  /** Returns the faults that `submit` would report; queues nothing. */
   validate(type: string, task: TaskBody, options?: CallOptions): Promise<Reply<ValidatedBody>> {
     return this.#transport.call(
       { method: 'POST', path: pathOf(type, ['tasks', 'validate']), body: task, repeat: 'always' },
@@ -52,16 +52,17 @@ export class Tasks {
     )
   }
 
-  /** Where a task is. NOT_FOUND: it is done, was dropped, or never was. */
+  /** Returns whether a task is pending, in flight, scheduled or dead. @throws {MasterError} NOT_FOUND when it is done, was dropped, or never existed. */
   get(type: string, taskId: string, options?: CallOptions): Promise<Reply<TaskPlace>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, ['tasks', taskId]) }, options)
   }
 
+  /** Returns the length of a queue and its next `n` tasks. */
   queue(type: string, { n, ...options }: Counted = {}): Promise<Reply<QueueBody>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, ['queue'], { n }) }, options)
   }
 
-  /** Samples of 15 s, oldest first. `since`: unix seconds. */
+  /** Returns statistics of a queue, one sample per 15 s, oldest first. `since` is in unix seconds. */
   queueStats(
     type: string,
     { since, limit, ...options }: CallOptions & { readonly since?: number; readonly limit?: number } = {},
@@ -69,21 +70,22 @@ export class Tasks {
     return this.#transport.call({ method: 'GET', path: pathOf(type, ['queue', 'stats'], { since, limit }) }, options)
   }
 
-  /** Dead tasks, oldest death first. */
+  /** Returns the number of dead tasks and the `n` oldest. */
   dead(type: string, { n, ...options }: Counted = {}): Promise<Reply<DeadBody>> {
     return this.#transport.call({ method: 'GET', path: pathOf(type, ['dead'], { n }) }, options)
   }
 
-  /** Never sent twice: it would replay the next `n`. */
+  /** Puts the `n` oldest dead tasks back into the queue. Never repeated: a second request would replay the next `n`. */
   replay(type: string, { n, ...options }: Counted = {}): Promise<Reply<ReplayedBody>> {
     return this.#transport.call({ method: 'POST', path: pathOf(type, ['dead', 'replay']), body: { n } }, options)
   }
 
+  /** Removes all dead tasks permanently. */
   clearDead(type: string, options?: CallOptions): Promise<Reply<ClearedBody>> {
     return this.#transport.call({ method: 'DELETE', path: pathOf(type, ['dead']) }, options)
   }
 
-  /** Acts on 1 to 1,000 dead tasks by name and on no other. */
+  /** Replays or removes 1 to 1,000 dead tasks by ID. */
   selectDead(
     type: string,
     action: 'replay' | 'remove',
@@ -100,7 +102,7 @@ export class Tasks {
 const pathOf = (type: string, below: readonly string[], query: Query = {}): string =>
   apiPath(['automations', type, ...below], query)
 
-/** Twice is the same as once where the master can tell that it has the task already (D27). */
+/** A submission may be repeated if the master can recognise each task by its ID or key (D27). */
 function repeatOf(tasks: readonly TaskBody[]): NonNullable<Call['repeat']> {
   return tasks.every(
     ({ task_id, idempotency_key }) => typeof task_id === 'string' || typeof idempotency_key === 'string',

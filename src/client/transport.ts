@@ -1,16 +1,28 @@
 /**
  * @module client/transport
- * One call: a request over a pool of kept connections, its answer, and the decision whether it is sent again.
+ * Sends requests over a pool of connections, and decides whether a failed request is repeated.
  *
  *   send ──no connection, broken, late──▶ may the same call be sent twice? ──no──▶ MasterError, `outcome` says what is known
  *     ▲  ──429, 503 ─────────────────────▶            │ yes
  *     └────── wait: full jitter, never less than Retry-After, never beyond the time of the whole call ◀──┘
  *
- * The token is asked for with every request, since it may rotate. A call whose answer was lost is *unknown*: it goes out
- * again only where twice is the same as once.
+ * All requests of a client share one RefusalLimiter: while the master, or a proxy before it, refuses, fewer than three
+ * requests a second leave, even if the caller retries in a loop (D67).
+ *
+ * The token is read for every request, since it may be rotated. The outcome of a call without a response is *unknown*: it
+ * is repeated only if executing it twice has the same effect as once.
  */
 import { Pool, type Dispatcher } from 'undici'
-import { Backoff, type Clock, type Random, type Timers } from '../runtime/index.ts'
+import {
+  Backoff,
+  isRefusalStatus,
+  parseRetryAfter,
+  RefusalLimiter,
+  retryAfterDelayMs,
+  type Clock,
+  type Random,
+  type Timers,
+} from '../runtime/index.ts'
 import { masterAddress, type MasterAddress } from './address.ts'
 import { readAnswer, type RawAnswer, type Reply } from './answer.ts'
 import { MasterError } from './master-error.ts'
@@ -36,10 +48,11 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 
+/** Options of a {@link MasterClient}. Timeouts are in milliseconds. */
 export interface ClientOptions {
   /** http or https; a path prefix is kept. */
   readonly masterUrl: string
-  /** Asked for with every request. */
+  /** Called for every request. */
   readonly token: () => string
   readonly clock: Clock
   readonly timers: Timers
@@ -47,11 +60,11 @@ export interface ClientOptions {
   /** Sent as `Muster-Actor` with every change (D39). */
   readonly actor?: string
   readonly connectMs?: number
-  /** From sending to the first line of the answer. */
+  /** Timeout from sending a request to the head of its response; 10 s by default. */
   readonly headersMs?: number
-  /** The whole call, repeats and waits included. */
+  /** Timeout of a call including repetitions and waits; 15 s by default. */
   readonly callMs?: number
-  /** How often a call that may be repeated goes out at most. */
+  /** Maximum number of requests of a call that may be repeated; 3 by default. */
   readonly attempts?: number
   readonly connections?: number
 }
@@ -59,7 +72,7 @@ export interface ClientOptions {
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
-/** `actor`: who makes this change, in the place of the client's own. */
+/** `actor`: who makes this change, overriding the actor of the client. */
 export interface ChangeOptions extends CallOptions {
   readonly actor?: string | undefined
 }
@@ -69,9 +82,9 @@ export interface Call {
   readonly path: string
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** May go out again: whatever happened, or only when a 429 says that nothing was done. Left out: GET always, others never. */
+  /** When the request may be repeated: after any failure, only after a 429, or never. Default: `always` for GET, else `never`. */
   readonly repeat?: 'always' | 'when refused' | 'never'
-  /** A status beside 2xx whose body is data. */
+  /** A status besides 2xx whose body is data. */
   readonly alsoGood?: number
 }
 
@@ -79,22 +92,26 @@ export class Transport {
   readonly address: MasterAddress
   readonly #options: ClientOptions
   readonly #pool: Pool
+  readonly #refusals: RefusalLimiter
+  /** The status of the last refusal. */
+  #refusedWith = 0
   #streams: Pool | null = null
 
   /** @throws TypeError when the URL of the master cannot be used. */
   constructor(options: ClientOptions) {
     this.#options = options
     this.address = masterAddress(options.masterUrl)
+    this.#refusals = new RefusalLimiter(options)
     this.#pool = this.#newPool({ connections: options.connections ?? CONNECTIONS, maxResponseSize: MAX_RESPONSE_BYTES })
   }
 
-  /** @throws {MasterError}; what `signal` aborted with. */
+  /** Sends a request, and repeats it where that is safe. @throws {MasterError}, or the reason with which `signal` aborted. */
   async call<T>(call: Call, { signal, actor }: ChangeOptions = {}): Promise<Reply<T>> {
     const { clock, timers, random, callMs = CALL_MS, attempts = ATTEMPTS } = this.#options
     const late = new AbortController()
     const endsAtMs = clock.monotonicMs() + callMs
     const cancel = timers.after(callMs, () =>
-      late.abort(new MasterError('TIMED_OUT', `the master did not answer within ${callMs / 1_000} s`)),
+      late.abort(new MasterError('TIMED_OUT', `no response from the master within ${callMs / 1_000} s`)),
     )
     const backoff = new Backoff({ baseMs: BACKOFF_BASE_MS, capMs: BACKOFF_CAP_MS, random })
     const either = signal === undefined ? late.signal : AbortSignal.any([signal, late.signal])
@@ -104,7 +121,7 @@ export class Transport {
           return await this.#once<T>(call, actor ?? this.#options.actor, either)
         } catch (error) {
           if (!(error instanceof MasterError) || attempt >= attempts || !mayRepeat(call, error)) throw error
-          const waitMs = Math.max(backoff.nextMs(), error.retryAfterMs ?? 0)
+          const waitMs = Math.max(backoff.nextMs(), retryAfterDelayMs(error.retryAfterMs ?? 0, random))
           if (clock.monotonicMs() + waitMs >= endsAtMs) throw error
           await timers.sleep(waitMs, either)
         }
@@ -114,13 +131,14 @@ export class Transport {
     }
   }
 
-  /** The bytes of an answer that goes on; the caller watches over its silence. @throws {MasterError} */
+  /** Opens an event stream and returns its bytes. The caller detects a silent stream. @throws {MasterError} */
   async open(
     path: string,
     headers: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Promise<{ readonly chunks: AsyncIterable<Buffer>; readonly epoch: string }> {
     this.#streams ??= this.#newPool({ connections: null })
+    await this.#refusals.turn(signal)
     const answer = await this.#request(this.#streams, { method: 'GET', path, headers }, undefined, signal)
     const type = String(answer.headers['content-type'] ?? '')
     if (answer.statusCode === 200 && type.startsWith('text/event-stream'))
@@ -129,12 +147,12 @@ export class Transport {
     readAnswer(path, raw, this.#options.clock.wallMs()) // Throws for every refusal.
     throw new MasterError(
       'FOREIGN',
-      `the answer did not come from a Muster master: ${type} where server-sent events were asked for`,
+      `the response did not come from a Muster master: ${type} where server-sent events were requested`,
       { status: raw.status },
     )
   }
 
-  /** Ends every call that is still out. */
+  /** Aborts all calls in flight and closes the connections. */
   async close(): Promise<void> {
     await Promise.all([this.#pool.destroy(), this.#streams?.destroy()])
   }
@@ -152,6 +170,7 @@ export class Transport {
   }
 
   async #once<T>(call: Call, actor: string | undefined, signal: AbortSignal): Promise<Reply<T>> {
+    await this.#turn(signal)
     const answer = await this.#request(this.#pool, call, actor, signal)
     const text = await answer.body.text().catch((error: unknown) => {
       throw noAnswer(error, signal)
@@ -164,21 +183,38 @@ export class Transport {
     )
   }
 
-  /** Resolves with the head of the answer. */
+  /** Waits while the master rejects requests. @throws {MasterError} with outcome `not_done` when the call times out first. */
+  async #turn(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#refusals.turn(signal)
+    } catch (error) {
+      if (!(error instanceof MasterError)) throw error
+      throw new MasterError(
+        'RATE_LIMITED',
+        `not sent: the master is rejecting requests with HTTP ${this.#refusedWith}`,
+        {
+          status: this.#refusedWith,
+          cause: error,
+        },
+      )
+    }
+  }
+
+  /** Resolves with the head of the response. */
   async #request(
     pool: Pool,
-    { method, path, body, headers }: Call,
+    { method, path, body, headers, alsoGood }: Call,
     actor: string | undefined,
     signal: AbortSignal,
   ): Promise<Dispatcher.ResponseData> {
     const { timers, token, headersMs = HEADERS_MS } = this.#options
     const late = new AbortController()
     const cancel = timers.after(headersMs, () =>
-      late.abort(new MasterError('TIMED_OUT', `the master did not begin to answer within ${headersMs / 1_000} s`)),
+      late.abort(new MasterError('TIMED_OUT', `the master did not start its response within ${headersMs / 1_000} s`)),
     )
     const either = AbortSignal.any([signal, late.signal])
     try {
-      return await pool.request({
+      const answer = await pool.request({
         method,
         path: `${this.address.prefix}${path}`,
         signal: either,
@@ -191,11 +227,20 @@ export class Transport {
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       })
+      this.#note(answer, alsoGood)
+      return answer
     } catch (error) {
       throw noAnswer(error, either)
     } finally {
       cancel()
     }
+  }
+
+  #note({ statusCode, headers }: Dispatcher.ResponseData, alsoGood: number | undefined): void {
+    if (!isRefusalStatus(statusCode)) return this.#refusals.served()
+    if (statusCode === alsoGood) return
+    this.#refusedWith = statusCode
+    this.#refusals.refused(parseRetryAfter(headers['retry-after'], this.#options.clock.wallMs()))
   }
 }
 
@@ -204,18 +249,22 @@ function mayRepeat({ method, repeat = method === 'GET' ? 'always' : 'never' }: C
   return repeat === 'when refused' && error.code === 'RATE_LIMITED'
 }
 
-/** Why nothing, or only a part, came back. What the caller aborted with is theirs, and stays what it is. */
+/** Converts the error of a missing or incomplete response. The reason of the caller's own abort is passed through. */
 function noAnswer(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   const { code = '', message } = error as { code?: string; message: string }
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') return error
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE')
-    return new MasterError('FOREIGN', `the answer is larger than ${MAX_RESPONSE_BYTES} bytes; ask for less at a time`, {
-      cause: error,
-    })
+    return new MasterError(
+      'FOREIGN',
+      `the response is larger than ${MAX_RESPONSE_BYTES} bytes; request fewer items at a time`,
+      {
+        cause: error,
+      },
+    )
   if (NOT_SENT.has(code) || /CERT|TLS|SSL|UNABLE_TO_/.test(code))
-    return new MasterError('UNREACHABLE', `there is no connection to the master: ${message || code}`, { cause: error })
-  return new MasterError('BROKEN', `the connection ended before the master had answered: ${message || code}`, {
+    return new MasterError('UNREACHABLE', `cannot connect to the master: ${message || code}`, { cause: error })
+  return new MasterError('BROKEN', `the connection was lost before the response was complete: ${message || code}`, {
     cause: error,
   })
 }

@@ -1,4 +1,4 @@
-/** @module client/workers  The workers of a fleet and their configs. @see D15, D31, D39, D40, D47, D49 */
+/** @module client/workers  Reads, configures, drains, forgets and claims workers. @see D15, D31, D39, D40, D47, D49 */
 import type {
   ClaimBody,
   ConfigBody,
@@ -21,6 +21,9 @@ interface WorkerFilter {
   readonly connected?: boolean | undefined
   readonly view?: 'summary' | undefined
 }
+interface Forced {
+  readonly force?: true | undefined
+}
 /** The config that a change is based on (D15). */
 interface ConfigMark {
   readonly epoch: string
@@ -34,7 +37,7 @@ export class Workers {
     this.#transport = transport
   }
 
-  /** All workers of a type, ordered by id, a page at a time. A worker that registers meanwhile may be missed. */
+  /** Yields all workers of a type in pages, ordered by ID. A worker that registers during the listing may be missed. */
   async *pages(
     type: string,
     filter: WorkerFilter = {},
@@ -50,7 +53,7 @@ export class Workers {
     }
   }
 
-  /** At most `limit` workers behind the id `after`; fewer: there are no more. */
+  /** Returns at most `limit` workers after the ID `after`. Fewer than `limit` means that there are no more. */
   page(
     type: string,
     query: WorkerFilter & { readonly limit: number; readonly after?: string | undefined },
@@ -62,6 +65,7 @@ export class Workers {
     )
   }
 
+  /** Returns the record of a worker. @throws {MasterError} NOT_FOUND when it never registered or was forgotten. */
   get(
     type: string,
     id: string,
@@ -70,7 +74,10 @@ export class Workers {
     return this.#transport.call({ method: 'GET', path: this.#path(type, id, [], { view }) }, options)
   }
 
-  /** Changes fields of a config. `ifMatch`: STALE_GENERATION when another change came first. Never sent twice: each success is a new generation. */
+  /**
+   * Changes fields of a config. Never repeated, because each success creates a new generation.
+   * @throws {MasterError} STALE_GENERATION when the config no longer is the one that `ifMatch` names.
+   */
   patchConfig(
     type: string,
     id: string,
@@ -84,7 +91,7 @@ export class Workers {
     )
   }
 
-  /** What `patchConfig` would answer; changes nothing. */
+  /** Returns the faults, or the fields that `patchConfig` would change; changes nothing. */
   validateConfig(type: string, id: string, patch: JsonObject, options?: CallOptions): Promise<Reply<ValidatedBody>> {
     return this.#transport.call(
       { method: 'POST', path: this.#path(type, id, ['config', 'validate']), body: patch, repeat: 'always' },
@@ -92,7 +99,7 @@ export class Workers {
     )
   }
 
-  /** Past configs, newest first. */
+  /** Returns past configs, newest first. */
   history(
     type: string,
     id: string,
@@ -104,7 +111,7 @@ export class Workers {
     )
   }
 
-  /** Statistics, oldest first. `since`: unix seconds. */
+  /** Returns the statistics of a worker, oldest first. `since` is in unix seconds. */
   stats(
     type: string,
     id: string,
@@ -121,21 +128,32 @@ export class Workers {
     )
   }
 
-  /** Never sent twice: it would drain the process that came after. */
+  /** Drains a worker. Never repeated: a second request could drain the process that replaced it. */
   drain(type: string, id: string, options?: ChangeOptions): Promise<Reply<DrainBody>> {
     return this.#transport.call({ method: 'POST', path: this.#path(type, id, ['drain']) }, options)
   }
 
+  /** Deletes the record of a worker, including its config. */
   forget(type: string, id: string, options?: ChangeOptions): Promise<Reply<RemovedBody>> {
     return this.#transport.call({ method: 'DELETE', path: this.#path(type, id) }, options)
   }
 
-  /** Records who manages the config: 1 to 128 printable ASCII characters. Replaces a claim that is there. */
-  claim(type: string, id: string, managedBy: string, options?: ChangeOptions): Promise<Reply<WorkerBody>> {
+  /**
+   * Records who manages the config.
+   * @param managedBy 1 to 128 printable ASCII characters.
+   * @throws {MasterError} CLAIMED when another manager has a claim. An admin token, the actor that the claim names, and
+   *   `force` replace it.
+   */
+  claim(
+    type: string,
+    id: string,
+    managedBy: string,
+    { force, ...options }: ChangeOptions & Forced = {},
+  ): Promise<Reply<WorkerBody>> {
     return this.#transport.call(
       {
         method: 'PUT',
-        path: this.#path(type, id, ['claim']),
+        path: this.#path(type, id, ['claim'], { force }),
         body: { managed_by: managedBy } satisfies ClaimBody,
         repeat: 'always',
       },
@@ -143,8 +161,12 @@ export class Workers {
     )
   }
 
-  unclaim(type: string, id: string, options?: ChangeOptions): Promise<Reply<WorkerBody>> {
-    return this.#transport.call({ method: 'DELETE', path: this.#path(type, id, ['claim']), repeat: 'always' }, options)
+  /** Removes the claim, under the same conditions under which `claim` replaces one. */
+  unclaim(type: string, id: string, { force, ...options }: ChangeOptions & Forced = {}): Promise<Reply<WorkerBody>> {
+    return this.#transport.call(
+      { method: 'DELETE', path: this.#path(type, id, ['claim'], { force }), repeat: 'always' },
+      options,
+    )
   }
 
   #path(type: string, id: string, below: readonly string[] = [], query: Query = {}): string {

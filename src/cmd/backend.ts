@@ -1,7 +1,7 @@
 /**
  * @module cmd/backend
- * The settings that say where the state lives (D2, D54), and the backend they choose. With automation/testing the only
- * place that names a concrete one.
+ * Defines the settings of the storage backend (D2, D54) and creates the backend that they select. Only this file and
+ * automation/testing name a concrete backend.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { systemRandom, systemTime, type Log } from '../runtime/index.ts'
@@ -12,7 +12,7 @@ import { SqliteBackend } from '../storage/sqlite/index.ts'
 import { text } from './readers.ts'
 import { setting, type Read, type Values } from './settings.ts'
 
-/** Where the state lives. `path`: of a filedb. */
+/** A parsed SVC_BACKEND_URL. `path` is the file of a filedb. */
 export type BackendUrl =
   | { readonly scheme: 'memory' }
   | { readonly scheme: 'filedb'; readonly path: string }
@@ -30,7 +30,7 @@ export const backendUrl: Read<BackendUrl> = (value) => {
     return { scheme: store.tls ? 'kvstores' : 'kvstore', store }
   }
   if (scheme === 'memory' || scheme === 'mem') {
-    if (rest !== '') throw new Error(`${scheme}:// takes nothing behind it`)
+    if (rest !== '') throw new Error(`${scheme}:// must not be followed by anything`)
     return { scheme: 'memory' }
   }
   if (scheme !== 'filedb') throw new Error(`scheme ${JSON.stringify(scheme)} is not known; known: ${KNOWN_SCHEMES}`)
@@ -39,10 +39,12 @@ export const backendUrl: Read<BackendUrl> = (value) => {
   return { scheme: 'filedb', path: rest }
 }
 
-/** Anybody on the machine can read the flags of a process (D54). */
+/** Rejects a URL with a password as a flag, since every user of the machine can read the flags of a process (D54). */
 function withoutPassword(value: string): void {
   if (/^[^/]*:\/\/[^@]*:[^@]*@/s.test(value))
-    throw new Error('a password does not belong into a flag; set SVC_BACKEND_PASSWORD, or SVC_BACKEND_PASSWORD_FILE')
+    throw new Error(
+      'must not contain a password when passed as a flag; set SVC_BACKEND_PASSWORD or SVC_BACKEND_PASSWORD_FILE',
+    )
 }
 
 const pem: Read<string> = (path) => {
@@ -59,31 +61,34 @@ const pem: Read<string> = (path) => {
 export const BACKEND_SETTINGS = {
   backendUrl: setting(backendUrl, {
     name: 'SVC_BACKEND_URL',
-    help: 'Where the state lives: filedb://PATH (SQLite), kvstore://HOST:PORT (Redis, kvstores:// over TLS) or memory:// (nothing is kept).',
+    help: 'Storage backend: filedb://PATH (SQLite), kvstore://HOST:PORT (Redis; kvstores:// uses TLS) or memory:// (state is lost on exit).',
     fallback: 'filedb://.muster/master.db',
     fromFile: true,
     checkFlag: withoutPassword,
   }),
-  backendPassword: setting(text, { name: 'SVC_BACKEND_PASSWORD', help: 'Password of the Redis.', secret: true }),
+  backendPassword: setting(text, { name: 'SVC_BACKEND_PASSWORD', help: 'Redis password.', secret: true }),
   backendSentinelPassword: setting(text, {
     name: 'SVC_BACKEND_SENTINEL_PASSWORD',
-    help: 'Password of the sentinels, where they ask for one themselves.',
+    help: 'Password of the Redis Sentinels, if they require one.',
     secret: true,
   }),
   backendCaFile: setting(pem, {
     name: 'SVC_BACKEND_CA_FILE',
-    help: 'PEM file of the authorities that the certificate of the Redis is checked against, in place of those of the system.',
+    help: 'PEM file of the CA certificates that verify the Redis certificate, in place of the system CAs.',
   }),
   backendCertFile: setting(pem, {
     name: 'SVC_BACKEND_CERT_FILE',
-    help: 'PEM file of the certificate that is shown to the Redis.',
+    help: 'PEM file of the client certificate for Redis.',
   }),
-  backendKeyFile: setting(pem, { name: 'SVC_BACKEND_KEY_FILE', help: 'PEM file of the key of that certificate.' }),
+  backendKeyFile: setting(pem, {
+    name: 'SVC_BACKEND_KEY_FILE',
+    help: 'PEM file of the private key of the client certificate.',
+  }),
 } as const
 
-/** What opens a backend beside its URL. */
+/** Credentials of a backend, which are not part of its URL. */
 export interface BackendAccess {
-  /** Asked anew for each connection, so that a rotated password is used by the next one (D22). */
+  /** Called for every new connection, so that the next connection uses a rotated password (D22). */
   readonly password: () => string | undefined
   readonly sentinelPassword: () => string | undefined
   readonly tls: {
@@ -98,7 +103,7 @@ export const accessOf = (
   passwords: Pick<BackendAccess, 'password' | 'sentinelPassword'>,
 ): BackendAccess => ({ ...passwords, tls: { ca, cert, key } })
 
-/** The backend on this machine's clock, sockets and disk; not yet open. */
+/** Creates the selected backend with the system's clock, sockets and disk. The caller opens it. */
 export function createBackend(url: BackendUrl, log: Log, access?: BackendAccess): Backend {
   switch (url.scheme) {
     case 'memory':
@@ -118,7 +123,7 @@ export function createBackend(url: BackendUrl, log: Log, access?: BackendAccess)
   }
 }
 
-/** A file of this package by its place beside the code: built, or in a checkout that Node runs from source. */
+/** Resolves a file of this package relative to this module, for built code (.js) and a checkout run from source (.ts). */
 function fileBeside(path: string, ...extensions: readonly string[]): URL {
   const candidates = extensions.map((extension) => new URL(`${path}.${extension}`, import.meta.url))
   return candidates.find((url) => existsSync(url)) ?? (candidates[0] as URL)

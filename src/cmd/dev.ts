@@ -1,8 +1,8 @@
 /**
  * @module cmd/dev
- * `muster dev`: a whole fleet on this machine, in one process tree. The master runs in this process on a SQLite file,
- * one child worker for each installed automation; Ctrl-C drains the workers, then stops the master, exit 0. A second
- * start goes on with the same state.
+ * Implements `muster dev`, which runs a complete fleet on this machine in one process tree. The master runs in this
+ * process on a SQLite file, with one child process as worker for each installed automation. Ctrl-C drains the workers,
+ * then stops the master and exits with 0. The next start continues with the same state.
  */
 import type { Catalog } from '../automation/index.ts'
 import { systemRandom, systemTime, type Log } from '../runtime/index.ts'
@@ -20,22 +20,22 @@ const SETTINGS = {
   listen: setting(hostPort, { name: 'SVC_LISTEN', help: 'host:port of the master.', fallback: '127.0.0.1:8080' }),
   stateDir: setting(text, {
     name: 'SVC_STATE_DIR',
-    help: 'Where state and tokens are kept; delete it to start over.',
+    help: 'Directory for state and tokens; delete it to start over.',
     fallback: '.muster',
   }),
   automations: setting(list, {
     name: 'SVC_AUTOMATIONS',
-    help: 'Comma-separated modules that hold automations.',
+    help: 'Comma-separated modules that contain automations.',
     fallback: 'muster/automations',
   }),
   ...LOG_SETTINGS,
   logLevel: { ...LOG_SETTINGS.logLevel, fallback: 'warn' },
 } as const
 
-/** A development fleet ends with whoever started it: a killed `make` or `npx` must not leave it behind on its port. */
+/** How often the parent process is checked. The fleet ends with its parent, so that a killed `make` or `npx` does not leave it on its port. */
 const PARENT_LOOK_MS = 1_000
 
-/** How long the first output is waited for before the start is called quiet. */
+/** How long to wait for the first output before "no output yet" is printed. */
 const FIRST_OUTPUT_WITHIN_MS = 30_000
 
 export function help(): string {
@@ -83,10 +83,10 @@ async function fleet(values: Values<typeof SETTINGS>, catalog: Catalog, log: Log
   } catch (error) {
     if (!stop.aborted) throw error
   } finally {
-    print('  stopping: the workers finish what they run, then the master ends')
+    print('  stopping: the workers finish their running tasks, then the master stops')
     await Promise.all(children.map((child) => child.stop()))
     await running.stop()
-    print('  stopped; the state is kept')
+    print('  stopped; the state was kept')
   }
   return 0
 }
@@ -122,7 +122,7 @@ async function greet(
   await Promise.all(
     [...catalog.keys()].map(async (type) => {
       const outcome = await enable(master, type, `dev-${type}`, sampleConfig(type, port), systemTime, stop)
-      const refused = typeof outcome === 'string' ? outcome : `needs a config before it can run: ${outcome.refused}`
+      const refused = typeof outcome === 'string' ? outcome : `not enabled, it needs a config: ${outcome.refused}`
       print(`  worker   ready   dev-${type} (${refused})`)
     }),
   )

@@ -1,18 +1,21 @@
 /**
  * @module cmd/master
- * `muster master`: the process that coordinates a fleet. Chooses the backend, loads the automations, reads the tokens,
- * starts, and stops gracefully at SIGTERM or SIGINT. Exit codes: 0 stopped, 1 failed, 2 settings.
+ * Implements `muster master`, which coordinates a fleet of workers. Selects the backend, loads the automations, reads the
+ * tokens, starts the master, and stops it gracefully on SIGTERM or SIGINT. Exit codes: 0 stopped, 1 failed, 2 settings.
  */
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Catalog } from '../automation/index.ts'
 import {
+  AUDIT_CLASSES,
   generateToken,
   readTokens,
   startMaster,
   TOKEN_VARIABLES,
   tokenWarnings,
+  type AuditClass,
+  type AuditOptions,
   type RunningMaster,
   type TokenReading,
   type TokenSettings,
@@ -27,7 +30,8 @@ import {
 import { systemLoopDelay, systemRandom, systemTime, type Log } from '../runtime/index.ts'
 import { accessOf, BACKEND_SETTINGS, createBackend, type BackendAccess, type BackendUrl } from './backend.ts'
 import { aborted, AUTOMATIONS_SETTING, HELP_TAIL, loadCatalog, LOG_SETTINGS, refuse, withProcess } from './process.ts'
-import { atLeast, hostPort, integer, text, type HostPort } from './readers.ts'
+import { auditTo } from './audit-sink.ts'
+import { atLeast, flag, hostPort, integer, list, text, type HostPort } from './readers.ts'
 import { watchedSecret } from './secret-file.ts'
 import { describeSettings, readSettings, setting, SettingsError, type SettingFault } from './settings.ts'
 import { VERSION } from './version.ts'
@@ -35,54 +39,67 @@ import { VERSION } from './version.ts'
 const LIMITS = {
   submitRpsPerToken: setting(atLeast(0), {
     name: 'SVC_SUBMIT_RPS_PER_TOKEN',
-    help: 'Task submissions a second for each token; 0 is unlimited.',
+    help: 'Maximum task submissions per second and token; 0 is unlimited.',
     fallback: '0',
   }),
   idempotencyTtlSeconds: setting(integer(1, MAX_TTL_SECONDS), {
     name: 'SVC_IDEMPOTENCY_TTL_SECONDS',
-    help: 'How long an idempotency key is remembered.',
+    help: 'How long an idempotency key prevents duplicates.',
     fallback: `${DEFAULT_IDEMPOTENCY_TTL_SECONDS}`,
   }),
   maxBodyBytes: setting(integer(1_024, 64 * MAX_BODY_BYTES), {
     name: 'SVC_MAX_BODY_BYTES',
-    help: 'Largest request body.',
+    help: 'Maximum size of a request body.',
     fallback: `${MAX_BODY_BYTES}`,
   }),
   maxLostLeases: setting(integer(0, 1_000_000), {
     name: 'SVC_MAX_LOST_LEASES',
-    help: 'Lost leases after which a task is dead; 0 is never.',
+    help: 'Number of lost leases after which a task is dead-lettered; 0 means never.',
     fallback: `${DEFAULT_MAX_LOST_LEASES}`,
   }),
   maxQueueLength: setting(integer(1, 1_000_000_000), {
     name: 'SVC_MAX_QUEUE_LENGTH',
-    help: 'Tasks of one automation, dead ones included, beyond which submits are refused.',
+    help: 'Maximum number of tasks of one automation, including dead ones; further submissions are rejected.',
     fallback: `${DEFAULT_MAX_QUEUE_LENGTH}`,
   }),
 } as const
 
-/** Read by readTokens; here for --help and for the refusal of flags. */
+/** Listed for --help and to reject them as flags; `readTokens` reads their values. */
 const TOKENS = {
   adminToken: setting(text, {
     name: 'SVC_ADMIN_TOKEN',
-    help: 'Token with every right. Not set: made at start, printed once.',
+    help: 'Token with all permissions. Not set: generated at start and printed once.',
     secret: true,
   }),
   workerToken: setting(text, {
     name: 'SVC_WORKER_TOKEN',
-    help: 'Token of the workers. Not set: made at start, printed once.',
+    help: 'Token of the workers. Not set: generated at start and printed once.',
     secret: true,
   }),
   workerTokens: setting(text, {
     name: 'SVC_WORKER_TOKENS',
-    help: 'Further worker tokens, for rotation: separated by commas, or a JSON list.',
+    help: 'Additional worker tokens, for rotation: comma-separated, or a JSON list.',
     secret: true,
   }),
   tokenScopes: setting(text, {
     name: 'SVC_TOKEN_SCOPES',
-    help: 'JSON object: token to list of automation types, "*" for all.',
+    help: 'JSON object that maps a token to a list of automation types; "*" is all.',
+    secret: true,
+  }),
+  tokens: setting(text, {
+    name: 'SVC_TOKENS',
+    help: 'JSON list of named tokens: name, role or permissions, types, token or sha256.',
     secret: true,
   }),
 } as const
+
+function auditClasses(value: string): ReadonlySet<AuditClass> {
+  const named = value === 'none' ? [] : list(value)
+  const unknown = named.find((each) => !AUDIT_CLASSES.some((known) => known === each))
+  if (unknown !== undefined)
+    throw new Error(`${JSON.stringify(unknown)} is not known; known: ${AUDIT_CLASSES.join(', ')}, none`)
+  return new Set(AUDIT_CLASSES.filter((known) => named.includes(known)))
+}
 
 const SETTINGS = {
   listen: setting(hostPort, {
@@ -90,14 +107,28 @@ const SETTINGS = {
     help: 'host:port of the API, the control channel and the dashboard.',
     fallback: '0.0.0.0:8080',
   }),
+  metricsListen: setting(hostPort, {
+    name: 'SVC_METRICS_LISTEN',
+    help: 'Separate host:port for /metrics, /healthz and /readyz; SVC_LISTEN then no longer serves /metrics.',
+  }),
   ...BACKEND_SETTINGS,
   ...AUTOMATIONS_SETTING,
   ...TOKENS,
+  allowShortTokens: setting(flag, {
+    name: 'SVC_ALLOW_SHORT_TOKENS',
+    help: 'Accept tokens of fewer than 16 characters, which can be guessed.',
+    fallback: '0',
+  }),
   ...LIMITS,
+  audit: setting(auditClasses, {
+    name: 'SVC_AUDIT',
+    help: 'Comma-separated classes of audit lines on stdout: control (changes), auth (rejected tokens), data (submissions); or none.',
+    fallback: 'control,auth',
+  }),
   ...LOG_SETTINGS,
 } as const
 
-/** Fixed settings of `muster dev`, which has no tuning of its own. */
+/** The limits of `muster dev`, which has no settings for them. */
 const DEFAULT_LIMITS = readSettings(LIMITS, {}, []).values
 
 export function help(): string {
@@ -106,8 +137,10 @@ export function help(): string {
 
 export async function run(argv: readonly string[]): Promise<number> {
   const { values, faults } = readSettings(SETTINGS, withoutTokens(process.env), argv)
+  const readAgain = (): Promise<TokenReading> =>
+    readTokens(process.env, (path) => readFile(path, 'utf8'), { allowShort: values.allowShortTokens })
   const reading = await readAgain()
-  const tokenFaults: readonly SettingFault[] = 'faults' in reading ? reading.faults.map(toFault) : []
+  const tokenFaults: readonly SettingFault[] = 'faults' in reading ? reading.faults : []
   const catalog = await loadCatalog(values.automations, process.cwd()).catch((error: unknown) => {
     if (error instanceof SettingsError) refuse([...faults, ...tokenFaults, ...error.faults])
     throw error
@@ -134,12 +167,14 @@ export async function run(argv: readonly string[]): Promise<number> {
     try {
       const master = await runMaster({
         listen: values.listen,
+        metricsListen: values.metricsListen,
         backendUrl: values.backendUrl,
         access,
         catalog,
         log,
         tokens: { ...tokens },
         limits: values,
+        audit: auditTo(process.stdout, values.audit),
         ...(rereads ? { reread: async () => keepGenerated(await readAgain(), reading.tokens, tokens) } : {}),
       })
       await aborted(stop)
@@ -152,9 +187,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   })
 }
 
-const readAgain = (): Promise<TokenReading> => readTokens(process.env, (path) => readFile(path, 'utf8'))
-
-/** The token variables are read by readTokens, with their own rules. */
+/** Removes the token variables, which `readTokens` reads with its own rules. */
 function withoutTokens(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(environment).filter(
@@ -163,18 +196,13 @@ function withoutTokens(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   )
 }
 
-function toFault(sentence: string): SettingFault {
-  const name = TOKEN_VARIABLES.find((variable) => sentence.includes(variable)) ?? 'tokens'
-  return { name, problem: sentence }
-}
-
 const completed = (tokens: TokenSettings): TokenSettings => ({
   ...tokens,
   admin: tokens.admin ?? generateToken(systemRandom),
   worker: tokens.worker ?? generateToken(systemRandom),
 })
 
-/** A token that was made at start stays in force beside those that are read again. */
+/** Keeps a token that was generated at start valid when the other tokens are reloaded. */
 function keepGenerated(next: TokenReading, set: TokenSettings, inForce: TokenSettings): TokenReading {
   if ('faults' in next) return next
   return {
@@ -186,7 +214,7 @@ function keepGenerated(next: TokenReading, set: TokenSettings, inForce: TokenSet
   }
 }
 
-/** Prints the tokens that were made at this start, once, in one block (D21). */
+/** Prints the tokens that were generated at this start, once, in one block (D21). */
 function announce(set: TokenSettings, inForce: TokenSettings): void {
   const made = [
     ['admin', set.admin, inForce.admin],
@@ -195,12 +223,13 @@ function announce(set: TokenSettings, inForce: TokenSettings): void {
   if (made.length === 0) return
   const lines = made.map(([role, , token]) => `${role?.padEnd(6)}  ${token}`)
   process.stdout.write(
-    `==== tokens, shown this once; they change at every start until SVC_ADMIN_TOKEN and SVC_WORKER_TOKEN are set ====\n${lines.join('\n')}\n${'='.repeat(112)}\n`,
+    `==== generated tokens, shown only once; they change at every start until SVC_ADMIN_TOKEN and SVC_WORKER_TOKEN are set ====\n${lines.join('\n')}\n${'='.repeat(122)}\n`,
   )
 }
 
 export interface RunMasterOptions {
   readonly listen: HostPort
+  readonly metricsListen?: HostPort | undefined
   readonly backendUrl: BackendUrl
   readonly access?: BackendAccess
   readonly catalog: Catalog
@@ -208,11 +237,14 @@ export interface RunMasterOptions {
   readonly tokens: Partial<TokenSettings>
   readonly limits?: Pick<typeof DEFAULT_LIMITS, keyof typeof LIMITS>
   readonly reread?: () => Promise<TokenReading>
+  /** Absent: no audit trail, as in `muster dev`. */
+  readonly audit?: AuditOptions
 }
 
-/** The master on this machine's clock, sockets and disk; shared by `muster master` and `muster dev`. */
+/** Starts a master with the system's clock, sockets and disk, for `muster master` and `muster dev`. */
 export function runMaster({
   listen,
+  metricsListen,
   backendUrl: url,
   access,
   catalog,
@@ -220,9 +252,11 @@ export function runMaster({
   tokens,
   limits = DEFAULT_LIMITS,
   reread,
+  audit,
 }: RunMasterOptions): Promise<RunningMaster> {
   return startMaster({
     listen,
+    metricsListen,
     catalog,
     log,
     clock: systemTime,
@@ -235,6 +269,7 @@ export function runMaster({
     tokens: { admin: null, worker: null, workerPeers: [], scopes: new Map(), ...tokens },
     ...(reread === undefined ? {} : { rereadTokens: reread }),
     settings: limits,
+    ...(audit === undefined ? {} : { audit }),
     dashboardDir: builtDashboard(),
   })
 }

@@ -1,12 +1,12 @@
 /**
  * @module cmd/muster
- * The one command. Reads the subcommand, loads only what it needs, and turns every way of failing into a sentence on
- * stderr and an exit code: 0 ok, 1 failed, 2 usage or settings. The admin verbs have further codes of their own (D42).
+ * The entry point of the command line. Parses the subcommand, loads only the modules it needs, and reports every failure
+ * as a message on stderr and an exit code: 0 success, 1 failure, 2 usage or settings. Admin verbs have more codes (D42).
  */
 import { nearest, SettingsError } from './settings.ts'
 import { VERSION } from './version.ts'
 
-/** How long the event loop may take to end by itself. */
+/** How long the event loop may take to become empty before the process exits anyway. */
 const LAST_MS = 2_000
 
 interface Subcommand {
@@ -24,26 +24,30 @@ function admin(noun: string): Subcommand['load'] {
 
 const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   dev: { summary: 'a development fleet on this machine: master, workers, dashboard', load: () => import('./dev.ts') },
-  master: { summary: 'the process that coordinates a fleet', load: () => import('./master.ts') },
-  worker: { summary: 'a process that runs one automation', load: () => import('./worker.ts') },
+  master: { summary: 'coordinates a fleet of workers', load: () => import('./master.ts') },
+  worker: { summary: 'runs one automation for a master', load: () => import('./worker.ts') },
   operator: {
-    summary: 'the process that keeps workers as FleetWorkers of Kubernetes say',
+    summary: 'reconciles workers with FleetWorker objects of Kubernetes',
     load: () => import('./operator.ts'),
   },
-  workers: { summary: 'ls, get, drain, forget: who is there, and their end', load: admin('workers') },
-  config: { summary: 'get, set, history: what a worker is told to do', load: admin('config') },
-  tasks: { summary: 'submit, get: work for a queue', load: admin('tasks') },
-  queue: { summary: 'ls: what waits', load: admin('queue') },
-  dead: { summary: 'ls, replay, clear: what could not be done', load: admin('dead') },
-  output: { summary: 'tail, peek, pop: what came out', load: admin('output') },
-  pools: { summary: 'ls: items that workers share', load: admin('pools') },
-  automations: { summary: 'ls: what is installed', load: admin('automations') },
+  bootstrap: {
+    summary: 'creates the missing Secrets of an installation in Kubernetes',
+    load: () => import('./bootstrap.ts'),
+  },
+  workers: { summary: 'list, inspect, drain or forget workers', load: admin('workers') },
+  config: { summary: 'show or change the config of a worker, or list its history', load: admin('config') },
+  tasks: { summary: 'submit tasks, or show where a task is', load: admin('tasks') },
+  queue: { summary: 'list pending tasks', load: admin('queue') },
+  dead: { summary: 'list, replay or clear dead-lettered tasks', load: admin('dead') },
+  output: { summary: 'follow, peek at or pop the output of an automation', load: admin('output') },
+  pools: { summary: 'list pools and their items', load: admin('pools') },
+  automations: { summary: 'list installed automations and their schemas', load: admin('automations') },
 }
 
 function usage(): string {
   const width = Math.max(...Object.keys(SUBCOMMANDS).map((name) => name.length))
   const lines = Object.entries(SUBCOMMANDS).map(([name, { summary }]) => `  muster ${name.padEnd(width)}  ${summary}`)
-  return `muster ${VERSION}: one place that knows a fleet of worker processes\n\n${lines.join('\n')}\n\nmuster SUBCOMMAND --help lists its settings with their defaults, or its verbs with examples.\n`
+  return `muster ${VERSION}: a control plane for fleets of worker processes\n\n${lines.join('\n')}\n\nmuster SUBCOMMAND --help prints its settings with their defaults, or its verbs with examples.\n`
 }
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -67,7 +71,7 @@ function print(text: string): number {
   return 0
 }
 
-/** A start that failed: all faults together, one line each, no stack and no secret. */
+/** Prints why a subcommand failed: all faults together, one per line, without a stack trace or a secret. */
 function explain(name: string, error: unknown): number {
   if (error instanceof SettingsError) {
     const width = Math.max(...error.faults.map((fault) => fault.name.length))
@@ -85,8 +89,8 @@ function explain(name: string, error: unknown): number {
 }
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error // `muster … | head` closed the pipe: not a failure of ours.
+  if (error.code !== 'EPIPE') throw error // The reader closed the pipe, as in `muster … | head`: not a failure.
 })
 process.exitCode = await main(process.argv.slice(2))
-// Everything is closed and the log has left: what still keeps the process is a plugin's run that ignored its deadline.
+// Everything is closed and the log is flushed. Only a plugin's run that ignored its deadline can still keep the process alive.
 setTimeout(() => process.exit(), LAST_MS).unref()

@@ -1,7 +1,8 @@
 /**
  * @module cmd/process
- * What the long-running subcommands share: settings for logs and traces, and the life of the process from its first
- * log line to its last. Never process.exit: on a pipe that loses what was logged; the loop is left to end.
+ * Runs the long-running subcommands: defines the settings of logs and traces, opens and closes both, and turns signals
+ * into an AbortSignal. It never calls process.exit, which would lose buffered log lines when stdout is a pipe. The event
+ * loop ends when nothing is left to do.
  */
 import { AutomationError, buildCatalog, loadAutomations, type Catalog } from '../automation/index.ts'
 import { createLog, startTracing, systemTime, type ClosableLog, type LogLevel } from '../runtime/index.ts'
@@ -11,12 +12,12 @@ import { setting, SettingsError, type SettingFault } from './settings.ts'
 export const LOG_SETTINGS = {
   logFormat: setting(oneOf('text', 'json'), {
     name: 'SVC_LOG_FORMAT',
-    help: 'Log lines for people or for programs: text, json.',
+    help: 'Log format: text or json.',
     fallback: 'text',
   }),
   logLevel: setting(logLevel, {
     name: 'SVC_LOG_LEVEL',
-    help: 'The least that is logged: debug, info, warn, error.',
+    help: 'Minimum log level: debug, info, warn, error.',
     fallback: 'info',
   }),
   otelEnabled: setting(flag, {
@@ -29,19 +30,22 @@ export const LOG_SETTINGS = {
 export const AUTOMATIONS_SETTING = {
   automations: setting(list, {
     name: 'SVC_AUTOMATIONS',
-    help: 'Comma-separated modules that hold automations: npm packages or paths of .js files. Not set: every dependency of the nearest package.json that declares some.',
+    help: 'Comma-separated modules that contain automations: npm packages or paths of .js files. Not set: all dependencies of the nearest package.json that declare automations.',
   }),
 } as const
 
 export const HELP_TAIL =
-  '\nEvery flag beats its variable. A variable that holds a secret has a _FILE form, re-read when the file changes.\n'
+  '\nA flag takes precedence over its variable. A secret can also be read from a file named by its _FILE variable, and is reloaded when the file changes.\n'
 
-/** Throws all faults at once. */
+/** @throws {SettingsError} with all `faults`, unless there are none. */
 export function refuse(faults: readonly SettingFault[]): void {
   if (faults.length > 0) throw new SettingsError(faults)
 }
 
-/** The catalog of what is installed; a fault of a module is a fault of the setting. */
+/**
+ * Loads and validates the installed automations.
+ * @throws {SettingsError} naming SVC_AUTOMATIONS when a module cannot be loaded or is invalid.
+ */
 export async function loadCatalog(specifiers: readonly string[] | undefined, directory: string): Promise<Catalog> {
   try {
     return buildCatalog(
@@ -65,9 +69,16 @@ export interface ProcessValues {
 }
 
 /**
- * Runs `inside` with a log and, when asked for, traces; ends both afterwards, whatever happened.
- * `stop` aborts at the first SIGINT or SIGTERM, and when a parent that holds an IPC channel to us (`muster dev`) ends
- * without a word: a worker that outlived its fleet would fight the next one's for its name.
+ * npm forwards a Ctrl-C that the terminal has already sent to the whole group, so a process receives it twice. Within
+ * this time a second signal is the first one again.
+ */
+const SAME_SIGNAL_MS = 1_000
+
+/**
+ * Runs `inside` with a log and, if enabled, traces. Closes both afterwards, also after an error.
+ * `stop` aborts at the first SIGINT or SIGTERM; a second one, a second or more later, ends the process immediately by
+ * that signal's default action (D95). `stop` also aborts when the parent process, `muster dev`, ends and its IPC channel
+ * closes. Otherwise the worker would keep running and compete with the worker of the next `muster dev` for its name.
  */
 export async function withProcess(
   values: ProcessValues,
@@ -81,16 +92,25 @@ export async function withProcess(
     if (!stop.signal.aborted) log.info('stopping', { why })
     stop.abort(why)
   }
+  let firstSignalAtMs: number | undefined
+  const onSignal = (signal: NodeJS.Signals): void => {
+    const nowMs = systemTime.monotonicMs()
+    firstSignalAtMs ??= nowMs
+    if (nowMs - firstSignalAtMs < SAME_SIGNAL_MS) return end(signal)
+    log.warn('stopping immediately after a second signal; running tasks are not released', { signal })
+    process.off(signal, onSignal)
+    process.kill(process.pid, signal)
+  }
   const onOrphaned = (): void => end('the parent process ended')
-  process.on('SIGINT', end)
-  process.on('SIGTERM', end)
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
   process.on('disconnect', onOrphaned)
   process.channel?.unref()
   try {
     return await inside(log, stop.signal)
   } finally {
-    process.off('SIGINT', end)
-    process.off('SIGTERM', end)
+    process.off('SIGINT', onSignal)
+    process.off('SIGTERM', onSignal)
     process.off('disconnect', onOrphaned)
     await tracing.stop()
     await log.close()

@@ -1,4 +1,5 @@
-/** @module cmd/readers  How the text of a setting becomes its value; each throws a sentence with an example. */
+/** @module cmd/readers  Parses the text of settings. Each reader throws an Error whose message contains an example. */
+import { isIP } from 'node:net'
 import { LOG_LEVELS, type LogLevel } from '../runtime/index.ts'
 import { isWorkerId, TYPE_PATTERN } from '../protocol/index.ts'
 import type { Read } from './settings.ts'
@@ -10,8 +11,9 @@ export interface HostPort {
 
 export const text: Read<string> = (value) => value
 
+/** Parses `host:port`. An empty host (`:8080`) means all IPv6 and IPv4 addresses of the machine. */
 export const hostPort: Read<HostPort> = (value) => {
-  const match = /^(?:\[(?<v6>[0-9a-fA-F:.]+)\]|(?<host>[^:\s]+)):(?<port>\d{1,5})$/.exec(value)
+  const match = /^(?:\[(?<v6>[0-9a-fA-F:.]+)\]|(?<host>[^:\s]*)):(?<port>\d{1,5})$/.exec(value)
   const port = Number(match?.groups?.['port'])
   if (match === null || port > 65_535)
     throw new Error(`${JSON.stringify(value)} is not host:port; for example 0.0.0.0:8080`)
@@ -49,15 +51,15 @@ export const logLevel: Read<LogLevel> = oneOf(...LOG_LEVELS)
 export const httpUrl: Read<URL> = (value) => {
   const url = URL.parse(value)
   if (url === null || !/^https?:$/.test(url.protocol))
-    throw new Error('is not an http or https URL; for example http://127.0.0.1:8080') // Not shown: a password may stand in it.
-  if (url.username !== '' || url.password !== '') throw new Error('must not hold a user or a password')
+    throw new Error('is not an http or https URL; for example http://127.0.0.1:8080') // The message does not quote the URL, which may contain a password.
+  if (url.username !== '' || url.password !== '') throw new Error('must not contain a user name or a password')
   return url
 }
 
-/** What stands before /api/v1. */
+/** Parses the URL of a master, to which /api/v1 is appended. */
 export const masterUrl: Read<URL> = (value) => {
   const url = httpUrl(value)
-  if (url.search !== '' || url.hash !== '') throw new Error('has a query or a fragment; leave them out')
+  if (url.search !== '' || url.hash !== '') throw new Error('must not have a query or a fragment')
   return url
 }
 
@@ -67,22 +69,48 @@ export const list: Read<readonly string[]> = (value) =>
     .map((each) => each.trim())
     .filter((each) => each !== '')
 
+/** Validates comma-separated CIDRs, or `none`. Returns the text itself, which is passed on to automations. */
+export const cidrs: Read<string> = (value) => {
+  const wrong = (value.trim() === 'none' ? [] : list(value)).find((each) => !isCidr(each))
+  if (wrong !== undefined) throw new Error(`${JSON.stringify(wrong)} is not a CIDR; for example 10.0.0.0/8`)
+  return value
+}
+
+function isCidr(cidr: string): boolean {
+  const [address = '', bits = ''] = cidr.split('/')
+  const family = isIP(address)
+  return family !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)
+}
+
 const KUBE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 export const kubeName: Read<string> = (value) => {
   if (!KUBE_NAME.test(value))
     throw new Error(
-      `${JSON.stringify(value)} is not a name in Kubernetes: lower-case letters, digits and dashes, at most 63; for example team-a`,
+      `${JSON.stringify(value)} is not a valid Kubernetes name: use lower-case letters, digits and dashes, at most 63 characters; for example team-a`,
     )
   return value
 }
 
 export const kubeNames: Read<readonly string[]> = (value) => [...new Set(list(value).map(kubeName))]
 
+const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
+
+/** Parses names of objects such as Secrets, which may be longer than names of namespaces and may contain dots. */
+export const objectNames: Read<readonly string[]> = (value) => {
+  const names = [...new Set(list(value))]
+  const wrong = names.find((each) => !OBJECT_NAME.test(each))
+  if (wrong !== undefined)
+    throw new Error(
+      `${JSON.stringify(wrong)} is not a valid Secret name: use lower-case letters, digits, dashes and dots, at most 253 characters; for example muster-tokens`,
+    )
+  return names
+}
+
 export const automationType: Read<string> = (value) => {
   if (!new RegExp(TYPE_PATTERN).test(value))
     throw new Error(
-      `${JSON.stringify(value)} is not an automation type: lower-case letters, digits and dashes; for example http-probe`,
+      `${JSON.stringify(value)} is not a valid automation type: use lower-case letters, digits and dashes; for example http-probe`,
     )
   return value
 }
@@ -90,7 +118,7 @@ export const automationType: Read<string> = (value) => {
 export const workerId: Read<string> = (value) => {
   if (!isWorkerId(value))
     throw new Error(
-      `${JSON.stringify(value)} cannot name a worker: 1 to 256 characters without "/" and control characters, not "." or ".."`,
+      `${JSON.stringify(value)} is not a valid worker ID: use 1 to 256 characters without "/" and control characters, not "." or ".."`,
     )
   return value
 }

@@ -1,7 +1,8 @@
 /**
  * @module cmd/secret-file
- * A secret that may be rotated while the process runs: the file of its _FILE form is read again every 2 s, by content,
- * since Kubernetes swaps a symlinked folder and file watchers go deaf. Bad new content keeps the last good one (D22, D54).
+ * Reloads a secret that may be rotated while the process runs. Reads the file of its _FILE variable every 2 s and compares
+ * the content: Kubernetes replaces a symlinked folder, after which file watchers receive no more events. While the file is
+ * missing or empty, the last good value stays in use (D22, D54).
  */
 import { readFile } from 'node:fs/promises'
 import type { Log, Timers } from '../runtime/index.ts'
@@ -31,7 +32,7 @@ export function watchedSecret(
       () => '',
     )
     if (text === '') {
-      if (!complained) log.warn(`${name}_FILE cannot be read or is empty; the last good value stays in use`)
+      if (!complained) log.warn(`${name}_FILE cannot be read or is empty; keeping the last good value`)
       complained = true
       return
     }

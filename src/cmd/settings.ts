@@ -1,9 +1,10 @@
 /**
  * @module cmd/settings
- * Settings as data: each is an environment variable SVC_SOME_NAME and a flag --some-name, the flag wins. Reading them
- * reports every fault together and never shows a secret's value; the same table prints `--help` (D34).
+ * Defines settings as data. Each is an environment variable SVC_SOME_NAME and a flag --some-name; the flag takes
+ * precedence. Reading them reports all faults together and never shows the value of a secret. The same table prints
+ * `--help` (D34).
  *
- * Secrets are never flags: they stand in the variable, or in the file that its _FILE form names (D22).
+ * Secrets are never flags. They are read from the variable, or from the file that its _FILE variable names (D22).
  */
 import { readFileSync } from 'node:fs'
 
@@ -19,9 +20,9 @@ export interface Setting<T> {
   readonly fallback?: string
   readonly required?: boolean
   readonly secret?: boolean
-  /** Has a _FILE form though it may be a flag too: a secret may stand in it. */
+  /** Has a _FILE variable although it may also be a flag, because the value may contain a secret. */
   readonly fromFile?: boolean
-  /** What may stand in the variable and not in the flag, which anybody on the machine can read. @throws Error as `read` does. */
+  /** Rejects a value that must not be passed as a flag, which every user of the machine can read. @throws {Error} as `read` does. */
   readonly checkFlag?: (text: string) => void
 }
 
@@ -49,7 +50,7 @@ export class SettingsError extends Error {
 
 const flagOf = (name: string): string => `--${name.replace(/^SVC_/, '').toLowerCase().replaceAll('_', '-')}`
 
-/** A setting of the table, typed by its reader. */
+/** Declares a setting. Its type is inferred from its reader. */
 export function setting<T, const S extends Omit<Setting<T>, 'read'>>(
   read: Read<T>,
   rest: S,
@@ -90,7 +91,7 @@ function textFromEnvironment(each: Setting<unknown>, environment: Environment): 
   const text = environment[each.name]
   const file = each.secret === true || each.fromFile === true ? environment[`${each.name}_FILE`] : undefined
   if (file === undefined || file === '') return text === '' ? undefined : text
-  if (text !== undefined && text !== '') throw new Error(`is set, and ${each.name}_FILE as well; set one of them`)
+  if (text !== undefined && text !== '') throw new Error(`and ${each.name}_FILE are both set; unset one of them`)
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (error) {
@@ -128,7 +129,7 @@ function parseFlags(
   return { flags, faults }
 }
 
-/** `, did you mean --listen?` for a flag that is a few letters away from a known one. */
+/** @returns `; did you mean --listen?` for a word that differs by a few letters from a known one, otherwise an empty string. */
 export function nearest(word: string, known: readonly string[]): string {
   const [best] = known
     .map((each) => ({ each, distance: editDistance(word, each) }))
@@ -149,7 +150,7 @@ function editDistance(a: string, b: string): number {
   return row.at(-1) ?? 0
 }
 
-/** The settings part of `--help`: name, flag, meaning, default. */
+/** Formats the settings for `--help`: variable, flag, meaning and default. */
 export function describeSettings(table: SettingsTable): string {
   return Object.values(table)
     .map((each) => {

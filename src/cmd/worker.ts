@@ -1,40 +1,49 @@
 /**
  * @module cmd/worker
- * `muster worker`: one process that runs one automation under one worker id. SIGTERM and SIGINT drain it, with a
- * deadline. Exit codes: 0 drained, 1 refused by the master for good, 2 settings.
+ * Implements `muster worker`, which runs one automation under one worker ID. SIGTERM and SIGINT drain it within a
+ * deadline. Exit codes: 0 drained, 1 permanently rejected by the master or ended by an uncaught exception, 2 settings.
  */
 import { hostname } from 'node:os'
 import { systemRandom, systemTime } from '../runtime/index.ts'
 import { startWorker, systemHost } from '../worker/index.ts'
+import { warnOfPlainText } from './plain-text.ts'
 import { AUTOMATIONS_SETTING, HELP_TAIL, loadCatalog, LOG_SETTINGS, refuse, withProcess } from './process.ts'
-import { atLeast, automationType, hostPort, httpUrl, text, workerId } from './readers.ts'
+import { atLeast, automationType, cidrs, hostPort, httpUrl, text, workerId } from './readers.ts'
 import { describeSettings, readSettings, setting } from './settings.ts'
 import { watchedSecret } from './secret-file.ts'
 
 const SETTINGS = {
   masterUrl: setting(httpUrl, {
     name: 'SVC_MASTER_URL',
-    help: 'Address of the master, or of the TLS proxy before it.',
+    help: 'URL of the master, or of the TLS proxy in front of it.',
     required: true,
   }),
   token: setting(text, { name: 'SVC_WORKER_TOKEN', help: 'Token of the workers.', secret: true, required: true }),
   type: setting(automationType, {
     name: 'SVC_AUTOMATION_TYPE',
-    help: 'The automation this worker runs.',
+    help: 'Type of the automation that this worker runs.',
     required: true,
   }),
   id: setting(workerId, {
     name: 'SVC_WORKER_ID',
-    help: 'Name of this worker, unique within its type.',
+    help: 'ID of this worker, unique within its automation type.',
     fallback: hostname(),
   }),
   ...AUTOMATIONS_SETTING,
   drainTimeoutSeconds: setting(atLeast(0), {
     name: 'SVC_DRAIN_TIMEOUT_SECONDS',
-    help: 'How long running work may take to end after SIGTERM.',
+    help: 'How long running tasks may take to finish after SIGTERM.',
     fallback: '30',
   }),
   healthListen: setting(hostPort, { name: 'SVC_HEALTH_LISTEN', help: 'host:port for /healthz, /readyz and /metrics.' }),
+  allowCidrs: setting(cidrs, {
+    name: 'SVC_ALLOW_CIDRS',
+    help: 'For http-probe and http-request: comma-separated upper bound of the ranges that allow_cidrs of a config may allow, or none.',
+  }),
+  allowHosts: setting(text, {
+    name: 'SVC_ALLOW_HOSTS',
+    help: 'For http-probe and http-request: comma-separated hosts that a config or task may name, in the form of allow_hosts.',
+  }),
   ...LOG_SETTINGS,
 } as const
 
@@ -42,9 +51,15 @@ export function help(): string {
   return `muster worker: runs one automation for a master\n\n  SVC_WORKER_TOKEN_FILE=worker-token muster worker --master-url http://127.0.0.1:8080 --automation-type http-probe --automations muster/automations\n\n${describeSettings(SETTINGS)}\n${HELP_TAIL}`
 }
 
+/** Sets the environment variable of each flag, because automations read their settings from the environment. */
+function handToAutomations(settings: Readonly<Record<string, string | undefined>>): void {
+  for (const [name, value] of Object.entries(settings)) if (value !== undefined) process.env[name] = value
+}
+
 export async function run(argv: readonly string[]): Promise<number> {
   const { values, faults } = readSettings(SETTINGS, process.env, argv)
   refuse(faults)
+  handToAutomations({ SVC_ALLOW_CIDRS: values.allowCidrs, SVC_ALLOW_HOSTS: values.allowHosts })
   const catalog = await loadCatalog(values.automations, process.cwd())
   const entry = catalog.get(values.type)
   if (entry === undefined)
@@ -57,6 +72,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   else
     return withProcess(values, async (log, stop) => {
       const token = watchedSecret('SVC_WORKER_TOKEN', values.token, process.env, systemTime, log)
+      warnOfPlainText(values.masterUrl, log)
       const worker = startWorker({
         masterUrl: values.masterUrl.href,
         token: token.current,
@@ -70,10 +86,10 @@ export async function run(argv: readonly string[]): Promise<number> {
         log,
         host: systemHost,
       })
-      // A plugin's stray rejection or throw belongs to its slot: said, counted, survived.
-      const onStray = (error: unknown): void => worker.reportStrayError(error)
-      process.on('unhandledRejection', onStray)
-      process.on('uncaughtException', onStray)
+      // An unhandled rejection has unwound its own stack, so the worker continues. An uncaught exception has interrupted a
+      // stack of unknown depth, which leaves the process in an unknown state, so the worker exits.
+      process.on('unhandledRejection', (error) => worker.reportStrayError(error))
+      process.on('uncaughtException', (error) => worker.crash(error))
       stop.addEventListener('abort', () => worker.drain(String(stop.reason)), { once: true })
       const code = await worker.done
       token.stop()

@@ -65,7 +65,7 @@ describe('a call that may be repeated', () => {
     expect(proxy.seen).toHaveLength(2)
     proxy.script.push(unavailable(503, { 'retry-after': '3600' }))
     const before = time.monotonicMs()
-    expect(await failure(advancing(time, client.me()))).toMatchObject({ code: 'UNAVAILABLE', retryAfterMs: 60_000 })
+    expect(await failure(advancing(time, client.me()))).toMatchObject({ code: 'UNAVAILABLE', retryAfterMs: 30_000 })
     expect(time.monotonicMs() - before).toBeLessThan(15_000)
   })
 })
@@ -107,8 +107,8 @@ describe('a master that is slow or away', () => {
 
   it('is given up when it does not begin to answer, and when it does not end', async () => {
     for (const [deed, sentence] of [
-      ['hang', 'did not begin to answer within 1 s'],
-      ['stall', 'did not answer within 3 s'],
+      ['hang', 'did not start its response within 1 s'],
+      ['stall', 'no response from the master within 3 s'],
     ] as const) {
       const time = new VirtualTime()
       const { client } = await throughProxy([deed], { ...patience, clock: time, timers: time })
@@ -180,7 +180,7 @@ describe('an answer that is not from a master', () => {
     expect(error).toMatchObject({
       code: 'FOREIGN',
       retryable: false,
-      message: expect.stringContaining('the answer did not come from a Muster master'),
+      message: expect.stringContaining('the response did not come from a Muster master'),
     })
     expect(error.message).toContain(words)
     expect(error.message).not.toContain('secret')

@@ -6,7 +6,7 @@ import { backendUrl, BACKEND_SETTINGS } from '../../src/cmd/backend.ts'
 import { describeSettings, readSettings } from '../../src/cmd/settings.ts'
 
 describe('the settings of the backend', () => {
-  it('take memory, mem and filedb (D2)', () => {
+  it('accept memory, mem and filedb URLs (D2)', () => {
     expect(
       ['memory://', 'mem://', 'filedb://state/master.db', 'filedb:///var/lib/muster.db'].map((url) => backendUrl(url)),
     ).toEqual([
@@ -17,13 +17,13 @@ describe('the settings of the backend', () => {
     ])
   })
 
-  it('refuse an unknown scheme, naming the known ones (D2)', () => {
+  it('reject an unknown scheme and list the known ones (D2)', () => {
     for (const url of ['postgres://h', 'file:///x', 'KVSTORE://h', 'master.db', '']) {
       expect(() => backendUrl(url)).toThrow('memory, mem, filedb, kvstore, kvstores, kvstore+sentinel, kvstore+cluster')
     }
   })
 
-  it('take every Redis URL, and call it by its main name (D2)', () => {
+  it('accept every Redis URL, and normalise its scheme (D2)', () => {
     expect(
       [
         'kvstore://h',
@@ -36,7 +36,7 @@ describe('the settings of the backend', () => {
     ).toEqual(['kvstore', 'kvstore', 'kvstores', 'kvstores', 'kvstore', 'kvstore'])
   })
 
-  it('refuse a password in the flag and take it in the variable, and never show it (D54)', () => {
+  it('reject a password in the flag, accept it in the variable, and never show it (D54)', () => {
     const url = 'kvstore://fleet:hunter2@127.0.0.1:6379'
     for (const argv of [['--backend-url', url], [`--backend-url=${url}`]]) {
       const { faults } = readSettings(BACKEND_SETTINGS, {}, argv)
@@ -56,7 +56,7 @@ describe('the settings of the backend', () => {
     ])
   })
 
-  it('read the URL from a file, since a password may stand in it (D54)', () => {
+  it('read the URL from a file, because it may contain a password (D54)', () => {
     const folder = mkdtempSync(join(tmpdir(), 'muster-url-'))
     try {
       const file = join(folder, 'url')
@@ -67,14 +67,14 @@ describe('the settings of the backend', () => {
       })
       expect(
         readSettings(BACKEND_SETTINGS, { SVC_BACKEND_URL_FILE: file, SVC_BACKEND_URL: 'memory://' }, []).faults,
-      ).toEqual([{ name: 'SVC_BACKEND_URL', problem: 'is set, and SVC_BACKEND_URL_FILE as well; set one of them' }])
+      ).toEqual([{ name: 'SVC_BACKEND_URL', problem: 'and SVC_BACKEND_URL_FILE are both set; unset one of them' }])
       expect(describeSettings(BACKEND_SETTINGS)).toContain('SVC_BACKEND_URL, --backend-url, or SVC_BACKEND_URL_FILE')
     } finally {
       rmSync(folder, { recursive: true })
     }
   })
 
-  it('read the PEM files at start, and name the one that is not there (D54)', () => {
+  it('read the PEM files at start, and report a missing one (D54)', () => {
     const folder = mkdtempSync(join(tmpdir(), 'muster-pem-'))
     try {
       const file = join(folder, 'ca.pem')

@@ -23,8 +23,22 @@ const TABLE = {
   level: setting(oneOf('low', 'high'), { name: 'SVC_LEVEL', help: 'How loud.' }),
 } as const
 
+describe('a listening address', () => {
+  it.each([
+    ['0.0.0.0:8080', { host: '0.0.0.0', port: 8080 }],
+    ['[::1]:8080', { host: '::1', port: 8080 }],
+    [':8080', { host: '', port: 8080 }],
+  ])('%s is accepted', (given, address) => {
+    expect(hostPort(given)).toEqual(address)
+  })
+
+  it.each(['8080', ':', 'a b:1', ':65536'])('%s is rejected', (given) => {
+    expect(() => hostPort(given)).toThrow('is not host:port')
+  })
+})
+
 describe('readSettings', () => {
-  it('takes the flag before the variable before the default (D34)', () => {
+  it('prefers the flag to the variable, and the variable to the default (D34)', () => {
     const read = (environment: Record<string, string>, ...argv: string[]) =>
       readSettings(TABLE, { SVC_TOKEN: 't', ...environment }, argv).values.listen.port
     expect(read({})).toBe(8080)
@@ -50,20 +64,20 @@ describe('readSettings', () => {
     ])
   })
 
-  it('refuses a secret as a flag without repeating it', () => {
+  it('rejects a secret as a flag without showing it', () => {
     const { faults } = readSettings(TABLE, { SVC_TOKEN: 't' }, ['--token', 'hunter2'])
     expect(faults).toEqual([{ name: '--token', problem: 'secrets are never flags; set SVC_TOKEN or SVC_TOKEN_FILE' }])
     expect(JSON.stringify(readSettings(TABLE, { SVC_TOKEN: 't' }, ['--token=hunter2']))).not.toContain('hunter2')
   })
 
-  it('reads a secret from the file its _FILE form names (D22)', () => {
+  it('reads a secret from the file named by its _FILE variable (D22)', () => {
     const directory = mkdtempSync(join(tmpdir(), 'muster-settings-'))
     try {
       const file = join(directory, 'token')
       writeFileSync(file, 'from-the-file\n')
       expect(readSettings(TABLE, { SVC_TOKEN_FILE: file }, []).values.token).toBe('from-the-file')
       expect(readSettings(TABLE, { SVC_TOKEN_FILE: file, SVC_TOKEN: 'both' }, []).faults).toEqual([
-        { name: 'SVC_TOKEN', problem: 'is set, and SVC_TOKEN_FILE as well; set one of them' },
+        { name: 'SVC_TOKEN', problem: 'and SVC_TOKEN_FILE are both set; unset one of them' },
       ])
       expect(readSettings(TABLE, { SVC_TOKEN_FILE: join(directory, 'absent') }, []).faults).toEqual([
         { name: 'SVC_TOKEN', problem: 'SVC_TOKEN_FILE cannot be read: ENOENT' },
@@ -102,20 +116,20 @@ describe('the readers', () => {
     [atLeast(0), 'NaN', /0 or more/],
     [atLeast(0), '-1', /0 or more/],
     [httpUrl, 'ftp://u:p@x', /^is not an http or https URL/],
-    [httpUrl, 'http://u:p@h', /user or a password/],
+    [httpUrl, 'http://u:p@h', /user name or a password/],
     [masterUrl, 'http://h/?token=x', /query or a fragment/],
-    [masterUrl, 'http://u:p@h', /user or a password/],
-    [kubeName, 'Team', /not a name in Kubernetes/],
-    [kubeName, '', /not a name/],
-    [kubeName, 'a'.repeat(64), /not a name/],
-    [kubeNames, 'a,b/c', /"b\/c" is not a name/],
-    [workerId, 'a/b', /cannot name a worker/],
-    [workerId, '..', /cannot name a worker/],
+    [masterUrl, 'http://u:p@h', /user name or a password/],
+    [kubeName, 'Team', /not a valid Kubernetes name/],
+    [kubeName, '', /not a valid Kubernetes name/],
+    [kubeName, 'a'.repeat(64), /not a valid Kubernetes name/],
+    [kubeNames, 'a,b/c', /"b\/c" is not a valid Kubernetes name/],
+    [workerId, 'a/b', /not a valid worker ID/],
+    [workerId, '..', /not a valid worker ID/],
     [backendUrl, 'postgres://h/db', /scheme "postgres" is not known; known: memory, mem, filedb, kvstore/],
     [backendUrl, 'filedb://', /needs the path/],
-    [backendUrl, 'memory://x', /takes nothing/],
+    [backendUrl, 'memory://x', /must not be followed/],
     [backendUrl, 'x', /not a URL/],
-  ])('%p refuses %j (D2, D34)', (read, value, problem) => {
+  ])('%p rejects %j (D2, D34)', (read, value, problem) => {
     expect(() => read(value)).toThrow(problem)
   })
 })

@@ -1,9 +1,10 @@
 /**
  * @module cmd/admin/admin
- * The admin verbs (D42, D61): `muster NOUN VERB OPERANDS… --options`. Finds the verb, reads its words, runs it against the
- * master and turns every way of failing into sentences on stderr and an exit code.
+ * Runs the admin verbs (D42, D61): `muster NOUN VERB OPERANDS… --options`. Finds the verb, parses its arguments and runs
+ * it against the master. Every failure becomes a message on stderr and an exit code.
  */
 import { MasterClient } from '../../client/index.ts'
+import { plainTextWarning } from '../plain-text.ts'
 import { describeSettings, nearest, readSettings, SettingsError } from '../settings.ts'
 import { automations, pools } from './catalog.ts'
 import { config } from './config.ts'
@@ -37,7 +38,7 @@ export async function runAdmin(noun: string, words: readonly string[], io: Io): 
         nearest(
           name,
           verbs.map((each) => each.name),
-        ) || `; it has ${verbs.map((each) => each.name).join(', ')}`
+        ) || `; its verbs are ${verbs.map((each) => each.name).join(', ')}`
       }\nnext:  muster ${noun} --help\n`,
     )
     return EXIT.USAGE
@@ -70,6 +71,8 @@ async function runVerb(verb: Verb, { operands, values, faults }: Parsed, io: Io)
   if (all.length > 0) throw new SettingsError(all)
   const timeoutMs = (common.timeout ?? DEFAULT_TIMEOUT_SECONDS) * 1_000
   const { masterUrl, token } = settings.values
+  const warning = plainTextWarning(masterUrl)
+  if (warning !== undefined) io.err(`warning: ${warning}\n`)
   const client = new MasterClient({
     masterUrl: masterUrl.href,
     token: () => token,
@@ -103,19 +106,19 @@ function countFaults(
   given: readonly string[],
 ): readonly { name: string; problem: string }[] {
   if (given.length < least) return [{ name: operands, problem: 'is missing' }]
-  return given
-    .slice(most)
-    .map((word) => ({
-      name: word,
-      problem: operands === '' ? 'is not expected' : `is one too many; expected: ${operands}`,
-    }))
+  return given.slice(most).map((word) => ({
+    name: word,
+    problem: operands === '' ? 'is not expected' : `is an unexpected argument; expected: ${operands}`,
+  }))
 }
 
 async function confirm(question: string, yes: boolean, { ask }: Io): Promise<void> {
   if (yes) return
   if (ask === null)
-    throw new SettingsError([{ name: '--yes', problem: `is needed where nobody can be asked: ${question}` }])
-  if (!(await ask(question))) throw new Failure(EXIT.FAILED, 'nothing was done', 'you did not say yes')
+    throw new SettingsError([
+      { name: '--yes', problem: `is required because there is no terminal to confirm on: ${question}` },
+    ])
+  if (!(await ask(question))) throw new Failure(EXIT.FAILED, 'cancelled', 'you did not confirm; nothing was changed')
 }
 
 function nounHelp(noun: string): string {
@@ -123,7 +126,7 @@ function nounHelp(noun: string): string {
   const rows = verbs.map((each) => ({ usage: `muster ${noun} ${usageOf(each)}`, summary: each.summary }))
   const listed = rows.map((row) => `  ${row.usage}\n      ${row.summary}`).join('\n')
   const examples = verbs.map((each) => `  ${exampleOf(noun, each, each.examples[0] ?? '')}`).join('\n')
-  return `muster ${noun}: ${summary}\n\n${listed}\n\nFor example\n${examples}\n\n${connectionHelp()}muster ${noun} VERB --help lists the options of a verb.\n`
+  return `muster ${noun}: ${summary}\n\n${listed}\n\nExamples\n${examples}\n\n${connectionHelp()}muster ${noun} VERB --help prints the options of a verb.\n`
 }
 
 function verbHelp(noun: string, verb: Verb): string {
@@ -134,7 +137,7 @@ function verbHelp(noun: string, verb: Verb): string {
   }))
   const width = Math.max(...options.map(({ forms }) => forms.length))
   const examples = verb.examples.map((each) => `  ${exampleOf(noun, verb, each)}`).join('\n')
-  const format = `Without -o the data is ${verb.format === 'json' ? 'json, one line an entry' : 'a table'}.`
+  const format = `The default output format is ${verb.format === 'json' ? 'json, one line per entry' : 'table'}.`
   return `muster ${noun} ${usageOf(verb)}\n\n${verb.summary}\n\n${examples}\n\n${options.map(({ forms, help }) => `  ${forms.padEnd(width)}  ${help}`).join('\n')}\n\n${format}\n\n${connectionHelp()}`
 }
 
@@ -143,4 +146,4 @@ const dashed = (short: string | undefined, name: string): string =>
 const usageOf = ({ name, operands }: Verb): string => `${name} ${operands}`.trim()
 const exampleOf = (noun: string, { name }: Verb, words: string): string => `muster ${noun} ${name} ${words}`.trim()
 const connectionHelp = (): string =>
-  `${describeSettings(CONNECTION_SETTINGS)}\n\nExit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 conflict, 6 timeout.\n`
+  `${describeSettings(CONNECTION_SETTINGS)}\n\nExit codes: 0 success, 1 failure, 2 usage error, 3 not found, 4 not allowed, 5 conflict, 6 timeout.\n`

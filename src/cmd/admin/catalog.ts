@@ -1,4 +1,4 @@
-/** @module cmd/admin/catalog  `muster pools` and `muster automations`: what is installed, and what its pools hold. */
+/** @module cmd/admin/catalog  `muster pools` lists pools and their items. `muster automations` lists installed automations and their schemas. */
 import type { AutomationDescriptor, PoolBody } from '../../protocol/index.ts'
 import { count, typeOperand } from './options.ts'
 import { brief, tableText, when, type Column } from './printer.ts'
@@ -28,9 +28,9 @@ const poolsLs = verb({
   operands: '[NAME]',
   least: 0,
   most: 1,
-  summary: 'The pools and their sizes, or the items of one.',
+  summary: 'Lists pools with their sizes, or the items of one pool.',
   examples: ['', 'accounts -n 100'],
-  options: { n: count('At most so many items (default 20).') },
+  options: { n: count('Maximum number of items (default 20).') },
   run: async ({ operands: [name], options, client, printer }) => {
     if (name === undefined) {
       const declared = Object.values((await client.catalog()).body).flatMap(({ type, pools = {} }) =>
@@ -51,7 +51,7 @@ const poolsLs = verb({
   },
 })
 
-export const pools: Noun = { summary: 'items that workers share', verbs: [poolsLs] }
+export const pools: Noun = { summary: 'list pools and their items', verbs: [poolsLs] }
 
 const AUTOMATION_COLUMNS: readonly Column<AutomationDescriptor>[] = [
   { head: 'TYPE', cell: (row) => row.type },
@@ -75,7 +75,7 @@ const automationsLs = verb({
   operands: '[TYPE]',
   least: 0,
   most: 1,
-  summary: 'The installed automations, or the schemas of one: config, payload, output.',
+  summary: 'Lists installed automations, or shows the config, payload and output schemas of one.',
   examples: ['', 'http-probe', 'http-probe -o json'],
   options: {},
   run: async ({ operands: [type], client, printer }) => {
@@ -91,4 +91,4 @@ const automationsLs = verb({
   },
 })
 
-export const automations: Noun = { summary: 'what is installed', verbs: [automationsLs] }
+export const automations: Noun = { summary: 'list installed automations and their schemas', verbs: [automationsLs] }

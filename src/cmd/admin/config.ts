@@ -1,4 +1,4 @@
-/** @module cmd/admin/config  `muster config`: what a worker is told to do, and who said so. @see D15, D16, D17, D39, D49 */
+/** @module cmd/admin/config  `muster config`: shows and changes the config of a worker, and lists its history. @see D15, D16, D17, D39, D49 */
 import { MasterError, type Reply } from '../../client/index.ts'
 import {
   mergeConfig,
@@ -28,7 +28,7 @@ const get = verb({
   operands: 'TYPE/ID',
   least: 1,
   most: 1,
-  summary: 'The config of a worker, secrets masked; what `config set -f` takes.',
+  summary: 'Shows the config of a worker with secrets masked. `config set -f` accepts this output.',
   options: {},
   examples: ['http-probe/probe-1', 'http-probe/probe-1 -o yaml >probe-1.yaml'],
   run: async ({ operands, client, printer }) => {
@@ -59,9 +59,9 @@ const history = verb({
   operands: 'TYPE/ID',
   least: 1,
   most: 1,
-  summary: 'Past configs, newest first.',
+  summary: 'Lists past configs, newest first.',
   examples: ['http-probe/probe-1', 'http-probe/probe-1 --limit 1 -o json'],
-  options: { limit: { ...count('At most so many (default 20; 50 are kept).'), name: 'limit' } },
+  options: { limit: { ...count('Maximum number of entries (default 20; the master keeps 50).'), name: 'limit' } },
   run: async ({ operands, options, client, printer }) => {
     const { type, id } = workerOperand(operands[0])
     await printer.rows((await client.workers.history(type, id, { limit: options.limit })).body, HISTORY_COLUMNS)
@@ -70,16 +70,22 @@ const history = verb({
 })
 
 const SET_OPTIONS = {
-  unset: { name: 'unset', value: 'FIELD', help: 'Back to its default; may be repeated.', read: text, many: true },
+  unset: {
+    name: 'unset',
+    value: 'FIELD',
+    help: 'Reset this field to its default; may be repeated.',
+    read: text,
+    many: true,
+  },
   file: {
     name: 'file',
     short: 'f',
     value: 'FILE',
-    help: 'Fields from a file of JSON or YAML; - is stdin.',
+    help: 'Read fields from a JSON or YAML file; - is stdin.',
     read: text,
   },
   dryRun: DRY_RUN,
-  wait: waitOption('Until the worker runs it.'),
+  wait: waitOption('Wait until the worker has applied the new config.'),
 } as const
 type Set = Invocation<typeof SET_OPTIONS>
 
@@ -88,7 +94,7 @@ const set = verb({
   operands: 'TYPE/ID [FIELD=VALUE]…',
   least: 1,
   most: Infinity,
-  summary: 'Changes fields of a config; a secret is given as FIELD=@FILE.',
+  summary: 'Changes fields of a config. Pass a secret as FIELD=@FILE.',
   changes: true,
   examples: [
     'http-probe/probe-1 enabled=true slots=2 --wait',
@@ -100,7 +106,9 @@ const set = verb({
     const worker = workerOperand(call.operands[0])
     const { operands, options, client, printer, io } = call
     if (operands.length === 1 && options.unset.length === 0 && options.file === undefined)
-      throw new SettingsError([{ name: 'FIELD=VALUE', problem: 'is missing; give one, --unset FIELD or -f FILE' }])
+      throw new SettingsError([
+        { name: 'FIELD=VALUE', problem: 'is missing; pass at least one FIELD=VALUE, --unset FIELD or -f FILE' },
+      ])
     const [record, { body: entry }] = await Promise.all([
       client.workers.get(worker.type, worker.id),
       client.catalogEntry(worker.type),
@@ -114,7 +122,7 @@ const set = verb({
     if (options.dryRun) return dryRun(call, worker, patch)
     const { changed } = mergeConfig(schema, secretPathsOf(schema), record.body.config as JsonObject, patch)
     if (changed.length === 0) {
-      printer.note(`nothing differs; the config of ${worker.shown} stays at generation ${record.body.config_gen}`)
+      printer.note(`no changes: the config of ${worker.shown} stays at generation ${record.body.config_gen}`)
       await printer.value({ config: record.body.config, config_gen: record.body.config_gen }, () =>
         configTable(record.body.config),
       )
@@ -131,7 +139,8 @@ async function change(
   patch: JsonObject,
 ): Promise<number> {
   const { managed_by, config_gen: configGen } = record.body
-  if (managed_by !== null) printer.note(`this config is managed by ${managed_by}, which may change it back`)
+  if (managed_by !== null)
+    printer.note(`warning: this config is managed by ${managed_by}, which may revert your change`)
   const { body, epoch } = await client.workers
     .patchConfig(worker.type, worker.id, patch, { ifMatch: { epoch: record.epoch, configGen } })
     .catch(async (error: unknown) => {
@@ -140,7 +149,7 @@ async function change(
         : error
     })
   if (options.wait) {
-    await waitUntil(`${worker.shown} runs generation ${body.config_gen}`, timeoutMs, io.time, async () => {
+    await waitUntil(`${worker.shown} to apply generation ${body.config_gen}`, timeoutMs, io.time, async () => {
       const now = await client.workers.get(worker.type, worker.id, { view: 'summary' })
       return now.epoch === epoch && (now.body.applied_config_gen ?? -1) >= body.config_gen
     })
@@ -150,7 +159,7 @@ async function change(
   return EXIT.OK
 }
 
-/** Somebody else was faster: who, and when. */
+/** Explains a 412: another client changed the config first. Reads the record again to name that client and the time. */
 async function overtaken(
   client: Set['client'],
   { type, id, shown }: WorkerName,
@@ -161,12 +170,12 @@ async function overtaken(
   const { config_gen, config_changed_at, config_changed_by } = (await client.workers.get(type, id, { view: 'summary' }))
     .body
   const ago = config_changed_at === null ? '' : ` ${Math.max(0, Math.round(nowMs / 1_000 - config_changed_at))} s ago`
-  const why = `generation ${config_gen} was saved${ago} by ${config_changed_by ?? 'nobody known'}; your change was based on ${basedOn}`
+  const why = `generation ${config_gen} was saved${ago} by ${config_changed_by ?? 'an unknown client'}; your change was based on ${basedOn}`
   return new Failure(
     EXIT.CONFLICT,
     `the config of ${shown} was not changed (412, request ${error.requestId})`,
     why,
-    `muster config get ${shown}      then set it again`,
+    `run muster config get ${shown}, then set it again`,
   )
 }
 
@@ -182,10 +191,13 @@ async function dryRun({ client, printer }: Set, worker: WorkerName, patch: JsonO
   )
   printer.note(
     body.valid
-      ? `it would be accepted; it changes ${body.changed === undefined || body.changed.length === 0 ? 'nothing' : body.changed.join(', ')}`
-      : 'it would be refused',
+      ? `valid; would change ${body.changed === undefined || body.changed.length === 0 ? 'nothing' : body.changed.join(', ')}`
+      : 'invalid: the master would reject this change',
   )
   return body.valid ? EXIT.OK : EXIT.FAILED
 }
 
-export const config: Noun = { summary: 'what a worker is told to do, and who said so', verbs: [get, set, history] }
+export const config: Noun = {
+  summary: 'show or change the config of a worker, or list its history',
+  verbs: [get, set, history],
+}

@@ -1,13 +1,14 @@
 /**
  * @module cmd/admin/explain
- * A failure as three lines on stderr, what happened, `cause:` and `next:`, and as an exit code (D42). No token and no
- * stack is ever shown.
+ * Explains a failure in three lines on stderr, what happened, `cause:` and `next:`, and by an exit code (D42). Never
+ * shows a token or a stack trace.
  */
 import { MasterError, type MasterErrorCode } from '../../client/index.ts'
 import { SettingsError, type Environment } from '../settings.ts'
 import { plain } from './printer.ts'
 import { EXIT, Failure } from './verb.ts'
 
+/** What was running when the failure happened. */
 export interface Circumstances {
   /** `muster workers get`. */
   readonly command: string
@@ -21,6 +22,7 @@ const EXIT_CODES: Partial<Record<MasterErrorCode, number>> = {
   UNAUTHENTICATED: EXIT.NOT_ALLOWED,
   FORBIDDEN: EXIT.NOT_ALLOWED,
   NOT_FOUND: EXIT.NOT_FOUND,
+  CLAIMED: EXIT.CONFLICT,
   STALE_GENERATION: EXIT.CONFLICT,
   TIMED_OUT: EXIT.TIMEOUT,
 }
@@ -55,14 +57,16 @@ function nextOf(
   { code, outcome }: MasterError,
   { masterUrl, environment, changes }: Circumstances,
 ): string | undefined {
-  const address = masterUrl ?? 'the address'
+  const address = masterUrl ?? 'the configured URL'
   if (code === 'UNREACHABLE')
-    return `is a master running at ${address}? --master-url or SVC_MASTER_URL says where it is`
+    return `check that a master is running at ${address}, or change --master-url or SVC_MASTER_URL`
   if (code === 'FOREIGN')
-    return `is ${address} the address of a master? --master-url or SVC_MASTER_URL says where it is`
+    return `check that ${address} is the URL of a master, or change --master-url or SVC_MASTER_URL`
   if (code === 'UNAUTHENTICATED' || code === 'FORBIDDEN')
-    return `the token is that of ${tokenSource(environment)}; an admin token has every right, a scoped one those of its automations, a worker's none here`
-  return changes && outcome === 'unknown' ? 'whether it was done is not known; look before you repeat it' : undefined
+    return `check the token in ${tokenSource(environment)}: an admin token has all permissions, a scoped token those of its automations, a worker token none`
+  return changes && outcome === 'unknown'
+    ? 'the request may have been executed; check the current state before you repeat it'
+    : undefined
 }
 
 function tokenSource(environment: Environment): string {

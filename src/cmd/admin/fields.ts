@@ -1,11 +1,13 @@
 /**
  * @module cmd/admin/fields
- * `FIELD=VALUE` as a config field, read by the schema of the automation: a text field takes the text, any other JSON. A
- * secret never stands on the command line, where history and process list show it: `FIELD=@FILE` or `FIELD=@-`.
+ * Reads `FIELD=VALUE` operands as config fields, by the schema of the automation: a string field takes the text as it is,
+ * any other field takes JSON. A secret is read from a file or stdin, `FIELD=@FILE` or `FIELD=@-`, because shell history
+ * and process lists show command lines.
  */
 import {
   compileValidator,
   secretPathsOf,
+  withSourceNumbers,
   type JsonObject,
   type JsonSchema,
   type JsonValue,
@@ -33,7 +35,7 @@ export async function readFields(
     if (Object.hasOwn(fields, name)) return true
     faults.push({
       name,
-      problem: `is no field of this config${nearest(name, Object.keys(fields)) || `; it has ${Object.keys(fields).join(', ')}`}`,
+      problem: `is not a field of this config${nearest(name, Object.keys(fields)) || `; it has ${Object.keys(fields).join(', ')}`}`,
     })
     return false
   }
@@ -59,21 +61,21 @@ export async function readFields(
 function valueOf(text: string, field: JsonSchema): JsonValue {
   if (field['type'] === 'string') return text
   try {
-    return JSON.parse(text) as JsonValue
+    return withSourceNumbers(text, JSON.parse(text)) as JsonValue
   } catch (error) {
-    if (compileValidator(field)(text).length === 0) return text // It takes text beside other things.
+    if (compileValidator(field)(text).length === 0) return text // The field accepts strings among other types.
     const takes = typeof field['type'] === 'string' ? field['type'] : 'JSON'
-    throw new Error(`${JSON.stringify(text)} is not JSON, and this field takes ${takes}`, { cause: error })
+    throw new Error(`${JSON.stringify(text)} is not JSON, and this field expects ${takes}`, { cause: error })
   }
 }
 
 async function secretValue(name: string, text: string, field: JsonSchema, io: Pick<Io, 'stdin'>): Promise<JsonValue> {
   if (!text.startsWith('@'))
-    throw new Error(`is secret: the command line shows it to everybody; give ${name}=@FILE, or ${name}=@- for stdin`)
+    throw new Error(`is secret, and other users can read command lines; pass ${name}=@FILE, or ${name}=@- for stdin`)
   const value = (await readInput(name, text.slice(1), io)).replace(/\r?\n$/, '')
   try {
     return valueOf(value, field)
   } catch {
-    throw new Error('what was read is not JSON, and this field takes no text') // Without the value.
+    throw new Error('the file does not contain JSON, and this field does not accept text') // The message must not quote the secret.
   }
 }

@@ -1,6 +1,6 @@
-/** @module cmd/admin/input  What a verb reads: a file, or `-` for stdin. */
+/** @module cmd/admin/input  Reads and parses the input of a verb: a file, or stdin for `-`. */
 import { readFile } from 'node:fs/promises'
-import type { JsonObject, JsonValue } from '../../protocol/index.ts'
+import { withSourceNumbers, type JsonObject, type JsonValue } from '../../protocol/index.ts'
 import { SettingsError } from '../settings.ts'
 import type { Io } from './io.ts'
 
@@ -17,25 +17,29 @@ export async function readInput(name: string, file: string, io: Pick<Io, 'stdin'
 
 export function jsonOperand(name: string, text: string): JsonValue {
   try {
-    return JSON.parse(text) as JsonValue
+    return parsed(text) as JsonValue
   } catch (error) {
     throw new SettingsError([{ name, problem: `is not JSON: ${(error as Error).message}` }])
   }
 }
+
+/** A YAML reviver that keeps the digits of an integer that a double cannot represent, so that the master rejects that field (D75). */
+const exactInteger = (_key: unknown, value: unknown): unknown =>
+  typeof value === 'bigint' ? withSourceNumbers(String(value), Number(value)) : value
 
 /** One object, as JSON or YAML. */
 export async function objectInput(name: string, file: string, io: Pick<Io, 'stdin'>): Promise<JsonObject> {
   const text = await readInput(name, file, io)
   const { parse } = await import('./yaml.ts')
   try {
-    const value: unknown = parse(text, { maxAliasCount: 0 }) // JSON is YAML as well.
+    const value: unknown = parse(text, exactInteger, { maxAliasCount: 0, intAsBigInt: true }) // JSON is YAML as well.
     if (isObject(value)) return value
   } catch (error) {
     throw new SettingsError([
       { name, problem: `${file} is neither JSON nor YAML: ${(error as Error).message.split('\n')[0]}` },
     ])
   }
-  throw new SettingsError([{ name, problem: `${file} holds no object of fields` }])
+  throw new SettingsError([{ name, problem: `${file} does not contain an object of fields` }])
 }
 
 /** One JSON object, or one on each line. */
@@ -55,14 +59,17 @@ export async function objectsInput(
   if (lines.length === 0) throw new SettingsError([{ name, problem: `${file} is empty` }])
   if (faults.length > 0)
     throw new SettingsError(
-      faults.slice(0, 10).map(({ at }) => ({ name, problem: `line ${at} of ${file} is no JSON object` })),
+      faults.slice(0, 10).map(({ at }) => ({ name, problem: `line ${at} of ${file} is not a JSON object` })),
     )
-  return { objects: lines.map(({ line }) => JSON.parse(line) as JsonObject), lines: true }
+  return { objects: lines.map(({ line }) => parsed(line) as JsonObject), lines: true }
 }
+
+/** Parses JSON. A number that a double cannot represent is sent with the digits of the source text (D75). */
+const parsed = (text: string): unknown => withSourceNumbers(text, JSON.parse(text))
 
 function tried(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parsed(text)
   } catch {
     return undefined // More than one line of JSON, or none at all.
   }

@@ -1,6 +1,7 @@
 /**
  * @module cmd/admin/io
- * What an admin verb touches of its process: data goes to `out`, everything else to `err`.
+ * Defines what an admin verb uses of its process, so that tests can replace it. Data is written to `out`, everything else
+ * to `err`.
  */
 import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
@@ -13,12 +14,12 @@ export interface Io {
   readonly environment: Environment
   readonly out: (text: string) => void
   readonly err: (text: string) => void
-  /** Watches whether somebody reads what is written to `out`: `signal` aborts when nobody does. */
+  /** Watches the reader of `out`: `signal` aborts when the reader closed its end, as `head` does. `end` stops watching. */
   readonly unread: () => { readonly signal: AbortSignal; readonly end: () => void }
   readonly stdin: () => Promise<string>
-  /** Whether a person said yes; null: there is no terminal to ask on. */
+  /** Asks a yes/no question on the terminal. null: there is no terminal. */
   readonly ask: ((question: string) => Promise<boolean>) | null
-  /** Who runs the command, as the history of a config shows it. */
+  /** Name of the operating system user, which the history of a config shows. */
   readonly user: string
   readonly time: Time
   readonly random: Random
@@ -58,7 +59,7 @@ async function askOnTerminal(question: string): Promise<boolean> {
 
 const LOOK_EVERY_MS = 500
 
-/** A write that fails tells, and between writes the pipe is looked at. */
+/** Detects a closed reader by a failed write and, between writes, by checking the pipe every {@link LOOK_EVERY_MS}. */
 function watchReader(timers: Timers): ReturnType<Io['unread']> {
   const { stdout } = process
   const unread = new AbortController()

@@ -8,12 +8,12 @@ import type { Option } from './verb.ts'
 export const CONNECTION_SETTINGS = {
   masterUrl: setting(httpUrl, {
     name: 'SVC_MASTER_URL',
-    help: 'Address of the master, or of the TLS proxy before it.',
+    help: 'URL of the master, or of the TLS proxy in front of it.',
     required: true,
   }),
   token: setting(text, {
     name: 'SVC_API_TOKEN',
-    help: 'The admin token, or one scoped to some automations.',
+    help: 'The admin token, or a token scoped to some automations.',
     secret: true,
     required: true,
   }),
@@ -22,30 +22,30 @@ export const CONNECTION_SETTINGS = {
 export const DEFAULT_TIMEOUT_SECONDS = 60
 
 export const COMMON_OPTIONS = {
-  masterUrl: { name: 'master-url', value: 'URL', help: 'Address of the master (default SVC_MASTER_URL).', read: text },
+  masterUrl: { name: 'master-url', value: 'URL', help: 'URL of the master (default SVC_MASTER_URL).', read: text },
   format: {
     name: 'output',
     short: 'o',
     value: FORMATS.join('|'),
-    help: 'Form of the data on stdout.',
+    help: 'Output format.',
     read: oneOf(...FORMATS),
   },
   timeout: {
     name: 'timeout',
     value: 'SECONDS',
-    help: `How long a call or a --wait may take (default ${DEFAULT_TIMEOUT_SECONDS}).`,
+    help: `Timeout of a request or a --wait (default ${DEFAULT_TIMEOUT_SECONDS}).`,
     read: integer(1, 86_400),
   },
-  yes: { name: 'yes', help: 'Ask nothing.', read: flag },
+  yes: { name: 'yes', help: 'Skip the confirmation prompt.', read: flag },
 } as const satisfies Record<string, Option>
 
 export const count = (help: string) => ({ name: 'n', short: 'n', value: 'N', help, read: integer(1, MAX_N) }) as const
 export const waitOption = (help: string) => ({ name: 'wait', help, read: flag }) as const
-export const DRY_RUN = { name: 'dry-run', help: 'Only check; change nothing.', read: flag } as const
+export const DRY_RUN = { name: 'dry-run', help: 'Validate only; change nothing.', read: flag } as const
 export const TASK_IDS = {
   name: 'task-id',
   value: 'ID',
-  help: 'This dead task and no other; may be repeated.',
+  help: 'Only this dead task; may be repeated.',
   read: text,
   many: true,
 } as const

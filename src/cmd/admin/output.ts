@@ -1,4 +1,4 @@
-/** @module cmd/admin/output  `muster output`: what came out. One line of JSON each, as long as nothing else is asked for. @see D50 */
+/** @module cmd/admin/output  `muster output`: follows, peeks at and pops outputs. The default format is one line of JSON per output. @see D50 */
 import type { OutputEntry } from '../../protocol/index.ts'
 import { flag } from '../readers.ts'
 import { SettingsError } from '../settings.ts'
@@ -18,36 +18,36 @@ const tail = verb({
   operands: 'TYPE',
   least: 1,
   most: 1,
-  summary: 'The newest entries, then what comes, until Ctrl-C; nothing is removed.',
+  summary: 'Prints the newest entries, then follows new ones until Ctrl-C. Removes nothing.',
   format: 'json',
   examples: ['http-request', 'http-request -n 1 --no-follow', 'http-request -n 0 | head -1'],
   options: {
     n: {
-      ...count('Entries to begin with (default 10).'),
+      ...count('Number of entries to start with (default 10).'),
       read: (word: string) => (word === '0' ? 0 : count('').read(word)),
     },
-    follow: { name: 'follow', short: 'f', help: 'Go on with what comes; it does so anyhow.', read: flag },
-    noFollow: { name: 'no-follow', help: 'End after the newest entries.', read: flag },
+    follow: { name: 'follow', short: 'f', help: 'Follow new entries (the default).', read: flag },
+    noFollow: { name: 'no-follow', help: 'Exit after the newest entries.', read: flag },
   },
   run: async ({ operands, options, client, io, printer }) => {
     const type = typeOperand(operands[0])
     const n = options.n ?? 10
     if (options.follow && options.noFollow)
-      throw new SettingsError([{ name: '--no-follow', problem: 'and --follow do not go together' }])
+      throw new SettingsError([{ name: '--no-follow', problem: 'cannot be combined with --follow' }])
     if (options.noFollow) {
       if (n > 0) await printer.stream((await client.output.tail(type, { n })).body.entries, COLUMNS)
       return EXIT.OK
     }
     let lost = false
     const onLost = (error: Error): void => {
-      if (!lost) printer.note(`the master is away, trying on: ${error.message}`)
+      if (!lost) printer.note(`lost the connection to the master, retrying: ${error.message}`)
       lost = true
     }
     const unread = io.unread()
     try {
       for await (const { entries, gap } of client.output.follow(type, { n, signal: unread.signal, onLost })) {
         lost = false
-        if (gap) printer.note('some entries in between are gone')
+        if (gap) printer.note('some entries were removed before they could be read')
         await printer.stream(entries, COLUMNS)
       }
     } finally {
@@ -62,10 +62,10 @@ const peek = verb({
   operands: 'TYPE',
   least: 1,
   most: 1,
-  summary: 'The oldest entries, not removed.',
+  summary: 'Prints the oldest entries without removing them.',
   format: 'json',
   examples: ['http-request', 'http-request -n 1 -o table'],
-  options: { n: count('At most so many (default 10).') },
+  options: { n: count('Maximum number of entries (default 10).') },
   run: async ({ operands, options, client, printer }) => {
     await printer.stream((await client.output.peek(typeOperand(operands[0]), { n: options.n })).body, COLUMNS)
     return EXIT.OK
@@ -77,11 +77,11 @@ const pop = verb({
   operands: 'TYPE',
   least: 1,
   most: 1,
-  summary: 'Removes the oldest entries and prints them; there is no undo.',
+  summary: 'Prints the oldest entries and removes them permanently.',
   format: 'json',
   changes: true,
   examples: ['http-request --yes >>outputs.ndjson', 'http-request -n 1000 --yes >>outputs.ndjson'],
-  options: { n: count('At most so many (default 10).') },
+  options: { n: count('Maximum number of entries (default 10).') },
   run: async ({ operands, options, client, printer, confirm }) => {
     const type = typeOperand(operands[0])
     await confirm(`Remove the oldest ${options.n ?? 10} entries of ${type} from its stream?`)
@@ -90,4 +90,4 @@ const pop = verb({
   },
 })
 
-export const output: Noun = { summary: 'what came out', verbs: [tail, peek, pop] }
+export const output: Noun = { summary: 'follow, peek at or pop the output of an automation', verbs: [tail, peek, pop] }

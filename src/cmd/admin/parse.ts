@@ -1,7 +1,7 @@
 /**
  * @module cmd/admin/parse
- * The words after `muster NOUN VERB`: options in any place, `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`; `--`
- * ends them. All faults are told together, and an unknown option with the nearest known one.
+ * Parses the words after `muster NOUN VERB`. Options may be anywhere, as `--name VALUE`, `--name=VALUE`, `-n VALUE` or
+ * `-nVALUE`; `--` ends them. Reports all faults together, and suggests the nearest known option for an unknown one.
  */
 import { nearest, type SettingFault } from '../settings.ts'
 import type { Option, Options } from './verb.ts'
@@ -71,7 +71,7 @@ function optionOf(word: string, options: Options): Word | undefined {
   return undefined
 }
 
-/** The problem, or null. */
+/** Stores the value of an option. @returns the problem, or null. */
 function take(
   { key, option, attached }: Word,
   text: string | undefined,
@@ -82,7 +82,7 @@ function take(
     return attached === undefined ? null : 'takes no value'
   }
   if (text === undefined) return `needs a value: ${option.value}`
-  if (option.many !== true && values[key] !== undefined) return 'stands more than once'
+  if (option.many !== true && values[key] !== undefined) return 'is given more than once'
   try {
     const value = option.read(text)
     if (option.many === true) (values[key] as unknown[]).push(value)

@@ -1,22 +1,22 @@
 /**
  * @module cmd/admin/pipe-reader
- * Whether a pipe still has a reader, without writing to it: `muster … | head` should end with `head`, but a stream that
- * is silent writes nothing and so never meets EPIPE. Node cannot poll a pipe that it only writes to, so the table of
- * open files tells: who holds the other end. A reader of another user is not seen there; a pipe whose reader was never
- * seen counts as read, and ends at the next write.
+ * Checks whether a pipe still has a reader, without writing to it. `muster … | head` should end when `head` does, but a
+ * silent stream writes nothing and so never receives EPIPE. Node cannot poll a pipe that it only writes to, so this reads
+ * /proc to find which processes have the other end open. /proc does not show the files of another user's processes: a
+ * pipe whose reader was never found counts as read, and the next write detects its end.
  */
 import { fstatSync, lstatSync, readdirSync, readlinkSync } from 'node:fs'
 
 const READ_END = 0o400
 
-/** Answers whether the pipe `fd` is read. Always true for what is no pipe, and where there is no /proc. */
+/** @returns a function that checks whether the pipe `fd` has a reader. It always returns true for a file that is not a pipe, and without /proc. */
 export function pipeReader(fd: number): () => boolean {
   if (!fstatSync(fd).isFIFO()) return () => true
   const pipe = linkOf(`/proc/self/fd/${fd}`)
   let readers = readersOf(pipe)
   if (readers.length === 0) return () => true
   return () => {
-    if (!readers.some((each) => linkOf(each) === pipe)) readers = readersOf(pipe) // It may have handed its end on.
+    if (!readers.some((each) => linkOf(each) === pipe)) readers = readersOf(pipe) // The reader may have passed its end to another process.
     return readers.length > 0
   }
 }

@@ -1,8 +1,9 @@
 /**
  * @module cmd/admin/printer
- * Data on stdout. `json` is the answer of the API, `yaml` the same, `table` a choice of it for people: names are never
- * cut, and text of workers and tasks loses what could steer a terminal.
+ * Prints data on stdout. `json` and `yaml` are the unchanged API response; `table` is a selection of its fields. Names are
+ * never truncated. Control characters in the text of workers and tasks are replaced, since they could control a terminal.
  */
+import { isRawNumber } from '../../protocol/index.ts'
 import type { Io } from './io.ts'
 
 export const FORMATS = ['table', 'json', 'yaml'] as const
@@ -14,7 +15,7 @@ export interface Column<Row> {
 }
 
 const CONTROLS = /[\p{Cc}\p{Bidi_Control}]+/gu
-/** Valid in JSON as they are, and commands to some terminals. */
+/** Valid unescaped in JSON, but some terminals interpret them as commands. */
 const C1 = /[\u007F-\u009F]/g
 const SHOWN_CHARS = 80
 
@@ -22,16 +23,16 @@ const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).
 const jsonText = (value: unknown, indent?: number): string =>
   JSON.stringify(value, null, indent).replaceAll(C1, escaped)
 
-/** Text of others on one line. */
+/** Replaces control characters and line breaks in text from workers, tasks or the network. */
 export const plain = (text: string): string => text.replaceAll(CONTROLS, ' ').trim()
 
-/** The start of something long; never for names. */
+/** Truncates a long value for a table cell; never used for names. */
 export function brief(value: unknown): string {
   const text = plain(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
   return text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS - 1)}…` : text
 }
 
-/** A time of the wire for people. */
+/** Formats a time of the API, in seconds since 1970, as ISO 8601. */
 export const when = (seconds: number | null | undefined): string | null =>
   seconds === null || seconds === undefined ? null : new Date(seconds * 1_000).toISOString().replace(/\.\d+Z$/, 'Z')
 
@@ -64,18 +65,18 @@ export class Printer {
     this.#io = io
   }
 
-  /** One answer. */
+  /** Prints one response. */
   async value(body: unknown, table: () => string): Promise<void> {
     if (this.format === 'table') this.#io.out(table())
     else this.#io.out(this.format === 'json' ? `${jsonText(body, 2)}\n` : await yamlText(body))
   }
 
-  /** A list of rows that is one answer. */
+  /** Prints a response that is a list of rows. */
   rows<Row>(rows: readonly Row[], columns: readonly Column<Row>[], body: unknown = rows): Promise<void> {
     return this.value(body, () => tableText(rows, columns))
   }
 
-  /** Rows of a list that goes on: one line of JSON each, or one YAML document. */
+  /** Prints further rows of an unbounded list: one line of JSON or one YAML document per row. The table head is printed once. */
   async stream<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): Promise<void> {
     if (rows.length === 0) return
     if (this.format === 'table') {
@@ -86,14 +87,22 @@ export class Printer {
     else for (const row of rows) this.#io.out(`---\n${await yamlText(row)}`)
   }
 
-  /** For people, beside the data. */
+  /** Prints a sentence for the user on stderr, where it does not mix with the data. */
   note(sentence: string): void {
     this.#io.err(`${plain(sentence)}\n`)
   }
 }
 
+/** Keeps the digits of a number that a double cannot represent (D75). YAML has integers of any size. */
+const yamlNumber = (_key: unknown, value: unknown): unknown => {
+  if (!isRawNumber(value)) return value
+  return /^-?\d+$/.test(value.rawJSON) ? BigInt(value.rawJSON) : Number(value.rawJSON)
+}
+
 async function yamlText(value: unknown): Promise<string> {
   const { stringify } = await import('./yaml.ts')
-  const text = stringify(value)
-  return C1.test(text) ? stringify(value, { defaultStringType: 'QUOTE_DOUBLE' }).replaceAll(C1, escaped) : text
+  const text = stringify(value, yamlNumber)
+  return C1.test(text)
+    ? stringify(value, yamlNumber, { defaultStringType: 'QUOTE_DOUBLE' }).replaceAll(C1, escaped)
+    : text
 }

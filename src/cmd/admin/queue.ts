@@ -1,4 +1,4 @@
-/** @module cmd/admin/queue  `muster queue` and `muster dead`: what waits, and what could not be done. @see D29, D50 */
+/** @module cmd/admin/queue  `muster queue` lists pending tasks. `muster dead` lists, replays and clears dead-lettered tasks. @see D29, D50 */
 import { MAX_TASKS_PER_BATCH, type DeadBody, type QueueBody, type SelectedBody } from '../../protocol/index.ts'
 import { SettingsError } from '../settings.ts'
 import { count, TASK_IDS, typeOperand } from './options.ts'
@@ -21,9 +21,9 @@ const queueLs = verb({
   operands: 'TYPE',
   least: 1,
   most: 1,
-  summary: 'The next tasks, in the order in which they will be taken.',
+  summary: 'Lists pending tasks in the order in which workers will reserve them.',
   examples: ['http-request', 'http-request -n 100 -o json'],
-  options: { n: count('At most so many (default 20).') },
+  options: { n: count('Maximum number of tasks (default 20).') },
   run: async ({ operands, options, client, printer }) => {
     const { body } = await client.tasks.queue(typeOperand(operands[0]), { n: options.n })
     await printer.rows(body.items, QUEUE_COLUMNS, body)
@@ -32,7 +32,7 @@ const queueLs = verb({
   },
 })
 
-export const queue: Noun = { summary: 'what waits', verbs: [queueLs] }
+export const queue: Noun = { summary: 'list pending tasks', verbs: [queueLs] }
 
 const DEAD_COLUMNS: readonly Column<DeadItem>[] = [
   { head: 'TASK', cell: (row) => row.id },
@@ -47,9 +47,9 @@ const deadLs = verb({
   operands: 'TYPE',
   least: 1,
   most: 1,
-  summary: 'Dead tasks, oldest death first.',
+  summary: 'Lists dead tasks, oldest first.',
   examples: ['http-request', 'http-request -n 1000 -o json'],
-  options: { n: count('At most so many (default 50).') },
+  options: { n: count('Maximum number of tasks (default 50).') },
   run: async ({ operands, options, client, printer }) => {
     const { body } = await client.tasks.dead(typeOperand(operands[0]), { n: options.n })
     await printer.rows(body.items, DEAD_COLUMNS, body)
@@ -63,15 +63,15 @@ const replay = verb({
   operands: 'TYPE',
   least: 1,
   most: 1,
-  summary: 'Puts dead tasks back into the queue, as if never tried; without --task-id the oldest.',
+  summary: 'Puts dead tasks back into the queue with their attempts reset; the oldest ones unless --task-id is given.',
   changes: true,
   examples: ['http-request -n 100', 'http-request --task-id hello'],
-  options: { n: count('At most so many (default 50).'), taskIds: TASK_IDS },
+  options: { n: count('Maximum number of tasks (default 50).'), taskIds: TASK_IDS },
   run: async (call) => {
     const { operands, options, client, printer, confirm } = call
     const type = typeOperand(operands[0])
     if (options.taskIds.length > 0 && options.n !== undefined)
-      throw new SettingsError([{ name: '-n', problem: 'and --task-id do not go together' }])
+      throw new SettingsError([{ name: '-n', problem: 'cannot be combined with --task-id' }])
     if (options.taskIds.length > 0) return select(call, type, 'replay', options.taskIds)
     await confirm(`Replay the oldest ${options.n ?? 50} dead tasks of ${type}?`)
     const { body } = await client.tasks.replay(type, { n: options.n })
@@ -85,7 +85,7 @@ const clear = verb({
   operands: 'TYPE',
   least: 1,
   most: 1,
-  summary: 'Removes dead tasks for good: those named, else all.',
+  summary: 'Removes dead tasks permanently: those given by --task-id, or all.',
   changes: true,
   examples: ['http-request --yes', 'http-request --task-id hello'],
   options: { taskIds: TASK_IDS },
@@ -95,8 +95,8 @@ const clear = verb({
     const named = options.taskIds.length
     await confirm(
       named === 0
-        ? `Remove all dead tasks of ${type} for good?`
-        : `Remove ${named} dead ${named === 1 ? 'task' : 'tasks'} of ${type} for good?`,
+        ? `Permanently remove all dead tasks of ${type}?`
+        : `Permanently remove ${named} dead ${named === 1 ? 'task' : 'tasks'} of ${type}?`,
     )
     if (named > 0) return select(call, type, 'remove', options.taskIds)
     const { body } = await client.tasks.clearDead(type)
@@ -110,7 +110,7 @@ const SELECT_COLUMNS: readonly Column<SelectedBody['results'][number]>[] = [
   { head: 'OUTCOME', cell: (row) => row.outcome },
 ]
 
-/** Exit 3 when one of them was not dead. */
+/** Replays or removes the given dead tasks. @returns exit code 3 if at least one of them was not dead. */
 async function select(
   { client, printer }: Pick<Invocation, 'client' | 'printer'>,
   type: string,
@@ -127,4 +127,4 @@ async function select(
   return results.some(({ outcome }) => outcome === 'not_dead') ? EXIT.NOT_FOUND : EXIT.OK
 }
 
-export const dead: Noun = { summary: 'what could not be done', verbs: [deadLs, replay, clear] }
+export const dead: Noun = { summary: 'list, replay or clear dead-lettered tasks', verbs: [deadLs, replay, clear] }

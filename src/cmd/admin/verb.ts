@@ -1,7 +1,6 @@
 /**
  * @module cmd/admin/verb
- * What a verb is. One table of these gives the command line its parsing, its help and its page: a verb without a row
- * cannot exist.
+ * Defines an admin verb as data. Argument parsing, `--help` and the table of the README are generated from these rows.
  */
 import type { MasterClient } from '../../client/index.ts'
 import type { Read } from '../settings.ts'
@@ -12,11 +11,11 @@ export interface Option<T = unknown> {
   /** Without its dashes. */
   readonly name: string
   readonly short?: string
-  /** What stands for the value in the help; left out: a switch. */
+  /** Placeholder of the value in the help. Absent: the option is a switch without a value. */
   readonly value?: string
   readonly help: string
   readonly read: Read<T>
-  /** May stand more than once. */
+  /** May be given more than once. */
   readonly many?: boolean
 }
 
@@ -35,9 +34,13 @@ export interface Invocation<O extends Options = Options> {
   readonly client: MasterClient
   readonly io: Io
   readonly printer: Printer
-  /** How long a call, or a wait, may take. */
+  /** Timeout of a request, and of `--wait`. */
   readonly timeoutMs: number
-  /** Goes on when a person agrees, or `--yes` was given. @throws SettingsError where nobody can be asked; {@link Failure} when they say no. */
+  /**
+   * Resolves when the user confirms, or with `--yes`.
+   * @throws {SettingsError} when there is no terminal to ask on.
+   * @throws {Failure} when the user declines.
+   */
   readonly confirm: (question: string) => Promise<void>
 }
 
@@ -51,15 +54,15 @@ export interface Verb<O extends Options = Options> {
   /** At least one; without `muster NOUN VERB`. */
   readonly examples: readonly string[]
   readonly options: O
-  /** What `-o` is when it is left out. */
+  /** Default of `-o`; `table` when absent. */
   readonly format?: 'json'
-  /** It changes something: when its answer is lost, that is said. */
+  /** The verb changes state: when its response is lost, the error message says that it may have been executed. */
   readonly changes?: boolean
   /** Resolves with the exit code. */
   readonly run: (call: Invocation<O>) => Promise<number>
 }
 
-/** A row of the table; its options are typed by their readers, which ran before it does. */
+/** Declares a verb. The types of its option values are inferred from the options' readers. */
 export function verb<const O extends Options>(row: Verb<O>): Verb {
   return row as unknown as Verb
 }
@@ -69,7 +72,7 @@ export interface Noun {
   readonly verbs: readonly Verb[]
 }
 
-/** Ends a verb with a sentence for people and an exit code for programs (D42). */
+/** Ends a verb with an error message and an exit code (D42). `why` is printed as `cause:`, `next` as `next:`. */
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly exitCode: number

@@ -1,4 +1,4 @@
-/** @module cmd/admin/wait  `--wait`: asks until something is so, and fails with exit code 6 when it takes too long. */
+/** @module cmd/admin/wait  `--wait`: polls until a condition is met, and fails with exit code 6 on a timeout. */
 import type { Time } from '../../runtime/index.ts'
 import { EXIT, Failure } from './verb.ts'
 
@@ -15,9 +15,9 @@ export async function waitUntil(
     if (time.monotonicMs() >= endsAtMs)
       throw new Failure(
         EXIT.TIMEOUT,
-        `after ${withinMs / 1_000} s it is not so that ${what}`,
-        'the request was accepted and stays in force',
-        'wait longer with --timeout SECONDS',
+        `timed out after ${withinMs / 1_000} s waiting for ${what}`,
+        'the master accepted the request, but it has not taken effect yet',
+        'wait longer with --timeout SECONDS; the request stays in effect',
       )
     await time.sleep(LOOK_EVERY_MS)
   }

@@ -1,4 +1,4 @@
-/** @module cmd/admin/workers  `muster workers`: who is there, and their end. */
+/** @module cmd/admin/workers  `muster workers`: lists, shows, drains and forgets workers. */
 import type { MasterClient } from '../../client/index.ts'
 import { MasterError } from '../../client/index.ts'
 import { WORKER_STATES, type WorkerBody } from '../../protocol/index.ts'
@@ -30,7 +30,7 @@ const ls = verb({
   operands: '[TYPE]',
   least: 0,
   most: 1,
-  summary: 'The workers of one automation, or of all.',
+  summary: 'Lists the workers of one automation, or of all.',
   examples: ['http-probe --state ERROR', '--connected no -o json'],
   options: {
     state: {
@@ -42,7 +42,7 @@ const ls = verb({
     connected: {
       name: 'connected',
       value: 'yes|no',
-      help: 'Only workers that are there, or that are not.',
+      help: 'Only workers that are connected, or only those that are not.',
       read: yesOrNo,
     },
   },
@@ -67,7 +67,7 @@ const get = verb({
   operands: 'TYPE/ID',
   least: 1,
   most: 1,
-  summary: 'One worker: state, config, statistics.',
+  summary: 'Shows the state, config and statistics of a worker.',
   options: {},
   examples: ['http-probe/probe-1', 'http-probe/probe-1 -o yaml'],
   run: async ({ operands, client, printer }) => {
@@ -92,14 +92,14 @@ const drain = verb({
   operands: 'TYPE/ID',
   least: 1,
   most: 1,
-  summary: 'Lets a worker finish its work and end.',
+  summary: 'Drains a worker: it finishes its running tasks, then exits.',
   changes: true,
   examples: ['http-request/r-1', 'http-request/r-1 --wait --timeout 600'],
-  options: { wait: waitOption('Until that process is gone.') },
+  options: { wait: waitOption('Wait until the worker has disconnected.') },
   run: async ({ operands, options, client, io, printer, timeoutMs }) => {
     const worker = workerOperand(operands[0])
     const { body } = await client.workers.drain(worker.type, worker.id)
-    if (options.wait) await waitUntil(`${worker.shown} is gone`, timeoutMs, io.time, () => isGone(client, worker))
+    if (options.wait) await waitUntil(`${worker.shown} to disconnect`, timeoutMs, io.time, () => isGone(client, worker))
     await printer.rows(
       [body],
       [
@@ -112,7 +112,7 @@ const drain = verb({
   },
 })
 
-/** Away, forgotten, or followed by another process, which ends a drain (D6). */
+/** Whether the worker disconnected, was forgotten, or was replaced by another process, which ends a drain (D6). */
 async function isGone(client: MasterClient, { type, id }: WorkerName): Promise<boolean> {
   try {
     const { body } = await client.workers.get(type, id, { view: 'summary' })
@@ -128,13 +128,13 @@ const forget = verb({
   operands: 'TYPE/ID',
   least: 1,
   most: 1,
-  summary: "Deletes the master's record of a worker, its config included; a live one registers again.",
+  summary: "Deletes the master's record of a worker, including its config. A running worker registers again.",
   changes: true,
   examples: ['http-probe/probe-1', 'http-probe/probe-1 --yes'],
   options: {},
   run: async ({ operands, client, printer, confirm }) => {
     const { type, id, shown: name } = workerOperand(operands[0])
-    await confirm(`Forget ${name} and its config?`)
+    await confirm(`Delete the record and the config of ${name}?`)
     const { body } = await client.workers.forget(type, id)
     await printer.rows(
       [body],
@@ -148,4 +148,4 @@ const forget = verb({
   },
 })
 
-export const workers: Noun = { summary: 'who is there, and their end', verbs: [ls, get, drain, forget] }
+export const workers: Noun = { summary: 'list, inspect, drain or forget workers', verbs: [ls, get, drain, forget] }

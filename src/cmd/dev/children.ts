@@ -1,7 +1,7 @@
 /**
  * @module cmd/dev/children
- * The worker processes of `muster dev`: one child each, its log lines prefixed with its name, started again with
- * backoff when it dies, and drained by SIGTERM at the end.
+ * Runs one worker of `muster dev` as a child process. Prefixes its log lines with its name, restarts it with backoff when
+ * it exits, and drains it with SIGTERM at the end.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -17,7 +17,7 @@ export interface ChildOptions {
 
 /** How long a child may take to drain before it is killed; above the worker's own deadline of 30 s. */
 const STOP_WITHIN_MS = 40_000
-/** A child that ran this long had started well: its next restart is quick again. */
+/** A child that ran this long started successfully, which resets the backoff of its restarts. */
 const STEADY_MS = 30_000
 
 export class Child {
@@ -34,14 +34,14 @@ export class Child {
   start(): void {
     const { command, args, environment, name, print } = this.#options
     const startedMs = systemTime.monotonicMs()
-    const child = spawn(command, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }) // The channel carries nothing; its end tells the child that we are gone.
+    const child = spawn(command, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }) // Nothing is sent over the IPC channel; its end notifies the child that this process has exited.
     this.#process = child
     for (const stream of [child.stdout, child.stderr])
       if (stream !== null) createInterface({ input: stream }).on('line', (line) => print(`${name} | ${line}`))
     child.once('error', (error) => child.pid === undefined && this.#ended(`could not be started: ${error.message}`)) // No exit follows.
     child.once('exit', (code, signal) => {
       if (systemTime.monotonicMs() - startedMs > STEADY_MS) this.#backoff.reset()
-      this.#ended(`ended with ${signal ?? `code ${code}`}`)
+      this.#ended(`exited with ${signal ?? `code ${code}`}`)
     })
   }
 
@@ -49,11 +49,11 @@ export class Child {
     this.#process = undefined
     if (this.#stopping) return
     const delayMs = this.#backoff.nextMs()
-    this.#options.print(`${this.#options.name} | ${how}; starting it again in ${(delayMs / 1_000).toFixed(1)} s`)
+    this.#options.print(`${this.#options.name} | ${how}; restarting in ${(delayMs / 1_000).toFixed(1)} s`)
     this.#cancelRestart = systemTime.after(delayMs, () => this.start())
   }
 
-  /** Drains the child and waits for its end. */
+  /** Drains the child and resolves when it has exited. Kills it after {@link STOP_WITHIN_MS}. */
   async stop(): Promise<void> {
     this.#stopping = true
     this.#cancelRestart()

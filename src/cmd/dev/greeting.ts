@@ -1,14 +1,14 @@
-/** @module cmd/dev/greeting  What `muster dev` says once its fleet is up: the tokens, once, and what to try first. */
+/** @module cmd/dev/greeting  Formats what `muster dev` prints after its start: new tokens, once, and three commands to try. */
 import { join, relative } from 'node:path'
 import type { Catalog } from '../../automation/index.ts'
 import type { DevState } from './state.ts'
 
 export function tokenBlock({ fresh, adminToken, workerToken, adminTokenFile, workerTokenFile }: DevState): string {
-  const files = `kept in ${show(adminTokenFile)} and ${show(workerTokenFile)}`
-  if (!fresh) return `  tokens: as made at the first start, ${files}`
+  const files = `stored in ${show(adminTokenFile)} and ${show(workerTokenFile)}`
+  if (!fresh) return `  tokens: unchanged since the first start, ${files}`
   return [
     '',
-    `  ==== tokens, shown this once, ${files} ====`,
+    `  ==== generated tokens, shown only once, ${files} ====`,
     `  admin   ${adminToken}`,
     `  worker  ${workerToken}`,
     `  ${'='.repeat(66)}`,
@@ -16,7 +16,7 @@ export function tokenBlock({ fresh, adminToken, workerToken, adminTokenFile, wor
   ].join('\n')
 }
 
-/** Three lines to try, for what is installed: list the workers, submit a task, peek at the output. */
+/** Formats three commands to try with the installed automations: list the workers, submit a task, peek at the output. */
 export function tryBlock(catalog: Catalog, url: string, tokenFile: string): string {
   const auth = `-H "Authorization: Bearer $(cat ${show(tokenFile)})"`
   const types = [...catalog.keys()]

@@ -1,6 +1,6 @@
 /**
  * @module cmd/dev/samples
- * Brings a worker that is seen for the first time (generation 0) to work, with the ordinary PATCH anybody could send.
+ * Enables a worker that has never been configured (generation 0), with the same PATCH request that a user would send.
  */
 import type { Clock, Timers } from '../../runtime/index.ts'
 
@@ -9,7 +9,7 @@ export interface Master {
   readonly adminToken: string
 }
 
-/** The working config of the first-party automations; any other one is only enabled. */
+/** @returns a working config for the built-in automations, and `{ enabled: true }` for every other one. */
 export function sampleConfig(type: string, listenPort: number): Record<string, unknown> {
   const local = { allow_cidrs: ['127.0.0.0/8', '::1/128'], allow_ports: [...new Set([80, 443, listenPort])] }
   if (type === 'http-probe')
@@ -24,7 +24,7 @@ export function sampleConfig(type: string, listenPort: number): Record<string, u
   return { enabled: true }
 }
 
-/** What became of a worker's first start. */
+/** Result of {@link enable}. `refused`: why the master rejected the sample config. */
 export type Enabled = 'enabled' | 'as configured before' | { readonly refused: string }
 
 async function call(
@@ -46,7 +46,7 @@ async function call(
   return { status: response.status, body: await response.json() }
 }
 
-/** Waits until the worker is connected (an earlier start may have left its record), then enables it if nobody ever configured it. */
+/** Waits until the worker is connected, since an earlier start may have left its record. Enables it if it was never configured. */
 export async function enable(
   master: Master,
   type: string,
@@ -70,7 +70,7 @@ export async function enable(
   }
 }
 
-/** Waits until one of `types` has output; answers which. null: none within the time. */
+/** Waits until one of `types` has output. @returns that type, or null when none had output within `withinMs`. */
 export async function firstOutput(
   master: Master,
   types: readonly string[],

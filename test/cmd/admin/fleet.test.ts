@@ -20,7 +20,7 @@ function file(name: string, text: string): string {
 
 const record = async (master: TestMaster, id: string): Promise<Record<string, unknown>> =>
   (await master.call('GET', `/api/v1/automations/mailer/workers/${id}`)).json as Record<string, unknown>
-/** The secret as the store has it, which only the worker's own poll shows. */
+/** Reads the stored secret, which only the config poll of the worker returns. */
 const polled = async (master: TestMaster, id: string): Promise<unknown> =>
   (
     (await master.call('GET', `/api/v1/automations/mailer/workers/${id}/config`, { token: TOKENS.worker })).json as {
@@ -37,7 +37,7 @@ async function world(...ids: string[]) {
 }
 
 describe('muster workers', () => {
-  it('ls shows the workers of one type, or of all that the token covers; names are never cut', async () => {
+  it('ls lists the workers of one type, or of all types of the token, and never truncates names', async () => {
     const long = `w-${'x'.repeat(200)}`
     const { master, run } = await world('w1', long)
     await register(master, 'p1', 'probe')
@@ -66,7 +66,7 @@ describe('muster workers', () => {
     expect((await run('workers ls mailer --connected=yes -o json')).out).toBe('[]\n')
   })
 
-  it('get and -o json are the answer of the API unchanged, and -o yaml says the same', async () => {
+  it('get -o json prints the unchanged response of the API, and -o yaml the same data', async () => {
     const { master, run } = await world('w1')
     const answer = await record(master, 'w1')
     expect(JSON.parse((await run('workers get mailer/w1 -o json')).out)).toEqual(answer)
@@ -74,35 +74,35 @@ describe('muster workers', () => {
     expect(cells((await run('workers get mailer/w1')).out)).toContainEqual(['last_error', '-'])
   })
 
-  it('drain asks the worker to end, and --wait gives up with exit 6', async () => {
+  it('drain starts a drain, and --wait times out with exit code 6', async () => {
     const { master, run } = await world('w1')
     expect(await run('workers drain mailer/w1 -o json')).toMatchObject({
       code: 0,
       out: '{\n  "worker_id": "w1",\n  "drain": "requested"\n}\n',
     })
     expect(await record(master, 'w1')).toMatchObject({ draining: true })
-    expect(await run('workers drain mailer/w1 --wait')).toMatchObject({ code: 0, err: '' }) // It is away: its process is gone.
+    expect(await run('workers drain mailer/w1 --wait')).toMatchObject({ code: 0, err: '' }) // The worker has disconnected.
   })
 
-  it('forget asks first, and does nothing without a yes', async () => {
+  it('forget prompts for confirmation, and changes nothing without it', async () => {
     const { master, run } = await world('w1')
     expect(await run('workers forget mailer/w1', { answer: false })).toMatchObject({
       code: 1,
       out: '',
-      err: 'error: nothing was done\ncause: you did not say yes\n',
-      questions: ['Forget mailer/w1 and its config?'],
+      err: 'error: cancelled\ncause: you did not confirm; nothing was changed\n',
+      questions: ['Delete the record and the config of mailer/w1?'],
     })
     expect(await record(master, 'w1')).toMatchObject({ worker_id: 'w1' })
     expect(await run('workers forget mailer/w1', { answer: true })).toMatchObject({
       code: 0,
-      questions: ['Forget mailer/w1 and its config?'],
+      questions: ['Delete the record and the config of mailer/w1?'],
     })
     expect(await run('workers forget mailer/w1 --yes')).toMatchObject({ code: 3, questions: [] })
   })
 })
 
 describe('muster config', () => {
-  it('set reads values by the schema, sends If-Match and its name, and says what became of it', async () => {
+  it('set reads values by the schema, sends If-Match and the name of the user, and prints the new generation', async () => {
     const { master, run } = await world('w1')
     const ran = await run(['config', 'set', 'mailer/w1', 'slots=2', 'enabled=true', 'host=7'])
     expect(ran).toMatchObject({ code: 0, err: 'the config of mailer/w1 is now at generation 1\n' })
@@ -120,25 +120,25 @@ describe('muster config', () => {
     })
   })
 
-  it('set sends nothing when nothing differs (D16)', async () => {
+  it('set sends no request when nothing would change (D16)', async () => {
     const { master, run } = await world('w1')
     expect(await run('config set mailer/w1 slots=1 enabled=false -o json')).toMatchObject({
       code: 0,
-      err: 'nothing differs; the config of mailer/w1 stays at generation 0\n',
+      err: 'no changes: the config of mailer/w1 stays at generation 0\n',
     })
     expect(await record(master, 'w1')).toMatchObject({ config_gen: 0 })
   })
 
-  it('set names every field that is wrong before the master is asked to change anything', async () => {
+  it('set reports every invalid field before it sends a change', async () => {
     const { run } = await world('w1')
     const ran = await run('config set mailer/w1 slot=2 slots=two enabled hosts=x password=hunter2 --unset nothing')
     expect(ran).toMatchObject({ code: 2, out: '' })
-    expect(ran.err).toContain('slot      is no field of this config; did you mean slots?')
-    expect(ran.err).toContain('slots     "two" is not JSON, and this field takes integer')
+    expect(ran.err).toContain('slot      is not a field of this config; did you mean slots?')
+    expect(ran.err).toContain('slots     "two" is not JSON, and this field expects integer')
     expect(ran.err).toContain('enabled   is not FIELD=VALUE')
-    expect(ran.err).toContain('hosts     is no field of this config; did you mean host?')
+    expect(ran.err).toContain('hosts     is not a field of this config; did you mean host?')
     expect(ran.err).toContain(
-      'password  is secret: the command line shows it to everybody; give password=@FILE, or password=@- for stdin',
+      'password  is secret, and other users can read command lines; pass password=@FILE, or password=@- for stdin',
     )
     expect(ran.err).not.toContain('hunter2')
     expect(await run('config set mailer/w1 slots=9999')).toMatchObject({
@@ -147,7 +147,7 @@ describe('muster config', () => {
     })
   })
 
-  it('set takes secrets from a file or stdin, and a mask keeps them (D17)', async () => {
+  it('set reads secrets from a file or stdin, and a masked value keeps the secret (D17)', async () => {
     const { master, run } = await world('w1')
     expect((await run(`config set mailer/w1 password=@${file('secret', 'hunter2\n')}`)).code).toBe(0)
     expect(await polled(master, 'w1')).toMatchObject({ password: 'hunter2' })
@@ -161,7 +161,7 @@ describe('muster config', () => {
     expect(await polled(master, 'w1')).toMatchObject({ password: 'from stdin' })
   })
 
-  it('set -f takes JSON and YAML, and names what is neither', async () => {
+  it('set -f reads JSON and YAML, and reports a file that is neither', async () => {
     const { master, run } = await world('w1')
     expect((await run(`config set mailer/w1 -f ${file('a.json', '{"slots": 3}')} enabled=true`)).code).toBe(0)
     expect((await run(`config set mailer/w1 -f ${file('b.yaml', 'host: h # a name\n')}`)).code).toBe(0)
@@ -170,7 +170,7 @@ describe('muster config', () => {
       expect([text, (await run(`config set mailer/w1 -f ${file('c', text)}`)).code]).toEqual([text, 2])
   })
 
-  it('set that somebody overtook changes nothing and says who it was, exit 5', async () => {
+  it('set changes nothing when another client changed the config first, and names that client, exit code 5', async () => {
     const { master, run } = await world('w1')
     const overtaken = await run('config set mailer/w1 -f -', {
       stdin: async () => {
@@ -183,16 +183,16 @@ describe('muster config', () => {
     })
     expect(overtaken.code).toBe(5)
     expect(overtaken.err).toMatch(
-      /^error: the config of mailer\/w1 was not changed \(412, request \S+\)\ncause: generation 1 was saved \d+ s ago by admin dashboard:bo; your change was based on 0\nnext: {2}muster config get mailer\/w1 /,
+      /^error: the config of mailer\/w1 was not changed \(412, request \S+\)\ncause: generation 1 was saved \d+ s ago by admin dashboard:bo; your change was based on 0\nnext: {2}run muster config get mailer\/w1, /,
     )
     expect((await record(master, 'w1'))['config']).toMatchObject({ slots: 4 })
   })
 
-  it('set --wait waits until the worker runs it, and says when it does not, exit 6', async () => {
+  it('set --wait waits until the worker has applied the config, and times out with exit code 6', async () => {
     const { master, run } = await world('w1')
     expect(await run('config set mailer/w1 slots=2 --wait --timeout 1')).toMatchObject({
       code: 6,
-      err: expect.stringContaining('after 1 s it is not so that mailer/w1 runs generation 1'),
+      err: expect.stringContaining('timed out after 1 s waiting for mailer/w1 to apply generation 1'),
     })
     const waiting = run('config set mailer/w1 slots=3 --wait')
     await master.backend.workers.beat([
@@ -201,15 +201,15 @@ describe('muster config', () => {
     expect((await waiting).code).toBe(0)
   })
 
-  it('set warns of who manages the config', async () => {
+  it('set warns when another system manages the config', async () => {
     const { master, run } = await world('w1')
     await master.backend.workers.manage([{ type: 'mailer', id: 'w1', managedBy: 'kubernetes:ns/w1' }])
     expect((await run('config set mailer/w1 slots=2')).err).toContain(
-      'this config is managed by kubernetes:ns/w1, which may change it back',
+      'this config is managed by kubernetes:ns/w1, which may revert your change',
     )
   })
 
-  it('get and history show what is and what was', async () => {
+  it('get shows the current config, and history the past ones', async () => {
     const { run } = await world('w1')
     await run('config set mailer/w1 slots=2')
     await run('config set mailer/w1 slots=3 enabled=true')

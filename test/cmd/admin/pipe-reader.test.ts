@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeReader } from '../../../src/cmd/admin/pipe-reader.ts'
 
-it('sees a pipe lose its reader without a write, and takes a file for read', async () => {
+it('detects without a write that a pipe lost its reader, and treats a file as read', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'muster-pipe-'))
   const path = join(folder, 'pipe')
   spawnSync('bash', ['-c', 'mkfifo "$0"', path])

@@ -1,4 +1,4 @@
-/** What is wrong with a command line, and what it says then. */
+/** Usage errors, failed requests and their messages. */
 import { describe, expect, it } from '@jest/globals'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -15,7 +15,7 @@ import { lines, muster } from './world.ts'
 const NOWHERE = 'http://127.0.0.1:9'
 
 describe('a command line', () => {
-  it('that is wrong tells all faults together, with the nearest known word, exit 2', async () => {
+  it('with several faults reports all of them, suggests the nearest known word, exit code 2', async () => {
     const ran = await muster('', ['workers', 'ls', '--stat', 'ERROR', '--connected=maybe', 'a', 'b', '--timeout'], {
       environment: { SVC_API_TOKEN: '' },
     })
@@ -26,22 +26,22 @@ describe('a command line', () => {
       '  --stat          is not known; did you mean --state?',
       '  --connected     "maybe" is not known; known: yes, no',
       '  --timeout       needs a value: SECONDS',
-      '  a               is one too many; expected: [TYPE]',
-      '  b               is one too many; expected: [TYPE]',
+      '  a               is an unexpected argument; expected: [TYPE]',
+      '  b               is an unexpected argument; expected: [TYPE]',
       '  SVC_MASTER_URL  is required; set it, or give --master-url',
       '  SVC_API_TOKEN   is required; set it, or give SVC_API_TOKEN_FILE',
       'next:  muster workers ls --help',
     ])
   })
 
-  it('with a wrong verb names the nearest, or all', async () => {
+  it('with an unknown verb suggests the nearest one, or lists all', async () => {
     expect((await muster(NOWHERE, 'dead reply mailer')).err).toContain(
       'muster dead has no verb "reply"; did you mean replay?',
     )
     expect(await muster(NOWHERE, 'dead everything mailer')).toMatchObject({
       code: 2,
       out: '',
-      err: expect.stringContaining('; it has ls, replay, clear'),
+      err: expect.stringContaining('; its verbs are ls, replay, clear'),
     })
   })
 
@@ -55,25 +55,25 @@ describe('a command line', () => {
     ['queue ls mailer -n 1 -n 2', 'more than once'],
     ['tasks submit mailer', '--payload'],
     ['tasks submit mailer --payload {} -f x', '--payload'],
-    ['tasks submit mailer --payload []', 'no JSON object'],
+    ['tasks submit mailer --payload []', 'not a JSON object'],
     ['tasks submit mailer --payload {', 'is not JSON'],
     ['tasks submit mailer -f /nowhere', 'ENOENT'],
     ['config set mailer/w1', 'FIELD=VALUE'],
     ['output tail mailer -f --no-follow', '--no-follow'],
     ['queue ls mailer -o xml', '"xml" is not known'],
-    ['dead replay mailer -n 1 --task-id a', 'do not go together'],
+    ['dead replay mailer -n 1 --task-id a', 'cannot be combined with'],
     ['output pop mailer', '--yes'],
     ['workers forget mailer/w1', '--yes'],
     ['dead clear mailer', '--yes'],
     ['dead clear mailer --task-id a', '--yes'],
     ['dead replay mailer', '--yes'],
-  ])('is refused before a master is asked: muster %s', async (words, named) => {
+  ])('is rejected before any request is sent: muster %s', async (words, named) => {
     const ran = await muster(NOWHERE, words)
     expect(ran).toMatchObject({ code: 2, out: '' })
     expect(ran.err).toContain(named)
   })
 
-  it('takes options in every form and in any place, and -- ends them', () => {
+  it('accepts options in every form and in any place, and -- ends them', () => {
     const options = {
       n: { name: 'n', short: 'n', value: 'N', help: '', read: Number },
       name: { name: 'name', value: 'X', help: '', read: String, many: true },
@@ -106,19 +106,29 @@ describe('a command line', () => {
   })
 })
 
-describe('a call that fails', () => {
-  it('says where nobody listens, and which setting says so, exit 1', async () => {
+describe('a request over plain text', () => {
+  it('warns on stderr unless the master is on this host, because the token can be intercepted', async () => {
+    const port = await freePort()
+    const warning = `warning: the token is sent unencrypted to 0.0.0.0:${port}: use https, or make sure that the network is trusted`
+    expect(lines((await muster(`http://0.0.0.0:${port}`, 'automations ls')).err)[0]).toBe(warning)
+    expect((await muster(`http://127.0.0.1:${port}`, 'automations ls')).err).not.toContain('unencrypted')
+    expect((await muster(`https://0.0.0.0:${port}`, 'automations ls')).err).not.toContain('unencrypted')
+  })
+})
+
+describe('a request that fails', () => {
+  it('reports the URL at which no master listens, and the settings to change, exit code 1', async () => {
     const url = `http://127.0.0.1:${await freePort()}`
     const ran = await muster(url, 'workers get mailer/w1')
     expect(ran).toMatchObject({ code: 1, out: '' })
     expect(lines(ran.err)).toEqual([
       'error: muster workers get mailer/w1 failed',
-      expect.stringContaining('cause: there is no connection to the master: connect ECONNREFUSED'),
-      `next:  is a master running at ${url}? --master-url or SVC_MASTER_URL says where it is`,
+      expect.stringContaining('cause: cannot connect to the master: connect ECONNREFUSED'),
+      `next:  check that a master is running at ${url}, or change --master-url or SVC_MASTER_URL`,
     ])
   })
 
-  it('says which token was refused and never shows it, exit 4', async () => {
+  it('reports where the rejected token was read from, without showing it, exit code 4', async () => {
     const master = await runMaster()
     const folder = mkdtempSync(join(tmpdir(), 'muster-token-'))
     const file = join(folder, 'token')
@@ -128,20 +138,18 @@ describe('a call that fails', () => {
     })
     rmSync(folder, { recursive: true })
     expect(wrong.code).toBe(4)
-    expect(wrong.err).toMatch(
-      /^error: muster workers ls mailer failed \(403, request \S+\)\ncause: this token is not known\n/,
-    )
+    expect(wrong.err).toMatch(/^error: muster workers ls mailer failed \(403, request \S+\)\ncause: unknown token\n/)
     expect(wrong.err).toContain(`SVC_API_TOKEN_FILE=${file}`)
     expect(wrong.err).not.toContain('hunter2')
     const scoped = await muster(master.url, 'automations ls', { environment: { SVC_API_TOKEN: TOKENS.mailer } })
     expect(scoped).toMatchObject({
       code: 4,
       out: '',
-      err: expect.stringContaining('the token is that of SVC_API_TOKEN;'),
+      err: expect.stringContaining('check the token in SVC_API_TOKEN:'),
     })
   })
 
-  it('says what is not found, exit 3', async () => {
+  it('reports the object that was not found, exit code 3', async () => {
     const master = await runMaster()
     for (const words of [
       'workers get mailer/ghost',
@@ -158,7 +166,7 @@ describe('a call that fails', () => {
     }
   })
 
-  it('tells a page of a proxy from a master, and a wait that was too long from a failure', async () => {
+  it('distinguishes the page of a proxy from a master, and a timeout from a failure', async () => {
     const other = createServer((request, response) => {
       if (request.method === 'GET') response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>')
     }).listen(0, '127.0.0.1')
@@ -167,19 +175,21 @@ describe('a call that fails', () => {
     expect(await muster(url, 'workers get mailer/w1')).toMatchObject({
       code: 1,
       err: expect.stringContaining(
-        'cause: the answer did not come from a Muster master: HTTP 404, text/html, "Not here"',
+        'cause: the response did not come from a Muster master: HTTP 404, text/html, "Not here"',
       ),
     })
     const silent = await muster(url, 'workers drain mailer/w1 --timeout 1')
     expect(silent).toMatchObject({
       code: 6,
-      err: expect.stringContaining('next:  whether it was done is not known; look before you repeat it'),
+      err: expect.stringContaining(
+        'next:  the request may have been executed; check the current state before you repeat it',
+      ),
     })
     other.closeAllConnections()
     other.close()
   })
 
-  it('shows every field that is wrong', async () => {
+  it('reports every invalid field', async () => {
     const master = await runMaster()
     await register(master, 'w1')
     const ran = await muster(master.url, ['tasks', 'submit', 'mailer', '--payload', '{"to":7}'])

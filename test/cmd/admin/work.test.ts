@@ -15,7 +15,7 @@ async function world() {
 const ndjson = (text: string): unknown[] => lines(text).map((line) => JSON.parse(line) as unknown)
 
 describe('muster tasks', () => {
-  it('submit queues one with what its options say, and get finds it', async () => {
+  it('submit queues a task with the values of its options, and get finds it', async () => {
     const { run } = await world()
     expect(
       await run([
@@ -48,7 +48,7 @@ describe('muster tasks', () => {
     expect(await run('tasks submit mailer --payload @-', { stdin: '{"to":"stdin"}' })).toMatchObject({ code: 0 })
   })
 
-  it('submit -f takes one body, or a line for each, a thousand a call; exit 1 when one failed (D38)', async () => {
+  it('submit -f reads one body, or one per line, and sends a thousand per request; exit code 1 when one failed (D38)', async () => {
     const { master, run } = await world()
     expect(
       await run('tasks submit mailer -f - --priority 1 -o json', {
@@ -59,14 +59,26 @@ describe('muster tasks', () => {
       JSON.stringify({ task_id: `t${at}`, payload: { to: at === 1_700 ? 7 : 'a' } }),
     )
     const ran = await run('tasks submit mailer -f - -o json', { stdin: `${bodies.join('\n')}\n` })
-    expect(ran).toMatchObject({ code: 1, err: '2499 of 2500 tasks were accepted, 1 refused\n' })
+    expect(ran).toMatchObject({ code: 1, err: '2499 of 2500 tasks accepted, 1 rejected\n' })
     const results = ndjson(ran.out)
     expect(results).toHaveLength(2_500)
     expect([results[0], results[1_700]]).toMatchObject([{ task_id: 't0', queued: true }, { error: { status: 422 } }])
     expect((await master.backend.tasks.queue('mailer', 1)).length).toBe(2_500)
   })
 
-  it('submit -f stays below the size of a call', async () => {
+  it('submit and print numbers unchanged that a double cannot represent (D75)', async () => {
+    const { run } = await world()
+    const id = '9007199254740993'
+    await run(['tasks', 'submit', 'mailer', '--payload', `{"to":"a","id":${id}}`])
+    await run('tasks submit mailer -f -', {
+      stdin: `{"payload":{"to":"b","id":${id}}}\n{"payload":{"to":"c","id":${id}}}`,
+    })
+    expect((await run('queue ls mailer -o json')).out.split(`"id": ${id}`)).toHaveLength(4)
+    expect((await run('queue ls mailer -o yaml')).out.split(`id: ${id}`)).toHaveLength(4)
+    expect((await run('queue ls mailer')).out).toContain(`"id":${id}`)
+  })
+
+  it('submit -f keeps each request below the maximum body size', async () => {
     const master = await runMaster({
       settings: {
         submitRpsPerToken: 0,
@@ -79,14 +91,14 @@ describe('muster tasks', () => {
     const bodies = Array.from({ length: 40 }, () => JSON.stringify({ payload: { to: 'é'.repeat(30_000) } }))
     expect(await muster(master.url, 'tasks submit mailer -f -', { stdin: bodies.join('\n') })).toMatchObject({
       code: 0,
-      err: '40 of 40 tasks were accepted\n',
+      err: '40 of 40 tasks accepted\n',
     })
   })
 
-  it('submit -f names the lines that are wrong, and submits none', async () => {
+  it('submit -f reports the invalid lines and submits nothing', async () => {
     const { master, run } = await world()
     for (const [stdin, words] of [
-      ['{"payload":{}}\n[1]\nx', 'line 2 of - is no JSON object'],
+      ['{"payload":{}}\n[1]\nx', 'line 2 of - is not a JSON object'],
       ['{"to":"a"}', 'task 1 has no payload'],
       ['', '- is empty'],
     ] as const) {
@@ -98,13 +110,13 @@ describe('muster tasks', () => {
     }
     expect(
       await run('tasks submit mailer -f - --task-id x', { stdin: '{"payload":{}}\n{"payload":{}}' }),
-    ).toMatchObject({ code: 2, err: expect.stringContaining('would name 2 tasks') })
+    ).toMatchObject({ code: 2, err: expect.stringContaining('cannot apply to 2 tasks') })
     expect((await master.backend.tasks.queue('mailer', 1)).length).toBe(0)
   })
 })
 
 describe('muster queue and muster dead', () => {
-  it('ls show what waits and what died, oldest death first', async () => {
+  it('ls list pending tasks, and dead tasks with the oldest first', async () => {
     const { master, run } = await world()
     await makeDead(master, ['a', 'b'])
     await run(['tasks', 'submit', 'mailer', '--payload', JSON.stringify({ to: 'x'.repeat(200) }), '--task-id', 'waits'])
@@ -127,7 +139,7 @@ describe('muster queue and muster dead', () => {
     ])
   })
 
-  it('replay and clear ask, and count what they did', async () => {
+  it('replay and clear prompt for confirmation, and print how many tasks they changed', async () => {
     const { master, run } = await world()
     await makeDead(master, ['a', 'b', 'c'])
     expect(await run('dead replay mailer -n 1', { answer: false })).toMatchObject({
@@ -141,7 +153,7 @@ describe('muster queue and muster dead', () => {
     expect(await run('dead clear mailer', { answer: true })).toMatchObject({ code: 0, out: 'CLEARED\n2\n' })
   })
 
-  it('act on named tasks by D50, exit 3 when one was not dead', async () => {
+  it('change only the tasks of --task-id, exit code 3 when one was not dead (D50)', async () => {
     const answer = (outcome: string) => ({
       status: 200,
       headers: { 'content-type': 'application/json', 'muster-epoch': 'e' },
@@ -165,7 +177,7 @@ describe('muster queue and muster dead', () => {
 })
 
 describe('muster output', () => {
-  it('peek and pop print one entry a line, pop after a yes', async () => {
+  it('peek and pop print one entry per line, pop after confirmation', async () => {
     const { master, run } = await world()
     await emit(master, [1, 2, 3])
     expect(ndjson((await run('output peek mailer -n 2')).out)).toMatchObject([
@@ -179,7 +191,7 @@ describe('muster output', () => {
     expect(await run('output peek mailer')).toMatchObject({ code: 0, out: '' })
   })
 
-  it('tail --no-follow ends, and tail goes on until nobody reads', async () => {
+  it('tail --no-follow ends, and tail follows until its reader closes the pipe', async () => {
     const { master, run } = await world()
     await emit(master, [1, 2])
     expect(ndjson((await run('output tail mailer -n 1 --no-follow')).out)).toMatchObject([{ slot_id: 2 }])
@@ -191,7 +203,7 @@ describe('muster output', () => {
     expect([followed.code, ndjson(followed.out)]).toMatchObject([0, [{ slot_id: 2 }, { slot_id: 3 }]])
   })
 
-  it('escapes what would steer a terminal, in every form', async () => {
+  it('escapes terminal control sequences in every output format', async () => {
     const { master, run } = await world()
     await master.backend.streams.push('mailer', 'test', 1, [
       JSON.stringify({ slot_id: 1, ts: 1, payload: { text: '\u001b[2J\u009b2J\u0007' } }),
@@ -207,7 +219,7 @@ describe('muster output', () => {
 })
 
 describe('muster pools and muster automations', () => {
-  it('list what is installed and what its pools hold', async () => {
+  it('list installed automations, pools and the items of a pool', async () => {
     const { master, run } = await world()
     expect(cells((await run('automations ls')).out).map(([type]) => type)).toEqual(['TYPE', 'mailer', 'probe'])
     expect(cells((await run('automations ls mailer')).out)).toContainEqual([
@@ -217,7 +229,7 @@ describe('muster pools and muster automations', () => {
       'Concurrent slots; 0 is scaled to zero.',
     ])
     await master.backend.pools.put('accounts', [
-      { id: 'i1', tags: '{"region":"eu"}', payload: '{"user":"ada"}', expires: null },
+      { id: 'i1', tags: '{"region":"eu"}', payload: '{"user":"ada"}', expiresAtMs: null },
     ])
     expect(cells((await run('pools ls')).out)).toEqual([
       ['POOL', 'AUTOMATION', 'SIZE'],

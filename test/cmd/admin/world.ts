@@ -1,4 +1,4 @@
-/** The admin verbs in this process, against a real master over real HTTP; only the terminal is the test's. */
+/** Runs the admin verbs in this process against a real master over HTTP. Only the terminal is simulated. */
 import type { Io } from '../../../src/cmd/admin/index.ts'
 import { runAdmin } from '../../../src/cmd/admin/index.ts'
 import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
@@ -14,13 +14,13 @@ export interface Ran {
 export interface Terminal {
   readonly environment?: Readonly<Record<string, string>>
   readonly stdin?: string | (() => Promise<string>)
-  /** What a person answers; left out: nobody is there. */
+  /** The user's reply to a prompt. Absent: there is no terminal. */
   readonly answer?: boolean
   readonly unread?: AbortSignal
   readonly onOut?: (out: string) => void
 }
 
-/** Runs `muster …words` as it would be typed, words split at spaces. */
+/** Runs `muster …words`. A string is split at spaces. */
 export async function muster(url: string, words: string | readonly string[], terminal: Terminal = {}): Promise<Ran> {
   const [noun = '', ...rest] = typeof words === 'string' ? words.split(' ') : words
   const ran = { code: -1, out: '', err: '', questions: [] as string[] }
@@ -49,5 +49,5 @@ export async function muster(url: string, words: string | readonly string[], ter
 }
 
 export const lines = (text: string): string[] => text.trimEnd().split('\n')
-/** The cells of a table, by the two spaces between them. */
+/** Splits the lines of a table into cells, which are separated by two spaces. */
 export const cells = (text: string): string[][] => lines(text).map((line) => line.split(/ {2,}/))
