@@ -17,14 +17,13 @@ export interface WorkerAddress {
 
 /** @throws TypeError when `masterUrl` is no http(s) URL, or carries credentials, a query or a fragment. */
 export function workerAddress(masterUrl: string, type: string, workerId: string): WorkerAddress {
-  if (!URL.canParse(masterUrl)) throw new TypeError('the master URL is not a URL; give one like http://master:8080')
+  if (!URL.canParse(masterUrl)) throw new TypeError('the master URL is not valid; for example http://master:8080')
   const url = new URL(masterUrl)
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw new TypeError(`the master URL has the scheme ${url.protocol} where http: or https: is expected`)
+    throw new TypeError(`the master URL has the scheme ${url.protocol}; use http: or https:`)
   if (url.username !== '' || url.password !== '')
-    throw new TypeError('the master URL carries credentials; the token is a setting of its own')
-  if (url.search !== '' || url.hash !== '')
-    throw new TypeError('the master URL has a query or a fragment; leave them out')
+    throw new TypeError('the master URL must not contain credentials; the token is a separate setting')
+  if (url.search !== '' || url.hash !== '') throw new TypeError('the master URL must not have a query or a fragment')
   const prefix = url.pathname.replace(/\/+$/, '')
   const worker = `${prefix}${API_PREFIX}/automations/${encodeURIComponent(type)}/workers/${encodeURIComponent(workerId)}`
   return {

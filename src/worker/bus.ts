@@ -7,7 +7,17 @@
 import { Pool } from 'undici'
 import { EventReader } from '../protocol/event-stream/index.ts'
 import { MAX_BUS_TOPICS } from '../protocol/index.ts'
-import { Backoff, type Clock, type Log, type Random, type Timers } from '../runtime/index.ts'
+import {
+  Backoff,
+  isRefusalStatus,
+  parseRetryAfter,
+  sleep,
+  type Clock,
+  type Log,
+  type Random,
+  type RefusalLimiter,
+  type Timers,
+} from '../runtime/index.ts'
 
 /** The master sends at least a comment every 15 s. */
 const SILENCE_MS = 45_000
@@ -24,6 +34,8 @@ export interface BusDeps {
   readonly origin: string
   readonly busPath: string
   readonly token: () => string
+  /** Shared by all clients of a worker (D67). */
+  readonly refusals: RefusalLimiter
 }
 
 /** One iteration: what has come and was not read. */
@@ -123,27 +135,31 @@ export class BusClient {
         })
       } catch (error) {
         if (!abort.signal.aborted)
-          this.#deps.log.warn('a bus subscription broke, trying on', { topic: name, error: (error as Error).message })
+          this.#deps.log.warn('bus subscription lost, retrying', { topic: name, error: (error as Error).message })
       }
-      await this.#deps.timers.sleep(backoff.nextMs(), abort.signal).catch(() => {}) // Aborted: the loop ends.
+      await sleep(this.#deps.timers, backoff.nextMs(), abort.signal)
     }
   }
 
   async #read(topic: string, signal: AbortSignal, deliver: (message: unknown) => void): Promise<void> {
+    const { clock, refusals } = this.#deps
+    await refusals.turn(signal)
     const silence = new AbortController()
     const arm = (): (() => void) =>
       this.#deps.timers.after(SILENCE_MS, () => silence.abort(new Error(`not a byte for ${SILENCE_MS} ms`)))
     let cancel = arm()
     try {
-      const { statusCode, body } = await this.#pool.request({
+      const { statusCode, headers, body } = await this.#pool.request({
         method: 'GET',
         path: `${this.#deps.busPath}?topic=${encodeURIComponent(topic)}`,
         signal: AbortSignal.any([signal, silence.signal]),
         headers: { accept: 'text/event-stream', authorization: `Bearer ${this.#deps.token()}` },
       })
+      if (isRefusalStatus(statusCode)) refusals.refused(parseRetryAfter(headers['retry-after'], clock.wallMs()))
+      else refusals.served()
       if (statusCode !== 200) {
         await body.dump()
-        throw new Error(`the master answered HTTP ${statusCode}`)
+        throw new Error(`the master returned HTTP ${statusCode}`)
       }
       const events = new EventReader()
       for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -160,6 +176,6 @@ export class BusClient {
     const now = this.#deps.clock.monotonicMs()
     if (now - this.#warnedAtMs < WARN_EVERY_MS) return
     this.#warnedAtMs = now
-    this.#deps.log.warn('a slot does not read its bus messages: the oldest are dropped', { topic })
+    this.#deps.log.warn('a slot does not read its bus messages fast enough: dropping the oldest', { topic })
   }
 }

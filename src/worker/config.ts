@@ -104,7 +104,7 @@ export class ConfigFollower {
       if (this.#ended) return CONFIG_POLL_MS // Our own end broke it.
       const message =
         error instanceof RpcError ? error.message : `the config could not be read: ${(error as Error).message}`
-      this.#deps.log.warn('the config poll failed', { error: message })
+      this.#deps.log.warn('failed to read the config, retrying', { error: message })
       return this.#backoff.nextMs()
     }
   }
@@ -118,7 +118,7 @@ export class ConfigFollower {
   #take(answer: HttpAnswer): number {
     if (this.#ended) return CONFIG_POLL_MS
     if (answer.status === 404) return this.#unknown()
-    if (answer.status !== 200 && answer.status !== 304) throw new Error(`the master answered HTTP ${answer.status}`)
+    if (answer.status !== 200 && answer.status !== 304) throw new Error(`the master returned HTTP ${answer.status}`)
     if (answer.status === 200) this.#consider(answer)
     else this.#settled()
     this.#backoff.reset() // Not before: an answer that says nothing is a failure.
@@ -128,14 +128,14 @@ export class ConfigFollower {
 
   #unknown(): number {
     const ageMs = this.#deps.channelAgeMs()
-    if (ageMs >= YOUNG_MS) this.#deps.registerAgain('the master does not know this worker')
+    if (ageMs >= YOUNG_MS) this.#deps.registerAgain('the master has no record of this worker')
     return this.#backoff.nextMs()
   }
 
   #consider(answer: HttpAnswer): void {
     const body = JSON.parse(answer.text) as { config?: unknown; config_gen?: unknown }
     const gen = body.config_gen
-    if (typeof gen !== 'number' || !Number.isSafeInteger(gen)) throw new Error('the answer has no config_gen')
+    if (typeof gen !== 'number' || !Number.isSafeInteger(gen)) throw new Error('the response has no config_gen')
     const version = { epoch: epochOf(answer), gen }
     if (!this.#isNewer(version)) return this.#settled()
     const faults = this.#deps.entry.validateConfig(body.config)
@@ -156,21 +156,21 @@ export class ConfigFollower {
     this.#refused = name
     const text = faults.map(({ path, message }) => `${path === '' ? 'the config' : path}: ${message}`).join('; ')
     this.#deps.log.error(
-      'a config does not fit the schema of this worker: the old one stays; do master and worker run the same automation?',
+      'config rejected: it does not match the schema of this worker, so the previous config stays active; install the same automations in master and worker',
       { config_gen: gen, faults: text },
     )
-    this.#deps.onError(`config ${gen} is refused: ${text}`)
+    this.#deps.onError(`config ${gen} rejected: ${text}`)
   }
 
   #apply(version: Version, config: AppliedConfig): void {
     if (this.#applied !== null && version.gen <= this.#applied.gen)
-      this.#deps.log.warn('the master has lost its state: its config is taken, whatever its generation', {
+      this.#deps.log.warn('the master lost its state: applying its config although the generation is not higher', {
         epoch: version.epoch,
       })
     this.#applied = version
     this.#current = frozen(config)
     this.#settled()
-    this.#deps.log.info('a config is applied', {
+    this.#deps.log.info('config applied', {
       config_gen: version.gen,
       enabled: config.enabled,
       slots: config.slots,

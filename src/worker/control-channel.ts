@@ -9,7 +9,7 @@
  * A bad token shows only after the upgrade, as close code 4401 (D12), and nothing on the wire confirms a register. So a
  * ping of ours follows it, and what the outbox holds is sent when that ping has come back: not into a closing door.
  * The delay is drawn from [d/2, d], d = 1, 2, 4 … 30 s, and starts over after 30 s of a good connection, so that a
- * fleet comes back spread out (G13); a 503's Retry-After is a lower bound for it. A peer that sends not a byte for 45 s
+ * fleet comes back spread out (G13); the Retry-After of a refusal is a lower bound for it, up to 30 s (D68). A peer that sends not a byte for 45 s
  * is dead: the master pings every 20 s (G12). The token is asked for anew at each try, so a rotated one takes effect.
  */
 import type { IncomingMessage } from 'node:http'
@@ -18,7 +18,6 @@ import { WebSocket, type RawData } from 'ws'
 import {
   CLOSE,
   decodeMasterFrame,
-  MAX_FRAGMENTS,
   MAX_FRAME_BYTES,
   PROTOCOL_VERSION,
   RECONNECT_BASE_MS,
@@ -27,9 +26,17 @@ import {
   type Hardware,
   type MasterFrame,
 } from '../protocol/index.ts'
-import { Backoff, type Cancel, type Clock, type Log, type Random, type Timers } from '../runtime/index.ts'
+import {
+  Backoff,
+  parseRetryAfter,
+  retryAfterDelayMs,
+  type Cancel,
+  type Clock,
+  type Log,
+  type Random,
+  type Timers,
+} from '../runtime/index.ts'
 import type { Outbox } from './outbox.ts'
-import { retryAfterMs } from './retry-after.ts'
 
 const HANDSHAKE_MS = 15_000
 /** A master that answers no ping is believed to be there after this long. */
@@ -38,7 +45,7 @@ const GOOD_AFTER_MS = 30_000
 const CLOSE_WITHIN_MS = 2_000
 const CLOSE_ABNORMAL = 1006
 const NOT_A_MASTER =
-  'is SVC_MASTER_URL the address of the master, and does the proxy before it forward WebSocket upgrades?'
+  'check that SVC_MASTER_URL is the URL of the master, and that the proxy in front of it forwards WebSocket upgrades'
 /** How the master begins its reason when a newer connection has taken the worker id (D11). */
 const REPLACED = 'replaced'
 
@@ -103,7 +110,7 @@ export class ControlChannel {
   /** Ends this connection; the next one registers again (D7). */
   reconnect(why: string): void {
     if (!this.#isOpen) return
-    this.#deps.log.info('the control channel is opened anew', { why })
+    this.#deps.log.info('reconnecting the control channel', { why })
     this.#socket?.close(1000, 'registers again')
     this.#watch(CLOSE_WITHIN_MS)
   }
@@ -115,7 +122,7 @@ export class ControlChannel {
     const socket = this.#socket
     if (socket === undefined) return
     const closed = new Promise<void>((resolve) => void socket.once('close', () => resolve()))
-    socket.close(1000, 'the worker has ended')
+    socket.close(1000, 'the worker stopped')
     this.#watch(CLOSE_WITHIN_MS)
     await closed
   }
@@ -134,7 +141,6 @@ export class ControlChannel {
       headers: { authorization: `Bearer ${this.#deps.token()}` },
       perMessageDeflate: false,
       maxPayload: MAX_FRAME_BYTES,
-      maxFragments: MAX_FRAGMENTS,
       followRedirects: false,
     })
     this.#socket = socket
@@ -149,10 +155,7 @@ export class ControlChannel {
       request.destroy()
       socket.terminate()
     })
-    socket.on(
-      'error',
-      (error) => refused || this.#deps.log.warn('the control channel failed', { error: error.message }),
-    )
+    socket.on('error', (error) => refused || this.#deps.log.warn('control channel error', { error: error.message }))
     socket.on('close', (code, reason) => this.#closed(code, reason.toString()))
   }
 
@@ -181,7 +184,7 @@ export class ControlChannel {
     this.#cancelGreeting?.()
     this.#greeting = undefined
     this.#isOpen = true
-    this.#deps.log.info('the worker is connected to the master', { url: this.#deps.url })
+    this.#deps.log.info('connected to the master', { url: this.#deps.url })
     this.#deps.outbox.attach({
       get bufferedAmount() {
         return socket.bufferedAmount
@@ -195,10 +198,10 @@ export class ControlChannel {
     this.#heard()
     let frame: MasterFrame
     try {
-      if (isBinary) throw new Error('it is binary')
+      if (isBinary) throw new Error('the frame is binary')
       frame = decodeMasterFrame((data as Buffer).toString('utf8'))
     } catch (error) {
-      this.#deps.log.warn('a frame of the master is ignored; do master and worker run the same release?', {
+      this.#deps.log.warn('ignoring an invalid frame of the master; run the same release of master and worker', {
         error: (error as Error).message,
       })
       return
@@ -209,20 +212,19 @@ export class ControlChannel {
 
   #handshakeRefused(response: IncomingMessage): void {
     const status = response.statusCode ?? 0
-    this.#retryAfterMs = retryAfterMs(response.headers['retry-after'], this.#deps.clock.wallMs())
+    this.#retryAfterMs = parseRetryAfter(response.headers['retry-after'], this.#deps.clock.wallMs()) ?? 0
     if (status === 401 || status === 403) this.#tokenRefused(`HTTP ${status}`)
     else
-      this.#deps.log.warn('the master refused the control channel', {
+      this.#deps.log.warn('the master rejected the control channel', {
         status,
         ...(status < 500 && { advice: NOT_A_MASTER }),
       })
   }
 
   #tokenRefused(how: string): void {
-    this.#deps.log.error(
-      'the master refuses the worker token: fix the token (SVC_WORKER_TOKEN or its file); trying on',
-      { how },
-    )
+    this.#deps.log.error('the master rejected the worker token, retrying: correct SVC_WORKER_TOKEN or its file', {
+      how,
+    })
   }
 
   #closed(code: number, reason: string): void {
@@ -240,14 +242,14 @@ export class ControlChannel {
     if (code === CLOSE.PROTOCOL_VERSION) {
       this.#ended = true
       return onRefused(
-        `the master speaks another protocol version than ${PROTOCOL_VERSION} (${reason}); run master and worker of one release`,
+        `the master does not support protocol version ${PROTOCOL_VERSION} (${reason}); run the same release of master and worker`,
       )
     }
     if (code === CLOSE.INVALID_TOKEN) this.#tokenRefused(`close code ${code}`)
     if (code === CLOSE.POLICY && reason.startsWith(REPLACED))
-      log.warn('another process has registered under the id of this worker: give each its own (SVC_WORKER_ID)')
-    const delayMs = Math.max(this.#backoff.nextMs(), this.#retryAfterMs * (1 + this.#deps.random.unit() / 2))
-    log.info('the control channel is closed', { code, reason, retry_in_ms: Math.round(delayMs) })
+      log.warn('another process registered with the ID of this worker: set a different SVC_WORKER_ID for each worker')
+    const delayMs = Math.max(this.#backoff.nextMs(), retryAfterDelayMs(this.#retryAfterMs, this.#deps.random))
+    log.info('control channel closed', { code, reason, retry_in_ms: Math.round(delayMs) })
     this.#cancelRetry = this.#deps.timers.after(delayMs, () => this.#connect())
   }
 
@@ -266,7 +268,7 @@ export class ControlChannel {
         this.#cancelSilence = timers.after(leftMs, check)
         return
       }
-      log.warn('the master is silent: the connection is ended', { silent_ms: ms })
+      log.warn('no data from the master, closing the connection', { silent_ms: ms })
       this.#socket?.terminate()
     }
     this.#cancelSilence = timers.after(ms, check)

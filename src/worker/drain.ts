@@ -1,9 +1,10 @@
 /**
  * @module worker/drain
- * The end of a worker, in two forms (D53).
+ * The end of a worker, in three forms (D53, D95). A later form of this list overrides an earlier one.
  *
  *   drain frame   nothing new; tasks in flight finish, however long they take
  *   SIGTERM       the same with a deadline: what runs after `SVC_DRAIN_TIMEOUT_SECONDS` is interrupted, its task released
+ *   crash         the same with a deadline of 0: an uncaught exception left the process in an unknown state
  *
  *   draining ─▶ slots gone ─▶ all leases given back ─▶ settles answered ─▶ outputs sent ─▶ sockets closed ─▶ over
  *
@@ -21,7 +22,8 @@ const ANSWER_ON_ITS_WAY_MS = 250
 const LAST_SETTLES_MS = 6_000
 const LAST_OUTPUTS_MS = 3_000
 
-export type DrainForm = 'drain' | 'shutdown'
+export type DrainForm = 'drain' | 'shutdown' | 'crash'
+const URGENCY: Readonly<Record<DrainForm, number>> = { drain: 1, shutdown: 2, crash: 3 }
 
 export interface DrainDeps {
   readonly timers: Timers
@@ -55,33 +57,41 @@ export class Drain {
   /** Begins, or hastens, the end; the same promise each time, resolved when the worker is over. Never rejects. */
   begin(form: DrainForm, why: string): Promise<void> {
     const { drainTimeoutMs, log, slots, timers } = this.#deps
-    if (form === 'shutdown' && this.#form !== 'shutdown') {
+    const isMoreUrgent = this.#form === undefined || URGENCY[form] > URGENCY[this.#form]
+    if (isMoreUrgent && form !== 'drain') {
+      const deadlineMs = form === 'crash' ? 0 : drainTimeoutMs
       this.#cancels.push(
-        timers.after(drainTimeoutMs, () => slots.kill('shutdown')),
-        timers.after(drainTimeoutMs + LAST_SETTLES_MS, () => this.#hurry.abort()),
+        timers.after(deadlineMs, () => slots.kill('shutdown')),
+        timers.after(deadlineMs + LAST_SETTLES_MS, () => this.#hurry.abort()),
       )
     }
-    if (this.#form !== 'shutdown') this.#form = form
-    if (this.#over === undefined) log.info('the worker drains: nothing new is taken', { why })
-    this.#over ??= this.#run(form).catch((error: unknown) => log.error('the drain failed', { error }))
+    if (isMoreUrgent) this.#form = form
+    if (this.#over === undefined) log.info('worker draining: taking no new tasks', { why })
+    this.#over ??= this.#run(form).catch((error: unknown) => log.error('drain failed', { error }))
     return this.#over
   }
 
   async #run(form: DrainForm): Promise<void> {
     const { close, feed, leases, log, outbox, settles, slots, timers, visibilityMs } = this.#deps
-    await Promise.all([feed.stop(form === 'drain' ? LAST_RESERVE_MS : ANSWER_ON_ITS_WAY_MS), slots.drain(form)])
+    await Promise.all([
+      feed.stop(form === 'drain' ? LAST_RESERVE_MS : ANSWER_ON_ITS_WAY_MS),
+      slots.drain(form === 'drain' ? 'drain' : 'shutdown'),
+    ])
     leases.releaseAll()
     leases.stop()
     // Without extension each lease is over by then, and a settle has nothing left to say.
     this.#cancels.push(timers.after(visibilityMs, () => this.#hurry.abort()))
     if (!(await finished(settles.idle(), this.#hurry.signal)))
-      log.error('outcomes could not be delivered before the end: their tasks come back when the leases run out')
+      log.error(
+        'task outcomes could not be delivered before the deadline: the tasks return to the queue when their leases expire',
+      )
     const late = new AbortController()
     this.#cancels.push(timers.after(LAST_OUTPUTS_MS, () => late.abort()))
-    if (!(await finished(outbox.idle(), late.signal))) log.warn('outputs could not be sent before the end and are lost')
+    if (!(await finished(outbox.idle(), late.signal)))
+      log.warn('outputs could not be sent before the deadline and are lost')
     for (const cancel of this.#cancels) cancel()
     await close()
-    log.info('the worker is over')
+    log.info('worker stopped')
   }
 }
 

@@ -4,6 +4,7 @@
  * newest is the `last_error` of the state frame; a source that is well again takes its own message back, and no other.
  */
 import { MAX_ERROR_CHARS } from '../protocol/index.ts'
+import { truncateError } from '../runtime/index.ts'
 
 export type ErrorSource = `slot ${number}` | 'config' | 'spawn' | 'stray'
 
@@ -27,7 +28,7 @@ export class ErrorsSeen {
   /** null: well again. */
   set(source: ErrorSource, message: string | null): void {
     const known = this.#messages.delete(source)
-    if (message !== null) this.#messages.set(source, message.slice(0, MAX_ERROR_CHARS))
+    if (message !== null) this.#messages.set(source, truncateError(message, MAX_ERROR_CHARS))
     if (known || message !== null) this.#onChange()
   }
 }

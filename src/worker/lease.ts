@@ -7,11 +7,17 @@ import {
   type ReservedTask,
   type RpcParams,
 } from '../protocol/index.ts'
+import { truncateError } from '../runtime/index.ts'
 
 /** How a lease ends by our word, ready for the wire. */
 export type Outcome =
   | { readonly method: 'tasks.ack' | 'tasks.release'; readonly item: RpcParams<'tasks.ack'>['tasks'][number] }
   | { readonly method: 'tasks.nack'; readonly item: RpcParams<'tasks.nack'>['tasks'][number] }
+
+export interface NackOptions {
+  readonly retryInMs?: number
+  readonly permanent?: boolean
+}
 
 /** Who holds the leases; see leases.ts. */
 export interface LeaseHolder {
@@ -60,14 +66,11 @@ export class HeldLease implements TaskLease {
     this.#settle({ method: 'tasks.ack', item: { task_id: this.id, token: this.token } })
   }
 
-  nack(
-    error: string,
-    { retryInMs, permanent }: { readonly retryInMs?: number; readonly permanent?: boolean } = {},
-  ): void {
+  nack(error: string, { retryInMs, permanent }: NackOptions = {}): void {
     const item = {
       task_id: this.id,
       token: this.token,
-      error: error.slice(0, MAX_ERROR_CHARS),
+      error: truncateError(error, MAX_ERROR_CHARS),
       ...(retryInMs !== undefined && { retry_in_ms: Math.min(Math.max(Math.round(retryInMs), 0), MAX_RETRY_IN_MS) }),
       ...(permanent !== undefined && { permanent }),
     }

@@ -15,7 +15,7 @@ import {
   type RpcResult,
 } from '../protocol/index.ts'
 import type { Cancel, Log, Timers } from '../runtime/index.ts'
-import { HeldLease, type LeaseHolder, type Outcome } from './lease.ts'
+import { HeldLease, type LeaseHolder, type NackOptions, type Outcome } from './lease.ts'
 import type { CallOptions } from './rpc-client.ts'
 
 const MAX_CALL_MS = 15_000
@@ -68,12 +68,17 @@ export class Leases implements LeaseHolder {
 
   async extend(lease: HeldLease): Promise<void> {
     if (this.#held.has(lease.token)) await this.#extendMany([lease])
-    if (lease.isLost) throw new LeaseLost(`the lease of task ${lease.id} has ended; another worker may have the task`)
+    if (lease.isLost) throw new LeaseLost(`the lease of task ${lease.id} was lost; another worker may have the task`)
   }
 
   /** Gives back whatever is still held: the end of the process is near. */
   releaseAll(): void {
     for (const lease of this.#held.values()) lease.release()
+  }
+
+  /** Nacks every lease held for the task `taskId`. Does nothing for a task that is not held. */
+  fail(taskId: string, error: string, settle: NackOptions): void {
+    for (const lease of this.#held.values()) if (lease.id === taskId) lease.nack(error, settle)
   }
 
   #schedule(ms: number): void {
@@ -91,7 +96,7 @@ export class Leases implements LeaseHolder {
     try {
       await Promise.all(parts.map((part) => this.#extendMany(part)))
     } catch (error) {
-      this.#deps.log.warn('leases could not be extended, trying on', {
+      this.#deps.log.warn('failed to extend leases, retrying', {
         leases: held.length,
         error: (error as Error).message,
       })
@@ -114,7 +119,7 @@ export class Leases implements LeaseHolder {
 
   #end(lease: HeldLease): void {
     if (!this.#held.delete(lease.token)) return // Settled while the call was out.
-    this.#deps.log.warn('a lease was lost: the task is or was with someone else', { task_id: lease.id })
+    this.#deps.log.warn('lease lost: the task may have been given to another worker', { task_id: lease.id })
     lease.end()
   }
 }

@@ -92,7 +92,7 @@ export class Outbox {
     const bytes = Buffer.byteLength(entry) + 1
     if (HEAD.length + bytes + TAIL.length > MAX_FRAME_BYTES) {
       throw new RangeError(
-        `the output has ${bytes} bytes as JSON where a frame holds ${MAX_FRAME_BYTES}; emit it in parts, or emit a reference to it`,
+        `the output has ${bytes} bytes as JSON, and the maximum is ${MAX_FRAME_BYTES}; emit it in parts, or emit a reference to it`,
       )
     }
     if (HEAD.length + this.#openBytes + bytes + TAIL.length > MAX_FRAME_BYTES) this.#seal()
@@ -187,7 +187,7 @@ export class Outbox {
     const now = this.#deps.clock.monotonicMs()
     if (now - this.#warnedAtMs < WARN_EVERY_MS) return
     this.#warnedAtMs = now
-    this.#deps.log.warn('the buffer for outputs is full: the oldest are dropped until the master can be reached', {
+    this.#deps.log.warn('output buffer full: dropping the oldest outputs until the master is reachable', {
       outputs_evicted: this.#evicted,
     })
   }

@@ -17,8 +17,16 @@ import {
   type RpcResponse,
   type RpcResult,
 } from '../protocol/index.ts'
-import type { Clock, Timers } from '../runtime/index.ts'
-import { retryAfterMs } from './retry-after.ts'
+import {
+  cappedRetryAfterMs,
+  isRefusalStatus,
+  parseRetryAfter,
+  retryAfterDelayMs,
+  type Clock,
+  type Random,
+  type RefusalLimiter,
+  type Timers,
+} from '../runtime/index.ts'
 
 const CALL_MS = 15_000
 /** The largest answer is a reserve: 12 MiB of payloads, and their frame. */
@@ -58,6 +66,8 @@ export interface RpcClientDeps {
   readonly token: () => string
   /** Sockets to the master; calls beyond wait their turn. */
   readonly connections: number
+  /** Shared by all clients of a worker: bounds their requests while the master refuses them (D67). */
+  readonly refusals: RefusalLimiter
 }
 
 export class RpcClient {
@@ -93,12 +103,11 @@ export class RpcClient {
     const requests = calls.map(({ method, params }) => ({ jsonrpc: '2.0', id: this.#nextId++, method, params }))
     const answer = await this.#post(requests, options)
     if (!Array.isArray(answer))
-      throw answered(answer as RpcResponse) ?? noAnswer('the master answered a batch with a single value')
+      throw answered(answer as RpcResponse) ?? noAnswer('the response to a batch is not a list')
     const byId = new Map((answer as RpcResponse[]).map((each) => [each.id, each]))
     return requests.map(({ id }) => {
       const response = byId.get(id)
-      if (response === undefined)
-        return { ok: false, error: noAnswer('the master left this call of a batch unanswered') }
+      if (response === undefined) return { ok: false, error: noAnswer('the response to a batch lacks this call') }
       return 'result' in response
         ? { ok: true, result: response.result }
         : { ok: false, error: errorOf(response.error) }
@@ -138,19 +147,22 @@ export class RpcClient {
   ): Promise<HttpAnswer> {
     const deadline = new AbortController()
     const cancel = this.#deps.timers.after(timeoutMs, () =>
-      deadline.abort(new Error(`no answer within ${timeoutMs} ms`)),
+      deadline.abort(new Error(`no response within ${timeoutMs} ms`)),
     )
+    const either = signal === undefined ? deadline.signal : AbortSignal.any([deadline.signal, signal])
     try {
-      const either = signal === undefined ? deadline.signal : AbortSignal.any([deadline.signal, signal])
+      await this.#turn(either)
       const { statusCode, headers, body } = await this.#pool.request({ ...request, signal: either })
+      this.#note(statusCode, headers['retry-after'])
       return { status: statusCode, headers, text: await body.text() }
     } catch (error) {
+      if (error instanceof RpcError) throw error
       const code = String((error as { code?: unknown }).code)
       const data = {
         outcome: NOT_SENT.has(code) ? 'not_sent' : 'unknown',
         broken: code === 'UND_ERR_SOCKET' || code === 'ECONNRESET',
       }
-      throw new RpcError('unavailable', `the master did not answer: ${(error as Error).message}`, data, {
+      throw new RpcError('unavailable', `no response from the master: ${(error as Error).message}`, data, {
         cause: error,
       })
     } finally {
@@ -158,11 +170,31 @@ export class RpcClient {
     }
   }
 
+  /** Waits while the master refuses; part of the time of the call. */
+  async #turn(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#deps.refusals.turn(signal)
+    } catch (cause) {
+      throw new RpcError(
+        'unavailable',
+        'not sent: the master is rejecting requests',
+        { outcome: 'not_sent' },
+        { cause },
+      )
+    }
+  }
+
+  #note(status: number, retryAfter: string | string[] | undefined): void {
+    const { clock, refusals } = this.#deps
+    if (isRefusalStatus(status)) refusals.refused(parseRetryAfter(retryAfter, clock.wallMs()))
+    else refusals.served()
+  }
+
   #refusal({ status, headers }: HttpAnswer): RpcError {
-    const waitMs = retryAfterMs(headers['retry-after'], this.#deps.clock.wallMs())
-    const hint = status === 401 || status === 403 ? ': fix the worker token (SVC_WORKER_TOKEN or its file)' : ''
+    const waitMs = cappedRetryAfterMs(parseRetryAfter(headers['retry-after'], this.#deps.clock.wallMs()) ?? 0)
+    const hint = status === 401 || status === 403 ? ': correct the worker token (SVC_WORKER_TOKEN or its file)' : ''
     const outcome = status >= 500 ? 'unknown' : 'not_sent'
-    return new RpcError('unavailable', `the master answered HTTP ${status}${hint}`, {
+    return new RpcError('unavailable', `the master returned HTTP ${status}${hint}`, {
       outcome,
       status,
       ...(waitMs > 0 && { retry_after_ms: waitMs }),
@@ -178,20 +210,14 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new RpcError(
-      'unavailable',
-      'the master answered with something that is not JSON',
-      { outcome: 'unknown' },
-      { cause },
-    )
+    throw new RpcError('unavailable', 'the response of the master is not JSON', { outcome: 'unknown' }, { cause })
   }
 }
 
 function answered(response: RpcResponse): RpcError | undefined {
-  if (typeof response !== 'object' || response === null)
-    return noAnswer('the master answered with something that is not JSON-RPC')
+  if (typeof response !== 'object' || response === null) return noAnswer('the response of the master is not JSON-RPC')
   if ('error' in response) return errorOf(response.error)
-  return 'result' in response ? undefined : noAnswer('the master answered with something that is not JSON-RPC')
+  return 'result' in response ? undefined : noAnswer('the response of the master is not JSON-RPC')
 }
 
 function errorOf(error: {
@@ -211,14 +237,14 @@ export function asRpcError(error: unknown): RpcError {
   if (error instanceof RpcError) return error
   return new RpcError(
     'unavailable',
-    `the answer of the master can not be used: ${(error as Error).message}; do master and worker run the same release?`,
+    `invalid response of the master: ${(error as Error).message}; run the same release of master and worker`,
     { outcome: 'unknown' },
     { cause: error },
   )
 }
 
-/** What the master asks a caller to wait, in milliseconds; 0 when it named nothing. */
-export function askedToWaitMs(error: RpcError): number {
+/** How long to wait because the master requested it, in milliseconds: with jitter, at most 30 s (D68); 0 when it did not. */
+export function askedToWaitMs(error: RpcError, random: Random): number {
   const ms = error.data['retry_after_ms']
-  return typeof ms === 'number' && ms > 0 ? ms : 0
+  return typeof ms === 'number' && ms > 0 ? retryAfterDelayMs(ms, random) : 0
 }

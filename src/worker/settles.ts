@@ -9,7 +9,7 @@
  * lease runs out and the task comes back.
  */
 import { MAX_BODY_BYTES, MAX_SETTLE_ITEMS, type RpcError } from '../protocol/index.ts'
-import { Backoff, type Log, type Random, type Timers } from '../runtime/index.ts'
+import { Backoff, sleep, type Log, type Random, type Timers } from '../runtime/index.ts'
 import type { Outcome } from './lease.ts'
 import { askedToWaitMs, asRpcError, type CallOptions, type RpcCall, type RpcOutcome } from './rpc-client.ts'
 
@@ -69,7 +69,7 @@ export class Settles {
     const { signal } = this.#stop
     while (this.#queue.length > 0 && !signal.aborted) {
       const waitMs = await this.#send(this.#chunk())
-      if (waitMs > 0) await this.#deps.timers.sleep(waitMs, signal).catch(() => {}) // Aborted: the loop ends.
+      if (waitMs > 0) await sleep(this.#deps.timers, waitMs, signal)
     }
     this.#running = false
     for (const wake of this.#idleWaiters.splice(0)) wake()
@@ -111,29 +111,35 @@ export class Settles {
     const results = (outcome.result as { results?: readonly { readonly ok: boolean }[] }).results ?? []
     for (const [index, { method, item }] of group.entries()) {
       if (results[index]?.ok === true) continue
-      this.#deps.log.warn('an outcome was not accepted: the lease had ended, the task is or was with someone else', {
-        method,
-        task_id: item.task_id,
-      })
+      this.#deps.log.warn(
+        'the master rejected a task outcome: its lease had expired, so another worker may have the task',
+        {
+          method,
+          task_id: item.task_id,
+        },
+      )
     }
     return 0
   }
 
   #refused(group: readonly Outcome[], error: RpcError): number {
-    if (error.code === 'unknown_worker') this.#deps.registerAgain('the master does not know this worker')
+    if (error.code === 'unknown_worker') this.#deps.registerAgain('the master has no record of this worker')
     if (error.code === 'unavailable' || error.code === 'unknown_worker') return this.#retry(group, error)
-    this.#deps.log.error('outcomes can not be delivered and are given up: their leases run out', {
-      error: error.message,
-      tasks: group.map(({ item }) => item.task_id),
-    })
+    this.#deps.log.error(
+      'discarding task outcomes that the master rejects: the tasks return to the queue when their leases expire',
+      {
+        error: error.message,
+        tasks: group.map(({ item }) => item.task_id),
+      },
+    )
     return 0
   }
 
   #retry(group: readonly Outcome[], error: RpcError): number {
     if (error.data['status'] === 413) this.#maxItems = Math.max(1, this.#maxItems >> 1) // A master with a smaller body limit.
     this.#queue = [...group, ...this.#queue]
-    const waitMs = Math.max(this.#backoff.nextMs(), askedToWaitMs(error))
-    this.#deps.log.warn('outcomes are not delivered yet, trying on', {
+    const waitMs = Math.max(this.#backoff.nextMs(), askedToWaitMs(error, this.#deps.random))
+    this.#deps.log.warn('failed to deliver task outcomes, retrying', {
       error: error.message,
       waiting: this.#queue.length,
       retry_in_ms: Math.round(waitMs),

@@ -138,7 +138,7 @@ export class Slots {
     const { clock, log, run, workerId } = this.#deps
     const slot = new Slot(this.#freeId(), clock.monotonicMs())
     this.#slots.set(slot.id, slot)
-    log.debug('a slot starts', { slot_id: slot.id })
+    log.debug('slot started', { slot_id: slot.id })
     const control: SlotControl = {
       workerId,
       slotId: slot.id,
@@ -147,7 +147,7 @@ export class Slots {
     }
     const ended = (async () => run(control))()
     ended.then(
-      () => this.#ended(slot, 'it ended by itself'),
+      () => this.#ended(slot, 'it ended without being stopped'),
       (error: unknown) => this.#ended(slot, error instanceof Error ? error.message : String(error)),
     )
   }
@@ -163,7 +163,7 @@ export class Slots {
     slot.stopping.abort(new SlotStopped(why))
     if (endWithinMs === null) return
     slot.cancelKill = timers.after(endWithinMs, () => {
-      log.warn('a slot did not end in time and is interrupted', { slot_id: slot.id, within_ms: endWithinMs })
+      log.warn('slot did not stop in time, interrupting it', { slot_id: slot.id, within_ms: endWithinMs })
       slot.kill(why)
     })
   }
@@ -180,10 +180,10 @@ export class Slots {
   #spawnFailed({ id }: Slot, how: string): void {
     const { log, onSpawnError, timers } = this.#deps
     this.#cancelHealthy?.()
-    onSpawnError(`slot ${id} could not run: ${how}`)
+    onSpawnError(`slot ${id} failed to start: ${how}`)
     if (this.#spawnHeld || this.#drained !== undefined) return // Many that fail together are one failure.
     const waitMs = this.#backoff.nextMs()
-    log.error('a slot could not run, it is tried again', { slot_id: id, error: how, retry_in_ms: Math.round(waitMs) })
+    log.error('slot failed to start, retrying', { slot_id: id, error: how, retry_in_ms: Math.round(waitMs) })
     this.#spawnHeld = true
     this.#cancelHeld = timers.after(waitMs, () => {
       this.#spawnHeld = false

@@ -59,12 +59,15 @@ export class TaskFeed implements TaskSource {
   #cancelNext: Cancel | undefined
   #cancelReady: Cancel | undefined
   #stopped = false
+  /** Lets the master recognise a poll whose connection was lost (D78); undefined: the master is too old for it. */
+  #pollId: string | undefined
   readonly #abort = new AbortController()
 
   constructor(deps: TaskFeedDeps) {
     this.#deps = deps
     this.#pause = new Backoff({ baseMs: PAUSE_BASE_MS, capMs: PAUSE_CAP_MS, floor: 0.5, random: deps.random })
     this.#prefetch = new Prefetch(deps.clock.monotonicMs())
+    this.#pollId = deps.random.uuid()
   }
 
   /** How many slots there are to feed. */
@@ -88,7 +91,7 @@ export class TaskFeed implements TaskSource {
     this.#cancelNext?.()
     this.#cancelReady?.()
     for (const { lease } of this.#ready.splice(0)) lease.release()
-    const cancel = this.#deps.timers.after(graceMs, () => this.#abort.abort(new Error('the worker stops')))
+    const cancel = this.#deps.timers.after(graceMs, () => this.#abort.abort(new Error('the worker is stopping')))
     await this.#calling
     cancel()
   }
@@ -153,7 +156,7 @@ export class TaskFeed implements TaskSource {
     try {
       const { tasks } = await rpc.call(
         'tasks.reserve',
-        { limit, wait_ms: WAIT_MS },
+        { limit, wait_ms: WAIT_MS, ...(this.#pollId !== undefined && { poll_id: this.#pollId }) },
         { timeoutMs: CALL_MS, signal: this.#abort.signal },
       )
       const tookMs = clock.monotonicMs() - startMs
@@ -169,9 +172,13 @@ export class TaskFeed implements TaskSource {
 
   #failed(error: RpcError): number {
     if (this.#stopped) return 0
-    if (error.code === 'unknown_worker') this.#deps.registerAgain('the master does not know this worker')
-    const waitMs = Math.max(this.#pause.nextMs(), askedToWaitMs(error))
-    this.#deps.log.warn('no tasks could be reserved, trying on', {
+    if (error.code === 'invalid_params' && this.#pollId !== undefined) {
+      this.#pollId = undefined
+      return 0
+    }
+    if (error.code === 'unknown_worker') this.#deps.registerAgain('the master has no record of this worker')
+    const waitMs = Math.max(this.#pause.nextMs(), askedToWaitMs(error, this.#deps.random))
+    this.#deps.log.warn('failed to reserve tasks, retrying', {
       error: error.message,
       retry_in_ms: Math.round(waitMs),
     })

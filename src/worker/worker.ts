@@ -1,116 +1,73 @@
 /**
  * @module worker/worker
- * One worker process: the parts, made and joined. Each has a head of its own; this file holds no rule but theirs.
+ * Creates the components of a worker process and connects them. The rules are in the components.
  *
  *   control-channel ── outbox ◀── state-reporter, stats, slots' outputs
  *        │ config_changed, drain
  *   config ──applied──▶ slots ──run──▶ the automation's plugin
  *                         └─ tasks ── leases ── settles ──▶ rpc-client
  *
- * It ends in one of three ways: drained (exit 0), terminated (exit 0), or refused by the master for good (exit 1).
+ * A worker stops in one of four ways: drained (exit 0), terminated (exit 0), permanently rejected by the master (exit 1),
+ * or after an uncaught exception (exit 1).
  */
 import {
+  failureOf,
+  Masker,
   runBatchSlot,
   runContinuousSlot,
-  SlotMetrics,
-  type CatalogEntry,
+  type Failure,
   type Primitives,
   type SlotControl,
   type SlotPorts,
 } from '../automation/index.ts'
-import { toMs, type MasterFrame, type ReportedState } from '../protocol/index.ts'
+import { toMs, type MasterFrame } from '../protocol/index.ts'
 import {
+  boundLogFields,
   Complaints,
   fromHere,
   inSpan,
   quieted,
+  RefusalLimiter,
   withLogFields,
   type Cancel,
-  type Clock,
-  type Log,
-  type LogFields,
-  type LogLevel,
   type ProbeListener,
   type ProbeVerdict,
-  type Random,
-  type Timers,
 } from '../runtime/index.ts'
-import { workerAddress, type WorkerAddress } from './address.ts'
+import { workerAddress } from './address.ts'
 import { BusClient } from './bus.ts'
 import { ConfigFollower } from './config.ts'
 import { ControlChannel } from './control-channel.ts'
-import { Drain } from './drain.ts'
-import { ErrorsSeen, type ErrorSource } from './errors-seen.ts'
-import { startHealth, type HealthListen } from './health.ts'
-import type { Host } from './host.ts'
+import { Drain, type DrainForm } from './drain.ts'
+import { ErrorsSeen } from './errors-seen.ts'
+import { startHealth, type HealthDeps } from './health.ts'
 import { Leases } from './leases.ts'
+import { logWithin, slotLogOf } from './logs.ts'
 import { Outbox } from './outbox.ts'
 import { RpcClient } from './rpc-client.ts'
+import type { Ports, RunningWorker, WorkerOptions, WorkerView } from './running-worker.ts'
 import { Settles } from './settles.ts'
+import { SlotRecords } from './slot-records.ts'
 import { Slots } from './slots.ts'
 import { StateReporter, stateOf, type WorkerCondition } from './state-reporter.ts'
 import { Stats } from './stats.ts'
 import { TaskFeed } from './tasks.ts'
+import { workerGauges } from './worker-gauges.ts'
 
-/** For the long poll, settles, extends and the config poll: few calls, none of which waits for another. */
+/** Connections for the long poll, settles, extends and the config poll: enough that none of them waits for another. */
 const TASK_CONNECTIONS = 8
-/** For what plugins call, so that they never hold up a settle. */
+/** Separate connections for calls of plugins, so that those never delay a settle. */
 const PLUGIN_CONNECTIONS = 32
 const STATS_EVERY_MS = 15_000
-/** Slots that come and go within this are one change. */
+/** Changes of the number of slots within this time are reported together. */
 const STATS_GAP_MS = 1_000
 
-export interface WorkerOptions {
-  /** http or https; a path prefix is kept. */
-  readonly masterUrl: string
-  /** The worker token, or how to ask for the current one. */
-  readonly token: string | (() => string)
-  readonly entry: CatalogEntry
-  readonly workerId: string
-  readonly drainTimeoutSeconds: number
-  readonly clock: Clock
-  readonly timers: Timers
-  readonly random: Random
-  readonly log: Log
-  readonly host: Host
-  /** Where `/healthz`, `/readyz` and `/metrics` are served; null or absent: nowhere. */
-  readonly healthListen?: HealthListen | null
-}
-
-interface WorkerView {
-  readonly state: ReportedState
-  readonly connected: boolean
-  /** Connected, and the master knows this worker. */
-  readonly registered: boolean
-  readonly draining: boolean
-  readonly configGen: number
-  readonly lastError: string | null
-  /** Slots that run, those that are ending included. */
-  readonly slots: number
-  /** Of the health listener, once it listens. */
-  readonly healthPort: number | null
-}
-
-export interface RunningWorker {
-  /** The exit code, once everything is closed. Never rejects. */
-  readonly done: Promise<0 | 1>
-  /** What SIGTERM asks for: no new work, a deadline for the rest (D53). Repeatable. */
-  drain(why: string): void
-  state(): WorkerView
-  /** For what escaped a plugin: an unhandled rejection, an exception in a callback. Logged, shown as `last_error`; the worker goes on. */
-  reportStrayError(error: unknown): void
-}
-
-/** Starts a worker. It keeps itself connected until it is drained, terminated, or refused. @throws TypeError for a bad master URL. */
+/**
+ * Starts a worker, which reconnects until it is drained, terminated or permanently rejected.
+ * @throws {TypeError} for an invalid master URL.
+ */
 export function startWorker(options: WorkerOptions): RunningWorker {
   const { entry, workerId } = options
   return withLogFields({ automation_type: entry.type, worker_id: workerId }, () => new Worker(options))
-}
-
-/** What the parts have in common. They log as the worker, whichever slot set them off; what they warn of over and over is said once a minute. */
-interface Ports extends WorkerAddress, Pick<WorkerOptions, 'clock' | 'timers' | 'random' | 'log'> {
-  readonly token: () => string
-  readonly registerAgain: (why: string) => void
 }
 
 class Worker implements RunningWorker {
@@ -119,8 +76,7 @@ class Worker implements RunningWorker {
   readonly #here = fromHere()
   readonly #errors: ErrorsSeen
   readonly #strays: Complaints
-  readonly #failing = new Set<number>()
-  readonly #metrics: SlotMetrics
+  readonly #records: SlotRecords
   readonly #outbox: Outbox
   readonly #channel: ControlChannel
   readonly #taskRpc: RpcClient
@@ -143,7 +99,7 @@ class Worker implements RunningWorker {
 
   constructor(options: WorkerOptions) {
     const { clock, entry, host, random, timers, token } = options
-    const log = this.#ownLog(quieted(options.log, clock))
+    const log = logWithin(this.#here, quieted(options.log, clock))
     const address = workerAddress(options.masterUrl, entry.type, options.workerId)
     const ports = {
       clock,
@@ -160,13 +116,19 @@ class Worker implements RunningWorker {
     })
     this.#finish = finish
     this.#options = options
-    this.#metrics = new SlotMetrics(slotLogOf(options.log))
     this.#strays = new Complaints(clock)
     this.#errors = new ErrorsSeen(() => this.#state.look())
-    this.#taskRpc = new RpcClient({ ...ports, connections: TASK_CONNECTIONS })
-    this.#pluginRpc = new RpcClient({ ...ports, connections: PLUGIN_CONNECTIONS })
-    this.#bus = new BusClient(ports)
-    this.#stats = new Stats({ clock, host, metrics: () => this.#allMetrics(), perSlot: () => this.#perSlot() })
+    this.#records = new SlotRecords(slotLogOf(options.log), this.#errors)
+    const refusals = new RefusalLimiter(ports)
+    this.#taskRpc = new RpcClient({ ...ports, refusals, connections: TASK_CONNECTIONS })
+    this.#pluginRpc = new RpcClient({ ...ports, refusals, connections: PLUGIN_CONNECTIONS })
+    this.#bus = new BusClient({ ...ports, refusals })
+    this.#stats = new Stats({
+      clock,
+      host,
+      metrics: () => this.#records.metrics(this.#outbox.outputsEvicted),
+      perSlot: () => this.#records.perSlot(this.#slots.ages()),
+    })
     this.#state = new StateReporter({
       ...ports,
       condition: () => this.#condition(),
@@ -216,14 +178,28 @@ class Worker implements RunningWorker {
   }
 
   reportStrayError(error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error)
+    const { text, stack } = this.#failureOf(error)
     this.#strays.about('stray', (suppressed) =>
-      this.#options.log.error('an error escaped the automation: it was thrown where nothing awaits it', {
-        error,
+      this.#options.log.error('unhandled rejection in the automation: a promise that nothing awaits was rejected', {
+        error: text,
+        stack,
         ...(suppressed > 0 && { suppressed }),
       }),
     )
-    this.#errors.set('stray', `an error escaped the automation: ${message}`)
+    this.#errors.set('stray', `unhandled rejection in the automation: ${text}`)
+  }
+
+  crash(error: unknown): void {
+    // Node runs the handler of an uncaught exception in the asynchronous context of the callback that threw.
+    const { task_id: taskId } = boundLogFields()
+    const { text, stack, settle } = this.#failureOf(error)
+    this.#options.log.error('uncaught exception: the worker releases its tasks and exits with code 1', {
+      error: text,
+      stack,
+    })
+    if (typeof taskId === 'string') this.#leases.fail(taskId, `an uncaught exception ended the worker: ${text}`, settle)
+    this.#exitCode = 1
+    this.#here(() => this.#end('crash', 'uncaught exception'))
   }
 
   #makeChannel(ports: Ports): ControlChannel {
@@ -261,7 +237,7 @@ class Worker implements RunningWorker {
       endWithinMs: entry.kind === 'BatchAutomation' ? null : toMs(drainTimeoutSeconds),
       onSpawnError: (message) => this.#errors.set('spawn', message),
       onChange: () => this.#slotsChanged(),
-      onGone: (slotId) => this.#gone(slotId),
+      onGone: (slotId) => this.#records.forget(slotId),
     })
   }
 
@@ -292,14 +268,14 @@ class Worker implements RunningWorker {
       (error: Error) => {
         log.error(error.message)
         this.#exitCode = 1
-        this.#end('shutdown', 'the health listener failed')
+        this.#end('shutdown', 'the health listener could not start')
       },
     )
   }
 
   #listening(listener: ProbeListener): void {
     this.#health = listener
-    this.#options.log.info('the health listener is up', { port: listener.port })
+    this.#options.log.info('health listener started', { port: listener.port })
   }
 
   #received(frame: MasterFrame): void {
@@ -307,20 +283,27 @@ class Worker implements RunningWorker {
       case 'config_changed':
         return this.#config.poll()
       case 'drain':
-        return this.#end('drain', 'the master asked for it')
+        return this.#end('drain', 'the master requested a drain')
       case 'ping':
       case 'task_assign':
-        return // The channel's own business; reserved, never sent.
+        return // `ping` is handled by the channel; `task_assign` is reserved and never sent.
     }
   }
 
   #refused(why: string): void {
-    this.#options.log.error('the worker ends: the master cannot work with it', { why })
+    this.#options.log.error('worker stopping: the master rejected it permanently', { why })
     this.#exitCode = 1
     this.#end('shutdown', why)
   }
 
-  #end(form: 'drain' | 'shutdown', why: string): void {
+  /** Describes what was thrown, with the secrets of the current config masked. */
+  #failureOf(thrown: unknown): Failure {
+    const masker = new Masker(this.#options.entry.secrets)
+    masker.see(this.#config.current)
+    return failureOf(thrown, masker)
+  }
+
+  #end(form: DrainForm, why: string): void {
     void this.#drain.begin(form, why).then(() => this.#finish(this.#exitCode))
   }
 
@@ -335,7 +318,7 @@ class Worker implements RunningWorker {
   }
 
   #applied(config: ConfigFollower['current']): void {
-    this.#errors.set('stray', null) // A new config is a new start.
+    this.#errors.set('stray', null) // A new config clears unhandled errors.
     if (!this.#drain.hasBegun) this.#feed.setSlots(config.enabled ? config.slots : 0)
     this.#slots.apply(config)
     this.#state.look()
@@ -348,20 +331,6 @@ class Worker implements RunningWorker {
       this.#cancelStatsGap = undefined
       if (this.#stats.slotsAreNews) this.#outbox.report('stats')
     })
-  }
-
-  #ownLog(log: Log): Log {
-    const own =
-      (level: LogLevel): Log[LogLevel] =>
-      (message, fields) =>
-        this.#here(() => log[level](message, fields))
-    return {
-      debug: own('debug'),
-      info: own('info'),
-      warn: own('warn'),
-      error: own('error'),
-      isEnabled: (level) => log.isEnabled(level),
-    }
   }
 
   /** Runs one slot until it is stopped. */
@@ -384,24 +353,13 @@ class Worker implements RunningWorker {
       timers,
       random,
       log: slotLogOf(log),
-      metrics: this.#metrics.of(slotId),
+      metrics: this.#records.metricsOf(slotId),
       primitives,
       config: () => this.#config.current,
       emit: (output) => this.#outbox.output(slotId, output),
-      onError: (message) => this.#slotError(slotId, message),
+      onError: (message) => this.#records.setError(slotId, message),
       span: inSpan,
     }
-  }
-
-  #slotError(slotId: number, message: string | null): void {
-    if (message === null) this.#failing.delete(slotId)
-    else this.#failing.add(slotId)
-    this.#errors.set(sourceOf(slotId), message)
-  }
-
-  #gone(slotId: number): void {
-    this.#slotError(slotId, null)
-    this.#metrics.forget(slotId)
   }
 
   #condition(): WorkerCondition {
@@ -409,65 +367,32 @@ class Worker implements RunningWorker {
     const state = stateOf({
       target: slots.target,
       active: slots.active,
-      failing: this.#failing.size,
+      failing: this.#records.failing,
       spawnFails: this.#errors.has('spawn'),
     })
     return { state, configGen: this.#config.appliedGen, lastError: this.#errors.last }
   }
 
-  #allMetrics(): Readonly<Record<string, number>> {
-    const evicted = this.#outbox.outputsEvicted
-    return { ...this.#metrics.snapshot(), ...(evicted > 0 && { 'counter.outputs_evicted': evicted }) }
-  }
-
-  #perSlot(): ReturnType<ConstructorParameters<typeof Stats>[0]['perSlot']> {
-    return this.#slots
-      .ages()
-      .map(({ slotId, ageMs }) => ({
-        slot_id: slotId,
-        age_seconds: Math.round(ageMs) / 1_000,
-        counters: this.#metrics.countersOf(slotId),
-      }))
-  }
-
-  #healthDeps(): Parameters<typeof startHealth>[1] {
+  #healthDeps(): HealthDeps {
     const { entry, workerId } = this.#options
-    const gauge = (help: string, read: () => number): { help: string; read: () => number } => ({ help, read })
     return {
       labels: { automation_type: entry.type, worker_id: workerId },
       isReady: () => this.#readiness(),
-      gauges: {
-        connected: gauge('1 while the control channel is open.', () => Number(this.#channel.isOpen)),
-        draining: gauge('1 while the worker drains.', () => Number(this.#drain.hasBegun)),
-        config_gen: gauge('Generation of the applied config.', () => this.#config.appliedGen),
-        slots: gauge('Slots that run.', () => this.#slots.size),
-        slots_failing: gauge('Slots whose last run failed.', () => this.#failing.size),
-        leases: gauge('Tasks held.', () => this.#leases.size),
-        frames_waiting: gauge('Output frames that wait for the master.', () => this.#outbox.frames),
-        outputs_evicted: gauge(
-          'Outputs lost to the bound of the buffer since start.',
-          () => this.#outbox.outputsEvicted,
-        ),
-        cpu_pct: gauge('CPU share of one core, in percent.', () => this.#stats.cpuPercent),
-        rss_mb: gauge('Resident memory in MB.', () => this.#stats.rssMegabytes),
-      },
+      gauges: workerGauges({
+        channel: this.#channel,
+        drain: this.#drain,
+        config: this.#config,
+        slots: this.#slots,
+        records: this.#records,
+        leases: this.#leases,
+        outbox: this.#outbox,
+        stats: this.#stats,
+      }),
     }
   }
 
   #readiness(): ProbeVerdict {
     if (this.#drain.hasBegun) return { ok: false, why: 'draining' }
     return this.#known ? { ok: true, why: 'ok' } : { ok: false, why: 'not registered' }
-  }
-}
-
-const sourceOf = (slotId: number): ErrorSource => `slot ${slotId}`
-
-/** The log as a plugin sees it: functions without `this`. */
-function slotLogOf(log: Log): SlotPorts['log'] {
-  return {
-    debug: (message, fields) => log.debug(message, fields as LogFields),
-    info: (message, fields) => log.info(message, fields as LogFields),
-    warn: (message, fields) => log.warn(message, fields as LogFields),
-    error: (message, fields) => log.error(message, fields as LogFields),
   }
 }

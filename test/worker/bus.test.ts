@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
+import { RefusalLimiter, seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { workerAddress } from '../../src/worker/address.ts'
 import { BusClient } from '../../src/worker/bus.ts'
 import { Peer } from './peer.ts'
@@ -23,6 +23,7 @@ beforeEach(async () => {
     origin,
     busPath,
     token: () => 'worker-token',
+    refusals: new RefusalLimiter({ clock: time, timers: time, random: seededRandom(1) }),
   })
 })
 
@@ -97,7 +98,7 @@ describe('a bus subscription', () => {
     const first = iterator.next()
     await until(time, 'the stream opens', () => peer.busStreams.length === 1)
     say(Array.from({ length: 1_500 }, (_, n) => `data: {"topic":"a","message":${n}}\n\n`).join(''))
-    await until(time, 'the warning', () => log.lines.some(({ message }) => message.includes('the oldest are dropped')))
+    await until(time, 'the warning', () => log.lines.some(({ message }) => message.includes('dropping the oldest')))
     await until(time, 'the first read', () => true)
     expect((await first).done).toBe(false)
     abort.abort()

@@ -98,7 +98,7 @@ describe('the config follower', () => {
     expect([follower.appliedGen, follower.current.enabled]).toEqual([0, false])
     await poll()
     expect(asked.at(-1)).toBe('"e2.0"')
-    expect(log.lines.some(({ message }) => message.includes('lost its state'))).toBe(true)
+    expect(log.lines.some(({ message }) => message.includes('the master lost its state'))).toBe(true)
   })
 
   it('keeps the generation rule with a master that names no epoch', async () => {
@@ -118,7 +118,7 @@ describe('the config follower', () => {
     await poll()
     await poll()
     expect([applied.length, follower.appliedGen, follower.current.slots]).toEqual([1, 1, 2])
-    expect(errors.filter((each) => each !== null)).toEqual([expect.stringContaining('config 2 is refused: /slots')])
+    expect(errors.filter((each) => each !== null)).toEqual([expect.stringContaining('config 2 rejected: /slots')])
     serve('e1', 3)
     await poll()
     expect([follower.appliedGen, errors.at(-1)]).toEqual([3, null])

@@ -54,7 +54,7 @@ function make(masterUrl: string): ControlChannel {
 const opened = (): Promise<void> => until(time, 'the channel opens', () => channel.isOpen)
 const delays = (): readonly number[] =>
   log.lines
-    .filter(({ message }) => message === 'the control channel is closed')
+    .filter(({ message }) => message === 'control channel closed')
     .map(({ fields }) => (fields as { retry_in_ms: number }).retry_in_ms)
 
 describe('the control channel', () => {
@@ -118,7 +118,7 @@ describe('the control channel', () => {
     expect(channel.isOpen).toBe(true)
     await time.advance(2_000)
     await until(time, 'the end', () => !channel.isOpen || peer.of('register').length === 2)
-    expect(log.lines.some(({ message }) => message.includes('silent'))).toBe(true)
+    expect(log.lines.some(({ message }) => message.includes('no data from the master'))).toBe(true)
   })
 
   it('stops for good at close code 4000', async () => {
@@ -127,14 +127,14 @@ describe('the control channel', () => {
     await until(time, 'the refusal', () => refused.length > 0)
     await time.advance(600_000)
     expect(peer.handshakes).toHaveLength(1)
-    expect(refused[0]).toContain('run master and worker of one release')
+    expect(refused[0]).toContain('run the same release of master and worker')
   })
 
   it('keeps trying at close code 4401, with the token of the moment, and says what to fix', async () => {
     peer.closeCode = 4401
     channel.start()
     await until(time, 'the refusal', () => delays().length === 1)
-    expect(log.lines.find(({ level }) => level === 'error')?.message).toContain('fix the token')
+    expect(log.lines.find(({ level }) => level === 'error')?.message).toContain('rejected the worker token')
     tokens.push('second')
     peer.closeCode = null
     await opened()
@@ -173,7 +173,7 @@ describe('the control channel', () => {
     peer.handshakeStatus = 403
     channel.start()
     await until(time, 'the refusal', () => delays().length === 1)
-    expect(log.lines.find(({ level }) => level === 'error')?.message).toContain('fix the token')
+    expect(log.lines.find(({ level }) => level === 'error')?.message).toContain('rejected the worker token')
     peer.handshakeStatus = null
     await opened()
   })

@@ -45,7 +45,7 @@ beforeEach(() => {
   })
 })
 
-async function overAt(form: 'drain' | 'shutdown'): Promise<() => number | undefined> {
+async function overAt(form: 'drain' | 'shutdown' | 'crash'): Promise<() => number | undefined> {
   let atMs: number | undefined
   void drain.begin(form, 'a test').then(() => {
     atMs = time.monotonicMs()
@@ -71,6 +71,25 @@ describe('the drain of a worker', () => {
     expect(steps).not.toContain('killed')
     await time.advance(1)
     expect([steps.includes('killed'), over(), time.pending]).toEqual([true, 30_000, 0])
+  })
+
+  it('by a crash interrupts the slots immediately, also while a SIGTERM drains (D95)', async () => {
+    const over = await overAt('shutdown')
+    await time.advance(1_000)
+    void drain.begin('crash', 'uncaught exception')
+    await time.advance(0)
+    expect([over(), steps]).toEqual([
+      1_000,
+      ['reserving ends within 250', 'slots told: shutdown', 'killed', 'released', 'settled', 'sent', 'closed'],
+    ])
+    expect(time.pending).toBe(0)
+  })
+
+  it('by a crash waits at most 6 s for the last settles (D95)', async () => {
+    lastSettle = forever
+    const over = await overAt('crash')
+    await time.advance(6_000)
+    expect(over()).toBe(6_000)
   })
 
   it('gains the deadline of a SIGTERM that comes while it goes on, once (D53)', async () => {

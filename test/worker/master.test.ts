@@ -180,7 +180,7 @@ describe('a worker with a real master', () => {
   it('is told that its token is wrong, and goes on trying', async () => {
     start('wrong-token')
     await until(time, 'the complaint', () =>
-      log.lines.some(({ level, message }) => level === 'error' && message.includes('fix the token')),
+      log.lines.some(({ level, message }) => level === 'error' && message.includes('rejected the worker token')),
     )
     expect(worker?.state().registered).toBe(false)
   })

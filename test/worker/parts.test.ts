@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { MAX_FRAME_BYTES } from '../../src/protocol/index.ts'
+import { MAX_ERROR_CHARS, MAX_FRAME_BYTES, type ReservedTask } from '../../src/protocol/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
 import { workerAddress } from '../../src/worker/address.ts'
+import type { AppliedConfig } from '../../src/automation/index.ts'
+import { HeldLease, type Outcome } from '../../src/worker/lease.ts'
 import { ErrorsSeen } from '../../src/worker/errors-seen.ts'
 import { Prefetch } from '../../src/worker/prefetch.ts'
-import { retryAfterMs } from '../../src/worker/retry-after.ts'
 import { StateReporter, stateOf, type WorkerCondition } from '../../src/worker/state-reporter.ts'
 import { Stats } from '../../src/worker/stats.ts'
 import { testHost } from './world.ts'
@@ -54,6 +55,25 @@ describe('the errors of a worker', () => {
     expect(errors.last).toHaveLength(4_096)
     errors.set('slot 1', null)
     expect(errors.last).toBeNull()
+  })
+
+  it('are truncated between two characters, never inside a surrogate pair', () => {
+    const errors = new ErrorsSeen(() => {})
+    errors.set('slot 1', `${'x'.repeat(MAX_ERROR_CHARS - 1)}😀`)
+    expect(errors.last).toBe('x'.repeat(MAX_ERROR_CHARS - 1))
+  })
+})
+
+describe('the error of a nack', () => {
+  it('is truncated between two characters, never inside a surrogate pair', () => {
+    const outcomes: Outcome[] = []
+    const task = { task_id: 't', token: 1, payload: {}, attempt: 0, lease_seconds: 60 } as unknown as ReservedTask
+    const lease = new HeldLease(task, {} as AppliedConfig, {
+      settle: (_lease, outcome) => void outcomes.push(outcome),
+      extend: () => Promise.resolve(),
+    })
+    lease.nack(`${'x'.repeat(MAX_ERROR_CHARS - 1)}😀`)
+    expect(outcomes[0]?.item).toMatchObject({ error: 'x'.repeat(MAX_ERROR_CHARS - 1) })
   })
 })
 
@@ -145,15 +165,5 @@ describe('the stats frame', () => {
     expect(JSON.parse(make({ [pad]: 1 }, { 'counter.a': 1 }).frame())).toMatchObject({ metrics: { 'counter.a': 1 } })
     expect(make({ [pad]: 1 }).frame()).not.toContain('per_slot')
     expect(JSON.parse(make({}, { [pad]: 1 }).frame())).toMatchObject({ metrics: {} })
-  })
-})
-
-describe('Retry-After', () => {
-  it('reads seconds and dates, at most a minute, and passes over the rest', () => {
-    expect(
-      ['5', '0', '3600', 'soon', undefined, 'Thu, 01 Jan 1970 00:00:30 GMT', '-4'].map((each) =>
-        retryAfterMs(each, 10_000),
-      ),
-    ).toEqual([5_000, 0, 60_000, 0, 0, 20_000, 0])
   })
 })

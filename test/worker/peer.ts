@@ -33,6 +33,8 @@ export class Peer {
   closeCode: number | null = null
   configStatus: number | null = null
   rpcStatus: number | null = null
+  /** Every request and handshake is refused so, while set. */
+  refusal: { readonly status: number; readonly headers: Record<string, string> } | null = null
   answersPings = true
   /** Requests are read and never answered. */
   silent = false
@@ -129,11 +131,12 @@ export class Peer {
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.handshakes.push(request.headers)
     this.handshakeUrls.push(request.url ?? '')
-    if (this.handshakeStatus !== null) {
-      const headers = Object.entries(this.handshakeHeaders)
+    const status = this.refusal?.status ?? this.handshakeStatus
+    if (status !== null) {
+      const headers = Object.entries(this.refusal?.headers ?? this.handshakeHeaders)
         .map(([name, value]) => `${name}: ${value}\r\n`)
         .join('')
-      socket.end(`HTTP/1.1 ${this.handshakeStatus} No\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`)
+      socket.end(`HTTP/1.1 ${status} No\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`)
       return
     }
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) => {
@@ -154,6 +157,8 @@ export class Peer {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     if (this.silent) return
+    if (this.refusal !== null)
+      return void response.writeHead(this.refusal.status, this.refusal.headers).end('<html>no</html>')
     const url = new URL(request.url ?? '', 'http://peer')
     if (url.pathname.endsWith('/config')) return this.#serveConfig(request, response)
     if (url.pathname.endsWith('/bus')) return this.#serveBus(url, response)

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { RpcError } from '../../src/protocol/index.ts'
-import { VirtualTime } from '../../src/runtime/index.ts'
+import { RefusalLimiter, seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { workerAddress } from '../../src/worker/address.ts'
 import { RpcClient } from '../../src/worker/rpc-client.ts'
 import { Peer } from './peer.ts'
@@ -25,7 +25,15 @@ afterEach(async () => {
 
 function clientOf(masterUrl: string): RpcClient {
   const { origin, rpcPath } = workerAddress(masterUrl, 'render', 'w1')
-  return new RpcClient({ clock: time, timers: time, origin, rpcPath, token: () => tokens.at(-1) ?? '', connections: 4 })
+  return new RpcClient({
+    clock: time,
+    timers: time,
+    origin,
+    rpcPath,
+    token: () => tokens.at(-1) ?? '',
+    connections: 4,
+    refusals: new RefusalLimiter({ clock: time, timers: time, random: seededRandom(1) }),
+  })
 }
 
 const failure = async (call: Promise<unknown>): Promise<RpcError> => {
@@ -93,7 +101,7 @@ describe('the rpc client', () => {
     peer.rpcStatus = 403
     const error = await failure(client.call('counter.get', { name: 'n' }))
     expect(error).toMatchObject({ code: 'unavailable', data: { status: 403, outcome: 'not_sent' } })
-    expect(error.message).toContain('fix the worker token')
+    expect(error.message).toContain('correct the worker token')
     expect(error.message).not.toContain('first')
   })
 

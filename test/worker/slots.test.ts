@@ -130,7 +130,7 @@ describe('the slots', () => {
   it('logs a failed spawn and tries again with growing delays until it succeeds', async () => {
     failing = true
     await apply({ slots: 2 })
-    expect(spawnErrors).toContain('slot 0 could not run: no memory')
+    expect(spawnErrors).toContain('slot 0 failed to start: no memory')
     await time.advance(120_000)
     const tries = log.lines.filter(({ level }) => level === 'error').length
     expect(tries).toBeGreaterThan(3)
@@ -146,7 +146,7 @@ describe('the slots', () => {
     await apply({ slots: 3 })
     runs[1]?.end(new Error('torn'))
     await time.advance(0)
-    expect([slots.size, spawnErrors]).toEqual([2, ['slot 1 could not run: torn']])
+    expect([slots.size, spawnErrors]).toEqual([2, ['slot 1 failed to start: torn']])
     await time.advance(1_000)
     expect(runs.map(({ slotId }) => slotId)).toEqual([0, 1, 2, 1])
     expect([runs[0]?.why(), runs[2]?.why()]).toEqual([null, null])

@@ -11,6 +11,7 @@ import { keptLog, turns, type KeptLog } from './world.ts'
 const VISIBILITY_MS = 60_000
 interface Poll {
   readonly limit: number
+  readonly pollId: string | undefined
   readonly give: (...ids: string[]) => void
   readonly fail: (error: RpcError) => void
   readonly aborted: () => boolean
@@ -74,7 +75,7 @@ async function call<M extends RpcMethod>(
   options: { signal?: AbortSignal } = {},
 ): Promise<RpcResult<M>> {
   if (method === 'tasks.reserve')
-    return (await reserve((params as RpcParams<'tasks.reserve'>).limit, options.signal)) as RpcResult<M>
+    return (await reserve(params as RpcParams<'tasks.reserve'>, options.signal)) as RpcResult<M>
   if (trouble !== undefined) throw trouble
   const { tasks } = params as { tasks: readonly Item[] }
   extended.push(tasks.map(({ task_id: id }) => id))
@@ -85,7 +86,10 @@ async function call<M extends RpcMethod>(
   } as RpcResult<M>
 }
 
-function reserve(limit: number, signal: AbortSignal | undefined): Promise<unknown> {
+function reserve(
+  { limit, poll_id: pollId }: RpcParams<'tasks.reserve'>,
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const task = (id: string): object => ({
       task_id: id,
@@ -99,6 +103,7 @@ function reserve(limit: number, signal: AbortSignal | undefined): Promise<unknow
     })
     polls.push({
       limit,
+      pollId: pollId ?? undefined,
       give: (...ids) => resolve({ tasks: ids.map(task) }),
       fail: reject,
       aborted: () => signal?.aborted === true,
@@ -152,6 +157,24 @@ describe('reserving', () => {
     expect(polls).toHaveLength(2)
   })
 
+  it('names its polls alike, so that the master ends one whose connection was lost (D78)', async () => {
+    take(1)
+    await time.advance(0)
+    polls[0]?.fail(new RpcError('unavailable', 'the connection broke'))
+    await time.advance(1_000)
+    expect(polls.map(({ pollId }) => pollId)).toEqual([expect.stringMatching(/^.+$/), polls[0]?.pollId])
+  })
+
+  it('asks a master that does not know poll_id again without it, and stays with that', async () => {
+    const given = take(2)
+    await time.advance(0)
+    polls[0]?.fail(new RpcError('invalid_params', 'params/poll_id: unexpected field'))
+    await time.advance(0)
+    polls[1]?.give('a')
+    await time.advance(0)
+    expect([ids(given), polls.map(({ pollId }) => pollId === undefined)]).toEqual([['a'], [false, true, true]])
+  })
+
   it('lets a slot leave when it is told to stop, and gives its task back when one was on the way', async () => {
     const slot = new AbortController()
     const given = take(1, slot.signal)
@@ -199,7 +222,7 @@ describe('reserving', () => {
     await time.advance(0)
     expect(ids(given)).toEqual(['a'])
     expect(log.lines.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
-      'no tasks could be reserved, trying on',
+      'failed to reserve tasks, retrying',
     ])
   })
 
@@ -342,7 +365,7 @@ describe('settling', () => {
     lease?.ack()
     await time.advance(60_000)
     expect(batches).toHaveLength(1)
-    expect(log.lines.find(({ message }) => message.includes('not accepted'))?.fields).toMatchObject({
+    expect(log.lines.find(({ message }) => message.includes('rejected a task outcome'))?.fields).toMatchObject({
       task_id: 'a',
       method: 'tasks.ack',
     })

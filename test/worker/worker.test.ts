@@ -241,7 +241,9 @@ describe('a worker beside trouble', () => {
     expect(await exited(running)).toBe(1)
     expect(peer.handshakes).toHaveLength(1)
     expect(
-      log.lines.some(({ level, message }) => level === 'error' && message.includes('the master cannot work with it')),
+      log.lines.some(
+        ({ level, message }) => level === 'error' && message.includes('the master rejected it permanently'),
+      ),
     ).toBe(true)
   })
 
@@ -315,7 +317,7 @@ describe('a worker beside trouble', () => {
     const running = start(batchEntry(() => {}))
     await until(time, 'a slot', () => running.state().slots === 1)
     for (let n = 0; n < 1_000; n += 1) running.reportStrayError(new Error(`thrown, the ${n}th time`))
-    const escaped = () => log.lines.filter(({ message }) => message.includes('escaped the automation'))
+    const escaped = () => log.lines.filter(({ message }) => message.includes('unhandled rejection in the automation'))
     expect(escaped()).toHaveLength(1)
     await time.advance(60_000)
     running.reportStrayError(new Error('again'))
@@ -325,7 +327,7 @@ describe('a worker beside trouble', () => {
   it('says once a minute that the master is away, and at once when it is away for another reason', async () => {
     const running = start(batchEntry(() => {}))
     await until(time, 'registered', () => running.state().slots === 1)
-    const reserving = () => log.lines.filter(({ message }) => message.includes('no tasks could be reserved'))
+    const reserving = () => log.lines.filter(({ message }) => message.includes('failed to reserve tasks'))
     peer.rpcMethods['tasks.reserve'] = () => ({ error: { code: -32003, message: 'the store is away' } })
     peer.submit('a') // Ends the long poll.
     await until(time, 'a first failure', () => reserving().length === 1)
@@ -337,7 +339,7 @@ describe('a worker beside trouble', () => {
 
   it('logs outcomes without the slot and the task that happened to come first', async () => {
     const lines: object[] = []
-    const warn = (message: string): void => void (message.includes('not delivered') && lines.push(boundLogFields()))
+    const warn = (message: string): void => void (message.includes('failed to deliver') && lines.push(boundLogFields()))
     const running = start(
       batchEntry(() => {}),
       { log: { ...log, warn } },

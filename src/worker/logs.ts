@@ -1,0 +1,31 @@
+/**
+ * @module worker/logs
+ * Makes the logs of a worker process: the one of its parts, and the one that a plugin gets.
+ */
+import type { SlotPorts } from '../automation/index.ts'
+import type { Log, LogFields, LogLevel } from '../runtime/index.ts'
+
+/** @returns a log whose lines are written inside `here`, so that they have the fields of the worker and not of a slot. */
+export function logWithin(here: (write: () => void) => void, log: Log): Log {
+  const own =
+    (level: LogLevel): Log[LogLevel] =>
+    (message, fields) =>
+      here(() => log[level](message, fields))
+  return {
+    debug: own('debug'),
+    info: own('info'),
+    warn: own('warn'),
+    error: own('error'),
+    isEnabled: (level) => log.isEnabled(level),
+  }
+}
+
+/** @returns the log as a plugin sees it: functions without `this`. */
+export function slotLogOf(log: Log): SlotPorts['log'] {
+  return {
+    debug: (message, fields) => log.debug(message, fields as LogFields),
+    info: (message, fields) => log.info(message, fields as LogFields),
+    warn: (message, fields) => log.warn(message, fields as LogFields),
+    error: (message, fields) => log.error(message, fields as LogFields),
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * @module worker/running-worker
+ * Defines what a worker is started with and what can be done with it while it runs.
+ */
+import type { CatalogEntry } from '../automation/index.ts'
+import type { ReportedState } from '../protocol/index.ts'
+import type { Clock, Log, Random, Timers } from '../runtime/index.ts'
+import type { WorkerAddress } from './address.ts'
+import type { HealthListen } from './health.ts'
+import type { Host } from './host.ts'
+
+export interface WorkerOptions {
+  /** http or https; a path prefix is kept. */
+  readonly masterUrl: string
+  /** The worker token, or a function that returns the current one. */
+  readonly token: string | (() => string)
+  readonly entry: CatalogEntry
+  readonly workerId: string
+  readonly drainTimeoutSeconds: number
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly log: Log
+  readonly host: Host
+  /** Address of the listener for `/healthz`, `/readyz` and `/metrics`. Null or absent: no listener. */
+  readonly healthListen?: HealthListen | null
+}
+
+export interface WorkerView {
+  readonly state: ReportedState
+  readonly connected: boolean
+  /** Connected, and the master has a record of this worker. */
+  readonly registered: boolean
+  readonly draining: boolean
+  readonly configGen: number
+  readonly lastError: string | null
+  /** Number of running slots, including those that are stopping. */
+  readonly slots: number
+  /** Port of the health listener; null until it listens. */
+  readonly healthPort: number | null
+}
+
+export interface RunningWorker {
+  /** Resolves with the exit code when everything is closed. Never rejects. */
+  readonly done: Promise<0 | 1>
+  /** Starts the shutdown that SIGTERM requests: no new tasks, and a deadline for running ones (D53). May be called repeatedly. */
+  drain(why: string): void
+  state(): WorkerView
+  /** Handles an unhandled rejection of a plugin: logs it and reports it as `last_error`. The worker continues. */
+  reportStrayError(error: unknown): void
+  /**
+   * Handles an uncaught exception: fails the task whose run threw it, releases all others, and stops with exit code 1 as
+   * soon as the master has confirmed that, at most 10 s later (D95).
+   */
+  crash(error: unknown): void
+}
+
+/**
+ * What all parts of a worker share. `log` has the fields of the worker, also when a slot caused the line, and repeats a
+ * warning at most once a minute.
+ */
+export interface Ports extends WorkerAddress, Pick<WorkerOptions, 'clock' | 'timers' | 'random' | 'log'> {
+  readonly token: () => string
+  readonly registerAgain: (why: string) => void
+}
