@@ -8,6 +8,7 @@ import type { Clock, Log, Random, Timers } from '../runtime/index.ts'
 import type { Backend } from '../storage/index.ts'
 import type { StoreEpoch } from './epoch.ts'
 import type { Route } from './http/route.ts'
+import type { Inspections } from './inspections/index.ts'
 
 /** The settings that core logic needs; durations as the setting's own unit says. */
 export interface MasterSettings {
@@ -31,6 +32,8 @@ export interface MasterDeps {
   readonly epoch: StoreEpoch
   /** Where each part registers its own counters (`svc_…`); never the global registry. */
   readonly metrics: MetricsRegistry
+  /** Bounds the routes whose responses may be large. */
+  readonly inspections: Inspections
 }
 
 /** One folder of the master, as master.ts wires it: its routes, and what runs beside them. */

@@ -1,4 +1,5 @@
 /** The master: a registry, a control channel, queues, streams and pools behind one REST API. */
+export { AUDIT_CLASSES, type AuditClass, type AuditOptions } from './audit/index.ts'
 export {
   generateToken,
   readTokens,

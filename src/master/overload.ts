@@ -32,10 +32,10 @@ export function createOverload(
     const before = lateLooks
     lateLooks = p99Ms > LATE_MS ? lateLooks + 1 : 0
     if (lateLooks === LATE_LOOKS)
-      log.warn('the master has more work than time: new tasks are refused', {
+      log.warn('master overloaded: event loop is delayed, rejecting new tasks', {
         event_loop_delay_p99_ms: Math.round(p99Ms),
       })
-    if (before >= LATE_LOOKS && lateLooks === 0) log.info('the master has time again: new tasks are taken')
+    if (before >= LATE_LOOKS && lateLooks === 0) log.info('master recovered from overload: accepting new tasks')
   }
   return {
     routes: [],

@@ -8,7 +8,7 @@ export function regressionsIn(metrics: Registry): Counter {
   if (known instanceof Counter) return known
   return new Counter({
     name: NAME,
-    help: 'Config generations and leases of workers above what the store has issued: it went back in time.',
+    help: 'Config generations and leases reported by workers that the store never issued, because it lost recent changes.',
     registers: [metrics],
   })
 }

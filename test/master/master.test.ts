@@ -114,7 +114,7 @@ describe('start', () => {
 
   it('refuses to be without an automation', async () => {
     expect(await refused({ catalog: new Map() })).toEqual(
-      new Error('no automation is installed; name modules in SVC_AUTOMATIONS'),
+      new Error('no automation is installed; list automation modules in SVC_AUTOMATIONS'),
     )
   })
 

@@ -3,7 +3,8 @@
  * without a place in EXPECTED fails here, and so does a place without a route.
  */
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { startTestMaster, TOKENS, type TestMaster } from './running-master.ts'
+import { ROLE_PERMISSIONS, SCOPED_PERMISSIONS, type Permission } from '../../src/protocol/index.ts'
+import { startTestMaster, tokenWith, TOKENS, type TestMaster } from './running-master.ts'
 
 const KINDS = ['none', 'malformed', 'wrong', 'worker', 'covering', 'other', 'every type', 'admin'] as const
 type Kind = (typeof KINDS)[number]
@@ -114,6 +115,128 @@ const PARAMS: Record<string, string> = {
 }
 const filled = (path: string, params: Record<string, string> = PARAMS): string =>
   path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '')
+
+/** Which permissions open a row: any one of them. Rows that are not here take no token of SVC_TOKENS, or need no permission. */
+const OPENED_BY: Record<string, readonly Permission[]> = {
+  'GET /api/v1/overview': ['read'],
+  'GET /api/v1/events': ['read'],
+  'GET /api/v1/catalog/{type}': ['read', 'submit'],
+  [`GET ${TYPE}/workers`]: ['read'],
+  [`GET ${WORKER}`]: ['read'],
+  [`GET ${WORKER}/stats`]: ['read'],
+  [`GET ${WORKER}/config/history`]: ['read'],
+  [`POST ${WORKER}/config/validate`]: ['read'],
+  [`PATCH ${WORKER}/config`]: ['operate', 'configure'],
+  [`PUT ${WORKER}/claim`]: ['configure'],
+  [`DELETE ${WORKER}/claim`]: ['configure'],
+  [`POST ${WORKER}/drain`]: ['operate'],
+  [`DELETE ${WORKER}`]: ['operate'],
+  [`GET ${TYPE}/output/length`]: ['read'],
+  [`GET ${TYPE}/output/peek`]: ['read'],
+  [`GET ${TYPE}/output/tail`]: ['read'],
+  [`POST ${TYPE}/output/pop`]: ['consume'],
+  [`POST ${TYPE}/tasks`]: ['submit'],
+  [`POST ${TYPE}/tasks/batch`]: ['submit'],
+  [`POST ${TYPE}/tasks/validate`]: ['read', 'submit'],
+  [`GET ${TYPE}/tasks/{task_id}`]: ['read', 'submit'],
+  [`GET ${TYPE}/queue`]: ['read'],
+  [`GET ${TYPE}/queue/stats`]: ['read'],
+  [`GET ${TYPE}/dead`]: ['read'],
+  [`POST ${TYPE}/dead/replay`]: ['operate'],
+  [`POST ${TYPE}/dead/select`]: ['operate', 'purge'],
+  [`DELETE ${TYPE}/dead`]: ['purge'],
+}
+
+const GRANTS: readonly { who: string; token: string; permissions: readonly Permission[] }[] = [
+  ...SCOPED_PERMISSIONS.map((permission) => ({
+    who: `may-${permission}`,
+    token: tokenWith(permission),
+    permissions: [permission],
+  })),
+  ...(['viewer', 'responder', 'producer', 'editor'] as const).map((role) => ({
+    who: role,
+    token: TOKENS[role],
+    permissions: ROLE_PERMISSIONS[role],
+  })),
+]
+
+describe('the matrix of routes and permissions (D86)', () => {
+  const results = new Map<string, { own: number; other: number }>()
+  let routes: TestMaster['routes'] = []
+
+  beforeAll(async () => {
+    const master = await startTestMaster()
+    routes = master.routes
+    for (const { method, path } of routes) {
+      for (const { who, token } of GRANTS) {
+        const ask = (type: string) => statusOf(master, method, filled(path, { ...PARAMS, type }), `Bearer ${token}`)
+        results.set(`${method} ${path} ${who}`, { own: await ask('mailer'), other: await ask('probe') })
+      }
+    }
+    await master.stop()
+  }, 30_000)
+
+  it('opens each route to the roles and permissions that it names, and to no other', () => {
+    for (const { method, path, access } of routes) {
+      const row = `${method} ${path}`
+      const isOpen = access === 'none' || access === 'any'
+      for (const { who, permissions } of GRANTS) {
+        const opened = isOpen || (OPENED_BY[row]?.some((each) => permissions.includes(each)) ?? false)
+        const { own, other } = results.get(`${row} ${who}`) ?? { own: 0, other: 0 }
+        expect([row, who, own === 403 ? 403 : 'in']).toEqual([row, who, opened ? 'in' : 403])
+        const reachesOther = opened && (isOpen || !path.includes('{type}'))
+        expect([row, who, 'another type', other === 403 ? 403 : 'in']).toEqual([
+          row,
+          who,
+          'another type',
+          reachesOther ? 'in' : 403,
+        ])
+      }
+    }
+  })
+
+  it('has a permission for every route that scoped tokens reach, `fleet` and `work` for the others', () => {
+    for (const { method, path, access, needs } of routes) {
+      const expected = {
+        none: null,
+        any: null,
+        admin: 'fleet',
+        worker: 'work',
+        scoped: OPENED_BY[`${method} ${path}`],
+      }[access]
+      expect([method, path, typeof needs === 'string' && Array.isArray(expected) ? [needs] : needs]).toEqual([
+        method,
+        path,
+        expected,
+      ])
+    }
+    expect(
+      Object.keys(OPENED_BY).filter((row) => !routes.some(({ method, path }) => `${method} ${path}` === row)),
+    ).toEqual([])
+  })
+})
+
+describe('a body that needs more than its route', () => {
+  it('is refused to a token that may only operate: fields beside enabled and slots, removing dead tasks (D86)', async () => {
+    const master = await startTestMaster()
+    try {
+      const ask = async (method: string, path: string, token: string, body: object) =>
+        (await master.call(method, path, { token, body })).status
+      const config = '/api/v1/automations/mailer/workers/w-1/config'
+      for (const body of [{ enabled: true }, { slots: 2 }, {}])
+        expect([body, await ask('PATCH', config, TOKENS.responder, body)]).toEqual([body, 404])
+      for (const body of [{ host: 'h' }, { slots: 2, host: 'h' }, { max_attempts: 2 }])
+        expect([body, await ask('PATCH', config, TOKENS.responder, body)]).toEqual([body, 403])
+      expect(await ask('PATCH', config, tokenWith('configure'), { slots: 2, host: 'h' })).toBe(404)
+      const select = '/api/v1/automations/mailer/dead/select'
+      expect(await ask('POST', select, TOKENS.responder, { action: 'remove', task_ids: ['t-1'] })).toBe(403)
+      expect(await ask('POST', select, tokenWith('purge'), { action: 'replay', task_ids: ['t-1'] })).toBe(403)
+      expect(await ask('POST', select, tokenWith('purge'), { action: 'remove', task_ids: ['t-1'] })).toBe(200)
+    } finally {
+      await master.stop()
+    }
+  })
+})
 
 describe('the matrix of routes and tokens', () => {
   const results = new Map<string, number>()

@@ -30,8 +30,8 @@ describe('a master', () => {
     expect(await after(1)).toBe(true)
     expect(await after(1)).toBe(false)
     expect(lines.map(({ level, message }) => [level, message])).toEqual([
-      ['warn', 'the master has more work than time: new tasks are refused'],
-      ['info', 'the master has time again: new tasks are taken'],
+      ['warn', 'master overloaded: event loop is delayed, rejecting new tasks'],
+      ['info', 'master recovered from overload: accepting new tasks'],
     ])
   })
 
@@ -51,7 +51,7 @@ describe('a master', () => {
     await time.advance(5_000)
     for (const reply of [await submit(), await submit(`${SUBMIT}/batch`, { tasks: [{ payload: { to: 'x' } }] })]) {
       expect([reply.status, reply.headers.get('retry-after')]).toEqual([503, '1'])
-      expect((reply.json as { detail: string }).detail).toContain('more work than time')
+      expect((reply.json as { detail: string }).detail).toContain('overloaded')
     }
     expect((await master.call('GET', '/metrics')).text).toContain(
       'svc_submits_refused_total{automation_type="mailer",reason="overloaded"} 2',

@@ -2,7 +2,9 @@
 import { afterEach } from '@jest/globals'
 import { connect, type Socket } from 'node:net'
 import { buildCatalog, defineBatch, defineContinuous, Type } from '../../src/automation/index.ts'
+import { parseTokens } from '../../src/master/auth/index.ts'
 import { startMaster, type MasterOptions, type RunningMaster } from '../../src/master/index.ts'
+import { SCOPED_PERMISSIONS } from '../../src/protocol/index.ts'
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
 import type { Backend } from '../../src/storage/index.ts'
 import { MemoryBackend } from '../../src/storage/memory/index.ts'
@@ -17,7 +19,36 @@ export const TOKENS = {
   /** Covers `probe`. */
   probe: 'scoped-probe-of-the-test',
   everyType: 'scoped-every-type-of-the-test',
+  /** The roles of SVC_TOKENS, for `mailer`. */
+  viewer: 'viewer-token-of-the-test',
+  responder: 'responder-token-of-the-test',
+  producer: 'producer-token-of-the-test',
+  editor: 'editor-token-of-the-test',
 } as const
+
+/** One token for each permission, named after it, for `mailer`. */
+export const tokenWith = (permission: string): string => `token-with-${permission}-of-the-test`
+
+const NAMED_TOKENS = JSON.stringify([
+  ...['viewer', 'responder', 'producer', 'editor'].map((role) => ({
+    name: role,
+    role,
+    types: ['mailer'],
+    token: `${role}-token-of-the-test`,
+  })),
+  ...SCOPED_PERMISSIONS.map((permission) => ({
+    name: `may-${permission}`,
+    permissions: [permission],
+    types: ['mailer'],
+    token: tokenWith(permission),
+  })),
+])
+
+function namedTokens() {
+  const reading = parseTokens({ SVC_TOKENS: NAMED_TOKENS })
+  if ('faults' in reading) throw new Error(JSON.stringify(reading.faults))
+  return reading.tokens.named ?? []
+}
 
 const run = async (): Promise<void> => {}
 const POOLS = {
@@ -94,6 +125,7 @@ export async function startTestMaster(options: Partial<MasterOptions> = {}): Pro
         [TOKENS.probe, ['probe']],
         [TOKENS.everyType, ['*']],
       ]),
+      named: namedTokens(),
     },
     settings: {
       submitRpsPerToken: 0,

@@ -7,6 +7,7 @@
  * again when `onChange` calls.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
+import { FleetError, ROLE_PERMISSIONS, SCOPED_PERMISSIONS, type Permission } from '../../protocol/index.ts'
 import type { Principal } from '../http/route.ts'
 import type { TokenSettings } from './token-settings.ts'
 
@@ -30,8 +31,11 @@ interface Candidate {
   readonly principal: Principal
 }
 
-/** The scheme is compared without case (RFC 9110 section 11.1). */
-const BEARER = /^bearer ([\x21-\x7e]+)$/i
+/** Of the digest of a token: enough to tell tokens apart, too little to guess one. */
+const ID_CHARS = 8
+
+/** The scheme is compared without case, and one or more spaces follow it (RFC 9110 sections 11.1, 11.4). */
+const BEARER = /^bearer +([\x21-\x7e]+)$/i
 
 /** The token of an `Authorization` header; undefined when it is not of the form `Bearer <token>`. */
 export function bearerTokenOf(header: string): string | undefined {
@@ -76,19 +80,71 @@ export function covers(principal: Principal, type: string): boolean {
   return principal.role === 'scoped' && (principal.types.has('*') || principal.types.has(type))
 }
 
-function candidatesOf({ admin, worker, workerPeers, scopes }: TokenSettings): readonly Candidate[] {
+/** The permissions of a principal, as `GET /api/v1/me` lists them. */
+export function permissionsOf(principal: Principal): readonly Permission[] {
+  return principal.role === 'scoped'
+    ? SCOPED_PERMISSIONS.filter((each) => principal.permissions.has(each))
+    : ROLE_PERMISSIONS[principal.role]
+}
+
+/**
+ * Refuses a principal that has none of the permissions `needs`, or whose token does not cover `type`.
+ * @param type undefined: the path has none; a scoped token then sees what belongs to its own types.
+ * @throws {FleetError} FORBIDDEN.
+ */
+export function requirePermission(
+  principal: Principal,
+  needs: Permission | readonly Permission[],
+  type?: string,
+): void {
+  const any = typeof needs === 'string' ? [needs] : needs
+  if (!any.some((each) => hasPermission(principal, each))) {
+    throw new FleetError(
+      'FORBIDDEN',
+      `this token does not have the permission ${any.map((each) => JSON.stringify(each)).join(' or ')}`,
+    )
+  }
+  if (type !== undefined && principal.role === 'scoped' && !covers(principal, type)) {
+    throw new FleetError('FORBIDDEN', `this token does not cover the automation type ${JSON.stringify(type)}`)
+  }
+}
+
+function hasPermission(principal: Principal, permission: Permission): boolean {
+  if (principal.role === 'scoped') return principal.permissions.has(permission)
+  return (ROLE_PERMISSIONS[principal.role] as readonly Permission[]).includes(permission)
+}
+
+function candidatesOf({ admin, worker, workerPeers, scopes, named = [] }: TokenSettings): readonly Candidate[] {
+  const editor = new Set<Permission>(SCOPED_PERMISSIONS)
   return [
-    ...(admin === null ? [] : [candidate(admin, (key) => ({ role: 'admin', key }))]),
+    ...(admin === null ? [] : [candidate(digestOf(admin), (key, id) => ({ role: 'admin', key, id }))]),
     ...(worker === null ? [] : [worker])
       .concat(workerPeers)
-      .map((each) => candidate(each, (key) => ({ role: 'worker', key }))),
-    ...[...scopes].map(([token, types]) => candidate(token, (key) => ({ role: 'scoped', types: new Set(types), key }))),
+      .map((each) => candidate(digestOf(each), (key, id) => ({ role: 'worker', key, id }))),
+    ...[...scopes].map(([token, types]) =>
+      candidate(digestOf(token), (key, id) => ({
+        role: 'scoped',
+        types: new Set(types),
+        permissions: editor,
+        key,
+        id,
+      })),
+    ),
+    ...named.map(({ name, types, permissions, sha256 }) =>
+      candidate(Buffer.from(sha256, 'hex'), (key) => ({
+        role: 'scoped',
+        types: new Set(types),
+        permissions: new Set(permissions),
+        key,
+        id: name,
+        name,
+      })),
+    ),
   ]
 }
 
-function candidate(bearerToken: string, principal: (key: string) => Principal): Candidate {
-  const digest = digestOf(bearerToken)
-  return { digest, principal: principal(digest.toString('base64url')) }
+function candidate(digest: Buffer, principal: (key: string, id: string) => Principal): Candidate {
+  return { digest, principal: principal(digest.toString('base64url'), digest.toString('hex').slice(0, ID_CHARS)) }
 }
 
 const digestOf = (bearerToken: string): Buffer => createHash('sha256').update(bearerToken).digest()
@@ -96,5 +152,8 @@ const digestOf = (bearerToken: string): Buffer => createHash('sha256').update(be
 function sameRights(one: Principal, other: Principal): boolean {
   if (one.key !== other.key || one.role !== other.role) return false
   if (one.role !== 'scoped' || other.role !== 'scoped') return true
-  return one.types.size === other.types.size && [...one.types].every((type) => other.types.has(type))
+  return sameSet(one.types, other.types) && sameSet(one.permissions, other.permissions)
 }
+
+const sameSet = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
+  one.size === other.size && [...one].every((each) => other.has(each))

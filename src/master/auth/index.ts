@@ -1,5 +1,12 @@
 /** Tokens: read from settings, recognised in requests, replaced while running. */
-export { bearerTokenOf, covers, createAuthenticator, type Authenticator } from './authenticator.ts'
+export {
+  bearerTokenOf,
+  covers,
+  createAuthenticator,
+  permissionsOf,
+  requirePermission,
+  type Authenticator,
+} from './authenticator.ts'
 export {
   generateToken,
   parseTokens,

@@ -6,11 +6,14 @@
  *   SVC_ADMIN_TOKEN, SVC_WORKER_TOKEN   one token
  *   SVC_WORKER_TOKENS                   tokens separated by commas, or a JSON list
  *   SVC_TOKEN_SCOPES                    JSON object: token → list of automation types, or "*" for every type
+ *   SVC_TOKENS                          JSON list of named tokens with permissions (named-tokens.ts)
  *
  * Each may come from a file instead, named by the same setting with _FILE behind it (D22).
  */
 import { TYPE_PATTERN } from '../../protocol/index.ts'
 import type { Random } from '../../runtime/index.ts'
+import { namedTokensOf, sha256Of, type NamedToken } from './named-tokens.ts'
+import { shortness, tokenFaults } from './token-text.ts'
 
 export interface TokenSettings {
   /** null: not set. */
@@ -20,28 +23,56 @@ export interface TokenSettings {
   readonly workerPeers: readonly string[]
   /** Token → automation types, or '*'. */
   readonly scopes: ReadonlyMap<string, readonly string[]>
+  /** The tokens of SVC_TOKENS; left out: none. */
+  readonly named?: readonly NamedToken[]
 }
 
-export type TokenReading = { readonly tokens: TokenSettings } | { readonly faults: readonly string[] }
+/** One fault of the token settings. */
+interface TokenFault {
+  /** The setting to correct. */
+  readonly name: TokenVariable
+  /** A sentence that names the setting and contains no token. */
+  readonly problem: string
+}
+
+export type TokenReading = { readonly tokens: TokenSettings } | { readonly faults: readonly TokenFault[] }
 type Environment = Readonly<Record<string, string | undefined>>
 
-export const TOKEN_VARIABLES = ['SVC_ADMIN_TOKEN', 'SVC_WORKER_TOKEN', 'SVC_WORKER_TOKENS', 'SVC_TOKEN_SCOPES'] as const
+export const TOKEN_VARIABLES = [
+  'SVC_ADMIN_TOKEN',
+  'SVC_WORKER_TOKEN',
+  'SVC_WORKER_TOKENS',
+  'SVC_TOKEN_SCOPES',
+  'SVC_TOKENS',
+] as const
+type TokenVariable = (typeof TOKEN_VARIABLES)[number]
 
-/** What a header can carry: visible ASCII without spaces. */
-const TOKEN = /^[\x21-\x7e]+$/
-/** Longer than any header may be: nobody could ever present it. */
-const MAX_TOKEN_CHARS = 4_096
-const WEAK_BELOW_CHARS = 16
 const TYPE = new RegExp(TYPE_PATTERN)
 
-/** Reads the four settings out of `environment`; their _FILE forms are {@link readTokens}. */
-export function parseTokens(environment: Environment): TokenReading {
-  const faults: string[] = []
+export interface TokenRules {
+  /** Whether tokens of fewer than 16 characters are taken. */
+  readonly allowShort: boolean
+}
+const STRICT: TokenRules = { allowShort: false }
+
+/** Reads the settings out of `environment`; their _FILE forms are {@link readTokens}. */
+export function parseTokens(environment: Environment, { allowShort }: TokenRules = STRICT): TokenReading {
+  const faults: TokenFault[] = []
+  const read = <T>(
+    name: TokenVariable,
+    parse: (value: string | undefined, problems: string[], short: boolean) => T,
+  ): T => {
+    const problems: string[] = []
+    const value = parse(environment[name], problems, allowShort)
+    faults.push(...problems.map((problem) => ({ name, problem })))
+    return value
+  }
   const tokens: TokenSettings = {
-    admin: single('SVC_ADMIN_TOKEN', environment, faults),
-    worker: single('SVC_WORKER_TOKEN', environment, faults),
-    workerPeers: peersOf(environment['SVC_WORKER_TOKENS'], faults),
-    scopes: scopesOf(environment['SVC_TOKEN_SCOPES'], faults),
+    admin: read('SVC_ADMIN_TOKEN', (...rest) => single('SVC_ADMIN_TOKEN', ...rest)),
+    worker: read('SVC_WORKER_TOKEN', (...rest) => single('SVC_WORKER_TOKEN', ...rest)),
+    workerPeers: read('SVC_WORKER_TOKENS', peersOf),
+    scopes: read('SVC_TOKEN_SCOPES', scopesOf),
+    named: read('SVC_TOKENS', namedTokensOf),
   }
   faults.push(...sharedTokens(tokens))
   return faults.length === 0 ? { tokens } : { faults }
@@ -51,37 +82,39 @@ export function parseTokens(environment: Environment): TokenReading {
 export async function readTokens(
   environment: Environment,
   readText: (path: string) => Promise<string>,
+  rules: TokenRules = STRICT,
 ): Promise<TokenReading> {
-  const faults: string[] = []
+  const faults: TokenFault[] = []
   const values: Record<string, string | undefined> = {}
   for (const name of TOKEN_VARIABLES) {
     const file = environment[`${name}_FILE`] ?? ''
     values[name] = environment[name]
     if (file === '') continue
-    if (values[name] !== undefined) faults.push(`${name} and ${name}_FILE are both set; leave one of them out`)
+    if (values[name] !== undefined)
+      faults.push({ name, problem: `${name} and ${name}_FILE are both set; leave one of them out` })
     values[name] = await readText(file).then(
       (text) => text.replace(/[\r\n]+$/, ''),
       () => {
-        faults.push(`${name}_FILE cannot be read`)
+        faults.push({ name, problem: `${name}_FILE cannot be read` })
         return undefined
       },
     )
   }
-  const reading = parseTokens(values)
+  const reading = parseTokens(values, rules)
   if (faults.length === 0) return reading
   return { faults: 'faults' in reading ? [...faults, ...reading.faults] : faults }
 }
 
 /** What a start-up warning should say about tokens that work but should not be used. */
 export function tokenWarnings(tokens: TokenSettings): readonly string[] {
-  return named(tokens).flatMap(({ where, token }) => [
-    ...(token.length < WEAK_BELOW_CHARS
-      ? [`${where} is shorter than ${WEAK_BELOW_CHARS} characters and can be guessed`]
-      : []),
-    ...(encodeURIComponent(token) === token
-      ? []
-      : [`${where} needs URL-encoding and does not work as ?token= of the control channel`]),
-  ])
+  return named(tokens)
+    .flatMap(({ where, token }) => [
+      shortness(token, where),
+      encodeURIComponent(token) === token
+        ? undefined
+        : `${where} needs URL-encoding and does not work as ?token= of the control channel`,
+    ])
+    .filter((warning) => warning !== undefined)
 }
 
 /** A random token for a setting that was left out: 32 bytes, base64url. */
@@ -89,25 +122,30 @@ export function generateToken(random: Random): string {
   return Buffer.from(random.bytes(32)).toString('base64url')
 }
 
-function single(name: (typeof TOKEN_VARIABLES)[number], environment: Environment, faults: string[]): string | null {
-  const value = environment[name]
+function single(name: TokenVariable, value: string | undefined, faults: string[], allowShort: boolean): string | null {
   if (value === undefined) return null
-  faults.push(...faultsOf(value, name))
+  faults.push(...tokenFaults(value, name, allowShort))
   return value
 }
 
-function peersOf(value: string | undefined, faults: string[]): readonly string[] {
+function peersOf(value: string | undefined, faults: string[], allowShort: boolean): readonly string[] {
   if (value === undefined || value.trim() === '') return []
   const peers: unknown = value.trimStart().startsWith('[') ? parsed(value) : value.split(',').map((each) => each.trim())
   if (!Array.isArray(peers) || !peers.every((each) => typeof each === 'string')) {
     faults.push('SVC_WORKER_TOKENS is not a list of tokens; separate them by commas or give a JSON list of strings')
     return []
   }
-  faults.push(...peers.flatMap((each, index) => faultsOf(each, `entry ${index + 1} of SVC_WORKER_TOKENS`)))
+  faults.push(
+    ...peers.flatMap((each, index) => tokenFaults(each, `entry ${index + 1} of SVC_WORKER_TOKENS`, allowShort)),
+  )
   return peers
 }
 
-function scopesOf(value: string | undefined, faults: string[]): ReadonlyMap<string, readonly string[]> {
+function scopesOf(
+  value: string | undefined,
+  faults: string[],
+  allowShort: boolean,
+): ReadonlyMap<string, readonly string[]> {
   if (value === undefined || value.trim() === '') return new Map()
   const scopes = parsed(value)
   if (typeof scopes !== 'object' || scopes === null || Array.isArray(scopes)) {
@@ -119,7 +157,7 @@ function scopesOf(value: string | undefined, faults: string[]): ReadonlyMap<stri
   const entries = Object.entries(scopes as Record<string, unknown>)
   entries.forEach(([token, types], index) => {
     const where = `entry ${index + 1} of SVC_TOKEN_SCOPES`
-    faults.push(...faultsOf(token, where))
+    faults.push(...tokenFaults(token, where, allowShort))
     if (
       !Array.isArray(types) ||
       !types.every((type) => typeof type === 'string' && (type === '*' || TYPE.test(type)))
@@ -130,24 +168,31 @@ function scopesOf(value: string | undefined, faults: string[]): ReadonlyMap<stri
   return new Map(entries as [string, string[]][])
 }
 
-function faultsOf(token: string, where: string): readonly string[] {
-  if (token === '') return [`${where} is empty`]
-  if (token.length > MAX_TOKEN_CHARS) return [`${where} is longer than ${MAX_TOKEN_CHARS} characters`]
-  if (!TOKEN.test(token)) return [`${where} holds a space or a character outside ASCII, which no header can carry`]
-  return []
-}
-
 /** One token in two roles would make the weaker role as strong as the other. */
-function sharedTokens(tokens: TokenSettings): readonly string[] {
+function sharedTokens(tokens: TokenSettings): readonly TokenFault[] {
   const firstUse = new Map<string, { role: string; where: string }>()
-  const faults: string[] = []
-  for (const { role, where, token } of named(tokens)) {
+  const faults: TokenFault[] = []
+  for (const { name, role, where, token } of named(tokens)) {
     if (token === '') continue // A fault of its own.
     const first = firstUse.get(token)
     if (first === undefined) firstUse.set(token, { role, where })
-    else if (first.role !== role) faults.push(`${where} and ${first.where} are the same token; each role needs its own`)
+    else if (first.role !== role)
+      faults.push({ name, problem: `${where} and ${first.where} are the same token; each role needs its own` })
   }
-  return faults
+  return [...faults, ...sharedDigests(tokens)]
+}
+
+/** An entry of SVC_TOKENS may be known by its digest alone. */
+function sharedDigests(tokens: TokenSettings): readonly TokenFault[] {
+  const firstUse = new Map(named(tokens).map(({ where, token }) => [sha256Of(token), where]))
+  return (tokens.named ?? []).flatMap(({ sha256 }) => {
+    const where = 'an entry of SVC_TOKENS' // Without its name: `/readyz` shows faults to everybody.
+    const first = firstUse.get(sha256)
+    firstUse.set(sha256, where)
+    return first === undefined
+      ? []
+      : [{ name: 'SVC_TOKENS', problem: `${where} and ${first} are the same token; each needs its own` }]
+  })
 }
 
 function named({
@@ -155,12 +200,22 @@ function named({
   worker,
   workerPeers,
   scopes,
-}: TokenSettings): readonly { role: string; where: string; token: string }[] {
+}: TokenSettings): readonly { name: TokenVariable; role: string; where: string; token: string }[] {
   return [
-    ...(admin === null ? [] : [{ role: 'admin', where: 'SVC_ADMIN_TOKEN', token: admin }]),
-    ...(worker === null ? [] : [{ role: 'worker', where: 'SVC_WORKER_TOKEN', token: worker }]),
-    ...workerPeers.map((token, index) => ({ role: 'worker', where: `entry ${index + 1} of SVC_WORKER_TOKENS`, token })),
+    ...(admin === null
+      ? []
+      : [{ name: 'SVC_ADMIN_TOKEN' as const, role: 'admin', where: 'SVC_ADMIN_TOKEN', token: admin }]),
+    ...(worker === null
+      ? []
+      : [{ name: 'SVC_WORKER_TOKEN' as const, role: 'worker', where: 'SVC_WORKER_TOKEN', token: worker }]),
+    ...workerPeers.map((token, index) => ({
+      name: 'SVC_WORKER_TOKENS' as const,
+      role: 'worker',
+      where: `entry ${index + 1} of SVC_WORKER_TOKENS`,
+      token,
+    })),
     ...[...scopes.keys()].map((token, index) => ({
+      name: 'SVC_TOKEN_SCOPES' as const,
       role: 'scoped',
       where: `entry ${index + 1} of SVC_TOKEN_SCOPES`,
       token,

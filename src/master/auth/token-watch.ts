@@ -15,18 +15,28 @@ export interface TokenWatchOptions {
   readonly reread: () => Promise<TokenReading>
   readonly initial: TokenSettings
   readonly apply: (tokens: TokenSettings) => void
+  /** Called when the faults of the settings changed; with none, the settings are in force. */
+  readonly onFaults?: (faults: readonly string[]) => void
 }
 
 /** Starts watching; answers how to stop. */
-export function watchTokens({ timers, log, reread, initial, apply }: TokenWatchOptions): () => void {
+export function watchTokens({
+  timers,
+  log,
+  reread,
+  initial,
+  apply,
+  onFaults = () => {},
+}: TokenWatchOptions): () => void {
   let current = initial
   let complaint = ''
   let busy = false
   const look = async (): Promise<void> => {
     const reading = await reread()
-    const faults = 'faults' in reading ? reading.faults : missing(reading.tokens)
+    const faults = 'faults' in reading ? reading.faults.map(({ problem }) => problem) : missing(reading.tokens)
     if (faults.join('; ') !== complaint && faults.length > 0)
-      log.error('the changed tokens are not usable; the ones before stay in force', { faults })
+      log.error('the changed token settings are invalid; the previous tokens remain valid', { faults })
+    if (faults.join('; ') !== complaint) onFaults(faults)
     complaint = faults.join('; ')
     if (faults.length > 0 || 'faults' in reading || isDeepStrictEqual(reading.tokens, current)) return
     current = reading.tokens
@@ -37,7 +47,7 @@ export function watchTokens({ timers, log, reread, initial, apply }: TokenWatchO
     if (busy) return // A slow disk must not pile up readings.
     busy = true
     look()
-      .catch((error: unknown) => log.error('the tokens could not be read again', { error }))
+      .catch((error: unknown) => log.error('failed to reload the tokens', { error }))
       .finally(() => (busy = false))
   })
 }

@@ -6,6 +6,7 @@ import { Type } from 'typebox'
 import { toCatalogEntry, toDescriptor } from '../../automation/index.ts'
 import { API_PREFIX, AutomationDescriptor, CatalogEntryBody, MeBody } from '../../protocol/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
+import { permissionsOf } from '../auth/index.ts'
 import { route, type Principal } from '../http/route.ts'
 
 export interface CatalogRoutesOptions {
@@ -30,6 +31,7 @@ export function createCatalogRoutes({
         method: 'GET',
         path: `${API_PREFIX}/automations`,
         access: 'admin',
+        needs: 'fleet',
         summary: 'The installed automations.',
         response: Type.Array(AutomationDescriptor),
         handle: () => ({ body: descriptors }),
@@ -38,6 +40,7 @@ export function createCatalogRoutes({
         method: 'GET',
         path: `${API_PREFIX}/catalog`,
         access: 'admin',
+        needs: 'fleet',
         summary: 'The schemas of all automations, by type.',
         response: Type.Record(Type.String(), CatalogEntryBody),
         handle: () => ({ body: Object.fromEntries(entries) }),
@@ -46,6 +49,7 @@ export function createCatalogRoutes({
         method: 'GET',
         path: `${API_PREFIX}/catalog/{type}`,
         access: 'scoped',
+        needs: ['read', 'submit'],
         summary: 'The schemas of one automation.',
         response: CatalogEntryBody,
         handle: ({ entry }) => ({ body: entries.get(entry.type) }),
@@ -54,6 +58,7 @@ export function createCatalogRoutes({
         method: 'GET',
         path: `${API_PREFIX}/me`,
         access: 'any',
+        needs: null,
         summary: 'What this token may do.',
         response: MeBody,
         handle: ({ principal }) => ({
@@ -64,6 +69,8 @@ export function createCatalogRoutes({
             epoch: epoch.current,
             backend: { scheme: backendScheme, durable, shared, pubsub },
             limits: { submit_rps_per_token: settings.submitRpsPerToken, max_body_bytes: settings.maxBodyBytes },
+            permissions: permissionsOf(principal),
+            name: principal.role === 'scoped' ? (principal.name ?? null) : null,
           },
         }),
       }),

@@ -10,7 +10,7 @@
  */
 import { CLOSE, FleetError, type JsonText } from '../../protocol/index.ts'
 import type { Complaints } from '../../runtime/index.ts'
-import type { Beat, BeatAnswer } from '../../storage/index.ts'
+import type { WorkerReport, ReportResult } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { RUN_ITEMS } from '../queue/lane.ts'
 import type { Announce } from '../registry/index.ts'
@@ -18,7 +18,7 @@ import type { Connection, ReportedStateFrame } from './connection.ts'
 import { SEEN_EVERY_MS, STORE_RETRY_MS } from './limits.ts'
 import type { Outbound } from './outbound.ts'
 import type { Pressure } from './pressure.ts'
-import type { Told } from './told.ts'
+import type { StateEventThrottle } from './state-event-throttle.ts'
 
 interface TypeLane {
   readonly waiting: Set<Connection>
@@ -33,7 +33,7 @@ interface Sent {
 export interface BeatsDeps {
   readonly master: MasterDeps
   readonly announce: Announce
-  readonly told: Told
+  readonly stateEvents: StateEventThrottle
   readonly outbound: Outbound
   readonly pressure: Pressure
   readonly complaints: Complaints
@@ -139,7 +139,7 @@ export class Beats {
   /** Puts back what was not stored, older than what arrived since. A mistake of ours would only repeat itself: dropped. */
   #refused(sent: readonly Sent[], lane: TypeLane, error: unknown): void {
     const again = error instanceof FleetError
-    this.#complain('states and statistics could not be stored', error)
+    this.#complain('failed to store states and statistics of workers', error)
     for (const { connection, state, stats } of sent) {
       if (again) {
         connection.pendingState ??= state
@@ -157,37 +157,37 @@ export class Beats {
     try {
       await this.#deps.master.backend.workers.disconnect(stored.map(({ ref, conn }) => ({ ...ref, conn })))
     } catch (error) {
-      this.#complain('the end of connections could not be stored', error)
+      this.#complain('failed to store that workers disconnected; retrying', error)
       for (const connection of stored) lane.waiting.add(connection)
       return false
     }
     for (const connection of stored) {
       connection.stored = false
       if (connection.disowned) continue
-      this.#deps.told.flush(connection)
+      this.#deps.stateEvents.flush(connection)
       this.#deps.announce('worker.disconnected', connection.ref, { connected: false })
     }
     return true
   }
 
-  #answered({ connection, state }: Sent, { was, gen }: BeatAnswer): void {
+  #answered({ connection, state }: Sent, { status: was, gen }: ReportResult): void {
     if (was === 'replaced') return this.#disown(connection, 'replaced by a newer connection')
-    if (was === 'unknown') return this.#disown(connection, 'the master forgot this worker; register again')
+    if (was === 'unknown') return this.#disown(connection, 'this worker was deleted from the master; register again')
     if (state !== null) {
       connection.knownGen = Math.max(connection.knownGen, state.gen)
-      this.#deps.told.reports(connection, {
+      this.#deps.stateEvents.update(connection, {
         state: was === 'drain' ? 'DRAINING' : state.state,
         lastError: state.lastError,
         appliedGen: state.gen,
       })
     }
-    if (was === 'drain' && !connection.drainTold) this.#deps.outbound.drain(connection)
+    if (was === 'drain' && !connection.isDrainSent) this.#deps.outbound.drain(connection)
     if (gen > connection.knownGen) this.#deps.outbound.configChanged(connection, gen)
   }
 
   #disown(connection: Connection, reason: string): void {
     connection.disowned = true
-    this.#deps.told.forget(connection)
+    this.#deps.stateEvents.forget(connection)
     connection.close(CLOSE.POLICY, reason)
   }
 
@@ -205,6 +205,6 @@ function taken(connection: Connection, nowMs: number): Sent {
   return { connection, state, stats }
 }
 
-function beatOf({ connection: { type, id, conn }, state, stats }: Sent): Beat {
+function beatOf({ connection: { type, id, conn }, state, stats }: Sent): WorkerReport {
   return { type, id, conn, ...(state !== null && { state }), ...(stats.length > 0 && { stats }) }
 }

@@ -7,21 +7,21 @@
  *
  * Reading stops while any reason to pause stands, and goes on when the last is gone.
  */
-import type { WebSocket } from 'ws'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { JsonText } from '../../protocol/index.ts'
-import type { Beat, Ref, Reported } from '../../storage/index.ts'
+import type { WorkerReport, Ref, RecordedStatus } from '../../storage/index.ts'
+import type { ControlSocket } from './control-socket.ts'
 
 /** Why reading is paused; bits of {@link Connection.pausedFor}. */
 export const PAUSE = { registering: 1, sink: 2, untaken: 4 } as const
 
-export type ReportedStateFrame = NonNullable<Beat['state']>
+export type ReportedStateFrame = NonNullable<WorkerReport['state']>
 
 /** As every record begins. */
-export const NOTHING_REPORTED: Reported = { state: 'IDLE', lastError: null, appliedGen: null }
+export const NOTHING_REPORTED: RecordedStatus = { state: 'IDLE', lastError: null, appliedGen: null }
 
 export class Connection implements Ref {
-  readonly socket: WebSocket
+  readonly socket: ControlSocket
   readonly entry: CatalogEntry
   readonly id: string
   /** Asked about again when tokens change (D22). */
@@ -48,14 +48,14 @@ export class Connection implements Ref {
   pendingStats: JsonText[] = []
   lastBeatMs = 0
 
-  /** The highest generation this socket was told of or spoke of. */
+  /** The highest config generation that was sent to this socket or reported by it. */
   knownGen = 0
-  drainTold = false
-  /** What the record says, and what the event log was told of it (told.ts). */
-  reported: Reported = NOTHING_REPORTED
-  told: Reported = NOTHING_REPORTED
-  /** Before it differences are not told. */
-  tellableAtMs = -Infinity
+  isDrainSent = false
+  /** The state in the store, and the state that was last published as an event (state-event-throttle.ts). */
+  reported: RecordedStatus = NOTHING_REPORTED
+  published: RecordedStatus = NOTHING_REPORTED
+  /** Before this monotonic time the throttle publishes no further state. */
+  nextStateEventAtMs = -Infinity
 
   /** Kept back while the peer does not read. */
   heldGen: number | null = null
@@ -63,7 +63,7 @@ export class Connection implements Ref {
   stuckBytes = 0
   stuckSinceMs = 0
 
-  constructor(socket: WebSocket, entry: CatalogEntry, id: string, bearerToken: string, openedAtMs: number) {
+  constructor(socket: ControlSocket, entry: CatalogEntry, id: string, bearerToken: string, openedAtMs: number) {
     this.socket = socket
     this.entry = entry
     this.id = id

@@ -2,8 +2,8 @@
  * @module master/control/control
  * The control channel: every worker's WebSocket, from the upgrade to its end.
  *
- *   upgrade ── path, room ──▶ handshake ── token, type ──▶ new ── register ──▶ registered ──▶ closed
- *      │ 404, 503                  │ 4401, 1008                                    │
+ *   upgrade ── path ──▶ token, type, id ── room ──▶ new ── register ──▶ registered ──▶ closed
+ *      │ 404                │ 4401, 1008   │ 503                            │
  *                                                        frames ─▶ inbound ─▶ beats (states, statistics), sink (outputs)
  *                                                        outbound ◀─ signals, answers of the store
  *
@@ -14,28 +14,33 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Counter, Gauge } from 'prom-client'
 import { WebSocketServer, type RawData, type WebSocket } from 'ws'
-import { CLOSE, isWorkerId, MAX_FRAGMENTS, MAX_FRAME_BYTES } from '../../protocol/index.ts'
+import { CLOSE, isWorkerId, MAX_FRAME_BYTES } from '../../protocol/index.ts'
 import { Complaints } from '../../runtime/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
+import { NO_AUDIT, type Audit, type TokenRefusal } from '../audit/index.ts'
 import type { Principal } from '../http/route.ts'
 import { refuseRaw } from '../http/server.ts'
 import type { Registry, SocketSignal } from '../registry/index.ts'
 import type { OutputSink } from '../streams/sink.ts'
 import { Beats } from './beats.ts'
-import { closeReason, Connection } from './connection.ts'
+import { Connection } from './connection.ts'
+import { boundPieces, ControlSocket } from './control-socket.ts'
 import { Admission, readHandshake, type Handshake } from './handshake.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { Inbound } from './inbound.ts'
 import { CLOSE_GRACE_MS } from './limits.ts'
 import { Outbound } from './outbound.ts'
 import { Pressure } from './pressure.ts'
-import { Told } from './told.ts'
+import { RefusedSockets } from './refused-sockets.ts'
+import { StateEventThrottle } from './state-event-throttle.ts'
 
 export interface ControlParts {
   readonly registry: Registry
   readonly sink: OutputSink
   /** Whose token this is. */
   readonly identify: (bearerToken: string) => Principal | 'wrong'
+  /** Left out: no trail is written. */
+  readonly audit?: Audit
 }
 
 export interface Control extends Part {
@@ -47,9 +52,14 @@ export interface Control extends Part {
   closeRevoked(): void
 }
 
+interface Refusal {
+  readonly code: number
+  readonly reason: string
+}
+
 /** As labels: ours, and what a WebSocket says by itself; a peer may send any number. */
 const KNOWN_CODES: ReadonlySet<number> = new Set([1000, 1002, 1003, 1005, 1006, ...Object.values(CLOSE)])
-const BAD_TOKEN = 'the worker token is missing or not valid'
+const BAD_TOKEN = 'the worker token is missing or invalid'
 
 export function createControl(deps: MasterDeps, parts: ControlParts): Control {
   return new ControlChannel(deps, parts)
@@ -59,22 +69,22 @@ class ControlChannel implements Control {
   readonly routes = []
   readonly #deps: MasterDeps
   readonly #parts: ControlParts
-  readonly #server = new WebSocketServer({
+  readonly #server = new WebSocketServer<typeof ControlSocket>({
+    WebSocket: ControlSocket,
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: MAX_FRAME_BYTES,
-    maxFragments: MAX_FRAGMENTS,
+    maxFragments: 0,
   })
   readonly #admission: Admission
   readonly #connections = new Map<WebSocket, Connection>()
   readonly #unregistered = new Set<Connection>()
   readonly #byConn = new Map<string, Connection>()
-  /** Sockets that were let in only to be told why not. */
-  readonly #rejected = new Set<WebSocket>()
+  readonly #refusedSockets: RefusedSockets
   readonly #outbound: Outbound
   readonly #pressure: Pressure
-  readonly #told: Told
+  readonly #stateEvents: StateEventThrottle
   readonly #beats: Beats
   readonly #inbound: Inbound
   readonly #heartbeat: Heartbeat
@@ -90,13 +100,14 @@ class ControlChannel implements Control {
     this.#deps = deps
     this.#parts = parts
     this.#admission = new Admission(deps.clock)
+    this.#refusedSockets = new RefusedSockets(deps.timers, () => this.#checkEmpty())
     this.#outbound = new Outbound(deps.clock)
     this.#pressure = new Pressure(sink)
-    this.#told = new Told({ clock: deps.clock, timers: deps.timers, announce: registry.announce })
+    this.#stateEvents = new StateEventThrottle({ clock: deps.clock, timers: deps.timers, announce: registry.announce })
     this.#beats = new Beats({
       master: deps,
       announce: registry.announce,
-      told: this.#told,
+      stateEvents: this.#stateEvents,
       outbound: this.#outbound,
       pressure: this.#pressure,
       complaints,
@@ -143,7 +154,7 @@ class ControlChannel implements Control {
   }
 
   async stop(): Promise<void> {
-    await this.closeAll(CLOSE.GOING_AWAY, 'the master stops')
+    await this.closeAll(CLOSE.GOING_AWAY, 'the master is stopping')
     this.#heartbeat.stop()
     for (const stop of this.#stops) stop()
     await this.#beats.stop()
@@ -151,21 +162,24 @@ class ControlChannel implements Control {
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const handshake = readHandshake(request)
-    if (handshake === null) return this.#refuse(socket, 404, 'path', 'there is nothing to upgrade to at this path')
-    const refusal = this.#closing
-      ? 'the master stops'
-      : this.#admission.refusal(
-          this.#connections.size + this.#rejected.size,
-          this.#unregistered.size + this.#rejected.size,
-        )
-    if (refusal !== null) return this.#refuse(socket, 503, 'room', refusal)
-    this.#server.handleUpgrade(request, socket, head, (accepted) => this.#accept(accepted, handshake))
+    if (handshake === null) return this.#refuse(socket, 404, 'path', 'this path does not support upgrades')
+    if (this.#closing) return this.#refuse(socket, 503, 'room', 'the master is stopping')
+    const refusal = this.#refusalOf(handshake)
+    if (refusal !== null) {
+      if (refusal.code === CLOSE.INVALID_TOKEN) this.#auditRefusal(handshake, request)
+      if (this.#refusedSockets.isFull)
+        return this.#refuse(socket, 503, 'room', 'too many clients are being rejected; try again')
+      return this.#open(request, socket, head, (accepted) => this.#reject(accepted, refusal))
+    }
+    const full = this.#admission.refusal(this.#connections.size, this.#unregistered.size)
+    if (full !== null) return this.#refuse(socket, 503, 'room', full)
+    this.#open(request, socket, head, (accepted) => this.#accept(accepted, handshake))
   }
 
   async closeAll(code: number, reason: string): Promise<void> {
     this.#closing = true
     for (const connection of this.#connections.values()) connection.close(code, reason)
-    if (this.#connections.size + this.#rejected.size > 0) await this.#emptied()
+    if (this.#connections.size + this.#refusedSockets.size > 0) await this.#emptied()
   }
 
   closeRevoked(): void {
@@ -178,6 +192,13 @@ class ControlChannel implements Control {
     }
   }
 
+  #open(request: IncomingMessage, socket: Duplex, head: Buffer, use: (accepted: ControlSocket) => void): void {
+    this.#server.handleUpgrade(request, socket, head, (accepted) => {
+      boundPieces(accepted, socket)
+      use(accepted)
+    })
+  }
+
   #refuse(socket: Duplex, status: 404 | 503, reason: string, detail: string): void {
     this.#refused.inc({ reason })
     refuseRaw(socket, status, detail, this.#deps.random.uuid(), status === 503 ? { 'retry-after': '1' } : {})
@@ -188,34 +209,46 @@ class ControlChannel implements Control {
     return principal !== 'wrong' && principal.role === 'worker'
   }
 
-  #accept(socket: WebSocket, { type, id, bearerToken }: Handshake): void {
-    socket.on('error', ignored)
-    const entry = this.#deps.catalog.get(type)
+  /** Why a handshake gets no control socket; null when it may have one. The token comes first: a stranger learns no more. */
+  #refusalOf({ type, id, bearerToken }: Handshake): Refusal | null {
     if (bearerToken === undefined || !this.#isWorkerToken(bearerToken))
-      return this.#reject(socket, CLOSE.INVALID_TOKEN, BAD_TOKEN)
-    if (entry === undefined)
-      return this.#reject(socket, CLOSE.POLICY, 'the automation type of the path is not installed')
-    if (!isWorkerId(id)) return this.#reject(socket, CLOSE.POLICY, 'the worker id of the path is not valid')
+      return { code: CLOSE.INVALID_TOKEN, reason: BAD_TOKEN }
+    if (!this.#deps.catalog.has(type))
+      return { code: CLOSE.POLICY, reason: 'the automation type of the path is not installed' }
+    return isWorkerId(id) ? null : { code: CLOSE.POLICY, reason: 'the worker id of the path is not valid' }
+  }
+
+  #accept(socket: ControlSocket, { type, id, bearerToken }: Handshake): void {
+    const entry = this.#deps.catalog.get(type)
+    if (entry === undefined || bearerToken === undefined) throw new TypeError('a refused handshake was accepted')
     const connection = new Connection(socket, entry, id, bearerToken, this.#deps.clock.monotonicMs())
     this.#connections.set(socket, connection)
     this.#unregistered.add(connection)
+    socket.on('error', this.#onError)
     socket.on('message', this.#onMessage)
     socket.on('pong', this.#onPong)
     socket.on('close', this.#onClose)
   }
 
-  #reject(socket: WebSocket, code: number, reason: string): void {
+  /** One line of the audit trail for a handshake whose token opens no control channel. */
+  #auditRefusal({ bearerToken }: Handshake, request: IncomingMessage): void {
+    const principal = bearerToken === undefined ? 'missing' : this.#parts.identify(bearerToken)
+    const reason: TokenRefusal = typeof principal === 'string' ? principal : 'role'
+    const { audit = NO_AUDIT } = this.#parts
+    audit.refusedToken(reason, request.socket.remoteAddress, request.url ?? '')
+  }
+
+  #reject(socket: WebSocket, { code, reason }: Refusal): void {
     this.#refused.inc({ reason: code === CLOSE.INVALID_TOKEN ? 'token' : 'path' })
-    this.#rejected.add(socket)
-    socket.on('close', this.#onRejectedClose)
-    socket.close(code, closeReason(reason))
+    socket.on('error', ignored)
+    this.#refusedSockets.close(socket, code, reason)
   }
 
   // Shared by all sockets: ws calls them with the socket as `this`.
   readonly #onMessage = onSocket((socket, data: RawData, isBinary: boolean) => {
     const connection = this.#connections.get(socket)
     if (connection === undefined) return
-    if (isBinary) this.#inbound.refuse(connection, CLOSE.INVALID_FRAME, 'frames are JSON text, this one is binary')
+    if (isBinary) this.#inbound.refuse(connection, CLOSE.INVALID_FRAME, 'frames must be JSON text; this one is binary')
     else this.#inbound.receive(connection, (data as Buffer).toString())
   })
 
@@ -224,9 +257,18 @@ class ControlChannel implements Control {
     if (connection !== undefined) connection.misses = 0
   })
 
-  readonly #onClose = onSocket((socket, code: number) => {
+  /** `ws` closed the socket because of its bytes. Errors of the connection are followed by their close, which says enough. */
+  readonly #onError = onSocket((socket) => {
+    const connection = this.#connections.get(socket)
+    const { sentCode, fault } = connection?.socket ?? {}
+    if (connection !== undefined && sentCode !== undefined && fault !== undefined)
+      this.#inbound.refuse(connection, sentCode, fault)
+  })
+
+  readonly #onClose = onSocket((socket, received: number) => {
     const connection = this.#connections.get(socket)
     if (connection === undefined) return
+    const code = connection.socket.sentCode ?? received
     connection.gone = true
     connection.phase = 'closing'
     this.#closed.inc({ code: KNOWN_CODES.has(code) ? code : 'other' })
@@ -239,11 +281,6 @@ class ControlChannel implements Control {
     this.#checkEmpty()
   })
 
-  readonly #onRejectedClose = onSocket((socket) => {
-    this.#rejected.delete(socket)
-    this.#checkEmpty()
-  })
-
   #signalled(signal: SocketSignal): void {
     const connection = this.#byConn.get(signal.conn)
     if (connection === undefined) return
@@ -251,11 +288,11 @@ class ControlChannel implements Control {
       case 'config_changed':
         return this.#outbound.configChanged(connection, signal.gen)
       case 'drain':
-        this.#told.knows(connection, 'DRAINING') // Told by whoever asked for the drain.
+        this.#stateEvents.markPublished(connection, 'DRAINING') // The drain request has published it.
         return this.#outbound.drain(connection)
       case 'replaced':
         connection.disowned = true
-        this.#told.forget(connection)
+        this.#stateEvents.forget(connection)
         return connection.close(CLOSE.POLICY, 'replaced by a newer connection')
     }
   }
@@ -264,14 +301,15 @@ class ControlChannel implements Control {
   async #emptied(): Promise<void> {
     const empty = new Promise<void>((resolve) => void this.#onEmpty.push(resolve))
     const cancel = this.#deps.timers.after(CLOSE_GRACE_MS, () => {
-      for (const socket of [...this.#connections.keys(), ...this.#rejected]) socket.terminate()
+      for (const socket of this.#connections.keys()) socket.terminate()
+      this.#refusedSockets.terminateAll()
     })
     await empty
     cancel()
   }
 
   #checkEmpty(): void {
-    if (this.#connections.size + this.#rejected.size > 0) return
+    if (this.#connections.size + this.#refusedSockets.size > 0) return
     for (const resolve of this.#onEmpty.splice(0)) resolve()
   }
 

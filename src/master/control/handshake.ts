@@ -7,6 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import { API_PREFIX } from '../../protocol/index.ts'
 import type { Clock } from '../../runtime/index.ts'
 import { bearerTokenOf } from '../auth/index.ts'
+import { countHeader, originForm } from '../http/request-head.ts'
 import { MAX_HANDSHAKES_PER_SECOND, MAX_SOCKETS, MAX_UNREGISTERED } from './limits.ts'
 
 export interface Handshake {
@@ -19,15 +20,20 @@ const CONTROL_PATH = new RegExp(`^${API_PREFIX}/automations/(?<type>[^/]+)/worke
 
 /** Reads path and token; null when the path is not the control channel's. Leaves no query behind in `request.url`. */
 export function readHandshake(request: IncomingMessage): Handshake | null {
-  const [path, query] = splitOnce(request.url ?? '')
+  const [path, query] = splitOnce(originForm(request.url ?? ''))
   request.url = path
   const { type, id } = CONTROL_PATH.exec(path)?.groups ?? {}
   if (type === undefined || id === undefined) return null
   const { authorization } = request.headers
   const bearerToken =
     authorization === undefined ? (new URLSearchParams(query).get('token') ?? undefined) : bearerTokenOf(authorization)
+  const isRepeated = countHeader(request, 'authorization') > 1 // Refused everywhere: two tokens are two callers.
   try {
-    return { type: decodeURIComponent(type), id: decodeURIComponent(id), bearerToken }
+    return {
+      type: decodeURIComponent(type),
+      id: decodeURIComponent(id),
+      bearerToken: isRepeated ? undefined : bearerToken,
+    }
   } catch {
     return null // Not a percent-encoding: no such path.
   }
@@ -50,14 +56,15 @@ export class Admission {
 
   /** Why the next handshake is refused for now; null when it is let in, which counts it. */
   refusal(sockets: number, unregistered: number): string | null {
-    if (sockets >= MAX_SOCKETS) return `this master serves ${MAX_SOCKETS} workers already`
+    if (sockets >= MAX_SOCKETS) return `this master already serves ${MAX_SOCKETS} workers, its limit`
     if (unregistered >= MAX_UNREGISTERED) return 'too many workers are registering; try again'
     const nowMs = this.#clock.monotonicMs()
     if (nowMs - this.#secondBeganMs >= 1_000) {
       this.#secondBeganMs = nowMs
       this.#handshakes = 0
     }
-    if (this.#handshakes >= MAX_HANDSHAKES_PER_SECOND) return 'too many workers connect at once; try again'
+    if (this.#handshakes >= MAX_HANDSHAKES_PER_SECOND)
+      return 'too many workers are connecting simultaneously; try again'
     this.#handshakes += 1
     return null
   }

@@ -11,10 +11,12 @@ import {
   FrameFault,
   MAX_ERROR_CHARS,
   PROTOCOL_VERSION,
+  withSourceNumbers,
+  type Output,
   type WorkerFrame,
 } from '../../protocol/index.ts'
 import type { Complaints } from '../../runtime/index.ts'
-import type { Registered, Registration } from '../../storage/index.ts'
+import type { RegisterResult, Registration } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { checkDocument } from '../http/json-document.ts'
 import { Lane } from '../queue/lane.ts'
@@ -47,7 +49,7 @@ export interface InboundDeps {
 
 export class Inbound {
   readonly #deps: InboundDeps
-  readonly #registrations: Lane<Registration, Registered>
+  readonly #registrations: Lane<Registration, RegisterResult>
   #accepted = 0
 
   constructor(deps: InboundDeps) {
@@ -61,7 +63,7 @@ export class Inbound {
     if (connection.phase === 'closing') return
     if (connection.phase === 'registering') return void connection.backlog.push(text)
     try {
-      this.#handle(connection, decodeWorkerFrame(text))
+      this.#handle(connection, decodeWorkerFrame(text), text)
     } catch (error) {
       this.#fault(connection, error)
     }
@@ -75,7 +77,7 @@ export class Inbound {
       return this.refuse(connection, CLOSE.INVALID_FRAME, `${fault.path.slice(0, MAX_PATH_CHARS)}: ${fault.message}`)
     if (error instanceof RangeError)
       return this.refuse(connection, CLOSE.INVALID_FRAME, 'the frame is nested too deeply')
-    this.#deps.master.log.error('a frame could not be handled', {
+    this.#deps.master.log.error('failed to handle a frame', {
       error,
       automation_type: connection.type,
       worker_id: connection.id,
@@ -101,9 +103,9 @@ export class Inbound {
     connection.close(code, reason)
   }
 
-  #handle(connection: Connection, frame: WorkerFrame): void {
+  #handle(connection: Connection, frame: WorkerFrame, text: string): void {
     if (frame.type === 'register') return this.#register(connection, frame)
-    if (connection.phase === 'new') return this.refuse(connection, CLOSE.POLICY, 'register has to be the first frame')
+    if (connection.phase === 'new') return this.refuse(connection, CLOSE.POLICY, 'the first frame must be register')
     const { beats, outbound, sink, pressure } = this.#deps
     switch (frame.type) {
       case 'state':
@@ -116,10 +118,20 @@ export class Inbound {
         checkDocument(frame)
         return beats.stats(connection, statsText(frame))
       case 'output':
-        sink.accept(connection.type, connection.id, [{ slot_id: frame.slot_id, ts: frame.ts, payload: frame.payload }])
+        sink.accept(
+          connection.type,
+          connection.id,
+          [outputOf(frame)],
+          [outputOf(withSourceNumbers(text, frame) as Output)],
+        )
         break
       case 'output_batch':
-        sink.accept(connection.type, connection.id, frame.outputs)
+        sink.accept(
+          connection.type,
+          connection.id,
+          frame.outputs,
+          (withSourceNumbers(text, frame) as typeof frame).outputs,
+        )
         break
       case 'ping':
         outbound.pong(connection, frame.id)
@@ -137,12 +149,12 @@ export class Inbound {
       return this.refuse(
         connection,
         CLOSE.PROTOCOL_VERSION,
-        `this master speaks protocol version ${PROTOCOL_VERSION}, the worker ${frame.protocol_version}`,
+        `this master uses protocol version ${PROTOCOL_VERSION}, the worker version ${frame.protocol_version}; run the same release`,
       )
     }
     const hardware = JSON.stringify(frame.hardware)
     if (Buffer.byteLength(hardware) > MAX_HARDWARE_BYTES)
-      return this.refuse(connection, CLOSE.INVALID_FRAME, `/hardware: takes more than ${MAX_HARDWARE_BYTES} bytes`)
+      return this.refuse(connection, CLOSE.INVALID_FRAME, `/hardware: is larger than ${MAX_HARDWARE_BYTES} bytes`)
     connection.phase = 'registering'
     connection.pause(PAUSE.registering)
     if (connection.conn === '') connection.conn = `${this.#deps.master.masterId}/${++this.#accepted}`
@@ -164,9 +176,9 @@ export class Inbound {
     if (answer === 'full') return this.refuse(connection, CLOSE.POLICY, 'too many workers of this type')
     if (answer === undefined || answer instanceof Error) {
       this.#deps.complaints.about('register', (suppressed) =>
-        this.#deps.master.log.warn('workers could not be registered', { error: answer, suppressed }),
+        this.#deps.master.log.warn('failed to register workers', { error: answer, suppressed }),
       )
-      return connection.close(CLOSE.TRY_AGAIN_LATER, 'the store is away; try again')
+      return connection.close(CLOSE.TRY_AGAIN_LATER, 'the store is unavailable; try again')
     }
     const isNews = !connection.stored // A register may be repeated.
     connection.stored = true
@@ -175,15 +187,15 @@ export class Inbound {
 
   #registered(
     connection: Connection,
-    { before, drain, replaced, gen }: Exclude<Registered, 'full'>,
+    { previous: before, drain, replaced, gen }: Exclude<RegisterResult, 'full'>,
     isNews: boolean,
   ): void {
     const { registry, outbound, beats, onRegistered } = this.#deps
     const { ref } = connection
     if (replaced !== null && replaced !== connection.conn) registry.tell({ kind: 'replaced', ref, conn: replaced })
     const isOver = before?.state === 'DRAINING' && !drain // Another process than the one that was to be drained.
-    connection.told = { ...(before ?? NOTHING_REPORTED), ...(isOver && { state: 'IDLE' }) }
-    connection.reported = connection.told
+    connection.published = { ...(before ?? NOTHING_REPORTED), ...(isOver && { state: 'IDLE' }) }
+    connection.reported = connection.published
     if (before === null) registry.announce('worker.registered', ref, { state: 'IDLE', config_gen: gen })
     if (isNews)
       registry.announce('worker.connected', ref, { connected: true, ...(isOver && { state: 'IDLE', draining: false }) })
@@ -199,6 +211,8 @@ export class Inbound {
     for (const text of backlog) this.receive(connection, text)
   }
 }
+
+const outputOf = ({ slot_id, ts, payload }: Output): Output => ({ slot_id, ts, payload })
 
 function shortened(text: string | null): string | null {
   return text === null ? null : text.slice(0, MAX_ERROR_CHARS).toWellFormed()

@@ -7,6 +7,9 @@ export const MAX_UNREGISTERED = 1_000
 /** Handshakes a second: 5,000 workers return within the minute that their backoff spreads them over. */
 export const MAX_HANDSHAKES_PER_SECOND = 500
 
+/** How long a socket that was accepted only to send a close code may take to close (D70). */
+export const REFUSED_SOCKET_MS = 1_000
+
 /** What a peer may leave unread before only the newest config_changed and drain are kept for it, and before it is dropped. */
 export const SOFT_BUFFER_BYTES = 262_144
 export const HARD_BUFFER_BYTES = 1_048_576

@@ -34,7 +34,7 @@ export class Outbound {
   }
 
   drain(connection: Connection): void {
-    connection.drainTold = true
+    connection.isDrainSent = true
     connection.heldDrain = true
     this.#release(connection)
   }

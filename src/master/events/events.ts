@@ -9,27 +9,28 @@ import { API_PREFIX, FleetError, MAX_EVENT_STREAMS } from '../../protocol/index.
 import { Complaints } from '../../runtime/index.ts'
 import { covers } from '../auth/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
+import { FairShare } from '../http/fair-share.ts'
 import { route, type Principal, type Route, type StreamBody } from '../http/route.ts'
-import type { Masters } from '../masters.ts'
+import type { MasterMembership } from '../master-membership.ts'
 import type { Announce } from '../registry/index.ts'
 import { Feed, type View } from './feed.ts'
 import { Reader } from './reader.ts'
-import { Stranded } from './stranded.ts'
+import { OrphanedWorkerMonitor } from './orphaned-worker-monitor.ts'
 import { Totals } from './totals.ts'
 
 const FULL_RETRY_SECONDS = 5
 
 export interface EventsParts {
-  readonly masters: Pick<Masters, 'leads' | 'onBeat'>
+  readonly masters: Pick<MasterMembership, 'isLeader' | 'onBeat'>
   readonly announce: Announce
 }
 
 export function createEvents(deps: MasterDeps, { masters, announce }: EventsParts): Part {
   const complaints = new Complaints(deps.clock)
   const feed = new Feed(deps)
-  const totals = new Totals(deps, () => masters.leads(), complaints)
-  const stranded = new Stranded(deps, announce, complaints)
-  masters.onBeat((alive) => stranded.heard(alive))
+  const totals = new Totals(deps, () => masters.isLeader(), complaints)
+  const orphanedWorkers = new OrphanedWorkerMonitor(deps, announce, complaints)
+  masters.onBeat((alive) => orphanedWorkers.update(alive))
   return {
     routes: [eventsRoute(deps, feed, complaints)],
     start: async () => {
@@ -39,45 +40,52 @@ export function createEvents(deps: MasterDeps, { masters, announce }: EventsPart
     stop: async () => {
       totals.stop()
       feed.stop()
-      await stranded.stop()
+      await orphanedWorkers.stop()
     },
   }
 }
 
 function eventsRoute({ timers, log, metrics }: MasterDeps, feed: Feed, complaints: Complaints): Route {
-  let open = 0
+  const places = new FairShare(MAX_EVENT_STREAMS)
   const streams: Gauge = new Gauge({
     name: 'svc_event_streams',
     help: 'Event streams that are open.',
     registers: [metrics],
-    collect: () => streams.set(open),
+    collect: () => streams.set(places.taken),
   })
   return route({
     method: 'GET',
     path: `${API_PREFIX}/events`,
     access: 'scoped',
+    needs: 'read',
     long: true,
     summary: 'What changes, as server-sent events.',
     media: 'text/event-stream',
-    reads: { 'last-event-id': 'Goes on behind this event; where that is not possible, a `reset` comes first.' },
+    reads: { 'last-event-id': 'Resumes after this event; if that is not possible, the stream starts with a `reset`.' },
     handle: ({ principal, header }) => {
-      if (open >= MAX_EVENT_STREAMS) {
-        throw new FleetError('OVERLOADED', `this master serves ${MAX_EVENT_STREAMS} event streams already; try again`, {
-          retryAfterSeconds: FULL_RETRY_SECONDS,
-        })
+      const noPlace = places.check(principal)
+      if (noPlace !== null) {
+        const problem =
+          noPlace === 'token'
+            ? `this token has ${places.perToken} event streams, its limit`
+            : `this master already serves ${places.taken} event streams, its limit`
+        throw new FleetError('OVERLOADED', `${problem}; try again`, { retryAfterSeconds: FULL_RETRY_SECONDS })
       }
       const lastEventId = header('last-event-id') ?? ''
       const pipe: StreamBody['pipe'] = async (write, signal, drained) => {
-        open += 1
+        places.take(principal)
         try {
           await new Reader(feed, timers, viewOf(principal), { write, signal, drained }).run(lastEventId)
         } catch (error) {
           if (!isStoreAway(error)) throw error
           complaints.about('log', (suppressed) =>
-            log.warn('the event log could not be read; readers come back', { error, suppressed }),
+            log.warn('failed to read the event log; ended an event stream, its client reconnects', {
+              error,
+              suppressed,
+            }),
           )
         } finally {
-          open -= 1
+          places.release(principal)
         }
       }
       return {

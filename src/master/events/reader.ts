@@ -119,7 +119,7 @@ export class Reader {
     cancel()
     if (!this.#isFull) return
     if (signal.aborted) throw signal.reason // The end would wait behind what is not taken.
-    throw new FleetError('OVERLOADED', `a reader of events took nothing for ${STUCK_MS / 1_000} s`)
+    throw new FleetError('OVERLOADED', `the event stream client read nothing for ${STUCK_MS / 1_000} s`)
   }
 
   #wake(): void {

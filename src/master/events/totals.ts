@@ -15,7 +15,7 @@ const NAME = 'queue.totals'
 
 export class Totals {
   readonly #deps: MasterDeps
-  readonly #leads: () => boolean
+  readonly #isLeader: () => boolean
   readonly #complaints: Complaints
   readonly #types: readonly string[]
   /** As last told, by whichever master; JSON. */
@@ -23,9 +23,9 @@ export class Totals {
   #isLooking = false
   #ends: Cancel[] = []
 
-  constructor(deps: MasterDeps, leads: () => boolean, complaints: Complaints) {
+  constructor(deps: MasterDeps, isLeader: () => boolean, complaints: Complaints) {
     this.#deps = deps
-    this.#leads = leads
+    this.#isLeader = isLeader
     this.#complaints = complaints
     this.#types = [...deps.catalog.values()].filter(({ kind }) => kind === 'BatchAutomation').map(({ type }) => type)
   }
@@ -52,7 +52,7 @@ export class Totals {
   }
 
   async #look(): Promise<void> {
-    if (this.#isLooking || !this.#leads()) return
+    if (this.#isLooking || !this.#isLeader()) return
     this.#isLooking = true
     try {
       const ts = toSeconds(this.#deps.clock.wallMs())
@@ -67,7 +67,7 @@ export class Totals {
       for (const [type, queue] of changed) this.#told.set(type, queue)
     } catch (error) {
       this.#complaints.about('totals', (suppressed) =>
-        this.#deps.log.warn('the totals of the queues could not be told', { error, suppressed }),
+        this.#deps.log.warn('failed to publish the totals of the queues', { error, suppressed }),
       )
     } finally {
       this.#isLooking = false

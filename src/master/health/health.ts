@@ -11,15 +11,19 @@ export interface HealthOptions {
   readonly deps: Pick<MasterDeps, 'backend' | 'catalog'>
   /** False from the moment the master begins to stop. */
   readonly serving: () => boolean
+  /** What is wrong although the master serves, such as a token setting that was changed and cannot be used. */
+  readonly warnings?: () => readonly string[]
 }
 
-export function createHealth({ deps: { backend, catalog }, serving }: HealthOptions): Part {
+export function createHealth({ deps: { backend, catalog }, serving, warnings = () => [] }: HealthOptions): Part {
   return {
     routes: [
       route({
         method: 'GET',
         path: '/healthz',
         access: 'none',
+        needs: null,
+        isProbe: true,
         summary: 'Whether the master is up.',
         response: HealthBody,
         handle: () => ({ body: { status: 'ok' } }),
@@ -28,16 +32,24 @@ export function createHealth({ deps: { backend, catalog }, serving }: HealthOpti
         method: 'GET',
         path: '/readyz',
         access: 'none',
-        summary: 'Whether the master can serve: its parts, by name.',
+        needs: null,
+        isProbe: true,
+        summary: 'Whether the master can serve, with the state of each component.',
         response: ReadyBody,
-        others: { 503: { description: 'It cannot: a part is away, or the master stops.', schema: ReadyBody } },
+        others: {
+          503: {
+            description: 'The master cannot serve: a component is unavailable, or the master is stopping.',
+            schema: ReadyBody,
+          },
+        },
         handle: () => {
           const parts = { backend: backend.health().ok, catalog: catalog.size > 0, serving: serving() }
+          const said = warnings()
           const ready = Object.values(parts).every(Boolean)
           return {
             status: ready ? 200 : 503,
             ...(ready ? {} : { headers: { 'retry-after': '1' } }),
-            body: { status: ready ? 'ready' : 'not ready', parts },
+            body: { status: ready ? 'ready' : 'not ready', parts, ...(said.length > 0 && { warnings: said }) },
           }
         },
       }),

@@ -6,7 +6,7 @@
 import { API_PREFIX, detailForClient, ERRORS, FleetError } from '../../protocol/index.ts'
 import type { Log } from '../../runtime/index.ts'
 import type { Exchange } from './exchange.ts'
-import { RawJson, type Answer, type StreamBody } from './route.ts'
+import { JsonChunks, RawJson, type Answer, type StreamBody } from './route.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 type Headers = Record<string, string | number>
@@ -31,6 +31,7 @@ export class Answerer {
   async send(exchange: Exchange, { status = 200, headers = {}, body }: Answer): Promise<void> {
     const head = this.#head(exchange, headers)
     if (isStream(body)) return this.#stream(exchange, status, head, body)
+    if (body instanceof JsonChunks) return this.#chunks(exchange, status, head, body)
     if (body === undefined || status === 304 || status === 204) return this.#end(exchange, status, head, '')
     if ((typeof body === 'string' || body instanceof Uint8Array) && head['content-type'] !== undefined)
       return this.#end(exchange, status, head, body)
@@ -43,7 +44,7 @@ export class Answerer {
     const { response } = exchange
     if (response.destroyed || response.writableEnded) return
     if (response.headersSent) {
-      this.#logFault('an answer broke off', exchange, error)
+      this.#logFault('a response was cut off', exchange, error)
       return void response.destroy()
     }
     if (error instanceof FleetError) {
@@ -88,6 +89,14 @@ export class Answerer {
     if (response.destroyed || response.headersSent) return // The client is gone, or its deadline answered first.
     if (status !== 304 && status !== 204) head['content-length'] = Buffer.byteLength(body)
     response.writeHead(status, head).end(body)
+  }
+
+  #chunks(exchange: Exchange, status: number, head: Headers, { chunks, bytes, onSent }: JsonChunks): Promise<void> {
+    const sized = { ...head, 'content-type': JSON_TYPE, 'content-length': bytes }
+    const pipe: StreamBody['pipe'] = async (write, _signal, drained) => {
+      for (const chunk of chunks) if (!write(chunk)) await drained()
+    }
+    return this.#stream(exchange, status, sized, { pipe }).finally(onSent)
   }
 
   async #stream(exchange: Exchange, status: number, head: Headers, { pipe }: StreamBody): Promise<void> {

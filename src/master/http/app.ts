@@ -2,18 +2,22 @@
  * @module master/http/app
  * The route table as one Express application. Every request passes the same few steps, without middleware per route:
  *
- *   arrive ─▶ admission: token, URL, headers ─▶ Express finds the path (404) ─▶ method (405) ─▶ row (serve.ts) ─▶ answer
+ *   arrive ─▶ admission: HTTP, token, URL, headers ─▶ Express finds the path (404) ─▶ method (405) ─▶ row (serve.ts) ─▶ answer
  *
  * Whatever is thrown on the way ends in the one error handler.
  */
 import express, { type Express, type NextFunction, type Request, type Response } from 'express'
-import { FleetError, MAX_HEADERS, MAX_URL_BYTES } from '../../protocol/index.ts'
+import { FleetError, MAX_DRY_RUNS_PER_SECOND, MAX_HEADERS, MAX_URL_BYTES } from '../../protocol/index.ts'
 import type { Log } from '../../runtime/index.ts'
+import type { Audit } from '../audit/index.ts'
 import type { Authenticator } from '../auth/index.ts'
 import type { Answerer } from './answer.ts'
 import { Exchange } from './exchange.ts'
-import type { Principal, Route } from './route.ts'
-import { compileRow, type Params, type Row, type RowOptions } from './serve.ts'
+import type { RateLimiter } from './rate-limit.ts'
+import { countHeader, requestFault } from './request-head.ts'
+import type { Answer, Principal, Route } from './route.ts'
+import { compileRow, type Body, type Params, type Row, type RowOptions } from './serve.ts'
+import type { SocketRequests } from './socket-requests.ts'
 import type { Traffic } from './traffic.ts'
 
 export interface AppOptions extends RowOptions {
@@ -21,7 +25,10 @@ export interface AppOptions extends RowOptions {
   readonly authenticator: Authenticator
   readonly answerer: Answerer
   readonly traffic: Traffic
+  readonly requests: SocketRequests
+  readonly dryRuns: RateLimiter
   readonly log: Log
+  readonly audit: Audit
   /** A new exchange for a request that arrived. */
   readonly exchange: (request: Request, response: Response) => Exchange
 }
@@ -41,6 +48,7 @@ export function createApp(options: AppOptions): Express {
     const exchange = options.exchange(request, response)
     response.locals['exchange'] = exchange
     options.traffic.open(exchange)
+    options.requests.add(exchange)
     if (options.log.isEnabled('debug')) response.once('close', () => logAnswer(exchange, options.log))
     if (admit(exchange, isOpen, options)) next()
   })
@@ -65,14 +73,14 @@ const exchangeOf = (response: Response): Exchange => response.locals['exchange']
 const methodsOf = (response: Response): string[] => (response.locals['methods'] ??= []) as string[]
 
 function nowhere(methods: readonly string[]): FleetError {
-  if (methods.length === 0) return new FleetError('NOT_FOUND', 'there is no such path')
-  return new FleetError('METHOD_NOT_ALLOWED', `this path takes ${methods.join(', ')}`, {
+  if (methods.length === 0) return new FleetError('NOT_FOUND', 'this path does not exist')
+  return new FleetError('METHOD_NOT_ALLOWED', `this path supports ${methods.join(', ')}`, {
     headers: { allow: methods.join(', ') },
   })
 }
 
 function logAnswer({ id, path, request, response }: Exchange, log: Log): void {
-  log.debug(response.writableFinished ? 'answered' : 'the client went away', {
+  log.debug(response.writableFinished ? 'answered' : 'the client disconnected', {
     request_id: id,
     method: request.method,
     path,
@@ -80,14 +88,20 @@ function logAnswer({ id, path, request, response }: Exchange, log: Log): void {
   })
 }
 
-/** Who is calling, then whether the head of the request has a size that is dealt with. False: it was refused. */
+/** Whether HTTP was kept to, who is calling, then whether the head of the request has a size that is dealt with. False: it was refused. */
 function admit(
   exchange: Exchange,
   isOpen: (path: string) => boolean,
-  { authenticator, answerer }: AppOptions,
+  { authenticator, answerer, audit, requests, traffic }: AppOptions,
 ): boolean {
-  const { url = '', rawHeaders } = exchange.request
-  if (!isOpen(exchange.path)) exchange.principal = principalOf(exchange, authenticator)
+  const { url = '', rawHeaders, socket } = exchange.request
+  traffic.checkConnection(requests.count(socket))
+  const fault = requestFault(exchange.request)
+  if (fault !== null) {
+    answerer.refuse(exchange, fault.status, fault.detail, { connection: 'close' })
+    return false
+  }
+  if (!isOpen(exchange.path)) exchange.principal = principalOf(exchange, authenticator, audit)
   if (Buffer.byteLength(url) > MAX_URL_BYTES)
     answerer.refuse(exchange, 414, `the URL is longer than ${MAX_URL_BYTES} bytes`)
   else if (rawHeaders.length > 2 * MAX_HEADERS)
@@ -96,30 +110,103 @@ function admit(
   return false
 }
 
-function principalOf({ request }: Exchange, authenticator: Authenticator): Principal {
-  const repeated =
-    request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization').length > 1
-  const principal = repeated ? 'malformed' : authenticator.authenticate(request.headers.authorization)
+function principalOf({ request, path }: Exchange, authenticator: Authenticator, audit: Audit): Principal {
+  const principal =
+    countHeader(request, 'authorization') > 1 ? 'malformed' : authenticator.authenticate(request.headers.authorization)
   if (typeof principal === 'object') return principal
-  if (principal === 'wrong') throw new FleetError('FORBIDDEN', 'this token is not known')
+  audit.refusedToken(principal, request.socket.remoteAddress, path)
+  if (principal === 'wrong') throw new FleetError('FORBIDDEN', 'unknown token')
   throw new FleetError('UNAUTHENTICATED', 'send one header "Authorization: Bearer <token>"', {
     headers: { 'www-authenticate': 'Bearer' },
   })
 }
 
-async function serve(row: Row, request: Request, response: Response, { traffic, answerer }: AppOptions): Promise<void> {
+async function serve(row: Row, request: Request, response: Response, options: AppOptions): Promise<void> {
   const exchange = exchangeOf(response)
   const params = request.params as Params
+  try {
+    const answer = await answerOf(row, exchange, params, options)
+    const { action = row.route.audit, count = 1, changed = [] } = answer.audit ?? {}
+    writeAudit(
+      { ...row.route, ...(action !== undefined && { audit: action }) },
+      exchange,
+      params,
+      { status: answer.status ?? 200, count, changed },
+      options.audit,
+    )
+    await options.answerer.send(exchange, answer)
+  } catch (error) {
+    if (!exchange.isAudited) writeAudit(row.route, exchange, params, { error }, options.audit)
+    throw error
+  }
+}
+
+async function answerOf(
+  row: Row,
+  exchange: Exchange,
+  params: Params,
+  { traffic, dryRuns }: AppOptions,
+): Promise<Answer> {
   const entry = row.admit(exchange.principal, params)
-  if (row.route.long === true) traffic.lengthen(exchange)
-  const counted = row.route.long !== true && row.route.access !== 'none'
-  const handle = (): ReturnType<Row['handle']> => row.handle(exchange, params, entry)
-  await answerer.send(exchange, counted ? await traffic.count(handle) : await handle())
+  if (row.route.isDryRun === true && exchange.principal !== null) limitDryRuns(exchange.principal, dryRuns)
+  return inItsPlace(row, exchange, traffic, (body) => row.handle(exchange, params, entry, body))
+}
+
+function limitDryRuns({ key }: Principal, dryRuns: RateLimiter): void {
+  const retryAfterSeconds = dryRuns.take(key)
+  if (retryAfterSeconds !== null)
+    throw new FleetError('RATE_LIMITED', `this token sends more than ${MAX_DRY_RUNS_PER_SECOND} dry runs a second`, {
+      retryAfterSeconds,
+    })
+}
+
+/** Reads the body and calls `handle`, each as far as there is a place for it. */
+async function inItsPlace(
+  { route, readBody }: Row,
+  exchange: Exchange,
+  traffic: Traffic,
+  handle: (body: Body | undefined) => Promise<Answer>,
+): Promise<Answer> {
+  const { principal } = exchange
+  const read = (): Promise<Body | undefined> =>
+    readBody === null ? Promise.resolve(undefined) : traffic.readBody(exchange, () => readBody(exchange))
+  if (route.access === 'none' || principal === null) {
+    if (route.isProbe !== true) traffic.countWithoutToken(exchange)
+    return handle(await read())
+  }
+  if (route.long !== true) return traffic.count(principal, async () => handle(await read()))
+  traffic.lengthen(exchange)
+  return handle(readBody === null ? undefined : await traffic.countLongBody(principal, read))
+}
+
+/** Who made the call: its token, and the peer of its connection, which may be a proxy. */
+function writeAudit(
+  { audit: action, method, path }: Route,
+  exchange: Exchange,
+  params: Params,
+  result: Parameters<Audit['call']>[0]['result'],
+  audit: Audit,
+): void {
+  exchange.isAudited = true
+  if (action === undefined) return
+  const { principal, request } = exchange
+  const claimed = request.headers['muster-actor']
+  audit.call({
+    action,
+    route: `${method} ${path}`,
+    type: params['type'] ?? null,
+    object: params['id'] ?? null,
+    actor: principal,
+    claimedActor: typeof claimed === 'string' ? claimed : undefined,
+    requestId: exchange.id,
+    peer: request.socket.remoteAddress ?? null,
+    result,
+  })
 }
 
 /** Express reports a path that does not decode as an error of its own. */
 function refusal(error: unknown): unknown {
-  return error instanceof URIError ? new FleetError('BAD_REQUEST', 'the path is not well encoded') : error
+  return error instanceof URIError ? new FleetError('BAD_REQUEST', 'the path is not valid percent-encoding') : error
 }
 
 /** The paths with their rows; literal segments before parameters, so that `tasks/batch` is not taken for a task. */
@@ -127,7 +214,7 @@ function pathsOf({ routes, ...options }: AppOptions): [string, Rows][] {
   const paths = new Map<string, Map<string, Row>>()
   for (const route of routes) {
     const rows = paths.get(route.path) ?? new Map<string, Row>()
-    if (rows.has(route.method)) throw new TypeError(`${route.method} ${route.path} stands twice in the route table`)
+    if (rows.has(route.method)) throw new TypeError(`${route.method} ${route.path} appears twice in the route table`)
     const row = compileRow(route, options)
     rows.set(route.method, row)
     if (route.method === 'GET') rows.set('HEAD', row)

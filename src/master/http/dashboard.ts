@@ -3,8 +3,9 @@
  * The dashboard: one page and its files, served without a token: a browser cannot send one while navigating, and every
  * datum in the page is fetched with it (D20, D59).
  *
- * The files are those that stood in `assets/` at start. A request names one of that list or gets 404: no path is ever
- * made from what a client sent. Names carry a hash of their content, so browsers may keep them for ever.
+ * The files are those that stood in `assets/` at start. They are read once and served from memory, so that a request
+ * costs neither a read nor a copy (D71). A request names one of that list or gets 404: no path is ever made from what a
+ * client sent. Names carry a hash of their content, so browsers may cache them without a limit. Source maps are not served.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
@@ -29,9 +30,9 @@ const TYPES: Readonly<Record<string, string>> = {
   '.ico': 'image/x-icon',
   '.woff2': 'font/woff2',
   '.json': 'application/json; charset=utf-8',
-  '.map': 'application/json; charset=utf-8',
 }
-const HASHED = /-[\w-]{8}\.\w+(\.map)?$/
+const HASHED = /-[\w-]{8}\.\w+$/
+const SOURCE_MAP = /\.map(?:\.br|\.gz)?$/
 /** Made at build beside the file; the first that the client takes is sent. */
 const ENCODINGS = [
   ['br', '.br'],
@@ -41,47 +42,53 @@ const ENCODINGS = [
 const NOT_BUILT =
   '<!doctype html><html lang="en"><title>Muster</title><p>The dashboard is not built. Run <code>npm run build</code> and start the master again; the API under /api/v1 works without it.\n'
 
+/** The contents of the files, by name. */
+type Assets = ReadonlyMap<string, Uint8Array>
+
 /** @param directory holds index.html and assets/; null: the page was not built. */
 export async function createDashboard(directory: string | null): Promise<Part> {
-  const assets = directory === null ? '' : join(directory, 'assets')
-  const files: ReadonlySet<string> = new Set(directory === null ? [] : await readdir(assets).catch(() => []))
+  const page = directory === null ? null : await readFile(join(directory, 'index.html')).catch(() => null)
+  const assets: Assets = directory === null ? new Map() : await readAssets(join(directory, 'assets'))
   return {
     routes: [
       route({
         method: 'GET',
         path: '/',
         access: 'none',
+        needs: null,
         summary: 'The dashboard.',
         media: 'text/html',
         others: { 404: { description: 'The dashboard is not built.', media: 'text/html' } },
-        handle: async () => {
-          const page =
-            directory === null ? null : await readFile(join(directory, 'index.html'), 'utf8').catch(() => null)
-          return page === null
+        handle: () =>
+          page === null
             ? { status: 404, headers: PAGE_HEADERS, body: NOT_BUILT }
-            : { headers: PAGE_HEADERS, body: page }
-        },
+            : { headers: PAGE_HEADERS, body: page },
       }),
       route({
         method: 'GET',
         path: '/assets/{file}',
         access: 'none',
+        needs: null,
         summary: 'A file of the dashboard.',
         media: '*/*',
-        handle: ({ params, header }) => asset(assets, files, params['file'] ?? '', header('accept-encoding') ?? ''),
+        handle: ({ params, header }) => asset(assets, params['file'] ?? '', header('accept-encoding') ?? ''),
       }),
     ],
   }
 }
 
-async function asset(directory: string, files: ReadonlySet<string>, name: string, accepted: string): Promise<Answer> {
-  if (!files.has(name)) throw new FleetError('NOT_FOUND', 'there is no such file')
+async function readAssets(directory: string): Promise<Assets> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => [])
+  const names = entries.filter((entry) => entry.isFile() && !SOURCE_MAP.test(entry.name)).map(({ name }) => name)
+  return new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(directory, name))] as const)))
+}
+
+function asset(assets: Assets, name: string, accepted: string): Answer {
+  const plain = assets.get(name)
+  if (plain === undefined) throw new FleetError('NOT_FOUND', 'this file does not exist')
   const [encoding, suffix] = ENCODINGS.find(
-    ([each, end]) => new RegExp(`\\b${each}\\b`).test(accepted) && files.has(name + end),
+    ([each, end]) => new RegExp(`\\b${each}\\b`).test(accepted) && assets.has(name + end),
   ) ?? ['identity', '']
-  const body = await readFile(join(directory, name + suffix)).catch((error: unknown) => {
-    throw new FleetError('NOT_FOUND', 'there is no such file', { cause: error })
-  })
   return {
     headers: {
       'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
@@ -90,6 +97,6 @@ async function asset(directory: string, files: ReadonlySet<string>, name: string
       vary: 'Accept-Encoding',
       ...(suffix === '' ? {} : { 'content-encoding': encoding }),
     },
-    body,
+    body: assets.get(name + suffix) ?? plain,
   }
 }

@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MAX_BODY_BYTES } from '../../protocol/index.ts'
 import { announcesBody } from './body.ts'
+import { originForm } from './request-head.ts'
 import type { Principal } from './route.ts'
 
 /**
@@ -13,9 +14,6 @@ import type { Principal } from './route.ts'
  */
 const DISCARD_BYTES = 2 * MAX_BODY_BYTES
 
-/** What stands before the path in a target of absolute form, which every server has to take (RFC 9112 section 3.2.2). */
-const ABSOLUTE = /^https?:\/\/[^/?]*/i
-
 export class Exchange {
   readonly id: string
   readonly request: IncomingMessage
@@ -23,6 +21,10 @@ export class Exchange {
   readonly startedMs: number
   /** Set by admission; null on routes that need no token. */
   principal: Principal | null = null
+  /** Whether the outcome of its call stands in the audit trail, or need not. */
+  isAudited = false
+  /** Of the body, as far as it was read. */
+  bodyBytes = 0
   readonly #target: string
   #abort: AbortController | null = null
   #reason: Error | null = null
@@ -32,7 +34,7 @@ export class Exchange {
     this.request = request
     this.response = response
     this.startedMs = startedMs
-    this.#target = (request.url ?? '/').replace(ABSOLUTE, '')
+    this.#target = originForm(request.url ?? '/')
   }
 
   /** Made at its first use: most handlers never ask. */

@@ -5,25 +5,31 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Counter } from 'prom-client'
+import { MAX_DRY_RUNS_PER_SECOND, MAX_REQUESTS_PER_SOCKET } from '../../protocol/index.ts'
 import type { MasterDeps } from '../deps.ts'
+import { NO_AUDIT, type Audit } from '../audit/index.ts'
 import type { Authenticator } from '../auth/index.ts'
 import { Answerer } from './answer.ts'
 import { createApp } from './app.ts'
 import { Exchange } from './exchange.ts'
+import { RateLimiter } from './rate-limit.ts'
 import type { Route } from './route.ts'
-import { createHttpServer, listen, type TimeLimits } from './server.ts'
+import { createHttpServer, listen, type ServerLimits } from './server.ts'
+import { SocketRequests } from './socket-requests.ts'
 import { Traffic } from './traffic.ts'
 
 export interface HttpOptions {
-  readonly deps: Omit<MasterDeps, 'backend' | 'masterId' | 'epoch'>
+  readonly deps: Omit<MasterDeps, 'backend' | 'masterId' | 'epoch' | 'inspections'>
   readonly routes: readonly Route[]
   readonly authenticator: Authenticator
+  /** Left out: no trail is written. */
+  readonly audit?: Audit
   /** Of the store, as every answer of the API names it. */
   readonly epoch: () => string
   /** Takes every request for an upgrade to a WebSocket, whatever its path. */
   readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
-  /** How long clients may take to send; left out, as the limits of the wire say. */
-  readonly limits?: TimeLimits
+  /** How long clients may take to send, and how many may connect; left out, as the limits of the wire say. */
+  readonly limits?: Partial<ServerLimits>
 }
 
 export interface Http {
@@ -33,43 +39,68 @@ export interface Http {
   close(withinMs: number): Promise<void>
 }
 
-export function createHttp({ deps, routes, authenticator, epoch, onUpgrade, limits }: HttpOptions): Http {
+export function createHttp({
+  deps,
+  routes,
+  authenticator,
+  audit = NO_AUDIT,
+  epoch,
+  onUpgrade,
+  limits,
+}: HttpOptions): Http {
   const { clock, timers, log, catalog, settings } = deps
   const requestId = requestIds(deps)
   const refusals = new Counter({
     name: 'svc_http_refusals_total',
-    help: 'Requests that were answered with an error.',
+    help: 'Requests that ended with an error status.',
     labelNames: ['status'],
     registers: [deps.metrics],
   })
   const onRefusal = (status: number): void => refusals.inc({ status: String(status) })
   const answerer = new Answerer({ epoch, log, stopping: () => traffic.stopping, onRefusal })
-  const traffic = new Traffic({ clock, timers, authenticator, expire: (exchange) => expire(exchange, answerer) })
-  const busy = new WeakMap<Duplex, Exchange>()
-  const exchange = (request: IncomingMessage, response: ServerResponse): Exchange => {
-    const made = new Exchange(requestId(), request, response, clock.monotonicMs())
-    busy.set(request.socket, made)
-    return made
-  }
+  const shed = new Counter({
+    name: 'svc_http_shed_total',
+    help: 'Requests rejected by an admission limit, by limit.',
+    labelNames: ['reason'],
+    registers: [deps.metrics],
+  })
+  const traffic = new Traffic({
+    clock,
+    timers,
+    authenticator,
+    expire: (exchange, detail) => expire(exchange, answerer, detail),
+    onShed: (reason) => shed.inc({ reason }),
+  })
+  const requests = new SocketRequests()
+  const exchange = (request: IncomingMessage, response: ServerResponse): Exchange =>
+    new Exchange(requestId(), request, response, clock.monotonicMs())
   const app = createApp({
     routes,
     authenticator,
     answerer,
     traffic,
+    requests,
+    dryRuns: new RateLimiter(clock, MAX_DRY_RUNS_PER_SECOND),
     catalog,
     log,
+    audit,
     exchange,
     maxBodyBytes: settings.maxBodyBytes,
   })
   const sockets = new Set<Duplex>()
   const server = createHttpServer({
-    app,
     requestId,
     onUpgrade,
     onRefusal,
     limits,
-    answering: (socket) =>
-      busy.get(socket)?.response.headersSent === true && busy.get(socket)?.response.writableFinished === false,
+    requests,
+    onDrop: () => shed.inc({ reason: 'connections' }),
+    app: (request, response) => {
+      const { socket } = request
+      if (requests.count(socket) > MAX_REQUESTS_PER_SOCKET)
+        socket.destroy() // It was refused already, and Node parses all that a client sent ahead.
+      else if (!socket.destroyed) app(request, response)
+    },
   })
   server.on('connection', (socket) => {
     sockets.add(socket)
@@ -97,7 +128,7 @@ function requestIds({ random }: Pick<MasterDeps, 'random'>): () => string {
 }
 
 /** A request whose time is up: refused where nothing was answered yet, cut off where the client does not read. */
-function expire(exchange: Exchange, answerer: Answerer): void {
+function expire(exchange: Exchange, answerer: Answerer, detail: string): void {
   if (exchange.response.headersSent) return void exchange.response.destroy()
-  answerer.refuse(exchange, 408, 'the request took too long', { connection: 'close' })
+  answerer.refuse(exchange, 408, detail, { connection: 'close' })
 }

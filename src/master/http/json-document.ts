@@ -45,7 +45,7 @@ export function checkDocument(document: unknown): number {
     for (const [key, value] of entries) {
       values += 1
       if (values > MAX_JSON_VALUES)
-        throw invalid('', `holds more than ${MAX_JSON_VALUES} values`, 'maxValues', { limit: MAX_JSON_VALUES })
+        throw invalid('', `has more than ${MAX_JSON_VALUES} values`, 'maxValues', { limit: MAX_JSON_VALUES })
       if (typeof value !== 'object' || value === null) checkedScalar(value, place, key)
       else open.push(deeper(value as object, place, key))
     }
@@ -63,7 +63,9 @@ function objectEntries(place: Place): [string, unknown][] {
 function deeper(container: object, above: Place, key: string | number): Place {
   const place = { container, depth: above.depth + 1, above, key }
   if (place.depth > MAX_JSON_DEPTH)
-    throw invalid(pointerTo(place), `lies deeper than ${MAX_JSON_DEPTH} levels`, 'maxDepth', { limit: MAX_JSON_DEPTH })
+    throw invalid(pointerTo(place), `is nested deeper than ${MAX_JSON_DEPTH} levels`, 'maxDepth', {
+      limit: MAX_JSON_DEPTH,
+    })
   return place
 }
 

@@ -3,7 +3,7 @@
  * What a row answers, for the document: its 200, what it states beside that, and the refusals that follow from its
  * properties, since the same properties make the checks of serve.ts:
  *
- *   every row             400, 408, 414, 431 (what no handler sees), 503
+ *   every row             400, 408, 414, 417, 431, 505 (what no handler sees), 503
  *   a token is needed     401, 403
  *   a name in the path    404, and 422 where it is not the type
  *   a query               422
@@ -23,31 +23,41 @@ interface Refusal {
 const header = (name: string): object => ({ $ref: `#/components/headers/${name}` })
 
 const REFUSALS: Readonly<Record<number, Refusal>> = {
-  400: { name: 'BadRequest', description: 'Not well-formed HTTP or JSON, or not what this automation takes.' },
+  400: {
+    name: 'BadRequest',
+    description: 'Malformed HTTP or JSON, or a request that this automation does not support.',
+  },
   401: {
     name: 'Unauthenticated',
     description: 'The Authorization header is missing or malformed.',
     headers: { 'WWW-Authenticate': 'WwwAuthenticate' },
   },
-  403: { name: 'Forbidden', description: 'The token is not known, or may not do this.' },
-  404: { name: 'NotFound', description: 'What the path names is not there.' },
-  405: { name: 'MethodNotAllowed', description: 'The path takes other verbs.', headers: { Allow: 'Allow' } },
+  403: { name: 'Forbidden', description: 'The token is unknown or does not have the permission.' },
+  404: { name: 'NotFound', description: 'The object of the path does not exist.' },
+  405: {
+    name: 'MethodNotAllowed',
+    description: 'The path does not support this method; see Allow.',
+    headers: { Allow: 'Allow' },
+  },
   408: { name: 'TimedOut', description: 'The request took too long to arrive or to serve.' },
-  412: { name: 'StaleGeneration', description: 'If-Match names another generation than the one there is.' },
-  413: { name: 'TooLarge', description: 'The body is larger than the master takes.' },
+  409: { name: 'Claimed', description: 'Another manager has claimed the config; force=true replaces the claim.' },
+  412: { name: 'StaleGeneration', description: 'If-Match names a generation that is not the current one.' },
+  413: { name: 'TooLarge', description: 'The body is larger than the master accepts.' },
   414: { name: 'UrlTooLong', description: 'The URL is too long.' },
   415: { name: 'UnsupportedMediaType', description: 'The body is not JSON in UTF-8, or is compressed.' },
-  422: { name: 'Invalid', description: 'A field, a parameter or a name is not what it must be; every fault is named.' },
+  417: { name: 'ExpectationFailed', description: 'The request expects something other than 100-continue.' },
+  422: { name: 'Invalid', description: 'A field, a parameter or a name is invalid; the response lists every fault.' },
   429: { name: 'RateLimited', description: 'This token submits too fast.', headers: { 'Retry-After': 'RetryAfter' } },
   431: { name: 'HeadersTooLarge', description: 'There are too many headers, or they are too large.' },
   503: {
     name: 'Unavailable',
-    description: 'The store or the master cannot do this now.',
+    description: 'The store or the master is temporarily unavailable or overloaded; retry later.',
     headers: { 'Retry-After': 'RetryAfter' },
   },
+  505: { name: 'VersionNotSupported', description: 'The request is not HTTP/1.1 or HTTP/1.0.' },
 }
 
-const EPOCH = 'Names the life of the store; another one says that the master lost its state.'
+const EPOCH = 'The epoch of the store. A different value means that the store lost its state.'
 
 /** What the document's components hold beside the schemas. */
 export function components(): object {
@@ -59,18 +69,18 @@ export function components(): object {
   return {
     securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
     headers: {
-      RequestId: text('Names this request, in the log of the master too.'),
+      RequestId: text('Identifies this request, also in the log of the master.'),
       Epoch: text(EPOCH),
       EpochOfApi: {
-        ...text(`${EPOCH} Only where the path is under ${API_PREFIX} and the request was read.`),
+        ...text(`${EPOCH} Only where the path is under ${API_PREFIX}, the request was read and the store is open.`),
         required: false,
       },
-      ETag: text('The state of the config, as If-Match and If-None-Match take it.'),
+      ETag: text('The version of the config, for If-Match and If-None-Match.'),
       RetryAfter: {
         ...text('Seconds after which the same call may succeed.'),
         schema: { type: 'integer', minimum: 1 },
       },
-      Allow: text('The verbs of the path.'),
+      Allow: text('The methods that the path supports.'),
       WwwAuthenticate: text('How to authenticate.'),
     },
     responses: Object.fromEntries(
@@ -134,8 +144,10 @@ function refusalsOf({ access, path, query, body, refuses = [] }: Route): number[
     400,
     408,
     414,
+    417,
     431,
     503,
+    505,
     ...(access === 'none' ? [] : [401, 403]),
     ...(names.length === 0 ? [] : [404]),
     ...(checked ? [422] : []),

@@ -12,15 +12,16 @@ import { route, type Access, type Route } from './route.ts'
 
 /** The path of the document is part of it. */
 export function createOpenApi(routes: readonly Route[], version: string): Part {
-  const text = (): string => (made ??= JSON.stringify(openApiOf([...routes, row], version)))
-  let made: string | undefined
+  const document = (): Buffer => (made ??= Buffer.from(JSON.stringify(openApiOf([...routes, row], version))))
+  let made: Buffer | undefined
   const row = route({
     method: 'GET',
     path: `${API_PREFIX}/openapi.json`,
     access: 'none',
+    needs: null,
     summary: 'This API as an OpenAPI 3.1 document.',
     response: Type.Object({ openapi: Type.String() }),
-    handle: () => ({ headers: { 'content-type': 'application/json; charset=utf-8' }, body: text() }),
+    handle: () => ({ headers: { 'content-type': 'application/json; charset=utf-8' }, body: document() }),
   })
   return { routes: [row] }
 }

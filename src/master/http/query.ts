@@ -1,7 +1,7 @@
 /**
  * @module master/http/query
  * The query string against its schema. Text becomes a number or a boolean only where the schema asks for one and only
- * from its plain form: "1.5" for an integer, "1e3", " 5", "+5" and a repeated parameter are faults that name the
+ * from its plain form: "1.5" or "1e3" for an integer, " 5", "+5" and a repeated parameter are faults that name the
  * field, never something close (D9). A field of type array takes the parameter as often as it stands. Parameters that
  * the schema does not know are ignored: proxies and caches add some.
  */
@@ -17,7 +17,7 @@ interface Field extends JsonSchema {
 }
 
 const PLAIN_INTEGER = /^-?\d+$/
-const PLAIN_NUMBER = /^-?\d+(\.\d+)?$/
+const PLAIN_NUMBER = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/ // Java and Go write large doubles with an exponent.
 
 /** Compiles the schema of a query, an object of scalar fields and of arrays of them. */
 export function queryReader(schema: TSchema): QueryReader {
@@ -40,7 +40,7 @@ function valueOf(name: string, field: Field, texts: readonly string[]): unknown 
   const [text, ...more] = texts
   if (text === undefined) return field.default
   if (field.type === 'array') return texts.map((each) => fromText(each, field.items?.type))
-  if (more.length > 0) throw invalid(`/${name}`, 'stands more than once in the query', 'repeated')
+  if (more.length > 0) throw invalid(`/${name}`, 'appears more than once in the query', 'repeated')
   return fromText(text, field.type)
 }
 

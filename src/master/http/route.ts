@@ -9,7 +9,7 @@
  */
 import type { Static, TSchema } from 'typebox'
 import type { CatalogEntry } from '../../automation/index.ts'
-import type { ErrorCode } from '../../protocol/index.ts'
+import type { ErrorCode, Permission } from '../../protocol/index.ts'
 
 type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -20,17 +20,33 @@ type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
  */
 export type Access = 'none' | 'any' | 'admin' | 'scoped' | 'worker'
 
+/**
+ * Whose token a request carries. `key` is the whole digest of the token, for counting per token. `id` names the token
+ * where people read it: its name in SVC_TOKENS, else the first 8 hex digits of its SHA-256.
+ */
 export type Principal =
-  | { readonly role: 'admin'; readonly key: string }
-  | { readonly role: 'worker'; readonly key: string }
-  /** `types` may hold '*'. */
-  | { readonly role: 'scoped'; readonly types: ReadonlySet<string>; readonly key: string }
+  | { readonly role: 'admin'; readonly key: string; readonly id: string }
+  | { readonly role: 'worker'; readonly key: string; readonly id: string }
+  /** `types` may hold '*'. `name` is set for the tokens of SVC_TOKENS. */
+  | {
+      readonly role: 'scoped'
+      readonly types: ReadonlySet<string>
+      readonly permissions: ReadonlySet<Permission>
+      readonly key: string
+      readonly id: string
+      readonly name?: string
+    }
 
 export interface RouteRequest<Body = unknown, Query = unknown> {
   /** Path parameters, decoded once: `type`, `id`, `task_id`, `pool_name` …; '' when the path has none of that name. */
   readonly params: { readonly type: string; readonly id: string; readonly [name: string]: string }
   readonly query: Query
   readonly body: Body
+  /**
+   * The body again, where a number that a double cannot hold is its source text (JSON.rawJSON): for text that is stored or
+   * sent back, never for computing (D75).
+   */
+  readonly exactBody: Body
   /** Not there on routes of access `none`, which ask nobody who they are. `key` names the token without showing it (a digest). */
   readonly principal: Principal
   /** The automation of `{type}`; not there where the path has none. */
@@ -52,6 +68,20 @@ export class RawJson {
   }
 }
 
+/** A large JSON body in pieces of about 1 MiB, which are written as fast as the client reads (D82). */
+export class JsonChunks {
+  readonly chunks: readonly Uint8Array[]
+  readonly bytes: number
+  /** Called once, when the body was sent or can no longer be. */
+  readonly onSent: () => void
+
+  constructor(chunks: readonly Uint8Array[], bytes: number, onSent: () => void) {
+    this.chunks = chunks
+    this.bytes = bytes
+    this.onSent = onSent
+  }
+}
+
 /**
  * A body that writes itself (server-sent events, long lists), after status and headers were sent. `write` answers false
  * while the client reads too slowly, `drained` resolves when it has caught up, `signal` aborts when it went away, its
@@ -68,8 +98,10 @@ export interface StreamBody {
 export interface Answer {
   /** 200 when left out. */
   readonly status?: number
+  /** What the audit line of the call says beside the action of its row; `count` is 1 when left out. `action` replaces that of the row. */
+  readonly audit?: { readonly action?: string; readonly count?: number; readonly changed?: readonly string[] }
   readonly headers?: Readonly<Record<string, string>>
-  /** Serialised as JSON; RawJson, StreamBody or text with its own content-type as they are; undefined: empty. */
+  /** Serialised as JSON; RawJson, JsonChunks, StreamBody or text with its own content-type as they are; undefined: empty. */
   readonly body?: unknown
 }
 
@@ -107,6 +139,13 @@ export interface Route extends Answers {
   /** With `{name}` for parameters: `/api/v1/automations/{type}/workers/{id}`. */
   readonly path: string
   readonly access: Access
+  /**
+   * The permission that opens the row; of a list, any one does, and the handler checks which one the body needs. Null
+   * where every token is taken, or none is needed.
+   */
+  readonly needs: Permission | readonly Permission[] | null
+  /** The action that the audit line of a call names, such as `worker.drain`; left out: the row changes nothing (D87). */
+  readonly audit?: string
   /** One line for people and OpenAPI. */
   readonly summary: string
   readonly query?: TSchema
@@ -116,8 +155,14 @@ export interface Route extends Answers {
   readonly bodyMayBeArray?: boolean
   /** The body may be left out altogether; it is `{}` then. */
   readonly bodyMayBeAbsent?: boolean
-  /** Long polls and streams: exempt from the request deadline and from the count of requests in work. */
+  /** The handler stores `exactBody`. Left out: an integer that a double cannot hold is refused with 422 (D75). */
+  readonly keepsNumbers?: boolean
+  /** Long polls and streams: exempt from the request deadline and, once their body is read, from the count of requests in work. */
   readonly long?: boolean
+  /** Checks and changes nothing: limited for each token, apart from what it submits. */
+  readonly isDryRun?: boolean
+  /** Small and asked by a supervisor: never refused because of the load by others. */
+  readonly isProbe?: boolean
   readonly handle: (request: RouteRequest) => Promise<Answer> | Answer
 }
 

@@ -5,17 +5,19 @@
  */
 import type { CatalogEntry, Catalog } from '../../automation/index.ts'
 import {
+  changedIntegers,
   compileValidator,
   FleetError,
   invalid,
   isWorkerId,
   MAX_NAME_CHARS,
   NAME_PATTERN,
+  withSourceNumbers,
   type Validator,
 } from '../../protocol/index.ts'
 import { withLogFields } from '../../runtime/index.ts'
-import { covers } from '../auth/index.ts'
-import { announcesBody, readJson } from './body.ts'
+import { requirePermission } from '../auth/index.ts'
+import { readJson } from './body.ts'
 import type { Exchange } from './exchange.ts'
 import { checkDocument } from './json-document.ts'
 import { queryReader, type QueryReader } from './query.ts'
@@ -29,20 +31,21 @@ export interface RowOptions {
   readonly catalog: Catalog
   readonly maxBodyBytes: number
 }
+export type Body = Pick<RouteRequest, 'body' | 'exactBody'>
 export type Params = Readonly<Record<string, string>>
 
 export interface Row {
   readonly route: Route
   /** Checks role and type. @throws {FleetError} FORBIDDEN, NOT_FOUND, INVALID. */
   admit(principal: Principal | null, params: Params): CatalogEntry | undefined
-  /** Reads the request and calls the handler. */
-  handle(exchange: Exchange, params: Params, entry: CatalogEntry | undefined): Promise<Answer>
+  /** Reads and checks the body; null: the row takes none. */
+  readonly readBody: ((exchange: Exchange) => Promise<Body>) | null
+  /** Calls the handler. @param body as `readBody` returned it; undefined: the row takes none. */
+  handle(exchange: Exchange, params: Params, entry: CatalogEntry | undefined, body: Body | undefined): Promise<Answer>
 }
 
 export function compileRow(route: Route, { catalog, maxBodyBytes }: RowOptions): Row {
   const readQuery = route.query === undefined ? () => ({}) : queryReader(route.query)
-  const readBody =
-    route.body === undefined ? () => Promise.resolve(undefined) : bodyReader(route, route.body, maxBodyBytes)
   const names = [...route.path.matchAll(/\{(?<name>\w+)\}/g)].map((match) => match.groups?.['name'] ?? '')
   return {
     route,
@@ -51,10 +54,9 @@ export function compileRow(route: Route, { catalog, maxBodyBytes }: RowOptions):
       for (const name of names) checkName(name, params[name] ?? '')
       return names.includes('type') ? entryOf(catalog, params['type'] ?? '') : undefined
     },
-    handle: async (exchange, params, entry) => {
-      const body = await readBody(exchange)
-      return call(route, exchange, { params, entry, body, query: readQuery })
-    },
+    readBody: route.body === undefined ? null : bodyReader(route, route.body, maxBodyBytes),
+    handle: async (exchange, params, entry, body) =>
+      call(route, exchange, { params, entry, body: body?.body, exactBody: body?.exactBody, query: readQuery }),
   }
 }
 
@@ -62,6 +64,7 @@ interface Parts {
   readonly params: Params
   readonly entry: CatalogEntry | undefined
   readonly body: unknown
+  readonly exactBody: unknown
   readonly query: QueryReader
 }
 
@@ -75,15 +78,17 @@ class ServedRequest {
   readonly params: RouteRequest['params']
   readonly query: unknown
   readonly body: unknown
+  readonly exactBody: unknown
   readonly principal: Principal | null
   readonly entry: CatalogEntry | undefined
   readonly header: (name: string) => string | undefined
   readonly #exchange: Exchange
 
-  constructor(exchange: Exchange, { params, query, body, entry }: Parts) {
+  constructor(exchange: Exchange, { params, query, body, exactBody, entry }: Parts) {
     this.params = { type: '', id: '', ...params }
     this.query = query(exchange.search)
     this.body = body
+    this.exactBody = exactBody
     this.principal = exchange.principal
     this.entry = entry
     this.header = (name) => headerOf(exchange, name)
@@ -100,17 +105,12 @@ function headerOf({ request }: Exchange, name: string): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value
 }
 
-function checkRole({ access }: Route, principal: Principal | null, type: string | undefined): void {
+/** @throws {FleetError} FORBIDDEN. */
+function checkRole({ access, needs }: Route, principal: Principal | null, type: string | undefined): void {
   if (access === 'none') return
-  const allowed =
-    principal !== null &&
-    (access === 'any' || (access === 'scoped' ? maySee(principal, type) : principal.role === access))
-  if (!allowed) throw new FleetError('FORBIDDEN', 'this token may not do this')
+  if (principal === null) throw new FleetError('FORBIDDEN', 'this token does not have access to this path')
+  if (needs !== null) requirePermission(principal, needs, type)
 }
-
-/** @param type undefined: the path has none. */
-const maySee = (principal: Principal, type: string | undefined): boolean =>
-  type === undefined ? principal.role !== 'worker' : covers(principal, type)
 
 function entryOf(catalog: Catalog, type: string): CatalogEntry {
   const entry = catalog.get(type)
@@ -129,19 +129,17 @@ function checkName(name: string, value: string): void {
   )
 }
 
-function bodyReader(
-  { bodyMayBeAbsent = false, bodyMayBeArray = false }: Route,
-  schema: object,
-  maxBodyBytes: number,
-): (exchange: Exchange) => Promise<unknown> {
+function bodyReader(route: Route, schema: object, maxBodyBytes: number): (exchange: Exchange) => Promise<Body> {
+  const { bodyMayBeAbsent = false, bodyMayBeArray = false, keepsNumbers = false } = route
   const validate = compileValidator(schema)
-  return async ({ request, response }) => {
-    if (bodyMayBeAbsent && !announcesBody(request)) return {}
-    const document = await readJson(request, response, maxBodyBytes)
+  return async (exchange) => {
+    const { text, document } = await readJson(exchange, maxBodyBytes, bodyMayBeAbsent)
     if (typeof document !== 'object' || document === null || (Array.isArray(document) && !bodyMayBeArray))
       throw new FleetError('BAD_REQUEST', 'the body is not a JSON object')
     checkBody(document, validate)
-    return document
+    const exactBody = withSourceNumbers(text, document)
+    if (exactBody !== document && !keepsNumbers) checkIntegers(exactBody)
+    return { body: document, exactBody }
   }
 }
 
@@ -150,4 +148,10 @@ function checkBody(document: unknown, validate: Validator): void {
   const faults = validate(document)
   if (faults.length > 0)
     throw new FleetError('INVALID', values > MAX_VALUES_FOR_ALL_FAULTS ? faults.slice(0, 1) : faults)
+}
+
+/** @throws {FleetError} INVALID when an integer would be stored as another one (D75). */
+function checkIntegers(exactBody: unknown): void {
+  const faults = changedIntegers(exactBody)
+  if (faults.length > 0) throw new FleetError('INVALID', faults)
 }

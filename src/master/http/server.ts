@@ -17,24 +17,27 @@ import {
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { MAX_HEADER_BYTES, MAX_HEADERS } from '../../protocol/index.ts'
+import { headFault, isWebSocketUpgrade } from './request-head.ts'
+import type { SocketRequests } from './socket-requests.ts'
 
 /** Longer than the idle cut of the proxies in front, so that it is they who close. */
 const KEEP_ALIVE_MS = 75_000
 /** `lookEveryMs`: how often Node looks for slow requests; its own default of 30 s would let them be four times too slow. */
-const TIME_LIMITS = { headersWithinMs: 10_000, requestWithinMs: 30_000, lookEveryMs: 1_000 }
-export type TimeLimits = Readonly<typeof TIME_LIMITS>
-const MAX_CONNECTIONS = 20_000
+const LIMITS = { headersWithinMs: 10_000, requestWithinMs: 30_000, lookEveryMs: 1_000, connections: 20_000 }
+export type ServerLimits = Readonly<typeof LIMITS>
 
 export interface ServerOptions {
   readonly app: RequestListener
   readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   readonly requestId: () => string
-  /** Whether an answer on this socket has begun, so that raw bytes would land in its middle. */
-  readonly answering: (socket: Duplex) => boolean
+  /** The requests of each connection without a complete response. */
+  readonly requests: SocketRequests
   /** Called with the status of what is refused here. */
   readonly onRefusal: (status: number) => void
-  /** Shorter ones for tests. */
-  readonly limits?: TimeLimits | undefined
+  /** Called for each connection above the bound, which is closed without a response. */
+  readonly onDrop: () => void
+  /** Lower ones for tests. */
+  readonly limits?: Partial<ServerLimits> | undefined
 }
 
 /** Known to Node from 22.21 and 24.9 on; before, every offer of an upgrade is one. */
@@ -46,10 +49,12 @@ export function createHttpServer({
   app,
   onUpgrade,
   requestId,
-  answering,
+  requests,
   onRefusal,
-  limits = TIME_LIMITS,
+  onDrop,
+  limits: lower = {},
 }: ServerOptions): Server {
+  const limits = { ...LIMITS, ...lower }
   const options: NodeServerOptions & UpgradeChoice = {
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: limits.headersWithinMs,
@@ -57,18 +62,34 @@ export function createHttpServer({
     connectionsCheckingInterval: limits.lookEveryMs,
     maxHeaderSize: MAX_HEADER_BYTES,
     insecureHTTPParser: false,
-    shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
+    requireHostHeader: false, // The application refuses its absence, with a detail.
+    // Behind a request without a response it is an ordinary request, which the application refuses in its turn (D73).
+    shouldUpgradeCallback: (request) => isWebSocketUpgrade(request) && requests.count(request.socket) === 0,
   }
   const server = createServer(options, app)
   server.maxHeadersCount = MAX_HEADERS + 1 // Node drops what is beyond without a word; one more shows that there were too many.
-  server.maxConnections = MAX_CONNECTIONS
+  server.maxConnections = limits.connections
+  server.on('drop', onDrop)
   server.on('checkContinue', app) // The body reader asks for the body, once the sender is accepted.
-  server.on('upgrade', onUpgrade)
-  server.on('clientError', (error: ClientError, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable || answering(socket)) return void socket.destroy()
-    const [status, detail] = meaning(error)
+  server.on('checkExpectation', app) // The application refuses it, with a detail.
+  const refuse = (socket: Duplex, status: number, detail: string): void => {
     onRefusal(status)
     refuseRaw(socket, status, detail, requestId())
+  }
+  server.on('upgrade', (request, socket, head) => {
+    const fault = headFault(request)
+    if (requests.count(socket) > 0)
+      socket.destroy() // Only where Node is too old for the choice above.
+    else if (fault === null) onUpgrade(request, socket, head)
+    else refuse(socket, fault.status, fault.detail)
+  })
+  server.on('connect', (_request, socket) =>
+    refuse(socket, 405, 'this server is not a proxy; CONNECT is not supported'),
+  )
+  server.on('clientError', (error: ClientError, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable || requests.isAnswering(socket)) return void socket.destroy()
+    const [status, detail] = meaning(error)
+    refuse(socket, status, detail)
   })
   return server
 }

@@ -1,16 +1,28 @@
 /**
  * @module master/http/traffic
  * The requests on their way: how many are in work (2,000, then 503), how long each may take (30 s, then 408 and the
- * connection ends), and how they end when the master stops or a token is revoked.
+ * connection ends), how slowly a body may arrive, and how they end when the master stops or a token is revoked.
  *
- *   open ──▶ in work ──handled──▶ sending ──▶ closed          long polls and streams: counted and timed by nobody here
+ *   open ──▶ reading the body ──▶ in work ──handled──▶ sending ──▶ closed
+ *                    └─ long polls and streams: neither counted nor timed after their body
+ *
+ * No client takes all places (D71): one connection has 32, one token a quarter of those in work, routes without a token
+ * have places of their own.
  */
-import { FleetError } from '../../protocol/index.ts'
+import {
+  BODY_GRACE_MS,
+  FleetError,
+  MAX_OPEN_REQUESTS,
+  MAX_REQUESTS_IN_WORK,
+  MAX_REQUESTS_PER_SOCKET,
+  MIN_BODY_BYTES_PER_SECOND,
+} from '../../protocol/index.ts'
 import type { Clock, Timers } from '../../runtime/index.ts'
 import type { Authenticator } from '../auth/index.ts'
 import type { Exchange } from './exchange.ts'
+import { FairShare } from './fair-share.ts'
+import type { Principal } from './route.ts'
 
-const MAX_IN_WORK = 2_000
 const DEADLINE_MS = 30_000
 const LOOK_EVERY_MS = 1_000
 
@@ -18,9 +30,14 @@ export interface TrafficOptions {
   readonly clock: Clock
   readonly timers: Timers
   readonly authenticator: Authenticator
-  /** Answers a request whose time is up. */
-  readonly expire: (exchange: Exchange) => void
+  /** Refuses a request whose time is up. */
+  readonly expire: (exchange: Exchange, detail: string) => void
+  /** Called for each request that was refused to keep places for others. */
+  readonly onShed: (reason: ShedReason) => void
 }
+
+/** Which bound refused a request: a label of `svc_http_shed_total`. */
+export type ShedReason = 'connection' | 'token' | 'in_work' | 'no_token' | 'slow_body'
 
 /** Why a signal aborted. */
 const ended = (why: string): Error => new DOMException(why, 'AbortError')
@@ -35,7 +52,12 @@ export class Traffic {
   /** Ordered by arrival, so that the first one is the one whose time is up first. */
   readonly #timed = new Set<Exchange>()
   readonly #long = new Set<Exchange>()
-  #inWork = 0
+  /** Those whose body is arriving, and since when. */
+  readonly #reading = new Map<Exchange, number>()
+  readonly #inWork = new FairShare(MAX_REQUESTS_IN_WORK)
+  /** Apart, so that workers can settle their tasks while all places are taken. */
+  readonly #longBodies = new FairShare(MAX_REQUESTS_IN_WORK)
+  #withoutToken = 0
   #stopping = false
   #onIdle = (): void => {}
   #ends: (() => void)[] = []
@@ -59,22 +81,43 @@ export class Traffic {
     exchange.response.once('close', () => {
       this.#timed.delete(exchange)
       this.#long.delete(exchange)
-      if (!exchange.response.writableFinished) exchange.abort(ended('the client went away'))
+      if (!exchange.response.writableFinished) exchange.abort(ended('the client disconnected'))
       if (this.#timed.size + this.#long.size === 0) this.#onIdle()
     })
   }
 
+  /** @param open requests of the same connection without a complete response, this one included. @throws {FleetError} OVERLOADED */
+  checkConnection(open: number): void {
+    if (open <= MAX_REQUESTS_PER_SOCKET) return
+    const problem = `${MAX_REQUESTS_PER_SOCKET} requests of this connection have no response yet; read the responses before sending more`
+    throw this.#shed('connection', problem, { connection: 'close' })
+  }
+
   /** Runs `work` as one of the requests in work. @throws {FleetError} OVERLOADED */
-  async count<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#inWork >= MAX_IN_WORK)
-      throw new FleetError('OVERLOADED', 'the master has too many requests in work; try again in a second', {
-        retryAfterSeconds: 1,
-      })
-    this.#inWork += 1
+  count<T>(principal: Principal, work: () => Promise<T>): Promise<T> {
+    return this.#inPlace(this.#inWork, principal, work)
+  }
+
+  /** Reads the body of a long poll, which is not counted afterwards. @throws {FleetError} OVERLOADED */
+  countLongBody<T>(principal: Principal, read: () => Promise<T>): Promise<T> {
+    return this.#inPlace(this.#longBodies, principal, read)
+  }
+
+  /** Takes a place of a route without a token, until its response is complete. @throws {FleetError} OVERLOADED */
+  countWithoutToken({ response }: Exchange): void {
+    if (this.#withoutToken >= MAX_OPEN_REQUESTS)
+      throw this.#shed('no_token', 'too many unauthenticated requests are in progress; try again in a second')
+    this.#withoutToken += 1
+    response.once('close', () => void (this.#withoutToken -= 1))
+  }
+
+  /** Runs `read`, and refuses the request when its body arrives too slowly. */
+  async readBody<T>(exchange: Exchange, read: () => Promise<T>): Promise<T> {
+    this.#reading.set(exchange, this.#options.clock.monotonicMs())
     try {
-      return await work()
+      return await read()
     } finally {
-      this.#inWork -= 1
+      this.#reading.delete(exchange)
     }
   }
 
@@ -82,13 +125,13 @@ export class Traffic {
   lengthen(exchange: Exchange): void {
     if (!this.#timed.delete(exchange)) return
     this.#long.add(exchange)
-    if (this.#stopping) exchange.abort(ended('the master stops'))
+    if (this.#stopping) exchange.abort(ended('the master is stopping'))
   }
 
   /** Ends long polls and streams, then waits until the last request was answered, `withinMs` at most. */
   async drain(withinMs: number): Promise<void> {
     this.#stopping = true
-    for (const exchange of this.#long) endLong(exchange, 'the master stops')
+    for (const exchange of this.#long) endLong(exchange, 'the master is stopping')
     await new Promise<void>((resolve) => {
       const cancel = this.#options.timers.after(withinMs, resolve)
       this.#onIdle = () => {
@@ -100,14 +143,51 @@ export class Traffic {
     for (const end of this.#ends) end()
   }
 
-  #expire(): void {
-    const beforeMs = this.#options.clock.monotonicMs() - DEADLINE_MS
-    for (const exchange of this.#timed) {
-      if (exchange.startedMs > beforeMs) return
-      this.#timed.delete(exchange)
-      exchange.abort(ended('the request took too long'))
-      this.#options.expire(exchange)
+  async #inPlace<T>(places: FairShare, principal: Principal, work: () => Promise<T>): Promise<T> {
+    const noPlace = places.check(principal)
+    if (noPlace === 'token')
+      throw this.#shed(
+        'token',
+        `this token has ${places.perToken} requests in progress, its limit; try again in a second`,
+      )
+    if (noPlace === 'all')
+      throw this.#shed('in_work', 'the master has too many requests in progress; try again in a second')
+    places.take(principal)
+    try {
+      return await work()
+    } finally {
+      places.release(principal)
     }
+  }
+
+  #expire(): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    for (const [exchange, sinceMs] of this.#reading) {
+      const elapsedMs = nowMs - sinceMs
+      if (elapsedMs <= BODY_GRACE_MS) break
+      if (exchange.bodyBytes * 1_000 < MIN_BODY_BYTES_PER_SECOND * elapsedMs) this.#endSlowBody(exchange)
+    }
+    for (const exchange of this.#timed) {
+      if (exchange.startedMs > nowMs - DEADLINE_MS) return
+      this.#end(exchange, 'the request took too long')
+    }
+  }
+
+  #endSlowBody(exchange: Exchange): void {
+    this.#options.onShed('slow_body')
+    this.#reading.delete(exchange)
+    this.#end(exchange, `the body arrives at less than ${MIN_BODY_BYTES_PER_SECOND} bytes a second`)
+  }
+
+  #end(exchange: Exchange, detail: string): void {
+    this.#timed.delete(exchange)
+    exchange.abort(ended(detail))
+    this.#options.expire(exchange, detail)
+  }
+
+  #shed(reason: ShedReason, problem: string, headers: Readonly<Record<string, string>> = {}): FleetError {
+    this.#options.onShed(reason)
+    return new FleetError('OVERLOADED', problem, { retryAfterSeconds: 1, headers })
   }
 
   #endRevoked(): void {

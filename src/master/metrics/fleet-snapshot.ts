@@ -14,7 +14,8 @@ const PAGE = 1_000
 export interface WorkerNumbers {
   readonly id: string
   readonly state: WorkerState
-  readonly connected: boolean
+  /** The master that holds its socket; null while it is not connected. */
+  readonly masterId: string | null
   /** Runs an older config than the stored one. */
   readonly behind: boolean
   readonly lastSeenMs: number
@@ -26,6 +27,7 @@ export interface TypeNumbers {
   readonly kind: CatalogEntry['kind']
   readonly workers: readonly WorkerNumbers[]
   readonly streamLength: number
+  readonly streamBytes: number
   /** null: not a batch automation. */
   readonly counts: Counts | null
 }
@@ -59,9 +61,10 @@ async function take({
   const entries = [...catalog.values()]
   const batch = entries.filter(({ kind }) => kind === 'BatchAutomation')
   const pools = [...new Set(entries.flatMap((entry) => [...entry.pools.keys()]))]
-  const [workers, lengths, counts, sizes] = await Promise.all([
+  const [workers, lengths, bytes, counts, sizes] = await Promise.all([
     Promise.all(entries.map((entry) => workersOf(backend, entry))),
     backend.streams.length(entries.map(({ type }) => type)),
+    backend.streams.bytes(entries.map(({ type }) => type)),
     batch.length === 0 ? [] : backend.tasks.counts(batch.map(({ type }) => type)),
     pools.length === 0 ? [] : backend.pools.sizes(pools),
   ])
@@ -73,6 +76,7 @@ async function take({
       kind,
       workers: workers[index] ?? [],
       streamLength: lengths[index] ?? 0,
+      streamBytes: bytes[index] ?? 0,
       counts: countsByType.get(type) ?? null,
     })),
     pools: pools.map((pool, index) => ({ pool, size: sizes[index] ?? 0 })),
@@ -90,16 +94,28 @@ async function workersOf(backend: MasterDeps['backend'], { type }: CatalogEntry)
   }
 }
 
-function numbersOf({ id, state, connected, appliedGen, config, lastSeen, stats }: WorkerRow): WorkerNumbers {
+function numbersOf({
+  id,
+  state,
+  connected,
+  conn,
+  appliedGen,
+  config,
+  lastSeenAtMs: lastSeen,
+  stats,
+}: WorkerRow): WorkerNumbers {
   return {
     id,
     state,
-    connected,
+    masterId: connected ? masterOf(conn) : null,
     behind: appliedGen !== null && appliedGen < config.gen,
     lastSeenMs: lastSeen,
     stats: stats === null ? null : headOf(stats),
   }
 }
+
+/** `m1/7` is the seventh connection of the master `m1`. */
+const masterOf = (conn: string | null): string | null => conn?.slice(0, conn.lastIndexOf('/')) ?? null
 
 const HEAD = /^\{"slots":(?<slots>\d+),"cpu_pct":(?<cpu>[^,]+),"rss_mb":(?<rss>[^,]+),/
 

@@ -2,54 +2,109 @@
  * @module master/metrics/metrics
  * `GET /metrics`: the specification's table, from a snapshot of the store, and the counters that the parts of the
  * master keep in the registry of this process. While the store is away the master still says that it is up.
+ *
+ * Several masters of one store export each series of the fleet once, so that a sum over masters is right: numbers of
+ * types and pools by the leading master, numbers of a worker by the master that holds its socket, and those of workers
+ * that are not connected by the leading master (D93).
  */
 import { WORKER_STATES } from '../../protocol/index.ts'
+import { serveProbes, type ProbeListener, type Probes, type ProbeVerdict } from '../../runtime/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
+import type { MasterMembership } from '../master-membership.ts'
 import { route } from '../http/route.ts'
 import { gauge, type Sample } from './exposition.ts'
 import { fleetSnapshots, type FleetSnapshot, type TypeNumbers, type WorkerNumbers } from './fleet-snapshot.ts'
 import { overviewRoute } from './overview.ts'
+import { sharedText } from './shared-text.ts'
 
 export interface MetricsOptions {
   readonly deps: MasterDeps
+  readonly masters: Pick<MasterMembership, 'isLeader'>
   /** The scheme of the backend's URL, such as `filedb`. */
   readonly backendScheme: string
+  /** Where `/metrics` is served instead of the address of the API; left out: there. */
+  readonly listen?: Address | undefined
+  /** Whether the master can serve, for `/readyz` beside it. */
+  readonly ready: () => boolean
+}
+interface Address {
+  readonly host: string
+  readonly port: number
 }
 
-export function createMetrics({ deps, backendScheme }: MetricsOptions): Part {
+export function createMetrics({ deps, masters, backendScheme, listen, ready }: MetricsOptions): Part {
   const snapshot = fleetSnapshots(deps)
+  const text = sharedText(deps.clock, async () => {
+    const fleet = await snapshot().catch((error: unknown) => {
+      deps.log.warn('the store did not respond; fleet series are missing from /metrics', { error })
+      return null
+    })
+    const { ok, profile } = deps.backend.health()
+    return [
+      gauge('svc_master_up', 'Always 1 while the master responds.', [{ labels: {}, value: 1 }]),
+      gauge('svc_store_info', 'The store and its durability profile.', [
+        { labels: { backend: backendScheme, profile }, value: 1 },
+      ]),
+      gauge('svc_store_up', 'Whether the store responds.', [{ labels: {}, value: ok ? 1 : 0 }]),
+      fleet === null ? '' : fleetText(shareOf(fleet, deps.masterId, masters.isLeader()), deps.clock.wallMs()),
+      await deps.metrics.metrics(),
+    ].join('')
+  })
+  const { contentType } = deps.metrics
+  const metricsRoute = route({
+    method: 'GET',
+    path: '/metrics',
+    access: 'none',
+    needs: null,
+    summary: 'Metrics in the Prometheus text format.',
+    media: 'text/plain',
+    handle: async () => ({ headers: { 'content-type': contentType }, body: await text() }),
+  })
+  if (listen === undefined) return { routes: [overviewRoute(snapshot), metricsRoute] }
   return {
-    routes: [
-      overviewRoute(snapshot),
-      route({
-        method: 'GET',
-        path: '/metrics',
-        access: 'none',
-        summary: 'Metrics in the Prometheus text format.',
-        media: 'text/plain',
-        handle: async () => {
-          const fleet = await snapshot().catch((error: unknown) => {
-            deps.log.warn('the metrics are without the fleet: the store did not answer', { error })
-            return null
-          })
-          const { ok, profile } = deps.backend.health()
-          const body = [
-            gauge('svc_master_up', 'Always 1 while the master responds.', [{ labels: {}, value: 1 }]),
-            gauge('svc_store_info', 'The store and its durability profile.', [
-              { labels: { backend: backendScheme, profile }, value: 1 },
-            ]),
-            gauge('svc_store_up', 'Whether the store answers.', [{ labels: {}, value: ok ? 1 : 0 }]),
-            fleet === null ? '' : fleetText(fleet, deps.clock.wallMs()),
-            await deps.metrics.metrics(),
-          ].join('')
-          return { headers: { 'content-type': deps.metrics.contentType }, body }
-        },
-      }),
-    ],
+    routes: [overviewRoute(snapshot)],
+    ...metricsListener(listen, { ready, metrics: { contentType, metrics: text } }),
   }
 }
 
-function fleetText({ types, pools }: FleetSnapshot, nowMs: number): string {
+/** Serves `/metrics` on an address of its own, so that scrapers and API clients do not share a listener (D72). */
+function metricsListener(
+  listen: Address,
+  { ready, metrics }: { readonly ready: () => boolean; readonly metrics: Probes['metrics'] },
+): Pick<Part, 'start' | 'stop'> {
+  let listener: ProbeListener | null = null
+  const verdict = (ok: boolean): ProbeVerdict => ({ ok, why: ok ? 'ok' : 'not ready' })
+  return {
+    start: async () => {
+      listener = await serveProbes('SVC_METRICS_LISTEN', listen, {
+        healthz: () => verdict(true),
+        readyz: () => verdict(ready()),
+        metrics,
+      })
+    },
+    stop: () => listener?.close(),
+  }
+}
+
+/** The part of the fleet that this master exports. */
+interface Share {
+  /** For the series of types and pools; empty unless this master leads. */
+  readonly types: readonly TypeNumbers[]
+  readonly pools: FleetSnapshot['pools']
+  /** For the series of workers. */
+  readonly workers: readonly Pick<TypeNumbers, 'type' | 'workers'>[]
+}
+
+function shareOf({ types, pools }: FleetSnapshot, masterId: string, isLeading: boolean): Share {
+  const isOurs = (holder: string | null): boolean => (holder === null ? isLeading : holder === masterId)
+  const oursOf = ({ type, workers }: TypeNumbers) => ({
+    type,
+    workers: workers.filter((worker) => isOurs(worker.masterId)),
+  })
+  return { types: isLeading ? types : [], pools: isLeading ? pools : [], workers: types.map(oursOf) }
+}
+
+function fleetText({ types, pools, workers }: Share, nowMs: number): string {
   const batch = types.flatMap(({ type, counts }) =>
     counts === null ? [] : [{ labels: { automation_type: type }, counts }],
   )
@@ -58,27 +113,32 @@ function fleetText({ types, pools }: FleetSnapshot, nowMs: number): string {
     gauge(
       'svc_worker_last_seen_age_seconds',
       "Seconds since the worker's last frame.",
-      perWorker(types, ({ lastSeenMs }) => Math.max(0, nowMs - lastSeenMs) / 1_000),
+      perWorker(workers, ({ lastSeenMs }) => Math.max(0, nowMs - lastSeenMs) / 1_000),
     ),
     gauge(
       'svc_worker_slots',
       'Slots of the worker.',
-      perWorker(types, ({ stats }) => stats?.slots),
+      perWorker(workers, ({ stats }) => stats?.slots),
     ),
     gauge(
       'svc_worker_cpu_pct',
       'CPU percent of the worker.',
-      perWorker(types, ({ stats }) => stats?.cpuPct),
+      perWorker(workers, ({ stats }) => stats?.cpuPct),
     ),
     gauge(
       'svc_worker_rss_mb',
       'Resident memory of the worker in MB.',
-      perWorker(types, ({ stats }) => stats?.rssMb),
+      perWorker(workers, ({ stats }) => stats?.rssMb),
     ),
     gauge(
       'svc_stream_length',
       'Entries of the output stream.',
       types.map(({ type, streamLength }) => ({ labels: { automation_type: type }, value: streamLength })),
+    ),
+    gauge(
+      'svc_stream_bytes',
+      'Bytes of the entries in the output stream.',
+      types.map(({ type, streamBytes }) => ({ labels: { automation_type: type }, value: streamBytes })),
     ),
     gauge(
       'svc_queue_size',
@@ -104,11 +164,10 @@ function byState({ type, workers }: TypeNumbers): readonly Sample[] {
   return [...totals].map(([state, value]) => ({ labels: { automation_type: type, state }, value }))
 }
 
+type NumberOf = (worker: WorkerNumbers) => number | undefined
+
 /** One sample a worker; none where the worker has not told the number yet. */
-function* perWorker(
-  types: readonly TypeNumbers[],
-  numberOf: (worker: WorkerNumbers) => number | undefined,
-): Iterable<Sample> {
+function* perWorker(types: Share['workers'], numberOf: NumberOf): Iterable<Sample> {
   for (const { type, workers } of types) {
     for (const worker of workers) {
       const value = numberOf(worker)

@@ -14,6 +14,7 @@ export function overviewRoute(snapshot: () => Promise<FleetSnapshot>): Route {
     method: 'GET',
     path: `${API_PREFIX}/overview`,
     access: 'scoped',
+    needs: 'read',
     response: OverviewBody,
     summary: 'Workers, slots, queue and stream of every type of the token, in numbers up to 5 s old.',
     handle: async ({ principal }) => {
@@ -30,7 +31,7 @@ function overviewOf({ kind, workers, counts, streamLength }: TypeNumbers): Overv
   return {
     kind,
     workers: workersOf(workers),
-    slots: workers.reduce((sum, { connected, stats }) => sum + (connected ? (stats?.slots ?? 0) : 0), 0),
+    slots: workers.reduce((sum, { masterId, stats }) => sum + (masterId === null ? 0 : (stats?.slots ?? 0)), 0),
     queue: counts === null ? null : totalsBody(counts),
     stream: { length: streamLength },
   }
@@ -42,7 +43,7 @@ function workersOf(workers: readonly WorkerNumbers[]): OverviewBody['automations
   let behind = 0
   for (const worker of workers) {
     states[worker.state] += 1
-    if (worker.connected) connected += 1
+    if (worker.masterId !== null) connected += 1
     if (worker.behind) behind += 1
   }
   return { total: workers.length, connected, behind, ...states }

@@ -2,9 +2,13 @@
 import { API_PREFIX, DEFAULT_N, FleetError, nQuery, PoolBody, toSeconds } from '../../protocol/index.ts'
 import type { PoolRow } from '../../storage/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
-import { RawJson, route } from '../http/route.ts'
+import { route } from '../http/route.ts'
 
-export function createPools({ backend, catalog }: Pick<MasterDeps, 'backend' | 'catalog'>): Part {
+export function createPools({
+  backend,
+  catalog,
+  inspections,
+}: Pick<MasterDeps, 'backend' | 'catalog' | 'inspections'>): Part {
   const declared = new Set([...catalog.values()].flatMap((entry) => [...entry.pools.keys()]))
   return {
     routes: [
@@ -12,23 +16,27 @@ export function createPools({ backend, catalog }: Pick<MasterDeps, 'backend' | '
         method: 'GET',
         path: `${API_PREFIX}/pools/{pool_name}`,
         access: 'admin',
+        needs: 'fleet',
         query: nQuery(DEFAULT_N.pool),
         response: PoolBody,
-        summary: 'How many items a pool holds, and the first of them.',
-        handle: async ({ params, query }) => {
-          const pool = params['pool_name'] ?? ''
-          if (!declared.has(pool))
-            throw new FleetError('NOT_FOUND', `no installed automation declares a pool "${pool}"`)
-          const { size, items } = await backend.pools.list(pool, query.n ?? DEFAULT_N.pool)
-          return { body: new RawJson(`{"size":${size},"items":[${items.map(itemText).join(',')}]}`) }
-        },
+        summary: 'The number of items in a pool, and the first of them.',
+        handle: (request) =>
+          inspections.respond(request, async (out) => {
+            const pool = request.params['pool_name'] ?? ''
+            if (!declared.has(pool))
+              throw new FleetError('NOT_FOUND', `no installed automation declares a pool "${pool}"`)
+            const { size, items } = await out.read(() => backend.pools.list(pool, request.query.n ?? DEFAULT_N.pool))
+            out.text(`{"size":${size},"items":[`)
+            out.items(items.map(itemText))
+            out.text(']}')
+          }),
       }),
     ],
   }
 }
 
 /** Tags and payload are spliced in as the text they are stored as. */
-function itemText({ id, tags, payload, expires, inUseUntil }: PoolRow): string {
+function itemText({ id, tags, payload, expiresAtMs: expires, inUseUntilMs: inUseUntil }: PoolRow): string {
   return `{"id":${JSON.stringify(id)},"tags":${tags},"payload":${payload},"expires_at":${seconds(expires)},"in_use_until":${seconds(inUseUntil)}}`
 }
 

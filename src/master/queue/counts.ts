@@ -7,5 +7,8 @@ export function countsBody({ tiers: [high, normal, low], inFlight, scheduled, de
 }
 
 export function totalsBody(counts: Counts): QueueTotals {
-  return { ...countsBody(counts), oldest_submitted_at: counts.oldest === null ? null : toSeconds(counts.oldest) }
+  return {
+    ...countsBody(counts),
+    oldest_submitted_at: counts.oldestSubmittedAtMs === null ? null : toSeconds(counts.oldestSubmittedAtMs),
+  }
 }

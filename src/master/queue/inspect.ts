@@ -21,16 +21,21 @@ import {
   SelectedBody,
   TaskPlace,
 } from '../../protocol/index.ts'
-import type { DeadRow, QueueRow, Tasks } from '../../storage/index.ts'
-import { RawJson, route, type Route } from '../http/route.ts'
+import type { DeadRow, QueueRow, QueueTicket, Tasks } from '../../storage/index.ts'
+import { requirePermission } from '../auth/index.ts'
+import { route, type Route } from '../http/route.ts'
+import type { Inspections, PieceReader } from '../inspections/index.ts'
 import type { Samples } from './samples.ts'
 import type { TypeQueue } from './type-queue.ts'
 
+/** Tasks whose bodies one step reads: the bound of the store on lists. */
+const BODIES_PER_PIECE = 500
 const AUTOMATION = `${API_PREFIX}/automations/{type}`
 
 export interface InspectPorts {
   readonly tasks: Tasks
   readonly samples: Pick<Samples, 'read'>
+  readonly inspections: Inspections
   readonly queueOf: (type: string) => TypeQueue
 }
 
@@ -38,12 +43,13 @@ export function inspectRoutes(ports: InspectPorts): readonly Route[] {
   return [...queueRoutes(ports), ...deadRoutes(ports)]
 }
 
-function queueRoutes({ tasks, samples }: InspectPorts): readonly Route[] {
+function queueRoutes({ tasks, samples, inspections }: InspectPorts): readonly Route[] {
   return [
     route({
       method: 'GET',
       path: `${AUTOMATION}/tasks/{task_id}`,
       access: 'scoped',
+      needs: ['read', 'submit'],
       response: TaskPlace,
       summary: 'Where a task is: pending, in_flight, scheduled or dead.',
       handle: async ({ params }) => ({ body: await placeOf(tasks, params.type, params['task_id'] ?? '') }),
@@ -52,18 +58,20 @@ function queueRoutes({ tasks, samples }: InspectPorts): readonly Route[] {
       method: 'GET',
       path: `${AUTOMATION}/queue`,
       access: 'scoped',
+      needs: 'read',
       query: nQuery(DEFAULT_N.queue),
       response: QueueBody,
       summary: 'The next pending tasks, in the order in which they will be taken.',
-      handle: async ({ params, query }) => {
-        const { length, items } = await tasks.queue(params.type, query.n ?? DEFAULT_N.queue)
-        return { body: new RawJson(`{"length":${length},"items":[${items.map(queueText).join(',')}]}`) }
-      },
+      handle: (request) =>
+        inspections.respond(request, (out) =>
+          writeQueue(out, tasks, request.params.type, request.query.n ?? DEFAULT_N.queue),
+        ),
     }),
     route({
       method: 'GET',
       path: `${AUTOMATION}/queue/stats`,
       access: 'scoped',
+      needs: 'read',
       query: QueueStatsQuery,
       response: Type.Array(QueueSample),
       summary:
@@ -75,53 +83,69 @@ function queueRoutes({ tasks, samples }: InspectPorts): readonly Route[] {
   ]
 }
 
-function deadRoutes({ tasks, queueOf }: InspectPorts): readonly Route[] {
+function deadRoutes({ tasks, queueOf, inspections }: InspectPorts): readonly Route[] {
   return [
     route({
       method: 'GET',
       path: `${AUTOMATION}/dead`,
       access: 'scoped',
+      needs: 'read',
       query: nQuery(DEFAULT_N.dead),
       response: DeadBody,
       summary: 'The dead-letter queue, oldest death first.',
-      handle: async ({ params, query }) => {
-        const { length, items } = await tasks.dead(params.type, query.n ?? DEFAULT_N.dead)
-        return { body: new RawJson(`{"length":${length},"items":[${items.map(deadText).join(',')}]}`) }
-      },
+      handle: (request) =>
+        inspections.respond(request, (out) =>
+          writeDead(out, tasks, request.params.type, request.query.n ?? DEFAULT_N.dead),
+        ),
     }),
     route({
       method: 'POST',
       path: `${AUTOMATION}/dead/replay`,
       access: 'scoped',
+      needs: 'operate',
+      audit: 'dead.replay',
       body: NBody,
       bodyMayBeAbsent: true,
       response: ReplayedBody,
       example: { n: 10 },
       summary: 'Puts dead tasks back into the normal tier, oldest death first, as if never tried.',
-      handle: async ({ params, body }) => ({
-        body: { replayed: await queueOf(params.type).replay(body.n ?? DEFAULT_N.dead) },
-      }),
+      handle: async ({ params, body }) => {
+        const replayed = await queueOf(params.type).replay(body.n ?? DEFAULT_N.dead)
+        return { body: { replayed }, audit: { count: replayed } }
+      },
     }),
     route({
       method: 'POST',
       path: `${AUTOMATION}/dead/select`,
       access: 'scoped',
+      needs: ['operate', 'purge'],
+      audit: 'dead.select',
       body: SelectBody,
       response: SelectedBody,
       example: { action: 'replay', task_ids: ['order-7'] },
       summary: 'Replays or removes the dead tasks that are named, and no other; one outcome each, in order.',
-      handle: async ({ params, body: { action, task_ids: ids } }) => {
+      handle: async ({ params, principal, body: { action, task_ids: ids } }) => {
+        requirePermission(principal, action === 'remove' ? 'purge' : 'operate')
         const outcomes = await queueOf(params.type).select(action, ids)
-        return { body: { results: ids.map((id, at) => ({ task_id: id, outcome: outcomes[at] })) } }
+        const count = outcomes.filter((outcome) => outcome !== 'not_dead').length
+        return {
+          body: { results: ids.map((id, at) => ({ task_id: id, outcome: outcomes[at] })) },
+          audit: { action: `dead.${action}`, count },
+        }
       },
     }),
     route({
       method: 'DELETE',
       path: `${AUTOMATION}/dead`,
       access: 'scoped',
+      needs: 'purge',
+      audit: 'dead.clear',
       response: ClearedBody,
       summary: 'Removes all dead tasks; there is no undo.',
-      handle: async ({ params }) => ({ body: { cleared: await tasks.clearDead(params.type) } }),
+      handle: async ({ params }) => {
+        const cleared = await tasks.clearDead(params.type)
+        return { body: { cleared }, audit: { count: cleared } }
+      },
     }),
   ]
 }
@@ -131,16 +155,49 @@ async function placeOf(tasks: Tasks, type: string, id: string): Promise<object> 
   if (place === null)
     throw new FleetError(
       'NOT_FOUND',
-      `no task "${id}" of type "${type}" is held: it is done, was dropped, or never was`,
+      `no task "${id}" of type "${type}" exists: it was completed or dropped, or never submitted`,
     )
   return { task_id: id, place }
+}
+
+/** The line as it was in one step; tasks that have left it before their body was read are left out. */
+async function writeQueue(out: PieceReader, tasks: Tasks, type: string, n: number): Promise<void> {
+  const { length, items, rest = [] } = await out.read(() => tasks.queue(type, n, out.room))
+  out.text(`{"length":${length},"items":[`)
+  out.items(items.map(queueText))
+  for (let from = 0; from < rest.length && out.room > 0;) {
+    const part = rest.slice(from, from + BODIES_PER_PIECE)
+    const bodies = await out.read(() =>
+      tasks.bodies(
+        type,
+        part.map(({ id }) => id),
+        out.room,
+      ),
+    )
+    out.items(bodies.flatMap((body, at) => (body === null ? [] : queueText({ ...(part[at] as QueueTicket), body }))))
+    from += bodies.length
+  }
+  out.text(']}')
+}
+
+async function writeDead(out: PieceReader, tasks: Tasks, type: string, n: number): Promise<void> {
+  let page = await out.read(() => tasks.dead(type, n, out.room))
+  out.text(`{"length":${page.length},"items":[`)
+  for (let left = n; ;) {
+    out.items(page.items.map(deadText))
+    left -= page.items.length
+    const { next } = page
+    if (next === undefined || left <= 0 || out.room === 0) break
+    page = await out.read(() => tasks.dead(type, left, out.room, next))
+  }
+  out.text(']}')
 }
 
 function queueText({ id, attempt, body }: QueueRow): string {
   return `{"id":${JSON.stringify(id)},"attempt":${attempt},${body.slice(1)}`
 }
 
-function deadText({ id, attempt, maxAttempts, lastError, diedAt, body }: DeadRow): string {
+function deadText({ id, attempt, maxAttempts, lastError, diedAtMs: diedAt, body }: DeadRow): string {
   const fields = `"id":${JSON.stringify(id)},"attempt":${attempt},"max_attempts":${maxAttempts},"last_error":${JSON.stringify(lastError)},"died_at":${diedAt / 1_000}`
   return `{${fields},${body.slice(1)}`
 }

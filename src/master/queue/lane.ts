@@ -47,7 +47,7 @@ export class Lane<Item, Answer> {
       this.#waitingItems + items.length > MAX_WAITING_ITEMS || this.#waitingBytes + bytes > MAX_WAITING_BYTES
     if (crowded && this.#waitingItems > 0) {
       return Promise.reject(
-        new FleetError('STORAGE_OVERLOADED', 'too many changes wait for the store; try again', {
+        new FleetError('STORAGE_OVERLOADED', 'too many changes are waiting for the store; try again', {
           retryAfterSeconds: 1,
           outcome: 'not_sent',
         }),

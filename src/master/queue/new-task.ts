@@ -18,18 +18,20 @@ export function payloadFaults(payload: unknown, entry: CatalogEntry): readonly F
   return (entry.validatePayload?.(payload) ?? []).map((fault) => ({ ...fault, path: `/payload${fault.path}` }))
 }
 
-export function newTask(body: TaskBody, clock: Clock, random: Random): NewTask {
-  const { payload, priority = 0, ttl_seconds: ttlSeconds = null } = body
+/** @param exactPayload the payload with its numbers as they were sent (D75). */
+export function newTask(body: TaskBody, exactPayload: unknown, clock: Clock, random: Random): NewTask {
+  const { task_id: ownId, ttl_seconds: ttlSeconds = null } = body
+  const priority = body.priority ?? 0
   const submitted = clock.wallMs()
   return {
-    id: body.task_id ?? timedUuid(submitted, random),
-    ownId: body.task_id !== undefined,
+    id: ownId ?? timedUuid(submitted, random),
+    ownId: typeof ownId === 'string',
     key: body.idempotency_key ?? null,
     tier: tierOf(priority),
     ttlMs: ttlSeconds === null ? null : ttlSeconds * 1_000,
     maxAttempts: body.max_attempts ?? null,
-    submitted,
-    body: `{"payload":${JSON.stringify(payload)},"priority":${priority},"submitted_at":${submitted / 1_000}}`,
+    submittedAtMs: submitted,
+    body: `{"payload":${JSON.stringify(exactPayload)},"priority":${priority},"submitted_at":${submitted / 1_000}}`,
   }
 }
 

@@ -1,7 +1,8 @@
 /**
  * @module master/queue/pump
  * Gives pending tasks to the long polls of one automation type. One reserve is in flight at a time and carries every
- * waiter that it might serve, oldest first, so that waiting costs the store nothing and waking costs it one call.
+ * waiter that it might serve, merged into one request a worker (waiters.ts), so that waiting costs the store nothing and
+ * waking costs it one call.
  *
  *   idle ──a new waiter, wake, due retry, the tick of each second──▶ reserving ──▶ answering
  *    ▲                                                                  ▲             │ │
@@ -15,19 +16,22 @@
  * that carries one waiter, however many wait. Should a task become ready unheard, the tick finds it.
  *
  * A draining worker is answered empty (G14). The reserve itself looks at its record, so no drain slips in between; and
- * `dismiss` ends what the drain found waiting before its POST is answered: leases that arrive for an ended waiter are
- * released at once, not handed over. The reserve brings along the attempt limit of each worker, and the generation of
- * the config that it was read from: where that has changed the store answers `stale`, and the config is read anew.
+ * `dismiss` ends what the drain found waiting before its POST is answered: leases of a reserve that was under way then
+ * are released, also where the worker polls again meanwhile. Otherwise leases go to whichever polls of their worker are
+ * open when the store answers, newest first; what no poll takes is released (D78).
+ *
+ * The reserve brings along the attempt limit of each worker, and the generation of the config that it was read from:
+ * where that has changed the store answers `stale`, and the config is read anew.
  *
  * While the store is away patient waiters keep waiting and are served when it is back; at their deadline, and
  * impatient ones at once, they are told the error.
  */
 import type { CatalogEntry } from '../../automation/index.ts'
-import { RpcError } from '../../protocol/index.ts'
-import type { Cancel, Timers } from '../../runtime/index.ts'
+import { MAX_RESERVED_PER_CALL, RpcError } from '../../protocol/index.ts'
+import type { Cancel } from '../../runtime/index.ts'
 import type { Backend, Lease, LeaseRef, Reservation, ReserveRequest } from '../../storage/index.ts'
 import { AttemptLimits } from './attempt-limits.ts'
-import { Waiters, type Ask, type Room, type Waiter } from './waiters.ts'
+import { Waiters, type Ask, type Group, type Waiter, type WaitersPorts } from './waiters.ts'
 
 /** What one reserve takes and answers; its bounds are the contract's. */
 const MAX_REQUESTS = 500
@@ -38,10 +42,8 @@ const MAX_DROPPED = 1_000
 /** A due time that lies in the past by our reckoning is not asked for more often than this. */
 const SOONEST_MS = 10
 
-export interface PumpPorts {
+export interface PumpPorts extends WaitersPorts {
   readonly backend: Backend
-  readonly timers: Timers
-  readonly room: Room
   /** The backend's time, to know how far away a due time is. */
   readonly backendNowMs: () => number
   readonly release: (leases: readonly LeaseRef[]) => Promise<void>
@@ -50,7 +52,7 @@ export interface PumpPorts {
 }
 
 interface Asked {
-  readonly waiter: Waiter
+  readonly group: Group
   readonly request: ReserveRequest
 }
 
@@ -61,6 +63,8 @@ export class Pump {
   readonly #limits: AttemptLimits
   #ready = 0
   #running = false
+  /** Workers that were dismissed while the store was asked. */
+  readonly #dismissed = new Set<string>()
   #closed = false
   #trouble: { readonly error: unknown } | null = null
   #cancelDue: Cancel = () => {}
@@ -69,7 +73,7 @@ export class Pump {
   constructor(entry: CatalogEntry, ports: PumpPorts) {
     this.#entry = entry
     this.#ports = ports
-    this.#waiters = new Waiters(ports.room, ports.timers)
+    this.#waiters = new Waiters(ports)
     this.#limits = new AttemptLimits(entry.defaults.max_attempts, (workers) =>
       ports.backend.configs.get(workers.map((id) => ({ type: entry.type, id }))),
     )
@@ -96,6 +100,7 @@ export class Pump {
 
   /** Answers the waiters of one worker empty. */
   dismiss(worker: string): void {
+    if (this.#running) this.#dismissed.add(worker)
     this.#waiters.dismiss(worker)
   }
 
@@ -122,7 +127,8 @@ export class Pump {
     this.#running = false
   }
 
-  async #serveOrFail(batch: readonly Waiter[], ready: number): Promise<boolean> {
+  async #serveOrFail(batch: readonly Group[], ready: number): Promise<boolean> {
+    this.#dismissed.clear()
     try {
       const left = await this.#serve(batch, ready)
       this.#ready += left // Read only now: wakes have added to it meanwhile.
@@ -132,66 +138,77 @@ export class Pump {
       this.#ready = Infinity
       this.#trouble = { error }
       this.#ports.onTrouble(error)
-      for (const waiter of batch) if (!waiter.patient) waiter.refuse(error)
+      for (const { waiters } of batch) for (const waiter of waiters) if (!waiter.patient) waiter.refuse(error)
       return false
     }
   }
 
   /** Answers how many of the `ready` tasks may still be pending. */
-  async #serve(batch: readonly Waiter[], ready: number): Promise<number> {
+  async #serve(batch: readonly Group[], ready: number): Promise<number> {
     const asked = await this.#asked(batch)
     if (asked.length === 0) return ready
-    const { answers, dropped, nextDue } = await this.#ports.backend.tasks.reserve(
+    const {
+      results: answers,
+      dropped,
+      nextDueAtMs: nextDue,
+    } = await this.#ports.backend.tasks.reserve(
       this.#entry.type,
       this.#entry.visibilityMs,
       asked.map(({ request }) => request),
     )
     if (dropped > 0) this.#ports.onExpired(dropped)
     const orphans: Lease[] = []
-    for (const [at, { waiter }] of asked.entries()) orphans.push(...this.#answer(waiter, answers[at] ?? []))
+    for (const [at, one] of asked.entries()) orphans.push(...this.#answer(one, answers[at] ?? []))
     if (orphans.length > 0) void this.#ports.release(orphans)
     const promoted = this.#wakeAt(nextDue)
     return promoted || dropped >= MAX_DROPPED ? Infinity : leftOf(ready, asked, answers)
   }
 
-  /** The requests of those that still wait; who is not registered is told so. */
-  async #asked(batch: readonly Waiter[]): Promise<readonly Asked[]> {
+  /** The requests of those that still wait; a worker that is not registered gets its error. */
+  async #asked(batch: readonly Group[]): Promise<readonly Asked[]> {
     const limits = await this.#limits.of(new Set(batch.map(({ worker }) => worker)))
     const asked: Asked[] = []
-    for (const waiter of batch) {
-      const limit = limits.get(waiter.worker)
-      if (limit === undefined) this.#refuseUnknown(waiter)
-      else if (waiter.open)
-        asked.push({
-          waiter,
-          request: {
-            worker: waiter.worker,
-            limit: waiter.limit,
-            gen: limit.gen,
-            defaultMaxAttempts: limit.maxAttempts,
-          },
-        })
+    for (const group of batch) {
+      const { worker, waiters } = group
+      const config = limits.get(worker)
+      const limit = Math.min(
+        MAX_RESERVED_PER_CALL,
+        waiters.reduce((sum, waiter) => sum + (waiter.open ? waiter.limit : 0), 0),
+      )
+      if (config === undefined) waiters.forEach((waiter) => this.#refuseUnknown(waiter))
+      else if (limit > 0)
+        asked.push({ group, request: { worker, limit, gen: config.gen, defaultMaxAttempts: config.maxAttempts } })
     }
     return asked
   }
 
-  /** Answers the leases that nobody took. */
-  #answer(waiter: Waiter, answer: Reservation): readonly Lease[] {
+  /** Returns the leases that no poll took. */
+  #answer({ group: { worker, waiters }, request }: Asked, answer: Reservation): readonly Lease[] {
     switch (answer) {
       case 'unknown':
-        this.#limits.forget(waiter.worker)
-        this.#refuseUnknown(waiter)
+        this.#limits.forget(worker)
+        waiters.forEach((waiter) => this.#refuseUnknown(waiter))
         return []
       case 'stale':
-        this.#limits.forget(waiter.worker)
-        this.#waiters.again(waiter)
+        this.#limits.forget(worker)
+        waiters.forEach((waiter) => this.#waiters.again(waiter))
         return []
       case 'draining':
-        waiter.answer([])
+        waiters.forEach((waiter) => waiter.answer([]))
         return []
-      default:
-        return (answer.length === 0 && waiter.patient) || waiter.answer(answer) ? [] : answer
+      default: {
+        if (this.#dismissed.has(worker)) return answer
+        const orphans = this.#waiters.give(worker, answer)
+        for (const waiter of waiters) this.#unserved(waiter, answer.length >= request.limit)
+        return orphans
+      }
     }
+  }
+
+  /** `more`: another poll took what was meant for this one, so this one has not seen the queue dry. */
+  #unserved(waiter: Waiter, more: boolean): void {
+    if (more) this.#waiters.again(waiter)
+    else if (!waiter.patient) waiter.answer([])
   }
 
   #refuseUnknown(waiter: Waiter): void {

@@ -39,8 +39,12 @@ export interface Queue extends Part {
   close(): void
 }
 
-/** @param overloaded whether new tasks are refused for now. */
-export function createQueue(deps: MasterDeps, overloaded: () => boolean = () => false): Queue {
+/** @param overloaded whether new tasks are refused for now. @param makeRoom drops outputs of a full store. */
+export function createQueue(
+  deps: MasterDeps,
+  overloaded: () => boolean = () => false,
+  makeRoom: () => Promise<boolean> = () => Promise.resolve(false),
+): Queue {
   const { backend, clock, random, settings } = deps
   const meters = metersOf(deps)
   const complaints = new Complaints(clock)
@@ -54,14 +58,16 @@ export function createQueue(deps: MasterDeps, overloaded: () => boolean = () => 
         backend,
         random,
         room,
+        clock,
         timers: deps.timers,
         idempotencyTtlMs: settings.idempotencyTtlSeconds * 1_000,
         maxQueueLength: settings.maxQueueLength,
         backendNowMs: () => backendTime.nowMs(),
+        makeRoom,
         onRegression: ({ id, token }) => {
           regressions.inc()
           complaints.about(`regression/${entry.type}`, (suppressed) =>
-            deps.log.error('the store went back in time: a worker holds a lease that the store has not issued', {
+            deps.log.error('the store lost recent changes: a worker has a lease that the store never issued', {
               automation_type: entry.type,
               task_id: id,
               token,
@@ -69,10 +75,11 @@ export function createQueue(deps: MasterDeps, overloaded: () => boolean = () => 
             }),
           )
         },
+        onRefused: (reason) => meters.refusedReserves.inc({ automation_type: entry.type, reason }),
         onExpired: (count) => meters.expired.inc({ automation_type: entry.type }, count),
         onTrouble: (error) =>
           complaints.about(`reserve/${entry.type}`, (suppressed) =>
-            deps.log.warn('tasks could not be reserved; workers keep waiting', {
+            deps.log.warn('failed to reserve tasks; waiting reserves stay queued and are retried', {
               automation_type: entry.type,
               error,
               more_since_last_line: suppressed,
@@ -93,7 +100,7 @@ export function createQueue(deps: MasterDeps, overloaded: () => boolean = () => 
     counts: (types) => backend.tasks.counts(types),
     onFailed: (error) =>
       complaints.about('samples', (suppressed) =>
-        deps.log.warn('the queues could not be counted; their statistics have a gap', {
+        deps.log.warn('failed to count the queues; their statistics have a gap', {
           error,
           more_since_last_line: suppressed,
         }),
@@ -109,7 +116,7 @@ export function createQueue(deps: MasterDeps, overloaded: () => boolean = () => 
         refused: meters.refused,
         limiter: new RateLimiter(clock, settings.submitRpsPerToken),
       }),
-      ...inspectRoutes({ tasks: backend.tasks, samples, queueOf }),
+      ...inspectRoutes({ tasks: backend.tasks, samples, inspections: deps.inspections, queueOf }),
     ],
     reserve: (type, ask) => queueOf(type).reserve(ask),
     ack: (type, leases) => queueOf(type).ack(leases),
@@ -149,7 +156,7 @@ function background(
     },
     onFailed: (type, error) =>
       complaints.about(`sweep/${type}`, (suppressed) =>
-        deps.log.warn('the sweep failed; the next one is due in 10 s', {
+        deps.log.warn('failed to sweep expired leases and due retries; retrying in 10 s', {
           automation_type: type,
           error,
           more_since_last_line: suppressed,
@@ -203,6 +210,7 @@ class BackendTime {
 interface Meters {
   readonly expired: Counter
   readonly refused: Counter
+  readonly refusedReserves: Counter
   readonly lost: Counter
   readonly waitersFrom: (queues: () => Iterable<TypeQueue>) => void
 }
@@ -222,9 +230,15 @@ function metersOf({ metrics }: MasterDeps): Meters {
       labelNames: ['automation_type', 'reason'],
       registers,
     }),
+    refusedReserves: new Counter({
+      name: 'svc_reserves_refused_total',
+      help: 'Reserves that were rejected or ended early because too many were waiting.',
+      labelNames: ['automation_type', 'reason'],
+      registers,
+    }),
     lost: new Counter({
       name: 'svc_leases_lost_total',
-      help: 'Leases whose deadline passed, by where their task went.',
+      help: 'Leases that expired, by what happened to their task.',
       labelNames: ['automation_type', 'outcome'],
       registers,
     }),

@@ -21,7 +21,7 @@ import {
   type FieldError,
 } from '../../protocol/index.ts'
 import { inSpan, type Clock, type Random } from '../../runtime/index.ts'
-import type { NewTask, Submitted } from '../../storage/index.ts'
+import type { NewTask, SubmitItemResult } from '../../storage/index.ts'
 import type { Static } from 'typebox'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import { route, type Route } from '../http/route.ts'
@@ -50,12 +50,15 @@ export function submitRoutes(ports: SubmitPorts): readonly Route[] {
       method: 'POST',
       path: `${API_PREFIX}/automations/{type}/tasks`,
       access: 'scoped',
+      needs: 'submit',
+      audit: 'task.submit',
       body: TaskBody,
+      keepsNumbers: true,
       response: SubmitResult,
       refuses: ['RATE_LIMITED'],
       example: { payload: { url: 'https://example.com/' }, priority: 1, idempotency_key: 'order-7' },
       summary: 'Queues a task.',
-      handle: async ({ entry, principal, body }) => ({
+      handle: async ({ entry, principal, body, exactBody }) => ({
         body: await inSpan(
           'api.submit_task',
           { 'fleet.automation_type': entry.type, 'fleet.priority': body.priority ?? 0 },
@@ -63,7 +66,7 @@ export function submitRoutes(ports: SubmitPorts): readonly Route[] {
             admit(ports, entry, principal.key, 1)
             const faults = payloadFaults(body.payload, entry)
             if (faults.length > 0) throw refusal(ports, entry, 'invalid', new FleetError('INVALID', faults))
-            const task = newTask(body, ports.clock, ports.random)
+            const task = newTask(body, exactBody.payload, ports.clock, ports.random)
             span.setAttribute('fleet.task_id', task.id)
             const [outcome] = await ports.queueOf(entry.type).submit([task])
             const result = resultOf(ports, entry, task, body.priority ?? 0, outcome)
@@ -77,7 +80,10 @@ export function submitRoutes(ports: SubmitPorts): readonly Route[] {
       method: 'POST',
       path: `${API_PREFIX}/automations/{type}/tasks/batch`,
       access: 'scoped',
+      needs: 'submit',
+      audit: 'task.submit',
       body: TaskBatchBody,
+      keepsNumbers: true,
       response: BatchResults,
       refuses: ['RATE_LIMITED'],
       bodyInFull: TaskBatch,
@@ -88,16 +94,24 @@ export function submitRoutes(ports: SubmitPorts): readonly Route[] {
         ],
       },
       summary: 'Queues up to 1,000 tasks; one result each, in order.',
-      handle: async ({ entry, principal, body }) => {
+      handle: async ({ entry, principal, body, exactBody }) => {
         admit(ports, entry, principal.key, body.tasks.length)
-        return { body: { results: await submitBatch(ports, entry, body.tasks) } }
+        const results = await submitBatch(ports, entry, body.tasks, exactBody.tasks)
+        return {
+          body: { results },
+          audit: { count: results.filter((result) => 'queued' in result && result.queued).length },
+        }
       },
     }),
     route({
       method: 'POST',
       path: `${API_PREFIX}/automations/{type}/tasks/validate`,
       access: 'scoped',
+      needs: ['read', 'submit'],
+      isDryRun: true,
+      refuses: ['RATE_LIMITED'],
       body: AnyObject,
+      keepsNumbers: true,
       response: ValidatedBody,
       example: { payload: { url: 'https://example.com/' } },
       summary: 'Checks a task as a submit would, and queues nothing.',
@@ -111,7 +125,7 @@ export function submitRoutes(ports: SubmitPorts): readonly Route[] {
 }
 
 const notBatch = ({ type }: CatalogEntry): FleetError =>
-  new FleetError('BAD_REQUEST', `"${type}" is not a batch automation: it takes no tasks`)
+  new FleetError('BAD_REQUEST', `"${type}" is not a batch automation and accepts no tasks`)
 
 /** @throws FleetError BAD_REQUEST, where the automation takes no tasks; OVERLOADED, RATE_LIMITED. */
 function admit(ports: SubmitPorts, entry: CatalogEntry, key: string, count: number): void {
@@ -121,7 +135,7 @@ function admit(ports: SubmitPorts, entry: CatalogEntry, key: string, count: numb
       ports,
       entry,
       'overloaded',
-      new FleetError('OVERLOADED', 'the master has more work than time; submit again in a second', {
+      new FleetError('OVERLOADED', 'the master is overloaded; submit again in a second', {
         retryAfterSeconds: 1,
       }),
     )
@@ -132,7 +146,9 @@ function admit(ports: SubmitPorts, entry: CatalogEntry, key: string, count: numb
       ports,
       entry,
       'rate_limited',
-      new FleetError('RATE_LIMITED', 'this token submits too fast; see Retry-After', { retryAfterSeconds }),
+      new FleetError('RATE_LIMITED', 'this token submits too fast; retry after the time in Retry-After', {
+        retryAfterSeconds,
+      }),
     )
   }
 }
@@ -141,10 +157,12 @@ async function submitBatch(
   ports: SubmitPorts,
   entry: CatalogEntry,
   bodies: readonly unknown[],
+  exactBodies: readonly unknown[],
 ): Promise<readonly BatchResult_[]> {
   const faults = bodies.map((body) => taskFaults(body, entry))
   const good = bodies.filter((_, at) => faults[at]?.length === 0) as TaskBody[]
-  const tasks = good.map((body) => newTask(body, ports.clock, ports.random))
+  const exact = exactBodies.filter((_, at) => faults[at]?.length === 0) as TaskBody[]
+  const tasks = good.map((body, at) => newTask(body, exact[at]?.payload, ports.clock, ports.random))
   const outcomes = tasks.length === 0 ? [] : await ports.queueOf(entry.type).submit(tasks)
   const [failure] = outcomes
   if (outcomes.length === bodies.length && outcomes.every((outcome) => outcome instanceof Error)) throw failure as Error
@@ -166,13 +184,13 @@ function resultOf(
   entry: CatalogEntry,
   task: NewTask,
   priority: number,
-  outcome: Submitted | Error | undefined,
+  outcome: SubmitItemResult | Error | undefined,
 ): SubmitResult {
   if (outcome === undefined || outcome instanceof Error) {
-    throw refusal(ports, entry, 'store', outcome ?? new TypeError('the store answered fewer items than it was asked'))
+    throw refusal(ports, entry, 'store', outcome ?? new TypeError('the store returned fewer results than requested'))
   }
   if (outcome === 'queue_full') {
-    const sentence = `the queue is full: "${entry.type}" holds as many tasks as it may, dead ones included`
+    const sentence = `the queue is full: "${entry.type}" has reached its limit of tasks, dead ones included; add slots, or clear or replay dead tasks`
     throw refusal(
       ports,
       entry,

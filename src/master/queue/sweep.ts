@@ -6,7 +6,7 @@
  */
 import type { Cancel, Random, Timers } from '../../runtime/index.ts'
 import { SWEEP_EVERY_MS } from '../../protocol/index.ts'
-import type { Swept } from '../../storage/index.ts'
+import type { SweepResult } from '../../storage/index.ts'
 
 /** Of the period, to either side. */
 const JITTER = 0.1
@@ -15,8 +15,8 @@ export interface SweepPorts {
   readonly timers: Timers
   readonly random: Random
   /** One step of the sweep; `more` asks for the next at once. */
-  readonly step: (type: string) => Promise<Swept>
-  readonly onSwept: (type: string, swept: Swept) => void
+  readonly step: (type: string) => Promise<SweepResult>
+  readonly onSwept: (type: string, swept: SweepResult) => void
   readonly onFailed: (type: string, error: unknown) => void
 }
 

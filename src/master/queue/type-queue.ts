@@ -3,25 +3,40 @@
  * The tasks of one automation type as the rest of the master sees them: one lane for each change, the pump behind
  * them. Whatever makes a task ready wakes the pump after its commit.
  */
+import { FleetError } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { Random } from '../../runtime/index.ts'
-import type { Backend, Lease, LeaseLost, LeaseRef, Nack, NewTask, Submitted, Tasks } from '../../storage/index.ts'
-import { allAnswered, Lane, RUN_ITEMS } from './lane.ts'
+import type {
+  Backend,
+  Lease,
+  LeaseLost,
+  LeaseRef,
+  NackItem,
+  NewTask,
+  SubmitItemResult,
+  Tasks,
+} from '../../storage/index.ts'
+import { allAnswered, Lane } from './lane.ts'
 import { Pump, type PumpPorts } from './pump.ts'
 import type { Ask } from './waiters.ts'
 
+/** Dead tasks that one call of the store replays or removes: at most 6.25 MiB of bodies (D84). */
+const DEAD_PIECE = 25
+
 export type Settled = 'ok' | 'lease_lost'
-export type Extended = { readonly until: number } | 'lease_lost'
+export type Extended = { readonly expiresAtMs: number } | 'lease_lost'
 export type Nacked = 'scheduled' | 'dead' | 'lease_lost'
 type Selected = 'replayed' | 'removed' | 'not_dead'
 /** A nack as the worker words it. */
-export type NackAsk = Omit<Nack, 'u'>
+export type NackAsk = Omit<NackItem, 'jitter'>
 
 export interface TypeQueuePorts extends Omit<PumpPorts, 'release'> {
   readonly backend: Backend
   readonly random: Random
   readonly idempotencyTtlMs: number
   readonly maxQueueLength: number
+  /** Drops the oldest outputs of a full store, and resolves to whether there were any. */
+  readonly makeRoom: () => Promise<boolean>
   /** A lease was shown under a token that the store has not issued. */
   readonly onRegression: (lease: LeaseRef) => void
 }
@@ -31,11 +46,11 @@ export class TypeQueue {
   readonly #tasks: Tasks
   readonly #random: Random
   readonly #pump: Pump
-  readonly #submits: Lane<NewTask, Submitted>
+  readonly #submits: Lane<NewTask, SubmitItemResult>
   readonly #acks: Lane<LeaseRef, Settled>
   readonly #releases: Lane<LeaseRef, Settled>
   readonly #extends: Lane<LeaseRef, Extended>
-  readonly #nacks: Lane<Nack, Nacked>
+  readonly #nacks: Lane<NackItem, Nacked>
 
   constructor(entry: CatalogEntry, ports: TypeQueuePorts) {
     const { type, visibilityMs, retry } = entry
@@ -45,7 +60,7 @@ export class TypeQueue {
     this.#random = ports.random
     this.#pump = new Pump(entry, { ...ports, release: (leases) => this.#giveBack(leases) })
     this.#submits = new Lane(
-      (items) => tasks.submit(type, ports.idempotencyTtlMs, items, ports.maxQueueLength),
+      inFullStore(ports.makeRoom, (items) => tasks.submit(type, ports.idempotencyTtlMs, items, ports.maxQueueLength)),
       ({ body }) => body.length,
     )
     const lost = lostOf(ports.onRegression)
@@ -68,7 +83,7 @@ export class TypeQueue {
   }
 
   /** One outcome per task; an Error for those whose call of the store failed. @throws FleetError STORAGE_OVERLOADED */
-  async submit(tasks: readonly NewTask[]): Promise<readonly (Submitted | Error)[]> {
+  async submit(tasks: readonly NewTask[]): Promise<readonly (SubmitItemResult | Error)[]> {
     const outcomes = await this.#submits.add(tasks)
     this.wake(
       count(outcomes, (outcome) => !(outcome instanceof Error) && outcome !== 'queue_full' && 'queued' in outcome),
@@ -95,33 +110,41 @@ export class TypeQueue {
   }
 
   async nack(asks: readonly NackAsk[]): Promise<readonly Nacked[]> {
-    const outcomes = await this.#nacks.add(asks.map((ask) => ({ ...ask, u: this.#random.unit() })))
+    const outcomes = await this.#nacks.add(asks.map((ask) => ({ ...ask, jitter: this.#random.unit() })))
     this.wake(count(outcomes, (outcome) => outcome === 'scheduled')) // The pump learns when the next retry is due.
     return allAnswered(outcomes)
   }
 
-  /** Oldest death first, at most `n`. */
+  /** Oldest death first, at most `n`. A task that dies again meanwhile is not replayed a second time. */
   async replay(n: number): Promise<number> {
+    const { type } = this.entry
+    const until = n > DEAD_PIECE ? await this.#tasks.lastDeath(type) : undefined
     let replayed = 0
     while (replayed < n) {
-      const asked = Math.min(RUN_ITEMS, n - replayed)
-      const done = await this.#tasks.replay(this.entry.type, asked)
+      const wanted = Math.min(DEAD_PIECE, n - replayed)
+      const done = await this.#tasks.replay(type, wanted, until)
       replayed += done
       this.wake(done)
-      if (done < asked) break
+      if (done < wanted) break
     }
     return replayed
   }
 
-  /** Acts on these dead tasks and on no other; one outcome each, in order. */
+  /** Acts on these dead tasks and on no other; one outcome each, in order. An id that is repeated is `not_dead`. */
   async select(action: 'replay' | 'remove', ids: readonly string[]): Promise<readonly Selected[]> {
-    const outcomes: Selected[] = []
-    for (let from = 0; from < ids.length; from += RUN_ITEMS) {
-      const done = await this.#tasks.select(this.entry.type, action, ids.slice(from, from + RUN_ITEMS))
+    const outcomes = new Map<string, Selected>()
+    const named = [...new Set(ids)]
+    for (let from = 0; from < named.length; from += DEAD_PIECE) {
+      const piece = named.slice(from, from + DEAD_PIECE)
+      const done = await this.#tasks.select(this.entry.type, action, piece)
       this.wake(count(done, (outcome) => outcome === 'replayed'))
-      outcomes.push(...done)
+      for (const [at, outcome] of done.entries()) outcomes.set(piece[at] ?? '', outcome)
     }
-    return outcomes
+    return ids.map((id) => {
+      const outcome = outcomes.get(id) ?? 'not_dead'
+      outcomes.delete(id)
+      return outcome
+    })
   }
 
   wake(tasks?: number): void {
@@ -139,6 +162,21 @@ export class TypeQueue {
   /** Leases whose request is gone. Should this fail, their deadline brings them back. */
   async #giveBack(leases: readonly LeaseRef[]): Promise<void> {
     await this.release(leases.map(({ id, token }) => ({ id, token }))).catch(() => {})
+  }
+}
+
+/** A call that is repeated once where outputs could be dropped for it: nothing of the first one was stored (D83). */
+function inFullStore<Item, Outcome>(
+  makeRoom: () => Promise<boolean>,
+  call: (items: readonly Item[]) => Promise<readonly Outcome[]>,
+) {
+  return async (items: readonly Item[]): Promise<readonly Outcome[]> => {
+    try {
+      return await call(items)
+    } catch (error) {
+      if (!(error instanceof FleetError && error.code === 'STORAGE_FULL') || !(await makeRoom())) throw error
+      return call(items)
+    }
   }
 }
 

@@ -1,24 +1,33 @@
 /**
  * @module master/queue/waiters
- * The long polls of one automation type, oldest first. A waiter ends exactly once: with leases, empty (deadline,
- * dismissed, its client gone), or with an error. Whoever offers leases to one that has ended is told `false` and must
- * give them back.
+ * Waiters holds the long polls of one automation type. A waiter ends exactly once: with leases, empty (deadline,
+ * dismissed, client disconnected, replaced), or with an error.
  *
- * Bounds: 4 a worker, beyond which the oldest is answered empty (a client that lost its connection asks anew before its
- * old request is seen to be gone); 20,000 in all, beyond which the new one is refused.
+ * Workers take turns, first come first served: every poll adds a turn for its worker at the end of the line, and a lease
+ * uses up the oldest turn of the worker that it goes to. Inside a worker the newest poll is served first, because its
+ * connection is the one most certainly alive. All polls of a worker share one request to the store (D78).
+ *
+ *   polls    a1 a2 b1 a3      turns    A A B A      two tasks become ready: both go to worker A, to a3 and then to a2
+ *   polls    a1 b1            turns    B A          the next task goes to worker B, although a1 is the oldest poll
+ *
+ * Bounds (G17): 64 polls of a worker, beyond which the oldest is ended empty if it has waited 5 s, else the new one is
+ * refused; 20,000 in all, beyond which the new one is refused.
  */
-import { FleetError } from '../../protocol/index.ts'
-import type { Timers } from '../../runtime/index.ts'
+import { FleetError, MAX_RESERVES_PER_WORKER } from '../../protocol/index.ts'
+import type { Clock, Timers } from '../../runtime/index.ts'
 import type { Lease } from '../../storage/index.ts'
 
-const MAX_PER_WORKER = 4
 export const MAX_WAITERS = 20_000
+/** Polls younger than this are not replaced by the next one: 64 of them end at most 13 polls a second. */
+const REPLACEABLE_AFTER_MS = 5_000
 
 export interface Ask {
   readonly worker: string
   readonly limit: number
   /** 0: answered by the first look at the store. */
   readonly waitMs: number
+  /** Names one of the worker's polls: a new poll of the same name ends the earlier one. */
+  readonly pollId?: string | undefined
   /** Aborts when the client went away. */
   readonly signal: AbortSignal
 }
@@ -28,67 +37,90 @@ export interface Room {
   taken: number
 }
 
+export interface WaitersPorts {
+  readonly room: Room
+  readonly timers: Timers
+  readonly clock: Clock
+  readonly onRefused: (reason: RefusedReserve) => void
+}
+
+/** `displaced`: ended empty before its time, for a newer poll of the same worker. */
+export type RefusedReserve = 'per_worker' | 'in_all' | 'displaced'
+
+/** The polls of one worker that travel in one request. */
+export interface Group {
+  readonly worker: string
+  readonly waiters: readonly Waiter[]
+}
+
 type Leases = readonly Lease[]
+
+/** The polls of one worker, oldest first, and as many turns. */
+interface Polls {
+  readonly worker: string
+  readonly waiters: Waiter[]
+  readonly turns: Turn[]
+}
+interface Turn {
+  readonly polls: Polls
+}
+
+interface Settle {
+  readonly resolve: (leases: Leases) => void
+  readonly reject: (error: unknown) => void
+  readonly onEnd: (waiter: Waiter, served: boolean) => void
+}
 
 export class Waiter {
   readonly worker: string
   readonly limit: number
   readonly patient: boolean
-  readonly #resolve: (leases: Leases) => void
-  readonly #reject: (error: unknown) => void
-  #onEnd: ((waiter: Waiter) => void) | null
+  readonly pollId: string | undefined
+  readonly sinceMs: number
+  #settle: Settle | null
 
-  constructor(
-    ask: Ask,
-    resolve: (leases: Leases) => void,
-    reject: (error: unknown) => void,
-    onEnd: (waiter: Waiter) => void,
-  ) {
-    this.worker = ask.worker
-    this.limit = ask.limit
-    this.patient = ask.waitMs > 0
-    this.#resolve = resolve
-    this.#reject = reject
-    this.#onEnd = onEnd
+  constructor({ worker, limit, waitMs, pollId }: Ask, sinceMs: number, settle: Settle) {
+    this.worker = worker
+    this.limit = limit
+    this.patient = waitMs > 0
+    this.pollId = pollId
+    this.sinceMs = sinceMs
+    this.#settle = settle
   }
 
   get open(): boolean {
-    return this.#onEnd !== null
+    return this.#settle !== null
   }
 
-  /** False: it had ended before, and the leases are not taken. */
-  answer(leases: Leases): boolean {
-    if (!this.#end()) return false
-    this.#resolve(leases)
-    return true
+  /** Does nothing where it had ended before. */
+  answer(leases: Leases): void {
+    this.#end(leases.length > 0)?.resolve(leases)
   }
 
   refuse(error: unknown): void {
-    if (this.#end()) this.#reject(error)
+    this.#end(false)?.reject(error)
   }
 
-  #end(): boolean {
-    const onEnd = this.#onEnd
-    this.#onEnd = null
-    onEnd?.(this)
-    return onEnd !== null
+  #end(served: boolean): Settle | null {
+    const settle = this.#settle
+    this.#settle = null
+    settle?.onEnd(this, served)
+    return settle
   }
 }
 
 export class Waiters {
-  readonly #room: Room
-  readonly #timers: Timers
-  readonly #fifo = new Set<Waiter>()
+  readonly #ports: WaitersPorts
+  readonly #turns = new Set<Turn>()
   readonly #unasked = new Set<Waiter>()
-  readonly #byWorker = new Map<string, Set<Waiter>>()
+  readonly #byWorker = new Map<string, Polls>()
 
-  constructor(room: Room, timers: Timers) {
-    this.#room = room
-    this.#timers = timers
+  constructor(ports: WaitersPorts) {
+    this.#ports = ports
   }
 
   get size(): number {
-    return this.#fifo.size
+    return this.#turns.size
   }
 
   /**
@@ -97,66 +129,117 @@ export class Waiters {
    */
   wait(ask: Ask, onDeadline: (waiter: Waiter) => void): Promise<Leases> {
     if (ask.signal.aborted) return Promise.resolve([])
-    if (this.#room.taken >= MAX_WAITERS) {
-      return Promise.reject(
-        new FleetError('OVERLOADED', 'too many workers wait for tasks; try again', { retryAfterSeconds: 1 }),
-      )
-    }
+    const { timers, clock } = this.#ports
+    const refusal = this.#makeRoom(ask)
+    if (refusal !== null) return Promise.reject(refusal)
     return new Promise((resolve, reject) => {
-      const onAbort = (): void => void waiter.answer([])
-      const cancel = ask.waitMs > 0 ? this.#timers.after(ask.waitMs, () => onDeadline(waiter)) : () => {}
-      const waiter = new Waiter(ask, resolve, reject, (ended) => {
+      const onAbort = (): void => waiter.answer([])
+      const cancel = ask.waitMs > 0 ? timers.after(ask.waitMs, () => onDeadline(waiter)) : () => {}
+      const onEnd = (ended: Waiter, served: boolean): void => {
         cancel()
         ask.signal.removeEventListener('abort', onAbort)
-        this.#remove(ended)
-      })
+        this.#remove(ended, served)
+      }
+      const waiter = new Waiter(ask, clock.monotonicMs(), { resolve, reject, onEnd })
       ask.signal.addEventListener('abort', onAbort, { once: true })
       this.#insert(waiter)
     })
   }
 
-  /** Those whom the store is asked for next: the `ready` oldest, and all that were never asked for; at most `most`. */
-  next(ready: number, most: number): readonly Waiter[] {
-    const batch = new Set<Waiter>()
-    for (const waiter of this.#fifo) {
-      if (batch.size >= Math.min(ready, most)) break
-      batch.add(waiter)
+  /** What the store is asked for next, at most `most` workers: the `ready` turns next in line, and every poll that was not asked for yet. */
+  next(ready: number, most: number): readonly Group[] {
+    const turns = new Map<Polls, number>()
+    let left = ready
+    for (const { polls } of this.#turns) {
+      const own = turns.get(polls)
+      if (left <= 0 || (own === undefined && turns.size >= most)) break
+      turns.set(polls, (own ?? 0) + 1)
+      left -= 1
     }
-    for (const waiter of this.#unasked) {
-      if (batch.size >= most) break
-      batch.add(waiter)
+    for (const { worker } of this.#unasked) {
+      const polls = this.#byWorker.get(worker)
+      if (polls === undefined || turns.has(polls)) continue
+      if (turns.size >= most) break
+      turns.set(polls, 0)
     }
-    for (const waiter of batch) this.#unasked.delete(waiter)
-    return [...batch]
+    return Array.from(turns, ([polls, count]) => this.#group(polls, count))
   }
 
-  /** The store could not be asked for this one yet: it is carried once more, whatever is ready. */
+  /** The store has to be asked for this one once more, whatever is ready. */
   again(waiter: Waiter): void {
     if (waiter.open) this.#unasked.add(waiter)
   }
 
+  /** Hands leases to the open polls of a worker, also to those that came while the store was asked. Returns what is left. */
+  give(worker: string, leases: Leases): Leases {
+    let from = 0
+    for (const waiter of this.#byWorker.get(worker)?.waiters.toReversed() ?? []) {
+      if (from >= leases.length) break
+      waiter.answer(leases.slice(from, from + waiter.limit))
+      from += waiter.limit
+    }
+    return leases.slice(from)
+  }
+
   /** Answers those of one worker empty; of every worker, when none is named. */
   dismiss(worker?: string): void {
-    const waiters = worker === undefined ? this.#fifo : (this.#byWorker.get(worker) ?? [])
-    for (const waiter of waiters) waiter.answer([])
+    const dismissed = worker === undefined ? [...this.#byWorker.values()] : [this.#byWorker.get(worker)]
+    for (const polls of dismissed) for (const waiter of polls?.waiters.slice() ?? []) waiter.answer([])
+  }
+
+  /** The newest polls of a worker, as many as it has turns, and those that were not asked for yet. */
+  #group({ worker, waiters }: Polls, turns: number): Group {
+    const carried = waiters.filter((waiter, at) => at >= waiters.length - turns || this.#unasked.has(waiter))
+    for (const waiter of carried) this.#unasked.delete(waiter)
+    return { worker, waiters: carried }
+  }
+
+  /** Ends the poll that this one replaces, if any. Returns why there is no room. */
+  #makeRoom({ worker, pollId }: Ask): FleetError | null {
+    const { room, clock, onRefused } = this.#ports
+    const own = this.#byWorker.get(worker)?.waiters ?? []
+    if (pollId !== undefined) own.find((waiter) => waiter.pollId === pollId)?.answer([])
+    if (room.taken >= MAX_WAITERS)
+      return this.#refusal('in_all', 'too many reserves are waiting on this master; try again')
+    const [oldest] = own
+    if (oldest === undefined || own.length < MAX_RESERVES_PER_WORKER) return null
+    if (clock.monotonicMs() - oldest.sinceMs < REPLACEABLE_AFTER_MS) {
+      return this.#refusal(
+        'per_worker',
+        `worker "${worker}" already has ${MAX_RESERVES_PER_WORKER} waiting reserves; reserve more tasks per call, or try again`,
+      )
+    }
+    onRefused('displaced')
+    oldest.answer([])
+    return null
+  }
+
+  #refusal(reason: RefusedReserve, sentence: string): FleetError {
+    this.#ports.onRefused(reason)
+    return new FleetError('OVERLOADED', sentence, { retryAfterSeconds: 1 })
   }
 
   #insert(waiter: Waiter): void {
-    const own = this.#byWorker.get(waiter.worker) ?? new Set()
-    this.#byWorker.set(waiter.worker, own.add(waiter))
-    this.#fifo.add(waiter)
+    const { worker } = waiter
+    const polls = this.#byWorker.get(worker) ?? { worker, waiters: [], turns: [] }
+    const turn = { polls }
+    this.#byWorker.set(worker, polls)
+    polls.waiters.push(waiter)
+    polls.turns.push(turn)
+    this.#turns.add(turn)
     this.#unasked.add(waiter)
-    this.#room.taken += 1
-    const [oldest] = own
-    if (own.size > MAX_PER_WORKER) oldest?.answer([])
+    this.#ports.room.taken += 1
   }
 
-  #remove(waiter: Waiter): void {
-    this.#fifo.delete(waiter)
+  /** A lease uses up the oldest turn of the worker; a poll that ended without one leaves with its own. */
+  #remove(waiter: Waiter, served: boolean): void {
     this.#unasked.delete(waiter)
-    this.#room.taken -= 1
-    const own = this.#byWorker.get(waiter.worker)
-    own?.delete(waiter)
-    if (own?.size === 0) this.#byWorker.delete(waiter.worker)
+    this.#ports.room.taken -= 1
+    const polls = this.#byWorker.get(waiter.worker)
+    if (polls === undefined) return
+    const at = polls.waiters.indexOf(waiter)
+    polls.waiters.splice(at, 1)
+    for (const turn of polls.turns.splice(served ? 0 : at, 1)) this.#turns.delete(turn)
+    if (polls.waiters.length === 0) this.#byWorker.delete(waiter.worker)
   }
 }

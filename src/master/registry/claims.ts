@@ -1,50 +1,83 @@
 /**
  * @module master/registry/claims
- * Who manages the config of a worker, in words that mean nothing here (D31, D51). A claim is shown and nothing more: it
- * keeps nobody from a PATCH and changes no generation. One that changes nothing is no event either, so whoever manages
- * a worker may repeat its claim as often as it likes.
+ * Who manages the config of a worker, in words that mean nothing here (D31, D51). A claim prevents no PATCH and
+ * changes no generation. One that changes nothing is no event either, so the manager of a worker may repeat its claim as
+ * often as it likes.
+ *
+ *   claim that stands ── none, or the same ──▶ done
+ *          └── another ── the caller is its holder (Muster-Actor), an admin, or forces it ──▶ replaced, else 409 (D66)
  */
-import { API_PREFIX, ClaimBody, WorkerBody } from '../../protocol/index.ts'
+import { API_PREFIX, ClaimBody, ClaimQuery, FleetError, WorkerBody } from '../../protocol/index.ts'
 import type { Backend, Ref, WorkerRow } from '../../storage/index.ts'
-import { RawJson, route, type Answer, type Route } from '../http/route.ts'
-import type { CatalogEntry } from '../../automation/index.ts'
+import { RawJson, route, type Answer, type Route, type RouteRequest } from '../http/route.ts'
 import type { Announce } from './events.ts'
 import { recordText } from './record.ts'
 import { unknownWorker } from './refusals.ts'
 
 const CLAIM = `${API_PREFIX}/automations/{type}/workers/{id}/claim`
+const READS = {
+  'muster-actor':
+    'Name of the caller. The holder of a claim, whose name is the text of the claim, may replace or delete it.',
+}
+
+type ClaimRequest = Pick<
+  RouteRequest<unknown, { readonly force?: boolean }>,
+  'params' | 'entry' | 'principal' | 'header' | 'query'
+>
 
 export function claimRoutes({ workers }: Backend, announce: Announce): readonly Route[] {
-  const claim = async ({ type, id }: Ref, entry: CatalogEntry, managedBy: string | null): Promise<Answer> => {
-    const ref = { type, id }
+  const claim = async (request: ClaimRequest, managedBy: string | null): Promise<Answer> => {
+    const ref = { type: request.params.type, id: request.params.id }
     let row = await known(workers, ref)
     if (row.managedBy !== managedBy) {
+      if (row.managedBy !== null && !mayReplace(row.managedBy, request)) throw claimed(ref, row.managedBy)
       await workers.manage([{ ...ref, managedBy }])
       row = await known(workers, ref)
       announce('worker.claimed', ref, { managed_by: managedBy })
     }
-    return { body: new RawJson(recordText(row, entry, undefined)) }
+    return { body: new RawJson(recordText(row, request.entry, undefined)) }
   }
   return [
     route({
       method: 'PUT',
       path: CLAIM,
       access: 'scoped',
-      summary: 'Says who manages the config of a worker, in the place of whoever did.',
+      needs: 'configure',
+      audit: 'worker.claim',
+      summary:
+        'Records who manages the config of a worker. Only the holder of a claim, an admin, or force=true replaces it.',
+      query: ClaimQuery,
       body: ClaimBody,
       response: WorkerBody,
+      refuses: ['CLAIMED'],
+      reads: READS,
       example: { managed_by: 'kubernetes:default/worker-1' },
-      handle: ({ params, entry, body }) => claim(params, entry, body.managed_by),
+      handle: (request) => claim(request, request.body.managed_by),
     }),
     route({
       method: 'DELETE',
       path: CLAIM,
       access: 'scoped',
-      summary: 'Nobody manages the config any more.',
+      needs: 'configure',
+      audit: 'worker.unclaim',
+      summary: 'Removes the claim on the config of a worker. Only its holder, an admin, or force=true removes it.',
+      query: ClaimQuery,
       response: WorkerBody,
-      handle: ({ params, entry }) => claim(params, entry, null),
+      refuses: ['CLAIMED'],
+      reads: READS,
+      handle: (request) => claim(request, null),
     }),
   ]
+}
+
+const mayReplace = (standing: string, { header, principal, query }: ClaimRequest): boolean =>
+  principal.role === 'admin' || query.force === true || header('muster-actor') === standing
+
+function claimed({ id }: Ref, managedBy: string): FleetError {
+  return new FleetError(
+    'CLAIMED',
+    `the config of worker ${JSON.stringify(id)} is managed by ${JSON.stringify(managedBy)}; use an admin token, or add ?force=true to replace the claim`,
+  )
 }
 
 /** @throws {FleetError} NOT_FOUND */

@@ -21,7 +21,7 @@ export function createAnnounce({ backend, clock, log }: MasterDeps): Announce {
     waiting = []
     backend.events
       .append(events)
-      .catch((error: unknown) => log.warn('events could not be recorded', { error, events: events.length }))
+      .catch((error: unknown) => log.warn('failed to write events to the event log', { error, events: events.length }))
   }
   return (name, { type, id }, changed) => {
     if (waiting.length === 0) queueMicrotask(flush)

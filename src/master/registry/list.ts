@@ -4,24 +4,37 @@
  * one is written as it is read, so that it costs the memory of a page however long it is.
  */
 import type { Static } from 'typebox'
-import type { WorkersQuery } from '../../protocol/index.ts'
+import { ANSWER_PIECE_BYTES, type WorkersQuery } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
-import type { Backend, WorkerRow } from '../../storage/index.ts'
-import { RawJson, type Answer, type StreamBody } from '../http/route.ts'
+import type { WorkerRow } from '../../storage/index.ts'
+import type { MasterDeps } from '../deps.ts'
+import { RawJson, type Answer, type RouteRequest, type StreamBody } from '../http/route.ts'
 import { recordText } from './record.ts'
 
 export type ListQuery = Static<typeof WorkersQuery>
 
 /** The bound of the store's `page`. */
 const PAGE_ROWS = 1_000
+/** What a record costs beside its texts. */
+const ROW_BYTES = 512
 
 interface Page {
   readonly records: readonly string[]
   readonly last: boolean
 }
 
-export async function listWorkers(entry: CatalogEntry, query: ListQuery, backend: Backend): Promise<Answer> {
-  const pages = readPages(entry, query, backend)
+export async function listWorkers(
+  request: RouteRequest<unknown, ListQuery>,
+  deps: Pick<MasterDeps, 'backend' | 'inspections'>,
+): Promise<Answer> {
+  const { entry, query } = request
+  const pages = readPages(entry, query, (after, limit) =>
+    deps.inspections.piece(
+      request,
+      () => deps.backend.workers.page(entry.type, after, limit, ANSWER_PIECE_BYTES),
+      bytesOf,
+    ),
+  )
   const first = await nextPage(pages) // Before the status is sent: a store that is away is still a 503.
   if (first.last) return { body: new RawJson(`[${first.records.join(',')}]`) }
   return {
@@ -51,28 +64,36 @@ async function nextPage(pages: AsyncGenerator<Page>): Promise<Page> {
   return done === true ? { records: [], last: true } : value
 }
 
-async function* readPages(entry: CatalogEntry, query: ListQuery, backend: Backend): AsyncGenerator<Page> {
+type ReadPage = (after: string | null, limit: number) => Promise<readonly WorkerRow[]>
+
+const bytesOf = (rows: readonly WorkerRow[]): number =>
+  rows.reduce(
+    (sum, row) => sum + row.hardware.length + row.config.config.length + (row.stats?.length ?? 0) + ROW_BYTES,
+    0,
+  )
+
+async function* readPages(entry: CatalogEntry, query: ListQuery, readPage: ReadPage): AsyncGenerator<Page> {
   const unfiltered = query.state === undefined && query.connected === undefined
   let left = query.limit ?? Infinity
   let after = query.after ?? null
   for (;;) {
     const ask = unfiltered ? Math.min(PAGE_ROWS, left) : PAGE_ROWS
-    const rows = await backend.workers.page(entry.type, after, ask)
+    const rows = await readPage(after, ask)
     const records = rows
       .filter((row) => matches(row, query))
       .slice(0, left)
       .map((row) => recordText(row, entry, query.view))
     left -= records.length
     after = rows.at(-1)?.id ?? null
-    const last = left === 0 || (rows.length < ask && (await isEnd(entry, after, backend)))
+    const last = left === 0 || (rows.length < ask && (await isEnd(after, readPage)))
     yield { records, last }
     if (last) return
   }
 }
 
 /** A page that is shorter than asked for may have ended by its bytes. */
-async function isEnd({ type }: CatalogEntry, last: string | null, backend: Backend): Promise<boolean> {
-  return last === null || (await backend.workers.page(type, last, 1)).length === 0
+async function isEnd(last: string | null, readPage: ReadPage): Promise<boolean> {
+  return last === null || (await readPage(last, 1)).length === 0
 }
 
 function matches(row: WorkerRow, { state, connected }: ListQuery): boolean {

@@ -12,8 +12,10 @@
  */
 import { Buffer } from 'node:buffer'
 import {
+  boundSecretsOf,
   FleetError,
   forbiddenKeys,
+  keptBoundSecrets,
   invalid,
   maskSecrets,
   mergeConfig,
@@ -91,12 +93,10 @@ export class ConfigPatcher {
     do {
       if (stored === null || stored === undefined) throw unknownWorker(ref)
       if (wanted !== undefined) requireMatch(wanted, epoch, stored.gen, ref)
-      const { config, changed } = mergeConfig(
-        entry.configSchema,
-        entry.secrets,
-        currentConfig(entry, stored.config),
-        patch,
-      )
+      const before = currentConfig(entry, stored.config)
+      const { config, changed } = merged(entry, before, patch)
+      const released = boundFaults(entry, before, patch, changed)
+      if (released.length > 0) throw new FleetError('INVALID', released)
       const outcome = await backend.configs.put({
         ...ref,
         expectGen: stored.gen,
@@ -111,7 +111,7 @@ export class ConfigPatcher {
     } while (clock.monotonicMs() < giveUpAt)
     throw new FleetError(
       'OVERLOADED',
-      `others keep changing the config of worker ${JSON.stringify(ref.id)}; try again`,
+      `the config of worker ${JSON.stringify(ref.id)} changed several times during this request; try again`,
       { retryAfterSeconds: 1 },
     )
   }
@@ -144,12 +144,39 @@ export async function validatePatch(
   const [row] = await configs.get([ref])
   if (row === null || row === undefined) throw unknownWorker(ref)
   const stored = currentConfig(entry, row.config)
-  const merged = (before: JsonObject) => mergeConfig(entry.configSchema, entry.secrets, before, patch)
-  const own = patchFaults(change)
-  const checked = own.length > 0 ? own : textOrFaults(merged(stored).config, entry)
+  const { config, changed } = merged(entry, stored, patch)
+  const own = [...patchFaults(change), ...boundFaults(entry, stored, patch, changed)]
+  const checked = own.length > 0 ? own : textOrFaults(config, entry)
   if (typeof checked !== 'string') return { valid: false, errors: [...checked] }
-  // Against the masked config: a secret that is sent always counts as changed, or whoever may ask could guess it.
-  return { valid: true, errors: [], changed: [...merged(maskSecrets(stored, entry.secrets)).changed] }
+  return { valid: true, errors: [], changed: [...changed] }
+}
+
+/**
+ * The config after a PATCH, and the top-level names it changes. A secret that is sent always counts as changed: answers,
+ * events and the history would otherwise tell a caller whether a guess equals the stored secret (D89).
+ */
+function merged(
+  { configSchema, secrets }: CatalogEntry,
+  before: JsonObject,
+  patch: JsonObject,
+): { readonly config: JsonObject; readonly changed: readonly string[] } {
+  const { config } = mergeConfig(configSchema, secrets, before, patch)
+  return { config, changed: mergeConfig(configSchema, secrets, maskSecrets(before, secrets), patch).changed }
+}
+
+/** Secrets that would be sent to another destination without the caller knowing them (D88). */
+function boundFaults(
+  { configSchema, secrets }: CatalogEntry,
+  before: JsonObject,
+  patch: JsonObject,
+  changed: readonly string[],
+): readonly FieldError[] {
+  return keptBoundSecrets(boundSecretsOf(configSchema, secrets), before, patch, changed).map(({ path, fields }) => ({
+    path: path.map(pointerStep).join(''),
+    keyword: 'boundSecret',
+    params: { fields },
+    message: `is bound to ${fields.join(', ')}, which this PATCH changes; send the secret again in the same PATCH, or null to clear it`,
+  }))
 }
 
 /** Faults of a PATCH by itself, whatever is stored. */

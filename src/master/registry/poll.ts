@@ -47,11 +47,11 @@ async function raised(
   regressions.inc()
   const [outcome] = await backend.configs.raise([{ ...ref, above: seen }])
   if (outcome === 'too_far') {
-    log.error('a worker holds a config generation far above the stored one: not believed', fields)
+    log.error('a worker reported a config generation far above the stored one; ignored it', fields)
     return stored
   }
   log.error(
-    'the store went back in time: a worker holds a config generation above the stored one, which was raised',
+    'the store lost recent changes: a worker reported a config generation above the stored one; raised the stored one',
     fields,
   )
   const [now] = await backend.configs.get([ref])

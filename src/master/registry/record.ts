@@ -46,14 +46,14 @@ export function recordText(row: WorkerRow, entry: CatalogEntry, view: View): Jso
     state: row.state,
     connected: row.connected,
     draining: row.draining,
-    last_seen: toSeconds(row.lastSeen),
+    last_seen: toSeconds(row.lastSeenAtMs),
     last_error: row.lastError,
-    state_since: toSeconds(row.stateSince),
-    registered_at: toSeconds(row.registeredAt),
+    state_since: toSeconds(row.stateSinceMs),
+    registered_at: toSeconds(row.registeredAtMs),
     config_gen: row.config.gen,
     applied_config_gen: row.appliedGen,
     managed_by: row.managedBy,
-    config_changed_at: secondsOrNull(row.config.changedAt),
+    config_changed_at: secondsOrNull(row.config.changedAtMs),
     config_changed_by: row.config.actor,
   })
   const config = shownConfig(entry, row.config.config)
@@ -82,7 +82,7 @@ const hostOf = (hardware: JsonText): JsonText => JSON.stringify(picked(parseObje
 export function historyBody(row: HistoryRow, entry: CatalogEntry): object {
   return {
     config_gen: row.gen,
-    ts: toSeconds(row.ts),
+    ts: toSeconds(row.changedAtMs),
     actor: row.actor,
     changed: row.changed,
     config: maskSecrets(knownFields(entry, row.config), entry.secrets),
@@ -99,9 +99,9 @@ const NUMBERS = /^\{"slots":[^,]+,"cpu_pct":[^,]+,"rss_mb":[^,]+,"ts":[^,]+,/
 const PER_SLOT = '"per_slot":'
 
 /** The text that is stored of a `stats` frame. */
-export function statsText(stats: Omit<Stats, 'per_slot'> & Partial<Pick<Stats, 'per_slot'>>): JsonText {
-  const { slots, cpu_pct, rss_mb, ts, metrics, per_slot = [] } = stats
-  return JSON.stringify({ slots, cpu_pct, rss_mb, ts, per_slot, metrics })
+export function statsText(stats: Omit<Stats, 'per_slot'> & { readonly per_slot?: Stats['per_slot'] | null }): JsonText {
+  const { slots, cpu_pct, rss_mb, ts, metrics, per_slot } = stats
+  return JSON.stringify({ slots, cpu_pct, rss_mb, ts, per_slot: per_slot ?? [], metrics })
 }
 
 /** A stored frame as the Stats object; the store may have left `per_slot` out of a frame that was too long. */

@@ -31,9 +31,9 @@ export function createRegistry(deps: MasterDeps, hooks: RegistryHooks): Part & R
     routes: registryRoutes({ deps, signals, announce, regressions, hooks }),
     start: () => {
       stopListening = deps.backend.bus.onSignal((signal) => {
-        if (signal.kind === 'wake' || !signals.isOurs(signal.conn)) return
-        if (signal.kind === 'drain') hooks.onDrain(signal.ref)
-        signals.hear(signal)
+        if (signal.kind === 'wake') return
+        if (signal.kind === 'drain') hooks.onDrain(signal.ref) // Its polls may wait at any master (D78).
+        if (signals.isOurs(signal.conn)) signals.hear(signal)
       })
     },
     stop: () => stopListening(),

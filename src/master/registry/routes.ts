@@ -24,9 +24,11 @@ import {
   DEFAULT_N,
   type JsonObject,
 } from '../../protocol/index.ts'
-import type { Ref } from '../../storage/index.ts'
+import type { Configs, Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
+import { requirePermission } from '../auth/index.ts'
 import { RawJson, route, type Route, type RouteRequest } from '../http/route.ts'
+import type { PieceReader } from '../inspections/index.ts'
 import { etagOf } from './etag.ts'
 import { claimRoutes } from './claims.ts'
 import type { Announce } from './events.ts'
@@ -38,7 +40,7 @@ import { unknownWorker } from './refusals.ts'
 import type { Signals } from './signals.ts'
 
 export interface RegistryHooks {
-  /** A drain was asked for: waiting reserves of this worker end now. Called on the master that was asked and on the one that holds the socket. */
+  /** A drain was asked for: waiting reserves of this worker end now. Called on every master. */
   onDrain(ref: Ref): void
 }
 
@@ -54,7 +56,12 @@ const WORKERS = `${API_PREFIX}/automations/{type}/workers`
 const WORKER = `${WORKERS}/{id}`
 const CONFIG = `${WORKER}/config`
 
+/** The fields of a config that the permission `operate` may set; every other one needs `configure` (D86). */
+const OPERATED_FIELDS: ReadonlySet<string> = new Set(['enabled', 'slots'])
+
 const DEFAULT_HISTORY_ROWS = 20
+/** A config may have 256 KiB. */
+const HISTORY_ROWS_PER_PIECE = 4
 const SummaryQuery = Strict({ view: Type.Optional(Type.Literal('summary')) })
 const HistoryQuery = Strict({ limit: Type.Optional(Type.Integer({ ...N, default: DEFAULT_HISTORY_ROWS })) })
 
@@ -69,21 +76,23 @@ export function registryRoutes(parts: RouteParts): readonly Route[] {
   ]
 }
 
-function recordRoutes({ deps: { backend } }: RouteParts): readonly Route[] {
+function recordRoutes({ deps: { backend, inspections } }: RouteParts): readonly Route[] {
   return [
     route({
       method: 'GET',
       path: WORKERS,
       access: 'scoped',
+      needs: 'read',
       summary: 'The workers of a type, ordered by id.',
       query: WorkersQuery,
       response: Type.Array(WorkerInView),
-      handle: ({ entry, query }) => listWorkers(entry, query, backend),
+      handle: (request) => listWorkers(request, { backend, inspections }),
     }),
     route({
       method: 'GET',
       path: WORKER,
       access: 'scoped',
+      needs: 'read',
       summary: 'One worker.',
       query: SummaryQuery,
       response: WorkerInView,
@@ -97,15 +106,19 @@ function recordRoutes({ deps: { backend } }: RouteParts): readonly Route[] {
       method: 'GET',
       path: `${WORKER}/stats`,
       access: 'scoped',
+      needs: 'read',
       summary: 'Statistics of a worker, oldest first.',
       query: StatsQuery,
       response: Type.Array(Type.Union([Stats, StatsSummary])),
-      handle: async (request) => {
-        const { since = 0, limit = DEFAULT_N.stats, view } = request.query
-        const frames = await backend.stats.read(refOf(request), since, limit)
-        if (frames === 'not_found') throw unknownWorker(refOf(request))
-        return { body: new RawJson(`[${frames.map(view === 'summary' ? summaryStats : fullStats).join(',')}]`) }
-      },
+      handle: (request) =>
+        inspections.respond(request, async (out) => {
+          const { since = 0, limit = DEFAULT_N.stats, view } = request.query
+          const frames = await out.read(() => backend.stats.read(refOf(request), since, limit))
+          if (frames === 'not_found') throw unknownWorker(refOf(request))
+          out.text('[')
+          out.items(frames.map(view === 'summary' ? summaryStats : fullStats))
+          out.text(']')
+        }),
     }),
   ]
 }
@@ -118,13 +131,16 @@ function configRoutes({ deps, signals, announce, regressions }: RouteParts): rea
       method: 'PATCH',
       path: CONFIG,
       access: 'scoped',
+      needs: ['operate', 'configure'],
+      audit: 'config.change',
       summary: 'Changes fields of a config.',
       body: AnyObject,
       response: ConfigBody,
       etag: true,
       refuses: ['STALE_GENERATION'],
       reads: {
-        'if-match': 'The ETag of the config that the change is meant for; another one there is answered 412.',
+        'if-match':
+          'The ETag of the config that the change is meant for; the response is 412 if the config has another one.',
         'muster-actor': 'Who makes the change: 1 to 128 printable ASCII characters, kept in the history.',
       },
       example: { enabled: true, slots: 4 },
@@ -132,6 +148,8 @@ function configRoutes({ deps, signals, announce, regressions }: RouteParts): rea
         const ref = refOf(request)
         const actor = actorOf(request.principal, request.header('muster-actor'))
         const patch = request.body as JsonObject
+        if (!Object.keys(patch).every((name) => OPERATED_FIELDS.has(name)))
+          requirePermission(request.principal, 'configure')
         const { epoch, gen, conn, changed, shown } = await patcher.apply({
           ref,
           entry: request.entry,
@@ -146,13 +164,20 @@ function configRoutes({ deps, signals, announce, regressions }: RouteParts): rea
           config_changed_at: toSeconds(clock.wallMs()),
           config_changed_by: actor,
         })
-        return { headers: { etag: etagOf({ epoch, gen }) }, body: { config: shown, config_gen: gen } }
+        return {
+          headers: { etag: etagOf({ epoch, gen }) },
+          body: { config: shown, config_gen: gen },
+          audit: { changed },
+        }
       },
     }),
     route({
       method: 'POST',
       path: `${CONFIG}/validate`,
       access: 'scoped',
+      needs: 'read',
+      isDryRun: true,
+      refuses: ['RATE_LIMITED'],
       summary: 'Checks a PATCH of a config, and changes nothing.',
       body: AnyObject,
       response: ValidatedBody,
@@ -168,11 +193,12 @@ function configRoutes({ deps, signals, announce, regressions }: RouteParts): rea
       method: 'GET',
       path: CONFIG,
       access: 'worker',
+      needs: 'work',
       summary: 'The config a worker runs, secrets included.',
       response: ConfigBody,
       etag: true,
       reads: { 'if-none-match': 'The ETag of the config the worker has.' },
-      others: { 304: { description: 'That is still the config.' } },
+      others: { 304: { description: 'The config has not changed.' } },
       handle: (request) =>
         pollConfig(refOf(request), request.entry, request.header('if-none-match'), {
           backend,
@@ -186,20 +212,35 @@ function configRoutes({ deps, signals, announce, regressions }: RouteParts): rea
       method: 'GET',
       path: `${CONFIG}/history`,
       access: 'scoped',
+      needs: 'read',
       summary: 'Past configs of a worker, newest first.',
       query: HistoryQuery,
       response: HistoryBody,
-      handle: async (request) => {
-        const ref = refOf(request)
-        const [[row], history] = await Promise.all([
-          backend.configs.get([ref]),
-          backend.configs.history(ref, request.query.limit ?? DEFAULT_HISTORY_ROWS),
-        ])
-        if (row === null || row === undefined) throw unknownWorker(ref)
-        return { body: history.map((each) => historyBody(each, request.entry)) }
-      },
+      handle: (request) =>
+        deps.inspections.respond(request, async (out) => {
+          const [row] = await backend.configs.get([refOf(request)])
+          if (row === null || row === undefined) throw unknownWorker(refOf(request))
+          await writeHistory(out, backend.configs, request, request.query.limit ?? DEFAULT_HISTORY_ROWS)
+        }),
     }),
   ]
+}
+
+/** A change that is made meanwhile moves the rows: one that was written already is left out. */
+async function writeHistory(out: PieceReader, configs: Configs, request: RouteRequest, limit: number): Promise<void> {
+  out.text('[')
+  let oldest = Infinity
+  for (let read = 0; read < limit;) {
+    const rows = await out.read(() =>
+      configs.history(refOf(request), Math.min(HISTORY_ROWS_PER_PIECE, limit - read), read),
+    )
+    for (const row of rows.filter(({ gen }) => gen < oldest))
+      out.items([JSON.stringify(historyBody(row, request.entry))])
+    oldest = rows.at(-1)?.gen ?? oldest
+    read += rows.length
+    if (rows.length < HISTORY_ROWS_PER_PIECE) break
+  }
+  out.text(']')
 }
 
 function actRoutes({ deps: { backend }, signals, announce, hooks }: RouteParts): readonly Route[] {
@@ -208,14 +249,16 @@ function actRoutes({ deps: { backend }, signals, announce, hooks }: RouteParts):
       method: 'POST',
       path: `${WORKER}/drain`,
       access: 'scoped',
-      summary: 'Lets a worker finish its work and end.',
+      needs: 'operate',
+      audit: 'worker.drain',
+      summary: 'Drains a worker: it finishes its work and exits.',
       response: DrainBody,
       handle: async (request) => {
         const ref = refOf(request)
         const [outcome] = await backend.workers.drain([ref])
         if (outcome === 'not_found' || outcome === undefined) throw unknownWorker(ref)
         hooks.onDrain(ref)
-        if (outcome.conn !== null) signals.tell({ kind: 'drain', ref, conn: outcome.conn })
+        await signals.drain(ref, outcome.conn)
         announce('worker.draining', ref, { state: 'DRAINING', draining: true })
         return { body: { worker_id: ref.id, drain: 'requested' } }
       },
@@ -224,7 +267,9 @@ function actRoutes({ deps: { backend }, signals, announce, hooks }: RouteParts):
       method: 'DELETE',
       path: WORKER,
       access: 'scoped',
-      summary: 'Forgets a worker; a live one registers again.',
+      needs: 'operate',
+      audit: 'worker.forget',
+      summary: 'Deletes the record of a worker; a running worker registers again.',
       response: RemovedBody,
       handle: async (request) => {
         const ref = refOf(request)

@@ -4,11 +4,11 @@
  * listener here or over the bus to that master's inbox. A lost one is made good by the answer to the worker's next
  * frame (G6).
  */
-import type { Signal } from '../../storage/index.ts'
+import type { Ref, MasterSignal } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 
 /** What concerns one socket. */
-export type SocketSignal = Exclude<Signal, { kind: 'wake' }>
+export type SocketSignal = Exclude<MasterSignal, { kind: 'wake' }>
 export type SignalListener = (signal: SocketSignal) => void
 
 export class Signals {
@@ -23,11 +23,30 @@ export class Signals {
   tell(signal: SocketSignal): void {
     if (this.isOurs(signal.conn)) return this.hear(signal)
     this.#deps.backend.bus.signal(ownerOf(signal.conn), signal).catch((error: unknown) => {
-      this.#deps.log.warn('a signal to another master was lost; the next frame of the worker makes it good', {
+      this.#deps.log.warn('failed to signal another master; the worker receives the change with its next frame', {
         error,
         kind: signal.kind,
       })
     })
+  }
+
+  /**
+   * Sends the drain to the socket of the worker, and to every other master: the worker's polls may wait at any of them
+   * (D78). Resolves when the store has taken the signals.
+   */
+  async drain(ref: Ref, conn: string | null): Promise<void> {
+    const { backend, masterId, log } = this.#deps
+    const signal: SocketSignal = { kind: 'drain', ref, conn: conn ?? '' }
+    if (conn !== null && this.isOurs(conn)) this.hear(signal)
+    try {
+      const others = (await backend.meta.beat(masterId)).filter((id) => id !== masterId)
+      await Promise.all(others.map((id) => backend.bus.signal(id, signal)))
+    } catch (error) {
+      log.warn(
+        'failed to signal a drain to the other masters; they read it from the store at the next reserve or frame of the worker',
+        { error, automation_type: ref.type, worker_id: ref.id },
+      )
+    }
   }
 
   /** Whether this master holds the connection, or held it. */

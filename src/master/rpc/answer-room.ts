@@ -38,8 +38,12 @@ export class AnswerRoom {
   }
 
   #full(): RpcError {
-    return new RpcError('unavailable', 'the answer to this request is as large as it may be; send this call again', {
-      retry_after_ms: RETRY_AFTER_MS,
-    })
+    return new RpcError(
+      'unavailable',
+      'the response to this batch reached its size limit; send this call again in another request',
+      {
+        retry_after_ms: RETRY_AFTER_MS,
+      },
+    )
   }
 }

@@ -9,6 +9,7 @@ import { Type } from 'typebox'
 import { API_PREFIX, FleetError, MAX_BUS_TOPICS, Name, Strict } from '../../protocol/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { route, type Route, type StreamBody } from '../http/route.ts'
+import { BusStreams } from './bus-streams.ts'
 
 const COMMENT_EVERY_MS = 15_000
 /** Written to a reader that does not read. */
@@ -18,18 +19,27 @@ const TOPIC_FORM = /^event:(?=.)/
 const BusQuery = Strict({ topic: Type.Array(Name, { minItems: 1, maxItems: MAX_BUS_TOPICS }) })
 
 export function busRoute(deps: Pick<MasterDeps, 'backend' | 'timers'>): Route {
+  const streams = new BusStreams()
   return route({
     method: 'GET',
     path: `${API_PREFIX}/automations/{type}/workers/{id}/bus`,
     access: 'worker',
+    needs: 'work',
     query: BusQuery,
     long: true,
     media: 'text/event-stream',
     summary: 'What is published on the topics named, as server-sent events.',
-    handle: ({ query }) => ({
-      headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' },
-      body: { pipe: (write, signal) => listen(deps, [...new Set(query.topic)], write, signal) } satisfies StreamBody,
-    }),
+    handle: ({ query, params: { type, id } }) => {
+      const worker = `${type}/${id}`
+      streams.check(worker)
+      const topics = [...new Set(query.topic)]
+      const pipe: StreamBody['pipe'] = (write, signal) =>
+        streams.count(worker, () => listen(deps, topics, write, signal))
+      return {
+        headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' },
+        body: { pipe } satisfies StreamBody,
+      }
+    },
   })
 }
 
@@ -64,7 +74,7 @@ async function listen(
     send(': listening\n\n')
     await aborted(ended)
     if (slow.signal.aborted)
-      throw new FleetError('OVERLOADED', `a listener to the bus reads too slowly: ${behind} characters behind`) // Ends the connection.
+      throw new FleetError('OVERLOADED', `a bus subscriber reads too slowly: ${behind} characters are unsent`) // Ends the connection.
   } finally {
     for (const cancel of cancels) cancel()
   }

@@ -17,6 +17,13 @@ export interface Caller {
   readonly room: AnswerRoom
 }
 
-/** `params` are checked before. A result is what the wire shows, as a value or as text. */
-type Method<M extends RpcMethod> = (params: RpcParams<M>, caller: Caller) => Promise<RpcResult<M> | RawJson>
+/**
+ * `params` are checked before; `exact` are the same params with their numbers as they were sent, for what is stored
+ * (D75). A result is what the wire shows, as a value or as text.
+ */
+type Method<M extends RpcMethod> = (
+  params: RpcParams<M>,
+  caller: Caller,
+  exact: RpcParams<M>,
+) => Promise<RpcResult<M> | RawJson>
 export type Methods<M extends RpcMethod> = { readonly [Each in M]: Method<Each> }

@@ -22,25 +22,36 @@ type WireItem = RpcParams<'pool.put'>['items'][number]
 
 export function poolMethods(pools: Pools): Methods<Extract<RpcMethod, `pool.${string}`>> {
   return {
-    'pool.put': async ({ pool, items }, { entry }) => {
+    'pool.put': async ({ pool, items }, { entry }, { items: exactItems }) => {
       const declared = declaredPool(entry, pool)
       const faults = items.flatMap((item, at) => itemFaults(item, at, declared))
       if (faults.length > 0) throw new FleetError('INVALID', faults.slice(0, MAX_FIELD_ERRORS))
-      return { results: [...(await pools.put(pool, items.map(storedItem)))] }
+      return {
+        results: [
+          ...(await pools.put(
+            pool,
+            items.map((item, at) => storedItem(item, exactItems[at]?.payload)),
+          )),
+        ],
+      }
     },
-    'pool.claim': async ({ pool, hold_ms: holdMs, n = 1, match = {} }, { entry, workerId, room }) => {
+    'pool.claim': async ({ pool, hold_ms: holdMs, n: asked, match }, { entry, workerId, room }) => {
       declaredPool(entry, pool)
+      const n = asked ?? 1
       const most = Math.min(n * MAX_BODY_BYTES, MAX_ANSWER_BYTES)
       const claims = await room.read(
         most,
-        async () => only(await pools.claim(pool, [{ owner: workerId, n, holdMs, match }])),
+        async () => only(await pools.claim(pool, [{ owner: workerId, n, holdMs, match: match ?? {} }])),
         charsOf,
       )
       return new RawJson(`{"claims":[${claims.map(claimText).join(',')}]}`)
     },
     'pool.extend': async ({ pool, id, token, hold_ms: holdMs }, { entry }) => {
       declaredPool(entry, pool)
-      const { until } = held(only(await pools.extend(pool, [{ id, token, holdMs }])), `item "${id}" of pool "${pool}"`)
+      const { expiresAtMs: until } = held(
+        only(await pools.extend(pool, [{ id, token, holdMs }])),
+        `item "${id}" of pool "${pool}"`,
+      )
       return { in_use_until: toSeconds(until) }
     },
     'pool.release': async ({ pool, id, token }, { entry }) => {
@@ -69,18 +80,18 @@ function itemFaults({ tags, payload }: WireItem, at: number, declared: DeclaredP
   return [...declared.validateTags(tags).map(under('tags')), ...declared.validatePayload(payload).map(under('payload'))]
 }
 
-function storedItem({ id, tags, payload, expires_at: expiresAt = null }: WireItem): PoolItem {
+function storedItem({ id, tags, expires_at: expiresAt = null }: WireItem, exactPayload: unknown): PoolItem {
   return {
     id,
     tags: JSON.stringify(tags),
-    payload: JSON.stringify(payload),
-    expires: expiresAt === null ? null : toMs(expiresAt),
+    payload: JSON.stringify(exactPayload),
+    expiresAtMs: expiresAt === null ? null : toMs(expiresAt),
   }
 }
 
 const charsOf = (claims: readonly Claim[]): number =>
   claims.reduce((sum, { id, tags, payload }) => sum + id.length + tags.length + payload.length, 0)
 
-function claimText({ id, token, tags, payload, until }: Claim): string {
+function claimText({ id, token, tags, payload, expiresAtMs: until }: Claim): string {
   return `{"id":${JSON.stringify(id)},"token":${token},"tags":${tags},"payload":${payload},"in_use_until":${toSeconds(until)}}`
 }

@@ -9,6 +9,7 @@ import {
   type JsonText,
   type RpcMethod,
 } from '../../protocol/index.ts'
+import type { Catalog } from '../../automation/index.ts'
 import type { Backend } from '../../storage/index.ts'
 import { RawJson } from '../http/route.ts'
 import { bareTopic } from './bus.ts'
@@ -19,7 +20,17 @@ type PrimitiveMethod = Extract<RpcMethod, `${'kv' | 'lock' | 'counter' | 'bus'}.
 /** Topics on which the master alone speaks: what workers emitted. */
 const EMIT_TOPIC = new RegExp(`${TYPE_PATTERN.slice(0, -1)}\\.emit$`)
 
-export function primitiveMethods({ kv, locks, counters, bus }: Backend): Methods<PrimitiveMethod> {
+export function primitiveMethods({ kv, locks, counters, bus }: Backend, catalog: Catalog): Methods<PrimitiveMethod> {
+  /** @throws FleetError INVALID for the namespace of another type. Reads and calls that show a token are not refused (D85). */
+  const writable = (namespace: string | null | undefined, type: string): string => {
+    if (namespace === null || namespace === undefined || namespace === type) return type
+    if (!catalog.has(namespace)) return namespace
+    throw invalid(
+      '/namespace',
+      `belongs to the automation type "${namespace}", and only its workers may write to it; leave the namespace out, or use one that is not named after a type`,
+      'reserved',
+    )
+  }
   return {
     'kv.get': async ({ key, namespace }, { entry, room }) => {
       const [value = null] = await room.read(
@@ -29,21 +40,23 @@ export function primitiveMethods({ kv, locks, counters, bus }: Backend): Methods
       )
       return new RawJson(`{"value":${value ?? 'null'}}`)
     },
-    'kv.set': async ({ key, value, ttl_ms: ttlMs = null, namespace }, { entry }) => {
-      await kv.set(namespace ?? entry.type, [{ key, value: textWithin('/value', value, MAX_KV_VALUE_BYTES), ttlMs }])
+    'kv.set': async ({ key, ttl_ms: ttlMs = null, namespace }, { entry }, { value }) => {
+      const to = writable(namespace, entry.type)
+      await kv.set(to, [{ key, value: textWithin('/value', value, MAX_KV_VALUE_BYTES), ttlMs }], to === entry.type)
       return {}
     },
     'kv.delete': async ({ key, namespace }, { entry }) => {
-      const [deleted = false] = await kv.delete(namespace ?? entry.type, [key])
+      const [deleted = false] = await kv.delete(writable(namespace, entry.type), [key])
       return { deleted }
     },
     'lock.acquire': async ({ name, hold_ms: holdMs, namespace }, { entry, workerId }) => {
-      const lock = only(await locks.acquire(namespace ?? entry.type, [{ name, owner: workerId, holdMs }]))
-      if ('heldUntil' in lock) return { acquired: false, held_until: toSeconds(lock.heldUntil) }
-      return { acquired: true, token: lock.token, expires_at: toSeconds(lock.until) }
+      const to = writable(namespace, entry.type)
+      const lock = only(await locks.acquire(to, [{ name, owner: workerId, holdMs }], to === entry.type))
+      if ('heldUntilMs' in lock) return { acquired: false, held_until: toSeconds(lock.heldUntilMs) }
+      return { acquired: true, token: lock.token, expires_at: toSeconds(lock.expiresAtMs) }
     },
     'lock.extend': async ({ name, token, hold_ms: holdMs, namespace }, { entry }) => {
-      const { until } = held(
+      const { expiresAtMs: until } = held(
         only(await locks.extend(namespace ?? entry.type, [{ name, token, holdMs }])),
         `lock "${name}"`,
       )
@@ -54,22 +67,19 @@ export function primitiveMethods({ kv, locks, counters, bus }: Backend): Methods
       return {}
     },
     'counter.add': async ({ name, delta, namespace }, { entry }) => {
-      const value = only(await counters.add(namespace ?? entry.type, [{ name, delta }]))
+      const to = writable(namespace, entry.type)
+      const value = only(await counters.add(to, [{ name, delta }], to === entry.type))
       if (value === 'out_of_range')
-        throw new RpcError('out_of_range', `counter "${name}" would leave ±(2^53−1); it is unchanged`)
+        throw new RpcError('out_of_range', `counter "${name}" would exceed ±(2^53−1); its value is unchanged`)
       return { value }
     },
     'counter.get': async ({ name, namespace }, { entry }) => ({
       value: only(await counters.get(namespace ?? entry.type, [name])),
     }),
-    'bus.publish': async ({ topic: asked, message }) => {
+    'bus.publish': async ({ topic: asked }, _caller, { message }) => {
       const topic = bareTopic(asked)
       if (EMIT_TOPIC.test(topic))
-        throw invalid(
-          '/topic',
-          'ends in ".emit", which is where the master tells of outputs; choose another name',
-          'reserved',
-        )
+        throw invalid('/topic', 'ends in ".emit", which is reserved for outputs; choose another name', 'reserved')
       await bus.publish([{ topic, data: textWithin('/message', message, MAX_BUS_MESSAGE_BYTES) }])
       return {}
     },
@@ -86,7 +96,7 @@ function textWithin(path: string, value: unknown, maxBytes: number): JsonText {
 
 /** The answer to a call of one item. */
 export function only<T>([answer]: readonly T[]): T {
-  if (answer === undefined) throw new TypeError('the store answered no item to a call of one')
+  if (answer === undefined) throw new TypeError('the store returned no result for a call with one item')
   return answer
 }
 

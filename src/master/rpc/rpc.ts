@@ -12,6 +12,7 @@ import { Counter } from 'prom-client'
 import { Type } from 'typebox'
 import {
   API_PREFIX,
+  changedIntegers,
   detailForClient,
   FleetError,
   MAX_RPC_CALLS,
@@ -36,7 +37,7 @@ import { taskMethods } from './tasks.ts'
 const RETRY_AFTER_MS = 1_000
 const GRANTS: ReadonlySet<string> = new Set<RpcMethod>(['tasks.reserve', 'pool.claim', 'lock.acquire'])
 
-type AnyMethod = (params: unknown, caller: Caller) => Promise<unknown>
+type AnyMethod = (params: unknown, caller: Caller, exact: unknown) => Promise<unknown>
 type CallId = string | number | null
 interface Call {
   readonly jsonrpc: '2.0'
@@ -53,16 +54,18 @@ export function createRpc(deps: MasterDeps, queue: Queue): Part {
         method: 'POST',
         path: `${API_PREFIX}/automations/{type}/workers/{id}/rpc`,
         access: 'worker',
+        needs: 'work',
         body: Type.Unknown(),
         bodyMayBeArray: true,
+        keepsNumbers: true,
         long: true,
         bodyInFull: RpcBody,
         example: { jsonrpc: '2.0', id: 1, method: 'tasks.reserve', params: { limit: 1, wait_ms: 0 } },
         response: RpcAnswer,
-        others: { 204: { description: 'The calls were notifications, which are not answered.' } },
+        others: { 204: { description: 'All calls were notifications, which have no response.' } },
         summary: 'JSON-RPC 2.0 of a worker: tasks, pools, locks, counters, key-value store, messages.',
-        handle: ({ params, entry, signal, body }) =>
-          rpc.handle(body, { entry, workerId: params.id, signal, granted: [], room: new AnswerRoom() }),
+        handle: ({ params, entry, signal, body, exactBody }) =>
+          rpc.handle(body, exactBody, { entry, workerId: params.id, signal, granted: [], room: new AnswerRoom() }),
       }),
       busRoute(deps),
     ],
@@ -78,41 +81,49 @@ class Rpc {
   constructor(deps: MasterDeps, queue: Queue) {
     this.#deps = deps
     this.#queue = queue
-    this.#methods = { ...taskMethods(queue), ...poolMethods(deps.backend.pools), ...primitiveMethods(deps.backend) }
+    this.#methods = {
+      ...taskMethods(queue),
+      ...poolMethods(deps.backend.pools),
+      ...primitiveMethods(deps.backend, deps.catalog),
+    }
     this.#errors = new Counter({
       name: 'svc_rpc_errors_total',
-      help: 'Calls of workers that were answered with an error.',
+      help: 'RPC calls of workers that ended with an error.',
       labelNames: ['code'],
       registers: [deps.metrics],
     })
   }
 
-  async handle(body: unknown, caller: Caller): Promise<Answer> {
-    const text = Array.isArray(body) ? await this.#batch(body, caller) : await this.#answer(body, caller)
+  async handle(body: unknown, exactBody: unknown, caller: Caller): Promise<Answer> {
+    const text = Array.isArray(body)
+      ? await this.#batch(body, exactBody as readonly unknown[], caller)
+      : await this.#answer(body, exactBody, caller)
     if (caller.granted.length > 0) this.#giveBackWhenUnheard(caller)
     return text === null ? { status: 204 } : { body: new RawJson(text) }
   }
 
-  async #batch(calls: readonly unknown[], caller: Caller): Promise<string | null> {
+  async #batch(calls: readonly unknown[], exactCalls: readonly unknown[], caller: Caller): Promise<string | null> {
     if (calls.length === 0 || calls.length > MAX_RPC_CALLS) {
       return this.#failed(
         null,
-        new RpcError('invalid_request', `a batch holds 1 to ${MAX_RPC_CALLS} calls, this one ${calls.length}`),
+        new RpcError('invalid_request', `a batch must have 1 to ${MAX_RPC_CALLS} calls; this one has ${calls.length}`),
       )
     }
-    const answers = await Promise.all(calls.map((call) => this.#answer(call, caller)))
+    const answers = await Promise.all(calls.map((call, at) => this.#answer(call, exactCalls[at], caller)))
     const told = answers.filter((answer) => answer !== null)
     return told.length === 0 ? null : `[${told.join(',')}]`
   }
 
   /** The text of one response; null for a notification. */
-  async #answer(call: unknown, caller: Caller): Promise<string | null> {
+  async #answer(call: unknown, exactCall: unknown, caller: Caller): Promise<string | null> {
     const fault = shapeFault(call)
-    if (fault !== null) return this.#failed(idOf(call), new RpcError('invalid_request', fault))
-    const { id, method, params = {} } = call as Call
+    if (fault !== null) return this.#failed(idOf(call, exactCall), new RpcError('invalid_request', fault))
+    const { method } = call as Call
+    const params = (call as Call).params ?? {}
+    const { id } = exactCall as Call // The id is sent back as the text it came as.
     if (id === undefined && GRANTS.has(method)) return null
     try {
-      const result = await this.#invoke(method, params, caller)
+      const result = await this.#invoke(method, params, caller, (exactCall as Call).params ?? params)
       return id === undefined
         ? null
         : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result instanceof RawJson ? result.text : JSON.stringify(result)}}`
@@ -122,12 +133,13 @@ class Rpc {
     }
   }
 
-  #invoke(name: string, params: unknown, caller: Caller): Promise<unknown> {
+  #invoke(name: string, params: unknown, caller: Caller, exact: unknown): Promise<unknown> {
     const validate = RPC_VALIDATORS.get(name)
     if (validate === undefined) throw new RpcError('method_not_found', `no method "${name.slice(0, 64)}"`)
     const faults = validate(params)
     if (faults.length > 0) throw invalidParams(faults)
-    return (this.#methods[name as RpcMethod] as AnyMethod)(params, caller)
+    if (exact !== params) checkIntegers(name, exact)
+    return (this.#methods[name as RpcMethod] as AnyMethod)(params, caller, exact)
   }
 
   #failed(id: CallId, error: RpcError): string {
@@ -149,10 +161,10 @@ class Rpc {
         { cause: error },
       )
     }
-    this.#deps.log.error('a call of a worker failed for a reason of ours', { method, error })
+    this.#deps.log.error('an RPC call failed with an internal error', { method, error })
     return new RpcError(
       'unavailable',
-      'the master could not do this; its log says why',
+      'internal error in the master; see the log of the master',
       { retry_after_ms: RETRY_AFTER_MS },
       { cause: error },
     )
@@ -164,18 +176,19 @@ class Rpc {
    */
   #giveBackWhenUnheard({ entry, granted, signal }: Caller): void {
     const giveBack = (): void =>
-      void this.#queue
-        .release(entry.type, granted)
-        .catch((error: unknown) =>
-          this.#deps.log.debug('leases of a client that went away run out by themselves', {
+      void this.#queue.release(entry.type, granted).catch((error: unknown) =>
+        this.#deps.log.debug(
+          'failed to release the leases of a disconnected client; they expire after the visibility timeout',
+          {
             automation_type: entry.type,
             error,
-          }),
-        )
+          },
+        ),
+      )
     signal.addEventListener('abort', giveBack, { once: true })
     if (!signal.aborted) return
     giveBack()
-    throw new FleetError('OVERLOADED', 'the request ended before it was answered', { retryAfterSeconds: 1 })
+    throw new FleetError('OVERLOADED', 'the request ended before its response was written', { retryAfterSeconds: 1 })
   }
 }
 
@@ -187,20 +200,33 @@ function invalidParams(errors: readonly FieldError[]): RpcError {
   })
 }
 
+/** What a method stores as text, and so keeps every number of (D75). */
+const KEPT: Partial<Record<RpcMethod, RegExp>> = {
+  'kv.set': /^\/value(?:\/|$)/,
+  'pool.put': /^\/items\/\d+\/payload\//,
+  'bus.publish': /^\/message(?:\/|$)/,
+}
+
+/** @throws RpcError `invalid_params` when another integer would take the place of one that a double cannot hold. */
+function checkIntegers(method: string, exact: unknown): void {
+  const faults = changedIntegers(exact, (pointer) => KEPT[method as RpcMethod]?.test(pointer) === true)
+  if (faults.length > 0) throw invalidParams(faults)
+}
+
 /** What keeps a value from being a call; null: it is one. */
 function shapeFault(call: unknown): string | null {
-  if (typeof call !== 'object' || call === null || Array.isArray(call)) return 'a call is an object'
+  if (typeof call !== 'object' || call === null || Array.isArray(call)) return 'a call must be an object'
   const { jsonrpc, method, id, params } = call as Record<keyof Call, unknown>
   if (jsonrpc !== '2.0') return '/jsonrpc: must be "2.0"'
   if (typeof method !== 'string') return '/method: must be a string'
   if (!isId(id) && id !== undefined) return '/id: must be a string, a number or null'
-  if (params !== undefined && (typeof params !== 'object' || params === null)) return '/params: must be an object'
+  if (params !== undefined && typeof params !== 'object') return '/params: must be an object'
   return null
 }
 
-function idOf(call: unknown): CallId {
+function idOf(call: unknown, exactCall: unknown): CallId {
   const id: unknown = typeof call === 'object' && call !== null ? (call as { id?: unknown }).id : null
-  return isId(id) ? id : null
+  return isId(id) ? ((exactCall as Call).id ?? null) : null
 }
 
 function isId(id: unknown): id is CallId {

@@ -15,11 +15,12 @@ const OK = { ok: true } as const
 
 export function taskMethods(queue: Queue): Methods<Extract<RpcMethod, `tasks.${string}`>> {
   return {
-    'tasks.reserve': async ({ limit, wait_ms: waitMs = 0 }, { entry, workerId, signal, granted }) => {
+    'tasks.reserve': async ({ limit, wait_ms: waitMs, poll_id: pollId }, { entry, workerId, signal, granted }) => {
       const leases = await queue.reserve(entry.type, {
         worker: workerId,
         limit: Math.min(limit, MAX_RESERVED_PER_CALL),
-        waitMs,
+        waitMs: waitMs ?? 0,
+        pollId: pollId ?? undefined,
         signal,
       })
       for (const { id, token } of leases) granted.push({ id, token })
@@ -35,17 +36,17 @@ export function taskMethods(queue: Queue): Methods<Extract<RpcMethod, `tasks.${s
       const extended = await queue.extend(entry.type, refs(tasks))
       return {
         results: extended.map((each) =>
-          each === 'lease_lost' ? LOST : { ok: true as const, expires_at: toSeconds(each.until) },
+          each === 'lease_lost' ? LOST : { ok: true as const, expires_at: toSeconds(each.expiresAtMs) },
         ),
       }
     },
     'tasks.nack': async ({ tasks }, { entry }) => {
-      const asks = tasks.map(({ task_id: id, token, error, retry_in_ms: retryInMs = null, permanent = false }) => ({
+      const asks = tasks.map(({ task_id: id, token, error, retry_in_ms: retryInMs = null, permanent }) => ({
         id,
         token,
         error: cut(error),
         retryInMs,
-        permanent,
+        permanent: permanent ?? false,
       }))
       const nacked = await queue.nack(entry.type, asks)
       return { results: nacked.map((outcome) => (outcome === 'lease_lost' ? LOST : { ok: true as const, outcome })) }
@@ -57,7 +58,7 @@ function refs(tasks: readonly WireLease[]): readonly LeaseRef[] {
   return tasks.map(({ task_id: id, token }) => ({ id, token }))
 }
 
-function leaseText({ id, token, attempt, maxAttempts, until, body }: Lease): string {
+function leaseText({ id, token, attempt, maxAttempts, expiresAtMs: until, body }: Lease): string {
   return `{"task_id":${JSON.stringify(id)},"token":${token},"attempt":${attempt},"max_attempts":${maxAttempts},"expires_at":${toSeconds(until)},${body.slice(1)}`
 }
 

@@ -13,7 +13,8 @@ import {
   TailBody,
 } from '../../protocol/index.ts'
 import type { StreamEntry, Streams } from '../../storage/index.ts'
-import { RawJson, route, type Route } from '../http/route.ts'
+import { route, type Route } from '../http/route.ts'
+import type { Inspections, PieceReader } from '../inspections/index.ts'
 
 const OUTPUT = `${API_PREFIX}/automations/{type}/output`
 const DEFAULT_TAIL = 100
@@ -22,14 +23,15 @@ const TailQuery = Strict({
   after: Type.Optional(Name),
 })
 
-export function streamRoutes(streams: Streams): readonly Route[] {
+export function streamRoutes(streams: Streams, inspections: Inspections): readonly Route[] {
   return [
     route({
       method: 'GET',
       path: `${OUTPUT}/length`,
       access: 'scoped',
+      needs: 'read',
       response: LengthBody,
-      summary: 'How many entries the output stream holds.',
+      summary: 'How many entries the output stream contains.',
       handle: async ({ params }) => {
         const [length = 0] = await streams.length([params.type])
         return { body: { length } }
@@ -39,42 +41,109 @@ export function streamRoutes(streams: Streams): readonly Route[] {
       method: 'GET',
       path: `${OUTPUT}/peek`,
       access: 'scoped',
+      needs: 'read',
       query: nQuery(DEFAULT_N.stream),
       response: Type.Array(OutputEntry),
       summary: 'The oldest entries, not removed.',
-      handle: async ({ params, query }) => ({
-        body: new RawJson(entriesText(await streams.peek(params.type, query.n ?? DEFAULT_N.stream))),
-      }),
+      handle: (request) =>
+        inspections.respond(request, (out) =>
+          writePeek(out, streams, request.params.type, request.query.n ?? DEFAULT_N.stream),
+        ),
     }),
     route({
       method: 'POST',
       path: `${OUTPUT}/pop`,
       access: 'scoped',
+      needs: 'consume',
+      audit: 'output.pop',
       body: NBody,
       bodyMayBeAbsent: true,
       example: { n: 10 },
       response: Type.Array(OutputEntry),
-      summary: 'Removes and answers the oldest entries, in one step; there is no undo.',
-      handle: async ({ params, body }) => ({
-        body: new RawJson(entriesText(await streams.pop(params.type, body.n ?? DEFAULT_N.stream))),
-      }),
+      summary: 'Removes and returns the oldest entries; there is no undo.',
+      handle: async (request) => {
+        let count = 0
+        const answer = await inspections.respond(request, async (out) => {
+          count = await writePopped(out, streams, request.params.type, request.body.n ?? DEFAULT_N.stream)
+        })
+        return { ...answer, audit: { count } }
+      },
     }),
     route({
       method: 'GET',
       path: `${OUTPUT}/tail`,
       access: 'scoped',
+      needs: 'read',
       query: TailQuery,
       response: TailBody,
-      summary: 'The newest entries, or those after an id; `gap` says that some in between are gone.',
-      handle: async ({ params, query }) => {
-        const { entries, gap } = await streams.tail(params.type, query.after ?? null, query.n ?? DEFAULT_TAIL)
-        return { body: new RawJson(`{"entries":${entriesText(entries)},"gap":${gap}}`) }
-      },
+      summary: 'The newest entries, or those after an id; `gap` is true if entries in between were removed.',
+      handle: (request) =>
+        inspections.respond(request, (out) =>
+          writeTail(out, streams, request.params.type, request.query.after ?? null, request.query.n ?? DEFAULT_TAIL),
+        ),
     }),
   ]
 }
 
-/** The id goes in front of each stored text. */
-function entriesText(entries: readonly StreamEntry[]): string {
-  return `[${entries.map(({ id, entry }) => `{"id":${JSON.stringify(id)},${entry.slice(1)}`).join(',')}]`
+async function writePeek(out: PieceReader, streams: Streams, type: string, n: number): Promise<void> {
+  out.text('[')
+  const entries = await out.read(() => streams.peek(type, n, out.room))
+  out.items(entries.map(entryText))
+  await writeBehind(out, streams, type, { last: entries.at(-1), left: n - entries.length })
+  out.text(']')
 }
+
+async function writeTail(
+  out: PieceReader,
+  streams: Streams,
+  type: string,
+  after: string | null,
+  n: number,
+): Promise<void> {
+  const { entries, gap } = await out.read(() => streams.tail(type, after, n, out.room))
+  out.text('{"entries":[')
+  out.items(entries.map(entryText))
+  await writeBehind(out, streams, type, { last: entries.at(-1), left: n - entries.length })
+  out.text(`],"gap":${gap}}`)
+}
+
+/** The entries that follow `last`, which ended a piece. */
+async function writeBehind(
+  out: PieceReader,
+  streams: Streams,
+  type: string,
+  from: { readonly last: StreamEntry | undefined; readonly left: number },
+): Promise<void> {
+  for (let { last, left } = from; last !== undefined && left > 0 && out.room > 0;) {
+    const { id } = last
+    const { entries } = await out.read(() => streams.tail(type, id, left, out.room))
+    out.items(entries.map(entryText))
+    last = entries.at(-1)
+    left -= entries.length
+  }
+}
+
+/**
+ * Each piece is removed in one step. After a failure the client gets what was removed before it: nothing else holds it.
+ * @returns how many entries were removed.
+ */
+async function writePopped(out: PieceReader, streams: Streams, type: string, n: number): Promise<number> {
+  let left = n
+  out.text('[')
+  while (left > 0 && out.room > 0) {
+    const entries = await out
+      .read(() => streams.pop(type, left, out.room))
+      .catch((error: unknown) => {
+        if (left === n) throw error
+        return []
+      })
+    if (entries.length === 0) break
+    out.items(entries.map(entryText))
+    left -= entries.length
+  }
+  out.text(']')
+  return n - left
+}
+
+/** The id goes in front of the stored text. */
+const entryText = ({ id, entry }: StreamEntry): string => `{"id":${JSON.stringify(id)},${entry.slice(1)}`

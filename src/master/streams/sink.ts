@@ -9,8 +9,9 @@ export interface OutputSink {
   /**
    * Takes the outputs of one frame, in order. Those that do not match the type's output schema are dropped, counted
    * and logged once a minute per worker (D37).
+   * @param exact the same outputs with their numbers as they were sent, which is what is stored (D75).
    */
-  accept(type: string, workerId: string, outputs: readonly Output[]): void
+  accept(type: string, workerId: string, outputs: readonly Output[], exact?: readonly Output[]): void
   /** Too much of this type (or of all together) waits for the store: stop reading the sockets that feed it. */
   full(type: string): boolean
   /** Calls `listener` whenever something that was full is so no more; ask `full` again. Answers how to stop. */

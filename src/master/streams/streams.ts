@@ -7,11 +7,12 @@
  * collector at most. `stop` waits up to 5 s for the store to take the rest.
  */
 import { Counter } from 'prom-client'
-import type { JsonText, Output } from '../../protocol/index.ts'
+import { infiniteNumber, type JsonText, type Output } from '../../protocol/index.ts'
 import { Complaints } from '../../runtime/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { Collector, type CollectorPorts, type DropReason } from './collector.ts'
 import { streamRoutes } from './routes.ts'
+import { StreamKeeper } from './keeper.ts'
 import type { OutputSink } from './sink.ts'
 
 /** Waiting for the store, all types together. */
@@ -20,20 +21,24 @@ const FULL_BYTES_IN_ALL = 64 * 1_048_576
 const REFUSE_BYTES_IN_ALL = 2 * FULL_BYTES_IN_ALL
 const STOP_WITHIN_MS = 5_000
 
-export type Streams = Part & OutputSink
+/** `makeRoom`: drops the oldest outputs of a full store, and resolves to whether there were any. */
+export type Streams = Part & OutputSink & { makeRoom(): Promise<boolean> }
 
 export function createStreams(deps: MasterDeps): Streams {
   const sink = new CollectedOutputs(deps)
   return {
-    routes: streamRoutes(deps.backend.streams),
-    accept: (type, workerId, outputs) => sink.accept(type, workerId, outputs),
+    routes: streamRoutes(deps.backend.streams, deps.inspections),
+    accept: (type, workerId, outputs, exact) => sink.accept(type, workerId, outputs, exact),
     full: (type) => sink.full(type),
     onRelief: (listener) => sink.onRelief(listener),
+    makeRoom: () => sink.keeper.makeRoom(),
+    start: () => sink.keeper.start(),
     stop: () => sink.stop(),
   }
 }
 
 class CollectedOutputs implements OutputSink {
+  readonly keeper: StreamKeeper
   readonly #deps: MasterDeps
   readonly #collectors = new Map<string, Collector>()
   readonly #listeners = new Set<() => void>()
@@ -53,15 +58,26 @@ class CollectedOutputs implements OutputSink {
     const registers = [deps.metrics]
     this.#dropped = new Counter({
       name: 'svc_outputs_dropped_total',
-      help: 'Outputs that did not reach their stream.',
+      help: 'Outputs that were not stored in their stream.',
       labelNames: ['automation_type', 'reason'],
       registers,
     })
     this.#trimmed = new Counter({
       name: 'svc_outputs_trimmed_total',
-      help: 'Entries that left their stream by its bounds.',
+      help: 'Entries removed from a stream because of its limits.',
       labelNames: ['automation_type'],
       registers,
+    })
+    this.keeper = new StreamKeeper({
+      types: [...deps.catalog.keys()],
+      streams: deps.backend.streams,
+      timers: deps.timers,
+      random: deps.random,
+      onTrimmed: (type, count) => this.#trimmed.inc({ automation_type: type }, count),
+      onFailed: (error) =>
+        this.#complaints.about('keeper', (suppressed) =>
+          deps.log.warn('failed to trim the output streams', { error, more_since_last_line: suppressed }),
+        ),
     })
     this.#ports = {
       streams: deps.backend.streams,
@@ -76,17 +92,20 @@ class CollectedOutputs implements OutputSink {
     }
   }
 
-  accept(type: string, workerId: string, outputs: readonly Output[]): void {
+  accept(type: string, workerId: string, outputs: readonly Output[], exact = outputs): void {
     const entry = this.#deps.catalog.get(type)
     if (entry === undefined) throw new TypeError(`no automation of type "${type}" is installed`)
     const collector = this.#collectorOf(type)
-    for (const output of outputs) {
+    for (const [at, output] of outputs.entries()) {
+      const payload = exact[at]?.payload
+      const infinite = payload === output.payload ? undefined : infiniteNumber(payload)
       const [fault] = entry.validateOutput(output.payload)
       if (fault !== undefined)
         this.#refuse(type, workerId, 'invalid', `${fault.path || 'the payload'}: ${fault.message}`)
+      else if (infinite !== undefined) this.#refuse(type, workerId, 'invalid', `${infinite}: is too large for a number`)
       else if (this.#bytes >= REFUSE_BYTES_IN_ALL)
-        this.#refuse(type, workerId, 'overload', 'too many outputs wait for the store')
-      else this.#add(collector, entryText(output))
+        this.#refuse(type, workerId, 'overload', 'too many outputs are waiting for the store')
+      else this.#add(collector, entryText(output, payload))
     }
   }
 
@@ -104,6 +123,7 @@ class CollectedOutputs implements OutputSink {
   }
 
   async stop(): Promise<void> {
+    await this.keeper.stop()
     const cancel = this.#deps.timers.after(STOP_WITHIN_MS, () => this.#giveUp.abort())
     await Promise.all([...this.#collectors.values()].map((each) => each.settled()))
     cancel()
@@ -139,8 +159,9 @@ class CollectedOutputs implements OutputSink {
 
   #onDropped(type: string, count: number, reason: DropReason, cause: unknown): void {
     this.#dropped.inc({ automation_type: type, reason }, count)
+    if (reason === 'store_full') void this.keeper.makeRoom()
     this.#complaints.about(`${type}//${reason}`, (suppressed) =>
-      this.#deps.log.error('outputs were dropped: the store did not take them', {
+      this.#deps.log.error('outputs were dropped: the store rejected them', {
         automation_type: type,
         reason,
         count,
@@ -160,6 +181,6 @@ class CollectedOutputs implements OutputSink {
 }
 
 /** The stored form; the id is put in front when it is read. */
-function entryText({ slot_id: slotId, ts, payload }: Output): JsonText {
+function entryText({ slot_id: slotId, ts }: Output, payload: unknown): JsonText {
   return `{"slot_id":${slotId},"ts":${ts},"payload":${JSON.stringify(payload)}}`
 }

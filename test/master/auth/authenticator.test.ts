@@ -1,6 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
-import { timingSafeEqual } from 'node:crypto'
-import { covers, createAuthenticator, type TokenSettings } from '../../../src/master/auth/index.ts'
+import { createHash, timingSafeEqual } from 'node:crypto'
+import {
+  covers,
+  createAuthenticator,
+  parseTokens,
+  permissionsOf,
+  requirePermission,
+  type TokenSettings,
+} from '../../../src/master/auth/index.ts'
+import { SCOPED_PERMISSIONS, type Permission } from '../../../src/protocol/index.ts'
 
 const TOKENS: TokenSettings = {
   admin: 'admin-token-of-the-test',
@@ -24,6 +32,7 @@ describe('authenticate', () => {
     ['Bearer worker-peer-of-the-test', 'worker'],
     ['Bearer scoped-token-of-the-test', 'scoped'],
     ['Bearer every-type-of-the-test', 'scoped'],
+    ['Bearer  admin-token-of-the-test', 'admin'], // RFC 9110 section 11.4 allows several spaces.
   ])('recognises %s as %s', (header, role) => expect(roleOf(header)).toBe(role))
 
   it('tells a missing header from a malformed one', () => {
@@ -36,7 +45,6 @@ describe('authenticate', () => {
       'admin-token-of-the-test',
       'Bearer two words',
       'Bearer a\u0000b',
-      'Bearer  admin-token-of-the-test',
     ]) {
       expect([header, roleOf(header)]).toEqual([header, 'malformed'])
     }
@@ -104,7 +112,14 @@ describe('replace', () => {
 })
 
 describe('covers', () => {
-  const scoped = (...types: string[]) => ({ role: 'scoped', types: new Set(types), key: 'k' }) as const
+  const scoped = (...types: string[]) =>
+    ({
+      role: 'scoped',
+      types: new Set(types),
+      permissions: new Set<Permission>(SCOPED_PERMISSIONS),
+      key: 'k',
+      id: 'k',
+    }) as const
 
   it('compares types whole (S2)', () => {
     for (const [listed, asked] of [
@@ -124,8 +139,65 @@ describe('covers', () => {
   })
 
   it('lets admin and the scope * use every type, workers none (D61)', () => {
-    expect(covers({ role: 'admin', key: 'k' }, 'a')).toBe(true)
+    expect(covers({ role: 'admin', key: 'k', id: 'k' }, 'a')).toBe(true)
     expect(covers(scoped('*'), 'a')).toBe(true)
-    expect(covers({ role: 'worker', key: 'k' }, 'a')).toBe(false)
+    expect(covers({ role: 'worker', key: 'k', id: 'k' }, 'a')).toBe(false)
+  })
+})
+
+describe('tokens of SVC_TOKENS (D86)', () => {
+  const SECRET = 'indexer-token-of-the-test'
+  const named = (entry: object): TokenSettings => {
+    const reading = parseTokens({ SVC_TOKENS: JSON.stringify([{ name: 'indexer', types: ['mailer'], ...entry }]) })
+    if ('faults' in reading) throw new Error(JSON.stringify(reading.faults))
+    return reading.tokens
+  }
+  const principalOf = (entry: object) => {
+    const principal = createAuthenticator(named(entry)).identify(SECRET)
+    if (principal === 'wrong') throw new Error('the token is not known')
+    return principal
+  }
+  const SHA256 = createHash('sha256').update(SECRET).digest('hex')
+
+  it('are recognised by the token or by its SHA-256, and are known by their name', () => {
+    for (const secret of [{ token: SECRET }, { sha256: SHA256 }, { sha256: SHA256.toUpperCase() }]) {
+      expect(principalOf({ role: 'viewer', ...secret })).toMatchObject({
+        role: 'scoped',
+        id: 'indexer',
+        name: 'indexer',
+      })
+    }
+    expect(createAuthenticator(named({ role: 'viewer', sha256: SHA256 })).identify(SHA256)).toBe('wrong')
+  })
+
+  it('have the permissions of their role, or those that are listed', () => {
+    expect(permissionsOf(principalOf({ role: 'responder', token: SECRET }))).toEqual(['read', 'operate'])
+    expect(permissionsOf(principalOf({ permissions: ['purge', 'consume'], token: SECRET }))).toEqual([
+      'consume',
+      'purge',
+    ])
+    expect(() => requirePermission(principalOf({ role: 'producer', token: SECRET }), 'configure', 'mailer')).toThrow(
+      'this token does not have the permission "configure"',
+    )
+    expect(() => requirePermission(principalOf({ role: 'producer', token: SECRET }), 'submit', 'probe')).toThrow(
+      'this token does not cover the automation type "probe"',
+    )
+  })
+
+  it('lose their connections when their permissions change', () => {
+    const authenticator = createAuthenticator(named({ role: 'editor', token: SECRET }))
+    const before = authenticator.identify(SECRET)
+    if (before === 'wrong') throw new Error('the token is not known')
+    authenticator.replace(named({ role: 'editor', sha256: SHA256 }))
+    expect(authenticator.still(before)).toBe(true)
+    authenticator.replace(named({ role: 'viewer', token: SECRET }))
+    expect(authenticator.still(before)).toBe(false)
+  })
+
+  it('of other settings are known by 8 hex digits of their SHA-256', () => {
+    const principal = createAuthenticator(TOKENS).identify('admin-token-of-the-test')
+    expect(principal).toMatchObject({
+      id: createHash('sha256').update('admin-token-of-the-test').digest('hex').slice(0, 8),
+    })
   })
 })

@@ -9,9 +9,14 @@ import {
 import { seededRandom } from '../../../src/runtime/index.ts'
 
 const SECRET = 'canary-3f9c-secret'
-const faultsOf = (reading: TokenReading): readonly string[] => ('faults' in reading ? reading.faults : [])
+const parse = (environment: Parameters<typeof parseTokens>[0]): TokenReading =>
+  parseTokens(environment, { allowShort: true })
+const faultsOf = (reading: TokenReading): readonly string[] =>
+  'faults' in reading ? reading.faults.map(({ problem }) => problem) : []
+const settingsOf = (reading: TokenReading): readonly string[] =>
+  'faults' in reading ? reading.faults.map(({ name }) => name) : []
 const tokensOf = (reading: TokenReading) => {
-  if ('faults' in reading) throw new Error(reading.faults.join('; '))
+  if ('faults' in reading) throw new Error(faultsOf(reading).join('; '))
   return reading.tokens
 }
 
@@ -19,22 +24,28 @@ describe('parseTokens', () => {
   it('reads every form', () => {
     expect(
       tokensOf(
-        parseTokens({
+        parse({
           SVC_ADMIN_TOKEN: 'a',
           SVC_WORKER_TOKEN: 'w',
           SVC_WORKER_TOKENS: ' x , y',
           SVC_TOKEN_SCOPES: '{"s": ["mailer", "*"]}',
         }),
       ),
-    ).toEqual({ admin: 'a', worker: 'w', workerPeers: ['x', 'y'], scopes: new Map([['s', ['mailer', '*']]]) })
-    expect(tokensOf(parseTokens({ SVC_WORKER_TOKENS: '["x", "y"]' })).workerPeers).toEqual(['x', 'y'])
-    expect(tokensOf(parseTokens({}))).toEqual({ admin: null, worker: null, workerPeers: [], scopes: new Map() })
+    ).toEqual({
+      admin: 'a',
+      worker: 'w',
+      workerPeers: ['x', 'y'],
+      scopes: new Map([['s', ['mailer', '*']]]),
+      named: [],
+    })
+    expect(tokensOf(parse({ SVC_WORKER_TOKENS: '["x", "y"]' })).workerPeers).toEqual(['x', 'y'])
+    expect(tokensOf(parse({}))).toEqual({ admin: null, worker: null, workerPeers: [], scopes: new Map(), named: [] })
   })
 
   it.each([
     [{ SVC_ADMIN_TOKEN: '' }, 'SVC_ADMIN_TOKEN is empty'],
-    [{ SVC_ADMIN_TOKEN: `${SECRET} two` }, 'SVC_ADMIN_TOKEN holds a space'],
-    [{ SVC_WORKER_TOKEN: `${SECRET}é` }, 'SVC_WORKER_TOKEN holds a space or a character outside ASCII'],
+    [{ SVC_ADMIN_TOKEN: `${SECRET} two` }, 'SVC_ADMIN_TOKEN contains a space'],
+    [{ SVC_WORKER_TOKEN: `${SECRET}é` }, 'SVC_WORKER_TOKEN contains a space or a non-ASCII character'],
     [{ SVC_WORKER_TOKEN: SECRET.repeat(300) }, 'SVC_WORKER_TOKEN is longer'],
     [{ SVC_WORKER_TOKENS: `${SECRET},,x` }, 'entry 2 of SVC_WORKER_TOKENS is empty'],
     [{ SVC_WORKER_TOKENS: `["${SECRET}", 5]` }, 'SVC_WORKER_TOKENS is not a list'],
@@ -49,30 +60,119 @@ describe('parseTokens', () => {
       'entry 1 of SVC_TOKEN_SCOPES and SVC_WORKER_TOKEN are the same token',
     ],
   ])('refuses fault %#, by the name of the setting and without a token (D21)', (environment, sentence) => {
-    const faults = faultsOf(parseTokens(environment))
+    const faults = faultsOf(parse(environment))
     expect(faults).toHaveLength(1)
     expect(faults[0]).toContain(sentence)
     expect(faults.join()).not.toContain(SECRET)
   })
 
   it('reports all faults together', () => {
-    expect(faultsOf(parseTokens({ SVC_ADMIN_TOKEN: '', SVC_WORKER_TOKENS: '[', SVC_TOKEN_SCOPES: '5' }))).toHaveLength(
-      3,
-    )
-    expect(faultsOf(parseTokens({ SVC_ADMIN_TOKEN: SECRET, SVC_WORKER_TOKEN: SECRET, SVC_TOKEN_SCOPES: '{' }))).toEqual(
-      [
-        expect.stringContaining('SVC_TOKEN_SCOPES is not a JSON object'),
-        'SVC_WORKER_TOKEN and SVC_ADMIN_TOKEN are the same token; each role needs its own',
-      ],
-    )
-    expect(faultsOf(parseTokens({ SVC_ADMIN_TOKEN: '', SVC_WORKER_TOKEN: '' }))).toEqual([
+    expect(faultsOf(parse({ SVC_ADMIN_TOKEN: '', SVC_WORKER_TOKENS: '[', SVC_TOKEN_SCOPES: '5' }))).toHaveLength(3)
+    expect(faultsOf(parse({ SVC_ADMIN_TOKEN: SECRET, SVC_WORKER_TOKEN: SECRET, SVC_TOKEN_SCOPES: '{' }))).toEqual([
+      expect.stringContaining('SVC_TOKEN_SCOPES is not a JSON object'),
+      'SVC_WORKER_TOKEN and SVC_ADMIN_TOKEN are the same token; each role needs its own',
+    ])
+    expect(faultsOf(parse({ SVC_ADMIN_TOKEN: '', SVC_WORKER_TOKEN: '' }))).toEqual([
       'SVC_ADMIN_TOKEN is empty',
       'SVC_WORKER_TOKEN is empty',
     ])
   })
 
+  it('names the setting of each fault beside its sentence', () => {
+    expect(settingsOf(parse({ SVC_WORKER_TOKENS: `${SECRET},,x`, SVC_TOKENS: '5' }))).toEqual([
+      'SVC_WORKER_TOKENS',
+      'SVC_TOKENS',
+    ])
+    expect(settingsOf(parse({ SVC_ADMIN_TOKEN: SECRET, SVC_WORKER_TOKENS: SECRET }))).toEqual(['SVC_WORKER_TOKENS'])
+  })
+
   it('allows one worker token to stand twice, as in the middle of a rotation', () => {
-    expect(faultsOf(parseTokens({ SVC_WORKER_TOKEN: 'w', SVC_WORKER_TOKENS: 'w,x' }))).toEqual([])
+    expect(faultsOf(parse({ SVC_WORKER_TOKEN: 'w', SVC_WORKER_TOKENS: 'w,x' }))).toEqual([])
+  })
+})
+
+describe('SVC_TOKENS (D86)', () => {
+  const DIGEST = 'ab'.repeat(32)
+  const entry = { name: 'ci', role: 'producer', types: ['mailer'], sha256: DIGEST }
+
+  it('reads name, types, permissions and digest of each entry', () => {
+    expect(
+      tokensOf(
+        parse({
+          SVC_TOKENS: JSON.stringify([
+            entry,
+            { name: 'on-call', permissions: ['read', 'operate'], types: ['*'], token: SECRET },
+          ]),
+        }),
+      ).named,
+    ).toEqual([
+      { name: 'ci', types: ['mailer'], permissions: ['submit'], sha256: DIGEST },
+      {
+        name: 'on-call',
+        types: ['*'],
+        permissions: ['read', 'operate'],
+        sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      },
+    ])
+    expect(tokensOf(parse({ SVC_TOKENS: ' ' })).named).toEqual([])
+  })
+
+  it.each([
+    ['{', 'SVC_TOKENS is not a JSON list of tokens'],
+    [{ ...entry }, 'SVC_TOKENS is not a JSON list of tokens'],
+    [[entry, SECRET], 'entry 2 of SVC_TOKENS is not a JSON object'],
+    [[{ ...entry, name: 'Not A Name' }], 'entry 1 of SVC_TOKENS needs "name"'],
+    [[entry, { ...entry, sha256: 'cd'.repeat(32) }], 'two entries of SVC_TOKENS have the same name'],
+    [[{ ...entry, permissions: ['read'] }], 'entry 1 of SVC_TOKENS needs either "role" or "permissions"'],
+    [[{ ...entry, role: undefined }], 'entry 1 of SVC_TOKENS needs either "role" or "permissions"'],
+    [
+      [{ ...entry, role: 'admin' }],
+      'entry 1 of SVC_TOKENS has an unknown role; known: viewer, responder, producer, editor',
+    ],
+    [[{ ...entry, role: undefined, permissions: ['fleet'] }], 'entry 1 of SVC_TOKENS does not list permissions'],
+    [[{ ...entry, role: undefined, permissions: [] }], 'entry 1 of SVC_TOKENS does not list permissions'],
+    [[{ ...entry, types: undefined }], 'entry 1 of SVC_TOKENS does not list automation types'],
+    [[{ ...entry, types: ['Not A Type'] }], 'entry 1 of SVC_TOKENS does not list automation types'],
+    [[{ ...entry, token: SECRET }], 'entry 1 of SVC_TOKENS needs either "token" or "sha256"'],
+    [[{ ...entry, sha256: SECRET }], 'the sha256 in entry 1 of SVC_TOKENS is not 64 hex digits'],
+    [[{ ...entry, sha256: undefined, token: `${SECRET} two` }], 'the token in entry 1 of SVC_TOKENS contains a space'],
+    [[{ ...entry, workers: ['team-a-*'] }], 'entry 1 of SVC_TOKENS has an unknown key; known: name, role'],
+    [[entry, { ...entry, name: 'cd' }], 'an entry of SVC_TOKENS and an entry of SVC_TOKENS are the same token'],
+  ])('refuses fault %# and repeats no token', (value, sentence) => {
+    const faults = faultsOf(parse({ SVC_TOKENS: typeof value === 'string' ? value : JSON.stringify(value) }))
+    expect(faults).toEqual([expect.stringContaining(sentence)])
+    expect(faults.join()).not.toContain(SECRET)
+  })
+
+  it('refuses a token that another setting gives another role', () => {
+    const named = JSON.stringify([{ ...entry, sha256: undefined, token: SECRET }])
+    expect(faultsOf(parse({ SVC_ADMIN_TOKEN: SECRET, SVC_TOKENS: named }))).toEqual([
+      'an entry of SVC_TOKENS and SVC_ADMIN_TOKEN are the same token; each needs its own',
+    ])
+  })
+})
+
+describe('a token of fewer than 16 characters', () => {
+  const SHORT = 'fifteen-charact'
+
+  it.each([
+    [{ SVC_ADMIN_TOKEN: SHORT }, 'SVC_ADMIN_TOKEN'],
+    [{ SVC_WORKER_TOKEN: SHORT }, 'SVC_WORKER_TOKEN'],
+    [{ SVC_WORKER_TOKENS: `${SECRET},${SHORT}` }, 'entry 2 of SVC_WORKER_TOKENS'],
+    [{ SVC_TOKEN_SCOPES: `{"${SHORT}": ["mailer"]}` }, 'entry 1 of SVC_TOKEN_SCOPES'],
+    [
+      { SVC_TOKENS: `[{"name": "ci", "role": "viewer", "types": ["*"], "token": "${SHORT}"}]` },
+      'the token in entry 1 of SVC_TOKENS',
+    ],
+  ])('is refused unless SVC_ALLOW_SHORT_TOKENS is set: %#', (environment, where) => {
+    expect(faultsOf(parseTokens(environment))).toEqual([
+      `${where} is shorter than 16 characters and can be guessed; use a longer one, or set SVC_ALLOW_SHORT_TOKENS=1`,
+    ])
+    expect(faultsOf(parseTokens(environment, { allowShort: true }))).toEqual([])
+  })
+
+  it('is refused by one character', () => {
+    expect(faultsOf(parseTokens({ SVC_ADMIN_TOKEN: `${SHORT}s` }))).toEqual([])
   })
 })
 
@@ -84,25 +184,31 @@ describe('readTokens', () => {
   }
 
   it('takes the value from the file, without its line break (D22)', async () => {
-    expect(tokensOf(await readTokens({ SVC_ADMIN_TOKEN_FILE: '/admin' }, read)).admin).toBe('from-file')
-    expect(tokensOf(await readTokens({ SVC_ADMIN_TOKEN_FILE: '/crlf' }, read)).admin).toBe('from-file')
+    expect(tokensOf(await readTokens({ SVC_ADMIN_TOKEN_FILE: '/admin' }, read, { allowShort: true })).admin).toBe(
+      'from-file',
+    )
+    expect(tokensOf(await readTokens({ SVC_ADMIN_TOKEN_FILE: '/crlf' }, read, { allowShort: true })).admin).toBe(
+      'from-file',
+    )
   })
 
   it('refuses an unreadable file, an empty one, and a setting given twice', async () => {
-    expect(faultsOf(await readTokens({ SVC_ADMIN_TOKEN_FILE: '/nowhere' }, read))).toEqual([
+    expect(faultsOf(await readTokens({ SVC_ADMIN_TOKEN_FILE: '/nowhere' }, read, { allowShort: true }))).toEqual([
       'SVC_ADMIN_TOKEN_FILE cannot be read',
     ])
-    expect(faultsOf(await readTokens({ SVC_ADMIN_TOKEN_FILE: '/empty' }, read))).toEqual(['SVC_ADMIN_TOKEN is empty'])
-    expect(faultsOf(await readTokens({ SVC_ADMIN_TOKEN_FILE: '/admin', SVC_ADMIN_TOKEN: 'x' }, read))).toEqual([
-      'SVC_ADMIN_TOKEN and SVC_ADMIN_TOKEN_FILE are both set; leave one of them out',
+    expect(faultsOf(await readTokens({ SVC_ADMIN_TOKEN_FILE: '/empty' }, read, { allowShort: true }))).toEqual([
+      'SVC_ADMIN_TOKEN is empty',
     ])
+    expect(
+      faultsOf(await readTokens({ SVC_ADMIN_TOKEN_FILE: '/admin', SVC_ADMIN_TOKEN: 'x' }, read, { allowShort: true })),
+    ).toEqual(['SVC_ADMIN_TOKEN and SVC_ADMIN_TOKEN_FILE are both set; leave one of them out'])
   })
 })
 
 describe('tokenWarnings', () => {
   it('warns of short tokens and of those that need URL-encoding, without showing them', () => {
     const warnings = tokenWarnings(
-      tokensOf(parseTokens({ SVC_ADMIN_TOKEN: 'short', SVC_WORKER_TOKEN: 'long-enough-but+encoded' })),
+      tokensOf(parse({ SVC_ADMIN_TOKEN: 'short', SVC_WORKER_TOKEN: 'long-enough-but+encoded' })),
     )
     expect(warnings).toEqual([
       'SVC_ADMIN_TOKEN is shorter than 16 characters and can be guessed',
@@ -113,6 +219,6 @@ describe('tokenWarnings', () => {
   it('has nothing to say about a generated token', () => {
     const token = generateToken(seededRandom(1))
     expect(token).toHaveLength(43)
-    expect(tokenWarnings(tokensOf(parseTokens({ SVC_ADMIN_TOKEN: token })))).toEqual([])
+    expect(tokenWarnings(tokensOf(parse({ SVC_ADMIN_TOKEN: token })))).toEqual([])
   })
 })

@@ -37,7 +37,7 @@ describe('watchTokens', () => {
 
   it('keeps the tokens in force while a reading is bad, and says so once (D54)', async () => {
     const { time, lines, applied, source } = watched()
-    source.reading = { faults: ['SVC_TOKEN_SCOPES is not a JSON object'] }
+    source.reading = { faults: [{ name: 'SVC_TOKEN_SCOPES', problem: 'SVC_TOKEN_SCOPES is not a JSON object' }] }
     await time.advance(3 * EVERY_MS)
     expect(applied).toEqual([])
     expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1)

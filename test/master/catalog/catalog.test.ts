@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { SCOPED_PERMISSIONS } from '../../../src/protocol/index.ts'
 import { runMaster, TOKENS } from '../running-master.ts'
 
 describe('automations and catalog', () => {
@@ -36,11 +37,12 @@ describe('automations and catalog', () => {
 
 describe('me (D32)', () => {
   it.each([
-    [TOKENS.admin, 'admin', ['*']],
-    [TOKENS.worker, 'worker', ['*']],
-    [TOKENS.mailer, 'scoped', ['mailer']],
-    [TOKENS.everyType, 'scoped', ['*']],
-  ])('tells what a token may do', async (token, role, automations) => {
+    [TOKENS.admin, 'admin', ['*'], [...SCOPED_PERMISSIONS, 'fleet'], null],
+    [TOKENS.worker, 'worker', ['*'], ['work'], null],
+    [TOKENS.mailer, 'scoped', ['mailer'], SCOPED_PERMISSIONS, null],
+    [TOKENS.everyType, 'scoped', ['*'], SCOPED_PERMISSIONS, null],
+    [TOKENS.responder, 'scoped', ['mailer'], ['read', 'operate'], 'responder'],
+  ])('lists types, permissions and name of a token (D86)', async (token, role, automations, permissions, name) => {
     const master = await runMaster()
     const { epoch } = await master.backend.meta.info()
     expect((await master.call('GET', '/api/v1/me', { token })).json).toEqual({
@@ -50,6 +52,8 @@ describe('me (D32)', () => {
       epoch,
       backend: { scheme: 'memory', durable: false, shared: false, pubsub: false },
       limits: { submit_rps_per_token: 0, max_body_bytes: 131_072 },
+      permissions,
+      name,
     })
   })
 })

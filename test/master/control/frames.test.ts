@@ -88,7 +88,7 @@ describe('a frame that is not understood', () => {
 
 describe('a broken byte stream', () => {
   /** A control socket spoken by hand; answers what the master closes with. */
-  async function closedBy(bytes: Buffer): Promise<number> {
+  async function closedBy(bytes: Buffer): Promise<{ code: number; reason: string }> {
     const socket = connectSocket(world.port, '127.0.0.1')
     sockets.push(socket)
     socket.on('error', () => {})
@@ -99,7 +99,7 @@ describe('a broken byte stream', () => {
     const answer = once(socket, 'data') as Promise<[Buffer]>
     socket.write(bytes)
     const [frame] = await answer
-    return frame[0] === 0x88 ? frame.readUInt16BE(2) : -1
+    return { code: frame[0] === 0x88 ? frame.readUInt16BE(2) : -1, reason: frame.subarray(4).toString() }
   }
   const MASK_KEY = [0, 0, 0, 0]
   const frame = (first: number, payload: Buffer): Buffer =>
@@ -122,16 +122,25 @@ describe('a broken byte stream', () => {
       1009,
     ],
     [
-      'fragments without end',
+      'a frame above 1 MiB in fragments',
       Buffer.concat([
         frame(0x01, Buffer.from(' ')),
-        ...Array.from({ length: 100 }, () => frame(0x00, Buffer.from(' '))),
+        ...Array.from({ length: 10_000 }, () => frame(0x00, Buffer.alloc(110, ' '))),
       ]),
-      1008,
+      1009,
     ],
-  ])('with %s ends that connection alone (S16)', async (_, bytes, code) => {
+  ])('with %s ends that connection alone, and says why (S16, D74)', async (_, bytes, code) => {
     const other = await world.worker('w2')
-    expect(await closedBy(bytes)).toBe(code)
+    const closed = await closedBy(bytes)
+    expect(closed).toEqual({ code, reason: expect.stringMatching(/^[\x20-\x7e]{10,123}$/) })
+    expect(world.logged.find(({ message }) => message === 'a worker was disconnected')?.fields).toMatchObject({
+      worker_id: 'w1',
+      ...closed,
+    })
+    for (const socket of sockets) socket.destroy()
+    while ((await world.metric('svc_control_closed_total')) === undefined)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(await world.metric('svc_control_closed_total')).toBe(`svc_control_closed_total{code="${code}"} 1`)
     await other.settled()
   })
 })

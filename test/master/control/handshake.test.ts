@@ -30,6 +30,7 @@ async function raw(text: string): Promise<string> {
 const upgrade = (path: string, more = ''): string =>
   `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${more}\r\n`
 const VERSION = 'Sec-WebSocket-Version: 13\r\n'
+const GOOD = `${VERSION}Authorization: Bearer ${WORKER_TOKEN}\r\n`
 
 describe('the token of a control socket', () => {
   it('is read from the header or from the query', async () => {
@@ -53,7 +54,7 @@ describe('the token of a control socket', () => {
   })
 
   it('may hold a comma, as everywhere else', async () => {
-    world.validTokens.set('one,token', { role: 'worker', key: 'c' })
+    world.validTokens.set('one,token', { role: 'worker', key: 'c', id: 'c' })
     const client = world.connect('w1', { token: 'one,token' })
     await client.opened
     client.send(registerFrame('w1'))
@@ -71,14 +72,14 @@ describe('the token of a control socket', () => {
 
   it('leaves no trace in the request, whatever its path (S15)', () => {
     for (const path of [CONTROL, '/elsewhere']) {
-      const request = { url: `${path}?token=${WORKER_TOKEN}`, headers: {} }
-      readHandshake(request as Parameters<typeof readHandshake>[0])
+      const request = { url: `${path}?token=${WORKER_TOKEN}`, headers: {}, rawHeaders: [] }
+      readHandshake(request as unknown as Parameters<typeof readHandshake>[0])
       expect(request.url).toBe(path)
     }
   })
 
   it('that is revoked closes its sockets and no other (D22)', async () => {
-    world.validTokens.set('next-worker-token', { role: 'worker', key: 'n' })
+    world.validTokens.set('next-worker-token', { role: 'worker', key: 'n', id: 'n' })
     const [stays, goes] = [world.connect('w1', { token: 'next-worker-token' }), world.connect('w2')]
     await Promise.all([stays.opened, goes.opened])
     stays.send(registerFrame('w1'))
@@ -189,11 +190,11 @@ describe('admission', () => {
 
   it('refuses more handshakes a second than it can serve with 503 and Retry-After, and lets them in afterwards (G13)', async () => {
     await open(MAX_HANDSHAKES_PER_SECOND)
-    const answer = await raw(upgrade(CONTROL, VERSION))
+    const answer = await raw(upgrade(CONTROL, GOOD))
     expect(answer).toMatch(/^HTTP\/1\.1 503 /)
     expect(answer.toLowerCase()).toContain('retry-after: 1')
     world.time.jump(1_000)
-    expect(await raw(upgrade(CONTROL, VERSION))).toMatch(/^HTTP\/1\.1 101 /)
+    expect(await raw(upgrade(CONTROL, GOOD))).toMatch(/^HTTP\/1\.1 101 /)
   })
 
   it('refuses a socket more while too many have not registered (S15)', async () => {
@@ -201,7 +202,7 @@ describe('admission', () => {
       await open(MAX_HANDSHAKES_PER_SECOND)
       world.time.jump(1_000)
     }
-    expect(await raw(upgrade(CONTROL, VERSION))).toMatch(/^HTTP\/1\.1 503 /)
+    expect(await raw(upgrade(CONTROL, GOOD))).toMatch(/^HTTP\/1\.1 503 /)
   }, 20_000)
 })
 
@@ -213,8 +214,8 @@ describe('the end of the master', () => {
     deaf.write(upgrade(CONTROL, `${VERSION}Authorization: Bearer ${WORKER_TOKEN}\r\n`))
     await once(deaf, 'data')
     const cut = once(deaf, 'close')
-    const closed = world.control.closeAll(1001, 'the master stops')
-    expect(await worker.closed).toEqual({ code: 1001, reason: 'the master stops' })
+    const closed = world.control.closeAll(1001, 'the master is stopping')
+    expect(await worker.closed).toEqual({ code: 1001, reason: 'the master is stopping' })
     await world.time.advance(3_000)
     await Promise.all([closed, cut])
     expect(await raw(upgrade(CONTROL, VERSION))).toMatch(/^HTTP\/1\.1 503 /)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
+import type { ControlSocket } from '../../../src/master/control/control-socket.ts'
 import { Connection } from '../../../src/master/control/connection.ts'
 import { HARD_BUFFER_BYTES, SOFT_BUFFER_BYTES } from '../../../src/master/control/limits.ts'
 import { Outbound } from '../../../src/master/control/outbound.ts'
@@ -17,7 +18,7 @@ function peer() {
     send: (text: string) => void socket.sent.push(JSON.parse(text)),
     terminate: () => void (socket.ended = true),
   }
-  const connection = new Connection(socket as unknown as WebSocket, entryOf('mailer'), 'w1', 'token', 0)
+  const connection = new Connection(socket as unknown as ControlSocket, entryOf('mailer'), 'w1', 'token', 0)
   return { time, socket, connection, outbound: new Outbound(time) }
 }
 

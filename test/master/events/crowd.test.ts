@@ -1,6 +1,7 @@
 /** Many readers, and readers that do not read. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { MAX_EVENT_STREAMS, MAX_EVENTS_BEHIND } from '../../../src/protocol/index.ts'
+import { TOKENS } from '../running-master.ts'
 import { Listener } from './listener.ts'
 import { happened, openWorld, range } from './world.ts'
 
@@ -9,16 +10,28 @@ afterEach(() => {
   for (const listener of listeners.splice(0)) listener.close()
 })
 
-async function listen(url: string): Promise<Listener> {
-  const listener = await Listener.begin(url)
+/** Enough for all places: one token has a quarter of them, and the last tenth is the admin's and the workers'. */
+const SCOPED = ['one', 'two', 'three', 'four'].map((each) => `scoped-${each}-of-the-test`)
+const SHARE = MAX_EVENT_STREAMS / 4
+const tokens = {
+  admin: TOKENS.admin,
+  worker: TOKENS.worker,
+  workerPeers: [],
+  scopes: new Map(SCOPED.map((token) => [token, ['*']])),
+}
+
+async function listen(url: string, token: string = TOKENS.admin): Promise<Listener> {
+  const listener = await Listener.begin(url, { token })
   listeners.push(listener)
   return listener
 }
 
 describe('a thousand readers', () => {
   it('all hear everything; one more is refused until one leaves', async () => {
-    const { master, backend, time } = await openWorld()
-    for (let at = 0; at < MAX_EVENT_STREAMS; at += 100) await Promise.all(range(at, 100).map(() => listen(master.url)))
+    const { master, backend, time } = await openWorld({ tokens })
+    for (const token of [...SCOPED.slice(0, 3), TOKENS.admin]) {
+      for (let at = 0; at < SHARE; at += 50) await Promise.all(range(at, 50).map(() => listen(master.url, token)))
+    }
     const refused = await master.call('GET', '/api/v1/events')
     expect([refused.status, refused.headers.get('retry-after'), refused.json]).toEqual([
       503,
@@ -36,10 +49,32 @@ describe('a thousand readers', () => {
     const expected = range(0, 20).flatMap((n) => [n, -n - 1])
     for (const { events } of listeners) expect(events.map(({ data }) => data['n'])).toEqual(expected)
 
-    const [leaver] = listeners
+    const leaver = listeners.at(-1) // One of the admin's, who has its share as well.
     leaver?.close()
     await leaver?.ended
     await listenAgain(master.url)
+  }, 60_000)
+})
+
+describe('a thousand readers of one token', () => {
+  it('leave room for every other, and all scoped tokens leave a tenth to the admin (D71)', async () => {
+    const { master } = await openWorld({ tokens })
+    const [greedy = '', ...others] = SCOPED
+    const statuses: (number | undefined)[] = []
+    for (let at = 0; at < MAX_EVENT_STREAMS; at += 50) {
+      for (const listener of await Promise.all(range(at, 50).map(() => Listener.open(master.url, { token: greedy })))) {
+        listeners.push(listener)
+        statuses.push(listener.response.statusCode)
+      }
+    }
+    expect(statuses.filter((status) => status === 200)).toHaveLength(SHARE)
+    expect(statuses.filter((status) => status === 503)).toHaveLength(MAX_EVENT_STREAMS - SHARE)
+    for (const token of [...others, TOKENS.admin]) await listen(master.url, token)
+    for (const token of others) {
+      for (let at = 1; at < SHARE; at += 1) listeners.push(await Listener.open(master.url, { token }))
+    }
+    expect((await master.call('GET', '/metrics')).text).toContain(`svc_event_streams ${MAX_EVENT_STREAMS * 0.9}`)
+    await listen(master.url, TOKENS.admin)
   }, 60_000)
 })
 
@@ -97,7 +132,7 @@ describe('a reader that does not read', () => {
     expect(await stuck.ended).toBe(false)
     await tell(happened(-1))
     await quick.first(12_001)
-    expect(master.lines.filter(({ message }) => message === 'an answer broke off')).toHaveLength(1)
+    expect(master.lines.filter(({ message }) => message === 'a response was cut off')).toHaveLength(1)
   }, 60_000)
 
   it('ends with the master, whatever it has not taken', async () => {

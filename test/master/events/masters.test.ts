@@ -4,7 +4,8 @@ import { Registry as MetricsRegistry } from 'prom-client'
 import type { MasterDeps, Part } from '../../../src/master/deps.ts'
 import { StoreEpoch } from '../../../src/master/epoch.ts'
 import { createEvents } from '../../../src/master/events/index.ts'
-import { createMasters } from '../../../src/master/masters.ts'
+import { Inspections } from '../../../src/master/inspections/index.ts'
+import { createMasterMembership } from '../../../src/master/master-membership.ts'
 import { createRegistry } from '../../../src/master/registry/index.ts'
 import { seededRandom, systemRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
@@ -37,14 +38,16 @@ class Store {
   /** A master, as far as it matters here. */
   async master(masterId: string): Promise<void> {
     const { time, backend } = this
+    const metrics = new MetricsRegistry()
     const deps: MasterDeps = {
+      inspections: new Inspections({ clock: time, timers: time, metrics }),
       clock: time,
       timers: time,
       random: seededRandom(1),
       backend,
       masterId,
       log: recordingLog().log,
-      metrics: new MetricsRegistry(),
+      metrics,
       epoch: new StoreEpoch(backend),
       catalog: testCatalog(),
       settings: {
@@ -55,7 +58,7 @@ class Store {
         maxQueueLength: 1_000,
       },
     }
-    const masters = createMasters(deps)
+    const masters = createMasterMembership(deps)
     const registry = createRegistry(deps, { onDrain: () => {} })
     const parts = [masters, registry, createEvents(deps, { masters, announce: registry.announce })]
     this.#parts.set(masterId, parts)
@@ -82,7 +85,7 @@ class Store {
         tier: 1,
         ttlMs: null,
         maxAttempts: null,
-        submitted: 5_000,
+        submittedAtMs: 5_000,
         body: '{"payload":{},"priority":0,"submitted_at":5}',
       })),
     )
@@ -133,7 +136,7 @@ describe('the totals of a queue', () => {
     expect(store.told).toEqual([])
     await store.worker('w', 'm1/1')
     const {
-      answers: [leases = []],
+      results: [leases = []],
     } = await store.backend.tasks.reserve('mailer', 60_000, [{ worker: 'w', limit: 4, gen: 0, defaultMaxAttempts: 1 }])
     await store.time.advance(SECOND)
     const retry = { baseMs: 1_000, factor: 2, capMs: 1_000 }
@@ -141,7 +144,7 @@ describe('the totals of a queue', () => {
       'mailer',
       retry,
       Array.isArray(leases)
-        ? leases.map(({ id, token }) => ({ id, token, error: 'no', retryInMs: null, permanent: true, u: 0 }))
+        ? leases.map(({ id, token }) => ({ id, token, error: 'no', retryInMs: null, permanent: true, jitter: 0 }))
         : [],
     )
     await store.time.advance(SECOND)

@@ -1,6 +1,11 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
+import { readTokens } from '../../../src/master/auth/index.ts'
 import { createHealth } from '../../../src/master/health/index.ts'
-import { runMaster, testCatalog } from '../running-master.ts'
+import { VirtualTime } from '../../../src/runtime/index.ts'
+import { runMaster, testCatalog, TOKENS } from '../running-master.ts'
 import type { RouteRequest } from '../../../src/master/http/index.ts'
 
 describe('health', () => {
@@ -25,6 +30,43 @@ describe('health', () => {
       503,
       { status: 'not ready', parts: { backend: false, catalog: true, serving: true } },
     ])
+  })
+
+  it('names a changed token setting that cannot be used, in /readyz, as a metric and in the log, while the tokens before stay in force (D54)', async () => {
+    const time = new VirtualTime()
+    const folder = mkdtempSync(join(tmpdir(), 'muster-tokens-'))
+    const file = join(folder, 'scopes')
+    const canary = 'canary-of-a-scoped-token'
+    const environment = { SVC_ADMIN_TOKEN: TOKENS.admin, SVC_WORKER_TOKEN: TOKENS.worker, SVC_TOKEN_SCOPES_FILE: file }
+    const reread = () => readTokens(environment, (path) => Promise.resolve(readFileSync(path, 'utf8')))
+    const master = await runMaster({ clock: time, timers: time, rereadTokens: reread })
+    const written = async (text: string) => {
+      writeFileSync(file, text)
+      await time.advance(2_000)
+      const { json } = await master.call('GET', '/readyz', { token: '' })
+      const [, faults] = /^svc_token_settings_faults (\d+)$/m.exec((await master.call('GET', '/metrics')).text) ?? []
+      return { json, faults }
+    }
+    const parts = { backend: true, catalog: true, serving: true }
+    expect(await written(`{"${canary}": ["mailer"], "another-scoped-token-x": "probe"}`)).toEqual({
+      json: {
+        status: 'ready',
+        parts,
+        warnings: [
+          'entry 2 of SVC_TOKEN_SCOPES does not list automation types; for example ["mailer"], or ["*"] for every type',
+        ],
+      },
+      faults: '1',
+    })
+    expect((await master.call('GET', '/api/v1/me', { token: TOKENS.mailer })).status).toBe(200)
+    expect((await master.call('GET', '/api/v1/me', { token: canary })).status).toBe(403)
+    expect(
+      master.lines.filter(({ level, message }) => level === 'error' && message.includes('token settings are invalid')),
+    ).toHaveLength(1)
+    expect(await written(`{"${canary}": ["mailer"]}`)).toEqual({ json: { status: 'ready', parts }, faults: '0' })
+    expect((await master.call('GET', '/api/v1/me', { token: canary })).status).toBe(200)
+    expect(JSON.stringify(master.lines)).not.toContain(canary)
+    rmSync(folder, { recursive: true })
   })
 
   it('is not ready from the moment the master begins to stop', async () => {

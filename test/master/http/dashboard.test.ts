@@ -21,6 +21,8 @@ async function built(): Promise<TestMaster> {
     ['main-Ab3_x9-Z.js.br', 'brotli'],
     ['main-Ab3_x9-Z.js.gz', 'gzip'],
     ['theme.css', 'body{}'],
+    ['main-Ab3_x9-Z.js.map', '{}'],
+    ['main-Ab3_x9-Z.js.map.gz', '{}'],
   ] as const)
     await writeFile(join(folder, 'assets', name), text)
   return runMaster({ dashboardDir: folder })
@@ -78,6 +80,14 @@ describe('assets', () => {
     expect(text.endsWith(body)).toBe(true)
     expect(/^content-encoding: (?<encoding>\S+)\r$/im.exec(text)?.groups?.['encoding'] ?? null).toBe(encoding)
     expect(text).toMatch(/^vary: Accept-Encoding\r$/im)
+  })
+
+  it('are no source maps, and not what the folder holds after the start (D71)', async () => {
+    const master = await built()
+    await writeFile(join(folders.at(-1) ?? '', 'assets', 'theme.css'), 'changed')
+    expect((await master.call('GET', '/assets/theme.css', { token: '' })).text).toBe('body{}')
+    for (const name of ['main-Ab3_x9-Z.js.map', 'main-Ab3_x9-Z.js.map.gz'])
+      expect((await master.call('GET', `/assets/${name}`, { token: '' })).status).toBe(404)
   })
 
   it('are those that stood in the folder at start, and no path leads out of it', async () => {

@@ -65,7 +65,7 @@ describe('tokens (S1)', () => {
   ])('answers 403 with one and the same body: %s', async (_, token) => {
     const { status, text } = await sendRaw(master.port, head('GET', ME, [], token))
     expect(status).toBe(403)
-    expect(text).toContain('{"detail":"this token is not known"}')
+    expect(text).toContain('{"detail":"unknown token"}')
   })
 
   it('takes a token with a trailing space, which is no part of the header, and refuses NUL as broken HTTP', async () => {
@@ -427,7 +427,7 @@ describe('numbers and names (S9)', () => {
     },
   )
 
-  it.each(['-1', '0', '1.5', '1e18', '"5"', 'null', '10001', 'true', '[1]'])(
+  it.each(['-1', '0', '1.5', '1e18', '"5"', '10001', 'true', '[1]'])(
     'answers 422 naming the field of a body: n=%s',
     async (n) => {
       const reply = await master.call('POST', '/api/v1/automations/mailer/output/pop', { body: `{"n":${n}}` })

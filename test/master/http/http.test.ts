@@ -8,7 +8,8 @@ import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { recordingLog } from '../recording-log.ts'
 
 const ADMIN = 'admin-token-of-the-test'
-const TOKENS: TokenSettings = { admin: ADMIN, worker: null, workerPeers: [], scopes: new Map() }
+const PEERS = ['first', 'second', 'third', 'fourth'].map((each) => `${each}-worker-token-of-the-test`)
+const TOKENS: TokenSettings = { admin: ADMIN, worker: null, workerPeers: PEERS, scopes: new Map() }
 const API = '/api/v1/thing'
 
 const servers: { http: Http; time: VirtualTime }[] = []
@@ -50,7 +51,7 @@ async function serve(...routes: readonly Route[]) {
 
 type Handle = Route['handle']
 const thing = (handle: Handle, more: Partial<Route> = {}): Route =>
-  route({ method: 'GET', path: API, access: 'admin', summary: 'A thing.', handle, ...more })
+  route({ method: 'GET', path: API, access: 'admin', needs: 'fleet', summary: 'A thing.', handle, ...more })
 /** A handler that waits until the test lets it go on. `entered`: when `count` requests wait in it. */
 function held(count = 1): { handle: Handle; entered: Promise<RouteRequest>; release: () => void } {
   let enter: (request: RouteRequest) => void = () => {}
@@ -148,7 +149,7 @@ describe('answers', () => {
       ),
     )
     await expect(call().then((response) => response.text())).rejects.toThrow()
-    expect(lines).toContainEqual(expect.objectContaining({ level: 'error', message: 'an answer broke off' }))
+    expect(lines).toContainEqual(expect.objectContaining({ level: 'error', message: 'a response was cut off' }))
   })
 })
 
@@ -185,9 +186,9 @@ describe('failures', () => {
   })
 
   it.each([
-    ['STORAGE_UNAVAILABLE', 'not_sent', 'the store is away; nothing was changed'],
+    ['STORAGE_UNAVAILABLE', 'not_sent', 'the store is unavailable; nothing was changed'],
     ['STORAGE_UNAVAILABLE', 'unknown', 'the store did not answer; whether the change was made is not known'],
-    ['STORAGE_NOT_OPEN', 'not_sent', 'the store is away; nothing was changed'],
+    ['STORAGE_NOT_OPEN', 'not_sent', 'the store is unavailable; nothing was changed'],
     ['STORAGE_CORRUPT', 'unknown', 'the store cannot be used; the log of the master says why'],
     ['STORAGE_LOCKED', 'not_sent', 'the store cannot be used; the log of the master says why'],
     ['STORAGE_FULL', 'not_sent', 'canary /var/lib/muster.db'],
@@ -251,11 +252,13 @@ describe('requests in work', () => {
   it('are refused above 2,000, long ones apart, and served again after', async () => {
     const { handle, entered, release } = held(2_000)
     const { call } = await serve(
-      thing(handle),
+      thing(handle, { access: 'any', needs: null }),
       thing(() => ({ body: 'poll' }), { path: `${API}/poll`, long: true }),
       thing(() => ({ body: 'ok' }), { path: '/healthz', access: 'none' }),
     )
-    const open = Array.from({ length: 2_000 }, () => call())
+    const open = PEERS.flatMap((token) =>
+      Array.from({ length: 500 }, () => call(API, { headers: { authorization: `Bearer ${token}` } })),
+    )
     await entered
     const refused = await call()
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
@@ -361,8 +364,8 @@ describe('long requests', () => {
 })
 
 describe('the route table', () => {
-  it('refuses a row that stands twice', async () => {
+  it('refuses a row that appears twice', async () => {
     const row = thing(() => ({}))
-    await expect(serve(row, row)).rejects.toThrow(/stands twice/)
+    await expect(serve(row, row)).rejects.toThrow(/appears twice/)
   })
 })

@@ -55,9 +55,20 @@ describe('a query', () => {
     expect(pathsOf(`n=${value.replace('+', '%2B')}`)).toEqual(['/n'])
   })
 
-  it.each(['-1', 'NaN', '1e3', 'Infinity', '.5', '5.', ''])('refuses since=%s and names the field (D9)', (value) =>
-    expect(pathsOf(`since=${value}`)).toEqual(['/since']),
+  it.each(['-1', '-1e3', 'NaN', '1e400', '1e', '1e3.5', 'e3', 'Infinity', '.5', '5.', '+5', ''])(
+    'refuses since=%s and names the field (D9)',
+    (value) => expect(pathsOf(`since=${value}`)).toEqual(['/since']),
   )
+
+  it.each([
+    ['1.7953946295E9', 1_795_394_629.5],
+    ['1e0', 1],
+    ['5E-1', 0.5],
+    ['1e+3', 1_000],
+    ['0', 0],
+  ])('takes since=%s as %d, however a double is printed (D76)', (text, number) => {
+    expect(read(`since=${encodeURIComponent(text)}`)).toMatchObject({ since: number })
+  })
 
   it.each(['1', 'True', 'yes', ''])('refuses connected=%s', (value) =>
     expect(pathsOf(`connected=${value}`)).toEqual(['/connected']),

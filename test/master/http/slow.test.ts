@@ -8,6 +8,8 @@ import { connect, type Socket } from 'node:net'
 import { Registry } from 'prom-client'
 import { createAuthenticator } from '../../../src/master/auth/index.ts'
 import { createHttp, route, type Http } from '../../../src/master/http/index.ts'
+import type { StreamBody } from '../../../src/master/http/route.ts'
+import type { ServerLimits } from '../../../src/master/http/server.ts'
 import { AnyObject } from '../../../src/protocol/index.ts'
 import { seededRandom, systemTime, VirtualTime, type Time } from '../../../src/runtime/index.ts'
 import { SLACK } from '../../slack.ts'
@@ -21,6 +23,17 @@ const POST = (length: number): string =>
   head('POST', '/api/v1/thing', ['Content-Type: application/json', `Content-Length: ${length}`])
 const GET = head('GET', '/api/v1/large')
 
+/** A line, and a second one when the test says so. */
+let goOn = (): void => {}
+const stream: StreamBody['pipe'] = async (write, signal) => {
+  write('first\n')
+  await new Promise<void>((resolve) => {
+    goOn = resolve
+    signal.addEventListener('abort', () => resolve())
+  })
+  write('second\n')
+}
+
 const servers: Http[] = []
 const clients: Client[] = []
 afterEach(async () => {
@@ -28,7 +41,7 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((http) => http.close(0)))
 })
 
-async function serve(time: Time = systemTime) {
+async function serve(time: Time = systemTime, limits: Partial<ServerLimits> = SHORT) {
   const metrics = new Registry()
   const { log } = recordingLog()
   const settings = {
@@ -41,12 +54,13 @@ async function serve(time: Time = systemTime) {
   const http = createHttp({
     deps: { clock: time, timers: time, random: seededRandom(1), log, catalog: new Map(), settings, metrics },
     epoch: () => 'the-epoch',
-    limits: SHORT,
+    limits,
     routes: [
       route({
         method: 'POST',
         path: '/api/v1/thing',
         access: 'admin',
+        needs: 'fleet',
         summary: 'A thing.',
         body: AnyObject,
         handle: () => ({ body: { done: true } }),
@@ -55,13 +69,24 @@ async function serve(time: Time = systemTime) {
         method: 'GET',
         path: '/api/v1/large',
         access: 'admin',
+        needs: 'fleet',
         summary: 'Much.',
         handle: () => ({ body: 'x'.repeat(16 * 1_048_576) }),
       }),
       route({
         method: 'GET',
+        path: '/api/v1/stream',
+        access: 'admin',
+        needs: 'fleet',
+        summary: 'Bit by bit.',
+        long: true,
+        handle: () => ({ body: { pipe: stream } satisfies StreamBody }),
+      }),
+      route({
+        method: 'GET',
         path: '/healthz',
         access: 'none',
+        needs: null,
         summary: 'Up.',
         handle: () => ({ body: { status: 'ok' } }),
       }),
@@ -139,6 +164,56 @@ describe('a slow client', () => {
     await ended
     expect(socket.bytesRead).toBeLessThan(16 * 1_048_576)
     expect(await metrics.metrics()).not.toContain('status="408"') // It was answered, as far as it cared to read.
+  })
+})
+
+describe('the deadline of headers', () => {
+  it('is its own: it ends a connection long before the deadline of a whole request', async () => {
+    const { port } = await serve(systemTime, { headersWithinMs: 200, requestWithinMs: 120_000, lookEveryMs: 50 })
+    const { text, ended } = await open(port, 'GET /healthz HTTP/1.1\r\nHost: test\r\nX-Slow:')
+    await ended
+    expect(text()).toMatch(/^HTTP\/1\.1 408 /)
+  })
+})
+
+describe('the bound of connections', () => {
+  it('drops what is above it, counts that, and makes room when one ends', async () => {
+    const { port, metrics } = await serve(systemTime, { connections: 2 })
+    const [first] = [await open(port, ''), await open(port, '')]
+    const third = await open(port, head('GET', '/healthz'))
+    await third.ended
+    expect(third.text()).toBe('')
+    expect(await metrics.metrics()).toContain('svc_http_shed_total{reason="connections"} 1')
+    first?.socket.destroy()
+    await first?.ended
+    const attempts = async (): Promise<string> => {
+      const client = await open(port, head('GET', '/healthz'))
+      await client.ended
+      return client.text() === '' ? attempts() : client.text() // The server may notice the end a moment later.
+    }
+    expect(await attempts()).toMatch(/^HTTP\/1\.1 200 /)
+  })
+})
+
+describe('what is no HTTP behind a request', () => {
+  it('ends the connection without a 400 in the middle of a response that has begun (S8)', async () => {
+    const { port } = await serve()
+    const { socket, text, ended } = await open(
+      port,
+      GET.replace('large', 'stream').replace('Connection: close\r\n', ''),
+    )
+    while (!text().includes('first')) await once(socket, 'data')
+    socket.write('no HTTP at all\r\n\r\n')
+    await ended
+    goOn()
+    expect(text().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200'])
+  })
+
+  it('ends the connection without a 400 in the place of a response that is still to come (S8)', async () => {
+    const { port } = await serve()
+    const { text, ended } = await open(port, `${GET.replace('Connection: close\r\n', '')}no HTTP at all\r\n\r\n`)
+    await ended
+    expect(text()).toBe('')
   })
 })
 

@@ -122,8 +122,44 @@ describe('the dead letters', () => {
     })
   })
 
+  it('are replayed and selected 25 at a time; what dies again meanwhile is left dead (D84)', async () => {
+    const { tasks } = world.deps.backend
+    const [replay, select, pieces] = [tasks.replay.bind(tasks), tasks.select.bind(tasks), [] as number[]]
+    const dieAgain = async (piece: number): Promise<void> => {
+      pieces.push(piece)
+      const leases = await world.take('w', 500)
+      await world.rpc('w', 'tasks.nack', {
+        tasks: leases.map(({ task_id, token }) => ({ task_id, token, error: 'no', permanent: true })),
+      })
+    }
+    Object.assign(tasks, {
+      replay: async (type: string, n: number, until?: number) => {
+        const replayed = await replay(type, n, until)
+        await dieAgain(n)
+        return replayed
+      },
+      select: async (type: string, action: 'replay' | 'remove', named: readonly string[]) => {
+        const outcomes = await select(type, action, named)
+        await dieAgain(named.length)
+        return outcomes
+      },
+    })
+    const names = Array.from({ length: 60 }, (_, at) => `t${at}`)
+    for (const id of names) await die(id)
+    expect((await world.call('POST', '/automations/mailer/dead/replay', { body: { n: 10_000 } })).json).toEqual({
+      replayed: 60,
+    })
+    const { json } = await world.call('POST', '/automations/mailer/dead/select', {
+      body: { action: 'replay', task_ids: [...names, 't0'] },
+    })
+    const outcomes = (json as { results: { outcome: string }[] }).results.map(({ outcome }) => outcome)
+    expect(outcomes).toEqual([...names.map(() => 'replayed'), 'not_dead'])
+    expect(pieces).toEqual([25, 25, 25, 25, 25, 10])
+    expect((await world.call('GET', '/automations/mailer/dead?n=1')).json).toMatchObject({ length: 60 })
+  })
+
   it('refuse a replay of n outside 1..10000 (D9)', async () => {
-    for (const n of [0, -1, 1.5, 10_001, '5', null])
+    for (const n of [0, -1, 1.5, 10_001, '5'])
       expect((await world.call('POST', '/automations/mailer/dead/replay', { body: { n } })).status).toBe(422)
   })
 

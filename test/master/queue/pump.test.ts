@@ -158,7 +158,7 @@ describe('a reserve', () => {
         tier: 1,
         ttlMs: null,
         maxAttempts: null,
-        submitted: 0,
+        submittedAtMs: 0,
         body: '{"payload":{}}',
       },
     ])
@@ -179,7 +179,7 @@ describe('a reserve', () => {
         tier: 1,
         ttlMs: null,
         maxAttempts: null,
-        submitted: 0,
+        submittedAtMs: 0,
         body: '{"payload":{}}',
       },
     ])
@@ -409,18 +409,19 @@ describe('a client that goes away', () => {
 })
 
 describe('too many waiters', () => {
-  it('of one worker: from the fifth on the oldest is answered empty', async () => {
-    await open()
-    const polls = Array.from({ length: 6 }, () => poll('w'))
-    await settled(world)
-    expect(polls.map(({ seen }) => seen.ids)).toEqual([[], [], null, null, null, null])
-  })
-
   it('in all: beyond 20,000 the new one is refused with a time to come back (G17)', async () => {
     await open()
-    const waiters = new Waiters({ taken: MAX_WAITERS }, new VirtualTime())
+    const time = new VirtualTime()
+    const reasons: string[] = []
+    const waiters = new Waiters({
+      room: { taken: MAX_WAITERS },
+      timers: time,
+      clock: time,
+      onRefused: (reason) => reasons.push(reason),
+    })
     const refused = waiters.wait({ worker: 'w', limit: 1, waitMs: 1, signal: new AbortController().signal }, () => {})
     await expect(refused).rejects.toEqual(expect.objectContaining({ code: 'OVERLOADED', retryAfterSeconds: 1 }))
+    expect(reasons).toEqual(['in_all'])
   })
 })
 

@@ -15,7 +15,7 @@ async function die(master: TestMaster, ids: readonly string[]): Promise<void> {
   expect(queued.status).toBe(200)
   for (let left = ids.length; left > 0;) {
     const {
-      answers: [leases],
+      results: [leases],
     } = await tasks.reserve('mailer', 60_000, [{ worker: 'w', limit: 500, gen: 0, defaultMaxAttempts: 3 }])
     if (!Array.isArray(leases)) throw new Error(`no leases: ${JSON.stringify(leases)}`)
     left -= leases.length
@@ -25,7 +25,7 @@ async function die(master: TestMaster, ids: readonly string[]): Promise<void> {
       error: 'boom',
       retryInMs: null,
       permanent: true,
-      u: 0,
+      jitter: 0,
     }))
     expect(await tasks.nack('mailer', { baseMs: 1, factor: 1, capMs: 1 }, nacks)).toEqual(nacks.map(() => 'dead'))
   }

@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { onEachStore } from '../stores.ts'
-import { runMaster, type TestMaster } from '../running-master.ts'
+import { MAX_DRY_RUNS_PER_SECOND } from '../../../src/protocol/index.ts'
+import { VirtualTime } from '../../../src/runtime/index.ts'
+import { runMaster, TOKENS, type TestMaster } from '../running-master.ts'
 
 const MAILER = '/api/v1/automations/mailer'
 const validate = (master: TestMaster, body: unknown) => master.call('POST', `${MAILER}/tasks/validate`, { body })
@@ -41,6 +43,23 @@ onEachStore('tasks/validate', (open) => {
         status: 200,
         json: { queued: true },
       })
+  })
+})
+
+describe('dry runs', () => {
+  it('have a rate of their own for each token, of tasks and configs together, and it leaves submits alone (D71)', async () => {
+    const time = new VirtualTime()
+    const master = await runMaster({ clock: time, timers: time })
+    for (let n = 0; n < MAX_DRY_RUNS_PER_SECOND; n += 1) expect((await validate(master, GOOD[0])).status).toBe(200)
+    const refused = await validate(master, GOOD[0])
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
+    expect((await master.call('POST', `${MAILER}/workers/w/config/validate`, { body: {} })).status).toBe(429)
+    expect(
+      (await master.call('POST', `${MAILER}/tasks/validate`, { body: GOOD[0], token: TOKENS.mailer })).status,
+    ).toBe(200)
+    expect((await master.call('POST', `${MAILER}/tasks`, { body: GOOD[0] })).status).toBe(200)
+    await time.advance(1_000)
+    expect((await validate(master, GOOD[0])).status).toBe(200)
   })
 })
 

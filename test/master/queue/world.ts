@@ -6,10 +6,18 @@ import { Registry as MetricsRegistry } from 'prom-client'
 import { Type } from 'typebox'
 import type { CatalogEntry } from '../../../src/automation/index.ts'
 import type { MasterDeps, MasterSettings, Part } from '../../../src/master/deps.ts'
+import { Inspections } from '../../../src/master/inspections/index.ts'
 import { StoreEpoch } from '../../../src/master/epoch.ts'
 import { createOpenApi } from '../../../src/master/http/index.ts'
 import { queryReader } from '../../../src/master/http/query.ts'
-import { RawJson, type Answer, type Principal, type Route, type StreamBody } from '../../../src/master/http/route.ts'
+import {
+  JsonChunks,
+  RawJson,
+  type Answer,
+  type Principal,
+  type Route,
+  type StreamBody,
+} from '../../../src/master/http/route.ts'
 import { createPools } from '../../../src/master/pools/index.ts'
 import { createQueue, type Queue } from '../../../src/master/queue/index.ts'
 import { createRpc } from '../../../src/master/rpc/index.ts'
@@ -18,6 +26,7 @@ import {
   compileValidator,
   ERRORS,
   FleetError,
+  SCOPED_PERMISSIONS,
   type BaseConfig,
   type JsonSchema,
   type RpcMethod,
@@ -128,12 +137,14 @@ export class World {
       entryOf('feed', { kind: 'ContinuousAutomation', payloadSchema: null, validatePayload: null }),
     ]
     const store = backend(new MemoryBackend({ clock: this.time, random }))
+    const metrics = new MetricsRegistry()
     this.deps = {
+      inspections: new Inspections({ clock: this.time, timers: this.time, metrics }),
       clock: this.time,
       timers: this.time,
       random,
       masterId: 'm1',
-      metrics: new MetricsRegistry(),
+      metrics,
       log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error'), isEnabled: () => true },
       backend: store,
       epoch: new StoreEpoch(store),
@@ -200,7 +211,7 @@ export class World {
           this.#parts.flatMap((part) => part.routes),
           '0',
         ).routes[0]?.handle(undefined as never)) ?? {}
-      contract = new Contract(JSON.parse(body as string) as OpenApi)
+      contract = new Contract(JSON.parse(String(body)) as OpenApi)
     }
     return contract
   }
@@ -208,14 +219,7 @@ export class World {
   async #reply(method: string, path: string, options: CallOptions): Promise<Reply> {
     try {
       const { status = 200, headers = {}, body } = await this.#handle(method, path, options)
-      return {
-        status,
-        headers,
-        json:
-          body instanceof RawJson
-            ? (JSON.parse(body.text) as unknown)
-            : (JSON.parse(JSON.stringify(body ?? null)) as unknown),
-      }
+      return { status, headers, json: jsonOf(body) }
     } catch (error) {
       if (!(error instanceof FleetError)) throw error
       const { retryAfterSeconds: after } = error
@@ -261,9 +265,13 @@ export class World {
     return await route.handle({
       params,
       body,
+      exactBody: body,
       signal,
       header: () => undefined,
-      principal: wanted === 'scoped' ? { role: wanted, key, types: new Set(['*']) } : { role: wanted, key },
+      principal:
+        wanted === 'scoped'
+          ? { role: wanted, key, id: key, types: new Set(['*']), permissions: new Set(SCOPED_PERMISSIONS) }
+          : { role: wanted, key, id: key },
       entry: this.deps.catalog.get(params.type) as CatalogEntry,
       query: route.query === undefined ? {} : queryReader(route.query)(search.slice(1)),
     })
@@ -344,6 +352,13 @@ export class World {
       .split('\n')
       .find((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
   }
+}
+
+function jsonOf(body: unknown): unknown {
+  if (body instanceof RawJson) return JSON.parse(body.text) as unknown
+  if (!(body instanceof JsonChunks)) return JSON.parse(JSON.stringify(body ?? null)) as unknown
+  body.onSent()
+  return JSON.parse(Buffer.concat(body.chunks).toString()) as unknown
 }
 
 /** A store that can be watched, held up and made to fail, call by call (`tasks.reserve`). */

@@ -121,16 +121,14 @@ describe('the workers list', () => {
     const all = Array.from({ length: 2_500 }, (_, index) => `w${String(index).padStart(5, '0')}`)
     for (let from = 0; from < all.length; from += 500) {
       await world.deps.backend.workers.register(
-        all
-          .slice(from, from + 500)
-          .map((id) => ({
-            type: 'mailer',
-            id,
-            conn: `m1/${id}`,
-            instance: '',
-            hardware: JSON.stringify(HARDWARE),
-            defaults,
-          })),
+        all.slice(from, from + 500).map((id) => ({
+          type: 'mailer',
+          id,
+          conn: `m1/${id}`,
+          instance: '',
+          hardware: JSON.stringify(HARDWARE),
+          defaults,
+        })),
       )
     }
     expect(ids(await list())).toEqual(all)

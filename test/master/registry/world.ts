@@ -11,10 +11,18 @@ import { WebSocket, type ClientOptions } from 'ws'
 import type { Catalog, CatalogEntry } from '../../../src/automation/index.ts'
 import { createControl, type Control } from '../../../src/master/control/index.ts'
 import type { MasterDeps, Part } from '../../../src/master/deps.ts'
+import { Inspections } from '../../../src/master/inspections/index.ts'
 import { StoreEpoch } from '../../../src/master/epoch.ts'
 import { createOpenApi } from '../../../src/master/http/index.ts'
 import { queryReader } from '../../../src/master/http/query.ts'
-import { RawJson, type Answer, type Principal, type Route, type StreamBody } from '../../../src/master/http/route.ts'
+import {
+  JsonChunks,
+  RawJson,
+  type Answer,
+  type Principal,
+  type Route,
+  type StreamBody,
+} from '../../../src/master/http/route.ts'
 import { createRegistry, type Registry } from '../../../src/master/registry/index.ts'
 import type { OutputSink } from '../../../src/master/streams/sink.ts'
 import {
@@ -117,8 +125,8 @@ export class World {
   readonly drains: Ref[] = []
   readonly logged: LogLine[] = []
   readonly validTokens = new Map<string, Principal>([
-    [WORKER_TOKEN, { role: 'worker', key: 'w' }],
-    [ADMIN_TOKEN, { role: 'admin', key: 'a' }],
+    [WORKER_TOKEN, { role: 'worker', key: 'w', id: 'w' }],
+    [ADMIN_TOKEN, { role: 'admin', key: 'a', id: 'a' }],
   ])
   readonly deps: MasterDeps
   readonly registry: Part & Registry
@@ -157,12 +165,14 @@ export class World {
       (message: string, fields: LogFields = {}): void =>
         void this.logged.push({ level, message, fields })
     const store = shared === undefined ? backend(new MemoryBackend({ clock: this.time, random })) : shared.deps.backend
+    const metrics = new MetricsRegistry()
     this.deps = {
+      inspections: new Inspections({ clock: this.time, timers: this.time, metrics }),
       clock: this.time,
       timers: this.time,
       random,
       masterId,
-      metrics: new MetricsRegistry(),
+      metrics,
       log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error'), isEnabled: () => true },
       backend: store,
       epoch: new StoreEpoch(store),
@@ -327,6 +337,7 @@ export class World {
       signal: new AbortController().signal,
       query: route.query === undefined ? {} : queryReader(route.query)(url.search),
       body: text === '' ? undefined : (JSON.parse(text) as unknown),
+      exactBody: undefined,
       header: (name) => request.headers[name]?.toString(),
     })
     await write(answer, response)
@@ -353,7 +364,8 @@ const HEADERS = { 'content-type': 'application/json', 'muster-request-id': 'r', 
 async function write({ status = 200, headers = {}, body }: Answer, response: ServerResponse): Promise<void> {
   response.writeHead(status, { ...HEADERS, ...headers })
   if (body instanceof RawJson) response.end(body.text)
-  else if (typeof body === 'string') response.end(body)
+  else if (body instanceof JsonChunks) response.end(Buffer.concat(body.chunks), body.onSent)
+  else if (typeof body === 'string' || body instanceof Uint8Array) response.end(body)
   else if (typeof body === 'object' && body !== null && 'pipe' in body) {
     await (body as StreamBody).pipe(
       (chunk) => response.write(chunk),

@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { startMaster, type RunningMaster } from '../../../src/master/index.ts'
+import { MAX_BUS_STREAMS_PER_WORKER } from '../../../src/protocol/index.ts'
 import { seededRandom, systemTime, type Log } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
-import type { Place } from '../../../src/storage/index.ts'
+import type { TaskPlace } from '../../../src/storage/index.ts'
 import { entryOf } from '../queue/world.ts'
 
 const ADMIN = 'admin-token-of-this-test'
@@ -57,7 +58,7 @@ async function post(path: string, body: unknown, token = WORKER): Promise<{ stat
 const call = (method: string, params: object, id = 1): object => ({ jsonrpc: '2.0', id, method, params })
 const submit = (to = 'a@b'): Promise<{ status: number; json: unknown }> =>
   post('/api/v1/automations/mailer/tasks', { payload: { to } }, ADMIN)
-const placeOf = async (id: string): Promise<Place | null> => (await backend.tasks.locate('mailer', [id]))[0] ?? null
+const placeOf = async (id: string): Promise<TaskPlace | null> => (await backend.tasks.locate('mailer', [id]))[0] ?? null
 
 describe('a task over HTTP', () => {
   it('wakes a long poll, is taken and settled, in UTF-8 throughout', async () => {
@@ -88,6 +89,49 @@ describe('a task over HTTP', () => {
     expect((await other).json).toMatchObject({
       result: { tasks: [{ task_id: (json as { task_id: string }).task_id }] },
     })
+  })
+})
+
+describe('concurrent reserves of one worker over HTTP (D78)', () => {
+  const tasksOf = (json: unknown): string[] =>
+    (json as { result: { tasks: { task_id: string }[] } }).result.tasks.map(({ task_id: id }) => id)
+  const waiters = async (count: number): Promise<void> => {
+    const line = `svc_reserve_waiters{automation_type="mailer"} ${count}\n`
+    while (!(await (await fetch(`${master.url}/metrics`)).text()).includes(line)) {
+      /* Read again until all of them wait. */
+    }
+  }
+
+  it('as requests: eight wait, and each gets one of eight tasks', async () => {
+    const waiting = Array.from({ length: 8 }, () => post(RPC, call('tasks.reserve', { limit: 1, wait_ms: 20_000 })))
+    await waiters(8)
+    const ids = await Promise.all(
+      Array.from({ length: 8 }, async () => ((await submit()).json as { task_id: string }).task_id),
+    )
+    const taken = (await Promise.all(waiting)).map(({ json }) => tasksOf(json))
+    expect(taken.map(({ length }) => length)).toEqual(Array(8).fill(1))
+    expect(taken.flat().toSorted()).toEqual(ids.toSorted())
+  })
+
+  it('in one JSON-RPC batch: eight wait, and each gets one of eight tasks', async () => {
+    const waiting = post(
+      RPC,
+      Array.from({ length: 8 }, (_, id) => call('tasks.reserve', { limit: 1, wait_ms: 20_000 }, id)),
+    )
+    await waiters(8)
+    await Promise.all(Array.from({ length: 8 }, () => submit()))
+    const { json } = (await waiting) as { json: unknown[] }
+    expect(json.map((each) => tasksOf(each).length)).toEqual(Array(8).fill(1))
+  })
+
+  it('a poll with the same poll_id ends the one whose connection was lost, and no other', async () => {
+    const lost = post(RPC, call('tasks.reserve', { limit: 1, wait_ms: 20_000, poll_id: 'thread-1' }))
+    const other = post(RPC, call('tasks.reserve', { limit: 1, wait_ms: 20_000, poll_id: 'thread-2' }))
+    await waiters(2)
+    const next = post(RPC, call('tasks.reserve', { limit: 1, wait_ms: 20_000, poll_id: 'thread-1' }))
+    expect(tasksOf((await lost).json)).toEqual([])
+    await Promise.all([submit(), submit()])
+    expect((await Promise.all([other, next])).map(({ json }) => tasksOf(json).length)).toEqual([1, 1])
   })
 })
 
@@ -135,5 +179,27 @@ describe('a master that stops', () => {
     }
     await master.stop()
     expect((await waiting).json).toEqual({ jsonrpc: '2.0', id: 1, result: { tasks: [] } })
+  })
+})
+
+describe('the bus streams of one worker id', () => {
+  it('have a bound, which leaves those of every other id alone (D71)', async () => {
+    const ends: AbortController[] = []
+    const open = async (id: string): Promise<number> => {
+      const end = new AbortController()
+      ends.push(end)
+      return (
+        await fetch(`${master.url}/api/v1/automations/mailer/workers/${id}/bus?topic=orders`, {
+          headers: { authorization: `Bearer ${WORKER}` },
+          signal: end.signal,
+        })
+      ).status
+    }
+    const statuses = await Promise.all(Array.from({ length: MAX_BUS_STREAMS_PER_WORKER }, () => open('w')))
+    expect(new Set(statuses)).toEqual(new Set([200]))
+    expect([await open('w'), await open('other')]).toEqual([503, 200])
+    ends[0]?.abort()
+    while ((await open('w')) !== 200); // The master notices the end a moment later.
+    for (const end of ends) end.abort()
   })
 })

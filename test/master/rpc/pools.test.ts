@@ -55,7 +55,7 @@ describe('a pool', () => {
   it('is claimed up to 32 MiB for one request; what is left over stays free', async () => {
     for (const id of ['a', 'b', 'c', 'd'])
       await world.deps.backend.pools.put('accounts', [
-        { id, tags: '{}', payload: `{"login":"${'x'.repeat(12 * 1_048_576)}"}`, expires: null },
+        { id, tags: '{}', payload: `{"login":"${'x'.repeat(12 * 1_048_576)}"}`, expiresAtMs: null },
       ])
     const call = (id: number): object => ({
       jsonrpc: '2.0',

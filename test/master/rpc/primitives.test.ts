@@ -35,6 +35,42 @@ describe('the key-value store', () => {
     })
   })
 
+  it('is read by every type, but the namespace of an installed type is written by that type alone (D85)', async () => {
+    const other = { type: 'feed' }
+    await world.rpc('w', 'kv.set', { key: 'k', value: 'own', namespace: 'mailer' })
+    await world.rpc('w', 'counter.add', { name: 'c', delta: 7 })
+    const lock = await world.rpc('w', 'lock.acquire', { name: 'l', hold_ms: 1_000 })
+    const refused = { code: -32_602, data: { errors: [{ path: '/namespace' }] } }
+    const namespace = 'mailer'
+    expect((await world.tryRpc('v', 'kv.set', { key: 'k', value: 'theirs', namespace }, other)).error).toMatchObject(
+      refused,
+    )
+    expect((await world.tryRpc('v', 'kv.delete', { key: 'k', namespace }, other)).error).toMatchObject(refused)
+    expect(
+      (await world.tryRpc('v', 'lock.acquire', { name: 'm', hold_ms: 1_000, namespace }, other)).error,
+    ).toMatchObject(refused)
+    expect((await world.tryRpc('v', 'counter.add', { name: 'c', delta: 1, namespace }, other)).error).toMatchObject(
+      refused,
+    )
+    expect(await world.rpc('v', 'kv.get', { key: 'k', namespace }, other)).toEqual({ value: 'own' })
+    expect(await world.rpc('v', 'counter.get', { name: 'c', namespace }, other)).toEqual({ value: 7 })
+    const token = 'token' in lock ? lock.token : 0
+    expect(await world.rpc('v', 'lock.release', { name: 'l', token, namespace }, other)).toEqual({})
+  })
+
+  it('has 1,000 namespaces; the type keeps its own, and an error names the way out (D100)', async () => {
+    for (let i = 0; i < 1_000; i += 1) await world.deps.backend.kv.set(`n${i}`, [{ key: 'k', value: '1', ttlMs: null }])
+    const { error } = await world.tryRpc('w', 'kv.set', { key: 'k', value: 1, namespace: 'new' })
+    expect(error).toMatchObject({
+      code: -32_003,
+      message: expect.stringMatching(/"new" does not exist, and there are 1000 namespaces.*leave "namespace" out/),
+    })
+    expect(await world.rpc('w', 'kv.set', { key: 'k', value: 1 })).toEqual({})
+    expect(await world.rpc('w', 'lock.acquire', { name: 'l', hold_ms: 1_000, namespace: 'new' })).toMatchObject({
+      acquired: true,
+    })
+  })
+
   it('takes values up to 256 KiB of JSON, and refuses larger ones naming the field', async () => {
     await world.rpc('w', 'kv.set', { key: 'k', value: 'x'.repeat(262_142) })
     const { error } = await world.tryRpc('w', 'kv.set', { key: 'k', value: 'x'.repeat(262_143) })

@@ -121,7 +121,7 @@ describe('a lease', () => {
     ).toEqual([LOST, LOST])
     expect(await world.metric('svc_store_regressions_total')).toMatch(/ 4$/)
     expect(world.logged.filter(({ level }) => level === 'error')).toMatchObject([
-      { message: expect.stringContaining('went back in time'), fields: { task_id, token: token + 5 } },
+      { message: expect.stringContaining('lost recent changes'), fields: { task_id, token: token + 5 } },
     ])
   })
 

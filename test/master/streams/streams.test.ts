@@ -222,7 +222,7 @@ describe('reading a stream', () => {
     expect(await pop({})).toEqual([])
   })
 
-  it.each([0, 1.5, -1, 10_001, '5', null])('refuses n = %j (D9)', async (n) => {
+  it.each([0, 1.5, -1, 10_001, '5'])('refuses n = %j (D9)', async (n) => {
     await open()
     const { status, json } = await world.call('POST', '/automations/mailer/output/pop', { body: { n } })
     expect(status).toBe(422)

@@ -1,11 +1,11 @@
 /**
- * @module master/events/stranded
- * Workers whose master is gone. Their records read as not connected from then on, by no act of anybody, so another
- * master tells it: the first of those that are left. Nothing is stored: a master that only could not reach the store
- * comes back with its sockets, and that is told as well.
+ * @module master/events/orphaned-worker-monitor
+ * Publishes `worker.disconnected` for the workers of a master that stopped. Their records become disconnected without
+ * an update being written, so the surviving master with the lowest id publishes the events. Nothing is stored. If the
+ * master only could not reach the store, it comes back with its sockets, and `worker.connected` is published.
  *
- * A master that starts alone on a store that outlived all masters tells what none was there to tell, and closes those
- * connections, so that it is told once.
+ * A master that starts alone on a shared store also publishes the disconnects that no master was left to publish. It
+ * closes those connections in the store, so that each event is published once.
  */
 import type { Complaints } from '../../runtime/index.ts'
 import type { WorkerRow } from '../../storage/index.ts'
@@ -14,19 +14,19 @@ import type { Announce } from '../registry/index.ts'
 
 const PAGE = 250
 const PAUSE_MS = 250
-/** How long the death of a master stays news, should the one that had to tell it die as well. */
-const NEWS_MS = 30_000
+/** How long a change of a master may be published, in case the responsible master stops as well. */
+const PUBLISH_WITHIN_MS = 30_000
 const MAX_GONE = 1_000
 
-export class Stranded {
+export class OrphanedWorkerMonitor {
   readonly #deps: MasterDeps
   readonly #announce: Announce
   readonly #complaints: Complaints
   #alive: ReadonlySet<string> | null = null
-  /** Masters that were there and are gone, by when that was noticed; the oldest first. */
+  /** Masters that stopped, with the monotonic time at which this was noticed; the oldest first. */
   readonly #gone = new Map<string, number>()
-  /** Of these and of those that came back: what was not told yet. */
-  readonly #untold = new Map<string, number>()
+  /** Masters that stopped or came back, whose workers were not published yet. */
+  readonly #unpublished = new Map<string, number>()
   readonly #stopping = new AbortController()
   #work: Promise<void> = Promise.resolve()
 
@@ -36,8 +36,8 @@ export class Stranded {
     this.#complaints = complaints
   }
 
-  /** To be called with the masters that live, after each beat. */
-  heard(alive: readonly string[]): void {
+  /** Compares the running masters with the previous ones. To be called after each heartbeat. */
+  update(alive: readonly string[]): void {
     const nowMs = this.#deps.clock.monotonicMs()
     const before = this.#alive
     this.#alive = new Set(alive)
@@ -46,10 +46,10 @@ export class Stranded {
       return
     }
     for (const id of before) if (!this.#alive.has(id)) this.#note(id, nowMs)
-    for (const id of alive) if (this.#gone.delete(id)) this.#untold.set(id, nowMs)
-    for (const [id, atMs] of this.#untold) {
-      if (this.#isMine(id)) this.#do(() => this.#tell(id))
-      if (this.#isMine(id) || nowMs - atMs >= NEWS_MS) this.#untold.delete(id)
+    for (const id of alive) if (this.#gone.delete(id)) this.#unpublished.set(id, nowMs)
+    for (const [id, atMs] of this.#unpublished) {
+      if (this.#isResponsibleFor(id)) this.#do(() => this.#publish(id))
+      if (this.#isResponsibleFor(id) || nowMs - atMs >= PUBLISH_WITHIN_MS) this.#unpublished.delete(id)
     }
   }
 
@@ -60,41 +60,46 @@ export class Stranded {
 
   #note(id: string, nowMs: number): void {
     this.#gone.set(id, nowMs)
-    this.#untold.set(id, nowMs)
+    this.#unpublished.set(id, nowMs)
     const [oldest] = this.#gone.size > MAX_GONE ? this.#gone.keys() : []
     if (oldest !== undefined) this.#gone.delete(oldest)
   }
 
-  /** Whether of all masters but `id`, which cannot tell it of itself, this one is the first. */
-  #isMine(id: string): boolean {
+  /** Whether this master is responsible for `id`: it has the lowest id of all running masters except `id`. */
+  #isResponsibleFor(id: string): boolean {
     return [...(this.#alive ?? [])].filter((each) => each !== id).toSorted()[0] === this.#deps.masterId
   }
 
-  /** One thing at a time. What fails is left to the lists that readers fetch anyway. */
+  /** Runs one task at a time. Failures are not retried: clients fetch the lists of workers anyway. */
   #do(work: () => Promise<void>): void {
     this.#work = this.#work.then(work).catch((error: unknown) => {
       if (this.#stopping.signal.aborted) return
       this.#complaints.about('stranded', (suppressed) =>
-        this.#deps.log.warn('workers of a master that is gone could not be looked for', { error, suppressed }),
+        this.#deps.log.warn('failed to list the workers of a master that stopped responding', { error, suppressed }),
       )
     })
   }
 
-  async #tell(id: string): Promise<void> {
+  async #publish(id: string): Promise<void> {
     const connected = this.#alive?.has(id) === true
-    let told = 0
+    let published = 0
     for await (const page of this.#pages((row) => row.connected === connected && ownerOf(row.conn) === id)) {
       for (const ref of page) {
         if (connected) this.#announce('worker.connected', ref, { connected: true })
         else this.#announce('worker.disconnected', ref, { connected: false })
       }
-      told += page.length
+      published += page.length
     }
-    if (told > 0)
-      this.#deps.log.info(connected ? 'a master is back with its workers' : 'a master is gone, its workers with it', {
-        master: id,
-        workers: told,
-      })
+    if (published > 0)
+      this.#deps.log.info(
+        connected
+          ? 'a master is back: its workers are connected'
+          : 'a master stopped responding: its workers are disconnected',
+        {
+          master: id,
+          workers: published,
+        },
+      )
   }
 
   async #clear(): Promise<void> {
@@ -106,7 +111,7 @@ export class Stranded {
     }
   }
 
-  /** The records that match, as they are read; with a pause behind each page of them, since readers of events take so many at once. */
+  /** Yields the matching records page by page. Pauses after each page, so that event stream clients can keep up. */
   async *#pages(matches: (row: Held) => boolean): AsyncGenerator<readonly Held[]> {
     for (const type of this.#deps.catalog.keys()) {
       for (let after: string | null = null; ;) {

@@ -1,0 +1,10 @@
+/** The audit trail: who changed what, and which tokens were refused. */
+export {
+  AUDIT_CLASSES,
+  AuditTrail,
+  NO_AUDIT,
+  type Audit,
+  type AuditClass,
+  type AuditOptions,
+  type TokenRefusal,
+} from './audit.ts'

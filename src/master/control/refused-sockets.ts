@@ -1,0 +1,50 @@
+/**
+ * @module master/control/refused-sockets
+ * Closes sockets that were accepted only to send a close code (D12). They have a small room of their own, so that clients
+ * without a token take no place of a worker, and each is terminated after a second (D70).
+ */
+import type { WebSocket } from 'ws'
+import { MAX_REFUSED_SOCKETS } from '../../protocol/index.ts'
+import type { Cancel, Timers } from '../../runtime/index.ts'
+import { closeReason } from './connection.ts'
+import { REFUSED_SOCKET_MS } from './limits.ts'
+
+export class RefusedSockets {
+  readonly #timers: Timers
+  readonly #onClose: () => void
+  readonly #sockets = new Map<WebSocket, Cancel>()
+
+  /** @param onClose called after a socket has left the room. */
+  constructor(timers: Timers, onClose: () => void) {
+    this.#timers = timers
+    this.#onClose = onClose
+  }
+
+  get size(): number {
+    return this.#sockets.size
+  }
+
+  get isFull(): boolean {
+    return this.#sockets.size >= MAX_REFUSED_SOCKETS
+  }
+
+  /** Sends the close code, and terminates the socket if its peer has not closed it a second later. */
+  close(socket: WebSocket, code: number, reason: string): void {
+    this.#sockets.set(
+      socket,
+      this.#timers.after(REFUSED_SOCKET_MS, () => socket.terminate()),
+    )
+    socket.on('close', () => this.#forget(socket))
+    socket.close(code, closeReason(reason))
+  }
+
+  terminateAll(): void {
+    for (const socket of this.#sockets.keys()) socket.terminate()
+  }
+
+  #forget(socket: WebSocket): void {
+    this.#sockets.get(socket)?.()
+    this.#sockets.delete(socket)
+    this.#onClose()
+  }
+}

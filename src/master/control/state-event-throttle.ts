@@ -1,0 +1,85 @@
+/**
+ * @module master/control/state-event-throttle
+ * Publishes changes of a worker's state to the event log. Only a difference to the last published state becomes an
+ * event. A repeated frame publishes nothing, and neither does the first frame after a reconnect that changed nothing.
+ *
+ * A worker whose state flaps may publish a burst of 10 events, then one per second with the newest state (token
+ * bucket). Otherwise it would push the events of other workers out of the log.
+ */
+import type { WorkerState } from '../../protocol/index.ts'
+import type { Clock, Timers } from '../../runtime/index.ts'
+import type { RecordedStatus } from '../../storage/index.ts'
+import type { Announce } from '../registry/index.ts'
+import type { Connection } from './connection.ts'
+
+const INTERVAL_MS = 1_000
+const BURST = 10
+
+export interface Deps {
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly announce: Announce
+}
+
+export class StateEventThrottle {
+  readonly #deps: Deps
+  /** Connections whose newest state is not published yet because of the throttle. */
+  readonly #waiting = new Set<Connection>()
+  #isArmed = false
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  /** Records the state that was stored for the worker, and publishes it now or when the throttle permits. */
+  update(connection: Connection, reported: RecordedStatus): void {
+    connection.reported = reported
+    if (isSame(connection.published, reported)) return void this.#waiting.delete(connection)
+    if (connection.nextStateEventAtMs > this.#deps.clock.monotonicMs()) return this.#wait(connection)
+    this.#publish(connection)
+  }
+
+  /** Records that another component has already published this state. */
+  markPublished(connection: Connection, state: WorkerState): void {
+    connection.published = { ...connection.published, state }
+    connection.reported = { ...connection.reported, state }
+  }
+
+  /** Publishes the newest state without waiting for the throttle. For a connection that ended. */
+  flush(connection: Connection): void {
+    if (this.#waiting.has(connection)) this.#publish(connection)
+  }
+
+  /** Discards what is not published: the connection no longer represents its worker. */
+  forget(connection: Connection): void {
+    this.#waiting.delete(connection)
+  }
+
+  #wait(connection: Connection): void {
+    this.#waiting.add(connection)
+    if (this.#isArmed) return
+    this.#isArmed = true
+    this.#deps.timers.after(INTERVAL_MS, () => {
+      this.#isArmed = false
+      for (const each of this.#waiting) this.update(each, each.reported)
+    })
+  }
+
+  #publish(connection: Connection): void {
+    const { ref, published, reported } = connection
+    const nowMs = this.#deps.clock.monotonicMs()
+    this.#waiting.delete(connection)
+    connection.published = reported
+    connection.nextStateEventAtMs =
+      Math.max(connection.nextStateEventAtMs, nowMs - (BURST - 1) * INTERVAL_MS) + INTERVAL_MS
+    const { state, lastError, appliedGen } = reported
+    if (state !== published.state || lastError !== published.lastError)
+      this.#deps.announce('worker.state', ref, { state, last_error: lastError })
+    if (appliedGen !== published.appliedGen)
+      this.#deps.announce('worker.config_applied', ref, { applied_config_gen: appliedGen })
+  }
+}
+
+function isSame(one: RecordedStatus, other: RecordedStatus): boolean {
+  return one.state === other.state && one.lastError === other.lastError && one.appliedGen === other.appliedGen
+}

@@ -1,0 +1,59 @@
+/**
+ * @module master/http/request-head
+ * Faults in the head of a request that concern HTTP and no route. They are refused before the token is looked at, with
+ * `detail` and `Muster-Request-Id` as every other refusal (D73).
+ */
+import type { IncomingMessage } from 'node:http'
+
+export interface HeadFault {
+  readonly status: 400 | 417 | 505
+  readonly detail: string
+}
+
+/** What stands before the path in a target of absolute form, which every server has to take (RFC 9112 section 3.2.2). */
+const ABSOLUTE = /^https?:\/\/[^/?]*/i
+const CONTINUE = /^100-continue$/i
+
+/** The target of a request without scheme and host: `/healthz` for `http://example.com/healthz`. */
+export function originForm(target: string): string {
+  return target.replace(ABSOLUTE, '')
+}
+
+/** How often a header was sent; Node keeps the first of some and joins others. */
+export function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
+  return rawHeaders.filter((each, index) => index % 2 === 0 && each.toLowerCase() === name).length
+}
+
+/** Whether the request offers an upgrade that this server takes up. HTTP/1.0 has none (RFC 9110 section 7.8). */
+export function isWebSocketUpgrade(request: IncomingMessage): boolean {
+  return isVersion11(request) && request.headers.upgrade?.toLowerCase() === 'websocket'
+}
+
+/** Whether the client waits for `100 Continue` before it sends the body. HTTP/1.0 knows no such response (RFC 9110 section 10.1.1). */
+export function expectsContinue(request: IncomingMessage): boolean {
+  return isVersion11(request) && request.headers.expect !== undefined
+}
+
+/** What is wrong with the head of a request; null when nothing is. */
+export function headFault(request: IncomingMessage): HeadFault | null {
+  if (request.httpVersionMajor !== 1)
+    return { status: 505, detail: `HTTP/${request.httpVersion} is not supported; use HTTP/1.1` }
+  const hosts = countHeader(request, 'host')
+  if (hosts > 1 || (hosts === 0 && isVersion11(request))) return { status: 400, detail: 'send exactly one Host header' }
+  if (expectsContinue(request) && !CONTINUE.test(request.headers.expect ?? ''))
+    return { status: 417, detail: 'this expectation is not supported; use 100-continue' }
+  return null
+}
+
+/** What is wrong with a request that reached the routes; null when nothing is. An upgrade among them followed a request without a response. */
+export function requestFault(request: IncomingMessage): HeadFault | null {
+  if (isWebSocketUpgrade(request))
+    return {
+      status: 400,
+      detail: 'read the responses to earlier requests on this connection before sending an upgrade',
+    }
+  return headFault(request)
+}
+
+const isVersion11 = ({ httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean =>
+  httpVersionMajor === 1 && httpVersionMinor >= 1

@@ -1,0 +1,84 @@
+/**
+ * @module master/http/startup
+ * StartupListener serves the address of the API while the store is still being opened. `/healthz` returns 200, so that
+ * a liveness probe does not restart a master whose store takes minutes to check. `/readyz` returns 503 and says what is
+ * being done. Every other request is refused with 503 and `Retry-After` (D97).
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ReadyBody } from '../../protocol/index.ts'
+import type { Clock } from '../../runtime/index.ts'
+import { createHttpServer, listen, refuseRaw } from './server.ts'
+import { SocketRequests } from './socket-requests.ts'
+
+const RETRY_AFTER = { 'retry-after': '2' }
+
+export interface StartupListenerOptions {
+  readonly address: { readonly host: string; readonly port: number }
+  readonly clock: Clock
+  readonly requestId: () => string
+}
+
+export class StartupListener {
+  readonly #options: StartupListenerOptions
+  readonly #server: ReturnType<typeof createHttpServer>
+  readonly #startedMs: number
+  #step = ''
+
+  constructor(options: StartupListenerOptions) {
+    const { requestId, clock } = options
+    this.#options = options
+    this.#startedMs = clock.monotonicMs()
+    this.#server = createHttpServer({
+      requestId,
+      requests: new SocketRequests(),
+      onRefusal: () => undefined,
+      onDrop: () => undefined,
+      app: (request, response) => this.#respond(request, response),
+      onUpgrade: (_request, socket) => refuseRaw(socket, 503, this.#detail(), requestId(), RETRY_AFTER),
+    })
+  }
+
+  /** @throws Error when the address cannot be used. */
+  listen(): Promise<number> {
+    return listen(this.#server, this.#options.address)
+  }
+
+  /** Sets what `/readyz` and the refusals say. */
+  report(step: string): void {
+    this.#step = step
+  }
+
+  /** Resolves when the address is free. */
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#server.close(() => resolve())
+      this.#server.closeAllConnections()
+    })
+  }
+
+  #detail(): string {
+    const seconds = Math.floor((this.#options.clock.monotonicMs() - this.#startedMs) / 1_000)
+    return `the master starts: ${this.#step}, ${seconds} s so far`
+  }
+
+  #respond({ url = '' }: IncomingMessage, response: ServerResponse): void {
+    const [path = ''] = url.split('?')
+    const body = this.#body(path)
+    response
+      .writeHead(path === '/healthz' ? 200 : 503, {
+        'content-type': 'application/json; charset=utf-8',
+        'muster-request-id': this.#options.requestId(),
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        connection: 'close',
+        ...(path !== '/healthz' && RETRY_AFTER),
+      })
+      .end(JSON.stringify(body))
+  }
+
+  #body(path: string): ReadyBody | { readonly status: string } | { readonly detail: string } {
+    if (path === '/healthz') return { status: 'ok' }
+    if (path !== '/readyz') return { detail: this.#detail() }
+    return { status: 'not ready', parts: { backend: false, catalog: true, serving: false }, warnings: [this.#detail()] }
+  }
+}

@@ -1,0 +1,2 @@
+export { Inspections } from './inspections.ts'
+export type { PieceReader } from './piece-reader.ts'

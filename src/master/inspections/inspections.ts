@@ -1,0 +1,211 @@
+/**
+ * @module master/inspections/inspections
+ * Bounds what inspections cost (D82): the routes that read queues, dead letters, streams, histories, statistics and
+ * lists of workers, where one response may hold 32 MiB. Few run at a time, each reads the store in pieces of 1 MiB, and
+ * bytes per second and bytes that wait for their client are bounded, per token and in all.
+ *
+ *   respond ──▶ waits for a place ──▶ reads pieces, each after a wait for the byte rate ──▶ sends them ──▶ bytes released
+ *                  │ too many wait: 503          │ client gone, deadline passed: nothing more is read
+ */
+import { Counter, Gauge } from 'prom-client'
+import { FleetError, INSPECTIONS, MAX_ANSWER_BYTES } from '../../protocol/index.ts'
+import type { Clock, Timers } from '../../runtime/index.ts'
+import type { MasterDeps } from '../deps.ts'
+import type { Answer, RouteRequest } from '../http/route.ts'
+import { ByteRate } from './byte-rate.ts'
+import { PieceReader } from './piece-reader.ts'
+
+interface Caller extends Pick<RouteRequest, 'signal'> {
+  readonly principal: Pick<RouteRequest['principal'], 'key'>
+}
+
+/** What one token uses. `bytes`: read or set aside, and not yet sent. */
+interface Usage {
+  readonly rate: ByteRate
+  running: number
+  waiting: number
+  bytes: number
+}
+interface Waiter {
+  readonly usage: Usage
+  readonly start: () => void
+}
+
+export class Inspections {
+  readonly #clock: Clock
+  readonly #timers: Timers
+  readonly #byToken = new Map<string, Usage>()
+  readonly #all: Usage
+  readonly #refused: Counter
+  #waiters: Waiter[] = []
+
+  constructor({ clock, timers, metrics }: Pick<MasterDeps, 'clock' | 'timers' | 'metrics'>) {
+    this.#clock = clock
+    this.#timers = timers
+    const all = {
+      rate: new ByteRate(clock, INSPECTIONS.bytesPerSecond, INSPECTIONS.burstBytes),
+      running: 0,
+      waiting: 0,
+      bytes: 0,
+    }
+    this.#all = all
+    const registers = [metrics]
+    this.#refused = new Counter({
+      name: 'svc_inspections_refused_total',
+      help: 'Inspections refused because too many of the token, or of all tokens, were waiting.',
+      labelNames: ['scope'],
+      registers,
+    })
+    void new Gauge({
+      name: 'svc_inspection_bytes',
+      help: 'Bytes of inspections that are reserved or read, and not yet sent.',
+      registers,
+      collect() {
+        this.set(all.bytes)
+      },
+    })
+  }
+
+  /**
+   * Runs `read` and returns the response that it wrote.
+   * @throws FleetError OVERLOADED when too many inspections wait already; the reason of the signal when the client is gone.
+   */
+  async respond({ principal, signal }: Caller, read: (out: PieceReader) => Promise<void>): Promise<Answer> {
+    const usage = this.#usageOf(principal.key)
+    await this.#enter(usage, signal)
+    const out = new PieceReader((bytes) => this.#pace(usage, signal, bytes))
+    try {
+      await read(out)
+    } catch (error) {
+      this.#leave(usage, 0)
+      throw error
+    }
+    this.#spend(usage, out.unpaced)
+    const { body, bytes } = out.body((sent) => this.#release(usage, sent))
+    this.#leave(usage, bytes)
+    return { body }
+  }
+
+  /** Reads one piece of a response that is written while it is read. @param bytesOf the size of what was read. */
+  async piece<T>({ principal, signal }: Caller, read: () => Promise<T>, bytesOf: (value: T) => number): Promise<T> {
+    const usage = this.#usageOf(principal.key)
+    await this.#enter(usage, signal)
+    try {
+      await this.#pace(usage, signal, 0)
+      const value = await read()
+      this.#spend(usage, bytesOf(value))
+      return value
+    } finally {
+      this.#leave(usage, 0)
+    }
+  }
+
+  #usageOf(key: string): Usage {
+    const known = this.#byToken.get(key)
+    if (known !== undefined) return known
+    for (const [other, { rate, running, waiting, bytes }] of this.#byToken) {
+      if (running + waiting + bytes === 0 && rate.isFull) this.#byToken.delete(other)
+    }
+    const made = {
+      rate: new ByteRate(this.#clock, INSPECTIONS.bytesPerSecondPerToken, INSPECTIONS.burstBytesPerToken),
+      running: 0,
+      waiting: 0,
+      bytes: 0,
+    }
+    this.#byToken.set(key, made)
+    return made
+  }
+
+  /** Takes a place, and sets aside the largest response there is. */
+  async #enter(usage: Usage, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    if (!this.#mayStart(usage)) await this.#wait(usage, signal)
+    else this.#start(usage)
+  }
+
+  #mayStart(usage: Usage): boolean {
+    const { runningPerToken, running, bytesPerToken, bytes } = INSPECTIONS
+    if (usage.running >= runningPerToken || this.#all.running >= running) return false
+    return usage.bytes + MAX_ANSWER_BYTES <= bytesPerToken && this.#all.bytes + MAX_ANSWER_BYTES <= bytes
+  }
+
+  #start(usage: Usage): void {
+    for (const each of [usage, this.#all]) {
+      each.running += 1
+      each.bytes += MAX_ANSWER_BYTES
+    }
+  }
+
+  #wait(usage: Usage, signal: AbortSignal): Promise<void> {
+    const scope =
+      usage.waiting >= INSPECTIONS.waitingPerToken
+        ? 'token'
+        : this.#waiters.length >= INSPECTIONS.waiting
+          ? 'all'
+          : null
+    if (scope !== null) {
+      this.#refused.inc({ scope })
+      throw new FleetError(
+        'OVERLOADED',
+        'too many inspections are waiting; request fewer entries, or try again in a second',
+        { retryAfterSeconds: 1 },
+      )
+    }
+    usage.waiting += 1
+    return new Promise((resolve, reject) => {
+      const end = (): void => {
+        usage.waiting -= 1
+        this.#waiters = this.#waiters.filter((each) => each !== waiter)
+        signal.removeEventListener('abort', giveUp)
+      }
+      const giveUp = (): void => {
+        end()
+        reject(signal.reason as Error)
+      }
+      const waiter: Waiter = {
+        usage,
+        start: () => {
+          end()
+          this.#start(usage)
+          resolve()
+        },
+      }
+      this.#waiters.push(waiter)
+      signal.addEventListener('abort', giveUp, { once: true })
+    })
+  }
+
+  /** Ends the reading; `bytes` of the response remain until they were sent. */
+  #leave(usage: Usage, bytes: number): void {
+    for (const each of [usage, this.#all]) {
+      each.running -= 1
+      each.bytes -= MAX_ANSWER_BYTES - bytes
+    }
+    this.#admit()
+  }
+
+  /** First come, first served, without those whose token has its share already. */
+  #admit(): void {
+    for (const { usage, start } of this.#waiters) if (this.#mayStart(usage)) start()
+  }
+
+  #spend(usage: Usage, bytes: number): void {
+    for (const { rate } of [usage, this.#all]) rate.spend(bytes)
+  }
+
+  /** Counts what was read, then waits until the next piece may be. */
+  async #pace(usage: Usage, signal: AbortSignal, bytes: number): Promise<void> {
+    this.#spend(usage, bytes)
+    for (;;) {
+      signal.throwIfAborted()
+      const waitMs = Math.max(usage.rate.waitMs, this.#all.rate.waitMs)
+      if (waitMs === 0) return
+      await this.#timers.sleep(waitMs, signal)
+    }
+  }
+
+  #release(usage: Usage, bytes: number): void {
+    for (const each of [usage, this.#all]) each.bytes -= bytes
+    this.#admit()
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * @module master/streams/keeper
+ * Keeps output streams inside their bounds when nothing is pushed: every 10 s it drops entries by age and by bytes. When
+ * the store is full it drops the oldest outputs, from the largest streams first, so that tasks are not refused (D83).
+ */
+import { ALL_STREAMS_MAX_BYTES, STREAM_MAX_BYTES, SWEEP_EVERY_MS } from '../../protocol/index.ts'
+import type { Cancel, Random, Timers } from '../../runtime/index.ts'
+import type { Streams } from '../../storage/index.ts'
+
+/** Of the period, to either side. */
+const JITTER = 0.1
+/** What remains of all outputs after the store was found full. */
+const REMAINS = 0.75
+/** A store that is full for another reason must not lose all its outputs within seconds. */
+const MAKE_ROOM_EVERY_MS = 5_000
+
+export interface KeeperPorts {
+  readonly types: readonly string[]
+  readonly streams: Pick<Streams, 'bytes' | 'trim'>
+  readonly timers: Timers
+  readonly random: Random
+  readonly onTrimmed: (type: string, count: number) => void
+  readonly onFailed: (error: unknown) => void
+}
+
+export class StreamKeeper {
+  readonly #ports: KeeperPorts
+  #cancel: Cancel = () => {}
+  #running: Promise<void> = Promise.resolve()
+  #stopped = false
+  #making: Promise<boolean> | null = null
+
+  constructor(ports: KeeperPorts) {
+    this.#ports = ports
+  }
+
+  start(): void {
+    this.#arm(SWEEP_EVERY_MS * this.#ports.random.unit())
+  }
+
+  /** Resolves when the step under way has ended. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancel()
+    await this.#running
+  }
+
+  /** Drops a quarter of all outputs, the oldest of the largest streams. @returns whether any was dropped; at most once in 5 s. */
+  makeRoom(): Promise<boolean> {
+    if (this.#making !== null) return this.#making
+    this.#making = this.#drop(REMAINS).catch((error: unknown) => {
+      this.#ports.onFailed(error)
+      return false
+    })
+    this.#ports.timers.after(MAKE_ROOM_EVERY_MS, () => void (this.#making = null))
+    return this.#making
+  }
+
+  #arm(inMs: number): void {
+    this.#cancel = this.#ports.timers.after(inMs, () => {
+      this.#running = this.#drop(1)
+        .then(
+          () => {},
+          (error: unknown) => this.#ports.onFailed(error),
+        )
+        .finally(() => {
+          if (!this.#stopped) this.#arm(SWEEP_EVERY_MS * (1 - JITTER + 2 * JITTER * this.#ports.random.unit()))
+        })
+    })
+  }
+
+  /** @param remains share of all bytes that may remain. */
+  async #drop(remains: number): Promise<boolean> {
+    const { types, streams, onTrimmed } = this.#ports
+    const sizes = await streams.bytes(types)
+    const total = sizes.reduce((sum, size) => sum + size, 0)
+    const level = Math.min(
+      STREAM_MAX_BYTES,
+      levelOf(sizes, Math.min(ALL_STREAMS_MAX_BYTES, Math.floor(total * remains))),
+    )
+    let dropped = false
+    for (const [at, type] of types.entries()) {
+      if (sizes[at] === 0) continue
+      for (let more = true; more && !this.#stopped;) {
+        const trim = await streams.trim(type, level)
+        if (trim.trimmed > 0) onTrimmed(type, trim.trimmed)
+        dropped ||= trim.trimmed > 0
+        more = trim.more
+      }
+    }
+    return dropped
+  }
+}
+
+/** The greatest size of one stream with which all together have at most `total` bytes. */
+export function levelOf(sizes: readonly number[], total: number): number {
+  let left = total
+  const ascending = sizes.toSorted((a, b) => a - b)
+  for (const [at, size] of ascending.entries()) {
+    const share = Math.floor(left / (ascending.length - at))
+    if (size > share) return share
+    left -= size
+  }
+  return Number.MAX_SAFE_INTEGER
+}

@@ -1,0 +1,152 @@
+/** What a master serves while its store is checked after an unclean stop: a real file, a real storage thread (D97). */
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { WebSocket } from 'ws'
+import { systemRandom, VirtualTime } from '../../src/runtime/index.ts'
+import { ThreadHost, type EngineHost } from '../../src/storage/sqlite/host.ts'
+import { SqliteBackend } from '../../src/storage/sqlite/index.ts'
+import { THREAD_URL } from '../storage/sqlite/world.ts'
+import { runMaster } from './running-master.ts'
+
+const PAGE = 4_096
+const folder = mkdtempSync(join(tmpdir(), 'muster-startup-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A host whose open ends when the test says so, as that of a large file ends late. */
+class SlowHost extends ThreadHost {
+  #release = (): void => undefined
+  #checked = (): void => undefined
+  readonly #released = new Promise<void>((resolve) => void (this.#release = resolve))
+  /** Resolves when the thread has reported the check. */
+  readonly checking = new Promise<void>((resolve) => void (this.#checked = resolve))
+
+  constructor() {
+    super(THREAD_URL)
+    const real = this.open
+    this.open = async (options, onCheck) => {
+      const noted = (bytes: number): void => {
+        onCheck?.(bytes)
+        this.#checked()
+      }
+      const opening = real(options, noted)
+      await Promise.allSettled([opening, this.#released])
+      return opening
+    }
+  }
+
+  release(): void {
+    this.#release()
+  }
+}
+
+const backendOn = (path: string, host: EngineHost, time = new VirtualTime()): SqliteBackend =>
+  new SqliteBackend({ path, host, clock: time, timers: time, random: systemRandom })
+
+/** A store with one key, as a crash leaves it. */
+async function uncleanStore(name: string): Promise<string> {
+  const file = join(folder, name)
+  const backend = backendOn(file, new ThreadHost(THREAD_URL))
+  await backend.open(AbortSignal.timeout(30_000))
+  await backend.kv.set('n', [{ key: 'k', value: '1', ttlMs: null }])
+  await backend.close()
+  const db = new Sqlite(file)
+  db.exec(`UPDATE meta SET v = 0 WHERE k = 'clean'`)
+  db.close()
+  return file
+}
+
+/** Destroys the table of tasks, which no step before the check reads. */
+function damage(file: string): void {
+  const db = new Sqlite(file)
+  const page = db.prepare<[], number>(`SELECT rootpage FROM sqlite_schema WHERE name = 'task'`).pluck().get() ?? 0
+  db.close()
+  const handle = openSync(file, 'r+')
+  writeSync(handle, Buffer.alloc(PAGE), 0, PAGE, (page - 1) * PAGE)
+  closeSync(handle)
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Starts a master whose check is in work; `url` reaches it. */
+async function checkingMaster(file: string) {
+  const host = new SlowHost()
+  const port = await freePort()
+  const time = new VirtualTime()
+  const backend = backendOn(file, host, time)
+  const started = runMaster({ backend, listen: { host: '127.0.0.1', port }, clock: time })
+  const ended = started.then(
+    () => 'started',
+    (error: unknown) => error,
+  )
+  await host.checking
+  const url = `http://127.0.0.1:${port}`
+  const isUp = (): Promise<boolean> =>
+    fetch(`${url}/healthz`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  while (!(await isUp())) await new Promise((resolve) => setImmediate(resolve))
+  return { host, time, url, started, ended }
+}
+
+describe('a master whose SQLite store is checked after an unclean stop', () => {
+  it('is alive and not ready, says what it does, and serves nothing before the check has ended', async () => {
+    const { host, time, url, started } = await checkingMaster(await uncleanStore('slow.db'))
+    await time.advance(12_000)
+    const ready = await fetch(`${url}/readyz`)
+    expect([ready.status, ready.headers.get('retry-after')]).toEqual([503, '2'])
+    const detail = 'the master starts: checking the structure of the store after an unclean stop (1 MiB), 12 s so far'
+    const parts = { backend: false, catalog: true, serving: false }
+    expect(await ready.json()).toEqual({ status: 'not ready', parts, warnings: [detail] })
+    const tasks = `${url}/api/v1/automations/mailer/tasks`
+    const submit = await fetch(tasks, { method: 'POST', body: '{"payload":{"to":"x"}}' })
+    expect([submit.status, submit.headers.get('retry-after'), await submit.json()]).toEqual([503, '2', { detail }])
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/api/v1/automations/mailer/workers/w-1/control`)
+    socket.on('error', () => undefined)
+    const [, refusal] = (await once(socket, 'unexpected-response')) as [unknown, { readonly statusCode: number }]
+    expect(refusal.statusCode).toBe(503)
+    socket.terminate()
+    host.release()
+    const master = await started
+    expect(master.url).toBe(url)
+    expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    expect(await master.backend.kv.get('n', ['k'])).toEqual(['1'])
+  })
+
+  it('ends with STORAGE_CORRUPT and names the file when the check finds damage', async () => {
+    const file = await uncleanStore('damaged.db')
+    damage(file)
+    const { host, url, ended } = await checkingMaster(file)
+    expect((await fetch(`${url}/readyz`)).status).toBe(503)
+    host.release()
+    const message = expect.stringContaining(`${file} is damaged`) as unknown
+    expect(await ended).toMatchObject({ code: 'STORAGE_CORRUPT', message })
+    await expect(fetch(`${url}/readyz`)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } })
+  })
+})
+
+describe('a master whose SQLite store was closed in order', () => {
+  it('does not check its structure', async () => {
+    const file = join(folder, 'clean.db')
+    const steps: string[] = []
+    for (const life of [1, 2]) {
+      const backend = backendOn(file, new ThreadHost(THREAD_URL))
+      await backend.open(AbortSignal.timeout(30_000), (step) => steps.push(`${life}: ${step}`))
+      await backend.close()
+    }
+    expect(steps).toEqual([])
+  })
+})
