@@ -7,9 +7,12 @@
  *      └── somebody was faster: 409 ──▶ read
  *   present ──▶ never written, whatever it holds
  *
- * Every replica does so, before any leads. Apply, and not POST, as it names the object: so the right to create is bounded
- * to two names. Each process applies under a name of its own, so that of two at once one is refused. The type, which no
- * write can change, refuses an apply over a Secret that somebody else has made in between.
+ * Apply, and not POST, as it names the object: so the right to create is bounded to two names. Each process applies under
+ * a name of its own, so that one of two simultaneous applies is refused. The type, which no write can change, refuses an apply over a
+ * Secret that somebody else has made in between.
+ *
+ * It runs in a process with a ServiceAccount of its own (bootstrap-process.ts): the operator, which reads Secrets that
+ * FleetWorkers name, has no right to these (D63).
  * @see D54
  */
 import type { Log, Random, Time } from '../runtime/index.ts'
@@ -60,10 +63,7 @@ export class Bootstrap {
   readonly #deps: BootstrapDeps
   readonly #plans: readonly Plan[]
   readonly #manager: string
-  /** Resolves once every Secret is there, with an admin token among the tokens, or the signal of `run` aborted. */
-  readonly complete: Promise<void>
-  #completed: () => void = () => {}
-  #adminToken = ''
+  #isComplete = false
   /** What was told last, so that it is told once. */
   #told = ''
 
@@ -71,9 +71,6 @@ export class Bootstrap {
     const { random, redis, tokens } = deps
     const secret = (): string => Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url')
     this.#deps = deps
-    this.complete = new Promise((resolve) => {
-      this.#completed = resolve
-    })
     this.#manager = `muster-bootstrap-${random.uuid()}`
     this.#plans = [
       // Peers and scopes may be empty, so that both can be filled later by an edit of the Secret alone.
@@ -95,22 +92,21 @@ export class Bootstrap {
     ]
   }
 
-  /** As the Secret of tokens had it last; empty before it was read. */
-  get adminToken(): string {
-    return this.#adminToken
+  /** Whether every Secret was there when it was looked for last, with an admin token among the tokens. */
+  get isComplete(): boolean {
+    return this.#isComplete
   }
 
   /** Resolves when the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && this.#plans.length > 0) {
+    while (!signal.aborted) {
       const lacking = await this.#lacking(signal)
-      if (lacking === '') this.#completed()
-      else if (lacking !== this.#told && !signal.aborted)
-        this.#deps.log.warn('a Secret that the operator is to make is not there yet, trying on', { why: lacking })
+      this.#isComplete = lacking === ''
+      if (lacking !== '' && lacking !== this.#told && !signal.aborted)
+        this.#deps.log.warn('a Secret that bootstrap creates is still missing, retrying', { why: lacking })
       this.#told = lacking
       await this.#deps.time.sleep(lacking === '' ? PRESENT_MS : MISSING_MS, signal).catch(() => {}) // Aborted: the loop ends.
     }
-    this.#completed()
   }
 
   /** @returns why it is not complete; empty: it is. */
@@ -119,14 +115,13 @@ export class Bootstrap {
       for (const plan of this.#plans) {
         const secret =
           (await this.#read(plan, signal)) ?? (await this.#make(plan, signal)) ?? (await this.#read(plan, signal))
-        if (secret === undefined) return `the Secret ${plan.name} came and went`
+        if (secret === undefined) return `the Secret ${plan.name} was deleted again right after it was created`
         if (plan.name !== this.#deps.tokens) continue
         const token = Buffer.from(secret.data?.[ADMIN_TOKEN] ?? '', 'base64')
           .toString('utf8')
           .trim()
-        this.#adminToken = token === '' ? this.#adminToken : token // One without keeps the last good one in force.
         if (token === '')
-          return `the Secret ${plan.name} has no ${ADMIN_TOKEN}: add it, or delete the Secret to have all of it made anew`
+          return `the Secret ${plan.name} has no ${ADMIN_TOKEN}: add it, or delete the Secret so that all of it is created again`
       }
       return ''
     } catch (error) {
@@ -169,7 +164,7 @@ export class Bootstrap {
         },
         signal,
       )
-      log.info('a Secret was missing and was made, with new values', { secret: `${namespace}/${name}` })
+      log.info('created a missing Secret with new values', { secret: `${namespace}/${name}` })
       onMade({ ...refOf(made), apiVersion: apiVersionOf(SECRETS), kind: SECRETS.kind })
       return made
     } catch (error) {

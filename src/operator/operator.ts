@@ -20,9 +20,16 @@ import {
   type Random,
   type Time,
 } from '../runtime/index.ts'
-import { Bootstrap, type BootstrapOptions } from './bootstrap.ts'
 import { createFleetMetrics, Fleet } from './fleet/index.ts'
-import { FLEET_WORKERS, INDICES, keptSpec, type FleetWorkerObject } from './fleetworker/index.ts'
+import {
+  FLEET_WORKERS,
+  INDICES,
+  keptSpec,
+  permitsOf,
+  type FleetWorkerObject,
+  type Permits,
+  type Tenants,
+} from './fleetworker/index.ts'
 import {
   ALWAYS_LEADING,
   createKubeMetrics,
@@ -47,12 +54,17 @@ const CONTROLLER = 'fleetworker'
 
 export interface OperatorOptions {
   readonly masterUrl: string
-  /** Asked for with every call, as it may be rotated. Undefined: the admin token of the Secret that `bootstrap` makes. */
-  readonly token: (() => string) | undefined
-  readonly bootstrap: BootstrapOptions
+  /** Asked for with every call, as it may be rotated. */
+  readonly token: () => string
   readonly identity: KubeIdentity
+  /** Its own. */
+  readonly namespace: string
   /** Empty: all. */
   readonly watchNamespaces: readonly string[]
+  /** Undefined: every namespace that is watched may manage every worker. */
+  readonly tenants: Tenants | undefined
+  /** Names of Secrets that Muster itself uses, in `namespace`. configFrom never reads them. */
+  readonly reservedSecrets: readonly string[]
   readonly metricsListen: { readonly host: string; readonly port: number }
   readonly leaderElect: boolean
   readonly lease: { readonly namespace: string; readonly name: string }
@@ -84,10 +96,10 @@ class Operator implements RunningOperator {
   readonly #metrics: KubeMetrics
   readonly #workers: FleetWorkerMetrics
   readonly #transport: PooledTransport
+  readonly #permits: Permits
   readonly #cache = new WritableCache<FleetWorkerObject>(INDICES, keptSpec)
   readonly #queue: WorkQueue
   readonly #events: FoldingEventRecorder
-  readonly #bootstrap: Bootstrap
   readonly #fleet: Fleet
   readonly #away: MasterAway
   readonly #triggers: Triggers
@@ -101,7 +113,8 @@ class Operator implements RunningOperator {
 
   constructor(options: OperatorOptions) {
     this.#options = options
-    const { bootstrap, identity, lease, leaderElect, log, random, replica, time, masterUrl } = options
+    this.#permits = permitsOf(options.tenants)
+    const { identity, lease, leaderElect, log, random, replica, time, token, masterUrl } = options
     const parts = { clock: time, timers: time, random, log }
     this.#metrics = createKubeMetrics(this.#registry, CONTROLLER, lease.name)
     this.#workers = new FleetWorkerMetrics({
@@ -119,15 +132,6 @@ class Operator implements RunningOperator {
       instance: replica,
       onDrop: this.#metrics.onEventDrop,
     })
-    this.#bootstrap = new Bootstrap({
-      ...bootstrap,
-      transport: this.#transport,
-      time,
-      random,
-      log,
-      onMade: (secret) =>
-        this.#events.record(secret, 'Normal', 'SecretGenerated', 'it was missing; its values are new'),
-    })
     this.#elector = leaderElect
       ? new LeaseElector({
           ...parts,
@@ -142,7 +146,7 @@ class Operator implements RunningOperator {
     this.#fleet = new Fleet({
       ...parts,
       masterUrl,
-      token: options.token ?? (() => this.#bootstrap.adminToken),
+      token,
       metrics: createFleetMetrics(this.#registry),
       mayWrite: () => this.#leadership.mayWrite(),
       onBreaker: (reason) => this.#away.turned(reason),
@@ -151,6 +155,7 @@ class Operator implements RunningOperator {
       queue: this.#queue,
       cache: this.#cache,
       table: this.#fleet,
+      permits: this.#permits,
       isOurs: (object) => this.#term?.isSending(object) === true,
       isReporting: (object) => this.#term?.isReporting(object) === true,
     })
@@ -213,15 +218,12 @@ class Operator implements RunningOperator {
     )
     this.#running.push(
       this.#events.run(signal),
-      this.#bootstrap.run(signal),
       ...this.#watches.map((watch) => watch.run(signal)),
       this.#begin(signal),
     )
   }
 
-  /** Nothing is asked of the master before there is a token. */
   async #begin(signal: AbortSignal): Promise<void> {
-    await this.#bootstrap.complete
     const ended = this.#fleet.run(signal)
     if (this.#elector !== undefined) await this.#elector.run(signal)
     else {
@@ -264,7 +266,7 @@ class Operator implements RunningOperator {
   }
 
   #lead(signal: AbortSignal): void {
-    const { random, time, log, watchNamespaces } = this.#options
+    const { namespace, random, reservedSecrets, time, log, watchNamespaces } = this.#options
     const term = new Term({
       signal,
       time,
@@ -279,7 +281,9 @@ class Operator implements RunningOperator {
       triggers: this.#triggers,
       metrics: this.#metrics,
       workers: this.#workers,
-      watches: (namespace) => watchNamespaces.length === 0 || watchNamespaces.includes(namespace),
+      watches: (each) => watchNamespaces.length === 0 || watchNamespaces.includes(each),
+      permits: this.#permits,
+      reserved: new Set(reservedSecrets.map((name) => `secrets/${namespace}/${name}` as const)),
       within: (key, inside) => withLogFields({ fleetworker: key }, inside),
     })
     this.#term = term
@@ -294,7 +298,11 @@ class Operator implements RunningOperator {
   }
 
   #masterTurned(isAway: boolean): void {
-    if (isAway) this.#tell('MasterUnreachable', 'the master has not answered for a minute; FleetWorkers wait for it')
+    if (isAway)
+      this.#tell(
+        'MasterUnreachable',
+        'the master has not responded for a minute; FleetWorkers are applied when it is back',
+      )
     else this.#term?.masterBack()
     this.#triggers.all()
   }

@@ -6,7 +6,8 @@
  * Once a period it also deletes claims that are left over: of FleetWorkers that are gone, on workers that no other one
  * names. Each claim once: one that comes back is held by somebody, who sees that FleetWorker in another cluster. A type
  * that nobody names any more is let go only when nothing is left over of it; types that nobody named since this term
- * began are looked at too, one a period, since the last FleetWorker of one may have gone while no operator ran.
+ * began are looked at too, once, one each 2 s after the first period, since the last FleetWorker of one may have gone while
+ * no operator ran.
  */
 import type { Log, Time } from '../runtime/index.ts'
 import { isLeftOver, type Fleet, type MasterWriter, type Refusal } from './fleet/index.ts'
@@ -17,6 +18,8 @@ const TICK_MS = 1_000
 const MIN_PERIOD_TICKS = 60
 const KEYS_PER_TICK = 10
 const SWEEP = -100
+/** Between two types that no FleetWorker names: reading one costs the master a list. */
+const TICKS_PER_VISIT = 2
 /** As it stands in the history of a worker. */
 const ACTOR = 'kubernetes:muster-operator'
 /** The same call would be refused again. */
@@ -30,7 +33,7 @@ export interface SweepDeps {
   readonly queue: Pick<WorkQueue, 'add'>
   readonly cache: ObjectCache<FleetWorkerObject>
   readonly table: Pick<Fleet, 'synced' | 'workers' | 'offered'>
-  readonly master: Pick<MasterWriter, 'release'>
+  readonly master: Pick<MasterWriter, 'releaseLeftOver'>
   readonly watches: (namespace: string) => boolean
   readonly types: TypesRead
 }
@@ -56,6 +59,8 @@ export class Sweep {
   readonly #done = new Set<string>()
   /** Types that are to be looked at though nobody names them; undefined: not asked for yet. */
   #unvisited: string[] | undefined
+  /** The one of them that is read now. */
+  #visiting: string | undefined
   #keys: readonly ObjectKey[] = []
   #next = 0
   #ticks = 0
@@ -82,6 +87,7 @@ export class Sweep {
       await this.#releaseLeftOver(signal)
     }
     this.#ticks += 1
+    if (this.#ticks % TICKS_PER_VISIT === 0) await this.#visit(signal)
     const end = Math.ceil((this.#keys.length * this.#ticks) / this.#period)
     for (; this.#next < end; this.#next += 1) this.#deps.queue.add(this.#keys[this.#next] as ObjectKey, SWEEP)
   }
@@ -89,24 +95,28 @@ export class Sweep {
   async #releaseLeftOver(signal: AbortSignal): Promise<void> {
     const { cache, table, types } = this.#deps
     if (!cache.synced || !table.synced) return
-    for (const type of types.types) {
-      for (const each of this.#leftOver(type)) {
-        if (this.#isLeftOver(each) && (await this.#release(each, signal))) return // Another time.
-      }
-      if (this.#leftOver(type).length === 0) types.dropType(type) // Its last FleetWorker may have gone meanwhile.
+    for (const type of types.types) if (await this.#releaseOf(type, signal)) return // Another time.
+    this.#unvisited ??= (await table.offered(signal))?.filter((type) => ![...types.types].includes(type))
+  }
+
+  /** Whether to ask for nothing more in this period. */
+  async #releaseOf(type: string, signal: AbortSignal): Promise<boolean> {
+    for (const each of this.#leftOver(type)) {
+      if (this.#isLeftOver(each) && (await this.#release(each, signal))) return true
     }
-    await this.#visitNext(signal)
+    if (this.#leftOver(type).length === 0) this.#deps.types.dropType(type) // Its last FleetWorker may have gone meanwhile.
+    return false
   }
 
   /** Whether to ask for nothing more in this period. */
   async #release({ type, workerId, claim }: LeftOver, signal: AbortSignal): Promise<boolean> {
     const { log, master } = this.#deps
-    const answer = await master.release({ type, workerId }, ACTOR, signal)
+    const answer = await master.releaseLeftOver({ type, workerId }, ACTOR, signal)
     const told = { worker: `${type}/${workerId}`, claim }
-    if (answer.kind === 'ok') log.info('a claim was left over by a FleetWorker that is gone; it was deleted', told)
+    if (answer.kind === 'ok') log.info('deleted the claim of a FleetWorker that no longer exists', told)
     else if (!USELESS.has(answer.kind)) return FUTILE.has(answer.kind)
     else
-      log.error('the master refuses to delete a claim that was left over; delete it there, or it stays', {
+      log.error('the master refused to delete an orphaned claim; delete it at the master', {
         ...told,
         ...('message' in answer && { error: answer.message }),
       })
@@ -127,14 +137,16 @@ export class Sweep {
     return !isWanted && !this.#done.has(claim) && isLeftOver(claim, { isLive, watches })
   }
 
-  async #visitNext(signal: AbortSignal): Promise<void> {
-    const { table, types } = this.#deps
-    this.#unvisited ??= (await table.offered(signal))?.filter((type) => ![...types.types].includes(type))
-    const next = this.#unvisited?.pop()
-    if (next !== undefined) types.readType(next)
+  /** Deletes what is left over of the type that was read, and reads the next one. */
+  async #visit(signal: AbortSignal): Promise<void> {
+    const { cache, table, types } = this.#deps
+    if (this.#unvisited === undefined || !cache.synced || !table.synced) return
+    if (this.#visiting !== undefined && (await this.#releaseOf(this.#visiting, signal))) return
+    this.#visiting = this.#unvisited.pop()
+    if (this.#visiting !== undefined) types.readType(this.#visiting)
   }
 
   #failed(error: unknown, signal: AbortSignal): void {
-    if (!signal.aborted) this.#deps.log.error('a sweep failed, the next one follows', { error })
+    if (!signal.aborted) this.#deps.log.error('a resync failed, retrying at the next one', { error })
   }
 }

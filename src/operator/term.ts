@@ -9,7 +9,7 @@
  * Its first round looks at everything before it writes to the master what nobody edited, whose pace a fleet that differs as
  * a whole would impose on what does not differ.
  */
-import { type Log, type Random, type Time } from '../runtime/index.ts'
+import { Complaints, type Log, type Random, type Time } from '../runtime/index.ts'
 import type { Fleet } from './fleet/index.ts'
 import {
   FLEET_WORKERS,
@@ -18,7 +18,9 @@ import {
   Sources,
   type FleetWorkerObject,
   type FleetWorkerStatus,
+  type Permits,
   type ReconcileDeps,
+  type SourceName,
 } from './fleetworker/index.ts'
 import {
   ApplyStatusWriter,
@@ -57,6 +59,9 @@ export interface TermDeps {
   readonly metrics: KubeMetrics
   readonly workers: Pick<FleetWorkerMetrics, 'drifted'>
   readonly watches: (namespace: string) => boolean
+  readonly permits: Permits
+  /** Secrets that Muster itself uses, which are never a source. */
+  readonly reserved: ReadonlySet<SourceName>
   /** Runs the work on a key so that its log lines name it. */
   readonly within: <T>(key: ObjectKey, inside: () => T) => T
 }
@@ -89,8 +94,10 @@ export class Term {
       leadership,
       log,
       metrics,
+      permits,
       queue,
       random,
+      reserved,
       signal,
       time,
       transport,
@@ -111,6 +118,7 @@ export class Term {
     })
     this.#sources = new Sources({
       ...parts,
+      reserved,
       resources: () => cache.all(),
       onChange: (name) => triggers.sourceChanged(name),
     })
@@ -129,7 +137,9 @@ export class Term {
       memory: this.#memory,
       clock: time,
       log,
+      complaints: new Complaints(time),
       watches,
+      permits,
       onDrift: (outcome) => workers.drifted(outcome),
     }
     this.#controller = new Controller({

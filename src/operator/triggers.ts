@@ -2,7 +2,7 @@
  * @module operator/triggers
  * What puts a key into the queue, and nothing else: a callback that did more would do it out of order.
  *
- *   FleetWorker changed (watch, list) ──▶ its key, by what changed; its rivals' when it came or went
+ *   FleetWorker changed (watch, list) ──▶ its key, by what changed; its rivals' when it came, went, or can be applied or not
  *   worker changed at the master ──────▶ every FleetWorker of that worker: 50; of an edit under way, which it is about: 100;
  *                                        where a status waits to be sent: 90, so that it is sent once and says the last
  *   type, schema, rights changed ──────▶ every FleetWorker of the type: 50
@@ -18,6 +18,7 @@ import {
   rivalKeys,
   targetOf,
   type FleetWorkerObject,
+  type Permits,
   type SourceName,
 } from './fleetworker/index.ts'
 import {
@@ -38,6 +39,7 @@ export interface TriggersDeps {
   readonly queue: Pick<WorkQueue, 'add'>
   readonly cache: ObjectCache<FleetWorkerObject>
   readonly table: Pick<FleetTable, 'setTypes'>
+  readonly permits: Permits
   /** Whether this status is on its way to the API server. */
   readonly isOurs: (object: FleetWorkerObject) => boolean
   /** Whether a status of it waits to be sent. */
@@ -55,7 +57,7 @@ export class Triggers {
   changed(change: Change<FleetWorkerObject>, source: 'list' | 'watch'): void {
     this.#count(change.before?.spec.type, change.after?.spec.type)
     this.#add(change, source)
-    this.#push(rivalKeys(change, this.#deps.cache))
+    this.#push(rivalKeys(change, this.#deps.cache, this.#deps.permits))
   }
 
   tableChanged(change: TableChange): void {

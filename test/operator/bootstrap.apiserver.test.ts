@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Bootstrap } from '../../src/operator/bootstrap.ts'
 import { identityFromText, PooledTransport } from '../../src/operator/kube/index.ts'
 import { systemRandom, systemTime } from '../../src/runtime/index.ts'
+import { freePort } from '../free-port.ts'
 import { Cluster } from './cluster.ts'
 import { FaultProxy } from './fault-proxy.ts'
 import { keptLog, type KeptLog } from './kube/world.ts'
@@ -15,6 +16,7 @@ import { withApiServer } from './with-programs.ts'
 
 const SECRETS = '/api/v1/namespaces/muster/secrets'
 const RACES = 100
+const ACCOUNT = 'muster-bootstrap'
 const TEST_MS = 240_000
 
 interface Secret {
@@ -29,7 +31,7 @@ interface Secret {
 interface Replica {
   readonly log: KeptLog
   readonly made: string[]
-  complete(): Promise<Bootstrap>
+  complete(): Promise<void>
   end(): Promise<void>
 }
 
@@ -48,7 +50,7 @@ withApiServer('the Secrets that the operator makes', () => {
       JSON.stringify({ resources: [from('namespaced')], components: [from('bootstrap')] }),
     )
     await cluster.kubectl('apply', '-k', folder)
-    kubeconfig = readFileSync(await cluster.writeKubeconfig(), 'utf8')
+    kubeconfig = readFileSync(await cluster.writeKubeconfig(undefined, ACCOUNT), 'utf8')
   }, TEST_MS)
   afterAll(async () => {
     for (const replica of running.splice(0)) await replica.end()
@@ -76,10 +78,7 @@ withApiServer('the Secrets that the operator makes', () => {
     const each: Replica = {
       log,
       made,
-      complete: async () => {
-        await bootstrap.complete
-        return bootstrap
-      },
+      complete: () => cluster.until('the Secrets are there', async () => bootstrap.isComplete),
       end: async () => {
         abort.abort()
         await ended
@@ -105,22 +104,21 @@ withApiServer('the Secrets that the operator makes', () => {
       'hold new tokens and a password, and are the same for whoever comes later',
       async () => {
         const first = replica({ tokens: 'muster-tokens', redis: 'muster-redis' })
-        const { adminToken } = await first.complete()
+        await first.complete()
         const tokens = await secret('muster-tokens')
         expect(decoded(tokens)).toEqual({
-          'admin-token': adminToken,
+          'admin-token': expect.stringMatching(/^[\w-]{43}$/),
           'worker-token': expect.stringMatching(/^[\w-]{43}$/),
           'worker-tokens': '',
           'token-scopes': '{}',
         })
-        expect(adminToken).toMatch(/^[\w-]{43}$/)
         expect(decoded(await secret('muster-redis'))).toEqual({ password: expect.stringMatching(/^[\w-]{43}$/) })
         expect(tokens.metadata.labels).toEqual({ 'app.kubernetes.io/managed-by': 'muster-operator' })
         expect(first.made).toEqual(['muster-tokens', 'muster-redis'])
         await ended(first)
         for (let restart = 0; restart < 10; restart += 1) {
           const again = replica({ tokens: 'muster-tokens', redis: 'muster-redis' })
-          expect((await again.complete()).adminToken).toBe(adminToken)
+          await again.complete()
           expect(again.made).toEqual([])
           await ended(again)
         }
@@ -135,15 +133,9 @@ withApiServer('the Secrets that the operator makes', () => {
         for (let race = 0; race < RACES; race += 1) {
           await remove('muster-tokens')
           const both = [replica(), replica()]
-          const [one, other] = await Promise.all(both.map((each) => each.complete()))
-          const { data, metadata } = await secret('muster-tokens')
-          const held = Buffer.from(data['admin-token'] ?? '', 'base64').toString()
-          expect([
-            one?.adminToken,
-            other?.adminToken,
-            both.flatMap(({ made }) => made).length,
-            metadata.managedFields.length,
-          ]).toEqual([held, held, 1, 1])
+          await Promise.all(both.map((each) => each.complete()))
+          const { metadata } = await secret('muster-tokens')
+          expect([both.flatMap(({ made }) => made).length, metadata.managedFields.length]).toEqual([1, 1])
           await ended(...both)
         }
       },
@@ -151,11 +143,11 @@ withApiServer('the Secrets that the operator makes', () => {
     )
 
     it.each([
-      ['with tokens of their own', { 'admin-token': Buffer.from('mine').toString('base64') }, 'mine'],
-      ['that hold something else', { other: Buffer.from('x').toString('base64') }, undefined],
+      ['with tokens of their own', { 'admin-token': Buffer.from('mine').toString('base64') }, true],
+      ['that hold something else', { other: Buffer.from('x').toString('base64') }, false],
     ])(
       'leave one that somebody has made in between, %s',
-      async (_what, data, token) => {
+      async (_what, data, hasToken) => {
         await remove('muster-tokens')
         const proxy = new FaultProxy(cluster.server)
         const url = await proxy.start()
@@ -164,14 +156,17 @@ withApiServer('the Secrets that the operator makes', () => {
         proxy.fault = ({ method, path }) =>
           isHidden && method === 'GET' && path.includes('/secrets/') ? { kind: 'status', status: 404 } : undefined
         const theirs = await cluster.ok<Secret>('POST', SECRETS, { metadata: { name: 'muster-tokens' }, data })
-        const late = replica({ tokens: 'muster-tokens' }, readFileSync(await cluster.writeKubeconfig(url), 'utf8'))
+        const late = replica(
+          { tokens: 'muster-tokens' },
+          readFileSync(await cluster.writeKubeconfig(url, ACCOUNT), 'utf8'),
+        )
         await cluster.until('it tried and was refused', async () => late.log.lines.length > 0)
         isHidden = false
-        if (token === undefined)
+        if (!hasToken)
           await cluster.until('it says what is missing', async () =>
             JSON.stringify(late.log.lines).includes('has no admin-token'),
           )
-        else expect((await late.complete()).adminToken).toBe(token)
+        else await late.complete()
         expect(await secret('muster-tokens')).toEqual(theirs)
         expect(late.made).toEqual([])
         await ended(late)
@@ -183,7 +178,7 @@ withApiServer('the Secrets that the operator makes', () => {
     it(
       'are within rights that reach no other Secret',
       async () => {
-        const may = async (...question: string[]): Promise<string> =>
+        const may = async (account: string, question: readonly string[]): Promise<string> =>
           (
             await cluster.server.kubectl(
               'auth',
@@ -191,7 +186,7 @@ withApiServer('the Secrets that the operator makes', () => {
               ...question,
               '-n',
               'muster',
-              '--as=system:serviceaccount:muster:muster-operator',
+              `--as=system:serviceaccount:muster:${account}`,
             )
           ).stdout.trim()
         const answers = [
@@ -204,7 +199,7 @@ withApiServer('the Secrets that the operator makes', () => {
           ['create', 'secrets/muster-tokens'],
           ['patch', 'secrets/muster-redis'],
         ]
-        expect(await Promise.all(answers.map((question) => may(...question)))).toEqual([
+        expect(await Promise.all(answers.map((question) => may('muster-bootstrap', question)))).toEqual([
           'no',
           'no',
           'no',
@@ -214,6 +209,7 @@ withApiServer('the Secrets that the operator makes', () => {
           'yes',
           'yes',
         ])
+        expect(await may('muster-operator', ['patch', 'secrets/muster-tokens'])).toBe('no')
         const stranger = replica({ tokens: 'another' })
         await cluster.until('it is refused', async () => JSON.stringify(stranger.log.lines).includes('forbidden'))
         await ended(stranger)
@@ -222,16 +218,18 @@ withApiServer('the Secrets that the operator makes', () => {
     )
 
     it(
-      'give the operator its token; one that is deleted is made anew, and no value is seen anywhere',
+      'are created by a process of their own account; one that is deleted is created again, and no value is seen anywhere',
       async () => {
-        await remove('muster-tokens')
-        const settings = {
-          SVC_API_TOKEN: '',
+        for (const name of ['muster-tokens', 'muster-redis']) await remove(name)
+        const port = await freePort()
+        const KUBECONFIG = await cluster.writeKubeconfig(undefined, ACCOUNT)
+        const sinceMs = Date.now()
+        const process = cluster.fleet.spawn('bootstrap', {
+          KUBECONFIG,
           SVC_BOOTSTRAP_TOKENS_SECRET: 'muster-tokens',
           SVC_BOOTSTRAP_REDIS_SECRET: 'muster-redis',
-          SVC_WATCH_NAMESPACES: 'muster',
-        }
-        await cluster.startOperator(settings)
+          SVC_METRICS_LISTEN: `127.0.0.1:${port}`,
+        })
         const values: string[] = []
         for (const round of [1, 2]) {
           await cluster.until(
@@ -240,38 +238,34 @@ withApiServer('the Secrets that the operator makes', () => {
           )
           const tokens = decoded(await secret('muster-tokens'))
           values.push(tokens['admin-token'] ?? '', tokens['worker-token'] ?? '')
-          await cluster.fleet.stopMaster()
-          await cluster.fleet.startMaster({
-            SVC_ADMIN_TOKEN: tokens['admin-token'] ?? '',
-            SVC_WORKER_TOKEN: tokens['worker-token'] ?? '',
-          })
-          await cluster.apply(`w${round}`, { registrationTimeoutSeconds: 1 }, 'muster')
           await cluster.until(
-            'it asks the master, and is answered',
-            async () =>
-              (await cluster.resource(`w${round}`, 'muster'))?.status?.conditions?.some(
-                ({ reason }) => reason === 'RegistrationTimeout',
-              ) === true,
-            60_000,
+            'it is ready',
+            async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 200,
           )
           if (round === 1) await remove('muster-tokens')
         }
         expect(new Set(values).size).toBe(4)
+        await cluster.until('the Event is there', async () =>
+          (await cluster.kubectl('get', 'events', '-n', 'muster', '-o', 'yaml')).includes('SecretGenerated'),
+        )
         const told = [
-          cluster.log,
-          await cluster.metrics(),
+          process.output(),
           await cluster.kubectl('get', 'events,fw,leases', '-A', '-o', 'yaml'),
           JSON.stringify(cluster.server.audit()),
         ].join('\n')
-        expect(told).toContain('SecretGenerated')
         for (const value of [...values, ...values.map((each) => Buffer.from(each).toString('base64'))])
           expect(told).not.toContain(value)
-        expect(await cluster.stopOperator()).toBe(0)
-        const uses = cluster
+        process.child.kill('SIGTERM')
+        expect(await process.exited).toBe(0)
+        const uses = cluster.server
           .audit()
-          .filter(({ objectRef }) => objectRef?.resource === 'secrets' && objectRef.name !== 'another')
-          .map(({ verb, objectRef }) => `${verb} ${objectRef?.name}`)
-        expect([...new Set(uses)].toSorted()).toEqual([
+          .filter(
+            ({ user, objectRef, requestReceivedTimestamp }) =>
+              objectRef?.resource === 'secrets' &&
+              user.username.endsWith(`:${ACCOUNT}`) &&
+              Date.parse(requestReceivedTimestamp) >= sinceMs,
+          )
+        expect([...new Set(uses.map(({ verb, objectRef }) => `${verb} ${objectRef?.name}`))].toSorted()).toEqual([
           'get muster-redis',
           'get muster-tokens',
           'patch muster-redis',

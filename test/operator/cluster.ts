@@ -5,13 +5,14 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parse } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import type { FleetWorkerStatus } from '../../src/operator/fleetworker/index.ts'
 import { ADMIN_TOKEN, Fleet, freePort, until, type Proc } from '../e2e/fleet.ts'
 import {
   startApiServer,
   type Answer,
   type ApiServer,
+  type ApiServerOptions,
   type AuditEvent,
   type CustomResourceDefinition,
   type Ran,
@@ -20,6 +21,8 @@ import {
 const OPERATOR = /^system:serviceaccount:[^:]+:muster-operator$/
 const WITHIN_MS = 30_000
 const TOKEN_SECONDS = 7_200
+/** Every namespace may manage every worker. */
+const EVERYONE = '{"*": {"types": ["*"], "workers": ["*"]}}'
 
 type Json = Readonly<Record<string, unknown>>
 export interface Resource {
@@ -109,8 +112,8 @@ export class Cluster {
   }
 
   /** With a master, and without workers and operator. `rights`: a folder of manifests/operator; without it nothing is installed. */
-  static async start(rights?: 'namespaced' | 'cluster-wide'): Promise<Cluster> {
-    const cluster = new Cluster(await startApiServer(), new Fleet('memory://'))
+  static async start(rights?: 'namespaced' | 'cluster-wide', options: ApiServerOptions = {}): Promise<Cluster> {
+    const cluster = new Cluster(await startApiServer(options), new Fleet('memory://'))
     try {
       if (rights !== undefined) await cluster.#install(rights)
       await cluster.fleet.startMaster()
@@ -127,6 +130,16 @@ export class Cluster {
     )
     for (const name of ['muster', 'team-a']) await this.ok('POST', '/api/v1/namespaces', { metadata: { name } })
     await this.kubectl('apply', '-k', join('manifests/operator', rights))
+  }
+
+  /** Lets the operator read these Secrets, as manifests/operator/secrets does. */
+  async allowSecrets(namespace: string, ...resourceNames: readonly string[]): Promise<void> {
+    const [role, binding] = parseAllDocuments(readFileSync('manifests/operator/secrets/rights.yaml', 'utf8')).map(
+      (document) => document.toJS() as object,
+    )
+    const rules = [{ apiGroups: [''], resources: ['secrets'], resourceNames, verbs: ['get'] }]
+    for (const each of [{ ...role, rules }, binding])
+      await this.kubectl('apply', '-n', namespace, '-f', this.file('secret-rights.json', each ?? {}))
   }
 
   /** The operator's, as it was started last. */
@@ -151,6 +164,7 @@ export class Cluster {
       KUBECONFIG: this.#kubeconfig,
       SVC_MASTER_URL: this.fleet.url,
       SVC_API_TOKEN: ADMIN_TOKEN,
+      SVC_TENANTS: EVERYONE,
       SVC_METRICS_LISTEN: `127.0.0.1:${this.#metricsPort}`,
       ...settings,
     })
@@ -164,8 +178,13 @@ export class Cluster {
     return operator
   }
 
-  /** @returns the path of a kubeconfig of the operator's account. */
-  async writeKubeconfig(server?: string): Promise<string> {
+  /** @returns the path of a kubeconfig of the operator's account, or of another one of its namespace. */
+  async writeKubeconfig(server?: string, account?: string): Promise<string> {
+    if (account !== undefined)
+      return this.file(
+        `${account}.kubeconfig`,
+        this.#kubeconfigOf(await this.#accountToken('muster', account), 'muster', server),
+      )
     return this.file('operator.kubeconfig', this.#kubeconfigOf(await this.operatorToken(), 'muster', server))
   }
 
@@ -193,10 +212,10 @@ export class Cluster {
     }
   }
 
-  async #accountToken(namespace = 'muster'): Promise<string> {
+  async #accountToken(namespace = 'muster', account = 'muster-operator'): Promise<string> {
     const { status } = await this.ok<{ status: { token: string } }>(
       'POST',
-      `/api/v1/namespaces/${namespace}/serviceaccounts/muster-operator/token`,
+      `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`,
       { spec: { expirationSeconds: TOKEN_SECONDS } },
     )
     return status.token
@@ -211,6 +230,7 @@ export class Cluster {
       KUBECONFIG,
       SVC_MASTER_URL: this.fleet.url,
       SVC_API_TOKEN: ADMIN_TOKEN,
+      SVC_TENANTS: EVERYONE,
       SVC_METRICS_LISTEN: `127.0.0.1:${port}`,
       ...settings,
     })

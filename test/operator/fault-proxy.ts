@@ -123,16 +123,14 @@ function refuse(answer: ServerResponse, code: number, retryAfterSeconds: number 
     'content-type': 'application/json',
     ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
   }
-  answer
-    .writeHead(code, headers)
-    .end(
-      JSON.stringify({
-        kind: 'Status',
-        apiVersion: 'v1',
-        status: 'Failure',
-        code,
-        reason: 'Injected',
-        message: 'spoilt by the test',
-      }),
-    )
+  answer.writeHead(code, headers).end(
+    JSON.stringify({
+      kind: 'Status',
+      apiVersion: 'v1',
+      status: 'Failure',
+      code,
+      reason: 'Injected',
+      message: 'spoilt by the test',
+    }),
+  )
 }

@@ -77,7 +77,7 @@ withApiServer('FleetWorkers that others write as well', () => {
         }
         await registered('git')
         await cluster.ok('POST', '/api/v1/namespaces/team-a/configmaps', {
-          metadata: { name: 'agent' },
+          metadata: { name: 'agent', annotations: { 'muster.dev/config-for': 'http-probe' } },
           data: { a: 'us' },
         })
         await git('git', spec)

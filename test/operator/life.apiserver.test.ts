@@ -7,13 +7,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
 import { SocketWorker } from '../e2e/socket-worker.ts'
 import { Cluster, type Replica } from './cluster.ts'
+import { finalizerCommand } from './finalizer-command.ts'
 import type { CustomResourceDefinition } from './real-apiserver.ts'
 import { withApiServer } from './with-programs.ts'
 
 const CRD = 'crds/fleetworkers.muster.dev.yaml'
 const POLICIES = ['Retain', 'Reset', 'Deregister'] as const
 const TEST_MS = 240_000
-const ENDS_WITHIN_MS = 120_000
+const ENDS_WITHIN_MS = 90_000
 
 withApiServer('the operator in the life of a cluster', () => {
   let cluster: Cluster
@@ -219,6 +220,44 @@ withApiServer('the operator in the life of a cluster', () => {
         await cluster.apply('restored', { config: { interval_seconds: 49 } })
         await cluster.condition('restored', 'Synced=InSync', 60_000)
         expect(await intervalOf('restored')).toBe(49)
+      },
+      TEST_MS,
+    )
+  })
+
+  describe('the operator with rights that end with their namespace', () => {
+    it(
+      'logs why deleted FleetWorkers keep their finalizers, and the documented command lets the namespace end',
+      async () => {
+        const namespaced = await Cluster.start('namespaced')
+        const statusOf = async (path: string, token?: string): Promise<number> =>
+          (await namespaced.server.request('GET', path, { ...(token !== undefined && { token }) })).status
+        try {
+          await namespaced.server.startControllers()
+          await namespaced.kubectl('apply', '-n', 'team-a', '-f', 'manifests/operator/namespaced/rights.yaml')
+          await namespaced.startOperator({ SVC_WATCH_NAMESPACES: 'muster,team-a' })
+          for (const deletionPolicy of ['Reset', 'Deregister']) {
+            const name = deletionPolicy.toLowerCase()
+            await SocketWorker.join(namespaced.fleet, 'http-probe', name)
+            await namespaced.apply(name, { deletionPolicy, config: { interval_seconds: 40 } })
+            await namespaced.condition(name, 'Synced=InSync')
+          }
+          // The namespace controller deletes in any order. Here the rights end before the FleetWorkers.
+          await namespaced.kubectl('delete', 'rolebinding', 'muster-operator', '-n', 'team-a')
+          const token = await namespaced.operatorToken()
+          const path = '/apis/muster.dev/v1alpha1/namespaces/team-a/fleetworkers/reset'
+          await namespaced.until('the rights have ended', async () => (await statusOf(path, token)) === 403)
+          await namespaced.kubectl('delete', 'namespace', 'team-a', '--wait=false')
+          await namespaced.until('the operator logs it', async () =>
+            /warn .*lacks rights in the namespace.* namespace=team-a/.test(namespaced.log),
+          )
+          for (const name of ['reset', 'deregister'])
+            await namespaced.kubectl(...finalizerCommand(name), '-n', 'team-a')
+          const hasEnded = async (): Promise<boolean> => (await statusOf('/api/v1/namespaces/team-a')) === 404
+          await namespaced.until('the namespace is gone', hasEnded, 90_000)
+        } finally {
+          await namespaced.close()
+        }
       },
       TEST_MS,
     )

@@ -17,6 +17,7 @@ withApiServer('muster operator', () => {
 
   beforeAll(async () => {
     cluster = await Cluster.start('cluster-wide')
+    await cluster.allowSecrets('team-a', 'probe')
     await cluster.startOperator()
   }, 180_000)
   afterAll(() => cluster.close(), 60_000)
@@ -131,7 +132,7 @@ withApiServer('muster operator', () => {
       await cluster.condition('secret', 'Synced=SourceNotFound')
       expect((await cluster.worker('secret'))?.config).toMatchObject({ enabled: false })
       await cluster.ok('POST', '/api/v1/namespaces/team-a/secrets', {
-        metadata: { name: 'probe' },
+        metadata: { name: 'probe', annotations: { 'muster.dev/config-for': 'http-probe' } },
         stringData: { token: SECRET },
       })
       await cluster.condition('secret', 'Ready=True', 120_000)

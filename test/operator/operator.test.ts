@@ -32,8 +32,10 @@ function optionsFor(fake: FakeApiServer, more: Partial<OperatorOptions> = {}): O
   return {
     masterUrl: 'http://127.0.0.1:1',
     token: () => 'token-that-nobody-may-see',
-    bootstrap: { namespace: 'muster', tokens: undefined, redis: undefined },
+    namespace: 'muster',
     watchNamespaces: [],
+    tenants: undefined,
+    reservedSecrets: [],
     metricsListen: { host: '127.0.0.1', port: 0 },
     leaderElect: true,
     identity: {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { boundFaults } from '../../src/operator/fleetworker/bounds.ts'
 import { keptSpec, whole, type FleetWorkerObject, type FleetWorkerSpec } from '../../src/operator/fleetworker/index.ts'
 import { packed, unpacked } from '../../src/operator/packed.ts'
 
@@ -30,12 +31,16 @@ describe('the spec as the cache keeps it', () => {
     expect(Object.keys(whole({ spec: kept } as FleetWorkerObject).spec)).toContain('config')
   })
 
-  it('stays as it is without a config, and with one that is too deep to be written as text', () => {
+  it('stays as it is without a config, and keeps none of a config that is too deep (D69)', () => {
     expect(keptSpec({ type: 'job' })).toEqual({ type: 'job' })
     const deep = {
       type: 'job',
       config: JSON.parse(`${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`),
     } as FleetWorkerSpec
-    expect(keptSpec(deep)).toBe(deep)
+    const kept = keptSpec(deep)
+    expect(kept.type).toBe('job')
+    expect(boundFaults({ metadata: { name: 'w' }, spec: kept } as FleetWorkerObject)).toEqual(
+      boundFaults({ metadata: { name: 'w' }, spec: deep } as FleetWorkerObject),
+    )
   })
 })

@@ -64,6 +64,7 @@ function world() {
     queue,
     cache,
     table: { setTypes: (named) => void types.push([...named]) },
+    permits: () => true,
     isOurs: () => false,
     isReporting: ({ metadata }) => reporting.has(metadata.name),
   })
@@ -231,7 +232,7 @@ describe('the sweep', () => {
         },
       },
       master: {
-        release: async ({ type, workerId }) => {
+        releaseLeftOver: async ({ type, workerId }) => {
           released.push(workerId)
           during(cluster)
           const kind = answer(workerId)
@@ -339,7 +340,7 @@ describe('the sweep', () => {
     const { log, released } = await swept(2.5, 0, { workers: { b: [left('left')] }, during })
     expect(released).toEqual(['left', 'left'])
     expect(log.lines).toContainEqual(
-      expect.objectContaining({ level: 'error', message: 'a sweep failed, the next one follows' }),
+      expect.objectContaining({ level: 'error', message: 'a resync failed, retrying at the next one' }),
     )
   })
 
@@ -351,12 +352,18 @@ describe('the sweep', () => {
     })
   })
 
-  it('looks once, one a period, at types whose FleetWorkers went before it began', async () => {
+  it('looks once, one each two seconds, at types whose FleetWorkers went before it began', async () => {
     const workers = { b: [], before: [left('left')], quiet: [] }
     const offered = ['before', 'quiet']
-    expect(await swept(1.5, 0, { workers, offered })).toMatchObject({ released: [], types: ['quiet'] })
-    expect(await swept(2.5, 0, { workers, offered })).toMatchObject({ released: [], types: ['before'] })
-    expect(await swept(5.5, 0, { workers, offered })).toMatchObject({ released: ['left'], types: [] })
+    expect(await swept(1 + 2.5 / 60, 0, { workers, offered })).toMatchObject({ released: [], types: ['quiet'] })
+    expect(await swept(1 + 4.5 / 60, 0, { workers, offered })).toMatchObject({ released: [], types: ['before'] })
+    expect(await swept(1.5, 0, { workers, offered })).toMatchObject({ released: ['left'], types: [] })
+  })
+
+  it('deletes within three minutes what is left over of the last of 40 types', async () => {
+    const offered = Array.from({ length: 40 }, (_, n) => `t${n}`)
+    const workers = { b: [], ...Object.fromEntries(offered.map((type) => [type, []])), t0: [left('left')] }
+    expect(await swept(3, 0, { workers, offered })).toMatchObject({ released: ['left'], types: [] })
   })
 })
 

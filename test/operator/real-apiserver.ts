@@ -27,16 +27,21 @@ const KUBECTL_WITHIN_MS = 30_000
 /** Those that tests ask for: what a deletion needs, and what every namespace holds. */
 const CONTROLLERS =
   'garbage-collector-controller,namespace-controller,serviceaccount-controller,root-ca-certificate-publisher-controller'
-const AUDIT_POLICY = {
+const auditPolicy = (resources: readonly string[]): object => ({
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
   omitStages: ['RequestReceived'],
-  rules: [{ level: 'Metadata' }],
-}
+  rules: [
+    ...(resources.length === 0 ? [] : [{ level: 'RequestResponse', resources: [{ group: '', resources }] }]),
+    { level: 'Metadata' },
+  ],
+})
 
 export interface ApiServerOptions {
   /** Users beside the admin, without any right. */
   readonly users?: readonly string[]
+  /** Resources of the core group whose objects the audit log holds as they were returned. */
+  readonly auditedObjects?: readonly string[]
 }
 export interface Answer {
   readonly status: number
@@ -73,6 +78,8 @@ export interface AuditEvent {
     readonly subresource?: string
   }
   readonly responseStatus?: { readonly code: number }
+  /** Of an audited object. */
+  readonly responseObject?: { readonly kind?: string; readonly data?: object }
 }
 
 export class ApiServer {
@@ -85,7 +92,7 @@ export class ApiServer {
   /** etcd's for clients and peers, and the API server's. */
   #ports: readonly [number, number, number] | undefined
 
-  constructor({ users = [] }: ApiServerOptions) {
+  constructor({ users = [], auditedObjects = [] }: ApiServerOptions) {
     this.#tokens = new Map(users.map((user) => [user, randomUUID()]))
     this.#certificates = makeCertificates()
     this.#agent = new Agent({ connect: { ca: this.#certificates.ca.cert } })
@@ -98,7 +105,7 @@ export class ApiServer {
     this.#write('tokens.csv', `${this.adminToken},admin,admin,"system:masters"\n${people.join('')}`)
     this.#write('accounts.key', privateKey)
     this.#write('accounts.pub', publicKey)
-    this.#write('audit-policy.json', JSON.stringify(AUDIT_POLICY))
+    this.#write('audit-policy.json', JSON.stringify(auditPolicy(auditedObjects)))
   }
 
   get url(): string {

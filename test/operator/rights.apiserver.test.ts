@@ -15,6 +15,7 @@ import { withApiServer } from './with-programs.ts'
 
 const FOLDER = 'manifests/operator'
 const TEST_MS = 240_000
+const CONSENT = { 'muster.dev/config-for': '*' }
 
 interface Rule {
   readonly apiGroups: readonly string[]
@@ -30,7 +31,7 @@ interface Grant {
 
 /** Each verb that one variant grants, as `own: leases.coordination.k8s.io/muster-operator get`. */
 function granted(variant: string): ReadonlySet<string> {
-  const files = ['base', variant].flatMap((folder) =>
+  const files = ['base', 'secrets', variant].flatMap((folder) =>
     readdirSync(join(FOLDER, folder))
       .filter((name) => name.endsWith('rights.yaml'))
       .map((name) => join(FOLDER, folder, name)),
@@ -59,7 +60,7 @@ function used({ verb, objectRef, requestURI }: AuditEvent): string {
   if (objectRef === undefined) return `unbound: ${requestURI} ${verb}`
   const { apiGroup = '', namespace, resource, subresource, name } = objectRef
   const isOwn = resource === 'leases' || (resource === 'events' && namespace === 'muster')
-  const bound = resource === 'leases' && verb !== 'create' ? (name ?? '') : ''
+  const bound = resource === 'secrets' || (resource === 'leases' && verb !== 'create') ? (name ?? '') : ''
   return wordOf(
     isOwn ? 'own' : 'watched',
     apiGroup,
@@ -79,6 +80,7 @@ withApiServer('the rights of the operator', () => {
     beforeAll(async () => {
       cluster = await Cluster.start(variant)
       if (variant === 'namespaced') await grantIn('team-a')
+      await cluster.kubectl('apply', '-n', 'team-a', '-f', join(FOLDER, 'secrets/rights.yaml'))
       await cluster.startOperator(settings)
     }, TEST_MS)
     afterAll(() => cluster.close(), 60_000)
@@ -93,11 +95,11 @@ withApiServer('the rights of the operator', () => {
       async () => {
         await cluster.startWorker('w')
         await cluster.ok('POST', '/api/v1/namespaces/team-a/secrets', {
-          metadata: { name: 'probe' },
+          metadata: { name: 'probe', annotations: CONSENT },
           stringData: { token: 'x' },
         })
         await cluster.ok('POST', '/api/v1/namespaces/team-a/configmaps', {
-          metadata: { name: 'probe' },
+          metadata: { name: 'probe', annotations: CONSENT },
           data: { agent: 'us' },
         })
         await cluster.apply('w', {
@@ -139,7 +141,12 @@ withApiServer('the rights of the operator', () => {
               '--as=system:serviceaccount:muster:muster-operator',
             )
           ).stdout.trim()
-        expect(await may('get', 'secrets', '-n', 'team-a')).toBe('yes')
+        expect([
+          await may('get', 'secrets/probe', '-n', 'team-a'),
+          await may('get', 'secrets', '-n', 'team-a'),
+          await may('get', 'secrets/muster-tokens', '-n', 'muster'),
+        ]).toEqual(['yes', 'no', 'no'])
+        expect(await may('get', 'configmaps', '-n', 'team-a')).toBe('yes')
         for (const question of [
           ['list', 'secrets', '-n', 'team-a'],
           ['watch', 'configmaps', '-n', 'team-a'],
@@ -153,7 +160,7 @@ withApiServer('the rights of the operator', () => {
         ]) {
           expect([question, await may(...question)]).toEqual([question, 'no'])
         }
-        expect(await may('get', 'secrets', '-n', 'default')).toBe(variant === 'cluster-wide' ? 'yes' : 'no')
+        expect(await may('get', 'configmaps', '-n', 'default')).toBe(variant === 'cluster-wide' ? 'yes' : 'no')
       },
       TEST_MS,
     )

@@ -6,7 +6,8 @@
  *     └───────no token is taken──▶ Unauthorized ──the token file changed, or 60 s: who are we? ──▶ closed
  *
  * While it is open no call leaves but the probe, every 2 to 15 s, and the feed's own reconnects, which count as one. A
- * failure is a call that no master answered, or a 5xx; a refusal is an answer. The probe keeps its pace until the breaker
+ * failure is a call that no master answered, a 429 or a 5xx, with or without `Retry-After`; any other refusal is an answer
+ * (D67). While it is open no probe leaves before the time that `Retry-After` requests, which is at most 30 s. The probe keeps its pace until the breaker
  * has stayed closed for a while, so that a master that is ready and yet fails every call is not hammered.
  */
 import { Backoff, type Clock, type Random, type Timers } from '../../runtime/index.ts'
@@ -46,6 +47,8 @@ export class Breaker {
   /** Since when nothing but failures came; undefined: the last call was answered. */
   #failingSinceMs: number | undefined
   #calls: readonly Call[] = []
+  /** What the last refusals request: no probe leaves before. */
+  #notBeforeMs = -Infinity
 
   constructor(deps: BreakerDeps) {
     this.#deps = deps
@@ -63,8 +66,9 @@ export class Breaker {
     return this.#failingSinceMs === undefined ? 0 : this.#deps.clock.monotonicMs() - this.#failingSinceMs
   }
 
-  /** A call that left while the breaker was closed has ended. */
-  ended(failed: boolean): void {
+  /** A call that left while the breaker was closed has ended. @param waitMs what a refusal requests to wait; 0: nothing. */
+  ended(failed: boolean, waitMs = 0): void {
+    if (waitMs > 0) this.#notBeforeMs = Math.max(this.#notBeforeMs, this.#deps.clock.monotonicMs() + waitMs)
     if (this.#reason !== null) return // An answer that was on its way; the probe decides.
     const nowMs = this.#deps.clock.monotonicMs()
     if (!failed) this.#failingSinceMs = undefined
@@ -89,7 +93,7 @@ export class Breaker {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const reason = this.#reason
-      await this.#turns.heard(signal, reason === null ? Infinity : this.#backoff.nextMs())
+      await this.#turns.heard(signal, reason === null ? Infinity : this.#probeInMs())
       if (reason === null || this.#reason !== reason || signal.aborted) continue
       const isBack = await this.#deps.probe(reason, signal)
       if (isBack && this.#reason === reason) this.close()
@@ -99,6 +103,10 @@ export class Breaker {
   /** Resolves when it is closed, or the signal aborts. */
   async closed(signal: AbortSignal): Promise<void> {
     while (this.#reason !== null && !signal.aborted) await this.#turns.heard(signal)
+  }
+
+  #probeInMs(): number {
+    return Math.max(this.#backoff.nextMs(), this.#notBeforeMs - this.#deps.clock.monotonicMs())
   }
 
   #isEnough(nowMs: number): boolean {

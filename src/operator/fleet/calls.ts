@@ -7,7 +7,14 @@
  *                                     └── a read or PUT whose connection broke, once; a 403 of a token that was replaced
  */
 import { MasterError, type Reply } from '../../client/index.ts'
-import type { Clock } from '../../runtime/index.ts'
+import {
+  Complaints,
+  isRefusalStatus,
+  retryAfterDelayMs,
+  type Clock,
+  type Log,
+  type Random,
+} from '../../runtime/index.ts'
 import type { Breaker } from './breaker.ts'
 import type { Limiter, Line } from './limiter.ts'
 import type { FleetMetrics } from './metrics.ts'
@@ -33,6 +40,8 @@ export interface Sent {
 
 export interface CallsDeps {
   readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
   readonly limiter: Limiter
   readonly breaker: Breaker
   readonly metrics: FleetMetrics
@@ -45,9 +54,11 @@ export interface CallsDeps {
 
 export class Calls {
   readonly #deps: CallsDeps
+  readonly #refusals: Complaints
 
   constructor(deps: CallsDeps) {
     this.#deps = deps
+    this.#refusals = new Complaints(deps.clock)
   }
 
   /** @throws what `signal` aborted with. */
@@ -59,7 +70,7 @@ export class Calls {
         return {
           kind: 'away',
           effect: 'not_sent',
-          message: breaker.reason === 'Unauthorized' ? 'the master does not take the token' : 'the master is away',
+          message: breaker.reason === 'Unauthorized' ? 'the master rejects the token' : 'the master is unavailable',
         }
       if (call.method !== 'GET' && !mayWrite()) return { kind: 'not_leading' }
       const sent = { sentMs: clock.monotonicMs(), token: token() }
@@ -75,11 +86,11 @@ export class Calls {
 
   /** One request, whatever the breaker says. @throws what `signal` aborted with. */
   async once<T>({ method, send }: Call<T>, signal: AbortSignal): Promise<Reply<T> | MasterError> {
-    const { breaker, clock, limiter, metrics } = this.#deps
+    const { breaker, clock, limiter, metrics, random } = this.#deps
     const sentMs = clock.monotonicMs()
-    const ended = (code: string, failed: boolean): void => {
+    const ended = (code: string, failed: boolean, waitMs = 0): void => {
       metrics.onRequest(method, code, clock.monotonicMs() - sentMs)
-      breaker.ended(failed)
+      breaker.ended(failed, waitMs)
     }
     try {
       const reply = await send(signal)
@@ -88,9 +99,26 @@ export class Calls {
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof MasterError)) throw error
-      if (isThrottle(error)) limiter.refused(sentMs, error.retryAfterMs ?? 0)
-      ended(String(error.status ?? error.code), isFailure(error))
+      const waitMs = retryAfterDelayMs(error.retryAfterMs ?? 0, random)
+      if (isThrottle(error)) limiter.refused(sentMs, waitMs)
+      if (error.status !== undefined && isRefusalStatus(error.status)) this.#log(error, waitMs)
+      ended(String(error.status ?? error.code), isFailure(error), waitMs)
       return error
     }
+  }
+
+  /** At most one line a minute for each status. */
+  #log({ status = 0, message, retryAfterMs }: MasterError, waitMs: number): void {
+    const { limiter, log } = this.#deps
+    const requested = retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs, wait_ms: Math.round(waitMs) }
+    this.#refusals.about(String(status), (suppressed) =>
+      log.warn('the master, or a proxy in front of it, rejects calls; sending fewer', {
+        status,
+        error: message,
+        ...requested,
+        calls_per_second: limiter.perSecond,
+        ...(suppressed > 0 && { suppressed }),
+      }),
+    )
   }
 }

@@ -5,10 +5,12 @@
  *
  *   managed_by ── null ▶ free ── ours ▶ ours ── of a live resource here ▶ duplicate
  *        ├─ namespace we watch, no such resource ── held before ▶ robbed, else ▶ left_over
- *        └─ anything else ▶ foreign
+ *        ├─ of another operator ▶ foreign
+ *        └─ anything else ▶ stray
  *
  * Robbed: a resource that held the claim and finds one of a resource nobody here knows shares its namespace's name with
  * another cluster. If both took over what looks left over, they would take it from each other for ever.
+ * A stray claim is taken back: claims are free strings, so it would end drift correction for everyone with a token (D66).
  * @see D31, D39, D51
  */
 import { MAX_MANAGED_BY_CHARS } from '../../protocol/index.ts'
@@ -28,9 +30,13 @@ export function judgeClaim({ managedBy, own, heldBefore, ...others }: ClaimFacts
   if (managedBy === null) return 'free'
   if (managedBy === own) return 'ours'
   if (others.isLive(managedBy)) return 'duplicate'
+  if (!isOfOperator(managedBy)) return 'stray'
   if (!isLeftOver(managedBy, others)) return 'foreign'
   return heldBefore ? 'robbed' : 'left_over'
 }
+
+/** Whether a claim has the form that operators give theirs. */
+export const isOfOperator = (managedBy: string): boolean => CLAIM.test(managedBy)
 
 /** Of a resource that is gone, in a namespace we watch. */
 export function isLeftOver(managedBy: string, { isLive, watches }: Pick<ClaimFacts, 'isLive' | 'watches'>): boolean {

@@ -7,7 +7,7 @@
  *   reads, writes ┘        ▲
  *                          └── every answer: its epoch (store-life.ts), its time
  */
-import { MasterClient, type MasterError } from '../../client/index.ts'
+import { MasterClient, MasterError } from '../../client/index.ts'
 import type { ReadyBody } from '../../protocol/index.ts'
 import type { Clock, Log, Random, Timers } from '../../runtime/index.ts'
 import { interned } from '../interned.ts'
@@ -18,6 +18,7 @@ import { FeedReader } from './feed-reader.ts'
 import { Identity } from './identity.ts'
 import { Limiter } from './limiter.ts'
 import type { FleetMetrics } from './metrics.ts'
+import { isFailure } from './outcome.ts'
 import type {
   CatalogType,
   FleetTable,
@@ -95,11 +96,13 @@ export class Fleet implements FleetTable {
       clock,
       timers,
       random,
-      probe: (why) => this.#probe(why),
+      probe: (why) => this.#probe(why).catch(() => false),
       onTurn: (reason) => this.#turned(reason),
     })
     this.#calls = new Calls({
       clock,
+      random,
+      log: options.log,
       breaker: this.#breaker,
       limiter: new Limiter(clock, timers),
       metrics,
@@ -273,23 +276,29 @@ export class Fleet implements FleetTable {
       : null
   }
 
+  /** Rejects where something else responds in the place of the master, with a body of another shape. */
   async #probe(why: OpenReason): Promise<boolean> {
     const { signal } = this.#end
     if (why === 'Unauthorized') return this.#identity.recovered(signal).catch(() => false) // Aborted.
     const answer = await this.#calls
       .once<ReadyBody>({ method: 'GET', send: (either) => this.#client.ready({ signal: either }) }, signal)
       .catch(() => null) // Aborted.
-    return answer !== null && 'body' in answer && answer.body.status === 'ready'
+    if (answer === null || !('body' in answer) || (answer.body as ReadyBody | null)?.status !== 'ready') return false
+    // The probe route may be served while the routes of the API are refused.
+    const me = await this.#calls
+      .once({ method: 'GET', send: (either) => this.#client.me({ signal: either }) }, signal)
+      .catch(() => null) // Aborted.
+    return me !== null && !(me instanceof MasterError && isFailure(me))
   }
 
   #turned(reason: OpenReason | null): void {
     const { log, metrics, onBreaker } = this.#options
-    if (reason === null) log.info('the master answers again')
+    if (reason === null) log.info('the master is reachable again')
     else
       log.error(
         reason === 'Unauthorized'
-          ? 'the master does not take the token; put the right one into its file'
-          : 'the master is away; nothing is sent until it is back',
+          ? 'the master rejects the token; write a valid token into its file'
+          : 'the master is unavailable; calls are paused until it is back',
         { reason },
       )
     metrics.onBreaker(reason)
@@ -306,7 +315,7 @@ export class Fleet implements FleetTable {
   }
 
   #lost(error: MasterError): void {
-    this.#options.log.warn('the event feed of the master broke, trying on', { error: error.message })
+    this.#options.log.warn('the event stream of the master ended, retrying', { error: error.message })
     this.#list()
     this.#each((reader) => reader.wake())
     if (error.code === 'FORBIDDEN') void this.#doubtToken()
@@ -333,7 +342,7 @@ export class Fleet implements FleetTable {
   }
 
   #reset(message: string): void {
-    this.#options.log.warn('the master lost state; everything is judged again', { reason: message })
+    this.#options.log.warn('the master lost state; all configs are compared again', { reason: message })
     this.#options.metrics.onStateReset()
     this.#tell({ kind: 'state_reset', message })
   }

@@ -6,6 +6,9 @@
  *   /me answers ──▶ the type is not covered; that is all
  *   /me is refused too ──▶ the other token of a rotation, once ──answers──▶ the call goes out again
  *                                └──refused──▶ the breaker opens as Unauthorized
+ *
+ * An admin token lacks no right. Where one master refuses it and `/me` of another does not, the masters read the new token
+ * of a rotation at different times: the call is repeated after 10 s and not taken for a missing right.
  */
 import { MasterError, type MasterClient } from '../../client/index.ts'
 import type { MeBody } from '../../protocol/index.ts'
@@ -35,6 +38,7 @@ export class Identity {
   readonly #deps: IdentityDeps
   #rights: string | undefined
   #types: ReadonlySet<string> = new Set()
+  #isAdmin = false
   #askedMs = -Infinity
   #asked = ''
   /** The token of the file when nobody was taken. */
@@ -71,11 +75,13 @@ export class Identity {
     if (isAsked && this.#askedMs <= sentMs && waitMs > 0)
       return { kind: 'throttled', effect: 'not_sent', retryAfterMs: waitMs }
     const verdict = isAsked && this.#askedMs > sentMs ? 'known' : await this.ask(signal)
-    if (verdict === 'known') return token === tokens.current() ? null : 'again'
+    if (verdict === 'known' && token !== tokens.current()) return 'again'
+    if (verdict === 'known')
+      return this.#isAdmin ? { kind: 'throttled', effect: 'not_sent', retryAfterMs: ASK_EVERY_MS } : null
     return {
       kind: 'away',
       effect: 'not_sent',
-      message: verdict === 'refused' ? 'the master does not take the token' : 'the master is away',
+      message: verdict === 'refused' ? 'the master rejects the token' : 'the master is unavailable',
     }
   }
 
@@ -118,6 +124,7 @@ export class Identity {
   }
 
   #learn({ role, automations }: MeBody): void {
+    this.#isAdmin = role === 'admin'
     const types = role === 'worker' ? [] : automations // A worker's token opens none of our routes.
     const rights = JSON.stringify(types.toSorted())
     if (rights === this.#rights) return

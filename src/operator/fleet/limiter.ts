@@ -3,7 +3,7 @@
  * How fast the master is asked: evenly, at a rate that grows while it keeps up and halves when it says that it does not.
  *
  *   50/s ──a second without refusal: +5/s──▶ … 400/s
- *     ▲ └──429, 503: halved once for all calls that were under way, and a pause of `Retry-After`
+ *     ▲ └──429, 503: halved once for all calls that were under way, and a pause of `Retry-After` where there is one
  *
  * Who waits stands in one of three lines: calls for somebody's edit leave first, then those of other reconciles, then what
  * only keeps the table current. Nobody starves: once the call that waits for longest has done so for a second, it gets one
@@ -36,7 +36,6 @@ export class Limiter {
   #cleanSinceMs: number
   /** When the next call may leave. */
   #nextMs: number
-  #pausedUntilMs = 0
   #halvedMs = -Infinity
   readonly #lines: Record<Line, Waiting[]> = { edit: [], reconcile: [], table: [] }
   #turns = 0
@@ -116,8 +115,8 @@ export class Limiter {
       this.#perSecond = Math.max(MIN_PER_SECOND, this.perSecond / 2)
       this.#halvedMs = nowMs
     }
-    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + retryAfterMs)
-    this.#nextMs = this.#cleanSinceMs = this.#pausedUntilMs
+    this.#cleanSinceMs = Math.max(this.#cleanSinceMs, nowMs + retryAfterMs)
+    this.#nextMs = Math.max(this.#nextMs, nowMs + retryAfterMs) // Never earlier: a refusal without Retry-After must not let the next call leave immediately.
     this.#next()
   }
 }

@@ -5,9 +5,15 @@
 import type { MasterError } from '../../client/index.ts'
 import type { Refusal } from './ports.ts'
 
-/** No master answered, or one that cannot serve. */
+/** No master answered, or one that cannot serve: every 429 and 5xx as well, with or without `Retry-After` (D67). */
 export function isFailure({ code, status }: MasterError): boolean {
-  return status === undefined || code === 'FOREIGN' || code === 'UNAVAILABLE' || code === 'TIMED_OUT'
+  return (
+    status === undefined ||
+    code === 'FOREIGN' ||
+    code === 'UNAVAILABLE' ||
+    code === 'TIMED_OUT' ||
+    code === 'RATE_LIMITED'
+  )
 }
 
 /** The master asks for less. */
@@ -24,7 +30,7 @@ export function refusalOf(error: MasterError, isTypeKnown: boolean): Refusal {
   if (code === 'NOT_FOUND') return { kind: isTypeKnown ? 'not_registered' : 'unknown_type' }
   if (code === 'INVALID') return { kind: 'rejected', faults, message }
   if (code === 'TOO_LARGE') return { kind: 'too_large', message }
-  if (code === 'STALE_GENERATION') return { kind: 'stale' }
+  if (code === 'STALE_GENERATION' || code === 'CLAIMED') return { kind: 'stale' }
   if (code === 'FORBIDDEN' || code === 'UNAUTHENTICATED') return { kind: 'forbidden', message }
   return { kind: 'bug', message }
 }

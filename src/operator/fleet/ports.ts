@@ -109,7 +109,7 @@ export type Refusal =
   | { readonly kind: 'too_large'; readonly message: string }
   /** The token is good and does not cover the type. */
   | { readonly kind: 'forbidden'; readonly message: string }
-  /** 412: somebody else changed the config first. */
+  /** 409, 412: somebody else changed the claim, or the config, first. */
   | { readonly kind: 'stale' }
   /** 429 or 503: the master asks for less, and the limiter has slowed down. A 503 may have had its effect. */
   | { readonly kind: 'throttled'; readonly effect: 'not_sent' | 'unknown'; readonly retryAfterMs: number }
@@ -141,10 +141,12 @@ export interface MasterWriter {
     actor: string,
     signal: AbortSignal,
   ): Promise<Outcome<ConfigBody>>
-  /** PUT: replaces a claim that is there. */
+  /** PUT: replaces a claim that is there, so judge it first. */
   claim(worker: WorkerRef, managedBy: string, signal: AbortSignal): Promise<Outcome<Registered>>
-  /** DELETE of the claim, whoever's it is: look first. */
+  /** DELETE of the actor's own claim. */
   release(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<Registered>>
+  /** DELETE of a claim of others, so judge it first. */
+  releaseLeftOver(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<Registered>>
   drain(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<void>>
   /** DELETE of the worker's record. */
   forget(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<void>>
@@ -163,9 +165,10 @@ export interface Claimant {
  * duplicate   another live resource's of this operator: the rule for duplicates decides
  * left_over   of a resource that is gone, in a namespace we watch: ours to take
  * robbed      as before, but this resource held it already: somebody else sees that resource, so it is theirs
- * foreign     of anybody else
+ * foreign     of another operator
+ * stray       of no operator: ours to take, or anyone with a token could end drift correction
  */
-export type ClaimVerdict = 'free' | 'ours' | 'duplicate' | 'left_over' | 'robbed' | 'foreign'
+export type ClaimVerdict = 'free' | 'ours' | 'duplicate' | 'left_over' | 'robbed' | 'foreign' | 'stray'
 
 export interface ClaimFacts {
   /** The record's `managed_by`. */

@@ -292,7 +292,10 @@ export class TypeReader {
     if (refusal.kind === 'forbidden') return this.#outOfReach('forbidden')
     if (refusal.kind === 'unknown_type' || refusal.kind === 'not_registered') return this.#outOfReach('unknown_type')
     if (refusal.kind === 'bug' || refusal.kind === 'rejected')
-      this.#deps.log.error('the master did not understand a read', { type: this.#deps.type, error: refusal.message })
+      this.#deps.log.error('the master rejected a read of the operator', {
+        type: this.#deps.type,
+        error: refusal.message,
+      })
     this.#waitMs(refusal.kind === 'throttled' ? Math.max(refusal.retryAfterMs, RETRY_MS) : RETRY_MS)
   }
 
@@ -311,7 +314,7 @@ export class TypeReader {
 
   #failed(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return
-    this.#deps.log.error('reading the workers of a type failed, it is tried again', { type: this.#deps.type, error })
+    this.#deps.log.error('reading the workers of a type failed, retrying', { type: this.#deps.type, error })
     this.#waitMs(RETRY_MS)
   }
 

@@ -73,7 +73,8 @@ export class Writer implements MasterWriter {
     return this.#mark(
       worker,
       'PUT',
-      (either) => this.#deps.client.workers.claim(type, workerId, managedBy, { actor: managedBy, signal: either }),
+      (either) =>
+        this.#deps.client.workers.claim(type, workerId, managedBy, { actor: managedBy, force: true, signal: either }),
       signal,
     )
   }
@@ -84,6 +85,16 @@ export class Writer implements MasterWriter {
       worker,
       'DELETE',
       (either) => this.#deps.client.workers.unclaim(type, workerId, { actor, signal: either }),
+      signal,
+    )
+  }
+
+  releaseLeftOver(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<Outcome<Registered>> {
+    const { type, workerId } = worker
+    return this.#mark(
+      worker,
+      'DELETE',
+      (either) => this.#deps.client.workers.unclaim(type, workerId, { actor, force: true, signal: either }),
       signal,
     )
   }
@@ -166,5 +177,5 @@ export class Writer implements MasterWriter {
 
 const forbidden = (type: string): { readonly kind: 'forbidden'; readonly message: string } => ({
   kind: 'forbidden',
-  message: `the token does not cover the type ${type}`,
+  message: `the token is not valid for the type ${type}`,
 })

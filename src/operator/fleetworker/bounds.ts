@@ -42,15 +42,15 @@ export function boundFaults(resource: FleetWorker): readonly string[] {
     ...valueFaults(config, 'spec.config'),
     ...configFrom.flatMap(sourceFaults),
     ...twice(configFrom.map(({ field }) => field)).map(
-      (field) => `spec.configFrom: names ${JSON.stringify(field)} twice; leave one out`,
+      (field) => `spec.configFrom: names ${JSON.stringify(field)} twice; remove one of the two`,
     ),
     ...configFrom
       .filter(({ field }) => Object.hasOwn(config, field))
-      .map(({ field }) => `spec.configFrom: ${JSON.stringify(field)} stands in spec.config too; leave one out`),
+      .map(({ field }) => `spec.configFrom: ${JSON.stringify(field)} is also in spec.config; remove one of the two`),
     ...slotsFaults(resource),
     ...ignoreDifferences
       .filter((pointer) => !isPointer(pointer))
-      .map((pointer) => `spec.ignoreDifferences: ${JSON.stringify(pointer)} is no JSON pointer to a value`),
+      .map((pointer) => `spec.ignoreDifferences: ${JSON.stringify(pointer)} is not a JSON pointer to a value`),
   ]
 }
 
@@ -130,7 +130,7 @@ function slotsFaults({ spec: { slots, config = {}, configFrom = [] } }: FleetWor
       : configFrom.some(({ field }) => field === 'slots')
         ? 'configFrom'
         : undefined
-  return other === undefined ? [] : [`spec.slots: slots stand in spec.${other} too; set them once`]
+  return other === undefined ? [] : [`spec.slots: slots are also in spec.${other}; set them once`]
 }
 
 /** RFC 6901 without `-`, which names no value that is there. */

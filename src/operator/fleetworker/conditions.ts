@@ -35,6 +35,7 @@ const SYNCED = {
   SourceForbidden: 'False',
   SecretNotWriteOnly: 'False',
   Forbidden: 'False',
+  NotPermitted: 'False',
   OwnershipConflict: 'False',
   ContestedField: 'False',
   Pending: 'Unknown',
@@ -88,6 +89,7 @@ const STALLED: ReadonlySet<string> = new Set<SyncedReason>([
   'UnknownType',
   'RegistrationTimeout',
   'SecretNotWriteOnly',
+  'NotPermitted',
   'OwnershipConflict',
 ])
 
@@ -187,7 +189,10 @@ function syncedOf(facts: Facts): Verdict {
   const old = facts.before.find(({ type }) => type === 'Synced')
   return old?.observedGeneration === facts.generation
     ? old
-    : verdict({ reason: 'MasterUnreachable', message: 'the master is away; this spec waits for it' })
+    : verdict({
+        reason: 'MasterUnreachable',
+        message: 'the master is unavailable; this spec is applied when it is back',
+      })
 }
 
 function onlineOf({ worker, masterAway, nowMs, drain }: Facts): Verdict {
@@ -196,13 +201,13 @@ function onlineOf({ worker, masterAway, nowMs, drain }: Facts): Verdict {
     reason,
     message,
   })
-  if (masterAway) return verdict('MasterUnreachable', 'the master is away')
-  if (worker === undefined) return verdict('Pending', 'the master was not asked yet')
-  if (worker === null) return verdict('WorkerNotRegistered', 'no worker of this id has registered')
+  if (masterAway) return verdict('MasterUnreachable', 'the master is unavailable')
+  if (worker === undefined) return verdict('Pending', 'not read from the master yet')
+  if (worker === null) return verdict('WorkerNotRegistered', 'no worker with this id has registered')
   if (worker.connected) return verdict('Connected', 'the worker is connected')
   if (nowMs - worker.lastSeenMs < ONLINE_MS)
     return verdict('RecentlySeen', 'the worker was seen within the last 45 seconds')
-  if (drain) return verdict('Drained', 'the worker has ended after its drain')
+  if (drain) return verdict('Drained', 'the worker drained and exited')
   return verdict('Offline', `the worker was last seen at ${kubeTime(worker.lastSeenMs)}`)
 }
 
@@ -215,16 +220,16 @@ function appliedOf({ worker, nowMs, masterAway, before }: Facts): Verdict {
   if (worker === undefined)
     return (
       (masterAway ? before.find(({ type }) => type === 'Applied') : undefined) ??
-      verdict('Pending', 'the master was not asked yet')
+      verdict('Pending', 'not read from the master yet')
     )
   if (worker === null || worker.appliedConfigGen === null)
-    return verdict('NotReported', 'the worker has not said yet which config it runs')
+    return verdict('NotReported', 'the worker has not reported yet which config it runs')
   const { configGen, appliedConfigGen } = worker
   if (appliedConfigGen === configGen) return verdict('Acknowledged', `the worker runs generation ${configGen}`)
   if (appliedConfigGen > configGen)
     return verdict(
       'GenerationBehind',
-      `the worker runs generation ${appliedConfigGen}, the master is at ${configGen}; it moves up at the worker's next poll`,
+      `the worker runs generation ${appliedConfigGen}, the master is at ${configGen}; the next poll of the worker corrects it`,
     )
   const message = `the worker runs generation ${appliedConfigGen} of ${configGen}`
   return verdict(worker.connected && nowMs - worker.owesSinceMs >= ACK_MS ? 'AckTimeout' : 'WaitingForWorker', message)
@@ -237,12 +242,12 @@ function healthyOf(facts: Facts): Verdict {
     reason,
     message,
   })
-  if (masterAway) return verdict('MasterUnreachable', 'the master is away')
-  if (worker === undefined || worker === null) return verdict('Pending', 'nothing is known of the worker yet')
-  if (onlineOf(facts).status === 'False') return verdict('Offline', 'the worker is not there to ask')
+  if (masterAway) return verdict('MasterUnreachable', 'the master is unavailable')
+  if (worker === undefined || worker === null) return verdict('Pending', 'the worker was not read from the master yet')
+  if (onlineOf(facts).status === 'False') return verdict('Offline', 'the worker is not connected')
   if (worker.state === 'ERROR') return verdict('WorkerError', worker.lastError ?? 'the worker reports an error')
   return worker.state === 'DRAINING'
-    ? verdict('Draining', 'the worker finishes its work')
+    ? verdict('Draining', 'the worker is finishing its work')
     : verdict('WorkerHealthy', `the worker is ${worker.state}`)
 }
 
@@ -259,13 +264,14 @@ function readyOf(facts: Facts, judged: Judged): Verdict {
   const verdicts = (['Synced', 'Online', 'Applied', 'Healthy'] as const).filter(counted).map((type) => judged[type])
   const failed = verdicts.find(({ status }) => status === 'False')
   if (failed !== undefined) return failed
-  if (isDraining(facts, judged)) return { status: 'False', reason: 'Draining', message: 'the worker finishes its work' }
+  if (isDraining(facts, judged))
+    return { status: 'False', reason: 'Draining', message: 'the worker is finishing its work' }
   return verdicts.find(({ status }) => status === 'Unknown') ?? { status: 'True', ...readyReason(facts, judged) }
 }
 
 function readyReason(facts: Facts, judged: Judged): Pick<Verdict, 'reason' | 'message'> {
   if (facts.suspend) return { reason: 'Suspended', message: 'suspended; the worker is healthy' }
-  if (isDrained(judged)) return { reason: 'Drained', message: 'the worker has ended after its drain' }
+  if (isDrained(judged)) return { reason: 'Drained', message: 'the worker drained and exited' }
   if (facts.policy === 'Observe') return { reason: 'ObserveOnly', message: 'observed; the worker is healthy' }
   return { reason: 'Ready', message: 'the worker runs this config and is healthy' }
 }
@@ -277,9 +283,10 @@ function stalledOf(facts: Facts, { Synced }: Judged): Verdict | undefined {
 function reconcilingOf(facts: Facts, judged: Judged): Verdict | undefined {
   const { Synced, Online, Applied } = judged
   if (facts.releasing)
-    return { status: 'True', reason: 'Releasing', message: 'giving the worker back before this object goes' }
+    return { status: 'True', reason: 'Releasing', message: 'releasing the worker before this object is deleted' }
   if (RECONCILING.has(Synced.reason) || Synced.reason === 'MasterUnreachable') return { ...Synced, status: 'True' }
-  if (isDraining(facts, judged)) return { status: 'True', reason: 'Draining', message: 'the worker finishes its work' }
+  if (isDraining(facts, judged))
+    return { status: 'True', reason: 'Draining', message: 'the worker is finishing its work' }
   const waits = Applied.reason === 'WaitingForWorker' && Online.status === 'True' && !isHandsOff(facts)
   return waits ? { ...Applied, status: 'True' } : undefined
 }

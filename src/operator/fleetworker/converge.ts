@@ -10,25 +10,29 @@
  * the master refuses a PATCH against another generation; either way it begins again.
  * @see D15, D31, D43
  */
+import type { JsonObject } from '../../protocol/index.ts'
 import { judgeClaim, type CatalogType, type ClaimVerdict, type Registered } from '../fleet/index.ts'
 import { isBehind, KubeError } from '../kube/index.ts'
 import { Contest } from './contest.ts'
-import { holdsSecret } from './desired.ts'
-import { found, NO_DRIFT, quiet, refused, unseen, updating, type Finding, type Pass } from './findings.ts'
+import { holdsSecret, secretsSet } from './desired.ts'
+import { found, NO_DRIFT, PARKED_MS, quiet, refused, unseen, updating, type Finding, type Pass } from './findings.ts'
 import { judge, type Judged } from './judge.ts'
+import { rejectedDigest, type Parked } from './memory.ts'
 import { conflictMessage, otherOwnerOf } from './ownership.ts'
 import { hasMoved, isHandsOff, mayWriteConfig, saysInForce } from './policy.ts'
 import { eventTargetOf, readAgain } from './resource.ts'
-import { givenBack, writeAhead, type SecretMemory } from './secrets.ts'
+import { givenBack, takenOver, writeAhead, type SecretMemory } from './secrets.ts'
 
 /** At once, but behind the edits that were not looked at yet; and what nobody edited behind the whole round. */
 const SECOND_LOOK_MS = 1
 const EDITED = 80
+/** The reasons under which a refusal of the master is reported. */
+const REFUSALS = ['Rejected', 'ConfigInvalid'] as const
 const UNEDITED = -100
 
 export async function converge(pass: Pass): Promise<Finding | 'again'> {
   const { deps, entry, resource } = pass
-  const other = otherOwnerOf(resource, deps.cache)
+  const other = otherOwnerOf(resource, deps.cache, deps.permits)
   if (other !== undefined) {
     const back = await giveBack(pass)
     return 'synced' in back
@@ -48,9 +52,20 @@ export async function converge(pass: Pass): Promise<Finding | 'again'> {
   if (isHandsOff(resource.spec)) return observe(pass, seen, type)
   const verdict = verdictOf(pass, seen)
   if (verdict === 'robbed' || verdict === 'foreign') return claimedByOthers(seen)
-  const judged = await judge(pass, seen, type)
-  const finding = 'synced' in judged ? judged : await act(pass, seen, judged, verdict)
+  const owned = withSecretsOfOthers(pass, seen, type)
+  const judged = await judge(owned, seen, type)
+  const finding = 'synced' in judged ? judged : await act(owned, seen, judged, verdict)
   return finding === 'again' ? finding : drained(pass, finding)
+}
+
+/**
+ * While the worker is not this resource's yet, secret fields that are set were set by others. They count as sent by it, so
+ * that those which it does not name are reset in the same PATCH that brings its own targets (D64).
+ */
+function withSecretsOfOthers(pass: Pass, { epoch, record }: Registered, type: CatalogType): Pass {
+  const { entry, standing } = pass
+  const isOwn = standing.epoch === epoch && record.managed_by === entry.claim
+  return isOwn ? pass : { ...pass, standing: takenOver(standing, secretsSet(record.config as JsonObject, type)) }
 }
 
 /** The record as the table has it; asked for where that is known to be old. */
@@ -82,7 +97,7 @@ function claimedByOthers(worker: Registered): Finding {
 }
 
 /** @returns what is remembered then, or why the claim could not be given back. */
-async function giveBack(pass: Pass): Promise<SecretMemory | Finding> {
+export async function giveBack(pass: Pass): Promise<SecretMemory | Finding> {
   const { deps, entry, signal, standing } = pass
   const seen = deps.table.get(entry.worker.type, entry.worker.workerId)
   if (seen.kind === 'registered' && seen.record.managed_by === entry.claim) {
@@ -96,7 +111,7 @@ async function giveBack(pass: Pass): Promise<SecretMemory | Finding> {
 async function observe(pass: Pass, seen: Registered, type: CatalogType): Promise<Finding> {
   const memory = await giveBack(pass)
   if ('synced' in memory) return memory
-  const judged = await judge({ ...pass, standing: memory }, seen, type)
+  const judged = await judge(withSecretsOfOthers({ ...pass, standing: memory }, seen, type), seen, type)
   if ('synced' in judged) return { ...judged, memory }
   return tolerated(pass, seen, judged, { ...memory, generation: seen.record.config_gen })
 }
@@ -169,13 +184,14 @@ function hasForgotten({ deps, standing: { epoch, generation = 0 } }: Pass, seen:
 
 /** The same refusal would come again, or the same field be fought over. */
 function obstacle(
-  { deps, entry }: Pass,
+  pass: Pass,
   worker: Registered,
   { inputs, difference: { paths } }: Judged,
   isForgotten: boolean,
 ): Finding | undefined {
+  const { deps, entry } = pass
   const nowMs = deps.clock.monotonicMs()
-  const { parked } = entry
+  const parked = (entry.parked ??= parkedBefore(pass, inputs, nowMs))
   if (parked?.inputs === inputs && nowMs < parked.untilMs)
     return found(parked.reason, parked.message, { kind: 'terminal' }, { worker, drift: NO_DRIFT })
   const contest = isForgotten || entry.inForce !== inputs ? undefined : entry.contest?.at(nowMs)
@@ -187,6 +203,17 @@ function obstacle(
     { kind: 'ok', againAfterMs: contest.nextMs - nowMs },
     { worker, drift: { paths, by } },
   )
+}
+
+/** What an earlier term of leadership, or an earlier process, was refused: its status says so. */
+function parkedBefore({ before, resource }: Pass, inputs: string, nowMs: number): Parked | undefined {
+  if (before.config?.rejected !== rejectedDigest(inputs)) return undefined
+  const synced = before.conditions?.find(({ type }) => type === 'Synced')
+  const isOfThis = synced?.observedGeneration === resource.metadata.generation
+  const reason = REFUSALS.find((each) => each === synced?.reason)
+  return isOfThis && reason !== undefined
+    ? { inputs, reason, message: synced?.message ?? '', untilMs: nowMs + PARKED_MS }
+    : undefined
 }
 
 const contestMessage = (path: string, by: string | null): string =>
@@ -229,7 +256,10 @@ async function write(pass: Pass, seen: Registered, judged: Judged, isForgotten: 
   const held: SecretMemory = { ...standing, epoch: standing.epoch ?? seen.epoch }
   if (isFirstSent(pass, judged))
     return {
-      ...updating({ kind: 'retry' }, seen, { ...held, sources: writeAhead(held.sources, judged.desired) }),
+      ...updating({ kind: 'retry' }, seen, {
+        ...held,
+        sources: writeAhead(held.sources, judged.desired, judged.difference.patch),
+      }),
       isAhead: true,
     }
   const { patch } = judged.difference
@@ -250,9 +280,9 @@ async function write(pass: Pass, seen: Registered, judged: Judged, isForgotten: 
 }
 
 /** A secret that the status does not name yet: it is named there before it is sent. */
-function isFirstSent({ resource }: Pass, { acts, type }: Judged): boolean {
+function isFirstSent({ resource }: Pass, { acts, difference: { patch }, type }: Judged): boolean {
   const named = new Set(resource.status?.config?.sources?.map(({ field }) => field))
-  return [...acts.due].some((field) => holdsSecret(field, type) && !named.has(field))
+  return [...acts.due].some((field) => Object.hasOwn(patch, field) && holdsSecret(field, type) && !named.has(field))
 }
 
 function noteWritten(
@@ -272,7 +302,7 @@ function noteWritten(
       eventTargetOf(resource),
       'Warning',
       'SecretInSpec',
-      `spec.config holds a secret for everybody to read: ${inline.join(', ')}; move it to a Secret and name it in spec.configFrom`,
+      `spec.config contains a secret in plain text: ${inline.join(', ')}; move it to a Secret and reference it in spec.configFrom`,
     )
   if (entry.inForce !== inputs || isForgotten) return
   const nowMs = deps.clock.monotonicMs()

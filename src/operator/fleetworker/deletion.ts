@@ -11,12 +11,12 @@
  * @see D44
  */
 import type { JsonObject } from '../../protocol/index.ts'
-import type { CatalogType, Registered } from '../fleet/index.ts'
+import { isOfOperator, type CatalogType, type Registered } from '../fleet/index.ts'
 import type { Outcome } from '../kube/index.ts'
 import { addressFaults } from './bounds.ts'
 import { look } from './converge.ts'
 import { holdsSecret } from './desired.ts'
-import { differenceOf } from './diff.ts'
+import { differenceOf, keptSecretFields } from './diff.ts'
 import { hasFinalizer, patchFinalizers, removeFinalizer, wantsFinalizer } from './finalizers.ts'
 import { found, refused, type Finding, type Pass } from './findings.ts'
 import { otherOwnerOf } from './ownership.ts'
@@ -34,12 +34,13 @@ export async function release(pass: Pass): Promise<Outcome> {
   if (now === undefined) return { kind: 'ok' } // Gone; the watch is about to tell.
   const waitedMs = (dateMs ?? deps.clock.wallMs()) - Date.parse(now.metadata.deletionTimestamp ?? '')
   if (now.metadata.annotations?.[ABANDON_ANNOTATION] === 'true')
-    return abandon({ ...pass, resource: now }, `the annotation ${ABANDON_ANNOTATION} asks for it`)
+    return abandon({ ...pass, resource: now }, `the annotation ${ABANDON_ANNOTATION} requests it`)
   const isNothingToDo =
     !wantsFinalizer(now) ||
     now.spec.suspend === true ||
     addressFaults(now).length > 0 ||
-    otherOwnerOf(now, deps.cache) !== undefined
+    !deps.permits(now) ||
+    otherOwnerOf(now, deps.cache, deps.permits) !== undefined
   const left = isNothingToDo ? undefined : await restore({ ...pass, resource: now })
   if (left === undefined) {
     await releaseClaim(pass)
@@ -52,7 +53,7 @@ export async function release(pass: Pass): Promise<Outcome> {
 
 async function abandon(pass: Pass, why: string): Promise<Outcome> {
   const { deps, entry, resource } = pass
-  deps.log.warn('a FleetWorker goes without its worker being given back', {
+  deps.log.warn('deleting a FleetWorker without releasing its worker', {
     name: resource.metadata.name,
     namespace: resource.metadata.namespace,
     ...entry.worker,
@@ -62,7 +63,7 @@ async function abandon(pass: Pass, why: string): Promise<Outcome> {
     eventTargetOf(resource),
     'Warning',
     'Abandoned',
-    `the worker ${entry.worker.workerId} was not given back: ${why}`,
+    `the worker ${entry.worker.workerId} was not released: ${why}`,
   )
   return letGo(pass)
 }
@@ -88,7 +89,8 @@ async function restore(pass: Pass): Promise<Finding | undefined> {
   const type = deps.table.catalog(entry.worker.type)
   if (type === undefined)
     return found('Updating', 'the schema of the type is not known yet', { kind: 'retry' }, { worker: seen })
-  if (seen.record.managed_by !== null && seen.record.managed_by !== entry.claim) return undefined
+  const { managed_by: managedBy } = seen.record
+  if (managedBy !== null && managedBy !== entry.claim && isOfOperator(managedBy)) return undefined
   const patch = resetOf(pass, seen, type)
   if (Object.keys(patch).length > 0) {
     const answer = await deps.master.patch(
@@ -112,11 +114,14 @@ async function restore(pass: Pass): Promise<Finding | undefined> {
 function resetOf({ resource, standing }: Pass, { record }: Registered, type: CatalogType): JsonObject {
   const set = Object.keys(record.config).filter((field) => holdsSecret(field, type))
   const acts = { due: new Set<string>(), forgotten: new Set([...set, ...standing.sources.keys()]) }
-  return differenceOf(
+  const observed = record.config as JsonObject
+  const { patch } = differenceOf(
     { named: {}, versions: new Map() },
-    record.config as JsonObject,
+    observed,
     type,
     acts,
     resource.spec.ignoreDifferences ?? [],
-  ).patch
+  )
+  const bound = keptSecretFields(observed, patch, type) // An ignored secret does not outlive its destinations (D88).
+  return { ...patch, ...Object.fromEntries(bound.map((field) => [field, null])) }
 }

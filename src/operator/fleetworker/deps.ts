@@ -1,11 +1,12 @@
 /** @module operator/fleetworker/deps  What a reconcile works with. Nothing of it outlives a term of leadership but the cache and the table. */
-import type { Clock, Log } from '../../runtime/index.ts'
+import type { Clock, Complaints, Log } from '../../runtime/index.ts'
 import type { FleetTable, MasterWriter } from '../fleet/index.ts'
 import type { EventRecorder, KubeTransport, Leadership, ObjectCache, StatusWriter } from '../kube/index.ts'
 import type { ReconcileMemory } from './memory.ts'
 import type { FleetWorkerObject } from './resource.ts'
 import type { FleetWorkerStatus } from './schema.ts'
 import type { Sources } from './sources.ts'
+import type { Permits } from './tenants.ts'
 
 export type DriftOutcome = 'reverted' | 'tolerated' | 'contested'
 
@@ -25,7 +26,10 @@ export interface ReconcileDeps {
   readonly memory: ReconcileMemory
   readonly clock: Clock
   readonly log: Log
+  /** Limits warnings about missing rights to one per minute and namespace. */
+  readonly complaints: Complaints
   /** Whether this operator sees the resources of a namespace. */
   readonly watches: (namespace: string) => boolean
+  readonly permits: Permits
   readonly onDrift: (outcome: DriftOutcome) => void
 }

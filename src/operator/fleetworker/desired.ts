@@ -87,6 +87,13 @@ export const holdsSecret = (name: string, { secrets }: ConfigType): boolean => s
 export const isSecretField = (name: string, { secrets }: ConfigType): boolean =>
   secrets.some((path) => path.length === 1 && path[0] === name)
 
+/** Fields in which a config, as reads show it, has a secret. */
+export const secretsSet = (config: JsonObject, { secrets }: ConfigType): readonly string[] => [
+  ...new Set(
+    secrets.flatMap((path) => (path[0] !== undefined && secretValues(config, [path]).length > 0 ? [path[0]] : [])),
+  ),
+]
+
 function sourceValue(
   { field, as }: ConfigSource,
   sources: ReadonlyMap<string, Source>,

@@ -12,9 +12,11 @@
  */
 import {
   acceptsNull,
+  boundSecretsOf,
   defaultsOf,
   differingPointers,
   isJsonObject,
+  keptBoundSecrets,
   pointerStep,
   sameJson,
   withoutDefaults,
@@ -62,6 +64,41 @@ export function differenceOf(
     patch: Object.fromEntries(found.map(([name, { send }]) => [name, send])),
     paths: found.flatMap(([, { paths }]) => paths),
   }
+}
+
+/**
+ * As {@link differenceOf}; a secret that is bound to a field of the PATCH is sent with it, or cleared where the resource
+ * does not name it, since the master refuses the PATCH otherwise (D88). One that is ignored stays out: somebody else has
+ * to send it.
+ */
+export function boundDifferenceOf(
+  desired: Desired,
+  observed: JsonObject,
+  type: ConfigType,
+  acts: SecretActs,
+  ignored: readonly string[],
+): { readonly acts: SecretActs; readonly difference: Difference } {
+  const difference = differenceOf(desired, observed, type, acts, ignored)
+  const kept = keptSecretFields(observed, difference.patch, type).filter(
+    (name) => !acts.due.has(name) && !acts.forgotten.has(name),
+  )
+  if (kept.length === 0) return { acts, difference }
+  const isNamed = (name: string): boolean => Object.hasOwn(desired.named, name)
+  const more = {
+    due: new Set([...acts.due, ...kept.filter(isNamed)]),
+    forgotten: new Set([...acts.forgotten, ...kept.filter((name) => !isNamed(name))]),
+  }
+  return boundDifferenceOf(desired, observed, type, more, ignored)
+}
+
+/** Secret fields that `patch` leaves as they are while it changes where they are sent. */
+export function keptSecretFields(
+  observed: JsonObject,
+  patch: JsonObject,
+  { schema, secrets }: ConfigType,
+): readonly string[] {
+  const kept = keptBoundSecrets(boundSecretsOf(schema, secrets), observed, patch, Object.keys(patch))
+  return [...new Set(kept.flatMap(({ path }) => path.slice(0, 1)))]
 }
 
 interface Field {

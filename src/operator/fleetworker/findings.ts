@@ -13,7 +13,7 @@ import type { FleetWorkerStatus } from './schema.ts'
 import type { SecretMemory } from './secrets.ts'
 
 const FORBIDDEN_MS = 5 * 60_000
-const PARKED_MS = 30 * 60_000
+export const PARKED_MS = 30 * 60_000
 const DEFAULT_REGISTRATION_MS = 600_000
 const MAX_FAULTS_SHOWN = 3
 
@@ -42,10 +42,12 @@ export interface Finding {
   /** What is remembered has to stand in the status before it goes on. */
   readonly isAhead?: boolean
   readonly releasing?: boolean
+  /** The worker is not one of this namespace: nothing of it is shown. */
+  readonly isHidden?: boolean
 }
 
 export const NO_DRIFT = { paths: [], by: null } as const
-const UPDATING = { reason: 'Updating', message: 'this spec is on its way to the master' } as const
+const UPDATING = { reason: 'Updating', message: 'this spec is being sent to the master' } as const
 
 export const found = (
   reason: SyncedReason,
@@ -74,7 +76,7 @@ export function unseen(seen: Exclude<Seen, Registered>, pass: Pass): Finding {
   if (seen.kind === 'pending') return quiet({ kind: 'ok' }) // The table tells when it knows.
   if (seen.kind === 'unregistered') return unregistered(pass)
   if (seen.kind === 'unknown_type') return unknownType(pass)
-  return found('Forbidden', `the operator's token does not cover the type ${pass.resource.spec.type}`, {
+  return found('Forbidden', `the operator's token is not valid for the type ${pass.resource.spec.type}`, {
     kind: 'ok',
     againAfterMs: FORBIDDEN_MS,
   })
@@ -97,17 +99,17 @@ function unregistered(pass: Pass): Finding {
   const leftMs = entry.missing.sinceMs + timeoutMs - nowMs
   const facts = { worker: null, drift: NO_DRIFT } as const
   if (timeoutMs === 0)
-    return found('WorkerNotRegistered', 'no worker of this id has registered yet', { kind: 'ok' }, facts)
+    return found('WorkerNotRegistered', 'no worker with this id has registered yet', { kind: 'ok' }, facts)
   if (leftMs > 0)
     return found(
       'WorkerNotRegistered',
-      'no worker of this id has registered yet',
+      'no worker with this id has registered yet',
       { kind: 'ok', againAfterMs: leftMs },
       facts,
     )
   return found(
     'RegistrationTimeout',
-    `no worker of this id has registered within ${timeoutMs / 1_000} s; start one, or correct spec.type and spec.workerId`,
+    `no worker with this id has registered within ${timeoutMs / 1_000} s; start one, or correct spec.type and spec.workerId`,
     { kind: 'terminal' },
     facts,
   )
@@ -136,13 +138,16 @@ export function refused(refusal: Refusal, pass: Pass, worker?: Registered, input
     case 'too_large':
       return parked('ConfigInvalid', refusal.message, pass, facts, inputs)
     case 'bug':
-      pass.deps.log.error('the master refuses a request of ours', { ...pass.entry.worker, refused: refusal.message })
+      pass.deps.log.error('the master rejected a request of the operator', {
+        ...pass.entry.worker,
+        refused: refusal.message,
+      })
       return parked('Rejected', refusal.message, pass, facts, inputs)
     case 'forbidden':
       return found('Forbidden', refusal.message, { kind: 'retry', afterMs: FORBIDDEN_MS }, facts)
     case 'throttled':
       if (refusal.effect === 'unknown') pass.entry.isUnsure = true
-      return quiet({ kind: 'retry', afterMs: Math.max(refusal.retryAfterMs, 1) }, worker)
+      return quiet({ kind: 'retry', ...(refusal.retryAfterMs > 0 && { afterMs: refusal.retryAfterMs }) }, worker)
     case 'not_leading':
       return quiet({ kind: 'retry' }, worker) // Often but for the moment after a stall; a term that is over tries nothing again.
     case 'stale':

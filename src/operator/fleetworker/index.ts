@@ -7,6 +7,7 @@
  */
 export * from './bounds.ts'
 export * from './conditions.ts'
+export { CONSENT_ANNOTATION } from './consent.ts'
 export type { DriftOutcome, ReconcileDeps } from './deps.ts'
 export * from './desired.ts'
 export * from './diff.ts'
@@ -18,4 +19,5 @@ export * from './schema.ts'
 export * from './secrets.ts'
 export { Sources } from './sources.ts'
 export * from './status.ts'
+export * from './tenants.ts'
 export * from './text.ts'

@@ -3,14 +3,14 @@
  * Holds a resource against the worker's record: reads what the comparison needs (sources, the config's history), and
  * compares. Writes nothing. A secret is read only when it has to be sent.
  */
-import type { JsonObject } from '../../protocol/index.ts'
+import { pointerStep, type JsonObject } from '../../protocol/index.ts'
 import type { CatalogType, Registered } from '../fleet/index.ts'
 import { interned } from '../interned.ts'
 import { desiredOf, holdsSecret, isSecretField, type Desired } from './desired.ts'
-import { differenceOf, type Difference } from './diff.ts'
+import { boundDifferenceOf, type Difference } from './diff.ts'
 import { found, NO_DRIFT, refused, type Finding, type Pass } from './findings.ts'
 import { RECONCILE_ANNOTATION } from './resource.ts'
-import { secretActs, type SecretActs, type SecretMemory } from './secrets.ts'
+import { isUnsent, secretActs, type SecretActs, type SecretMemory } from './secrets.ts'
 
 const HISTORY_LIMIT = 50
 const SOURCE_MS = 5 * 60_000
@@ -39,23 +39,33 @@ export async function judge(pass: Pass, seen: Registered, type: CatalogType): Pr
     const desired = desiredOf(resource, read.sources, type)
     if ('reason' in desired)
       return found(desired.reason, desired.message, { kind: 'terminal' }, { worker: seen, drift: NO_DRIFT })
-    const acts = secretActs(desired, recognised(pass, desired, type, read.unread), {
+    const own = secretActs(desired, recognised(pass, desired, type, read.unread), {
       epoch: seen.epoch,
       configGen: seen.record.config_gen,
       changedSince,
     })
+    const { acts, difference } = boundDifferenceOf(
+      desired,
+      seen.record.config as JsonObject,
+      type,
+      own,
+      ignoredBy(pass, type),
+    )
     if (![...acts.due].some((field) => read.unread.has(field))) {
-      const difference = differenceOf(
-        desired,
-        seen.record.config as JsonObject,
-        type,
-        acts,
-        resource.spec.ignoreDifferences ?? [],
-      )
       return { type, desired, acts, difference, inputs: inputsOf(pass, desired, type) }
     }
     wants = () => true
   }
+}
+
+/** Without pointers into secrets of others: a secret that stays where this resource brings targets of its own would be sent to these (D64). */
+function ignoredBy({ resource, standing }: Pass, type: CatalogType): readonly string[] {
+  const others = type.secrets.flatMap(([field]) =>
+    field !== undefined && isUnsent(field, standing) ? [pointerStep(field)] : [],
+  )
+  return (resource.spec.ignoreDifferences ?? []).filter(
+    (pointer) => !others.some((at) => pointer === at || pointer.startsWith(`${at}/`)),
+  )
 }
 
 const invalid = (message: string, worker: Registered): Finding =>

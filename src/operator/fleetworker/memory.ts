@@ -4,7 +4,7 @@
  * cost one call and never correctness. One entry a uid; another uid under the same name starts anew, and so does a
  * resource that went back: what was learnt of its later generations may be said of others now.
  */
-import { createHmac } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import type { JsonValue } from '../../protocol/index.ts'
 import type { Random } from '../../runtime/index.ts'
 import type { WorkerRef } from '../fleet/index.ts'
@@ -14,7 +14,7 @@ import { claimFor, workerOf, type FleetWorkerObject } from './resource.ts'
 import type { SyncedReason } from './conditions.ts'
 
 /** A refusal that the same inputs would meet again. */
-interface Parked {
+export interface Parked {
   readonly inputs: string
   readonly reason: SyncedReason
   readonly message: string
@@ -44,6 +44,9 @@ export interface Entry {
   patchedMs: number
   isJudged: boolean
 }
+
+/** What a status keeps of refused inputs. They name versions and no value, so a plain digest gives nothing away. */
+export const rejectedDigest = (inputs: string): string => createHash('sha256').update(inputs).digest('base64url')
 
 export class ReconcileMemory {
   readonly #entries = new Map<ObjectKey, Entry>()

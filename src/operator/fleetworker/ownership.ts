@@ -2,9 +2,13 @@
  * @module operator/fleetworker/ownership
  * Which of several FleetWorkers for one worker decides: the oldest, then the one with the smaller uid, until it is gone
  * from the API server. Every replica comes to the same answer, as nothing else is asked.
+ *
+ * One that cannot be applied as it stands owns no worker, or an object that does nothing would keep others from it (D65).
  */
 import { keyOf, type Change, type ObjectCache, type ObjectKey } from '../kube/index.ts'
-import { targetOf, workerOf, type FleetWorkerObject } from './resource.ts'
+import { boundFaults } from './bounds.ts'
+import { targetOf, whole, workerOf, type FleetWorkerObject } from './resource.ts'
+import type { Permits } from './tenants.ts'
 
 const rivalsOf = (resource: FleetWorkerObject, cache: ObjectCache<FleetWorkerObject>): readonly FleetWorkerObject[] => {
   const { type, workerId } = workerOf(resource)
@@ -16,27 +20,44 @@ const byAge = ({ metadata: a }: FleetWorkerObject, { metadata: b }: FleetWorkerO
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-/** The owner where that is another; undefined: it is this one. */
+/** False for a resource that is being deleted, suspended, not permitted or invalid. */
+function isApplicable(resource: FleetWorkerObject, permits: Permits): boolean {
+  const { metadata, spec } = resource
+  return (
+    metadata.deletionTimestamp === undefined &&
+    spec.suspend !== true &&
+    permits(resource) &&
+    boundFaults(whole(resource)).length === 0
+  )
+}
+
+/** The owner where that is another; undefined: it is this one, or none of them can be applied. */
 export function otherOwnerOf(
   resource: FleetWorkerObject,
   cache: ObjectCache<FleetWorkerObject>,
+  permits: Permits,
 ): FleetWorkerObject | undefined {
-  const [oldest] = rivalsOf(resource, cache).toSorted(byAge)
+  const rivals = rivalsOf(resource, cache)
+  if (rivals.every(({ metadata }) => metadata.uid === resource.metadata.uid)) return undefined
+  const [oldest] = rivals.filter((each) => isApplicable(each, permits)).toSorted(byAge)
   return oldest === undefined || oldest.metadata.uid === resource.metadata.uid ? undefined : oldest
 }
 
 /** Names the owner to those alone who may see it. */
 export const conflictMessage = ({ metadata }: FleetWorkerObject, { metadata: owner }: FleetWorkerObject): string =>
-  `${metadata.namespace === owner.namespace ? `the older FleetWorker ${owner.name}` : 'an older FleetWorker of another namespace'} has this worker; delete one of the two`
+  `${metadata.namespace === owner.namespace ? `the older FleetWorker ${owner.name}` : 'an older FleetWorker of another namespace'} manages this worker; delete one of the two`
 
-/** The others for the same worker, which a resource that came or went concerns as well. */
+/** The others for the same worker: a resource concerns them when it comes, goes, or can be applied from now on, or no longer. */
 export function rivalKeys(
   { key, before, after }: Change<FleetWorkerObject>,
   cache: ObjectCache<FleetWorkerObject>,
+  permits: Permits,
 ): readonly ObjectKey[] {
-  if (before?.metadata.uid === after?.metadata.uid) return []
   const keys = [before, after]
     .flatMap((each) => (each === undefined ? [] : rivalsOf(each, cache)))
     .map(({ metadata }) => keyOf(metadata))
-  return [...new Set(keys)].filter((each) => each !== key)
+  const others = [...new Set(keys)].filter((each) => each !== key)
+  if (others.length === 0 || before === undefined || after === undefined || before.metadata.uid !== after.metadata.uid)
+    return others
+  return isApplicable(before, permits) === isApplicable(after, permits) ? [] : others
 }

@@ -4,13 +4,14 @@
  * differ, never what happened, so both sides are read again. Safe to run at any time, any number of times; an unchanged
  * world costs no PATCH and no status write.
  *
- *   gone ──▶ claim given back      deletion asked for ──▶ deletion.ts      else ──▶ finalizer ──▶ converge.ts ──▶ report.ts
+ *   gone ──▶ claim given back      deletion asked for ──▶ deletion.ts      not permitted ──▶ claim given back, report.ts
+ *   else ──▶ finalizer ──▶ converge.ts ──▶ report.ts
  *
  * What an API server or a master refuses is an outcome. What throws is a mistake of ours.
  */
 import { isBehind, keyOf, KubeError, refOf, type ObjectKey, type Outcome } from '../kube/index.ts'
 import { boundFaults } from './bounds.ts'
-import { converge } from './converge.ts'
+import { converge, giveBack } from './converge.ts'
 import { release } from './deletion.ts'
 import type { ReconcileDeps } from './deps.ts'
 import { addFinalizer, hasFinalizer, patchFinalizers, removeFinalizer, wantsFinalizer } from './finalizers.ts'
@@ -43,15 +44,27 @@ export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: Abo
     return { kind: 'retry' }
   } catch (error) {
     if (!(error instanceof KubeError)) throw error
+    if (error.status === 403) warnOfMissingRights(key, error, deps)
     return {
       kind: 'retry',
       ...(error.status === 403
         ? { afterMs: FORBIDDEN_MS }
-        : error.retryAfterMs === undefined
-          ? {}
-          : { afterMs: error.retryAfterMs }),
+        : error.retryAfterMs > 0
+          ? { afterMs: error.retryAfterMs }
+          : {}),
     }
   }
+}
+
+/** Kubernetes deletes the operator's RoleBinding together with its namespace, and then no finalizer there can be removed. */
+function warnOfMissingRights(key: ObjectKey, error: KubeError, { complaints, log }: ReconcileDeps): void {
+  const [namespace = '', name] = key.split('/')
+  complaints.about(namespace, (suppressed) =>
+    log.warn(
+      'the operator lacks rights in the namespace of a FleetWorker; a deleted one keeps its finalizer until they are granted',
+      { namespace, name, error, ...(suppressed > 0 && { suppressed }) },
+    ),
+  )
 }
 
 function passOf(resource: FleetWorkerObject, deps: ReconcileDeps, signal: AbortSignal): Pass {
@@ -69,10 +82,27 @@ function passOf(resource: FleetWorkerObject, deps: ReconcileDeps, signal: AbortS
 }
 
 async function findingOf(pass: Pass): Promise<Finding | 'again'> {
+  if (!pass.deps.permits(pass.resource)) return notPermitted(pass)
   const faults = boundFaults(pass.resource)
   if (faults.length > 0) return found('ConfigInvalid', faults.join('; '), { kind: 'terminal' }, { drift: NO_DRIFT })
   const resource = await matchFinalizer(pass)
   return resource === undefined ? quiet({ kind: 'retry' }) : converge({ ...pass, resource })
+}
+
+/** It may have been permitted before. */
+async function notPermitted(pass: Pass): Promise<Finding> {
+  const {
+    entry: {
+      worker: { type, workerId },
+    },
+    resource: {
+      metadata: { namespace },
+    },
+  } = pass
+  const memory = await giveBack(pass)
+  if ('synced' in memory) return { ...memory, isHidden: true }
+  const message = `FleetWorkers of the namespace ${namespace} may not manage the worker ${type}/${workerId}; an administrator can permit it in SVC_TENANTS (operator.tenants of the chart)`
+  return found('NotPermitted', message, { kind: 'terminal' }, { memory, drift: NO_DRIFT, isHidden: true })
 }
 
 /** Before the first write to the master, or a deletion could leave a config behind. Undefined: another replica leads. */

@@ -7,7 +7,7 @@ import type { Registered } from '../fleet/index.ts'
 import { refOf, sharing, type Outcome } from '../kube/index.ts'
 import { ACK_MS, ONLINE_MS, type WorkerFacts } from './conditions.ts'
 import type { Finding, Pass } from './findings.ts'
-import type { Entry } from './memory.ts'
+import { rejectedDigest, type Entry } from './memory.ts'
 import { policyOf } from './policy.ts'
 import { eventTargetOf } from './resource.ts'
 import type { FleetWorkerStatus } from './schema.ts'
@@ -29,7 +29,7 @@ export function report(pass: Pass, finding: Finding): Outcome {
   const masterAway = table.awayMs >= AWAY_MS
   if (finding.isQuiet === true && !masterAway) return finding.outcome
   const { spec, metadata } = resource
-  const registered = finding.worker === undefined ? lastSeen(pass) : finding.worker
+  const registered = finding.worker === undefined && finding.isHidden !== true ? lastSeen(pass) : finding.worker
   const worker = registered === undefined || registered === null ? registered : workerFacts(registered, entry, nowMs)
   const drift = driftOf(pass, finding, nowMs)
   const status = sharing(
@@ -49,6 +49,7 @@ export function report(pass: Pass, finding: Finding): Outcome {
       stats: registered?.record.current_stats ?? null,
       memory: finding.memory ?? pass.standing,
       drift,
+      rejected: entry.parked?.reason === finding.synced.reason ? rejectedDigest(entry.parked.inputs) : undefined,
     }),
     before,
   )

@@ -4,7 +4,8 @@
  * finds it again. A name of an index is what connects it to the rest: the worker it speaks of, the claim it makes, the
  * Secrets and ConfigMaps it reads.
  */
-import type { JsonObject } from '../../protocol/index.ts'
+import { Buffer } from 'node:buffer'
+import { MAX_CONFIG_BYTES, MAX_JSON_DEPTH, type JsonObject } from '../../protocol/index.ts'
 import { claimOf, type WorkerRef } from '../fleet/index.ts'
 import {
   refOf,
@@ -72,10 +73,29 @@ class PackedConfig {
   }
 }
 
-/** The spec as the cache keeps it: the config, most of it, is unpacked each time it is asked for. */
+/** In the place of a config that is refused for its size: it has the same size, so the same fault is found, and takes no room. */
+class OversizedConfig {
+  readonly #bytes: number
+
+  constructor(bytes: number) {
+    this.#bytes = bytes
+  }
+
+  get config(): JsonObject {
+    return { '': ' '.repeat(this.#bytes - '{"":""}'.length) }
+  }
+}
+
+/** In the place of a config that is refused for its depth. */
+const TOO_DEEP = Array.from({ length: MAX_JSON_DEPTH + 1 }).reduce<JsonObject>((inner) => ({ '': inner }), {})
+
+/** The spec as the cache keeps it: the config, most of it, is unpacked each time it is asked for. One that is refused anyway is not kept (D69). */
 export function keptSpec(spec: FleetWorkerSpec): FleetWorkerSpec {
   const { config, ...rest } = spec
-  return config === undefined || !withinDepth(config) ? spec : Object.assign(new PackedConfig(config), rest)
+  if (config === undefined) return spec
+  if (!withinDepth(config)) return { ...rest, config: TOO_DEEP }
+  const bytes = Buffer.byteLength(JSON.stringify(config))
+  return Object.assign(bytes > MAX_CONFIG_BYTES ? new OversizedConfig(bytes) : new PackedConfig(config), rest)
 }
 
 /** The same with all of its spec at hand. */

@@ -96,11 +96,11 @@ export const FleetWorkerSpec = Type.Object(
         maxItems: MAX_SOURCES,
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['field'],
-        description: 'Config fields whose value stands in a Secret or ConfigMap of the same namespace.',
+        description: 'Config fields whose value comes from a Secret or ConfigMap of the same namespace.',
       }),
     ),
     slots: Type.Optional(
-      int('int32', 'Concurrent slots; what kubectl scale changes. Not together with slots in the config.', {
+      int('int32', 'Concurrent slots, as changed by kubectl scale. Cannot be combined with slots in the config.', {
         minimum: 0,
         maximum: MAX_SLOTS,
       }),
@@ -108,7 +108,7 @@ export const FleetWorkerSpec = Type.Object(
     managementPolicy: Type.Optional(
       word(
         ['Enforce', 'Warn', 'Observe'],
-        'Enforce undoes foreign changes, Warn reports them, Observe never writes.',
+        'Enforce reverts changes of other clients, Warn reports them, Observe never writes.',
         'Enforce',
       ),
     ),
@@ -124,17 +124,17 @@ export const FleetWorkerSpec = Type.Object(
         maxItems: 64,
         'x-kubernetes-list-type': 'set',
         description:
-          'JSON pointers into the config that are left to others; a value here is used only when the master has none.',
+          'JSON pointers to config fields that other clients own; a value here is used only when the master has none.',
       }),
     ),
     drain: Type.Optional(
-      Type.Boolean({ description: 'Lets the worker finish its work and end, as often as it comes back.' }),
+      Type.Boolean({ description: 'Drain the worker: it finishes its work and exits, every time it registers.' }),
     ),
     suspend: Type.Optional(
-      Type.Boolean({ description: 'Hands off: nothing is written to the master, status goes on.' }),
+      Type.Boolean({ description: 'Pause: nothing is written to the master; the status is still updated.' }),
     ),
     registrationTimeoutSeconds: Type.Optional(
-      int('int32', 'How long an unknown worker is waited for before the object counts as stalled; 0 is for ever.', {
+      int('int32', 'How long to wait for an unregistered worker before the object is `Stalled`; 0 = without end.', {
         minimum: 0,
         maximum: DAY_SECONDS,
         default: 600,
@@ -142,7 +142,7 @@ export const FleetWorkerSpec = Type.Object(
     ),
   },
   {
-    description: 'What the worker is to be.',
+    description: 'The desired state of the worker.',
     ...rules(
       {
         rule: '!has(self.slots) || !has(self.config) || !has(self.config.slots)',
@@ -162,14 +162,16 @@ export type ConditionStatus = (typeof CONDITION_STATUSES)[number]
 
 const Condition = Type.Object(
   {
-    type: text(316, 'What it speaks of.', { pattern: '^[A-Za-z][A-Za-z0-9]*$' }),
+    type: text(316, 'The type of the condition.', { pattern: '^[A-Za-z][A-Za-z0-9]*$' }),
     status: Type.Unsafe<ConditionStatus>({
       type: 'string',
       enum: [...CONDITION_STATUSES],
       description: 'True, False or Unknown.',
     }),
-    observedGeneration: Type.Optional(int('int64', 'The metadata.generation it speaks of.', { minimum: 0 })),
-    lastTransitionTime: time('When status changed last.'),
+    observedGeneration: Type.Optional(
+      int('int64', 'The metadata.generation that the condition describes.', { minimum: 0 }),
+    ),
+    lastTransitionTime: time('When the status changed last.'),
     reason: text(1_024, 'One word for programs.', {
       minLength: 1,
       pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$',
@@ -182,7 +184,7 @@ export type Condition = Static<typeof Condition>
 
 const SourceVersion = Type.Object({
   field: text(128, 'The config field.'),
-  version: text(160, 'What its value was read from; empty: about to be sent.'),
+  version: text(160, 'The version of the source that the value was read from; empty: not sent yet.'),
 })
 
 const PENDING: Condition = {
@@ -196,38 +198,43 @@ const PENDING: Condition = {
 export const FleetWorkerStatus = Type.Object(
   {
     observedGeneration: Type.Optional(
-      int('int64', 'The metadata.generation this status speaks of; -1 before the first.', { default: -1 }),
+      int('int64', 'The metadata.generation that this status describes; -1 before the first reconcile.', {
+        default: -1,
+      }),
     ),
     conditions: Type.Optional(
       Type.Array(Condition, {
         maxItems: 16,
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['type'],
-        description: 'Ready sums up the others.',
+        description: 'Ready summarizes the others.',
       }),
     ),
     state: Type.Optional(text(64, "The worker's state, in the master's words.")),
-    lastSeenTime: Type.Optional(time('When the master heard of the worker last.')),
-    lastError: Type.Optional(text(MAX_MESSAGE_CHARS, 'The last error the worker reported, shortened.')),
+    lastSeenTime: Type.Optional(time('When the worker was last seen by the master.')),
+    lastError: Type.Optional(text(MAX_MESSAGE_CHARS, 'The last error that the worker reported, shortened.')),
     config: Type.Optional(
       Type.Object(
         {
-          generation: Type.Optional(int('int64', 'The last config generation at the master that was judged.')),
+          generation: Type.Optional(int('int64', 'The last config generation at the master that was compared.')),
           appliedGeneration: Type.Optional(int('int64', 'The config generation the worker runs.')),
           epoch: Type.Optional(text(64, "The life of the master's store the generations belong to.")),
+          rejected: Type.Optional(
+            text(64, 'A digest of the last config that the master rejected. No replica sends it again unchanged.'),
+          ),
           sources: Type.Optional(
             Type.Array(SourceVersion, {
               maxItems: 128,
               'x-kubernetes-list-type': 'map',
               'x-kubernetes-list-map-keys': ['field'],
-              description: 'From which version of its source a field was sent last; never a value.',
+              description: 'The version of its source from which a field was sent last; never a value.',
             }),
           ),
         },
-        { description: 'The config at the master, and what the operator must remember of it.' },
+        { description: 'The config at the master, and the bookkeeping of the operator.' },
       ),
     ),
-    slots: Type.Optional(int('int32', 'Slots the worker runs.')),
+    slots: Type.Optional(int('int32', 'Number of slots that the worker runs.')),
     selector: Type.Optional(text(128, 'Labels of its pods, for the scale subresource.')),
     cpuPercent: Type.Optional(int('int32', 'Processor time of the worker, in percent of one core.')),
     rssMegabytes: Type.Optional(int('int32', 'Resident memory of the worker.')),
@@ -238,18 +245,18 @@ export const FleetWorkerStatus = Type.Object(
             Type.Array(Type.String({ maxLength: 256 }), {
               maxItems: MAX_DRIFT_PATHS,
               'x-kubernetes-list-type': 'atomic',
-              description: 'JSON pointers into the config, the first of them.',
+              description: 'JSON pointers to the first fields that differ.',
             }),
           ),
-          count: Type.Optional(int('int32', 'How many there are.')),
-          detectedTime: Type.Optional(time('Since when.')),
+          count: Type.Optional(int('int32', 'How many fields differ.')),
+          detectedTime: Type.Optional(time('When the drift was detected.')),
           by: Type.Optional(text(160, 'Who changed the config last.')),
         },
-        { description: 'Where the config at the master differs, never with which value.' },
+        { description: 'The fields in which the config at the master differs; never their values.' },
       ),
     ),
   },
-  { description: 'What is known of the worker.', default: { observedGeneration: -1, conditions: [PENDING] } },
+  { description: 'The observed state of the worker.', default: { observedGeneration: -1, conditions: [PENDING] } },
 )
 export type FleetWorkerStatus = Static<typeof FleetWorkerStatus>
 

@@ -9,6 +9,7 @@
  * Write-ahead: before a field is sent for the first time it is remembered with an empty version, so that a crash between
  * the PATCH and the status cannot leave a secret behind that nobody would take back.
  */
+import type { JsonObject } from '../../protocol/index.ts'
 import type { Desired } from './desired.ts'
 import type { FleetWorkerStatus } from './schema.ts'
 
@@ -35,6 +36,15 @@ export const givenBack = ({ generation, sources }: SecretMemory): SecretMemory =
   generation,
   sources: new Map([...sources.keys()].map((field) => [field, ''])),
 })
+
+/** The memory where others had the worker: each secret that is set there counts as named by this resource and not sent by it. */
+export const takenOver = (memory: SecretMemory, set: readonly string[]): SecretMemory => ({
+  ...memory,
+  sources: new Map([...memory.sources, ...set.map((field) => [field, ''] as const)]),
+})
+
+/** Whether a field may hold a secret of others. */
+export const isUnsent = (field: string, { sources }: SecretMemory): boolean => sources.get(field) === ''
 
 export interface Observed {
   readonly epoch: string
@@ -64,8 +74,12 @@ function isStale(field: string, memory: SecretMemory, observed: Observed): boole
   return observed.changedSince?.has(field) ?? true
 }
 
-/** What is remembered before the PATCH: fields new to the memory, with an empty version. */
-export function writeAhead(sources: ReadonlyMap<string, string>, { versions }: Desired): ReadonlyMap<string, string> {
-  const fresh = [...versions.keys()].filter((field) => !sources.has(field))
+/** What is remembered before the PATCH: fields of it that are new to the memory, with an empty version. */
+export function writeAhead(
+  sources: ReadonlyMap<string, string>,
+  { versions }: Desired,
+  patch: JsonObject,
+): ReadonlyMap<string, string> {
+  const fresh = [...versions.keys()].filter((field) => Object.hasOwn(patch, field) && !sources.has(field))
   return new Map([...sources, ...fresh.map((field) => [field, ''] as const)])
 }

@@ -4,7 +4,10 @@
  * polled, metadata only, each once a period however many resources share it; another version enqueues those. What a
  * resource waits for, as it was missing or of no use, is polled more often: somebody is about to mend it.
  *
- *   poll ── another version, gone, back ──▶ told     read ── version ──▶ wanted? ── yes ──▶ data, dropped after use
+ *   poll ── another version, gone, back ──▶ told
+ *   read ── reserved? ─no─▶ metadata ── consent? ─yes─▶ version ── wanted? ─yes─▶ data, consent again, dropped after use
+ *
+ * Data is requested only with the consent of its owner (consent.ts). A reserved Secret is not requested at all (D62).
  *
  * A Secret's data is never kept. A ConfigMap's is, up to a bound, as it is compared at each pass.
  */
@@ -20,6 +23,7 @@ import {
   type ObjectKey,
   type Resource,
 } from '../kube/index.ts'
+import { annotateCommand, consents, CONSENT_ANNOTATION } from './consent.ts'
 import type { Source } from './desired.ts'
 import { sourceNamesOf, type FleetWorkerObject, type SourceName } from './resource.ts'
 import type { ConfigSource } from './schema.ts'
@@ -55,6 +59,8 @@ export interface SourceDeps {
   readonly log: Log
   /** What resources name now. */
   readonly resources: () => Iterable<FleetWorkerObject>
+  /** Secrets that Muster itself uses. They are never requested. */
+  readonly reserved: ReadonlySet<SourceName>
   /** This source is another than it was. Listeners may only enqueue keys. */
   readonly onChange: (name: SourceName) => void
 }
@@ -64,10 +70,23 @@ interface Holder extends KubeObject {
 }
 /** `''`: it is not there, or may not be read. */
 type Version = string
+/** The metadata of a source that matter here. */
+interface Known {
+  readonly version: Version
+  readonly consent: string | undefined
+}
+/** One entry of configFrom on its way. */
+interface Wanted {
+  readonly resource: FleetWorkerObject
+  readonly address: SourceName
+  readonly name: string
+  readonly key: string
+  readonly what: string
+}
 
 export class Sources {
   readonly #deps: SourceDeps
-  readonly #versions = new Map<SourceName, Version>()
+  readonly #known = new Map<SourceName, Known>()
   /** What the last read for a resource found missing, or of no use: another may find its own in the same object. */
   readonly #awaited = new Map<ObjectKey, SourceName>()
   readonly #kept = new Map<string, string>()
@@ -89,10 +108,10 @@ export class Sources {
     const key = keyOf(resource.metadata)
     for (const source of resource.spec.configFrom ?? []) {
       const { field } = source
-      const address = addressOf(resource, source)
-      const found = await this.#one(address, source, read, wants, signal)
+      const wanted = wantedOf(resource, source)
+      const found = await this.#one(wanted, read, (version) => wants(field, version), signal)
       if ('reason' in found) {
-        this.#awaited.set(key, address)
+        this.#awaited.set(key, wanted.address)
         return found
       }
       if (found.text === undefined) unread.add(field)
@@ -137,7 +156,7 @@ export class Sources {
         if (this.#awaited.get(key) === name) awaiting.add(key)
       }
     }
-    for (const name of this.#versions.keys()) if (!names.has(name)) this.#versions.delete(name)
+    for (const name of this.#known.keys()) if (!names.has(name)) this.#known.delete(name)
     for (const key of this.#awaited.keys()) if (!awaiting.has(key)) this.#awaited.delete(key)
     return names
   }
@@ -147,8 +166,8 @@ export class Sources {
   }
 
   async #poll(name: SourceName, signal: AbortSignal): Promise<void> {
-    const before = this.#versions.get(name)
-    if (!ADDRESS.test(name)) return
+    if (!ADDRESS.test(name) || this.#deps.reserved.has(name)) return
+    const before = this.#known.get(name)?.version
     try {
       const after = await this.#look(name, signal)
       if (before !== undefined && before !== after) this.#deps.onChange(name)
@@ -160,53 +179,60 @@ export class Sources {
 
   /** The version as it is now. A source that may not be read is as good as none. */
   async #look(name: SourceName, signal: AbortSignal): Promise<Version> {
-    return versionOf(
-      await this.#get(name, METADATA, signal).catch((error: unknown) => {
-        if (error instanceof KubeError && error.status === 403) return undefined
-        throw error
-      }),
-    )
+    const holder = await this.#get(name, METADATA, signal).catch((error: unknown) => {
+      if (error instanceof KubeError && error.status === 403) return undefined
+      throw error
+    })
+    return knownOf(holder).version
   }
 
   async #one(
-    address: SourceName,
-    source: ConfigSource,
+    wanted: Wanted,
     read: Map<SourceName, Holder>,
-    wants: (field: string, version: string) => boolean,
+    wants: (version: string) => boolean,
     signal: AbortSignal,
   ): Promise<{ readonly version: Version; readonly text: string | undefined } | SourceFault> {
-    const { field, secretKeyRef, configMapKeyRef } = source
-    const { name = '', key = '' } = secretKeyRef ?? configMapKeyRef ?? {}
-    const what = `the ${secretKeyRef === undefined ? 'ConfigMap' : 'Secret'} ${name}, which ${field} is read from,`
+    const { address, key, resource, what } = wanted
     if (!ADDRESS.test(address))
       return { reason: 'ConfigInvalid', message: `${what} has a name that no object can have` }
+    if (this.#deps.reserved.has(address))
+      return {
+        reason: 'SourceForbidden',
+        message: `${what} holds credentials of Muster itself and is never a source; use another Secret`,
+      }
     try {
-      const version = read.has(address) ? versionOf(read.get(address)) : await this.#versionOf(address, signal)
-      if (version !== '' && !wants(field, version)) return { version, text: undefined }
+      const { version, consent } = read.has(address) ? knownOf(read.get(address)) : await this.#knownOf(address, signal)
+      if (version === '') return notFound(what)
+      if (!consents(consent, resource)) return withoutConsent(wanted, consent)
+      if (!wants(version)) return { version, text: undefined }
       const kept = this.#kept.get(`${address}/${key}`)
       if (kept?.startsWith(`${version} `) === true) return { version, text: kept.slice(version.length + 1) }
       const holder = read.get(address) ?? (await this.#get(address, 'application/json', signal))
-      if (holder === undefined) return { reason: 'SourceNotFound', message: `${what} does not exist` }
+      if (holder === undefined) return notFound(what)
       read.set(address, holder)
-      return this.#textOf(holder, { address, key, what })
+      const { consent: now } = knownOf(holder)
+      return consents(now, resource) ? this.#textOf(holder, wanted) : withoutConsent(wanted, now) // Withdrawn between the two requests.
     } catch (error) {
       if (error instanceof KubeError && error.status === 403)
-        return { reason: 'SourceForbidden', message: `${what} may not be read by the operator` }
+        return {
+          reason: 'SourceForbidden',
+          message: `${what} may not be read by the operator: its role does not allow it (operator.configFrom of the chart)`,
+        }
       throw error
     }
   }
 
   /** As polled; one that was not there is looked for again. */
-  async #versionOf(name: SourceName, signal: AbortSignal): Promise<Version> {
-    const known = this.#versions.get(name) ?? ''
-    return known === '' ? versionOf(await this.#get(name, METADATA, signal)) : known
+  async #knownOf(name: SourceName, signal: AbortSignal): Promise<Known> {
+    const known = this.#known.get(name)
+    return known === undefined || known.version === '' ? knownOf(await this.#get(name, METADATA, signal)) : known
   }
 
   #textOf(
     holder: Holder,
-    { address, key, what }: { readonly address: SourceName; readonly key: string; readonly what: string },
+    { address, key, what }: Wanted,
   ): { readonly version: Version; readonly text: string } | SourceFault {
-    const version = versionOf(holder)
+    const { version } = knownOf(holder)
     const data = holder.data ?? {}
     const raw = Object.hasOwn(data, key) ? data[key] : undefined
     if (raw === undefined) return { reason: 'SourceNotFound', message: `${what} has no key ${key}` }
@@ -220,7 +246,7 @@ export class Sources {
       : { version, text }
   }
 
-  /** Undefined: it is not there. The version is noted either way. */
+  /** Undefined: it is not there. Its metadata are noted either way. */
   async #get(name: SourceName, accept: string, signal: AbortSignal): Promise<Holder | undefined> {
     const [plural = '', namespace = '', object = ''] = name.split('/')
     const resource: Resource = { group: '', version: 'v1', plural, kind: '' }
@@ -229,11 +255,11 @@ export class Sources {
         { method: 'GET', path: objectPath(resource, { namespace, name: object }), accept },
         signal,
       )
-      this.#versions.set(name, versionOf(body))
+      this.#known.set(name, knownOf(body))
       return body
     } catch (error) {
       if (!(error instanceof KubeError) || (error.status !== 404 && error.status !== 403)) throw error
-      this.#versions.set(name, '')
+      this.#known.set(name, knownOf(undefined))
       if (error.status === 403) throw error
       return undefined
     }
@@ -251,16 +277,33 @@ export class Sources {
   }
 }
 
-const addressOf = (
-  { metadata: { namespace } }: FleetWorkerObject,
-  { secretKeyRef, configMapKeyRef }: ConfigSource,
-): SourceName =>
-  secretKeyRef === undefined
-    ? `configmaps/${namespace}/${configMapKeyRef?.name ?? ''}`
-    : `secrets/${namespace}/${secretKeyRef.name}`
+function wantedOf(resource: FleetWorkerObject, { field, secretKeyRef, configMapKeyRef }: ConfigSource): Wanted {
+  const { name = '', key = '' } = secretKeyRef ?? configMapKeyRef ?? {}
+  const [plural, kind] =
+    secretKeyRef === undefined ? (['configmaps', 'ConfigMap'] as const) : (['secrets', 'Secret'] as const)
+  return {
+    resource,
+    address: `${plural}/${resource.metadata.namespace}/${name}`,
+    name,
+    key,
+    what: `the ${kind} ${name}, which ${field} is read from,`,
+  }
+}
 
-const versionOf = (holder: KubeObject | undefined): Version =>
-  holder === undefined ? '' : `${holder.metadata.uid}:${holder.metadata.resourceVersion}`
+const notFound = (what: string): SourceFault => ({ reason: 'SourceNotFound', message: `${what} does not exist` })
+
+const withoutConsent = ({ address, name, resource, what }: Wanted, consent: string | undefined): SourceFault => ({
+  reason: 'SourceForbidden',
+  message: `${what} lacks the consent of its owner for this FleetWorker; the config in force stays. To consent: ${annotateCommand(address.startsWith('secrets/') ? 'secret' : 'configmap', name, resource, consent)}`,
+})
+
+const knownOf = (holder: KubeObject | undefined): Known =>
+  holder === undefined
+    ? { version: '', consent: undefined }
+    : {
+        version: `${holder.metadata.uid}:${holder.metadata.resourceVersion}`,
+        consent: holder.metadata.annotations?.[CONSENT_ANNOTATION],
+      }
 
 function decoded(base64: string): string | undefined {
   try {

@@ -26,6 +26,8 @@ export interface StatusFacts extends Facts {
   /** What the operator must still know after a restart. */
   readonly memory: SecretMemory
   readonly drift: Drift | undefined
+  /** Of the inputs that the master refused; undefined: it refused none. */
+  readonly rejected: string | undefined
 }
 
 export function statusOf(facts: StatusFacts): FleetWorkerStatus {
@@ -59,12 +61,17 @@ function statsPart(stats: StatusFacts['stats']): Partial<FleetWorkerStatus> {
     : { slots: whole(stats.slots), cpuPercent: whole(stats.cpu_pct), rssMegabytes: whole(stats.rss_mb) }
 }
 
-function configPart({ memory: { generation, epoch, sources }, worker }: StatusFacts): Partial<FleetWorkerStatus> {
+function configPart({
+  memory: { generation, epoch, sources },
+  rejected,
+  worker,
+}: StatusFacts): Partial<FleetWorkerStatus> {
   const applied = worker?.appliedConfigGen ?? undefined
   const config = {
     ...(generation !== undefined && { generation }),
     ...(epoch !== undefined && { epoch: cleanText(epoch, 64) }),
     ...(applied !== undefined && { appliedGeneration: applied }),
+    ...(rejected !== undefined && { rejected }),
     ...(sources.size > 0 && {
       sources: [...sources].map(([field, version]) => ({ field, version })).toSorted(byField),
     }),

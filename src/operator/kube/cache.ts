@@ -12,6 +12,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { keyOf, type KubeObject, type ObjectKey } from './objects.ts'
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
+/** No annotation that the operator reads is nearly as long. */
+const MAX_ANNOTATION_CHARS = 1_024
 
 /** What an entry changed from and to; `after` is undefined once the object is gone. */
 export interface Change<T extends KubeObject> {
@@ -171,7 +173,9 @@ export function compareVersions(a: string, b: string): 'older' | 'same' | 'newer
 /** Without what we never read and which is often larger than the rest. */
 function stripped<T extends KubeObject>(object: T): T {
   const { managedFields: _, ...metadata } = object.metadata as T['metadata'] & { readonly managedFields?: unknown }
-  if (metadata.annotations?.[LAST_APPLIED] === undefined) return { ...object, metadata }
-  const annotations = Object.fromEntries(Object.entries(metadata.annotations).filter(([name]) => name !== LAST_APPLIED))
+  const all = Object.entries<string>(metadata.annotations ?? {})
+  const kept = all.filter(([name, value]) => name !== LAST_APPLIED && value.length <= MAX_ANNOTATION_CHARS)
+  if (kept.length === all.length) return { ...object, metadata }
+  const annotations = Object.fromEntries(kept)
   return { ...object, metadata: { ...metadata, annotations } }
 }

@@ -85,7 +85,7 @@ export class Controller {
       outcome = await reconcile(key, signal)
       result = resultOf(outcome)
     } catch (error) {
-      if (!signal.aborted) log.error('a reconcile failed, it is tried again', { key, error })
+      if (!signal.aborted) log.error('a reconcile failed, retrying', { key, error })
     } finally {
       this.#finishedMs = clock.monotonicMs()
       observer?.onEnd(result, this.#finishedMs - startedMs, outcome.kind === 'terminal')

@@ -3,7 +3,7 @@
  * Events of events.k8s.io/v1, for people: never needed for a decision, so every bound drops rather than waits. Equal
  * ones (uid, type, reason, note) become one Event whose series is counted up at most every 5 min.
  */
-import type { Clock, Log, Random, Timers } from '../../runtime/index.ts'
+import { retryAfterDelayMs, type Clock, type Log, type Random, type Timers } from '../../runtime/index.ts'
 import { KubeError } from './kube-error.ts'
 import { collectionPath, microTime, objectPath, type ObjectRef, type Resource } from './objects.ts'
 import { Rate } from './rate.ts'
@@ -153,7 +153,7 @@ export class FoldingEventRecorder implements EventRecorder {
   }
 
   async #send(series: Series, signal: AbortSignal): Promise<void> {
-    const { log, onDrop, timers } = this.#deps
+    const { log, onDrop, random, timers } = this.#deps
     for (let attempt = 1; attempt <= ATTEMPTS && !signal.aborted; attempt += 1) {
       try {
         await (series.name === undefined ? this.#create(series, signal) : this.#count(series, series.name, signal))
@@ -173,7 +173,10 @@ export class FoldingEventRecorder implements EventRecorder {
           return
         }
         await timers
-          .sleep((error instanceof KubeError ? error.retryAfterMs : undefined) ?? RETRY_MS, signal)
+          .sleep(
+            Math.max(RETRY_MS, error instanceof KubeError ? retryAfterDelayMs(error.requestedWaitMs ?? 0, random) : 0),
+            signal,
+          )
           .catch(() => {}) // Aborted: the loop ends.
       }
     }

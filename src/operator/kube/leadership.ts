@@ -132,7 +132,7 @@ export class LeaseElector implements Leadership {
       },
     }
     await this.#put(released, new AbortController().signal).catch((error: unknown) =>
-      this.#deps.log.warn('the lease could not be released, it runs out by itself', { error }),
+      this.#deps.log.warn('the lease could not be released; it expires', { error }),
     )
   }
 
@@ -153,7 +153,7 @@ export class LeaseElector implements Leadership {
     )
     this.#attempt = this.#tryOnce(AbortSignal.any([signal, deadline.signal]))
       .catch((error: unknown) => {
-        if (!signal.aborted) this.#deps.log.warn('the lease could not be read or renewed, trying on', { error })
+        if (!signal.aborted) this.#deps.log.warn('the lease could not be read or renewed, retrying', { error })
       })
       .finally(() => {
         cancel()
@@ -249,7 +249,7 @@ export class LeaseElector implements Leadership {
     if (this.#term !== undefined) return
     this.#term = new AbortController()
     this.#tickMs = this.#deps.clock.monotonicMs()
-    this.#deps.log.info('this replica leads', { lease: this.#deps.name, identity: this.#deps.identity })
+    this.#deps.log.info('became the leader', { lease: this.#deps.name, identity: this.#deps.identity })
     this.#deps.onState?.(true)
     this.#deps.onLead(this.#term.signal)
   }
@@ -264,7 +264,7 @@ export class LeaseElector implements Leadership {
     if (term === undefined) return
     this.#term = undefined
     this.#lease = undefined
-    this.#deps.log.info('this replica leads no more', { why })
+    this.#deps.log.info('lost leadership', { why })
     this.#deps.onState?.(false)
     term.abort(new Error(why))
   }

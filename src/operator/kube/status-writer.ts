@@ -16,10 +16,11 @@
  * One writer serves one term of leadership: its signal ends with the term, and with it every write.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { Backoff, type Clock, type Log, type Random, type Timers } from '../../runtime/index.ts'
+import { Backoff, retryAfterDelayMs, type Clock, type Log, type Random, type Timers } from '../../runtime/index.ts'
 import { isBehind } from './edits.ts'
 import { Heap } from './heap.ts'
-import { KubeError } from './kube-error.ts'
+import { heartbeatPeriodMs, nextHeartbeatMs } from './heartbeat-schedule.ts'
+import { KubeError, requestedWait } from './kube-error.ts'
 import {
   apiVersionOf,
   keyOf,
@@ -32,6 +33,7 @@ import {
 import { Rate } from './rate.ts'
 import { sharing } from './sharing.ts'
 import type { KubeTransport } from './transport.ts'
+import { WrittenStatuses } from './written-statuses.ts'
 
 const COMPANY_MS = 500
 const MAX_IN_FLIGHT = 16
@@ -39,11 +41,6 @@ const MAX_IN_FLIGHT = 16
 const MAX_BULK_IN_FLIGHT = 4
 const TRANSITIONS_PER_SECOND = 100
 const HEARTBEATS_PER_SECOND = 10
-const MIN_HEARTBEAT_PERIOD_MS = 60_000
-/** A place in the period must not be missed by the last bit of a number. */
-const ROUNDING = 1e-6
-/** What was written to objects that are gone is kept until there are so many. */
-const MAX_TOO_MANY = 1_000
 const RETRY_BASE_MS = 1_000
 const RETRY_CAP_MS = 30_000
 
@@ -90,14 +87,6 @@ interface Entry<S> {
   readonly backoff: Backoff
 }
 
-/** When an object was written last, what was sent, and what the API server made of it: what others have added stays. */
-interface Written<S> {
-  readonly uid: string
-  readonly atMs: number
-  readonly sent: S
-  readonly shown: unknown
-}
-
 export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<S> {
   readonly #deps: StatusWriterDeps<T, S>
   readonly #entries = new Map<ObjectKey, Entry<S>>()
@@ -107,7 +96,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     heartbeat: new Heap(),
   }
   readonly #rates: Readonly<Record<StatusKind, Rate>>
-  readonly #written = new Map<ObjectKey, Written<S>>()
+  readonly #written: WrittenStatuses<T, S>
   readonly #startedMs: number
   #inFlight = 0
   #isFlushing = false
@@ -117,6 +106,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
   constructor(deps: StatusWriterDeps<T, S>) {
     this.#deps = deps
     this.#startedMs = deps.clock.monotonicMs()
+    this.#written = new WrittenStatuses(deps.cache)
     this.#rates = {
       transition: new Rate(deps.clock, MAX_IN_FLIGHT, TRANSITIONS_PER_SECOND),
       heartbeat: new Rate(deps.clock, 1, HEARTBEATS_PER_SECOND),
@@ -213,7 +203,8 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     if (entry?.isSending === true) return isDeepStrictEqual(entry.status, status) ? kindOf(entry.lane) : kind
     const current = this.#deps.cache.get(keyOf(target))
     if (current?.metadata.uid !== target.uid) return kind // Not seen yet, or no more: it shows when the write is due.
-    if (this.#isThere(current, status)) return undefined
+    if (this.#written.shows(current, status)) return undefined
+    if (this.#written.isChangedByOthers(current)) return 'transition'
     if (kind === 'heartbeat') return kindOf(entry?.lane ?? 'heartbeat')
     const { meaningOf } = this.#deps
     return isDeepStrictEqual(meaningOf((current.status ?? {}) as S), meaningOf(status)) ? 'heartbeat' : 'transition'
@@ -224,22 +215,9 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     return kind === 'transition' && current !== undefined && isBehind(current) ? 'edit' : kind
   }
 
-  #isThere(current: T, status: S): boolean {
-    if (isDeepStrictEqual(current.status, status)) return true
-    const written = this.#written.get(keyOf(current.metadata))
-    return (
-      written !== undefined &&
-      isDeepStrictEqual(written.shown, current.status) &&
-      isDeepStrictEqual(written.sent, status)
-    )
-  }
-
-  /** The object's own place in the period: the first a full period after the start, then once a period. */
   #heartbeatAtMs(key: ObjectKey, uid: string): number {
-    const periodMs = Math.max(MIN_HEARTBEAT_PERIOD_MS, (this.#deps.cache.size * 1_000) / HEARTBEATS_PER_SECOND)
-    const earliestMs = Math.max(this.#startedMs, this.#written.get(key)?.atMs ?? 0) + periodMs
-    const placeMs = this.#startedMs + share(uid) * periodMs
-    return placeMs + Math.ceil((earliestMs - placeMs) / periodMs - ROUNDING) * periodMs
+    const periodMs = heartbeatPeriodMs(this.#deps.cache.size, HEARTBEATS_PER_SECOND)
+    return nextHeartbeatMs({ uid, periodMs, startedMs: this.#startedMs, writtenMs: this.#written.get(key)?.atMs ?? 0 })
   }
 
   #enqueue(key: ObjectKey, entry: Entry<S>, dueMs = entry.dueMs): void {
@@ -281,7 +259,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     const { cache, clock, mayWrite, onWrite } = this.#deps
     const current = cache.get(key)
     const isMeant = current?.metadata.uid === entry.target.uid // Else it is gone, or another has its name.
-    if (!isMeant || this.#isThere(current, entry.status)) {
+    if (!isMeant || this.#written.shows(current, entry.status)) {
       this.#forget(key, entry)
       return
     }
@@ -297,7 +275,7 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     try {
       const { body } = await this.#apply(entry.target, current.metadata.resourceVersion, status)
       const shown = sharing(body.status, status)
-      this.#remember(key, {
+      this.#written.remember(key, {
         uid: entry.target.uid,
         atMs: kind === 'heartbeat' ? entry.dueMs : clock.monotonicMs(),
         sent: status,
@@ -347,23 +325,28 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
     this.#wake()
   }
 
-  #remember(key: ObjectKey, written: Written<S>): void {
-    const { cache } = this.#deps
-    this.#written.set(key, written)
-    if (this.#written.size <= cache.size + MAX_TOO_MANY) return
-    for (const known of this.#written.keys()) if (cache.get(known) === undefined) this.#written.delete(known)
-  }
-
   #failed(key: ObjectKey, entry: Entry<S>, error: unknown): void {
     entry.isSending = false
     if (this.#deps.signal.aborted || this.#entries.get(key) !== entry) return
     const status = error instanceof KubeError ? error.status : 0
     if (status === 404 || status === 400 || status === 422) {
-      if (status !== 404) this.#deps.log.error('the API server refuses a status of ours', { key, error })
+      if (status !== 404) this.#deps.log.error('the API server rejected a status of the operator', { key, error })
       this.#forget(key, entry)
       return
     }
-    this.#again(key, entry, error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0)
+    this.#again(key, entry, this.#requestedMs(error))
+  }
+
+  #requestedMs(error: unknown): number {
+    const { log, random } = this.#deps
+    if (!(error instanceof KubeError) || error.requestedWaitMs === undefined) return 0
+    const waitMs = retryAfterDelayMs(error.requestedWaitMs, random)
+    log.warn('the API server requests a wait before the next write of a status', {
+      status: error.status,
+      ...requestedWait(error),
+      wait_ms: Math.round(waitMs),
+    })
+    return waitMs
   }
 
   #again(key: ObjectKey, entry: Entry<S>, askedMs: number): void {
@@ -404,10 +387,3 @@ export class ApplyStatusWriter<T extends KubeObject, S> implements StatusWriter<
 }
 
 const kindOf = (lane: Lane): StatusKind => (lane === 'heartbeat' ? 'heartbeat' : 'transition')
-
-/** A number in [0, 1) that a uid always gets, spread evenly (FNV-1a). */
-function share(uid: string): number {
-  let hash = 0x811c9dc5
-  for (const char of uid) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0
-  return hash / 2 ** 32
-}

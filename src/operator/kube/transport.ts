@@ -7,6 +7,7 @@
  * A call either answers or throws a {@link KubeError}; nothing is repeated but a GET whose idle connection turned out
  * to be closed. Redirects are errors: the token is for this server alone.
  */
+import { Buffer } from 'node:buffer'
 import { Agent, type Dispatcher } from 'undici'
 import type { Clock, Timers } from '../../runtime/index.ts'
 import type { Credentials, KubeIdentity } from './identity.ts'
@@ -33,6 +34,8 @@ export interface KubeRequest {
   readonly contentType?: string
   /** `application/json` when left out. */
   readonly accept?: string
+  /** A larger response is given up as `TooLarge`; left out: there is no bound. */
+  readonly maxBytes?: number
 }
 
 export interface KubeAnswer<T> {
@@ -40,6 +43,8 @@ export interface KubeAnswer<T> {
   readonly body: T
   /** The API server's clock, in milliseconds since 1970; undefined when it did not tell. */
   readonly dateMs: number | undefined
+  /** Of the body. */
+  readonly bytes: number
 }
 
 export interface WatchLine {
@@ -124,8 +129,13 @@ export class PooledTransport implements KubeTransport {
       headers.set(HEADERS_MS)
       const response = await this.#send(request, 'calls', headers.signal)
       headers.end()
-      const text = await response.body.text()
-      return { status: response.statusCode, body: parsed(text) as T, dateMs: dateOf(response) }
+      const body = await readBody(response, request.maxBytes)
+      return {
+        status: response.statusCode,
+        body: parsed(body.toString('utf8')) as T,
+        dateMs: dateOf(response),
+        bytes: body.length,
+      }
     } catch (error) {
       if (whole.passed || headers.passed) throw tooLate(error)
       throw asKubeError(error, signal)
@@ -234,6 +244,18 @@ const definedOf = (query: KubeRequest['query']): Record<string, string> =>
     Object.entries(query ?? {}).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
   )
 
+/** @throws {KubeError} `TooLarge` above the bound; the connection ends then. */
+async function readBody({ body }: Response, maxBytes = Infinity): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length
+    if (bytes > maxBytes) throw new KubeError(0, 'TooLarge', `the response is larger than ${maxBytes} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
 function dateOf({ headers }: Response): number | undefined {
   const ms = Date.parse(String(headers['date']))
   return Number.isNaN(ms) ? undefined : ms
@@ -243,7 +265,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new KubeError(0, 'UnreadableAnswer', 'the API server answered with something else than JSON', {
+    throw new KubeError(0, 'UnreadableAnswer', 'the API server returned something other than JSON', {
       cause: error,
     })
   }
@@ -263,13 +285,13 @@ function parsedLine(line: string): WatchLine {
     const { type, object } = JSON.parse(line) as Partial<WatchLine>
     if (typeof type === 'string' && typeof object === 'object' && object !== null) return { type, object }
   } catch (error) {
-    throw new KubeError(0, 'UnreadableLine', 'a line of the watch is no JSON', { cause: error })
+    throw new KubeError(0, 'UnreadableLine', 'a line of the watch is not JSON', { cause: error })
   }
-  throw new KubeError(0, 'UnreadableLine', 'a line of the watch is no event')
+  throw new KubeError(0, 'UnreadableLine', 'a line of the watch is not an event')
 }
 
 const tooLate = (cause: unknown): KubeError =>
-  new KubeError(0, 'NoAnswer', 'the API server did not answer in time', { cause })
+  new KubeError(0, 'NoAnswer', 'the API server did not respond in time', { cause })
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown } | undefined)?.code)
 
@@ -277,5 +299,5 @@ function asKubeError(error: unknown, signal: AbortSignal): Error {
   if (error instanceof KubeError) return error
   if (signal.aborted)
     return signal.reason instanceof Error ? signal.reason : new Error('aborted', { cause: signal.reason })
-  return new KubeError(0, 'NoAnswer', `the API server did not answer: ${(error as Error).message}`, { cause: error })
+  return new KubeError(0, 'NoAnswer', `the API server did not respond: ${(error as Error).message}`, { cause: error })
 }

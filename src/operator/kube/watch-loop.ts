@@ -15,15 +15,25 @@
  * The kind itself may be missing (its definition is not installed yet, or an API server that just started does not know
  * it yet): the cache is left as it is, and the loop goes on asking.
  */
-import { Backoff, type Clock, type Log, type Random, type Timers } from '../../runtime/index.ts'
+import {
+  Backoff,
+  PageSize,
+  retryAfterDelayMs,
+  type Clock,
+  type Log,
+  type Random,
+  type Timers,
+} from '../../runtime/index.ts'
 import { compareVersions, type Change, type WritableCache } from './cache.ts'
-import { errorOfStatus, isExpired, KubeError } from './kube-error.ts'
+import { errorOfStatus, isExpired, KubeError, requestedWait } from './kube-error.ts'
 import { collectionPath, type KubeObject, type ObjectList, type Resource } from './objects.ts'
 import { Rate } from './rate.ts'
 import type { KubeTransport, WatchLine } from './transport.ts'
 
-/** Read and taken in one go, so few enough for a moment. */
-const PAGE = 200
+/** Read and taken in one go, so few enough for a moment, and by bytes, as an object may have 1.5 MB (D69). */
+const PAGE = { first: 10, most: 200, targetBytes: 4 * 1_048_576 } as const
+/** A page of more than one object that is larger is requested again with fewer. */
+const MAX_PAGE_BYTES = 16 * 1_048_576
 /** Between two starts, so that a server which closes every watch at once is not asked without a pause. */
 const MIN_START_MS = 800
 const MAX_BACKOFF_MS = 30_000
@@ -131,15 +141,23 @@ export class WatchLoop<T extends KubeObject> {
     this.#isDoubted ||= error instanceof KubeError && error.reason === 'NoAnswer'
     this.#restart(reason)
     const { log, resource } = this.#deps
-    log.warn(reason === 'missing' ? 'the API server does not know this kind (yet)' : 'a watch broke, trying on', {
+    const waitMs = this.#waitMs(error, reason)
+    log.warn(reason === 'missing' ? 'the API server does not have this kind yet' : 'a watch ended, retrying', {
       kind: resource.kind,
       scope: this.#scope,
       reason,
       error: (error as Error).message,
+      retry_in_ms: Math.round(waitMs),
+      ...requestedWait(error),
     })
+    return waitMs
+  }
+
+  #waitMs(error: unknown, reason: RestartReason): number {
     if ((reason === 'expired' || reason === 'unreadable') && this.#atOnce.take()) return this.#paceMs()
-    const askedMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0
-    return Math.max(reason === 'behind' ? BEHIND_MS : MIN_START_MS, this.#backoff.nextMs(), askedMs)
+    const requestedMs =
+      error instanceof KubeError ? retryAfterDelayMs(error.requestedWaitMs ?? 0, this.#deps.random) : 0
+    return Math.max(reason === 'behind' ? BEHIND_MS : MIN_START_MS, this.#backoff.nextMs(), requestedMs)
   }
 
   /** Asks for as little as tells how far the server is. */
@@ -152,17 +170,18 @@ export class WatchLoop<T extends KubeObject> {
   async #list(signal: AbortSignal): Promise<string> {
     const seen = new Set<string>()
     const { cache, clock, log, random, resource } = this.#deps
+    const size = new PageSize(PAGE)
     let next: string | undefined
     let version: string
     let isBack: boolean
     do {
       // One page after the other: each names the place of the next.
-      const page = await this.#page({ limit: PAGE, continue: next }, signal)
+      const page = await this.#fittingPage(size, next, signal)
       version = page.metadata.resourceVersion
       isBack = this.#isBehind(version)
       if (isBack && !this.#wasBehind) {
         this.#wasBehind = true
-        throw new KubeError(0, 'Behind', 'the API server shows less than it did before')
+        throw new KubeError(0, 'Behind', 'the API server returned an older state than before')
       }
       for (const item of page.items) {
         seen.add(item.metadata.uid)
@@ -172,7 +191,7 @@ export class WatchLoop<T extends KubeObject> {
     } while (next !== undefined && next !== '')
     this.#removeUnseen(seen, isBack ? undefined : version)
     if (isBack)
-      log.warn('the API server lost what it had: its store was put back from a backup', {
+      log.warn('the API server returned an older state: its store was restored from a backup', {
         kind: resource.kind,
         scope: this.#scope,
       })
@@ -183,14 +202,32 @@ export class WatchLoop<T extends KubeObject> {
     return version
   }
 
+  /** One object is read whatever its size: the API server bounds it. */
+  async #fittingPage(size: PageSize, next: string | undefined, signal: AbortSignal): Promise<ObjectList<T>> {
+    for (;;) {
+      const { limit } = size
+      try {
+        return await this.#page({ limit, continue: next }, signal, size)
+      } catch (error) {
+        if (limit === 1 || !(error instanceof KubeError) || error.reason !== 'TooLarge') throw error
+        size.tooLarge()
+      }
+    }
+  }
+
   async #page(
     query: { readonly limit: number; readonly continue?: string | undefined },
     signal: AbortSignal,
+    size?: PageSize,
   ): Promise<ObjectList<T>> {
-    const { body } = await this.#deps.transport.json<ObjectList<T>>({ method: 'GET', path: this.#path, query }, signal)
+    const { body, bytes } = await this.#deps.transport.json<ObjectList<T>>(
+      { method: 'GET', path: this.#path, query, ...(query.limit > 1 && { maxBytes: MAX_PAGE_BYTES }) },
+      signal,
+    )
     this.#activeMs = this.#deps.clock.monotonicMs()
     if (!Array.isArray(body?.items) || typeof body.metadata?.resourceVersion !== 'string')
-      throw new KubeError(0, 'UnreadableAnswer', 'the API server answered a list with something else')
+      throw new KubeError(0, 'UnreadableAnswer', 'the API server returned something other than a list')
+    size?.received(body.items.length, bytes)
     return body
   }
 
@@ -236,7 +273,7 @@ export class WatchLoop<T extends KubeObject> {
     if (type === 'ERROR') throw errorOfStatus(200, object)
     const seen = object as T
     const version = seen.metadata?.resourceVersion
-    if (typeof version !== 'string') throw new KubeError(0, 'UnreadableLine', 'a line of the watch holds no object')
+    if (typeof version !== 'string') throw new KubeError(0, 'UnreadableLine', 'a line of the watch contains no object')
     if (type === 'DELETED') this.#take(this.#deps.cache.remove(seen), 'watch')
     else if (type !== 'BOOKMARK') this.#take(this.#deps.cache.offer(seen), 'watch')
     this.#version = this.#newest = version

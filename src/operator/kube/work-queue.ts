@@ -20,7 +20,7 @@ export type Priority = 100 | 90 | 80 | 50 | -100
 export type Outcome =
   /** A look that is asked for is as urgent as a push, unless `priority` says otherwise. */
   | { readonly kind: 'ok'; readonly againAfterMs?: number; readonly priority?: Priority }
-  /** Tried again after `afterMs`, or after the key's own backoff. */
+  /** Tried again after the key's own backoff, and not before `afterMs`. */
   | { readonly kind: 'retry'; readonly afterMs?: number }
   /** Only a change can help: nothing is tried again. */
   | { readonly kind: 'terminal' }
@@ -169,7 +169,7 @@ export class WorkQueue {
     const backoff =
       this.#backoffs.get(key) ?? new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, random: this.#deps.random })
     this.#backoffs.set(key, backoff)
-    this.addAfter(key, Math.max(1, afterMs ?? backoff.nextMs()), priority)
+    this.addAfter(key, Math.max(1, afterMs ?? 0, backoff.nextMs()), priority)
   }
 
   #makeDue(key: ObjectKey, priority: Priority): void {

@@ -163,7 +163,7 @@ export class ApiTransport implements KubeTransport {
       throw errorOfStatus(
         fate.status,
         { reason: 'Injected', message: 'as the test says' },
-        String(fate.retryAfterSeconds ?? 1),
+        fate.retryAfterSeconds === null ? undefined : String(fate.retryAfterSeconds ?? 1),
       )
     if (fate.kind === 'late') await this.#traffic.apart(this.#time.sleep(fate.ms))
     if (fate.kind === 'held') await this.#traffic.apart(fate.until)
@@ -174,7 +174,7 @@ export class ApiTransport implements KubeTransport {
     if (fate.kind === 'lose') throw CLOSED
     fate.answered?.()
     if (answer instanceof KubeError) throw answer
-    return { status: 200, body: answer as T, dateMs: Math.floor(this.#time.wallMs() / 1_000) * 1_000 }
+    return { status: 200, body: answer as T, dateMs: Math.floor(this.#time.wallMs() / 1_000) * 1_000, bytes: 1 }
   }
 
   #effect(request: KubeRequest): unknown {

@@ -17,7 +17,15 @@ export type Fate = { readonly effect?: () => void; readonly answered?: () => voi
   /** The connection breaks before, or after, the request took effect. */
   | { readonly kind: 'break' }
   | { readonly kind: 'lose' }
-  | { readonly kind: 'refuse'; readonly status: number; readonly retryAfterSeconds?: number }
+  /** `retryAfterSeconds`: 1 when left out; null: the response has no `Retry-After`. */
+  | { readonly kind: 'refuse'; readonly status: number; readonly retryAfterSeconds?: number | null }
+  /** Answered so by something between the operator and the master; nothing arrives there. */
+  | {
+      readonly kind: 'answer'
+      readonly status: number
+      readonly headers: Readonly<Record<string, string>>
+      readonly body: string
+    }
   /** It arrives so much later, also if its sender is dead by then. */
   | { readonly kind: 'late'; readonly ms: number }
   /** It is answered when this is over. */

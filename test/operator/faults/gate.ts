@@ -81,9 +81,10 @@ export class Gate {
           .writeHead(fate.status, {
             'content-type': 'application/json',
             'muster-epoch': 'e',
-            'retry-after': String(fate.retryAfterSeconds ?? 1),
+            ...(fate.retryAfterSeconds !== null && { 'retry-after': String(fate.retryAfterSeconds ?? 1) }),
           })
           .end('{"detail":"as the test says"}')
+      if (fate.kind === 'answer') return void response.writeHead(fate.status, fate.headers).end(fate.body)
       if (fate.kind === 'late') await traffic.apart(time.sleep(fate.ms))
       if (fate.kind === 'held') await traffic.apart(fate.until)
       const answer = await this.#forward(request, body)

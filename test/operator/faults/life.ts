@@ -98,6 +98,7 @@ export class Life {
       queue: this.queue,
       cache: this.cache,
       table: this.fleet,
+      permits: () => true,
       isOurs: (object) => this.#term?.isSending(object) === true,
       isReporting: (object) => this.#term?.isReporting(object) === true,
     })
@@ -165,6 +166,8 @@ export class Life {
       metrics: this.#metrics,
       workers: { drifted: () => {} },
       watches: () => true,
+      permits: () => true,
+      reserved: new Set(),
       within: (_, inside) => inside(),
     })
     this.#running.push(this.#term.run())

@@ -14,8 +14,8 @@ const MORE_PASSES = 50
 const PASS_MS = 50
 /** Statuses wait for company, and events for their turn. */
 const LAST_WRITES_MS = 3_000
-/** What may stand in the log as an error: others are to blame. */
-const EXPECTED = /^the master (is away|does not take|refuses a request)/
+/** Errors that the operator may log because of the faults that a test injects. */
+const EXPECTED = /^the master (is unavailable|rejects the token|rejected a request)/
 
 export interface Wanted extends Pick<Scenario, 'end'> {
   /** How long the operator may take beside the minute. */

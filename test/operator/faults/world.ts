@@ -7,7 +7,11 @@
  *
  * All worlds of a file share their masters, since a master takes long to start; each has a worker of its own.
  */
-import type { FleetWorkerObject, FleetWorkerSpec } from '../../../src/operator/fleetworker/index.ts'
+import {
+  CONSENT_ANNOTATION,
+  type FleetWorkerObject,
+  type FleetWorkerSpec,
+} from '../../../src/operator/fleetworker/index.ts'
 import type { KubeObject } from '../../../src/operator/kube/index.ts'
 import {
   seededRandom,
@@ -257,7 +261,12 @@ export class World {
     const { store } = this.api.server
     if (store.list(kind, NAMESPACE).some(({ metadata }) => metadata.name === name))
       store.patch({ kind, namespace: NAMESPACE, name }, '', 'application/merge-patch+json', { data }, 'kubectl', false)
-    else store.create({ kind, namespace: NAMESPACE }, { metadata: { name }, data }, 'kubectl')
+    else
+      store.create(
+        { kind, namespace: NAMESPACE },
+        { metadata: { name, annotations: { [CONSENT_ANNOTATION]: '*' } }, data },
+        'kubectl',
+      )
   }
 
   // The fleet

@@ -34,7 +34,7 @@ describe('a master that is away', () => {
     expect(await ended(fleet.master.get(W1, signal))).toEqual({
       kind: 'away',
       effect: 'not_sent',
-      message: 'the master is away',
+      message: 'the master is unavailable',
     })
     await pass(60_000)
     const probes = proxy.seen.slice(before)
@@ -145,7 +145,7 @@ describe('the token', () => {
 
   it('that was right all along is shown again after a minute', async () => {
     const { turns, until, proxy, asked, pass } = await world()
-    proxy.rule = ({ url }) => (url === '/readyz' ? 'pass' : answer(403, 'this token may not do this'))
+    proxy.rule = ({ url }) => (url === '/readyz' ? 'pass' : answer(403, 'this token does not have access to this path'))
     proxy.cut()
     await until('the breaker is open', () => turns.includes('Unauthorized'))
     const before = asked(/\/me$/).length
@@ -157,14 +157,27 @@ describe('the token', () => {
   })
 
   it('that is good and does not cover a call leaves that type forbidden, at one /me in 10 s', async () => {
-    const { fleet, turns, proxy, asked, ended, signal, pass } = await world()
+    const { fleet, turns, proxy, asked, ended, signal, pass } = await world({ firstToken: TOKENS.mailer })
     await pass(11_000)
     const before = asked(/\/me$/).length
-    proxy.rule = ({ url = '' }) => (/workers\/w1/.test(url) ? answer(403, 'this token may not do this') : 'pass')
+    proxy.rule = ({ url = '' }) =>
+      /workers\/w1/.test(url) ? answer(403, 'this token does not have access to this path') : 'pass'
     expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'forbidden' })
     expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'throttled', effect: 'not_sent' })
     await pass(10_000)
     expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'forbidden' })
     expect([asked(/\/me$/).length - before, turns]).toEqual([2, []])
+  })
+
+  it('of an admin is refused by one of two masters during a rotation: the call is repeated after 10 s', async () => {
+    const { fleet, turns, proxy, ended, signal, pass } = await world()
+    await pass(11_000)
+    proxy.rule = ({ url = '' }) =>
+      /workers\/w1/.test(url) ? answer(403, 'this token does not have access to this path') : 'pass'
+    expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'throttled', retryAfterMs: 10_000 })
+    proxy.rule = () => 'pass'
+    await pass(10_000)
+    expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'ok' })
+    expect(turns).toEqual([])
   })
 })

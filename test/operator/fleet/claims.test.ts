@@ -39,10 +39,10 @@ describe('a claim that is found', () => {
     ['kubernetes:shop/gone#22222222', true, 'robbed'],
     ['kubernetes:shop/mailer-1#33333333', false, 'left_over'], // Of this name, before it was deleted and made again.
     ['kubernetes:elsewhere/mailer-1#22222222', false, 'foreign'],
-    ['terraform:fleet', true, 'foreign'],
-    ['kubernetes:shop', false, 'foreign'],
-    ['kubernetes:shop/x', false, 'foreign'],
-    ['', false, 'foreign'],
+    ['terraform:fleet', true, 'stray'],
+    ['kubernetes:shop', false, 'stray'],
+    ['kubernetes:shop/x', false, 'stray'],
+    ['', false, 'stray'],
   ] as const)('%j, held before: %j, is %s', (managedBy, heldBefore, verdict) => {
     expect(judgeClaim({ ...facts, managedBy, heldBefore })).toBe(verdict)
   })

@@ -41,14 +41,14 @@ describe('boundFaults', () => {
     [
       'a field in config and configFrom',
       { config: { a: 1 }, configFrom: [secretSource('a')] },
-      'stands in spec.config too',
+      'is also in spec.config',
     ],
-    ['slots in two places', { slots: 1, config: { slots: 1 } }, 'slots stand in spec.config too'],
-    ['slots in a source too', { slots: 1, configFrom: [secretSource('slots')] }, 'slots stand in spec.configFrom too'],
+    ['slots in two places', { slots: 1, config: { slots: 1 } }, 'slots are also in spec.config'],
+    ['slots in a source too', { slots: 1, configFrom: [secretSource('slots')] }, 'slots are also in spec.configFrom'],
     ['slots out of range', { slots: 1.5 }, 'spec.slots: must be an integer'],
-    ['a pointer without a slash', { ignoreDifferences: ['a'] }, '"a" is no JSON pointer'],
-    ['a pointer behind the end of an array', { ignoreDifferences: ['/a/-'] }, '"/a/-" is no JSON pointer'],
-    ['a pointer with a broken escape', { ignoreDifferences: ['/a~2'] }, '"/a~2" is no JSON pointer'],
+    ['a pointer without a slash', { ignoreDifferences: ['a'] }, '"a" is not a JSON pointer'],
+    ['a pointer behind the end of an array', { ignoreDifferences: ['/a/-'] }, '"/a/-" is not a JSON pointer'],
+    ['a pointer with a broken escape', { ignoreDifferences: ['/a~2'] }, '"/a~2" is not a JSON pointer'],
   ])('names %s', (_, spec, message) => {
     expect(faults(spec)).toEqual([expect.stringContaining(message)])
   })

@@ -102,8 +102,10 @@ export class TestFleet implements FleetTable, MasterWriter {
   history: MasterWriter['history'] = (worker, limit) =>
     this.#call('history', worker, 'GET', `/config/history?limit=${limit}`)
   claim: MasterWriter['claim'] = (worker, managedBy) =>
-    this.#record('claim', worker, 'PUT', '/claim', { managed_by: managedBy })
+    this.#record('claim', worker, 'PUT', '/claim?force=true', { managed_by: managedBy })
   release: MasterWriter['release'] = (worker) => this.#record('release', worker, 'DELETE', '/claim')
+  releaseLeftOver: MasterWriter['releaseLeftOver'] = (worker) =>
+    this.#record('release', worker, 'DELETE', '/claim?force=true')
   drain: MasterWriter['drain'] = (worker) => this.#call('drain', worker, 'POST', '/drain')
   forget: MasterWriter['forget'] = async (worker) => {
     const answer = await this.#call<void>('forget', worker, 'DELETE', '')
@@ -159,7 +161,7 @@ export class TestFleet implements FleetTable, MasterWriter {
     const at = this.#fates.findIndex((each) => each.name === name)
     const fate = at === -1 ? undefined : await this.#fates.splice(at, 1)[0]?.fate()
     if (typeof fate === 'object') return fate
-    if (this.awayMs > 0) return { kind: 'away', effect: 'not_sent', message: 'the master is away' }
+    if (this.awayMs > 0) return { kind: 'away', effect: 'not_sent', message: 'the master is unavailable' }
     const send = () =>
       this.#master.call(method, `/api/v1/automations/${type}/workers/${encodeURIComponent(workerId)}${path}`, {
         body,

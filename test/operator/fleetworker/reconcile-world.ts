@@ -5,10 +5,11 @@
 import { afterEach, expect } from '@jest/globals'
 import { buildCatalog, defineBatch, Type, type Catalog } from '../../../src/automation/index.ts'
 import type { WorkerBody } from '../../../src/protocol/index.ts'
-import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
+import { Complaints, seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { claimOf } from '../../../src/operator/fleet/index.ts'
 import {
+  CONSENT_ANNOTATION,
   FLEET_WORKERS,
   INDICES,
   keptSpec,
@@ -19,6 +20,7 @@ import {
   type FleetWorkerObject,
   type FleetWorkerSpec,
   type FleetWorkerStatus,
+  type Permits,
   type ReconcileDeps,
   type SourceName,
 } from '../../../src/operator/fleetworker/index.ts'
@@ -80,6 +82,8 @@ export const JOB: Catalog = buildCatalog([
       login: Type.Optional(
         Type.Object({ user: Type.String(), password: Type.Optional(Type.String({ writeOnly: true })) }),
       ),
+      endpoint: Type.Optional(Type.String()),
+      bound_key: Type.Optional(Type.String({ writeOnly: true, 'x-muster-bound-to': ['endpoint'] })),
     }),
   }),
 ])
@@ -121,6 +125,8 @@ export class ReconcileWorld {
   readonly drifts: DriftOutcome[] = []
   readonly changedSources: SourceName[] = []
   readonly watched = new Set(['ns', 'other'])
+  readonly reserved = new Set<SourceName>()
+  permits: Permits = () => true
   readonly abort = new AbortController()
   isLeading = true
   confirms = 0
@@ -151,6 +157,7 @@ export class ReconcileWorld {
       clock: time,
       timers: time,
       log,
+      reserved: this.reserved,
       resources: () => this.cache.all(),
       onChange: (name) => void this.changedSources.push(name),
     })
@@ -178,6 +185,7 @@ export class ReconcileWorld {
       memory: new ReconcileMemory(random()),
       clock: time,
       log,
+      complaints: new Complaints(time),
       events: {
         record: ({ namespace, name, uid }, type, reason, message) =>
           void this.events.push({ target: { namespace, name, uid }, type, reason, message }),
@@ -190,6 +198,7 @@ export class ReconcileWorld {
         },
       },
       watches: (namespace) => this.watched.has(namespace),
+      permits: (resource) => this.permits(resource),
       onDrift: (outcome) => void this.drifts.push(outcome),
     }
   }
@@ -227,16 +236,18 @@ export class ReconcileWorld {
     return this.fake.store.list(FLEETWORKERS, undefined).map(({ metadata }) => metadata.name)
   }
 
-  secret(name: string, data: Readonly<Record<string, string>>): void {
+  /** With the consent of its owner, unless `consent` says otherwise; null takes it back. */
+  secret(name: string, data: Readonly<Record<string, string>>, consent: string | null = '*'): void {
     this.#put(
       SECRETS,
       name,
       Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')])),
+      consent,
     )
   }
 
-  configMap(name: string, data: Readonly<Record<string, string>>): void {
-    this.#put(CONFIG_MAPS, name, data)
+  configMap(name: string, data: Readonly<Record<string, string>>, consent: string | null = '*'): void {
+    this.#put(CONFIG_MAPS, name, data, consent)
   }
 
   removeSecret(name: string): void {
@@ -254,18 +265,24 @@ export class ReconcileWorld {
     )
   }
 
-  #put(kind: FakeKind, name: string, data: object): void {
+  #put(kind: FakeKind, name: string, data: object, consent: string | null): void {
     const isThere = this.fake.store.list(kind, 'ns').some(({ metadata }) => metadata.name === name)
+    const annotations = { [CONSENT_ANNOTATION]: consent }
     if (isThere)
       this.fake.store.patch(
         { kind, namespace: 'ns', name },
         '',
         'application/merge-patch+json',
-        { data },
+        { metadata: { annotations }, data },
         'kubectl',
         false,
       )
-    else this.fake.store.create({ kind, namespace: 'ns' }, { metadata: { name }, data }, 'kubectl')
+    else
+      this.fake.store.create(
+        { kind, namespace: 'ns' },
+        { metadata: { name, ...(consent !== null && { annotations: { [CONSENT_ANNOTATION]: consent } }) }, data },
+        'kubectl',
+      )
   }
 
   condition(name: string, type: string): string | undefined {

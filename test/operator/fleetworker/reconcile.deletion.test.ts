@@ -112,6 +112,26 @@ describe('reconcile: deletion', () => {
     ]).toEqual([[], 'http://default', false])
   })
 
+  it.each(['GET', 'PATCH'])(
+    'is logged when the API server refuses a %s for lack of rights, once per namespace',
+    async (method) => {
+      for (const name of ['w1', 'w2']) {
+        world.create(name, { ...SPEC, deletionPolicy: 'Reset' })
+        await world.settle(name)
+        world.remove(name)
+        const path = new RegExp(`fleetworkers/${name}$`)
+        world.fake.script({ method, path }, { kind: 'refuse', status: 403, reason: 'Forbidden' })
+        expect(await world.pass(name)).toEqual({ kind: 'retry', afterMs: 5 * MINUTE_MS })
+      }
+      expect(world.log.lines.filter(({ level }) => level === 'warn')).toEqual([
+        expect.objectContaining({
+          message: expect.stringContaining('lacks rights in the namespace'),
+          fields: expect.objectContaining({ namespace: 'ns', name: 'w1' }),
+        }),
+      ])
+    },
+  )
+
   it('ends at once with the annotation', async () => {
     await deleted({ deletionPolicy: 'Reset' })
     world.fleet.awayMs = MINUTE_MS
@@ -132,6 +152,20 @@ describe('reconcile: deletion', () => {
     expect([world.names, world.fleet.count('patch'), world.fleet.count('forget')]).toEqual([[], patches, 0])
   })
 
+  it('never takes the finalizer of a namesake that came while its own worker was given back', async () => {
+    await deleted({ deletionPolicy: 'Reset' })
+    const { uid } = world.object('w1').metadata
+    world.fleet.next('patch', () => {
+      world.edit('w1', {}, { finalizers: null }) // Somebody ends the deletion by hand, and creates it again.
+      world.create('w1', { deletionPolicy: 'Reset' })
+      world.edit('w1', {}, { finalizers: [FINALIZER] })
+    })
+    await world.pass('w1')
+    expect(world.object('w1').metadata.uid).not.toBe(uid)
+    expect(world.fake.seen('PATCH', /fleetworkers\/w1$/).length).toBeGreaterThan(1)
+    expect(world.object('w1').metadata.finalizers).toEqual([FINALIZER])
+  })
+
   it('takes nothing back for a resource that never owned the worker', async () => {
     world.create('owner', { workerId: 'w1', ...SPEC })
     await world.settle('owner')
@@ -148,14 +182,14 @@ describe('reconcile: deletion', () => {
     ])
   })
 
-  it('takes nothing back either while the owner is suspended and holds no claim', async () => {
+  it('takes back a worker that it owned while an older resource was suspended (D65)', async () => {
     world.create('owner', { workerId: 'w1', ...SPEC, suspend: true })
     await world.time.advance(2_000)
     world.create('late', { workerId: 'w1', deletionPolicy: 'Deregister' })
     await world.pass('late')
     world.remove('late')
     await world.pass('late')
-    expect([world.names, world.changes]).toEqual([['owner'], 0])
+    expect([world.names, world.fleet.count('claim'), world.fleet.count('forget')]).toEqual([['owner'], 1, 1])
   })
 
   it('ends while its namespace is terminating', async () => {

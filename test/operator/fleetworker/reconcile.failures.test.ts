@@ -90,7 +90,7 @@ describe('reconcile: what it waits for', () => {
     expect([world.condition('x', 'Stalled'), world.changes]).toEqual(['True UnknownType', 0])
   })
 
-  it('says that the token does not cover the type, without a call', async () => {
+  it('says that the token is not valid for the type, without a call', async () => {
     world.create('w1')
     world.fleet.forbidden = 'job'
     await world.pass('w1')

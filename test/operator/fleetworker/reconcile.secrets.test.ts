@@ -233,4 +233,84 @@ describe('reconcile: secrets', () => {
     await world.settle('w1')
     expect((await world.config('w1'))['api_key']).toBe(CANARY)
   })
+
+  it('keeps the config in force, and writes nothing, while a source that an earlier release read lacks consent (D62)', async () => {
+    await sent()
+    world.secret('s', { key: CANARY }, null)
+    world.restart()
+    const before = world.fleet.count('patch')
+    world.edit('w1', { config: { url: 'http://elsewhere' } })
+    await world.pass('w1')
+    expect([world.condition('w1', 'Synced'), world.condition('w1', 'Reconciling')]).toEqual([
+      'False SourceForbidden',
+      'True SourceForbidden',
+    ])
+    expect(world.object('w1').status?.conditions?.find(({ type }) => type === 'Synced')?.message).toContain(
+      'kubectl annotate secret s -n ns muster.dev/config-for=job --overwrite',
+    )
+    expect([world.fleet.count('patch'), await world.config('w1')]).toEqual([
+      before,
+      expect.objectContaining({ url: 'http://a', api_key: CANARY }),
+    ])
+    world.secret('s', { key: CANARY }, 'job')
+    await world.time.advance(6_000)
+    await polled()
+    await world.settle('w1')
+    expect([world.condition('w1', 'Synced'), (await world.config('w1'))['url']]).toEqual([
+      'True InSync',
+      'http://elsewhere',
+    ])
+  })
+})
+
+describe('reconcile: secrets that are bound to their destination (D88)', () => {
+  const BOUND: ConfigSource = { field: 'bound_key', secretKeyRef: { name: 's', key: 'key' } }
+
+  it('sends the secret with the PATCH that changes where it goes, and with no other', async () => {
+    world.secret('s', { key: CANARY })
+    world.create('w1', { config: { endpoint: 'http://a' }, configFrom: [BOUND] })
+    await world.settle('w1')
+    world.edit('w1', { config: { endpoint: 'http://b' } })
+    await world.settle('w1')
+    world.edit('w1', { slots: 4 })
+    await world.settle('w1')
+    expect(world.fleet.bodies('patch')).toEqual([
+      { endpoint: 'http://a', bound_key: CANARY },
+      { endpoint: 'http://b', bound_key: CANARY },
+      { slots: 4 },
+    ])
+    await world.expectQuiet('w1')
+  })
+
+  it('sends it after a restart as well, when only its version is remembered', async () => {
+    world.secret('s', { key: CANARY })
+    world.create('w1', { config: { endpoint: 'http://a' }, configFrom: [BOUND] })
+    await world.settle('w1')
+    world.restart()
+    world.edit('w1', { config: { endpoint: 'http://b' } })
+    await world.settle('w1')
+    expect(world.fleet.bodies('patch').at(-1)).toEqual({ endpoint: 'http://b', bound_key: CANARY })
+    await world.expectQuiet('w1')
+  })
+
+  it('clears a secret that the resource does not name, when the resource changes where it goes', async () => {
+    world.create('w1', { config: { endpoint: 'http://a' } })
+    await world.settle('w1')
+    await world.dashboard('w1', { bound_key: 'theirs' })
+    world.edit('w1', { config: { endpoint: 'http://b' } })
+    await world.settle('w1')
+    expect(world.fleet.bodies('patch').at(-1)).toEqual({ endpoint: 'http://b', bound_key: null })
+    expect(await world.config('w1')).not.toHaveProperty('bound_key')
+    await world.expectQuiet('w1')
+  })
+
+  it('leaves an ignored secret to others, and says that the master refuses the change', async () => {
+    world.create('w1', { config: { endpoint: 'http://a' }, ignoreDifferences: ['/bound_key'] })
+    await world.settle('w1')
+    await world.dashboard('w1', { bound_key: 'theirs' })
+    world.edit('w1', { config: { endpoint: 'http://b' } })
+    await world.settle('w1')
+    expect(world.condition('w1', 'Synced')).toBe('False Rejected')
+    expect(await world.config('w1')).toMatchObject({ endpoint: 'http://a', bound_key: 'theirs' })
+  })
 })

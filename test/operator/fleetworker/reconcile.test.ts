@@ -170,6 +170,29 @@ describe('reconcile: one worker', () => {
     expect([world.changes, world.condition('w1', 'Synced')]).toEqual([changes, 'False OwnershipConflict'])
   })
 
+  it.each(['Enforce', 'Warn'] as const)(
+    'takes a worker back from a claim that is of no operator, and continues to correct drift (D66): %s',
+    async (managementPolicy) => {
+      world.create('w1', { config: { url: 'http://a' }, managementPolicy })
+      await world.settle('w1')
+      await world.claimed('w1', 'mine now')
+      await world.dashboard('w1', { url: 'http://theirs' })
+      await world.settle('w1')
+      expect((await world.record('w1')).managed_by).toBe(world.claim('w1'))
+      expect((await world.config('w1'))['url']).toBe(managementPolicy === 'Enforce' ? 'http://a' : 'http://theirs')
+      await world.expectQuiet('w1')
+    },
+  )
+
+  it('resets a worker at its deletion although a claim of no operator is on it (D66)', async () => {
+    world.create('w1', { config: { url: 'http://a' }, deletionPolicy: 'Reset' })
+    await world.settle('w1')
+    await world.claimed('w1', 'mine now')
+    world.remove('w1')
+    await world.settle('w1')
+    expect([world.names, (await world.config('w1'))['url']]).toEqual([[], 'http://default'])
+  })
+
   it('takes over what a resource that is gone has left', async () => {
     await world.claimed('w1', 'kubernetes:ns/w1#99999999')
     world.create('w1', { config: { url: 'http://a' } })

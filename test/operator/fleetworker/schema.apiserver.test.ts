@@ -139,6 +139,8 @@ withApiServer('the CustomResourceDefinition', () => {
     beforeAll(async () => {
       server = await startApiServer()
       await server.install(parse(readFileSync(FILE, 'utf8')) as CustomResourceDefinition)
+      // A kind is served shortly before its condition says so.
+      await server.kubectl('wait', '--for=condition=Established', 'crd/fleetworkers.muster.dev', '--timeout=30s')
     }, 120_000)
     afterAll(() => server.close())
 
@@ -284,7 +286,7 @@ withApiServer('the CustomResourceDefinition', () => {
         'The whole config of the worker',
       )
       expect((await server.kubectl('explain', 'fleetworker.status.drift.paths')).stdout).toContain(
-        'JSON pointers into the config',
+        'JSON pointers to the first fields that differ',
       )
     })
   })

@@ -60,7 +60,16 @@ describe('secretActs', () => {
 
 describe('writeAhead', () => {
   it('remembers a field before it is sent for the first time', () => {
-    expect(Object.fromEntries(writeAhead(new Map([['old', 's:1']]), desired))).toEqual({ old: 's:1', api_key: '' })
-    expect(Object.fromEntries(writeAhead(new Map([['api_key', 's:1']]), desired))).toEqual({ api_key: 's:1' })
+    expect(Object.fromEntries(writeAhead(new Map([['old', 's:1']]), desired, { api_key: 'k' }))).toEqual({
+      old: 's:1',
+      api_key: '',
+    })
+    expect(Object.fromEntries(writeAhead(new Map([['api_key', 's:1']]), desired, { api_key: 'k' }))).toEqual({
+      api_key: 's:1',
+    })
+  })
+
+  it('leaves out a field that is not sent', () => {
+    expect([...writeAhead(new Map(), desired, { url: 'u' })]).toEqual([])
   })
 })

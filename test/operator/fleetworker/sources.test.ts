@@ -153,4 +153,93 @@ describe('the sources of configs', () => {
     expect('sources' in found && [...found.sources.values()].map(({ text }) => text)).toEqual(['\uFEFF k \n', '1'])
     expect(world.fake.seen('GET', /\/secrets\//)).toHaveLength(2) // Its version, then its data.
   })
+
+  describe('consent', () => {
+    const data = () =>
+      world.fake
+        .seen('GET', /\/(secrets|configmaps)\//)
+        .filter(({ headers }) => !headers.accept?.includes('PartialObjectMetadata'))
+
+    it.each([
+      ['*', true],
+      ['job', true],
+      ['other, job', true],
+      ['job/a', true],
+      ['other', false],
+      ['job/b', false],
+      ['jo', false],
+      ['', false],
+      [null, false],
+    ])('is given by the annotation %j: %j; without it no data is requested', async (consent, isGiven) => {
+      world.secret('s', { key: 'k' }, consent)
+      world.create('a', from('s'))
+      const found = await read('a')
+      if (isGiven) expect(found).toHaveProperty('sources')
+      else
+        expect(found).toMatchObject({
+          reason: 'SourceForbidden',
+          message: expect.stringMatching(
+            /kubectl annotate secret s -n ns muster\.dev\/config-for=(other,|job\/b,|jo,)?job --overwrite$/,
+          ),
+        })
+      expect(data().length).toBe(isGiven ? 1 : 0)
+    })
+
+    it('is needed for a ConfigMap too', async () => {
+      world.configMap('c', { key: 'k' }, null)
+      world.create('a', { configFrom: [{ field: 'note', configMapKeyRef: { name: 'c', key: 'key' } }] })
+      expect(await read('a')).toMatchObject({
+        reason: 'SourceForbidden',
+        message: expect.stringContaining('kubectl annotate configmap c -n ns muster.dev/config-for=job'),
+      })
+      expect(data()).toEqual([])
+    })
+
+    it('that was withdrawn between the two requests counts: the data is dropped', async () => {
+      world.secret('s', { key: 'k' })
+      world.create('a', from('s'))
+      const found = world.sources.read(
+        world.object('a'),
+        () => {
+          world.secret('s', { key: 'k' }, null) // The metadata were read; the data follow.
+          return true
+        },
+        never,
+      )
+      expect(await found).toMatchObject({ reason: 'SourceForbidden' })
+      expect(data().length).toBe(1)
+    })
+
+    it('that was withdrawn is found by the poll, and counts where a value was read before', async () => {
+      world.configMap('c', { key: 'k' })
+      world.create('a', { configFrom: [{ field: 'note', configMapKeyRef: { name: 'c', key: 'key' } }] })
+      world.seeCluster()
+      expect(await read('a')).toHaveProperty('sources')
+      world.configMap('c', { key: 'k' }, null)
+      const end = new AbortController()
+      const polling = world.sources.run(end.signal)
+      for (let n = 0; n < 65; n += 1) await world.time.advance(1_000)
+      end.abort()
+      await polling
+      expect(world.changedSources).toEqual(['configmaps/ns/c'])
+      expect(await read('a')).toMatchObject({ reason: 'SourceForbidden' })
+    })
+
+    it('cannot be given for a Secret that Muster itself uses, which is never requested', async () => {
+      world.reserved.add('secrets/ns/tokens')
+      world.secret('tokens', { key: 'k' })
+      world.create('a', from('tokens'))
+      world.seeCluster()
+      const end = new AbortController()
+      const polling = world.sources.run(end.signal)
+      expect(await read('a')).toMatchObject({
+        reason: 'SourceForbidden',
+        message: expect.stringContaining('credentials of Muster itself'),
+      })
+      for (let n = 0; n < 65; n += 1) await world.time.advance(1_000)
+      end.abort()
+      await polling
+      expect(world.fake.seen('GET', /secrets/)).toEqual([])
+    })
+  })
 })

@@ -17,7 +17,14 @@ function state(
   expected: Judgement,
   { generation = 3, deleting = false } = {},
 ): State {
-  const status = statusOf({ ...facts(more), uid: 'u', stats: null, memory: NOTHING_REMEMBERED, drift: undefined })
+  const status = statusOf({
+    ...facts(more),
+    uid: 'u',
+    stats: null,
+    memory: NOTHING_REMEMBERED,
+    drift: undefined,
+    rejected: undefined,
+  })
   return { name, object: { generation, suspend: more.suspend ?? false, deleting, status }, expected }
 }
 

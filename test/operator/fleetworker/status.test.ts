@@ -4,7 +4,15 @@ import { FleetWorkerStatus, statusOf, type StatusFacts } from '../../../src/oper
 import { facts, NOTHING_REMEMBERED, NOW_MS, worker } from './world.ts'
 
 const status = (more: Partial<StatusFacts> = {}): FleetWorkerStatus =>
-  statusOf({ ...facts(), uid: 'u-1', stats: null, memory: NOTHING_REMEMBERED, drift: undefined, ...more })
+  statusOf({
+    ...facts(),
+    uid: 'u-1',
+    stats: null,
+    memory: NOTHING_REMEMBERED,
+    drift: undefined,
+    rejected: undefined,
+    ...more,
+  })
 
 /** The schema as an API server reads it: its own keywords and formats are none of JSON Schema's. */
 function plain(value: unknown): unknown {

@@ -111,6 +111,25 @@ describe('the status writer', () => {
     expect(cache.get('ns/a')?.status).toEqual(inForce)
   })
 
+  it('waits no longer than 30 s for Retry-After, and logs what was requested', async () => {
+    const writer = writerOver(w.transport)
+    const ref = refOf(known('a'))
+    w.fake.script(
+      { method: 'PATCH', path: /status$/ },
+      { kind: 'refuse', status: 429, reason: 'TooManyRequests', retryAfter: 3_600 },
+    )
+    writer.put(ref, inForce, 'transition')
+    await until(w.time, 'the refusal is in', () => w.log.lines.length === 1)
+    expect(w.log.lines[0]).toMatchObject({
+      level: 'warn',
+      fields: { status: 429, requested_wait_ms: 3_600_000, wait_ms: expect.any(Number) },
+    })
+    await w.time.advance(20_000)
+    expect(kinds).toEqual([])
+    await w.time.advance(10_001)
+    await until(w.time, 'the status is written', () => kinds.length === 1)
+  })
+
   it('removes a condition that it leaves out, and nothing of another manager', async () => {
     const writer = writerOver(w.transport)
     const ref = refOf(known('a'))
@@ -409,6 +428,7 @@ describe('the budgets of the status writer', () => {
           status,
         } as never,
         dateMs: undefined,
+        bytes: 1,
       }
     })
     return state

@@ -89,7 +89,8 @@ describe('a call to the API server', () => {
     expect(await failure(w.transport.json(list, never))).toMatchObject({
       status: 502,
       reason: 'Status502',
-      retryAfterMs: undefined,
+      retryAfterMs: 0,
+      requestedWaitMs: undefined,
     })
   })
 

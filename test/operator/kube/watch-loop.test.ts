@@ -68,11 +68,11 @@ describe('the watch loop', () => {
         .slice(0, 3)
         .map(({ query }) => [query.get('limit'), query.get('resourceVersion'), query.has('continue')]),
     ).toEqual([
-      ['200', null, false],
-      ['200', null, true],
-      ['200', null, true],
+      ['10', null, false],
+      ['40', null, true],
+      ['160', null, true],
     ])
-    const query = w.fake.requests[3]?.query
+    const query = w.fake.requests[4]?.query
     expect([query?.get('allowWatchBookmarks'), query?.get('resourceVersion')]).toEqual([
       'true',
       String(w.fake.store.version),
@@ -261,13 +261,34 @@ describe('the watch loop', () => {
   })
 
   it('honours Retry-After', async () => {
-    w.fake.script({ path: /probes$/ }, { kind: 'refuse', status: 429, reason: 'TooManyRequests', retryAfter: 45 })
+    w.fake.script({ path: /probes$/ }, { kind: 'refuse', status: 429, reason: 'TooManyRequests', retryAfter: 20 })
     started()
     await until(w.time, 'the refusal is in', () => restarts.length === 1)
-    await w.time.advance(44_000)
+    await w.time.advance(19_900)
     expect(w.fake.requests).toHaveLength(1)
-    await w.time.advance(2_000)
+    await w.time.advance(5_200)
     await watched()
+  })
+
+  it('waits no longer than 30 s for Retry-After on a watch, and logs what was requested and what it waits', async () => {
+    started()
+    await watched()
+    w.fake.script(
+      { path: /probes$/, watch: true },
+      { kind: 'refuse', status: 429, reason: 'TooManyRequests', retryAfter: 3_600 },
+    )
+    const before = w.fake.requests.length
+    w.fake.endWatches()
+    await until(w.time, 'the refusal is in', () => restarts.includes('error'))
+    created(w, 'late')
+    expect(w.log.lines.at(-1)).toMatchObject({
+      level: 'warn',
+      fields: { requested_wait_ms: 3_600_000, retry_in_ms: expect.any(Number) },
+    })
+    await w.time.advance(23_000)
+    expect(w.fake.requests.length - before).toBe(1)
+    await w.time.advance(7_500)
+    await until(w.time, 'the edit is seen', () => cache.size === 1)
   })
 
   it('finds a lost event at the next safety list, within 18 min', async () => {

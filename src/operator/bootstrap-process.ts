@@ -1,0 +1,53 @@
+/**
+ * @module operator/bootstrap-process
+ * Runs {@link Bootstrap} with what it needs around it: calls to the API server, Kubernetes Events, and a listener for
+ * probes. `/readyz` is 200 once every Secret is there.
+ * @see D63
+ */
+import { Registry } from 'prom-client'
+import { serveProbes, type Log, type Random, type Time } from '../runtime/index.ts'
+import { Bootstrap, type BootstrapOptions } from './bootstrap.ts'
+import { FoldingEventRecorder, PooledTransport, type EventTarget, type KubeIdentity } from './kube/index.ts'
+
+export interface BootstrapProcessOptions extends BootstrapOptions {
+  readonly identity: KubeIdentity
+  readonly metricsListen: { readonly host: string; readonly port: number }
+  /** Unique among all processes that ever ran. */
+  readonly instance: string
+  readonly time: Time
+  readonly random: Random
+  readonly log: Log
+}
+
+export interface RunningBootstrap {
+  readonly port: number
+  /** Never rejects. */
+  stop(): Promise<void>
+}
+
+/** Starts it. The API server need not be there. @throws Error when the listener's address cannot be used. */
+export async function startBootstrap(options: BootstrapProcessOptions): Promise<RunningBootstrap> {
+  const { identity, instance, log, metricsListen, namespace, random, redis, time, tokens } = options
+  const parts = { clock: time, timers: time, random, log }
+  const transport = new PooledTransport({ identity, clock: time, timers: time })
+  const events = new FoldingEventRecorder({ ...parts, transport, controller: 'muster.dev/bootstrap', instance })
+  const onMade = (secret: EventTarget): void =>
+    events.record(secret, 'Normal', 'SecretGenerated', 'it was missing; its values are new')
+  const bootstrap = new Bootstrap({ namespace, tokens, redis, transport, time, random, log, onMade })
+  const listener = await serveProbes('SVC_METRICS_LISTEN', metricsListen, {
+    healthz: () => ({ ok: true, why: 'ok' }),
+    readyz: () => ({ ok: bootstrap.isComplete, why: bootstrap.isComplete ? 'ok' : 'a Secret is missing' }),
+    metrics: new Registry(), // Empty: it has nothing that is worth a number.
+  })
+  const abort = new AbortController()
+  const running = Promise.all([events.run(abort.signal), bootstrap.run(abort.signal)])
+  log.info('bootstrap started', { port: listener.port, namespace, tokens, redis })
+  return {
+    port: listener.port,
+    stop: async () => {
+      abort.abort(new Error('bootstrap stops'))
+      await running
+      await Promise.all([transport.close(), listener.close()])
+    },
+  }
+}

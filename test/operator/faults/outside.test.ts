@@ -1,0 +1,169 @@
+/** What happens around a running or a stopped operator: deletions, restarts, edits of a status by hand, a broken gateway. */
+import { isDeepStrictEqual } from 'node:util'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import type { FleetWorkerSpec } from '../../../src/operator/fleetworker/index.ts'
+import { FLEETWORKERS } from '../fleetworker/reconcile-world.ts'
+import { PASS } from './faults.ts'
+import { startMasters, World, type Masters } from './world.ts'
+
+const GOOD: Partial<FleetWorkerSpec> = { config: { url: 'http://a' } }
+
+let masters: Masters
+let world: World
+beforeAll(async () => {
+  masters = await startMasters()
+})
+afterEach(() => world.close())
+afterAll(() => masters.stop())
+
+const isInSync = (): boolean => world.condition('Synced') === 'True InSync'
+
+async function begun(spec: Partial<FleetWorkerSpec> = GOOD): Promise<void> {
+  world = new World(masters)
+  await world.work()
+  await world.start()
+  world.create(spec)
+}
+
+/** The operator is stopped, `act` happens, and another one starts. */
+async function whileStopped(act: () => void | Promise<void>): Promise<void> {
+  world.kill()
+  await world.bury()
+  await act()
+  await world.start()
+}
+
+describe('the claim of a FleetWorker with Retain', () => {
+  it('that was deleted while no operator ran is given back within three minutes', async () => {
+    await begun({ ...GOOD, deletionPolicy: 'Retain' })
+    expect(await world.comesTrue(20_000, isInSync)).toBe(true)
+    expect(await world.managedBy()).not.toBeNull()
+    await whileStopped(() => world.remove())
+    expect(await world.comesTrue(180_000, async () => (await world.managedBy()) === null)).toBe(true)
+  })
+})
+
+describe('a restarted operator', () => {
+  it('does not repeat a PATCH that the master refused, and writes nothing', async () => {
+    await begun({ config: { url: 5 } })
+    expect(await world.comesTrue(20_000, () => world.condition('Synced')?.startsWith('False') === true)).toBe(true)
+    await world.pass(5_000)
+    expect(world.condition('Synced')).toBe('False Rejected')
+    world.faults.restart()
+    await whileStopped(() => {})
+    await world.pass(30_000)
+    expect(world.condition('Synced')).toBe('False Rejected')
+    expect(world.faults.writes.map(({ side, method, path }) => `${side} ${method} ${path}`)).toEqual([])
+  })
+})
+
+describe('a namespace that is deleted while the operator runs', () => {
+  it.each(['Reset', 'Deregister', 'Retain'] as const)(
+    'ends within 90 s although a FleetWorker has the policy %s',
+    async (deletionPolicy) => {
+      await begun({ ...GOOD, deletionPolicy })
+      expect(await world.comesTrue(20_000, isInSync)).toBe(true)
+      const { store } = world.api.server
+      store.terminating.add('ns')
+      world.remove()
+      const isGone = await world.comesTrue(90_000, () => world.object() === undefined)
+      store.terminating.delete('ns')
+      expect(isGone).toBe(true)
+    },
+  )
+})
+
+describe('a status that was edited by hand', () => {
+  const CHANGES: readonly (readonly [string, object | null])[] = [
+    [
+      'a condition',
+      {
+        conditions: [
+          {
+            type: 'Synced',
+            status: 'False',
+            reason: 'ByHand',
+            message: 'no',
+            lastTransitionTime: '2026-01-01T00:00:00Z',
+            observedGeneration: 1,
+          },
+        ],
+      },
+    ],
+    ['all conditions', { conditions: null }],
+    ['the state', { state: 'ERROR' }],
+    ['the time that it was last seen', { lastSeenTime: '2020-01-01T00:00:00Z' }],
+    ['the remembered generation', { config: { generation: 900 } }],
+    ['everything', null],
+  ]
+
+  it.each(CHANGES)('is put right within 100 s: %s', async (_, change) => {
+    await begun()
+    expect(await world.comesTrue(20_000, isInSync)).toBe(true)
+    await world.pass(5_000)
+    const shown = (): object => {
+      const { lastSeenTime: _seen, conditions = [], ...rest } = world.object()?.status ?? {}
+      return { ...rest, conditions: conditions.toSorted((a, b) => (a.type < b.type ? -1 : 1)) }
+    }
+    const good = shown()
+    const { store } = world.api.server
+    store.patch(
+      { kind: FLEETWORKERS, namespace: 'ns', name: world.id },
+      'status',
+      'application/merge-patch+json',
+      { status: change },
+      'kubectl',
+      false,
+    )
+    const isRight = (): boolean =>
+      isDeepStrictEqual(shown(), good) && world.object()?.status?.lastSeenTime !== '2020-01-01T00:00:00Z'
+    expect(isRight()).toBe(false)
+    expect([await world.comesTrue(100_000, isRight), shown()]).toEqual([true, good])
+  })
+})
+
+describe('a gateway that responds in place of the master', () => {
+  const JSON_TYPE = { 'content-type': 'application/json' }
+  const EPOCH = { 'muster-epoch': 'of-another-master' }
+  const NONSENSE = [
+    { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>welcome</html>' },
+    { status: 200, headers: JSON_TYPE, body: '{"hello":"world"}' },
+    { status: 200, headers: { ...JSON_TYPE, ...EPOCH }, body: '{"hello":"world"}' },
+    { status: 200, headers: { ...JSON_TYPE, ...EPOCH }, body: '[]' },
+    { status: 200, headers: { ...JSON_TYPE, ...EPOCH }, body: '[1,null,{"worker_id":7}]' },
+    { status: 302, headers: { location: 'https://login.example/?next=/' }, body: '' },
+    { status: 404, headers: { 'content-type': 'text/html' }, body: '<html>not found</html>' },
+    { status: 404, headers: { ...JSON_TYPE, ...EPOCH }, body: '{"detail":"no route"}' },
+    { status: 403, headers: { 'content-type': 'text/html' }, body: '<html>blocked</html>' },
+    { status: 200, headers: { ...JSON_TYPE, ...EPOCH }, body: 'null' },
+    { status: 200, headers: { 'content-type': 'text/event-stream' }, body: 'data: what\n\n' },
+    { status: 204, headers: {}, body: '' },
+  ]
+
+  it.each(NONSENSE)(
+    'does not keep an edit from the master for longer than 60 s: HTTP $status $headers $body',
+    async (nonsense) => {
+      await begun()
+      expect(await world.comesTrue(20_000, isInSync)).toBe(true)
+      world.faults.rule = ({ side }) => (side === 'api' ? PASS : { kind: 'answer', ...nonsense })
+      world.cutFeeds()
+      await world.pass(40_000)
+      world.faults.rule = () => PASS
+      world.edit({ config: { url: 'http://edited' } })
+      expect(await world.comesTrue(60_000, async () => (await world.config())?.['url'] === 'http://edited')).toBe(true)
+    },
+  )
+
+  it('does not keep an edit from the master for longer than 60 s after ten kinds in turn', async () => {
+    await begun()
+    expect(await world.comesTrue(20_000, isInSync)).toBe(true)
+    world.cutFeeds()
+    for (const nonsense of NONSENSE) {
+      world.faults.rule = ({ side }) => (side === 'api' ? PASS : { kind: 'answer', ...nonsense })
+      await world.pass(10_000)
+    }
+    world.faults.rule = () => PASS
+    world.edit({ config: { url: 'http://edited' } })
+    expect(await world.comesTrue(60_000, async () => (await world.config())?.['url'] === 'http://edited')).toBe(true)
+  })
+})

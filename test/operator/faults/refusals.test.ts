@@ -1,0 +1,105 @@
+/** A master, or a proxy before it, that refuses every request for 75 s, while four edited FleetWorkers wait for it. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { PASS } from './faults.ts'
+import { FakeWorker, TYPE } from './worker.ts'
+import { startMasters, World, type Masters } from './world.ts'
+
+const OUTAGE_MS = 75_000
+const RECOVERY_MS = 31_000
+const MOST_PER_SECOND = 3
+const STATUSES = [429, 500, 502, 503, 504]
+const CASES = STATUSES.flatMap((status) => [
+  { status, retryAfterSeconds: null },
+  { status, retryAfterSeconds: 2 },
+])
+
+let masters: Masters
+let world: World
+const others: FakeWorker[] = []
+beforeAll(async () => {
+  masters = await startMasters()
+})
+afterEach(async () => {
+  await world.close()
+  for (const other of others.splice(0)) {
+    other.leave()
+    await masters.first.backend.workers.forget([{ type: TYPE, id: other.id }])
+  }
+})
+afterAll(() => masters.stop())
+
+/** Four FleetWorkers in sync with their workers. */
+async function begun(): Promise<readonly string[]> {
+  world = new World(masters)
+  const names = [world.id, ...['a', 'b', 'c'].map((each) => `${world.id}-${each}`)]
+  await world.work()
+  for (const name of names.slice(1)) others.push(await FakeWorker.join(world.master, name))
+  await world.start()
+  for (const name of names) world.create({ config: { url: 'http://old' } }, name)
+  const isInSync = (): boolean => names.every((name) => world.condition('Synced', name) === 'True InSync')
+  expect(await world.comesTrue(20_000, isInSync)).toBe(true)
+  return names
+}
+
+async function urlOf(name: string): Promise<unknown> {
+  const [row] = await world.master.backend.workers.get([{ type: TYPE, id: name }])
+  return (JSON.parse(row?.config.config ?? '{}') as { url?: unknown }).url
+}
+
+/** Refuses everything from now on: when each request came. */
+function refuseAll(status: number, retryAfterSeconds: number | null): number[] {
+  const sentMs: number[] = []
+  const startedMs = world.time.monotonicMs()
+  world.faults.rule = ({ side }) => {
+    if (side === 'api') return PASS
+    sentMs.push(world.time.monotonicMs() - startedMs)
+    return { kind: 'refuse', status, retryAfterSeconds }
+  }
+  return sentMs
+}
+
+const busiestSecond = (sentMs: readonly number[]): number =>
+  Math.max(0, ...sentMs.map((from) => sentMs.filter((at) => at >= from && at < from + 1_000).length))
+
+describe('an operator whose master refuses every request', () => {
+  it.each(CASES)(
+    'sends at most three requests a second and recovers within 31 s: HTTP $status, Retry-After $retryAfterSeconds',
+    async ({ status, retryAfterSeconds }) => {
+      const names = await begun()
+      const sentMs = refuseAll(status, retryAfterSeconds)
+      world.cutFeeds()
+      for (const name of names) world.edit({ config: { url: 'http://new' } }, {}, name)
+      await world.pass(OUTAGE_MS)
+      expect(sentMs.length).toBeLessThanOrEqual((OUTAGE_MS / 1_000) * MOST_PER_SECOND)
+      expect(busiestSecond(sentMs.filter((at) => at > 2_000))).toBeLessThanOrEqual(MOST_PER_SECOND)
+      expect(sentMs.filter((at) => at > OUTAGE_MS - 32_000).length).toBeGreaterThan(0)
+      world.faults.rule = () => PASS
+      const isThere = async (): Promise<boolean> =>
+        (await Promise.all(names.map(urlOf))).every((url) => url === 'http://new')
+      expect(await world.comesTrue(RECOVERY_MS, isThere)).toBe(true)
+    },
+  )
+
+  it('recovers within 31 s although the last refusal requests an hour', async () => {
+    const names = await begun()
+    const sentMs = refuseAll(503, 3_600)
+    world.edit({ config: { url: 'http://new' } }, {}, names[0])
+    await world.pass(OUTAGE_MS)
+    expect(sentMs.length).toBeLessThan(40)
+    world.faults.rule = () => PASS
+    expect(await world.comesTrue(RECOVERY_MS, async () => (await urlOf(world.id)) === 'http://new')).toBe(true)
+  })
+
+  it('logs the refusals with their status, at most once a minute', async () => {
+    const names = await begun()
+    refuseAll(429, 2)
+    world.edit({ config: { url: 'http://new' } }, {}, names[0])
+    await world.pass(10_000)
+    const lines = world.log.lines.filter(({ message }) => message.includes('rejects calls'))
+    expect(lines).toHaveLength(1)
+    expect(lines[0]).toMatchObject({
+      level: 'warn',
+      fields: { status: 429, retry_after_ms: 2_000, wait_ms: expect.any(Number) },
+    })
+  })
+})

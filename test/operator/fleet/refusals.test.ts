@@ -1,0 +1,54 @@
+/** A real server that refuses everything, in real time: the loop that virtual time could hide. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, it } from '@jest/globals'
+import { Registry } from 'prom-client'
+import { createFleetMetrics, Fleet } from '../../../src/operator/fleet/index.ts'
+import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
+import { recordingLog } from '../../master/recording-log.ts'
+import { TOKENS } from '../../master/running-master.ts'
+
+const RUN_MS = 3_000
+/** Three a second, and what was under way when the first refusals came. */
+const MOST = (RUN_MS / 1_000) * 3 + 6
+
+describe('the fleet before a server that refuses everything with 429 and without Retry-After', () => {
+  it('sends about three requests a second, however often it is called', async () => {
+    let seen = 0
+    const server = createServer((_, response) => {
+      seen += 1
+      response.writeHead(429, { 'content-type': 'application/json', 'muster-epoch': 'e' }).end('{"detail":"slow down"}')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const fleet = new Fleet({
+      masterUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      token: () => TOKENS.admin,
+      clock: systemTime,
+      timers: systemTime,
+      random: systemRandom,
+      log: recordingLog().log,
+      metrics: createFleetMetrics(new Registry()),
+      mayWrite: () => true,
+      onBreaker: () => {},
+    })
+    fleet.setTypes(['mailer', 'other'])
+    const end = new AbortController()
+    const running = fleet.run(end.signal)
+    const worker = { type: 'mailer', workerId: 'w1' }
+    const call = async (): Promise<void> => {
+      while (!end.signal.aborted) {
+        await fleet.master.drain(worker, 'us', end.signal).catch(() => {}) // Aborted: the loop ends.
+        await systemTime.sleep(1)
+      }
+    }
+    const calling = [call(), call(), call(), call()]
+    await systemTime.sleep(RUN_MS)
+    end.abort(new Error('over'))
+    await Promise.all([...calling, running])
+    server.closeAllConnections()
+    server.close()
+    expect(seen).toBeLessThanOrEqual(MOST)
+    expect(seen).toBeGreaterThan(2)
+  })
+})

@@ -1,0 +1,50 @@
+/** The admin token changes while the operator runs: the file of the master first, that of the operator some seconds later. */
+import { it } from '@jest/globals'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ADMIN_TOKEN } from '../e2e/fleet.ts'
+import { Cluster } from './cluster.ts'
+import { withApiServer } from './with-programs.ts'
+
+const NEW_TOKEN = 'the-admin-token-after-the-rotation'
+/** The master and the operator read their files every 2 s, and a refused operator asks again after at most 15 s. */
+const FILES_APART_MS = 5_000
+
+withApiServer('a rotated admin token', () => {
+  it('is taken by a running operator, and an edit that waited is applied', async () => {
+    const cluster = await Cluster.start('cluster-wide')
+    try {
+      const files = {
+        master: join(cluster.fleet.directory, 'admin-token'),
+        operator: join(cluster.fleet.directory, 'api-token'),
+      }
+      for (const file of Object.values(files)) writeFileSync(file, ADMIN_TOKEN)
+      await cluster.fleet.stopMaster()
+      await cluster.fleet.startMaster({ SVC_ADMIN_TOKEN_FILE: files.master }, ['SVC_ADMIN_TOKEN'])
+      await cluster.startOperator({ SVC_API_TOKEN: '', SVC_API_TOKEN_FILE: files.operator })
+      await cluster.startWorker('w')
+      const config = { enabled: true, interval_seconds: 60, targets: [{ name: 'self', url: 'http://127.0.0.1:1/' }] }
+      await cluster.apply('w', { config })
+      await cluster.kubectl('wait', '-n', 'team-a', 'fleetworker/w', '--for=condition=Ready', '--timeout=60s')
+
+      writeFileSync(files.master, NEW_TOKEN)
+      const seconds = async (): Promise<number | undefined> => {
+        const path = '/api/v1/automations/http-probe/workers/w'
+        const response = await fetch(`${cluster.fleet.url}${path}`, {
+          headers: { authorization: `Bearer ${NEW_TOKEN}` },
+        })
+        return response.status === 200
+          ? ((await response.json()) as { config: { interval_seconds: number } }).config.interval_seconds
+          : undefined
+      }
+      await cluster.until('the master takes the new token', async () => (await seconds()) === 60)
+      await cluster.apply('w', { config: { ...config, interval_seconds: 30 } })
+      await new Promise((resolve) => setTimeout(resolve, FILES_APART_MS))
+      writeFileSync(files.operator, NEW_TOKEN)
+      await cluster.until('the edit is applied', async () => (await seconds()) === 30)
+      await cluster.kubectl('wait', '-n', 'team-a', 'fleetworker/w', '--for=condition=Ready', '--timeout=60s')
+    } finally {
+      await cluster.close()
+    }
+  }, 240_000)
+})
