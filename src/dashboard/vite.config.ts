@@ -31,6 +31,6 @@ export default defineConfig({
     emptyOutDir: true,
     assetsInlineLimit: 0, // The page's content security policy has no `data:`.
     modulePreload: { polyfill: false },
-    sourcemap: true,
+    sourcemap: false, // The page is served without a token; maps would multiply its size.
   },
 })

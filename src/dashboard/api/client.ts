@@ -1,13 +1,16 @@
 /**
  * @module dashboard/api/client
  * Calls of the master's REST API with one token. Nothing is retried here: a read is polled again anyway, and a write
- * whose answer never came is shown as unknown.
+ * whose answer never came is shown as unknown. All calls of a page share one RefusalLimiter: while the master, or a proxy
+ * before it, refuses them, fewer than three requests a second leave (D67).
  */
-import { Problem, problemOf } from './problem.ts'
+import { isRefusalStatus, parseRetryAfter, type RefusalLimiter } from '../../runtime/backoff/index.ts'
+import { Problem, problemOf, retryAfterSecondsOf } from './problem.ts'
 import type { ServerClock } from './server-clock.ts'
 
 const READ_WITHIN_MS = 15_000
 const WRITE_WITHIN_MS = 30_000
+const NEVER = new AbortController().signal
 
 export type Query = Readonly<Record<string, string | number>>
 
@@ -42,6 +45,8 @@ export interface ApiParts {
   readonly token: string
   readonly clock: ServerClock
   readonly localMs: () => number
+  /** Bounds the requests of the page while they are refused. */
+  readonly refusals: RefusalLimiter
   /** An answer refused the token (401) or a right (403). */
   readonly onRefused?: () => void
   /** Whose changes these are, for the history of a config (D39). */
@@ -58,10 +63,8 @@ interface OpenReply {
 
 export function createApi(parts: ApiParts): Api {
   return {
-    get: (path, query = {}, signal) =>
-      call(parts, 'GET', addressOf(parts.base, path, query), {}, within(READ_WITHIN_MS, signal)),
-    send: (method, path, options = {}) =>
-      call(parts, method, addressOf(parts.base, path, {}), options, within(WRITE_WITHIN_MS)),
+    get: (path, query = {}, signal) => call(parts, 'GET', addressOf(parts.base, path, query), {}, signal),
+    send: (method, path, options = {}) => call(parts, method, addressOf(parts.base, path, {}), options),
     stream: (path, headers, signal, query = {}) =>
       openStream(parts, addressOf(parts.base, path, query), headers, signal),
   }
@@ -75,11 +78,12 @@ export function addressOf(base: URL, path: readonly string[], query: Query): URL
 }
 
 async function openStream(
-  { token, clock, localMs, onRefused }: ApiParts,
+  { token, clock, localMs, onRefused, refusals }: ApiParts,
   url: URL,
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<OpenReply> {
+  await refusals.turn(signal)
   const sentMs = localMs()
   const answer = await fetch(url, {
     signal,
@@ -90,6 +94,7 @@ async function openStream(
     throw new Problem('the master does not answer', { cause })
   })
   clock.sample(answer.headers.get('date'), sentMs, localMs())
+  noteRefusal(refusals, answer)
   if (answer.status === 401 || answer.status === 403) onRefused?.()
   if (answer.ok && answer.body !== null) return { body: answer.body, epoch: answer.headers.get('muster-epoch') }
   const json = parsed(await answer.text().catch(() => ''))
@@ -106,8 +111,10 @@ async function call<T>(
   method: string,
   url: URL,
   { body, headers }: WriteOptions,
-  signal: AbortSignal,
+  left?: AbortSignal,
 ): Promise<Reply<T>> {
+  await parts.refusals.turn(left ?? NEVER)
+  const signal = within(method === 'GET' ? READ_WITHIN_MS : WRITE_WITHIN_MS, left) // From here on: a wait is not the master's.
   const { status, answer, text } = await answered(parts, method, url, { body, headers: headers ?? {} }, signal)
   const json = parsed(text)
   if (answer.ok && json.ok) return { body: json.value as T, epoch: answer.headers.get('muster-epoch') }
@@ -116,11 +123,12 @@ async function call<T>(
   throw new Problem(`${status} with something that is not JSON; is the master behind this address?`, {
     status,
     requestId: answer.headers.get('muster-request-id'),
+    retryAfterSeconds: retryAfterSecondsOf(answer.headers),
   })
 }
 
 async function answered(
-  { token, clock, localMs, actor, heard }: ApiParts,
+  { token, clock, localMs, actor, heard, refusals }: ApiParts,
   method: string,
   url: URL,
   { body, headers }: WriteOptions,
@@ -142,6 +150,7 @@ async function answered(
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
     clock.sample(answer.headers.get('date'), sentMs, localMs())
+    noteRefusal(refusals, answer)
     const text = await answer.text()
     heard?.(answer.status)
     return { status: answer.status, answer, text }
@@ -152,6 +161,11 @@ async function answered(
       { cause },
     )
   }
+}
+
+function noteRefusal(refusals: RefusalLimiter, { status, headers }: Response): void {
+  if (isRefusalStatus(status)) refusals.refused(parseRetryAfter(headers.get('retry-after'), Date.now()))
+  else refusals.served()
 }
 
 /** The page no longer wants the answer; a call that took too long ends by a timeout instead. */

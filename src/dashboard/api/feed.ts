@@ -11,6 +11,7 @@
  * batch after it begins with a `reset` of our own.
  */
 import type { EventReader } from '../../protocol/event-stream/index.ts'
+import { Backoff, retryAfterDelayMs } from '../../runtime/backoff/index.ts'
 import type { Problem } from './problem.ts'
 
 export interface FleetEvent {
@@ -55,13 +56,16 @@ export class Feed {
   #stop: AbortController | undefined
   #lastId = ''
   #isResuming = false
-  #waitMs = FIRST_WAIT_MS
+  readonly #random: { readonly unit: () => number }
+  readonly #backoff: Backoff
   #batch: FleetEvent[] = []
   #endBatch: (() => void) | undefined
   #endHidden: (() => void) | undefined
 
   constructor(parts: FeedParts) {
     this.#parts = parts
+    this.#random = { unit: parts.random }
+    this.#backoff = new Backoff({ baseMs: FIRST_WAIT_MS, capMs: MOST_WAIT_MS, random: this.#random })
   }
 
   /** What the badge says. */
@@ -142,8 +146,10 @@ export class Feed {
       if (signal.aborted) return
       const sinceMs = this.#state.kind === 'lost' ? this.#state.sinceMs : this.#parts.localMs()
       this.#become({ kind: 'lost', sinceMs, problem })
-      await this.#wait(Math.max(this.#waitMs * this.#parts.random(), (problem.retryAfterSeconds ?? 0) * 1_000), signal)
-      this.#waitMs = Math.min(this.#waitMs * 2, MOST_WAIT_MS)
+      await this.#wait(
+        Math.max(this.#backoff.nextMs(), retryAfterDelayMs((problem.retryAfterSeconds ?? 0) * 1_000, this.#random)),
+        signal,
+      )
     }
   }
 
@@ -161,7 +167,7 @@ export class Feed {
       for await (const chunk of body) {
         calm()
         calm = watchdog()
-        this.#waitMs = FIRST_WAIT_MS
+        this.#backoff.reset()
         for (const { name, data } of events.read(chunk))
           this.#take({ name, data: JSON.parse(data) as FleetEvent['data'] })
         this.#lastId = events.lastId

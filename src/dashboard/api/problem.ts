@@ -3,6 +3,7 @@
  * Why a call did not succeed, in words. A call without an answer is unknown, never failed: it may have had its effect.
  */
 import type { FieldError } from '../../protocol/index.ts'
+import { cappedRetryAfterMs, parseRetryAfter } from '../../runtime/backoff/index.ts'
 
 export class Problem extends Error {
   override readonly name = 'Problem'
@@ -11,7 +12,7 @@ export class Problem extends Error {
   /** The faults of a 422, else empty. */
   readonly faults: readonly FieldError[]
   readonly requestId: string | null
-  /** What the master asked to wait. */
+  /** What the master asked to wait; at most 30 s (D68). */
   readonly retryAfterSeconds: number | null
 
   constructor(
@@ -54,13 +55,18 @@ export function problemOf(status: number, headers: Headers, body: unknown): Prob
       : faults.length > 0
         ? faultsText(faults)
         : `the answer was ${status} without a reason`
-  const retryAfter = Number(headers.get('retry-after') ?? Number.NaN)
   return new Problem(sentence, {
     status,
     faults,
     requestId: headers.get('muster-request-id'),
-    retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : null,
+    retryAfterSeconds: retryAfterSecondsOf(headers),
   })
+}
+
+/** What `Retry-After` requests, at most 30 s (D68); null without the header. */
+export function retryAfterSecondsOf(headers: Headers): number | null {
+  const requestedMs = parseRetryAfter(headers.get('retry-after'), Date.now())
+  return requestedMs === undefined ? null : cappedRetryAfterMs(requestedMs) / 1_000
 }
 
 function isFault(value: unknown): value is FieldError {

@@ -6,8 +6,8 @@ export interface Position {
 }
 
 const WHITE = /[ \t\r\n]*/y
-// oxlint-disable-next-line no-control-regex -- JSON forbids them in text
 const TOKEN =
+  // oxlint-disable-next-line no-control-regex -- JSON forbids them in text
   /"(?:[^"\\\u0000-\u001F]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[[\]{},:]/y
 
 /** null: the text is JSON. */

@@ -11,8 +11,8 @@ import { About, Fault, FieldLabel } from './field-parts.tsx'
 import { beforeOf, inputId, sameAt, set, valueOf, type FormState } from './form-state.ts'
 import { Input, JsonInput, type Marks } from './input.tsx'
 import { SecretInput } from './secret-input.tsx'
-import { firstValue, type Branch, type Field, type Shape } from './shape.ts'
-import { validate } from './validator.ts'
+import { firstValue, type Field, type Shape } from './shape.ts'
+import { branchOf, looksLike } from './union-branch.ts'
 import { childPointer } from './value-draft.ts'
 
 interface FieldRowProps {
@@ -368,36 +368,4 @@ function UnionInput({
         ))}
     </div>
   )
-}
-
-/** The branch a value belongs to: one that it satisfies, else the first of its kind. */
-function branchOf(branches: readonly Branch[], value: JsonValue | undefined): number {
-  const fitting = branches.findIndex(({ schema }) => validate(schema, value).length === 0)
-  return fitting >= 0
-    ? fitting
-    : Math.max(
-        0,
-        branches.findIndex((branch) => looksLike(branch, value)),
-      )
-}
-
-function looksLike(branch: Branch | undefined, value: JsonValue | undefined): boolean {
-  switch (branch?.shape.kind) {
-    case 'object':
-      return typeof value === 'object' && value !== null && !Array.isArray(value)
-    case 'array':
-      return Array.isArray(value)
-    case 'boolean':
-      return typeof value === 'boolean'
-    case 'integer':
-    case 'number':
-      return typeof value === 'number'
-    case 'string':
-      return typeof value === 'string'
-    case 'enum':
-    case 'union':
-    case 'json':
-    case undefined:
-      return false
-  }
 }

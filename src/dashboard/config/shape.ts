@@ -80,6 +80,8 @@ const SUBSET = new Set([
   'deprecated',
   '~kind',
 ])
+/** Keywords that begin with `x-` are annotations: they restrict no value. `x-muster-bound-to` is one (D88). */
+const isKnown = (keyword: string): boolean => SUBSET.has(keyword) || keyword.startsWith('x-')
 /** Deeper, a form is harder to read than its JSON. */
 const MAX_DEPTH = 6
 
@@ -108,8 +110,7 @@ function shapeAt(own: JsonSchema, { root, above }: Place): Shape {
   const secret = isWholeSecret(own, root)
   const alone = withoutNull(schema)
   const place = { root, above: [...above, alone] }
-  const isEndless =
-    above.includes(alone) || above.length > MAX_DEPTH || !Object.keys(alone).every((keyword) => SUBSET.has(keyword))
+  const isEndless = above.includes(alone) || above.length > MAX_DEPTH || !Object.keys(alone).every(isKnown)
   const kind = isEndless ? 'json' : kindOf(alone, secret)
   return {
     kind,

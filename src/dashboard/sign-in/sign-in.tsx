@@ -15,7 +15,7 @@ export interface SignInProps {
 export function SignIn({ why, onAccepted }: SignInProps) {
   const [token, setToken] = useState('')
   const [shown, setShown] = useState(false)
-  const [isTabOnly, setTabOnly] = useState(false)
+  const [isKept, setKept] = useState(false)
   const [busy, setBusy] = useState(false)
   const [message, setMessage] = useState(why)
   const id = useId()
@@ -33,7 +33,7 @@ export function SignIn({ why, onAccepted }: SignInProps) {
     const check = await checkToken(openApi(text))
     setBusy(false)
     setMessage(checkText(check))
-    if (check.kind === 'accepted') onAccepted(text, check.me, isTabOnly)
+    if (check.kind === 'accepted') onAccepted(text, check.me, !isKept)
   }
   const onSubmit = (event: SyntheticEvent): void => {
     event.preventDefault()
@@ -63,12 +63,12 @@ export function SignIn({ why, onAccepted }: SignInProps) {
           </button>
         </div>
         <p id={`${id}-help`} className="soft">
-          An admin token, or one scoped to automation types. It stays in this browser until you sign out.
+          An admin token, or one scoped to automation types. It is forgotten when you close this tab or sign out.
         </p>
         <p className="keep">
           <label>
-            <input type="checkbox" checked={isTabOnly} onChange={(event) => setTabOnly(event.target.checked)} /> Only in
-            this tab
+            <input type="checkbox" checked={isKept} onChange={(event) => setKept(event.target.checked)} /> Keep it in
+            this browser until I sign out
           </label>
         </p>
         <p role="alert" className={message === null ? '' : 'problem'}>

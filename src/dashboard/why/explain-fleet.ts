@@ -10,13 +10,11 @@ import { explainQueue, explainWorker, mostFrequent, type Cause, type WorkerFacts
 const TOLD = 5
 
 export function explainFleet(facts: FleetFacts, attention: readonly Attention[]): readonly Cause[] {
-  return attention
-    .slice(0, TOLD)
-    .map((item): Cause => ({
-      tone: item.tone === 'away' ? 'warn' : item.tone,
-      text: `${item.subject}: ${reasonOf(facts, item)}`,
-      way: item.way,
-    }))
+  return attention.slice(0, TOLD).map((item): Cause => ({
+    tone: item.tone === 'away' ? 'warn' : item.tone,
+    text: `${item.subject}: ${reasonOf(facts, item)}`,
+    way: item.way,
+  }))
 }
 
 function reasonOf({ overview, workers, nowSeconds }: FleetFacts, { kind, type, text, held }: Attention): string {

@@ -37,9 +37,9 @@ export function useList(q: string, sort: string, isHeld: boolean): List {
   const filter = useMemo(() => parseFilter(q), [q])
   const [asked, setAsked] = useState(0)
   // In turns, not at each of the four changes a second; and all of them at once, so that a key press in the filter sorts nothing.
-  // oxlint-disable-next-line react-hooks/exhaustive-deps
   const inOrder = useMemo(
     () => sortedKeys([...rows.values()], sort, serverClock.nowSeconds()),
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
     [rows, sort, turn, asked, rows.size],
   )
   const fresh = useMemo((): Shown => {

@@ -95,10 +95,10 @@ export function useSnapshot(): Snapshot {
 /** The workers of one type, or undefined before they were read once. */
 export function useWorkersOf(type: string): readonly WorkerRow[] | undefined {
   const { rows, whole, version } = useSnapshot()
-  // The map is the same object in every version.
-  // oxlint-disable-next-line react-hooks/exhaustive-deps
   return useMemo(
     () => (whole.has(type) ? [...rows.values()].filter((row) => row.automation_type === type) : undefined),
+    // The map is the same object in every version.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
     [rows, whole, type, version],
   )
 }

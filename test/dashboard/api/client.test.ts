@@ -5,8 +5,10 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { loadInstalled } from '../../../src/dashboard/api/automations.ts'
 import { addressOf, createApi, type Api } from '../../../src/dashboard/api/client.ts'
 import { checkText, checkToken, isTokenText, roleText } from '../../../src/dashboard/api/me.ts'
+import { RefusalLimiter, VirtualTime } from '../../../src/runtime/index.ts'
 import { ServerClock } from '../../../src/dashboard/api/server-clock.ts'
 
+const time = new VirtualTime()
 const servers: Server[] = []
 afterEach(() => {
   for (const server of servers.splice(0)) {
@@ -42,7 +44,7 @@ async function served(
       status = 200,
       body,
       headers = {},
-    } = answers[request.url ?? ''] ?? { status: 404, body: { detail: 'there is no such path' } }
+    } = answers[request.url ?? ''] ?? { status: 404, body: { detail: 'this path does not exist' } }
     response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body))
   }
   servers.push(server.listen(0, '127.0.0.1'))
@@ -53,6 +55,7 @@ async function served(
     token: 'secret',
     clock: new ServerClock(() => 0),
     localMs: () => 0,
+    refusals: new RefusalLimiter({ clock: time, timers: time, random: { unit: () => 0 } }),
     onRefused: () => refused++,
   })
   const close = async (): Promise<void> => {

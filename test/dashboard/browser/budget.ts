@@ -1,8 +1,9 @@
 /**
  * @module test/dashboard/browser/budget
- * How the page's budgets are measured: times by the page's own clock, long tasks by a trace of its main thread, memory
- * after a collection. A machine that does other things as well makes every span longer; what the thread itself worked in
- * a task is not, so it is held to the limit as it stands.
+ * Measures the budgets of the page: durations by the page's own clock, long tasks by a trace of its main thread, memory
+ * after a collection. Other work on the machine makes every span several times longer. It also makes the processor time
+ * of a task longer, because both share caches and cores: 64 ms were seen beside a full test run, 35 ms alone. So both
+ * limits have a slack, which is 1 with BUDGET_SLACK=1.
  *
  *   BUDGET_SECONDS   how long a page is watched
  */
@@ -10,7 +11,9 @@ import { expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { SLACK } from '../../slack.ts'
 
-/** The worst of many is the one that met the neighbours. */
+/** For the processor time of one task. */
+const OWN_SLACK = SLACK === 1 ? 1 : 2
+/** For the longest of many spans: it is the one that coincided with other work on the machine. */
 export const WORST_SLACK = SLACK === 1 ? 1 : SLACK * 3
 export const SECONDS = Number(process.env['BUDGET_SECONDS'] ?? 10)
 
@@ -105,9 +108,9 @@ function tasksOf(events: readonly TraceEvent[]): readonly Task[] {
   return most.map(({ dur = 0, tdur = 0 }) => ({ spanMs: dur / 1_000, ownMs: tdur / 1_000 }))
 }
 
-/** No task worked longer than 50 ms; none took longer than that with the slack of the machine. */
+/** No task used more than 50 ms of processor time or lasted longer than that, each with the slack of the machine. */
 export function withoutLongTasks(when: string, tasks: readonly Task[]): void {
   expect([when, tasks.some(({ ownMs }) => ownMs > 1)]).toEqual([when, true]) // Else the trace has missed the page.
-  within(`longest task ${when}, its own work`, Math.max(...tasks.map(({ ownMs }) => ownMs)), 50, 'ms')
+  within(`longest task ${when}, its own work`, Math.max(...tasks.map(({ ownMs }) => ownMs)), 50 * OWN_SLACK, 'ms')
   within(`longest task ${when}, as a span`, Math.max(...tasks.map(({ spanMs }) => spanMs)), 50 * WORST_SLACK, 'ms')
 }

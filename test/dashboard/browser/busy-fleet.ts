@@ -31,7 +31,7 @@ export class BusyFleet extends ManyWorkers {
         tier,
         ttlMs: null,
         maxAttempts: 3,
-        submitted,
+        submittedAtMs: submitted,
         body: JSON.stringify({ payload, priority, submitted_at: submitted / 1_000 }),
       }))
       await this.backend.tasks.submit(type, DAY_MS, tasks)
@@ -63,7 +63,7 @@ export class BusyFleet extends ManyWorkers {
     let done = 0
     while (done < count) {
       const {
-        answers: [leases],
+        results: [leases],
       } = await this.backend.tasks.reserve(type, 60_000, [
         { worker, limit: Math.min(500, count - done), gen: 0, defaultMaxAttempts: 3 },
       ])
@@ -76,7 +76,7 @@ export class BusyFleet extends ManyWorkers {
           id,
           token,
           ...how(done + n + 1),
-          u: 0,
+          jitter: 0,
         })),
       )
       done += leases.length
@@ -113,7 +113,7 @@ export class BusyFleet extends ManyWorkers {
       id: `item-${n + 1}`,
       tags: JSON.stringify({ region: n % 2 === 0 ? 'eu' : 'us' }),
       payload: JSON.stringify({ user: `sender-${n + 1}` }),
-      expires: n % 3 === 0 ? Date.now() + 3_600_000 : null,
+      expiresAtMs: n % 3 === 0 ? Date.now() + 3_600_000 : null,
     }))
     await this.backend.pools.put(pool, items)
     await this.backend.pools.claim(pool, [{ owner: 'test', n: claimed, holdMs: 90_000, match: {} }])

@@ -50,8 +50,12 @@ describe('a master that does not answer', () => {
     await page.getByText('Below are the last good data').waitFor()
     await look(page, 'store-away')
     await page.unroute('**/api/v1/overview')
-    await page.getByRole('button', { name: 'Try now' }).click()
-    await page.getByText('The master cannot serve this now:').waitFor({ state: 'detached' })
+    const recovered = page.getByText('The master cannot serve this now:').waitFor({ state: 'detached' })
+    await page
+      .getByRole('button', { name: 'Try now' })
+      .click({ timeout: 5_000 })
+      .catch(() => undefined) // On a busy machine the next poll may be first.
+    await recovered
   })
 })
 

@@ -6,7 +6,7 @@
 import { buildCatalog, defineBatch, defineContinuous, Type } from '../../../src/automation/index.ts'
 import type { RunningMaster } from '../../../src/master/index.ts'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
-import type { Beat, Ref } from '../../../src/storage/index.ts'
+import type { WorkerReport, Ref } from '../../../src/storage/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { startPageMaster } from './page-master.ts'
 
@@ -151,7 +151,7 @@ export class ManyWorkers {
   /** So many workers send a frame of statistics, which no event tells. */
   async report(type: string, ids: readonly number[]): Promise<void> {
     const rows = await this.backend.workers.get(ids.map((n) => ({ type, id: `${type.charAt(0)}-${n}` })))
-    const beats = rows.flatMap((row, at): Beat[] => {
+    const beats = rows.flatMap((row, at): WorkerReport[] => {
       const n = ids[at] ?? 0
       return row === null || row.conn === null
         ? []
@@ -179,7 +179,7 @@ function frameOf(n: number, frame: number, ts: number): string {
   })
 }
 
-function beatOf(conn: Ref & { readonly conn: string }, n: number): Beat {
+function beatOf(conn: Ref & { readonly conn: string }, n: number): WorkerReport {
   const state = n % 100 === 7 ? 'ERROR' : n % 10 === 3 ? 'IDLE' : 'RUNNING'
   const stats = Array.from({ length: 20 }, (_, frame) =>
     frameOf(n, frame, Math.round(Date.now() / 1_000 - (20 - frame) * 15)),

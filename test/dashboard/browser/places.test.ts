@@ -366,7 +366,7 @@ describe('hostile text', () => {
         id: HOSTILE.slice(0, 90),
         tags: JSON.stringify({ region: HOSTILE }),
         payload: JSON.stringify({ user: 'z'.repeat(100_000) }),
-        expires: null,
+        expiresAtMs: null,
       },
     ])
     const page = await open('#/tasks/mailer?tab=dead', ADMIN_TOKEN, { viewport: { width: 360, height: 740 } })
@@ -400,10 +400,10 @@ describe('a master that is away', () => {
       route.fulfill({
         status: 503,
         headers: { 'retry-after': '1' },
-        json: { detail: 'the store is away; nothing was changed' },
+        json: { detail: 'the store is unavailable; nothing was changed' },
       }),
     )
-    await page.getByText('The store is away; nothing was changed.').waitFor()
+    await page.getByText('The store is unavailable; nothing was changed.').waitFor()
     await page.getByText('Below are the last good data').waitFor()
     expect(await page.getByText('2 free, 2 claimed').isVisible()).toBe(true)
     await page.unroute('**/api/**')

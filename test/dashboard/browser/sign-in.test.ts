@@ -39,12 +39,27 @@ describe('signing in', () => {
     expect(await storedValues(page)).toEqual([])
   })
 
-  it('keeps the token in one tab alone when asked to', async () => {
+  it('keeps the token in this browser when asked to, so that another tab has it', async () => {
     const { page } = await openPage(at())
-    await page.getByLabel('Only in this tab').check()
+    await page.getByLabel('Keep it in this browser').check()
+    await signIn(page, ADMIN_TOKEN)
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    expect(await page.evaluate('[localStorage.length, sessionStorage.length]')).toEqual([1, 0])
+    const other = await page.context().newPage()
+    await other.goto(at())
+    await other.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Token', { exact: true }).waitFor()
+    expect(await storedValues(page)).toEqual([])
+  })
+
+  it('keeps the token in one tab alone otherwise', async () => {
+    const { page } = await openPage(at())
     await signIn(page, ADMIN_TOKEN)
     await page.getByRole('button', { name: 'Sign out' }).waitFor()
     expect(await page.evaluate('[localStorage.length, sessionStorage.length]')).toEqual([0, 1])
+    const other = await page.context().newPage()
+    await other.goto(at())
+    await other.getByLabel('Token', { exact: true }).waitFor()
     await page.reload()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByLabel('Token', { exact: true }).waitFor()
@@ -89,9 +104,7 @@ describe('a token that is taken away while the page is open', () => {
     const { page } = await signedIn(at(), '#/workers')
     await page.getByRole('link', { name: 'm-1' }).waitFor()
     await page.getByLabel('Filter workers').fill('m-2')
-    await page.route('**/api/**', (route) =>
-      route.fulfill({ status: 403, json: { detail: 'this token is not known' } }),
-    )
+    await page.route('**/api/**', (route) => route.fulfill({ status: 403, json: { detail: 'unknown token' } }))
     await page.getByText('does not accept this token').waitFor()
     await look(page, 'sign-in-again')
     await page.unroute('**/api/**')

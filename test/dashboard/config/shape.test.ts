@@ -45,6 +45,7 @@ describe('the fields of a form', () => {
           either: Type.Union([Type.Object({ a: Type.String() }), Type.Object({ b: Type.String() })]),
           bare: Type.Object({}),
           not: Type.Unsafe({ type: 'string', not: { const: 'x' } }),
+          bound: Type.Unsafe({ type: 'string', writeOnly: true, 'x-muster-bound-to': ['text'] }),
         }),
       ).map(({ name, shape }) => [name, shape.kind]),
     )
@@ -67,6 +68,7 @@ describe('the fields of a form', () => {
       either: 'union',
       bare: 'json',
       not: 'json',
+      bound: 'string',
     })
   })
 
