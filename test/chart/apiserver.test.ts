@@ -148,13 +148,7 @@ describe('the chart before a real API server', () => {
   it('leaves the replicas of an autoscaled set to others (P4)', async () => {
     const objects = render(SCENARIOS['everything'] as Json)
     await apply(objects)
-    const { code } = await server.kubectl(
-      'scale',
-      'deployment/muster-master',
-      'statefulset/muster-scaled',
-      '--namespace=muster',
-      '--replicas=3',
-    )
+    const { code } = await server.kubectl('scale', 'deployment/muster-master', '--namespace=muster', '--replicas=3')
     expect(code).toBe(0)
     await apply(objects) // No --force-conflicts: a conflict would be an error.
     const { stdout } = await server.kubectl(

@@ -195,7 +195,14 @@ const EVERYTHING: Json = {
     },
     pod: everyPod,
   },
-  operator: { replicas: 2, watchNamespaces: ['muster', 'team-a'], pod: everyPod },
+  operator: {
+    replicas: 2,
+    watchNamespaces: ['muster', 'team-a'],
+    pod: everyPod,
+    configFrom: { secretNames: ['probe'] },
+    tenants: { muster: { types: ['*'], workers: ['*'] }, 'team-a': { types: ['http-probe'], workers: ['team-a-*'] } },
+  },
+  bootstrap: { pod: everyPod },
   automations: {
     modules: ['muster/automations', './automations/volume/more.mjs'],
     inline: { 'hello.mjs': 'export default []\n' },
@@ -204,10 +211,7 @@ const EVERYTHING: Json = {
   workerDefaults: { type: 'http-probe', image: { repository: 'team/automations', tag: '1' }, pod: everyPod },
   workers: {
     probe: { replicas: 2, persistence: { enabled: true, storageClassName: 'fast' } },
-    scaled: {
-      autoscaling: { enabled: true, minReplicas: 2, metrics: [metric] },
-      securityContext: { capabilities: { add: ['NET_BIND_SERVICE'] } },
-    },
+    scaled: { replicas: 2, securityContext: { capabilities: { add: ['NET_BIND_SERVICE'] } } },
   },
   tokens: { operator: { secret: 'operator-token' }, workerPeers: { secret: 'peers' }, scopes: { secret: 'scopes' } },
   redis: {
@@ -245,7 +249,11 @@ const EVERYTHING: Json = {
 /** Names that YAML takes for something else where they stand without quotes. */
 const WORDS_LIKE_NUMBERS: Json = {
   nameOverride: '7',
-  operator: { watchNamespaces: ['123'] },
+  operator: {
+    watchNamespaces: ['123'],
+    tenants: { 123: { types: ['*'], workers: ['1e3', 'null'] } },
+    configFrom: { secretNames: ['1e3', 'true'] },
+  },
   master: { pod: { env: { null: 'a', TRUE: 'b' }, serviceAccount: { name: '0' } } },
   imagePullSecrets: ['1e3'],
   workers: {
@@ -269,7 +277,7 @@ export const SCENARIOS: Readonly<Record<string, Json>> = {
   ),
   gateway: gateway('generic'),
   'gateway-envoy': gateway('envoy-gateway'),
-  'all-namespaces': { operator: { watchNamespaces: ['*'] } },
+  'all-namespaces': { operator: { watchNamespaces: ['*'], tenants: { '*': { types: ['*'], workers: ['*'] } } } },
   openshift: { openshift: true },
   'in-memory': {
     redis: { embedded: { persistence: { enabled: false } } },

@@ -8,6 +8,7 @@ import { idOf, objectsOf, render, run, type Json, type KubeObject } from './char
 
 const workers = { probe: { type: 'http-probe', replicas: 2 } }
 const two = { master: { replicas: 2 }, operator: { replicas: 2 } }
+const EVERYONE = { '*': { types: ['*'], workers: ['*'] } }
 const SAME: Readonly<Record<string, Json>> = {
   base: {},
   'overlays/kind': { workers },
@@ -27,7 +28,7 @@ const SAME: Readonly<Record<string, Json>> = {
   'overlays/own-secrets': {
     tokens: { generate: false, admin: { secret: 'muster-own' }, worker: { secret: 'muster-own' } },
     redis: { embedded: { password: { secret: 'muster-own' } } },
-    operator: { watchNamespaces: ['*'] },
+    operator: { watchNamespaces: ['*'], tenants: EVERYONE },
     exposure: {
       type: 'gateway',
       host: 'muster.example',
@@ -103,11 +104,11 @@ describe('manifests/', () => {
       .toSorted()
 
   it.each([
-    ['namespaced', {}, ['Role muster-operator', 'Role muster-operator-own']],
+    ['namespaced', {}, ['Role muster-operator', 'Role muster-operator-own', 'Role muster-bootstrap']],
     [
       'cluster-wide',
-      { operator: { watchNamespaces: ['*'] } },
-      ['ClusterRole muster-muster-operator', 'Role muster-operator-own'],
+      { operator: { watchNamespaces: ['*'], tenants: EVERYONE } },
+      ['ClusterRole muster-muster-operator', 'Role muster-operator-own', 'Role muster-bootstrap'],
     ],
   ] as const)(
     'grants the operator what the chart does, which an audit log is held against in test/operator: %s (P13)',
@@ -120,6 +121,20 @@ describe('manifests/', () => {
       )
     },
   )
+
+  it('gives the right to read Secrets by a part of its own, as the chart does for named ones (D63)', () => {
+    const named = render({ operator: { configFrom: { secretNames: ['probe'] } } }).filter(
+      (each) => idOf(each) === 'Role muster-operator',
+    )
+    const part = objectsOf(readFileSync('manifests/operator/secrets/rights.yaml', 'utf8')).filter(
+      ({ kind }) => kind === 'Role',
+    )
+    expect(granted(part)).toEqual(
+      granted(named).filter(
+        (verb) => !granted(render({}).filter((each) => idOf(each) === 'Role muster-operator')).includes(verb),
+      ),
+    )
+  })
 
   it.each(['base', 'operator/namespaced', 'operator/cluster-wide', 'overlays/production', 'overlays/own-secrets'])(
     '%s goes into another namespace as a whole',

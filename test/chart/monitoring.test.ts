@@ -101,6 +101,24 @@ describe('the alerts', () => {
     }
   })
 
+  it('on dead letters fires once where two masters export the same queue, as older releases do (D93)', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'muster-rules-'))
+    const letters = (pod: string, values: string): object => {
+      const labels = `namespace="muster", automation_type="mail", pod="${pod}"`
+      return { series: `svc_queue_dlq_length{${labels}}`, values }
+    }
+    const input = [letters('m-0', '5+1x90'), letters('m-1', '5+1x90')]
+    const test = { interval: '1m', input_series: input, promql_expr_test: [firing('MusterDeadLettersGrow', 1)] }
+    try {
+      const content = { rule_files: [RULES], evaluation_interval: '1m', tests: [test] }
+      writeFileSync(join(folder, 'test.yaml'), stringify(content, { aliasDuplicateObjects: false }))
+      const { stdout, stderr } = started('promtool', ['test', 'rules', join(folder, 'test.yaml')])
+      expect([stdout.includes('SUCCESS'), stderr]).toEqual([true, ''])
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+
   it('are all tested, and each says what to look at', () => {
     expect(rules.map(({ alert }) => alert).toSorted()).toEqual(Object.keys(CAUSES).toSorted())
     for (const {

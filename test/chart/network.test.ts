@@ -35,6 +35,7 @@ const pod = (component: string): End => ({
 const ENDS: Readonly<Record<string, End>> = {
   master: pod('master'),
   operator: pod('operator'),
+  bootstrap: pod('bootstrap'),
   redis: pod('redis'),
   worker: pod('worker'),
   test: pod('test'),
@@ -94,7 +95,7 @@ function waysOf(values: Json): (from: string, to: string, port: number) => boole
 /** All pairs of ends that may speak on this port. */
 const pairs = (values: Json, port: number): readonly string[] => {
   const may = waysOf(values)
-  const inside = new Set(['master', 'operator', 'redis', 'worker', 'test', 'stranger'])
+  const inside = new Set(['master', 'operator', 'bootstrap', 'redis', 'worker', 'test', 'stranger'])
   return Object.keys(ENDS)
     .flatMap((from) =>
       Object.keys(ENDS)
@@ -138,6 +139,17 @@ describe('the network policies', () => {
       may('operator', 'redis', 6379),
     ]).toEqual([true, true, true, false, false])
     expect([may('monitoring', 'operator', 9090), may('monitoring', 'operator', 9091)]).toEqual([true, false])
+  })
+
+  it('let the bootstrap process reach the API server alone, and no pod reach it', () => {
+    const may = waysOf(quick)
+    expect([
+      may('bootstrap', 'apiserver', 443),
+      may('bootstrap', 'apiserver', 6443),
+      may('bootstrap', 'master', 8080),
+      may('bootstrap', 'redis', 6379),
+      may('monitoring', 'bootstrap', 9090),
+    ]).toEqual([true, true, false, false, false])
   })
 
   it('keep the master from the API server and the world', () => {

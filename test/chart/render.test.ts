@@ -100,22 +100,27 @@ describe('the chart', () => {
       'ConfigMap muster-redis',
       'ConfigMap muster-test',
       'CustomResourceDefinition fleetworkers.muster.dev',
+      'Deployment muster-bootstrap',
       'Deployment muster-master',
       'Deployment muster-operator',
+      'NetworkPolicy muster-bootstrap',
       'NetworkPolicy muster-master',
       'NetworkPolicy muster-operator',
       'NetworkPolicy muster-redis',
       'NetworkPolicy muster-test',
       'Pod muster-test',
+      'Role muster-bootstrap',
       'Role muster-operator',
       'Role muster-operator-own',
       'Role muster-test',
+      'RoleBinding muster-bootstrap',
       'RoleBinding muster-operator',
       'RoleBinding muster-operator-own',
       'RoleBinding muster-test',
       'Service muster-master',
       'Service muster-operator',
       'Service muster-redis',
+      'ServiceAccount muster-bootstrap',
       'ServiceAccount muster-master',
       'ServiceAccount muster-operator',
       'ServiceAccount muster-redis',
@@ -143,22 +148,60 @@ describe('the chart', () => {
     MINUTES,
   )
 
-  it.each(scenarios)('gives no process a secret, and no token of the API but to operator and test: %s', (_, values) => {
-    const objects = render(values)
-    expect(objects.filter(({ kind }) => kind === 'Secret')).toEqual([])
-    const plain = processesOf(objects)
-      .flatMap(({ env }) => Object.entries(env))
-      .filter(
-        ([name, value]) =>
-          /^SVC_(ADMIN_TOKEN|WORKER_TOKENS?|TOKEN_SCOPES|API_TOKEN|BACKEND_(SENTINEL_)?PASSWORD)$/.test(name) ||
-          /:\/\/[^/@]*:[^/@]*@/.test(value),
-      )
-    expect(plain).toEqual([])
-    const withToken = objects
-      .filter((each) => podOf(each)?.automountServiceAccountToken === true)
-      .map(({ metadata: { name } }) => name)
-    expect(withToken.filter((name) => !/-(operator|test)$/.test(name))).toEqual([])
-  })
+  it.each(scenarios)(
+    'gives no process a secret, and no token of the API but to operator, bootstrap and test: %s',
+    (_, values) => {
+      const objects = render(values)
+      expect(objects.filter(({ kind }) => kind === 'Secret')).toEqual([])
+      const plain = processesOf(objects)
+        .flatMap(({ env }) => Object.entries(env))
+        .filter(
+          ([name, value]) =>
+            /^SVC_(ADMIN_TOKEN|WORKER_TOKENS?|TOKEN_SCOPES|API_TOKEN|BACKEND_(SENTINEL_)?PASSWORD)$/.test(name) ||
+            /:\/\/[^/@]*:[^/@]*@/.test(value),
+        )
+      expect(plain).toEqual([])
+      const withToken = objects
+        .filter((each) => podOf(each)?.automountServiceAccountToken === true)
+        .map(({ metadata: { name } }) => name)
+      expect(withToken.filter((name) => !/-(operator|bootstrap|test)$/.test(name))).toEqual([])
+    },
+  )
+
+  it.each(scenarios)(
+    'lets the operator read no Secret of the release through the API, and reserves each of them: %s (D63)',
+    (_, values) => {
+      const objects = render(values)
+      const env = processesOf(objects).find(({ subcommand }) => subcommand === 'operator')?.env
+      if (env === undefined) return
+      const mounted = [...JSON.stringify(objects.map(podOf)).matchAll(/"secret":\{(?:[^{}]*,)?"name":"([^"]+)"/g)]
+        .map(([, name = '']) => name)
+        .filter((name) => name !== 'company-ca')
+      expect(mounted.filter((name) => !env['SVC_RESERVED_SECRETS']?.split(',').includes(name))).toEqual([])
+      const account = objects.map(podOf).find((pod) => pod?.containers[0]?.args?.[0] === 'operator')?.[
+        'serviceAccountName'
+      ]
+      const bound = objects
+        .filter(
+          ({ kind, ...each }) =>
+            kind.endsWith('RoleBinding') && JSON.stringify(each['subjects']).includes(`"${String(account)}"`),
+        )
+        .map(({ metadata: { name } }) => name)
+      const rules = objects
+        .filter(({ kind, metadata: { name } }) => kind.endsWith('Role') && bound.includes(name))
+        .flatMap(
+          (role) =>
+            role['rules'] as readonly {
+              readonly resources: readonly string[]
+              readonly resourceNames?: readonly string[]
+            }[],
+        )
+      const readable = rules
+        .filter(({ resources }) => resources.includes('secrets'))
+        .map(({ resourceNames = ['any'] }) => resourceNames)
+      expect(readable.flat().filter((name) => name === 'any' || mounted.includes(name))).toEqual([])
+    },
+  )
 
   it.each(scenarios)('holds no word that looks like a key: %s (P1)', (_, values) => {
     const looksMade = (word: string): boolean => [/[a-z]/, /[A-Z]/, /\d/].every((kind) => kind.test(word))

@@ -6,21 +6,17 @@ import { pairwise, type Matrix, type Row } from './pairwise.ts'
 import { leavesOf, nested, SCHEMA } from './random-values.ts'
 
 const MINUTES = 60_000
-const metric = {
-  type: 'External',
-  external: { metric: { name: 'svc_queue_size' }, target: { type: 'AverageValue', averageValue: '100' } },
-}
 /** What the switches ask for when they are on. */
 const GROUND: Json = {
   masterUrl: 'https://muster.example',
   workers: { probe: { type: 'http-probe' } },
-  workerDefaults: { autoscaling: { metrics: [metric] } },
   exposure: {
     host: 'muster.example',
     gateway: { parentRefs: [{ name: 'web' }] },
     tls: { certManager: { issuer: 'ca' } },
   },
 }
+const TENANTS = { '*': { types: ['*'], workers: ['*'] } }
 /** Switches that are more than a word: a name and the values that each position sets. */
 const MORE: Readonly<Record<string, Readonly<Record<string, Json>>>> = {
   trust: { none: {}, configMap: { trust: { configMap: 'ca' } }, secret: { trust: { secret: 'ca' } } },
@@ -34,8 +30,8 @@ const MORE: Readonly<Record<string, Readonly<Record<string, Json>>>> = {
   'tokens of the operator': { same: {}, own: { tokens: { operator: { secret: 'a' } } } },
   namespaces: {
     own: {},
-    all: { operator: { watchNamespaces: ['*'] } },
-    some: { operator: { watchNamespaces: ['a', 'b'] } },
+    all: { operator: { watchNamespaces: ['*'], tenants: TENANTS } },
+    some: { operator: { watchNamespaces: ['a', 'b'], tenants: TENANTS } },
   },
   'redis elsewhere': {
     url: { redis: { external: { url: 'kvstores://redis.example:6379', password: { secret: 'a' } } } },
@@ -72,6 +68,7 @@ function isPossible(row: Row): boolean {
     !(type === 'gateway' && INGRESS_ALONE.has(String(profile))) &&
     !(type === 'ingress' && profile === 'envoy-gateway') &&
     !(cannotMake && row['tokens'] === 'made') &&
+    !(row['operator.configFrom.secrets'] === true && row['namespaces'] !== 'some') &&
     !(row['redis with TLS'] === 'yes' && row['trust'] === 'none')
   )
 }

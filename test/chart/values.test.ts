@@ -15,6 +15,7 @@ const faultsOf = (values: Json): readonly string[] =>
       )
 const leaves = leavesOf(SCHEMA)
 const workers = { probe: { type: 'http-probe' } }
+const tenant = { types: ['*'], workers: ['*'] }
 const gateways = [{ name: 'web' }]
 
 /** A value of another type, or one that no schema of a leaf takes. */
@@ -76,6 +77,10 @@ describe('the checks of the chart', () => {
       { master: { enabled: false }, masterUrl: 'https://a.b' },
       'tokens.admin.secret: is needed, since the master elsewhere would not know a created one',
     ],
+    [
+      { redis: { embedded: { image: { repository: 'mirror.example/team/valkey' } } } },
+      'redis.embedded.image.repository: begins with a registry; put mirror.example into redis.embedded.image.registry',
+    ],
     [{ redis: { mode: 'external' } }, 'redis.external: has neither url nor urlSecret.name'],
     [
       { redis: { mode: 'external', external: { url: 'kvstore://h', urlSecret: { name: 'a' } } } },
@@ -86,16 +91,49 @@ describe('the checks of the chart', () => {
     [{ tokens: { generate: false } }, 'redis.embedded.password.secret: is needed, since tokens.generate is false'],
     [{ operator: { enabled: false } }, 'tokens.admin.secret: is needed, since no operator is here to create it'],
     [{ operator: { watchNamespaces: ['*', 'a'] } }, 'operator.watchNamespaces: has "*" and names'],
+    [
+      { operator: { watchNamespaces: ['*'] } },
+      'operator.tenants: is needed, since the operator watches more than its own namespace; say which workers',
+    ],
+    [{ operator: { watchNamespaces: ['team-a'] } }, 'operator.tenants: is needed'],
+    [
+      { operator: { watchNamespaces: ['muster', 'a', 'b'], tenants: { a: tenant } } },
+      'operator.tenants: lacks b, which the operator watches',
+    ],
+    [{ operator: { tenants: { a: tenant } } }, 'operator.tenants: lacks muster, which the operator watches'],
+    [
+      { operator: { configFrom: { secrets: true } } },
+      'operator.configFrom.secrets: would include the tokens of this release',
+    ],
+    [
+      { operator: { watchNamespaces: ['*'], tenants: { '*': tenant }, configFrom: { secrets: true } } },
+      'operator.configFrom.secrets: would include the tokens of this release',
+    ],
+    [
+      { operator: { configFrom: { secretNames: ['muster-tokens'] } } },
+      'operator.configFrom.secretNames: has muster-tokens, a Secret of Muster itself',
+    ],
+    [
+      { tokens: { scopes: { secret: 'a' } }, operator: { configFrom: { secretNames: ['a'] } } },
+      'operator.configFrom.secretNames: has a, a Secret of Muster itself',
+    ],
+    [
+      { bootstrap: { pod: { env: { SVC_BOOTSTRAP_TOKENS_SECRET: 'a' } } } },
+      'bootstrap.pod.env.SVC_BOOTSTRAP_TOKENS_SECRET: is set by the chart',
+    ],
     [{ workers: { probe: {} } }, 'workers.probe.type: is needed'],
     [{ workers: { master: { type: 'a' } } }, 'workers.master: the chart itself has an object of this name'],
     [
       { workers: { [`a${'b'.repeat(20)}`]: { type: 'a' } }, fullnameOverride: 'c'.repeat(40) },
       'is longer than the 52 characters',
     ],
-    [{ workers, workerDefaults: { autoscaling: { enabled: true } } }, 'workers.probe.autoscaling.metrics: is needed'],
     [
-      { workers: { probe: { type: 'a', autoscaling: { minReplicas: 11 } } } },
-      'workers.probe.autoscaling: minReplicas is above maxReplicas',
+      { workers, workerDefaults: { autoscaling: { enabled: true } } },
+      'workerDefaults.autoscaling: was removed in 0.1.0; use replicas, with a FleetWorker for each pod',
+    ],
+    [
+      { workers: { probe: { type: 'a', autoscaling: { enabled: true } } } },
+      'workers.probe.autoscaling: was removed in 0.1.0; use replicas, with a FleetWorker for each pod',
     ],
     [
       { master: { autoscaling: { enabled: true, minReplicas: 9 } } },
@@ -156,7 +194,6 @@ describe('the checks of the chart', () => {
 /** Where a value may show: alone, with everything on, and with what excludes other things. */
 const CONTEXTS: readonly Json[] = [
   { workers, workerDefaults: { persistence: { enabled: true } } },
-  { workers, workerDefaults: { autoscaling: { enabled: true, metrics: [{ type: 'External' }] } } },
   SCENARIOS['everything'] as Json,
   SCENARIOS['gateway'] as Json,
   SCENARIOS['redis-by-secret'] as Json,
@@ -184,6 +221,8 @@ const IDLE = new Set(['enabled'])
 const OTHER: Readonly<Record<string, unknown>> = {
   global: { imageRegistry: 'mirror.example' },
   'operator.watchNamespaces': ['elsewhere'],
+  'operator.tenants': { '*': { types: ['*'], workers: ['other'] } },
+  'operator.configFrom.secretNames': ['other'],
   'automations.modules': ['other'],
   'automations.volume': { emptyDir: {} },
   workers: { other: { type: 'a' } },

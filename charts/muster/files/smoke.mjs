@@ -37,7 +37,7 @@ async function until(what, isSo) {
   console.log(`ok: ${what}`)
 }
 
-/** A worker that does nothing: registers, and says it runs each config that it is told of. */
+/** A worker that does nothing: it registers, and confirms each config that the master announces. */
 async function asWorker(base, type, inside) {
   const path = `/api/v1/automations/${type}/workers/${workerId}`
   const headers = { authorization: `Bearer ${token('worker-token')}` } // Not in the URL, which proxies log.
@@ -107,7 +107,7 @@ async function main() {
   await until('the master is ready', async () => (await ask(MASTER_URL, '/readyz').catch(() => ({}))).status === 200)
   expect((await ask(MASTER_URL, '/healthz')).status === 200, 'the master is healthy')
   expect((await ask(MASTER_URL, '/api/v1/me', 'admin-token')).body.role === 'admin', 'the admin token is the admin token')
-  expect((await ask(MASTER_URL, '/api/v1/me')).status === 401, 'nobody is let in without a token')
+  expect((await ask(MASTER_URL, '/api/v1/me')).status === 401, 'a request without a token is rejected')
   const { body } = await ask(MASTER_URL, '/api/v1/automations', 'admin-token')
   const type = (Array.isArray(body) ? body : body.automations)[0].type
   const inCluster = KUBERNETES_SERVICE_HOST !== undefined && existsSync(join(ACCOUNT, 'token'))

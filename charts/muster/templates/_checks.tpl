@@ -1,5 +1,5 @@
 {{/*
-What no schema can say. All faults at once, one a line: `path: what is wrong; what to do`.
+Checks that the schema cannot express. Reports all faults together, one per line: `path: what is wrong; what to do`.
 */}}
 {{- define "muster.check" -}}
 {{- $faults := include "muster.faults" . | trim -}}
@@ -11,6 +11,7 @@ What no schema can say. All faults at once, one a line: `path: what is wrong; wh
 {{- include "muster.faults.names" . }}
 {{- include "muster.faults.master" . }}
 {{- include "muster.faults.tokens" . }}
+{{- include "muster.faults.tenants" . }}
 {{- include "muster.faults.redis" . }}
 {{- include "muster.faults.exposure" . }}
 {{- include "muster.faults.automations" . }}
@@ -88,6 +89,35 @@ redis.embedded.password.secret: is needed, since {{ $cannot }}; name a Secret wi
 {{- end }}
 {{- end }}
 
+{{/* Which namespaces may manage which workers, and which Secrets FleetWorkers may name. */}}
+{{- define "muster.faults.tenants" }}
+{{- if .Values.operator.enabled }}
+{{- $own := .Release.Namespace }}
+{{- $tenants := .Values.operator.tenants }}
+{{- $from := .Values.operator.configFrom }}
+{{- $watched := .Values.operator.watchNamespaces | default (list $own) }}
+{{- $isAll := has "*" $watched }}
+{{- if and (without $watched $own) (not $tenants) }}
+operator.tenants: is needed, since the operator watches more than its own namespace; say which workers each namespace may manage, for example {team-a: {types: [http-probe], workers: ["team-a-*"]}}, or {"*": {types: ["*"], workers: ["*"]}} if every namespace may manage every worker
+{{- else if and $tenants (not $isAll) (not (hasKey $tenants "*")) }}
+{{- range $watched }}
+{{- if not (hasKey $tenants .) }}
+operator.tenants: lacks {{ . }}, which the operator watches; add its types and workers, or leave it out of operator.watchNamespaces
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if and $from.secrets (or $isAll (has $own $watched)) }}
+operator.configFrom.secrets: would include the tokens of this release, whose namespace is watched; list the Secrets that FleetWorkers read in operator.configFrom.secretNames
+{{- end }}
+{{- $reserved := include "muster.reservedSecrets" . | fromYamlArray }}
+{{- range $from.secretNames }}
+{{- if has . $reserved }}
+operator.configFrom.secretNames: has {{ . }}, a Secret of Muster itself, which is never a source; leave it out
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "muster.faults.redis" }}
 {{- $external := .Values.redis.external }}
 {{- if and .Values.master.enabled (eq .Values.redis.mode "external") }}
@@ -99,6 +129,10 @@ redis.external: has neither url nor urlSecret.name; set url, for example kvstore
 {{- end }}
 {{- if regexMatch "^[^/]*://[^/@]*:[^/@]*@" $external.url }}
 redis.external.url: holds a password; put it into a Secret and name that in redis.external.password.secret
+{{- end }}
+{{- $image := .Values.redis.embedded.image }}
+{{- if and $image.registry (regexMatch "^([^/]*[.:][^/]*|localhost)/" $image.repository) }}
+redis.embedded.image.repository: begins with a registry; put {{ first (splitList "/" $image.repository) }} into redis.embedded.image.registry
 {{- end }}
 {{- range $kind := list "requests" "limits" }}
 {{- if hasKey (get $.Values.redis.embedded.pod.resources $kind | default dict) "memory" }}
@@ -151,17 +185,11 @@ automations.inline: takes {{ $bytes }} bytes, at most 921600 fit into a ConfigMa
 {{- if not $set.type }}
 workers.{{ $name }}.type: is needed; set the automation type that these workers run
 {{- end }}
-{{- if has $name (list "master" "operator" "redis" "workers" "tokens" "test" "automations") }}
+{{- if has $name (list "master" "operator" "bootstrap" "redis" "workers" "tokens" "test" "automations") }}
 workers.{{ $name }}: the chart itself has an object of this name; choose another
 {{- end }}
 {{- if gt (len $whole) 52 }}
 workers.{{ $name }}: {{ $whole }} is longer than the 52 characters that a StatefulSet may have; shorten it, or set fullnameOverride
-{{- end }}
-{{- if and $set.autoscaling.enabled (not $set.autoscaling.metrics) }}
-workers.{{ $name }}.autoscaling.metrics: is needed; name what to scale on, for example the external metric svc_queue_size
-{{- end }}
-{{- if gt (int $set.autoscaling.minReplicas) (int $set.autoscaling.maxReplicas) }}
-workers.{{ $name }}.autoscaling: minReplicas is above maxReplicas; lower it
 {{- end }}
 {{- end }}
 {{- end }}
@@ -184,6 +212,9 @@ workers.{{ $name }}.autoscaling: minReplicas is above maxReplicas; lower it
 {{- end }}
 {{- if .Values.operator.enabled }}
 {{- include "muster.faults.envOf" (dict "path" "operator.pod.env" "own" (include "muster.operatorEnv" . | fromYaml) "more" .Values.operator.pod.env) }}
+{{- end }}
+{{- if include "muster.hasBootstrap" . }}
+{{- include "muster.faults.envOf" (dict "path" "bootstrap.pod.env" "own" (include "muster.bootstrapEnv" . | fromYaml) "more" .Values.bootstrap.pod.env) }}
 {{- end }}
 {{- range $name := keys .Values.workers | sortAlpha }}
 {{- $set := include "muster.workerSet" (dict "root" $root "name" $name) | fromYaml }}

@@ -5,6 +5,9 @@
 {{- $secrets := include "muster.secretsPath" . -}}
 {{- include "muster.commonEnv" . }}
 {{- include "muster.automationsEnv" . }}
+{{- /* Without it Node keeps 64 MiB for short-lived objects: 30 KiB for each of 5,000 reporting workers instead of 12. */}}
+NODE_OPTIONS: --max-semi-space-size=4
+SVC_LISTEN: ":8080"
 SVC_SUBMIT_RPS_PER_TOKEN: {{ int64 $limits.submitRpsPerToken | quote }}
 SVC_IDEMPOTENCY_TTL_SECONDS: {{ int64 $limits.idempotencyTtlSeconds | quote }}
 SVC_MAX_BODY_BYTES: {{ int64 $limits.maxBodyBytes | quote }}

@@ -41,3 +41,20 @@ from:
     - port: {{ .port }}
       protocol: TCP
 {{- end }}
+
+{{/* Egress to the API server. */}}
+{{- define "muster.apiServerRule" -}}
+{{- $server := .Values.networkPolicy.apiServer -}}
+- ports:
+    {{- range $server.ports }}
+    - port: {{ int . }}
+      protocol: TCP
+    {{- end }}
+  {{- with $server.cidrs }}
+  to:
+    {{- range . }}
+    - ipBlock:
+        cidr: {{ . | quote }}
+    {{- end }}
+  {{- end }}
+{{- end }}

@@ -8,6 +8,7 @@ MALLOC_ARENA_MAX: "1"
 MALLOC_TRIM_THRESHOLD_: "131072"
 SVC_MASTER_URL: {{ include "muster.masterUrl" . | quote }}
 SVC_LEASE_NAME: {{ $fullname }}-operator
+SVC_METRICS_LISTEN: ":9090"
 {{- if not .Values.operator.watchNamespaces }}
 SVC_WATCH_NAMESPACES: {valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
 {{- else }}
@@ -15,14 +16,23 @@ SVC_WATCH_NAMESPACES: {valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
 SVC_WATCH_NAMESPACES: {{ join "," . | quote }}
 {{- end }}
 {{- end }}
-{{- if include "muster.operatorSecrets" . | trim }}
-SVC_API_TOKEN_FILE: {{ include "muster.secretsPath" . }}/api-token
+{{- with .Values.operator.tenants }}
+SVC_TENANTS: {{ toJson . | quote }}
 {{- end }}
+SVC_API_TOKEN_FILE: {{ include "muster.secretsPath" . }}/api-token
+{{- with include "muster.reservedSecrets" . | fromYamlArray }}
+SVC_RESERVED_SECRETS: {{ join "," . | quote }}
+{{- end }}
+{{- end }}
+
+{{/* The settings of the bootstrap process, as a map. */}}
+{{- define "muster.bootstrapEnv" -}}
+{{- include "muster.commonEnv" . }}
 {{- if include "muster.createsTokens" . }}
 SVC_BOOTSTRAP_TOKENS_SECRET: {{ include "muster.createdTokens" . }}
 {{- end }}
 {{- if include "muster.createsRedisPassword" . }}
-SVC_BOOTSTRAP_REDIS_SECRET: {{ $fullname }}-redis
+SVC_BOOTSTRAP_REDIS_SECRET: {{ include "muster.fullname" . }}-redis
 {{- end }}
 {{- end }}
 
@@ -44,15 +54,18 @@ SVC_BOOTSTRAP_REDIS_SECRET: {{ $fullname }}-redis
   resources: [events]
   verbs: [create, patch]
 {{- $from := .Values.operator.configFrom }}
-{{- if or $from.secrets $from.configMaps }}
+{{- if or $from.secrets $from.secretNames }}
 - apiGroups: [""]
-  resources:
-    {{- if $from.secrets }}
-    - secrets
-    {{- end }}
-    {{- if $from.configMaps }}
-    - configmaps
-    {{- end }}
+  resources: [secrets]
+  {{- if not $from.secrets }}
+  resourceNames:
+    {{- toYaml $from.secretNames | nindent 4 }}
+  {{- end }}
+  verbs: [get]
+{{- end }}
+{{- if $from.configMaps }}
+- apiGroups: [""]
+  resources: [configmaps]
   verbs: [get]
 {{- end }}
 {{- end }}

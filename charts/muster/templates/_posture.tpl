@@ -20,7 +20,7 @@
 {{- end }}
 {{- end }}
 {{- if or (include "muster.createsTokens" .) (include "muster.createsRedisPassword" .) }}
-- The operator may create two Secrets, and whoever reads Secrets here reads the tokens: tokens.admin.secret, tokens.worker.secret, redis.embedded.password.secret
+- Tokens are created in this namespace, and everyone with the right to read Secrets here can read them: tokens.admin.secret, tokens.worker.secret, redis.embedded.password.secret
 {{- end }}
 {{- if not .Values.networkPolicy.enabled }}
 - Every pod of the cluster reaches Redis and the metrics: networkPolicy.enabled=true
@@ -28,7 +28,14 @@
 {{- if not .Values.image.digest }}
 - A tag may be moved: image.digest
 {{- end }}
-{{- if and .Values.operator.enabled .Values.operator.configFrom.secrets (has "*" .Values.operator.watchNamespaces) }}
-- The operator may read every Secret of the cluster by its name: operator.watchNamespaces, or operator.configFrom.secrets=false
+{{- if .Values.operator.enabled }}
+{{- if .Values.operator.configFrom.secrets }}
+- The operator may read every Secret of the namespaces it watches, by its name: operator.configFrom.secretNames
+{{- end }}
+{{- range $namespace, $tenant := .Values.operator.tenants }}
+{{- if and (eq $namespace "*") (has "*" $tenant.types) (has "*" $tenant.workers) }}
+- Every namespace that is watched may manage every worker: operator.tenants
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}

@@ -1,4 +1,4 @@
-{{/* Which Secrets are read, and which the operator creates: <name>-tokens and <name>-redis, once, at run time. */}}
+{{/* Which Secrets are read, and which the bootstrap process creates: <name>-tokens and <name>-redis, once, at run time. */}}
 
 {{- define "muster.createdTokens" -}}{{ include "muster.fullname" . }}-tokens{{- end }}
 
@@ -53,10 +53,31 @@
 {{- include "muster.secretSource" (dict "ref" .Values.tokens.worker "created" (include "muster.createdTokens" .) "createdKey" "worker-token" "as" "worker-token") }}
 {{- end }}
 
-{{/* The operator mounts what the user gave; what it creates it reads through the API. */}}
 {{- define "muster.operatorSecrets" -}}
 {{- $ref := empty .Values.tokens.operator.secret | ternary .Values.tokens.admin .Values.tokens.operator -}}
-{{- include "muster.secretSource" (dict "ref" $ref "created" "" "as" "api-token") }}
+{{- include "muster.secretSource" (dict "ref" $ref "created" (include "muster.createdTokens" .) "createdKey" "admin-token" "as" "api-token") }}
+{{- end }}
+
+{{/* The Secrets that the bootstrap process creates, as a list. */}}
+{{- define "muster.createdSecrets" -}}
+{{- $names := list -}}
+{{- if include "muster.createsTokens" . }}{{ $names = append $names (include "muster.createdTokens" .) }}{{ end -}}
+{{- if include "muster.createsRedisPassword" . }}{{ $names = append $names (printf "%s-redis" (include "muster.fullname" .)) }}{{ end -}}
+{{- toYaml $names -}}
+{{- end }}
+
+{{- define "muster.hasBootstrap" -}}
+{{- if and .Values.operator.enabled (include "muster.createdSecrets" . | fromYamlArray) }}true{{ end -}}
+{{- end }}
+
+{{/* The Secrets of the release, as a list: configFrom never reads them. */}}
+{{- define "muster.reservedSecrets" -}}
+{{- $tokens := .Values.tokens -}}
+{{- $names := include "muster.createdSecrets" . | fromYamlArray -}}
+{{- range list $tokens.admin $tokens.worker $tokens.workerPeers $tokens.scopes $tokens.operator }}{{ $names = append $names .secret }}{{ end -}}
+{{- $redis := .Values.redis -}}
+{{- range list $redis.embedded.password $redis.embedded.tls $redis.external.password $redis.external.clientCert }}{{ $names = append $names .secret }}{{ end -}}
+{{- append $names $redis.external.urlSecret.name | compact | uniq | sortAlpha | toYaml -}}
 {{- end }}
 
 {{/* What helm test shows to the master, as its own clients would. */}}

@@ -6,7 +6,7 @@ SVC_MASTER_URL: {{ include "muster.masterUrl" .root | quote }}
 SVC_WORKER_TOKEN_FILE: {{ include "muster.secretsPath" .root }}/worker-token
 SVC_AUTOMATION_TYPE: {{ .values.type | quote }}
 SVC_DRAIN_TIMEOUT_SECONDS: {{ int64 .values.drainTimeoutSeconds | quote }}
-SVC_HEALTH_LISTEN: "0.0.0.0:9091"
+SVC_HEALTH_LISTEN: ":9091"
 {{- end }}
 
 {{/* The claim of a StatefulSet: it outlives the set and its scaling down. */}}
