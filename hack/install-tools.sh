@@ -7,7 +7,7 @@
 #
 # A program is looked for in KUBEBUILDER_ASSETS, in PATH, then in ${XDG_CACHE_HOME:-~/.cache}/muster/tools/NAME-VERSION.
 # The programs of Kubernetes come from the place of its API server first: a kubectl of another age need not fit it.
-# What builds as it is stands in package_of; the rest has a module of ours in hack/tools/NAME, which says the version.
+# package_of lists what builds without changes; the rest has a module in hack/tools/NAME, which pins the version.
 # A build gets its final name when it is whole.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -28,7 +28,7 @@ package_of() {
     *) return 1 ;;
   esac
 }
-# The module in whose go.mod of ours the version stands.
+# The module whose go.mod in hack/tools pins the version.
 module_of() {
   case "$1" in
     kubernetes) echo k8s.io/kubernetes ;;
@@ -37,7 +37,7 @@ module_of() {
     *) return 1 ;;
   esac
 }
-# What is built in that module of ours: its own main package, or that of a tool.
+# What is built in the module of hack/tools: its own main package, or that of a tool.
 main_of() { case "$1" in traefik) echo github.com/traefik/traefik/v3/cmd/traefik ;; *) echo . ;; esac; }
 # All programs of a tool that we use; the first shows where the tool lies.
 programs_of() { case "$1" in kubernetes) echo kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl ;; *) echo "$1" ;; esac; }

@@ -25,10 +25,21 @@ done
 kubectl=$(where kubectl)
 mkdir -p "$folder"
 
+if [ -n "$ingress" ] && ! command -v apt-get >/dev/null; then
+  echo '--ingress needs apt-get: the image of Traefik is made of programs for Debian; leave --ingress out' >&2
+  exit 1
+fi
 if ! kind get clusters 2>/dev/null | grep -qx muster; then kind create cluster --config hack/kind.yaml --wait 120s; fi
 kind export kubeconfig --name muster
-node hack/cluster/images.mjs ${ingress:+--ingress}
-for archive in .tools/image/*.tar; do kind load image-archive --name muster "$archive"; done
+if command -v apt-get >/dev/null; then
+  node hack/cluster/images.mjs ${ingress:+--ingress}
+  for archive in .tools/image/*.tar; do kind load image-archive --name muster "$archive"; done
+else # macOS, Fedora: Docker builds the image, and the cluster pulls the store's image from its registry.
+  version=$(node -p 'require("./package.json").version')
+  docker build --tag "localhost/muster:$version" .
+  kind load docker-image --name muster "localhost/muster:$version"
+  export STORE_IMAGE=default
+fi
 if [ -n "$ingress" ]; then
   "$kubectl" apply --filename hack/cluster/manifests/ingress.yaml
   "$kubectl" rollout status --namespace=ingress deployment/traefik --timeout=120s

@@ -4,7 +4,7 @@
 //
 // Commands stand in fences of the language `sh`, which test/docs.test.ts runs. What may follow `sh` is in HOW,
 // explained at the head of test/docs/page.ts. A fence in another shell's name, or a prompt in a fence, would be
-// a command that nobody runs.
+// a command that no test runs.
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -84,6 +84,8 @@ function fenceFault({ info, body, unclosed }) {
   const [language = '', how = ''] = info.split(/\s+/)
   if (unclosed) return 'the fence is never closed'
   if (OTHER_SHELLS.has(language)) return `the fence is ${language}; a command stands in sh, so that a test runs it`
+  if (language === 'sh' && body.some((line) => /\s--reuse-values\b/.test(line)))
+    return 'use --reset-then-reuse-values: --reuse-values fails when the chart has a new key'
   if (language === 'sh' && !HOW.has(how))
     return `"sh ${how}" is not known; known: sh, ${[...HOW]
       .filter(Boolean)

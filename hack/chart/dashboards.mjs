@@ -1,4 +1,4 @@
-// The dashboards for Grafana as text: a panel is a title, a unit and what is asked of Prometheus.
+// The dashboards for Grafana as text: a panel is a title, a unit and its Prometheus queries.
 // Used by files.mjs. A test holds every metric named here against those that are exported.
 
 const PANELS_A_ROW = 3
@@ -13,7 +13,7 @@ const BOARDS = {
       [
         'Workers by state',
         'none',
-        ['sum by (automation_type, state) (svc_workers_total)', '{{automation_type}} {{state}}'],
+        ['max by (automation_type, state) (svc_workers_total)', '{{automation_type}} {{state}}'],
       ],
       [
         'Seconds since last seen',

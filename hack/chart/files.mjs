@@ -28,7 +28,7 @@ function yamlLines(schema, indent = '') {
   })
 }
 
-/** What Helm checks: nothing is required, since Helm has laid the values over the defaults; null takes a default away. */
+/** The schema for Helm: nothing is required, because Helm merges the values with the defaults, and null removes a default. */
 function withoutRequired(schema) {
   if (Array.isArray(schema) || typeof schema !== 'object' || schema === null) return schema
   const { required, properties, ...rest } = schema
@@ -80,7 +80,7 @@ function chartText(version) {
     appVersion: version,
     kubeVersion: '>=1.30.0-0',
     icon: 'data:,',
-    description: 'The one place that knows a fleet of worker processes: their configuration, state, tasks and output.',
+    description: 'A control plane for fleets of long-running workers: their configuration, state, tasks and output.',
     keywords: ['workers', 'queue', 'operator'],
   }
   return `# ${HEAD}\n${stringify(chart, { lineWidth: 0 })}`

@@ -25,7 +25,7 @@ if (!existsSync(path)) {
 } else if (gunzipSync(readFileSync(path)).equals(packed)) console.log(`${path}: is there`)
 else {
   console.error(
-    `${path}: is there and holds another chart; raise the version in package.json and run node hack/chart/update-chart.mjs, or remove the file if nobody has it yet`,
+    `${path}: exists and contains another chart; raise the version in package.json and run node hack/chart/update-chart.mjs, or remove the file if it was not published yet`,
   )
   process.exitCode = 1
 }

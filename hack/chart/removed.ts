@@ -1,15 +1,18 @@
 /**
  * @module hack/chart/removed
- * Keys that people write and the values have not: of other charts, and those that were taken away. They stand in the
- * schema, so that the chart itself can say what to write in their place.
+ * Lists keys that users write but the chart does not have: common keys of other charts, and removed ones. The schema
+ * contains them, so that the chart can name the key to use instead.
  */
 export interface Removed {
-  /** `*` stands for any name. */
+  /** `*` matches any name. */
   readonly path: string
-  /** The version that took it away; absent: it never was there. */
+  /** The version that removed it; absent: the chart never had it. */
   readonly since?: string
   readonly use: string
 }
+
+const AUTOSCALING =
+  'replicas, with a FleetWorker for each pod: a pod that an autoscaler adds has no FleetWorker and stays idle'
 
 export const REMOVED: readonly Removed[] = [
   { path: 'replicaCount', use: 'master.replicas' },
@@ -25,4 +28,6 @@ export const REMOVED: readonly Removed[] = [
   { path: 'master.env', use: 'master.pod.env' },
   { path: 'workerDefaults.slots', use: 'spec.slots of the FleetWorker' },
   { path: 'workers.*.slots', use: 'spec.slots of the FleetWorker' },
+  { path: 'workerDefaults.autoscaling', since: '0.1.0', use: AUTOSCALING },
+  { path: 'workers.*.autoscaling', since: '0.1.0', use: AUTOSCALING },
 ]

@@ -7,9 +7,10 @@
 import { Type, type TObject, type TProperties } from 'typebox'
 import { TYPE_PATTERN } from '../../src/protocol/index.ts'
 
-const NAME = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
+const PART = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 /** Name of an object of Kubernetes, or nothing. */
-export const NAME_OR_NONE = `^(${NAME}([.]${NAME})*)?$`
+export const NAME_OR_NONE = `^(${PART}([.]${PART})*)?$`
+export const NAME = `^${PART}([.]${PART})*$`
 export const TYPE_OR_NONE = `^(${TYPE_PATTERN.replace(/^\^|\$$/g, '')})?$`
 
 export const text = (description: string, fallback = '', more: object = {}) =>

@@ -1,7 +1,7 @@
 /**
  * @module hack/chart/values
  * The values of charts/muster, once: update-chart.mjs makes values.yaml, values.schema.json and the table of the
- * chart's README from them. A key that is taken away goes to removed.ts.
+ * chart's README from them. A key that is removed is listed in removed.ts.
  * @see D34, D54
  */
 import { Type } from 'typebox'
@@ -13,6 +13,7 @@ import {
   key,
   list,
   mapOf,
+  NAME,
   name,
   NAME_OR_NONE,
   partial,
@@ -45,19 +46,18 @@ const HTTP_URL = '^(https?://[^@?#]+)?$'
 const HOST = '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$'
 const WORKER_NAME = '^[a-z0-9]([a-z0-9-]{0,19}[a-z0-9])?$'
 
-const autoscaling = (minReplicas: number, maxReplicas: number, metrics: string, more = {}) =>
-  closed({
-    enabled: flag('A HorizontalPodAutoscaler in place of replicas.', false),
-    minReplicas: int('Least pods.', minReplicas, 1, 1000),
-    maxReplicas: int('Most pods.', maxReplicas, 1, 1000),
-    ...more,
-    metrics: rawList(metrics),
-  })
+const masterAutoscaling = closed({
+  enabled: flag('A HorizontalPodAutoscaler in place of replicas.', false),
+  minReplicas: int('Minimum number of pods.', 2, 1, 1000),
+  maxReplicas: int('Maximum number of pods.', 6, 1, 1000),
+  cpuPercent: int('Wanted use of the requested CPU.', 70, 1, 100),
+  metrics: rawList('Further entries of autoscaling/v2.'),
+})
 
 const WorkerSet = closed(
   {
     type: text('Automation type; required.', '', { pattern: TYPE_OR_NONE }),
-    replicas: int('Pods; not rendered under autoscaling. The id of a worker is the name of its pod.', 1, 0, 10_000),
+    replicas: int('Pods; each needs a FleetWorker of the same name.', 1, 0, 10_000),
     drainTimeoutSeconds: int(
       'How long running work may take to end after SIGTERM; the pod gets 15 s more.',
       30,
@@ -66,16 +66,16 @@ const WorkerSet = closed(
     ),
     image: raw('Overrides of image: one that holds your automations.'),
     persistence: persistence(false, '1Gi', { mountPath: text('Where it is mounted.', '/data', { pattern: '^/' }) }),
-    autoscaling: autoscaling(
-      1,
-      10,
-      'Required under autoscaling: entries of autoscaling/v2, for example the external svc_queue_size.',
-    ),
     securityContext: raw("Overrides of the container's; the only place where one may be changed."),
     pod: pod({ cpu: '100m', memory: '128Mi', limit: '512Mi' }),
   },
   'Laid under every entry of workers.',
 )
+
+const Tenant = closed({
+  types: list('Automation types; "*" = any.', [], '^(\\*|[a-z][a-z0-9-]{0,62})$'),
+  workers: list('Worker ids; a trailing "*" stands for any end.', [], '^[^*\\s]*\\*?$'),
+})
 
 export const Values = closed({
   nameOverride: name('In place of "muster" in names and labels.'),
@@ -94,7 +94,7 @@ export const Values = closed({
   image: image('localhost', 'muster', '', 'Tag; "" = the version of the chart.'),
   imagePullSecrets: list('Names of pull secrets.', [], NAME_OR_NONE),
   log: closed({
-    level: word(['debug', 'info', 'warn', 'error'], 'info', 'The least that is logged.'),
+    level: word(['debug', 'info', 'warn', 'error'], 'info', 'Minimum log level.'),
     format: word(['json', 'text'], 'json', 'Lines for programs or for people.'),
   }),
   telemetry: closed({
@@ -131,9 +131,7 @@ export const Values = closed({
       appProtocol: text('For example kubernetes.io/ws, for Gateways that ask for it.'),
       annotations: textMap('Its annotations.'),
     }),
-    autoscaling: autoscaling(2, 6, 'Further entries of autoscaling/v2.', {
-      cpuPercent: int('Wanted use of the requested CPU.', 70, 1, 100),
-    }),
+    autoscaling: masterAutoscaling,
     pod: pod({ cpu: '100m', memory: '256Mi', limit: '512Mi' }, 60),
   }),
   operator: closed({
@@ -144,8 +142,17 @@ export const Values = closed({
       [],
       '^(\\*|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$',
     ),
+    tenants: mapOf<unknown>(
+      'Namespace to the automation types and worker ids that its FleetWorkers may manage; "*" as a key = every other namespace. Required where another namespace than that of the release is watched.',
+      Tenant,
+      '^(\\*|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$',
+    ),
     configFrom: closed({
-      secrets: flag('FleetWorkers may take values from Secrets of their namespace.', true),
+      secretNames: list('Secrets that FleetWorkers may take values from, with the consent of their owners.', [], NAME),
+      secrets: flag(
+        'The same from every Secret of the watched namespaces; not where the namespace of the release is watched.',
+        false,
+      ),
       configMaps: flag('The same from ConfigMaps.', true),
     }),
     rbac: closed({
@@ -154,6 +161,10 @@ export const Values = closed({
     }),
     pod: pod({ cpu: '50m', memory: '128Mi', limit: '256Mi' }, 30),
   }),
+  bootstrap: closed(
+    { pod: pod({ cpu: '10m', memory: '64Mi', limit: '128Mi' }, 10) },
+    'The process that creates Secrets that are named nowhere.',
+  ),
   automations: closed({
     modules: list(
       'Modules of master and workers; [] and no inline file = what is installed in the image.',
@@ -166,7 +177,7 @@ export const Values = closed({
   workers: mapOf<unknown>('Name to the keys of workerDefaults: one StatefulSet each.', partial(WorkerSet), WORKER_NAME),
   workerDefaults: WorkerSet,
   tokens: closed({
-    generate: flag('The operator creates what is named nowhere, once, at run time.', true),
+    generate: flag('What is named nowhere is created, once, at run time, by the bootstrap process.', true),
     admin: secretKey('Secret with the admin token; "" = created.', 'admin-token'),
     worker: secretKey('Secret with the token of the workers; "" = created.', 'worker-token'),
     workerPeers: secretKey(
@@ -179,7 +190,7 @@ export const Values = closed({
   redis: closed({
     mode: word(['embedded', 'external'], 'embedded', 'A single Redis of this release, or one elsewhere.'),
     embedded: closed({
-      image: image('', 'valkey/valkey', '9.1', 'Tag of any image that has the command redis-server.'),
+      image: image('docker.io', 'valkey/valkey', '9.1.2', 'Tag of any image that has the command redis-server.'),
       memoryMiB: int('Memory of the container; maxmemory is 60 % of it.', 512, 64, 1_048_576),
       appendfsync: word(
         ['always', 'everysec'],
@@ -254,7 +265,7 @@ export const Values = closed({
   }),
   pdb: closed({
     enabled: flag('A PodDisruptionBudget where there is more than one pod.', true),
-    maxUnavailable: int('Pods that may be away.', 1, 1, 100),
+    maxUnavailable: int('Pods that may be unavailable at the same time.', 1, 1, 100),
   }),
   extraObjects: mapOf<object>('Name to an object, templated.', { type: 'object' }),
 })

@@ -11,7 +11,7 @@ const ALIAS = `/sys/class/net/${WIRE.outside.device}/ifalias`
 
 const run = (program, ...args) => execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 
-/** The checkout whose cluster has our addresses; undefined where nobody has, or ourselves. */
+/** @returns the other checkout whose cluster uses these addresses; undefined if there is none. */
 export function stranger() {
   const owner = existsSync(ALIAS) ? readFileSync(ALIAS, 'utf8').trim() : ''
   return owner === '' || owner === NAME ? undefined : owner

@@ -9,7 +9,7 @@ function holder() {
   try {
     return readFileSync(TURN, 'utf8')
   } catch {
-    return '' // Nobody has it.
+    return '' // The lock is free.
   }
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Starts a real Kubernetes of one node on this machine, without a container engine: programs of Go modules, Debian's
-// containerd, images of ours. Needs root, Linux, the programs of `make tools` and dist/ (npm run build).
+// containerd, Muster's images. Needs root, Linux, the programs of `make tools` and dist/ (npm run build).
 // Usage: node hack/cluster/up.mjs [--ingress]    Exit: 0 the node is ready, 1 it is not; then what ran is ended.
 //
 // With --ingress also Traefik, at the address in .tools/cluster/ingress. All of it lives in that folder, the kubeconfig too, and
@@ -90,7 +90,7 @@ function kubectl(...args) {
 async function startControlPlane() {
   const store = start('etcd', whereIs('etcd'), parts.etcd())
   const server = start('kube-apiserver', whereIs('kube-apiserver'), parts.apiServer())
-  await until('the API server answers', server, () => !store.ended() && kubectl('get', '--raw', '/readyz'))
+  await until('the API server is ready', server, () => !store.ended() && kubectl('get', '--raw', '/readyz'))
   start('kube-controller-manager', whereIs('kube-controller-manager'), parts.controllerManager())
   start('kube-scheduler', whereIs('kube-scheduler'), parts.scheduler())
 }
@@ -110,7 +110,7 @@ async function startNode(cniFolder, archives) {
     whereIs('containerd'),
     parts.containerd({ cniFolder, pauseImage: PAUSE_IMAGE }),
   )
-  await until('containerd answers', containerd, () => ctr('version'))
+  await until('containerd is ready', containerd, () => ctr('version'))
   for (const archive of archives) ctr('images', 'import', archive)
   ctr('images', 'tag', REDIS_IMAGE, redisOfTheChart())
   const kubelet = start('kubelet', whereIs('kubelet'), parts.kubelet())

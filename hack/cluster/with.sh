@@ -5,11 +5,11 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 kubeconfig=$PWD/.tools/cluster/kubeconfig
 
-answers() {
+is_reachable() {
   [ -e "$kubeconfig" ] && "$(hack/install-tools.sh --where kubectl)" --kubeconfig="$kubeconfig" --request-timeout=5s get --raw /readyz >/dev/null 2>&1
 }
 
-if ! answers; then
+if ! is_reachable; then
   trap 'node hack/cluster/down.mjs' EXIT
   node hack/cluster/up.mjs --ingress
 fi

@@ -4,7 +4,10 @@ const NAMED_PATTERNS = new Map([
   ['^[ -~]+$', 'printable ASCII'],
   ['^https?://', 'http or https URL'],
   ['^[^\\u0000-\\u001f\\u007f]*$', 'without control characters'],
-  ['^(\\*\\.)?[a-zA-Z0-9.:_-]{1,253}$', 'host name or *.suffix'],
+  [
+    '^(https?://)?(\\*\\.)?(\\[[0-9a-fA-F:.]{2,45}\\]|[a-zA-Z0-9.:_-]{1,253})(:[0-9]{1,5})?$',
+    'host name or *.suffix, with or without scheme and port',
+  ],
 ])
 
 function range({ minimum, maximum }, unit) {

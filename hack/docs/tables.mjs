@@ -1,21 +1,17 @@
 // The tables of the pages, made from the code. Each is Markdown text; update-docs.mjs puts it between its markers.
 import { hostname } from 'node:os'
-import { Registry } from 'prom-client'
-import { buildCatalog, defineBatch } from '../../src/automation/index.ts'
+import { buildCatalog } from '../../src/automation/index.ts'
 import { httpProbe, httpRequest } from '../../src/automations/index.ts'
 import { NOUNS } from '../../src/cmd/admin/index.ts'
 import { help as devHelp } from '../../src/cmd/dev.ts'
 import { help as masterHelp } from '../../src/cmd/master.ts'
 import { help as operatorHelp } from '../../src/cmd/operator.ts'
+import { help as bootstrapHelp } from '../../src/cmd/bootstrap.ts'
 import { help as workerHelp } from '../../src/cmd/worker.ts'
-import { startMaster } from '../../src/master/index.ts'
 import { FleetWorkerSpec, FleetWorkerStatus, REASONS } from '../../src/operator/fleetworker/index.ts'
-import { startOperator } from '../../src/operator/index.ts'
-import { identityFromText } from '../../src/operator/kube/index.ts'
 import * as protocol from '../../src/protocol/index.ts'
-import { systemRandom, systemTime } from '../../src/runtime/index.ts'
-import { MemoryBackend } from '../../src/storage/memory/index.ts'
 import { limitRows } from './limits.mjs'
+import { fromMaster, fromOperator } from './metrics.mjs'
 import { code, shapeOf, table } from './shape.mjs'
 import * as words from './words.mjs'
 
@@ -87,13 +83,17 @@ const ACCESS = { none: 'none', any: 'any token', admin: 'admin', scoped: 'scoped
 
 const sectionOf = (path) => SECTIONS.find(([, holds]) => holds(path))[0]
 
-function asked({ query, body }) {
-  if (query !== undefined) {
-    const parameters = Object.entries(query.properties).map(
-      ([name, field]) => `${name}: ${shape(field)}${field.default === undefined ? '' : ` = ${field.default}`}`,
-    )
-    return code(`?${parameters.join(', ')}`)
-  }
+const asked = ({ query, body }) => [queryOf(query), bodyOf(body)].filter((each) => each !== '').join(', ')
+
+function queryOf(query) {
+  if (query === undefined) return ''
+  const parameters = Object.entries(query.properties).map(
+    ([name, field]) => `${name}: ${shape(field)}${field.default === undefined ? '' : ` = ${field.default}`}`,
+  )
+  return code(`?${parameters.join(', ')}`)
+}
+
+function bodyOf(body) {
   if (body === undefined) return ''
   return Object.keys(body).length === 0 ? 'JSON-RPC' : shapeCode(body)
 }
@@ -228,117 +228,6 @@ function adminVerbs() {
   return table(['muster …', 'what', 'options'], rows)
 }
 
-// ── Metrics ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** Labels of the counters and gauges that the parts of the master register: those without a sample show none. */
-function spyOnLabels() {
-  const labels = new Map()
-  const original = Object.getOwnPropertyDescriptor(Registry.prototype, 'registerMetric')
-  Registry.prototype.registerMetric = function (metric) {
-    labels.set(metric.name, metric.labelNames)
-    return original.value.call(this, metric)
-  }
-  return { labels, end: () => void Object.defineProperty(Registry.prototype, 'registerMetric', original) }
-}
-
-/** One worker with statistics, so that each line of the exposition has a sample. */
-async function seed(backend, type) {
-  const ref = { type, id: 'w' }
-  await backend.workers.register([{ ...ref, conn: 'm/1', instance: '', hardware: '{}', defaults: '{}' }])
-  await backend.workers.beat([
-    { ...ref, conn: 'm/1', stats: ['{"slots":1,"cpu_pct":1,"rss_mb":1,"ts":1,"metrics":{},"per_slot":[]}'] },
-  ])
-}
-
-function metrics(exposition, labelsOf) {
-  const rows = [...exposition.matchAll(/^# HELP (?<name>\S+) (?<help>.*)\n# TYPE \S+ (?<kind>\w+)$/gm)].map(
-    ({ groups: { name, help, kind } }) => {
-      const sample = new RegExp(`^${name}\\{(?<labels>[^}]*)\\}`, 'm').exec(exposition)?.groups.labels ?? ''
-      const labels = labelsOf.get(name) ?? [...sample.matchAll(/(\w+)="/g)].map(([, label]) => label)
-      return [code(name), kind, labels.map(code).join(', '), help]
-    },
-  )
-  return table(['metric', 'kind', 'labels', 'meaning'], rows)
-}
-
-/** The route table and the metrics of a master, which only a started one has. */
-async function fromMaster() {
-  const spy = spyOnLabels()
-  const backend = new MemoryBackend({ clock: systemTime, random: systemRandom })
-  const catalog = buildCatalog([
-    defineBatch({
-      type: 'example',
-      payload: { type: 'object' },
-      pools: { items: { payload: { type: 'object' } } },
-      run: async () => {},
-    }),
-  ])
-  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: console.error, isEnabled: () => false }
-  const master = await startMaster({
-    listen: { host: '127.0.0.1', port: 0 },
-    clock: systemTime,
-    timers: systemTime,
-    random: systemRandom,
-    log,
-    backend,
-    backendScheme: 'memory',
-    catalog,
-    version: '0',
-    tokens: { admin: 'a', worker: 'b', workerPeers: [], scopes: new Map() },
-    dashboardDir: null,
-    settings: {
-      submitRpsPerToken: 0,
-      idempotencyTtlSeconds: 1,
-      maxBodyBytes: 1_024,
-      maxLostLeases: 10,
-      maxQueueLength: 10,
-    },
-  })
-  try {
-    await seed(backend, 'example')
-    const response = await fetch(`${master.url}/metrics`, { headers: { connection: 'close' } })
-    return { endpoints: endpoints(master.routes), metrics: metrics(await response.text(), spy.labels) }
-  } finally {
-    spy.end()
-    await master.stop()
-  }
-}
-
-/** An operator that reaches nobody has all its metrics. */
-async function fromOperator() {
-  const spy = spyOnLabels()
-  const nowhere = 'http://127.0.0.1:1'
-  const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: console.error, isEnabled: () => false }
-  const identity = identityFromText(
-    JSON.stringify({
-      'current-context': 'x',
-      clusters: [{ name: 'x', cluster: { server: nowhere, 'insecure-skip-tls-verify': true } }],
-      users: [{ name: 'x', user: {} }],
-      contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }],
-    }),
-  )
-  const operator = await startOperator({
-    masterUrl: nowhere,
-    token: () => 'a',
-    identity,
-    watchNamespaces: [],
-    metricsListen: { host: '127.0.0.1', port: 0 },
-    leaderElect: true,
-    lease: { namespace: 'x', name: 'x' },
-    replica: 'x',
-    time: systemTime,
-    random: systemRandom,
-    log: silent,
-  })
-  try {
-    const response = await fetch(`http://127.0.0.1:${operator.port}/metrics`, { headers: { connection: 'close' } })
-    return metrics(await response.text(), spy.labels)
-  } finally {
-    spy.end()
-    await operator.stop()
-  }
-}
-
 // ── The FleetWorker ────────────────────────────────────────────────────────────────────────────────────────────────
 
 const resourceFields = ({ properties, required = [] }) =>
@@ -413,7 +302,7 @@ export async function tables() {
   const master = await fromMaster()
   return new Map(
     Object.entries({
-      endpoints: master.endpoints,
+      endpoints: endpoints(master.routes),
       objects: objects(),
       'worker-frames': frames(WORKER_FRAMES),
       'master-frames': frames(MASTER_FRAMES),
@@ -427,6 +316,7 @@ export async function tables() {
       'master-settings': settings(masterHelp()),
       'worker-settings': settings(workerHelp()),
       'operator-settings': settings(operatorHelp()),
+      'bootstrap-settings': settings(bootstrapHelp()),
       'admin-verbs': adminVerbs(),
       metrics: master.metrics,
       'operator-metrics': await fromOperator(),

@@ -71,9 +71,7 @@ interface Parts {
   ) => Promise<Result>
   Unavailable: new (message: string) => Error
   readonly distribution: (numbers: readonly number[]) => Readonly<Record<'n' | 'p50' | 'p90' | 'p99' | 'max', number>>
-  readonly verdictsOf: (
-    result: object,
-  ) => readonly {
+  readonly verdictsOf: (result: object) => readonly {
     readonly title: string
     readonly value: number | undefined
     readonly met: boolean | null | undefined

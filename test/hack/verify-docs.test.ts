@@ -40,6 +40,7 @@ describe('hack/verify-docs', () => {
   it.each([
     ['bash', 'ls', 'the fence is bash'],
     ['sh soon', 'ls', '"sh soon" is not known'],
+    ['sh cluster', 'helm upgrade muster charts/muster --reuse-values', 'use --reset-then-reuse-values'],
     ['', '$ muster dev', 'a prompt in a fence'],
   ])('refuses a fence "%s" with %s', (info, body, why) => {
     const { status, stderr } = verified({ 'README.md': `# A\n\n${fence(info, body)}` })
