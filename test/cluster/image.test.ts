@@ -111,7 +111,7 @@ describe('the image', () => {
         const [node = '', ...args] = config.config.Entrypoint
         const muster = (...words: readonly string[]): ReturnType<typeof spawnSync> =>
           spawnSync('chroot', ['--userspec=65532:65532', root, node, ...args, ...words], { encoding: 'utf8', env })
-        for (const subcommand of ['master', 'worker', 'operator', 'dev'])
+        for (const subcommand of ['master', 'worker', 'operator', 'bootstrap', 'dev'])
           expect(muster(subcommand, '--help')).toMatchObject({
             status: 0,
             stderr: '',

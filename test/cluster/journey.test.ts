@@ -242,7 +242,7 @@ withCluster('the journey of an installation', () => {
     })
 
     step('passes its own helm test', async () => {
-      const said = await timed('helm test', () => place.helm('test', RELEASE, '--logs', '--timeout=90s'))
+      const said = await timed('helm test', () => place.helm('test', RELEASE, '--timeout=90s'))
       expect(said).toContain('Succeeded')
     })
 
@@ -359,7 +359,7 @@ withCluster('the journey of an installation', () => {
             'upgrade',
             RELEASE,
             CHART,
-            '--reuse-values',
+            '--reset-then-reuse-values',
             '--set=master.pod.annotations.rolled=once',
             '--wait',
             '--timeout=150s',

@@ -218,4 +218,55 @@ onEachStore('what was added', (open) => {
     expect(await world.record('w-1')).toMatchObject({ managed_by: null, config_gen: 1 })
     expect(await world.status('PUT', '/mailer/workers/nobody/claim', { managed_by: 'x' })).toBe(404)
   })
+
+  it('D66: lets a scoped token replace or delete the claim of another only as its holder or by force, and an admin always', async () => {
+    const world = await withWorker()
+    const [claim, holder] = ['/mailer/workers/w-1/claim', 'kubernetes:fleet/w-1#01234567']
+    const scoped = async (
+      method: string,
+      more: { query?: string; body?: object; actor?: string } = {},
+    ): Promise<number> =>
+      (
+        await world.call(method, `${API}/automations${claim}${more.query ?? ''}`, {
+          token: SCOPED,
+          body: more.body,
+          headers: more.actor === undefined ? {} : { 'muster-actor': more.actor },
+        })
+      ).status
+    const managedBy = async (): Promise<unknown> => (await world.record('w-1'))['managed_by']
+    expect([
+      await scoped('PUT', { body: { managed_by: holder } }),
+      await scoped('PUT', { body: { managed_by: holder } }),
+    ]).toEqual([200, 200])
+    const refused = await world.call('PUT', `${API}/automations${claim}`, {
+      token: SCOPED,
+      body: { managed_by: 'mine' },
+    })
+    expect([refused.status, refused.text.replaceAll('\\', '')]).toEqual([
+      409,
+      expect.stringMatching(/is managed by "kubernetes:fleet\/w-1#01234567"; use an admin token, or add \?force=true/),
+    ])
+    expect([
+      await scoped('DELETE'),
+      await scoped('PUT', { body: { managed_by: 'mine' }, actor: 'mine' }),
+      await scoped('PUT', { query: '?force=false', body: { managed_by: 'mine' } }),
+    ]).toEqual([409, 409, 409])
+    expect(await managedBy()).toBe(holder)
+    expect([await scoped('PUT', { query: '?force=true', body: { managed_by: 'mine' } }), await managedBy()]).toEqual([
+      200,
+      'mine',
+    ])
+    expect([
+      await scoped('PUT', { body: { managed_by: 'next' }, actor: 'mine' }),
+      await scoped('DELETE', { actor: 'next' }),
+      await managedBy(),
+    ]).toEqual([200, 200, null])
+    await scoped('PUT', { body: { managed_by: holder } })
+    expect([
+      await world.status('PUT', claim, { managed_by: 'admin' }),
+      await scoped('DELETE', { query: '?force=true' }),
+      await managedBy(),
+    ]).toEqual([200, 200, null])
+    expect(await scoped('PUT', { query: '?force=perhaps', body: { managed_by: 'mine' } })).toBe(422)
+  })
 })

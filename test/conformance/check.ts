@@ -14,13 +14,26 @@ interface Finding {
   readonly pending: ReadonlyMap<string, number>
 }
 
-/** A line on which a test begins: `it('…`, `it.each([…])('…`, or the end of a table of several lines. */
-const TEST_LINE = /^\s*(?:(?:it|test)(?:\.each\(.*)?\(|\](?: as const)?\)\()/
+/** A line on which a test begins: `it(`, `it.each([`, or the end of a table of several lines: `])(`. */
+const TEST_LINE = /^\s*(?:(?:it|test)(?:\.each)?\(|\](?: as const)?\)\()/
 /** `it('first-id, second-id: what it does'`. */
-const TITLE = /^\s*it\(["'`](?<ids>[^:]+): /
-const LAST_DECISION = 61
+const TITLE = /^\s*it\(\s*["'`](?<ids>[^:]+): /
+const LAST_DECISION = 100
 
-const testLinesOf = (text: string): readonly string[] => text.split('\n').filter((line) => TEST_LINE.test(line))
+/** The heads of all tests: from the line on which each begins to the one with its function, as one line. */
+function testHeadsOf(text: string): readonly string[] {
+  const lines = text.split('\n')
+  return lines.flatMap((line, start) => {
+    if (!TEST_LINE.test(line)) return []
+    const end = lines.findIndex((each, at) => at >= start && each.includes('=>'))
+    return [
+      lines
+        .slice(start, end + 1)
+        .map((each) => each.trim())
+        .join(' '),
+    ]
+  })
+}
 
 /** `suites`: the conformance tests by name, whose titles begin with the ids of rows. */
 export function check(table: readonly Row[], suites: Readonly<Record<string, string>>, read: ReadTest): Finding {
@@ -28,9 +41,9 @@ export function check(table: readonly Row[], suites: Readonly<Record<string, str
   const titled = new Set<string>()
   const faults: string[] = []
   for (const [suite, text] of Object.entries(suites)) {
-    for (const line of testLinesOf(text)) {
-      const named = TITLE.exec(line)?.groups?.['ids']?.split(', ') ?? []
-      if (named.length === 0) faults.push(`${suite}: a title begins with the ids of its rows: ${line.trim()}`)
+    for (const head of testHeadsOf(text)) {
+      const named = TITLE.exec(head)?.groups?.['ids']?.split(', ') ?? []
+      if (named.length === 0) faults.push(`${suite}: a title begins with the ids of its rows: ${head}`)
       for (const id of named) {
         titled.add(id)
         if (!ids.has(id)) faults.push(`${suite}: "${id}" is no row of the table`)
@@ -64,7 +77,7 @@ function faultsOf(
     }
     const text = read(proof.file)
     if (text === undefined) return [`${id}: there is no test/${proof.file}`]
-    const found = proof.title !== '' && testLinesOf(text).some((line) => line.includes(proof.title))
+    const found = proof.title !== '' && testHeadsOf(text).some((head) => head.includes(proof.title))
     return found ? [] : [`${id}: test/${proof.file} has no test "${proof.title}"`]
   })
 }

@@ -75,7 +75,7 @@ onEachStore('errors', (open) => {
       }
       expect((await world.call('GET', `${API}/pools/accounts?n=${n}`)).status).toBe(422)
     }
-    for (const n of [0, -1, 1.5, 10_001, 'x', null, true]) {
+    for (const n of [0, -1, 1.5, 10_001, 'x', true]) {
       for (const path of ['mailer/output/pop', 'mailer/dead/replay']) {
         const { status, body } = await world.call('POST', `${API}/automations/${path}`, { body: { n } })
         expect([path, n, status, body.detail?.[0]?.path]).toEqual([path, n, 422, '/n'])

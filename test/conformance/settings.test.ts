@@ -1,6 +1,7 @@
 /** The settings of each subcommand with their defaults, as its help tells them. */
 import { describe, expect, it } from '@jest/globals'
 import { hostname } from 'node:os'
+import { help as bootstrapHelp } from '../../src/cmd/bootstrap.ts'
 import { help as devHelp } from '../../src/cmd/dev.ts'
 import { help as masterHelp } from '../../src/cmd/master.ts'
 import { help as operatorHelp } from '../../src/cmd/operator.ts'
@@ -17,7 +18,7 @@ function settingsOf(help: string): Record<string, string> {
       ),
     ].map(({ groups: { name = '', form = '', fallback = '' } = {} }) => {
       expect(form).toBe(
-        name.match(SECRET) !== null && !/PER_TOKEN|BOOTSTRAP/.test(name)
+        name.match(SECRET) !== null && !/PER_TOKEN|BOOTSTRAP|SHORT_TOKENS/.test(name)
           ? `${name}_FILE`
           : `--${name.slice('SVC_'.length).toLowerCase().replaceAll('_', '-')}`,
       )
@@ -67,14 +68,23 @@ describe('the settings', () => {
   it('D34h, D44a, D54d: of the operator, which has one master', () => {
     expect(settingsOf(operatorHelp())).toEqual({
       SVC_MASTER_URL: 'required',
-      SVC_API_TOKEN: 'not set',
+      SVC_API_TOKEN: 'required',
       SVC_WATCH_NAMESPACES: 'not set',
+      SVC_TENANTS: 'not set',
+      SVC_RESERVED_SECRETS: 'not set',
       SVC_METRICS_LISTEN: 'default 0.0.0.0:9090',
       SVC_LEADER_ELECT: 'default true',
       SVC_LEASE_NAME: 'default muster-operator',
       SVC_LEASE_NAMESPACE: 'not set',
+      ...LOGS,
+    })
+  })
+
+  it('D63: of bootstrap', () => {
+    expect(settingsOf(bootstrapHelp())).toEqual({
       SVC_BOOTSTRAP_TOKENS_SECRET: 'not set',
       SVC_BOOTSTRAP_REDIS_SECRET: 'not set',
+      SVC_METRICS_LISTEN: 'default 0.0.0.0:9090',
       ...LOGS,
     })
   })

@@ -69,6 +69,7 @@ const catalog = () =>
     defineBatch({
       type: 'brief',
       payload: { type: 'object' },
+      pools: { ids: { payload: { type: 'object' }, tags: { type: 'object' } } },
       visibilityTimeoutSeconds: 5,
       retry: { baseSeconds: 10, factor: 1, capSeconds: 10 },
       run,

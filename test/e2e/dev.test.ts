@@ -80,7 +80,7 @@ describe('muster dev', () => {
     const second = start()
     await isUp(second)
     expect(second.output()).toContain('dev-http-request (as configured before)')
-    expect(second.output()).toContain('tokens: as made at the first start')
+    expect(second.output()).toContain('tokens: unchanged since the first start')
     for (const token of tokens) expect(second.output()).not.toContain(token)
     expect(await shell(peek)).toMatchObject([{ payload: { status: 200 } }])
     expect(await interrupted(second)).toBe(0)
@@ -94,8 +94,7 @@ describe('muster dev', () => {
     await until(
       'it is started again',
       async () =>
-        dev.output().includes('ended with SIGKILL; starting it again in') &&
-        childrenOf(dev.child.pid ?? 0).length === 2,
+        dev.output().includes('exited with SIGKILL; restarting in') && childrenOf(dev.child.pid ?? 0).length === 2,
     )
 
     const children = childrenOf(dev.child.pid ?? 0)
@@ -135,7 +134,7 @@ describe('muster dev', () => {
     const starts = [start({ SVC_STATE_DIR: file }), start({ SVC_STATE_DIR: join(fleet.directory, 'foreign') })]
     expect(await Promise.all(starts.map(({ exited }) => exited))).toEqual([1, 1])
     expect(starts[0]?.output()).toContain(
-      `the state directory ${file} cannot be used; name another one with --state-dir`,
+      `the state directory ${file} cannot be used; choose another one with --state-dir`,
     )
     expect(starts[1]?.output()).toContain(`${join(fleet.directory, 'foreign/master.db')} is damaged`)
   }, 60_000)
@@ -144,6 +143,6 @@ describe('muster dev', () => {
     const dev = start()
     await until('the master is ready', async () => dev.output().includes('master   ready'), dev.output)
     expect(await interrupted(dev)).toBe(0)
-    expect(dev.output()).toContain('stopped; the state is kept')
+    expect(dev.output()).toContain('stopped; the state was kept')
   }, 60_000)
 })

@@ -72,7 +72,7 @@ describe('a worker', () => {
     await until(
       'the sleeper is told, twice',
       async () =>
-        sleeper.output().split('the lease had ended').length + sleeper.output().split('a lease was lost').length === 4,
+        sleeper.output().split('its lease had expired').length + sleeper.output().split('lease lost:').length === 4,
       sleeper.output,
     )
 
@@ -108,8 +108,7 @@ describe('a worker', () => {
     const hardy = worker('bad', 'hardy')
     await fleet.configure('bad', 'hardy', { enabled: true, slots: 2, max_attempts: 1 })
     const failing = ['throws at once', 'throws nothing', 'throws a trap', 'emits 2 MiB', 'emits another schema']
-    for (const way of ['never ends', ...failing, 'leaves a rejection', 'throws from a timer', 'does well'])
-      await submit(BAD, { way })
+    for (const way of ['never ends', ...failing, 'leaves a rejection', 'does well']) await submit(BAD, { way })
     await until(
       'all but one are settled',
       async () => (await length(`${BAD}/output/length`)) === 1 && (await length(`${BAD}/dead`)) === failing.length,
@@ -121,11 +120,56 @@ describe('a worker', () => {
       'throws at once': 'no good',
       'throws nothing': 'threw null',
       'throws a trap': 'threw something that cannot be read',
-      'emits 2 MiB': expect.stringContaining('a frame holds 1048576'),
+      'emits 2 MiB': expect.stringContaining('the maximum is 1048576'),
       'emits another schema': expect.stringContaining('/text'),
     })
     expect(hardy.child.exitCode).toBeNull()
     expect(hardy.output().split('\n').length).toBeLessThan(30)
+  }, 60_000)
+
+  it('that catches nothing of a plugin fails that task, gives the others back and exits 1 (D95)', async () => {
+    await world()
+    const crashing = worker('bad', 'crashing')
+    await fleet.configure('bad', 'crashing', { enabled: true, slots: 2, max_attempts: 1 })
+    await submit(BAD, { way: 'never ends' })
+    await submit(BAD, { way: 'throws from a timer' })
+    expect(await crashing.exited).toBe(1)
+
+    const { items } = await fleet.ok<Dead>('GET', `${BAD}/dead`)
+    expect(items.map(({ payload, last_error: error }) => [payload.way, error])).toEqual([
+      ['throws from a timer', 'an uncaught exception ended the worker: from a timer'],
+    ])
+    // Released and not left to its visibility timeout of 60 s, without a charge.
+    const queue = await fleet.ok<{ items: readonly unknown[] }>('GET', `${BAD}/queue`)
+    expect(queue.items).toMatchObject([{ payload: { way: 'never ends' }, attempt: 0 }])
+    expect(crashing.output()).toContain('uncaught exception')
+  }, 60_000)
+
+  it('warns at its start when its token travels unencrypted to another host', async () => {
+    await world()
+    const remote = worker('slow', 'remote', { SVC_MASTER_URL: fleet.url.replace('127.0.0.1', '0.0.0.0') })
+    await until(
+      'the warning is logged',
+      async () => remote.output().includes('the token is sent unencrypted to 0.0.0.0'),
+      remote.output,
+    )
+  }, 60_000)
+
+  it('ends immediately at a second SIGTERM, while the first one still drains', async () => {
+    await world()
+    const stubborn = worker('bad', 'stubborn')
+    await fleet.configure('bad', 'stubborn', { enabled: true, slots: 1 })
+    await submit(BAD, { way: 'never ends' })
+    await until('the task runs', async () => (await length(`${BAD}/queue`)) === 0)
+    stubborn.child.kill('SIGTERM')
+    await until('the first signal was noticed', async () => stubborn.output().includes('stopping'))
+    stubborn.child.kill('SIGTERM') // The same key press, delivered twice: npm forwards what the terminal already sent.
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    expect(stubborn.child.exitCode).toBeNull()
+    stubborn.child.kill('SIGTERM')
+    expect(await stubborn.exited).toBeNull()
+    expect(stubborn.child.signalCode).toBe('SIGTERM')
+    expect(stubborn.output()).toContain('stopping immediately')
   }, 60_000)
 
   it('that shares its id with another backs off, and says what to do (D11)', async () => {

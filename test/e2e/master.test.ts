@@ -80,6 +80,37 @@ describe('muster master', () => {
     expect(stdout + stderr).not.toContain(CANARY)
   })
 
+  it('refuses short tokens unless SVC_ALLOW_SHORT_TOKENS is set, and writes audit lines whatever the log level is (D86, D87)', async () => {
+    const settings = {
+      SVC_ADMIN_TOKEN: 'short',
+      SVC_WORKER_TOKEN: WORKER_TOKEN,
+      SVC_AUTOMATIONS: 'muster/automations',
+      SVC_BACKEND_URL: 'memory://',
+    }
+    const refused = await muster(['master', '--listen', '127.0.0.1:0'], settings)
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      expect.stringContaining(
+        'SVC_ADMIN_TOKEN is shorter than 16 characters and can be guessed; use a longer one, or set SVC_ALLOW_SHORT_TOKENS=1',
+      ),
+    ])
+    const fleet = open()
+    const master = await fleet.startMaster({ ...settings, SVC_ALLOW_SHORT_TOKENS: '1', SVC_LOG_LEVEL: 'error' })
+    expect(await pollStatus(fleet, NEW_TOKEN)).toBe(403)
+    await until(
+      'the audit line is there',
+      () => Promise.resolve(master.output().includes('token.refused')),
+      () => master.output(),
+    )
+    expect(JSON.parse(master.output().trim())).toMatchObject({
+      audit: 1,
+      action: 'token.refused',
+      reason: 'wrong',
+      count: 1,
+      peer: '127.0.0.1',
+    })
+  }, 30_000)
+
   it('exits 2 for an unknown subcommand, 0 for help of each (D34)', async () => {
     expect(await muster(['mastre'])).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean master?') })
     for (const [subcommand, setting] of [

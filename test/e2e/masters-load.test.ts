@@ -266,7 +266,7 @@ withRedisServer('several masters under load', () => {
         async () => (await lengthOf(masters.at(-1), `${SLOW}/output/length`)) === 4 * (count - 1),
         worker.output,
       )
-      expect(worker.output()).not.toContain('lease was lost')
+      expect(worker.output()).not.toContain('lease lost')
     }, 60_000)
 
     it('tell a worker of a drain that was asked for while its master was dead, through the one it comes back to (D6, G14)', async () => {

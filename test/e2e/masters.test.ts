@@ -190,7 +190,10 @@ withRedisServer('several masters on one Redis', () => {
       expect(await masters.at(-1).ok('DELETE', `${SLOW}/workers/w`)).toEqual({ worker_id: 'w', removed: true })
       for (const fleet of masters.all) expect((await fleet.call('GET', `${SLOW}/workers/w`)).status).toBe(404)
       worker.state(1)
-      expect(await worker.closed).toEqual({ code: 1008, reason: 'the master forgot this worker; register again' })
+      expect(await worker.closed).toEqual({
+        code: 1008,
+        reason: 'this worker was deleted from the master; register again',
+      })
       await socketWorker(masters.at(1), 'w')
       for (const fleet of masters.all)
         expect(await record(fleet, 'w')).toMatchObject({ config_gen: 2, config: { slots: 1 }, connected: true })

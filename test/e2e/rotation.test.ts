@@ -199,7 +199,7 @@ describe('the rotation of the worker token', () => {
     await world.restartMaster({ SVC_WORKER_TOKEN: NEW_TOKEN }) // 3: the old one stops working
     expect(await world.accepted()).toEqual({ old: false, new: true })
     await world.finish()
-    expect(world.seen()).not.toContain('refuses the worker token')
+    expect(world.seen()).not.toContain('rejected the worker token')
   }, 180_000)
 
   it('by files alone restarts nothing: a worker drops out once, when its old token goes, and comes back with the new one (D22)', async () => {

@@ -15,7 +15,7 @@ const DETOURS: Readonly<Record<string, (world: World, lease: Lease) => Promise<u
   },
   'refused settling': async ({ backend }, lease) =>
     backend.tasks.nack(TYPE, { baseMs: 0, factor: 1, capMs: 0 }, [
-      { ...lease, token: lease.token - 1, error: 'x', retryInMs: null, permanent: true, u: 0 },
+      { ...lease, token: lease.token - 1, error: 'x', retryInMs: null, permanent: true, jitter: 0 },
     ]),
 }
 

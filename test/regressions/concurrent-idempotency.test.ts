@@ -1,13 +1,13 @@
 /** Two requests with one idempotency key that both became tasks: fifty at once become one, and all learn its id. */
 import { expect, it } from '@jest/globals'
-import type { Backend, Submitted } from '../../src/storage/index.ts'
+import type { Backend, SubmitItemResult } from '../../src/storage/index.ts'
 import { MINUTE, TYPE, inFlight, reserve, sole, task } from '../storage/contract/world.ts'
 import { onEachBackend } from './backends.ts'
 
 const WINDOW = MINUTE
 const CALLERS = 50
 /** Every caller brings an id, a payload and a tier of its own. */
-const storm = (backend: Backend, key: string, name: string): Promise<(readonly Submitted[])[]> =>
+const storm = (backend: Backend, key: string, name: string): Promise<(readonly SubmitItemResult[])[]> =>
   Promise.all(
     Array.from({ length: CALLERS }, async (_, i) =>
       backend.tasks.submit(TYPE, WINDOW, [task(`${name}${i}`, { key, ownId: i % 2 === 0, tier: i % 3 === 0 ? 0 : 2 })]),
@@ -19,7 +19,7 @@ onEachBackend('concurrent idempotency', (open) => {
     const { backend } = await open()
     const answers = (await storm(backend, 'k', 't')).flat()
     const { id } = sole(await reserve(backend))
-    const isFirst = (answer: Submitted): boolean => answer !== 'queue_full' && 'queued' in answer
+    const isFirst = (answer: SubmitItemResult): boolean => answer !== 'queue_full' && 'queued' in answer
     expect(answers.filter(isFirst)).toHaveLength(1)
     expect(answers.filter((answer) => !isFirst(answer))).toEqual(
       Array.from({ length: CALLERS - 1 }, () => ({ duplicateOf: id })),

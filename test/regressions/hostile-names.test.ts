@@ -30,7 +30,7 @@ onEachBackend('hostile names', (open) => {
     }
     for (const type of HOSTILE) {
       const leases = leasesOf(
-        sole((await ask(backend, [{ worker: type, limit: 500, defaultMaxAttempts: 3 }], { type })).answers),
+        sole((await ask(backend, [{ worker: type, limit: 500, defaultMaxAttempts: 3 }], { type })).results),
       )
       expect(leases.map(({ id, body }) => [id, body])).toEqual(tasks.map(({ id, body }) => [id, body]))
       const nacks = leases.map((lease) => ({
@@ -38,7 +38,7 @@ onEachBackend('hostile names', (open) => {
         error: lease.id,
         retryInMs: null,
         permanent: true,
-        u: 0,
+        jitter: 0,
       }))
       expect(await backend.tasks.nack(type, { baseMs: 0, factor: 1, capMs: 0 }, nacks)).toEqual(
         HOSTILE.map(() => 'dead'),
@@ -48,7 +48,7 @@ onEachBackend('hostile names', (open) => {
       )
       expect(await backend.tasks.select(type, 'replay', HOSTILE)).toEqual(HOSTILE.map(() => 'replayed'))
       const again = leasesOf(
-        sole((await ask(backend, [{ worker: type, limit: 500, defaultMaxAttempts: 3 }], { type })).answers),
+        sole((await ask(backend, [{ worker: type, limit: 500, defaultMaxAttempts: 3 }], { type })).results),
       )
       expect(await backend.tasks.ack(type, again.map(refOf))).toEqual(HOSTILE.map(() => 'ok'))
       expect(await backend.tasks.locate(type, HOSTILE)).toEqual(HOSTILE.map(() => null))

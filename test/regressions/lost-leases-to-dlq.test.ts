@@ -46,7 +46,7 @@ onEachBackend('lost leases to the dead-letter queue', (open) => {
       id: 'killer',
       attempt: 0,
       lastError: `lease lost ${MAX_LOST} times`,
-      diedAt: clock.wallMs(),
+      diedAtMs: clock.wallMs(),
     })
   })
 

@@ -35,8 +35,8 @@ const EACH = 100
 /** Stores allocate in steps. What each round left behind would make it four times as much. */
 const SLACK = 1.5
 
-/** The generations of forgotten workers, and a bit for each token that was acknowledged. */
-const BOUNDED = /^muster:\{a:[^}]*\}:(?:g|gone)$|:k[0-3]$/
+/** The generations of forgotten workers, and a bit and a fingerprint for each token that was acknowledged. */
+const BOUNDED = /^muster:\{a:[^}]*\}:(?:g|gone)$|:[kh][0-3]$/
 
 const open: { close(): Promise<unknown> }[] = []
 afterEach(async () => {

@@ -1,12 +1,12 @@
 /** Queues that grew without a bound, or a bound that lost tasks: at the limit a submit is refused and leaves no trace (D54). */
 import { expect, it } from '@jest/globals'
-import type { Backend, NewTask, Submitted } from '../../src/storage/index.ts'
+import type { Backend, NewTask, SubmitItemResult } from '../../src/storage/index.ts'
 import { DAY, MINUTE, SECOND, TYPE, ids, killed, nack, reserve, submit, task } from '../storage/contract/world.ts'
 import { onEachBackend } from './backends.ts'
 
 const BOUND = 4
 const QUEUED = { queued: true }
-const put = (backend: Backend, ...tasks: readonly NewTask[]): Promise<readonly Submitted[]> =>
+const put = (backend: Backend, ...tasks: readonly NewTask[]): Promise<readonly SubmitItemResult[]> =>
   backend.tasks.submit(TYPE, DAY, tasks, BOUND)
 const own = (id: string, more: Partial<NewTask> = {}): NewTask => task(id, { ownId: true, ...more })
 

@@ -55,9 +55,11 @@ onEachBackend('sequence near 2^53', (open) => {
     await submit(backend, task('a', { key: 'k', ttlMs: DAY, maxAttempts: 9 }))
     const lease = sole(await reserve(backend))
     const now = clock.wallMs()
-    expect(lease.until).toBe(now + VISIBILITY)
+    expect(lease.expiresAtMs).toBe(now + VISIBILITY)
     await nack(backend, [lease], { retryInMs: SECOND + 1 })
-    const { answers, nextDue } = await ask(backend, [{ worker: 'w', limit: 1, defaultMaxAttempts: 9 }])
+    const { results: answers, nextDueAtMs: nextDue } = await ask(backend, [
+      { worker: 'w', limit: 1, defaultMaxAttempts: 9 },
+    ])
     expect([answers, nextDue]).toEqual([[[]], now + SECOND + 1])
     clock.advance(SECOND)
     expect(await reserve(backend)).toEqual([])

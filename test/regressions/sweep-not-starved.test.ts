@@ -1,6 +1,6 @@
 /** Sweeps that never came to the end of one list and so left the others lying: each step takes of all of them, and a reserve under load promotes what is due (D26, D28). */
 import { expect, it } from '@jest/globals'
-import type { Backend, Swept } from '../../src/storage/index.ts'
+import type { Backend, SweepResult } from '../../src/storage/index.ts'
 import { DAY, SECOND, TYPE, VISIBILITY, ids, nack, reserve, sole, submit, task } from '../storage/contract/world.ts'
 import { onEachBackend } from './backends.ts'
 
@@ -36,13 +36,13 @@ onEachBackend('sweep not starved', (open) => {
     const { backend, clock } = await open()
     await overdue(backend)
     clock.advance(VISIBILITY)
-    const steps: Swept[] = []
+    const steps: SweepResult[] = []
     for (let more = true; more;) {
       const swept = await backend.tasks.sweep(TYPE, 0, STEP)
       steps.push(swept)
       more = swept.more
     }
-    const sum = (of: (step: Swept) => number): number => steps.reduce((total, step) => total + of(step), 0)
+    const sum = (of: (step: SweepResult) => number): number => steps.reduce((total, step) => total + of(step), 0)
     expect([sum((step) => step.requeued), sum((step) => step.promoted), sum((step) => step.forgottenKeys)]).toEqual([
       EACH,
       EACH,

@@ -1,11 +1,11 @@
 /** Workers that went home empty because expired tasks stood in front of a live one: the same call goes on behind them. */
 import { expect, it } from '@jest/globals'
-import type { Backend, NewTask, Reserved, Tier } from '../../src/storage/index.ts'
+import type { Backend, NewTask, ReserveResult, Tier } from '../../src/storage/index.ts'
 import { SECOND, TYPE, ask, ids, leasesOf, pending, reserve, submit, task } from '../storage/contract/world.ts'
 import { onEachBackend } from './backends.ts'
 
 const brief = (id: string, tier: Tier = 1): NewTask => task(id, { tier, ttlMs: SECOND })
-const askFor = (backend: Backend, ...limits: number[]): Promise<Reserved> =>
+const askFor = (backend: Backend, ...limits: number[]): Promise<ReserveResult> =>
   ask(
     backend,
     limits.map((limit) => ({ worker: 'w', limit, defaultMaxAttempts: 3 })),
@@ -18,7 +18,7 @@ onEachBackend('ttl drop refills', (open) => {
     await submit(backend, ...expired.slice(0, 500))
     await submit(backend, ...expired.slice(500), 'live')
     clock.advance(SECOND)
-    const { answers, dropped } = await askFor(backend, 1)
+    const { results: answers, dropped } = await askFor(backend, 1)
     expect([answers.map(leasesOf).map(ids), dropped]).toEqual([[['live']], 999])
   })
 
@@ -38,7 +38,7 @@ onEachBackend('ttl drop refills', (open) => {
       live('l', 2),
     )
     clock.advance(SECOND)
-    const { answers, dropped } = await askFor(backend, 1, 2, 2)
+    const { results: answers, dropped } = await askFor(backend, 1, 2, 2)
     expect([answers.map(leasesOf).map(ids), dropped]).toEqual([[['h'], ['n1', 'n2'], ['l']], 5])
     expect((await backend.tasks.counts([TYPE]))[0]).toMatchObject({ tiers: [0, 0, 0], inFlight: 4 })
   })
@@ -57,7 +57,7 @@ onEachBackend('ttl drop refills', (open) => {
     clock.advance(SECOND - 1)
     expect(ids(await reserve(backend, 1))).toEqual(['a'])
     clock.advance(1)
-    expect(await askFor(backend, 10)).toMatchObject({ answers: [[]], dropped: 1 })
+    expect(await askFor(backend, 10)).toMatchObject({ results: [[]], dropped: 1 })
     expect(await backend.tasks.locate(TYPE, ['a', 'b'])).toEqual(['in_flight', null])
     await submit(backend, task('b', { ownId: true }))
     expect(ids(await reserve(backend))).toEqual(['b'])

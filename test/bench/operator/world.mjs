@@ -118,6 +118,7 @@ export class World {
         KUBECONFIG: this.#kubeconfig,
         SVC_MASTER_URL: this.#passageUrl,
         SVC_API_TOKEN: ADMIN_TOKEN,
+        SVC_TENANTS: '{"*": {"types": ["*"], "workers": ["*"]}}',
         SVC_METRICS_LISTEN: `127.0.0.1:${port}`,
         SVC_LOG_LEVEL: 'error',
         ...ALLOCATOR,

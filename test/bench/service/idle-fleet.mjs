@@ -49,6 +49,61 @@ const onMuster = (store) => (bench) =>
 const bare = (bench) =>
   withLimit('sockets', ({ port, server }) => memoryPerWorker(bench, port, server), { nodeArguments: COLLECTS })
 
+/** The heap for young objects that the chart gives the master. */
+const AS_DEPLOYED = ['--max-semi-space-size=4']
+const REPORT_EVERY_MS = 15_000
+/** Three reports of each worker: the heap for young objects has its size by then. */
+const REPORTING_MS = 3 * REPORT_EVERY_MS
+const TICK_MS = 50
+const METRICS = {
+  'counter.done': 12_345,
+  'counter.failed': 3,
+  'gauge.backlog': 4,
+  'histogram.ms.p50': 1.2,
+  'histogram.ms.p95': 3.4,
+  'histogram.ms.p99': 8.8,
+  'histogram.ms.count': 12_345,
+}
+
+function report(worker) {
+  const ts = Date.now() / 1_000
+  worker.send({ type: 'state', state: 'RUNNING', config_gen: 1, ts, last_error: null })
+  worker.send({
+    type: 'stats',
+    slots: 1,
+    cpu_pct: 0.4,
+    rss_mb: 60,
+    ts,
+    metrics: METRICS,
+    per_slot: [{ slot_id: 0, age_seconds: 12.3, counters: { 'counter.done': 3 } }],
+  })
+}
+
+/** Each worker reports every 15 s, spread evenly; resolves after three reports of each. */
+async function reportFor(workers) {
+  const perTick = (workers.length * TICK_MS) / REPORT_EVERY_MS
+  let due = 0
+  let next = 0
+  const timer = setInterval(() => {
+    due += perTick
+    for (; next < due; next += 1) report(workers[next % workers.length])
+  }, TICK_MS)
+  await new Promise((resolve) => setTimeout(resolve, REPORTING_MS))
+  clearInterval(timer)
+}
+
+/** Memory as the system counts it: nothing is collected first. */
+async function memoryPerReportingWorker(bench, port, server) {
+  checkFiles()
+  const count = bench.count(WORKERS)
+  await new Promise((resolve) => setTimeout(resolve, 3_000))
+  const before = rssBytes(server.pid)
+  return withFakeWorkers(port, 'noop', count, async (workers) => {
+    await reportFor(workers)
+    return { value: (rssBytes(server.pid) - before) / count / KIB }
+  })
+}
+
 /** Asks /healthz all the time from a thread of its own; `end` answers the longest wait, in milliseconds, while a master was there. */
 function watchHealth(port) {
   const thread = new Worker(new URL('health-watch.mjs', import.meta.url), { workerData: { port } })
@@ -119,4 +174,24 @@ export const reconnectStorm = {
   rounds: 1,
   note: 'from the new master being ready; workers return after the pauses of real ones, and the master lets 500 a second in. max: the longest answer of /healthz meanwhile',
   subjects: { [musterOn('sqlite')]: storm('sqlite'), [musterOn('redis')]: storm('redis') },
+}
+
+const reportingOn = (nodeArguments) => (bench) =>
+  withFleet(bench, 'redis', ({ port, master }) => memoryPerReportingWorker(bench, port, master), { nodeArguments })
+
+export const reportingWorker = {
+  id: 'reporting-worker',
+  level: 'service',
+  title: 'memory of the master for a worker that reports every 15 s, 5,000 connected',
+  unit: 'KiB',
+  better: 'lower',
+  rounds: 1,
+  note: 'growth of resident memory / 5,000 after three reports of each, nothing collected by force; the master as the chart starts it (4 MiB for young objects) and with the default of Node',
+  subjects: {
+    [musterOn('redis')]: reportingOn(AS_DEPLOYED),
+    [`${musterOn('redis')}, default heap`]: reportingOn([]),
+    'limit: bare ws server': (bench) =>
+      withLimit('sockets', ({ port, server }) => memoryPerReportingWorker(bench, port, server)),
+  },
+  aim: 18,
 }

@@ -4,7 +4,8 @@
  */
 import { backlog } from './backlog.mjs'
 import { recovered, retried } from './failures.mjs'
-import { idleWorker, reconnectStorm } from './idle-fleet.mjs'
+import { idleWorker, reconnectStorm, reportingWorker } from './idle-fleet.mjs'
+import { lanes1, lanes16, lanes64 } from './lanes.mjs'
 import { configNotified } from './notify.mjs'
 import { outputsBatched, outputsEmitted, outputsSingle, pop100 } from './outputs.mjs'
 import { pickup500, pickup2000, pickup5000 } from './pickup.mjs'
@@ -19,6 +20,9 @@ export const rows = [
   pickup500,
   pickup2000,
   pickup5000,
+  lanes1,
+  lanes16,
+  lanes64,
   outputsSingle,
   outputsBatched,
   outputsEmitted,
@@ -27,6 +31,7 @@ export const rows = [
   retried,
   recovered,
   idleWorker,
+  reportingWorker,
   reconnectStorm,
   backlog,
 ]

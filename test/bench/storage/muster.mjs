@@ -33,7 +33,7 @@ function newTask() {
     tier: 1,
     ttlMs: null,
     maxAttempts: null,
-    submitted,
+    submittedAtMs: submitted,
     body: `{"payload":${JSON.stringify(PAYLOAD)},"priority":0,"submitted_at":${submitted / 1_000}}`,
   }
 }
@@ -48,7 +48,7 @@ export async function submit(backend, n) {
 /** The one place that knows how a reserve is asked for. */
 export async function reserve(backend, limit) {
   const {
-    answers: [answer],
+    results: [answer],
   } = await backend.tasks.reserve(TYPE, VISIBILITY_MS, [{ worker: WORKER, limit, gen: 0, defaultMaxAttempts: 5 }])
   if (typeof answer === 'string') throw new Error(`a reserve was refused: ${answer}`)
   return answer

@@ -19,13 +19,13 @@ export const DECISIONS: readonly Row[] = [
   [
     'D2a',
     'Backends have the schemes memory, mem, filedb, kvstore and kvstores.',
-    by('cmd/backend.test.ts', 'take memory, mem and filedb'),
-    by('cmd/backend.test.ts', 'take every Redis URL'),
+    by('cmd/backend.test.ts', 'accept memory, mem and filedb URLs'),
+    by('cmd/backend.test.ts', 'accept every Redis URL, and normalise its scheme'),
   ],
   [
     'D2b',
     'redis and rediss are other names of kvstore and kvstores.',
-    by('cmd/backend.test.ts', 'take every Redis URL, and call it by its main name'),
+    by('cmd/backend.test.ts', 'accept every Redis URL, and normalise its scheme'),
   ],
   [
     'D2c',
@@ -36,7 +36,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D2d',
     'An unknown scheme stops the start and lists the known ones.',
-    by('cmd/backend.test.ts', 'refuse an unknown scheme, naming the known ones'),
+    by('cmd/backend.test.ts', 'reject an unknown scheme and list the known ones'),
   ],
   ['D3a', 'A worker is IDLE after its first register.'],
   ['D3b', 'A second register keeps the state.'],
@@ -151,7 +151,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D22a',
     'Every secret has a _FILE form.',
-    by('cmd/settings.test.ts', 'reads a secret from the file its _FILE form names'),
+    by('cmd/settings.test.ts', 'reads a secret from the file named by its _FILE variable'),
   ],
   [
     'D22b',
@@ -243,7 +243,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D34b',
     'A flag wins over its variable.',
-    by('cmd/settings.test.ts', 'takes the flag before the variable before the default'),
+    by('cmd/settings.test.ts', 'prefers the flag to the variable, and the variable to the default'),
   ],
   [
     'D34c',
@@ -255,7 +255,7 @@ export const DECISIONS: readonly Row[] = [
     'Help lists settings with defaults.',
     by('cmd/settings.test.ts', 'lists every setting with its forms and its default'),
   ],
-  ['D34e', 'No secret is a flag.', by('cmd/settings.test.ts', 'refuses a secret as a flag without repeating it')],
+  ['D34e', 'No secret is a flag.', by('cmd/settings.test.ts', 'rejects a secret as a flag without showing it')],
   ['D34f', 'The settings of the master.'],
   ['D34g', 'The settings of the worker.'],
   ['D34h', 'The settings of the operator.'],
@@ -325,15 +325,21 @@ export const DECISIONS: readonly Row[] = [
   [
     'D42b',
     'They have three forms of output.',
-    by('cmd/admin/fleet.test.ts', 'get and -o json are the answer of the API unchanged, and -o yaml says the same'),
-    by('cmd/admin/fleet.test.ts', 'ls shows the workers of one type'),
+    by('cmd/admin/fleet.test.ts', 'get -o json prints the unchanged response of the API, and -o yaml the same data'),
+    by(
+      'cmd/admin/fleet.test.ts',
+      'ls lists the workers of one type, or of all types of the token, and never truncates names',
+    ),
   ],
   [
     'D42c',
     'Exit codes tell the outcome.',
     by('e2e/admin.test.ts', 'answers scripts with exit codes'),
-    by('cmd/admin/fleet.test.ts', 'set that somebody overtook changes nothing and says who it was, exit 5'),
-    by('cmd/admin/fleet.test.ts', 'drain asks the worker to end, and --wait gives up with exit 6'),
+    by(
+      'cmd/admin/fleet.test.ts',
+      'set changes nothing when another client changed the config first, and names that client, exit code 5',
+    ),
+    by('cmd/admin/fleet.test.ts', 'drain starts a drain, and --wait times out with exit code 6'),
   ],
   [
     'D43a',
@@ -444,7 +450,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D54e',
     'A password in the flag is refused.',
-    by('cmd/backend.test.ts', 'refuse a password in the flag and take it in the variable'),
+    by('cmd/backend.test.ts', 'reject a password in the flag, accept it in the variable, and never show it'),
   ],
   [
     'D54f',
@@ -549,7 +555,10 @@ export const DECISIONS: readonly Row[] = [
   [
     'D61b',
     'On the command line a worker is TYPE/ID.',
-    by('cmd/admin/fleet.test.ts', 'ls shows the workers of one type'),
+    by(
+      'cmd/admin/fleet.test.ts',
+      'ls lists the workers of one type, or of all types of the token, and never truncates names',
+    ),
   ],
   ['D61c', 'An unknown type on the control path is 1008.'],
   ['D61d', 'The age of an output counts from its arrival.'],

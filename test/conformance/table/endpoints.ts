@@ -71,7 +71,7 @@ export const ENDPOINTS: readonly Row[] = [
   [
     'route/page',
     "GET / is the operator's page, which asks for the token and keeps it.",
-    by('dashboard/browser/dashboard.test.ts', 'asks for no token again until the person signs out, in any tab'),
+    by('dashboard/browser/dashboard.test.ts', 'asks for no token again until the person signs out'),
     by('master/http/dashboard.test.ts', 'needs no token and comes with the headers that keep it to itself'),
   ],
   [
@@ -136,7 +136,7 @@ export const ENDPOINTS: readonly Row[] = [
       'keeps the registry and the generations of the forgotten exactly when it is durable',
     ),
     by('storage/contract/lifecycle.ts', 'delivers to the subscribers of a topic exactly when it declares pubsub'),
-    by('cmd/backend.test.ts', 'take memory, mem and filedb'),
+    by('cmd/backend.test.ts', 'accept memory, mem and filedb URLs'),
   ],
   [
     'backend/filedb',
@@ -162,7 +162,7 @@ export const ENDPOINTS: readonly Row[] = [
   [
     'backend/setting',
     'The backend is chosen by --backend-url or SVC_BACKEND_URL.',
-    by('cmd/settings.test.ts', 'takes the flag before the variable before the default'),
+    by('cmd/settings.test.ts', 'prefers the flag to the variable, and the variable to the default'),
   ],
   [
     'backend/workers-apart',

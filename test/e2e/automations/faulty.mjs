@@ -47,6 +47,7 @@ const WAYS = {
     setTimeout(() => {
       throw new Error('from a timer')
     }, 1)
+    return new Promise(() => {})
   },
   'emits 2 MiB': ({ emit }) => emit({ text: 'x'.repeat(2 * 1024 * 1024) }),
   'emits another schema': ({ emit }) => emit({ other: 1 }),

@@ -1,0 +1,61 @@
+/** Clients in Go (gorilla/websocket) and Python (standard library) play rows of the table as their authors would write them. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { ADMIN, onEachStore, WORKER, type World } from './world.ts'
+
+const run = promisify(execFile)
+const CLIENTS = join(import.meta.dirname, 'clients')
+const ROWS = ['D5', 'D74', 'D75a', 'D76b', 'D75d', 'D78', 'D80a', 'D76a']
+/** A cold build compiles net/http and its dependencies. */
+const BUILT_WITHIN_MS = 300_000
+
+/** Shorter than the time of a test, so that no client outlives its master. */
+const ENDS_WITHIN_MS = 25_000
+
+const folder = mkdtempSync(join(tmpdir(), 'muster-clients-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const go = { cwd: join(CLIENTS, 'go'), env: { ...process.env, GOTOOLCHAIN: 'local', CGO_ENABLED: '0' } }
+const hasGo = spawnSync('go', ['mod', 'download'], { ...go, timeout: 60_000 }).status === 0
+const hasPython = spawnSync('python3', ['--version']).status === 0
+
+/** The lines that a client prints, played against the master of `world`. */
+async function played(world: World, program: string, args: readonly string[] = []): Promise<readonly unknown[]> {
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    MASTER_URL: world.url,
+    ADMIN_TOKEN: ADMIN,
+    WORKER_TOKEN: WORKER,
+    PYTHONDONTWRITEBYTECODE: '1',
+  }
+  const { stdout } = await run(program, args, { env, timeout: ENDS_WITHIN_MS })
+  return stdout
+    .trim()
+    .split('\n')
+    .map((line): unknown => JSON.parse(line))
+}
+const allOk = ROWS.map((row) => ({ row, ok: true, detail: '' }))
+
+if (!hasGo) describe('a client in Go', () => it.skip('go or a module of its client is not installed', () => undefined))
+else {
+  const client = join(folder, 'client')
+  beforeAll(() => run('go', ['build', '-buildvcs=false', '-o', client, '.'], go), BUILT_WITHIN_MS)
+  onEachStore('a client in Go', (open) => {
+    it('client/go: gets from the master what the table says', async () => {
+      expect(await played(await open(), client)).toEqual(allOk)
+    })
+  })
+}
+
+if (!hasPython) describe('a client in Python', () => it.skip('python3 is not installed', () => undefined))
+else {
+  onEachStore('a client in Python', (open) => {
+    it('client/python: gets from the master what the table says', async () => {
+      expect(await played(await open(), 'python3', [join(CLIENTS, 'client.py')])).toEqual(allOk)
+    })
+  })
+}
