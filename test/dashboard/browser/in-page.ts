@@ -13,7 +13,14 @@ export const observe = (page: Page, options: object): Promise<void> =>
   )
 const isFocused = async (page: Page, found: Locator): Promise<boolean> =>
   (await found.and(page.locator(':focus')).count()) > 0
-/** Presses Tab until focus is there. */
+/** The most elements that a page lets the keyboard focus before the one that a test looks for. */
+const MAX_TABS = 60
+/** Waits for the element, then presses Tab until it has the focus. @throws when Tab does not reach it. */
 export async function tabTo(page: Page, found: Locator): Promise<void> {
-  for (let n = 0; n < 60 && !(await isFocused(page, found)); n++) await page.keyboard.press('Tab')
+  await found.waitFor()
+  for (let n = 0; n < MAX_TABS; n++) {
+    if (await isFocused(page, found)) return
+    await page.keyboard.press('Tab')
+  }
+  if (!(await isFocused(page, found))) throw new Error(`${MAX_TABS} times Tab did not reach ${found.toString()}`)
 }
