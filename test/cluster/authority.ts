@@ -1,4 +1,7 @@
-/** The certificate of the fleet's public name, signed by an authority of the test, in files of a folder of its own. */
+/**
+ * Issues the TLS certificate of the fleet's public name, signed by a certificate authority of the test, as files in a
+ * temporary folder.
+ */
 import { execFileSync } from 'node:child_process'
 import { createHash, X509Certificate } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -21,12 +24,12 @@ export class Authority {
     this.issue()
   }
 
-  /** SHA-256 of the certificate that the files hold now, as Node writes it. */
+  /** SHA-256 fingerprint of the current certificate, in Node's format. */
   get fingerprint(): string {
     return this.#certificate.fingerprint256
   }
 
-  /** SHA-256 of its public key, by which a browser can be told to trust it. */
+  /** SHA-256 of the certificate's public key; Chromium can be configured to trust it. */
   get keyHash(): string {
     return createHash('sha256')
       .update(this.#certificate.publicKey.export({ type: 'spki', format: 'der' }))
@@ -37,7 +40,7 @@ export class Authority {
     return new X509Certificate(readFileSync(this.certFile))
   }
 
-  /** Another key and certificate in the same files. */
+  /** Writes a new key and a new certificate to the same files. */
   issue(): void {
     this.#openssl(
       'tls',

@@ -1,6 +1,6 @@
 /**
- * The real cluster under the tests of this folder, whoever made it: `make cluster-up` or `make kind-up`. Both leave a
- * kubeconfig and the address of the ingress controller in .tools/cluster. kubectl and helm are what users type.
+ * Runs kubectl and helm against the real cluster that the tests of this folder use. `make cluster-up` and `make
+ * kind-up` both create one and write a kubeconfig and the address of the ingress controller to .tools/cluster.
  */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -11,16 +11,18 @@ const FOLDER = `${process.cwd()}/.tools/cluster`
 export const KUBECONFIG = `${FOLDER}/kubeconfig`
 const COMMAND_WITHIN_MS = 180_000
 
-/** Runs `define`, which describes tests, or leaves a named skip in their place. */
+/** Runs `define`, which defines tests; without a cluster it defines one skipped test instead. */
 export function withCluster(name: string, define: () => void): void {
   if (existsSync(KUBECONFIG)) define()
   else
     describe(name, () =>
-      it.skip('there is no cluster: run make cluster-up, or make kind-up where there is Docker', () => undefined),
+      it.skip('no cluster: run make cluster-up, or make kind-up where Docker is available', () => undefined),
     )
 }
 
-/** Defines tests that build on one another: what follows one that failed would only fail of it. */
+/**
+ * Defines tests that depend on one another: after a failure, all later tests fail with a reference to the first one.
+ */
 export function chain(
   subject: string,
   longestMs: number,
@@ -40,7 +42,7 @@ export function chain(
   }
 }
 
-/** Where the ingress controller listens: address and port. */
+/** Address and port of the ingress controller. */
 export function ingress(): { readonly address: string; readonly port: string } {
   const [address = '', port = ''] = readFileSync(`${FOLDER}/ingress`, 'utf8').trim().split(':')
   return { address, port }
@@ -62,7 +64,7 @@ function run(name: string, args: readonly string[]): Promise<string> {
   })
 }
 
-/** None of the secrets stands in the text, neither as it is nor as Kubernetes writes the data of a Secret. */
+/** Expects that the text contains none of the secrets, neither as plain text nor in base64. */
 export function expectHidden(secrets: Iterable<string>, text: string): void {
   const shown = [...secrets].filter(
     (secret) => text.includes(secret) || text.includes(Buffer.from(secret).toString('base64')),
@@ -77,7 +79,7 @@ export interface Pod {
   }
 }
 
-/** One namespace of the cluster. */
+/** A namespace of the cluster. */
 export class Namespace {
   readonly name: string
 
@@ -93,7 +95,7 @@ export class Namespace {
     return run('helm', [...args, `--namespace=${this.name}`])
   }
 
-  /** As a user's `kubectl apply -f -` would. */
+  /** Runs `kubectl apply -f -` with the object as input. */
   async apply(object: object): Promise<void> {
     const path = `${FOLDER}/applied.json`
     writeFileSync(path, JSON.stringify(object))
@@ -107,7 +109,7 @@ export class Namespace {
     return items
   }
 
-  /** Where a Service of type NodePort is reached from this machine. */
+  /** The address at which a Service of type NodePort is reachable from this machine. */
   async address(service: string): Promise<string> {
     const port = await this.kubectl('get', 'service', service, '--output=jsonpath={.spec.ports[0].nodePort}')
     const address = await this.kubectl(
@@ -118,7 +120,10 @@ export class Namespace {
     return `${address}:${port}`
   }
 
-  /** All that can be read of a release without the right to read Secrets: objects, events, what Helm keeps, and logs, those of containers that ended too. */
+  /**
+   * Everything that is readable of a release without permission to read Secrets: objects, events, Helm's release data
+   * and logs, including the logs of terminated containers.
+   */
   async readable(release: string): Promise<string> {
     const kinds = (await this.kubectl('api-resources', '--verbs=list', '--namespaced', '--output=name'))
       .trim()
@@ -127,7 +132,8 @@ export class Namespace {
     const { items } = JSON.parse(await this.kubectl('get', 'pods', '--output=json')) as { items: Pod[] }
     const logs = items.flatMap(({ metadata: { name } }) => [
       this.kubectl('logs', name, '--all-containers', '--prefix'),
-      this.kubectl('logs', name, '--all-containers', '--previous').catch(() => ''), // Most have no earlier one.
+      // Most containers have no previous log.
+      this.kubectl('logs', name, '--all-containers', '--previous').catch(() => ''),
     ])
     return (
       await Promise.all([
@@ -138,7 +144,9 @@ export class Namespace {
     ).join('\n')
   }
 
-  /** Ends the processes of that name in a pod with SIGKILL, as the kernel would, through the node: no image of ours has a shell. */
+  /**
+   * Kills the named processes of a pod with SIGKILL. It does so on the node, because Muster's images contain no shell.
+   */
   async crash(component: string, program: string): Promise<void> {
     const [pod] = await this.pods(component)
     if (pod === undefined) throw new Error(`there is no pod of ${component}`)

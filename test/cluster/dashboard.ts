@@ -1,4 +1,7 @@
-/** The dashboard as somebody outside sees it: in Chromium, by the public name, over TLS. What the page complains of fails the test (watched.ts). */
+/**
+ * Checks the dashboard from outside the cluster: in Chromium, by the public name, over TLS. Errors of the page fail the
+ * test (watched.ts).
+ */
 import { expect } from '@jest/globals'
 import { CHROMIUM, findHost, look, signedIn } from '../dashboard/browser/watched.ts'
 import { HOST } from './authority.ts'
@@ -6,10 +9,10 @@ import { ingress } from './cluster.ts'
 import type { Public } from './public.ts'
 
 const PATIENCE_MS = 45_000
-/** More than the comments of a stream that has nothing to say. */
+/** More than the keep-alive comments of an idle stream. */
 const EVENT_BYTES = 60
 
-/** @param edit changes the worker so that its page has to show `note`. */
+/** @param edit changes the worker; its page has to show `note` afterwards. */
 export async function seeDashboard(fleet: Public, id: string, note: string, edit: () => Promise<void>): Promise<void> {
   if (CHROMIUM === undefined) throw new Error('chromium is not here: run hack/install-debian.sh chromium')
   findHost(HOST, ingress().address, fleet.authority.keyHash)
@@ -25,7 +28,7 @@ export async function seeDashboard(fleet: Public, id: string, note: string, edit
     if (streams.has(requestId)) streamed += dataLength
   })
   await network.send('Network.enable')
-  await page.reload() // So that the session sees the stream begin.
+  await page.reload() // Reload so that the session observes the start of the stream.
   await page.locator('button.live').getByText(/live/).waitFor({ timeout: PATIENCE_MS })
   await page.goto(`${fleet.url}/#/workers`)
   await page.getByRole('link', { name: id, exact: true }).click()

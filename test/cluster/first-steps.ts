@@ -1,7 +1,7 @@
 /**
- * The pages about the chart, followed as somebody would who has never seen it: README.md's part about Kubernetes, the notes
- * that the installation prints, charts/muster/README.md, and what `make up` ends with. The tokens are those that the
- * operator makes.
+ * Runs the commands of the chart's pages in order, as a new user would: the Kubernetes part of README.md, the notes
+ * that Helm prints after the installation, charts/muster/README.md, and the output of `make up`. The operator creates
+ * the tokens.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,10 +17,10 @@ const STEP_MS = 300_000
 const COMMANDS_WITHIN_MS = 180_000
 const INSTALLS_WITHIN_MS = 90_000
 const RELEASE = 'muster'
-/** What a clone has of the files that the pages name. */
+/** The folders of a clone that the pages refer to. */
 const CLONE = ['charts', 'manifests', 'hack']
 
-/** The steps of a page, or of the part of it under a heading. */
+/** Returns the steps of a page, or of one section if `heading` is given. */
 function stepsUnder(page: string, heading?: string): Step[] {
   const text = readFileSync(page, 'utf8')
   const steps = stepsOf(
@@ -52,7 +52,7 @@ export function firstSteps(): void {
       )
     }
   }
-  /** What the operator made, by the keys of its two Secrets. */
+  /** Returns the values of the two Secrets that the operator creates, by key. */
   const madeSecrets = async (): Promise<ReadonlyMap<string, string>> => {
     const { items } = JSON.parse(await place.kubectl('get', 'secrets', '--output=json')) as {
       items: { type: string; data: Record<string, string> }[]
@@ -72,7 +72,7 @@ export function firstSteps(): void {
     terminal = new Terminal(reader(''), home, { PATH, HOME: home, LANG: 'C.UTF-8', KUBECONFIG })
   })
   afterAll(async () => {
-    if (scratch === '') return // Not ours, what is there.
+    if (scratch === '') return // The installation existed before this test.
     await terminal.close()
     await place.kubectl('delete', 'namespace', place.name, '--ignore-not-found', '--timeout=150s')
     await place.kubectl('delete', 'customresourcedefinition', 'fleetworkers.muster.dev', '--ignore-not-found')
@@ -80,13 +80,13 @@ export function firstSteps(): void {
     console.log(figures.join('\n'))
   }, STEP_MS)
 
-  step('install within 90 s by the commands of README.md, and see a FleetWorker Ready', async () => {
+  step('install within 90 s by the commands of README.md, and wait until a FleetWorker is Ready', async () => {
     const beganMs = performance.now()
     await take(stepsUnder('README.md', 'On Kubernetes').filter((each) => !uninstalls(each)))
     expect(performance.now() - beganMs).toBeLessThan(INSTALLS_WITHIN_MS)
   })
 
-  step('find tokens that the operator made', async () => {
+  step('find the tokens that the operator created', async () => {
     const secret = expect.stringMatching(/^[\w-]{43}$/)
     expect(Object.fromEntries(await madeSecrets())).toEqual({
       'admin-token': secret,
@@ -97,7 +97,7 @@ export function firstSteps(): void {
     })
   })
 
-  step('run each command of the notes: the address answers, and knows the token as the admin', async () => {
+  step('run each command of the notes: the API responds, and accepts the token as the admin', async () => {
     const port = await freePort()
     const notes = (await place.helm('get', 'notes', RELEASE)).replaceAll('8080', String(port))
     const commands = [...notes.matchAll(/^ {2}((?:kubectl|helm) .*)$/gm)].map(([, command = '']) => command)
@@ -120,17 +120,18 @@ export function firstSteps(): void {
     for (const command of next) await terminal.run(command, undefined, COMMANDS_WITHIN_MS)
   })
 
-  step('read none of those tokens in an object, an event or a log', async () => {
+  step('find none of those tokens in an object, an event or a log', async () => {
     const text = await place.readable(RELEASE)
     for (const component of ['master', 'operator', 'redis', 'probe'])
       expect(text).toMatch(new RegExp(`^\\[pod/muster-${component}`, 'm'))
     const tokens = [...(await madeSecrets()).values()].filter((value) => value.length > 2)
     expectHidden(tokens, text)
     const secrets = await place.kubectl('get', 'secrets', '--output=json')
-    for (const token of tokens) expect(() => expectHidden([token], secrets)).toThrow() // Here it stands, so it would have been found.
+    // The Secrets contain each token, so the check would have found it.
+    for (const token of tokens) expect(() => expectHidden([token], secrets)).toThrow()
   })
 
-  step('uninstall by the commands of README.md, and leave nothing', async () => {
+  step('uninstall by the commands of README.md, and leave no object behind', async () => {
     await take(stepsUnder('README.md', 'On Kubernetes').filter(uninstalls))
     const left = await place.kubectl(
       'get',
@@ -147,7 +148,7 @@ export function firstSteps(): void {
     },
   )
 
-  step('end where `make up` does, over what the uninstall before left', async () => {
+  step('run the commands that `make up` prints, on what the previous uninstall kept', async () => {
     const before = await madeSecrets()
     await take([{ kind: 'run', line: 0, script: 'hack/quickstart.sh' }])
     expect(await madeSecrets()).toEqual(before)

@@ -8,10 +8,10 @@ import { SLACK } from '../slack.ts'
 
 const BUILD = hackPath('image/build.mjs')
 const BUILD_MS = 300_000
-/** Programs that would let somebody who got in do more than Muster does. */
+/** Programs that an attacker inside the container could use, and that Muster does not need. */
 const STRANGERS = /\/(?:sh|bash|dash|busybox|apt|apt-get|dpkg|npm|npx|corepack|gcc|cc|make|python3?|perl|curl|wget)$/
 const HELP_WITHIN_MS = 500
-/** Of the program that changes the root folder; nothing of the machine's own settings gets in. */
+/** Environment for the chroot command; no other variables of this machine are passed on. */
 const env = { PATH: process.env['PATH'], NODE_ENV: 'production' }
 
 interface Manifest {
@@ -28,7 +28,7 @@ interface Config {
   readonly created: string
 }
 
-/** Goes through all of it, folders included. */
+/** Lists all entries recursively, folders included. */
 const filesOf = (folder: string): readonly string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => `/${name}`)
 
@@ -46,7 +46,7 @@ describe('the image', () => {
 
   beforeAll(() => {
     scratch = mkdtempSync(join(tmpdir(), 'muster-image-test-'))
-    chmodSync(scratch, 0o755) // The user of the image has to get in.
+    chmodSync(scratch, 0o755) // The user of the image needs access.
     said = build(archive())
     const [{ digest } = { digest: '' }] = (JSON.parse(read('index.json')) as { manifests: { digest: string }[] })
       .manifests
@@ -60,14 +60,14 @@ describe('the image', () => {
   afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
   it(
-    'has one digest however often it is built',
+    'has the same digest every time it is built',
     () => {
       expect(digestOf(build(join(scratch, 'again.tar')))).toBe(digestOf(said))
     },
     BUILD_MS,
   )
 
-  it('runs as a user without rights, in production, from the pinned Node', () => {
+  it('runs as an unprivileged user, in production mode, with the pinned Node', () => {
     expect(config.config).toMatchObject({
       User: '65532:65532',
       WorkingDir: '/opt/muster',
@@ -78,35 +78,35 @@ describe('the image', () => {
     expect(readFileSync(hackPath('install-node.sh'), 'utf8')).toContain(`version=${pins.node.version}`)
   })
 
-  it('holds no shell, no package manager, no compiler, no setuid file, no source map', () => {
+  it('contains no shell, no package manager, no compiler, no setuid file, no source map', () => {
     const files = filesOf(root)
     expect(files.length).toBeGreaterThan(1_000)
     expect(files.filter((name) => STRANGERS.test(name) || name.endsWith('.map'))).toEqual([])
     expect(files.filter((name) => lstatSync(join(root, name)).mode & 0o6000)).toEqual([])
   })
 
-  it('is assembled in one folder, which has to be named', () => {
+  it('is assembled in one folder, which is a required argument', () => {
     for (const words of [[], ['--help'], ['a', 'b']])
       expect(spawnSync(process.execPath, [hackPath('image/rootfs.mjs'), ...words], { encoding: 'utf8' })).toMatchObject(
         { status: 1, stdout: '', stderr: 'name one folder: node hack/image/rootfs.mjs FOLDER\n' },
       )
   })
 
-  it('keeps the licences of what it carries', () => {
+  it('contains the licences of the bundled software', () => {
     const names = filesOf(root)
     for (const name of ['better-sqlite3/LICENSE', '@opentelemetry/sdk-node/LICENSE', 'muster/THIRD-PARTY-LICENSES'])
       expect(names).toContain(`/opt/muster/node_modules/${name}`)
     expect(names).toContain('/usr/share/doc/libc6/copyright')
   })
 
-  it('holds back in its last layer what a change of our code changes, and no more than 5 MB of it', () => {
+  it('contains in its last layer only what a code change affects, at most 5 MB', () => {
     expect(manifest.layers).toHaveLength(4)
     expect(manifest.layers.at(-1)?.size).toBeLessThan(5e6)
   })
 
   if (process.getuid?.() === 0) {
     it(
-      'starts every subcommand as its user with nothing to write to, and shows its help in half a second',
+      'starts every subcommand as its user with a read-only file system, and prints its help within half a second',
       () => {
         const [node = '', ...args] = config.config.Entrypoint
         const muster = (...words: readonly string[]): ReturnType<typeof spawnSync> =>
@@ -130,7 +130,7 @@ describe('the image', () => {
     )
 
     it(
-      'carries the parts that a bundle cannot: SQLite and OpenTelemetry load',
+      'contains the modules that cannot be bundled: SQLite and OpenTelemetry load',
       () => {
         const [node = ''] = config.config.Entrypoint
         const script =
@@ -143,5 +143,5 @@ describe('the image', () => {
       },
       BUILD_MS,
     )
-  } else it.skip('starts every subcommand: changing the root folder needs root', () => undefined)
+  } else it.skip('starts every subcommand: chroot needs root', () => undefined)
 })

@@ -1,6 +1,6 @@
 /**
- * One installation of the chart on a real cluster, from `helm install` to the end of its namespace, with what may happen to
- * it in between. The steps build on one another, as the days of a fleet do: when one fails, look at the first that did.
+ * Tests one installation of the chart on a real cluster, from `helm install` to the deletion of its namespace, with
+ * upgrades and failures in between. The steps depend on one another: after a failure, look at the first failed step.
  */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -27,18 +27,18 @@ const INSIDE = ['muster-echo-0', 'muster-echo-1']
 const OUTSIDE = 'outside-1'
 const ALL = [...INSIDE, OUTSIDE]
 const STEP_MS = 180_000
-/** What was away for a moment: workers, Redis. */
+/** Maximum time in which workers or Redis recover. */
 const BACK_WITHIN_MS = 10_000
-/** A killed operator has not given its lease back, and whoever follows waits for its end. */
+/** Duration of the operator's lease: a killed operator does not release it, so its successor waits until it expires. */
 const LEASE_MS = 15_000
-/** All of the sockets, after their masters were rolled. */
+/** Maximum time until all sockets are connected again after a rolling update of the masters. */
 const SWARM_BACK_WITHIN_MS = 60_000
 const SWARM = 500
 const POLICIES = ['Retain', 'Deregister', 'Reset']
 const ENDS_WITHIN_MS = 120_000
-/** Longer than any proxy bears silence by default; with SOAK=1 as long as a worker may have nothing to say. */
+/** Longer than the idle timeout of any proxy by default; with SOAK=1 as long as a worker may be idle. */
 const QUIET_MS = process.env['SOAK'] === '1' ? 600_000 : 75_000
-/** How often the load has to be answered before a step counts it as running. */
+/** Number of acknowledged tasks after which the load counts as running. */
 const SOME = 50
 
 interface WorkerRecord {
@@ -59,18 +59,18 @@ interface FleetWorker {
 
 const newToken = (): string => randomBytes(32).toString('base64url')
 
-withCluster('the journey of an installation', () => {
+withCluster('an installation over its lifetime', () => {
   describe('the first steps', firstSteps)
-  describe('the journey of an installation', () => {
+  describe('an installation over its lifetime', () => {
     const place = new Namespace(`journey-${randomBytes(3).toString('hex')}`)
     const figures: string[] = []
-    /** Everything that was ever acknowledged, in any step. */
+    /** All tasks that were acknowledged in any step. */
     const acknowledged: string[] = []
     let authority: Authority
     let fleet: Public
     let worker: Proc
     const proxies: Proxy[] = []
-    /** What a step that failed may leave behind. */
+    /** Cleanup functions, also for steps that failed. */
     const open: (() => Promise<void> | void)[] = []
     const secrets = {
       'admin-token': newToken(),
@@ -79,9 +79,9 @@ withCluster('the journey of an installation', () => {
       'token-scopes': '{}',
       password: newToken(),
     }
-    /** Every token and password there ever was. */
+    /** All tokens and passwords that were ever in use. */
     const canaries = new Set<string>()
-    /** What the workers within have said in pods that are gone by now. */
+    /** Logs of the workers in the cluster whose pods are already deleted. */
     let saidBefore = ''
 
     const timed = async <T>(what: string, use: () => Promise<T>): Promise<T> => {
@@ -161,7 +161,7 @@ withCluster('the journey of an installation', () => {
       (await place.pods(component)).every(({ status }) =>
         status.containerStatuses?.every(({ restartCount, ready }) => restartCount === 1 && ready),
       )
-    /** Each was run by a worker, left the queue, and lies in no dead-letter queue. */
+    /** Expects that each acknowledged task was run by a worker, has left the queue and is in no dead-letter queue. */
     const expectNothingLost = async (): Promise<void> => {
       const left = [...acknowledged]
       await eventually(
@@ -172,7 +172,7 @@ withCluster('the journey of an installation', () => {
               'GET',
               `/automations/echo/tasks/${left.at(-1)}`,
             )
-            if (status !== 404 || body.detail === undefined) return false // A 404 of the ingress controller, which has no detail, says nothing of the task.
+            if (status !== 404 || body.detail === undefined) return false // A 404 of the ingress controller has no `detail` and says nothing about the task.
             left.pop()
           }
           return true
@@ -230,13 +230,14 @@ withCluster('the journey of an installation', () => {
       for (const proxy of proxies) await proxy.stop()
       authority.remove()
       await place.kubectl('delete', 'namespace', place.name, '--ignore-not-found', '--timeout=150s')
-      await place.kubectl('delete', 'customresourcedefinition', 'fleetworkers.muster.dev', '--ignore-not-found') // It is kept by design, and belongs to this release.
+      // Helm keeps the definition by design; it belongs to this release.
+      await place.kubectl('delete', 'customresourcedefinition', 'fleetworkers.muster.dev', '--ignore-not-found')
       console.log(figures.join('\n'))
     }, STEP_MS)
 
     step('installs within 90 s in a namespace that enforces restricted', async () => {
       await timed('helm install --wait', () => install())
-      await eventually('the fleet answers at its public name', async () => (await fleet.get('/healthz')) === 200)
+      await eventually('the fleet responds at its public name', async () => (await fleet.get('/healthz')) === 200)
       for (const path of ['/metrics', '/readyz']) expect([path, await fleet.get(path)]).toEqual([path, 404])
       expect(await fleet.get('/')).toBe(200)
     })
@@ -247,7 +248,7 @@ withCluster('the journey of an installation', () => {
     })
 
     step(
-      'brings FleetWorkers to Ready: of workers within, and of one outside the cluster through the ingress',
+      'brings FleetWorkers to Ready, for workers in the cluster and for one outside that connects through the ingress',
       async () => {
         worker = fleet.startWorker(OUTSIDE)
         await applyAll({ note: 'first' })
@@ -256,7 +257,7 @@ withCluster('the journey of an installation', () => {
       },
     )
 
-    step('carries an edit of a FleetWorker to the workers, and their tasks show it', async () => {
+    step('applies an edit of a FleetWorker to the workers, and their tasks use it', async () => {
       await applyAll({ note: 'second' })
       await eventually(
         'the edit is applied by every worker',
@@ -275,10 +276,10 @@ withCluster('the journey of an installation', () => {
       expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(ALL.map((id) => [id, 'second'])))
     })
 
-    step('shows the dashboard in a browser: a worker, and an edit as it happens', async () => {
+    step('shows the dashboard in a browser: a worker, and an edit without a reload', async () => {
       await seeDashboard(fleet, OUTSIDE, 'seen in the browser', () => applyAll({ note: 'seen in the browser' }))
       await applyAll({ note: 'second' })
-      await eventually('the edit is taken back', async () =>
+      await eventually('the edit is reverted', async () =>
         (await workers()).every(
           (each) => each.config['note'] === 'second' && each.applied_config_gen === each.config_gen,
         ),
@@ -286,7 +287,7 @@ withCluster('the journey of an installation', () => {
     })
 
     step(
-      'is reached through Traefik, nginx and haproxy: silence, the largest frame and body, forged headers, a new certificate',
+      'is reachable through Traefik, nginx and haproxy: idle connections, the largest frame and body, forged headers, a new certificate',
       async () => {
         for (const name of ['nginx', 'haproxy'] as const)
           proxies.push(await Proxy.start(name, authority, await place.address('muster-master')))
@@ -297,7 +298,7 @@ withCluster('the journey of an installation', () => {
         )
         open.push(...passages.map((passage) => () => passage.end()))
         for (const passage of passages) await passage.begun()
-        await pause(QUIET_MS) // The real time of real proxies: nothing can hasten it.
+        await pause(QUIET_MS) // Real proxies use real time.
         for (const passage of passages) await passage.expectUncut()
         for (const passage of passages) await passage.expectGuarded()
         for (const passage of passages) await passage.expectLargest()
@@ -311,7 +312,7 @@ withCluster('the journey of an installation', () => {
       STEP_MS + QUIET_MS,
     )
 
-    step('loses nothing when its workers are told to end, and has others in their place within 10 s', async () => {
+    step('loses no task when its workers are stopped, and replaces them within 10 s', async () => {
       await underLoad('workers', async () => {
         const logs = place.kubectl('logs', '--selector=app.kubernetes.io/component=worker', '--tail=-1', '--follow')
         const uids = (await place.pods('worker')).map(({ metadata }) => metadata.uid)
@@ -324,7 +325,7 @@ withCluster('the journey of an installation', () => {
         const areNew = async (): Promise<boolean> =>
           (await place.pods('worker')).every(({ metadata }) => !uids.includes(metadata.uid))
         await eventually(
-          'every worker is there after the old ones ended',
+          'every worker is connected after the old ones stopped',
           async () => (await areNew()) && (await allConnected()),
           BACK_WITHIN_MS,
         )
@@ -332,11 +333,11 @@ withCluster('the journey of an installation', () => {
       expect(await allReady()).toBe(true)
     })
 
-    step('loses nothing acknowledged when Redis is killed', async () => {
+    step('loses no acknowledged task when Redis is killed', async () => {
       await underLoad('redis', async () => {
         await place.crash('redis', 'redis-server')
         await eventually(
-          'Redis was started again, and every worker is there',
+          'Redis was restarted, and every worker is connected',
           async () => (await wasRestarted('redis')) && (await allConnected()),
           BACK_WITHIN_MS,
         )
@@ -348,7 +349,7 @@ withCluster('the journey of an installation', () => {
       )
     })
 
-    step('loses nothing when the masters are rolled by an upgrade, and the workers come back', async () => {
+    step('loses no task when an upgrade restarts the masters, and the workers reconnect', async () => {
       const swarm = new Swarm(fleet, SWARM, secrets['worker-token'])
       open.push(() => swarm.leave())
       await eventually(`${SWARM} sockets are connected`, async () => swarm.allIn)
@@ -372,12 +373,12 @@ withCluster('the journey of an installation', () => {
       expect(after).toHaveLength(2)
       expect(after.filter((uid) => before.includes(uid))).toEqual([])
       await eventually(
-        'every worker and socket is there after the roll',
+        'every worker and socket is connected after the rolling update',
         async () => swarm.allIn && (await allConnected()),
         SWARM_BACK_WITHIN_MS,
       )
       figures.push(
-        `          ${SWARM} more sockets: longest away ${(swarm.longestAwayMs / 1_000).toFixed(1)} s, cut ${swarm.all.reduce((sum, { cuts }) => sum + cuts, 0)} times`,
+        `          ${SWARM} more sockets: longest disconnect ${(swarm.longestAwayMs / 1_000).toFixed(1)} s, cut ${swarm.all.reduce((sum, { cuts }) => sum + cuts, 0)} times`,
       )
       expect(swarm.all.every(({ cuts }) => cuts > 0)).toBe(true)
       expect(swarm.longestAwayMs).toBeLessThan(SWARM_BACK_WITHIN_MS)
@@ -389,7 +390,7 @@ withCluster('the journey of an installation', () => {
       expect(await restarts()).toBe(0)
     })
 
-    step('takes new tokens from the changed Secret, without a restart', async () => {
+    step('uses new tokens from the changed Secret without a restart', async () => {
       const old = { ...secrets }
       await underLoad('rotation', async () => {
         Object.assign(secrets, { 'worker-tokens': newToken() })
@@ -407,7 +408,7 @@ withCluster('the journey of an installation', () => {
           'the old worker token is refused',
           async () => (await fleet.statusOf(old['worker-token'])) === 403,
         )
-        await eventually('every worker is there with the new token', allConnected)
+        await eventually('every worker is connected with the new token', allConnected)
       })
       Object.assign(secrets, { 'admin-token': newToken() })
       await putSecrets()
@@ -425,7 +426,7 @@ withCluster('the journey of an installation', () => {
       expect(await restarts()).toBe(0)
     })
 
-    step('converges when the operator is killed in the middle of a change', async () => {
+    step('converges after the operator is killed in the middle of a change', async () => {
       await Promise.all([applyAll({ note: 'fourth' }), place.crash('operator', 'node')])
       const arrived = async (): Promise<boolean> =>
         (await allReady()) &&
@@ -433,13 +434,13 @@ withCluster('the journey of an installation', () => {
           (each) => each.config['note'] === 'fourth' && each.applied_config_gen === each.config_gen,
         )
       await eventually(
-        'the operator was started again, and the change arrived',
+        'the operator was restarted, and the change is applied',
         async () => (await wasRestarted('operator')) && (await arrived()),
         LEASE_MS + BACK_WITHIN_MS,
       )
     })
 
-    step('showed none of its tokens in an object, an event or a log', async () => {
+    step('has none of its tokens in an object, an event or a log', async () => {
       expect(canaries.size).toBe(5)
       const ofProxies = [
         await new Namespace('ingress').kubectl('logs', '--selector=app=traefik', '--tail=-1'),
@@ -450,7 +451,7 @@ withCluster('the journey of an installation', () => {
     })
 
     step(
-      'keeps the kind, the FleetWorkers and the data when it is uninstalled, and goes on when it is installed again',
+      'keeps the CRD, the FleetWorkers and the data when it is uninstalled, and continues with them when it is installed again',
       async () => {
         const generations = new Map((await workers()).map((each) => [each.worker_id, each.config_gen]))
         const load = new Load(fleet, 'uninstall', 200)
@@ -469,7 +470,7 @@ withCluster('the journey of an installation', () => {
         )
         await timed('helm install --wait, again', () => install())
         await eventually(
-          'every worker is there, and every FleetWorker Ready again',
+          'every worker is connected, and every FleetWorker Ready again',
           async () => (await allConnected()) && (await allReady()),
         )
         expect(new Map((await workers()).map((each) => [each.worker_id, each.config_gen]))).toEqual(generations)
@@ -479,7 +480,7 @@ withCluster('the journey of an installation', () => {
     )
 
     step(
-      'ends with its namespace',
+      'is removed with its namespace',
       async () => {
         const [retained, ...others] = ALL as [string, string, string]
         await place.apply({
@@ -497,23 +498,24 @@ withCluster('the journey of an installation', () => {
         )
         await place.kubectl('delete', 'namespace', place.name, '--wait=false')
         await eventually(
-          'its pods are gone, with all of it running',
+          'its pods are deleted, with everything running',
           async () => (await allPods()).length === 0,
           ENDS_WITHIN_MS,
         )
         await eventually(
-          'what need not wait for the operator is gone',
+          'what does not depend on the operator is deleted',
           async () => (await fleetWorkers()).every(({ metadata }) => metadata.name !== retained),
           ENDS_WITHIN_MS,
         )
-        for (const name of await held()) await place.kubectl(...finalizerCommand(name)) // Pods go first, and so the operator.
+        // Pods are deleted first, and so is the operator.
+        for (const name of await held()) await place.kubectl(...finalizerCommand(name))
         await eventually(
           'the namespace is gone',
           async () =>
             (await place.kubectl('get', 'namespace', place.name, '--ignore-not-found', '--output=name')) === '',
           ENDS_WITHIN_MS,
         )
-        expect(await fleet.get('/healthz').catch(() => 'no certificate of ours')).not.toBe(200)
+        expect(await fleet.get('/healthz').catch(() => 'no connection')).not.toBe(200)
       },
       2 * STEP_MS,
     )

@@ -1,6 +1,6 @@
 /**
- * A worker outside the cluster that is no more than its control channel: it registers, keeps quiet, and comes back when it
- * was cut off, after the delays of the runtime. Cheap enough to have hundreds of them in one process.
+ * A worker outside the cluster that consists of a control channel only: it registers, stays idle, and reconnects after
+ * a disconnect with the delays of the runtime. One process can run hundreds of them.
  */
 import { WebSocket } from 'ws'
 import { MAX_FRAME_BYTES, RECONNECT_BASE_MS, RECONNECT_CAP_MS } from '../../src/protocol/index.ts'
@@ -13,9 +13,9 @@ const CONNECTS_WITHIN_MS = 15_000
 export class OutsideSocket {
   readonly type: string
   readonly id: string
-  /** How often it was cut off. */
+  /** Number of disconnects. */
   cuts = 0
-  /** The longest that it was away, registration included. */
+  /** Longest time without a connection, registration included. */
   longestAwayMs = 0
   readonly #fleet: Public
   readonly #token: string
@@ -26,7 +26,7 @@ export class OutsideSocket {
     random: systemRandom,
   })
   #socket: WebSocket | undefined
-  /** The master has answered after it registered. */
+  /** The master has responded since the registration. */
   #isIn = false
   #awaySinceMs: number | undefined
   #pings = 0
@@ -45,13 +45,13 @@ export class OutsideSocket {
     return this.#isIn
   }
 
-  /** Resolves when the master has read everything that was sent until now. */
+  /** Resolves when the master has read everything that was sent so far. */
   async heard(): Promise<void> {
     const ping = this.#ping()
-    await until(`the master answers ${this.id}`, async () => this.#answered === ping)
+    await until(`the master responds to ${this.id}`, async () => this.#answered === ping)
   }
 
-  /** One frame of outputs, as large as a frame may be. */
+  /** Sends one frame of outputs of the maximum frame size. */
   emitLargest(): void {
     const frameOf = (note: string): string =>
       JSON.stringify({ type: 'output', slot_id: 0, ts: 1, payload: { task_id: 'largest', worker: this.id, note } })
@@ -94,7 +94,7 @@ export class OutsideSocket {
       this.#ping()
     })
     socket.on('message', (data: Buffer) => this.#on(JSON.parse(data.toString()) as { type: string; id?: string }))
-    socket.on('error', () => undefined) // Its end follows.
+    socket.on('error', () => undefined) // The `close` event follows.
     socket.on('close', () => this.#onClose())
   }
 
@@ -118,7 +118,7 @@ export class OutsideSocket {
   }
 }
 
-/** Many of them, of a type that nobody else here has. */
+/** Many such workers, of a type that no other test uses. */
 export class Swarm {
   readonly all: readonly OutsideSocket[]
 

@@ -1,6 +1,6 @@
 /**
- * What a proxy has to let pass, tried at one of them: a control channel and an event stream that nobody uses for minutes,
- * the largest frame and body, a new certificate; and what it must not: pages of the inside, and forged headers.
+ * Tests what a reverse proxy has to pass on: a control channel and an event stream that are idle for minutes, the
+ * largest frame and body, a new certificate. Also tests what it must not pass on: internal paths and forged headers.
  */
 import { expect } from '@jest/globals'
 import { MAX_BODY_BYTES } from '../../src/protocol/index.ts'
@@ -9,7 +9,7 @@ import type { Authority } from './authority.ts'
 import { OutsideSocket } from './outside-socket.ts'
 import { Public, type Answer, type Door } from './public.ts'
 
-/** What a stranger may claim of himself, and what some servers believe. */
+/** Headers that a client may forge and that some servers trust. */
 const FORGED = {
   'x-forwarded-for': `127.0.0.1, ${'9'.repeat(4_000)}`,
   'x-real-ip': '127.0.0.1',
@@ -50,7 +50,7 @@ export class Passage {
     this.#listening = this.#listen()
   }
 
-  /** Resolves when the worker is registered and the stream has begun. */
+  /** Resolves when the worker is registered and the stream is open. */
   async begun(): Promise<void> {
     await until(
       `${this.name} passes a control channel and an event stream`,
@@ -59,7 +59,7 @@ export class Passage {
     )
   }
 
-  /** Nothing was cut since it began, and both still carry what they are for. */
+  /** Expects that no connection was closed since `begun`, and that both still transfer data. */
   async expectUncut(): Promise<void> {
     await this.#socket.heard()
     expect([this.name, this.#socket.cuts, this.#streams]).toEqual([this.name, 0, 1])
@@ -67,7 +67,7 @@ export class Passage {
     this.#socket.report(this.#turns % 2 === 0 ? 'RUNNING' : 'IDLE')
     this.#turns += 1
     await until(
-      `the event stream through ${this.name} tells of its worker`,
+      `the event stream through ${this.name} has an event of its worker`,
       async () => new RegExp(`event: worker.state\\ndata: .*${this.#socket.id}`).test(this.#heard.slice(before)),
       () => this.#heard.slice(-500),
     )
@@ -91,19 +91,19 @@ export class Passage {
     expect(await this.#fleet.call('POST', TASKS, { body: `${body} ` })).toMatchObject({
       status: 413,
       body: { detail: expect.stringContaining(String(MAX_BODY_BYTES)) },
-    }) // The master says so, and not the proxy.
+    }) // The response comes from the master and not from the proxy.
   }
 
-  /** Paths of the inside are not there, and forged headers change no answer. */
+  /** Expects that internal paths do not exist and that forged headers change no response. */
   async expectGuarded(): Promise<void> {
     for (const path of ['/metrics', '/readyz'])
       expect([this.name, path, await this.#fleet.get(path)]).toEqual([this.name, path, 404])
     const answers = async (headers: Readonly<Record<string, string>>): Promise<readonly Answer<unknown>[]> =>
       Promise.all([
         this.#fleet.call('GET', '/me', { headers }),
-        this.#fleet.call('GET', '/me', { headers, token: 'nobody' }),
+        this.#fleet.call('GET', '/me', { headers, token: 'unknown-token' }),
         this.#fleet.call('GET', '/tokens', { headers, token: this.#workerToken }),
-        this.#fleet.call('DELETE', '/automations/echo/workers/nobody', { headers, token: this.#workerToken }),
+        this.#fleet.call('DELETE', '/automations/echo/workers/unknown-worker', { headers, token: this.#workerToken }),
         this.#fleet.call('GET', '/automations', { headers }),
       ])
     const plain = await answers({})
@@ -111,7 +111,7 @@ export class Passage {
     expect(await answers(FORGED)).toEqual(plain)
   }
 
-  /** Who connects from now on is shown the authority's newest certificate; who is connected notices nothing. */
+  /** Expects that new connections get the newest certificate, while open connections continue. */
   async expectRenewed(): Promise<void> {
     await until(
       `${this.name} shows the new certificate`,
@@ -122,12 +122,12 @@ export class Passage {
     await this.expectUncut()
   }
 
-  /** Has the fleet forget its worker, and ends. */
+  /** Makes the fleet forget its worker, and stops. */
   async forget(): Promise<void> {
     const path = `/automations/echo/workers/${this.#socket.id}`
     this.#socket.leave()
     await until(
-      'the master sees the socket go',
+      'the master notices the disconnect',
       async () => !(await this.#fleet.ok<{ connected: boolean }>('GET', path)).connected,
     )
     await this.#fleet.ok('DELETE', path)
@@ -148,7 +148,7 @@ export class Passage {
       try {
         for await (const text of this.#fleet.events(this.#ended.signal)) this.#heard += text
       } catch {
-        // It was cut off, which the count shows, or ended by us.
+        // The stream was cut, which the counter shows, or the test aborted it.
       }
     }
   }

@@ -1,6 +1,7 @@
 /**
- * Proxies of this machine, each a process of its own with TLS before the masters: nginx as the page of the master sets it
- * up, and haproxy by a file beside this one. Their certificate is the authority's, read again by `reload`.
+ * Starts reverse proxies on this machine, each as a process with TLS in front of the masters: nginx with the config
+ * that the master's README shows, and haproxy with the file beside this one. `reload` makes them read the authority's
+ * certificate again.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,17 +25,17 @@ interface Behind {
   readonly master: string
 }
 interface Kind {
-  /** Writes what the program reads; answers its arguments. */
+  /** Writes the files that the program reads. @returns its arguments. */
   readonly prepare: (behind: Behind) => readonly string[]
   /** Puts the authority's certificate where the program reads it. */
   readonly certify: (behind: Behind) => void
-  /** The signal at which it reads everything again, while what is connected goes on. */
+  /** The signal that makes it reload its config while connections stay open. */
   readonly reload: NodeJS.Signals
 }
 
 const bundle = ({ scratch }: Behind): string => join(scratch, 'bundle.pem')
 
-/** The server of the page, in a process that keeps to its folder. */
+/** The server block of the README page, in a process that writes to its own folder only. */
 function nginxConfig({ authority, scratch, port, master }: Behind): string {
   const fence = /```nginx\n(.*?)```/s.exec(readFileSync(PAGE, 'utf8'))?.[1] ?? ''
   const places = {
@@ -111,7 +112,7 @@ export class Proxy implements Door {
     closeSync(log)
   }
 
-  /** Resolves when it listens. `master`: address and port of a master, or of what stands before several. */
+  /** Resolves when the proxy listens. `master`: address and port of a master or of a load balancer. */
   static async start(name: keyof typeof KINDS, authority: Authority, master: string): Promise<Proxy> {
     const proxy = new Proxy(name, {
       authority,
@@ -127,7 +128,7 @@ export class Proxy implements Door {
     return proxy
   }
 
-  /** Everything it said, its access log included. */
+  /** All output of the process, its access log included. */
   log(): string {
     return readFileSync(this.#logFile, 'utf8')
   }

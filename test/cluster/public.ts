@@ -1,6 +1,6 @@
 /**
- * The fleet as the world outside the cluster sees it: by its public name, through the ingress controller, over TLS that an
- * authority of the test has signed. A hand on the API, load, and a worker.
+ * Accesses the fleet from outside the cluster: by its public name, through the ingress controller, over TLS with a
+ * certificate of the test's authority. Contains an API client, a load generator and a worker.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ import { ingress } from './cluster.ts'
 
 const MUSTER = join(process.cwd(), 'dist/cmd/muster.js')
 const HERE = join(process.cwd(), 'test/cluster/automations')
-/** Between two submits of one submitter: the test is about faults and not about speed. */
+/** Pause between two submits of one submitter: the test is about faults and not about throughput. */
 const PAUSE_MS = 20
 const SUBMITTERS = 4
 
@@ -29,7 +29,7 @@ export interface CallOptions {
   readonly token?: string
   readonly headers?: Readonly<Record<string, string>>
 }
-/** Where a proxy before the fleet listens. */
+/** Address of a proxy in front of the fleet. */
 export interface Door {
   readonly address: string
   readonly port: string
@@ -48,7 +48,7 @@ export class Public {
     this.#agent = new Agent({ connect: this.tls })
   }
 
-  /** How to connect: whom to trust, and the address behind the public name. */
+  /** TLS options: the trusted authority, and a lookup that resolves the public name. */
   get tls(): { readonly ca: string; readonly lookup: LookupFunction } {
     const { address } = this.#door
     return {
@@ -61,7 +61,7 @@ export class Public {
     return join(this.authority.folder, 'worker-token')
   }
 
-  /** SHA-256 of the certificate that is shown to who connects now. */
+  /** SHA-256 fingerprint of the certificate that a new connection gets. */
   async fingerprint(): Promise<string> {
     const socket = connect({ host: HOST, servername: HOST, port: Number(this.#door.port), ...this.tls })
     await once(socket, 'secureConnect')
@@ -80,7 +80,7 @@ export class Public {
     return answer.statusCode
   }
 
-  /** `body`: an object, or its JSON. */
+  /** @param body an object, or its JSON. */
   async call<T>(
     method: string,
     path: string,
@@ -104,7 +104,7 @@ export class Public {
     }
   }
 
-  /** What the event stream says, until the signal ends it. */
+  /** The text of the event stream, until the signal is aborted. */
   async *events(signal: AbortSignal): AsyncGenerator<string> {
     const { body } = await request(`${this.url}/api/v1/events`, {
       headers: { authorization: `Bearer ${this.adminToken}` },
@@ -115,19 +115,19 @@ export class Public {
     for await (const chunk of body.setEncoding('utf8')) yield chunk as string
   }
 
-  /** The same, for a call that must succeed. */
+  /** Like `call`, but throws if the call fails. */
   async ok<T>(method: string, path: string, body?: object): Promise<T> {
     const answer = await this.call<T>(method, path, body === undefined ? {} : { body })
     if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
     return answer.body
   }
 
-  /** What the API says of a token: 200 when it is one of the fleet's. */
+  /** Status of an API call with this token: 200 if the fleet accepts it. */
   async statusOf(token: string): Promise<number> {
     return (await this.call('GET', '/me', { token }).catch(() => ({ status: 0 }))).status
   }
 
-  /** A worker on this machine, outside the cluster, as somebody would run it who knows the public name alone. */
+  /** Starts a worker on this machine, outside the cluster; it knows the public name only. */
   startWorker(id: string): Proc {
     const env = {
       PATH: process.env['PATH'] ?? '',
@@ -161,10 +161,10 @@ export class Public {
   }
 }
 
-/** Tasks with names of their own, until it is told to end; a submit without an answer is not repeated. */
+/** Submits tasks with unique IDs until it is stopped. A submit without a response is not repeated. */
 export class Load {
   readonly acknowledged: string[] = []
-  /** The longest time without an acknowledgement. */
+  /** Longest time without an acknowledgement. */
   longestPauseMs = 0
   readonly #ended = new AbortController()
   readonly #all: readonly Promise<void>[]
@@ -184,7 +184,7 @@ export class Load {
       const id = `${name}-${n}`
       const answer = await fleet
         .call('POST', '/automations/echo/tasks', { body: { task_id: id, payload: { ms } } })
-        .catch(() => null) // Nobody is there to answer.
+        .catch(() => null) // The fleet is not reachable.
       if (answer?.status === 200) {
         this.acknowledged.push(id)
         this.longestPauseMs = Math.max(this.longestPauseMs, performance.now() - this.#lastMs)

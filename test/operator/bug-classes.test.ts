@@ -122,7 +122,7 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
   [
     'claim left by what went while no operator ran',
     'operator/faults/claims.test.ts',
-    'a claim is given back by the next operator',
+    'the next operator releases a claim whose FleetWorker was deleted before: %s',
   ],
 ]
 

@@ -1,4 +1,7 @@
-/** The command that the chart's page gives to who has deleted the operator before its FleetWorkers, as arguments of kubectl. */
+/**
+ * The kubectl arguments that the chart's page gives for removing the finalizer after the operator was deleted before
+ * its FleetWorkers.
+ */
 import { readFileSync } from 'node:fs'
 
 const PAGE = 'charts/muster/README.md'

@@ -1,4 +1,4 @@
-/** The automation of the journey: it says which task ran in its process, and what its config told it to say. */
+/** Automation of the installation test: logs the ID of each task that it runs, and the `note` of its config. */
 import { hostname } from 'node:os'
 import { defineBatch, Type } from 'muster/automation'
 

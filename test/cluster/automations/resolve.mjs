@@ -1,4 +1,7 @@
-/** Loaded before a worker outside the cluster: its public name leads to the ingress of the test, as a DNS record would. */
+/**
+ * Preloaded into a worker outside the cluster: resolves the fleet's public name to the ingress of the test, as a DNS
+ * record would.
+ */
 import dns from 'node:dns'
 
 const [name, address] = (process.env.MUSTER_TEST_NAME ?? '').split('=')

@@ -154,7 +154,10 @@ export const ADDITIONS: readonly Row[] = [
     'D68',
     'A long Retry-After becomes a wait of at most 30 s.',
     by('runtime/retry-after.test.ts', 'for a long one between 24 and 30 s'),
-    by('operator/faults/refusals.test.ts', 'recovers within 31 s although the last refusal requests an hour'),
+    by(
+      'operator/faults/refusals.test.ts',
+      'recovers within 31 s although the last rejection has a Retry-After of an hour',
+    ),
   ],
   [
     'D69',

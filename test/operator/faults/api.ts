@@ -1,6 +1,7 @@
 /**
- * The API server of one world, and the way of one operator to it: no sockets, but each request takes a turn of the event
- * loop there and one back, so that requests overtake each other. What goes wrong is decided by the world's `Faults`.
+ * Simulates the API server of a test and the connection of one operator to it, without sockets. Each request and
+ * response takes a turn of the event loop, so that requests overtake each other. The fixture's `Faults` decide what
+ * fails.
  */
 import type { KubeRequest, KubeTransport, WatchLine } from '../../../src/operator/kube/index.ts'
 import { errorOfStatus, KubeError } from '../../../src/operator/kube/kube-error.ts'
@@ -21,9 +22,9 @@ interface Watch {
 
 export class Api {
   readonly server: FakeApiServer
-  /** Lists and watches show nothing that is newer: a replica of the API server that is behind. */
+  /** Lists and watches show nothing newer: simulates a stale replica of the API server. */
   #horizon = Infinity
-  /** Versions that no watch ever shows. */
+  /** Versions that watches never show. */
   readonly hidden = new Set<number>()
   readonly #kinds: readonly FakeKind[]
   readonly #watches = new Set<Watch>()
@@ -47,7 +48,7 @@ export class Api {
     this.#wakeAll()
   }
 
-  /** Ends every watch that is open. */
+  /** Ends every open watch. */
   endWatches(how: 'closed' | 'broken'): void {
     for (const watch of this.#watches) {
       watch.end = how
@@ -112,7 +113,7 @@ export class Api {
   }
 }
 
-/** One operator's way to the API server; it ends with the operator's life. */
+/** The connection of one operator to the API server; it closes when the operator stops. */
 export class ApiTransport implements KubeTransport {
   readonly #api: Api
   readonly #time: VirtualTime
@@ -157,7 +158,7 @@ export class ApiTransport implements KubeTransport {
     const { method, path, body } = request
     await this.#traffic.alive(signal)
     const fate = this.#faults.fateOf({ side: 'api', method, path, body })
-    if (fate.kind !== 'late') await this.#traffic.alive(signal) // The fate may have been the end of the operator.
+    if (fate.kind !== 'late') await this.#traffic.alive(signal) // The fault may have stopped the operator.
     if (fate.kind === 'break') throw CLOSED
     if (fate.kind === 'refuse')
       throw errorOfStatus(

@@ -1,8 +1,8 @@
-/** What becomes of a claim whose FleetWorker goes while no operator runs. */
+/** Tests what happens to a claim whose FleetWorker is deleted while no operator runs. */
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals'
 import { startMasters, World, type Masters } from './world.ts'
 
-/** The first sweep is quiet, the second reads the type, the third looks. */
+/** The first resync does nothing, the second reads the type, the third releases the claim. */
 const THREE_SWEEPS_MS = 190_000
 
 let masters: Masters
@@ -16,7 +16,7 @@ afterAll(() => masters.stop())
 it.each([
   ['the last of its type', false],
   ['one of several', true],
-])('a claim is given back by the next operator: its FleetWorker was %s', async (_, hasOthers) => {
+])('the next operator releases a claim whose FleetWorker was deleted before: %s', async (_, hasOthers) => {
   world = new World(masters)
   await world.work()
   await world.start()

@@ -1,4 +1,7 @@
-/** Shows that the faults can find something: each safeguard that is missing is noticed, and none is missing in the product. */
+/**
+ * Shows that the fault policies detect errors: an operator without one of its safeguards fails, the real operator does
+ * not.
+ */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { WorkQueue, type ObjectKey } from '../../../src/operator/kube/index.ts'
 import { VirtualTime, type Clock } from '../../../src/runtime/index.ts'
@@ -27,7 +30,7 @@ afterAll(() => masters.stop())
 
 type Control = Variants | ((world: World) => Variants)
 
-/** @returns the first thing that goes wrong at the points of a policy; undefined: nothing. */
+/** @returns the first violation at the points of a policy; `undefined`: none. */
 async function found(scenario: Scenario | undefined, policy: Policy, control: Control): Promise<string | undefined> {
   if (scenario === undefined) throw new Error('there is no such scenario')
   const recording = await record(masters, scenario)
@@ -40,9 +43,9 @@ async function found(scenario: Scenario | undefined, policy: Policy, control: Co
 
 const [EDIT_TWICE, SECRET_TAKEN_BACK, RECREATE] = INTERRUPTED
 
-describe('the fault policies notice an operator without', () => {
+describe('the fault policies detect an operator without', () => {
   it(
-    'If-Match: a PATCH that is late puts an older spec back',
+    'If-Match: a delayed PATCH restores an older spec',
     async () => {
       expect(await found(EDIT_TWICE, interrupted, withoutIfMatch)).toMatch(/an older spec came back/)
     },
@@ -50,7 +53,7 @@ describe('the fault policies notice an operator without', () => {
   )
 
   it(
-    'the read before a PATCH: a stale cache puts an older spec back',
+    'the read before a PATCH: a stale cache restores an older spec',
     async () => {
       expect(
         await found(
@@ -64,7 +67,7 @@ describe('the fault policies notice an operator without', () => {
   )
 
   it(
-    'write-ahead: a secret stays behind that nobody takes back',
+    'write-ahead: a secret stays in the config that no FleetWorker takes back',
     async () => {
       expect(await found(SECRET_TAKEN_BACK, interrupted, withoutWriteAhead)).toMatch(/the config is .*api_key/)
     },
@@ -72,16 +75,17 @@ describe('the fault policies notice an operator without', () => {
   )
 
   it(
-    'the version in status writes: a status lands on a namesake',
+    'the version in status writes: a status is written to another object of the same name',
     async () => {
-      expect(await found(RECREATE, interrupted, withoutVersionInStatus)).toMatch(/stands at|the config is/) // It then believes what the status says of its claim.
+      // The operator then trusts the claim in that status.
+      expect(await found(RECREATE, interrupted, withoutVersionInStatus)).toMatch(/stands at|the config is/)
     },
     TIMEOUT_MS,
   )
 })
 
 describe('an expired watch', () => {
-  /** Whether an edit is seen that an API server no longer has the event of. */
+  /** Whether the operator notices an edit whose event the API server no longer has. */
   async function seesEdit(variants: Variants): Promise<boolean> {
     const world = new World(masters)
     world.variants = variants
@@ -98,17 +102,17 @@ describe('an expired watch', () => {
     return seen
   }
 
-  it('is listed anew (410)', async () => {
+  it('is replaced by a new list (410)', async () => {
     expect(await seesEdit({})).toBe(true)
   })
 
-  it('is missed by an operator that takes it for any other fault', async () => {
+  it('is missed by an operator that treats it as any other fault', async () => {
     expect(await seesEdit(withoutRelist)).toBe(false)
   })
 })
 
-describe('a leader that slept through its lease', () => {
-  /** Writes that it sends once another leads. */
+describe('a leader that was suspended for longer than its lease', () => {
+  /** Number of writes that it sends after another replica became leader. */
   async function lateWrites(variants: Variants): Promise<number> {
     const world = new World(masters)
     world.variants = variants
@@ -130,7 +134,7 @@ describe('a leader that slept through its lease', () => {
     world.faults.rule = ({ side, method, path }) => {
       if (isAsleep || side !== 'api' || method !== 'GET' || !path.endsWith(`/fleetworkers/${world.id}`))
         return { kind: 'pass' }
-      isAsleep = true // In the middle of a pass, right before its PATCH.
+      isAsleep = true // In the middle of a reconcile, right before its PATCH.
       return { kind: 'held', until: asleep }
     }
     world.edit({ config: { url: 'http://two' } })
@@ -151,7 +155,7 @@ describe('a leader that slept through its lease', () => {
   }
 
   it(
-    'writes nothing more (mayWrite)',
+    'sends no more writes (mayWrite)',
     async () => {
       expect(await lateWrites({})).toBe(0)
     },
@@ -159,7 +163,7 @@ describe('a leader that slept through its lease', () => {
   )
 
   it(
-    'would write, were it not asked',
+    'would write without the check of the lease',
     async () => {
       expect(await lateWrites(withoutMayWrite)).toBeGreaterThan(0)
     },
@@ -170,7 +174,7 @@ describe('a leader that slept through its lease', () => {
 describe('a half-open watch', () => {
   const IDLE_MS = 90_000
 
-  /** Whether it is given up after two minutes of silence. */
+  /** Whether it is closed after two minutes of silence. */
   async function isGivenUp(isWatched: boolean): Promise<boolean> {
     const time = new VirtualTime()
     const fake = await new FakeApiServer([PROBES], time.wallMs).start()
@@ -186,7 +190,7 @@ describe('a half-open watch', () => {
         { method: 'GET', path: `/apis/${PROBE.group}/${PROBE.version}/${PROBE.plural}`, query: { watch: true } },
         abort.signal,
       )) {
-        /* Nothing comes. */
+        /** No event arrives. */
       }
     })().catch((error: { reason?: string }) => (reason = error.reason ?? ''))
     while (fake.watchCount === 0) await turns(1)
@@ -201,17 +205,17 @@ describe('a half-open watch', () => {
     return reason === 'Idle'
   }
 
-  it('is given up (idle watchdog)', async () => {
+  it('is closed (idle watchdog)', async () => {
     expect(await isGivenUp(true)).toBe(true)
   })
 
-  it('would be listened to for ever', async () => {
+  it('would stay open without the watchdog', async () => {
     expect(await isGivenUp(false)).toBe(false)
   })
 })
 
-describe('the lowest of keys under a stream of edits', () => {
-  /** How long it waits, at most ten minutes; edits come faster than they are done. */
+describe('the key with the lowest priority under a stream of edits', () => {
+  /** How long the key waits, at most ten minutes; edits arrive faster than they are processed. */
   async function waitsMs(aging: (clock: Clock) => Clock): Promise<number> {
     const time = new VirtualTime()
     const queue = new WorkQueue({ clock: aging(time), timers: time, random: random() })
@@ -228,11 +232,11 @@ describe('the lowest of keys under a stream of edits', () => {
     return Infinity
   }
 
-  it('comes to its turn (aging)', async () => {
+  it('is processed (aging)', async () => {
     expect(await waitsMs((clock) => clock)).toBeLessThanOrEqual(402_000)
   })
 
-  it('would never', async () => {
+  it('would never be processed without aging', async () => {
     expect(await waitsMs((clock) => ({ wallMs: () => clock.wallMs(), monotonicMs: () => 0 }))).toBe(Infinity)
   })
 })

@@ -1,6 +1,6 @@
 /**
- * Operators that lack one safeguard each, made by putting another part in the place of the real one. None of them is in
- * the product's source; the tests show that each is noticed.
+ * Operators that lack one safeguard each: a test double replaces the real part. The source of the product contains none
+ * of them. The tests show that each missing safeguard is detected.
  */
 import { INDICES, type FleetWorkerObject } from '../../../src/operator/fleetworker/index.ts'
 import {
@@ -34,7 +34,7 @@ export const withoutIfMatch: Variants = {
   headers: (headers) => Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'if-match')),
 }
 
-/** Reads of one object are as old as lists. */
+/** Reads of a single object are as stale as lists. */
 export const withoutReadingAgain = (world: World): Variants => ({
   transport: (real) =>
     withJson(real, async (request, send) => {
@@ -49,7 +49,7 @@ export const withoutReadingAgain = (world: World): Variants => ({
     }),
 })
 
-/** Every field seems to stand in the status already. */
+/** Pretends that the status already names every field. */
 class RememberingCache extends WritableCache<FleetWorkerObject> {
   constructor() {
     super(INDICES)
@@ -68,7 +68,7 @@ class RememberingCache extends WritableCache<FleetWorkerObject> {
 }
 export const withoutWriteAhead: Variants = { cache: () => new RememberingCache() }
 
-/** Statuses are written whatever the object has become. */
+/** Writes statuses without checking the version of the object. */
 export const withoutVersionInStatus: Variants = {
   transport: (real) =>
     withJson(real, (request, send) => {
@@ -79,7 +79,7 @@ export const withoutVersionInStatus: Variants = {
     }),
 }
 
-/** What has expired is taken for an ordinary fault. */
+/** Treats an expired watch as an ordinary fault. */
 export const withoutRelist: Variants = {
   transport: (real) => ({
     json: real.json.bind(real),

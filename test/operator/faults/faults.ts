@@ -1,8 +1,8 @@
 /**
- * What goes wrong between an operator and its two servers. Every request asks for its fate; writes are numbered over both
- * servers, in the order they are sent, so that a run can be repeated with a fault at the n-th of them:
+ * Decides what fails between an operator and its two servers. Each request has one `Fate`. Writes are numbered over
+ * both servers in the order in which they are sent, so that a run can be repeated with a fault at the n-th write:
  *
- *   sent ──crash before──┬── took effect ──crash, or the answer is lost──┬── answered ──crash after
+ *   sent ──crash before──┬── took effect ──crash, or the response is lost──┬── responded ──crash after
  */
 export interface Asked {
   readonly side: 'api' | 'master'
@@ -11,24 +11,24 @@ export interface Asked {
   readonly body?: unknown
 }
 
-/** `effect`, `answered`: called when the request took effect, and when its answer has been read. */
+/** `effect` is called when the request took effect, `answered` when its response has been read. */
 export type Fate = { readonly effect?: () => void; readonly answered?: () => void } & (
   | { readonly kind: 'pass' }
   /** The connection breaks before, or after, the request took effect. */
   | { readonly kind: 'break' }
   | { readonly kind: 'lose' }
-  /** `retryAfterSeconds`: 1 when left out; null: the response has no `Retry-After`. */
+  /** `retryAfterSeconds`: 1 by default; `null`: the response has no `Retry-After`. */
   | { readonly kind: 'refuse'; readonly status: number; readonly retryAfterSeconds?: number | null }
-  /** Answered so by something between the operator and the master; nothing arrives there. */
+  /** The response of a gateway in front of the master; the request does not reach the master. */
   | {
       readonly kind: 'answer'
       readonly status: number
       readonly headers: Readonly<Record<string, string>>
       readonly body: string
     }
-  /** It arrives so much later, also if its sender is dead by then. */
+  /** The request arrives that much later, even if its sender is dead then. */
   | { readonly kind: 'late'; readonly ms: number }
-  /** It is answered when this is over. */
+  /** The response is sent when the promise resolves. */
   | { readonly kind: 'held'; readonly until: Promise<void> }
 )
 
@@ -40,7 +40,7 @@ export const nameOf = ({ side, method, path }: Asked): string =>
 
 export class Faults {
   readonly #writes: Asked[] = []
-  /** For each request; `write`: its number among the writes, from 1; undefined for a read. */
+  /** The rule for each request. `write`: its number among the writes, from 1; `undefined` for a read. */
   rule: (asked: Asked, write: number | undefined) => Fate = () => PASS
 
   /** Writes since the start or the last `restart`. */
@@ -59,7 +59,7 @@ export class Faults {
   }
 }
 
-/** The requests of one operator that are under way, and its end. */
+/** Tracks the open requests of one operator, and its end. */
 export class Traffic {
   readonly #end = new AbortController()
   #underWay = 0
@@ -72,18 +72,18 @@ export class Traffic {
     return this.#end.signal
   }
 
-  /** Nothing leaves any more, and nothing that is under way is answered. */
+  /** Sends no further requests, and delivers no responses to open ones. */
   end(): void {
     this.#end.abort(new Error('the operator is dead'))
   }
 
-  /** @throws once the operator is dead, or the call was given up. */
+  /** @throws once the operator is dead or the call was aborted. */
   async alive(signal: AbortSignal): Promise<void> {
     if (this.#end.signal.aborted) throw this.#end.signal.reason as Error
     signal.throwIfAborted()
   }
 
-  /** The dead wait for nothing. */
+  /** Never resolves once the operator is dead. */
   orDead<T>(call: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const onEnd = (): void => reject(this.#end.signal.reason as Error)
@@ -101,7 +101,7 @@ export class Traffic {
     }
   }
 
-  /** What waits for virtual time is not waited for. */
+  /** Excludes a wait for virtual time from the count of open requests. */
   async apart<T>(wait: Promise<T>): Promise<T> {
     this.#underWay -= 1
     try {

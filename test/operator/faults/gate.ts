@@ -1,6 +1,6 @@
 /**
- * One operator's way to the master: a proxy on a port of its own. Each request asks for its fate, and events of the feed
- * can be kept back. It counts what is under way, so that virtual time waits for real sockets.
+ * Connects one operator to the master: a proxy on its own port. Each request has one `Fate`, and events of the feed can
+ * be withheld. It counts open requests, so that virtual time waits for real sockets.
  */
 import { once } from 'node:events'
 import {
@@ -20,11 +20,11 @@ export interface GateParts {
   readonly time: VirtualTime
   readonly faults: Faults
   readonly traffic: Traffic
-  /** Where the master is now; it may be replaced. */
+  /** The current address of the master; the test may replace the master. */
   readonly masterUrl: () => string
-  /** Whether this event of the feed never arrives. */
+  /** Whether this event of the feed is never delivered. */
   readonly hides: (event: string) => boolean
-  /** Of a request, before it is passed on. */
+  /** Changes the headers of a request before it is passed on. */
   readonly alter: (headers: IncomingMessage['headers']) => IncomingMessage['headers']
 }
 
@@ -108,12 +108,12 @@ export class Gate {
     return answer
   }
 
-  /** With the time that the master lives in. */
+  /** Replaces the `Date` header by the master's virtual time. */
   #headersOf({ headers }: IncomingMessage): IncomingMessage['headers'] {
     return { ...headers, date: new Date(this.#parts.time.wallMs()).toUTCString() }
   }
 
-  /** Passes on whole events. */
+  /** Passes on complete events. */
   #feed(answer: IncomingMessage, response: ServerResponse): void {
     response.writeHead(answer.statusCode ?? 0, this.#headersOf(answer))
     response.flushHeaders()

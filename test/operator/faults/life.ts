@@ -1,6 +1,6 @@
 /**
- * One life of an operator: its real parts, joined as operator.ts joins them, over a way to each server that dies with it.
- * A control takes one safeguard away by putting another part in its place.
+ * Runs one operator process in a test: its real parts, wired as in operator.ts, over connections that close when it
+ * stops. A control test replaces one part to remove a safeguard.
  */
 import { Registry } from 'prom-client'
 import { createFleetMetrics, Fleet } from '../../../src/operator/fleet/index.ts'
@@ -24,11 +24,11 @@ import { Triggers } from '../../../src/operator/triggers.ts'
 import type { Log, Random, VirtualTime } from '../../../src/runtime/index.ts'
 import { TOKENS } from '../../master/running-master.ts'
 
-/** Parts in the place of the real ones. */
+/** Replacements of real parts. */
 export interface Variants {
   readonly transport?: (real: KubeTransport) => KubeTransport
   readonly cache?: () => WritableCache<FleetWorkerObject>
-  /** Of what the term asks; the elector itself stays. */
+  /** Wraps the leadership that the term uses; the elector itself is real. */
   readonly leadership?: (real: Leadership) => Leadership
   readonly headers?: (headers: NodeJS.Dict<string | string[]>) => NodeJS.Dict<string | string[]>
 }
@@ -40,7 +40,7 @@ export interface LifeParts {
   readonly transport: KubeTransport
   readonly masterUrl: string
   readonly variants: Variants
-  /** Takes part in the election under this name; undefined: it leads. */
+  /** Takes part in the election under this name; `undefined`: it is the leader. */
   readonly replica: string | undefined
 }
 
@@ -133,7 +133,7 @@ export class Life {
     else this.#running.push(this.#elector.run(signal))
   }
 
-  /** As SIGKILL would. */
+  /** Stops like after SIGKILL. */
   async kill(): Promise<void> {
     this.#abort.abort(new Error('killed'))
     await Promise.all(this.#running)

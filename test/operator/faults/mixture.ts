@@ -1,6 +1,6 @@
 /**
- * A random life: people, workers and masters do one thing after another while a random part of all faults happens at
- * random rates. Then the faults stop, a last spec is given, and a minute later all has to be well. One seed is one life:
+ * Runs a random sequence of actions of users, workers and masters while random faults happen at random rates. Then the
+ * faults stop, a last spec is written, and a minute later the fleet has to be in sync. A seed determines the sequence:
  *
  *   SEED=… npm test -- test/operator/faults/stability
  */
@@ -12,7 +12,7 @@ import { CANARY, DEFAULT_CONFIG, World, type Masters } from './world.ts'
 
 const MAX_DEEDS = 14
 const MAX_PAUSE_MS = 8_000
-/** A field that is changed back more often than that is contested, and left so for minutes. */
+/** The operator treats a field that is reverted more often than this as contested, and leaves it alone for minutes. */
 const MAX_DASHBOARD_EDITS = 3
 const POLL_MS = 61_000
 const STALE_MS = 4_000
@@ -34,7 +34,7 @@ function drawFrom(seed: number): Draw {
   }
 }
 
-/** What a spec asks for, beside its policies. */
+/** What a spec requests, besides its policies. */
 interface Wish {
   readonly spec: Partial<FleetWorkerSpec>
   readonly config: Readonly<Record<string, unknown>>
@@ -66,13 +66,16 @@ const policies = (draw: Draw): Partial<FleetWorkerSpec> => ({
   ...(draw.chance(0.6) && { deletionPolicy: draw.one(['Retain', 'Reset', 'Deregister'] as const) }),
 })
 
-/** One life, and what is wrong at its end; undefined: nothing. */
+/** One random sequence. It returns what is wrong at its end; `undefined`: nothing. */
 export class Mixture {
   readonly #world: World
   readonly #draw: Draw
   #secret = 0
   #dashboardEdits = 0
-  /** A secret may stay behind that no FleetWorker of now knows of: its own one went, somebody else set it, or in another store. */
+  /**
+   * A secret may remain that no current FleetWorker names: its FleetWorker was deleted, a user set it, or the store is
+   * another one.
+   */
   #mayLinger = false
   readonly deeds: string[] = []
 
@@ -102,7 +105,7 @@ export class Mixture {
     await world.pass(this.#draw.below(MAX_PAUSE_MS))
   }
 
-  /** Each kind of fault has a rate of its own, most often none. */
+  /** Each kind of fault has its own rate, zero in most cases. */
   #rule(): (asked: Asked) => Fate {
     const { chance, one, below } = this.#draw
     const rate = (): number => (chance(0.5) ? 0 : one([0.02, 0.1, 0.3]))
@@ -209,7 +212,7 @@ export class Mixture {
     this.#world.time.after(STALE_MS, () => this.#world.time.stepWall(-ms))
   }
 
-  /** Faults stop; the API server's history is compacted, so that what was hidden from a watch is found by a list. */
+  /** Stops the faults. The API server compacts its history, so that a list finds what was hidden from a watch. */
   async #end(): Promise<string | undefined> {
     const world = this.#world
     await world.pass(MAX_PAUSE_MS)
@@ -220,7 +223,7 @@ export class Mixture {
     await world.work()
     const { config, namesSecret, spec } = wish(this.#draw)
     world.api.endWatches('broken')
-    world.configMap('unrelated', {}) // A watch that had come to the last version would not be refused.
+    world.configMap('unrelated', {}) // Without a newer version the server would not reject the watch.
     world.api.server.store.compact()
     if (world.object()?.metadata.deletionTimestamp !== undefined)
       await world.comesTrue(POLL_MS, () => world.object() === undefined)
@@ -233,7 +236,7 @@ export class Mixture {
     })
   }
 
-  /** The secret as it is in the end, if any. */
+  /** The config with the secret that may remain, if any. */
   async #lingering(): Promise<object> {
     await this.#world.pass(POLL_MS)
     const now = await this.#world.config()

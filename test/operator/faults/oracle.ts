@@ -1,7 +1,7 @@
 /**
- * What has to hold once faults have stopped: within a minute the worker's config is what the FleetWorker asks for and its
- * status says so; then nothing is written any more, however often everything is looked at; nothing crashed on the way,
- * and no secret is to be seen.
+ * Checks what has to hold once faults have stopped. Within a minute the worker has the config of the FleetWorker, and
+ * the status shows it. After that, further reconciles write nothing. The operator logged no error, and no secret is
+ * visible.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { FLEETWORKERS } from '../fleetworker/reconcile-world.ts'
@@ -12,17 +12,17 @@ import { CANARY, type World } from './world.ts'
 const WITHIN_MS = 60_000
 const MORE_PASSES = 50
 const PASS_MS = 50
-/** Statuses wait for company, and events for their turn. */
+/** Status writes are batched and events are rate-limited. */
 const LAST_WRITES_MS = 3_000
 /** Errors that the operator may log because of the faults that a test injects. */
 const EXPECTED = /^the master (is unavailable|rejects the token|rejected a request)/
 
 export interface Wanted extends Pick<Scenario, 'end'> {
-  /** How long the operator may take beside the minute. */
+  /** How much longer than a minute the operator may take. */
   readonly latencyMs?: number
 }
 
-/** What is wrong in the end; undefined: nothing. */
+/** Returns what is wrong at the end; `undefined`: nothing. */
 export async function verdict(world: World, { end, latencyMs = 0 }: Wanted): Promise<string | undefined> {
   const { time } = world
   const untilMs = time.monotonicMs() + WITHIN_MS + latencyMs
@@ -37,7 +37,7 @@ export async function verdict(world: World, { end, latencyMs = 0 }: Wanted): Pro
     const wrong =
       writes.length > 0 ? `an unchanged world was written to: ${writes.join(', ')}` : await difference(world, end)
     if (wrong === undefined) return crashes(world) ?? leaks(world) ?? misplaced(world)
-    if (time.monotonicMs() >= untilMs) return wrong // Before that, something may have come true for a moment only.
+    if (time.monotonicMs() >= untilMs) return wrong // An earlier match may be temporary.
   }
 }
 
@@ -63,7 +63,7 @@ async function unclaimed(world: World): Promise<string | undefined> {
   return claim === null ? undefined : `the claim is ${claim}`
 }
 
-/** Everything is looked at again and again. */
+/** Reconciles everything several times. @returns the writes. */
 export async function moreWrites(world: World): Promise<readonly string[]> {
   world.faults.restart()
   for (let pass = 0; pass < MORE_PASSES; pass += 1) {
@@ -81,7 +81,7 @@ export function crashes(world: World): string | undefined {
     : `the log has errors: ${lines.map(({ message, fields }) => `${message} ${JSON.stringify(fields)}`).join('; ')}`
 }
 
-/** A status that speaks of another object than the one it stands at. */
+/** Finds a status that describes another object than the one that contains it. */
 function misplaced(world: World): string | undefined {
   const statuses = world.api.server.store.history
     .filter(({ kind }) => kind === FLEETWORKERS)

@@ -1,4 +1,7 @@
-/** Every point of the scenarios, one fault at a time. SOAK=1 takes all scenarios, and all answers. POINT='…' repeats one. */
+/**
+ * Runs one fault at a time at every point of the scenarios. SOAK=1 runs all scenarios and all faulty responses.
+ * POINT='…' repeats one point.
+ */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { answers, interrupted, intermediate, record, run, stale, unobserved, type Policy } from './policies.ts'
 import { FIRST, INTERRUPTED, RECREATION, REST, type Scenario } from './scenarios.ts'
@@ -15,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => masters.stop())
 
-/** @returns what went wrong, by point. */
+/** @returns the failures, by point. */
 async function failures(scenario: Scenario, policy: Policy): Promise<readonly string[]> {
   const recording = await record(masters, scenario)
   if (scenario.next === undefined) expect(await run(masters, scenario)).toBeUndefined()
@@ -29,9 +32,9 @@ async function failures(scenario: Scenario, policy: Policy): Promise<readonly st
   return found
 }
 
-describe('the operator, whatever goes wrong at whatever point of', () => {
+describe('the operator, with a fault at any point of', () => {
   it.each(SCENARIOS)(
-    '$name: dies there, and another goes on (G19, G20)',
+    '$name: is killed, and another operator continues (G19, G20)',
     async (scenario) => {
       expect(await failures(scenario, intermediate)).toEqual([])
     },
@@ -39,7 +42,7 @@ describe('the operator, whatever goes wrong at whatever point of', () => {
   )
 
   it.each(SCENARIOS)(
-    '$name: does not see one event (G22)',
+    '$name: misses one event (G22)',
     async (scenario) => {
       expect(await failures(scenario, unobserved)).toEqual([])
     },
@@ -47,7 +50,7 @@ describe('the operator, whatever goes wrong at whatever point of', () => {
   )
 
   it.each(isSoak ? SCENARIOS : [...SCENARIOS, RECREATION])(
-    '$name: comes back to an older view (G21)',
+    '$name: reads an older view after a restart (G21)',
     async (scenario) => {
       expect(await failures(scenario, stale)).toEqual([])
     },
@@ -55,7 +58,7 @@ describe('the operator, whatever goes wrong at whatever point of', () => {
   )
 
   it.each(INTERRUPTED)(
-    '$name: people go on while a write is lost or late (G19, G21)',
+    '$name: users continue to edit while a write is lost or late (G19, G21)',
     async (scenario) => {
       expect(await failures(scenario, interrupted)).toEqual([])
     },
@@ -63,7 +66,7 @@ describe('the operator, whatever goes wrong at whatever point of', () => {
   )
 
   it.each(SCENARIOS)(
-    '$name: does not get the answer it should (G19)',
+    '$name: gets a faulty response (G19)',
     async (scenario) => {
       expect(await failures(scenario, answers)).toEqual([])
     },

@@ -1,11 +1,11 @@
 /**
- * One fault at one point of a scenario, which is recorded first without any:
+ * Injects one fault at one point of a scenario, which is first recorded without a fault:
  *
- *   intermediate   the operator dies at the n-th write: before it is sent, after it took effect, after its answer
- *   answers        the n-th write is lost, broken, refused or late, and the operator lives
- *   unobserved     the n-th event of the watch, or of the master's feed, is never seen
- *   interrupted    what people do next comes when the n-th write is lost with its sender, or arrives three seconds late
- *   stale          after the n-th write a new operator sees the world as it was at any time before, for five seconds
+ *   intermediate   the operator is killed at the n-th write: before it is sent, after it took effect, after its response
+ *   answers        the n-th write is lost, broken, rejected or late, and the operator continues
+ *   unobserved     the n-th event of the watch, or of the master's feed, is never delivered
+ *   interrupted    the next user action happens when the n-th write is lost with its sender, or is three seconds late
+ *   stale          after the n-th write a new operator reads an older state of the API server for five seconds
  *
  * The name of a point repeats it: POINT='…' npm test -- test/operator/faults/policies
  *
@@ -30,14 +30,14 @@ export interface Point {
   readonly name: string
   /** Called right before the act. */
   readonly arm: (world: World) => void
-  /** How long what was not seen may stay so. */
+  /** How long a missed event may stay unnoticed. */
   readonly latencyMs?: number
   /** How long the fault lasts. */
   readonly lastsMs?: number
 }
 
 interface Recording {
-  /** How many events of FleetWorkers there had been at each write. */
+  /** Number of events of FleetWorkers before each write. */
   readonly eventsAtWrite: readonly number[]
   readonly events: number
   readonly eventsBefore: number
@@ -46,7 +46,7 @@ interface Recording {
 
 export type Policy = (recording: Recording, scenario: Scenario) => readonly Point[]
 
-/** Runs the scenario to its end, with a fault or without. @returns what is wrong in the end. */
+/** Runs the scenario to its end, with or without a fault. @returns what is wrong at the end. */
 export async function run(
   masters: Masters,
   scenario: Scenario,
@@ -81,7 +81,7 @@ async function begun(
   return world
 }
 
-/** Once it is in force, no older spec comes back. */
+/** Finds an older spec that was applied after the final one. */
 function setback(configs: readonly object[], { end }: Scenario): string | undefined {
   const first = configs.findIndex((config) => isDeepStrictEqual(config, end.config))
   const other = first === -1 ? undefined : configs.slice(first).find((config) => !isDeepStrictEqual(config, end.config))
@@ -112,7 +112,7 @@ export async function record(masters: Masters, scenario: Scenario): Promise<Reco
 
 const each = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n + 1)
 
-/** The fate of the n-th write. */
+/** Sets the fate of the n-th write. */
 const atWrite =
   (n: number, fate: (world: World) => Fate) =>
   (world: World): void => {
@@ -170,7 +170,7 @@ export function unobserved({ events, told }: Recording): readonly Point[] {
   ]
 }
 
-/** Runs what people do next at the n-th write, which itself has this fate. */
+/** Runs the next user action at the n-th write, which itself has this fate. */
 const meanwhile = ({ next }: Scenario, n: number, fate: (world: World) => Fate): Point['arm'] =>
   atWrite(n, (world) => {
     const own = fate(world)
@@ -198,7 +198,7 @@ export const interrupted = ({ eventsAtWrite }: Recording, scenario: Scenario): r
     })),
   )
 
-/** `view`: how many events of FleetWorkers had happened then. */
+/** `view`: number of FleetWorker events that are visible. */
 export const stale = ({ eventsAtWrite }: Recording): readonly Point[] =>
   each(eventsAtWrite.length).flatMap((n) =>
     Array.from({ length: eventsAtWrite[n - 1] ?? 0 }, (_, view) => ({

@@ -1,4 +1,6 @@
-/** A master, or a proxy before it, that refuses every request for 75 s, while four edited FleetWorkers wait for it. */
+/**
+ * Tests a master, or a proxy in front of it, that rejects every request for 75 s while four edited FleetWorkers wait.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { PASS } from './faults.ts'
 import { FakeWorker, TYPE } from './worker.ts'
@@ -28,7 +30,7 @@ afterEach(async () => {
 })
 afterAll(() => masters.stop())
 
-/** Four FleetWorkers in sync with their workers. */
+/** Creates four FleetWorkers in sync with their workers. */
 async function begun(): Promise<readonly string[]> {
   world = new World(masters)
   const names = [world.id, ...['a', 'b', 'c'].map((each) => `${world.id}-${each}`)]
@@ -46,7 +48,7 @@ async function urlOf(name: string): Promise<unknown> {
   return (JSON.parse(row?.config.config ?? '{}') as { url?: unknown }).url
 }
 
-/** Refuses everything from now on: when each request came. */
+/** Rejects all further requests. @returns the times of the requests. */
 function refuseAll(status: number, retryAfterSeconds: number | null): number[] {
   const sentMs: number[] = []
   const startedMs = world.time.monotonicMs()
@@ -61,7 +63,7 @@ function refuseAll(status: number, retryAfterSeconds: number | null): number[] {
 const busiestSecond = (sentMs: readonly number[]): number =>
   Math.max(0, ...sentMs.map((from) => sentMs.filter((at) => at >= from && at < from + 1_000).length))
 
-describe('an operator whose master refuses every request', () => {
+describe('an operator whose master rejects every request', () => {
   it.each(CASES)(
     'sends at most three requests a second and recovers within 31 s: HTTP $status, Retry-After $retryAfterSeconds',
     async ({ status, retryAfterSeconds }) => {
@@ -80,7 +82,7 @@ describe('an operator whose master refuses every request', () => {
     },
   )
 
-  it('recovers within 31 s although the last refusal requests an hour', async () => {
+  it('recovers within 31 s although the last rejection has a Retry-After of an hour', async () => {
     const names = await begun()
     const sentMs = refuseAll(503, 3_600)
     world.edit({ config: { url: 'http://new' } }, {}, names[0])
@@ -90,7 +92,7 @@ describe('an operator whose master refuses every request', () => {
     expect(await world.comesTrue(RECOVERY_MS, async () => (await urlOf(world.id)) === 'http://new')).toBe(true)
   })
 
-  it('logs the refusals with their status, at most once a minute', async () => {
+  it('logs the rejections with their status, at most once a minute', async () => {
     const names = await begun()
     refuseAll(429, 2)
     world.edit({ config: { url: 'http://new' } }, {}, names[0])

@@ -1,6 +1,6 @@
 /**
- * What people do to a FleetWorker, and what is to come of it whatever goes wrong meanwhile. `before` ends in peace; `act`
- * is one moment. The config at the end is written out, not computed.
+ * Scenarios: what users do with a FleetWorker, and the expected result whatever fails meanwhile. `before` ends in sync;
+ * `act` is a single step. The expected config is written out, not computed.
  */
 import { CANARY, DEFAULT_CONFIG, type World } from './world.ts'
 
@@ -8,17 +8,20 @@ export interface Scenario {
   readonly name: string
   readonly before: (world: World) => void | Promise<void>
   readonly act: (world: World) => void | Promise<void>
-  /** What they do next, while something goes wrong. */
+  /** The next user action, while a fault lasts. */
   readonly next?: (world: World) => void | Promise<void>
   readonly end: {
-    /** With secrets. Undefined: the worker is not registered. */
+    /** The config with secrets. `undefined`: the worker is not registered. */
     readonly config: Readonly<Record<string, unknown>> | undefined
-    /** Of the condition Ready; undefined: the FleetWorker is gone. */
+    /** The condition Ready; `undefined`: the FleetWorker is deleted. */
     readonly ready: string | undefined
-    /** Nothing holds the FleetWorker until its claim is given back, so an operator that dies may leave it. */
+    /**
+     * Nothing delays the deletion of the FleetWorker until its claim is released, so an operator that is killed may
+     * leave the claim.
+     */
     readonly mayLeaveClaim?: true
   }
-  /** How long the operator may take to look, beside the minute that faults may cost. */
+  /** How much longer than the minute for faults the operator may take. */
   readonly latencyMs?: number
 }
 
@@ -104,7 +107,7 @@ const scale: Scenario = {
   act: (world) => world.edit({ slots: 9 }),
 }
 
-/** Another object under the same name, with a spec of its own. */
+/** Another object with the same name and its own spec. */
 const recreation: Scenario = {
   name: 'delete and re-create',
   end: { config: { ...DEFAULT_CONFIG, url: 'http://another', enabled: true }, ready: READY },
@@ -164,7 +167,7 @@ const editAgain: Scenario = {
   next: (world) => world.edit({ config: { url: 'http://three' } }),
 }
 
-/** The secret is taken back before anybody knows whether it was sent. */
+/** The FleetWorker names a Secret and stops naming it before the write's result is known. */
 const secretTakenBack: Scenario = {
   name: 'name a Secret, and no more',
   end: { config: { ...DEFAULT_CONFIG, url: 'http://one' }, ready: READY },
@@ -183,10 +186,10 @@ const recreateAfterEdit: Scenario = {
   next: recreation.act,
 }
 
-/** What people do next overtakes a write. */
+/** Scenarios in which the next user action overtakes a write. */
 export const INTERRUPTED: readonly Scenario[] = [editAgain, secretTakenBack, recreateAfterEdit]
 
-/** In `make test` at every point; `make soak` has all. */
+/** Scenarios that `make test` runs at every point; `make soak` runs all. */
 export const FIRST: readonly Scenario[] = [create, edit, drift, rotation, deletion]
 export const REST: readonly Scenario[] = [
   deregistration,

@@ -1,6 +1,6 @@
 /**
- * Specs drawn from the FleetWorker's own schema: whatever the API server would take. What lies below `config` is drawn from
- * the automation's schema, right and wrong.
+ * Generates specs from the FleetWorker's own schema: everything that the API server accepts. The values of `config` are
+ * generated from the automation's schema, both valid and invalid.
  */
 import fc from 'fast-check'
 import type { JsonSchema } from '../../../src/protocol/index.ts'
@@ -22,7 +22,7 @@ interface Schema extends JsonSchema {
 const MAX_ITEMS = 2
 const MAX_INTEGER = 100_000
 
-/** Any value that the schema takes, small rather than large. */
+/** Generates any value that the schema accepts, mostly small ones. */
 function valueOf(schema: Schema): fc.Arbitrary<unknown> {
   const { type, enum: words, minimum = 0, maximum = MAX_INTEGER } = schema
   if (words !== undefined) return fc.constantFrom(...words)
@@ -75,7 +75,7 @@ const SOURCE = fc
   })
   .map(({ ref, ...rest }) => ({ ...rest, ...ref }))
 
-/** Drawn from something narrower, or not at all. */
+/** Fields that have a narrower generator, or none. */
 const DRAWN_APART: ReadonlySet<string> = new Set([
   'drain',
   'workerId',
@@ -84,7 +84,10 @@ const DRAWN_APART: ReadonlySet<string> = new Set([
   'registrationTimeoutSeconds',
 ])
 
-/** What the rules between fields allow. The worker and its type cannot be changed; a drain would end the process for good. */
+/**
+ * Everything that the rules between fields allow. The worker and its type are immutable; a drain would stop the
+ * process.
+ */
 export const anySpec: fc.Arbitrary<FleetWorkerSpec> = fc
   .record({
     whole: objectOf(FleetWorkerSpec as unknown as Schema) as fc.Arbitrary<FleetWorkerSpec>,
@@ -102,4 +105,5 @@ export const anySpec: fc.Arbitrary<FleetWorkerSpec> = fc
     ...(configFrom !== undefined && { configFrom: configFrom as never }),
     ...(isKept && ignoreDifferences !== undefined && { ignoreDifferences: [...new Set(ignoreDifferences), '/ratio'] }),
   }))
-  .map((spec) => JSON.parse(JSON.stringify(spec)) as FleetWorkerSpec) // As it comes over the wire: objects with a prototype.
+  // As read from the wire: objects with a prototype.
+  .map((spec) => JSON.parse(JSON.stringify(spec)) as FleetWorkerSpec)

@@ -1,4 +1,4 @@
-/** Many random lives. SOAK=1: ten thousand, or SEEDS=… many from SEED=…; SEED=… alone repeats one. */
+/** Runs many random sequences. SOAK=1: ten thousand, or SEEDS=… sequences from SEED=…; SEED=… alone repeats one. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Mixture } from './mixture.ts'
 import { startMasters, type Masters } from './world.ts'
@@ -18,7 +18,7 @@ afterAll(() => masters.stop())
 
 describe('a fleet under any mixture of faults', () => {
   it.each(Array.from({ length: Math.ceil(COUNT / PER_TEST) }, (_, n) => BASE + n * PER_TEST))(
-    'is as its FleetWorker asks a minute after they stop, and stays so: seeds from %i (G19, G20, G21)',
+    'is in sync with its FleetWorker a minute after they stop, and stays so: seeds from %i (G19, G20, G21)',
     async (from) => {
       const failed: string[] = []
       for (let seed = from; seed < Math.min(from + PER_TEST, BASE + COUNT); seed += 1) {

@@ -1,6 +1,6 @@
 /**
- * From every state to every other: specs drawn from the schema, one after another on one FleetWorker. SEED=… repeats a run,
- * SOAK=1 takes ten times as many.
+ * Tests transitions between any two states: specs generated from the schema, one after another on one FleetWorker.
+ * SEED=… repeats a run, SOAK=1 runs ten times as many.
  *
  * @see Gu et al. 2023, "Acto: automatic end-to-end testing for operation correctness of cloud system management"
  */
@@ -67,7 +67,7 @@ function property(name: string, specs: number, check: (specs: readonly FleetWork
 const has = (conditions: readonly Condition[], type: string): boolean =>
   conditions.some((each) => each.type === type && each.status === 'True')
 
-/** What does not go together in one status. */
+/** Contradictions within one status. */
 function contradictions(
   { conditions = [], observedGeneration }: FleetWorkerStatus,
   isHandsOff: boolean,
@@ -92,7 +92,7 @@ function contradictions(
 const isHandsOff = ({ suspend, managementPolicy }: Partial<FleetWorkerSpec>): boolean =>
   suspend === true || managementPolicy === 'Observe'
 
-/** Of every status that was ever written. */
+/** Contradictions in all statuses that were ever written. */
 function allContradictions(world: World): readonly string[] {
   const seen = world.api.server.store.history
     .filter(({ kind }) => kind === FLEETWORKERS)
@@ -106,7 +106,7 @@ function allContradictions(world: World): readonly string[] {
 }
 
 describe('a FleetWorker that is changed from one spec to another', () => {
-  property('says nothing that contradicts itself, and comes to rest', 4, async ([first = GOOD, ...specs]) => {
+  property('has no contradictory status, and reaches a steady state', 4, async ([first = GOOD, ...specs]) => {
     const world = await begun(first)
     for (const spec of specs) {
       await changed(world, spec)
@@ -118,7 +118,7 @@ describe('a FleetWorker that is changed from one spec to another', () => {
     expect(crashes(world) ?? leaks(world)).toBeUndefined()
   })
 
-  property('comes from every bad one back to the last good one', 2, async ([bad = GOOD, worse = GOOD]) => {
+  property('reaches the last good spec again after two bad ones', 2, async ([bad = GOOD, worse = GOOD]) => {
     const world = await begun(GOOD)
     const config = await world.config()
     await changed(world, bad)
@@ -131,7 +131,7 @@ describe('a FleetWorker that is changed from one spec to another', () => {
     ])
   })
 
-  property('ends at the same, whichever way it came', 2, async ([before = GOOD, last = GOOD]) => {
+  property('has the same result for each order of specs', 2, async ([before = GOOD, last = GOOD]) => {
     const [one, other] = [await begun(before), await begun(GOOD)]
     for (const world of [one, other]) {
       await changed(world, { ...GOOD, config: {} })

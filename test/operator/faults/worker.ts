@@ -1,4 +1,6 @@
-/** A worker process as the master sees it: on a real control channel, it takes on each config that it is told of. */
+/**
+ * Simulates a worker process: it connects to a real control channel and acknowledges each config that the master sends.
+ */
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { TOKENS, type TestMaster } from '../../master/running-master.ts'
@@ -15,7 +17,7 @@ export class FakeWorker {
       `${master.url.replace('http', 'ws')}/api/v1/automations/${TYPE}/workers/${id}/control`,
       { headers: { authorization: `Bearer ${TOKENS.worker}` }, perMessageDeflate: false },
     )
-    this.#socket.on('error', () => {}) // Its end follows.
+    this.#socket.on('error', () => {}) // The `close` event follows.
   }
 
   static async join(master: TestMaster, id: string): Promise<FakeWorker> {

@@ -1,11 +1,11 @@
 /**
- * A small cluster and fleet on virtual time: the fake API server, a real master on the memory store behind real HTTP, one
- * worker process, and an operator that can die at any request and be started again.
+ * A test cluster and fleet on virtual time: the fake API server, a real master on the memory store behind real HTTP,
+ * one worker process, and an operator that can be killed at any request and restarted.
  *
  *   operator (life.ts) ──ApiTransport──▶ fake API server        worker.ts ──control channel──▶ master
- *        └───────────────Gate───────────────────────────────────────────────────────────────────▲
+ *        └───────────────Gate──────────────────────────────────────────────────────────────────┘
  *
- * All worlds of a file share their masters, since a master takes long to start; each has a worker of its own.
+ * All tests of a file share their masters, because a master starts slowly. Each test has its own worker.
  */
 import {
   CONSENT_ANNOTATION,
@@ -34,13 +34,16 @@ import { Life, type Variants } from './life.ts'
 import { FakeWorker, TYPE } from './worker.ts'
 
 const NAMESPACE = 'ns'
-/** Stands in every secret value, and may stand nowhere else. */
-export const CANARY = 'canary-that-nobody-may-see'
+/** Part of every secret value; it must not appear anywhere else. */
+export const CANARY = 'canary-that-must-stay-hidden'
 const KINDS = [FLEETWORKERS, SECRETS, CONFIG_MAPS, EVENTS, LEASES]
-/** So long nothing must happen before the event loop counts as dry; a message between two sockets takes a turn or two. */
+/**
+ * Number of event loop turns without activity after which the event loop counts as idle. A message between two sockets
+ * takes one or two.
+ */
 const QUIET_TURNS = 4
 const STEP_MS = 200
-/** After this what is waited for has its own, slow rhythm. */
+/** After this time virtual time advances in larger steps, because what remains has long intervals. */
 const SLOW_AFTER_MS = 120_000
 const SLOW_STEP_MS = 2_000
 
@@ -51,7 +54,7 @@ export interface Masters {
   stop(): Promise<void>
 }
 
-/** Two masters, each with a store of its own, for all worlds of a file. */
+/** Two masters, each with its own store, for all tests of a file. */
 export async function startMasters(): Promise<Masters> {
   const time = new VirtualTime()
   const start = (seed: number): Promise<TestMaster> =>
@@ -77,7 +80,7 @@ export class World {
   master: TestMaster
   variants: Variants = {}
   deaths = 0
-  /** Whether an event of the feed never arrives; called once an event. */
+  /** Whether an event of the feed is never delivered; called once per event. */
   hides: (event: string) => boolean = () => false
   readonly #masters: Masters
   readonly #random: Random
@@ -97,7 +100,7 @@ export class World {
 
   // The operator
 
-  /** A new process; `replica`: one of several, that stand for election; `ownTime`: it can be stopped while the world goes on. */
+  /** Starts a new process. `replica`: its name in the election; `ownTime`: a clock that can be stopped alone. */
   async start(replica?: string, ownTime = this.time): Promise<Life> {
     const { api, faults, time, variants } = this
     const traffic = new Traffic()
@@ -125,7 +128,7 @@ export class World {
     return life
   }
 
-  /** The dead are silent. */
+  /** Discards log lines after the operator was killed. */
   #logUntil(ended: AbortSignal): Log {
     const at =
       (level: LogLevel) =>
@@ -135,13 +138,13 @@ export class World {
     return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), isEnabled: () => true }
   }
 
-  /** As SIGKILL would, of every operator: from now on nothing leaves, and nothing that is under way is answered. */
+  /** Stops every operator like SIGKILL: no further requests are sent, and no responses are delivered. */
   kill(): void {
     this.deaths += 1
     for (const { traffic } of this.#lives) traffic.end()
   }
 
-  /** Buries the dead. */
+  /** Waits until the killed operators are closed. */
   async bury(): Promise<void> {
     for (const { life } of this.#lives.splice(0)) await life.kill()
   }
@@ -162,7 +165,7 @@ export class World {
 
   // Time
 
-  /** Lets `ms` pass; an operator that died is followed by another. */
+  /** Advances time by `ms`; a killed operator is replaced by a new one. */
   async pass(ms: number, stepMs = STEP_MS): Promise<void> {
     for (let left = ms; left > 0; left -= stepMs) {
       await this.settle()
@@ -173,13 +176,14 @@ export class World {
   }
 
   async #raise(): Promise<void> {
-    if (this.#workers.length > 0 && (await this.config()) === undefined) await this.work() // Its record was deleted: a process that lives comes again.
+    // Its record was deleted: a running process registers again.
+    if (this.#workers.length > 0 && (await this.config()) === undefined) await this.work()
     if (this.#lives.length === 0 || !this.isDead) return
     await this.bury()
     await this.start()
   }
 
-  /** Lets everything that is under way come to its end, while virtual time stands. */
+  /** Waits for all open requests without advancing virtual time. */
   async settle(): Promise<void> {
     for (let quiet = 0; quiet < QUIET_TURNS; quiet += 1) {
       await nextTurn()
@@ -187,7 +191,7 @@ export class World {
     }
   }
 
-  /** Lets time pass until `holds`; false: it did not within `withinMs`. */
+  /** Advances time until `holds` returns true. @returns false if it did not within `withinMs`. */
   async comesTrue(withinMs: number, holds: () => boolean | Promise<boolean>): Promise<boolean> {
     for (let ms = 0, stepMs = STEP_MS; ms < withinMs; ms += stepMs) {
       if (await holds()) return true
@@ -207,7 +211,7 @@ export class World {
     )
   }
 
-  /** A merge patch of the spec. */
+  /** Applies a merge patch to the spec. */
   edit(spec: object, metadata: object = {}, name = this.id): void {
     this.api.server.store.patch(
       { kind: FLEETWORKERS, namespace: NAMESPACE, name },
@@ -219,7 +223,7 @@ export class World {
     )
   }
 
-  /** The whole spec, as `kubectl replace`. */
+  /** Replaces the whole spec, like `kubectl replace`. */
   replace(spec: Partial<FleetWorkerSpec>, name = this.id): void {
     const before = this.object(name)
     this.api.server.store.replace(
@@ -271,7 +275,7 @@ export class World {
 
   // The fleet
 
-  /** A process comes; it replaces one that is there. */
+  /** Starts a worker process; it replaces a running one. */
   async work(): Promise<void> {
     this.leave()
     this.#workers.push(await FakeWorker.join(this.master, this.id))
@@ -281,7 +285,7 @@ export class World {
     for (const worker of this.#workers.splice(0)) worker.leave()
   }
 
-  /** Another store answers in the master's place, and the worker goes there. */
+  /** Replaces the master by one with another store, and connects the worker to it. */
   async replaceMaster(): Promise<void> {
     this.leave()
     this.master = this.master === this.#masters.first ? this.#masters.second : this.#masters.first
@@ -298,13 +302,13 @@ export class World {
     ).status
   }
 
-  /** As the store has it, with secrets. Undefined: the worker is not registered. */
+  /** The config in the store, with secrets. `undefined`: the worker is not registered. */
   async config(): Promise<Record<string, unknown> | undefined> {
     const [row] = await this.master.backend.workers.get([{ type: TYPE, id: this.id }])
     return row === null || row === undefined ? undefined : (JSON.parse(row.config.config) as Record<string, unknown>)
   }
 
-  /** Every config since the worker came, the oldest first. */
+  /** Every config since the worker registered, oldest first. */
   async configs(): Promise<readonly Record<string, unknown>[]> {
     const rows = await this.master.backend.configs.history({ type: TYPE, id: this.id }, 50)
     return rows.map(({ config }) => JSON.parse(config) as Record<string, unknown>).toReversed()
@@ -317,7 +321,7 @@ export class World {
 
   // Verdicts
 
-  /** What everybody with the right to look may see. */
+  /** Everything that users with read access can see. */
   texts(): readonly string[] {
     const { history } = this.api.server.store
     const shown = history
