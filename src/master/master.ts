@@ -140,7 +140,7 @@ async function compose(options: MasterOptions) {
   const overload = createOverload(deps, options.loopDelay ?? null)
   const masters = createMasterMembership(deps)
   const streams = createStreams(deps)
-  const queue = createQueue(deps, overload.overloaded, () => streams.makeRoom())
+  const queue = createQueue(deps, overload.overloaded, () => streams.makeCapacity())
   const registry = createRegistry(deps, { onDrain: (ref) => queue.dismissWaiters(ref) })
   const control = createControl(deps, {
     registry,

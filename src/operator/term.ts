@@ -9,7 +9,7 @@
  * Its first round looks at everything before it writes to the master what nobody edited, whose pace a fleet that differs as
  * a whole would impose on what does not differ.
  */
-import { Complaints, type Log, type Random, type Time } from '../runtime/index.ts'
+import { LogThrottle, type Log, type Random, type Time } from '../runtime/index.ts'
 import type { Fleet } from './fleet/index.ts'
 import {
   FLEET_WORKERS,
@@ -137,7 +137,7 @@ export class Term {
       memory: this.#memory,
       clock: time,
       log,
-      complaints: new Complaints(time),
+      logThrottle: new LogThrottle(time),
       watches,
       permits,
       onDrift: (outcome) => workers.drifted(outcome),

@@ -23,10 +23,10 @@ import {
 import { toMs, type MasterFrame } from '../protocol/index.ts'
 import {
   boundLogFields,
-  Complaints,
+  LogThrottle,
   fromHere,
   inSpan,
-  quieted,
+  withThrottledWarnings,
   RefusalLimiter,
   withLogFields,
   type Cancel,
@@ -75,7 +75,7 @@ class Worker implements RunningWorker {
   readonly #options: WorkerOptions
   readonly #here = fromHere()
   readonly #errors: ErrorsSeen
-  readonly #strays: Complaints
+  readonly #strays: LogThrottle
   readonly #records: SlotRecords
   readonly #outbox: Outbox
   readonly #channel: ControlChannel
@@ -99,7 +99,7 @@ class Worker implements RunningWorker {
 
   constructor(options: WorkerOptions) {
     const { clock, entry, host, random, timers, token } = options
-    const log = logWithin(this.#here, quieted(options.log, clock))
+    const log = logWithin(this.#here, withThrottledWarnings(options.log, clock))
     const address = workerAddress(options.masterUrl, entry.type, options.workerId)
     const ports = {
       clock,
@@ -116,7 +116,7 @@ class Worker implements RunningWorker {
     })
     this.#finish = finish
     this.#options = options
-    this.#strays = new Complaints(clock)
+    this.#strays = new LogThrottle(clock)
     this.#errors = new ErrorsSeen(() => this.#state.look())
     this.#records = new SlotRecords(slotLogOf(options.log), this.#errors)
     const refusals = new RefusalLimiter(ports)
@@ -179,7 +179,7 @@ class Worker implements RunningWorker {
 
   reportStrayError(error: unknown): void {
     const { text, stack } = this.#failureOf(error)
-    this.#strays.about('stray', (suppressed) =>
+    this.#strays.run('stray', (suppressed) =>
       this.#options.log.error('unhandled rejection in the automation: a promise that nothing awaits was rejected', {
         error: text,
         stack,

@@ -13,7 +13,7 @@ import type { WorkerReport, Ref, RecordedStatus } from '../../storage/index.ts'
 import type { ControlSocket } from './control-socket.ts'
 
 /** Why reading is paused; bits of {@link Connection.pausedFor}. */
-export const PAUSE = { registering: 1, sink: 2, untaken: 4 } as const
+export const PAUSE = { registering: 1, sink: 2, unflushed: 4 } as const
 
 export type ReportedStateFrame = NonNullable<WorkerReport['state']>
 
@@ -40,13 +40,13 @@ export class Connection implements Ref {
   /** Frames read while a register is on its way. */
   backlog: string[] = []
   pausedFor = 0
-  untakenBytes = 0
+  unflushedBytes = 0
   misses = 0
 
   /** What the next beat carries. */
   pendingState: ReportedStateFrame | null = null
   pendingStats: JsonText[] = []
-  lastBeatMs = 0
+  lastReportMs = 0
 
   /** The highest config generation that was sent to this socket or reported by it. */
   knownGen = 0

@@ -15,14 +15,14 @@ import type { Duplex } from 'node:stream'
 import { Counter, Gauge } from 'prom-client'
 import { WebSocketServer, type RawData, type WebSocket } from 'ws'
 import { CLOSE, isWorkerId, MAX_FRAME_BYTES } from '../../protocol/index.ts'
-import { Complaints } from '../../runtime/index.ts'
+import { LogThrottle } from '../../runtime/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { NO_AUDIT, type Audit, type TokenRefusal } from '../audit/index.ts'
 import type { Principal } from '../http/route.ts'
 import { refuseRaw } from '../http/server.ts'
 import type { Registry, SocketSignal } from '../registry/index.ts'
 import type { OutputSink } from '../streams/sink.ts'
-import { Beats } from './beats.ts'
+import { HeartbeatWriter } from './heartbeat-writer.ts'
 import { Connection } from './connection.ts'
 import { boundPieces, ControlSocket } from './control-socket.ts'
 import { Admission, readHandshake, type Handshake } from './handshake.ts'
@@ -30,7 +30,7 @@ import { Heartbeat } from './heartbeat.ts'
 import { Inbound } from './inbound.ts'
 import { CLOSE_GRACE_MS } from './limits.ts'
 import { Outbound } from './outbound.ts'
-import { Pressure } from './pressure.ts'
+import { Backpressure } from './backpressure.ts'
 import { RefusedSockets } from './refused-sockets.ts'
 import { StateEventThrottle } from './state-event-throttle.ts'
 
@@ -83,9 +83,9 @@ class ControlChannel implements Control {
   readonly #byConn = new Map<string, Connection>()
   readonly #refusedSockets: RefusedSockets
   readonly #outbound: Outbound
-  readonly #pressure: Pressure
+  readonly #backpressure: Backpressure
   readonly #stateEvents: StateEventThrottle
-  readonly #beats: Beats
+  readonly #heartbeats: HeartbeatWriter
   readonly #inbound: Inbound
   readonly #heartbeat: Heartbeat
   readonly #refused: Counter<'reason'>
@@ -96,30 +96,30 @@ class ControlChannel implements Control {
 
   constructor(deps: MasterDeps, parts: ControlParts) {
     const { registry, sink } = parts
-    const complaints = new Complaints(deps.clock)
+    const logThrottle = new LogThrottle(deps.clock)
     this.#deps = deps
     this.#parts = parts
     this.#admission = new Admission(deps.clock)
     this.#refusedSockets = new RefusedSockets(deps.timers, () => this.#checkEmpty())
     this.#outbound = new Outbound(deps.clock)
-    this.#pressure = new Pressure(sink)
+    this.#backpressure = new Backpressure(sink)
     this.#stateEvents = new StateEventThrottle({ clock: deps.clock, timers: deps.timers, announce: registry.announce })
-    this.#beats = new Beats({
+    this.#heartbeats = new HeartbeatWriter({
       master: deps,
       announce: registry.announce,
       stateEvents: this.#stateEvents,
       outbound: this.#outbound,
-      pressure: this.#pressure,
-      complaints,
+      backpressure: this.#backpressure,
+      logThrottle,
     })
     this.#inbound = new Inbound({
       master: deps,
       registry,
       sink,
-      complaints,
-      beats: this.#beats,
+      logThrottle,
+      heartbeats: this.#heartbeats,
       outbound: this.#outbound,
-      pressure: this.#pressure,
+      backpressure: this.#backpressure,
       byConn: this.#byConn,
       onRegistered: (connection) => void this.#unregistered.delete(connection),
     })
@@ -148,7 +148,7 @@ class ControlChannel implements Control {
   start(): void {
     this.#stops = [
       this.#parts.registry.onSignal((signal) => this.#signalled(signal)),
-      this.#parts.sink.onRelief(() => this.#pressure.relieved()),
+      this.#parts.sink.onRelief(() => this.#backpressure.onDrain()),
     ]
     this.#heartbeat.start()
   }
@@ -157,7 +157,7 @@ class ControlChannel implements Control {
     await this.closeAll(CLOSE.GOING_AWAY, 'the master is stopping')
     this.#heartbeat.stop()
     for (const stop of this.#stops) stop()
-    await this.#beats.stop()
+    await this.#heartbeats.stop()
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -276,8 +276,8 @@ class ControlChannel implements Control {
     this.#unregistered.delete(connection)
     this.#byConn.delete(connection.conn)
     this.#outbound.forget(connection)
-    this.#pressure.forget(connection)
-    if (connection.stored) this.#beats.left(connection)
+    this.#backpressure.forget(connection)
+    if (connection.stored) this.#heartbeats.left(connection)
     this.#checkEmpty()
   })
 

@@ -15,18 +15,18 @@ import {
   type Output,
   type WorkerFrame,
 } from '../../protocol/index.ts'
-import type { Complaints } from '../../runtime/index.ts'
+import type { LogThrottle } from '../../runtime/index.ts'
 import type { RegisterResult, Registration } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { checkDocument } from '../http/json-document.ts'
-import { Lane } from '../queue/lane.ts'
+import { Batcher } from '../queue/batcher.ts'
 import { statsText, type Registry } from '../registry/index.ts'
 import type { OutputSink } from '../streams/sink.ts'
-import type { Beats } from './beats.ts'
+import type { HeartbeatWriter } from './heartbeat-writer.ts'
 import { NOTHING_REPORTED, PAUSE, type Connection } from './connection.ts'
 import { MAX_HARDWARE_BYTES } from './limits.ts'
 import type { Outbound } from './outbound.ts'
-import type { Pressure } from './pressure.ts'
+import type { Backpressure } from './backpressure.ts'
 
 type FrameOf<T extends WorkerFrame['type']> = Extract<WorkerFrame, { type: T }>
 
@@ -37,10 +37,10 @@ export interface InboundDeps {
   readonly master: MasterDeps
   readonly registry: Registry
   readonly sink: OutputSink
-  readonly beats: Beats
+  readonly heartbeats: HeartbeatWriter
   readonly outbound: Outbound
-  readonly pressure: Pressure
-  readonly complaints: Complaints
+  readonly backpressure: Backpressure
+  readonly logThrottle: LogThrottle
   /** The registered sockets by `conn`, for the signals that name one. */
   readonly byConn: Map<string, Connection>
   /** The connection is registered: its deadline is met. */
@@ -49,12 +49,12 @@ export interface InboundDeps {
 
 export class Inbound {
   readonly #deps: InboundDeps
-  readonly #registrations: Lane<Registration, RegisterResult>
+  readonly #registrations: Batcher<Registration, RegisterResult>
   #accepted = 0
 
   constructor(deps: InboundDeps) {
     this.#deps = deps
-    this.#registrations = new Lane((items) => deps.master.backend.workers.register(items))
+    this.#registrations = new Batcher((items) => deps.master.backend.workers.register(items))
   }
 
   /** Takes one text message. */
@@ -89,9 +89,9 @@ export class Inbound {
   refuse(connection: Connection, code: number, reason: string): void {
     const {
       master: { log },
-      complaints,
+      logThrottle,
     } = this.#deps
-    complaints.about(`control ${connection.type}/${connection.id}`, (suppressed) => {
+    logThrottle.run(`control ${connection.type}/${connection.id}`, (suppressed) => {
       log.warn('a worker was disconnected', {
         automation_type: connection.type,
         worker_id: connection.id,
@@ -106,17 +106,17 @@ export class Inbound {
   #handle(connection: Connection, frame: WorkerFrame, text: string): void {
     if (frame.type === 'register') return this.#register(connection, frame)
     if (connection.phase === 'new') return this.refuse(connection, CLOSE.POLICY, 'the first frame must be register')
-    const { beats, outbound, sink, pressure } = this.#deps
+    const { heartbeats, outbound, sink, backpressure } = this.#deps
     switch (frame.type) {
       case 'state':
-        return beats.state(connection, {
+        return heartbeats.state(connection, {
           state: frame.state,
           gen: frame.config_gen,
           lastError: shortened(frame.last_error),
         })
       case 'stats':
         checkDocument(frame)
-        return beats.stats(connection, statsText(frame))
+        return heartbeats.stats(connection, statsText(frame))
       case 'output':
         sink.accept(
           connection.type,
@@ -136,8 +136,8 @@ export class Inbound {
       case 'ping':
         outbound.pong(connection, frame.id)
     }
-    pressure.fed(connection)
-    beats.seen(connection)
+    backpressure.onOutput(connection)
+    heartbeats.seen(connection)
   }
 
   #register(connection: Connection, frame: FrameOf<'register'>): void {
@@ -175,7 +175,7 @@ export class Inbound {
     const [answer] = await this.#registrations.add([registration]).catch((error: unknown) => [error as Error])
     if (answer === 'full') return this.refuse(connection, CLOSE.POLICY, 'too many workers of this type')
     if (answer === undefined || answer instanceof Error) {
-      this.#deps.complaints.about('register', (suppressed) =>
+      this.#deps.logThrottle.run('register', (suppressed) =>
         this.#deps.master.log.warn('failed to register workers', { error: answer, suppressed }),
       )
       return connection.close(CLOSE.TRY_AGAIN_LATER, 'the store is unavailable; try again')
@@ -190,7 +190,7 @@ export class Inbound {
     { previous: before, drain, replaced, gen }: Exclude<RegisterResult, 'full'>,
     isNews: boolean,
   ): void {
-    const { registry, outbound, beats, onRegistered } = this.#deps
+    const { registry, outbound, heartbeats, onRegistered } = this.#deps
     const { ref } = connection
     if (replaced !== null && replaced !== connection.conn) registry.tell({ kind: 'replaced', ref, conn: replaced })
     const isOver = before?.state === 'DRAINING' && !drain // Another process than the one that was to be drained.
@@ -199,10 +199,10 @@ export class Inbound {
     if (before === null) registry.announce('worker.registered', ref, { state: 'IDLE', config_gen: gen })
     if (isNews)
       registry.announce('worker.connected', ref, { connected: true, ...(isOver && { state: 'IDLE', draining: false }) })
-    if (connection.gone) return beats.left(connection) // Hung up meanwhile: the store must not go on naming it.
+    if (connection.gone) return heartbeats.left(connection) // Hung up meanwhile: the store must not go on naming it.
     if (connection.phase === 'closing') return
     connection.phase = 'registered'
-    connection.lastBeatMs = this.#deps.master.clock.monotonicMs()
+    connection.lastReportMs = this.#deps.master.clock.monotonicMs()
     onRegistered(connection)
     if (drain) outbound.drain(connection)
     connection.resume(PAUSE.registering)

@@ -16,8 +16,8 @@ export const HARD_BUFFER_BYTES = 1_048_576
 export const STUCK_MS = 30_000
 
 /** Statistics that were read and not yet stored, per socket and in all: beyond it reading pauses, at half it goes on. */
-export const MAX_UNTAKEN_BYTES = 262_144
-export const MAX_UNTAKEN_TOTAL_BYTES = 64 * 1_048_576
+export const MAX_UNFLUSHED_BYTES = 262_144
+export const MAX_UNFLUSHED_TOTAL_BYTES = 64 * 1_048_576
 
 /** What `register` may say of the hardware. */
 export const MAX_HARDWARE_BYTES = 16_384

@@ -6,7 +6,7 @@
  */
 import { Gauge } from 'prom-client'
 import { API_PREFIX, FleetError, MAX_EVENT_STREAMS } from '../../protocol/index.ts'
-import { Complaints } from '../../runtime/index.ts'
+import { LogThrottle } from '../../runtime/index.ts'
 import { covers } from '../auth/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { FairShare } from '../http/fair-share.ts'
@@ -26,13 +26,13 @@ export interface EventsParts {
 }
 
 export function createEvents(deps: MasterDeps, { masters, announce }: EventsParts): Part {
-  const complaints = new Complaints(deps.clock)
+  const logThrottle = new LogThrottle(deps.clock)
   const feed = new Feed(deps)
-  const totals = new Totals(deps, () => masters.isLeader(), complaints)
-  const orphanedWorkers = new OrphanedWorkerMonitor(deps, announce, complaints)
+  const totals = new Totals(deps, () => masters.isLeader(), logThrottle)
+  const orphanedWorkers = new OrphanedWorkerMonitor(deps, announce, logThrottle)
   masters.onBeat((alive) => orphanedWorkers.update(alive))
   return {
-    routes: [eventsRoute(deps, feed, complaints)],
+    routes: [eventsRoute(deps, feed, logThrottle)],
     start: async () => {
       feed.start()
       await totals.start()
@@ -45,7 +45,7 @@ export function createEvents(deps: MasterDeps, { masters, announce }: EventsPart
   }
 }
 
-function eventsRoute({ timers, log, metrics }: MasterDeps, feed: Feed, complaints: Complaints): Route {
+function eventsRoute({ timers, log, metrics }: MasterDeps, feed: Feed, logThrottle: LogThrottle): Route {
   const places = new FairShare(MAX_EVENT_STREAMS)
   const streams: Gauge = new Gauge({
     name: 'svc_event_streams',
@@ -78,7 +78,7 @@ function eventsRoute({ timers, log, metrics }: MasterDeps, feed: Feed, complaint
           await new Reader(feed, timers, viewOf(principal), { write, signal, drained }).run(lastEventId)
         } catch (error) {
           if (!isStoreAway(error)) throw error
-          complaints.about('log', (suppressed) =>
+          logThrottle.run('log', (suppressed) =>
             log.warn('failed to read the event log; ended an event stream, its client reconnects', {
               error,
               suppressed,

@@ -7,7 +7,7 @@
  * A master that starts alone on a shared store also publishes the disconnects that no master was left to publish. It
  * closes those connections in the store, so that each event is published once.
  */
-import type { Complaints } from '../../runtime/index.ts'
+import type { LogThrottle } from '../../runtime/index.ts'
 import type { WorkerRow } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import type { Announce } from '../registry/index.ts'
@@ -21,7 +21,7 @@ const MAX_GONE = 1_000
 export class OrphanedWorkerMonitor {
   readonly #deps: MasterDeps
   readonly #announce: Announce
-  readonly #complaints: Complaints
+  readonly #logThrottle: LogThrottle
   #alive: ReadonlySet<string> | null = null
   /** Masters that stopped, with the monotonic time at which this was noticed; the oldest first. */
   readonly #gone = new Map<string, number>()
@@ -30,10 +30,10 @@ export class OrphanedWorkerMonitor {
   readonly #stopping = new AbortController()
   #work: Promise<void> = Promise.resolve()
 
-  constructor(deps: MasterDeps, announce: Announce, complaints: Complaints) {
+  constructor(deps: MasterDeps, announce: Announce, logThrottle: LogThrottle) {
     this.#deps = deps
     this.#announce = announce
-    this.#complaints = complaints
+    this.#logThrottle = logThrottle
   }
 
   /** Compares the running masters with the previous ones. To be called after each heartbeat. */
@@ -74,7 +74,7 @@ export class OrphanedWorkerMonitor {
   #do(work: () => Promise<void>): void {
     this.#work = this.#work.then(work).catch((error: unknown) => {
       if (this.#stopping.signal.aborted) return
-      this.#complaints.about('stranded', (suppressed) =>
+      this.#logThrottle.run('stranded', (suppressed) =>
         this.#deps.log.warn('failed to list the workers of a master that stopped responding', { error, suppressed }),
       )
     })
@@ -112,7 +112,7 @@ export class OrphanedWorkerMonitor {
   }
 
   /** Yields the matching records page by page. Pauses after each page, so that event stream clients can keep up. */
-  async *#pages(matches: (row: Held) => boolean): AsyncGenerator<readonly Held[]> {
+  async *#pages(matches: (row: ConnectedRow) => boolean): AsyncGenerator<readonly ConnectedRow[]> {
     for (const type of this.#deps.catalog.keys()) {
       for (let after: string | null = null; ;) {
         const page: readonly WorkerRow[] = await this.#deps.backend.workers.page(type, after, PAGE)
@@ -130,7 +130,7 @@ export class OrphanedWorkerMonitor {
 }
 
 /** A record that names a connection, whether that still lives or not. */
-type Held = WorkerRow & { readonly conn: string }
-const isHeld = (row: WorkerRow): row is Held => row.conn !== null
+type ConnectedRow = WorkerRow & { readonly conn: string }
+const isHeld = (row: WorkerRow): row is ConnectedRow => row.conn !== null
 /** `conn` is "<masterId>/<n>". */
 const ownerOf = (conn: string): string => conn.slice(0, conn.lastIndexOf('/'))

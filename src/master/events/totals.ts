@@ -5,7 +5,7 @@
  * take over.
  */
 import { toSeconds, type QueueTotals } from '../../protocol/index.ts'
-import type { Cancel, Complaints } from '../../runtime/index.ts'
+import type { Cancel, LogThrottle } from '../../runtime/index.ts'
 import type { LoggedEvent, NewEvent } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { totalsBody } from '../queue/counts.ts'
@@ -16,17 +16,17 @@ const NAME = 'queue.totals'
 export class Totals {
   readonly #deps: MasterDeps
   readonly #isLeader: () => boolean
-  readonly #complaints: Complaints
+  readonly #logThrottle: LogThrottle
   readonly #types: readonly string[]
   /** As last told, by whichever master; JSON. */
   readonly #told = new Map<string, string>()
   #isLooking = false
   #ends: Cancel[] = []
 
-  constructor(deps: MasterDeps, isLeader: () => boolean, complaints: Complaints) {
+  constructor(deps: MasterDeps, isLeader: () => boolean, logThrottle: LogThrottle) {
     this.#deps = deps
     this.#isLeader = isLeader
-    this.#complaints = complaints
+    this.#logThrottle = logThrottle
     this.#types = [...deps.catalog.values()].filter(({ kind }) => kind === 'BatchAutomation').map(({ type }) => type)
   }
 
@@ -66,7 +66,7 @@ export class Totals {
       )
       for (const [type, queue] of changed) this.#told.set(type, queue)
     } catch (error) {
-      this.#complaints.about('totals', (suppressed) =>
+      this.#logThrottle.run('totals', (suppressed) =>
         this.#deps.log.warn('failed to publish the totals of the queues', { error, suppressed }),
       )
     } finally {

@@ -11,33 +11,33 @@ import { FleetError, MAX_DRY_RUNS_PER_SECOND, MAX_HEADERS, MAX_URL_BYTES } from 
 import type { Log } from '../../runtime/index.ts'
 import type { Audit } from '../audit/index.ts'
 import type { Authenticator } from '../auth/index.ts'
-import type { Answerer } from './answer.ts'
-import { Exchange } from './exchange.ts'
+import type { ResponseWriter } from './response-writer.ts'
+import { RequestContext } from './request-context.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { countHeader, requestFault } from './request-head.ts'
-import type { Answer, Principal, Route } from './route.ts'
+import type { HandlerResult, Principal, Route } from './route.ts'
 import { compileRow, type Body, type Params, type Row, type RowOptions } from './serve.ts'
 import type { SocketRequests } from './socket-requests.ts'
-import type { Traffic } from './traffic.ts'
+import type { InFlightRequests } from './in-flight-requests.ts'
 
 export interface AppOptions extends RowOptions {
   readonly routes: readonly Route[]
   readonly authenticator: Authenticator
-  readonly answerer: Answerer
-  readonly traffic: Traffic
+  readonly responseWriter: ResponseWriter
+  readonly inFlight: InFlightRequests
   readonly requests: SocketRequests
   readonly dryRuns: RateLimiter
   readonly log: Log
   readonly audit: Audit
-  /** A new exchange for a request that arrived. */
-  readonly exchange: (request: Request, response: Response) => Exchange
+  /** A new context for a request that arrived. */
+  readonly context: (request: Request, response: Response) => RequestContext
 }
 
 /** All rows of one path, by method. */
 type Rows = ReadonlyMap<string, Row>
 
 export function createApp(options: AppOptions): Express {
-  const { routes, answerer } = options
+  const { routes, responseWriter } = options
   const app = express()
     .disable('x-powered-by')
     .disable('etag')
@@ -45,12 +45,12 @@ export function createApp(options: AppOptions): Express {
     .enable('strict routing')
   const isOpen = openPaths(routes)
   app.use((request, response, next) => {
-    const exchange = options.exchange(request, response)
-    response.locals['exchange'] = exchange
-    options.traffic.open(exchange)
-    options.requests.add(exchange)
-    if (options.log.isEnabled('debug')) response.once('close', () => logAnswer(exchange, options.log))
-    if (admit(exchange, isOpen, options)) next()
+    const context = options.context(request, response)
+    response.locals['context'] = context
+    options.inFlight.open(context)
+    options.requests.add(context)
+    if (options.log.isEnabled('debug')) response.once('close', () => logResponse(context, options.log))
+    if (admit(context, isOpen, options)) next()
   })
   for (const [path, rows] of pathsOf(options)) {
     app.all(expressPath(path), (request, response, next) => {
@@ -63,12 +63,12 @@ export function createApp(options: AppOptions): Express {
     throw nowhere(methodsOf(response))
   })
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) =>
-    answerer.fail(exchangeOf(response), refusal(error)),
+    responseWriter.fail(contextOf(response), refusal(error)),
   )
   return app
 }
 
-const exchangeOf = (response: Response): Exchange => response.locals['exchange'] as Exchange
+const contextOf = (response: Response): RequestContext => response.locals['context'] as RequestContext
 /** Methods of the paths that fitted so far and do not take this one. More than one may fit: a task may be called `batch`. */
 const methodsOf = (response: Response): string[] => (response.locals['methods'] ??= []) as string[]
 
@@ -79,7 +79,7 @@ function nowhere(methods: readonly string[]): FleetError {
   })
 }
 
-function logAnswer({ id, path, request, response }: Exchange, log: Log): void {
+function logResponse({ id, path, request, response }: RequestContext, log: Log): void {
   log.debug(response.writableFinished ? 'answered' : 'the client disconnected', {
     request_id: id,
     method: request.method,
@@ -90,27 +90,27 @@ function logAnswer({ id, path, request, response }: Exchange, log: Log): void {
 
 /** Whether HTTP was kept to, who is calling, then whether the head of the request has a size that is dealt with. False: it was refused. */
 function admit(
-  exchange: Exchange,
+  context: RequestContext,
   isOpen: (path: string) => boolean,
-  { authenticator, answerer, audit, requests, traffic }: AppOptions,
+  { authenticator, responseWriter, audit, requests, inFlight }: AppOptions,
 ): boolean {
-  const { url = '', rawHeaders, socket } = exchange.request
-  traffic.checkConnection(requests.count(socket))
-  const fault = requestFault(exchange.request)
+  const { url = '', rawHeaders, socket } = context.request
+  inFlight.checkConnection(requests.count(socket))
+  const fault = requestFault(context.request)
   if (fault !== null) {
-    answerer.refuse(exchange, fault.status, fault.detail, { connection: 'close' })
+    responseWriter.refuse(context, fault.status, fault.detail, { connection: 'close' })
     return false
   }
-  if (!isOpen(exchange.path)) exchange.principal = principalOf(exchange, authenticator, audit)
+  if (!isOpen(context.path)) context.principal = principalOf(context, authenticator, audit)
   if (Buffer.byteLength(url) > MAX_URL_BYTES)
-    answerer.refuse(exchange, 414, `the URL is longer than ${MAX_URL_BYTES} bytes`)
+    responseWriter.refuse(context, 414, `the URL is longer than ${MAX_URL_BYTES} bytes`)
   else if (rawHeaders.length > 2 * MAX_HEADERS)
-    answerer.refuse(exchange, 431, `there are more than ${MAX_HEADERS} headers`)
+    responseWriter.refuse(context, 431, `there are more than ${MAX_HEADERS} headers`)
   else return true
   return false
 }
 
-function principalOf({ request, path }: Exchange, authenticator: Authenticator, audit: Audit): Principal {
+function principalOf({ request, path }: RequestContext, authenticator: Authenticator, audit: Audit): Principal {
   const principal =
     countHeader(request, 'authorization') > 1 ? 'malformed' : authenticator.authenticate(request.headers.authorization)
   if (typeof principal === 'object') return principal
@@ -122,34 +122,34 @@ function principalOf({ request, path }: Exchange, authenticator: Authenticator, 
 }
 
 async function serve(row: Row, request: Request, response: Response, options: AppOptions): Promise<void> {
-  const exchange = exchangeOf(response)
+  const context = contextOf(response)
   const params = request.params as Params
   try {
-    const answer = await answerOf(row, exchange, params, options)
+    const answer = await answerOf(row, context, params, options)
     const { action = row.route.audit, count = 1, changed = [] } = answer.audit ?? {}
     writeAudit(
       { ...row.route, ...(action !== undefined && { audit: action }) },
-      exchange,
+      context,
       params,
       { status: answer.status ?? 200, count, changed },
       options.audit,
     )
-    await options.answerer.send(exchange, answer)
+    await options.responseWriter.send(context, answer)
   } catch (error) {
-    if (!exchange.isAudited) writeAudit(row.route, exchange, params, { error }, options.audit)
+    if (!context.isAudited) writeAudit(row.route, context, params, { error }, options.audit)
     throw error
   }
 }
 
 async function answerOf(
   row: Row,
-  exchange: Exchange,
+  context: RequestContext,
   params: Params,
-  { traffic, dryRuns }: AppOptions,
-): Promise<Answer> {
-  const entry = row.admit(exchange.principal, params)
-  if (row.route.isDryRun === true && exchange.principal !== null) limitDryRuns(exchange.principal, dryRuns)
-  return inItsPlace(row, exchange, traffic, (body) => row.handle(exchange, params, entry, body))
+  { inFlight, dryRuns }: AppOptions,
+): Promise<HandlerResult> {
+  const entry = row.admit(context.principal, params)
+  if (row.route.isDryRun === true && context.principal !== null) limitDryRuns(context.principal, dryRuns)
+  return inItsPlace(row, context, inFlight, (body) => row.handle(context, params, entry, body))
 }
 
 function limitDryRuns({ key }: Principal, dryRuns: RateLimiter): void {
@@ -163,33 +163,33 @@ function limitDryRuns({ key }: Principal, dryRuns: RateLimiter): void {
 /** Reads the body and calls `handle`, each as far as there is a place for it. */
 async function inItsPlace(
   { route, readBody }: Row,
-  exchange: Exchange,
-  traffic: Traffic,
-  handle: (body: Body | undefined) => Promise<Answer>,
-): Promise<Answer> {
-  const { principal } = exchange
+  context: RequestContext,
+  inFlight: InFlightRequests,
+  handle: (body: Body | undefined) => Promise<HandlerResult>,
+): Promise<HandlerResult> {
+  const { principal } = context
   const read = (): Promise<Body | undefined> =>
-    readBody === null ? Promise.resolve(undefined) : traffic.readBody(exchange, () => readBody(exchange))
+    readBody === null ? Promise.resolve(undefined) : inFlight.readBody(context, () => readBody(context))
   if (route.access === 'none' || principal === null) {
-    if (route.isProbe !== true) traffic.countWithoutToken(exchange)
+    if (route.isProbe !== true) inFlight.countWithoutToken(context)
     return handle(await read())
   }
-  if (route.long !== true) return traffic.count(principal, async () => handle(await read()))
-  traffic.lengthen(exchange)
-  return handle(readBody === null ? undefined : await traffic.countLongBody(principal, read))
+  if (route.long !== true) return inFlight.count(principal, async () => handle(await read()))
+  inFlight.lengthen(context)
+  return handle(readBody === null ? undefined : await inFlight.countLongBody(principal, read))
 }
 
 /** Who made the call: its token, and the peer of its connection, which may be a proxy. */
 function writeAudit(
   { audit: action, method, path }: Route,
-  exchange: Exchange,
+  context: RequestContext,
   params: Params,
   result: Parameters<Audit['call']>[0]['result'],
   audit: Audit,
 ): void {
-  exchange.isAudited = true
+  context.isAudited = true
   if (action === undefined) return
-  const { principal, request } = exchange
+  const { principal, request } = context
   const claimed = request.headers['muster-actor']
   audit.call({
     action,
@@ -198,7 +198,7 @@ function writeAudit(
     object: params['id'] ?? null,
     actor: principal,
     claimedActor: typeof claimed === 'string' ? claimed : undefined,
-    requestId: exchange.id,
+    requestId: context.id,
     peer: request.socket.remoteAddress ?? null,
     result,
   })

@@ -7,7 +7,7 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { MIMEType } from 'node:util'
 import { FleetError } from '../../protocol/index.ts'
-import type { Exchange } from './exchange.ts'
+import type { RequestContext } from './request-context.ts'
 import { parseJson } from './json-document.ts'
 import { expectsContinue } from './request-head.ts'
 
@@ -32,8 +32,8 @@ export function announcesBody({ headers }: IncomingMessage): boolean {
  * @returns the body `{}` for an empty one where `mayBeAbsent` is true.
  * @throws {FleetError} UNSUPPORTED_MEDIA_TYPE, TOO_LARGE, BAD_REQUEST.
  */
-export async function readJson(exchange: Exchange, maxBytes: number, mayBeAbsent: boolean): Promise<JsonBody> {
-  const { request, response } = exchange
+export async function readJson(context: RequestContext, maxBytes: number, mayBeAbsent: boolean): Promise<JsonBody> {
+  const { request, response } = context
   if (mayBeAbsent && !announcesBody(request)) return EMPTY
   // A chunked body may turn out to be empty, and an empty one needs no type.
   const mayBeEmpty = mayBeAbsent && request.headers['transfer-encoding'] !== undefined
@@ -41,7 +41,7 @@ export async function readJson(exchange: Exchange, maxBytes: number, mayBeAbsent
   const declared = Number(request.headers['content-length'] ?? 0)
   if (declared > maxBytes) throw tooLarge(maxBytes)
   if (expectsContinue(request)) response.writeContinue()
-  const bytes = await readBytes(exchange, maxBytes)
+  const bytes = await readBytes(context, maxBytes)
   if (mayBeEmpty && bytes.length === 0) return EMPTY
   if (mayBeEmpty) checkMediaType(request)
   if (!isUtf8(bytes)) throw new FleetError('BAD_REQUEST', 'the body is not UTF-8')
@@ -74,8 +74,8 @@ function isJson(contentType: string): boolean {
 const tooLarge = (maxBytes: number): FleetError =>
   new FleetError('TOO_LARGE', `the body is larger than ${maxBytes} bytes`)
 
-function readBytes(exchange: Exchange, maxBytes: number): Promise<Buffer> {
-  const { request, response } = exchange
+function readBytes(context: RequestContext, maxBytes: number): Promise<Buffer> {
+  const { request, response } = context
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let length = 0
@@ -86,7 +86,7 @@ function readBytes(exchange: Exchange, maxBytes: number): Promise<Buffer> {
     }
     const onData = (chunk: Buffer): void => {
       length += chunk.length
-      exchange.bodyBytes = length
+      context.bodyBytes = length
       if (length <= maxBytes) return void chunks.push(chunk)
       request.pause()
       settle(() => reject(tooLarge(maxBytes)))

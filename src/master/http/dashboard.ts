@@ -11,7 +11,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { FleetError } from '../../protocol/index.ts'
 import type { Part } from '../deps.ts'
-import { route, type Answer } from './route.ts'
+import { route, type HandlerResult } from './route.ts'
 
 const PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
@@ -83,7 +83,7 @@ async function readAssets(directory: string): Promise<Assets> {
   return new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(directory, name))] as const)))
 }
 
-function asset(assets: Assets, name: string, accepted: string): Answer {
+function asset(assets: Assets, name: string, accepted: string): HandlerResult {
   const plain = assets.get(name)
   if (plain === undefined) throw new FleetError('NOT_FOUND', 'this file does not exist')
   const [encoding, suffix] = ENCODINGS.find(

@@ -9,14 +9,14 @@ import { MAX_DRY_RUNS_PER_SECOND, MAX_REQUESTS_PER_SOCKET } from '../../protocol
 import type { MasterDeps } from '../deps.ts'
 import { NO_AUDIT, type Audit } from '../audit/index.ts'
 import type { Authenticator } from '../auth/index.ts'
-import { Answerer } from './answer.ts'
+import { ResponseWriter } from './response-writer.ts'
 import { createApp } from './app.ts'
-import { Exchange } from './exchange.ts'
+import { RequestContext } from './request-context.ts'
 import { RateLimiter } from './rate-limit.ts'
 import type { Route } from './route.ts'
 import { createHttpServer, listen, type ServerLimits } from './server.ts'
 import { SocketRequests } from './socket-requests.ts'
-import { Traffic } from './traffic.ts'
+import { InFlightRequests } from './in-flight-requests.ts'
 
 export interface HttpOptions {
   readonly deps: Omit<MasterDeps, 'backend' | 'masterId' | 'epoch' | 'inspections'>
@@ -57,34 +57,34 @@ export function createHttp({
     registers: [deps.metrics],
   })
   const onRefusal = (status: number): void => refusals.inc({ status: String(status) })
-  const answerer = new Answerer({ epoch, log, stopping: () => traffic.stopping, onRefusal })
+  const responseWriter = new ResponseWriter({ epoch, log, stopping: () => inFlight.stopping, onRefusal })
   const shed = new Counter({
     name: 'svc_http_shed_total',
     help: 'Requests rejected by an admission limit, by limit.',
     labelNames: ['reason'],
     registers: [deps.metrics],
   })
-  const traffic = new Traffic({
+  const inFlight = new InFlightRequests({
     clock,
     timers,
     authenticator,
-    expire: (exchange, detail) => expire(exchange, answerer, detail),
+    expire: (context, detail) => expire(context, responseWriter, detail),
     onShed: (reason) => shed.inc({ reason }),
   })
   const requests = new SocketRequests()
-  const exchange = (request: IncomingMessage, response: ServerResponse): Exchange =>
-    new Exchange(requestId(), request, response, clock.monotonicMs())
+  const context = (request: IncomingMessage, response: ServerResponse): RequestContext =>
+    new RequestContext(requestId(), request, response, clock.monotonicMs())
   const app = createApp({
     routes,
     authenticator,
-    answerer,
-    traffic,
+    responseWriter,
+    inFlight,
     requests,
     dryRuns: new RateLimiter(clock, MAX_DRY_RUNS_PER_SECOND),
     catalog,
     log,
     audit,
-    exchange,
+    context,
     maxBodyBytes: settings.maxBodyBytes,
   })
   const sockets = new Set<Duplex>()
@@ -108,12 +108,12 @@ export function createHttp({
   })
   return {
     listen: (address) => {
-      traffic.start()
+      inFlight.start()
       return listen(server, address)
     },
     close: async (withinMs) => {
       const closed = new Promise((resolve) => server.close(resolve))
-      await traffic.drain(withinMs)
+      await inFlight.drain(withinMs)
       for (const socket of sockets) socket.destroy()
       await closed
     },
@@ -128,7 +128,7 @@ function requestIds({ random }: Pick<MasterDeps, 'random'>): () => string {
 }
 
 /** A request whose time is up: refused where nothing was answered yet, cut off where the client does not read. */
-function expire(exchange: Exchange, answerer: Answerer, detail: string): void {
-  if (exchange.response.headersSent) return void exchange.response.destroy()
-  answerer.refuse(exchange, 408, detail, { connection: 'close' })
+function expire(context: RequestContext, responseWriter: ResponseWriter, detail: string): void {
+  if (context.response.headersSent) return void context.response.destroy()
+  responseWriter.refuse(context, 408, detail, { connection: 'close' })
 }

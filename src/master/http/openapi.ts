@@ -6,7 +6,7 @@
 import { Type, type TSchema } from 'typebox'
 import { API_PREFIX, AutomationType, Name, OBJECTS, WorkerId, type JsonSchema } from '../../protocol/index.ts'
 import type { Part } from '../deps.ts'
-import { components, responsesOf } from './openapi-answers.ts'
+import { components, responsesOf } from './openapi-responses.ts'
 import { named, namedSchemas } from './openapi-schemas.ts'
 import { route, type Access, type Route } from './route.ts'
 

@@ -95,7 +95,7 @@ export interface StreamBody {
   ) => Promise<void>
 }
 
-export interface Answer {
+export interface HandlerResult {
   /** 200 when left out. */
   readonly status?: number
   /** What the audit line of the call says beside the action of its row; `count` is 1 when left out. `action` replaces that of the row. */
@@ -163,13 +163,13 @@ export interface Route extends Answers {
   readonly isDryRun?: boolean
   /** Small and asked by a supervisor: never refused because of the load by others. */
   readonly isProbe?: boolean
-  readonly handle: (request: RouteRequest) => Promise<Answer> | Answer
+  readonly handle: (request: RouteRequest) => Promise<HandlerResult> | HandlerResult
 }
 
 interface Typed<Q extends TSchema, B extends TSchema> extends Omit<Route, 'query' | 'body' | 'handle'> {
   readonly query?: Q
   readonly body?: B
-  readonly handle: (request: RouteRequest<Static<B>, Static<Q>>) => Promise<Answer> | Answer
+  readonly handle: (request: RouteRequest<Static<B>, Static<Q>>) => Promise<HandlerResult> | HandlerResult
 }
 
 /** A row of the table; the handler's query and body are typed by their schemas, which were checked before it runs. */

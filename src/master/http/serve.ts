@@ -18,10 +18,10 @@ import {
 import { withLogFields } from '../../runtime/index.ts'
 import { requirePermission } from '../auth/index.ts'
 import { readJson } from './body.ts'
-import type { Exchange } from './exchange.ts'
+import type { RequestContext } from './request-context.ts'
 import { checkDocument } from './json-document.ts'
 import { queryReader, type QueryReader } from './query.ts'
-import type { Answer, Principal, Route, RouteRequest } from './route.ts'
+import type { HandlerResult, Principal, Route, RouteRequest } from './route.ts'
 
 /** A document above this reports its first fault alone: a list of all would cost more than it helps. */
 const MAX_VALUES_FOR_ALL_FAULTS = 10_000
@@ -39,9 +39,14 @@ export interface Row {
   /** Checks role and type. @throws {FleetError} FORBIDDEN, NOT_FOUND, INVALID. */
   admit(principal: Principal | null, params: Params): CatalogEntry | undefined
   /** Reads and checks the body; null: the row takes none. */
-  readonly readBody: ((exchange: Exchange) => Promise<Body>) | null
+  readonly readBody: ((context: RequestContext) => Promise<Body>) | null
   /** Calls the handler. @param body as `readBody` returned it; undefined: the row takes none. */
-  handle(exchange: Exchange, params: Params, entry: CatalogEntry | undefined, body: Body | undefined): Promise<Answer>
+  handle(
+    context: RequestContext,
+    params: Params,
+    entry: CatalogEntry | undefined,
+    body: Body | undefined,
+  ): Promise<HandlerResult>
 }
 
 export function compileRow(route: Route, { catalog, maxBodyBytes }: RowOptions): Row {
@@ -55,8 +60,8 @@ export function compileRow(route: Route, { catalog, maxBodyBytes }: RowOptions):
       return names.includes('type') ? entryOf(catalog, params['type'] ?? '') : undefined
     },
     readBody: route.body === undefined ? null : bodyReader(route, route.body, maxBodyBytes),
-    handle: async (exchange, params, entry, body) =>
-      call(route, exchange, { params, entry, body: body?.body, exactBody: body?.exactBody, query: readQuery }),
+    handle: async (context, params, entry, body) =>
+      call(route, context, { params, entry, body: body?.body, exactBody: body?.exactBody, query: readQuery }),
   }
 }
 
@@ -68,9 +73,9 @@ interface Parts {
   readonly query: QueryReader
 }
 
-function call(route: Route, exchange: Exchange, parts: Parts): Promise<Answer> | Answer {
-  const request = new ServedRequest(exchange, parts) as unknown as RouteRequest // Rows without a token have no principal, rows without a type no entry: route.ts says so.
-  return withLogFields({ request_id: exchange.id }, () => route.handle(request))
+function call(route: Route, context: RequestContext, parts: Parts): Promise<HandlerResult> | HandlerResult {
+  const request = new ServedRequest(context, parts) as unknown as RouteRequest // Rows without a token have no principal, rows without a type no entry: route.ts says so.
+  return withLogFields({ request_id: context.id }, () => route.handle(request))
 }
 
 /** A class, so that all requests share the accessor: one of its own would give each a hidden class that outlives it. */
@@ -82,25 +87,25 @@ class ServedRequest {
   readonly principal: Principal | null
   readonly entry: CatalogEntry | undefined
   readonly header: (name: string) => string | undefined
-  readonly #exchange: Exchange
+  readonly #context: RequestContext
 
-  constructor(exchange: Exchange, { params, query, body, exactBody, entry }: Parts) {
+  constructor(context: RequestContext, { params, query, body, exactBody, entry }: Parts) {
     this.params = { type: '', id: '', ...params }
-    this.query = query(exchange.search)
+    this.query = query(context.search)
     this.body = body
     this.exactBody = exactBody
-    this.principal = exchange.principal
+    this.principal = context.principal
     this.entry = entry
-    this.header = (name) => headerOf(exchange, name)
-    this.#exchange = exchange
+    this.header = (name) => headerOf(context, name)
+    this.#context = context
   }
 
   get signal(): AbortSignal {
-    return this.#exchange.signal
+    return this.#context.signal
   }
 }
 
-function headerOf({ request }: Exchange, name: string): string | undefined {
+function headerOf({ request }: RequestContext, name: string): string | undefined {
   const value = request.headers[name]
   return Array.isArray(value) ? value.join(', ') : value
 }
@@ -129,11 +134,11 @@ function checkName(name: string, value: string): void {
   )
 }
 
-function bodyReader(route: Route, schema: object, maxBodyBytes: number): (exchange: Exchange) => Promise<Body> {
+function bodyReader(route: Route, schema: object, maxBodyBytes: number): (context: RequestContext) => Promise<Body> {
   const { bodyMayBeAbsent = false, bodyMayBeArray = false, keepsNumbers = false } = route
   const validate = compileValidator(schema)
-  return async (exchange) => {
-    const { text, document } = await readJson(exchange, maxBodyBytes, bodyMayBeAbsent)
+  return async (context) => {
+    const { text, document } = await readJson(context, maxBodyBytes, bodyMayBeAbsent)
     if (typeof document !== 'object' || document === null || (Array.isArray(document) && !bodyMayBeArray))
       throw new FleetError('BAD_REQUEST', 'the body is not a JSON object')
     checkBody(document, validate)

@@ -4,16 +4,16 @@
  * (pipelining); Node parses and starts all of them, however little the client reads.
  */
 import type { Duplex } from 'node:stream'
-import type { Exchange } from './exchange.ts'
+import type { RequestContext } from './request-context.ts'
 
 export class SocketRequests {
-  readonly #open = new WeakMap<Duplex, Set<Exchange>>()
+  readonly #open = new WeakMap<Duplex, Set<RequestContext>>()
 
-  add(exchange: Exchange): void {
-    const { socket } = exchange.request
+  add(context: RequestContext): void {
+    const { socket } = context.request
     const open = this.#open.get(socket) ?? new Set()
-    this.#open.set(socket, open.add(exchange))
-    exchange.response.once('close', () => open.delete(exchange))
+    this.#open.set(socket, open.add(context))
+    context.response.once('close', () => open.delete(context))
   }
 
   count(socket: Duplex): number {

@@ -11,7 +11,7 @@ import { Counter, Gauge } from 'prom-client'
 import { FleetError, INSPECTIONS, MAX_ANSWER_BYTES } from '../../protocol/index.ts'
 import type { Clock, Timers } from '../../runtime/index.ts'
 import type { MasterDeps } from '../deps.ts'
-import type { Answer, RouteRequest } from '../http/route.ts'
+import type { HandlerResult, RouteRequest } from '../http/route.ts'
 import { ByteRate } from './byte-rate.ts'
 import { PieceReader } from './piece-reader.ts'
 
@@ -70,7 +70,7 @@ export class Inspections {
    * Runs `read` and returns the response that it wrote.
    * @throws FleetError OVERLOADED when too many inspections wait already; the reason of the signal when the client is gone.
    */
-  async respond({ principal, signal }: Caller, read: (out: PieceReader) => Promise<void>): Promise<Answer> {
+  async respond({ principal, signal }: Caller, read: (out: PieceReader) => Promise<void>): Promise<HandlerResult> {
     const usage = this.#usageOf(principal.key)
     await this.#enter(usage, signal)
     const out = new PieceReader((bytes) => this.#pace(usage, signal, bytes))

@@ -4,18 +4,18 @@
  * samples of how they went, and the tick that lets every waiting reserve look again each second.
  */
 import { Counter, Gauge } from 'prom-client'
-import { Complaints } from '../../runtime/index.ts'
+import { LogThrottle } from '../../runtime/index.ts'
 import type { Lease, LeaseRef, Ref } from '../../storage/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { RateLimiter } from '../http/rate-limit.ts'
 import { regressionsIn } from '../regressions.ts'
 import { inspectRoutes } from './inspect.ts'
-import { RUN_ITEMS } from './lane.ts'
+import { RUN_ITEMS } from './batcher.ts'
 import { Samples } from './samples.ts'
 import { submitRoutes } from './submit.ts'
 import { Sweeper } from './sweep.ts'
-import { TypeQueue, type Extended, type NackAsk, type Nacked, type Settled } from './type-queue.ts'
-import type { Ask, Room } from './waiters.ts'
+import { TypeQueue, type Extended, type NackOptions, type Nacked, type Settled } from './type-queue.ts'
+import type { ReserveOptions, Capacity } from './waiters.ts'
 
 /** The longest that a task waits when it became ready unheard. */
 const TICK_MS = 1_000
@@ -25,11 +25,11 @@ export interface Queue extends Part {
    * Leases up to `limit` tasks, or none within `waitMs`; none at once for a draining worker.
    * @throws RpcError `unknown_worker`; FleetError when the store is away, or too many wait.
    */
-  reserve(type: string, ask: Ask): Promise<readonly Lease[]>
+  reserve(type: string, options: ReserveOptions): Promise<readonly Lease[]>
   ack(type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]>
   release(type: string, leases: readonly LeaseRef[]): Promise<readonly Settled[]>
   extend(type: string, leases: readonly LeaseRef[]): Promise<readonly Extended[]>
-  nack(type: string, asks: readonly NackAsk[]): Promise<readonly Nacked[]>
+  nack(type: string, asks: readonly NackOptions[]): Promise<readonly Nacked[]>
   /**
    * Answers the waiting reserves of one worker empty, also those that are being served right now. To be called after
    * its drain is stored and before the drain is answered (G14).
@@ -39,34 +39,34 @@ export interface Queue extends Part {
   close(): void
 }
 
-/** @param overloaded whether new tasks are refused for now. @param makeRoom drops outputs of a full store. */
+/** @param overloaded whether new tasks are refused for now. @param makeCapacity drops outputs of a full store. */
 export function createQueue(
   deps: MasterDeps,
   overloaded: () => boolean = () => false,
-  makeRoom: () => Promise<boolean> = () => Promise.resolve(false),
+  makeCapacity: () => Promise<boolean> = () => Promise.resolve(false),
 ): Queue {
   const { backend, clock, random, settings } = deps
   const meters = metersOf(deps)
-  const complaints = new Complaints(clock)
+  const logThrottle = new LogThrottle(clock)
   const regressions = regressionsIn(deps.metrics)
   const backendTime = new BackendTime(deps)
-  const room: Room = { taken: 0 }
+  const capacity: Capacity = { taken: 0 }
   const queues = new Map(
     [...deps.catalog.values()].map((entry) => [
       entry.type,
       new TypeQueue(entry, {
         backend,
         random,
-        room,
+        capacity,
         clock,
         timers: deps.timers,
         idempotencyTtlMs: settings.idempotencyTtlSeconds * 1_000,
         maxQueueLength: settings.maxQueueLength,
         backendNowMs: () => backendTime.nowMs(),
-        makeRoom,
+        makeCapacity,
         onRegression: ({ id, token }) => {
           regressions.inc()
-          complaints.about(`regression/${entry.type}`, (suppressed) =>
+          logThrottle.run(`regression/${entry.type}`, (suppressed) =>
             deps.log.error('the store lost recent changes: a worker has a lease that the store never issued', {
               automation_type: entry.type,
               task_id: id,
@@ -78,7 +78,7 @@ export function createQueue(
         onRefused: (reason) => meters.refusedReserves.inc({ automation_type: entry.type, reason }),
         onExpired: (count) => meters.expired.inc({ automation_type: entry.type }, count),
         onTrouble: (error) =>
-          complaints.about(`reserve/${entry.type}`, (suppressed) =>
+          logThrottle.run(`reserve/${entry.type}`, (suppressed) =>
             deps.log.warn('failed to reserve tasks; waiting reserves stay queued and are retried', {
               automation_type: entry.type,
               error,
@@ -99,7 +99,7 @@ export function createQueue(
     timers: deps.timers,
     counts: (types) => backend.tasks.counts(types),
     onFailed: (error) =>
-      complaints.about('samples', (suppressed) =>
+      logThrottle.run('samples', (suppressed) =>
         deps.log.warn('failed to count the queues; their statistics have a gap', {
           error,
           more_since_last_line: suppressed,
@@ -118,14 +118,14 @@ export function createQueue(
       }),
       ...inspectRoutes({ tasks: backend.tasks, samples, inspections: deps.inspections, queueOf }),
     ],
-    reserve: (type, ask) => queueOf(type).reserve(ask),
+    reserve: (type, options) => queueOf(type).reserve(options),
     ack: (type, leases) => queueOf(type).ack(leases),
     release: (type, leases) => queueOf(type).release(leases),
     extend: (type, leases) => queueOf(type).extend(leases),
     nack: (type, asks) => queueOf(type).nack(asks),
     dismissWaiters: ({ type, id }) => queues.get(type)?.dismiss(id),
     close: () => closeAll(queues.values()),
-    ...background(deps, { queues, samples, complaints, meters, backendTime }),
+    ...background(deps, { queues, samples, logThrottle, meters, backendTime }),
   }
 }
 
@@ -135,7 +135,7 @@ const batchTypes = (queues: ReadonlyMap<string, TypeQueue>): readonly string[] =
 interface Background {
   readonly queues: ReadonlyMap<string, TypeQueue>
   readonly samples: Samples
-  readonly complaints: Complaints
+  readonly logThrottle: LogThrottle
   readonly meters: Meters
   readonly backendTime: BackendTime
 }
@@ -143,7 +143,7 @@ interface Background {
 /** The tick, the wakes from other masters, the sweep and the samples. */
 function background(
   deps: MasterDeps,
-  { queues, samples, complaints, meters, backendTime }: Background,
+  { queues, samples, logThrottle, meters, backendTime }: Background,
 ): Required<Pick<Part, 'start' | 'stop'>> {
   const sweeper = new Sweeper({
     timers: deps.timers,
@@ -155,7 +155,7 @@ function background(
       queues.get(type)?.wake(requeued + promoted)
     },
     onFailed: (type, error) =>
-      complaints.about(`sweep/${type}`, (suppressed) =>
+      logThrottle.run(`sweep/${type}`, (suppressed) =>
         deps.log.warn('failed to sweep expired leases and due retries; retrying in 10 s', {
           automation_type: type,
           error,

@@ -16,9 +16,9 @@ import type {
   SubmitItemResult,
   Tasks,
 } from '../../storage/index.ts'
-import { allAnswered, Lane } from './lane.ts'
-import { Pump, type PumpPorts } from './pump.ts'
-import type { Ask } from './waiters.ts'
+import { allAnswered, Batcher } from './batcher.ts'
+import { TaskDispatcher, type TaskDispatcherPorts } from './task-dispatcher.ts'
+import type { ReserveOptions } from './waiters.ts'
 
 /** Dead tasks that one call of the store replays or removes: at most 6.25 MiB of bodies (D84). */
 const DEAD_PIECE = 25
@@ -28,15 +28,15 @@ export type Extended = { readonly expiresAtMs: number } | 'lease_lost'
 export type Nacked = 'scheduled' | 'dead' | 'lease_lost'
 type Selected = 'replayed' | 'removed' | 'not_dead'
 /** A nack as the worker words it. */
-export type NackAsk = Omit<NackItem, 'jitter'>
+export type NackOptions = Omit<NackItem, 'jitter'>
 
-export interface TypeQueuePorts extends Omit<PumpPorts, 'release'> {
+export interface TypeQueuePorts extends Omit<TaskDispatcherPorts, 'release'> {
   readonly backend: Backend
   readonly random: Random
   readonly idempotencyTtlMs: number
   readonly maxQueueLength: number
   /** Drops the oldest outputs of a full store, and resolves to whether there were any. */
-  readonly makeRoom: () => Promise<boolean>
+  readonly makeCapacity: () => Promise<boolean>
   /** A lease was shown under a token that the store has not issued. */
   readonly onRegression: (lease: LeaseRef) => void
 }
@@ -45,12 +45,12 @@ export class TypeQueue {
   readonly entry: CatalogEntry
   readonly #tasks: Tasks
   readonly #random: Random
-  readonly #pump: Pump
-  readonly #submits: Lane<NewTask, SubmitItemResult>
-  readonly #acks: Lane<LeaseRef, Settled>
-  readonly #releases: Lane<LeaseRef, Settled>
-  readonly #extends: Lane<LeaseRef, Extended>
-  readonly #nacks: Lane<NackItem, Nacked>
+  readonly #dispatcher: TaskDispatcher
+  readonly #submits: Batcher<NewTask, SubmitItemResult>
+  readonly #acks: Batcher<LeaseRef, Settled>
+  readonly #releases: Batcher<LeaseRef, Settled>
+  readonly #extends: Batcher<LeaseRef, Extended>
+  readonly #nacks: Batcher<NackItem, Nacked>
 
   constructor(entry: CatalogEntry, ports: TypeQueuePorts) {
     const { type, visibilityMs, retry } = entry
@@ -58,15 +58,17 @@ export class TypeQueue {
     this.entry = entry
     this.#tasks = tasks
     this.#random = ports.random
-    this.#pump = new Pump(entry, { ...ports, release: (leases) => this.#giveBack(leases) })
-    this.#submits = new Lane(
-      inFullStore(ports.makeRoom, (items) => tasks.submit(type, ports.idempotencyTtlMs, items, ports.maxQueueLength)),
+    this.#dispatcher = new TaskDispatcher(entry, { ...ports, release: (leases) => this.#giveBack(leases) })
+    this.#submits = new Batcher(
+      inFullStore(ports.makeCapacity, (items) =>
+        tasks.submit(type, ports.idempotencyTtlMs, items, ports.maxQueueLength),
+      ),
       ({ body }) => body.length,
     )
     const lost = lostOf(ports.onRegression)
-    this.#acks = new Lane(async (leases) => lost(leases, await tasks.ack(type, leases)))
-    this.#releases = new Lane(async (leases) => lost(leases, await tasks.release(type, leases)))
-    this.#extends = new Lane(async (leases) =>
+    this.#acks = new Batcher(async (leases) => lost(leases, await tasks.ack(type, leases)))
+    this.#releases = new Batcher(async (leases) => lost(leases, await tasks.release(type, leases)))
+    this.#extends = new Batcher(async (leases) =>
       lost(
         leases,
         await tasks.extend(
@@ -75,11 +77,11 @@ export class TypeQueue {
         ),
       ),
     )
-    this.#nacks = new Lane(async (items) => lost(items, await tasks.nack(type, retry, items)))
+    this.#nacks = new Batcher(async (items) => lost(items, await tasks.nack(type, retry, items)))
   }
 
   get waiting(): number {
-    return this.#pump.waiting
+    return this.#dispatcher.waiting
   }
 
   /** One outcome per task; an Error for those whose call of the store failed. @throws FleetError STORAGE_OVERLOADED */
@@ -91,8 +93,8 @@ export class TypeQueue {
     return outcomes
   }
 
-  reserve(ask: Ask): Promise<readonly Lease[]> {
-    return this.#pump.reserve(ask)
+  reserve(options: ReserveOptions): Promise<readonly Lease[]> {
+    return this.#dispatcher.reserve(options)
   }
 
   async ack(leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
@@ -109,8 +111,8 @@ export class TypeQueue {
     return allAnswered(await this.#extends.add(leases))
   }
 
-  async nack(asks: readonly NackAsk[]): Promise<readonly Nacked[]> {
-    const outcomes = await this.#nacks.add(asks.map((ask) => ({ ...ask, jitter: this.#random.unit() })))
+  async nack(nacks: readonly NackOptions[]): Promise<readonly Nacked[]> {
+    const outcomes = await this.#nacks.add(nacks.map((options) => ({ ...options, jitter: this.#random.unit() })))
     this.wake(count(outcomes, (outcome) => outcome === 'scheduled')) // The pump learns when the next retry is due.
     return allAnswered(outcomes)
   }
@@ -148,15 +150,15 @@ export class TypeQueue {
   }
 
   wake(tasks?: number): void {
-    if (tasks !== 0) this.#pump.wake(tasks)
+    if (tasks !== 0) this.#dispatcher.wake(tasks)
   }
 
   dismiss(worker: string): void {
-    this.#pump.dismiss(worker)
+    this.#dispatcher.dismiss(worker)
   }
 
   close(): void {
-    this.#pump.close()
+    this.#dispatcher.close()
   }
 
   /** Leases whose request is gone. Should this fail, their deadline brings them back. */
@@ -167,14 +169,14 @@ export class TypeQueue {
 
 /** A call that is repeated once where outputs could be dropped for it: nothing of the first one was stored (D83). */
 function inFullStore<Item, Outcome>(
-  makeRoom: () => Promise<boolean>,
+  makeCapacity: () => Promise<boolean>,
   call: (items: readonly Item[]) => Promise<readonly Outcome[]>,
 ) {
   return async (items: readonly Item[]): Promise<readonly Outcome[]> => {
     try {
       return await call(items)
     } catch (error) {
-      if (!(error instanceof FleetError && error.code === 'STORAGE_FULL') || !(await makeRoom())) throw error
+      if (!(error instanceof FleetError && error.code === 'STORAGE_FULL') || !(await makeCapacity())) throw error
       return call(items)
     }
   }

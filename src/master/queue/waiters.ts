@@ -21,7 +21,7 @@ export const MAX_WAITERS = 20_000
 /** Polls younger than this are not replaced by the next one: 64 of them end at most 13 polls a second. */
 const REPLACEABLE_AFTER_MS = 5_000
 
-export interface Ask {
+export interface ReserveOptions {
   readonly worker: string
   readonly limit: number
   /** 0: answered by the first look at the store. */
@@ -33,12 +33,12 @@ export interface Ask {
 }
 
 /** How many wait, over all types. */
-export interface Room {
+export interface Capacity {
   taken: number
 }
 
 export interface WaitersPorts {
-  readonly room: Room
+  readonly capacity: Capacity
   readonly timers: Timers
   readonly clock: Clock
   readonly onRefused: (reason: RefusedReserve) => void
@@ -79,7 +79,7 @@ export class Waiter {
   readonly sinceMs: number
   #settle: Settle | null
 
-  constructor({ worker, limit, waitMs, pollId }: Ask, sinceMs: number, settle: Settle) {
+  constructor({ worker, limit, waitMs, pollId }: ReserveOptions, sinceMs: number, settle: Settle) {
     this.worker = worker
     this.limit = limit
     this.patient = waitMs > 0
@@ -93,11 +93,11 @@ export class Waiter {
   }
 
   /** Does nothing where it had ended before. */
-  answer(leases: Leases): void {
+  resolve(leases: Leases): void {
     this.#end(leases.length > 0)?.resolve(leases)
   }
 
-  refuse(error: unknown): void {
+  reject(error: unknown): void {
     this.#end(false)?.reject(error)
   }
 
@@ -112,7 +112,7 @@ export class Waiter {
 export class Waiters {
   readonly #ports: WaitersPorts
   readonly #turns = new Set<Turn>()
-  readonly #unasked = new Set<Waiter>()
+  readonly #unrequested = new Set<Waiter>()
   readonly #byWorker = new Map<string, Polls>()
 
   constructor(ports: WaitersPorts) {
@@ -127,21 +127,21 @@ export class Waiters {
    * Waits for leases. `onDeadline` ends the waiter in its own way when its time is over.
    * @throws FleetError OVERLOADED, when too many wait.
    */
-  wait(ask: Ask, onDeadline: (waiter: Waiter) => void): Promise<Leases> {
-    if (ask.signal.aborted) return Promise.resolve([])
+  wait(options: ReserveOptions, onDeadline: (waiter: Waiter) => void): Promise<Leases> {
+    if (options.signal.aborted) return Promise.resolve([])
     const { timers, clock } = this.#ports
-    const refusal = this.#makeRoom(ask)
+    const refusal = this.#makeCapacity(options)
     if (refusal !== null) return Promise.reject(refusal)
     return new Promise((resolve, reject) => {
-      const onAbort = (): void => waiter.answer([])
-      const cancel = ask.waitMs > 0 ? timers.after(ask.waitMs, () => onDeadline(waiter)) : () => {}
+      const onAbort = (): void => waiter.resolve([])
+      const cancel = options.waitMs > 0 ? timers.after(options.waitMs, () => onDeadline(waiter)) : () => {}
       const onEnd = (ended: Waiter, served: boolean): void => {
         cancel()
-        ask.signal.removeEventListener('abort', onAbort)
+        options.signal.removeEventListener('abort', onAbort)
         this.#remove(ended, served)
       }
-      const waiter = new Waiter(ask, clock.monotonicMs(), { resolve, reject, onEnd })
-      ask.signal.addEventListener('abort', onAbort, { once: true })
+      const waiter = new Waiter(options, clock.monotonicMs(), { resolve, reject, onEnd })
+      options.signal.addEventListener('abort', onAbort, { once: true })
       this.#insert(waiter)
     })
   }
@@ -156,7 +156,7 @@ export class Waiters {
       turns.set(polls, (own ?? 0) + 1)
       left -= 1
     }
-    for (const { worker } of this.#unasked) {
+    for (const { worker } of this.#unrequested) {
       const polls = this.#byWorker.get(worker)
       if (polls === undefined || turns.has(polls)) continue
       if (turns.size >= most) break
@@ -166,16 +166,16 @@ export class Waiters {
   }
 
   /** The store has to be asked for this one once more, whatever is ready. */
-  again(waiter: Waiter): void {
-    if (waiter.open) this.#unasked.add(waiter)
+  requeue(waiter: Waiter): void {
+    if (waiter.open) this.#unrequested.add(waiter)
   }
 
   /** Hands leases to the open polls of a worker, also to those that came while the store was asked. Returns what is left. */
-  give(worker: string, leases: Leases): Leases {
+  deliver(worker: string, leases: Leases): Leases {
     let from = 0
     for (const waiter of this.#byWorker.get(worker)?.waiters.toReversed() ?? []) {
       if (from >= leases.length) break
-      waiter.answer(leases.slice(from, from + waiter.limit))
+      waiter.resolve(leases.slice(from, from + waiter.limit))
       from += waiter.limit
     }
     return leases.slice(from)
@@ -184,22 +184,22 @@ export class Waiters {
   /** Answers those of one worker empty; of every worker, when none is named. */
   dismiss(worker?: string): void {
     const dismissed = worker === undefined ? [...this.#byWorker.values()] : [this.#byWorker.get(worker)]
-    for (const polls of dismissed) for (const waiter of polls?.waiters.slice() ?? []) waiter.answer([])
+    for (const polls of dismissed) for (const waiter of polls?.waiters.slice() ?? []) waiter.resolve([])
   }
 
   /** The newest polls of a worker, as many as it has turns, and those that were not asked for yet. */
   #group({ worker, waiters }: Polls, turns: number): Group {
-    const carried = waiters.filter((waiter, at) => at >= waiters.length - turns || this.#unasked.has(waiter))
-    for (const waiter of carried) this.#unasked.delete(waiter)
+    const carried = waiters.filter((waiter, at) => at >= waiters.length - turns || this.#unrequested.has(waiter))
+    for (const waiter of carried) this.#unrequested.delete(waiter)
     return { worker, waiters: carried }
   }
 
   /** Ends the poll that this one replaces, if any. Returns why there is no room. */
-  #makeRoom({ worker, pollId }: Ask): FleetError | null {
-    const { room, clock, onRefused } = this.#ports
+  #makeCapacity({ worker, pollId }: ReserveOptions): FleetError | null {
+    const { capacity, clock, onRefused } = this.#ports
     const own = this.#byWorker.get(worker)?.waiters ?? []
-    if (pollId !== undefined) own.find((waiter) => waiter.pollId === pollId)?.answer([])
-    if (room.taken >= MAX_WAITERS)
+    if (pollId !== undefined) own.find((waiter) => waiter.pollId === pollId)?.resolve([])
+    if (capacity.taken >= MAX_WAITERS)
       return this.#refusal('in_all', 'too many reserves are waiting on this master; try again')
     const [oldest] = own
     if (oldest === undefined || own.length < MAX_RESERVES_PER_WORKER) return null
@@ -210,7 +210,7 @@ export class Waiters {
       )
     }
     onRefused('displaced')
-    oldest.answer([])
+    oldest.resolve([])
     return null
   }
 
@@ -227,14 +227,14 @@ export class Waiters {
     polls.waiters.push(waiter)
     polls.turns.push(turn)
     this.#turns.add(turn)
-    this.#unasked.add(waiter)
-    this.#ports.room.taken += 1
+    this.#unrequested.add(waiter)
+    this.#ports.capacity.taken += 1
   }
 
   /** A lease uses up the oldest turn of the worker; a poll that ended without one leaves with its own. */
   #remove(waiter: Waiter, served: boolean): void {
-    this.#unasked.delete(waiter)
-    this.#ports.room.taken -= 1
+    this.#unrequested.delete(waiter)
+    this.#ports.capacity.taken -= 1
     const polls = this.#byWorker.get(waiter.worker)
     if (polls === undefined) return
     const at = polls.waiters.indexOf(waiter)

@@ -9,7 +9,7 @@
  */
 import { API_PREFIX, ClaimBody, ClaimQuery, FleetError, WorkerBody } from '../../protocol/index.ts'
 import type { Backend, Ref, WorkerRow } from '../../storage/index.ts'
-import { RawJson, route, type Answer, type Route, type RouteRequest } from '../http/route.ts'
+import { RawJson, route, type HandlerResult, type Route, type RouteRequest } from '../http/route.ts'
 import type { Announce } from './events.ts'
 import { recordText } from './record.ts'
 import { unknownWorker } from './refusals.ts'
@@ -26,7 +26,7 @@ type ClaimRequest = Pick<
 >
 
 export function claimRoutes({ workers }: Backend, announce: Announce): readonly Route[] {
-  const claim = async (request: ClaimRequest, managedBy: string | null): Promise<Answer> => {
+  const claim = async (request: ClaimRequest, managedBy: string | null): Promise<HandlerResult> => {
     const ref = { type: request.params.type, id: request.params.id }
     let row = await known(workers, ref)
     if (row.managedBy !== managedBy) {

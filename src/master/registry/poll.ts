@@ -10,7 +10,7 @@ import type { Counter } from 'prom-client'
 import type { ConfigRow, Ref } from '../../storage/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { MasterDeps } from '../deps.ts'
-import type { Answer } from '../http/route.ts'
+import type { HandlerResult } from '../http/route.ts'
 import type { Announce } from './events.ts'
 import { etagOf, marksInclude, parseMarks } from './etag.ts'
 import { polledBody } from './record.ts'
@@ -26,7 +26,7 @@ export async function pollConfig(
   entry: CatalogEntry,
   ifNoneMatch: string | undefined,
   deps: PollDeps,
-): Promise<Answer> {
+): Promise<HandlerResult> {
   const [epoch, [row]] = await Promise.all([deps.epoch.read(), deps.backend.configs.get([ref])])
   if (row === null || row === undefined) throw unknownWorker(ref)
   const marks = parseMarks(ifNoneMatch ?? '')

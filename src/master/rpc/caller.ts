@@ -3,7 +3,7 @@ import type { CatalogEntry } from '../../automation/index.ts'
 import type { RpcMethod, RpcParams, RpcResult } from '../../protocol/index.ts'
 import type { LeaseRef } from '../../storage/index.ts'
 import type { RawJson } from '../http/route.ts'
-import type { AnswerRoom } from './answer-room.ts'
+import type { ResponseBudget } from './response-budget.ts'
 
 /** The worker that the path names; what it may touch ends at its type (S13). */
 export interface Caller {
@@ -14,7 +14,7 @@ export interface Caller {
   /** Every lease granted to this request: given back when its answer cannot be written. */
   readonly granted: LeaseRef[]
   /** Shared by all calls of the request. */
-  readonly room: AnswerRoom
+  readonly budget: ResponseBudget
 }
 
 /**

@@ -35,11 +35,11 @@ export function poolMethods(pools: Pools): Methods<Extract<RpcMethod, `pool.${st
         ],
       }
     },
-    'pool.claim': async ({ pool, hold_ms: holdMs, n: asked, match }, { entry, workerId, room }) => {
+    'pool.claim': async ({ pool, hold_ms: holdMs, n: asked, match }, { entry, workerId, budget }) => {
       declaredPool(entry, pool)
       const n = asked ?? 1
       const most = Math.min(n * MAX_BODY_BYTES, MAX_ANSWER_BYTES)
-      const claims = await room.read(
+      const claims = await budget.read(
         most,
         async () => only(await pools.claim(pool, [{ owner: workerId, n, holdMs, match: match ?? {} }])),
         charsOf,

@@ -32,8 +32,8 @@ export function primitiveMethods({ kv, locks, counters, bus }: Backend, catalog:
     )
   }
   return {
-    'kv.get': async ({ key, namespace }, { entry, room }) => {
-      const [value = null] = await room.read(
+    'kv.get': async ({ key, namespace }, { entry, budget }) => {
+      const [value = null] = await budget.read(
         MAX_KV_VALUE_BYTES,
         () => kv.get(namespace ?? entry.type, [key]),
         ([found]) => found?.length ?? 0,

@@ -24,9 +24,9 @@ import {
   type RpcMethod,
 } from '../../protocol/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
-import { RawJson, route, type Answer } from '../http/route.ts'
+import { RawJson, route, type HandlerResult } from '../http/route.ts'
 import type { Queue } from '../queue/index.ts'
-import { AnswerRoom } from './answer-room.ts'
+import { ResponseBudget } from './response-budget.ts'
 import { busRoute } from './bus.ts'
 import type { Caller, Methods } from './caller.ts'
 import { poolMethods } from './pools.ts'
@@ -65,7 +65,13 @@ export function createRpc(deps: MasterDeps, queue: Queue): Part {
         others: { 204: { description: 'All calls were notifications, which have no response.' } },
         summary: 'JSON-RPC 2.0 of a worker: tasks, pools, locks, counters, key-value store, messages.',
         handle: ({ params, entry, signal, body, exactBody }) =>
-          rpc.handle(body, exactBody, { entry, workerId: params.id, signal, granted: [], room: new AnswerRoom() }),
+          rpc.handle(body, exactBody, {
+            entry,
+            workerId: params.id,
+            signal,
+            granted: [],
+            budget: new ResponseBudget(),
+          }),
       }),
       busRoute(deps),
     ],
@@ -94,7 +100,7 @@ class Rpc {
     })
   }
 
-  async handle(body: unknown, exactBody: unknown, caller: Caller): Promise<Answer> {
+  async handle(body: unknown, exactBody: unknown, caller: Caller): Promise<HandlerResult> {
     const text = Array.isArray(body)
       ? await this.#batch(body, exactBody as readonly unknown[], caller)
       : await this.#answer(body, exactBody, caller)

@@ -46,7 +46,7 @@ export class StreamKeeper {
   }
 
   /** Drops a quarter of all outputs, the oldest of the largest streams. @returns whether any was dropped; at most once in 5 s. */
-  makeRoom(): Promise<boolean> {
+  makeCapacity(): Promise<boolean> {
     if (this.#making !== null) return this.#making
     this.#making = this.#drop(REMAINS).catch((error: unknown) => {
       this.#ports.onFailed(error)

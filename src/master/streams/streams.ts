@@ -8,7 +8,7 @@
  */
 import { Counter } from 'prom-client'
 import { infiniteNumber, type JsonText, type Output } from '../../protocol/index.ts'
-import { Complaints } from '../../runtime/index.ts'
+import { LogThrottle } from '../../runtime/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { Collector, type CollectorPorts, type DropReason } from './collector.ts'
 import { streamRoutes } from './routes.ts'
@@ -21,8 +21,8 @@ const FULL_BYTES_IN_ALL = 64 * 1_048_576
 const REFUSE_BYTES_IN_ALL = 2 * FULL_BYTES_IN_ALL
 const STOP_WITHIN_MS = 5_000
 
-/** `makeRoom`: drops the oldest outputs of a full store, and resolves to whether there were any. */
-export type Streams = Part & OutputSink & { makeRoom(): Promise<boolean> }
+/** `makeCapacity`: drops the oldest outputs of a full store, and resolves to whether there were any. */
+export type Streams = Part & OutputSink & { makeCapacity(): Promise<boolean> }
 
 export function createStreams(deps: MasterDeps): Streams {
   const sink = new CollectedOutputs(deps)
@@ -31,7 +31,7 @@ export function createStreams(deps: MasterDeps): Streams {
     accept: (type, workerId, outputs, exact) => sink.accept(type, workerId, outputs, exact),
     full: (type) => sink.full(type),
     onRelief: (listener) => sink.onRelief(listener),
-    makeRoom: () => sink.keeper.makeRoom(),
+    makeCapacity: () => sink.keeper.makeCapacity(),
     start: () => sink.keeper.start(),
     stop: () => sink.stop(),
   }
@@ -43,7 +43,7 @@ class CollectedOutputs implements OutputSink {
   readonly #collectors = new Map<string, Collector>()
   readonly #listeners = new Set<() => void>()
   readonly #giveUp = new AbortController()
-  readonly #complaints: Complaints
+  readonly #logThrottle: LogThrottle
   readonly #dropped: Counter
   readonly #trimmed: Counter
   readonly #ports: CollectorPorts
@@ -54,7 +54,7 @@ class CollectedOutputs implements OutputSink {
 
   constructor(deps: MasterDeps) {
     this.#deps = deps
-    this.#complaints = new Complaints(deps.clock)
+    this.#logThrottle = new LogThrottle(deps.clock)
     const registers = [deps.metrics]
     this.#dropped = new Counter({
       name: 'svc_outputs_dropped_total',
@@ -75,7 +75,7 @@ class CollectedOutputs implements OutputSink {
       random: deps.random,
       onTrimmed: (type, count) => this.#trimmed.inc({ automation_type: type }, count),
       onFailed: (error) =>
-        this.#complaints.about('keeper', (suppressed) =>
+        this.#logThrottle.run('keeper', (suppressed) =>
           deps.log.warn('failed to trim the output streams', { error, more_since_last_line: suppressed }),
         ),
     })
@@ -146,7 +146,7 @@ class CollectedOutputs implements OutputSink {
   /** One output that was never collected. */
   #refuse(type: string, workerId: string, reason: string, why: string): void {
     this.#dropped.inc({ automation_type: type, reason })
-    this.#complaints.about(`${type}/${workerId}/${reason}`, (suppressed) =>
+    this.#logThrottle.run(`${type}/${workerId}/${reason}`, (suppressed) =>
       this.#deps.log.warn('an output was dropped', {
         automation_type: type,
         worker_id: workerId,
@@ -159,8 +159,8 @@ class CollectedOutputs implements OutputSink {
 
   #onDropped(type: string, count: number, reason: DropReason, cause: unknown): void {
     this.#dropped.inc({ automation_type: type, reason }, count)
-    if (reason === 'store_full') void this.keeper.makeRoom()
-    this.#complaints.about(`${type}//${reason}`, (suppressed) =>
+    if (reason === 'store_full') void this.keeper.makeCapacity()
+    this.#logThrottle.run(`${type}//${reason}`, (suppressed) =>
       this.#deps.log.error('outputs were dropped: the store rejected them', {
         automation_type: type,
         reason,

@@ -8,7 +8,7 @@
  */
 import { MasterError, type Reply } from '../../client/index.ts'
 import {
-  Complaints,
+  LogThrottle,
   isRefusalStatus,
   retryAfterDelayMs,
   type Clock,
@@ -54,11 +54,11 @@ export interface CallsDeps {
 
 export class Calls {
   readonly #deps: CallsDeps
-  readonly #refusals: Complaints
+  readonly #refusals: LogThrottle
 
   constructor(deps: CallsDeps) {
     this.#deps = deps
-    this.#refusals = new Complaints(deps.clock)
+    this.#refusals = new LogThrottle(deps.clock)
   }
 
   /** @throws what `signal` aborted with. */
@@ -111,7 +111,7 @@ export class Calls {
   #log({ status = 0, message, retryAfterMs }: MasterError, waitMs: number): void {
     const { limiter, log } = this.#deps
     const requested = retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs, wait_ms: Math.round(waitMs) }
-    this.#refusals.about(String(status), (suppressed) =>
+    this.#refusals.run(String(status), (suppressed) =>
       log.warn('the master, or a proxy in front of it, rejects calls; sending fewer', {
         status,
         error: message,

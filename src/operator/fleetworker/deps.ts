@@ -1,5 +1,5 @@
 /** @module operator/fleetworker/deps  What a reconcile works with. Nothing of it outlives a term of leadership but the cache and the table. */
-import type { Clock, Complaints, Log } from '../../runtime/index.ts'
+import type { Clock, LogThrottle, Log } from '../../runtime/index.ts'
 import type { FleetTable, MasterWriter } from '../fleet/index.ts'
 import type { EventRecorder, KubeTransport, Leadership, ObjectCache, StatusWriter } from '../kube/index.ts'
 import type { ReconcileMemory } from './memory.ts'
@@ -27,7 +27,7 @@ export interface ReconcileDeps {
   readonly clock: Clock
   readonly log: Log
   /** Limits warnings about missing rights to one per minute and namespace. */
-  readonly complaints: Complaints
+  readonly logThrottle: LogThrottle
   /** Whether this operator sees the resources of a namespace. */
   readonly watches: (namespace: string) => boolean
   readonly permits: Permits

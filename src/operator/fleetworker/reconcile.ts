@@ -57,9 +57,9 @@ export async function reconcile(key: ObjectKey, deps: ReconcileDeps, signal: Abo
 }
 
 /** Kubernetes deletes the operator's RoleBinding together with its namespace, and then no finalizer there can be removed. */
-function warnOfMissingRights(key: ObjectKey, error: KubeError, { complaints, log }: ReconcileDeps): void {
+function warnOfMissingRights(key: ObjectKey, error: KubeError, { logThrottle, log }: ReconcileDeps): void {
   const [namespace = '', name] = key.split('/')
-  complaints.about(namespace, (suppressed) =>
+  logThrottle.run(namespace, (suppressed) =>
     log.warn(
       'the operator lacks rights in the namespace of a FleetWorker; a deleted one keeps its finalizer until they are granted',
       { namespace, name, error, ...(suppressed > 0 && { suppressed }) },

@@ -405,7 +405,7 @@ export const DECISIONS: readonly Row[] = [
     'Events have names, data and a comment every 15 s.',
     by('master/events/stream.test.ts', 'tells the life of a worker as it goes on'),
     by('master/events/stream.test.ts', 'is kept open by a comment every 15 s'),
-    by('master/events/masters.test.ts', 'are told when they changed, once a second'),
+    by('master/events/several-masters.test.ts', 'are told when they changed, once a second'),
   ],
   ['D51b', 'A claim is answered with the record, and DELETE repeats harmlessly.'],
   ['D52a', 'A secret inside objects is masked by its path.'],

@@ -34,8 +34,8 @@ export const WIRE: readonly Row[] = [
   [
     'D78',
     'Concurrent reserves of one worker, also in one batch, each wait and are each served.',
-    by('master/queue/lanes.test.ts', 'wait together, and each gets a task'),
-    by('master/queue/lanes.test.ts', 'of one JSON-RPC batch each get a task'),
+    by('master/queue/waiters.test.ts', 'wait together, and each gets a task'),
+    by('master/queue/waiters.test.ts', 'of one JSON-RPC batch each get a task'),
   ],
   [
     'D80a',

@@ -13,7 +13,7 @@ import { queryReader } from '../../../src/master/http/query.ts'
 import {
   JsonChunks,
   RawJson,
-  type Answer,
+  type HandlerResult,
   type Principal,
   type Route,
   type StreamBody,
@@ -254,7 +254,7 @@ export class World {
     method: string,
     path: string,
     { body, role, key = 't', signal = new AbortController().signal }: CallOptions,
-  ): Promise<Answer> {
+  ): Promise<HandlerResult> {
     const { pathname, search } = new URL(`http://localhost/api/v1${path}`)
     const { route, params } = this.#find(method, pathname)
     if (route.body !== undefined) {

@@ -18,7 +18,7 @@ import { queryReader } from '../../../src/master/http/query.ts'
 import {
   JsonChunks,
   RawJson,
-  type Answer,
+  type HandlerResult,
   type Principal,
   type Route,
   type StreamBody,
@@ -361,7 +361,7 @@ export class World {
 /** As the answers of a master have them, so that they are held against its document. */
 const HEADERS = { 'content-type': 'application/json', 'muster-request-id': 'r', 'muster-epoch': 'e' }
 
-async function write({ status = 200, headers = {}, body }: Answer, response: ServerResponse): Promise<void> {
+async function write({ status = 200, headers = {}, body }: HandlerResult, response: ServerResponse): Promise<void> {
   response.writeHead(status, { ...HEADERS, ...headers })
   if (body instanceof RawJson) response.end(body.text)
   else if (body instanceof JsonChunks) response.end(Buffer.concat(body.chunks), body.onSent)

@@ -5,7 +5,7 @@
 import { afterEach, expect } from '@jest/globals'
 import { buildCatalog, defineBatch, Type, type Catalog } from '../../../src/automation/index.ts'
 import type { WorkerBody } from '../../../src/protocol/index.ts'
-import { Complaints, seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
+import { LogThrottle, seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { claimOf } from '../../../src/operator/fleet/index.ts'
 import {
@@ -185,7 +185,7 @@ export class ReconcileWorld {
       memory: new ReconcileMemory(random()),
       clock: time,
       log,
-      complaints: new Complaints(time),
+      logThrottle: new LogThrottle(time),
       events: {
         record: ({ namespace, name, uid }, type, reason, message) =>
           void this.events.push({ target: { namespace, name, uid }, type, reason, message }),

@@ -1,5 +1,5 @@
 /**
- * @module master/rpc/answer-room
+ * @module master/rpc/response-budget
  * How large the answer to one request may become, whatever number of calls it carries. What is about to be read is set
  * aside at its largest, so that not everything is read at once; what was read is counted at its size. Above 32 MiB no
  * further call reads: it is answered `unavailable`, has done nothing, and may be sent again.
@@ -12,7 +12,7 @@ import { MAX_ANSWER_BYTES, RpcError } from '../../protocol/index.ts'
 /** Long enough for the answer to have left. */
 const RETRY_AFTER_MS = 1_000
 
-export class AnswerRoom {
+export class ResponseBudget {
   #used = 0
   #setAside = 0
   readonly #waiting: (() => void)[] = []

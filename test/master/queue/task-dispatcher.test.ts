@@ -414,7 +414,7 @@ describe('too many waiters', () => {
     const time = new VirtualTime()
     const reasons: string[] = []
     const waiters = new Waiters({
-      room: { taken: MAX_WAITERS },
+      capacity: { taken: MAX_WAITERS },
       timers: time,
       clock: time,
       onRefused: (reason) => reasons.push(reason),

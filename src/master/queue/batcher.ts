@@ -1,5 +1,5 @@
 /**
- * @module master/queue/lane
+ * @module master/queue/batcher
  * Group commit: calls of one operation on one automation type that arrive in one tick, or while an earlier call is on
  * its way, go to the store together.
  *
@@ -23,7 +23,7 @@ interface Call<Item, Answer> {
   readonly resolve: (answers: readonly (Answer | Error)[]) => void
 }
 
-export class Lane<Item, Answer> {
+export class Batcher<Item, Answer> {
   readonly #run: (items: readonly Item[]) => Promise<readonly Answer[]>
   readonly #weigh: (item: Item) => number
   #waiting: Call<Item, Answer>[] = []

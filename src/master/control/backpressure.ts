@@ -1,50 +1,50 @@
 /**
- * @module master/control/pressure
+ * @module master/control/backpressure
  * Reads no faster than the store takes: pauses the sockets that feed what is full, and reads on at half. Nothing is
  * dropped here; the worker's own buffer fills instead, and is bounded there.
  */
 import type { OutputSink } from '../streams/sink.ts'
 import { PAUSE, type Connection } from './connection.ts'
-import { MAX_UNTAKEN_BYTES, MAX_UNTAKEN_TOTAL_BYTES } from './limits.ts'
+import { MAX_UNFLUSHED_BYTES, MAX_UNFLUSHED_TOTAL_BYTES } from './limits.ts'
 
-export class Pressure {
+export class Backpressure {
   readonly #sink: OutputSink
   readonly #paused = new Set<Connection>()
-  #untakenBytes = 0
+  #unflushedBytes = 0
 
   constructor(sink: OutputSink) {
     this.#sink = sink
   }
 
   /** Outputs of this connection went to the sink. */
-  fed(connection: Connection): void {
+  onOutput(connection: Connection): void {
     if (this.#sink.full(connection.type)) this.#pause(connection, PAUSE.sink)
   }
 
   /** The sink has room again, at least for some type. */
-  relieved(): void {
+  onDrain(): void {
     for (const connection of this.#paused) {
       if (!this.#sink.full(connection.type)) this.#resume(connection, PAUSE.sink)
     }
   }
 
   /** Statistics were read and wait for the store. */
-  untaken(connection: Connection, bytes: number): void {
-    connection.untakenBytes += bytes
-    this.#untakenBytes += bytes
-    if (connection.untakenBytes > MAX_UNTAKEN_BYTES || this.#untakenBytes > MAX_UNTAKEN_TOTAL_BYTES)
-      this.#pause(connection, PAUSE.untaken)
+  addUnflushed(connection: Connection, bytes: number): void {
+    connection.unflushedBytes += bytes
+    this.#unflushedBytes += bytes
+    if (connection.unflushedBytes > MAX_UNFLUSHED_BYTES || this.#unflushedBytes > MAX_UNFLUSHED_TOTAL_BYTES)
+      this.#pause(connection, PAUSE.unflushed)
   }
 
   /** The store took them, or they were given up. */
-  taken(connection: Connection, bytes: number): void {
-    const crowdedBefore = this.#untakenBytes > MAX_UNTAKEN_TOTAL_BYTES / 2
-    connection.untakenBytes -= bytes
-    this.#untakenBytes -= bytes
-    if (this.#untakenBytes > MAX_UNTAKEN_TOTAL_BYTES / 2) return
+  removeUnflushed(connection: Connection, bytes: number): void {
+    const crowdedBefore = this.#unflushedBytes > MAX_UNFLUSHED_TOTAL_BYTES / 2
+    connection.unflushedBytes -= bytes
+    this.#unflushedBytes -= bytes
+    if (this.#unflushedBytes > MAX_UNFLUSHED_TOTAL_BYTES / 2) return
     const relieved = crowdedBefore ? this.#paused : [connection]
     for (const each of relieved) {
-      if (each.untakenBytes <= MAX_UNTAKEN_BYTES / 2) this.#resume(each, PAUSE.untaken)
+      if (each.unflushedBytes <= MAX_UNFLUSHED_BYTES / 2) this.#resume(each, PAUSE.unflushed)
     }
   }
 
@@ -59,6 +59,6 @@ export class Pressure {
 
   #resume(connection: Connection, reason: number): void {
     connection.resume(reason)
-    if ((connection.pausedFor & (PAUSE.sink | PAUSE.untaken)) === 0) this.#paused.delete(connection)
+    if ((connection.pausedFor & (PAUSE.sink | PAUSE.unflushed)) === 0) this.#paused.delete(connection)
   }
 }

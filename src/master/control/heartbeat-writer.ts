@@ -1,5 +1,5 @@
 /**
- * @module master/control/beats
+ * @module master/control/heartbeat-writer
  * States and statistics on their way to the store, one lane per automation type: what arrives in one tick, or while a
  * call is on its way, goes together. Of a worker's states the last one counts; every stats frame is kept; any other
  * frame only marks the worker seen.
@@ -9,15 +9,15 @@
  * frames. What a store that is away refused is offered again.
  */
 import { CLOSE, FleetError, type JsonText } from '../../protocol/index.ts'
-import type { Complaints } from '../../runtime/index.ts'
+import type { LogThrottle } from '../../runtime/index.ts'
 import type { WorkerReport, ReportResult } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
-import { RUN_ITEMS } from '../queue/lane.ts'
+import { RUN_ITEMS } from '../queue/batcher.ts'
 import type { Announce } from '../registry/index.ts'
 import type { Connection, ReportedStateFrame } from './connection.ts'
 import { SEEN_EVERY_MS, STORE_RETRY_MS } from './limits.ts'
 import type { Outbound } from './outbound.ts'
-import type { Pressure } from './pressure.ts'
+import type { Backpressure } from './backpressure.ts'
 import type { StateEventThrottle } from './state-event-throttle.ts'
 
 interface TypeLane {
@@ -30,23 +30,23 @@ interface Sent {
   readonly stats: JsonText[]
 }
 
-export interface BeatsDeps {
+export interface HeartbeatWriterDeps {
   readonly master: MasterDeps
   readonly announce: Announce
   readonly stateEvents: StateEventThrottle
   readonly outbound: Outbound
-  readonly pressure: Pressure
-  readonly complaints: Complaints
+  readonly backpressure: Backpressure
+  readonly logThrottle: LogThrottle
 }
 
 const bytesOf = (stats: readonly JsonText[]): number => stats.reduce((sum, text) => sum + text.length, 0)
 
-export class Beats {
-  readonly #deps: BeatsDeps
+export class HeartbeatWriter {
+  readonly #deps: HeartbeatWriterDeps
   readonly #lanes = new Map<string, TypeLane>()
   readonly #stopping = new AbortController()
 
-  constructor(deps: BeatsDeps) {
+  constructor(deps: HeartbeatWriterDeps) {
     this.#deps = deps
   }
 
@@ -57,13 +57,13 @@ export class Beats {
 
   stats(connection: Connection, text: JsonText): void {
     connection.pendingStats.push(text)
-    this.#deps.pressure.untaken(connection, text.length)
+    this.#deps.backpressure.addUnflushed(connection, text.length)
     this.#enqueue(connection)
   }
 
   /** Another frame arrived. */
   seen(connection: Connection): void {
-    if (this.#deps.master.clock.monotonicMs() - connection.lastBeatMs >= SEEN_EVERY_MS) this.#enqueue(connection)
+    if (this.#deps.master.clock.monotonicMs() - connection.lastReportMs >= SEEN_EVERY_MS) this.#enqueue(connection)
   }
 
   /** The connection ended; the store hears of it after its last frames. */
@@ -130,7 +130,7 @@ export class Beats {
     if (sent.length === 0) return
     const answers = await this.#deps.master.backend.workers.beat(sent.map(beatOf))
     for (const [index, each] of sent.entries()) {
-      this.#deps.pressure.taken(each.connection, bytesOf(each.stats))
+      this.#deps.backpressure.removeUnflushed(each.connection, bytesOf(each.stats))
       const answer = answers[index]
       if (answer !== undefined) this.#answered(each, answer)
     }
@@ -145,7 +145,7 @@ export class Beats {
         connection.pendingState ??= state
         connection.pendingStats.unshift(...stats)
       } else {
-        this.#deps.pressure.taken(connection, bytesOf(stats))
+        this.#deps.backpressure.removeUnflushed(connection, bytesOf(stats))
       }
       if (again || connection.gone) lane.waiting.add(connection)
     }
@@ -192,7 +192,7 @@ export class Beats {
   }
 
   #complain(message: string, error: unknown): void {
-    this.#deps.complaints.about(message, (suppressed) => this.#deps.master.log.warn(message, { error, suppressed }))
+    this.#deps.logThrottle.run(message, (suppressed) => this.#deps.master.log.warn(message, { error, suppressed }))
   }
 }
 
@@ -201,7 +201,7 @@ function taken(connection: Connection, nowMs: number): Sent {
   const { pendingState: state, pendingStats: stats } = connection
   connection.pendingState = null
   if (stats.length > 0) connection.pendingStats = []
-  connection.lastBeatMs = nowMs
+  connection.lastReportMs = nowMs
   return { connection, state, stats }
 }
 

@@ -1,5 +1,5 @@
 /**
- * @module runtime/complaints
+ * @module runtime/log-throttle
  * Keeps a repeated warning to one line a minute per key, so that one broken worker or an unavailable store cannot
  * fill the log. 10,000 keys are remembered; beyond that the oldest is forgotten, which costs a line at most.
  */
@@ -14,7 +14,7 @@ interface Complaint {
   suppressed: number
 }
 
-export class Complaints {
+export class LogThrottle {
   readonly #clock: Clock
   readonly #byKey = new Map<string, Complaint>()
 
@@ -23,7 +23,7 @@ export class Complaints {
   }
 
   /** Calls `say` with how often the same was kept silent since the last line, unless it was said within the last minute. */
-  about(key: string, say: (suppressed: number) => void): void {
+  run(key: string, say: (suppressed: number) => void): void {
     const nowMs = this.#clock.monotonicMs()
     const known = this.#byKey.get(key)
     if (known !== undefined && nowMs < known.quietUntilMs) {
@@ -42,14 +42,14 @@ export class Complaints {
  * `log`, with each warning and error at most once a minute: for a process whose every part says over and over that the
  * its only peer is unavailable. Lines are the same when their message, `error` and `task_id` are.
  */
-export function quieted(log: Log, clock: Clock): Log {
-  const complaints = new Complaints(clock)
+export function withThrottledWarnings(log: Log, clock: Clock): Log {
+  const logThrottle = new LogThrottle(clock)
   const once =
     (level: 'warn' | 'error') =>
     (message: string, fields: LogFields = {}): void => {
       const { error, task_id: taskId } = fields
       const key = JSON.stringify([message, error instanceof Error ? error.message : error, taskId])
-      complaints.about(key, (suppressed) => log[level](message, suppressed === 0 ? fields : { ...fields, suppressed }))
+      logThrottle.run(key, (suppressed) => log[level](message, suppressed === 0 ? fields : { ...fields, suppressed }))
     }
   return {
     debug: (message, fields) => log.debug(message, fields),

@@ -1,5 +1,5 @@
 /**
- * @module master/queue/pump
+ * @module master/queue/task-dispatcher
  * Gives pending tasks to the long polls of one automation type. One reserve is in flight at a time and carries every
  * waiter that it might serve, merged into one request a worker (waiters.ts), so that waiting costs the store nothing and
  * waking costs it one call.
@@ -31,7 +31,7 @@ import { MAX_RESERVED_PER_CALL, RpcError } from '../../protocol/index.ts'
 import type { Cancel } from '../../runtime/index.ts'
 import type { Backend, Lease, LeaseRef, Reservation, ReserveRequest } from '../../storage/index.ts'
 import { AttemptLimits } from './attempt-limits.ts'
-import { Waiters, type Ask, type Group, type Waiter, type WaitersPorts } from './waiters.ts'
+import { Waiters, type ReserveOptions, type Group, type Waiter, type WaitersPorts } from './waiters.ts'
 
 /** What one reserve takes and answers; its bounds are the contract's. */
 const MAX_REQUESTS = 500
@@ -42,7 +42,7 @@ const MAX_DROPPED = 1_000
 /** A due time that lies in the past by our reckoning is not asked for more often than this. */
 const SOONEST_MS = 10
 
-export interface PumpPorts extends WaitersPorts {
+export interface TaskDispatcherPorts extends WaitersPorts {
   readonly backend: Backend
   /** The backend's time, to know how far away a due time is. */
   readonly backendNowMs: () => number
@@ -56,9 +56,9 @@ interface Asked {
   readonly request: ReserveRequest
 }
 
-export class Pump {
+export class TaskDispatcher {
   readonly #entry: CatalogEntry
-  readonly #ports: PumpPorts
+  readonly #ports: TaskDispatcherPorts
   readonly #waiters: Waiters
   readonly #limits: AttemptLimits
   #ready = 0
@@ -70,7 +70,7 @@ export class Pump {
   #cancelDue: Cancel = () => {}
   #dueMs: number | null = null
 
-  constructor(entry: CatalogEntry, ports: PumpPorts) {
+  constructor(entry: CatalogEntry, ports: TaskDispatcherPorts) {
     this.#entry = entry
     this.#ports = ports
     this.#waiters = new Waiters(ports)
@@ -84,9 +84,9 @@ export class Pump {
   }
 
   /** Up to `limit` leases, or none within `waitMs`. */
-  reserve(ask: Ask): Promise<readonly Lease[]> {
+  reserve(options: ReserveOptions): Promise<readonly Lease[]> {
     if (this.#closed) return Promise.resolve([])
-    const leases = this.#waiters.wait(ask, (waiter) => this.#onDeadline(waiter))
+    const leases = this.#waiters.wait(options, (waiter) => this.#onDeadline(waiter))
     this.#kick()
     return leases
   }
@@ -138,7 +138,7 @@ export class Pump {
       this.#ready = Infinity
       this.#trouble = { error }
       this.#ports.onTrouble(error)
-      for (const { waiters } of batch) for (const waiter of waiters) if (!waiter.patient) waiter.refuse(error)
+      for (const { waiters } of batch) for (const waiter of waiters) if (!waiter.patient) waiter.reject(error)
       return false
     }
   }
@@ -191,14 +191,14 @@ export class Pump {
         return []
       case 'stale':
         this.#limits.forget(worker)
-        waiters.forEach((waiter) => this.#waiters.again(waiter))
+        waiters.forEach((waiter) => this.#waiters.requeue(waiter))
         return []
       case 'draining':
-        waiters.forEach((waiter) => waiter.answer([]))
+        waiters.forEach((waiter) => waiter.resolve([]))
         return []
       default: {
         if (this.#dismissed.has(worker)) return answer
-        const orphans = this.#waiters.give(worker, answer)
+        const orphans = this.#waiters.deliver(worker, answer)
         for (const waiter of waiters) this.#unserved(waiter, answer.length >= request.limit)
         return orphans
       }
@@ -207,12 +207,12 @@ export class Pump {
 
   /** `more`: another poll took what was meant for this one, so this one has not seen the queue dry. */
   #unserved(waiter: Waiter, more: boolean): void {
-    if (more) this.#waiters.again(waiter)
-    else if (!waiter.patient) waiter.answer([])
+    if (more) this.#waiters.requeue(waiter)
+    else if (!waiter.patient) waiter.resolve([])
   }
 
   #refuseUnknown(waiter: Waiter): void {
-    waiter.refuse(
+    waiter.reject(
       new RpcError(
         'unknown_worker',
         `no worker "${waiter.worker}" of type "${this.#entry.type}" is registered; register first`,
@@ -234,8 +234,8 @@ export class Pump {
   }
 
   #onDeadline(waiter: Waiter): void {
-    if (this.#trouble === null) waiter.answer([])
-    else waiter.refuse(this.#trouble.error)
+    if (this.#trouble === null) waiter.resolve([])
+    else waiter.reject(this.#trouble.error)
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * @module master/http/openapi-answers
+ * @module master/http/openapi-responses
  * What a row answers, for the document: its 200, what it states beside that, and the refusals that follow from its
  * properties, since the same properties make the checks of serve.ts:
  *

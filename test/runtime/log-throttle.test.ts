@@ -1,24 +1,24 @@
 import { describe, expect, it } from '@jest/globals'
-import { Complaints, quieted, VirtualTime, type Log } from '../../src/runtime/index.ts'
+import { LogThrottle, withThrottledWarnings, VirtualTime, type Log } from '../../src/runtime/index.ts'
 
 describe('Complaints', () => {
   it('says the same once a minute, and how often it was kept silent', async () => {
     const time = new VirtualTime()
-    const complaints = new Complaints(time)
+    const logThrottle = new LogThrottle(time)
     const said: number[] = []
     for (let n = 0; n < 61; n += 1) {
-      complaints.about('store', (suppressed) => said.push(suppressed))
+      logThrottle.run('store', (suppressed) => said.push(suppressed))
       await time.advance(1_000)
     }
     expect(said).toEqual([0, 59])
   })
 
   it('remembers 10,000 keys, and then forgets the oldest', () => {
-    const complaints = new Complaints(new VirtualTime())
+    const logThrottle = new LogThrottle(new VirtualTime())
     let said = 0
-    for (let n = 0; n <= 10_000; n += 1) complaints.about(`key ${n}`, () => (said += 1))
-    complaints.about('key 10000', () => (said += 1))
-    complaints.about('key 0', () => (said += 1))
+    for (let n = 0; n <= 10_000; n += 1) logThrottle.run(`key ${n}`, () => (said += 1))
+    logThrottle.run('key 10000', () => (said += 1))
+    logThrottle.run('key 0', () => (said += 1))
     expect(said).toBe(10_002)
   })
 })
@@ -31,7 +31,7 @@ describe('a quieted log', () => {
       (level: string) =>
       (message: string, fields: object = {}): void =>
         void lines.push(`${level} ${message} ${JSON.stringify(fields)}`)
-    const log: Log = quieted(
+    const log: Log = withThrottledWarnings(
       { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), isEnabled: () => true },
       time,
     )

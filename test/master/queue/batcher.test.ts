@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
-import { allAnswered, Lane } from '../../../src/master/queue/lane.ts'
+import { allAnswered, Batcher } from '../../../src/master/queue/batcher.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
 
 /** A lane whose runs end when the test says so. */
 function held() {
   const runs: { items: readonly number[]; end: (error?: Error) => void }[] = []
-  const lane = new Lane<number, string>(
+  const lane = new Batcher<number, string>(
     (items) =>
       new Promise((resolve, reject) => {
         runs.push({

@@ -1,5 +1,5 @@
 /**
- * @module master/http/traffic
+ * @module master/http/in-flight-requests
  * The requests on their way: how many are in work (2,000, then 503), how long each may take (30 s, then 408 and the
  * connection ends), how slowly a body may arrive, and how they end when the master stops or a token is revoked.
  *
@@ -19,19 +19,19 @@ import {
 } from '../../protocol/index.ts'
 import type { Clock, Timers } from '../../runtime/index.ts'
 import type { Authenticator } from '../auth/index.ts'
-import type { Exchange } from './exchange.ts'
+import type { RequestContext } from './request-context.ts'
 import { FairShare } from './fair-share.ts'
 import type { Principal } from './route.ts'
 
 const DEADLINE_MS = 30_000
 const LOOK_EVERY_MS = 1_000
 
-export interface TrafficOptions {
+export interface InFlightRequestsOptions {
   readonly clock: Clock
   readonly timers: Timers
   readonly authenticator: Authenticator
   /** Refuses a request whose time is up. */
-  readonly expire: (exchange: Exchange, detail: string) => void
+  readonly expire: (context: RequestContext, detail: string) => void
   /** Called for each request that was refused to keep places for others. */
   readonly onShed: (reason: ShedReason) => void
 }
@@ -43,17 +43,17 @@ export type ShedReason = 'connection' | 'token' | 'in_work' | 'no_token' | 'slow
 const ended = (why: string): Error => new DOMException(why, 'AbortError')
 
 /** Not one that is answered already: what an abort takes back must not have been given. */
-function endLong(exchange: Exchange, why: string): void {
-  if (!exchange.response.writableEnded) exchange.abort(ended(why))
+function endLong(context: RequestContext, why: string): void {
+  if (!context.response.writableEnded) context.abort(ended(why))
 }
 
-export class Traffic {
-  readonly #options: TrafficOptions
+export class InFlightRequests {
+  readonly #options: InFlightRequestsOptions
   /** Ordered by arrival, so that the first one is the one whose time is up first. */
-  readonly #timed = new Set<Exchange>()
-  readonly #long = new Set<Exchange>()
+  readonly #timed = new Set<RequestContext>()
+  readonly #long = new Set<RequestContext>()
   /** Those whose body is arriving, and since when. */
-  readonly #reading = new Map<Exchange, number>()
+  readonly #reading = new Map<RequestContext, number>()
   readonly #inWork = new FairShare(MAX_REQUESTS_IN_WORK)
   /** Apart, so that workers can settle their tasks while all places are taken. */
   readonly #longBodies = new FairShare(MAX_REQUESTS_IN_WORK)
@@ -62,7 +62,7 @@ export class Traffic {
   #onIdle = (): void => {}
   #ends: (() => void)[] = []
 
-  constructor(options: TrafficOptions) {
+  constructor(options: InFlightRequestsOptions) {
     this.#options = options
   }
 
@@ -76,12 +76,12 @@ export class Traffic {
   }
 
   /** A request arrived. */
-  open(exchange: Exchange): void {
-    this.#timed.add(exchange)
-    exchange.response.once('close', () => {
-      this.#timed.delete(exchange)
-      this.#long.delete(exchange)
-      if (!exchange.response.writableFinished) exchange.abort(ended('the client disconnected'))
+  open(context: RequestContext): void {
+    this.#timed.add(context)
+    context.response.once('close', () => {
+      this.#timed.delete(context)
+      this.#long.delete(context)
+      if (!context.response.writableFinished) context.abort(ended('the client disconnected'))
       if (this.#timed.size + this.#long.size === 0) this.#onIdle()
     })
   }
@@ -104,7 +104,7 @@ export class Traffic {
   }
 
   /** Takes a place of a route without a token, until its response is complete. @throws {FleetError} OVERLOADED */
-  countWithoutToken({ response }: Exchange): void {
+  countWithoutToken({ response }: RequestContext): void {
     if (this.#withoutToken >= MAX_OPEN_REQUESTS)
       throw this.#shed('no_token', 'too many unauthenticated requests are in progress; try again in a second')
     this.#withoutToken += 1
@@ -112,26 +112,26 @@ export class Traffic {
   }
 
   /** Runs `read`, and refuses the request when its body arrives too slowly. */
-  async readBody<T>(exchange: Exchange, read: () => Promise<T>): Promise<T> {
-    this.#reading.set(exchange, this.#options.clock.monotonicMs())
+  async readBody<T>(context: RequestContext, read: () => Promise<T>): Promise<T> {
+    this.#reading.set(context, this.#options.clock.monotonicMs())
     try {
       return await read()
     } finally {
-      this.#reading.delete(exchange)
+      this.#reading.delete(context)
     }
   }
 
   /** Exempts a long poll or a stream from the deadline. */
-  lengthen(exchange: Exchange): void {
-    if (!this.#timed.delete(exchange)) return
-    this.#long.add(exchange)
-    if (this.#stopping) exchange.abort(ended('the master is stopping'))
+  lengthen(context: RequestContext): void {
+    if (!this.#timed.delete(context)) return
+    this.#long.add(context)
+    if (this.#stopping) context.abort(ended('the master is stopping'))
   }
 
   /** Ends long polls and streams, then waits until the last request was answered, `withinMs` at most. */
   async drain(withinMs: number): Promise<void> {
     this.#stopping = true
-    for (const exchange of this.#long) endLong(exchange, 'the master is stopping')
+    for (const context of this.#long) endLong(context, 'the master is stopping')
     await new Promise<void>((resolve) => {
       const cancel = this.#options.timers.after(withinMs, resolve)
       this.#onIdle = () => {
@@ -162,27 +162,27 @@ export class Traffic {
 
   #expire(): void {
     const nowMs = this.#options.clock.monotonicMs()
-    for (const [exchange, sinceMs] of this.#reading) {
+    for (const [context, sinceMs] of this.#reading) {
       const elapsedMs = nowMs - sinceMs
       if (elapsedMs <= BODY_GRACE_MS) break
-      if (exchange.bodyBytes * 1_000 < MIN_BODY_BYTES_PER_SECOND * elapsedMs) this.#endSlowBody(exchange)
+      if (context.bodyBytes * 1_000 < MIN_BODY_BYTES_PER_SECOND * elapsedMs) this.#endSlowBody(context)
     }
-    for (const exchange of this.#timed) {
-      if (exchange.startedMs > nowMs - DEADLINE_MS) return
-      this.#end(exchange, 'the request took too long')
+    for (const context of this.#timed) {
+      if (context.startedMs > nowMs - DEADLINE_MS) return
+      this.#end(context, 'the request took too long')
     }
   }
 
-  #endSlowBody(exchange: Exchange): void {
+  #endSlowBody(context: RequestContext): void {
     this.#options.onShed('slow_body')
-    this.#reading.delete(exchange)
-    this.#end(exchange, `the body arrives at less than ${MIN_BODY_BYTES_PER_SECOND} bytes a second`)
+    this.#reading.delete(context)
+    this.#end(context, `the body arrives at less than ${MIN_BODY_BYTES_PER_SECOND} bytes a second`)
   }
 
-  #end(exchange: Exchange, detail: string): void {
-    this.#timed.delete(exchange)
-    exchange.abort(ended(detail))
-    this.#options.expire(exchange, detail)
+  #end(context: RequestContext, detail: string): void {
+    this.#timed.delete(context)
+    context.abort(ended(detail))
+    this.#options.expire(context, detail)
   }
 
   #shed(reason: ShedReason, problem: string, headers: Readonly<Record<string, string>> = {}): FleetError {
@@ -191,9 +191,9 @@ export class Traffic {
   }
 
   #endRevoked(): void {
-    for (const exchange of this.#long) {
-      if (exchange.principal !== null && !this.#options.authenticator.still(exchange.principal))
-        endLong(exchange, 'the token was revoked')
+    for (const context of this.#long) {
+      if (context.principal !== null && !this.#options.authenticator.still(context.principal))
+        endLong(context, 'the token was revoked')
     }
   }
 }

@@ -1,17 +1,17 @@
 /**
- * @module master/http/answer
+ * @module master/http/response-writer
  * Writes answers. Every one names its request (D59), is never stored by a cache and never sniffed for another type;
  * those under /api/v1 name the epoch of the store (D47). Errors have the single field `detail` (D14).
  */
 import { API_PREFIX, detailForClient, ERRORS, FleetError } from '../../protocol/index.ts'
 import type { Log } from '../../runtime/index.ts'
-import type { Exchange } from './exchange.ts'
-import { JsonChunks, RawJson, type Answer, type StreamBody } from './route.ts'
+import type { RequestContext } from './request-context.ts'
+import { JsonChunks, RawJson, type HandlerResult, type StreamBody } from './route.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 type Headers = Record<string, string | number>
 
-export interface AnswererOptions {
+export interface ResponseWriterOptions {
   readonly epoch: () => string
   readonly log: Log
   /** True while the master stops: connections are not kept. */
@@ -20,87 +20,92 @@ export interface AnswererOptions {
   readonly onRefusal: (status: number) => void
 }
 
-export class Answerer {
-  readonly #options: AnswererOptions
+export class ResponseWriter {
+  readonly #options: ResponseWriterOptions
 
-  constructor(options: AnswererOptions) {
+  constructor(options: ResponseWriterOptions) {
     this.#options = options
   }
 
   /** Sends what a handler answered; resolves when a stream has ended. */
-  async send(exchange: Exchange, { status = 200, headers = {}, body }: Answer): Promise<void> {
-    const head = this.#head(exchange, headers)
-    if (isStream(body)) return this.#stream(exchange, status, head, body)
-    if (body instanceof JsonChunks) return this.#chunks(exchange, status, head, body)
-    if (body === undefined || status === 304 || status === 204) return this.#end(exchange, status, head, '')
+  async send(context: RequestContext, { status = 200, headers = {}, body }: HandlerResult): Promise<void> {
+    const head = this.#head(context, headers)
+    if (isStream(body)) return this.#stream(context, status, head, body)
+    if (body instanceof JsonChunks) return this.#chunks(context, status, head, body)
+    if (body === undefined || status === 304 || status === 204) return this.#end(context, status, head, '')
     if ((typeof body === 'string' || body instanceof Uint8Array) && head['content-type'] !== undefined)
-      return this.#end(exchange, status, head, body)
+      return this.#end(context, status, head, body)
     head['content-type'] ??= JSON_TYPE
-    this.#end(exchange, status, head, body instanceof RawJson ? body.text : JSON.stringify(body))
+    this.#end(context, status, head, body instanceof RawJson ? body.text : JSON.stringify(body))
   }
 
   /** Renders any failure. The one place where errors become answers. */
-  fail(exchange: Exchange, error: unknown): void {
-    const { response } = exchange
+  fail(context: RequestContext, error: unknown): void {
+    const { response } = context
     if (response.destroyed || response.writableEnded) return
     if (response.headersSent) {
-      this.#logFault('a response was cut off', exchange, error)
+      this.#logFault('a response was cut off', context, error)
       return void response.destroy()
     }
     if (error instanceof FleetError) {
       const retryAfter = error.retryAfterSeconds ?? (ERRORS[error.code].status === 503 ? 1 : undefined)
-      return this.refuse(exchange, ERRORS[error.code].status, detailForClient(error), {
+      return this.refuse(context, ERRORS[error.code].status, detailForClient(error), {
         ...error.headers,
         ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
       })
     }
-    this.#logFault('a request failed', exchange, error)
-    this.refuse(exchange, 503, `internal error, request ${exchange.id}`, { 'retry-after': '1' })
+    this.#logFault('a request failed', context, error)
+    this.refuse(context, 503, `internal error, request ${context.id}`, { 'retry-after': '1' })
   }
 
   refuse(
-    exchange: Exchange,
+    context: RequestContext,
     status: number,
     detail: FleetError['detail'],
     headers: Readonly<Record<string, string>> = {},
   ): void {
     this.#options.onRefusal(status)
     this.#end(
-      exchange,
+      context,
       status,
-      { ...this.#head(exchange, headers), 'content-type': JSON_TYPE },
+      { ...this.#head(context, headers), 'content-type': JSON_TYPE },
       JSON.stringify({ detail }),
     )
   }
 
-  #head(exchange: Exchange, headers: Readonly<Record<string, string>>): Headers {
+  #head(context: RequestContext, headers: Readonly<Record<string, string>>): Headers {
     const head: Headers = {
-      'muster-request-id': exchange.id,
+      'muster-request-id': context.id,
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
     }
-    if (exchange.path.startsWith(`${API_PREFIX}/`)) head['muster-epoch'] = this.#options.epoch()
+    if (context.path.startsWith(`${API_PREFIX}/`)) head['muster-epoch'] = this.#options.epoch()
     for (const [name, value] of Object.entries(headers)) head[name.toLowerCase()] = value
-    if (this.#options.stopping() || exchange.mustClose) head['connection'] = 'close'
+    if (this.#options.stopping() || context.mustClose) head['connection'] = 'close'
     return head
   }
 
-  #end({ response }: Exchange, status: number, head: Headers, body: string | Uint8Array): void {
+  #end({ response }: RequestContext, status: number, head: Headers, body: string | Uint8Array): void {
     if (response.destroyed || response.headersSent) return // The client is gone, or its deadline answered first.
     if (status !== 304 && status !== 204) head['content-length'] = Buffer.byteLength(body)
     response.writeHead(status, head).end(body)
   }
 
-  #chunks(exchange: Exchange, status: number, head: Headers, { chunks, bytes, onSent }: JsonChunks): Promise<void> {
+  #chunks(
+    context: RequestContext,
+    status: number,
+    head: Headers,
+    { chunks, bytes, onSent }: JsonChunks,
+  ): Promise<void> {
     const sized = { ...head, 'content-type': JSON_TYPE, 'content-length': bytes }
     const pipe: StreamBody['pipe'] = async (write, _signal, drained) => {
       for (const chunk of chunks) if (!write(chunk)) await drained()
     }
-    return this.#stream(exchange, status, sized, { pipe }).finally(onSent)
+    return this.#stream(context, status, sized, { pipe }).finally(onSent)
   }
 
-  async #stream(exchange: Exchange, status: number, head: Headers, { pipe }: StreamBody): Promise<void> {
-    const { response, request } = exchange
+  async #stream(context: RequestContext, status: number, head: Headers, { pipe }: StreamBody): Promise<void> {
+    const { response, request } = context
     if (response.destroyed || response.headersSent) return
     response.writeHead(status, head)
     if (request.method === 'HEAD') return void response.end()
@@ -115,16 +120,16 @@ export class Answerer {
         }
         response.on('drain', done).on('close', done)
       })
-    await pipe(write, exchange.signal, drained)
+    await pipe(write, context.signal, drained)
     response.end()
   }
 
-  #logFault(what: string, exchange: Exchange, error: unknown): void {
-    if (exchange.signal.aborted && (error as Error | null)?.name === 'AbortError') return
+  #logFault(what: string, context: RequestContext, error: unknown): void {
+    if (context.signal.aborted && (error as Error | null)?.name === 'AbortError') return
     this.#options.log.error(what, {
-      request_id: exchange.id,
-      method: exchange.request.method,
-      path: exchange.path,
+      request_id: context.id,
+      method: context.request.method,
+      path: context.path,
       error,
     })
   }

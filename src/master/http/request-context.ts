@@ -1,5 +1,5 @@
 /**
- * @module master/http/exchange
+ * @module master/http/request-context
  * One request and its answer, from arrival until the last byte left or the client went away.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -14,7 +14,7 @@ import type { Principal } from './route.ts'
  */
 const DISCARD_BYTES = 2 * MAX_BODY_BYTES
 
-export class Exchange {
+export class RequestContext {
   readonly id: string
   readonly request: IncomingMessage
   readonly response: ServerResponse
