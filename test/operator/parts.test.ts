@@ -331,7 +331,7 @@ describe('the sweep', () => {
     },
   )
 
-  it('goes on after a mistake of ours', async () => {
+  it('goes on after a programming error', async () => {
     let calls = 0
     const during = (): void => {
       calls += 1

@@ -18,7 +18,7 @@ export const ADDITIONS: readonly Row[] = [
     'The config in force stays, also after an upgrade.',
     by(
       'operator/fleetworker/reconcile.secrets.test.ts',
-      'keeps the config in force, and writes nothing, while a source that an earlier release read lacks consent',
+      'keeps the config while a source that an earlier release read has no consent (D62)',
     ),
   ],
   [
@@ -31,7 +31,7 @@ export const ADDITIONS: readonly Row[] = [
     'A claim that changes hands resets secrets.',
     by(
       'operator/fleetworker/reconcile.tenancy.test.ts',
-      'keeps no secret of the FleetWorker before in fields of the next one',
+      'keeps no secret of the previous FleetWorker in fields of the next one %s',
     ),
   ],
   [
@@ -39,13 +39,13 @@ export const ADDITIONS: readonly Row[] = [
     'A FleetWorker that its namespace may not have changes nothing and shows nothing.',
     by(
       'operator/fleetworker/reconcile.tenancy.test.ts',
-      'says so, changes nothing at the master, and shows nothing of the worker',
+      'reports it, changes nothing at the master, and shows no data of the worker',
     ),
   ],
   [
     'D65b',
     'An object that cannot be applied owns no worker.',
-    by('operator/fleetworker/reconcile.tenancy.test.ts', 'one that is being deleted, whatever its finalizer waits for'),
+    by('operator/fleetworker/reconcile.tenancy.test.ts', 'one that is being deleted, even while its finalizer remains'),
   ],
   [
     'D65c',
@@ -55,7 +55,10 @@ export const ADDITIONS: readonly Row[] = [
   [
     'D66',
     'Only its holder, an admin or force replaces a claim, and the operator takes a worker back from a claim of no operator.',
-    by('operator/fleetworker/reconcile.test.ts', 'takes a worker back from a claim that is of no operator'),
+    by(
+      'operator/fleetworker/reconcile.test.ts',
+      'takes a worker back from a claim of a client that is no operator, and continues to correct drift (D66): %s',
+    ),
   ],
   [
     'D70',

@@ -346,19 +346,22 @@ export const DECISIONS: readonly Row[] = [
     'FleetWorker has the fields of its spec.',
     by('hack/crds.test.ts', 'accepts what the code makes'),
     by('operator/fleetworker/schema.apiserver.test.ts', 'is explained by kubectl, field by field'),
-    by('operator/fleetworker/schema.apiserver.test.ts', 'refuses another type or worker id later'),
+    by(
+      'operator/fleetworker/schema.apiserver.test.ts',
+      'rejects a change of the type or worker ID, and accepts the same value',
+    ),
   ],
   [
     'D43b',
     'It has the fields of its status.',
-    by('operator/fleetworker/status.test.ts', 'shows the worker and its statistics'),
-    by('operator/fleetworker/status.test.ts', 'keeps to the schema'),
+    by('operator/fleetworker/status.test.ts', 'shows the worker and its statistics as integers'),
+    by('operator/fleetworker/status.test.ts', 'is valid for the schema, whatever the worker and the master report'),
   ],
   [
     'D43c',
     'It is the whole config.',
-    by('operator/fleetworker/desired.test.ts', 'names what config, configFrom and slots set, and nothing else'),
-    by('operator/fleetworker/diff.test.ts', 'takes back what is not named (D43)'),
+    by('operator/fleetworker/desired.test.ts', 'contains what config, configFrom and slots set, and nothing else'),
+    by('operator/fleetworker/diff.test.ts', 'resets a field that is not named (D43)'),
   ],
   ['D44a', 'One operator serves one master.'],
   [
@@ -366,7 +369,7 @@ export const DECISIONS: readonly Row[] = [
     'The finalizer exists for two policies alone.',
     by(
       'operator/fleetworker/reconcile.deletion.test.ts',
-      'has its finalizer before the first write, and only while the policy asks for it',
+      'adds its finalizer before the first write, and keeps it only while the policy requires it',
     ),
   ],
   [

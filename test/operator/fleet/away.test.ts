@@ -19,8 +19,8 @@ const answer = (status: number, detail: string, headers: Record<string, string> 
   body: JSON.stringify({ detail }),
 })
 
-describe('a master that is away', () => {
-  it('is left in peace but for probes and the feed, and found again', async () => {
+describe('a master that is unavailable', () => {
+  it('gets only probes and feed connections, and is detected when it is available again', async () => {
     const { fleet, proxy, turns, until, pass, asked, ended, signal, metric, master } = await world()
     proxy.rule = () => 'reset before'
     proxy.cut()
@@ -45,7 +45,7 @@ describe('a master that is away', () => {
     await master.call('PATCH', pathOf('w1', '/config'), { body: { slots: 7 } })
     proxy.rule = () => 'pass'
     await until(
-      'it is found',
+      'it is detected',
       () => turns.length === 2 && registered(fleet.get('mailer', 'w1')).record.config['slots'] === 7,
     )
     expect([turns[1], fleet.awayMs, await metric(/^svc_operator_breaker_state\{state="closed"\}/)]).toEqual([
@@ -56,7 +56,7 @@ describe('a master that is away', () => {
     expect(asked(FEED).at(-1)?.headers['last-event-id']).toMatch(/./)
   })
 
-  it('whose place another service took gets no writes', async () => {
+  it('gets no writes while another service responds at its address', async () => {
     const { fleet, proxy, turns, until, asked, ended, signal } = await world()
     const { epoch } = registered(fleet.get('mailer', 'w1'))
     proxy.rule = () => ({ status: 200, headers: { 'content-type': 'application/json' }, body: '[]' })
@@ -70,10 +70,10 @@ describe('a master that is away', () => {
     const sent = asked(/PATCH/).length
     expect(await patch()).toMatchObject({ kind: 'away', effect: 'not_sent' })
     expect(asked(/PATCH/)).toHaveLength(sent)
-    expect(fleet.get('mailer', 'w1').kind).toBe('registered') // An empty list of somebody else forgets nobody.
+    expect(fleet.get('mailer', 'w1').kind).toBe('registered') // An empty list of another service removes no worker.
   })
 
-  it('at the start is waited for, and listed once it is there', async () => {
+  it('is waited for at the start, and listed once it is available', async () => {
     const { fleet, proxy, turns, until, pass } = await world({
       isIdle: true,
       script: Array.from({ length: 4 }, () => 'reset before' as const),
@@ -88,8 +88,8 @@ describe('a master that is away', () => {
   })
 })
 
-describe('a master that asks for less', () => {
-  it('gets nothing for as long as it says, and a list goes on where it was', async () => {
+describe('a master that rejects calls because of load', () => {
+  it('gets no calls until its Retry-After has passed, and a list continues where it stopped', async () => {
     const { fleet, proxy, ended, signal, time, turns, metric } = await world()
     proxy.script.push(answer(429, 'slow down', { 'retry-after': '4' }))
     expect(await ended(fleet.master.get(W1, signal))).toEqual({
@@ -116,7 +116,7 @@ describe('the token', () => {
     ({ headers }: { headers: { authorization?: string | undefined } }) =>
       headers.authorization === `Bearer ${token}`
 
-  it('of a file that is ahead of the master falls back to the one before, and each new one is tried', async () => {
+  it('falls back to the previous one if its file is newer than the master, and each new token is tried', async () => {
     const { fleet, token, turns, asked, ended, signal, pass } = await world()
     for (const ahead of ['the next', 'the one after']) {
       token.current = ahead
@@ -127,7 +127,7 @@ describe('the token', () => {
     expect([turns, asked(/\/me$/).filter(isMine(TOKENS.admin)).length]).toEqual([[], 3])
   })
 
-  it('that nobody takes stops everything until its file changes', async () => {
+  it('that the master rejects stops all calls until its file changes', async () => {
     const { fleet, token, turns, until, asked, ended, signal, pass } = await world({
       isIdle: true,
       firstToken: 'a wrong one',
@@ -139,11 +139,11 @@ describe('the token', () => {
     await pass(30_000)
     expect([before, asked(/\/me$/).length]).toEqual([1, 1])
     token.current = TOKENS.admin
-    await until('it is closed, and all is listed', () => turns.length === 2 && fleet.synced)
+    await until('it is closed, and everything is listed', () => turns.length === 2 && fleet.synced)
     expect(await ended(fleet.master.get(W1, signal))).toMatchObject({ kind: 'ok' })
   })
 
-  it('that was right all along is shown again after a minute', async () => {
+  it('that was valid all along is sent again after a minute', async () => {
     const { turns, until, proxy, asked, pass } = await world()
     proxy.rule = ({ url }) => (url === '/readyz' ? 'pass' : answer(403, 'this token does not have access to this path'))
     proxy.cut()
@@ -156,7 +156,7 @@ describe('the token', () => {
     await until('it is closed', () => turns.at(-1) === null)
   })
 
-  it('that is good and does not cover a call leaves that type forbidden, at one /me in 10 s', async () => {
+  it('that is valid but does not cover a call makes that type forbidden, with one GET /me in 10 s', async () => {
     const { fleet, turns, proxy, asked, ended, signal, pass } = await world({ firstToken: TOKENS.mailer })
     await pass(11_000)
     const before = asked(/\/me$/).length
@@ -169,7 +169,7 @@ describe('the token', () => {
     expect([asked(/\/me$/).length - before, turns]).toEqual([2, []])
   })
 
-  it('of an admin is refused by one of two masters during a rotation: the call is repeated after 10 s', async () => {
+  it('of an admin is rejected by one of two masters during a rotation: the call is repeated after 10 s', async () => {
     const { fleet, turns, proxy, ended, signal, pass } = await world()
     await pass(11_000)
     proxy.rule = ({ url = '' }) =>

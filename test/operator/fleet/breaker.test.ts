@@ -29,8 +29,8 @@ function world() {
   return { time, breaker, turns, probes, master, fail, stop }
 }
 
-describe('the breaker', () => {
-  it('opens after five failures in a row, and not when an answer came in between', async () => {
+describe('the circuit breaker', () => {
+  it('opens after five consecutive failures, but not if a success came in between', async () => {
     const { breaker, fail, turns, stop } = world()
     fail(4)
     breaker.ended(false)
@@ -41,7 +41,7 @@ describe('the breaker', () => {
     await stop()
   })
 
-  it('opens when half of the last 20 calls failed within 10 s, and not over a longer time', async () => {
+  it('opens when half of the last 20 calls failed within 10 s, but not over a longer time', async () => {
     const { time, breaker, turns, stop } = world()
     const mixed = async (gapMs: number): Promise<void> => {
       for (let call = 0; call < 20; call += 1) {
@@ -56,7 +56,7 @@ describe('the breaker', () => {
     await stop()
   })
 
-  it('probes every 2 to 15 s, jittered, and closes with the first that succeeds', async () => {
+  it('probes every 2 to 15 s with jitter, and closes with the first success', async () => {
     const { time, breaker, fail, turns, probes, master, stop } = world()
     fail(5)
     await time.advance(120_000)
@@ -71,7 +71,7 @@ describe('the breaker', () => {
     await stop()
   })
 
-  it('keeps its pace before a master that is ready and fails every call, until it has served for a while', async () => {
+  it('keeps its probe interval while a master is ready but fails every call', async () => {
     const { time, breaker, fail, probes, master, stop } = world()
     master.isBack = true
     for (let round = 0; round < 6; round += 1) {
@@ -91,7 +91,7 @@ describe('the breaker', () => {
     await stop()
   })
 
-  it('does not listen to calls that left before it opened', async () => {
+  it('ignores calls that were sent before it opened', async () => {
     const { breaker, fail, turns, stop } = world()
     fail(5)
     breaker.ended(false)

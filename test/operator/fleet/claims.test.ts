@@ -12,11 +12,11 @@ const facts = {
 }
 
 describe('the claim of a resource', () => {
-  it('names it, and the begin of its uid', () => {
+  it("contains the resource's name and the first characters of its uid", () => {
     expect(own).toBe('kubernetes:shop/mailer-1#0f8fad5b')
   })
 
-  it('is 1 to 128 printable characters for every resource, and tells two of one long name apart', () => {
+  it('is 1 to 128 printable characters for every resource, and differs for two long names with the same prefix', () => {
     const name = fc.stringMatching(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/)
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z0-9]{1,63}$/), name, (namespace, long) => {
@@ -29,7 +29,7 @@ describe('the claim of a resource', () => {
   })
 })
 
-describe('a claim that is found', () => {
+describe('the claim of a worker', () => {
   it.each([
     [null, false, 'free'],
     [own, false, 'ours'],
@@ -37,7 +37,8 @@ describe('a claim that is found', () => {
     ['kubernetes:shop/mailer-2#11111111', false, 'duplicate'],
     ['kubernetes:shop/gone#22222222', false, 'left_over'],
     ['kubernetes:shop/gone#22222222', true, 'robbed'],
-    ['kubernetes:shop/mailer-1#33333333', false, 'left_over'], // Of this name, before it was deleted and made again.
+    // The same name, before the FleetWorker was deleted and created again.
+    ['kubernetes:shop/mailer-1#33333333', false, 'left_over'],
     ['kubernetes:elsewhere/mailer-1#22222222', false, 'foreign'],
     ['terraform:fleet', true, 'stray'],
     ['kubernetes:shop', false, 'stray'],
@@ -47,7 +48,7 @@ describe('a claim that is found', () => {
     expect(judgeClaim({ ...facts, managedBy, heldBefore })).toBe(verdict)
   })
 
-  it('of a live resource, or of a namespace that is not watched, is not swept away', () => {
+  it('is not released for a live resource, nor in a namespace that is not watched', () => {
     expect(
       ['kubernetes:shop/mailer-2#11111111', 'kubernetes:elsewhere/a#1', 'kubernetes:shop/gone#2'].map((claim) =>
         isLeftOver(claim, facts),

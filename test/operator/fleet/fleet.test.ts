@@ -21,13 +21,13 @@ async function world({
   epoch = (await master.backend.meta.info()).epoch
   return { ...(await fleetOf(master.url, { time, ...options })), master }
 }
-/** Of the last master. */
+/** Epoch of the last master. */
 let epoch = ''
 const edit = (master: TestMaster, id: string, config: object) =>
   master.call('PATCH', pathOf(id, '/config'), { body: config, headers: { 'muster-actor': 'ana' } })
 
 describe('the table', () => {
-  it('holds every worker of its types, in pages, after the feed was opened', async () => {
+  it('contains every worker of its types, listed in pages after the feed was opened', async () => {
     const { fleet, asked, proxy, changes } = await world({
       workers: Array.from({ length: 101 }, (_, n) => `w${n}`),
       types: ['mailer', 'probe', 'nonsense'],
@@ -52,12 +52,12 @@ describe('the table', () => {
     expect(changes).toEqual(
       expect.arrayContaining(['mailer', 'probe', 'nonsense'].map((type) => ({ kind: 'type', type }))),
     )
-    expect(changes).toHaveLength(3) // One call a type, not one a worker.
+    expect(changes).toHaveLength(3) // One call per type, not per worker.
     expect(fleet.catalog('mailer')).toMatchObject({ secrets: [['password']], hash: expect.stringMatching(/./) })
     expect(fleet.catalog('mailer')?.hash).not.toBe(fleet.catalog('probe')?.hash)
   })
 
-  it('follows what people, workers and other masters do, through the feed alone', async () => {
+  it('applies changes by users, workers and other masters from the feed alone', async () => {
     const { fleet, master, until, changes, asked } = await world()
     const lists = asked(LIST).length
     await edit(master, 'w1', { slots: 4 })
@@ -70,22 +70,22 @@ describe('the table', () => {
     await until('the claim is seen', () => registered(fleet.get('mailer', 'w1')).record.managed_by === 'terraform')
     const socket = await connectWorker(master, 'w3')
     await until(
-      'the new worker is there',
+      'the new worker is listed',
       () => fleet.get('mailer', 'w3').kind === 'registered' && registered(fleet.get('mailer', 'w3')).record.connected,
     )
     socket.send(JSON.stringify({ type: 'state', state: 'ERROR', config_gen: 0, ts: 1, last_error: 'no disk' }))
     await until('its error is seen', () => registered(fleet.get('mailer', 'w3')).record.last_error === 'no disk')
     socket.terminate()
-    await until('its end is seen', () => !registered(fleet.get('mailer', 'w3')).record.connected)
+    await until('its disconnect is seen', () => !registered(fleet.get('mailer', 'w3')).record.connected)
     await master.call('DELETE', pathOf('w2'))
-    await until('it is forgotten', () => fleet.get('mailer', 'w2').kind === 'unregistered')
+    await until('its removal is seen', () => fleet.get('mailer', 'w2').kind === 'unregistered')
     expect(changes.filter(({ kind }) => kind === 'worker')).toEqual(
       expect.arrayContaining(['w1', 'w2', 'w3'].map((workerId) => ({ kind: 'worker', type: 'mailer', workerId }))),
     )
     expect(asked(LIST)).toHaveLength(lists)
   })
 
-  it('costs a list a minute while events come and one in 10 s while they do not, spread over its pages', async () => {
+  it('lists once a minute while events arrive and every 10 s while they do not, spread over the pages', async () => {
     const { asked, pass, proxy, until } = await world({ workers: Array.from({ length: 220 }, (_, n) => `w${n}`) })
     const lists = (): number => asked(LIST).length
     expect(lists()).toBe(3)
@@ -94,41 +94,41 @@ describe('the table', () => {
     await pass(45_000)
     expect([lists(), asked(SINGLE)]).toEqual([4, []])
     await pass(20_000)
-    expect(lists()).toBe(5) // The second page, a third of a minute later.
+    expect(lists()).toBe(5) // The second page follows a third of a minute later.
     await pass(20_000)
     expect(lists()).toBe(6)
     proxy.rule = ({ url }) => (url === '/api/v1/events' ? 'reset before' : 'pass')
     proxy.cut()
-    await until('the feed is gone', () => asked(FEED).length === 2)
+    await until('the feed is closed', () => asked(FEED).length === 2)
     const before = lists()
     await pass(30_000)
     expect(lists() - before).toBeGreaterThanOrEqual(7)
     expect(lists() - before).toBeLessThanOrEqual(12)
   })
 
-  it('reads many edits at once as pages, and few one by one', async () => {
+  it('reads many simultaneous edits as pages, and few edits one by one', async () => {
     const { fleet, master, until, asked } = await world({ workers: Array.from({ length: 60 }, (_, n) => `w${n}`) })
     const isRead = (id: string): boolean => registered(fleet.get('mailer', id)).record.config['slots'] === 5
     await edit(master, 'w1', { slots: 5 })
     await until('one edit is read', () => isRead('w1'))
     expect([asked(LIST).length, asked(SINGLE).length]).toEqual([1, 1])
     await Promise.all(Array.from({ length: 60 }, (_, n) => edit(master, `w${n}`, { slots: 5 })))
-    await until('all are read', () => Array.from({ length: 60 }, (_, n) => `w${n}`).every(isRead))
+    await until('everything is read', () => Array.from({ length: 60 }, (_, n) => `w${n}`).every(isRead))
     expect(asked(LIST).length).toBeGreaterThanOrEqual(2)
     expect(asked(SINGLE).length).toBeLessThanOrEqual(30)
   })
 
-  it('reads less than a tenth of a large type one by one, as pages would bring all of it', async () => {
+  it('reads fewer than a tenth of the workers of a large type one by one, and pages otherwise', async () => {
     const { fleet, master, until, asked } = await world({ workers: Array.from({ length: 600 }, (_, n) => `w${n}`) })
     const [ids, lists] = [Array.from({ length: 55 }, (_, n) => `w${n * 10}`), asked(LIST).length]
     await Promise.all(ids.map((id) => edit(master, id, { slots: 5 })))
-    await until('all are read', () =>
+    await until('everything is read', () =>
       ids.every((id) => registered(fleet.get('mailer', id)).record.config['slots'] === 5),
     )
     expect(asked(LIST)).toHaveLength(lists)
   })
 
-  it('follows the types that are named now', async () => {
+  it('uses the types that are currently configured', async () => {
     const { fleet, until, asked, pass } = await world()
     fleet.setTypes(['probe'])
     expect([fleet.get('mailer', 'w1').kind, fleet.synced]).toEqual(['pending', false])
@@ -138,27 +138,28 @@ describe('the table', () => {
     expect(asked(LIST)).toHaveLength(before)
   })
 
-  it('knows the time of the master', async () => {
+  it('knows the clock of the master', async () => {
     const { fleet } = await world()
-    expect(Math.abs(fleet.masterNowMs() - Date.now())).toBeLessThan(60_000) // Its HTTP server goes by the machine's clock; the fleet's own is months away.
+    // The Date header has the machine's time; the virtual clock differs by months.
+    expect(Math.abs(fleet.masterNowMs() - Date.now())).toBeLessThan(60_000)
     expect(Math.abs(registered(fleet.get('mailer', 'w1')).readMs - Date.now())).toBeLessThan(60_000)
   })
 })
 
 describe('the feed', () => {
   const held: ServerResponse[] = []
-  /** A feed of the test's own. */
+  /** Serves a feed that the test controls. */
   const feed = (response: ServerResponse): void => {
     held.push(response)
     response.writeHead(200, { 'content-type': 'text/event-stream', 'muster-epoch': epoch }).write('id: here\n\n')
   }
 
-  it('that was cut goes on from its last event, and nothing is listed again', async () => {
+  it('resumes after its last event, and nothing is listed again', async () => {
     const { fleet, master, until, asked, proxy, metric } = await world()
     const lists = asked(LIST).length
     proxy.cut()
     await edit(master, 'w1', { slots: 6 })
-    await until('it is back', () => asked(FEED).length === 2)
+    await until('it is open again', () => asked(FEED).length === 2)
     await until('the edit is seen', () => registered(fleet.get('mailer', 'w1')).record.config['slots'] === 6)
     expect(asked(FEED)[1]?.headers['last-event-id']).toMatch(/./)
     expect([asked(LIST).length, await metric(/^svc_operator_feed_resets_total/)]).toEqual([lists, 0])
@@ -166,16 +167,16 @@ describe('the feed', () => {
     expect(asked(/catalog\/mailer$/)).toHaveLength(2)
   })
 
-  it('that cannot go on has everything listed at once', async () => {
+  it('lists everything immediately if it cannot resume', async () => {
     const { fleet, until, asked, metric, pass } = await world({ script: [feed], workers: ['w1'] })
     const [response] = held.splice(0)
     await pass(5_000)
     response?.write('id: 2\nevent: reset\ndata: {"ts":1}\n\n')
-    await until('all is listed', () => asked(LIST).length === 2)
+    await until('everything is listed', () => asked(LIST).length === 2)
     expect([await metric(/^svc_operator_feed_resets_total/), fleet.synced]).toEqual([1, true])
   })
 
-  it('may tell anything: what is no event of a worker is left', async () => {
+  it('ignores everything that is not an event of a worker', async () => {
     const { fleet, until, changes } = await world({ script: [feed], workers: ['w1'] })
     const [response] = held.splice(0)
     const told = (name: string, data: object): void =>
@@ -183,21 +184,21 @@ describe('the feed', () => {
     told('worker.exploded', { type: 'mailer', worker_id: 'w1' })
     told('__proto__', { type: 'mailer', worker_id: 'w1' })
     told('worker.state', { type: 7, worker_id: 'w1' })
-    told('worker.state', { type: 'unheard', worker_id: 'w1', state: 'ERROR', last_error: null })
+    told('worker.state', { type: 'unknown', worker_id: 'w1', state: 'ERROR', last_error: null })
     told('queue.totals', { type: 'mailer' })
     told('worker.claimed', { type: 'mailer', worker_id: 'w1', managed_by: 'the last of them' })
     await until(
-      'the last is heard',
+      'the last event is processed',
       () => registered(fleet.get('mailer', 'w1')).record.managed_by === 'the last of them',
     )
     expect(changes.filter(({ kind }) => kind === 'worker')).toHaveLength(1)
   })
 
-  it('comes first at the start, and a page that was asked for before an event does not undo it', async () => {
+  it('is opened before the first list, and a page that was requested before an event does not undo it', async () => {
     let page: ServerResponse | undefined
     const isIdle = true
     const w = await world({ isIdle, workers: ['w1'], script: [feed, 'pass', 'pass', (response) => (page = response)] })
-    await w.until('a page is asked for', () => page !== undefined)
+    await w.until('a page is requested', () => page !== undefined)
     const record = (await w.master.call('GET', pathOf('w1'))).json as object
     held.splice(0)[0]?.write('id: 4\nevent: worker.forgotten\ndata: {"type":"mailer","worker_id":"w1","ts":1}\n\n')
     await w.pass(100)
@@ -208,7 +209,7 @@ describe('the feed', () => {
 })
 
 describe('a store that is replaced between two pages', () => {
-  it('is listed anew before anything is judged', async () => {
+  it('is listed again before anything is compared', async () => {
     const w = await world({ isIdle: true, workers: Array.from({ length: 101 }, (_, n) => `w${n}`) })
     const pages: ServerResponse[] = []
     const answer = (response: ServerResponse, body: object): void =>
@@ -221,14 +222,15 @@ describe('a store that is replaced between two pages', () => {
         : url.includes('workers?') && w.asked(/after=/).length > 0
           ? (response) => void pages.push(response)
           : 'pass'
-    await w.until('the list begins anew', () => pages.length > 0)
+    await w.until('the list starts again', () => pages.length > 0)
     expect([w.fleet.synced, w.fleet.get('mailer', 'w0').kind, w.changes]).toEqual([
       false,
       'pending',
       [{ kind: 'state_reset', message: expect.stringContaining('another one') }],
     ])
     const record = (await w.master.call('GET', pathOf('w0'))).json as object
-    for (const page of pages) answer(page, [{ ...record, config_gen: -1 }]) // Lower than before, which says nothing across stores.
+    // Lower than before, which means nothing across stores.
+    for (const page of pages) answer(page, [{ ...record, config_gen: -1 }])
     await w.until('it is listed', () => w.fleet.synced)
     expect(w.changes.filter(({ kind }) => kind === 'state_reset')).toHaveLength(1)
     expect([registered(w.fleet.get('mailer', 'w0')).epoch, w.fleet.get('mailer', 'w1').kind]).toEqual([
@@ -239,7 +241,7 @@ describe('a store that is replaced between two pages', () => {
 })
 
 describe('rights', () => {
-  it('spare calls for types that the token does not cover, and come back with them', async () => {
+  it('prevent calls for types that the token does not cover, and allow them when they are granted again', async () => {
     const { fleet, until, asked, token, proxy, changes } = await world({
       types: ['mailer', 'probe'],
       firstToken: TOKENS.mailer,
@@ -249,11 +251,11 @@ describe('rights', () => {
     token.current = TOKENS.everyType
     changes.splice(0)
     proxy.cut()
-    await until('the type is in reach', () => fleet.get('probe', 'p1').kind === 'unregistered')
+    await until('the type is accessible', () => fleet.get('probe', 'p1').kind === 'unregistered')
     expect(changes).toEqual([{ kind: 'type', type: 'probe' }])
   })
 
-  it('say which types there are for a token, once they are known', async () => {
+  it('determine which types exist for a token, once they are known', async () => {
     const { ended, fleet, signal } = await world()
     expect(await ended(fleet.offered(signal))).toEqual(expect.arrayContaining(['mailer', 'probe']))
     expect(await (await world({ firstToken: TOKENS.mailer })).fleet.offered(signal)).toEqual(['mailer'])

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { Limiter, type Line } from '../../../src/operator/fleet/limiter.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 
-/** Leaves as fast as it may, until the time is over: when each call left. */
+/** Sends as many calls as the limiter allows for `ms`. @returns the time of each call. */
 async function leave(limiter: Limiter, time: VirtualTime, ms: number): Promise<readonly number[]> {
   const left: number[] = []
   const end = new AbortController()
@@ -22,7 +22,7 @@ const between = (left: readonly number[], from: number, to: number): number =>
   left.filter((at) => at >= from && at < to).length
 
 describe('the limiter', () => {
-  it('begins at 50 a second, evenly, and grows by 5 each clean second up to 400', async () => {
+  it('starts at 50 calls a second, evenly spaced, and adds 5 each second without a rejection, up to 400', async () => {
     const time = new VirtualTime()
     const limiter = new Limiter(time, time)
     const left = await leave(limiter, time, 3_000)
@@ -34,7 +34,7 @@ describe('the limiter', () => {
     expect(between(await leave(limiter, time, 1_000), 203_000, 204_000)).toBeLessThanOrEqual(441)
   })
 
-  it('halves once for all calls that were under way when the master refused, and pauses as long as it asked', async () => {
+  it('halves its rate once for all open calls when the master rejects them, and pauses for Retry-After', async () => {
     const time = new VirtualTime()
     const limiter = new Limiter(time, time)
     await time.advance(10_000)
@@ -43,16 +43,16 @@ describe('the limiter', () => {
     expect(limiter.perSecond).toBe(50)
     const left = await leave(limiter, time, 3_000)
     expect([between(left, 10_000, 12_000), left[0]]).toEqual([0, 12_000])
-    expect(between(left, 12_000, 12_100)).toBeLessThanOrEqual(6) // Who waited does not rush.
+    expect(between(left, 12_000, 12_100)).toBeLessThanOrEqual(6) // Waiting calls are not sent in a burst.
     limiter.refused(12_500, 0)
     expect(limiter.perSecond).toBeCloseTo(27.5)
   })
 
-  it('lets calls that matter now go before those that yield, for a second', async () => {
+  it('lets urgent calls overtake background calls for up to a second', async () => {
     const time = new VirtualTime()
     const limiter = new Limiter(time, time)
     const { signal } = new AbortController()
-    await leave(limiter, time, 200) // Whoever comes now has to wait.
+    await leave(limiter, time, 200) // Further calls have to wait.
     const left: string[] = []
     const leaves = (name: string, line: Line): Promise<void> =>
       limiter.turn(signal, line).then(() => void left.push(name))
@@ -63,7 +63,7 @@ describe('the limiter', () => {
     expect(left).toEqual(['edit 1', 'edit 2', 'reading 1', 'reading 2', 'reading 3'])
   })
 
-  it('lets an edit go before bulk work, which keeps a turn of eight however many edits come', async () => {
+  it('sends an edit before bulk calls, but every eighth call is a bulk call however many edits arrive', async () => {
     const time = new VirtualTime()
     const limiter = new Limiter(time, time)
     const { signal } = new AbortController()
@@ -84,7 +84,7 @@ describe('the limiter', () => {
     await Promise.all([...bulk, ...edits])
   })
 
-  it('does not let a call yield for ever', async () => {
+  it('limits how long a background call waits', async () => {
     const time = new VirtualTime()
     const limiter = new Limiter(time, time)
     const end = new AbortController()
@@ -97,7 +97,7 @@ describe('the limiter', () => {
     expect(leftMs).toBeLessThan(1_200)
   })
 
-  it('never falls below a call a second, and lets a caller leave the line', async () => {
+  it('never falls below one call a second, and lets a caller leave the queue', async () => {
     const time = new VirtualTime()
     const limiter = new Limiter(time, time)
     for (let at = 0; at < 20; at += 1) {

@@ -40,8 +40,8 @@ function world() {
   return { records, sequence, told, source, read, event, record: () => records.get('w')?.record }
 }
 
-describe('the order of what is learnt', () => {
-  it('lets no page undo an event that came after it was asked for', () => {
+describe('the order of updates', () => {
+  it('does not let a page undo an event that arrived after the page was requested', () => {
     const { sequence, read, event, record, told } = world()
     read({ state: 'RUNNING' })
     const begun = sequence.next()
@@ -52,7 +52,7 @@ describe('the order of what is learnt', () => {
     expect([record()?.state, told.changes]).toEqual(['RUNNING', 3])
   })
 
-  it('lets no page undo an own PATCH, nor an own claim, that was answered after it was asked for', () => {
+  it('does not let a page undo an own PATCH or claim whose response arrived after the page was requested', () => {
     const { records, sequence, read, record, source, told } = world()
     read({})
     const begun = sequence.next()
@@ -62,10 +62,10 @@ describe('the order of what is learnt', () => {
     const [claimed, page] = [sequence.next(), sequence.next()]
     records.claimed(body({ config_gen: 2, config: { slots: 2 }, managed_by: 'us' }), source(claimed))
     read({ config_gen: 2, config: { slots: 2 } }, page)
-    expect([record()?.managed_by, told.changes]).toEqual(['us', 1]) // Who wrote needs no call.
+    expect([record()?.managed_by, told.changes]).toEqual(['us', 1]) // The writer itself needs no notification.
   })
 
-  it('lets an older read not overtake a newer one', () => {
+  it('does not let an older read overwrite a newer one', () => {
     const { sequence, read, record } = world()
     const [older, newer] = [sequence.next(), sequence.next()]
     read({ config_gen: 5 }, newer)
@@ -73,7 +73,7 @@ describe('the order of what is learnt', () => {
     expect(record()?.config_gen).toBe(5)
   })
 
-  it('tells what else the record of an own claim shows, and reads again where events came meanwhile', () => {
+  it('publishes other changes in the record of an own claim, and reads again if events arrived meanwhile', () => {
     const { records, sequence, read, event, source, told, record } = world()
     read({})
     records.claimed(body({ managed_by: 'us', state: 'ERROR' }), source(sequence.next()))
@@ -84,8 +84,9 @@ describe('the order of what is learnt', () => {
     expect([record()?.state, told.stale]).toEqual(['RUNNING', 1])
   })
 
-  it('ends, once nothing new comes, at what the master has, however reads and events interleave', () => {
-    // The master's states, one event each; reads are answered with the state at some moment while they are under way.
+  it('ends in the state of the master, for any interleaving of reads and events', () => {
+    // Each state of the master causes one event. A read returns the state at some moment between its request and its
+    // response.
     const step = fc.oneof(
       { weight: 3, arbitrary: fc.constant('change' as const) },
       fc.constant('tell' as const),
@@ -123,7 +124,7 @@ describe('the order of what is learnt', () => {
 })
 
 describe('an event', () => {
-  it('of a newer config makes the entry stale until it is read or was our own; of the same or an older one not', () => {
+  it('of a newer config makes the entry stale until it is read, unless the operator wrote that config', () => {
     const { records, read, event } = world()
     read({ config_gen: 5 })
     event('worker.config_changed', { config_gen: 5, config_changed_by: 'admin ana' })
@@ -140,7 +141,7 @@ describe('an event', () => {
     expect(records.stale()).toEqual([])
   })
 
-  it('calls only for a difference that matters', () => {
+  it('notifies only about a difference that matters', () => {
     const { read, event, told } = world()
     read({})
     event('worker.state', { state: 'IDLE', last_error: null })
@@ -151,21 +152,22 @@ describe('an event', () => {
     event('worker.disconnected', { connected: false })
     event('worker.draining', { state: 'DRAINING', draining: true })
     event('worker.claimed', { managed_by: 'x' })
-    read({ connected: false, state: 'DRAINING', draining: true, managed_by: 'x', config: { slots: 3 } }) // Same generation: a default moved.
+    // The same generation: a default changed.
+    read({ connected: false, state: 'DRAINING', draining: true, managed_by: 'x', config: { slots: 3 } })
     expect(told.changes).toBe(5)
   })
 
-  it('of a worker that is not known, or registers again, has it read', () => {
+  it('of an unknown worker, or of a new registration, causes a read', () => {
     const { records, event, read, told } = world()
     event('worker.registered', { state: 'IDLE', config_gen: 0 })
     expect([records.get('w'), records.stale()]).toMatchObject([{ record: null, isGone: false }, ['w']])
     read({})
     event('worker.registered', { state: 'IDLE', config_gen: 1 })
-    records.patched('w', {}, 2, 'e1') // Says nothing of the rest.
+    records.patched('w', {}, 2, 'e1') // Says nothing about the other fields.
     expect([records.stale(), told.changes]).toEqual([['w'], 1])
   })
 
-  it('is taken field by field, and a field that is not what it should be is left', () => {
+  it('is applied field by field, and an invalid field is ignored', () => {
     const { read, event, record } = world()
     read({})
     event('worker.state', { state: 7, last_error: { a: 1 }, ts: 'soon' })
@@ -176,7 +178,7 @@ describe('an event', () => {
 })
 
 describe('a worker', () => {
-  it('is not registered once a whole pass that began after its last event has not seen it', () => {
+  it('is not registered once a complete list that began after its last event does not contain it', () => {
     const { records, sequence, read, event, told } = world()
     const before = sequence.next()
     read({})
@@ -188,7 +190,7 @@ describe('a worker', () => {
     expect([records.get('w'), told.changes]).toEqual([undefined, 2])
   })
 
-  it('that was forgotten is not brought back by a page that was asked for before, and is by one after', () => {
+  it('that was forgotten does not reappear by a page that was requested before, but by a later one', () => {
     const { records, sequence, read, event, told } = world()
     read({})
     const begun = sequence.next()
@@ -200,7 +202,7 @@ describe('a worker', () => {
     expect([[...records.all()].length, told.changes, told.falls]).toEqual([1, 3, 0])
   })
 
-  it('that a read did not find is gone, unless something was heard of it meanwhile', () => {
+  it('that a read does not find is removed, unless an event arrived meanwhile', () => {
     const { records, sequence, read, event, told } = world()
     read({})
     const begun = sequence.next()
@@ -211,7 +213,7 @@ describe('a worker', () => {
     expect([records.get('w')?.isGone, told.changes]).toEqual([true, 2])
   })
 
-  it('whose generation falls within an epoch shows a store that went back; in another epoch not', () => {
+  it('whose generation decreases within an epoch shows that the store was restored', () => {
     const { records, read, told } = world()
     read({ config_gen: 7 })
     records.clear()

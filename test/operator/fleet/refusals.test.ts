@@ -1,4 +1,7 @@
-/** A real server that refuses everything, in real time: the loop that virtual time could hide. */
+/**
+ * Runs the fleet client against a real server that rejects everything, in real time: virtual time could hide a busy
+ * loop.
+ */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,10 +13,10 @@ import { recordingLog } from '../../master/recording-log.ts'
 import { TOKENS } from '../../master/running-master.ts'
 
 const RUN_MS = 3_000
-/** Three a second, and what was under way when the first refusals came. */
+/** Three a second, plus the calls that were open when the first rejections arrived. */
 const MOST = (RUN_MS / 1_000) * 3 + 6
 
-describe('the fleet before a server that refuses everything with 429 and without Retry-After', () => {
+describe('the fleet client against a server that rejects everything with 429 and without Retry-After', () => {
   it('sends about three requests a second, however often it is called', async () => {
     let seen = 0
     const server = createServer((_, response) => {

@@ -1,4 +1,4 @@
-/** What the table makes of a master that comes back with the store it had, with an older state of it, or with another. */
+/** Tests the table when a master restarts with the same store, with an older state of it, or with another store. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { register } from '../../client/world.ts'
 import { startTestMaster, type TestMaster } from '../../master/running-master.ts'
@@ -22,10 +22,10 @@ async function start(options: Parameters<typeof startTestMaster>[0]): Promise<Te
 }
 const resets = ({ changes }: FleetWorld): number => changes.filter(({ kind }) => kind === 'state_reset').length
 
-describe('a master that starts again', () => {
+describe('a master that restarts', () => {
   const folder = folders()
 
-  it('on its store is gone on with: the same epoch, nothing is judged anew', async () => {
+  it('with its store continues: the epoch is the same, nothing is compared again', async () => {
     const { file } = folder()
     const first = await start({ backend: backendOn(file, systemTime) })
     await register(first, 'w1')
@@ -40,7 +40,7 @@ describe('a master that starts again', () => {
     expect([registered(w.fleet.get('mailer', 'w1')).epoch, resets(w)]).toEqual([before.epoch, 0])
   })
 
-  it('on an empty store is told once, and what was known is pending until it is listed', async () => {
+  it('with an empty store is reported once, and every worker is pending until it is listed', async () => {
     const memory = () => new MemoryBackend({ clock: systemTime, random: systemRandom })
     const first = await start({ backend: memory() })
     await register(first, 'w1')
@@ -52,7 +52,7 @@ describe('a master that starts again', () => {
     const second = await start({ backend: memory(), listen: { host: '127.0.0.1', port } })
     await register(second, 'w1')
     await w.until('another epoch is seen', () => resets(w) === 1)
-    await w.until('all is listed', () => w.fleet.synced)
+    await w.until('everything is listed', () => w.fleet.synced)
     const after = registered(w.fleet.get('mailer', 'w1'))
     expect([after.epoch === before.epoch, w.fleet.get('mailer', 'w2').kind]).toEqual([false, 'unregistered'])
     expect(w.changes).toContainEqual({ kind: 'type', type: 'mailer' })
@@ -64,8 +64,8 @@ describe('a master that starts again', () => {
   })
 })
 
-describe('what the operator remembers', () => {
-  it('of another life of the store is forgotten by the master, which is told once after a start', async () => {
+describe('the state that the operator remembers', () => {
+  it('of another epoch of the store is lost at the master, which is reported once after a start', async () => {
     const master = await start({})
     await register(master, 'w1')
     const w = await fleetOf(master.url)
@@ -74,7 +74,7 @@ describe('what the operator remembers', () => {
     expect([found, resets(w)]).toEqual([[true, true, true], 1])
   })
 
-  it('of a higher generation shows a store that went back, told once a minute', async () => {
+  it('with a higher generation shows that the store was restored, reported once a minute', async () => {
     const master = await start({})
     await register(master, 'w1')
     const w = await fleetOf(master.url)
@@ -92,10 +92,10 @@ describe('what the operator remembers', () => {
 
 withRedisServer('a Redis that is flushed', () => {
   describe('a Redis that is flushed', () => {
-    it('is another store for the fleet', async () => {
+    it('is another store for the fleet client', async () => {
       const server = await startRedis()
       servers.push(server)
-      const time = new VirtualTime() // The master looks at its store's epoch every 5 s.
+      const time = new VirtualTime() // The master checks its store's epoch every 5 s.
       const master = await start({
         backend: new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: systemRandom }),
         timers: time,
@@ -105,7 +105,7 @@ withRedisServer('a Redis that is flushed', () => {
       expect(w.fleet.get('mailer', 'w1').kind).toBe('registered')
       await server.connect().flushall()
       await w.until('another epoch is seen', () => resets(w) === 1)
-      await w.until('all is listed', () => w.fleet.synced)
+      await w.until('everything is listed', () => w.fleet.synced)
       expect(w.fleet.get('mailer', 'w1').kind).toBe('unregistered')
     })
   })

@@ -1,4 +1,7 @@
-/** The master's side of the operator before a real master, through a proxy that a test may script, on virtual time. */
+/**
+ * Runs the operator's client of the master against a real master, through a proxy that a test can script, on virtual
+ * time.
+ */
 import { afterEach } from '@jest/globals'
 import { Registry } from 'prom-client'
 import { once } from 'node:events'
@@ -31,12 +34,12 @@ export interface FleetWorld {
   readonly leads: { current: boolean }
   readonly signal: AbortSignal
   readonly until: (what: string, holds: () => boolean) => Promise<void>
-  /** Lets virtual time go on until the call has ended. */
+  /** Advances virtual time until the call has finished. */
   readonly ended: <T>(call: Promise<T>) => Promise<T>
-  /** Lets `ms` pass. */
+  /** Advances virtual time by `ms`. */
   readonly pass: (ms: number) => Promise<void>
   readonly metric: (line: RegExp) => Promise<number>
-  /** Requests of the fleet, as `GET /api/v1/me`. */
+  /** Requests of the fleet client that match, for example `GET /api/v1/me`. */
   readonly asked: (like: RegExp) => readonly SeenRequest[]
 }
 
@@ -53,12 +56,12 @@ export interface WorldOptions extends Partial<FleetOptions> {
   readonly firstToken?: string
 }
 
-/** A master on the time that the fleet lives in as well. */
+/** Starts a master on the virtual time of the fleet client. */
 export async function masterOn(time: VirtualTime): Promise<TestMaster> {
   return runMaster({ backend: new MemoryBackend({ clock: time, random: systemRandom }), clock: time, timers: time })
 }
 
-/** A fleet that reads `types`, `mailer` where none are named, and has listed them once unless `isIdle`. */
+/** Creates a fleet client that reads `types` (default `mailer`). Waits for the first list unless `isIdle` is set. */
 export async function fleetOf(
   masterUrl: string,
   {
@@ -113,7 +116,7 @@ export async function fleetOf(
         () => (isOver = true),
         () => (isOver = true),
       )
-      await until('the call has ended', () => isOver)
+      await until('the call has finished', () => isOver)
       return call
     },
     pass: async (ms) => {
@@ -129,11 +132,11 @@ export async function fleetOf(
   }
 }
 
-/** Lets real sockets and virtual time go on together. */
+/** Advances virtual time while real sockets work. */
 async function untilSo(time: VirtualTime, what: string, holds: () => boolean): Promise<void> {
   const startedMs = performance.now()
   while (!holds()) {
-    if (performance.now() - startedMs > PATIENCE_MS) throw new Error(`this did not come true: ${what}`)
+    if (performance.now() - startedMs > PATIENCE_MS) throw new Error(`timed out waiting until ${what}`)
     await time.advance(5)
   }
 }
@@ -143,7 +146,7 @@ export function registered(seen: Seen): Registered {
   return seen
 }
 
-/** A worker with a socket of its own: its registration is told as an event. */
+/** Connects a worker on its own socket: its registration causes an event. */
 export async function connectWorker(master: TestMaster, id: string, type = 'mailer'): Promise<WebSocket> {
   const socket = new WebSocket(`${master.url.replace('http', 'ws')}/api/v1/automations/${type}/workers/${id}/control`, {
     headers: { authorization: `Bearer ${TOKENS.worker}` },

@@ -23,7 +23,7 @@ async function world(options: WorldOptions = {}) {
 }
 
 describe('a PATCH', () => {
-  it('carries If-Match and the actor, and its answer is in the table at once, without a read or a call', async () => {
+  it('sends If-Match and the actor, and its response updates the table without a read or a notification', async () => {
     const { patch, now, asked, changes, pass } = await world()
     const { epoch } = now()
     expect(await patch({ slots: 3 })).toMatchObject({
@@ -41,28 +41,30 @@ describe('a PATCH', () => {
     expect(now().record.config_changed_by).toBe(`admin ${US}`)
   })
 
-  it('that somebody was faster than is stale, and the entry is read again', async () => {
+  it('that was overtaken is stale, and the entry is read again', async () => {
     const { patch, now, until, master } = await world()
     await master.call('PATCH', pathOf('w1', '/config'), { body: { slots: 9 } })
     expect(await patch({ slots: 3 }, 0)).toEqual({ kind: 'stale' })
     await until('it is read', () => !now().isStale && now().record.config['slots'] === 9)
   })
 
-  it('is refused as data: faults, unknown worker, unknown type, size, rights, a mistake', async () => {
+  it('returns a rejection as data: faults, unknown worker or type, size, permissions, a bug', async () => {
     const { patch, fleet, until } = await world({ types: ['mailer', 'nonsense'] })
     expect(await patch({ slots: 'many' })).toMatchObject({
       kind: 'rejected',
       faults: [{ path: '/slots', keyword: 'type' }],
       message: expect.stringContaining('/slots'),
     })
-    expect(await patch({ slots: 1 }, 0, { type: 'mailer', workerId: 'nobody' })).toEqual({ kind: 'not_registered' })
+    expect(await patch({ slots: 1 }, 0, { type: 'mailer', workerId: 'unknown-worker' })).toEqual({
+      kind: 'not_registered',
+    })
     expect(await patch({ slots: 1 }, 0, { type: 'nonsense', workerId: 'w1' })).toEqual({ kind: 'unknown_type' })
     expect(await patch({ host: 'x'.repeat(200_000) })).toMatchObject({ kind: 'too_large' })
     expect(await patch([] as object)).toMatchObject({ kind: 'bug' })
-    await until('all is as before', () => fleet.get('mailer', 'w1').kind === 'registered')
+    await until('everything is as before', () => fleet.get('mailer', 'w1').kind === 'registered')
   })
 
-  it('without the right for the type costs no call', async () => {
+  it('without permission for the type costs no call', async () => {
     const { patch, asked, fleet, ended, signal } = await world({
       firstToken: TOKENS.mailer,
       types: ['mailer', 'probe'],
@@ -74,19 +76,19 @@ describe('a PATCH', () => {
     expect(asked(/probe/)).toEqual([])
   })
 
-  it('whose answer is lost is unknown, is not sent twice, and the entry is read', async () => {
+  it('whose response is lost is unknown, is not sent twice, and the entry is read', async () => {
     const { patch, proxy, now, until, asked } = await world()
     proxy.script.push('reset after')
     expect(await patch({ slots: 3 })).toMatchObject({ kind: 'away', effect: 'unknown' })
     expect(now().isStale).toBe(true)
     await until('it is read', () => !now().isStale)
     expect([now().record.config['slots'], asked(/PATCH/).length]).toEqual([3, 1])
-    proxy.script.push('reset before') // As far as we know it may have come through, and no event says so.
+    proxy.script.push('reset before') // It may have taken effect, and no event says so.
     expect(await patch({ slots: 4 })).toMatchObject({ kind: 'away', effect: 'unknown' })
     expect(now().isStale).toBe(true)
   })
 
-  it('leaves no more once another leads, also when it had to wait', async () => {
+  it('is not sent once another replica is the leader, even if it had to wait', async () => {
     const { patch, leads, asked, fleet, ended, signal } = await world({ script: [] })
     leads.current = false
     expect(await patch({ slots: 3 })).toEqual({ kind: 'not_leading' })
@@ -94,7 +96,7 @@ describe('a PATCH', () => {
     expect(asked(/PATCH/)).toEqual([])
   })
 
-  it('ends with its signal', async () => {
+  it('is aborted with its signal', async () => {
     const { fleet, proxy, now } = await world()
     proxy.script.push('hang')
     const end = new AbortController()
@@ -105,7 +107,7 @@ describe('a PATCH', () => {
 })
 
 describe('a claim', () => {
-  it('is set, seen and given back, and only others are told of it by the feed', async () => {
+  it('is set, visible and released, and only other clients are notified by the feed', async () => {
     const { fleet, ended, signal, now, changes, pass, master } = await world()
     expect(await ended(fleet.master.claim(W1, US, signal))).toMatchObject({
       kind: 'ok',
@@ -121,7 +123,7 @@ describe('a claim', () => {
     expect(((await master.call('GET', pathOf('w1'))).json as { managed_by: unknown }).managed_by).toBeNull()
     await pass(1_000)
     expect(changes).toEqual([])
-    expect(await ended(fleet.master.claim({ type: 'mailer', workerId: 'nobody' }, US, signal))).toEqual({
+    expect(await ended(fleet.master.claim({ type: 'mailer', workerId: 'unknown-worker' }, US, signal))).toEqual({
       kind: 'not_registered',
     })
   })
@@ -159,7 +161,7 @@ describe('the other calls', () => {
         { config_gen: 1, actor: `admin ${US}` },
       ],
     })
-    expect(await ended(fleet.master.get({ type: 'mailer', workerId: 'nobody' }, signal))).toEqual({
+    expect(await ended(fleet.master.get({ type: 'mailer', workerId: 'unknown-worker' }, signal))).toEqual({
       kind: 'not_registered',
     })
     expect(await ended(fleet.master.get({ type: 'unread', workerId: 'w' }, signal))).toMatchObject({
@@ -173,7 +175,7 @@ describe('the other calls', () => {
     const { fleet, ended, signal, now, changes, until, asked } = await world()
     expect(await ended(fleet.master.drain(W1, US, signal))).toMatchObject({ kind: 'ok' })
     expect(now().record.draining).toBe(true)
-    await until('the state is told', () => now().record.state === 'DRAINING')
+    await until('the state event has arrived', () => now().record.state === 'DRAINING')
     expect(await ended(fleet.master.forget(W1, US, signal))).toMatchObject({ kind: 'ok' })
     expect(fleet.get('mailer', 'w1').kind).toBe('unregistered')
     expect(await ended(fleet.master.forget(W1, US, signal))).toEqual({ kind: 'not_registered' })
@@ -181,7 +183,7 @@ describe('the other calls', () => {
     expect(changes.length).toBeLessThanOrEqual(2)
   })
 
-  it('do not let a page that was asked for before a PATCH undo it', async () => {
+  it('do not let a page that was requested before a PATCH undo it', async () => {
     const { patch, proxy, now, until, master, asked } = await world()
     const before = JSON.stringify([(await master.call('GET', pathOf('w1'))).json])
     const pages: ServerResponse[] = []
@@ -192,12 +194,12 @@ describe('the other calls', () => {
           ? 'reset before'
           : 'pass'
     proxy.cut()
-    await until('a page is asked for', () => pages.length > 0)
+    await until('a page is requested', () => pages.length > 0)
     const { epoch } = now()
     expect(await patch({ slots: 3 })).toMatchObject({ kind: 'ok' })
     const lists = asked(/workers\?/).length
     pages[0]?.writeHead(200, { 'content-type': 'application/json', 'muster-epoch': epoch }).end(before)
-    await until('the pass is over', () => asked(/workers\?/).length > lists)
+    await until('the list is complete', () => asked(/workers\?/).length > lists)
     expect(now().record).toMatchObject({ config_gen: 1, config: { slots: 3 } })
   })
 })

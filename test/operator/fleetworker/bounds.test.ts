@@ -8,7 +8,7 @@ const nested = (levels: number): JsonValue => JSON.parse(`${'['.repeat(levels)}$
 const secretSource = (field: string) => ({ field, secretKeyRef: { name: 's', key: 'k' } })
 
 describe('boundFaults', () => {
-  it('finds nothing in a whole spec that keeps to the rules', () => {
+  it('finds nothing in a complete valid spec', () => {
     const spec = {
       workerId: 'a:b@c',
       config: { a: 1 },
@@ -19,13 +19,13 @@ describe('boundFaults', () => {
     expect(faults(spec)).toEqual([])
   })
 
-  it('counts a null as slots that are not named, as the rule of the API server does', () => {
+  it('treats null slots as not set, like the validation rule of the API server', () => {
     expect(faults({ slots: 1, config: { slots: null } })).toEqual([])
   })
 
   it.each<[string, Partial<FleetWorkerSpec>, string]>([
-    ['a type that is none', { type: 'Http' }, 'spec.type'],
-    ['a worker id that would leave its path', { workerId: '..' }, 'spec.workerId'],
+    ['an invalid type', { type: 'Http' }, 'spec.type'],
+    ['a worker ID that would leave its path', { workerId: '..' }, 'spec.workerId'],
     [
       'a source without a reference',
       { configFrom: [{ field: 'a' }] },
@@ -36,7 +36,7 @@ describe('boundFaults', () => {
       { configFrom: [{ ...secretSource('a'), configMapKeyRef: { name: 'c', key: 'k' } }] },
       'must name one of',
     ],
-    ['a source for a forbidden name', { configFrom: [secretSource('__proto__')] }, 'may not be the name of a field'],
+    ['a source for a reserved name', { configFrom: [secretSource('__proto__')] }, 'may not be the name of a field'],
     ['two sources for one field', { configFrom: [secretSource('a'), secretSource('a')] }, 'names "a" twice'],
     [
       'a field in config and configFrom',
@@ -47,27 +47,27 @@ describe('boundFaults', () => {
     ['slots in a source too', { slots: 1, configFrom: [secretSource('slots')] }, 'slots are also in spec.configFrom'],
     ['slots out of range', { slots: 1.5 }, 'spec.slots: must be an integer'],
     ['a pointer without a slash', { ignoreDifferences: ['a'] }, '"a" is not a JSON pointer'],
-    ['a pointer behind the end of an array', { ignoreDifferences: ['/a/-'] }, '"/a/-" is not a JSON pointer'],
+    ['a pointer past the end of an array', { ignoreDifferences: ['/a/-'] }, '"/a/-" is not a JSON pointer'],
     ['a pointer with a broken escape', { ignoreDifferences: ['/a~2'] }, '"/a~2" is not a JSON pointer'],
-  ])('names %s', (_, spec, message) => {
+  ])('reports %s', (_, spec, message) => {
     expect(faults(spec)).toEqual([expect.stringContaining(message)])
   })
 })
 
 describe('valueFaults', () => {
-  it('allows 64 levels and names the 65th, however deep it goes on', () => {
+  it('allows 64 levels and reports the 65th, however deep the value is', () => {
     expect(valueFaults({ a: nested(63) }, 'c')).toEqual([])
     expect(valueFaults({ a: nested(64) }, 'c')).toEqual(['c: is nested deeper than 64 levels'])
     expect(valueFaults(nested(10_000), 'c')).toEqual(['c: is nested deeper than 64 levels'])
   })
 
-  it('allows 256 KiB and not a byte more', () => {
+  it('allows 256 KiB and rejects one byte more', () => {
     const value = (bytes: number): JsonValue => ({ a: 'x'.repeat(bytes - '{"a":""}'.length) })
     expect(valueFaults(value(262_144), 'c')).toEqual([])
     expect(valueFaults(value(262_145), 'c')).toEqual(['c: takes 262145 bytes, at most 262144 are allowed'])
   })
 
-  it('names integers a double cannot hold, wherever they stand', () => {
+  it('reports integers that a double cannot represent, at any depth', () => {
     expect(valueFaults(JSON.parse('{"a":[9007199254740991,1.5]}') as JsonValue, 'c')).toEqual([])
     expect(
       valueFaults(JSON.parse('{"a":[9007199254740993],"b/c":-1e300}') as JsonValue, 'c').map(
@@ -76,7 +76,7 @@ describe('valueFaults', () => {
     ).toEqual(['c/a/0', 'c/b~1c'])
   })
 
-  it('names keys that would reach a prototype', () => {
+  it('reports keys that would reach a prototype', () => {
     expect(valueFaults(JSON.parse('{"a":{"__proto__":{"x":1}}}') as JsonValue, 'c')).toEqual([
       expect.stringContaining('c/a/__proto__: '),
     ])

@@ -15,12 +15,12 @@ import { facts, NOW_MS, offline, synced, worker } from './world.ts'
 
 const of = (more: Partial<Facts>): Record<string, Condition> =>
   Object.fromEntries(conditionsOf(facts(more)).map((each) => [each.type, each]))
-/** `True Ready` of each condition. */
+/** Status and reason of each condition, for example `True Ready`. */
 const shown = (more: Partial<Facts>): Record<string, string> =>
   Object.fromEntries(Object.values(of(more)).map(({ type, status, reason }) => [type, `${status} ${reason}`]))
 
 describe('the order of conditions', () => {
-  it('is that in which they stand, new ones behind: what was applied is found as it was sent', () => {
+  it('is kept, new ones are appended: an applied status is equal to the one that was sent', () => {
     const drifted = conditionsOf(facts({ driftCount: 1, policy: 'Observe' }))
     const both = conditionsOf(facts({ driftCount: 1, ...synced('SourceNotFound'), before: drifted }))
     expect(both.map(({ type }) => type).slice(-2)).toEqual(['Drifted', 'Reconciling'])
@@ -28,7 +28,7 @@ describe('the order of conditions', () => {
 })
 
 describe('conditionsOf', () => {
-  it('has five conditions, and no more, for a worker that runs its config', () => {
+  it('has exactly five conditions for a worker that runs its config', () => {
     expect(shown({})).toEqual({
       Ready: 'True Ready',
       Synced: 'True InSync',
@@ -45,7 +45,7 @@ describe('conditionsOf', () => {
       { Ready: 'Unknown Pending', Online: 'Unknown Pending', Applied: 'Unknown Pending', Healthy: 'Unknown Pending' },
     ],
     [
-      'seen a moment ago: a reconnect does not show',
+      'seen a moment ago: a short disconnect is not shown',
       { worker: worker({ connected: false, lastSeenMs: NOW_MS - ONLINE_MS + 1 }) },
       { Ready: 'True Ready', Online: 'True RecentlySeen' },
     ],
@@ -75,19 +75,19 @@ describe('conditionsOf', () => {
       { Ready: 'False AckTimeout' },
     ],
     [
-      'not acknowledged, and away',
+      'not acknowledged, and offline',
       { worker: { ...offline, appliedConfigGen: 6, owesSinceMs: NOW_MS - ACK_MS } },
       { Ready: 'False Offline', Applied: 'False WaitingForWorker' },
     ],
     ['ahead of the master (D46)', { worker: worker({ appliedConfigGen: 9 }) }, { Ready: 'False GenerationBehind' }],
     ['never reported', { worker: worker({ appliedConfigGen: null }) }, { Ready: 'Unknown NotReported' }],
     [
-      'the first that fails names Ready',
+      'the first failing condition is the reason of Ready',
       { ...synced('Rejected'), worker: offline },
       { Ready: 'False Rejected', Stalled: 'True Rejected' },
     ],
     [
-      'False before Unknown, whatever the order',
+      'False takes precedence over Unknown, whatever the order',
       { worker: worker({ appliedConfigGen: null, state: 'ERROR' }) },
       { Ready: 'False WorkerError' },
     ],
@@ -97,7 +97,7 @@ describe('conditionsOf', () => {
       { Ready: 'False WorkerError', Synced: 'Unknown Suspended' },
     ],
     [
-      'suspended, whatever the last pass came to',
+      'suspended, whatever the result of the last reconcile',
       { suspend: true, ...synced('Rejected') },
       { Ready: 'True Suspended' },
     ],
@@ -117,12 +117,12 @@ describe('conditionsOf', () => {
       { Ready: 'True Drained', Online: 'False Drained' },
     ],
     [
-      'drained, spec refused',
+      'drained, spec rejected',
       { drain: true, ...synced('Rejected'), worker: offline },
       { Ready: 'False Rejected', Stalled: 'True Rejected' },
     ],
     [
-      'drain asked of a worker nobody knows',
+      'drain requested for a worker that is not registered',
       { drain: true, ...synced('WorkerNotRegistered'), worker: null },
       { Ready: 'False WorkerNotRegistered', Reconciling: 'True WorkerNotRegistered' },
     ],
@@ -133,7 +133,7 @@ describe('conditionsOf', () => {
     for (const type of ['Reconciling', 'Stalled', 'Drifted']) expect([type, all[type]]).toEqual([type, expected[type]])
   })
 
-  it('keeps the last fact of Synced while the master is away, for the generation it speaks of alone', () => {
+  it('keeps the last Synced while the master is unavailable, but only for the same generation', () => {
     const before = conditionsOf(facts({ ...synced('DriftTolerated') }))
     expect(shown({ masterAway: true, before })).toEqual({
       Ready: 'Unknown MasterUnreachable',
@@ -148,7 +148,7 @@ describe('conditionsOf', () => {
     })
   })
 
-  it('keeps what was said of the acknowledgement when we start while the master is away', () => {
+  it('keeps the last Applied when the operator starts while the master is unavailable', () => {
     expect(shown({ masterAway: true, before: conditionsOf(facts()), worker: undefined })).toMatchObject({
       Applied: 'True Acknowledged',
     })
@@ -158,12 +158,13 @@ describe('conditionsOf', () => {
     const before = conditionsOf(facts({ nowMs: NOW_MS - 60_000, worker: worker({ appliedConfigGen: 6 }) }))
     const time = (more: Partial<Facts>, type: string): string | undefined =>
       of({ before, ...more })[type]?.lastTransitionTime
-    expect(time({ worker: worker({ state: 'ERROR' }) }, 'Ready')).toBe('2026-01-01T11:59:00Z') // Another reason for the same status.
+    // Another reason for the same status.
+    expect(time({ worker: worker({ state: 'ERROR' }) }, 'Ready')).toBe('2026-01-01T11:59:00Z')
     expect(time({}, 'Ready')).toBe('2026-01-01T12:00:00Z')
     expect(time({}, 'Online')).toBe('2026-01-01T11:59:00Z')
   })
 
-  it('shows what others wrote on one line, cut', () => {
+  it('shows text of others on one line, truncated', () => {
     const message =
       of({ worker: worker({ state: 'ERROR', lastError: `a\u0000\n\u001b[31m${'x'.repeat(2_000)}` }) })['Ready']
         ?.message ?? ''
@@ -172,7 +173,7 @@ describe('conditionsOf', () => {
   })
 })
 
-describe('conditionsOf, over all facts', () => {
+describe('conditionsOf, for all combinations of facts', () => {
   const anyWorker = fc.record({
     connected: fc.boolean(),
     lastSeenMs: fc.constantFrom(NOW_MS, NOW_MS - ONLINE_MS),
@@ -197,7 +198,7 @@ describe('conditionsOf, over all facts', () => {
     before: fc.constantFrom([], conditionsOf(facts())),
   })
 
-  it('always has the first five, each type once, never Reconciling with Stalled', () => {
+  it('always has the first five, each type once, never both Reconciling and Stalled', () => {
     fc.assert(
       fc.property(anyFacts, (each) => {
         const types = conditionsOf(each).map(({ type }) => type)
@@ -209,7 +210,7 @@ describe('conditionsOf, over all facts', () => {
     )
   })
 
-  it('gives each reason the status the table has for it', () => {
+  it('gives each reason the status of the table', () => {
     fc.assert(
       fc.property(anyFacts, (each) => {
         for (const { type, reason, status } of conditionsOf(each)) {
@@ -233,9 +234,9 @@ describe('conditionsOf, over all facts', () => {
   })
 })
 
-// ── What other programs make of it ─────────────────────────────────────────────────────────────────────────────────
+// ── How other programs interpret the conditions ────────────────────────────────────
 
-describe('a FleetWorker, as others judge it', () => {
+describe('a FleetWorker, as other programs interpret it', () => {
   it.each(STATES)('$name', ({ object, expected }) => {
     expect(judge(object)).toEqual(expected)
   })

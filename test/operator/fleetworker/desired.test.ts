@@ -25,7 +25,7 @@ const named = (spec: Partial<FleetWorkerSpec>, texts?: Record<string, string>): 
 const from = (field: string, more: object = {}) => ({ field, configMapKeyRef: { name: 'c', key: 'k' }, ...more })
 
 describe('desiredOf', () => {
-  it('names what config, configFrom and slots set, and nothing else', () => {
+  it('contains what config, configFrom and slots set, and nothing else', () => {
     expect(
       named(
         { config: { url: 'u' }, configFrom: [from('headers', { as: 'JSON' })], slots: 3 },
@@ -35,19 +35,19 @@ describe('desiredOf', () => {
     expect(named({})).toEqual({})
   })
 
-  it('takes null as "not named", unless the field accepts null (D13)', () => {
+  it('treats null as "not set", unless the field accepts null (D13)', () => {
     expect(named({ config: { url: null, note: null, enabled: null } })).toEqual({ note: null })
   })
 
-  it('leaves a field the schema does not know to the master, null too', () => {
+  it('passes a field that the schema does not know to the master, also with null', () => {
     expect(named({ config: { typo: null } })).toEqual({ typo: null })
   })
 
-  it('takes the text of a source unchanged', () => {
+  it('uses the text of a source unchanged', () => {
     expect(named({ configFrom: [from('url')] }, { url: ' {"a":1}\n' })).toEqual({ url: ' {"a":1}\n' })
   })
 
-  it('names a source that is not JSON, or not JSON we take, without quoting it', () => {
+  it('reports a source that is not valid JSON or not accepted, without quoting it', () => {
     const broken = desired(
       { configFrom: [from('url', { as: 'JSON' }), from('headers', { as: 'JSON' })] },
       { url: 'canary', headers: '{"a":9007199254740993}' },
@@ -59,7 +59,7 @@ describe('desiredOf', () => {
     expect(JSON.stringify(broken)).not.toContain('canary')
   })
 
-  it('takes a Secret for a field that is secret as a whole alone (D52)', () => {
+  it('uses a Secret only for a field that is secret as a whole (D52)', () => {
     const secret = (field: string) => ({ field, secretKeyRef: { name: 's', key: 'k' }, as: 'String' as const })
     expect(named({ configFrom: [secret('api_key')] }, { api_key: 'k' })).toEqual({ api_key: 'k' })
     expect(desired({ configFrom: [secret('smtp'), secret('url')] }, { smtp: '', url: '' })).toMatchObject({
@@ -68,7 +68,7 @@ describe('desiredOf', () => {
     })
   })
 
-  it('refuses the mask in the place of a secret, given or from a source, and takes it elsewhere', () => {
+  it('rejects the mask as the value of a secret, from the spec or from a source, and accepts it elsewhere', () => {
     expect(desired({ config: { smtp: { password: SECRET_MASK } } })).toMatchObject({
       reason: 'ConfigInvalid',
       message: expect.stringContaining('/smtp/password'),
@@ -79,7 +79,7 @@ describe('desiredOf', () => {
     expect(named({ config: { url: SECRET_MASK } })).toEqual({ url: SECRET_MASK })
   })
 
-  it('counts what sources add to the size of the whole', () => {
+  it('includes the values of sources in the size limit', () => {
     const half = 'x'.repeat(131_072)
     expect(desired({ config: { url: half }, configFrom: [from('headers')] }, { headers: half })).toMatchObject({
       reason: 'ConfigInvalid',
@@ -87,7 +87,7 @@ describe('desiredOf', () => {
     })
   })
 
-  it('gives a version to what holds a secret or comes from a source', () => {
+  it('gives a version to each field that contains a secret or comes from a source', () => {
     const { versions } = desired(
       { config: { url: 'u', smtp: { user: 'u' }, api_key: 'k' }, configFrom: [from('headers')] },
       { headers: 'h' },
@@ -99,7 +99,7 @@ describe('desiredOf', () => {
     })
   })
 
-  it('reports what breaks a bound instead of sending it', () => {
+  it('reports a violated limit instead of sending the config', () => {
     expect(desired({ slots: 1, config: { slots: 2 } })).toMatchObject({ reason: 'ConfigInvalid' })
   })
 })

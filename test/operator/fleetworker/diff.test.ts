@@ -54,7 +54,7 @@ function difference(
 const patch = (...args: Parameters<typeof difference>): JsonObject => difference(...args).patch
 
 describe('differenceOf', () => {
-  it('is empty where equal by value: key order, defaults given or left out, 1 and 1.0', () => {
+  it('is empty for equal values: key order, defaults written out or omitted, 1 and 1.0', () => {
     expect(
       patch(
         { url: 'u', timeout: 5, smtp: { port: 25, user: 'u' }, targets: [{}] },
@@ -63,33 +63,33 @@ describe('differenceOf', () => {
     ).toEqual({})
   })
 
-  it('sends whole top-level values, and names where they differ', () => {
+  it('sends whole top-level values, and reports the paths that differ', () => {
     expect(difference({ url: 'u', smtp: { user: 'new' } }, { url: 'u', smtp: { user: 'old', port: 26 } })).toEqual({
       patch: { smtp: { user: 'new' } },
       paths: ['/smtp/port', '/smtp/user'],
     })
   })
 
-  it('takes back what is not named (D43)', () => {
+  it('resets a field that is not named (D43)', () => {
     expect(difference({}, { url: 'u', timeout: 9, enabled: true })).toEqual({
       patch: { url: null, timeout: null, enabled: null },
       paths: ['/enabled', '/timeout', '/url'],
     })
   })
 
-  it('takes back a field that accepts null by its default, and leaves null where there is none (D13)', () => {
+  it('resets a field that accepts null to its default, and keeps null if there is none (D13)', () => {
     expect(patch({}, { note: 'x', mark: 'y' })).toEqual({ note: null, mark: 'm' })
     expect(patch({}, { note: null })).toEqual({})
     expect(patch({ note: null }, {})).toEqual({ note: null })
   })
 
-  it('keeps the order of arrays', () => {
+  it('respects the order of arrays', () => {
     expect(difference({ targets: [{ weight: 1 }, { weight: 2 }] }, { targets: [{ weight: 2 }, {}] })).toMatchObject({
       paths: ['/targets'],
     })
   })
 
-  it('never compares what reads mask, and sends it when it is due', () => {
+  it('never compares masked values, and sends them when they are due', () => {
     const named = { api_key: 'k', smtp: { user: 'u', password: 'p' } }
     const held = { api_key: SECRET_MASK, smtp: { user: 'u', password: SECRET_MASK } }
     expect(patch(named, held)).toEqual({})
@@ -99,7 +99,7 @@ describe('differenceOf', () => {
     })
   })
 
-  it('takes back a secret only while it is remembered as sent', () => {
+  it('resets a secret only if it is remembered as sent', () => {
     expect(patch({}, { api_key: SECRET_MASK })).toEqual({})
     expect(patch({}, { api_key: SECRET_MASK }, { acts: { ...NOTHING, forgotten: new Set(['api_key']) } })).toEqual({
       api_key: null,
@@ -108,7 +108,7 @@ describe('differenceOf', () => {
 })
 
 describe('differenceOf, ignored pointers', () => {
-  it('puts back what the master has, whoever rewrites the rest of the field', () => {
+  it("restores the master's value when the rest of the field is rewritten", () => {
     const ignored = ['/smtp/port']
     expect(patch({ smtp: { user: 'u', port: 25 } }, { smtp: { user: 'u', port: 26 } }, { ignored })).toEqual({})
     expect(patch({ smtp: { user: 'new', port: 25 } }, { smtp: { user: 'u', port: 26 } }, { ignored })).toEqual({
@@ -116,14 +116,14 @@ describe('differenceOf, ignored pointers', () => {
     })
   })
 
-  it('uses the own value as a seed while the master has none', () => {
+  it("uses the spec's value as the initial one while the master has none", () => {
     expect(patch({ smtp: { user: 'u', port: 27 } }, {}, { ignored: ['/smtp/port'] })).toEqual({
       smtp: { user: 'u', port: 27 },
     })
     expect(patch({ url: 'seed' }, {}, { ignored: ['/url'] })).toEqual({ url: 'seed' })
   })
 
-  it('leaves a whole field alone, named or not', () => {
+  it('ignores a whole field, named or not', () => {
     expect(patch({ slots: 2 }, { slots: 9, url: 'theirs' }, { ignored: ['/slots', '/url'] })).toEqual({})
   })
 
@@ -131,14 +131,14 @@ describe('differenceOf, ignored pointers', () => {
     expect(patch({}, { smtp: { user: 'u', port: 26 } }, { ignored: ['/smtp/port'] })).toEqual({ smtp: { port: 26 } })
   })
 
-  it('goes into arrays by index, as far as both reach', () => {
+  it('addresses array items by index, as far as both arrays reach', () => {
     const ignored = ['/targets/0/weight', '/targets/5/weight']
     expect(patch({ targets: [{ weight: 2 }, { weight: 3 }] }, { targets: [{ weight: 9 }] }, { ignored })).toEqual({
       targets: [{ weight: 9 }, { weight: 3 }],
     })
   })
 
-  it('keeps a masked value by its mask', () => {
+  it('keeps a masked value as its mask', () => {
     expect(
       patch(
         { smtp: { user: 'new', password: 'p' } },
@@ -199,7 +199,7 @@ const anyPointers = fc.array(
   { maxLength: 2 },
 )
 
-/** A fleet of one: what the master stores, in clear. */
+/** A single worker: the config that the master stores, unmasked. */
 interface Case {
   readonly type: ConfigType
   readonly config: JsonObject
@@ -213,7 +213,7 @@ const anyCase: fc.Arbitrary<Case> = fc
     return { type: own, config, stored: { ...defaultsOf(own.schema), ...Object.fromEntries(known) }, ignored }
   })
 
-/** One pass of the operator with nothing remembered, and the state the master is left in. */
+/** Runs one reconcile with empty memory. @returns the patch and the resulting state of the master. */
 function pass({ type: own, config, stored, ignored }: Case) {
   const desired = desiredOf(fleetWorker({ config }), new Map(), own) as Desired
   const acts = secretActs(
@@ -225,7 +225,7 @@ function pass({ type: own, config, stored, ignored }: Case) {
   return { desired, first, after: mergeConfig(own.schema, own.secrets, stored, first.patch).config }
 }
 
-describe('differenceOf, over generated schemas', () => {
+describe('differenceOf, for generated schemas', () => {
   it('is empty after its own PATCH', () => {
     fc.assert(
       fc.property(anyCase, (each) => {
@@ -241,7 +241,7 @@ describe('differenceOf, over generated schemas', () => {
     )
   })
 
-  it('leaves the master with what is named, secrets included, and defaults for the rest', () => {
+  it('results in the named values, secrets included, and defaults for the other fields', () => {
     fc.assert(
       fc.property(anyCase, (each) => {
         const { desired, after } = pass({ ...each, ignored: [] })
@@ -250,7 +250,8 @@ describe('differenceOf, over generated schemas', () => {
         const form = (config: JsonObject, name: string): JsonObject =>
           Object.hasOwn(config, name) ? withoutDefaults(schema, { [name]: config[name] as JsonValue }) : {}
         const isFree = (name: string): boolean =>
-          !Object.hasOwn(desired.named, name) && (holdsSecret(name, each.type) || acceptsNull(schema, name)) // Left as it is, or null.
+          // Unchanged, or null.
+          !Object.hasOwn(desired.named, name) && (holdsSecret(name, each.type) || acceptsNull(schema, name))
         const wrong = Object.keys({ ...after, ...expected }).filter(
           (name) => !isFree(name) && !sameJson(form(after, name), form(expected, name)),
         )
@@ -260,7 +261,7 @@ describe('differenceOf, over generated schemas', () => {
     )
   })
 
-  it('has a path for each field it sends, and none where it sends nothing', () => {
+  it('has a path for each field that it sends, and none if it sends nothing', () => {
     fc.assert(
       fc.property(anyCase, (each) => {
         const { first } = pass(each)

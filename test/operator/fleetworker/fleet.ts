@@ -1,6 +1,6 @@
 /**
- * The master's side of the operator as reconcile sees it, over a real master and real HTTP, but without its own rhythm: the
- * table shows what `read` found last, and each call can be made to go wrong, or to be overtaken by something.
+ * The reconciler's view of the master, over a real master and real HTTP, but without background activity: the table
+ * shows the result of the last `read`, and each call can be made to fail or to be overtaken by another action.
  */
 import { secretPathsOf, type JsonObject, type JsonSchema, type WorkerBody } from '../../../src/protocol/index.ts'
 import type {
@@ -17,7 +17,7 @@ import type {
 import type { TestMaster } from '../../master/running-master.ts'
 
 export type CallName = keyof MasterWriter
-/** What happens to a call: a refusal in its place; its answer is lost after it took effect, or before. */
+/** What happens to a call: a rejection instead of it, or its response is lost after or before it took effect. */
 export type Fate = Refusal | 'lose' | 'hold' | void
 interface Call {
   readonly name: CallName
@@ -39,7 +39,7 @@ export class TestFleet implements FleetTable, MasterWriter {
   readonly held: (() => Promise<unknown>)[] = []
   awayMs = 0
   isPending = false
-  /** In the place of the real one. */
+  /** Replaces the real epoch. */
   epoch: string | undefined
   forbidden: string | undefined
 
@@ -48,7 +48,7 @@ export class TestFleet implements FleetTable, MasterWriter {
     this.#nowMs = nowMs
   }
 
-  /** Brings the table up to date. */
+  /** Updates the table. */
   async read(): Promise<void> {
     const { json } = await this.#master.call('GET', '/api/v1/catalog')
     this.#records.clear()
@@ -60,7 +60,7 @@ export class TestFleet implements FleetTable, MasterWriter {
     }
   }
 
-  /** Makes the table believe this. */
+  /** Sets the entry of the table. */
   show(seen: Seen): void {
     if (seen.kind === 'registered') this.#records.set(`${seen.record.automation_type}/${seen.record.worker_id}`, seen)
   }
@@ -70,7 +70,7 @@ export class TestFleet implements FleetTable, MasterWriter {
     if (seen.kind === 'registered') this.show({ ...seen, ...of, record: { ...seen.record, ...more } })
   }
 
-  /** The next call of this name. */
+  /** Sets the fate of the next call with this name. */
   next(name: CallName, fate: () => Promise<Fate> | Fate): void {
     this.#fates.push({ name, fate })
   }

@@ -1,6 +1,6 @@
 /**
- * How kstatus (Flux, Helm), Argo CD and kubectl wait judge a FleetWorker, transcribed from them: kstatus' generic rules in
- * their order; the health script in manifests/gitops/argocd/health.lua; a condition counts for kubectl wait only if its own
+ * Implements how kstatus (Flux, Helm), Argo CD and kubectl wait judge a FleetWorker: kstatus' generic rules in their
+ * order; the health script in manifests/gitops/argocd/health.lua; kubectl wait, which counts a condition only if its
  * observedGeneration has reached the generation.
  * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/status/generic.go
  */
@@ -15,7 +15,7 @@ export interface Judged {
   readonly deleting: boolean
   readonly status: { readonly observedGeneration?: number; readonly conditions?: readonly Seen[] }
 }
-/** kstatus, Argo CD, and whether `kubectl wait --for=condition=Ready` ends. */
+/** The results of kstatus and Argo CD, and whether `kubectl wait --for=condition=Ready` succeeds. */
 export type Judgement = readonly [string, string, boolean]
 
 export const judge = (object: Judged): Judgement => [kstatus(object), argo(object), isReady(object)]

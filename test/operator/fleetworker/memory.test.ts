@@ -9,7 +9,7 @@ const at = (generation: number, uid = 'u-1'): FleetWorkerObject => {
 }
 
 describe('the memory of a term', () => {
-  it('is one entry a uid, and forgets what it learnt of generations that the API server has lost', () => {
+  it('has one entry per uid, and forgets generations that the API server has lost', () => {
     const memory = new ReconcileMemory(seededRandom(1))
     const entry = memory.of(at(3))
     expect(memory.of(at(4))).toBe(entry)
@@ -20,7 +20,7 @@ describe('the memory of a term', () => {
     expect(memory.of(at(4, 'u-2'))).not.toBe(older)
   })
 
-  it('counts a resource once it has been looked at, and no longer when it is gone', () => {
+  it('counts a resource once it was reconciled, and no longer when it is deleted', () => {
     const memory = new ReconcileMemory(seededRandom(1))
     const entry = memory.of(at(3))
     expect(memory.judged).toBe(0)

@@ -11,7 +11,7 @@ function object(name: string, workerId: string, uid = name): FleetWorkerObject {
 const all = (): boolean => true
 
 describe('rivalKeys', () => {
-  it('names the others for the same worker when a resource comes, goes, or is replaced by a namesake', () => {
+  it('returns the other resources of a worker when one is created, deleted, or replaced', () => {
     const cache = new WritableCache<FleetWorkerObject>(INDICES)
     const [a, b, other] = [object('a', 'w1'), object('b', 'w1'), object('c', 'w2')]
     for (const each of [a, other]) cache.offer(each)
@@ -25,7 +25,7 @@ describe('rivalKeys', () => {
     expect(gone && rivalKeys(gone, cache, all)).toEqual([])
   })
 
-  it('names them too when a resource can be applied from now on, or no longer', () => {
+  it('also returns them when a resource becomes applicable or stops being applicable', () => {
     const cache = new WritableCache<FleetWorkerObject>(INDICES, keptSpec)
     const [a, b] = [object('a', 'w1'), object('b', 'w1')]
     for (const each of [a, b]) cache.offer(each)
@@ -45,7 +45,8 @@ describe('rivalKeys', () => {
     expect(after({}, {})).toEqual(['default/b'])
     expect(after({}, { slots: -1 })).toEqual(['default/b'])
     expect(after({}, {})).toEqual(['default/b'])
-    expect(after({ deletionTimestamp: '2026-01-01T00:00:00Z' }, {}, () => false)).toEqual([]) // It was not permitted before either.
+    // It was not permitted before either.
+    expect(after({ deletionTimestamp: '2026-01-01T00:00:00Z' }, {}, () => false)).toEqual([])
     expect(after({}, {})).toEqual(['default/b'])
     expect(after({ deletionTimestamp: '2026-01-01T00:00:00Z' }, {})).toEqual(['default/b'])
   })

@@ -1,6 +1,7 @@
 /**
- * Reconcile in a world that only the test moves: a fake API server and a real master, both over real HTTP, on virtual
- * time. What the operator believes is old until `see`; what it says is written by the real status writer.
+ * Test fixture for reconcile: a fake API server and a real master, both over real HTTP, on virtual time. Nothing
+ * changes unless the test does it. The operator's view is stale until `see`; the real status writer writes the
+ * statuses.
  */
 import { afterEach, expect } from '@jest/globals'
 import { buildCatalog, defineBatch, Type, type Catalog } from '../../../src/automation/index.ts'
@@ -99,7 +100,7 @@ export const DEFAULTS = JSON.stringify({
 })
 const HARDWARE = JSON.stringify({ cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' })
 const MASTER_SEED = 3
-/** A status that meets a conflict waits for the clock of the test, and is left alone after so long. */
+/** After a conflict a status write waits on virtual time; the test gives up after this time. */
 const CONFLICT_MS = 1_000
 
 const closing: (() => Promise<void>)[] = []
@@ -148,7 +149,7 @@ export class ReconcileWorld {
     this.restart()
   }
 
-  /** Another process, or another term: nothing is known but what stands in the two servers. */
+  /** Starts another process, or another term: only the state in the two servers remains. */
   restart(): void {
     const { time, transport, log } = this
     this.cache = new WritableCache<FleetWorkerObject>(INDICES, keptSpec)
@@ -236,7 +237,7 @@ export class ReconcileWorld {
     return this.fake.store.list(FLEETWORKERS, undefined).map(({ metadata }) => metadata.name)
   }
 
-  /** With the consent of its owner, unless `consent` says otherwise; null takes it back. */
+  /** Creates a Secret with the consent of its owner by default; `consent: null` withdraws it. */
   secret(name: string, data: Readonly<Record<string, string>>, consent: string | null = '*'): void {
     this.#put(
       SECRETS,
@@ -296,7 +297,7 @@ export class ReconcileWorld {
 
   // The master
 
-  /** A process of this id comes, connected. Undoes a drain, as another process does. */
+  /** Connects a worker process. It ends a drain, as any new process does. */
   async work(id: string): Promise<void> {
     this.#workers += 1
     await this.master.backend.workers.register([
@@ -318,7 +319,7 @@ export class ReconcileWorld {
     return conn
   }
 
-  /** The process reports that it runs the newest config. */
+  /** The process acknowledges the newest config. */
   async applied(id: string, state: 'RUNNING' | 'ERROR' = 'RUNNING'): Promise<void> {
     const { config_gen: gen } = await this.record(id)
     await this.master.backend.workers.beat([
@@ -339,13 +340,13 @@ export class ReconcileWorld {
     return (await this.master.call('GET', `/api/v1/automations/job/workers/${id}`)).json as WorkerBody
   }
 
-  /** With secrets. */
+  /** The config with secrets. */
   async config(id: string): Promise<Record<string, unknown>> {
     const [row] = await this.master.backend.workers.get([{ type: 'job', id }])
     return JSON.parse(row?.config.config ?? '{}') as Record<string, unknown>
   }
 
-  /** Somebody else changes the config. */
+  /** Another user changes the config. */
   async dashboard(id: string, patch: object): Promise<void> {
     const { status } = await this.master.call('PATCH', `/api/v1/automations/job/workers/${id}/config`, {
       body: patch,
@@ -358,7 +359,7 @@ export class ReconcileWorld {
     await this.master.backend.workers.forget([{ type: 'job', id }])
   }
 
-  /** Somebody else's claim. */
+  /** Sets a claim of another client. */
   async claimed(id: string, managedBy: string | null): Promise<void> {
     await this.master.backend.workers.manage([{ type: 'job', id, managedBy }])
   }
@@ -369,7 +370,7 @@ export class ReconcileWorld {
 
   // The operator
 
-  /** The watch and the feed have told everything. */
+  /** Delivers all events of the watch and the feed. */
   async see(): Promise<void> {
     this.seeCluster()
     await this.fleet.read()
@@ -386,7 +387,7 @@ export class ReconcileWorld {
     return reconcile(`${namespace}/${name}`, this.deps, this.abort.signal)
   }
 
-  /** One reconcile with what is believed now; then its status is written. */
+  /** Runs one reconcile with the current view, then writes its status. */
   async act(name: string, namespace = 'ns'): Promise<Outcome> {
     const outcome = await this.reconcile(name, namespace)
     await this.status.flush(AbortSignal.any([this.abort.signal, AbortSignal.timeout(CONFLICT_MS)]))
@@ -398,16 +399,16 @@ export class ReconcileWorld {
     return this.act(name, namespace)
   }
 
-  /** As the queue would: again at once as long as that is what a pass asks for. */
+  /** Like the queue: repeats the reconcile while the result asks for an immediate requeue. */
   async settle(name: string): Promise<Outcome> {
     for (let round = 0; round < 6; round += 1) {
       const outcome = await this.pass(name)
       if (outcome.kind !== 'retry') return outcome
     }
-    throw new Error('it does not settle')
+    throw new Error('it does not reach a steady state')
   }
 
-  /** An unchanged world costs nothing, in this process and in the next. */
+  /** Expects no calls for an unchanged state, in this process and after a restart. */
   async expectQuiet(...names: readonly string[]): Promise<void> {
     const before = [this.changes, this.statusWrites]
     for (const isNew of [false, false, true]) {
@@ -417,13 +418,13 @@ export class ReconcileWorld {
     expect([this.changes, this.statusWrites]).toEqual(before)
   }
 
-  /** Calls that change something at the master. */
+  /** Number of calls that change something at the master. */
   get changes(): number {
     return this.fleet.count('patch', 'claim', 'release', 'drain', 'forget')
   }
 }
 
-/** A worker `w1` that is connected, and nothing else. */
+/** Creates a fixture with a connected worker `w1`, and nothing else. */
 export async function reconcileWorld(): Promise<ReconcileWorld> {
   const time = new VirtualTime()
   const fake = await new FakeApiServer([FLEETWORKERS, SECRETS, CONFIG_MAPS], time.wallMs).start()

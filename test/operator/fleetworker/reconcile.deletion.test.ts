@@ -17,7 +17,7 @@ async function deleted(spec: object): Promise<void> {
 }
 
 describe('reconcile: deletion', () => {
-  it('Retain keeps nothing waiting, leaves the config and gives the claim back', async () => {
+  it('Retain delays nothing, keeps the config and releases the claim', async () => {
     await deleted({})
     expect(world.names).toEqual([])
     await world.pass('w1')
@@ -27,7 +27,7 @@ describe('reconcile: deletion', () => {
     expect(world.changes).toBe(changes)
   })
 
-  it('Reset takes everything back, secrets too, but for what is left to others', async () => {
+  it('Reset resets every field, secrets included, except ignored ones', async () => {
     await deleted({ deletionPolicy: 'Reset', ignoreDifferences: ['/ratio'] })
     await world.dashboard('w1', { ratio: 0.9, slots: 5, api_key: 'theirs' })
     await world.pass('w1')
@@ -50,7 +50,7 @@ describe('reconcile: deletion', () => {
     expect([world.names, await world.master.backend.workers.get([{ type: 'job', id: 'w1' }])]).toEqual([[], [null]])
   })
 
-  it('has its finalizer before the first write, and only while the policy asks for it', async () => {
+  it('adds its finalizer before the first write, and keeps it only while the policy requires it', async () => {
     world.create('w1', { ...SPEC, deletionPolicy: 'Reset' })
     world.fleet.next('claim', () => expect(world.object('w1').metadata.finalizers).toEqual([FINALIZER]))
     await world.settle('w1')
@@ -66,7 +66,7 @@ describe('reconcile: deletion', () => {
     expect(world.object('w1').metadata.finalizers).toEqual(['others/first'])
   })
 
-  it('never replaces a finalizer that came while it looked elsewhere', async () => {
+  it('never overwrites a finalizer that was added concurrently', async () => {
     world.create('w1', { ...SPEC, deletionPolicy: 'Reset' })
     await world.see()
     world.edit('w1', {}, { finalizers: ['others/late'] })
@@ -76,7 +76,7 @@ describe('reconcile: deletion', () => {
     expect(world.object('w1').metadata.finalizers).toEqual(['others/late', FINALIZER])
   })
 
-  it('keeps the finalizer over an error, and tries again', async () => {
+  it('keeps the finalizer after an error, and retries', async () => {
     await deleted({ deletionPolicy: 'Reset' })
     world.fleet.next('patch', () => ({ kind: 'away', effect: 'unknown', message: 'no answer' }))
     expect(await world.pass('w1')).toEqual({ kind: 'retry' })
@@ -88,7 +88,7 @@ describe('reconcile: deletion', () => {
     expect([world.names, (await world.config('w1'))['url']]).toEqual([[], 'http://default'])
   })
 
-  it('ends after 10 minutes when the master is gone for good', async () => {
+  it('completes after 10 minutes when the master is permanently unavailable', async () => {
     await deleted({ deletionPolicy: 'Reset' })
     world.fleet.awayMs = MINUTE_MS
     expect(await world.pass('w1')).toEqual({ kind: 'retry' })
@@ -101,7 +101,7 @@ describe('reconcile: deletion', () => {
     expect(world.events.at(-1)).toMatchObject({ type: 'Warning', reason: 'Abandoned' })
   })
 
-  it('is tried once more, however long ago it was asked for: nobody may have looked', async () => {
+  it('is tried once more, even if it was requested long ago while no operator ran', async () => {
     await deleted({ deletionPolicy: 'Reset' })
     await world.time.advance(20 * MINUTE_MS)
     await world.pass('w1')
@@ -112,27 +112,24 @@ describe('reconcile: deletion', () => {
     ]).toEqual([[], 'http://default', false])
   })
 
-  it.each(['GET', 'PATCH'])(
-    'is logged when the API server refuses a %s for lack of rights, once per namespace',
-    async (method) => {
-      for (const name of ['w1', 'w2']) {
-        world.create(name, { ...SPEC, deletionPolicy: 'Reset' })
-        await world.settle(name)
-        world.remove(name)
-        const path = new RegExp(`fleetworkers/${name}$`)
-        world.fake.script({ method, path }, { kind: 'refuse', status: 403, reason: 'Forbidden' })
-        expect(await world.pass(name)).toEqual({ kind: 'retry', afterMs: 5 * MINUTE_MS })
-      }
-      expect(world.log.lines.filter(({ level }) => level === 'warn')).toEqual([
-        expect.objectContaining({
-          message: expect.stringContaining('lacks rights in the namespace'),
-          fields: expect.objectContaining({ namespace: 'ns', name: 'w1' }),
-        }),
-      ])
-    },
-  )
+  it.each(['GET', 'PATCH'])('is logged once per namespace when the API server forbids a %s', async (method) => {
+    for (const name of ['w1', 'w2']) {
+      world.create(name, { ...SPEC, deletionPolicy: 'Reset' })
+      await world.settle(name)
+      world.remove(name)
+      const path = new RegExp(`fleetworkers/${name}$`)
+      world.fake.script({ method, path }, { kind: 'refuse', status: 403, reason: 'Forbidden' })
+      expect(await world.pass(name)).toEqual({ kind: 'retry', afterMs: 5 * MINUTE_MS })
+    }
+    expect(world.log.lines.filter(({ level }) => level === 'warn')).toEqual([
+      expect.objectContaining({
+        message: expect.stringContaining('lacks rights in the namespace'),
+        fields: expect.objectContaining({ namespace: 'ns', name: 'w1' }),
+      }),
+    ])
+  })
 
-  it('ends at once with the annotation', async () => {
+  it('completes immediately with the annotation', async () => {
     await deleted({ deletionPolicy: 'Reset' })
     world.fleet.awayMs = MINUTE_MS
     world.edit('w1', {}, { annotations: { 'muster.dev/abandon': 'true' } })
@@ -141,10 +138,10 @@ describe('reconcile: deletion', () => {
   })
 
   it.each<[string, (other: ReconcileWorld) => Promise<void> | void]>([
-    ['the worker is gone', (other) => other.forget('w1')],
-    ['somebody else holds it', (other) => other.claimed('w1', 'kubernetes:elsewhere/x#12345678')],
+    ['the worker was forgotten', (other) => other.forget('w1')],
+    ['another client holds the claim', (other) => other.claimed('w1', 'kubernetes:elsewhere/x#12345678')],
     ['it is suspended', (other) => other.edit('w1', { suspend: true })],
-  ])('has nothing to take back when %s', async (_, happen) => {
+  ])('resets nothing when %s', async (_, happen) => {
     await deleted({ deletionPolicy: 'Reset' })
     await happen(world)
     const patches = world.fleet.count('patch')
@@ -152,11 +149,11 @@ describe('reconcile: deletion', () => {
     expect([world.names, world.fleet.count('patch'), world.fleet.count('forget')]).toEqual([[], patches, 0])
   })
 
-  it('never takes the finalizer of a namesake that came while its own worker was given back', async () => {
+  it('never removes the finalizer of a new object of the same name', async () => {
     await deleted({ deletionPolicy: 'Reset' })
     const { uid } = world.object('w1').metadata
     world.fleet.next('patch', () => {
-      world.edit('w1', {}, { finalizers: null }) // Somebody ends the deletion by hand, and creates it again.
+      world.edit('w1', {}, { finalizers: null }) // An admin removes the finalizer and creates the object again.
       world.create('w1', { deletionPolicy: 'Reset' })
       world.edit('w1', {}, { finalizers: [FINALIZER] })
     })
@@ -166,7 +163,7 @@ describe('reconcile: deletion', () => {
     expect(world.object('w1').metadata.finalizers).toEqual([FINALIZER])
   })
 
-  it('takes nothing back for a resource that never owned the worker', async () => {
+  it('resets nothing for a resource that never owned the worker', async () => {
     world.create('owner', { workerId: 'w1', ...SPEC })
     await world.settle('owner')
     await world.time.advance(2_000)
@@ -182,7 +179,7 @@ describe('reconcile: deletion', () => {
     ])
   })
 
-  it('takes back a worker that it owned while an older resource was suspended (D65)', async () => {
+  it('resets a worker that it owned while an older resource was suspended (D65)', async () => {
     world.create('owner', { workerId: 'w1', ...SPEC, suspend: true })
     await world.time.advance(2_000)
     world.create('late', { workerId: 'w1', deletionPolicy: 'Deregister' })
@@ -192,7 +189,7 @@ describe('reconcile: deletion', () => {
     expect([world.names, world.fleet.count('claim'), world.fleet.count('forget')]).toEqual([['owner'], 1, 1])
   })
 
-  it('ends while its namespace is terminating', async () => {
+  it('completes while its namespace is terminating', async () => {
     world.create('w1', { ...SPEC, deletionPolicy: 'Reset' })
     await world.settle('w1')
     world.fake.store.terminating.add('ns')
@@ -201,10 +198,10 @@ describe('reconcile: deletion', () => {
     expect([world.names, (await world.config('w1'))['enabled']]).toEqual([[], false])
   })
 
-  it('leaves a namesake of the deleted resource alone', async () => {
+  it('does not touch a new resource with the name of the deleted one', async () => {
     await deleted({ deletionPolicy: 'Reset' })
     await world.see()
-    world.edit('w1', {}, { finalizers: null }) // By hand.
+    world.edit('w1', {}, { finalizers: null }) // An admin removes the finalizer.
     world.create('w1', { config: { url: 'http://new' } })
     const { changes } = world
     await world.act('w1')

@@ -13,8 +13,8 @@ beforeEach(async () => {
 const messageOf = (type: string): string | undefined =>
   world.object('w1').status?.conditions?.find((each) => each.type === type)?.message
 
-describe('reconcile: what it waits for', () => {
-  it('waits for a worker that has not registered, then says that it took too long, and goes on when it comes', async () => {
+describe('reconcile: waiting', () => {
+  it('waits for a worker that has not registered, reports the timeout, and continues when it registers', async () => {
     world.create('late', { config: { url: 'http://a' } })
     expect(await world.pass('late')).toEqual({ kind: 'ok', againAfterMs: 600_000 })
     expect(world.condition('late', 'Reconciling')).toBe('True WorkerNotRegistered')
@@ -31,7 +31,7 @@ describe('reconcile: what it waits for', () => {
     expect(world.condition('late', 'Synced')).toBe('True InSync')
   })
 
-  it('counts the timeout anew from an edit, and from the moment a worker is forgotten', async () => {
+  it('restarts the timeout at an edit, and when a worker is forgotten', async () => {
     world.create('late', { registrationTimeoutSeconds: 60 })
     await world.pass('late')
     await world.time.advance(2 * MINUTE_MS)
@@ -47,7 +47,7 @@ describe('reconcile: what it waits for', () => {
     expect(await world.pass('late')).toEqual({ kind: 'ok' })
   })
 
-  it('looks again when time alone will tell something', async () => {
+  it('reconciles again when a condition depends on time alone', async () => {
     world.create('w1')
     await world.applied('w1')
     await world.pass('w1')
@@ -63,7 +63,7 @@ describe('reconcile: what it waits for', () => {
     expect(world.condition('w1', 'Online')).toBe('False Offline')
   })
 
-  it('reads a worker whose slots are changing again, ever more seldom, until it tells that it runs them', async () => {
+  it('reads a worker with growing intervals until it reports the new number of slots', async () => {
     const runs = (slots: number): void =>
       world.fleet.alter('w1', { current_stats: { slots, cpu_pct: 1, rss_mb: 1 } as never })
     world.create('w1', { config: { enabled: true }, slots: 3 })
@@ -74,7 +74,8 @@ describe('reconcile: what it waits for', () => {
     expect(await world.act('w1')).toEqual({ kind: 'ok', againAfterMs: 2_000 })
     await world.time.advance(60_000)
     expect(await world.act('w1')).toEqual({ kind: 'ok', againAfterMs: 30_000 })
-    expect([world.object('w1').status?.slots, world.fleet.count('get')]).toEqual([undefined, 1]) // As the master has it.
+    // As the master shows it.
+    expect([world.object('w1').status?.slots, world.fleet.count('get')]).toEqual([undefined, 1])
     await world.time.advance(5 * MINUTE_MS)
     expect(await world.act('w1')).toEqual({ kind: 'ok' })
     runs(3)
@@ -84,20 +85,20 @@ describe('reconcile: what it waits for', () => {
     expect(world.fleet.count('get')).toBe(2)
   })
 
-  it('says that the type is unknown', async () => {
+  it('reports an unknown type', async () => {
     world.create('x', { type: 'nothing' })
     expect(await world.pass('x')).toEqual({ kind: 'terminal' })
     expect([world.condition('x', 'Stalled'), world.changes]).toEqual(['True UnknownType', 0])
   })
 
-  it('says that the token is not valid for the type, without a call', async () => {
+  it('reports that the token is not valid for the type, without a call', async () => {
     world.create('w1')
     world.fleet.forbidden = 'job'
     await world.pass('w1')
     expect([world.condition('w1', 'Reconciling'), world.fleet.calls]).toEqual(['True Forbidden', []])
   })
 
-  it('says nothing while the table has not been read', async () => {
+  it('reports nothing before the table was read', async () => {
     world.create('w1')
     world.fleet.isPending = true
     expect(await world.pass('w1')).toEqual({ kind: 'ok' })
@@ -105,8 +106,8 @@ describe('reconcile: what it waits for', () => {
   })
 })
 
-describe('reconcile: refusals', () => {
-  it('says what the master refuses, does not send it again, and tries after an edit, the annotation, or 30 minutes', async () => {
+describe('reconcile: rejections', () => {
+  it('reports a rejection, and retries only after an edit, the annotation, or 30 minutes', async () => {
     world.create('w1', { config: { slots: 5000, ratio: 'x' } })
     expect(await world.pass('w1')).toEqual({ kind: 'terminal' })
     expect([world.condition('w1', 'Stalled'), messageOf('Synced')]).toEqual([
@@ -145,7 +146,7 @@ describe('reconcile: refusals', () => {
     [{ kind: 'away', effect: 'not_sent', message: 'refused' }, undefined, { kind: 'retry' }],
     [{ kind: 'away', effect: 'unknown', message: 'late' }, 'False Updating', { kind: 'retry' }],
     [{ kind: 'not_leading' }, undefined, { kind: 'retry' }],
-  ])('answers $kind of a PATCH with a condition or another try', async (refusal, condition, outcome) => {
+  ])('maps a PATCH result $kind to a condition or a retry', async (refusal, condition, outcome) => {
     world.create('w1', { config: { url: 'http://a' } })
     world.fleet.next('patch', () => refusal)
     expect(await world.pass('w1')).toEqual(outcome)
@@ -154,7 +155,7 @@ describe('reconcile: refusals', () => {
     expect(world.log.lines).toHaveLength(refusal.kind === 'bug' ? 1 : 0)
   })
 
-  it('reads first when the answer to a PATCH was lost, whether it took effect or arrives later', async () => {
+  it('reads first when the response to a PATCH was lost, whether it took effect or arrives later', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     world.fleet.next('patch', () => 'lose')
     await world.pass('w1')
@@ -170,11 +171,11 @@ describe('reconcile: refusals', () => {
     await world.act('w1')
     expect([(await world.record('w1')).config_gen, (await world.config('w1'))['url']]).toEqual([2, 'http://b'])
     await world.fleet.held[0]?.()
-    expect((await world.record('w1')).config_gen).toBe(2) // Its old tag was refused.
+    expect((await world.record('w1')).config_gen).toBe(2) // The master rejected its old ETag.
     await world.expectQuiet('w1')
   })
 
-  it('reads first after a 503 too, as the PATCH may have taken effect', async () => {
+  it('reads first after a 503 too, because the PATCH may have taken effect', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     world.fleet.next('patch', () => ({ kind: 'throttled', effect: 'unknown', retryAfterMs: 1_000 }))
     await world.pass('w1')
@@ -187,7 +188,7 @@ describe('reconcile: refusals', () => {
     ])
   })
 
-  it('says nothing of the master being away for a minute, then says it once', async () => {
+  it('does not report an unavailable master for a minute, then reports it once', async () => {
     await world.applied('w1')
     world.create('w1')
     await world.pass('w1')
@@ -211,7 +212,7 @@ describe('reconcile: refusals', () => {
     expect(world.condition('w1', 'Synced')).toBe('True InSync')
   })
 
-  it('writes nothing of an absence that is over before its status was sent', async () => {
+  it('writes no status if the outage is over before the status was sent', async () => {
     await world.applied('w1')
     world.create('w1')
     await world.pass('w1')
@@ -233,7 +234,7 @@ describe('reconcile: refusals', () => {
     [500, {}],
     [403, { afterMs: 300_000 }],
     [429, { afterMs: 3_000 }],
-  ])('tries again after a %i of the API server', async (status, more) => {
+  ])('retries after a %i of the API server', async (status, more) => {
     world.create('w1', { config: { url: 'http://a' } })
     world.fake.script(
       { method: 'GET', path: /fleetworkers\/w1$/ },
@@ -245,7 +246,7 @@ describe('reconcile: refusals', () => {
     expect(world.condition('w1', 'Synced')).toBe('True InSync')
   })
 
-  it('writes nothing more once another leads', async () => {
+  it('writes nothing once another replica is the leader', async () => {
     world.create('w1', { config: { url: 'http://a' }, deletionPolicy: 'Reset' })
     world.isLeading = false
     expect(await world.pass('w1')).toEqual({ kind: 'retry' })
@@ -259,7 +260,7 @@ describe('reconcile: refusals', () => {
     expect([world.fleet.count('patch'), world.statusWrites, (await world.record('w1')).config_gen]).toEqual([1, 0, 0])
   })
 
-  it('ends with its signal in the middle of a PATCH', async () => {
+  it('is aborted by its signal during a PATCH', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     world.fleet.next('patch', () => {
       world.abort.abort(new Error('the term is over'))
@@ -269,23 +270,23 @@ describe('reconcile: refusals', () => {
     expect(world.statusWrites).toBe(0)
   })
 
-  it('hands on what it throws itself, the finalizer untouched', async () => {
+  it('rethrows errors of its own, with the finalizer unchanged', async () => {
     world.create('w1', { config: { url: 'http://a' }, deletionPolicy: 'Reset' })
     await world.pass('w1')
     world.remove('w1')
     world.fleet.next('patch', () => {
-      throw new TypeError('a mistake of ours')
+      throw new TypeError('a programming error')
     })
-    await expect(world.pass('w1')).rejects.toThrow('a mistake of ours')
+    await expect(world.pass('w1')).rejects.toThrow('a programming error')
     expect(world.names).toEqual(['w1'])
   })
 })
 
-describe('reconcile: poison', () => {
+describe('reconcile: invalid configs', () => {
   const deep = (levels: number): object => JSON.parse('{"a":'.repeat(levels) + '1' + '}'.repeat(levels)) as object
   const sized = (bytes: number): string => 'x'.repeat(bytes - JSON.stringify({ url: '' }).length)
 
-  it('keeps 20 good resources going beside what no config may hold', async () => {
+  it('keeps reconciling 20 valid resources next to invalid ones', async () => {
     const poison: readonly (readonly [string, object])[] = [
       ['deep', { limits: deep(1_000) }],
       ['proto', JSON.parse('{"limits":{"__proto__":{"x":1}}}') as object],
@@ -304,7 +305,7 @@ describe('reconcile: poison', () => {
     const outcomes: unknown[] = []
     for (const name of [...poison.map(([each]) => each), 'shape', ...good]) {
       outcomes.push(await world.pass(name).catch(() => 'threw'))
-      await world.time.advance(10) // A status a turn is what the writer's rate allows.
+      await world.time.advance(10) // The rate limit of the writer allows one status per turn.
     }
     expect(outcomes).not.toContain('threw')
     expect(poison.slice(0, 5).map(([name]) => world.condition(name, 'Stalled'))).toEqual(
@@ -315,7 +316,7 @@ describe('reconcile: poison', () => {
     expect(Object.prototype).not.toHaveProperty('x')
   }, 30_000)
 
-  it('does not go down with a config of ten thousand levels', async () => {
+  it('survives a config with ten thousand levels', async () => {
     world.create('w1')
     await world.see()
     const object = world.object('w1')
@@ -328,9 +329,10 @@ describe('reconcile: poison', () => {
     expect(world.condition('w1', 'Stalled')).toBe('True ConfigInvalid')
   })
 
-  it('leaves it to the master to judge a config of just the size that is allowed', async () => {
+  it('leaves the decision about a config of exactly the maximum size to the master', async () => {
     world.create('w1', { config: { url: sized(256 * 1_024) } })
     await world.pass('w1')
-    expect([world.fleet.count('patch'), world.condition('w1', 'Stalled')]).toEqual([1, 'True Rejected']) // With its defaults it is larger.
+    // With the defaults it is larger.
+    expect([world.fleet.count('patch'), world.condition('w1', 'Stalled')]).toEqual([1, 'True Rejected'])
   })
 })

@@ -9,7 +9,7 @@ beforeEach(async () => {
 })
 
 describe('reconcile: policies', () => {
-  it('Observe never writes, and says what differs', async () => {
+  it('Observe never writes, and reports the differences', async () => {
     await world.dashboard('w1', { ratio: 0.9 })
     world.create('w1', {
       managementPolicy: 'Observe',
@@ -27,7 +27,7 @@ describe('reconcile: policies', () => {
     await world.expectQuiet('w1')
   })
 
-  it('Warn writes an edit and reports what others change', async () => {
+  it('Warn writes an edit, and reports changes by others', async () => {
     world.create('w1', { managementPolicy: 'Warn', config: { url: 'http://a' } })
     await world.pass('w1')
     await world.dashboard('w1', { ratio: 0.9 })
@@ -44,7 +44,7 @@ describe('reconcile: policies', () => {
     expect(await world.config('w1')).toMatchObject({ url: 'http://b', ratio: 0.5 })
   })
 
-  it('Warn keeps what it knows across an outage and a restart', async () => {
+  it('Warn keeps its state across an outage and a restart', async () => {
     world.create('w1', { managementPolicy: 'Warn', config: { url: 'http://a' } })
     await world.pass('w1')
     await world.dashboard('w1', { ratio: 0.9 })
@@ -66,7 +66,7 @@ describe('reconcile: policies', () => {
     ])
   })
 
-  it('Warn keeps a secret that others changed in the drift, until it is sent', async () => {
+  it('Warn keeps reporting a secret that others changed as drift, until it is sent', async () => {
     world.secret('s', { key: 'k1' })
     world.create('w1', {
       managementPolicy: 'Warn',
@@ -93,7 +93,7 @@ describe('reconcile: policies', () => {
     expect(await world.config('w1')).toMatchObject({ url: 'http://a' })
   })
 
-  it('suspend writes nothing, gives the claim back, and goes on with what the resource says', async () => {
+  it('suspend writes nothing, releases the claim, and resumes with the spec', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     await world.pass('w1')
     world.edit('w1', { suspend: true, config: { url: 'http://b' } })
@@ -110,7 +110,7 @@ describe('reconcile: policies', () => {
     expect(await world.config('w1')).toMatchObject({ url: 'http://b' })
   })
 
-  it('leaves ignored places alone under a rewritten parent, and sows them once', async () => {
+  it('keeps ignored paths when their parent is rewritten, and sets them once', async () => {
     world.create('w1', { config: { limits: { cpu: 2, memory: 7 } }, ignoreDifferences: ['/limits/memory'] })
     await world.pass('w1')
     expect(await world.config('w1')).toMatchObject({ limits: { cpu: 2, memory: 7 } })
@@ -122,7 +122,7 @@ describe('reconcile: policies', () => {
     expect(await world.config('w1')).toMatchObject({ limits: { cpu: 4, memory: 99 } })
   })
 
-  it('fights over a field at a slower pace after three reverts, and comes to rest after 30 quiet minutes', async () => {
+  it('reverts a contested field less often after three reverts, until 30 quiet minutes have passed', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     await world.pass('w1')
     const meddle = async (): Promise<void> => {
@@ -147,7 +147,7 @@ describe('reconcile: policies', () => {
     expect(world.drifts).toEqual(['reverted', 'reverted', 'reverted', 'contested', 'reverted'])
   })
 
-  it('writes an edit of the resource at once, however much a field is fought over', async () => {
+  it('writes an edit of the resource immediately, however contested a field is', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     await world.pass('w1')
     for (let n = 0; n < 5; n += 1) {
@@ -159,7 +159,7 @@ describe('reconcile: policies', () => {
     expect(await world.config('w1')).toMatchObject({ url: 'http://b' })
   })
 
-  it('drains every process of the worker, and is Ready once it is gone', async () => {
+  it('drains every process of the worker, and is Ready when the worker has stopped', async () => {
     world.create('w1')
     await world.pass('w1')
     await world.applied('w1')
@@ -176,7 +176,7 @@ describe('reconcile: policies', () => {
     await world.time.advance(46_000)
     await world.pass('w1')
     expect([world.fleet.count('drain'), world.condition('w1', 'Ready')]).toEqual([1, 'True Drained'])
-    await world.work('w1') // Its Deployment starts another.
+    await world.work('w1') // Its Deployment starts another process.
     await world.pass('w1')
     expect([world.fleet.count('drain'), world.condition('w1', 'Reconciling')]).toEqual([2, 'True Draining'])
   })

@@ -10,7 +10,7 @@ beforeEach(async () => {
   world = await reconcileWorld()
 })
 
-/** Has a secret in force. */
+/** Creates a FleetWorker with a secret, and applies it. */
 async function sent(spec: object = {}): Promise<void> {
   world.secret('s', { key: CANARY })
   world.create('w1', { config: { url: 'http://a' }, configFrom: [KEY], ...spec })
@@ -19,18 +19,19 @@ async function sent(spec: object = {}): Promise<void> {
 }
 
 describe('reconcile: secrets', () => {
-  it('names a secret in the status before it is sent, and never sends it again', async () => {
+  it('records a secret in the status before it is sent, and never sends it again', async () => {
     world.secret('s', { key: CANARY })
     world.create('w1', { configFrom: [KEY] })
     const remembered: unknown[] = []
     world.fleet.next('patch', () => void remembered.push(world.object('w1').status?.config?.sources))
-    expect(await world.pass('w1')).toEqual({ kind: 'ok' }) // Within one pass, and without waiting for company.
+    // Within one reconcile, and without waiting for other status writes.
+    expect(await world.pass('w1')).toEqual({ kind: 'ok' })
     expect(remembered).toEqual([[{ field: 'api_key', version: '' }]])
     expect(world.fleet.bodies('patch')).toEqual([{ api_key: CANARY }])
     await world.expectQuiet('w1')
   })
 
-  it('does not send it again before its status has arrived', async () => {
+  it('does not send it again before its status is in the cache', async () => {
     world.secret('s', { key: CANARY })
     world.create('w1', { configFrom: [KEY] })
     await world.see()
@@ -44,7 +45,7 @@ describe('reconcile: secrets', () => {
     ])
   })
 
-  it('does not send it while the status that names it is refused, and tries again with backoff', async () => {
+  it('does not send it while the API server rejects the status that names it, and retries with backoff', async () => {
     world.secret('s', { key: CANARY })
     world.create('w1', { configFrom: [KEY] })
     world.fake.script({ method: 'PATCH', path: /status$/ }, { kind: 'refuse', status: 500 })
@@ -63,7 +64,7 @@ describe('reconcile: secrets', () => {
     expect((await world.config('w1'))['api_key']).toBe('rotated')
   })
 
-  it('shows no value anywhere but at the master', async () => {
+  it('shows no value anywhere except at the master', async () => {
     await sent({ managementPolicy: 'Warn' })
     await world.dashboard('w1', { api_key: 'canary-of-alice', url: 'http://b' })
     await world.pass('w1')
@@ -76,7 +77,7 @@ describe('reconcile: secrets', () => {
     ).not.toMatch(/canary/)
   })
 
-  it('takes back a secret that is no longer named', async () => {
+  it('resets a secret that is no longer named', async () => {
     await sent()
     world.edit('w1', { configFrom: null })
     await world.pass('w1')
@@ -85,11 +86,11 @@ describe('reconcile: secrets', () => {
     await world.expectQuiet('w1')
   })
 
-  it('takes back a secret after a crash between its PATCH and the status', async () => {
+  it('resets a secret after a crash between its PATCH and the status', async () => {
     world.secret('s', { key: CANARY })
     world.create('w1', { configFrom: [KEY] })
     world.fleet.next('patch', () => {
-      world.isLeading = false // Its status is not written any more.
+      world.isLeading = false // Its status is not written.
     })
     await world.pass('w1')
     expect((await world.config('w1'))['api_key']).toBe(CANARY)
@@ -100,7 +101,7 @@ describe('reconcile: secrets', () => {
     expect(await world.config('w1')).not.toHaveProperty('api_key')
   })
 
-  it('finds a secret changed on the dashboard while everything that can be seen is equal', async () => {
+  it('detects a secret that was changed on the dashboard while all visible fields are equal', async () => {
     await sent()
     await world.dashboard('w1', { api_key: 'theirs' })
     await world.pass('w1')
@@ -108,7 +109,7 @@ describe('reconcile: secrets', () => {
     await world.expectQuiet('w1')
   })
 
-  it('sends a secret again when the history does not reach back', async () => {
+  it('sends a secret again when the history does not go back far enough', async () => {
     await sent()
     for (let n = 1; n <= 60; n += 1) await world.dashboard('w1', { url: 'http://a' })
     await world.pass('w1')
@@ -116,7 +117,7 @@ describe('reconcile: secrets', () => {
     await world.expectQuiet('w1')
   })
 
-  it('sends a rotated secret, and none whose metadata alone moved', async () => {
+  it('sends a rotated secret, but not one whose metadata changed alone', async () => {
     await sent()
     world.touchSecret('s')
     await polled()
@@ -129,7 +130,7 @@ describe('reconcile: secrets', () => {
     await world.expectQuiet('w1')
   })
 
-  /** Until the poll has found a change. */
+  /** Advances time until the poll has found a change. */
   async function polled(): Promise<void> {
     const end = new AbortController()
     const polling = world.sources.run(end.signal)
@@ -140,7 +141,7 @@ describe('reconcile: secrets', () => {
     expect(world.changedSources.at(-1)).toBe('secrets/ns/s')
   }
 
-  it('keeps what the master has while a Secret is missing, and goes on when it is there', async () => {
+  it('keeps the config while a Secret is missing, and continues when it exists', async () => {
     await sent()
     world.removeSecret('s')
     await polled()
@@ -159,7 +160,7 @@ describe('reconcile: secrets', () => {
     expect((await world.config('w1'))['api_key']).toBe('new')
   })
 
-  it('says when it may not read a Secret', async () => {
+  it('reports that it may not read a Secret', async () => {
     world.secret('s', { key: CANARY })
     world.create('w1', { configFrom: [KEY] })
     world.fake.script({ method: 'GET', path: /\/secrets\// }, { kind: 'refuse', status: 403, reason: 'Forbidden' })
@@ -167,7 +168,7 @@ describe('reconcile: secrets', () => {
     expect([world.condition('w1', 'Synced'), world.fleet.count('patch')]).toEqual(['False SourceForbidden', 0])
   })
 
-  it('tries again what was refused when the Secret is rotated, and not before', async () => {
+  it('retries a rejected config when the Secret is rotated, and not before', async () => {
     world.secret('s', { key: 'bad' })
     world.create('w1', { config: { slots: 2 }, configFrom: [KEY] })
     world.fleet.next('patch', () => ({
@@ -184,14 +185,14 @@ describe('reconcile: secrets', () => {
     expect([(await world.config('w1'))['api_key'], world.condition('w1', 'Synced')]).toEqual(['good', 'True InSync'])
   })
 
-  it('does not put a Secret where every read would show it', async () => {
+  it('does not write a Secret to a field that every read shows', async () => {
     world.secret('s', { key: CANARY })
     world.create('w1', { configFrom: [{ field: 'url', secretKeyRef: { name: 's', key: 'key' } }] })
     await world.pass('w1')
     expect([world.changes > 1, world.condition('w1', 'Stalled')]).toEqual([false, 'True SecretNotWriteOnly'])
   })
 
-  it('reads ConfigMaps, as text and as JSON, once a version', async () => {
+  it('reads ConfigMaps, as text and as JSON, once per version', async () => {
     world.configMap('m', { url: 'http://map', limits: '{"cpu": 3.0}' })
     world.create('w1', {
       configFrom: [
@@ -207,7 +208,7 @@ describe('reconcile: secrets', () => {
     await world.expectQuiet('w1')
   })
 
-  it('warns of a secret that stands in the spec, and sends it once', async () => {
+  it('warns about a secret in the spec, and sends it once', async () => {
     world.create('w1', { config: { login: { user: 'u', password: CANARY } } })
     await world.settle('w1')
     expect(await world.config('w1')).toMatchObject({ login: { user: 'u', password: CANARY } })
@@ -218,7 +219,7 @@ describe('reconcile: secrets', () => {
     expect(world.condition('w1', 'Stalled')).toBe('True ConfigInvalid')
   })
 
-  it('sends again what may be gone after the hands were off', async () => {
+  it('sends possibly lost secrets again after a suspension', async () => {
     await sent()
     world.edit('w1', { suspend: true })
     await world.pass('w1')
@@ -227,14 +228,15 @@ describe('reconcile: secrets', () => {
     await world.pass('w1')
     expect(world.object('w1').status?.drift?.paths).toEqual(['/api_key'])
     world.edit('w1', { suspend: false })
-    world.fleet.next('patch', () => ({ kind: 'forbidden', message: 'not now' })) // Claimed again, and not sent.
+    // The claim succeeds, the PATCH is not sent.
+    world.fleet.next('patch', () => ({ kind: 'forbidden', message: 'not now' }))
     await world.pass('w1')
     world.restart()
     await world.settle('w1')
     expect((await world.config('w1'))['api_key']).toBe(CANARY)
   })
 
-  it('keeps the config in force, and writes nothing, while a source that an earlier release read lacks consent (D62)', async () => {
+  it('keeps the config while a source that an earlier release read has no consent (D62)', async () => {
     await sent()
     world.secret('s', { key: CANARY }, null)
     world.restart()
@@ -266,7 +268,7 @@ describe('reconcile: secrets', () => {
 describe('reconcile: secrets that are bound to their destination (D88)', () => {
   const BOUND: ConfigSource = { field: 'bound_key', secretKeyRef: { name: 's', key: 'key' } }
 
-  it('sends the secret with the PATCH that changes where it goes, and with no other', async () => {
+  it('sends the secret with the PATCH that changes its destination, and with no other', async () => {
     world.secret('s', { key: CANARY })
     world.create('w1', { config: { endpoint: 'http://a' }, configFrom: [BOUND] })
     await world.settle('w1')
@@ -293,7 +295,7 @@ describe('reconcile: secrets that are bound to their destination (D88)', () => {
     await world.expectQuiet('w1')
   })
 
-  it('clears a secret that the resource does not name, when the resource changes where it goes', async () => {
+  it('clears a secret that the resource does not name, when the resource changes its destination', async () => {
     world.create('w1', { config: { endpoint: 'http://a' } })
     await world.settle('w1')
     await world.dashboard('w1', { bound_key: 'theirs' })
@@ -304,7 +306,7 @@ describe('reconcile: secrets that are bound to their destination (D88)', () => {
     await world.expectQuiet('w1')
   })
 
-  it('leaves an ignored secret to others, and says that the master refuses the change', async () => {
+  it('leaves an ignored secret unchanged, and reports that the master rejects the change', async () => {
     world.create('w1', { config: { endpoint: 'http://a' }, ignoreDifferences: ['/bound_key'] })
     await world.settle('w1')
     await world.dashboard('w1', { bound_key: 'theirs' })

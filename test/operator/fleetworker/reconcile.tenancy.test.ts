@@ -1,4 +1,7 @@
-/** FleetWorkers of different teams for one worker: whose it is, and that no secret of one is sent to the targets of the other. */
+/**
+ * Tests FleetWorkers of different teams for one worker: which one owns it, and that no secret of one is sent to the
+ * targets of the other.
+ */
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { parseTenants, permitsOf } from '../../../src/operator/fleetworker/index.ts'
 import { fleetWorker } from './world.ts'
@@ -11,7 +14,7 @@ beforeEach(async () => {
   world = await reconcileWorld()
 })
 
-/** Every config the worker had; none of them may send the first owner's secret to the second one's target. */
+/** Configs of the worker that would send the first owner's secret to the second owner's target; must be empty. */
 async function leaks(): Promise<readonly unknown[]> {
   const rows = await world.master.backend.configs.history({ type: 'job', id: 'w1' }, 50)
   return rows
@@ -19,7 +22,7 @@ async function leaks(): Promise<readonly unknown[]> {
     .filter(({ url, ...rest }) => url === THEIRS.url && JSON.stringify(rest).includes('canary'))
 }
 
-describe('a worker whose claim changes hands (D64)', () => {
+describe('a worker whose claim changes owner (D64)', () => {
   const owned = async (): Promise<void> => {
     world.secret('s', { key: 'canary' })
     world.create('first', {
@@ -48,7 +51,7 @@ describe('a worker whose claim changes hands (D64)', () => {
         ignoreDifferences: ['/api_key', '/login'],
       },
     ],
-  ])('keeps no secret of the FleetWorker before in fields of the next one %s', async (_what, spec) => {
+  ])('keeps no secret of the previous FleetWorker in fields of the next one %s', async (_what, spec) => {
     await owned()
     world.create('second', { workerId: 'w1', config: THEIRS, ...spec })
     await world.settle('second')
@@ -58,7 +61,7 @@ describe('a worker whose claim changes hands (D64)', () => {
     await world.expectQuiet('second')
   })
 
-  it('keeps none either when the operator ends between what it remembers and the PATCH', async () => {
+  it('keeps none either when the operator is killed between the status write and the PATCH', async () => {
     await owned()
     world.create('second', { workerId: 'w1', config: { ...THEIRS, api_key: 'theirs' } })
     world.fleet.next('patch', () => ({ kind: 'away', effect: 'not_sent', message: 'it ended' }))
@@ -73,7 +76,7 @@ describe('a worker whose claim changes hands (D64)', () => {
     expect(await leaks()).toEqual([])
   })
 
-  it('keeps none after a first config that the master refused', async () => {
+  it('keeps none after a first config that the master rejected', async () => {
     await owned()
     world.create('second', { workerId: 'w1', config: { ...THEIRS, ratio: 'no number' } })
     await world.settle('second')
@@ -84,12 +87,12 @@ describe('a worker whose claim changes hands (D64)', () => {
     expect(await leaks()).toEqual([])
   })
 
-  it('keeps none where a store that was put back holds what an earlier owner had sent', async () => {
+  it('keeps none when a restored store contains secrets of an earlier owner', async () => {
     await owned()
     const before = await world.config('w1')
     world.create('second', { workerId: 'w1', config: THEIRS })
     await world.settle('second')
-    // As after the restore of a backup: the claim and the secrets are those of before.
+    // As after restoring a backup: the earlier claim and secrets are back.
     await world.dashboard('w1', { api_key: before['api_key'], login: before['login'] })
     await world.claimed('w1', null)
     world.restart()
@@ -97,7 +100,7 @@ describe('a worker whose claim changes hands (D64)', () => {
     expect(JSON.stringify(await world.config('w1'))).not.toContain('canary')
   })
 
-  it('leaves a secret alone that is ignored and was set while this FleetWorker had the worker', async () => {
+  it('keeps an ignored secret that was set while this FleetWorker owned the worker', async () => {
     world.create('second', { workerId: 'w1', config: THEIRS, ignoreDifferences: ['/api_key'] })
     await world.settle('second')
     await world.dashboard('w1', { api_key: 'of the dashboard' })
@@ -111,11 +114,11 @@ describe('a worker whose claim changes hands (D64)', () => {
     world.create('second', { workerId: 'w1', config: { url: 'http://mine' }, managementPolicy: 'Observe' })
     await world.settle('second')
     expect(world.object('second').status?.drift?.paths).toEqual(['/api_key', '/login'])
-    expect(world.fleet.count('patch')).toBe(1) // Of the first.
+    expect(world.fleet.count('patch')).toBe(1) // The PATCH of the first FleetWorker.
   })
 })
 
-describe('a FleetWorker that its namespace may not have (D65)', () => {
+describe('a FleetWorker that its namespace may not manage (D65)', () => {
   const refused = async (): Promise<void> => {
     world.permits = permitsOf(parseTenants('{"ns": {"types": ["job"], "workers": ["team-*"]}}'))
     await world.pass('w1')
@@ -126,7 +129,7 @@ describe('a FleetWorker that its namespace may not have (D65)', () => {
     world.condition('w1', 'Online'),
   ]
 
-  it('says so, changes nothing at the master, and shows nothing of the worker', async () => {
+  it('reports it, changes nothing at the master, and shows no data of the worker', async () => {
     await world.dashboard('w1', { url: 'http://mine' })
     world.create('w1', { config: THEIRS, deletionPolicy: 'Reset', drain: true })
     await refused()
@@ -145,7 +148,7 @@ describe('a FleetWorker that its namespace may not have (D65)', () => {
     expect((await world.config('w1'))['url']).toBe(THEIRS.url)
   })
 
-  it('gives back the claim that it had, and resets nothing when it is deleted', async () => {
+  it('releases its earlier claim, and resets nothing when it is deleted', async () => {
     world.create('w1', { config: { url: 'http://mine' }, deletionPolicy: 'Reset' })
     await world.settle('w1')
     await refused()
@@ -178,7 +181,7 @@ describe('an object that cannot be applied owns no worker (D65)', () => {
     ])
   })
 
-  it('one that is being deleted, whatever its finalizer waits for', async () => {
+  it('one that is being deleted, even while its finalizer remains', async () => {
     world.create('older', { workerId: 'w1', config: THEIRS, deletionPolicy: 'Reset' })
     await world.settle('older')
     await world.time.advance(2_000)
@@ -195,7 +198,7 @@ describe('an object that cannot be applied owns no worker (D65)', () => {
     expect([world.names, (await world.config('w1'))['url']]).toEqual([['younger'], 'http://mine'])
   })
 
-  it('one that can be applied again takes it back', async () => {
+  it('one that can be applied again becomes the owner again', async () => {
     world.create('older', { workerId: 'w1', config: { url: 'http://mine' }, suspend: true })
     await world.time.advance(2_000)
     world.create('younger', { workerId: 'w1' })
@@ -209,7 +212,7 @@ describe('an object that cannot be applied owns no worker (D65)', () => {
   })
 })
 
-describe('the map of tenants', () => {
+describe('the tenant map', () => {
   const may = (text: string, namespace: string, type: string, workerId: string): boolean => {
     const { metadata, spec } = fleetWorker({ type, workerId })
     return permitsOf(parseTenants(text))({ metadata: { ...metadata, namespace }, spec })
@@ -225,16 +228,16 @@ describe('the map of tenants', () => {
     ['b', 'any', 'a-1', true],
     ['c', 'job', 'a-1', false],
     ['__proto__', 'job', 'a-1', false],
-  ])('lets %s have %s/%s: %j', (namespace, type, id, isPermitted) => {
+  ])('for namespace %s and worker %s/%s permits: %j', (namespace, type, id, isPermitted) => {
     expect(may(MAP, namespace, type, id)).toBe(isPermitted)
   })
 
-  it('takes "*" for the namespaces that have no entry of their own', () => {
+  it('uses "*" for namespaces without an entry', () => {
     const map = '{"*": {"types": ["*"], "workers": ["*"]}, "a": {"types": [], "workers": []}}'
     expect([may(map, 'c', 'job', 'w'), may(map, 'a', 'job', 'w')]).toEqual([true, false])
   })
 
-  it('permits all where there is none', () => {
+  it('permits everything if it is not configured', () => {
     expect(permitsOf(undefined)(fleetWorker())).toBe(true)
   })
 
@@ -247,7 +250,7 @@ describe('the map of tenants', () => {
     ['{"a": {"types": ["Job"], "workers": []}}', 'types of a: "Job" is not an automation type'],
     ['{"a": {"types": [], "workers": ["*-a"]}}', 'workers of a: "*-a" is not a worker id'],
     ['{"a": {"types": [], "workers": [], "worker": []}}', 'unknown key "worker"'],
-  ])('refuses %s and says what is wrong, with an example', (text, problem) => {
+  ])('rejects %s and reports the problem, with an example', (text, problem) => {
     expect(() => parseTenants(text)).toThrow(problem)
   })
 })

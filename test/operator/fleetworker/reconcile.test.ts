@@ -7,7 +7,7 @@ beforeEach(async () => {
 })
 
 describe('reconcile: one worker', () => {
-  it('claims the worker, writes the config once, and says when the worker runs it', async () => {
+  it('claims the worker, writes the config once, and reports when the worker runs it', async () => {
     await world.applied('w1')
     world.create('w1', { config: { enabled: true, url: 'http://a' }, slots: 4 })
     await world.pass('w1')
@@ -27,11 +27,11 @@ describe('reconcile: one worker', () => {
   })
 
   it.each<[string, object]>([
-    ['1 beside 1.0', { ratio: 1, slots: 2 }],
+    ['1 instead of 1.0', { ratio: 1, slots: 2 }],
     ['another order of keys', { limits: { memory: 5, cpu: 2 } }],
     ['defaults written out', { limits: { cpu: 1 }, url: 'http://default', tags: [] }],
     ['null where it is not a value', { url: null, slots: null }],
-    ['null where it is one', { note: null }],
+    ['null where it is a value', { note: null }],
     ['the value null replaced', { note: 'x' }],
   ])('does not write again for %s', async (_, config) => {
     await world.dashboard('w1', { limits: { cpu: 2, memory: 5 }, note: 'old' })
@@ -41,7 +41,7 @@ describe('reconcile: one worker', () => {
     await world.expectQuiet('w1')
   })
 
-  it('takes back a field that is no longer named, and leaves one alone that never was different', async () => {
+  it('resets a field that is no longer named, and leaves a field that it never named', async () => {
     world.create('w1', { config: { url: 'http://a', tags: ['x'] } })
     await world.pass('w1')
     world.edit('w1', { config: { url: null } })
@@ -51,20 +51,20 @@ describe('reconcile: one worker', () => {
     await world.expectQuiet('w1')
   })
 
-  it('does not judge by a view that is older than its own write', async () => {
+  it('does not decide by a view that is older than its own write', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     await world.see()
     const old = world.fleet.get('job', 'w1')
     await world.act('w1')
     world.fleet.show(old)
     await world.act('w1')
-    expect(world.fleet.bodies('patch')).toHaveLength(2) // Tried with the old generation, and refused.
+    expect(world.fleet.bodies('patch')).toHaveLength(2) // Tried with the old generation, and rejected.
     expect((await world.record('w1')).config_gen).toBe(1)
     expect(world.confirms).toBe(1)
     expect(world.condition('w1', 'Synced')).toBe('True InSync')
   })
 
-  it('looks at everything of the first round before it writes to the master', async () => {
+  it('looks at every resource of the first round before it writes to the master', async () => {
     for (const name of ['w1', 'w2']) world.create(name, { config: { url: 'http://a' } })
     await world.see()
     world.deps.memory.beginRound(world.cache.all())
@@ -74,11 +74,11 @@ describe('reconcile: one worker', () => {
     expect([world.fleet.count('patch'), world.condition('w1', 'Synced')]).toEqual([1, 'True InSync'])
     await world.work('w3')
     world.create('w3', { config: { url: 'http://a' } })
-    await world.pass('w3') // It came later, and has nothing to wait for.
+    await world.pass('w3') // It was created later, and has nothing to wait for.
     expect(world.condition('w3', 'Synced')).toBe('True InSync')
   })
 
-  it('comes back to what differs behind all that is not looked at yet, but sooner where somebody edited it', async () => {
+  it('requeues a difference after all other resources, but earlier if it was edited', async () => {
     await world.work('w2')
     for (const name of ['w1', 'w2']) {
       world.create(name, { config: { url: 'http://a' } })
@@ -94,7 +94,7 @@ describe('reconcile: one worker', () => {
     ])
   })
 
-  it('asks for an edit before all else, but not for what others change', async () => {
+  it('sends calls for an edit with priority, but not for changes by others', async () => {
     const asked: string[] = []
     const { patch } = world.fleet
     const asking = (line: string): object =>
@@ -112,7 +112,7 @@ describe('reconcile: one worker', () => {
     expect(asked).toEqual(['edits', 'all else', 'edits'])
   })
 
-  it('undoes what others change, and says in the history who it is', async () => {
+  it('reverts changes by others, and records the reason in the history', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     await world.pass('w1')
     await world.dashboard('w1', { url: 'http://alice', ratio: 0.9 })
@@ -122,7 +122,7 @@ describe('reconcile: one worker', () => {
     await world.expectQuiet('w1')
   })
 
-  it('names 2 of 3 resources for one worker as the others, and hands it on when the owner goes', async () => {
+  it('reports 2 of 3 resources for one worker as conflicting until the owner is deleted', async () => {
     world.create('first', { workerId: 'w1', config: { url: 'http://first' } })
     await world.time.advance(2_000)
     world.create('second', { workerId: 'w1', config: { url: 'http://second' } }, 'other')
@@ -153,7 +153,7 @@ describe('reconcile: one worker', () => {
   const messageOf = (name: string, namespace: string) =>
     world.object(name, namespace).status?.conditions?.find(({ type }) => type === 'Synced')?.message
 
-  it('leaves a worker that another operator holds, also one that it was robbed of', async () => {
+  it('leaves a worker that another operator claims, also one that it took over', async () => {
     await world.claimed('w1', 'kubernetes:elsewhere/w1#00000000')
     world.create('w1', { config: { url: 'http://a' } })
     await world.pass('w1')
@@ -161,7 +161,7 @@ describe('reconcile: one worker', () => {
     await world.claimed('w1', null)
     await world.pass('w1')
     expect(world.condition('w1', 'Synced')).toBe('True InSync')
-    await world.claimed('w1', 'kubernetes:ns/w1#11111111') // A namesake in another cluster.
+    await world.claimed('w1', 'kubernetes:ns/w1#11111111') // A FleetWorker of the same name in another cluster.
     await world.dashboard('w1', { url: 'http://theirs' })
     const { changes } = world
     await world.pass('w1')
@@ -171,7 +171,7 @@ describe('reconcile: one worker', () => {
   })
 
   it.each(['Enforce', 'Warn'] as const)(
-    'takes a worker back from a claim that is of no operator, and continues to correct drift (D66): %s',
+    'takes a worker back from a claim of a client that is no operator, and continues to correct drift (D66): %s',
     async (managementPolicy) => {
       world.create('w1', { config: { url: 'http://a' }, managementPolicy })
       await world.settle('w1')
@@ -184,7 +184,7 @@ describe('reconcile: one worker', () => {
     },
   )
 
-  it('resets a worker at its deletion although a claim of no operator is on it (D66)', async () => {
+  it('resets a worker at its deletion although another client has claimed it (D66)', async () => {
     world.create('w1', { config: { url: 'http://a' }, deletionPolicy: 'Reset' })
     await world.settle('w1')
     await world.claimed('w1', 'mine now')
@@ -193,7 +193,7 @@ describe('reconcile: one worker', () => {
     expect([world.names, (await world.config('w1'))['url']]).toEqual([[], 'http://default'])
   })
 
-  it('takes over what a resource that is gone has left', async () => {
+  it('takes over the claim of a deleted resource', async () => {
     await world.claimed('w1', 'kubernetes:ns/w1#99999999')
     world.create('w1', { config: { url: 'http://a' } })
     await world.pass('w1')
@@ -201,8 +201,8 @@ describe('reconcile: one worker', () => {
   })
 })
 
-describe('reconcile: the master forgot', () => {
-  it('takes over, in a store that was put back, a claim from before its own', async () => {
+describe('reconcile: the master lost data', () => {
+  it('takes over an older claim from a restored store', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     await world.settle('w1')
     await world.claimed('w1', 'kubernetes:ns/w1#99999999')
@@ -233,7 +233,7 @@ describe('reconcile: the master forgot', () => {
     expect([world.object('w1').status?.config?.epoch, world.fleet.count('history')]).toEqual(['another-epoch', 0])
   })
 
-  it('does not write for a generation that was raised over an equal config', async () => {
+  it('does not write when only the generation was increased and the config is equal', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     await world.pass('w1')
     await world.dashboard('w1', {})
@@ -241,7 +241,7 @@ describe('reconcile: the master forgot', () => {
     expect([world.fleet.count('patch'), world.object('w1').status?.config?.generation]).toEqual([1, 2])
   })
 
-  it('says that the worker is ahead, and waits', async () => {
+  it('reports that the worker is ahead, and waits', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     await world.pass('w1')
     await world.see()
@@ -250,7 +250,7 @@ describe('reconcile: the master forgot', () => {
     expect([world.fleet.count('patch'), world.condition('w1', 'Applied')]).toEqual([1, 'False GenerationBehind'])
   })
 
-  it('configures a worker again that was forgotten and came back', async () => {
+  it('configures a worker again that was forgotten and registers again', async () => {
     world.secret('s', { key: 'k1' })
     world.create('w1', {
       config: { url: 'http://a' },
@@ -267,8 +267,8 @@ describe('reconcile: the master forgot', () => {
   })
 })
 
-describe('reconcile: what moved meanwhile', () => {
-  it('writes nothing for a namesake of the resource that it knew', async () => {
+describe('reconcile: concurrent changes', () => {
+  it('writes nothing for a new resource with the name of the one that it knew', async () => {
     world.create('w1', { config: { url: 'http://old' } })
     await world.see()
     world.remove('w1')
@@ -279,7 +279,7 @@ describe('reconcile: what moved meanwhile', () => {
     expect(await world.config('w1')).toMatchObject({ url: 'http://new' })
   })
 
-  it('gives nothing of a PATCH to a namesake that came while it was under way', async () => {
+  it('records nothing of a PATCH for a new resource of the same name that was created during it', async () => {
     world.create('w1', { config: { url: 'http://old' } })
     world.fleet.next('patch', () => {
       world.remove('w1')
@@ -292,7 +292,7 @@ describe('reconcile: what moved meanwhile', () => {
     expect((await world.record('w1')).managed_by).toBe(world.claim('w1'))
   })
 
-  it('takes the newer spec where its own is old', async () => {
+  it('reads the newer spec if its own is stale', async () => {
     world.create('w1', { config: { url: 'http://old' } })
     await world.see()
     world.edit('w1', { config: { url: 'http://new' } })
@@ -301,7 +301,7 @@ describe('reconcile: what moved meanwhile', () => {
     expect(world.object('w1').status?.observedGeneration).toBe(2)
   })
 
-  it('writes the newer spec after a PATCH of the older, whose status does not pass for it', async () => {
+  it('writes the newer spec after a PATCH of the older one, whose status does not count for the newer', async () => {
     world.create('w1', { config: { url: 'http://old' } })
     world.fleet.next('patch', () => world.edit('w1', { config: { url: 'http://new' } }))
     await world.pass('w1')
@@ -311,7 +311,7 @@ describe('reconcile: what moved meanwhile', () => {
     expect(world.object('w1').status?.observedGeneration).toBe(2)
   })
 
-  it('compares anew when the generation moved under a PATCH', async () => {
+  it('compares again when the generation changed during a PATCH', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     world.fleet.next('patch', () => world.dashboard('w1', { ratio: 0.9 }))
     await world.pass('w1')
@@ -319,7 +319,7 @@ describe('reconcile: what moved meanwhile', () => {
     expect(world.condition('w1', 'Synced')).toBe('True InSync')
   })
 
-  it('gives up for now when the generation moves under every PATCH', async () => {
+  it('gives up for now when the generation changes during every PATCH', async () => {
     world.create('w1', { config: { url: 'http://a' } })
     for (let n = 0; n < 9; n += 1) world.fleet.next('patch', () => world.dashboard('w1', { ratio: n / 10 }))
     expect(await world.pass('w1')).toEqual({ kind: 'retry' })

@@ -1,6 +1,6 @@
 /**
- * The CustomResourceDefinition on a real API server: taken without complaint, each rule with one object it refuses and
- * one it takes, and what kubectl makes of it.
+ * Tests the CustomResourceDefinition on a real API server: the server accepts it without warnings, each rule has one
+ * rejected and one accepted object, and kubectl works with it.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { readFileSync } from 'node:fs'
@@ -28,7 +28,9 @@ const objectOf = (name: string, spec: Json): Json => ({
 })
 const secretSource = (field: string): Json => ({ field, secretKeyRef: { name: 's', key: 'k' } })
 
-/** Name of the rule; a spec it takes; the same spoiled; what the refusal says. `type` is put in where it is missing. */
+/**
+ * Name of the rule; an accepted spec; a rejected one; the message of the rejection. `type` is added if it is missing.
+ */
 const RULES: readonly (readonly [string, Json, Json, RegExp])[] = [
   ['type: pattern', { type: 'http-probe' }, { type: 'Http' }, /spec\.type/],
   ['type: required', { type: 'a' }, { type: null }, /spec\.type/],
@@ -139,7 +141,7 @@ withApiServer('the CustomResourceDefinition', () => {
     beforeAll(async () => {
       server = await startApiServer()
       await server.install(parse(readFileSync(FILE, 'utf8')) as CustomResourceDefinition)
-      // A kind is served shortly before its condition says so.
+      // The API serves a kind shortly before the condition is set.
       await server.kubectl('wait', '--for=condition=Established', 'crd/fleetworkers.muster.dev', '--timeout=30s')
     }, 120_000)
     afterAll(() => server.close())
@@ -154,7 +156,7 @@ withApiServer('the CustomResourceDefinition', () => {
     })
 
     it.each(RULES)(
-      'takes what keeps to the rule, and names the fault of what does not (%s)',
+      'accepts a valid spec, and reports the fault of an invalid one (%s)',
       async (_, good, bad, message) => {
         await created(good)
         const refused = await create(bad)
@@ -163,14 +165,14 @@ withApiServer('the CustomResourceDefinition', () => {
       },
     )
 
-    it('refuses another type or worker id later, takes the same', async () => {
+    it('rejects a change of the type or worker ID, and accepts the same value', async () => {
       const name = await created({ type: 'a' })
       expect((await changed(name, { type: 'b' })).body['message']).toMatch(/type is immutable/)
       expect((await changed(name, { workerId: 'x' })).body['message']).toMatch(/workerId is immutable/)
       expect((await changed(name, { workerId: name, config: { enabled: true } })).status).toBe(200)
     })
 
-    it('fills in defaults, slots and the base config not among them, and says that no operator was there yet', async () => {
+    it('sets defaults, and a status that shows that no operator has seen it', async () => {
       const { body } = await server.request(
         'GET',
         `${OBJECTS}/${await created({ config: {}, configFrom: [secretSource('a')] })}`,
@@ -189,18 +191,18 @@ withApiServer('the CustomResourceDefinition', () => {
       })
     })
 
-    it("keeps the automation's own fields of a config as they are, and drops what it does not know elsewhere", async () => {
+    it('keeps all fields of a config, and drops unknown fields elsewhere', async () => {
       const config = { Own_field: { deep: [1, { x: null }] }, nothing: null }
       const { body } = await server.request('GET', `${OBJECTS}/${await created({ config, unknown: 1 })}`)
       expect(body['spec']).toMatchObject({ config })
       expect(body['spec']).not.toHaveProperty('unknown')
     })
 
-    it('counts a null as not named when it looks for slots in two places', async () => {
+    it('treats null as not set when it checks that slots are set in one place only', async () => {
       expect((await create({ slots: 1, config: { slots: null } })).status).toBe(201)
     })
 
-    it('is scaled by kubectl, and cannot be where the config sets slots', async () => {
+    it('can be scaled with kubectl, except if the config sets slots', async () => {
       const [name, own] = [await created({ slots: 1 }), await created({ config: { slots: 1 } })]
       expect(await server.kubectl('scale', `fleetworker/${name}`, '--replicas=3')).toMatchObject({ code: 0 })
       expect((await server.request('GET', `${OBJECTS}/${name}/scale`)).body['spec']).toEqual({ replicas: 3 })
@@ -247,7 +249,7 @@ withApiServer('the CustomResourceDefinition', () => {
     })
 
     it.each(STATES.filter(({ object }) => !object.deleting && object.status.observedGeneration !== -1))(
-      'takes the status of a state, and kubectl wait ends as it should ($name)',
+      'accepts the status of a state, and kubectl wait has the right result ($name)',
       async ({ object: { generation, suspend, status }, expected: [, , isReady] }) => {
         const name = await created({ suspend })
         for (let slots = 1; slots < generation; slots += 1) await changed(name, { slots })
@@ -266,13 +268,13 @@ withApiServer('the CustomResourceDefinition', () => {
       },
     )
 
-    it('keeps kubectl wait waiting while no operator was there', async () => {
+    it('lets kubectl wait time out before an operator has seen it', async () => {
       expect(
         await server.kubectl('wait', '--for=condition=Ready', `fw/${await created()}`, '--timeout=0'),
       ).toMatchObject({ code: 1 })
     })
 
-    it('is selected by type and worker id', async () => {
+    it('can be selected by type and worker ID', async () => {
       const name = await created({ type: 'rare', workerId: 'one' })
       expect(
         (

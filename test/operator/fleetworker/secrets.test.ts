@@ -25,24 +25,24 @@ const due = (remembered: SecretMemory, seen: Observed): readonly string[] => [
 ]
 
 describe('secretActs', () => {
-  it('leaves a secret alone while nothing speaks against the memory', () => {
+  it('does not send a secret again while it is known to be in force', () => {
     expect(due(memory(), observed())).toEqual([])
     expect(due(memory(), observed({ configGen: 9, changedSince: new Set(['url']) }))).toEqual([])
   })
 
   it.each<[string, SecretMemory, Observed]>([
-    ['its version moved', memory({ sources: new Map([['api_key', 's:1']]) }), observed()],
+    ['its version changed', memory({ sources: new Map([['api_key', 's:1']]) }), observed()],
     ['it was never sent', memory({ sources: new Map() }), observed()],
-    ['it was about to be sent when we ended', memory({ sources: new Map([['api_key', '']]) }), observed()],
-    ['the store is another', memory(), observed({ epoch: 'e2' })],
-    ['somebody changed it since', memory(), observed({ configGen: 8, changedSince: new Set(['api_key']) })],
-    ['the history does not reach back', memory(), observed({ configGen: 80, changedSince: null })],
-    ['the generation went back', memory(), observed({ configGen: 5, changedSince: null })],
+    ['the operator stopped before sending it', memory({ sources: new Map([['api_key', '']]) }), observed()],
+    ['the store is another one', memory(), observed({ epoch: 'e2' })],
+    ['another client changed it since', memory(), observed({ configGen: 8, changedSince: new Set(['api_key']) })],
+    ['the history does not go back far enough', memory(), observed({ configGen: 80, changedSince: null })],
+    ['the generation decreased', memory(), observed({ configGen: 5, changedSince: null })],
   ])('sends a secret again when %s', (_, remembered, seen) => {
     expect(due(remembered, seen)).toEqual(['api_key'])
   })
 
-  it('takes back what it sent once and is no longer named', () => {
+  it('resets a secret that was sent and is no longer named', () => {
     expect([
       ...secretActs(
         desired,
@@ -59,7 +59,7 @@ describe('secretActs', () => {
 })
 
 describe('writeAhead', () => {
-  it('remembers a field before it is sent for the first time', () => {
+  it('records a field before it is sent for the first time', () => {
     expect(Object.fromEntries(writeAhead(new Map([['old', 's:1']]), desired, { api_key: 'k' }))).toEqual({
       old: 's:1',
       api_key: '',

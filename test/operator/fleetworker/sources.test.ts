@@ -16,7 +16,7 @@ beforeEach(async () => {
 const read = (name: string) => world.sources.read(world.object(name), () => true, never)
 
 describe('the sources of configs', () => {
-  it('polls each name once a minute, metadata alone, however many resources share it', async () => {
+  it('polls each name once a minute, metadata only, however many resources share it', async () => {
     world.secret('s', { key: 'k' })
     for (const name of ['a', 'b', 'c']) world.create(name, from('s'))
     world.create('d', from('missing'))
@@ -32,7 +32,7 @@ describe('the sources of configs', () => {
     expect(world.changedSources).toEqual([])
   })
 
-  it('polls what a resource waits for every five seconds, a missing key too, until it is there', async () => {
+  it('polls a missing source or key every five seconds until it exists', async () => {
     world.create('a', from('s'))
     world.seeCluster()
     const end = new AbortController()
@@ -52,7 +52,7 @@ describe('the sources of configs', () => {
     world.secret('s', { key: 'k' })
     expect(await told(8)).toBe(1)
     expect(await read('a')).toHaveProperty('sources')
-    await told(8) // The pause that has begun.
+    await told(8) // The interval that has already started.
     const polls = world.fake.seen('GET', /\/secrets\//).length
     expect(await told(30)).toBe(0)
     expect(world.fake.seen('GET', /\/secrets\//).length - polls).toBeLessThanOrEqual(1)
@@ -60,7 +60,7 @@ describe('the sources of configs', () => {
     await polling
   })
 
-  it('polls for a key that one resource misses, though another finds its own in the same object, and no longer when that one is gone', async () => {
+  it('polls for a missing key although another key of the same object is found', async () => {
     world.create('a', from('s', 'missing'))
     world.create('b', from('s'))
     world.secret('s', { key: 'k' })
@@ -80,13 +80,13 @@ describe('the sources of configs', () => {
     expect(await polls(60)).toBeGreaterThanOrEqual(10)
     world.remove('a')
     world.seeCluster()
-    await polls(61) // Until names are looked for again.
+    await polls(61) // Until names are looked up again.
     expect(await polls(60)).toBeLessThanOrEqual(2)
     end.abort()
     await polling
   })
 
-  it('never asks for a name that no object can have', async () => {
+  it('never requests a name that no object can have', async () => {
     for (const [name, secret] of [
       ['a', '..'],
       ['b', 's/../../pods'],
@@ -103,7 +103,7 @@ describe('the sources of configs', () => {
     expect(world.fake.seen('GET', /secrets/)).toEqual([])
   })
 
-  it('tells when a source comes, moves and goes', async () => {
+  it('notifies when a source is created, changed and deleted', async () => {
     world.create('a', from('s'))
     world.seeCluster()
     const end = new AbortController()
@@ -129,7 +129,7 @@ describe('the sources of configs', () => {
     ['..', 'a name that no object can have'],
     ['s/../../pods', 'a name that no object can have'],
     ['bytes', 'holds bytes that are no text'],
-  ])('refuses what it cannot read from %j', async (name, why) => {
+  ])('rejects what it cannot read from %j', async (name, why) => {
     world.secret('bytes', {})
     world.fake.store.patch(
       { kind: { group: '', version: 'v1', plural: 'secrets', kind: 'Secret' }, namespace: 'ns', name: 'bytes' },
@@ -144,7 +144,7 @@ describe('the sources of configs', () => {
     expect(world.fake.seen('GET', /pods|secrets$/)).toEqual([])
   })
 
-  it('reads an object once for all the fields that come from it, and text unchanged', async () => {
+  it('reads an object once for all its fields, and keeps text unchanged', async () => {
     world.secret('s', { key: '\uFEFF k \n', other: '1' })
     world.create('a', {
       configFrom: [...from('s').configFrom, { ...(from('s', 'other').configFrom[0] as ConfigSource), field: 'note' }],
@@ -195,13 +195,13 @@ describe('the sources of configs', () => {
       expect(data()).toEqual([])
     })
 
-    it('that was withdrawn between the two requests counts: the data is dropped', async () => {
+    it('withdrawn between the two requests is respected: the data is dropped', async () => {
       world.secret('s', { key: 'k' })
       world.create('a', from('s'))
       const found = world.sources.read(
         world.object('a'),
         () => {
-          world.secret('s', { key: 'k' }, null) // The metadata were read; the data follow.
+          world.secret('s', { key: 'k' }, null) // The metadata was read; the data follows.
           return true
         },
         never,
@@ -210,7 +210,7 @@ describe('the sources of configs', () => {
       expect(data().length).toBe(1)
     })
 
-    it('that was withdrawn is found by the poll, and counts where a value was read before', async () => {
+    it('withdrawn later is noticed by the poll, even if a value was read before', async () => {
       world.configMap('c', { key: 'k' })
       world.create('a', { configFrom: [{ field: 'note', configMapKeyRef: { name: 'c', key: 'key' } }] })
       world.seeCluster()

@@ -1,5 +1,5 @@
 /**
- * What a FleetWorker says in each state of its life, and how kstatus, Argo CD and kubectl wait are to judge it.
+ * The status of a FleetWorker in each state of its life, and how kstatus, Argo CD and kubectl wait have to judge it.
  */
 import { conditionsOf, statusOf, type Facts } from '../../../src/operator/fleetworker/index.ts'
 import type { Judged, Judgement } from './kstatus.ts'
@@ -40,21 +40,21 @@ export const STATES: readonly State[] = [
   state('2 just edited, old status', {}, ['InProgress', 'Progressing', false], { generation: 4 }),
   state('3 in force, acknowledged, running', {}, ['Current', 'Healthy', true]),
   state('4 sent, not acknowledged', { worker: worker({ appliedConfigGen: 6 }) }, ['InProgress', 'Progressing', false]),
-  state('5 worker unknown, within the timeout', { ...synced('WorkerNotRegistered'), worker: null }, [
+  state('5 worker not registered, within the timeout', { ...synced('WorkerNotRegistered'), worker: null }, [
     'InProgress',
     'Progressing',
     false,
   ]),
-  state('6 worker unknown, after it', { ...synced('RegistrationTimeout'), worker: null }, [
+  state('6 worker not registered, after the timeout', { ...synced('RegistrationTimeout'), worker: null }, [
     'Failed',
     'Degraded',
     false,
   ]),
   state('6 second object for one worker', synced('OwnershipConflict'), ['Failed', 'Degraded', false]),
-  state('7 refused by the master', synced('Rejected'), ['Failed', 'Degraded', false]),
+  state('7 rejected by the master', synced('Rejected'), ['Failed', 'Degraded', false]),
   state('8 Secret missing', synced('SourceNotFound'), ['InProgress', 'Progressing', false]),
-  state('8 no right at the master', synced('Forbidden'), ['InProgress', 'Progressing', false]),
-  state('10 master away, spec unchanged', { masterAway: true, before: conditionsOf(facts()) }, [
+  state('8 no permission at the master', synced('Forbidden'), ['InProgress', 'Progressing', false]),
+  state('10 master unavailable, spec unchanged', { masterAway: true, before: conditionsOf(facts()) }, [
     'InProgress',
     'Progressing',
     false,
@@ -67,13 +67,15 @@ export const STATES: readonly State[] = [
     true,
   ]),
   state('12 Observe, with differences', { policy: 'Observe', driftCount: 1 }, ['Current', 'Healthy', true]),
-  state('13 a field fought over', { ...synced('ContestedField'), driftCount: 1 }, ['InProgress', 'Degraded', false]),
+  state('13 a contested field', { ...synced('ContestedField'), driftCount: 1 }, ['InProgress', 'Degraded', false]),
   state('14 suspended, worker healthy', { suspend: true }, ['Current', 'Suspended', true]),
-  state('15 drain asked, work running', { drain: true, worker: worker({ state: 'DRAINING' }) }, [
+  state('15 drain requested, work running', { drain: true, worker: worker({ state: 'DRAINING' }) }, [
     'InProgress',
     'Progressing',
     false,
   ]),
   state('15 drained', { drain: true, worker: offline }, ['Current', 'Healthy', true]),
-  state('16 deleted, finalizer at work', { releasing: true }, ['Terminating', 'Progressing', true], { deleting: true }),
+  state('16 deleted, finalizer in progress', { releasing: true }, ['Terminating', 'Progressing', true], {
+    deleting: true,
+  }),
 ]

@@ -14,7 +14,7 @@ const status = (more: Partial<StatusFacts> = {}): FleetWorkerStatus =>
     ...more,
   })
 
-/** The schema as an API server reads it: its own keywords and formats are none of JSON Schema's. */
+/** The schema without the keywords and formats of Kubernetes that JSON Schema does not know. */
 function plain(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries(
@@ -26,7 +26,7 @@ function plain(value: unknown): unknown {
 const check = compileValidator({ ...(plain(FleetWorkerStatus) as JsonSchema), additionalProperties: false })
 
 describe('statusOf', () => {
-  it('shows the worker and its statistics in whole numbers', () => {
+  it('shows the worker and its statistics as integers', () => {
     expect(status({ stats: { slots: 4, cpu_pct: 12.6, rss_mb: 101.2 } })).toMatchObject({
       observedGeneration: 3,
       state: 'RUNNING',
@@ -39,7 +39,7 @@ describe('statusOf', () => {
     })
   })
 
-  it('remembers for the next start, in an order that does not move', () => {
+  it('stores the memory for the next start, in a stable order', () => {
     const sources = new Map([
       ['b', 's:2'],
       ['a', ''],
@@ -55,7 +55,7 @@ describe('statusOf', () => {
     })
   })
 
-  it('names the first 20 places of a drift and counts all', () => {
+  it('lists the first 20 paths of a drift and counts all', () => {
     const paths = Array.from({ length: 30 }, (_, index) => `/a/${index}`)
     expect(status({ drift: { paths, detectedMs: NOW_MS, by: 'admin' } }).drift).toEqual({
       paths: paths.slice(0, 20),
@@ -65,12 +65,12 @@ describe('statusOf', () => {
     })
   })
 
-  it('leaves out what is not known, and never holds an empty object', () => {
+  it('omits unknown fields, and never contains an empty object', () => {
     const bare = status({ worker: null, drift: { paths: [], detectedMs: NOW_MS, by: null } })
     expect(Object.keys(bare).toSorted()).toEqual(['conditions', 'observedGeneration', 'selector'])
   })
 
-  it('keeps to the schema, whatever the worker and the master say', () => {
+  it('is valid for the schema, whatever the worker and the master report', () => {
     const long = `\u0007${'é🙂'.repeat(3_000)}\ud800`
     const hostile = status({
       worker: worker({ state: long, lastError: long }),

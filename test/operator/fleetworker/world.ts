@@ -1,4 +1,4 @@
-/** Small FleetWorkers, config types and facts for tests of the pure part of the operator. */
+/** Small FleetWorkers, config types and facts for tests of the operator's pure functions. */
 import { configSchemaOf, secretPathsOf, type JsonObject, type JsonSchema } from '../../../src/protocol/index.ts'
 import {
   ONLINE_MS,
@@ -28,7 +28,7 @@ export function configType(
   return { schema, secrets: secretPathsOf(schema) }
 }
 
-/** What the master holds where nothing was ever changed. */
+/** The master's config of a worker that was never configured. */
 export const BASE: JsonObject = { enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0 }
 
 export const worker = (more: Partial<WorkerFacts> = {}): WorkerFacts => ({
@@ -43,7 +43,7 @@ export const worker = (more: Partial<WorkerFacts> = {}): WorkerFacts => ({
   ...more,
 })
 
-/** A worker that runs the config it shall run. */
+/** Facts of a worker that runs its desired config. */
 export const facts = (more: Partial<Facts> = {}): Facts => ({
   generation: 3,
   policy: 'Enforce',
@@ -59,11 +59,11 @@ export const facts = (more: Partial<Facts> = {}): Facts => ({
   ...more,
 })
 
-/** What the last pass came to. */
+/** The result of the last reconcile. */
 export const synced = (reason: SyncedReason): Pick<Facts, 'synced'> => ({
   synced: { reason, message: `because of ${reason}` },
 })
-/** Not seen for just as long as a reconnect may take. */
+/** Last seen exactly as long ago as a reconnect may take. */
 export const offline = worker({ connected: false, lastSeenMs: NOW_MS - ONLINE_MS })
-/** Of a FleetWorker that never came to anything. */
+/** Memory of a FleetWorker that never sent anything. */
 export const NOTHING_REMEMBERED: SecretMemory = { epoch: undefined, generation: undefined, sources: new Map() }
