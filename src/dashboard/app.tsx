@@ -1,11 +1,11 @@
 /**
  * @module dashboard/app
- * Who is signed in, and the page for them.
+ * Manages the session: shows the sign-in form or the signed-in dashboard.
  *
- *   no token ─────────────────────────▶ signed out ──token accepted──▶ signed in ──sign out, here or in another tab──▶ signed out
- *   token kept ──/me──▶ accepted ─────────────────────────────────────────▲ │
- *                  └──▶ refused, no answer ──▶ signed out, with the reason   │ 401 or 403, and /me refuses too
- *                                                                            └──▶ asked again above the place, drafts stay
+ *   no token ────────────────────▶ signed out ──token accepted──▶ signed in ──sign out in any tab──▶ signed out
+ *   stored token ──/me──▶ accepted ──────────────────────────────────▲ │
+ *                    ├──▶ rejected ────▶ signed out, with the reason    │ 401 or 403, and /me rejects the token
+ *                    └──▶ no response ─▶ retry or sign out              └──▶ sign-in form above the page, drafts kept
  */
 import { useCallback, useEffect, useMemo, useState } from 'react'
 import { checkText, checkToken, type Me, type TokenCheck } from './api/me.ts'
@@ -43,7 +43,7 @@ export function App() {
   }, [])
   const signOut = useCallback((): void => {
     removeToken()
-    forgetDrafts() // They may hold secrets.
+    forgetDrafts() // Drafts may contain secrets.
     forgetSubmissions()
     setPhase({ kind: 'signed_out', why: null })
   }, [])
@@ -126,7 +126,7 @@ interface SignedInProps {
   readonly onSignOut: () => void
 }
 
-/** The places stay mounted below a second sign-in, so that nothing typed there is lost. */
+/** Pages stay mounted while the user signs in again, so that drafts are not lost. */
 function SignedIn({ token, me, refused, onAccepted, onRefused, onSignOut }: SignedInProps) {
   const watch = useTokenWatch(token, onRefused)
   const session = useMemo(

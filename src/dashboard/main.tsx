@@ -1,4 +1,4 @@
-// The page's entry: mounts the dashboard. Everything it shows is fetched with the token that a person gives it (D20).
+// Entry point: mounts the dashboard. All data is fetched with the token that the user enters (D20).
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import './styles/tokens.css'
@@ -6,7 +6,7 @@ import './styles/page.css'
 import './styles/controls.css'
 import './styles/tables.css'
 import './styles/parts.css'
-import { App } from './app.tsx' // After the styles: those of a place come later and win.
+import { App } from './app.tsx' // Imported after the base styles, so that page styles override them.
 
 const root = document.querySelector('#root')
 if (root === null) throw new TypeError('index.html has no #root')

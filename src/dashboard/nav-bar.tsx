@@ -1,5 +1,5 @@
-/** @module dashboard/nav-bar  The places, at the bottom on a phone; and the token that looks at them. */
-/* oxlint-disable jsx-a11y/no-noninteractive-element-interactions -- the events are those of the controls inside */
+/** @module dashboard/nav-bar  Renders the main navigation (at the bottom on phones) and the token chip. */
+/* oxlint-disable jsx-a11y/no-noninteractive-element-interactions -- events bubble from the controls inside */
 import { useRef } from 'react'
 import { roleText } from './api/me.ts'
 import { useSession } from './api/session.ts'
@@ -11,7 +11,7 @@ const PLACES = [
   { text: 'Tasks', href: '#/tasks', of: ['tasks'] },
   { text: 'Output', href: '#/output', of: ['output'] },
 ] as const
-/** On a phone these are behind More. */
+/** On phones these are in the More menu. */
 const MORE_PLACES = [
   { text: 'Pools', href: '#/pools', of: ['pools'] },
   { text: 'Automations', href: '#/automations', of: ['automations'] },
@@ -29,7 +29,7 @@ export function NavBar({ route }: { readonly route: Route }) {
   const close = (): void => more.current?.removeAttribute('open')
   const isMore = MORE_PLACES.some(({ of }) => of.some((place) => place === route.place))
   return (
-    <nav aria-label="Places" className="places">
+    <nav aria-label="Main" className="places">
       <ul>
         {PLACES.map((place) => (
           <PlaceLink key={place.text} place={place} route={route} />
@@ -39,7 +39,7 @@ export function NavBar({ route }: { readonly route: Route }) {
         ))}
         <li className="phone-only">
           <details ref={more} onBlur={(event) => event.currentTarget.contains(event.relatedTarget) || close()}>
-            <summary aria-label="More places" className={isMore ? 'here' : undefined}>
+            <summary aria-label="More pages" className={isMore ? 'here' : undefined}>
               More
             </summary>
             <ul onClickCapture={() => setTimeout(close)}>
@@ -76,7 +76,7 @@ export function TokenChip({ onSignOut }: { readonly onSignOut: () => void }) {
   const { me } = useSession()
   return (
     <>
-      <a className="token" href="#/settings" title="What this token may do">
+      <a className="token" href="#/settings" title="Token permissions">
         {roleText(me)}
       </a>
       <button type="button" className="quiet" onClick={onSignOut}>

@@ -1,12 +1,12 @@
 /**
  * @module dashboard/route
- * The page's places as hash routes: `parseRoute` and `formatRoute` are inverse of each other. Filter, tab, sort and what is
- * open stand in the address, so that a link shows what its sender saw; the token never does.
+ * Parses and formats the hash routes of the dashboard; `parseRoute` and `formatRoute` are inverses. The address
+ * contains filter, tab, sort order and open item, so that a link opens the same view. It never contains the token.
  *
  *   #/   #/workers?q=&sort=   #/workers/{type}/{id}?tab=&view=&diff=   #/tasks   #/tasks/{type}?tab=&task=&group=
  *   #/output   #/output/{type}?mode=&q=   #/pools   #/pools/{name}   #/automations   #/automations/{type}   #/settings
  *
- * A field at its default is left out of the address.
+ * A field with its default value is omitted from the address.
  */
 
 interface Field {
@@ -14,14 +14,14 @@ interface Field {
   readonly oneOf?: readonly string[]
 }
 
-/** What stands behind the question mark, by place. */
+/** The query fields of each page. */
 const FIELDS = {
   overview: { type: { fallback: '' } },
   workers: { q: { fallback: '' }, sort: { fallback: '' } },
   worker: {
     tab: { fallback: 'summary', oneOf: ['summary', 'slots', 'config', 'history'] },
     view: { fallback: 'form', oneOf: ['form', 'json', 'changes'] },
-    /** Two generations of the history, `12..14`. */
+    /** Two generations of the history to compare, `12..14`. */
     diff: { fallback: '' },
   },
   tasks: {
@@ -43,7 +43,7 @@ type FieldsOf<P extends Place> = {
     : never
 }
 
-/** What stands in the path, by place. Without a type or name, the place is the choice of one. */
+/** The path parameters of each page. With null as type or name, the page lists the choices. */
 interface Paths {
   readonly overview: object
   readonly workers: object
@@ -58,7 +58,7 @@ interface Paths {
 export type RouteTo<P extends Place> = { readonly place: P } & Paths[P] & FieldsOf<P>
 type KnownRoute = { [P in Place]: RouteTo<P> }[Place]
 export type Route = KnownRoute | { readonly place: 'unknown'; readonly hash: string }
-/** A route whose fields may be left out, for links. */
+/** A route with optional query fields, for links. */
 export type Target = { [P in Place]: { readonly place: P } & Paths[P] & Partial<FieldsOf<P>> }[Place]
 
 export function parseRoute(hash: string): Route {
@@ -105,12 +105,12 @@ function fieldsOf(place: Place, query: URLSearchParams): Readonly<Record<string,
   )
 }
 
-/** null: a part is not percent-encoding. */
+/** @returns the decoded path segments; null if a segment is not valid percent-encoding. */
 function decoded(path: string): readonly string[] | null {
   try {
     return path.split('/').map((part) => decodeURIComponent(part))
   } catch {
-    return null // Typed by hand, or cut off by whoever passed the link on.
+    return null // A mistyped or truncated link.
   }
 }
 
@@ -142,7 +142,7 @@ function pathOf(route: Target): readonly string[] {
   }
 }
 
-/** What the browser's tab is called there. */
+/** The page title, shown in the browser tab. */
 export function titleOf(route: Route): string {
   const of = (name: string | null): string =>
     `${route.place.charAt(0).toUpperCase()}${route.place.slice(1)}${name === null ? '' : ` of ${name}`}`
@@ -150,7 +150,7 @@ export function titleOf(route: Route): string {
     case 'worker':
       return `${route.type}/${route.id}`
     case 'unknown':
-      return 'Unknown address'
+      return 'Page not found'
     case 'pools':
       return route.name === null ? 'Pools' : `Pool ${route.name}`
     case 'tasks':

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/shell
- * What surrounds every place: name, places, search, how live it is, who is signed in; and the place of the address, each
- * loaded when it is first opened.
+ * Renders the frame of every page (brand, navigation, search, live badge, token) and the page of the current route.
+ * Each page's code is loaded when the page is first opened.
  */
 import { QueryClientProvider, type QueryClient } from '@tanstack/react-query'
 import { lazy, Suspense, useEffect, useRef, useState } from 'react'
@@ -36,7 +36,7 @@ const AutomationsPlace = lazy(async () => ({
 const KeyList = lazy(async () => ({ default: (await import('./settings/key-list.tsx')).KeyList }))
 const SettingsPlace = lazy(async () => ({ default: (await import('./settings/settings-place.tsx')).SettingsPlace }))
 
-/** What is installed changes with a restart of the master only. */
+/** The installed automations change only when the master restarts. */
 const INSTALLED_EVERY_MS = 60_000
 
 export interface ShellProps {
@@ -69,11 +69,12 @@ function Frame({ onSignOut }: { readonly onSignOut: () => void }) {
   const installed = useRead(['installed'], INSTALLED_EVERY_MS, (api, signal) => loadInstalled(api, me, signal))
   const [showsKeys, setShowsKeys] = useState(false)
   useShellKeys(route, () => setShowsKeys(true))
-  useEffect(() => void loadWorkers().catch(() => {}), []) // The place most people go to next; who goes there is told why it cannot be loaded.
+  // Preloads the most visited page. A load error is ignored here; opening the page reports it.
+  useEffect(() => void loadWorkers().catch(() => {}), [])
   return (
     <>
       <a className="skip" href="#main" onClick={skip}>
-        Skip to the content
+        Skip to content
       </a>
       <header className="top">
         <a className="brand" href="#/">
@@ -134,7 +135,7 @@ function Find() {
   )
 }
 
-/** Where Escape leads. */
+/** The page that Escape opens; null if there is none. */
 function parentOf(route: Route): string | null {
   switch (route.place) {
     case 'worker':
@@ -206,7 +207,7 @@ function Titled({ route, installed }: { readonly route: Route; readonly installe
     <>
       {installed.missing.length > 0 && (
         <p className="notice">
-          This token also names automation types that are not installed: <bdi>{installed.missing.join(', ')}</bdi>.
+          This token also lists automation types that are not installed: <bdi>{installed.missing.join(', ')}</bdi>.
         </p>
       )}
       <Boundary of={titleOf(route)}>
@@ -218,7 +219,10 @@ function Titled({ route, installed }: { readonly route: Route; readonly installe
   )
 }
 
-/** The title of the tab counts what is wrong; a new place begins at its top, where a screen reader is told it. */
+/**
+ * Sets the tab title, with the number of problems in front. After navigation, scrolls to the top and moves focus to the
+ * main element, so that a screen reader announces the new page.
+ */
 function useTitle(route: Route): void {
   const problems = useJudgement()?.attention.length ?? 0
   const title = titleOf(route)
@@ -257,8 +261,8 @@ function Place({ route }: { readonly route: Route }) {
     case 'unknown':
       return (
         <>
-          <h1>There is no such place</h1>
-          <EmptyState kind="gone" title="This address leads nowhere">
+          <h1>Page not found</h1>
+          <EmptyState kind="gone" title="No page exists at this address">
             <p>
               <code>
                 <bdi>{route.hash}</bdi>

@@ -1,4 +1,4 @@
-/** @module dashboard/use-route  The place of the address bar, and going to another. */
+/** @module dashboard/use-route  Provides the current route and navigation to another. */
 import { useMemo, useSyncExternalStore } from 'react'
 import { formatRoute, parseRoute, type Route, type Target } from './route.ts'
 
@@ -15,12 +15,12 @@ export function useRoute(): Route {
   return useMemo(() => parseRoute(hash), [hash])
 }
 
-/** Opens a place; the way back leads to the one before. */
+/** Opens a page and adds a history entry. */
 export function goTo(target: Target): void {
   location.hash = formatRoute(target)
 }
 
-/** The same place with other fields, as typing in a filter makes them: no step of the way back. */
+/** Updates the query fields of the current page, for example while typing in a filter, without a history entry. */
 export function replaceRoute(target: Target): void {
   history.replaceState(history.state, '', formatRoute(target))
   listeners.forEach((each) => each())

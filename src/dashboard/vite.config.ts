@@ -1,12 +1,12 @@
-// Builds the page into dist/dashboard, from where the master serves it under any path prefix. Each file that is worth it
-// gets a gzip and a brotli twin, which the master sends to whoever takes them.
+// Builds the dashboard into dist/dashboard, from where the master serves it under any path prefix. Larger assets are also
+// stored compressed with gzip and brotli, which the master sends to clients that accept them.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 
-/** Below it, a packet is a packet. */
+/** Smaller files fit into one packet anyway. */
 const LEAST_BYTES = 1_000
 
 const twins = (): Plugin => ({
@@ -27,10 +27,10 @@ export default defineConfig({
   plugins: [react(), twins()],
   worker: { format: 'es' },
   build: {
-    outDir: '../../dist/dashboard', // Seen from src/dashboard, which is vite's root.
+    outDir: '../../dist/dashboard', // Relative to src/dashboard, the root of Vite.
     emptyOutDir: true,
-    assetsInlineLimit: 0, // The page's content security policy has no `data:`.
+    assetsInlineLimit: 0, // The content security policy does not allow `data:`.
     modulePreload: { polyfill: false },
-    sourcemap: false, // The page is served without a token; maps would multiply its size.
+    sourcemap: false, // The dashboard is served without a token, and maps would multiply its size.
   },
 })

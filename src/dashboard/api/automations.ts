@@ -1,6 +1,7 @@
 /**
  * @module dashboard/api/automations
- * What is installed, as far as this token may see it: an admin reads the whole list, a scoped token each of its types.
+ * Loads the installed automations that this token may see: all of them for an admin token, otherwise one request per
+ * type.
  */
 import type { AutomationDescriptor, CatalogEntryBody, JsonSchema } from '../../protocol/index.ts'
 import type { Api } from './client.ts'
@@ -10,7 +11,7 @@ import { isProblem, Problem } from './problem.ts'
 export interface Automation {
   readonly type: string
   readonly kind: CatalogEntryBody['kind']
-  /** Name of the implementation; only an admin is told. */
+  /** Name of the implementing class; null unless the token is an admin token. */
   readonly className: string | null
   readonly configSchema: JsonSchema
   readonly payloadSchema: JsonSchema | null
@@ -20,7 +21,7 @@ export interface Automation {
 
 export interface Installed {
   readonly automations: readonly Automation[]
-  /** Types the token names and the master does not have. */
+  /** Types in the token's scope that are not installed. */
   readonly missing: readonly string[]
 }
 
@@ -65,8 +66,9 @@ async function loadOne(api: Api, type: string, signal: AbortSignal): Promise<Aut
 }
 
 /**
- * A scoped token for every type may not read the list, but the overview names what it covers (D48, D61).
- * @throws {Problem} a master that has no overview cannot tell such a token its types.
+ * Returns the types of a token that is scoped to all types. It may not read the list of automations, but the overview
+ * contains every type it covers (D48, D61).
+ * @throws {Problem} if the master has no overview endpoint.
  */
 async function allTypes(api: Api, signal: AbortSignal): Promise<readonly string[]> {
   try {
@@ -75,7 +77,7 @@ async function allTypes(api: Api, signal: AbortSignal): Promise<readonly string[
   } catch (error) {
     if (isProblem(error, 404))
       throw new Problem(
-        'this token covers every type, but this master tells the names of its types to an admin token only; sign in with one, or with a token scoped to named types',
+        'this token covers all types, which this master lists for admin tokens only; sign in with an admin token',
       )
     throw error
   }

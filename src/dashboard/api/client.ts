@@ -1,8 +1,8 @@
 /**
  * @module dashboard/api/client
- * Calls of the master's REST API with one token. Nothing is retried here: a read is polled again anyway, and a write
- * whose answer never came is shown as unknown. All calls of a page share one RefusalLimiter: while the master, or a proxy
- * before it, refuses them, fewer than three requests a second leave (D67).
+ * Calls the master's REST API with one token. Nothing is retried here: reads are polled anyway, and a write without a
+ * response is reported as unknown. All calls share one RefusalLimiter: while the master or a proxy rejects requests,
+ * fewer than three requests a second are sent (D67).
  */
 import { isRefusalStatus, parseRetryAfter, type RefusalLimiter } from '../../runtime/backoff/index.ts'
 import { Problem, problemOf, retryAfterSecondsOf } from './problem.ts'
@@ -16,7 +16,7 @@ export type Query = Readonly<Record<string, string | number>>
 
 interface Reply<T> {
   readonly body: T
-  /** The life of the master's store (`Muster-Epoch`); null when a proxy took the header away. */
+  /** The epoch of the master's store (`Muster-Epoch`); null if a proxy removed the header. */
   readonly epoch: string | null
 }
 
@@ -30,7 +30,7 @@ export interface Api {
   get<T>(path: readonly string[], query?: Query, signal?: AbortSignal): Promise<Reply<T>>
   /** @throws {Problem} */
   send<T>(method: 'POST' | 'PATCH' | 'DELETE', path: readonly string[], options?: WriteOptions): Promise<Reply<T>>
-  /** A body that is read as it comes, until `signal`: the event stream, or statistics by the megabyte. @throws {Problem} */
+  /** Opens a response whose body is read incrementally: the event stream, or large statistics. @throws {Problem} */
   stream(
     path: readonly string[],
     headers: Readonly<Record<string, string>>,
@@ -45,17 +45,17 @@ export interface ApiParts {
   readonly token: string
   readonly clock: ServerClock
   readonly localMs: () => number
-  /** Bounds the requests of the page while they are refused. */
+  /** Limits the request rate while requests are rejected. */
   readonly refusals: RefusalLimiter
-  /** An answer refused the token (401) or a right (403). */
+  /** Called after a response with status 401 (token) or 403 (permission). */
   readonly onRefused?: () => void
-  /** Whose changes these are, for the history of a config (D39). */
+  /** Returns the actor name for the config history (D39). */
   readonly actor?: () => string
-  /** What became of a call: its status; null: no answer came. */
+  /** Called with the status of each response; null if there was no response. */
   readonly heard?: (status: number | null) => void
 }
 
-/** A body that is read as it comes. */
+/** A response whose body is read incrementally. */
 interface OpenReply {
   readonly body: ReadableStream<Uint8Array>
   readonly epoch: string | null
@@ -70,7 +70,7 @@ export function createApi(parts: ApiParts): Api {
   }
 }
 
-/** Every segment is encoded: ids hold any character but a slash. */
+/** Encodes every segment: IDs may contain any character except a slash. */
 export function addressOf(base: URL, path: readonly string[], query: Query): URL {
   const url = new URL(path.map(encodeURIComponent).join('/'), base)
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value))
@@ -91,7 +91,7 @@ async function openStream(
     redirect: 'error',
     headers: { ...headers, authorization: `Bearer ${token}` },
   }).catch((cause: unknown) => {
-    throw new Problem('the master does not answer', { cause })
+    throw new Problem('the master did not respond', { cause })
   })
   clock.sample(answer.headers.get('date'), sentMs, localMs())
   noteRefusal(refusals, answer)
@@ -114,13 +114,14 @@ async function call<T>(
   left?: AbortSignal,
 ): Promise<Reply<T>> {
   await parts.refusals.turn(left ?? NEVER)
-  const signal = within(method === 'GET' ? READ_WITHIN_MS : WRITE_WITHIN_MS, left) // From here on: a wait is not the master's.
+  // The timeout starts here: the time spent waiting for the limiter does not count.
+  const signal = within(method === 'GET' ? READ_WITHIN_MS : WRITE_WITHIN_MS, left)
   const { status, answer, text } = await answered(parts, method, url, { body, headers: headers ?? {} }, signal)
   const json = parsed(text)
   if (answer.ok && json.ok) return { body: json.value as T, epoch: answer.headers.get('muster-epoch') }
   if (status === 401 || status === 403) parts.onRefused?.()
   if (!answer.ok && json.ok) throw problemOf(status, answer.headers, json.value)
-  throw new Problem(`${status} with something that is not JSON; is the master behind this address?`, {
+  throw new Problem(`the response with status ${status} is not JSON; check that a Muster master serves this address`, {
     status,
     requestId: answer.headers.get('muster-request-id'),
     retryAfterSeconds: retryAfterSecondsOf(answer.headers),
@@ -157,7 +158,7 @@ async function answered(
   } catch (cause) {
     if (!isLeft(signal)) heard?.(null)
     throw new Problem(
-      method === 'GET' ? 'the master does not answer' : 'the master did not answer; whether this was done is not known',
+      method === 'GET' ? 'the master did not respond' : 'the master did not respond; the request may have been applied',
       { cause },
     )
   }
@@ -168,7 +169,7 @@ function noteRefusal(refusals: RefusalLimiter, { status, headers }: Response): v
   else refusals.served()
 }
 
-/** The page no longer wants the answer; a call that took too long ends by a timeout instead. */
+/** Whether the caller cancelled the request; a timeout does not count. */
 const isLeft = ({ aborted, reason }: AbortSignal): boolean =>
   aborted && (reason as Partial<DOMException> | undefined)?.name !== 'TimeoutError'
 
@@ -176,6 +177,6 @@ function parsed(text: string): { readonly ok: true; readonly value: unknown } | 
   try {
     return { ok: true, value: JSON.parse(text) }
   } catch {
-    return { ok: false } // Said by the caller, with the status.
+    return { ok: false } // The caller reports it with the status.
   }
 }

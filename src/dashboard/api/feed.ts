@@ -1,14 +1,14 @@
 /**
  * @module dashboard/api/feed
- * The master's events, for as long as the page is open (D31, D51).
+ * Follows the master's event stream while the dashboard is open (D31, D51).
  *
- *   connecting ──▶ live ──the stream ends, or is silent for 45 s──▶ waiting 1, 2, 4 … 30 s (full jitter) ──▶ connecting
- *       ▲            └── hidden for 15 s, or paused by the person ──▶ resting ──shown, or resumed──┐
- *       └───────────────────────────────── `Last-Event-ID` of the last event ◀──────────────────────┘
+ *   connecting ──▶ live ──stream ends, or no data for 45 s──▶ lost: waits 1, 2, 4 … 30 s (full jitter) ──▶ connecting
+ *       ▲            └── tab hidden for 15 s, or paused ──▶ hidden, paused ──tab shown, or resumed──┐
+ *       └───────────────────────────── `Last-Event-ID` of the last event ◀───────────────────────────┘
  *
- * Events are handed on in batches, at most four a second, so that a burst is one repaint. `reset` is handed on like any
- * other: who listens reads again. A stream that was lost before its first event has no place to resume at, so the first
- * batch after it begins with a `reset` of our own.
+ * Events are delivered in batches, at most four a second, so that a burst causes one repaint. `reset` is delivered like
+ * any other event; listeners reload their data. A stream that was lost before its first event cannot resume, so the
+ * feed adds a `reset` when it reconnects.
  */
 import type { EventReader } from '../../protocol/event-stream/index.ts'
 import { Backoff, retryAfterDelayMs } from '../../runtime/backoff/index.ts'
@@ -27,7 +27,7 @@ export interface FleetEvent {
 export type FeedState =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'live' }
-  /** `sinceMs`: when the stream was lost, local milliseconds. */
+  /** @property sinceMs When the stream was lost, in local milliseconds. */
   | { readonly kind: 'lost'; readonly sinceMs: number; readonly problem: Problem }
   | { readonly kind: 'hidden' }
   | { readonly kind: 'paused'; readonly sinceMs: number }
@@ -68,7 +68,7 @@ export class Feed {
     this.#backoff = new Backoff({ baseMs: FIRST_WAIT_MS, capMs: MOST_WAIT_MS, random: this.#random })
   }
 
-  /** What the badge says. */
+  /** The connection state, shown by the live badge. */
   get state(): FeedState {
     return this.#state
   }
@@ -78,7 +78,7 @@ export class Feed {
     return () => this.#watchers.delete(watcher)
   }
 
-  /** Calls back with each batch of events, in order. */
+  /** Calls `listener` with each batch of events, in order. @returns a function that unsubscribes. */
   readonly listen = (listener: (events: readonly FleetEvent[]) => void): (() => void) => {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -90,7 +90,7 @@ export class Feed {
     void this.#run(this.#stop.signal)
   }
 
-  /** Ends the stream; `start` resumes where it ended. */
+  /** Closes the stream; `start` resumes after the last event. */
   end(): void {
     this.#endHidden?.()
     this.#endHidden = undefined
@@ -107,7 +107,7 @@ export class Feed {
     this.start()
   }
 
-  /** The tab came to the front, or left it. A hidden one costs the master nothing after a while. */
+  /** Called when the tab becomes visible or hidden. The stream is closed after 15 s in the background. */
   show(visible: boolean): void {
     this.#endHidden?.()
     this.#endHidden = undefined
@@ -119,7 +119,7 @@ export class Feed {
     })
   }
 
-  /** Tries now, not after the wait. */
+  /** Reconnects immediately instead of after the backoff. */
   retry(): void {
     if (this.#state.kind !== 'lost') return
     this.#halt()
@@ -153,12 +153,12 @@ export class Feed {
     }
   }
 
-  /** One stream, until it ends. Answers why it did. */
+  /** Reads one stream until it ends. @returns why it ended. */
   async #follow(signal: AbortSignal): Promise<Problem> {
     const silence = new AbortController()
     const either = AbortSignal.any([signal, silence.signal])
     const watchdog = (): (() => void) =>
-      this.#parts.after(SILENCE_MS, () => silence.abort(new Error('the event stream was silent')))
+      this.#parts.after(SILENCE_MS, () => silence.abort(new Error('the event stream timed out')))
     let calm = watchdog()
     try {
       const body = await this.#parts.open(this.#lastId, either)
@@ -172,7 +172,7 @@ export class Feed {
           this.#take({ name, data: JSON.parse(data) as FleetEvent['data'] })
         this.#lastId = events.lastId
       }
-      return this.#parts.asProblem(new Error('the master ended the event stream'))
+      return this.#parts.asProblem(new Error('the master closed the event stream'))
     } catch (error) {
       return this.#parts.asProblem(error)
     } finally {

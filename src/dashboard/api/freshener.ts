@@ -1,13 +1,14 @@
 /**
  * @module dashboard/api/freshener
- * Has what an event made old read again: at once, then at most every 2 s for each key. The master counts the overview at
- * most every 5 s (D48), so an answer soon after an event may be of before it: the overview is read once more behind that.
+ * Invalidates the queries that an event made stale: immediately, then at most every 2 s per key. The master computes
+ * the overview at most every 5 s (D48), so a response soon after an event may predate it. The overview is therefore
+ * reloaded once more 5 s after the last event.
  */
 import type { FleetEvent } from './feed.ts'
 import { staleKeys, type ReadKey } from './stale-keys.ts'
 
 const REFRESH_EVERY_MS = 2_000
-/** An overview that was asked for so long after an event knows of it. */
+/** An overview requested this long after an event includes the event. */
 export const COUNTED_WITHIN_MS = 5_000
 
 export interface FreshenerParts {
@@ -19,7 +20,7 @@ export interface FreshenerParts {
 export class Freshener {
   readonly #parts: FreshenerParts
   readonly #due = new Map<string, ReadKey | 'all'>()
-  /** Those of the last two seconds. */
+  /** When each key was last refreshed, for the last two seconds. */
   readonly #readAt = new Map<string, number>()
   #endTurn: (() => void) | undefined
   #endCount: (() => void) | undefined
@@ -45,7 +46,7 @@ export class Freshener {
     this.#endCount = undefined
   }
 
-  /** Reads the overview once more when the master must have counted again. */
+  /** Schedules a reload of the overview for when the master has recomputed it. */
   countAgain(): void {
     this.#endCount?.()
     this.#endCount = this.#parts.after(COUNTED_WITHIN_MS, () => this.#parts.refresh(['overview']))

@@ -1,4 +1,4 @@
-/** @module dashboard/api/installed  The automations of the session, read once by the shell and shared by every place. */
+/** @module dashboard/api/installed  Provides the installed automations, loaded by the shell, to every page. */
 import { createContext, useContext } from 'react'
 import type { Automation, Installed } from './automations.ts'
 

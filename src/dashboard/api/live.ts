@@ -1,6 +1,6 @@
 /**
  * @module dashboard/api/live
- * The event stream of the session, and what its events have read again. Polls alone carry the page while it is down.
+ * Connects the event stream of the session to the query cache. While the stream is down, pages rely on polling.
  */
 import { skipToken, useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query'
 import { createContext, useContext, useEffect, useRef, useState, useSyncExternalStore } from 'react'
@@ -17,7 +17,7 @@ export const FeedContext = createContext<Feed | null>(null)
 
 export function useFeed(): Feed {
   const feed = useContext(FeedContext)
-  if (feed === null) throw new TypeError('a place is shown without a feed')
+  if (feed === null) throw new TypeError('there is no FeedContext')
   return feed
 }
 
@@ -26,7 +26,7 @@ export function useFeedState(): FeedState {
   return useSyncExternalStore(feed.watch, () => feed.state)
 }
 
-/** Hears every batch of events while the component is shown. */
+/** Calls `listener` with every batch of events while the component is mounted. */
 export function useEvents(listener: (events: readonly FleetEvent[]) => void): void {
   const feed = useFeed()
   const newest = useRef(listener)
@@ -38,12 +38,12 @@ export function useEvents(listener: (events: readonly FleetEvent[]) => void): vo
 
 const NOTHING_TOLD: ToldQueues = {}
 
-/** What events told of the queues. */
+/** The queue totals from the latest events. */
 export function useTold(): ToldQueues {
   return useQuery<ToldQueues>({ queryKey: toldKey, queryFn: skipToken }).data ?? NOTHING_TOLD
 }
 
-/** The stream of whichever token is the newest: a feed outlives a sign-in. */
+/** Opens streams with the newest token: the feed survives a second sign-in. */
 class EventSourceOf {
   #api: Api
 
@@ -68,7 +68,7 @@ function after(ms: number, act: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-/** The feed of a token, which runs while the page shows and is signed in. */
+/** Creates the feed, which runs while the tab is visible and the user is signed in. */
 export function useOpenFeed(api: Api, suspended: boolean): Feed {
   const queries = useQueryClient()
   const [source] = useState(() => new EventSourceOf(api))
@@ -81,7 +81,7 @@ export function useOpenFeed(api: Api, suspended: boolean): Feed {
         asProblem: (error) =>
           error instanceof Problem
             ? error
-            : new Problem(error instanceof Error ? error.message : 'the event stream broke', { cause: error }),
+            : new Problem(error instanceof Error ? error.message : 'the event stream failed', { cause: error }),
         localMs,
         after,
         random: () => Math.random(),
@@ -104,7 +104,7 @@ export function useOpenFeed(api: Api, suspended: boolean): Feed {
   return feed
 }
 
-/** Calls back when the master answers after it did not. */
+/** Calls `act` when the master responds again after an outage. @returns a function that unsubscribes. */
 function onReturn(act: () => void): () => void {
   let wasAway = false
   return reach.watch(() => {
@@ -114,7 +114,7 @@ function onReturn(act: () => void): () => void {
   })
 }
 
-/** Keeps what was told, and has what it made old read again. Answers how to end it. */
+/** Stores queue totals from events and invalidates stale queries. @returns a function that stops it. */
 function listen(feed: Feed, queries: QueryClient): () => void {
   const freshener = new Freshener({
     localMs,
@@ -125,7 +125,7 @@ function listen(feed: Feed, queries: QueryClient): () => void {
     queries.setQueryData<ToldQueues>(toldKey, (told = {}) => withTold(told, events, localMs()))
     freshener.hear(events)
   })
-  freshener.countAgain() // What happens before the stream is open is told by no event.
+  freshener.countAgain() // Changes before the stream opens cause no event.
   return () => {
     unlisten()
     freshener.end()

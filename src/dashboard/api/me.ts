@@ -1,10 +1,10 @@
-/** @module dashboard/api/me  What this token may do (D32), and what a person is told about a token that may do nothing here. */
+/** @module dashboard/api/me  Checks a token and its permissions (D32), and explains why a token is not usable here. */
 import type { MeBody } from '../../protocol/index.ts'
 import type { Api } from './client.ts'
 import { asProblem, type Problem } from './problem.ts'
 
 export type Me = MeBody
-/** What decides what is shown. */
+/** The permissions that decide what the dashboard shows. */
 export type Rights = Pick<Me, 'role' | 'automations'>
 
 export type TokenCheck =
@@ -23,23 +23,23 @@ export async function checkToken(api: Api, signal?: AbortSignal): Promise<TokenC
   }
 }
 
-/** What the person reads; null: nothing is wrong. */
+/** @returns the error message for the user; null if the token was accepted. */
 export function checkText(check: TokenCheck): string | null {
   switch (check.kind) {
     case 'accepted':
       return null
     case 'not_accepted':
-      return 'The master does not accept this token. Check that it was copied whole, and that it was not replaced since.'
+      return 'The master does not accept this token. Check that you copied all of it and that it has not been replaced.'
     case 'worker':
       return 'This is a worker token. The dashboard needs an admin token, or one scoped to automation types.'
     case 'no_answer':
       return check.problem.status === null
-        ? 'The master does not answer. The token was not checked; try again when the master is back.'
+        ? 'The master is not responding, so the token was not checked. Try again later.'
         : `The master could not check the token: ${check.problem.message}.`
   }
 }
 
-/** The short form beside the sign-out button. */
+/** The label of the token chip. */
 export function roleText({ role, automations }: Rights): string {
   if (role !== 'scoped') return role
   const [first = 'nothing', ...more] = automations
@@ -47,5 +47,5 @@ export function roleText({ role, automations }: Rights): string {
   return `scoped: ${first}${more.length > 0 ? `, +${more.length}` : ''}`
 }
 
-/** A token can be a header value: printable ASCII without spaces. */
+/** Whether the text can be sent as a header value: printable ASCII without spaces. */
 export const isTokenText = (text: string): boolean => /^[\x21-\x7e]+$/.test(text)

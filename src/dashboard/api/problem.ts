@@ -1,18 +1,18 @@
 /**
  * @module dashboard/api/problem
- * Why a call did not succeed, in words. A call without an answer is unknown, never failed: it may have had its effect.
+ * Describes why a call did not succeed. A call without a response is unknown, not failed: it may have taken effect.
  */
 import type { FieldError } from '../../protocol/index.ts'
 import { cappedRetryAfterMs, parseRetryAfter } from '../../runtime/backoff/index.ts'
 
 export class Problem extends Error {
   override readonly name = 'Problem'
-  /** HTTP status; null: there was no answer. */
+  /** HTTP status; null if there was no response. */
   readonly status: number | null
-  /** The faults of a 422, else empty. */
+  /** The field errors of a 422 response; otherwise empty. */
   readonly faults: readonly FieldError[]
   readonly requestId: string | null
-  /** What the master asked to wait; at most 30 s (D68). */
+  /** The `Retry-After` of the response, at most 30 s (D68). */
   readonly retryAfterSeconds: number | null
 
   constructor(
@@ -36,16 +36,16 @@ export class Problem extends Error {
 export const isProblem = (error: unknown, status: number): error is Problem =>
   error instanceof Problem && error.status === status
 
-/** Any thrown value as a Problem, so that a mistake of ours is seen on the page as well. */
+/** Converts any thrown value to a Problem, so that bugs of the dashboard are shown to the user as well. */
 export function asProblem(error: unknown): Problem {
   return error instanceof Problem
     ? error
-    : new Problem(`the page made a mistake: ${error instanceof Error ? error.message : String(error)}`, {
+    : new Problem(`unexpected error in the dashboard: ${error instanceof Error ? error.message : String(error)}`, {
         cause: error,
       })
 }
 
-/** The Problem of an answer that is not a success. */
+/** Creates the Problem for an error response. */
 export function problemOf(status: number, headers: Headers, body: unknown): Problem {
   const detail = typeof body === 'object' && body !== null ? (body as { detail?: unknown }).detail : undefined
   const faults = Array.isArray(detail) ? detail.filter(isFault) : []
@@ -54,7 +54,7 @@ export function problemOf(status: number, headers: Headers, body: unknown): Prob
       ? detail
       : faults.length > 0
         ? faultsText(faults)
-        : `the answer was ${status} without a reason`
+        : `the master returned status ${status} without details`
   return new Problem(sentence, {
     status,
     faults,
@@ -63,7 +63,7 @@ export function problemOf(status: number, headers: Headers, body: unknown): Prob
   })
 }
 
-/** What `Retry-After` requests, at most 30 s (D68); null without the header. */
+/** The value of `Retry-After` in seconds, at most 30 (D68); null without the header. */
 export function retryAfterSecondsOf(headers: Headers): number | null {
   const requestedMs = parseRetryAfter(headers.get('retry-after'), Date.now())
   return requestedMs === undefined ? null : cappedRetryAfterMs(requestedMs) / 1_000

@@ -1,10 +1,10 @@
 /**
  * @module dashboard/api/queries
- * One cache of what was read, for the whole page. A read is never retried by itself: it is read again at its next turn,
- * and the last good data stay until then. What is read when:
+ * Polls the API through one query cache. A failed read is not retried separately: it runs again at its next interval,
+ * and the last good data stay visible.
  *
- *   useRead(key, everyMs, load) ──▶ answer ──everyMs ±10 %──▶ again, while it is shown and the tab is visible, unless the person paused the page
- *                                            └── an event that concerns the key, at most every 2 s (live.ts)
+ *   useRead(key, everyMs, load) ──▶ response ──everyMs ±10 %──▶ again, while mounted, visible and not paused
+ *                                              └── or when an event concerns the key, at most every 2 s (live.ts)
  */
 import { keepPreviousData, QueryClient, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useCallback } from 'react'
@@ -16,21 +16,21 @@ import type { ReadKey } from './stale-keys.ts'
 import { nextTurnMs } from './turns.ts'
 
 export interface Read<T> {
-  /** The last good data; undefined before the first. */
+  /** The last good data; undefined before the first response. */
   readonly data: T | undefined
-  /** When they came, local milliseconds. */
+  /** When `data` was received, in local milliseconds. */
   readonly atMs: number | undefined
-  /** Why the newest try failed; undefined when it did not. */
+  /** Why the latest read failed; undefined if it succeeded. */
   readonly problem: Problem | undefined
   readonly busy: boolean
-  /** Reads now instead of at the next turn. */
+  /** Reads now instead of at the next interval. */
   readonly refresh: () => void
 }
 
 export interface ReadOptions {
-  /** False: nothing is read now; what was read before stays. */
+  /** If false, nothing is read; earlier data stay available. */
   readonly enabled?: boolean
-  /** True: what was read under the key before is shown until the new key's data are there. */
+  /** If true, the data of the previous key are shown until those of a new key arrive. */
   readonly keepsShown?: boolean
 }
 
@@ -83,7 +83,7 @@ export function useRead<T>(
   }
 }
 
-/** Has everything under the key read again, where it is shown: after an act that changed it. */
+/** Invalidates the given keys after a change; mounted queries below them are read again. */
 export function useRefresh(): (...keys: readonly ReadKey[]) => void {
   const queries = useQueryClient()
   return useCallback((...keys) => keys.forEach((queryKey) => void queries.invalidateQueries({ queryKey })), [queries])

@@ -1,13 +1,13 @@
 /**
  * @module dashboard/api/reach
- * Whether the master answers at all, from what became of every call. One for the page.
+ * Tracks whether the master responds, from the outcome of every call. One instance serves the whole dashboard.
  */
 import { useSyncExternalStore } from 'react'
 
 interface Reach {
-  /** When the master last served a call, local milliseconds; undefined before the first. One that only says that it cannot does not. */
+  /** When the master last served a call, in local milliseconds; undefined before the first. A 5xx does not count. */
   readonly answeredAtMs: number | undefined
-  /** Since when nothing was answered; undefined while it answers. */
+  /** When calls started to get no response, in local milliseconds; undefined while the master responds. */
   readonly awaySinceMs: number | undefined
 }
 
@@ -19,7 +19,7 @@ class Reached {
     return this.#now
   }
 
-  /** @param status of the answer; null: there was none. */
+  /** @param status HTTP status; null if there was no response. */
   heard(status: number | null): void {
     const { answeredAtMs, awaySinceMs } = this.#now
     const isServed = status !== null && status < 500
@@ -27,7 +27,8 @@ class Reached {
       answeredAtMs: isServed ? Date.now() : answeredAtMs,
       awaySinceMs: status === null ? (awaySinceMs ?? Date.now()) : undefined,
     }
-    if (status !== null && awaySinceMs === undefined && answeredAtMs !== undefined) return // Nothing to show but an age, which ticks anyway.
+    // Only `answeredAtMs` changed, and the ages derived from it are rendered every second anyway.
+    if (status !== null && awaySinceMs === undefined && answeredAtMs !== undefined) return
     this.#watchers.forEach((each) => each())
   }
 
@@ -39,5 +40,5 @@ class Reached {
 
 export const reach = new Reached()
 
-/** Since when the master is away; undefined while it answers. */
+/** Since when the master has not responded; undefined while it responds. */
 export const useAwaySince = (): number | undefined => useSyncExternalStore(reach.watch, () => reach.now.awaySinceMs)

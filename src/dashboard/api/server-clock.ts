@@ -1,8 +1,8 @@
 /**
  * @module dashboard/api/server-clock
- * The master's time, so that ages are right on a computer whose clock is wrong. The `Date` header of an answer bounds
- * the difference: the master wrote it, cut to the second, after the request was sent and before the answer came. The
- * estimate moves only when it lies outside these bounds, so it does not tremble.
+ * Estimates the master's clock, so that ages are correct on a computer whose clock is wrong. The `Date` header of a
+ * response bounds the offset: the master wrote it, truncated to the second, between request and response. The estimate
+ * changes only when it is outside these bounds, so it does not jitter.
  */
 export class ServerClock {
   readonly #localMs: () => number
@@ -12,7 +12,7 @@ export class ServerClock {
     this.#localMs = localMs
   }
 
-  /** Learns from one answer. */
+  /** Updates the estimate from one response. */
   sample(dateHeader: string | null, sentMs: number, receivedMs: number): void {
     const written = Date.parse(dateHeader ?? '')
     if (Number.isNaN(written)) return
@@ -21,12 +21,12 @@ export class ServerClock {
     this.#offsetMs = Math.min(Math.max(this.#offsetMs, least), most)
   }
 
-  /** How far the clock of this computer is behind the master's, in seconds; negative: ahead. */
+  /** How many seconds this computer's clock is behind the master's; negative if it is ahead. */
   get behindSeconds(): number {
     return this.#offsetMs / 1_000
   }
 
-  /** Unix seconds, as every time on the wire. */
+  /** The master's time in Unix seconds. */
   nowSeconds(): number {
     return (this.#localMs() + this.#offsetMs) / 1_000
   }

@@ -1,4 +1,4 @@
-/** @module dashboard/api/session  What every place needs: the API with the token of the person, and what they may do. */
+/** @module dashboard/api/session  Provides the API client and the permissions of the signed-in token to every page. */
 import { createContext, useContext } from 'react'
 import { RefusalLimiter } from '../../runtime/backoff/index.ts'
 import { actorOf } from '../settings/actor.ts'
@@ -11,16 +11,16 @@ import { ServerClock } from './server-clock.ts'
 export interface Session {
   readonly api: Api
   readonly me: Me
-  /** The token was refused: nothing is asked until there is another. */
+  /** The token was rejected: no requests are sent until the user signs in again. */
   readonly suspended: boolean
 }
 
 const localMs = (): number => Date.now()
 
-/** One for the page: the master's time does not depend on who asks. */
+/** Shared by all sessions: the master's time does not depend on the token. */
 export const serverClock = new ServerClock(localMs)
 
-/** A page is watched: after an outage it is right again within seconds. */
+/** Kept short, because users expect the dashboard to recover within seconds after an outage. */
 const MAX_REFUSAL_GAP_MS = 1_000
 
 function refusalLimiter(): RefusalLimiter {
@@ -36,7 +36,7 @@ function refusalLimiter(): RefusalLimiter {
   })
 }
 
-/** Below this, an address of the API begins; ends in a slash. */
+/** The base URL of the API; ends in a slash. */
 export const apiBase = (): URL => new URL('api/v1/', document.baseURI)
 
 export function openApi(token: string, onRefused: () => void = () => {}): Api {
@@ -56,11 +56,11 @@ export const SessionContext = createContext<Session | null>(null)
 
 export function useSession(): Session {
   const session = useContext(SessionContext)
-  if (session === null) throw new TypeError('a place is shown without a session')
+  if (session === null) throw new TypeError('there is no SessionContext')
   return session
 }
 
-/** Whether the token covers the type; undefined is what only an admin may do. */
+/** Whether the token covers the type; without a type, whether it is an admin token. */
 export function mayUse({ role, automations }: Rights, type?: string): boolean {
   return role === 'admin' || (type !== undefined && (automations.includes('*') || automations.includes(type)))
 }

@@ -1,13 +1,13 @@
-/** @module dashboard/api/stale-keys  The names under which things are read, and which of them an event makes old. */
+/** @module dashboard/api/stale-keys  Defines the query keys and which of them an event makes stale. */
 import type { FleetEvent } from './feed.ts'
 
-/** What was read, then of what: `['queue', 'mailer']`. */
+/** A resource, then its parameters: `['queue', 'mailer']`. */
 export type ReadKey = readonly [what: string, ...of: (string | number)[]]
 
-/** What events told of the queues: kept with what was read, never asked for. */
+/** Cache key of the queue totals from events; never fetched. */
 export const toldKey: ReadKey = ['told-queues']
 
-/** The reads that an event makes old. */
+/** The keys that an event makes stale. */
 export function staleKeys({ name, data: { type = '', worker_id: id = '' } }: FleetEvent): readonly ReadKey[] | 'all' {
   if (name === 'reset') return 'all'
   if (name === 'queue.totals') return [['overview'], ['queue', type], ['queue-stats', type], ['dead', type]]

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/api/told-queues
- * The queues as `queue.totals` events tell them (D51). The overview that is read right after such an event may have been
- * counted before it, and knows less: until it must know, what was told stands in its place.
+ * Merges queue totals from `queue.totals` events into the overview (D51). An overview loaded right after such an event
+ * may have been computed before it. Until the overview must include the event, the totals of the event are shown.
  */
 import type { OverviewBody, QueueTotals } from '../../protocol/index.ts'
 import type { FleetEvent } from './feed.ts'
@@ -14,7 +14,7 @@ interface Told {
 /** By automation type. */
 export type ToldQueues = Readonly<Record<string, Told>>
 
-/** The newest of each type. */
+/** Adds the totals of `events`; the latest per type wins. */
 export function withTold(told: ToldQueues, events: readonly FleetEvent[], heardAtMs: number): ToldQueues {
   const found = events.flatMap(({ name, data: { type, queue } }): [string, Told][] =>
     name === 'queue.totals' && type !== undefined ? [[type, { queue: queue as QueueTotals, heardAtMs }]] : [],
@@ -22,7 +22,7 @@ export function withTold(told: ToldQueues, events: readonly FleetEvent[], heardA
   return found.length === 0 ? told : { ...told, ...Object.fromEntries(found) }
 }
 
-/** @param readAtMs when the overview came, by the same clock as `heardAtMs`. */
+/** @param readAtMs When the overview was received, on the same clock as `heardAtMs`. */
 export function overviewWith(overview: OverviewBody, readAtMs: number, told: ToldQueues): OverviewBody {
   const newer = Object.entries(told).filter(
     ([type, { heardAtMs }]) => readAtMs < heardAtMs + COUNTED_WITHIN_MS && overview.automations[type]?.queue != null,

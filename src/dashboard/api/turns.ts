@@ -1,13 +1,13 @@
-/** @module dashboard/api/turns  When a thing is read again. */
+/** @module dashboard/api/turns  Computes when a query is polled again. */
 import { isRefusalStatus, retryAfterDelayMs } from '../../runtime/backoff/index.ts'
 import type { Problem } from './problem.ts'
 
-/** Reads of many tabs, and of many people, are not to fall into step. */
+/** Prevents the polls of many tabs from synchronizing. */
 const JITTER = 0.1
-/** What the master or its store could not serve is read again this soon, so that the page is right within 5 s of their return. */
+/** Poll interval after an outage of the master or its store, so that data are current within 5 s of its end. */
 const AGAIN_MS = 3_000
 
-/** The wait until the next turn: of one query at one time always the same, since the library asks at every render. */
+/** The delay until the next poll. Deterministic per query result, because the library calls it at every render. */
 export function nextTurnMs(everyMs: number, settledAtMs: number, problem: Problem | null): number {
   const fraction = (settledAtMs * 0.618_033_988_75) % 1
   const turnMs = problem !== null && isAway(problem) ? Math.min(everyMs, AGAIN_MS) : everyMs

@@ -1,4 +1,7 @@
-/** @module dashboard/api/use-act  One write at a time, and what became of it. A write is never repeated by itself. */
+/**
+ * @module dashboard/api/use-act
+ * Runs one write at a time and tracks its outcome. Writes are never retried automatically.
+ */
 import { useState } from 'react'
 import type { Api } from './client.ts'
 import { asProblem, type Problem } from './problem.ts'

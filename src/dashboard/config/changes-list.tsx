@@ -1,4 +1,4 @@
-/** @module dashboard/config/changes-list  Changes field by field; a nested value also line by line. */
+/** @module dashboard/config/changes-list  Lists config changes by field; nested values are shown as a line diff. */
 import type { JsonValue } from '../../protocol/index.ts'
 import { cutText, prettyJson } from '../parts/json-text.ts'
 import { sideText, withoutSecrets, type Change, type Form } from './draft.ts'
@@ -29,7 +29,7 @@ function ChangeView({ form, change }: { readonly form: Form; readonly change: Ch
   if (!change.isSecret && (isNested(old) || isNested(now)) && old !== undefined && now !== undefined) {
     const lines = diffLines(prettyJson(old), prettyJson(now))
     return lines.every(({ sign }) => sign === ' ') ? (
-      <span className="soft">a secret inside it is new</span>
+      <span className="soft">a secret inside has changed</span>
     ) : (
       <Diff lines={around(lines)} />
     )

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/config/config-tab
- * A worker's config as Form, JSON and Changes over one draft. A save always passes Changes, carries the generation it was
- * based on, and is followed until the worker applies it.
+ * Edits a worker's config in three views of one draft: Form, JSON and Changes. Saving happens in Changes, sends the
+ * base generation as precondition, and is tracked until the worker applies the config.
  */
 import './config.css'
 import { useEffect, useId, useState, type ReactNode, type SyntheticEvent } from 'react'
@@ -30,10 +30,10 @@ export interface ConfigTabProps {
   readonly worker: WorkerBody
   readonly epoch: string | null
   readonly schema: JsonSchema
-  /** When the record was read, local milliseconds. */
+  /** When the worker was read, in local milliseconds. */
   readonly readAtMs: number
   readonly refresh: () => void
-  /** Why the worker does not get on, shown while a save is not applied. */
+  /** Diagnosis, shown until the worker applies the save. */
   readonly why: ReactNode
 }
 
@@ -94,7 +94,7 @@ export function ConfigTab({ route, worker, epoch, schema, readAtMs, refresh, why
         <JsonEditor
           draft={draft.mine}
           onDraft={handle.edit}
-          label="The whole config. A secret shows as ********, which keeps what is stored."
+          label="The whole config. Secrets show as ********; leave that to keep the stored value."
           readOnly={draft.mode === 'locked' || save.busy}
         />
       )}
@@ -120,7 +120,7 @@ function Views({
   return (
     <div className="config-views">
       <Tabs
-        label="Views of the config"
+        label="Config views"
         tabs={[tab('form', 'Form'), tab('json', 'JSON'), tab('changes', `Changes (${count})`)]}
       />
       <span className="soft">based on generation {draft.base.gen}</span>
@@ -149,10 +149,10 @@ function FormView({ id, handle: { form, draft, edit }, faults, isBusy, onLeave }
     <form onSubmit={(event: SyntheticEvent) => event.preventDefault()} noValidate>
       {isBroken && (
         <p className="notice">
-          The JSON holds text that cannot be read, so the form is locked. Correct it there, or discard the draft.
+          The JSON is invalid, so the form is locked. Correct it in the JSON tab or discard the draft.
         </p>
       )}
-      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- it only hears that a field was left */}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- only listens for blur */}
       <fieldset onBlur={onLeave} disabled={draft.mode === 'locked' || isBusy || isBroken}>
         <legend className="hidden">Fields</legend>
         <ObjectRows form={state} fields={form.fields} pointer="" />
@@ -171,20 +171,20 @@ interface Review {
   readonly toFault: () => void
 }
 
-/** Below Form and JSON: how far the draft is, and the way to Changes. */
+/** The bar below Form and JSON: the number of changes and errors, and the button to review them. */
 function Bar({ review: { route, handle, changes, faults, save, toFault } }: { readonly review: Review }) {
   const counted = `${plural(changes.length, 'change')}${faults.length === 0 ? '' : `: ${plural(faults.length, 'error')}`}`
   return (
     <div className={handle.isDirty ? 'config-bar' : 'config-bar idle'}>
       <output className="soft">
-        {handle.draft.mode === 'locked' ? 'Locked: see above.' : handle.isDirty ? '' : 'Nothing is changed.'}
+        {handle.draft.mode === 'locked' ? 'Locked: see above.' : handle.isDirty ? '' : 'No changes.'}
       </output>
       <button type="button" onClick={handle.discard} disabled={!handle.isDirty || save.busy}>
         Discard
       </button>
       {faults.length > 0 && (
         <button type="button" onClick={toFault}>
-          Show the first error
+          Go to first error
         </button>
       )}
       <button
@@ -207,8 +207,8 @@ function ReviewView({ review, worker }: { readonly review: Review; readonly work
   } = review
   if (changes.length === 0 && faults.length === 0)
     return (
-      <EmptyState kind="nothing" title="Nothing is changed">
-        <p>Edit a field in the form or the JSON; what a save would change is listed here.</p>
+      <EmptyState kind="nothing" title="No changes">
+        <p>Edit a field in the form or the JSON to review your changes here before you save.</p>
       </EmptyState>
     )
   return (
@@ -230,7 +230,7 @@ function FaultSummary({ review: { faults, toFault } }: { readonly review: Review
       <p>
         <strong>{plural(faults.length, 'error')}:</strong>{' '}
         <button type="button" className="link" onClick={toFault}>
-          Go to the first
+          Go to the first error
         </button>
       </p>
       <ul>
@@ -269,11 +269,11 @@ function SaveBar({ review, worker }: { readonly review: Review; readonly worker:
   )
 }
 
-/** Why nothing can be saved now, in words; '' when it can. */
+/** @returns why the draft cannot be saved now; '' if it can. */
 function whyNot({ handle: { draft, isStale }, changes, faults, save, agreed }: Review): string {
   if (save.busy) return 'Saving…'
   if (draft.mode === 'locked') return 'Locked: see above.'
-  if (isStale) return 'Somebody saved meanwhile: choose above how to go on.'
-  if (draft.mode === 'override' && !agreed) return 'Tick above that this counts as drift.'
-  return changes.length === 0 && faults.length === 0 ? 'Nothing is changed.' : ''
+  if (isStale) return 'The config changed while you were editing: resolve the conflict above.'
+  if (draft.mode === 'override' && !agreed) return 'Confirm above that this counts as drift.'
+  return changes.length === 0 && faults.length === 0 ? 'No changes.' : ''
 }

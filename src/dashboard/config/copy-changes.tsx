@@ -1,4 +1,4 @@
-/** @module dashboard/config/copy-changes  The changes of a draft as commands; secrets are left out of them. */
+/** @module dashboard/config/copy-changes  Copies the changes of a draft as commands, without secrets. */
 import type { WorkerBody } from '../../protocol/index.ts'
 import { apiBase } from '../api/session.ts'
 import { curlCommand, musterCommand } from '../parts/commands.ts'

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/config/draft-store
- * Drafts by worker, for as long as the page is open: they outlive a look at another place, and are in memory alone, since
- * they may hold secrets. Leaving the page with one asks first.
+ * Stores drafts by worker while the dashboard is open, across navigation. Drafts are kept in memory only, because they
+ * may contain secrets. The browser asks for confirmation before the dashboard is closed with a draft.
  */
 import { useCallback, useSyncExternalStore } from 'react'
 import type { ConfigDraft } from './draft.ts'
@@ -20,13 +20,13 @@ function put(key: string, draft: ConfigDraft | null): void {
   for (const each of listeners) each()
 }
 
-/** The person signed out: what they typed is nobody's. */
+/** Deletes all drafts; called when the user signs out. */
 export function forgetDrafts(): void {
   drafts.clear()
   for (const each of listeners) each()
 }
 
-/** The draft of a worker, null while there is none, and how to put another in its place. */
+/** @returns the draft of a worker (null if there is none), and a function that replaces it. */
 export function useDraft(key: string): readonly [ConfigDraft | null, (draft: ConfigDraft | null) => void] {
   const draft = useSyncExternalStore(subscribe, () => drafts.get(key) ?? null)
   return [draft, useCallback((next) => put(key, next), [key])]

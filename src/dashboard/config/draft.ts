@@ -1,10 +1,10 @@
 /**
  * @module dashboard/config/draft
- * What a person changed in a worker's config, and the PATCH it makes. A draft is a whole config on top of the generation
- * it was based on; what counts is the difference, top-level field by top-level field, as the master merges (D13).
+ * Computes the changes of a config draft and the resulting PATCH. A draft is a complete config plus the generation it
+ * is based on. Changes are computed per top-level field, as the master merges them (D13).
  *
- *   base ──edits──▶ mine ──difference──▶ changes ──▶ PATCH { field: value, or null: back to the default }
- *                     └── somebody saved meanwhile: merge.ts lays the changes on the newest generation
+ *   base ──edits──▶ mine ──difference──▶ changes ──▶ PATCH { field: value, or null to reset to the default }
+ *                     └── saved by another client meanwhile: merge.ts rebases the changes on the newest generation
  */
 import type { FieldError, JsonObject, JsonSchema, JsonValue } from '../../protocol/index.ts'
 import { sameJson } from '../parts/json-text.ts'
@@ -14,7 +14,12 @@ import { fieldsOf, type Field } from './shape.ts'
 import { draftOf, unreadable, type ValueDraft } from './value-draft.ts'
 import { validate } from './validator.ts'
 
-/** Locked: nobody may type. Git: the draft ends in text for a repository. Override: it is saved although somebody else manages the config. */
+/**
+ * - `open`: the config is not managed elsewhere.
+ * - `locked`: the config is managed elsewhere and read-only here.
+ * - `git`: the draft becomes a patch for a repository and is not saved on the master.
+ * - `override`: the draft is saved although the config is managed elsewhere.
+ */
 export type Mode = 'open' | 'locked' | 'git' | 'override'
 
 export interface ConfigDraft {
@@ -25,13 +30,13 @@ export interface ConfigDraft {
 
 export interface Change {
   readonly name: string
-  /** undefined: not set. */
+  /** undefined if the field is not set. */
   readonly before: JsonValue | undefined
   readonly after: JsonValue | undefined
   readonly isSecret: boolean
-  /** `after` is what the master puts where nothing is said. */
+  /** Whether `after` is the default of the field. */
   readonly isDefault: boolean
-  /** What the PATCH says. */
+  /** The value in the PATCH; null resets the field. */
   readonly patch: JsonValue
 }
 
@@ -44,14 +49,14 @@ export const formOf = (schema: JsonSchema): Form => ({ schema, fields: fieldsOf(
 
 export const draftOn = (base: Base, mode: Mode = 'open'): ConfigDraft => ({ base, mode, mine: draftOf(base.config) })
 
-/** The config as typed; a draft's value is always an object. */
+/** The edited config; the value of a draft is always an object. */
 export const mineOf = ({ mine }: ConfigDraft): JsonObject => (mine.value ?? {}) as JsonObject
 
 export function valueIn(config: JsonObject, name: string): JsonValue | undefined {
   return Object.hasOwn(config, name) ? config[name] : undefined
 }
 
-/** The fields in which two configs differ, in the order of the form, unknown ones last. */
+/** The names of the fields in which two configs differ, in form order, unknown fields last. */
 export function differing(fields: readonly Field[], before: JsonObject, after: JsonObject): readonly string[] {
   const names = new Set([...fields.map(({ name }) => name), ...Object.keys(before), ...Object.keys(after)])
   return [...names].filter((name) => !sameJson(valueIn(before, name), valueIn(after, name)))
@@ -64,7 +69,7 @@ export function changesOf({ fields }: Form, before: JsonObject, after: JsonObjec
     const value = valueIn(after, name)
     const end = value === undefined ? fallback : value
     const old = valueIn(before, name)
-    if (sameJson(end, old)) return [] // Taken away where the default stood already.
+    if (sameJson(end, old)) return [] // Removed, but the value was the default already.
     const patch =
       value === undefined ? (field?.shape.nullable === true && fallback !== undefined ? fallback : null) : value
     return [
@@ -87,7 +92,7 @@ export const patchOf = (changes: readonly Change[]): JsonObject =>
 export const isDirty = (form: Form, draft: ConfigDraft): boolean =>
   unreadable(draft.mine).length > 0 || changesIn(form, draft).length > 0
 
-/** What the page itself can tell is wrong, what cannot be read first. */
+/** Validates a draft in the browser. Text that cannot be parsed comes first. */
 export function faultsIn(form: Form, draft: ConfigDraft): readonly FieldError[] {
   const config = mineOf(draft)
   const kept = new Set(
@@ -99,22 +104,22 @@ export function faultsIn(form: Form, draft: ConfigDraft): readonly FieldError[] 
     emptySecrets(shape, pointerStep(name), valueIn(config, name)),
   )
   const typed = unreadable(draft.mine)
-  const told = new Set([...typed, ...ofSecrets].map(({ path }) => path))
+  const reported = new Set([...typed, ...ofSecrets].map(({ path }) => path))
   const ofValues = validate(form.schema, config).filter(
     ({ path, keyword }) =>
-      !kept.has(topOf(path)) && !told.has(path) && !(keyword === 'required' && stoodIn(form, path)),
+      !kept.has(topOf(path)) && !reported.has(path) && !(keyword === 'required' && stoodIn(form, path)),
   )
   return [...typed, ...ofSecrets, ...unremovable(form, draft), ...ofValues]
 }
 
-/** A field that is not said has its default. */
+/** Whether a missing field is filled by its default. */
 const stoodIn = ({ fields }: Form, path: string): boolean =>
   fields.some(({ name, shape }) => pointerStep(name) === path && shape.fallback !== undefined)
 
 function emptySecrets(shape: Field['shape'], path: string, value: JsonValue | undefined): readonly FieldError[] {
   if (shape.secret)
     return value === ''
-      ? [{ path, message: 'type the new value, or keep the stored one', keyword: 'minLength', params: {} }]
+      ? [{ path, message: 'enter a new value or keep the stored one', keyword: 'minLength', params: {} }]
       : []
   if (shape.kind !== 'object' || typeof value !== 'object' || value === null) return []
   return shape.fields.flatMap((field) =>
@@ -122,7 +127,7 @@ function emptySecrets(shape: Field['shape'], path: string, value: JsonValue | un
   )
 }
 
-/** For a field where null is a value and nothing is the default, a PATCH has no word for "not set" (D13). */
+/** A PATCH cannot unset a field that accepts null as a value and has no default (D13). */
 function unremovable({ fields }: Form, draft: ConfigDraft): readonly FieldError[] {
   const config = mineOf(draft)
   return fields
@@ -135,16 +140,18 @@ function unremovable({ fields }: Form, draft: ConfigDraft): readonly FieldError[
     )
     .map(({ name }) => ({
       path: pointerStep(name),
-      message: 'cannot be taken away once it is set: null is a value of this field',
+      message: 'cannot be unset: null is a valid value of this field',
       keyword: 'required',
       params: {},
     }))
 }
 
-/** The top-level field a pointer leads into; '' is none. */
+/** The top-level field of a JSON pointer; '' for the empty pointer. */
 export const topOf = (path: string): string => stepsOf(path)[0] ?? ''
 
-/** A draft that goes back to an older config: its values, with the secrets that are stored now (their old values are nowhere). */
+/**
+ * Creates a draft with the values of an older config. Secrets keep their current values, since old ones are not stored.
+ */
 export function revertTo({ fields }: Form, base: Base, old: JsonObject, mode: Mode): ConfigDraft {
   return { base, mode, mine: draftOf(withSecretsOf(fields, old, base.config)) }
 }
@@ -165,14 +172,14 @@ function withSecretsOf(fields: readonly Field[], old: JsonObject, current: JsonO
 const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** For people; a secret is never shown, neither the stored one nor the new one. */
+/** Formats one side of a change. Secrets are never shown, neither stored nor new ones. */
 export function sideText(value: JsonValue | undefined, { isSecret }: Change, side: 'before' | 'after'): string {
   if (value === undefined) return 'not set'
   if (!isSecret) return JSON.stringify(value)
   return side === 'after' && value !== SECRET_MASK ? 'a new secret' : 'the stored secret'
 }
 
-/** Hides new secrets inside objects, for lists of changes: the stored ones are masked by the master. */
+/** Masks new secrets inside objects for the list of changes. The master masks stored ones. */
 export function withoutSecrets(
   fields: readonly Field[],
   name: string,

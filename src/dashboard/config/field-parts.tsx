@@ -1,4 +1,4 @@
-/** @module dashboard/config/field-parts  What stands around an input: its name, what it may hold, and what is wrong with it. */
+/** @module dashboard/config/field-parts  Renders the label, description and error of an input. */
 import type { JsonValue } from '../../protocol/index.ts'
 import { sameJson } from '../parts/json-text.ts'
 import type { Field } from './shape.ts'
@@ -71,8 +71,8 @@ export function About({
       {hint !== '' && <bdi className="hint">{description === null ? hint : `(${hint})`}</bdi>}
       {value === '' && !shape.secret && <strong> Empty text.</strong>}
       {value === null && <strong> null.</strong>}
-      {isDefault && value === undefined && <strong> Will be the default.</strong>}
-      {readOnly && <strong> Set by the worker itself.</strong>}
+      {isDefault && value === undefined && <strong> Uses the default.</strong>}
+      {readOnly && <strong> Set by the worker.</strong>}
     </p>
   )
 }

@@ -1,19 +1,19 @@
 /**
  * @module dashboard/config/form-state
- * What every input of one form shares: the draft, what is wrong with it, and how to change it. A change is a step from the
- * newest draft to the next, so a row that was not drawn again for a while still changes what is there now.
+ * Defines the state that all inputs of a form share: the draft, its errors and a function to change it. A change is an
+ * update function on the latest draft, so that memoized rows never overwrite newer edits.
  */
 import { useCallback, useLayoutEffect, useRef } from 'react'
 import type { FieldError, JsonValue } from '../../protocol/index.ts'
 import { setAt, typeAt, valueAt, type ValueDraft } from './value-draft.ts'
 
 export interface FormState {
-  /** In front of the ids of inputs, which are pointers. */
+  /** Prefix of input IDs; the rest is the JSON pointer. */
   readonly id: string
   readonly draft: ValueDraft
-  /** What the inputs started from; undefined: a form that starts from nothing. */
+  /** The original value; undefined for a form that creates a new value. */
   readonly before: JsonValue | undefined
-  /** Sentence by pointer. */
+  /** Error message by JSON pointer. */
   readonly faults: ReadonlyMap<string, string>
   readonly change: (step: (draft: ValueDraft) => ValueDraft) => void
 }
@@ -31,7 +31,7 @@ export function type(form: FormState, pointer: string, kind: 'integer' | 'number
 export const valueOf = ({ draft }: FormState, pointer: string): JsonValue | undefined => valueAt(draft.value, pointer)
 export const beforeOf = ({ before }: FormState, pointer: string): JsonValue | undefined => valueAt(before, pointer)
 
-/** `change` of a form whose draft its owner keeps. */
+/** Creates `change` for a controlled draft. */
 export function useSteps(draft: ValueDraft, onDraft: (next: ValueDraft) => void): FormState['change'] {
   const newest = useRef({ draft, onDraft })
   useLayoutEffect(() => {
@@ -44,7 +44,7 @@ export function useSteps(draft: ValueDraft, onDraft: (next: ValueDraft) => void)
   }, [])
 }
 
-/** Whether nothing that the row of a pointer shows differs between two states. */
+/** Whether the row of a pointer renders the same in both states. */
 export function sameAt(a: FormState, b: FormState, pointer: string): boolean {
   return (
     a.id === b.id &&
@@ -64,14 +64,14 @@ function sameBelow(a: ReadonlyMap<string, unknown>, b: ReadonlyMap<string, unkno
   return left.length === right.length && left.every(([path, value]) => b.get(path) === value)
 }
 
-/** One sentence a place; of several, the first, which is the page's own. */
+/** Keeps the first error of each path; errors found in the browser come first. */
 export function faultsByPath(faults: readonly FieldError[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   for (const { path, message } of faults) if (!found.has(path)) found.set(path, message)
   return found
 }
 
-/** Puts focus into the input of a fault, or into the nearest one around it. Answers whether there is one. */
+/** Focuses the input with the error, or its closest ancestor. @returns whether there is one. */
 export function focusFault(id: string, pointer: string): boolean {
   for (let at = pointer; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
     const found = document.getElementById(inputId(id, at))

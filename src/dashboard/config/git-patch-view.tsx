@@ -1,4 +1,4 @@
-/** @module dashboard/config/git-patch-view  The end of a draft for Git: the patch of the custom resource, to copy. */
+/** @module dashboard/config/git-patch-view  Shows the patch of the custom resource for a draft in Git mode. */
 import { CopyAs } from '../parts/copy-as.tsx'
 import type { Change, Form } from './draft.ts'
 import { kubectlPatch, resourceOf } from './git-patch.ts'
@@ -17,13 +17,15 @@ export function GitPatch({
   const { text, leftOut } = kubectlPatch(form, changes, resource)
   return (
     <section aria-label="Patch for Git">
-      <p>Nothing is saved here. Apply this, or carry the same fields over to the manifest in your repository:</p>
+      <p>
+        Nothing is saved on the master. Apply this patch, or make the same change to the manifest in your repository:
+      </p>
       <pre className="patch">
         <bdi>{text}</bdi>
       </pre>
       {leftOut.length > 0 && (
         <p className="notice">
-          Left out, because they are secrets: <bdi>{leftOut.join(', ')}</bdi>. Give them by <code>configFrom</code> of
+          Omitted because they are secrets: <bdi>{leftOut.join(', ')}</bdi>. Set them with <code>configFrom</code> in
           the FleetWorker.
         </p>
       )}

@@ -1,14 +1,14 @@
 /**
  * @module dashboard/config/git-patch
- * Changes of a config as text for elsewhere: the patch of a custom resource, and the same change by the command line.
- * Secrets never stand in such a text: what is copied ends up in a shell's history or a repository.
+ * Formats config changes as a patch of the custom resource and as arguments of `muster config set`. Secrets are
+ * omitted, because copied text ends up in shell histories and repositories.
  */
 import type { JsonObject, JsonValue } from '../../protocol/index.ts'
 import { shellQuote } from '../parts/commands.ts'
 import type { Change, Form } from './draft.ts'
 import type { Field } from './shape.ts'
 
-/** `kubernetes:<namespace>/<name>`, a `#…` suffix aside; null: somebody else manages it. */
+/** Parses `kubernetes:<namespace>/<name>`, ignoring a `#…` suffix; null if the manager is not a FleetWorker. */
 export function resourceOf(managedBy: string): { readonly namespace: string; readonly name: string } | null {
   const [, namespace, name] = /^kubernetes:([^/#]+)\/([^/#]+)(?:#.*)?$/.exec(managedBy) ?? []
   return namespace === undefined || name === undefined ? null : { namespace, name }
@@ -16,10 +16,10 @@ export function resourceOf(managedBy: string): { readonly namespace: string; rea
 
 interface Text {
   readonly text: string
-  /** Names of what is left out of it. */ readonly leftOut: readonly string[]
+  /** Names of omitted secrets. */ readonly leftOut: readonly string[]
 }
 
-/** A merge patch takes a null as "take the field out": the field is then at its default (D43). */
+/** Formats a kubectl merge patch. In it, null removes a field, which resets the field to its default (D43). */
 export function kubectlPatch(
   form: Form,
   changes: readonly Change[],
@@ -38,7 +38,7 @@ export function kubectlPatch(
   }
 }
 
-/** Operands of `muster config set`: text as it is, anything else as JSON. */
+/** Formats operands of `muster config set`: strings unquoted, other values as JSON. */
 export function setOperands(
   form: Form,
   changes: readonly Change[],
@@ -54,7 +54,7 @@ export function setOperands(
   }
 }
 
-/** The body of the PATCH, for a command. */
+/** The body of the PATCH without secrets, for a copied command. */
 export const bodyForShow = (form: Form, changes: readonly Change[]): JsonObject =>
   Object.fromEntries(withoutSecretChanges(form, changes).kept)
 

@@ -1,4 +1,8 @@
-/** @module dashboard/config/history-tab  Every kept generation of a config: who changed what and when, any two side by side, and the way back to one. */
+/**
+ * @module dashboard/config/history-tab
+ * Lists the stored generations of a config with author, time and changed fields. Compares any two, and starts a draft
+ * from one.
+ */
 import './config.css'
 import './history.css'
 import type { HistoryBody, JsonObject, JsonSchema, WorkerBody } from '../../protocol/index.ts'
@@ -34,18 +38,14 @@ export function HistoryTab({ route, worker, epoch, schema, read }: HistoryTabPro
   if (data === undefined) return <ReadState read={read} />
   if (data.length === 0)
     return (
-      <EmptyState kind="nothing" title="Nobody has changed this config yet">
-        <p>Each save is listed here: who, when, what, and the way back.</p>
+      <EmptyState kind="nothing" title="No config changes yet">
+        <p>Each save appears here with its author, time and changed fields. You can edit from any generation.</p>
       </EmptyState>
     )
   return (
     <>
       <ReadState read={read} />
-      {handle.isDirty && (
-        <p className="notice">
-          There is a draft of this config that is not saved. “Edit from here” puts another in its place.
-        </p>
-      )}
+      {handle.isDirty && <p className="notice">This config has an unsaved draft. “Edit from here” replaces it.</p>}
       <div className="history">
         <HistoryTable route={route} worker={worker} entries={data} onEdit={editFrom} />
         <Difference route={route} schema={schema} entries={data} />
@@ -78,7 +78,7 @@ function HistoryTable({ route, worker, entries, onEdit }: TableProps) {
           <th scope="col">Saved</th>
           <th scope="col">Changed</th>
           <th scope="col">
-            <span className="hidden">Acts</span>
+            <span className="hidden">Actions</span>
           </th>
         </tr>
       </thead>
@@ -125,7 +125,7 @@ function HistoryTable({ route, worker, entries, onEdit }: TableProps) {
 }
 
 const marksOf = ({ config_gen: gen }: Entry, worker: WorkerBody): readonly string[] => [
-  ...(gen === worker.config_gen ? ['wanted'] : []),
+  ...(gen === worker.config_gen ? ['desired'] : []),
   ...(gen === worker.applied_config_gen ? ['applied'] : []),
 ]
 
@@ -144,7 +144,7 @@ function Difference({
   )
   const [old, now] = [from, to].map((gen) => entries.find(({ config_gen }) => config_gen === gen))
   if (old === undefined || now === undefined)
-    return <p className="soft">Only one generation is kept; there is nothing to compare it with.</p>
+    return <p className="soft">Only one generation is stored, so there is nothing to compare.</p>
   const form = formOf(schema)
   const changes = changesOf(form, old.config as JsonObject, now.config as JsonObject)
   return (
@@ -154,7 +154,7 @@ function Difference({
       </h2>
       {changes.length === 0 ? (
         <p>
-          {from === to ? 'One and the same generation.' : 'No field differs, as far as it can be seen: a secret may.'}
+          {from === to ? 'Select two different generations to compare.' : 'No visible difference. Secrets may differ.'}
         </p>
       ) : (
         <ChangesList form={form} changes={changes} />

@@ -1,4 +1,4 @@
-/** @module dashboard/config/input  The input of one value, by its kind. */
+/** @module dashboard/config/input  Renders the input of one value according to its kind. */
 import type { ReactNode } from 'react'
 import type { JsonValue } from '../../protocol/index.ts'
 import { prettyJson } from '../parts/json-text.ts'
@@ -10,7 +10,7 @@ export interface InputProps {
   readonly pointer: string
   readonly shape: Shape
   readonly required: boolean
-  /** What names and describes it. */
+  /** ID and ARIA attributes of the input. */
   readonly marks: Marks
 }
 
@@ -53,7 +53,7 @@ interface Valued extends InputProps {
   readonly value: JsonValue | undefined
 }
 
-/** A box where it is on or off; a list where it may also be not set, or null. */
+/** Renders a checkbox, or a select if the value may also be unset or null. */
 function BooleanInput(props: Valued) {
   const { form, pointer, shape, marks, value } = props
   if (typeof value !== 'boolean' || shape.nullable)

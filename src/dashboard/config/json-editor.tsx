@@ -1,4 +1,7 @@
-/** @module dashboard/config/json-editor  The whole value as JSON text with line numbers, and where a fault in it stands. */
+/**
+ * @module dashboard/config/json-editor
+ * Edits the whole value as JSON text with line numbers and the position of syntax errors.
+ */
 import { useId, useRef } from 'react'
 import { prettyJson } from '../parts/json-text.ts'
 import { faultPosition } from './position.ts'
@@ -64,9 +67,9 @@ export function JsonEditor({ draft, onDraft, label, readOnly = false }: JsonEdit
             typed.fault
           ) : (
             <>
-              <span aria-hidden="true">✗ </span>Not JSON from line {position.line}, column {position.column} on.{' '}
+              <span aria-hidden="true">✗ </span>Invalid JSON at line {position.line}, column {position.column}.{' '}
               <button type="button" className="link" onClick={show}>
-                Show it
+                Show
               </button>
             </>
           ))}

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/config/managed-notice
- * The config belongs to somebody else (D31, D57): locked here, with two deliberate ways out. For Git, the draft ends in a
- * patch to copy; an override is saved, and counts as drift.
+ * Explains that the config is managed elsewhere and locked here (D31, D57). The user can edit for Git, which produces a
+ * patch to copy, or override, which saves on the master and counts as drift.
  */
 import type { Mode } from './draft.ts'
 import { resourceOf } from './git-patch.ts'
@@ -14,7 +14,7 @@ export interface ManagedProps {
   readonly onAgree: (agreed: boolean) => void
 }
 
-/** `mail/m-7`, or what else the record says. */
+/** `FleetWorker mail/m-7`, or the manager as recorded. */
 export function managerText(by: string): string {
   const resource = resourceOf(by)
   return resource === null ? by : `FleetWorker ${resource.namespace}/${resource.name}`
@@ -34,8 +34,8 @@ export function ManagedNotice({ by, mode, isAgreed, onMode, onAgree }: ManagedPr
       {mode === 'override' && (
         <p>
           <label>
-            <input type="checkbox" checked={isAgreed} onChange={(event) => onAgree(event.target.checked)} /> I know that
-            a change made here counts as drift and may be reverted.
+            <input type="checkbox" checked={isAgreed} onChange={(event) => onAgree(event.target.checked)} /> I
+            understand that a change made here counts as drift and may be reverted.
           </label>
         </p>
       )}
@@ -62,7 +62,7 @@ export function ManagedNotice({ by, mode, isAgreed, onMode, onAgree }: ManagedPr
 
 const WORDS: Readonly<Record<Mode, string>> = {
   open: '',
-  locked: 'It is locked here: a change would be drift.',
-  git: 'What you edit now is not saved: it becomes a patch to copy, for your repository or cluster.',
-  override: 'You are about to change it here all the same.',
+  locked: 'Editing is locked: a change here would count as drift.',
+  git: 'Your edits are not saved on the master. They become a patch for your repository or cluster.',
+  override: 'You are overriding the managed config.',
 }

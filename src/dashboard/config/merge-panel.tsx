@@ -1,4 +1,4 @@
-/** @module dashboard/config/merge-panel  Somebody saved under a draft: what they changed, a choice where both did, and how to go on. */
+/** @module dashboard/config/merge-panel  Resolves a conflict after another client saved the config during an edit. */
 import { useState } from 'react'
 import type { JsonValue, WorkerBody } from '../../protocol/index.ts'
 import { CardTable, Cell, Row, RowHead } from '../parts/card-table.tsx'
@@ -27,8 +27,8 @@ export function MergePanel({ form, draft, newest, worker, onContinue, onDiscard 
       <output>
         <strong>
           {isSameLife
-            ? `Somebody saved generation ${newest.gen}`
-            : `The master started over with generation ${newest.gen}`}
+            ? `Generation ${newest.gen} was saved while you were editing`
+            : `The master's storage was reset; the config is now at generation ${newest.gen}`}
         </strong>
         {by !== null && (
           <>
@@ -46,10 +46,10 @@ export function MergePanel({ form, draft, newest, worker, onContinue, onDiscard 
       </output>
       {theirs.length > 0 && (
         <p>
-          They changed, and you did not: <bdi>{theirs.join(', ')}</bdi>. Theirs is taken.
+          Changed by others only: <bdi>{theirs.join(', ')}</bdi>. Their values are used.
         </p>
       )}
-      {theirs.length === 0 && clashes.length === 0 && <p>Nothing that you changed differs.</p>}
+      {theirs.length === 0 && clashes.length === 0 && <p>None of your changes conflict.</p>}
       {clashes.length > 0 && (
         <ClashTable
           form={form}
@@ -61,10 +61,10 @@ export function MergePanel({ form, draft, newest, worker, onContinue, onDiscard 
       )}
       <div className="buttons start">
         <button type="button" className="primary" onClick={() => onContinue(rebase(form, draft, newest, choices))}>
-          Continue on generation {newest.gen}
+          Continue with generation {newest.gen}
         </button>
         <button type="button" onClick={onDiscard}>
-          Discard mine
+          Discard my changes
         </button>
       </div>
     </section>
@@ -89,8 +89,8 @@ function ClashTable({ form, draft, clashes, choices, onChoose }: ClashTableProps
       : cutText(JSON.stringify(withoutSecrets(form.fields, name, value)), SHOWN_CHARACTERS)
   return (
     <CardTable
-      label="Fields that both changed"
-      columns={['Field', `Based on (${draft.base.gen})`, 'Theirs', 'Yours', 'Result']}
+      label="Conflicting fields"
+      columns={['Field', `Base (${draft.base.gen})`, 'Theirs', 'Yours', 'Result']}
       stale={false}
     >
       {clashes.map(({ name, base, theirs, mine }) => (
@@ -100,7 +100,7 @@ function ClashTable({ form, draft, clashes, choices, onChoose }: ClashTableProps
               <bdi>{name}</bdi>
             </strong>
           </RowHead>
-          <Cell of="Based on">
+          <Cell of="Base">
             <bdi>{text(name, base)}</bdi>
           </Cell>
           <Cell of="Theirs">

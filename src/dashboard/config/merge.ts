@@ -1,7 +1,7 @@
 /**
  * @module dashboard/config/merge
- * Somebody saved under a draft. Fields that only they changed are theirs, fields that only I changed are mine, and for a
- * field that both changed, to different values, a person chooses.
+ * Merges a draft with a config that another client saved in the meantime (three-way merge per field). Fields changed on
+ * one side only keep that change. If both sides changed a field to different values, the user chooses.
  */
 import type { JsonValue } from '../../protocol/index.ts'
 import { sameJson } from '../parts/json-text.ts'
@@ -16,9 +16,9 @@ export interface Clash {
 }
 
 export interface Merge {
-  /** Fields that they changed, and I did not. */
+  /** Fields changed only by the other client. */
   readonly theirs: readonly string[]
-  /** Fields that I changed, and they did not, or to the same. */
+  /** Fields changed only in the draft, or changed to the same value on both sides. */
   readonly mine: readonly string[]
   readonly clashes: readonly Clash[]
 }
@@ -44,7 +44,7 @@ export function mergeOf({ fields }: Form, draft: ConfigDraft, newest: Base): Mer
   }
 }
 
-/** The draft on the newest generation. A clash is theirs unless mine was chosen. */
+/** Rebases the draft on the newest generation. Conflicting fields take their value unless `mine` was chosen. */
 export function rebase(form: Form, draft: ConfigDraft, newest: Base, choices: ReadonlyMap<string, Side>): ConfigDraft {
   const { mine, clashes } = mergeOf(form, draft, newest)
   const kept = new Set([...mine, ...clashes.map(({ name }) => name).filter((name) => choices.get(name) === 'mine')])
@@ -58,6 +58,6 @@ export function rebase(form: Form, draft: ConfigDraft, newest: Base, choices: Re
   const theirs = new Set(clashes.map(({ name }) => name).filter((name) => !kept.has(name)))
   const texts = [...draft.mine.texts].filter(([path, { fault }]) =>
     path === '' ? fault !== null : !theirs.has(topOf(path)),
-  ) // The JSON tab shows the merged config, unless its text could not be read.
+  ) // The JSON tab shows the merged config, unless its text has a syntax error.
   return { ...draft, base: newest, mine: { value: result, texts: new Map(texts) } }
 }

@@ -1,4 +1,4 @@
-/** @module dashboard/config/outcome  What became of the last save, until it is applied. */
+/** @module dashboard/config/outcome  Shows the result of the last save until the worker applies it. */
 import type { ReactNode } from 'react'
 import type { WorkerBody } from '../../protocol/index.ts'
 import { ErrorPanel } from '../parts/error-panel.tsx'
@@ -13,7 +13,8 @@ export function Outcome({
 }: {
   readonly save: Save
   readonly worker: WorkerBody
-  /** Shown while it is not applied. */ readonly why: ReactNode
+  /** Diagnosis, shown until the save is applied. */
+  readonly why: ReactNode
 }) {
   if (problem === null)
     return saved === null ? null : (
@@ -33,8 +34,8 @@ export function Outcome({
           <p role="alert">
             <strong>Not saved.</strong>{' '}
             {faults.length === 0
-              ? 'Correct what is marked, then save again.'
-              : `The master refuses ${plural(faults.length, 'value')}; nothing was changed.`}
+              ? 'Correct the marked fields, then save again.'
+              : `The master rejected ${plural(faults.length, 'value')}; nothing was saved.`}
           </p>
           {faults.length > 0 && (
             <ul>
@@ -52,10 +53,8 @@ export function Outcome({
       )
     case null:
       return (
-        <ErrorPanel problem={problem} title="Perhaps saved:">
-          <p>
-            The worker is read again. If its generation went up by your change, the note above says so; else save again.
-          </p>
+        <ErrorPanel problem={problem} title="May have been saved:">
+          <p>The worker is being reloaded. If its generation does not include your change, save again.</p>
         </ErrorPanel>
       )
     default:

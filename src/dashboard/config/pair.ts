@@ -1,11 +1,14 @@
-/** @module dashboard/config/pair  Two generations of a history, as they stand in the address: `12..14`. */
+/** @module dashboard/config/pair  Parses and formats the two compared generations in the address: `12..14`. */
 
 export interface Pair {
   readonly from: number
   readonly to: number
 }
 
-/** What the address says, as far as it is in the history; else the newest against the one before. @param gens newest first */
+/**
+ * Parses the pair; a generation that is not in the history is replaced by the newest or the one before it.
+ * @param gens The generations in the history, newest first.
+ */
 export function pairOf(text: string, gens: readonly number[]): Pair {
   const [, from, to] = /^(\d+)\.\.(\d+)$/.exec(text) ?? []
   const newest = gens[0] ?? 0

@@ -1,4 +1,7 @@
-/** @module dashboard/config/position  Where in a JSON text its first fault stands; every engine tells it in other words, so it is read here. */
+/**
+ * @module dashboard/config/position
+ * Finds the position of the first syntax error in JSON text. The messages of `JSON.parse` differ between browsers.
+ */
 
 export interface Position {
   readonly line: number
@@ -7,10 +10,10 @@ export interface Position {
 
 const WHITE = /[ \t\r\n]*/y
 const TOKEN =
-  // oxlint-disable-next-line no-control-regex -- JSON forbids them in text
+  // oxlint-disable-next-line no-control-regex -- JSON forbids control characters in strings
   /"(?:[^"\\\u0000-\u001F]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[[\]{},:]/y
 
-/** null: the text is JSON. */
+/** @returns null if the text is valid JSON. */
 export function faultPosition(text: string): Position | null {
   try {
     JSON.parse(text)
@@ -27,7 +30,7 @@ function positionOf(text: string, index: number): Position {
 
 type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end'
 
-/** Reads tokens against the grammar until one does not fit. */
+/** Parses tokens until one does not match the grammar. @returns its index. */
 function faultIndex(text: string): number {
   const open: string[] = []
   let expected: Expected = 'value'
@@ -47,7 +50,7 @@ function skipWhite(text: string, index: number): number {
   return index + (WHITE.exec(text)?.[0].length ?? 0)
 }
 
-/** What may come after a token; null: the token may not stand here. */
+/** @returns what may follow the token; null if the token is not allowed here. */
 function after(token: string, expected: Expected, open: string[]): Expected | null {
   switch (expected) {
     case 'value or ]':

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/config/rows
- * One field: label, input, what it may hold, what is wrong with it, and the ways back. Fields of an object, items of a list
- * and the choices of a union are rows within. Absent, null, empty text and the default are told apart in words.
+ * Renders one field: label, input, description, error, and actions such as Undo and Remove. Object fields, list items
+ * and union options are nested rows. Unset, null, empty string and default are labelled differently.
  */
 import { memo, useState, type ReactNode } from 'react'
 import type { JsonValue } from '../../protocol/index.ts'
@@ -21,7 +21,7 @@ interface FieldRowProps {
   readonly pointer: string
 }
 
-/** Drawn again only when something in it changed: a form may have hundreds of them. */
+/** Memoized, because a form may have hundreds of rows. */
 const FieldRow = memo(
   DrawnRow,
   (a, b) => a.field === b.field && a.pointer === b.pointer && sameAt(a.form, b.form, a.pointer),
@@ -52,7 +52,7 @@ function DrawnRow({ form, field, pointer }: FieldRowProps) {
   )
 }
 
-/** Whether it is shown as rows of its own, which have a name together instead of a label. */
+/** Whether the value is shown as nested rows in a fieldset instead of one labelled input. */
 const hasRows = ({ kind }: Shape, value: JsonValue | undefined): boolean =>
   (kind === 'object' || kind === 'array' || kind === 'union') && value !== undefined && value !== null
 
@@ -84,7 +84,7 @@ function Value({
   return <Rows form={form} pointer={pointer} shape={shape} marks={marks} />
 }
 
-/** The rows of a value that has some, or its JSON where it is not what the schema says. */
+/** Renders nested rows, or a JSON input if the value does not match the schema. */
 function Rows({
   form,
   pointer,
@@ -146,11 +146,11 @@ export function ObjectRows({
   )
 }
 
-/** There is nothing to choose, and that is what it says: the mark of a choice made above. */
+/** Whether the field is a required constant with its only value, such as the discriminator of a union. Not shown. */
 const isSettled = ({ required, shape: { kind, options } }: Field, value: JsonValue | undefined): boolean =>
   required && kind === 'enum' && options.length === 1 && sameJson(value, options[0])
 
-/** What the schema does not name: shown as JSON, and kept until somebody takes it away. */
+/** A field that is not in the schema: shown as JSON, kept until the user removes it. */
 function OtherRow({
   form,
   name,

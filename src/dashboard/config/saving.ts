@@ -1,20 +1,20 @@
 /**
  * @module dashboard/config/saving
- * Which config a form stands on, what became of its PATCH, and the words for both.
+ * Defines the config version a draft is based on, and describes whether a saved version was applied.
  */
 import type { ConfigBody, JsonObject } from '../../protocol/index.ts'
 
-/** A config at one generation; the mark that a PATCH names in If-Match (D15). */
+/** A config at one generation; epoch and generation form the If-Match of a PATCH (D15). */
 export interface Base {
   readonly config: JsonObject
   readonly gen: number
   readonly epoch: string | null
 }
 
-/** null: without an epoch nothing can be named, and the PATCH is sent unconditionally. */
+/** @returns the If-Match header; null without an epoch, in which case the PATCH is unconditional. */
 export const ifMatchOf = ({ epoch, gen }: Base): string | null => (epoch === null ? null : `"${epoch}.${gen}"`)
 
-/** A saved config is newer than the record that was read before it. */
+/** Prefers the saved config over a worker record that was read before the save. */
 export function newestOf(read: Base, saved: Base | null): Base {
   return saved !== null && saved.epoch === read.epoch && saved.gen > read.gen ? saved : read
 }
@@ -27,7 +27,7 @@ export const baseOf = ({ config, config_gen: gen }: ConfigBody, epoch: string | 
   epoch,
 })
 
-/** Whether a saved generation has reached the worker, and how long that took. */
+/** Describes whether the worker applied a saved generation, and after how long. */
 export function appliedText(
   gen: number,
   worker: { readonly applied_config_gen: number | null; readonly connected: boolean },
@@ -37,5 +37,5 @@ export function appliedText(
     return `The worker applied it${appliedMs === null ? '' : ` after ${(appliedMs / 1_000).toFixed(1)} s`}.`
   return worker.connected
     ? 'The worker has not applied it yet.'
-    : 'The worker is offline; it takes the config when it is back.'
+    : 'The worker is offline and applies the config when it reconnects.'
 }

@@ -1,4 +1,4 @@
-/** @module dashboard/config/schema-form  A form made of any object schema, over a draft that its owner keeps. */
+/** @module dashboard/config/schema-form  Renders a form for an object schema with a controlled draft. */
 import './config.css'
 import { useId, useMemo } from 'react'
 import type { FieldError, JsonSchema } from '../../protocol/index.ts'

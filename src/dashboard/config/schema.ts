@@ -1,10 +1,12 @@
 /**
  * @module dashboard/config/schema
- * Reading a JSON Schema without evaluating it: references within the document, unions, null, and where secrets stand.
+ * Reads JSON Schemas without code generation: local references, unions, nullable types and secrets.
  */
 import type { JsonSchema, JsonValue } from '../../protocol/index.ts'
 
-/** What REST shows in the place of a secret (D17). The same word as in protocol, which the page takes types from alone. */
+/**
+ * The mask that REST shows instead of a secret (D17). Copied, because the dashboard imports only types from protocol.
+ */
 export const SECRET_MASK = '********'
 
 export const isSchema = (value: unknown): value is JsonSchema =>
@@ -22,7 +24,7 @@ export function propertiesOf(schema: JsonSchema): Readonly<Record<string, JsonSc
 export const requiredOf = (schema: JsonSchema): ReadonlySet<unknown> =>
   new Set(Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : [])
 
-/** One step of a JSON pointer, its slash in front. @see RFC 6901 section 3 */
+/** One step of a JSON pointer with its leading slash. @see RFC 6901 section 3 */
 export const pointerStep = (key: string | number): string =>
   `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`
 
@@ -45,13 +47,13 @@ export function targetOf(schema: JsonSchema, root: JsonSchema): JsonSchema | und
   return isSchema(target) ? target : undefined
 }
 
-/** The branches of `anyOf` or `oneOf`; null: it is no union, or one whose branches are no schemas. */
+/** The branches of `anyOf` or `oneOf`; null if the schema is not a union of schemas. */
 export function branchesOf(schema: JsonSchema): readonly JsonSchema[] | null {
   const branches = schema['anyOf'] ?? schema['oneOf']
   return Array.isArray(branches) && branches.every(isSchema) ? branches : null
 }
 
-/** `enum`, `const`, and unions of constants, which is how TypeBox writes an enumeration; empty: not an enumeration. */
+/** The values of `enum`, `const` or a union of constants (as TypeBox writes enumerations); empty for other schemas. */
 export function optionsOf(schema: JsonSchema): readonly JsonValue[] {
   if (Array.isArray(schema['enum'])) return schema['enum'] as JsonValue[]
   if (Object.hasOwn(schema, 'const')) return [schema['const'] as JsonValue]
@@ -61,7 +63,10 @@ export function optionsOf(schema: JsonSchema): readonly JsonValue[] {
     : []
 }
 
-/** Secret as a whole: `writeOnly` itself, or a secret inside an array or combinator. One inside plain objects is masked where it stands (D52). */
+/**
+ * Whether the master masks the whole value: it is `writeOnly`, or contains a secret inside an array or combinator.
+ * Secrets inside plain objects are masked individually (D52).
+ */
 export function isWholeSecret(schema: JsonSchema, root: JsonSchema): boolean {
   if (schema['writeOnly'] === true) return true
   const { properties: _, ...others } = schema
@@ -71,7 +76,7 @@ export function isWholeSecret(schema: JsonSchema, root: JsonSchema): boolean {
   )
 }
 
-/** Whether a secret stands anywhere below, local references followed. */
+/** Whether the schema contains a secret at any depth, including through local references. */
 function mentionsSecret(node: unknown, root: JsonSchema, seen: Set<unknown>): boolean {
   if (typeof node !== 'object' || node === null || seen.has(node)) return false
   seen.add(node)

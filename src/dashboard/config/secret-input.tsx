@@ -1,6 +1,6 @@
 /**
  * @module dashboard/config/secret-input
- * A secret can be kept, replaced or cleared, and never read (D17). The new value is in the draft alone.
+ * Keeps, replaces or clears a secret, which cannot be read (D17). The new value exists only in the draft.
  */
 import type { JsonValue } from '../../protocol/index.ts'
 import { beforeOf, set, valueOf } from './form-state.ts'
@@ -13,7 +13,7 @@ export function SecretInput({ form, pointer, shape, required, marks }: InputProp
   const ways: readonly { readonly name: typeof way; readonly text: string; readonly to: JsonValue | undefined }[] =
     stored === undefined
       ? [
-          { name: 'clear', text: 'Leave it unset', to: undefined },
+          { name: 'clear', text: 'Leave unset', to: undefined },
           { name: 'replace', text: 'Set', to: '' },
         ]
       : [
@@ -53,7 +53,7 @@ export function SecretInput({ form, pointer, shape, required, marks }: InputProp
             type="password"
             autoComplete="new-password"
             spellCheck={false}
-            placeholder="the new value"
+            placeholder="new value"
             value={value}
             onChange={(event) => set(form, pointer, event.target.value)}
           />
@@ -61,7 +61,7 @@ export function SecretInput({ form, pointer, shape, required, marks }: InputProp
           <JsonInput
             form={form}
             pointer={pointer}
-            marks={{ ...inputMarks, id: `${id}-new`, 'aria-label': 'the new value, as JSON' }}
+            marks={{ ...inputMarks, id: `${id}-new`, 'aria-label': 'new value (JSON)' }}
             value={value === '' ? undefined : value}
           />
         ))}

@@ -1,9 +1,9 @@
 /**
  * @module dashboard/config/shape
- * A schema as the inputs of a form. What the form cannot show faithfully becomes a JSON field, that node alone: a keyword
- * outside the subset, a reference that leads back to itself, a union of differing things within another.
+ * Maps a JSON Schema to form inputs. A node that a form cannot represent becomes a JSON input: a keyword outside the
+ * supported subset, or a recursive reference.
  *
- *   schema ──$ref followed──▶ secret as a whole? ──▶ enum · union · object · array · boolean · integer · number · string · json
+ *   schema ──resolve $ref──▶ whole secret? ──▶ enum · union · object · array · boolean · integer · …
  */
 import type { JsonSchema, JsonValue } from '../../protocol/index.ts'
 import { branchesOf, isSchema, isWholeSecret, optionsOf, propertiesOf, requiredOf, targetOf } from './schema.ts'
@@ -12,29 +12,29 @@ type Kind = 'boolean' | 'integer' | 'number' | 'string' | 'enum' | 'object' | 'a
 
 export interface Shape {
   readonly kind: Kind
-  /** null: the schema gives none. */
+  /** null if the schema has none. */
   readonly title: string | null
   readonly description: string | null
-  /** Bounds and default, in words; '' when there are none. */
+  /** Constraints and default as text; '' if there are none. */
   readonly hint: string
   readonly options: readonly JsonValue[]
-  /** Of an object, in the order of the schema. */
+  /** The fields of an object, in schema order. */
   readonly fields: readonly Field[]
-  /** Of an array. */
+  /** The items of an array. */
   readonly item: Shape | null
   readonly branches: readonly Branch[]
   readonly nullable: boolean
   readonly secret: boolean
   readonly readOnly: boolean
   readonly deprecated: boolean
-  /** The default; undefined: none. */
+  /** The default; undefined if there is none. */
   readonly fallback: JsonValue | undefined
 }
 
 export interface Field {
   readonly name: string
   readonly shape: Shape
-  /** It must be there, and no default stands in. */
+  /** Whether the field is required and has no default. */
   readonly required: boolean
 }
 
@@ -80,9 +80,9 @@ const SUBSET = new Set([
   'deprecated',
   '~kind',
 ])
-/** Keywords that begin with `x-` are annotations: they restrict no value. `x-muster-bound-to` is one (D88). */
+/** Keywords that begin with `x-` are annotations and do not restrict values, for example `x-muster-bound-to` (D88). */
 const isKnown = (keyword: string): boolean => SUBSET.has(keyword) || keyword.startsWith('x-')
-/** Deeper, a form is harder to read than its JSON. */
+/** Deeper nodes are shown as JSON, which is easier to read than a deeply nested form. */
 const MAX_DEPTH = 6
 
 interface Place {
@@ -131,10 +131,10 @@ function shapeAt(own: JsonSchema, { root, above }: Place): Shape {
 
 function branchAt(schema: JsonSchema, index: number, place: Place): Branch {
   const shape = shapeAt(schema, place)
-  return { shape, schema, title: shape.title ?? (shape.kind === 'json' ? `Choice ${index + 1}` : shape.kind) }
+  return { shape, schema, title: shape.title ?? (shape.kind === 'json' ? `Option ${index + 1}` : shape.kind) }
 }
 
-/** What a reference leads to, with what stands beside the reference. */
+/** Resolves a reference and merges the keywords beside it. */
 function resolved(schema: JsonSchema, root: JsonSchema, steps = 8): JsonSchema {
   const target = targetOf(schema, root)
   if (target === undefined || steps === 0) return schema
@@ -143,7 +143,7 @@ function resolved(schema: JsonSchema, root: JsonSchema, steps = 8): JsonSchema {
   return Object.keys(beside).length === 0 ? end : { ...end, ...beside }
 }
 
-/** The schema of the values that are not null: `string | null` is an input for text that may be null as well. */
+/** The schema without its null type: `string | null` becomes a nullable text input. */
 function withoutNull(schema: JsonSchema): JsonSchema {
   const { type } = schema as { type?: unknown }
   if (Array.isArray(type) && type.includes('null') && type.length === 2)
@@ -219,11 +219,13 @@ function range(least: unknown, most: unknown, unit: string): string | null {
   return typeof most === 'number' ? `at most ${most}${unit}` : null
 }
 
-/** The text of an option of an enumeration. */
+/** The display text of an enumeration option. */
 export const optionText = (option: JsonValue): string =>
   typeof option === 'string' && option !== '' ? option : JSON.stringify(option)
 
-/** What a node begins with when a person adds it: its default, else the emptiest value of its kind, with the constants that are required. */
+/**
+ * The initial value of an added node: its default, otherwise an empty value of its kind with all required constants.
+ */
 export function firstValue({ fallback, kind, options, fields, branches }: Shape): JsonValue {
   if (fallback !== undefined) return fallback
   switch (kind) {

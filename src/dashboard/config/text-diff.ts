@@ -1,11 +1,11 @@
-/** @module dashboard/config/text-diff  Lines of two texts side by side: what stayed, went and came, by the longest common subsequence. */
+/** @module dashboard/config/text-diff  Computes a line diff by the longest common subsequence. */
 
 export interface DiffLine {
   readonly sign: ' ' | '-' | '+'
   readonly text: string
 }
 
-/** Above this many pairs of lines, the whole is shown as replaced: the comparison would hold up the page. */
+/** Above this many pairs of lines, all lines are shown as replaced, because the comparison would block the page. */
 const MAX_PAIRS = 250_000
 
 export function diffLines(before: string, after: string): readonly DiffLine[] {
@@ -15,7 +15,7 @@ export function diffLines(before: string, after: string): readonly DiffLine[] {
   return walk(old, now, commonLengths(old, now))
 }
 
-/** `lengths[i][j]`: lines common to what is left of both texts from there. */
+/** `lengths[i][j]` is the length of the longest common subsequence of `old.slice(i)` and `now.slice(j)`. */
 function commonLengths(old: readonly string[], now: readonly string[]): readonly Uint32Array[] {
   const lengths = Array.from({ length: old.length + 1 }, () => new Uint32Array(now.length + 1))
   for (let i = old.length - 1; i >= 0; i--) {
@@ -41,7 +41,7 @@ function walk(old: readonly string[], now: readonly string[], lengths: readonly 
   return lines
 }
 
-/** Only the lines around changes; '…' stands for those left out. */
+/** Keeps only the lines around changes; '…' replaces omitted lines. */
 export function around(lines: readonly DiffLine[], context = 2): readonly DiffLine[] {
   const near = lines.map((_, index) =>
     lines.slice(Math.max(0, index - context), index + context + 1).some(({ sign }) => sign !== ' '),

@@ -1,6 +1,7 @@
 /**
  * @module dashboard/config/union-branch
- * Finds the branch of a union (`oneOf`, `anyOf`) that a value belongs to, so that the form shows the inputs of that branch.
+ * Finds the branch of a union (`oneOf`, `anyOf`) that a value belongs to, so that the form shows the inputs of that
+ * branch.
  */
 import type { JsonValue } from '../../protocol/index.ts'
 import type { Branch } from './shape.ts'
@@ -17,7 +18,7 @@ export function branchOf(branches: readonly Branch[], value: JsonValue | undefin
       )
 }
 
-/** Whether the value has the kind of the branch, valid or not. */
+/** Whether the value has the type of the branch, even if it is invalid. */
 export function looksLike(branch: Branch | undefined, value: JsonValue | undefined): boolean {
   switch (branch?.shape.kind) {
     case 'object':

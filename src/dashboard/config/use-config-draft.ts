@@ -1,10 +1,10 @@
 /**
  * @module dashboard/config/use-config-draft
- * The draft of one worker's config.
+ * Manages the draft of one worker's config.
  *
- *   no draft: follows the record ──first edit──▶ based on that generation ──saved──▶ no draft
- *                                                    ▲  │ the record moved on: theirs and mine are merged by a person
- *                                                    └──┘
+ *   no draft: shows the worker's config ──first edit──▶ draft based on that generation ──saved──▶ no draft
+ *                                                           ▲  │ saved by another client: the user resolves conflicts
+ *                                                           └──┘
  */
 import { useCallback, useEffect, useMemo } from 'react'
 import type { JsonObject, JsonSchema, WorkerBody } from '../../protocol/index.ts'
@@ -46,7 +46,8 @@ export function useConfigDraft({ worker, epoch, schema }: DraftOf, saved: Base |
     [form, keep, restMode],
   )
   useEffect(() => {
-    if (kept !== null && !dirty && isStale) put(rebase(form, kept, newest, new Map())) // Nothing was typed: there is nothing to merge.
+    // Without edits there is nothing to merge.
+    if (kept !== null && !dirty && isStale) put(rebase(form, kept, newest, new Map()))
   })
   return {
     form,

@@ -1,4 +1,4 @@
-/** @module dashboard/config/use-save  The PATCH of a draft, and what became of it, until the worker applies it. */
+/** @module dashboard/config/use-save  Saves a draft with PATCH and tracks it until the worker applies it. */
 import { useState } from 'react'
 import type { ConfigBody, FieldError, JsonObject, WorkerBody } from '../../protocol/index.ts'
 import { asProblem, type Problem } from '../api/problem.ts'
@@ -8,25 +8,25 @@ import { baseOf, ifMatchOf, type Base } from './saving.ts'
 interface Saved {
   readonly base: Base
   readonly atMs: number
-  /** How long the worker took; null: it has not applied it yet. */
+  /** Time until the worker applied the config; null if it has not yet. */
   readonly appliedMs: number | null
 }
 
 export interface Save {
   readonly run: (base: Base, patch: JsonObject) => Promise<void>
   readonly busy: boolean
-  /** The last success; null before. */
+  /** The last successful save; null if there is none. */
   readonly saved: Saved | null
-  /** Why the newest try did not succeed. */
+  /** Why the latest save failed. */
   readonly problem: Problem | null
-  /** What the master refused, for that patch. */
+  /** The field errors of the latest save. */
   readonly faults: readonly FieldError[]
   readonly clear: () => void
 }
 
 export interface SaveParts {
   readonly worker: WorkerBody
-  /** When the record was read, local milliseconds. */
+  /** When the worker was read, in local milliseconds. */
   readonly readAtMs: number
   readonly refresh: () => void
   readonly onSaved: () => void
@@ -57,7 +57,7 @@ export function useSave({ worker, readAtMs, refresh, onSaved }: SaveParts): Save
       setProblem(asProblem(error))
     } finally {
       setBusy(false)
-      refresh() // Also after a failure: a conflict, or a lost answer, is seen in the record.
+      refresh() // Also after a failure: a conflict or a lost response shows in the worker's config.
     }
   }
   return { run, busy, saved, problem, faults: problem?.faults ?? [], clear: () => setProblem(null) }

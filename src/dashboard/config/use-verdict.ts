@@ -1,7 +1,7 @@
 /**
  * @module dashboard/config/use-verdict
- * What the master would say to a save (D49), asked when a person leaves a field: one call at a time, and what it said of a
- * field holds only while that field's change is the one it was asked about.
+ * Validates a draft on the master when the user leaves a field (D49), with one request at a time. An error of a field
+ * is shown only while that field's change equals the validated one.
  */
 import { useRef, useState } from 'react'
 import type { FieldError, JsonObject, ValidatedBody, WorkerBody } from '../../protocol/index.ts'
@@ -15,7 +15,7 @@ interface Verdict {
 }
 
 export interface Judge {
-  /** Asks about a patch, unless it was asked about already. */
+  /** Validates a patch, unless it was already validated. */
   readonly ask: (patch: JsonObject) => void
   readonly verdictOf: (patch: JsonObject) => readonly FieldError[]
 }
@@ -38,7 +38,7 @@ export function useVerdict({ automation_type: type, worker_id: id }: WorkerBody)
       )
       setVerdict({ patch, errors: body.errors })
     } catch {
-      asked.current = {} // The save itself will tell; a verdict is only a courtesy.
+      asked.current = {} // Ignored: the save reports errors as well.
     } finally {
       isBusy.current = false
       const next = waiting.current

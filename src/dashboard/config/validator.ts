@@ -1,8 +1,9 @@
 /**
  * @module dashboard/config/validator
- * Judges a value by the subset of JSON Schema that forms are made of, by interpreting it: the page may not evaluate code.
- * It is never stricter than the master, whose verdict alone counts (D49): a keyword it does not know, a long text against
- * a pattern, a format it cannot judge, all pass here. Its words say what was expected and, but of a secret, what is there.
+ * Validates a value against the subset of JSON Schema that forms support. It interprets the schema, because the content
+ * security policy forbids generated code. It is never stricter than the master, whose validation is authoritative
+ * (D49): unknown keywords, formats and expensive patterns pass. Messages contain the expected and actual value, except
+ * of secrets.
  */
 import type { FieldError, JsonSchema, JsonValue } from '../../protocol/index.ts'
 import { sameJson } from '../parts/json-text.ts'
@@ -10,7 +11,7 @@ import { isSchema, pointerStep, propertiesOf, requiredOf, SECRET_MASK, targetOf 
 
 const MAX_FAULTS = 100
 const MAX_DEPTH = 64
-/** Longer, a hostile pattern could stall the page. */
+/** Longer texts are not matched, because a hostile pattern could block the page. */
 const MAX_PATTERN_CHARACTERS = 4_096
 const SHOWN_CHARACTERS = 60
 
@@ -22,7 +23,11 @@ interface Place {
 }
 type Check = (schema: JsonSchema, value: JsonValue, place: Place) => readonly FieldError[]
 
-/** All faults of a value, at most 100; empty: nothing is wrong as far as the page can tell. References lead into `root`. */
+/**
+ * Validates a value.
+ * @param root The document that local references resolve in.
+ * @returns at most 100 errors; empty if no error was found.
+ */
 export const validate = (
   schema: JsonSchema,
   value: JsonValue | undefined,
@@ -38,14 +43,14 @@ function judge(schema: unknown, value: JsonValue, from: Place): readonly FieldEr
   const place = { ...from, isSecret: from.isSecret || isSecret(schema) }
   if (schema === false) return [fault(place.path, 'is not a known field', 'additionalProperties')]
   if (!isSchema(schema) || place.depth > MAX_DEPTH) return []
-  if (schema['writeOnly'] === true && value === SECRET_MASK) return [] // The stored secret stays (D17).
+  if (schema['writeOnly'] === true && value === SECRET_MASK) return [] // Keeps the stored secret (D17).
   const { $ref: reference } = schema
   const ofTarget = reference === undefined ? [] : judge(targetOf(schema, place.root), value, deeper(place))
   const ofType = typeFault(schema, value, place)
   return [...ofTarget, ...(ofType.length > 0 ? ofType : CHECKS.flatMap((check) => check(schema, value, place)))]
 }
 
-/** Itself, or in one of its branches. */
+/** Whether the schema or one of its branches or items is a secret. */
 const isSecret = (schema: unknown): boolean =>
   isSchema(schema) &&
   [schema, schema['anyOf'], schema['oneOf'], schema['items']]
@@ -139,7 +144,7 @@ const ofText: Check = (schema, value, place) => {
   if (typeof value !== 'string') return []
   const { path } = place
   const { minLength, maxLength, pattern } = schema as Record<string, unknown>
-  const length = [...value].length // Characters, as the schema counts them: not halves of them.
+  const length = [...value].length // JSON Schema counts code points, not UTF-16 units.
   if (typeof minLength === 'number' && length < minLength)
     return [fault(path, `expected ${minLength} characters or more, got ${length}`, 'minLength')]
   if (typeof maxLength === 'number' && length > maxLength)
@@ -149,11 +154,11 @@ const ofText: Check = (schema, value, place) => {
     : [fault(path, `expected text that matches ${pattern}, got ${shown(value, place)}`, 'pattern')]
 }
 
-/** Classes that the master's engine reads as ASCII alone. */
+/** Classes whose meaning differs in the master's engine, which treats them as ASCII only. */
 const UNSURE = /\\[sSwWbBpP]/
-/** A repeated group may take for ever on this engine; the master's is linear. */
+/** A repeated group may cause exponential backtracking in this engine; the master's engine is linear. */
 const REPEATED_GROUP = /\)[+*{]/
-/** Repeats one after another cost a power of the text's length. */
+/** Consecutive repeats cost up to the text length to the power of their number. */
 const MAX_STEPS = 10_000_000
 
 function matches(pattern: string, text: string): boolean {
@@ -169,7 +174,7 @@ function matches(pattern: string, text: string): boolean {
   try {
     return new RegExp(pattern, 'u').test(text)
   } catch {
-    return true // Not a pattern of this engine; the master knows.
+    return true // Not supported by this engine; the master validates it.
   }
 }
 
@@ -198,7 +203,7 @@ const ofList: Check = (schema, value, place) => {
       : [
           fault(
             place.path,
-            `expected no item twice, got ${shown(items[twice] as JsonValue, place)} again`,
+            `expected unique items, got ${shown(items[twice] as JsonValue, place)} twice`,
             'uniqueItems',
           ),
         ]),
@@ -227,7 +232,7 @@ const ofObject: Check = (schema, value, place) => {
   ]
 }
 
-/** A union whose faults stand in one branch alone is told as that branch's; else only that none fits. */
+/** Reports the errors of the intended branch if only one can be meant; otherwise that no branch matches. */
 const ofUnion: Check = (schema, value, place) =>
   ['anyOf', 'oneOf'].flatMap((keyword) => {
     const branches = schema[keyword]
@@ -249,7 +254,7 @@ const ofUnion: Check = (schema, value, place) =>
         place.path,
         constants.length === branches.length
           ? `expected one of ${constants.join(', ')}, got ${shown(value, place)}`
-          : `expected one of the choices, got ${shown(value, place)}`,
+          : `expected one of the options, got ${shown(value, place)}`,
         keyword,
       ),
     ]

@@ -1,10 +1,11 @@
 /**
  * @module dashboard/config/value-draft
- * A value while a person types it. The value is always whole; a text that cannot be read as its field's type yet is kept
- * beside it, by JSON pointer, so nothing typed is lost by a look at another tab. The whole value's own text has pointer ''.
+ * Holds a value while the user edits it. The value is always complete. Text that cannot be parsed as the field's type
+ * is stored separately by JSON pointer, so that it survives a change of tabs. The text of the whole value has pointer
+ * ''.
  *
- *   input ──text──▶ read by its type ─┬─ readable: the value at the pointer changes, the text is kept as typed ("1." on the way to "1.5")
- *                                     └─ not: the value stays, the text gets a fault
+ *   input ──text──▶ parsed by type ─┬─ valid: the value at the pointer changes; the text is kept as typed ("1.")
+ *                                   └─ invalid: the value stays; the text gets an error
  */
 import type { FieldError, JsonObject, JsonValue } from '../../protocol/index.ts'
 import { parseJson } from '../parts/json-text.ts'
@@ -12,7 +13,8 @@ import { pointerStep, stepsOf } from './schema.ts'
 
 interface Typed {
   readonly text: string
-  /** null: it could be read. */ readonly fault: string | null
+  /** The parse error; null if the text was valid. */
+  readonly fault: string | null
 }
 
 export interface ValueDraft {
@@ -24,7 +26,7 @@ export const draftOf = (value: JsonValue | undefined): ValueDraft => ({ value, t
 
 type TextKind = 'integer' | 'number' | 'json'
 
-/** Sets the value at a pointer, or removes it there (undefined); texts at and below it are of the past. */
+/** Sets the value at a pointer, or removes it if `next` is undefined. Drops texts at and below the pointer. */
 export function setAt({ value, texts }: ValueDraft, pointer: string, next: JsonValue | undefined): ValueDraft {
   const kept = [...texts].filter(
     ([at]) =>
@@ -36,12 +38,15 @@ export function setAt({ value, texts }: ValueDraft, pointer: string, next: JsonV
   return { value: replaced(value, stepsOf(pointer), next), texts: new Map(kept) }
 }
 
-/** An item that leaves a list moves those behind it, which is why every text of the draft is dropped then. */
+/** Removing a list item shifts the pointers of later items, so all texts of the draft are dropped then. */
 function isListMember(value: JsonValue | undefined, pointer: string): boolean {
   return Array.isArray(valueAt(value, pointer.slice(0, pointer.lastIndexOf('/'))))
 }
 
-/** Takes what was typed at a pointer. Nothing typed is no value, which an item of a list cannot be; a field that needs one is told so by the validator. */
+/**
+ * Applies text typed at a pointer. Empty text removes the value, except of a list item. The validator reports missing
+ * required fields.
+ */
 export function typeAt(draft: ValueDraft, pointer: string, kind: TextKind, text: string): ValueDraft {
   if (text.trim() === '' && pointer !== '' && !isListMember(draft.value, pointer))
     return setAt(draft, pointer, undefined)
@@ -53,7 +58,7 @@ export function typeAt(draft: ValueDraft, pointer: string, kind: TextKind, text:
   return { value: next.value, texts }
 }
 
-/** Takes the text of the whole value, which must be an object. */
+/** Applies JSON text of the whole value, which must be an object. */
 export function typeWhole({ value }: ValueDraft, text: string): ValueDraft {
   const read = parseJson(text)
   if ('fault' in read) return { value, texts: new Map([['', { text, fault: read.fault }]]) }
@@ -64,7 +69,7 @@ export function typeWhole({ value }: ValueDraft, text: string): ValueDraft {
   }
 }
 
-/** Drops the texts that were read: the inputs show their values again. */
+/** Drops valid texts, so that inputs show the formatted values again. */
 export const settleTexts = ({ value, texts }: ValueDraft): ValueDraft => ({
   value,
   texts: new Map([...texts].filter(([, { fault }]) => fault !== null)),
@@ -99,7 +104,7 @@ function childOf(node: JsonValue | undefined, key: string): JsonValue | undefine
   return typeof node === 'object' && node !== null && Object.hasOwn(node, key) ? (node as JsonObject)[key] : undefined
 }
 
-/** A copy with the value there replaced, or removed; what is missing on the way becomes an object. */
+/** Returns a copy with the value at `steps` replaced or removed. Missing parents become objects. */
 function replaced(
   node: JsonValue | undefined,
   steps: readonly string[],

@@ -1,9 +1,9 @@
-/** @module dashboard/config/verdict  What of the master's verdict on one patch holds for another. */
+/** @module dashboard/config/verdict  Decides which validation errors of one patch still apply to another. */
 import type { FieldError, JsonObject } from '../../protocol/index.ts'
 import { sameJson } from '../parts/json-text.ts'
 import { topOf } from './draft.ts'
 
-/** The errors of fields that are in both patches alike; those of none hold for the very same patch. */
+/** Keeps errors of fields whose change is the same in both patches. Other errors apply only to an identical patch. */
 export function stillTrue(errors: readonly FieldError[], asked: JsonObject, now: JsonObject): readonly FieldError[] {
   return errors.filter(({ path }) => {
     const name = topOf(path)

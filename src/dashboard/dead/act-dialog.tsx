@@ -1,4 +1,7 @@
-/** @module dashboard/dead/act-dialog  Asks, acts on the dead tasks that were named, tells how far it is, and can be stopped in between. */
+/**
+ * @module dashboard/dead/act-dialog
+ * Confirms and runs a bulk action on selected dead tasks, with progress and a stop button.
+ */
 import { useEffect, useId, useRef, useState } from 'react'
 import type { SelectedBody } from '../../protocol/index.ts'
 import { asProblem } from '../api/problem.ts'
@@ -14,12 +17,12 @@ export interface DeadActDialogProps {
   readonly type: string
   readonly action: DeadAction
   readonly ids: readonly string[]
-  /** What happened; null: nothing did. */
+  /** @param text The result; null if the dialog was cancelled. */
   readonly onClose: (text: string | null) => void
 }
 
 const VERBS: Readonly<Record<DeadAction, string>> = { replay: 'Replay', remove: 'Remove' }
-/** A removal above this asks for the number. */
+/** Removing more tasks requires typing their number. */
 const MANY = 10
 const NAMED = 8
 
@@ -51,7 +54,7 @@ export function DeadActDialog({ type, action, ids, onClose }: DeadActDialogProps
       {tally === null && action === 'remove' && ids.length > MANY && (
         <p className="typed">
           <label htmlFor={field}>
-            Type <code>{ids.length}</code> to go on
+            Type <code>{ids.length}</code> to confirm
           </label>{' '}
           <input
             id={field}
@@ -108,13 +111,13 @@ function Question({ action, ids }: { readonly action: DeadAction; readonly ids: 
     <>
       {action === 'replay' ? (
         <p>
-          They go to the back of the normal tier, with their attempts counted anew. Tasks that die meanwhile are left
-          alone.
+          The tasks move to the end of the normal tier with their attempt count reset. Tasks that die in the meantime
+          are not affected.
         </p>
       ) : (
         <p>
-          They are deleted with their payloads. This cannot be undone; replay is the way to run them again. Tasks that
-          die meanwhile are left alone.
+          The tasks and their payloads are deleted. This cannot be undone; to run them again, replay them instead. Tasks
+          that die in the meantime are not affected.
         </p>
       )}
       <ul className="named" aria-label="Tasks">
@@ -131,7 +134,7 @@ function Question({ action, ids }: { readonly action: DeadAction; readonly ids: 
   )
 }
 
-/** A line for a shell holds so many ids and no more. */
+/** Limits the length of a copied command. */
 const IDS_PER_LINE = 100
 
 function commandsOf(type: string, action: DeadAction, ids: readonly string[]): readonly Command[] {

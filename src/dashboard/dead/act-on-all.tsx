@@ -1,4 +1,7 @@
-/** @module dashboard/dead/act-on-all  The two acts that leave the choice to the master: replay the oldest, and clear all. */
+/**
+ * @module dashboard/dead/act-on-all
+ * The two actions whose tasks the master chooses: replay the oldest, and clear all.
+ */
 import { useId, useState } from 'react'
 import { useAct } from '../api/use-act.ts'
 import { readN } from '../parts/act-size.ts'
@@ -24,7 +27,7 @@ export function ReplayOldest({ type, length, onDone }: OnAllProps) {
     const { body } = await api.send<{ replayed: number }>('POST', ['automations', type, 'dead', 'replay'], {
       body: { n: count },
     })
-    onDone(`${plural(body.replayed, 'task')} went back to the queue.`)
+    onDone(`${plural(body.replayed, 'task')} requeued.`)
   })
   return (
     <>
@@ -40,7 +43,7 @@ export function ReplayOldest({ type, length, onDone }: OnAllProps) {
         onChange={(event) => setText(event.target.value)}
       />
       <button type="button" disabled={n === null || replay.busy} onClick={() => n !== null && void replay.run(n)}>
-        {n === null ? 'Replay: 1 to 10,000' : `Replay the oldest ${countText(Math.min(n, length))}`}
+        {n === null ? 'Enter 1 to 10,000' : `Replay the oldest ${countText(Math.min(n, length))}`}
       </button>
       {replay.problem !== null && <ErrorPanel problem={replay.problem} />}
     </>
@@ -60,19 +63,19 @@ export function ClearDialog({ type, length, items, onDone, onClose }: ClearProps
   })
   return (
     <ConfirmDialog
-      title={`Clear the dead letters of ${type}?`}
+      title={`Clear all dead letters of ${type}?`}
       verb={`Clear ${plural(length, 'dead letter')}`}
       act={clear}
       typed={type}
       onClose={onClose}
     >
       <p>
-        All of them are deleted with their payloads, also those that die until this arrives. This cannot be undone;
-        replay is the way to run them again.
+        All dead letters and their payloads are deleted, including tasks that die before the master handles this
+        request. This cannot be undone; to run tasks again, replay them instead.
       </p>
       <p>
         <Download name={`${type}-dead.ndjson`} media="application/x-ndjson" make={() => ndjson(items)}>
-          {items.length < length ? `Save the ${countText(items.length)} that are read first` : 'Save them first'}
+          {items.length < length ? `Save a copy of the first ${countText(items.length)}` : 'Save a copy first'}
         </Download>
       </p>
     </ConfirmDialog>

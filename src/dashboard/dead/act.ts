@@ -1,8 +1,8 @@
 /**
  * @module dashboard/dead/act
- * Replays or removes the dead tasks that were shown, and no other (D50): their ids go out in calls of 1,000, one after
- * the other, and what died later is left alone. The first call without an answer ends it: those tasks are unknown, and
- * the list is read again.
+ * Replays or removes exactly the dead tasks that were shown (D50). Their IDs are sent in sequential calls of 1,000;
+ * tasks that died later are not affected. The first failed call ends the action: without a response, the outcome of its
+ * tasks is unknown and the list is reloaded.
  */
 import type { SelectedBody } from '../../protocol/index.ts'
 import { Problem } from '../api/problem.ts'
@@ -10,7 +10,7 @@ import { countText, plural } from '../parts/numbers.ts'
 
 export type DeadAction = 'replay' | 'remove'
 
-/** What a person is asked about. */
+/** The action and tasks to confirm. */
 export interface Chosen {
   readonly action: DeadAction
   readonly ids: readonly string[]
@@ -21,14 +21,14 @@ const IDS_PER_CALL = 1_000
 export interface Tally {
   readonly action: DeadAction
   readonly asked: number
-  /** Replayed or removed. */
+  /** Number of tasks replayed or removed. */
   readonly done: number
-  /** No longer dead when the call arrived. */
+  /** Number of tasks that were no longer dead when the call arrived. */
   readonly notDead: number
-  /** Sent in a call that failed; without an answer they may be done. */
+  /** Number of tasks in the call that failed; without a response, the call may have succeeded. */
   readonly open: number
   readonly stopped: boolean
-  /** Why it ended early. */
+  /** Why the action ended early; null if it did not fail. */
   readonly failure: unknown
 }
 
@@ -40,7 +40,7 @@ export interface DeadActParts {
     readonly task_ids: readonly string[]
   }) => Promise<SelectedBody>
   readonly report: (tally: Tally) => void
-  /** Stops before the next call; what was sent is not taken back. */
+  /** Aborting stops before the next call; calls already sent are not cancelled. */
   readonly signal: AbortSignal
 }
 
@@ -65,13 +65,13 @@ function counted(tally: Tally, { results }: SelectedBody): Tally {
   return { ...tally, done: tally.done + results.length - notDead, notDead: tally.notDead + notDead }
 }
 
-const DONE: Readonly<Record<DeadAction, string>> = { replay: 'went back to the queue', remove: 'removed' }
+const DONE: Readonly<Record<DeadAction, string>> = { replay: 'requeued', remove: 'removed' }
 
-/** The master judged the call and did nothing of it. A 5xx may have come after the deed. */
+/** Whether the master rejected the call without effect. After a 5xx the call may have taken effect. */
 const isRefusal = (failure: unknown): boolean =>
   failure instanceof Problem && failure.status !== null && failure.status < 500
 
-/** What happened, in one sentence or several. */
+/** Summarizes the outcome in one or more sentences. */
 export function tallyText({ action, asked, done, notDead, open, stopped, failure }: Tally): string {
   const rest = asked - done - notDead - open
   return [
@@ -80,9 +80,9 @@ export function tallyText({ action, asked, done, notDead, open, stopped, failure
     failure === null
       ? ''
       : isRefusal(failure)
-        ? `${countText(open)} refused.`
-        : `What became of ${countText(open)} is not known; the list is read again.`,
-    rest === 0 ? '' : `${countText(rest)} ${stopped ? 'left alone: you stopped it' : 'not tried'}.`,
+        ? `${countText(open)} rejected by the master.`
+        : `The outcome of ${countText(open)} is unknown; the list is reloaded.`,
+    rest === 0 ? '' : `${countText(rest)} not attempted${stopped ? ': stopped by you' : ''}.`,
   ]
     .filter((part) => part !== '')
     .join(' ')

@@ -1,4 +1,4 @@
-/** @module dashboard/dead/dead-dialog  One dead task whole: how often it ran, what killed it, its payload. */
+/** @module dashboard/dead/dead-dialog  Shows one dead task: attempts, error and payload. */
 import { countText } from '../parts/numbers.ts'
 import { Age } from '../parts/times.tsx'
 import { JsonDialog } from '../tasks/json-dialog.tsx'
@@ -8,11 +8,11 @@ export function DeadDialog({ item, onClose }: { readonly item: DeadItem; readonl
   return (
     <JsonDialog title={item.id} value={item.payload} onClose={onClose}>
       <p className="soft">
-        {countText(item.attempt)} of {countText(item.max_attempts)} runs failed. Submitted{' '}
+        {countText(item.attempt)} of {countText(item.max_attempts)} attempts failed. Submitted{' '}
         <Age at={item.submitted_at} />, died <Age at={item.died_at} />.
       </p>
       <pre className="dead-error">
-        <bdi>{item.last_error ?? 'no error was kept'}</bdi>
+        <bdi>{item.last_error ?? 'no error recorded'}</bdi>
       </pre>
     </JsonDialog>
   )

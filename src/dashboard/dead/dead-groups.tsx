@@ -1,4 +1,7 @@
-/** @module dashboard/dead/dead-groups  The groups of dead tasks, the largest first; one of them open, with its tasks. */
+/**
+ * @module dashboard/dead/dead-groups
+ * Lists the groups of dead tasks, largest first, with the tasks of the open group.
+ */
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { cutText } from '../parts/json-text.ts'
 import { countText, plural } from '../parts/numbers.ts'
@@ -53,7 +56,7 @@ function Group({ route, group, isOnly, isStale, selection, onTick, onChoose, onO
   const isOpen = isOnly || route.group === groupId(key)
   const ids = useMemo(() => items.map(({ id }) => id), [items])
   const count = countText(ids.length)
-  const name = error === null ? 'no error was kept' : cutText(error, ERROR_CHARACTERS)
+  const name = error === null ? 'no error recorded' : cutText(error, ERROR_CHARACTERS)
   return (
     <li className="group">
       <div className="group-head">
@@ -167,7 +170,7 @@ const columnsOf = (
       </button>
     ),
   },
-  { name: 'Runs', className: 'number short', cell: ({ attempt, max_attempts: most }) => `${attempt} of ${most}` },
+  { name: 'Attempts', className: 'number short', cell: ({ attempt, max_attempts: most }) => `${attempt} of ${most}` },
   { name: 'Died', className: 'number short', cell: (item) => <Age at={item.died_at} /> },
   {
     name: 'Error',

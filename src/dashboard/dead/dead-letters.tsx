@@ -1,7 +1,7 @@
 /**
  * @module dashboard/dead/dead-letters
- * Tasks that ran out of attempts, by what killed them. Every act names the ids that were shown (D50); only "replay the
- * oldest" and "clear all" leave the choice to the master, and say so.
+ * Shows the dead-letter queue of an automation type, grouped by error. Actions send the IDs that were shown (D50); only
+ * "replay the oldest" and "clear all" let the master choose the tasks.
  */
 import { useCallback, useEffect, useMemo, useState } from 'react'
 import type { DeadBody } from '../../protocol/index.ts'
@@ -48,7 +48,7 @@ export function DeadLetters({ route }: { readonly route: RouteTo<'tasks'> & { re
   )
 }
 
-/** Reads a little first, then twice as much each time while that is light. */
+/** Reads 100 items first, then doubles the number while the response stays small. */
 function useDead(type: string): Read<DeadBody> {
   const [n, setN] = useState(FIRST_N)
   const read = useRead(['dead', type], EVERY_MS, async (api, signal) => {
@@ -70,7 +70,7 @@ interface LettersProps {
   readonly onDone: (text: string) => void
 }
 
-/** The letters, and what was opened of them: a dialog stays until it is closed, also when nothing is left behind it. */
+/** Shows the list and its dialogs. An open dialog stays open even if the list becomes empty. */
 function Letters({ route, dead, isStale, onDone }: LettersProps) {
   const { type } = route
   const { length, items } = dead
@@ -87,10 +87,10 @@ function Letters({ route, dead, isStale, onDone }: LettersProps) {
   return (
     <>
       {length === 0 ? (
-        <EmptyState kind="nothing" title="No task ran out of attempts">
+        <EmptyState kind="nothing" title="No dead letters">
           <p>
-            A task lands here when its last attempt fails, when its run says that trying again is no use, or when it
-            keeps losing its worker.
+            A task appears here when its last attempt fails, when a worker reports that a retry is useless, or when it
+            repeatedly loses its worker.
           </p>
         </EmptyState>
       ) : (
@@ -144,11 +144,10 @@ function Filled({
   return (
     <>
       <p className="soft">
-        {plural(groups.length, 'group')} by error, over{' '}
         {items.length < length
-          ? `the first ${countText(items.length)} of ${countText(length)}, oldest death first`
-          : `all ${countText(length)}`}
-        .
+          ? `The first ${countText(items.length)} of ${countText(length)} (oldest first)`
+          : `All ${countText(length)}`}
+        , in {plural(groups.length, 'group')} by error.
       </p>
       <div className="buttons start">
         <ReplayOldest type={type} length={length} onDone={onDone} />
@@ -171,7 +170,7 @@ function Filled({
             Remove {countText(ids.length)}…
           </button>
           <button type="button" className="link" onClick={() => select(() => NONE)}>
-            Select none
+            Clear selection
           </button>
         </fieldset>
       )}

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/dead/groups
- * Dead tasks by what killed them. Two errors are one group when they differ only in what differs from task to task:
- * quoted text, UUIDs, hex and numbers.
+ * Groups dead tasks by error. Two errors belong to the same group if they differ only in quoted text, UUIDs,
+ * hexadecimal strings or numbers.
  */
 import type { DeadBody } from '../../protocol/index.ts'
 
@@ -9,7 +9,7 @@ export type DeadItem = DeadBody['items'][number]
 
 export interface DeadGroup {
   readonly key: string
-  /** As the newest of them put it. */
+  /** The error of the task that died last. */
   readonly error: string | null
   readonly items: readonly DeadItem[]
   readonly firstDiedAt: number
@@ -18,7 +18,7 @@ export interface DeadGroup {
 
 const NO_ERROR = ''
 
-/** What varies goes in this order: a UUID is hex and numbers, hex is numbers, and quotes may hold them all. */
+/** Replaced in this order: quotes may contain UUIDs, UUIDs contain hex, hex contains numbers. */
 const VARYING: readonly (readonly [RegExp, string])[] = [
   [/"[^"]*"|`[^`]*`|(?<!\w)'[^']*'(?!\w)/g, '“…”'],
   [/\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi, '#'],
@@ -33,7 +33,7 @@ export function groupKey(error: string | null): string {
     .trim()
 }
 
-/** The largest first; of equals the one that died last. */
+/** Largest group first; groups of equal size by latest death. */
 export function groupsOf(items: readonly DeadItem[]): readonly DeadGroup[] {
   const byKey = new Map<string, DeadItem[]>()
   for (const item of items) {
@@ -53,7 +53,7 @@ function groupOf(key: string, items: readonly DeadItem[]): DeadGroup {
   return { key, items, error: newest.last_error, firstDiedAt: oldest.died_at, lastDiedAt: newest.died_at }
 }
 
-/** Short enough for an address. FNV-1a; two groups of one id only open together. */
+/** A short ID for the address (FNV-1a). On a collision, both groups open together, which is harmless. */
 export function groupId(key: string): string {
   let hash = 0x811c9dc5
   for (let at = 0; at < key.length; at += 1) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193) >>> 0

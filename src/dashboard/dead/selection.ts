@@ -1,7 +1,7 @@
 /**
  * @module dashboard/dead/selection
- * Which dead tasks are ticked, by id. What is no longer listed is no longer ticked, so an act is never on more than
- * what is seen.
+ * Tracks the selected dead tasks by ID. Tasks that are no longer listed do not count as selected, so an action never
+ * affects tasks that are not visible.
  */
 export type Selection = ReadonlySet<string>
 
@@ -16,11 +16,11 @@ export function withIds(selection: Selection, ids: readonly string[], on: boolea
   return next
 }
 
-/** The ticked ones in the order of the list. */
+/** The selected and listed IDs, in list order. */
 export const listed = (selection: Selection, items: readonly { readonly id: string }[]): readonly string[] =>
   items.filter(({ id }) => selection.has(id)).map(({ id }) => id)
 
-/** How a tick box over several looks. */
+/** The state of a checkbox for several tasks. */
 export function ticked(selection: Selection, ids: readonly string[]): 'all' | 'some' | 'none' {
   const count = ids.filter((id) => selection.has(id)).length
   if (count === 0) return 'none'

@@ -1,10 +1,10 @@
-/** @module dashboard/parts/age  Points in time and spans, as a person reads them. */
+/** @module dashboard/parts/age  Formats ages and durations. */
 
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** A span: `now`, `5 s`, `3 min`, `2 h 5 min`, `4 d`. A negative one, which clocks make, is `now`. */
+/** A duration: `now`, `5 s`, `3 min`, `2 h 5 min`, `4 d`. Negative durations, caused by clock skew, are `now`. */
 export function spanText(seconds: number): string {
   const whole = Math.floor(seconds)
   if (whole < 1) return 'now'
@@ -27,7 +27,7 @@ export function lastingText(seconds: number): string {
   return span === 'now' ? 'just now' : `for ${span}`
 }
 
-/** What is left until a point in time, or that it has passed. */
+/** `in 5 s`; `past` once the time has passed. */
 export function leftText(seconds: number, past: string): string {
   return seconds <= 0 ? past : `in ${seconds < 1 ? '1 s' : spanText(seconds)}`
 }

@@ -1,4 +1,4 @@
-/** @module dashboard/parts/announcements  The one place where changes that nobody asked for are told to a screen reader. */
+/** @module dashboard/parts/announcements  Announces background changes to screen readers through one live region. */
 import { useEffect, useRef, useSyncExternalStore } from 'react'
 import { Announcer } from './announcer.ts'
 
@@ -18,7 +18,7 @@ export function Announcements() {
   )
 }
 
-/** Tells the text whenever it changes; the first one is read with the page. */
+/** Announces `text` whenever it changes. The initial text is not announced, since it is read with the page. */
 export function useAnnouncement(source: string, text: string): void {
   const known = useRef(text)
   useEffect(() => {

@@ -1,17 +1,17 @@
 /**
  * @module dashboard/parts/announcer
- * What a screen reader is told while the page changes by itself: at most once every ten seconds, the newest text of each
- * source, since a fleet of thousands never stops changing and nobody can listen to all of it.
+ * Throttles screen reader announcements to one every ten seconds, because a large fleet changes constantly. Each
+ * announcement contains the latest text of every source.
  *
- *   say ──▶ waits until 10 s after the last telling ──▶ told, with what the other sources said meanwhile
+ *   say ──▶ queued until 10 s after the last announcement ──▶ announced together with the texts of other sources
  */
 const EVERY_MS = 10_000
-/** A text that changes with each key press is told once the typing rests. */
+/** Debounces texts that change with each key press. */
 const REST_MS = 500
 
 interface AnnouncerParts {
   readonly nowMs: () => number
-  /** Answers how to call it off. */
+  /** @returns a function that cancels the timer. */
   readonly after: (ms: number, act: () => void) => () => void
 }
 
@@ -21,7 +21,7 @@ export class Announcer {
   readonly #watchers = new Set<() => void>()
   #told = ''
   #toldAtMs = -Infinity
-  /** Since when something waits. */
+  /** When the oldest queued text was added. */
   #sinceMs = 0
   #cancel: (() => void) | undefined
 
@@ -36,7 +36,7 @@ export class Announcer {
 
   readonly told = (): string => this.#told
 
-  /** @param source whose text it is: a newer one takes the place of one that waits. */
+  /** @param source Identifies the text: a newer text replaces a queued one of the same source. */
   say(source: string, text: string): void {
     const now = this.#parts.nowMs()
     if (this.#waiting.size === 0) this.#sinceMs = now

@@ -1,14 +1,14 @@
 /**
  * @module dashboard/parts/boundary
- * Keeps a fault of one place from taking the whole page away: a mistake of ours, or a part of the page that cannot be
- * loaded because the master was replaced by a newer one since the page was opened.
+ * Catches render errors of one page, so that the rest of the dashboard keeps working: bugs, and code that cannot be
+ * loaded because the master was upgraded after the dashboard was opened.
  */
 import { Component, type ReactNode } from 'react'
 import { asProblem, Problem } from '../api/problem.ts'
 import { ErrorPanel } from './error-panel.tsx'
 
 export interface BoundaryProps {
-  /** What the place is called; with another name it is tried again. */
+  /** Title of the page; the error is cleared when it changes. */
   readonly of: string
   readonly children: ReactNode
 }
@@ -44,13 +44,13 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
               ? new Problem('a part of the page could not be loaded', { cause: error.reason })
               : asProblem(error.reason)
           }
-          title="This place cannot be shown:"
+          title="This page cannot be displayed:"
         >
           <p>
-            {missing && 'Perhaps the master is away, or was replaced by a newer one since this page was opened. '}The
-            other places still work.{' '}
+            {missing && 'The master may be unavailable, or may have been upgraded since you opened this page. '}Other
+            pages still work.{' '}
             <button type="button" onClick={() => location.reload()}>
-              Load the page anew
+              Reload
             </button>
           </p>
         </ErrorPanel>
@@ -59,6 +59,6 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
   }
 }
 
-/** Chromium, Firefox and Safari each name the import that failed, in words of their own. */
+/** Recognizes a failed dynamic import by the messages of Chromium, Firefox and Safari. */
 const isMissing = (reason: unknown): boolean =>
   reason instanceof TypeError && /dynamically imported module|importing a module/i.test(reason.message)

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/parts/card-table
- * A table whose rows become cards on a narrow screen. There the layout takes the meaning of the elements away, which is
- * why every role is written out, and every cell carries the name of its column.
+ * Renders a table whose rows become cards on narrow screens. The card layout removes the implicit ARIA roles of table
+ * elements, so every role is explicit. Each cell carries the name of its column.
  */
 /* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/no-interactive-element-to-noninteractive-role, jsx-a11y/prefer-tag-over-role -- see above */
 import type { ReactNode } from 'react'
@@ -9,7 +9,7 @@ import type { ReactNode } from 'react'
 export interface CardTableProps {
   readonly label: string
   readonly columns: readonly string[]
-  /** The data are old: shown dimmed. */
+  /** Whether the data are stale and shown dimmed. */
   readonly stale: boolean
   readonly children: ReactNode
 }
@@ -36,13 +36,13 @@ export function Row({ children }: { readonly children: ReactNode }) {
 }
 
 interface CellProps {
-  /** Name of its column. */
+  /** Name of the cell's column. */
   readonly of: string
   readonly className?: string
   readonly children: ReactNode
 }
 
-/** The cell that names its row. */
+/** The header cell of a row. */
 export function RowHead({ of, children }: CellProps) {
   return (
     <th role="rowheader" scope="row" data-label={of}>

@@ -1,4 +1,4 @@
-/** @module dashboard/parts/choices  Links to the types or pools of a place, the open one marked. */
+/** @module dashboard/parts/choices  Renders links to the types or pools of a page and marks the open one. */
 import { formatRoute, type Target } from '../route.ts'
 
 export interface ChoicesProps {

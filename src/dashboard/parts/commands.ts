@@ -1,6 +1,6 @@
 /**
  * @module dashboard/parts/commands
- * Calls of the API as lines for a POSIX shell. Names from workers are quoted, so that none can break out of its place.
+ * Formats API calls as commands for a POSIX shell. Names from workers are quoted to prevent shell injection.
  */
 
 export interface Command {
@@ -9,7 +9,7 @@ export interface Command {
   readonly text: string
 }
 
-/** One argument: as it is when every shell reads it so, else in single quotes. */
+/** Quotes one argument with single quotes if it contains characters that are special in a shell. */
 export const shellQuote = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
@@ -37,7 +37,7 @@ export function curlCommand(base: URL, { method, path, query = {}, body, headers
   return { label: 'curl', text }
 }
 
-/** A line of the admin command, for the master of this page. */
+/** Formats a `muster` command for the master that serves this dashboard. */
 export function musterCommand(base: URL, ...args: readonly string[]): Command {
   const master = base.href.replace(/\/api\/v1\/$/, '')
   return { label: 'muster', text: ['muster', ...args.map(shellQuote), '--master-url', shellQuote(master)].join(' ') }

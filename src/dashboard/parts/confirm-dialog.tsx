@@ -1,7 +1,7 @@
 /**
  * @module dashboard/parts/confirm-dialog
- * Asks before an act: what it does, then verb, number and scope on the button. Escape and Cancel do nothing; focus starts
- * on Cancel. What cannot be undone and reaches far asks for a word to be typed.
+ * Asks for confirmation before an action. The button names verb, number and scope; initial focus is on Cancel. Large
+ * irreversible actions require typing a word.
  */
 import { useId, useState, type ReactNode } from 'react'
 import type { Act } from '../api/use-act.ts'
@@ -13,9 +13,9 @@ export interface ConfirmProps {
   readonly verb: string
   readonly act: Act<readonly []>
   readonly onClose: () => void
-  /** What has to be typed before the verb works: a name, or a number. */
+  /** The text to type before the action button is enabled: a name or a number. */
   readonly typed?: string | undefined
-  /** False: nothing is lost by it. */
+  /** False if the action loses no data. */
   readonly danger?: boolean
   readonly wide?: boolean
   readonly children: ReactNode
@@ -44,7 +44,7 @@ export function ConfirmDialog({
             <code>
               <bdi>{typed}</bdi>
             </code>{' '}
-            to go on
+            to confirm
           </label>
           <input
             id={id}

@@ -1,13 +1,13 @@
 /**
  * @module dashboard/parts/copy-as
- * "Copy as curl, muster, kubectl": every act of the page as a command. The token stands there as `$SVC_API_TOKEN`, never
- * as itself.
+ * Renders the "Copy as" menu, which copies an action as a curl, muster or kubectl command. Commands contain
+ * `$SVC_API_TOKEN` instead of the token.
  */
-/* oxlint-disable jsx-a11y/no-noninteractive-element-interactions -- the events are those of the controls inside */
+/* oxlint-disable jsx-a11y/no-noninteractive-element-interactions -- events bubble from the controls inside */
 import { useRef, useState } from 'react'
 import type { Command } from './commands.ts'
 
-const TOLD_MS = 2_000
+const MESSAGE_MS = 2_000
 
 export function CopyAs({
   commands,
@@ -17,14 +17,14 @@ export function CopyAs({
   readonly label?: string
 }) {
   const menu = useRef<HTMLDetailsElement>(null)
-  const [told, setTold] = useState<string | null>(null)
+  const [message, setMessage] = useState<string | null>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   const copy = async ({ label: name, text }: Command): Promise<void> => {
     const done = await copyText(text)
-    setTold(done ? `Copied as ${name}` : `Not copied: the browser forbids it. ${text}`)
+    setMessage(done ? `Copied as ${name}` : `The browser blocked copying. Copy this text yourself: ${text}`)
     if (done) menu.current?.removeAttribute('open')
-    clearTimeout(timer.current) // That of the copy before would take this word away.
-    timer.current = setTimeout(() => setTold(null), done ? TOLD_MS : TOLD_MS * 10)
+    clearTimeout(timer.current) // The timer of an earlier copy would clear this message.
+    timer.current = setTimeout(() => setMessage(null), done ? MESSAGE_MS : MESSAGE_MS * 10)
   }
   const onBlur = (event: React.FocusEvent): void => {
     if (!event.currentTarget.contains(event.relatedTarget)) menu.current?.removeAttribute('open')
@@ -47,12 +47,12 @@ export function CopyAs({
           ))}
         </ul>
       </details>
-      <output className="copy-told">{told}</output>
+      <output className="copy-told">{message}</output>
     </span>
   )
 }
 
-/** False: the browser forbids it, which it does on pages without TLS. */
+/** @returns false if the browser blocks copying. */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
@@ -62,12 +62,13 @@ async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** The old way, which works without TLS. */
+/** Copies with `execCommand`: the clipboard API is not available without TLS. */
 function copySelected(text: string): boolean {
   const box = document.createElement('textarea')
   box.value = text
   box.className = 'hidden'
-  const host = document.querySelector('dialog[open]') ?? document.body // Outside an open dialog nothing can be selected.
+  // While a dialog is open, text outside of it cannot be selected.
+  const host = document.querySelector('dialog[open]') ?? document.body
   host.append(box)
   box.select()
   try {

@@ -1,13 +1,14 @@
 /**
  * @module dashboard/parts/dialog
- * A native modal dialog: the browser keeps focus inside, closes on Escape unless work is under way, and gives focus back.
+ * Renders a native modal dialog. The browser traps focus, closes the dialog on Escape unless it is busy, and restores
+ * focus.
  */
 import { useId, useLayoutEffect, useRef, type ReactNode } from 'react'
 
 export interface DialogProps {
   readonly title: string
   readonly onClose: () => void
-  /** Work is under way: it stays open. */
+  /** While true, the dialog cannot be closed. */
   readonly busy?: boolean
   readonly wide?: boolean
   readonly children: ReactNode
@@ -19,7 +20,7 @@ export function Dialog({ title, onClose, busy = false, wide = false, children }:
   useLayoutEffect(() => {
     const shown = dialog.current
     shown?.showModal()
-    return () => shown?.close() // Before it leaves the document, so that the browser gives focus back.
+    return () => shown?.close() // Before the element is removed, so that the browser restores focus.
   }, [])
   const cancel = (event: { preventDefault(): void }): void => {
     event.preventDefault()

@@ -1,10 +1,10 @@
-/** @module dashboard/parts/download  A button that saves text as a file; the text is made when it is pressed. */
+/** @module dashboard/parts/download  Renders a button that saves text as a file; the text is generated on click. */
 
 export interface DownloadProps {
   readonly name: string
   readonly media: 'application/json' | 'application/x-ndjson' | 'text/csv' | 'text/plain'
   readonly make: () => string
-  /** Once the browser has it. */
+  /** Called after the download has started. */
   readonly onSaved?: () => void
   readonly disabled?: boolean
   readonly children: string
@@ -27,5 +27,5 @@ export function Download({ name, media, make, onSaved, disabled = false, childre
   )
 }
 
-/** One JSON value a line. */
+/** One JSON value per line. */
 export const ndjson = (values: readonly unknown[]): string => values.map((each) => `${JSON.stringify(each)}\n`).join('')

@@ -1,22 +1,22 @@
 /**
  * @module dashboard/parts/empty-state
- * Why there is nothing to see, and what to do next. Five kinds that are never taken for each other: there is nothing yet,
- * the filter hides it, the token may not see it, it is gone, and the master cannot tell.
+ * Explains why a view is empty and what to do next. The five kinds: no data yet, no filter matches, no permission, item
+ * deleted, data unavailable.
  */
 import type { ReactNode } from 'react'
 
 const KINDS = {
   nothing: { mark: '○', title: 'Nothing here yet' },
   filtered: { mark: '⌕', title: 'Nothing matches the filter' },
-  forbidden: { mark: '⊘', title: 'This token may not see this' },
-  gone: { mark: '∅', title: 'No longer there' },
-  away: { mark: '◌', title: 'Not known at the moment' },
+  forbidden: { mark: '⊘', title: 'This token has no access' },
+  gone: { mark: '∅', title: 'No longer exists' },
+  away: { mark: '◌', title: 'Currently unavailable' },
 } as const
 
 export interface EmptyStateProps {
   readonly kind: keyof typeof KINDS
   readonly title?: string
-  /** What it means, and the command or link that helps. */
+  /** An explanation, and a command or link for the next step. */
   readonly children?: ReactNode
 }
 

@@ -1,6 +1,6 @@
 /**
  * @module dashboard/parts/error-panel
- * What went wrong: what happened, in the master's words, what to do next, and what its log is searched by.
+ * Shows an error: the message of the master, the next step, and the request ID to search its log for.
  */
 import type { ReactNode } from 'react'
 import type { Problem } from '../api/problem.ts'
@@ -17,7 +17,7 @@ export function ErrorPanel({ problem, title, onRetry, children }: ErrorPanelProp
   const reference = [
     ...(status === null ? [] : [`status ${status}`]),
     ...(requestId === null ? [] : [`request ${requestId}`]),
-    ...(retryAfterSeconds === null ? [] : [`the master asks to wait ${retryAfterSeconds} s`]),
+    ...(retryAfterSeconds === null ? [] : [`retry after ${retryAfterSeconds} s`]),
   ].join(' · ')
   return (
     <div className="problem">
@@ -30,7 +30,7 @@ export function ErrorPanel({ problem, title, onRetry, children }: ErrorPanelProp
           {reference !== '' && <span className="soft">{reference}</span>}
           {onRetry !== undefined && (
             <button type="button" className="link" onClick={onRetry}>
-              Try now
+              Retry now
             </button>
           )}
         </p>
@@ -40,9 +40,9 @@ export function ErrorPanel({ problem, title, onRetry, children }: ErrorPanelProp
 }
 
 function headline({ status }: Problem): string {
-  if (status === null) return 'No answer:'
-  if (status === 403) return 'This token may not do that:'
-  return status === 503 ? 'The master cannot serve this now:' : 'Not done:'
+  if (status === null) return 'No response:'
+  if (status === 403) return 'Permission denied:'
+  return status === 503 ? 'The master is temporarily unavailable:' : 'Request failed:'
 }
 
 const sentence = (text: string): string => {

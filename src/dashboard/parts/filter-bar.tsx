@@ -1,6 +1,6 @@
 /**
  * @module dashboard/parts/filter-bar
- * One field that filters what is below, with the count found and what is wrong with the filter. The key `/` leads here.
+ * Renders a filter field with the number of matches and errors in the filter. The key `/` focuses it.
  */
 import { useId, type ReactNode } from 'react'
 import { useAnnouncement } from './announcements.tsx'
@@ -11,11 +11,11 @@ export interface FilterBarProps {
   readonly value: string
   readonly onChange: (value: string) => void
   readonly placeholder?: string
-  /** Why the filter, or a part of it, is not understood. */
+  /** Error message if the filter, or a part of it, is invalid. */
   readonly fault?: string | null
   readonly found: number
   readonly total: number
-  /** Controls at the end of the bar. */
+  /** Controls at the end of the filter bar. */
   readonly children?: ReactNode
 }
 

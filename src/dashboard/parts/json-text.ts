@@ -1,26 +1,26 @@
-/** @module dashboard/parts/json-text  JSON values as text, and equal or not. */
+/** @module dashboard/parts/json-text  Formats, parses and compares JSON values. */
 import type { JsonValue } from '../../protocol/index.ts'
 
 export const prettyJson = (value: unknown): string => JSON.stringify(value, null, 2)
 
-/** At most `limit` characters, with the rest counted; characters are never split. */
+/** Truncates to `limit` characters and appends the number of omitted ones. Surrogate pairs are not split. */
 export function cutText(text: string, limit: number): string {
   if (text.length <= limit) return text
   const head = text.slice(0, limit).replace(/[\uD800-\uDBFF]$/, '')
   return `${head}… (${text.length - head.length} more characters)`
 }
 
-/** The position of a fault in JSON text, as the parser tells it. */
+/** Parses JSON text. @returns the value, or the parser's error message. */
 export function parseJson(text: string): { readonly value: JsonValue } | { readonly fault: string } {
   if (text.trim() === '') return { fault: 'expected JSON, got nothing' }
   try {
     return { value: JSON.parse(text) as JsonValue }
   } catch (error) {
-    return { fault: `not JSON: ${(error as Error).message}` }
+    return { fault: `invalid JSON: ${(error as Error).message}` }
   }
 }
 
-/** Equal by value; the order of an object's keys does not matter. */
+/** Whether two JSON values are equal; the order of object keys does not matter. */
 export function sameJson(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false

@@ -1,5 +1,5 @@
-/** @module dashboard/parts/json-view  A JSON value as text: cut when it is long, whole on request. */
-/* oxlint-disable jsx-a11y/prefer-tag-over-role, jsx-a11y/no-noninteractive-tabindex -- a box that scrolls is reached by keyboard */
+/** @module dashboard/parts/json-view  Shows a JSON value as text, truncated until expanded. */
+/* oxlint-disable jsx-a11y/prefer-tag-over-role, jsx-a11y/no-noninteractive-tabindex -- scrollable: needs focus */
 import { useState } from 'react'
 import { cutText, prettyJson } from './json-text.ts'
 

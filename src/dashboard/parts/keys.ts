@@ -1,7 +1,7 @@
 /**
  * @module dashboard/parts/keys
- * Single keys as shortcuts: off in fields and dialogs, with a modifier, and when the person turned them off. A place names
- * the keys it takes, `j` or one after another as `g w`; the newest that is shown wins.
+ * Handles single-key shortcuts. They are disabled in input fields and dialogs, with a modifier key, and by preference.
+ * A component registers keys such as `j`, or sequences such as `g w`; the most recently mounted component wins.
  */
 import { useEffect, useRef } from 'react'
 import { preferences } from '../settings/preferences.ts'
@@ -37,7 +37,7 @@ function isShortcut(event: KeyboardEvent): boolean {
   return !(target instanceof Element) || target.closest(`${TYPED_IN}, dialog`) === null
 }
 
-/** How long the first key of two is remembered. */
+/** Maximum time between the two keys of a sequence. */
 const SECOND_WITHIN_MS = 1_500
 let first = { key: '', atMs: 0 }
 

@@ -1,6 +1,7 @@
 /**
  * @module dashboard/parts/live-badge
- * Whether what you see follows the fleet: by events, by reading again and again, not any more, or not because you said so.
+ * Renders the live badge, which shows whether data are live, polled, offline or paused. Clicking it pauses or resumes
+ * updates.
  */
 import { useAwaySince, reach } from '../api/reach.ts'
 import { useFeed, useFeedState } from '../api/live.ts'
@@ -28,7 +29,7 @@ export function LiveBadge() {
       className={`live ${tone}`}
       aria-pressed={isPaused}
       onClick={() => (isPaused ? feed.resume() : feed.pause())}
-      title={isPaused ? 'Follow the fleet again (p)' : 'Pause: the page stands still (p)'}
+      title={isPaused ? 'Resume live updates (p)' : 'Pause live updates (p)'}
     >
       <span aria-hidden="true">{mark}</span> {text}
     </button>

@@ -1,8 +1,8 @@
-/** @module dashboard/parts/live-text  How much what is shown follows the fleet, in a word. */
+/** @module dashboard/parts/live-text  Chooses the text of the live badge. */
 import type { FeedState } from '../api/feed.ts'
 import { spanText } from './age.ts'
 
-/** A stream that comes back within this long is not worth a word. */
+/** Shorter interruptions of the stream are not reported. */
 const PATIENCE_MS = 5_000
 
 interface Badge {
@@ -16,12 +16,12 @@ export interface BadgeFacts {
   readonly awaySinceMs: number | undefined
   readonly answeredAtMs: number | undefined
   readonly nowMs: number
-  /** Unix seconds as the time of day. */
+  /** Formats Unix seconds as a time of day. */
   readonly clock: (seconds: number) => string
 }
 
 export function badgeOf({ feed, awaySinceMs, answeredAtMs, nowMs, clock }: BadgeFacts): Badge {
-  if (feed.kind === 'paused') return { mark: '❚❚', tone: 'warn', text: `paused by you ${clock(feed.sinceMs / 1_000)}` }
+  if (feed.kind === 'paused') return { mark: '❚❚', tone: 'warn', text: `paused since ${clock(feed.sinceMs / 1_000)}` }
   if (awaySinceMs !== undefined && nowMs - awaySinceMs >= PATIENCE_MS)
     return { mark: '◌', tone: 'bad', text: `offline since ${clock(awaySinceMs / 1_000)}` }
   if (feed.kind === 'live')

@@ -1,4 +1,4 @@
-/** @module dashboard/parts/moments  Points in time as text, in the zone the person chose. */
+/** @module dashboard/parts/moments  Formats points in time in the preferred time zone. */
 import { preferences } from '../settings/preferences.ts'
 
 interface Formats {
@@ -8,7 +8,7 @@ interface Formats {
   readonly mark: string
 }
 
-/** Making one costs a hundred times what using it does, and a list shows hundreds. */
+/** Formatters are created once: creating one costs about a hundred times as much as using it. */
 function formatsFor(zone: { readonly timeZone?: 'UTC' }, mark: string): Formats {
   return {
     clock: new Intl.DateTimeFormat('en-GB', { ...zone, hour: '2-digit', minute: '2-digit', second: '2-digit' }),
@@ -26,7 +26,7 @@ function text(which: 'clock' | 'short' | 'moment', seconds: number): string {
   return `${formats[which].format(seconds * 1_000)}${formats.mark}`
 }
 
-/** `14:02:07`. @param seconds unix seconds */
+/** `14:02:07`. @param seconds Unix seconds. */
 export const clockText = (seconds: number): string => text('clock', seconds)
 
 /** `14:02`. */

@@ -1,4 +1,4 @@
-/** @module dashboard/parts/numbers  Counts and measurements as text. */
+/** @module dashboard/parts/numbers  Formats counts and measurements. */
 
 const grouped = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const fine = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })

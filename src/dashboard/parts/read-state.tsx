@@ -1,7 +1,7 @@
 /**
  * @module dashboard/parts/read-state
- * What stands above data that were read: nothing while they are fresh, a line while they are read for the first time, and
- * when the newest try failed why, and of when the data below are.
+ * Shows the state of a read above its data: nothing while they are fresh, a loading message at first, and after a
+ * failure the error and the age of the data.
  */
 import type { ReactNode } from 'react'
 import type { Read } from '../api/queries.ts'
@@ -12,20 +12,20 @@ import { useLocalNow } from './use-now.ts'
 
 export function ReadState({ read: { data, atMs, problem, refresh } }: { readonly read: Read<unknown> }) {
   const now = useLocalNow()
-  if (problem === undefined) return data === undefined ? <output className="reading">Reading…</output> : null
+  if (problem === undefined) return data === undefined ? <output className="reading">Loading…</output> : null
   return (
     <ErrorPanel problem={problem} onRetry={refresh}>
       <p>
         {atMs === undefined
-          ? 'Nothing could be read yet.'
-          : `Below are the last good data, of ${clockText(atMs / 1_000)} (${agoText((now - atMs) / 1_000)}).`}{' '}
-        It is tried again by itself.
+          ? 'No data has been loaded yet.'
+          : `Showing data from ${clockText(atMs / 1_000)} (${agoText((now - atMs) / 1_000)}).`}{' '}
+        Retrying automatically.
       </p>
     </ErrorPanel>
   )
 }
 
-/** The state of a read and, once there are any, its data: dimmed while they are old. */
+/** Shows the state of a read and its data, dimmed while they are stale. */
 export function ReadView<T>({ read, children }: { readonly read: Read<T>; readonly children: (data: T) => ReactNode }) {
   return (
     <>

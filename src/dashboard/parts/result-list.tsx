@@ -1,7 +1,7 @@
 /**
  * @module dashboard/parts/result-list
- * What became of each item of an act on many: done, refused with the reason, unknown because no answer came, left out, or
- * still to come. What went wrong stands first.
+ * Lists the outcome of each item of a bulk action: done, rejected with a reason, unknown because there was no response,
+ * skipped, or pending. Failures come first.
  */
 import { countText } from './numbers.ts'
 import { MARKS, ORDER, resultsText, type Result } from './results.ts'

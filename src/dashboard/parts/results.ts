@@ -1,4 +1,4 @@
-/** @module dashboard/parts/results  What became of each item of an act on many. */
+/** @module dashboard/parts/results  Counts the outcomes of a bulk action. */
 import { countText } from './numbers.ts'
 
 export interface Result {
@@ -9,14 +9,14 @@ export interface Result {
 
 export const MARKS = {
   unknown: { mark: '?', tone: 'warn', word: 'unknown' },
-  refused: { mark: '✗', tone: 'bad', word: 'refused' },
-  skipped: { mark: '–', tone: 'calm', word: 'left out' },
+  refused: { mark: '✗', tone: 'bad', word: 'rejected' },
+  skipped: { mark: '–', tone: 'calm', word: 'skipped' },
   done: { mark: '✓', tone: 'good', word: 'done' },
-  waiting: { mark: '…', tone: 'calm', word: 'to come' },
+  waiting: { mark: '…', tone: 'calm', word: 'pending' },
 } as const
-/** What went wrong stands first. */
+/** Failures first. */
 export const ORDER = Object.keys(MARKS) as readonly (keyof typeof MARKS)[]
-/** `17 done, 2 refused, 1 unknown`. */
+/** `17 done, 2 rejected, 1 unknown`. */
 export function resultsText(results: readonly Result[]): string {
   return ORDER.toReversed()
     .flatMap((outcome) => {

@@ -1,4 +1,7 @@
-/** @module dashboard/parts/state-badge  A worker's state: mark, word and colour, with the stored word where it is hidden. */
+/**
+ * @module dashboard/parts/state-badge
+ * Shows a worker's state as symbol, word and colour, with the stored state if it differs.
+ */
 import { displayState, type Seen } from '../workers/display-state.ts'
 import { useServerNow } from './use-now.ts'
 

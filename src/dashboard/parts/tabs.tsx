@@ -1,4 +1,4 @@
-/** @module dashboard/parts/tabs  The views of one place as links, so that each has an address. */
+/** @module dashboard/parts/tabs  Renders the tabs of a page as links, so that each tab has an address. */
 import type { ReactNode } from 'react'
 import { formatRoute, type Target } from '../route.ts'
 

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/parts/use-now
- * The time, as of the last full second. It comes by context (with-now.tsx): a list shows hundreds of ages, and as many
- * subscriptions would be made and ended at every key press in its filter.
+ * Provides the current time, rounded down to the second. It is a context (with-now.tsx), because a list shows hundreds
+ * of ages and each would otherwise subscribe and unsubscribe at every key press in its filter.
  */
 import { createContext, useContext } from 'react'
 import { serverClock } from '../api/session.ts'
@@ -18,8 +18,8 @@ export const readNow = (): Now => ({
 
 export const NowContext = createContext(readNow())
 
-/** Local milliseconds, for what this browser did itself. */
+/** Local milliseconds, for times recorded by this browser. */
 export const useLocalNow = (): number => useContext(NowContext).localMs
 
-/** Unix seconds of the master, for every time on the wire. */
+/** The master's time in Unix seconds, for times from the API. */
 export const useServerNow = (): number => useContext(NowContext).serverSeconds

@@ -1,10 +1,10 @@
 /**
  * @module dashboard/parts/virtual-table
- * A table of any length of which only the rows in view stand in the document (window.ts). All rows are equally high;
- * below 720 px each is a card, equally high as well. `j` and `k` move from row to row, `Enter` opens, `x` selects.
- * Heights are computed, so they are set on the element itself, which the content security policy allows to a script.
+ * Renders a virtual table: only the rows in view are in the document (window.ts). All rows have the same height; below
+ * 720 px each row is a card of fixed height. `j` and `k` move between rows, `Enter` opens, `x` selects. Heights are set
+ * through element styles, which the content security policy allows for scripts.
  */
-/* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/no-interactive-element-to-noninteractive-role, jsx-a11y/prefer-tag-over-role, jsx-a11y/no-noninteractive-element-interactions, jsx-a11y/control-has-associated-label -- cards take the meaning of the elements away; the events are those of what is inside */
+/* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/no-interactive-element-to-noninteractive-role, jsx-a11y/prefer-tag-over-role, jsx-a11y/no-noninteractive-element-interactions, jsx-a11y/control-has-associated-label -- the card layout removes implicit roles; events bubble from the controls inside */
 import {
   memo,
   useEffect,
@@ -20,9 +20,9 @@ import { piecesOf, rangeOf, type Range } from './window.ts'
 
 export interface Column<Row> {
   readonly name: string
-  /** What the head shows, where it is not the name. */
+  /** Content of the header cell, if not the name. */
   readonly head?: ReactNode
-  /** Word of the sort order that is tried first, `-cpu` for the largest first; without one the column does not sort. */
+  /** The sort order applied by the first click, `-cpu` for descending; without it the column is not sortable. */
   readonly sort?: string
   readonly className?: string
   readonly cell: (row: Row, index: number) => ReactNode
@@ -36,13 +36,13 @@ export interface VirtualTableProps<Row> {
   readonly rowHeight: number
   readonly cardHeight: number
   readonly stale?: boolean
-  /** `cpu`, or `-cpu` for the largest first. */
+  /** The current sort order: `cpu`, or `-cpu` for descending. */
   readonly sort?: string
   readonly onSort?: (sort: string) => void
   readonly onOpen?: (row: Row) => void
   readonly onToggle?: (row: Row) => void
   readonly isSelected?: (row: Row) => boolean
-  /** The rows in view, once scrolling rests. */
+  /** Called with the visible rows after scrolling stops. */
   readonly onView?: (rows: readonly Row[]) => void
 }
 
@@ -133,7 +133,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   )
 }
 
-/** The same order the other way round. */
+/** The opposite sort direction. */
 const turned = (sort: string): string => (sort.startsWith('-') ? sort.slice(1) : `-${sort}`)
 
 function Head<Row>({ columns, sort = '', onSort }: VirtualTableProps<Row>) {
@@ -216,7 +216,7 @@ function useRange(scroller: React.RefObject<HTMLDivElement | null>, rowHeight: n
     const box = scroller.current
     if (box === null) return undefined
     const measure = (): void => {
-      // A step of four rows, so that a scroll by a few pixels renders nothing.
+      // Rounded to four rows, so that scrolling a few pixels does not render.
       const top = Math.floor(box.scrollTop / (rowHeight * 4)) * rowHeight * 4
       setView((last) =>
         last.top === top && last.height === box.clientHeight ? last : { top, height: box.clientHeight },
@@ -233,7 +233,7 @@ function useRange(scroller: React.RefObject<HTMLDivElement | null>, rowHeight: n
   return rangeOf(view.top, view.height + rowHeight * 4, rowHeight, count)
 }
 
-/** Tells the rows in view once they have rested for a moment: neither scrolled, nor put in another order. */
+/** Calls `onView` with the visible rows once they have not been scrolled or reordered for 300 ms. */
 function useView<Row>(
   rows: readonly Row[],
   { first, end }: Range,

@@ -1,21 +1,21 @@
 /**
  * @module dashboard/parts/window
- * Which rows of a long table stand in the document: those in view, a few around them, and the one that has focus, which
- * is never taken away from under a person. What lies between is empty space of the right height.
+ * Computes which rows of a virtual table are in the document: the visible rows, a few around them, and the focused row.
+ * Spacers of the right height replace all other rows.
  */
 
-/** Rows beyond each edge, so that a short scroll shows no gap. */
+/** Overscan: extra rows beyond each edge, so that short scrolls show no gap. */
 const AROUND = 3
 
 export interface Range {
   readonly first: number
-  /** Behind the last. */
+  /** Index after the last row. */
   readonly end: number
 }
 
 export type Piece =
   | { readonly kind: 'row'; readonly index: number }
-  /** `rows`: how many rows high. */
+  /** @property rows Height in rows. */
   | { readonly kind: 'space'; readonly before: number; readonly rows: number }
 
 export function rangeOf(scrollTop: number, viewHeight: number, rowHeight: number, count: number): Range {
@@ -24,7 +24,10 @@ export function rangeOf(scrollTop: number, viewHeight: number, rowHeight: number
   return { first, end: Math.max(first, end) }
 }
 
-/** Rows and spaces in order, as high as `count` rows together. @param focused index of a row that stays; -1: none. */
+/**
+ * @param focused Index of the focused row, which is always included; -1 if none.
+ * @returns rows and spacers in order; their total height is `count` rows.
+ */
 export function piecesOf({ first, end }: Range, count: number, focused: number): readonly Piece[] {
   const indexes: number[] = []
   if (focused >= 0 && focused < first) indexes.push(focused)

@@ -1,4 +1,7 @@
-/** @module dashboard/parts/with-now  Has the time go on for everything inside; one timer for the page. */
+/**
+ * @module dashboard/parts/with-now
+ * Updates the current time every second for all components inside, with one timer.
+ */
 import { useEffect, useState, type ReactNode } from 'react'
 import { NowContext, readNow } from './use-now.ts'
 

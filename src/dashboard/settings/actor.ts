@@ -1,6 +1,6 @@
-/** @module dashboard/settings/actor  Whose changes these are, in the history of a config (D39). */
+/** @module dashboard/settings/actor  Builds the actor name under which changes appear in the config history (D39). */
 
-/** Printable ASCII, as the header that carries it takes no more (D39). */
+/** Keeps printable ASCII only, since the actor is sent in an HTTP header (D39). At most 100 characters. */
 export const actorOf = (name: string): string => {
   const plain = name
     .replaceAll(/[^ -~]/g, '')

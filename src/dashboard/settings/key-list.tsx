@@ -1,17 +1,17 @@
-/** @module dashboard/settings/key-list  The shortcuts, all of them. */
+/** @module dashboard/settings/key-list  Lists the keyboard shortcuts. */
 import { Dialog } from '../parts/dialog.tsx'
 import { usePreferences } from './preferences.ts'
 
 const KEYS = [
-  ['/', 'Filter, or find a worker'],
+  ['/', 'Filter or find a worker'],
   ['g then o w t u p a s', 'Overview, Workers, Tasks, Output, Pools, Automations, Settings'],
   ['j k', 'Next and previous row'],
   ['x', 'Select the row'],
   ['Enter', 'Open the row'],
-  ['e', 'Edit the config of the worker that is open'],
-  ['p', 'Pause: the page stands still'],
+  ['e', 'Edit the config of the open worker'],
+  ['p', 'Pause or resume live updates'],
   ['?', 'This list'],
-  ['Esc', 'Back, or close'],
+  ['Esc', 'Go back or close'],
 ] as const
 
 export function KeyTable() {
@@ -30,8 +30,8 @@ export function KeyTable() {
 export function KeyList({ onClose }: { readonly onClose: () => void }) {
   const { keys } = usePreferences()
   return (
-    <Dialog title="Keys" onClose={onClose}>
-      {!keys && <p className="notice">Single-key shortcuts are off in the settings.</p>}
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
+      {!keys && <p className="notice">Keyboard shortcuts are turned off in Settings.</p>}
       <KeyTable />
       <div className="buttons">
         <button type="button" onClick={onClose}>

@@ -1,6 +1,6 @@
 /**
  * @module dashboard/settings/outage
- * What holds for the whole page: the master does not answer, or the clock of this computer is wrong.
+ * Shows dashboard-wide warnings: the master is not responding, or this computer's clock is wrong.
  */
 import { useAwaySince, reach } from '../api/reach.ts'
 import { serverClock } from '../api/session.ts'
@@ -19,17 +19,17 @@ export function Outage() {
     <output className="outage">
       {since !== undefined && now - since >= PATIENCE_MS && (
         <span className="problem">
-          <strong>The master does not answer since {clockText(since / 1_000)}.</strong>{' '}
+          <strong>The master has not responded since {clockText(since / 1_000)}.</strong>{' '}
           {reach.now.answeredAtMs === undefined
-            ? 'Nothing was read yet.'
-            : `What you see is of ${clockText(reach.now.answeredAtMs / 1_000)}.`}{' '}
-          The page goes on by itself when the master is back.
+            ? 'No data has been loaded yet.'
+            : `Showing data from ${clockText(reach.now.answeredAtMs / 1_000)}.`}{' '}
+          The page reconnects automatically.
         </span>
       )}
       {Math.abs(skew) > SKEW_SECONDS && (
         <span className="notice">
-          The clock of this computer is {spanText(Math.abs(skew))} {skew > 0 ? 'behind' : 'ahead of'} the master&apos;s.
-          Ages here follow the master&apos;s clock.
+          This computer&apos;s clock is {spanText(Math.abs(skew))} {skew > 0 ? 'behind' : 'ahead of'} the master&apos;s.
+          Ages use the master&apos;s clock.
         </span>
       )}
     </output>

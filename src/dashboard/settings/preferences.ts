@@ -1,16 +1,16 @@
 /**
  * @module dashboard/settings/preferences
- * What a person chose for this browser: colours, time zone, keys, and the name their changes carry. Every tab follows.
- * The theme is set before the first paint by `public/assets/theme.js`, which reads the same entry.
+ * Stores the user's preferences in this browser: theme, time zone, shortcuts and actor name. All tabs are kept in sync.
+ * `public/assets/theme.js` reads the same entry and sets the theme before the first paint.
  */
 import { useSyncExternalStore } from 'react'
 
 export interface Preferences {
   readonly theme: 'system' | 'light' | 'dark'
   readonly utc: boolean
-  /** Single-key shortcuts. */
+  /** Whether single-key shortcuts are enabled. */
   readonly keys: boolean
-  /** Behind `dashboard:` in the history of a config (D39); empty: no name. */
+  /** Appended to `dashboard:` as the actor in the config history (D39); empty if not set. */
   readonly name: string
 }
 
@@ -34,7 +34,7 @@ function read(): Preferences {
       name: typeof kept.name === 'string' ? kept.name : '',
     }
   } catch {
-    return DEFAULTS // Storage is forbidden, or holds something else.
+    return DEFAULTS // Storage is blocked, or the entry is not valid JSON.
   }
 }
 
@@ -53,7 +53,7 @@ export function prefer(change: Partial<Preferences>): void {
   try {
     localStorage.setItem(KEY, JSON.stringify(next))
   } catch {
-    // For this page alone.
+    // Storage is blocked: the preference lasts until the page is closed.
   }
   set(next)
 }

@@ -1,4 +1,7 @@
-/** @module dashboard/settings/settings-place  What a person chooses for this browser, and what their token may do. */
+/**
+ * @module dashboard/settings/settings-place
+ * Renders the Settings page: browser preferences, token permissions and shortcuts.
+ */
 import { useId } from 'react'
 import { useSession } from '../api/session.ts'
 import { KeyTable } from './key-list.tsx'
@@ -6,7 +9,7 @@ import { prefer, usePreferences, type Preferences } from './preferences.ts'
 import './settings.css'
 
 const THEMES: readonly { readonly value: Preferences['theme']; readonly text: string }[] = [
-  { value: 'system', text: 'As the system' },
+  { value: 'system', text: 'System' },
   { value: 'light', text: 'Light' },
   { value: 'dark', text: 'Dark' },
 ]
@@ -19,7 +22,7 @@ export function SettingsPlace() {
         <Look />
         <TokenScope />
         <section className="card">
-          <h2>Keys</h2>
+          <h2>Keyboard shortcuts</h2>
           <KeySwitch />
           <KeyTable />
         </section>
@@ -35,7 +38,7 @@ function Look() {
     <section className="card">
       <h2>This browser</h2>
       <fieldset className="setting">
-        <legend>Colours</legend>
+        <legend>Theme</legend>
         {THEMES.map(({ value, text }) => (
           <label key={value}>
             <input type="radio" name={id} checked={theme === value} onChange={() => prefer({ theme: value })} /> {text}
@@ -43,17 +46,16 @@ function Look() {
         ))}
       </fieldset>
       <fieldset className="setting">
-        <legend>Times</legend>
+        <legend>Time zone</legend>
         <label>
-          <input type="radio" name={`${id}-zone`} checked={!utc} onChange={() => prefer({ utc: false })} /> Of this
-          computer
+          <input type="radio" name={`${id}-zone`} checked={!utc} onChange={() => prefer({ utc: false })} /> Local
         </label>
         <label>
           <input type="radio" name={`${id}-zone`} checked={utc} onChange={() => prefer({ utc: true })} /> UTC
         </label>
       </fieldset>
       <p className="setting">
-        <label htmlFor={`${id}-name`}>Your name, for the history of configs</label>
+        <label htmlFor={`${id}-name`}>Your name in the config history</label>
         <input
           id={`${id}-name`}
           type="text"
@@ -64,7 +66,8 @@ function Look() {
           aria-describedby={`${id}-help`}
         />
         <span id={`${id}-help`} className="soft">
-          Others see what you change as dashboard:{name.trim() === '' ? 'name' : name}. The master does not check it.
+          Your changes are recorded as dashboard:{name.trim() === '' ? 'name' : name}. The master does not verify this
+          name.
         </span>
       </p>
     </section>
@@ -76,8 +79,8 @@ function KeySwitch() {
   return (
     <p>
       <label>
-        <input type="checkbox" checked={keys} onChange={(event) => prefer({ keys: event.target.checked })} /> Single-key
-        shortcuts
+        <input type="checkbox" checked={keys} onChange={(event) => prefer({ keys: event.target.checked })} /> Enable
+        single-key shortcuts
       </label>
     </p>
   )
@@ -89,7 +92,7 @@ function TokenScope() {
   } = useSession()
   return (
     <section className="card">
-      <h2>This token and its master</h2>
+      <h2>Token and master</h2>
       <dl className="facts">
         <div>
           <dt>Role</dt>
@@ -108,21 +111,21 @@ function TokenScope() {
           </dd>
         </div>
         <div>
-          <dt>Store</dt>
+          <dt>Storage</dt>
           <dd>
-            {backend.scheme}: {backend.durable ? 'survives a restart' : 'lost with the master'}
+            {backend.scheme}: {backend.durable ? 'persistent' : 'lost when the master stops'}
             {backend.shared ? ', shared by several masters' : ''}
           </dd>
         </div>
         <div>
-          <dt>Life of the store</dt>
+          <dt>Storage epoch</dt>
           <dd>
             <code>{epoch}</code>
           </dd>
         </div>
         <div>
-          <dt>Submits</dt>
-          <dd>{limits.submit_rps_per_token === 0 ? 'not limited' : `${limits.submit_rps_per_token} a second`}</dd>
+          <dt>Submit limit</dt>
+          <dd>{limits.submit_rps_per_token === 0 ? 'unlimited' : `${limits.submit_rps_per_token} per second`}</dd>
         </div>
       </dl>
     </section>

@@ -1,13 +1,13 @@
 /**
  * @module dashboard/sign-in/sign-in
- * Asks for the token, checks it with `GET /api/v1/me` and keeps it only when it may be used here.
+ * Asks for the token and checks it with `GET /api/v1/me`. Only an accepted token is stored.
  */
 import { useId, useState, type SyntheticEvent } from 'react'
 import { checkText, checkToken, isTokenText, type Me } from '../api/me.ts'
 import { openApi } from '../api/session.ts'
 
 export interface SignInProps {
-  /** Why the person is asked; null at the first visit. */
+  /** Why the user must sign in; null at the first visit. */
   readonly why: string | null
   readonly onAccepted: (token: string, me: Me, isTabOnly: boolean) => void
 }
@@ -25,8 +25,8 @@ export function SignIn({ why, onAccepted }: SignInProps) {
     if (!isTokenText(text))
       return setMessage(
         text === ''
-          ? 'Paste a token first.'
-          : 'A token has no spaces and no special characters. Check that it was copied alone.',
+          ? 'Enter a token.'
+          : 'A token contains no spaces or special characters. Check that you copied only the token.',
       )
     setBusy(true)
     setMessage(null)
@@ -63,12 +63,13 @@ export function SignIn({ why, onAccepted }: SignInProps) {
           </button>
         </div>
         <p id={`${id}-help`} className="soft">
-          An admin token, or one scoped to automation types. It is forgotten when you close this tab or sign out.
+          Use an admin token or a token scoped to automation types. It is deleted when you sign out or, unless you stay
+          signed in, when you close this tab.
         </p>
         <p className="keep">
           <label>
-            <input type="checkbox" checked={isKept} onChange={(event) => setKept(event.target.checked)} /> Keep it in
-            this browser until I sign out
+            <input type="checkbox" checked={isKept} onChange={(event) => setKept(event.target.checked)} /> Stay signed
+            in on this browser
           </label>
         </p>
         <p role="alert" className={message === null ? '' : 'problem'}>

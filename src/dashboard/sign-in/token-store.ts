@@ -1,11 +1,11 @@
 /**
  * @module dashboard/sign-in/token-store
- * The token in this browser, or in this tab alone, under a name of this master's own: two masters may share an origin
- * behind path prefixes.
+ * Stores the token for this browser or for this tab only. The storage key contains the path, because two masters may
+ * share an origin behind path prefixes.
  */
 const KEY = `muster:${new URL(document.baseURI).pathname}:token`
 
-/** A browser may forbid storage; the token then lives as long as the page. */
+/** Ignores errors of blocked storage; the token then lasts until the page is closed. */
 function tried<T>(act: () => T, otherwise: T): T {
   try {
     return act()
@@ -18,7 +18,7 @@ export function storedToken(): string | null {
   return tried(() => sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY), null)
 }
 
-/** @param isTabOnly forgotten with the tab, and not known to the others. */
+/** @param isTabOnly Stores the token for this tab only, until it is closed. */
 export function storeToken(token: string, isTabOnly: boolean): void {
   removeToken()
   tried(() => (isTabOnly ? sessionStorage : localStorage).setItem(KEY, token), undefined)
@@ -29,7 +29,7 @@ export function removeToken(): void {
   tried(() => localStorage.removeItem(KEY), undefined)
 }
 
-/** Calls back when another tab signed out. */
+/** Calls `act` when another tab signs out. @returns a function that unsubscribes. */
 export function onSignedOutElsewhere(act: () => void): () => void {
   const listener = (event: StorageEvent): void => {
     if ((event.key === KEY || event.key === null) && storedToken() === null) act()

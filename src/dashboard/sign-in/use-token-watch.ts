@@ -1,7 +1,7 @@
 /**
  * @module dashboard/sign-in/use-token-watch
- * A call was refused with 401 or 403: either the token ended, or it may not do that one thing. `/me` tells which; only
- * the first asks for a new token. Refusals that come together are one question.
+ * Checks the token with `/me` after a call returned 401 or 403. The user is asked for a new token only if `/me` rejects
+ * the token too; otherwise the token merely lacks one permission. Concurrent checks are merged into one.
  */
 import { useCallback, useEffect, useRef } from 'react'
 import { checkText, checkToken } from '../api/me.ts'

@@ -124,16 +124,16 @@ describe('a call', () => {
 
   it('that meets something else than the master says so', async () => {
     const { api } = await served({ '/fleet/api/v1/x': { body: '<html>a proxy</html>' } })
-    await expect(api.get(['x'])).rejects.toThrow('200 with something that is not JSON')
+    await expect(api.get(['x'])).rejects.toThrow('the response with status 200 is not JSON')
   })
 
   it('without an answer is unknown when it was a write', async () => {
     const { api, close } = await served({})
     await close()
-    await expect(api.get(['x'])).rejects.toMatchObject({ status: null, message: 'the master does not answer' })
+    await expect(api.get(['x'])).rejects.toMatchObject({ status: null, message: 'the master did not respond' })
     await expect(api.send('POST', ['x'])).rejects.toMatchObject({
       status: null,
-      message: 'the master did not answer; whether this was done is not known',
+      message: 'the master did not respond; the request may have been applied',
     })
   })
 })
@@ -156,7 +156,7 @@ describe('a token at sign-in', () => {
     expect(broken).toBe('The master could not check the token: the backend is away.')
     const { api, close } = await served({})
     await close()
-    expect(checkText(await checkToken(api))).toMatch(/does not answer/)
+    expect(checkText(await checkToken(api))).toMatch(/not responding/)
   })
 
   it('is shown by what it covers', () => {
@@ -214,7 +214,7 @@ describe('what is installed', () => {
     })
     const without = await served({})
     await expect(loadInstalled(without.api, { role: 'scoped', automations: ['*'] }, signal)).rejects.toThrow(
-      'sign in with one',
+      'sign in with an admin token',
     )
   })
 })

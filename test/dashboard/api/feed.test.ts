@@ -69,7 +69,7 @@ describe('the feed', () => {
     await time.advance(300)
     streams[0]?.end()
     await time.advance(0)
-    expect(feed.state).toMatchObject({ kind: 'lost', problem: { message: 'the master ended the event stream' } })
+    expect(feed.state).toMatchObject({ kind: 'lost', problem: { message: 'the master closed the event stream' } })
     const since = feed.state.kind === 'lost' ? feed.state.sinceMs : 0
     await time.advance(1_000)
     expect([tries(), feed.state.kind === 'lost' && feed.state.sinceMs]).toEqual([2, since])

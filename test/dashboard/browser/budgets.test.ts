@@ -268,7 +268,7 @@ describe('a worker of 1,024 slots', () => {
     await world.join('studio', 'large')
     await world.fill('studio', 'large', 1_024)
     const { page } = await signedIn(`${world.url}/`, '#/workers/studio/large?tab=history')
-    await page.getByText('Nobody has changed').waitFor()
+    await page.getByText('No config changes yet').waitFor()
     const tasks = await tasksDuring(page, async () => {
       const answered = page.waitForResponse(/\/stats/)
       await goTo(page, '#/workers/studio/large?tab=slots')

@@ -69,7 +69,7 @@ const STEPS: readonly (readonly [name: string, step: (page: Page) => Promise<voi
       await page.getByRole('button', { name: 'Replay 3…' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Replay 3' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
-      await page.getByText('No task ran out of attempts').waitFor()
+      await page.getByText('No dead letters').waitFor()
     },
   ],
   [

@@ -24,11 +24,11 @@ describe('a master that does not answer', () => {
     await page.getByRole('link', { name: 'm-3', exact: true }).waitFor()
     await page.context().setOffline(true)
     await badge(page, /offline since/)
-    await page.getByText('The master does not answer since').waitFor()
+    await page.getByText('The master has not responded since').waitFor()
     expect(await page.getByRole('link', { name: 'm-3', exact: true }).isVisible()).toBe(true)
     await look(page, 'master-away')
     await page.context().setOffline(false)
-    await page.getByText('The master does not answer since').waitFor({ state: 'detached', timeout: 12_000 })
+    await page.getByText('The master has not responded since').waitFor({ state: 'detached', timeout: 12_000 })
   })
 
   it('is told from one whose store is away, which says so and how long to wait', async () => {
@@ -45,14 +45,14 @@ describe('a master that does not answer', () => {
     await page.keyboard.press('w')
     await page.keyboard.press('g')
     await page.keyboard.press('o')
-    await page.getByText('The master cannot serve this now:').waitFor()
+    await page.getByText('The master is temporarily unavailable:').waitFor()
     await page.getByText('request r-17').waitFor()
-    await page.getByText('Below are the last good data').waitFor()
+    await page.getByText('Showing data from').waitFor()
     await look(page, 'store-away')
     await page.unroute('**/api/v1/overview')
-    const recovered = page.getByText('The master cannot serve this now:').waitFor({ state: 'detached' })
+    const recovered = page.getByText('The master is temporarily unavailable:').waitFor({ state: 'detached' })
     await page
-      .getByRole('button', { name: 'Try now' })
+      .getByRole('button', { name: 'Retry now' })
       .click({ timeout: 5_000 })
       .catch(() => undefined) // On a busy machine the next poll may be first.
     await recovered
@@ -66,7 +66,7 @@ describe('an event stream that is cut', () => {
     await page.route('**/api/v1/events', (route) => route.abort())
     await page.evaluate('document.dispatchEvent(new Event("visibilitychange"))')
     await page.locator('button.live').click()
-    await badge(page, /paused by you/)
+    await badge(page, /paused since/)
     await page.locator('button.live').click()
     await badge(page, 'polling')
     await many.change('mailer', [4], 'ERROR', 'while the stream was down')
@@ -107,7 +107,7 @@ describe('a page that is paused', () => {
     const page = await open()
     await page.getByRole('link', { name: 'm-5', exact: true }).waitFor()
     await page.keyboard.press('p')
-    await badge(page, /paused by you/)
+    await badge(page, /paused since/)
     await many.change('mailer', [5], 'ERROR', 'unseen while paused')
     await page.waitForTimeout(1_500) // Longer than a batch of events takes.
     expect(await page.getByText('unseen while paused').count()).toBe(0)
@@ -124,7 +124,7 @@ describe('a clock that is wrong by an hour', () => {
     await page.reload()
     await signIn(page, ADMIN_TOKEN)
     await page.goto(`${many.url}/#/workers`)
-    await page.getByText('The clock of this computer is').waitFor()
+    await page.getByText('clock is').waitFor()
     await page.getByText("ahead of the master's").waitFor()
     expect(await page.locator('td.w-seen').first().innerText()).toMatch(/^(now|\d+ s|\d min)$/)
   })
@@ -133,7 +133,7 @@ describe('a clock that is wrong by an hour', () => {
 describe('an address that leads nowhere', () => {
   it('says so, and a worker that is not there is told from one that cannot be read', async () => {
     const page = await open('#/nowhere')
-    await page.getByRole('heading', { name: 'There is no such place' }).waitFor()
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor()
     await look(page, 'no-such-place')
     await page.goto(`${many.url}/#/workers/mailer/nobody`)
     await page.getByText('The master knows no such worker').waitFor()

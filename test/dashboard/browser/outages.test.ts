@@ -48,9 +48,9 @@ withRedisServer('a store that goes away', () => {
       await row.waitFor()
       await badge(page, /live/)
       await redis.kill()
-      await page.getByText('The master cannot serve this now:').first().waitFor()
+      await page.getByText('The master is temporarily unavailable:').first().waitFor()
       await page
-        .getByText(/Below are the last good data, of \d\d:\d\d/)
+        .getByText(/Showing data from \d\d:\d\d/)
         .first()
         .waitFor()
       expect(await row.isVisible()).toBe(true)
@@ -59,7 +59,7 @@ withRedisServer('a store that goes away', () => {
       await until('the master serves', async () => (await fetch(`${world.fleet.url}/readyz`)).status === 200)
       await lasts(
         'after the return of Redis',
-        () => page.getByText('The master cannot serve this now:').first().waitFor({ state: 'detached' }),
+        () => page.getByText('The master is temporarily unavailable:').first().waitFor({ state: 'detached' }),
         () => badge(page, /live/),
       )
       await world.fleet.ok('POST', '/automations/http-request/tasks', {

@@ -61,7 +61,9 @@ describe('a worker of its own process', () => {
     await page.getByLabel('slots', { exact: true }).fill('3')
     await review(page)
     await save(page)
-    await page.getByText('Generation 3 is saved. The worker is offline; it takes the config when it is back.').waitFor()
+    await page
+      .getByText('Generation 3 is saved. The worker is offline and applies the config when it reconnects.')
+      .waitFor()
     await page.locator('.outcome').getByText('Why?').click()
     await page
       .locator('.outcome')
@@ -91,7 +93,7 @@ describe('a worker of its own process', () => {
     await page.getByLabel('slots', { exact: true }).waitFor()
     const { answers, end } = answersTo(page)
     await page.getByRole('radiogroup', { name: 'authorization' }).getByLabel('Set', { exact: true }).check()
-    await page.getByPlaceholder('the new value').fill(CANARY)
+    await page.getByPlaceholder('new value').fill(CANARY)
     await review(page)
     await save(page)
     await page.getByText(/is saved\. The worker applied it/).waitFor()

@@ -25,9 +25,9 @@ describe('signing in', () => {
     await signIn(page, WORKER_TOKEN)
     await page.getByText('This is a worker token').waitFor()
     await signIn(page, 'two words')
-    await page.getByText('A token has no spaces').waitFor()
+    await page.getByText('A token contains no spaces').waitFor()
     await signIn(page, '')
-    await page.getByText('Paste a token first').waitFor()
+    await page.getByText('Enter a token').waitFor()
     expect(await storedValues(page)).toEqual([])
   })
 
@@ -35,13 +35,13 @@ describe('signing in', () => {
     const { page } = await openPage(at())
     await page.route('**/api/v1/me', (route) => route.abort())
     await signIn(page, ADMIN_TOKEN)
-    await page.getByText('The master does not answer').waitFor()
+    await page.getByText('The master is not responding').waitFor()
     expect(await storedValues(page)).toEqual([])
   })
 
   it('keeps the token in this browser when asked to, so that another tab has it', async () => {
     const { page } = await openPage(at())
-    await page.getByLabel('Keep it in this browser').check()
+    await page.getByLabel('Stay signed in on this browser').check()
     await signIn(page, ADMIN_TOKEN)
     await page.getByRole('button', { name: 'Sign out' }).waitFor()
     expect(await page.evaluate('[localStorage.length, sessionStorage.length]')).toEqual([1, 0])
@@ -89,7 +89,7 @@ describe('a scoped token', () => {
       ['Automations', 'Automations'],
       ['Settings', 'Settings'],
     ] as const) {
-      await page.getByRole('navigation', { name: 'Places' }).getByRole('link', { name: place, exact: true }).click()
+      await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: place, exact: true }).click()
       await page.getByRole('heading', { level: 1, name: heading }).waitFor()
     }
     await page.getByRole('link', { name: 'Pools', exact: true }).click()

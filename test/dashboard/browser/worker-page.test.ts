@@ -59,7 +59,7 @@ describe('the page of a worker', () => {
   it('shows an hour of 64 slots within 300 ms of the answer, and holds up nothing', async () => {
     await world.fill('studio', 'm-7', 64)
     const { page } = await open('#/workers/studio/m-7?tab=history')
-    await page.getByText('Nobody has changed').waitFor()
+    await page.getByText('No config changes yet').waitFor()
     await observe(page, { type: 'longtask' })
     const answered = page.waitForResponse(/\/stats/)
     await goTo(page, '#/workers/studio/m-7?tab=slots')
@@ -146,7 +146,7 @@ describe('the page of a worker', () => {
     await page.getByLabel('port', { exact: true }).waitFor()
     expect(asked.filter((each) => /\/automations\/(?!studio)/.test(each))).toEqual([])
     await goTo(page, '#/workers/wide/w-1')
-    await page.getByText('This token may not see this').waitFor()
+    await page.getByText('This token has no access').waitFor()
     await look(page, 'worker-forbidden')
   })
 })

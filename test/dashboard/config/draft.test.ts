@@ -100,7 +100,7 @@ describe('a draft', () => {
 
   it('says that a field whose null is a value cannot be taken away again', () => {
     expect(faults(edited({ note: undefined }, draftOn({ ...base, config: { ...shown, note: 'x' } })))).toEqual([
-      '/note cannot be taken away once it is set: null is a value of this field',
+      '/note cannot be unset: null is a valid value of this field',
     ])
   })
 
@@ -135,10 +135,8 @@ describe('a secret in a draft (D17)', () => {
 
   it('is cleared by null, and not replaced by nothing', () => {
     expect(patch(edited({ key: undefined }))).toEqual({ key: null })
-    expect(faults(edited({ key: '' }))).toEqual(['/key type the new value, or keep the stored one'])
-    expect(faults(edited({ 'smtp/password': '' }))).toEqual([
-      '/smtp/password type the new value, or keep the stored one',
-    ])
+    expect(faults(edited({ key: '' }))).toEqual(['/key enter a new value or keep the stored one'])
+    expect(faults(edited({ 'smtp/password': '' }))).toEqual(['/smtp/password enter a new value or keep the stored one'])
   })
 
   it('inside an object is kept by its mask when something beside it changes', () => {

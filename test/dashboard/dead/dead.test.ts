@@ -116,7 +116,7 @@ describe('an act on dead tasks', () => {
     expect(calls.map(({ length }) => length)).toEqual([1_000, 1_000, 500])
     expect(calls.flat()).toEqual(ids)
     expect(told.map(({ done }) => done)).toEqual([0, 999, 1_999, 2_499])
-    expect(tallyText(tally)).toBe('2,499 tasks went back to the queue. 1 was no longer dead.')
+    expect(tallyText(tally)).toBe('2,499 tasks requeued. 1 was no longer dead.')
   })
 
   it('ends at the first failure, which leaves its tasks unknown', async () => {
@@ -133,14 +133,14 @@ describe('an act on dead tasks', () => {
       },
     })
     expect(tallyText(tally)).toBe(
-      '1,000 tasks removed. What became of 1,000 is not known; the list is read again. 500 not tried.',
+      '1,000 tasks removed. The outcome of 1,000 is unknown; the list is reloaded. 500 not attempted.',
     )
     expect(tally.failure).toEqual(new Error('cut'))
   })
 
   it.each([
-    [403, /1,000 refused/],
-    [503, /is not known/],
+    [403, /1,000 rejected/],
+    [503, /is unknown/],
   ])('tells a refusal from what nobody knows: %d', async (status, text) => {
     const tally = await actOnDead({
       action: 'replay',
@@ -164,8 +164,6 @@ describe('an act on dead tasks', () => {
         return answered(taskIds)
       },
     })
-    expect(tallyText(tally)).toBe(
-      '999 tasks went back to the queue. 1 was no longer dead. 1,500 left alone: you stopped it.',
-    )
+    expect(tallyText(tally)).toBe('999 tasks requeued. 1 was no longer dead. 1,500 not attempted: stopped by you.')
   })
 })

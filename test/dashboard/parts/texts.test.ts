@@ -78,7 +78,7 @@ describe('JSON as text', () => {
 
   it('that cannot be read is a sentence, not an exception', () => {
     expect(parseJson(' ')).toEqual({ fault: 'expected JSON, got nothing' })
-    expect(parseJson('{"a":')).toEqual({ fault: expect.stringMatching(/^not JSON: /) })
+    expect(parseJson('{"a":')).toEqual({ fault: expect.stringMatching(/^invalid JSON: /) })
     expect(parseJson('[1]')).toEqual({ value: [1] })
   })
 })

@@ -51,7 +51,7 @@ describe('the badge', () => {
     ['reconnecting', { feed: lost(4_000), awaySinceMs: 8_000 }],
     ['offline since at 4', { feed: lost(4_000), awaySinceMs: 4_000 }],
     ['offline since at 4', { awaySinceMs: 4_000 }],
-    ['paused by you at 3', { feed: { kind: 'paused', sinceMs: 3_000 }, awaySinceMs: 4_000 }],
+    ['paused since at 3', { feed: { kind: 'paused', sinceMs: 3_000 }, awaySinceMs: 4_000 }],
   ])('says "%s"', (text, change) => {
     expect(badgeOf({ ...facts, ...change }).text).toBe(text)
   })

@@ -36,7 +36,9 @@ describe('a submission', () => {
   it('says which text cannot be read', () => {
     const of = (part: object) => readSubmission({ ...newSubmission('k'), ...part })
     const faults = (path: string, message: unknown) => ({ faults: [expect.objectContaining({ path, message })] })
-    expect(of({ payload: typeWhole(draftOf({}), '{') })).toEqual(faults('/payload', expect.stringMatching(/^not JSON/)))
+    expect(of({ payload: typeWhole(draftOf({}), '{') })).toEqual(
+      faults('/payload', expect.stringMatching(/^invalid JSON/)),
+    )
     expect(of({ payload: draftOf([]) })).toEqual(faults('/payload', 'expected a JSON object, for example {}'))
     expect(of({ ttlSeconds: 'soon' })).toEqual(faults('/ttl_seconds', expect.stringMatching(/seconds/)))
     expect(of({ maxAttempts: '1.5' })).toEqual(faults('/max_attempts', expect.stringMatching(/whole number/)))

@@ -46,7 +46,7 @@ describe('an act on many workers', () => {
       'done',
     ])
     expect(results[3]?.text).toBe('somebody else changed its config just now; nothing was saved')
-    expect(resultsText(results)).toBe('16 done, 1 left out, 2 refused, 1 unknown')
+    expect(resultsText(results)).toBe('16 done, 1 skipped, 2 rejected, 1 unknown')
   })
 
   it('can be stopped: what is on its way is awaited, the rest is left out', async () => {
