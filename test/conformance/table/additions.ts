@@ -63,40 +63,56 @@ export const ADDITIONS: readonly Row[] = [
   [
     'D70',
     'The token comes first: refused control sockets take no place of a worker.',
-    by('master/control/refused-sockets.test.ts', 'keep no worker out, and use up none of the handshakes'),
+    by(
+      'master/control/refused-sockets.test.ts',
+      'do not keep workers out, and do not count against the handshakes per second',
+    ),
   ],
   [
     'D71a',
     'A connection has a bound of requests without a response.',
-    by('master/http/bounds.test.ts', 'requests ahead; one more is refused and ends it'),
+    by('master/http/bounds.test.ts', 'requests; one more is refused and closes it'),
   ],
   [
     'D71b',
     'One token leaves room for every other, and scoped tokens leave a tenth.',
-    by('master/http/bounds.test.ts', 'of one token leave room for every other'),
-    by('master/http/bounds.test.ts', 'leave a tenth to the admin and the workers'),
+    by('master/http/bounds.test.ts', '2,000 of one token leave places for every other token'),
+    by(
+      'master/http/bounds.test.ts',
+      'of all scoped tokens together leave a tenth of the places to the admin and the workers',
+    ),
   ],
   [
     'D71c',
     'Routes without a token have places of their own; probes need none.',
-    by('master/http/bounds.test.ts', 'places of their own; probes and tokens are served beside'),
+    by('master/http/bounds.test.ts', 'places of their own; probes and requests with a token are still served'),
   ],
   [
     'D71d',
     'A body has a minimum rate.',
-    by('master/http/bounds.test.ts', 'at 240 bytes a second is read to its end'),
-    by('master/http/bounds.test.ts', 'of one token leave room for every other'),
+    by('master/http/bounds.test.ts', 'that keeps arriving at 240 bytes per second is read to its end'),
+    by('master/http/bounds.test.ts', '2,000 of one token leave places for every other token'),
   ],
   [
     'D71e',
     'The page is served from memory, whatever its readers do.',
-    by('master/http/bounds.test.ts', 'cost the master less than 16 MiB'),
+    by(
+      'master/http/bounds.test.ts',
+      'use less than 16 MiB with 1,500 pipelined asset requests on each of 10 connections',
+    ),
   ],
-  ['D71f', 'Source maps are not served.', by('master/http/dashboard.test.ts', 'are no source maps')],
+  [
+    'D71f',
+    'Source maps are not served.',
+    by('master/http/dashboard.test.ts', 'exclude source maps, and changes of the folder after the start'),
+  ],
   [
     'D71g',
     'Event streams and bus streams have shares as well.',
-    by('master/events/crowd.test.ts', 'leave room for every other, and all scoped tokens leave a tenth'),
+    by(
+      'master/events/crowd.test.ts',
+      'leave places for every other token, and all scoped tokens leave a tenth to the admin',
+    ),
     by('master/rpc/http.test.ts', 'have a bound, which leaves those of every other id alone'),
   ],
   [
@@ -210,7 +226,7 @@ export const ADDITIONS: readonly Row[] = [
   [
     'D86a',
     'Tokens have names, types and permissions.',
-    by('master/catalog/catalog.test.ts', 'lists types, permissions and name of a token'),
+    by('master/catalog/catalog.test.ts', 'returns the types, permissions and name of a token'),
     by('master/matrix.test.ts', 'is refused to a token that may only operate'),
   ],
   [
@@ -221,8 +237,11 @@ export const ADDITIONS: readonly Row[] = [
   [
     'D87',
     'Each change and each refused token leaves an audit line.',
-    by('master/audit/audit.test.ts', 'leaves one line with request, token, actor, peer, route, outcome and count'),
-    by('master/audit/audit.test.ts', 'leaves one line at its first use and one a minute'),
+    by('master/audit/audit.test.ts', 'writes one line with request, token, actor, peer, route, outcome and count'),
+    by(
+      'master/audit/audit.test.ts',
+      'writes one line at its first use, then one per minute with the number of further uses per peer and reason',
+    ),
   ],
   [
     'D88',

@@ -14,7 +14,7 @@ export const CHANNEL: readonly Row[] = [
   [
     'auth/peer-set-forms',
     'The set is a comma-separated string or a JSON list.',
-    by('master/auth/token-settings.test.ts', 'reads every form'),
+    by('master/auth/token-settings.test.ts', 'reads every form of token setting'),
   ],
   ['auth/scoped-token', 'A scoped token may use the routes of its types; `*` is all of them.'],
   ['auth/shared', "1: tokens are the fleet's, not a worker's."],
@@ -28,14 +28,17 @@ export const CHANNEL: readonly Row[] = [
   [
     'auth/constant-time',
     '4: every candidate is compared, in constant time, by digest.',
-    by('master/auth/authenticator.test.ts', 'compares every candidate in constant time, whichever matches'),
+    by('master/auth/authenticator.test.ts', 'compares every candidate in constant time, whichever token matches'),
   ],
   ['auth/ws-header', '5: the WebSocket takes the token from the header.'],
   ['auth/ws-query', '5: or from the query.'],
   [
     'auth/ws-encoding',
     '5: a token that needs URL-encoding is warned about.',
-    by('master/auth/token-settings.test.ts', 'warns of short tokens and of those that need URL-encoding'),
+    by(
+      'master/auth/token-settings.test.ts',
+      'warns about short tokens and tokens that need URL encoding, without showing them',
+    ),
   ],
   ['auth/crossed', '6: admin on worker routes and the reverse are 403.'],
 

@@ -162,7 +162,7 @@ export const DECISIONS: readonly Row[] = [
     'D22c',
     'A revoked worker token ends its sockets within 5 s.',
     by('e2e/master.test.ts', 'ends the sockets of the old token within 5 s'),
-    by('master/control/handshake.test.ts', 'that is revoked closes its sockets and no other'),
+    by('master/control/handshake.test.ts', 'that is revoked closes its own sockets and no other'),
   ],
   ['D23a', 'Workers call the master by JSON-RPC, one call or a batch.'],
   ['D23b', 'It has nineteen methods.'],
@@ -375,10 +375,20 @@ export const DECISIONS: readonly Row[] = [
   [
     'D45a',
     '/healthz does not ask the backend.',
-    by('master/health/health.test.ts', 'stays ok and is not ready while the backend is away'),
+    by(
+      'master/health/health.test.ts',
+      'stays ok and is not ready while the backend is unavailable, and names only parts',
+    ),
     by('conformance/discovery.test.ts', 'says ok while the master is up'),
   ],
-  ['D45b', '/readyz does.', by('master/health/health.test.ts', 'stays ok and is not ready while the backend is away')],
+  [
+    'D45b',
+    '/readyz does.',
+    by(
+      'master/health/health.test.ts',
+      'stays ok and is not ready while the backend is unavailable, and names only parts',
+    ),
+  ],
   [
     'D45c',
     'The health of the operator is its own.',
@@ -406,9 +416,9 @@ export const DECISIONS: readonly Row[] = [
   [
     'D51a',
     'Events have names, data and a comment every 15 s.',
-    by('master/events/stream.test.ts', 'tells the life of a worker as it goes on'),
+    by('master/events/stream.test.ts', 'sends the changes of a worker, but never a config, a secret or a heartbeat'),
     by('master/events/stream.test.ts', 'is kept open by a comment every 15 s'),
-    by('master/events/several-masters.test.ts', 'are told when they changed, once a second'),
+    by('master/events/several-masters.test.ts', 'are published once per second, and only when they changed'),
   ],
   ['D51b', 'A claim is answered with the record, and DELETE repeats harmlessly.'],
   ['D52a', 'A secret inside objects is masked by its path.'],
@@ -458,7 +468,10 @@ export const DECISIONS: readonly Row[] = [
   [
     'D54f',
     'A bad secret file keeps the last good one.',
-    by('master/auth/token-watch.test.ts', 'keeps the tokens in force while a reading is bad'),
+    by(
+      'master/auth/token-watch.test.ts',
+      'keeps the current tokens while the new settings are invalid, and logs it once',
+    ),
   ],
   ['D55a', 'A permanent nack goes to the DLQ.'],
   [

@@ -72,7 +72,7 @@ export const ENDPOINTS: readonly Row[] = [
     'route/page',
     "GET / is the operator's page, which asks for the token and keeps it.",
     by('dashboard/browser/dashboard.test.ts', 'asks for no token again until the person signs out'),
-    by('master/http/dashboard.test.ts', 'needs no token and comes with the headers that keep it to itself'),
+    by('master/http/dashboard.test.ts', 'needs no token and has all security headers'),
   ],
   [
     'page/edit-forms',

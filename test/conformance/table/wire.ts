@@ -5,8 +5,8 @@ export const WIRE: readonly Row[] = [
   [
     'D74',
     'A frame may arrive in any number of fragments; one above 1 MiB is refused with a reason.',
-    by('master/control/frames.test.ts', 'ends that connection alone, and says why'),
-    by('master/control/control-socket.test.ts', 'does not keep the chunks alive'),
+    by('master/control/frames.test.ts', 'closes only that connection, with a reason'),
+    by('master/control/control-socket.test.ts', 'does not keep the socket chunks of its fragments in memory'),
   ],
   ['D75a', 'The numbers of a task payload are kept as they were sent.'],
   ['D75b', 'So are those of values, messages and outputs.'],
@@ -18,7 +18,7 @@ export const WIRE: readonly Row[] = [
   [
     'D77b',
     'More than 60 pings in one read end the connection.',
-    by('master/control/control-socket.test.ts', 'ends the connection after more than 60 pings in one read'),
+    by('master/control/control-socket.test.ts', 'is disconnected after more than 60 pings in one read, not before'),
   ],
   ['D76b', '`since` may have an exponent.'],
   [

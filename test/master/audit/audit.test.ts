@@ -1,4 +1,4 @@
-/** The audit trail of a whole master over HTTP and WebSockets: one line for each change and for refused tokens (D87). */
+/** The audit trail of a running master over HTTP and WebSockets: one line per change and for refused tokens (D87). */
 import { once } from 'node:events'
 import { Writable } from 'node:stream'
 import { describe, expect, it } from '@jest/globals'
@@ -43,7 +43,7 @@ async function audited(classes?: readonly AuditClass[]) {
 }
 
 describe('a change', () => {
-  it('leaves one line with request, token, actor, peer, route, outcome and count', async () => {
+  it('writes one line with request, token, actor, peer, route, outcome and count', async () => {
     const { master, entries } = await audited()
     const { headers } = await master.call('PATCH', `${W1}/config`, {
       token: TOKENS.editor,
@@ -71,7 +71,7 @@ describe('a change', () => {
     ])
   })
 
-  it('of every kind leaves a line with its own action and how many things it changed', async () => {
+  it('of each kind writes a line with its own action and the number of changed objects', async () => {
     const { master, entries } = await audited(['control', 'auth', 'data'])
     const tasks = { tasks: [{ payload: { to: 'a' } }, { payload: { to: 'b' } }, { payload: {} }] }
     const calls: readonly [string, string, object?][] = [
@@ -103,7 +103,7 @@ describe('a change', () => {
     ])
   })
 
-  it('has an action on every route that changes something, and on no other', async () => {
+  it('has an action on every route that changes something, and on no other route', async () => {
     const { routes } = await runMaster()
     const changes = routes.filter(
       ({ method, path, access }) => method !== 'GET' && access !== 'worker' && !path.endsWith('/validate'),
@@ -111,24 +111,24 @@ describe('a change', () => {
     expect(routes.filter(({ audit }) => audit !== undefined)).toEqual(changes)
   })
 
-  it('that was refused leaves a line with the status, at most two a minute for the same call', async () => {
+  it('that was refused writes a line with the status, at most two per minute for the same call', async () => {
     const { master, entries } = await audited()
     for (let sent = 0; sent < 50; sent += 1)
       await master.call('PATCH', `${W1}/config`, { token: TOKENS.viewer, body: { slots: 2 } })
     await master.call('PATCH', `${W1}/config`, { body: { slots: 'many' } })
-    await master.call('POST', `${MAILER}/workers/nobody/drain`)
+    await master.call('POST', `${MAILER}/workers/unknown/drain`)
     await master.stop()
     expect(
       entries().map(({ action, object, outcome, status, count }) => [action, object, outcome, status, count]),
     ).toEqual([
       ['config.change', 'w1', 'refused', 403, 1],
       ['config.change', 'w1', 'refused', 422, 1],
-      ['worker.drain', 'nobody', 'refused', 404, 1],
+      ['worker.drain', 'unknown', 'refused', 404, 1],
       ['config.change', 'w1', 'refused', 403, 49],
     ])
   })
 
-  it('whose store did not respond is unknown, not failed', async () => {
+  it('has the outcome "unknown" when the store did not respond, and "failed" when the call was not sent', async () => {
     const { audit, entries } = recorder()
     const backend = new MemoryBackend({ clock: systemTime, random: systemRandom })
     const master = await startTestMaster({ audit, backend })
@@ -150,9 +150,9 @@ describe('a change', () => {
 })
 
 describe('a refused token', () => {
-  it('leaves one line at its first use and one a minute with the number of further ones, by peer and reason', async () => {
+  it('writes one line at its first use, then one per minute with the number of further uses per peer and reason', async () => {
     const { master, entries, texts } = await audited()
-    const canary = 'canary-token-3f9c-that-nobody-has'
+    const canary = 'canary-token-3f9c-that-is-unknown'
     for (let sent = 0; sent < 20; sent += 1) await master.call('GET', `${MAILER}/workers?limit=5`, { token: canary })
     await master.call('GET', MAILER, { token: '' })
     await master.call('GET', MAILER, { token: '', headers: { authorization: 'Basic YWRtaW4=' } })
@@ -193,28 +193,28 @@ describe('a line', () => {
       ['refused', '\u001b[31m\u2028', '\u009b31mred'],
     ])
     expect(texts.join()).not.toMatch(/canary|admin-token/)
-    // oxlint-disable-next-line no-control-regex -- Control characters are what it looks for.
+    // oxlint-disable-next-line no-control-regex -- The pattern is meant to match control characters.
     expect(texts.join('')).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/)
   })
 
-  it('that cannot be written is counted and delays no call', async () => {
+  it('that cannot be written is counted and does not delay the call', async () => {
     const master = await runMaster({ audit: { classes: new Set(['auth']), write: () => false } })
-    expect((await master.call('GET', '/api/v1/me', { token: 'nobody-has-this-token' })).status).toBe(403)
+    expect((await master.call('GET', '/api/v1/me', { token: 'unknown-token-of-the-test' })).status).toBe(403)
     expect((await master.call('GET', '/metrics')).text).toContain('svc_audit_dropped_total 1')
   })
 
-  it('is dropped when the reader of stdout does not keep up', () => {
+  it('is dropped when the reader of stdout is too slow', () => {
     const { write } = auditTo(new Writable({ write: () => {} }), new Set())
     const taken = Array.from({ length: 200 }, () => write('x'.repeat(10_000)))
     expect(taken.indexOf(false)).toBe(105) // 1 MiB.
     expect(taken.lastIndexOf(true)).toBe(104)
   })
 
-  it('is written for the classes of SVC_AUDIT alone', async () => {
+  it('is written only for the classes in SVC_AUDIT', async () => {
     const { master, texts } = await audited([])
     await master.call('POST', `${W1}/drain`)
     await master.call('POST', `${MAILER}/tasks`, { body: { payload: { to: 'a' } } })
-    await master.call('GET', '/api/v1/me', { token: 'nobody-has-this-token' })
+    await master.call('GET', '/api/v1/me', { token: 'unknown-token-of-the-test' })
     await master.stop()
     expect(texts).toEqual([])
   })

@@ -35,7 +35,7 @@ describe('authenticate', () => {
     ['Bearer  admin-token-of-the-test', 'admin'], // RFC 9110 section 11.4 allows several spaces.
   ])('recognises %s as %s', (header, role) => expect(roleOf(header)).toBe(role))
 
-  it('tells a missing header from a malformed one', () => {
+  it('distinguishes a missing header from a malformed one', () => {
     expect(roleOf(undefined)).toBe('missing')
     for (const header of [
       '',
@@ -50,7 +50,7 @@ describe('authenticate', () => {
     }
   })
 
-  it('takes no token but a whole one', () => {
+  it('accepts only a complete token', () => {
     for (const token of [
       'admin-token-of-the-tes',
       'admin-token-of-the-test2',
@@ -62,8 +62,8 @@ describe('authenticate', () => {
     }
   })
 
-  it('compares every candidate in constant time, whichever matches', () => {
-    for (const token of ['admin-token-of-the-test', 'worker-token-of-the-test', 'every-type-of-the-test', 'nobody']) {
+  it('compares every candidate in constant time, whichever token matches', () => {
+    for (const token of ['admin-token-of-the-test', 'worker-token-of-the-test', 'every-type-of-the-test', 'unknown']) {
       let compared = 0
       const counting = createAuthenticator(TOKENS, (one, other) => {
         compared += 1
@@ -74,19 +74,19 @@ describe('authenticate', () => {
     }
   })
 
-  it('names a token by its digest, never by itself', () => {
+  it('identifies a token by its digest and does not contain the token', () => {
     const principal = createAuthenticator(TOKENS).authenticate('Bearer admin-token-of-the-test')
     expect(JSON.stringify(principal)).not.toContain('admin-token')
   })
 
-  it('accepts nobody where no token is set', () => {
+  it('rejects every token when none is configured', () => {
     const none = createAuthenticator({ admin: null, worker: null, workerPeers: [], scopes: new Map() })
     expect(none.authenticate('Bearer null')).toBe('wrong')
   })
 })
 
 describe('replace', () => {
-  it('refuses the tokens before and takes the new ones, and tells who listens (D22)', () => {
+  it('rejects the previous tokens, accepts the new ones and notifies listeners (D22)', () => {
     const authenticator = createAuthenticator(TOKENS)
     const before = authenticator.identify('worker-token-of-the-test')
     let told = 0
@@ -100,7 +100,7 @@ describe('replace', () => {
     expect(told).toBe(1)
   })
 
-  it('counts narrower scopes as another right', () => {
+  it('invalidates a principal whose token covers fewer types', () => {
     const authenticator = createAuthenticator(TOKENS)
     const before = authenticator.identify('scoped-token-of-the-test')
     if (before === 'wrong') throw new Error('the token is not known')
@@ -121,7 +121,7 @@ describe('covers', () => {
       id: 'k',
     }) as const
 
-  it('compares types whole (S2)', () => {
+  it('compares whole type names (S2)', () => {
     for (const [listed, asked] of [
       ['a', 'a-b'],
       ['a-b', 'a'],
@@ -138,7 +138,7 @@ describe('covers', () => {
     expect(covers(scoped('a', 'b'), 'b')).toBe(true)
   })
 
-  it('lets admin and the scope * use every type, workers none (D61)', () => {
+  it('allows every type to admin and to the scope *, and no type to workers (D61)', () => {
     expect(covers({ role: 'admin', key: 'k', id: 'k' }, 'a')).toBe(true)
     expect(covers(scoped('*'), 'a')).toBe(true)
     expect(covers({ role: 'worker', key: 'k', id: 'k' }, 'a')).toBe(false)
@@ -159,7 +159,7 @@ describe('tokens of SVC_TOKENS (D86)', () => {
   }
   const SHA256 = createHash('sha256').update(SECRET).digest('hex')
 
-  it('are recognised by the token or by its SHA-256, and are known by their name', () => {
+  it('are recognised by the token or its SHA-256, and are identified by their name', () => {
     for (const secret of [{ token: SECRET }, { sha256: SHA256 }, { sha256: SHA256.toUpperCase() }]) {
       expect(principalOf({ role: 'viewer', ...secret })).toMatchObject({
         role: 'scoped',
@@ -170,7 +170,7 @@ describe('tokens of SVC_TOKENS (D86)', () => {
     expect(createAuthenticator(named({ role: 'viewer', sha256: SHA256 })).identify(SHA256)).toBe('wrong')
   })
 
-  it('have the permissions of their role, or those that are listed', () => {
+  it('have the permissions of their role, or the listed permissions', () => {
     expect(permissionsOf(principalOf({ role: 'responder', token: SECRET }))).toEqual(['read', 'operate'])
     expect(permissionsOf(principalOf({ permissions: ['purge', 'consume'], token: SECRET }))).toEqual([
       'consume',
@@ -194,7 +194,7 @@ describe('tokens of SVC_TOKENS (D86)', () => {
     expect(authenticator.still(before)).toBe(false)
   })
 
-  it('of other settings are known by 8 hex digits of their SHA-256', () => {
+  it('from other settings are identified by the first 8 hex digits of their SHA-256', () => {
     const principal = createAuthenticator(TOKENS).identify('admin-token-of-the-test')
     expect(principal).toMatchObject({
       id: createHash('sha256').update('admin-token-of-the-test').digest('hex').slice(0, 8),

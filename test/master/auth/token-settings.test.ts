@@ -21,7 +21,7 @@ const tokensOf = (reading: TokenReading) => {
 }
 
 describe('parseTokens', () => {
-  it('reads every form', () => {
+  it('reads every form of token setting', () => {
     expect(
       tokensOf(
         parse({
@@ -59,7 +59,7 @@ describe('parseTokens', () => {
       { SVC_WORKER_TOKEN: SECRET, SVC_TOKEN_SCOPES: `{"${SECRET}": ["a"]}` },
       'entry 1 of SVC_TOKEN_SCOPES and SVC_WORKER_TOKEN are the same token',
     ],
-  ])('refuses fault %#, by the name of the setting and without a token (D21)', (environment, sentence) => {
+  ])('rejects fault %#, names the setting and does not repeat the token (D21)', (environment, sentence) => {
     const faults = faultsOf(parse(environment))
     expect(faults).toHaveLength(1)
     expect(faults[0]).toContain(sentence)
@@ -78,7 +78,7 @@ describe('parseTokens', () => {
     ])
   })
 
-  it('names the setting of each fault beside its sentence', () => {
+  it('returns the name of the setting with each fault', () => {
     expect(settingsOf(parse({ SVC_WORKER_TOKENS: `${SECRET},,x`, SVC_TOKENS: '5' }))).toEqual([
       'SVC_WORKER_TOKENS',
       'SVC_TOKENS',
@@ -86,7 +86,7 @@ describe('parseTokens', () => {
     expect(settingsOf(parse({ SVC_ADMIN_TOKEN: SECRET, SVC_WORKER_TOKENS: SECRET }))).toEqual(['SVC_WORKER_TOKENS'])
   })
 
-  it('allows one worker token to stand twice, as in the middle of a rotation', () => {
+  it('allows a worker token to be listed twice, as during a rotation', () => {
     expect(faultsOf(parse({ SVC_WORKER_TOKEN: 'w', SVC_WORKER_TOKENS: 'w,x' }))).toEqual([])
   })
 })
@@ -138,13 +138,13 @@ describe('SVC_TOKENS (D86)', () => {
     [[{ ...entry, sha256: undefined, token: `${SECRET} two` }], 'the token in entry 1 of SVC_TOKENS contains a space'],
     [[{ ...entry, workers: ['team-a-*'] }], 'entry 1 of SVC_TOKENS has an unknown key; known: name, role'],
     [[entry, { ...entry, name: 'cd' }], 'an entry of SVC_TOKENS and an entry of SVC_TOKENS are the same token'],
-  ])('refuses fault %# and repeats no token', (value, sentence) => {
+  ])('rejects fault %# and does not repeat the token', (value, sentence) => {
     const faults = faultsOf(parse({ SVC_TOKENS: typeof value === 'string' ? value : JSON.stringify(value) }))
     expect(faults).toEqual([expect.stringContaining(sentence)])
     expect(faults.join()).not.toContain(SECRET)
   })
 
-  it('refuses a token that another setting gives another role', () => {
+  it('rejects a token that another setting assigns to another role', () => {
     const named = JSON.stringify([{ ...entry, sha256: undefined, token: SECRET }])
     expect(faultsOf(parse({ SVC_ADMIN_TOKEN: SECRET, SVC_TOKENS: named }))).toEqual([
       'an entry of SVC_TOKENS and SVC_ADMIN_TOKEN are the same token; each needs its own',
@@ -171,7 +171,7 @@ describe('a token of fewer than 16 characters', () => {
     expect(faultsOf(parseTokens(environment, { allowShort: true }))).toEqual([])
   })
 
-  it('is refused by one character', () => {
+  it('is accepted with one more character', () => {
     expect(faultsOf(parseTokens({ SVC_ADMIN_TOKEN: `${SHORT}s` }))).toEqual([])
   })
 })
@@ -183,7 +183,7 @@ describe('readTokens', () => {
     return text === undefined ? Promise.reject(new Error(`ENOENT ${path}`)) : Promise.resolve(text)
   }
 
-  it('takes the value from the file, without its line break (D22)', async () => {
+  it('reads the value from the file, without the trailing line break (D22)', async () => {
     expect(tokensOf(await readTokens({ SVC_ADMIN_TOKEN_FILE: '/admin' }, read, { allowShort: true })).admin).toBe(
       'from-file',
     )
@@ -192,7 +192,7 @@ describe('readTokens', () => {
     )
   })
 
-  it('refuses an unreadable file, an empty one, and a setting given twice', async () => {
+  it('rejects an unreadable file, an empty file and a setting given twice', async () => {
     expect(faultsOf(await readTokens({ SVC_ADMIN_TOKEN_FILE: '/nowhere' }, read, { allowShort: true }))).toEqual([
       'SVC_ADMIN_TOKEN_FILE cannot be read',
     ])
@@ -206,7 +206,7 @@ describe('readTokens', () => {
 })
 
 describe('tokenWarnings', () => {
-  it('warns of short tokens and of those that need URL-encoding, without showing them', () => {
+  it('warns about short tokens and tokens that need URL encoding, without showing them', () => {
     const warnings = tokenWarnings(
       tokensOf(parse({ SVC_ADMIN_TOKEN: 'short', SVC_WORKER_TOKEN: 'long-enough-but+encoded' })),
     )
@@ -216,7 +216,7 @@ describe('tokenWarnings', () => {
     ])
   })
 
-  it('has nothing to say about a generated token', () => {
+  it('returns no warnings for a generated token', () => {
     const token = generateToken(seededRandom(1))
     expect(token).toHaveLength(43)
     expect(tokenWarnings(tokensOf(parse({ SVC_ADMIN_TOKEN: token })))).toEqual([])

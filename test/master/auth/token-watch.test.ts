@@ -25,7 +25,7 @@ describe('watchTokens', () => {
     return { time, lines, applied, source }
   }
 
-  it('applies tokens within two seconds of their change, once (D22)', async () => {
+  it('applies changed tokens within two seconds, once (D22)', async () => {
     const { time, applied, source } = watched()
     await time.advance(EVERY_MS)
     expect(applied).toEqual([])
@@ -35,7 +35,7 @@ describe('watchTokens', () => {
     expect(applied).toEqual([{ ...INITIAL, worker: 'worker-2' }])
   })
 
-  it('keeps the tokens in force while a reading is bad, and says so once (D54)', async () => {
+  it('keeps the current tokens while the new settings are invalid, and logs it once (D54)', async () => {
     const { time, lines, applied, source } = watched()
     source.reading = { faults: [{ name: 'SVC_TOKEN_SCOPES', problem: 'SVC_TOKEN_SCOPES is not a JSON object' }] }
     await time.advance(3 * EVERY_MS)
@@ -46,7 +46,7 @@ describe('watchTokens', () => {
     expect(applied).toHaveLength(1)
   })
 
-  it('keeps the tokens where no admin or no worker token would be left (D54)', async () => {
+  it('keeps the current tokens when the new settings lack an admin or a worker token (D54)', async () => {
     const { time, applied, source } = watched()
     for (const tokens of [
       { ...INITIAL, admin: null },
@@ -58,7 +58,7 @@ describe('watchTokens', () => {
     expect(applied).toEqual([])
   })
 
-  it('reads no more once it was stopped', async () => {
+  it('stops reading after it was stopped', async () => {
     const { time, source } = watched()
     stops.splice(0).forEach((stop) => stop())
     await time.advance(10 * EVERY_MS)

@@ -3,7 +3,7 @@ import { SCOPED_PERMISSIONS } from '../../../src/protocol/index.ts'
 import { runMaster, TOKENS } from '../running-master.ts'
 
 describe('automations and catalog', () => {
-  it('lists descriptors', async () => {
+  it('lists the descriptors of all types', async () => {
     const master = await runMaster()
     const { json } = await master.call('GET', '/api/v1/automations')
     expect(json).toEqual([
@@ -13,7 +13,7 @@ describe('automations and catalog', () => {
     expect(Object.keys((json as object[])[0] ?? {}).toSorted()).toEqual(['class', 'config_schema', 'kind', 'type'])
   })
 
-  it('shows queue, stream and pools only where they are declared', async () => {
+  it('shows queue, stream and pools only for types that declare them', async () => {
     const master = await runMaster()
     const catalog = (await master.call('GET', '/api/v1/catalog')).json as Record<string, object>
     expect(Object.keys(catalog)).toEqual(['mailer', 'probe'])
@@ -29,7 +29,7 @@ describe('automations and catalog', () => {
     expect((await master.call('GET', '/api/v1/catalog/mailer')).json).toEqual(catalog['mailer'])
   })
 
-  it('answers 404 for a type that is not installed', async () => {
+  it('returns 404 for a type that is not installed', async () => {
     const master = await runMaster()
     expect((await master.call('GET', '/api/v1/catalog/nowhere')).status).toBe(404)
   })
@@ -42,18 +42,21 @@ describe('me (D32)', () => {
     [TOKENS.mailer, 'scoped', ['mailer'], SCOPED_PERMISSIONS, null],
     [TOKENS.everyType, 'scoped', ['*'], SCOPED_PERMISSIONS, null],
     [TOKENS.responder, 'scoped', ['mailer'], ['read', 'operate'], 'responder'],
-  ])('lists types, permissions and name of a token (D86)', async (token, role, automations, permissions, name) => {
-    const master = await runMaster()
-    const { epoch } = await master.backend.meta.info()
-    expect((await master.call('GET', '/api/v1/me', { token })).json).toEqual({
-      role,
-      automations,
-      version: '1.2.3',
-      epoch,
-      backend: { scheme: 'memory', durable: false, shared: false, pubsub: false },
-      limits: { submit_rps_per_token: 0, max_body_bytes: 131_072 },
-      permissions,
-      name,
-    })
-  })
+  ])(
+    'returns the types, permissions and name of a token (D86)',
+    async (token, role, automations, permissions, name) => {
+      const master = await runMaster()
+      const { epoch } = await master.backend.meta.info()
+      expect((await master.call('GET', '/api/v1/me', { token })).json).toEqual({
+        role,
+        automations,
+        version: '1.2.3',
+        epoch,
+        backend: { scheme: 'memory', durable: false, shared: false, pubsub: false },
+        limits: { submit_rps_per_token: 0, max_body_bytes: 131_072 },
+        permissions,
+        name,
+      })
+    },
+  )
 })

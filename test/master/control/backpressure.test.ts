@@ -14,8 +14,8 @@ afterEach(async () => {
   await world.close()
 })
 
-describe('inbound pressure', () => {
-  it('stops reading the sockets that feed a full type, and goes on when it is relieved', async () => {
+describe('inbound back-pressure', () => {
+  it('pauses the sockets that feed a full type, and resumes them when the type has capacity again', async () => {
     const [worker, other] = [await world.worker('w1'), await world.worker('f1', { type: 'feed' })]
     world.sink.fill('mailer')
     worker.send(outputFrame({ n: 0 }))
@@ -31,12 +31,12 @@ describe('inbound pressure', () => {
     expect(world.sink.taken.filter(({ type }) => type === 'mailer')).toHaveLength(51)
   })
 
-  it('stops reading a socket with 256 KiB that the store has not taken, and loses nothing', async () => {
+  it('pauses a socket with 256 KiB of frames that are not stored yet, and loses none', async () => {
     const worker = await world.worker('w1')
     const { workers } = world.deps.backend
     const beat = workers.beat.bind(workers)
     let taken = 0
-    workers.beat = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'away'))
+    workers.beat = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'unavailable'))
     for (let ts = 1; ts <= 40; ts += 1) worker.send(statsFrame({ ts, metrics: { filler: 'x'.repeat(50_000) } }))
     for (let turn = 0; turn < 20; turn += 1) await world.time.advance(10)
     workers.beat = async (items) => {
@@ -53,8 +53,8 @@ describe('inbound pressure', () => {
   })
 })
 
-describe('outbound pressure', () => {
-  /** Has the master answer more than the peer, which does not read, has room for. */
+describe('outbound back-pressure', () => {
+  /** A worker that does not read while the master sends it more responses than the socket buffers can take. */
   async function congested(pings: number, idChars: number): Promise<WorkerClient> {
     const worker = await world.worker('w1')
     worker.socket.pause()
@@ -77,7 +77,7 @@ describe('outbound pressure', () => {
     ])
   }, 20_000)
 
-  /** A worker, spoken by hand, that never reads after its handshake. */
+  /** A worker without a WebSocket client that never reads after its handshake. */
   async function deaf(id: string): Promise<Socket> {
     const socket = connectSocket({ port: world.port, host: '127.0.0.1' })
     sockets.push(socket)
@@ -91,7 +91,7 @@ describe('outbound pressure', () => {
     return socket
   }
 
-  it('cuts off a peer that asks for answers and never reads them', async () => {
+  it('disconnects a peer that sends pings and never reads the responses', async () => {
     const socket = await deaf('w1')
     const gone = once(socket, 'close')
     const ask = masked(JSON.stringify({ type: 'ping', id: 'x'.repeat(60_000) }))

@@ -65,15 +65,15 @@ async function write(socket: Socket, bytes: Buffer): Promise<void> {
   if (!socket.write(bytes)) await once(socket, 'drain')
 }
 
-/** Resolves when the master has handled everything before: its next frame is the response to this ping. */
+/** Resolves when the master has handled all previous frames: it responds to this ping after them. */
 async function handled(socket: Socket): Promise<void> {
   const response = once(socket, 'data')
   await write(socket, fragment(TEXT | FIN, Buffer.from('{"type":"ping","id":"p"}')))
   expect(String((await response)[0])).toContain('"ping"')
 }
 
-describe('a frame in fragments', () => {
-  /** A frame of 1 MiB to the byte. */
+describe('a fragmented frame', () => {
+  /** A frame of exactly 1 MiB. */
   const frame = Buffer.from(
     JSON.stringify(outputFrame({ text: '' })).replace(
       '""',
@@ -81,7 +81,7 @@ describe('a frame in fragments', () => {
     ),
   )
 
-  it.each([4_096, 125, 1])('of %i bytes is accepted up to 1 MiB (D12, D74)', async (size) => {
+  it.each([4_096, 125, 1])('with fragments of %i bytes is accepted up to 1 MiB (D12, D74)', async (size) => {
     expect(frame).toHaveLength(1_048_576)
     const socket = await opened('w1')
     await write(socket, fragments(frame, size))
@@ -91,7 +91,7 @@ describe('a frame in fragments', () => {
     )
   })
 
-  it('may hold empty fragments, and pings between them', async () => {
+  it('may contain empty fragments and interleaved control frames', async () => {
     const socket = await opened('w1')
     const empty = Array.from({ length: 100_000 }, () => fragment(CONTINUATION, Buffer.alloc(0)))
     const text = Buffer.from(JSON.stringify(outputFrame({ n: 1 })))
@@ -108,12 +108,12 @@ describe('a frame in fragments', () => {
     expect(world.sink.payloads).toEqual([{ n: 1 }])
   })
 
-  it('does not keep the chunks alive in which its fragments arrived (G17)', async () => {
+  it('does not keep the socket chunks of its fragments in memory (G17)', async () => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
     const keptBytes = async (): Promise<number> => {
       for (let round = 0; round < 3; round += 1) {
-        await new Promise((resolve) => setImmediate(resolve)) // Frees what the last garbage collection left to its finalizers.
+        await new Promise((resolve) => setImmediate(resolve)) // Runs the finalizers of the last garbage collection.
         collect()
       }
       return process.memoryUsage().arrayBuffers
@@ -126,7 +126,7 @@ describe('a frame in fragments', () => {
     for (let sent = 0; sent < 600; sent += 1) await write(socket, chunk) // 37 MiB
     const pong = once(socket, 'data')
     await write(socket, fragment(PING, Buffer.alloc(0)))
-    await pong // All before it was read.
+    await pong // The master has read all fragments before it.
     expect((await keptBytes()) - before).toBeLessThan(12 * 1_048_576)
     await write(socket, fragment(CONTINUATION | FIN, Buffer.from(JSON.stringify(outputFrame({ n: 1 })))))
     await handled(socket)
@@ -134,8 +134,8 @@ describe('a frame in fragments', () => {
   })
 })
 
-describe('a peer that pings', () => {
-  it('ends the connection after more than 60 pings in one read, and not before (D77)', async () => {
+describe('a peer that sends pings', () => {
+  it('is disconnected after more than 60 pings in one read, not before (D77)', async () => {
     const pings = (count: number): Buffer =>
       Buffer.concat(Array.from({ length: count }, () => fragment(PING, Buffer.alloc(0))))
     const [patient, hasty] = [await opened('w1'), await opened('w2')]
@@ -150,13 +150,13 @@ describe('a peer that pings', () => {
   })
 })
 
-describe('merging pieces', () => {
+describe('merging buffered pieces', () => {
   const merged = (pieces: Buffer[]): Buffer[] => {
     mergePieces(pieces)
     return pieces
   }
 
-  it('keeps the bytes in order, and at most as many pieces as it may', () => {
+  it('keeps the byte order and at most MAX_PIECES pieces', () => {
     let state = 1
     const next = (): number => (state = (state * 48_271) % 2_147_483_647)
     const pieces: Buffer[] = []
@@ -172,7 +172,7 @@ describe('merging pieces', () => {
     expect(Buffer.concat(pieces).equals(Buffer.concat(all))).toBe(true)
   })
 
-  it('copies a byte about 35 times at most, however the pieces are cut', () => {
+  it('copies each byte at most about 35 times, whatever the sizes of the pieces', () => {
     const pieces: Buffer[] = []
     let copied = 0
     for (let sent = 0; sent < 200_000; sent += 1) {

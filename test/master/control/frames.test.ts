@@ -14,39 +14,34 @@ afterEach(async () => {
   await world.close()
 })
 
-describe('a frame that is not understood', () => {
+describe('an invalid frame', () => {
   it.each([
     ['not JSON', '{"type":', 1007, /not JSON/],
-    ['no object', '[1]', 1007, /object/],
+    ['not an object', '[1]', 1007, /object/],
     ['null', 'null', 1007, /object/],
     ['without a type', '{}', 1007, /\/type/],
     ['of an unknown type', '{"type":"reboot"}', 1008, /reboot/],
     ["of the master's own type", '{"type":"drain"}', 1008, /drain/],
     ['with an unknown field', JSON.stringify(stateFrame({ mood: 'good' })), 1007, /\/mood/],
     ['with a string for a number', JSON.stringify(stateFrame({ config_gen: '1' })), 1007, /\/config_gen/],
-    [
-      "with a state that is not the worker's to say",
-      JSON.stringify(stateFrame({ state: 'DRAINING' })),
-      1007,
-      /\/state/,
-    ],
+    ['with a state that only the master sets', JSON.stringify(stateFrame({ state: 'DRAINING' })), 1007, /\/state/],
     ['with a field missing', JSON.stringify({ type: 'ping' }), 1007, /\/id/],
     ['with a negative generation', JSON.stringify(stateFrame({ config_gen: -1 })), 1007, /\/config_gen/],
-    ['with no output in a batch', '{"type":"output_batch","outputs":[]}', 1007, /\/outputs/],
+    ['with an empty output batch', '{"type":"output_batch","outputs":[]}', 1007, /\/outputs/],
     [
-      'with a broken output in a batch',
+      'with an invalid output in a batch',
       '{"type":"output_batch","outputs":[{"slot_id":0,"ts":1,"payload":{}},{"slot_id":0,"ts":1,"payload":7}]}',
       1007,
       /\/outputs\/1\/payload/,
     ],
     [
-      'with statistics nested without end',
+      'with statistics nested 5,000 levels deep',
       `{"type":"stats","slots":1,"cpu_pct":0,"rss_mb":0,"ts":1,"metrics":{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}}`,
       1007,
       /deeper/,
     ],
-    ['with a name that does not print', '{"type":"\\u0000\\u001b[31m\\n"}', 1008, /^[\x20-\x7e]+$/],
-  ])('%s closes its connection and says why (D12, S16)', async (_, text, code, reason) => {
+    ['with an unprintable type name', '{"type":"\\u0000\\u001b[31m\\n"}', 1008, /^[\x20-\x7e]+$/],
+  ])('%s closes its connection with a reason (D12, S16)', async (_, text, code, reason) => {
     const [worker, other] = [await world.worker('w1'), await world.worker('w2')]
     worker.socket.send(text)
     const closed = await worker.closed
@@ -56,19 +51,19 @@ describe('a frame that is not understood', () => {
     await other.settled()
   })
 
-  it('is binary: closed, whatever it holds', async () => {
+  it('that is binary closes its connection, whatever its content', async () => {
     const worker = await world.worker('w1')
     worker.socket.send(Buffer.from(JSON.stringify(stateFrame())), { binary: true })
     expect(await worker.closed).toMatchObject({ code: 1007, reason: expect.stringContaining('binary') })
   })
 
-  it('above 1 MiB closes with 1009 (D12)', async () => {
+  it('above 1 MiB closes its connection with 1009 (D12)', async () => {
     const worker = await world.worker('w1')
     worker.socket.send('x'.repeat(1_048_577))
     expect((await worker.closed).code).toBe(1009)
   })
 
-  it('changes no prototype, and travels on as data (S7)', async () => {
+  it('with a __proto__ key changes no prototype and is passed on as data (S7)', async () => {
     const worker = await world.worker('w1')
     worker.socket.send('{"type":"output","slot_id":0,"ts":1,"payload":{"__proto__":{"polluted":true}}}')
     await worker.settled()
@@ -76,7 +71,7 @@ describe('a frame that is not understood', () => {
     expect(JSON.stringify(world.sink.payloads)).toBe('[{"__proto__":{"polluted":true}}]')
   })
 
-  it('is logged once a minute per worker, without its content being trusted', async () => {
+  it('is logged at most once per minute per worker', async () => {
     for (let round = 0; round < 3; round += 1) {
       const worker = await world.worker('w1')
       worker.socket.send('{"type":"reboot"}')
@@ -87,7 +82,7 @@ describe('a frame that is not understood', () => {
 })
 
 describe('a broken byte stream', () => {
-  /** A control socket spoken by hand; answers what the master closes with. */
+  /** Opens a control socket without a WebSocket client and sends `bytes`. Returns the close code and reason. */
   async function closedBy(bytes: Buffer): Promise<{ code: number; reason: string }> {
     const socket = connectSocket(world.port, '127.0.0.1')
     sockets.push(socket)
@@ -129,7 +124,7 @@ describe('a broken byte stream', () => {
       ]),
       1009,
     ],
-  ])('with %s ends that connection alone, and says why (S16, D74)', async (_, bytes, code) => {
+  ])('with %s closes only that connection, with a reason (S16, D74)', async (_, bytes, code) => {
     const other = await world.worker('w2')
     const closed = await closedBy(bytes)
     expect(closed).toEqual({ code, reason: expect.stringMatching(/^[\x20-\x7e]{10,123}$/) })
@@ -146,7 +141,7 @@ describe('a broken byte stream', () => {
 })
 
 describe('outputs', () => {
-  it('reach the sink in the order sent, singly and in batches (D37, G10)', async () => {
+  it('reach the sink in the order sent, one by one and in batches (D37, G10)', async () => {
     const worker = await world.worker('w1')
     worker.send(outputFrame({ n: 1 }))
     worker.send({
@@ -166,7 +161,7 @@ describe('outputs', () => {
     })
   })
 
-  it('end the connection when the sink cannot take them, and only that one', async () => {
+  it('close the connection when the sink throws, and no other connection', async () => {
     const [worker, other] = [await world.worker('w1'), await world.worker('w2')]
     world.sink.accept = () => {
       throw new RangeError('Maximum call stack size exceeded')
@@ -178,7 +173,7 @@ describe('outputs', () => {
 })
 
 describe('a ping', () => {
-  it('is answered with the same id', async () => {
+  it('gets a response with the same id', async () => {
     const worker = await world.worker('w1')
     worker.send({ type: 'ping', id: 'abc' })
     expect(await worker.next()).toEqual({ type: 'ping', id: 'abc' })
@@ -207,21 +202,21 @@ describe('state and statistics', () => {
     expect(await world.get('/w1/stats')).toMatchObject([{ per_slot }])
   })
 
-  it('move last_seen, as any other frame does', async () => {
+  it('update last_seen, like any other frame', async () => {
     const worker = await world.worker('w1')
     await world.time.advance(7_000)
     await worker.settled()
     expect(await world.get('/w1')).toMatchObject({ last_seen: world.time.wallMs() / 1_000 })
   })
 
-  it('cut an error text that is too long', async () => {
+  it('truncate a long error text', async () => {
     const worker = await world.worker('w1')
     worker.send(stateFrame({ state: 'ERROR', last_error: 'x'.repeat(100_000) }))
     await worker.settled()
     expect(String((await world.get('/w1'))['last_error'])).toHaveLength(4_096)
   })
 
-  it('that change become events, those that repeat do not (D31, D51)', async () => {
+  it('publish events only for changes (D31, D51)', async () => {
     const worker = await world.worker('w1')
     for (const frame of [
       stateFrame(),

@@ -17,7 +17,7 @@ afterEach(async () => {
 
 const CONTROL = '/api/v1/automations/mailer/workers/w1/control'
 
-/** Sends raw text and answers the first bytes that come back. */
+/** Sends raw text and returns the first bytes of the response. */
 async function raw(text: string): Promise<string> {
   const socket = connectSocket(world.port, '127.0.0.1')
   sockets.push(socket)
@@ -43,17 +43,17 @@ describe('the token of a control socket', () => {
   })
 
   it.each([
-    ['a wrong one', { token: 'guess' }],
+    ['wrong', { token: 'guess' }],
     ['the admin token', { token: ADMIN_TOKEN }],
-    ['none', { token: null }],
-    ['a wrong one in the query', { token: null, query: '?token=guess' }],
-  ])('that is %s is accepted and closed with 4401 (D12)', async (_, options) => {
+    ['missing', { token: null }],
+    ['wrong in the query', { token: null, query: '?token=guess' }],
+  ])('that is %s is accepted, and then the socket is closed with 4401 (D12)', async (_, options) => {
     const client = world.connect('w1', options)
     await client.opened
     expect((await client.closed).code).toBe(4401)
   })
 
-  it('may hold a comma, as everywhere else', async () => {
+  it('may contain a comma, as in any other request', async () => {
     world.validTokens.set('one,token', { role: 'worker', key: 'c', id: 'c' })
     const client = world.connect('w1', { token: 'one,token' })
     await client.opened
@@ -62,15 +62,15 @@ describe('the token of a control socket', () => {
     expect(await world.get('/w1')).toMatchObject({ connected: true })
   })
 
-  it('in the header wins over one in the query', async () => {
+  it('in the header takes precedence over one in the query', async () => {
     expect((await world.connect('w1', { token: 'guess', query: `?token=${WORKER_TOKEN}` }).closed).code).toBe(4401)
   })
 
-  it('is looked at before the type: a stranger learns nothing about what is installed', async () => {
+  it('is checked before the type, so a client without a token cannot find out which types exist', async () => {
     expect((await world.connect('w1', { type: 'unknown', token: 'guess' }).closed).code).toBe(4401)
   })
 
-  it('leaves no trace in the request, whatever its path (S15)', () => {
+  it('is removed from the request URL, whatever its path (S15)', () => {
     for (const path of [CONTROL, '/elsewhere']) {
       const request = { url: `${path}?token=${WORKER_TOKEN}`, headers: {}, rawHeaders: [] }
       readHandshake(request as unknown as Parameters<typeof readHandshake>[0])
@@ -78,7 +78,7 @@ describe('the token of a control socket', () => {
     }
   })
 
-  it('that is revoked closes its sockets and no other (D22)', async () => {
+  it('that is revoked closes its own sockets and no other (D22)', async () => {
     world.validTokens.set('next-worker-token', { role: 'worker', key: 'n', id: 'n' })
     const [stays, goes] = [world.connect('w1', { token: 'next-worker-token' }), world.connect('w2')]
     await Promise.all([stays.opened, goes.opened])
@@ -96,7 +96,7 @@ describe('the path of a control socket', () => {
     expect((await world.connect('w1', { type: 'unknown' }).closed).code).toBe(1008)
   })
 
-  it.each(['a/b', 'tab\there', 'x'.repeat(257)])('with an id that is none is closed with 1008: %j', async (id) => {
+  it.each(['a/b', 'tab\there', 'x'.repeat(257)])('with an invalid id is closed with 1008: %j', async (id) => {
     expect((await world.connect(id).closed).code).toBe(1008)
   })
 
@@ -105,19 +105,19 @@ describe('the path of a control socket', () => {
     '/control',
     `${CONTROL}/`,
     '/api/v1/automations/mailer/workers/%zz/control',
-  ])("that is not the channel's is 404 before the upgrade: %s (S15)", async (path) => {
+  ])('that is not a control path returns 404 before the upgrade: %s (S15)', async (path) => {
     const answer = await raw(upgrade(path, VERSION))
     expect(answer).toMatch(/^HTTP\/1\.1 404 /)
     expect(answer).toContain('{"detail":')
   })
 
-  it('with another WebSocket version is 400 before the upgrade (S15)', async () => {
+  it('with another WebSocket version returns an error before the upgrade (S15)', async () => {
     expect(await raw(upgrade(CONTROL, 'Sec-WebSocket-Version: 99\r\n'))).toMatch(/^HTTP\/1\.1 (400|426) /)
   })
 })
 
-describe('register', () => {
-  it('has to come within 10 s (D12)', async () => {
+describe('the register frame', () => {
+  it('must arrive within 10 s (D12)', async () => {
     const [silent, prompt] = [world.connect('w1'), world.connect('w2')]
     await Promise.all([silent.opened, prompt.opened])
     prompt.send(registerFrame('w2'))
@@ -129,7 +129,7 @@ describe('register', () => {
     await prompt.settled()
   })
 
-  it.each(['state', 'stats', 'output', 'ping'])('has to come before %s (D12)', async (type) => {
+  it.each(['state', 'stats', 'output', 'ping'])('must arrive before %s frames (D12)', async (type) => {
     const frames: Record<string, object> = {
       state: { state: 'IDLE', config_gen: 0, ts: 1, last_error: null },
       stats: { slots: 1, cpu_pct: 0, rss_mb: 1, ts: 1, metrics: {} },
@@ -146,14 +146,14 @@ describe('register', () => {
   it.each([
     ['worker_id', registerFrame('w2')],
     ['automation_type', registerFrame('w1', { type: 'feed' })],
-  ])('has to name the %s of the path (D12)', async (field, frame) => {
+  ])('must name the %s of the path (D12)', async (field, frame) => {
     const client = world.connect('w1')
     await client.opened
     client.send(frame)
     expect(await client.closed).toMatchObject({ code: 1008, reason: expect.stringContaining(field) })
   })
 
-  it('of another protocol version is closed with 4000', async () => {
+  it('of another protocol version closes the connection with 4000', async () => {
     const client = world.connect('w1')
     await client.opened
     client.send(registerFrame('w1', { protocol_version: 2 }))
@@ -161,7 +161,7 @@ describe('register', () => {
     expect((await world.call('GET', '/w1')).status).toBe(404)
   })
 
-  it('may be repeated for the same worker, but not turn into another (S16)', async () => {
+  it('may be repeated for the same worker, but not for another one (S16)', async () => {
     const client = await world.worker('w1')
     client.send(registerFrame('w1', { hardware: { cores: 64, ram_gb: 4, hostname: 'h', kernel: 'k' } }))
     await client.settled()
@@ -170,7 +170,7 @@ describe('register', () => {
     expect(await client.closed).toMatchObject({ code: 1008, reason: expect.stringContaining('worker_id') })
   })
 
-  it('with a huge hardware record is refused', async () => {
+  it('with a huge hardware record is rejected', async () => {
     const client = world.connect('w1')
     await client.opened
     client.send(registerFrame('w1', { hardware: { cores: 1, ram_gb: 4, hostname: 'h'.repeat(20_000), kernel: 'k' } }))
@@ -188,7 +188,7 @@ describe('admission', () => {
       }),
     )
 
-  it('refuses more handshakes a second than it can serve with 503 and Retry-After, and lets them in afterwards (G13)', async () => {
+  it('rejects handshakes above the limit per second with 503 and Retry-After, and accepts them later (G13)', async () => {
     await open(MAX_HANDSHAKES_PER_SECOND)
     const answer = await raw(upgrade(CONTROL, GOOD))
     expect(answer).toMatch(/^HTTP\/1\.1 503 /)
@@ -197,7 +197,7 @@ describe('admission', () => {
     expect(await raw(upgrade(CONTROL, GOOD))).toMatch(/^HTTP\/1\.1 101 /)
   })
 
-  it('refuses a socket more while too many have not registered (S15)', async () => {
+  it('rejects further sockets while too many have not registered (S15)', async () => {
     for (let opened = 0; opened < MAX_UNREGISTERED; opened += MAX_HANDSHAKES_PER_SECOND) {
       await open(MAX_HANDSHAKES_PER_SECOND)
       world.time.jump(1_000)
@@ -206,8 +206,8 @@ describe('admission', () => {
   }, 20_000)
 })
 
-describe('the end of the master', () => {
-  it('closes every socket with the code given, lets none in, and cuts off who does not answer', async () => {
+describe('shutdown of the master', () => {
+  it('closes every socket with the given code, rejects new ones and terminates clients that do not respond', async () => {
     const worker = await world.worker('w1')
     const deaf = connectSocket(world.port, '127.0.0.1')
     sockets.push(deaf)

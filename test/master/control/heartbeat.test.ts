@@ -8,7 +8,7 @@ beforeEach(async () => {
 })
 afterEach(() => world.close())
 
-/** A worker that answers no protocol ping. */
+/** A worker that does not respond to protocol pings. */
 async function silent(id: string): Promise<WorkerClient> {
   const client = world.connect(id, { autoPong: false })
   await client.opened
@@ -18,7 +18,7 @@ async function silent(id: string): Promise<WorkerClient> {
 }
 
 describe('pings', () => {
-  it('go out every 20 s to every worker', async () => {
+  it('are sent to every worker every 20 s', async () => {
     const worker = await world.worker('w1')
     const ping = new Promise((resolve) => worker.socket.once('ping', resolve))
     await world.time.advance(20_000)
@@ -26,7 +26,7 @@ describe('pings', () => {
     expect(worker.pings).toBe(1)
   })
 
-  it('that two times find no answer end the connection within 61 s (D12, G12)', async () => {
+  it('close the connection within 61 s when two of them got no response (D12, G12)', async () => {
     const [deaf, alive] = [await silent('w1'), await world.worker('w2')]
     for (let elapsed = 0; elapsed < 40; elapsed += 20) {
       const pings = [deaf, alive].map((worker) => new Promise((resolve) => worker.socket.once('ping', resolve)))
@@ -41,7 +41,7 @@ describe('pings', () => {
     expect(await world.get<unknown[]>('?connected=true')).toMatchObject([{ worker_id: 'w2' }])
   })
 
-  it('go out in slices of 100, all within the same round', async () => {
+  it('are sent in slices of 100, all within the same round', async () => {
     const workers: WorkerClient[] = []
     for (let n = 0; n < 250; n += 1) workers.push(await world.worker(`w${n}`))
     const pinged = (): number => workers.filter(({ pings }) => pings > 0).length
@@ -57,7 +57,7 @@ describe('pings', () => {
     expect(pinged()).toBe(250)
   })
 
-  it('spare a socket that the master itself does not read (G12)', async () => {
+  it('do not close a socket that the master itself has paused (G12)', async () => {
     const worker = await silent('w1')
     world.sink.fill('mailer')
     worker.send(outputFrame({ n: 1 }))

@@ -20,7 +20,7 @@ async function says(worker: WorkerClient, more: object = {}): Promise<void> {
 }
 
 describe('registration', () => {
-  it('makes the record IDLE with the default config at generation 0 (D3, D4)', async () => {
+  it('creates an IDLE record with the default config at generation 0 (D3, D4)', async () => {
     await world.worker('w1')
     expect(await world.get('/w1')).toMatchObject({
       state: 'IDLE',
@@ -30,7 +30,7 @@ describe('registration', () => {
     })
   })
 
-  it('again keeps state and config, and says connected without registered (D3)', async () => {
+  it('of a known worker keeps state and config, and publishes connected but not registered (D3)', async () => {
     const first = await world.worker('w1')
     await says(first)
     await world.patch('w1', { slots: 4 })
@@ -47,7 +47,7 @@ describe('registration', () => {
     expect(names.filter((name) => name === 'worker.connected')).toHaveLength(2)
   })
 
-  it('is settled in order with the frames that came right behind it', async () => {
+  it('is processed in order with the frames that follow it', async () => {
     const worker = world.connect('w1')
     await worker.opened
     worker.send(registerFrame('w1'))
@@ -57,7 +57,7 @@ describe('registration', () => {
     expect(await world.get('/w1')).toMatchObject({ state: 'ERROR', last_error: 'cold start', current_stats: { ts: 7 } })
   })
 
-  it('is refused with 1008 when the type has too many workers', async () => {
+  it('is rejected with 1008 when the type has too many workers', async () => {
     world.deps.backend.workers.register = async (items) => items.map(() => 'full')
     const worker = world.connect('w1')
     await worker.opened
@@ -65,8 +65,8 @@ describe('registration', () => {
     expect(await worker.closed).toMatchObject({ code: 1008, reason: 'too many workers of this type' })
   })
 
-  it('is put off with 1013 while the store is away', async () => {
-    world.deps.backend.workers.register = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'away'))
+  it('is closed with 1013 while the store is unavailable', async () => {
+    world.deps.backend.workers.register = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'unavailable'))
     const worker = world.connect('w1')
     await worker.opened
     worker.send(registerFrame('w1'))
@@ -75,7 +75,7 @@ describe('registration', () => {
 })
 
 describe('two connections of one worker', () => {
-  it('leave the newest, the older is closed with 1008 (D11)', async () => {
+  it('keep only the newest: the older one is closed with 1008 (D11)', async () => {
     const older = await world.worker('w1')
     const newer = await world.worker('w1')
     expect(await older.closed).toEqual({ code: 1008, reason: 'replaced by a newer connection' })
@@ -84,7 +84,7 @@ describe('two connections of one worker', () => {
     expect((await world.events()).filter(({ name }) => name === 'worker.disconnected')).toEqual([])
   })
 
-  it('on two masters also leave the newest, by signal (D11, D33)', async () => {
+  it('on two masters keep only the newest, by signal (D11, D33)', async () => {
     const other = await World.open({ shared: world, masterId: 'm2' })
     others.push(other)
     const older = await world.worker('w1')
@@ -93,7 +93,7 @@ describe('two connections of one worker', () => {
     await newer.settled()
   })
 
-  it('on two masters also when the signal was lost: the older hears it with its next frame (D11, G6)', async () => {
+  it('on two masters keep only the newest when the signal was lost: the older one closes at its next frame (D11, G6)', async () => {
     const other = await World.open({ shared: world, masterId: 'm2' })
     others.push(other)
     world.deps.backend.bus.signal = async () => {}
@@ -106,7 +106,7 @@ describe('two connections of one worker', () => {
 })
 
 describe('the end of a connection', () => {
-  it('shows in the record and in the event log, after the last frames', async () => {
+  it('is stored in the record and published as an event, after the last frames', async () => {
     const worker = await world.worker('w1')
     worker.send(stateFrame({ state: 'ERROR', last_error: 'last words' }))
     await worker.close()
@@ -118,7 +118,7 @@ describe('the end of a connection', () => {
     })
   })
 
-  it('that happens while it registers does not leave the worker connected', async () => {
+  it('during registration does not leave the worker connected', async () => {
     const { workers } = world.deps.backend
     const register = workers.register.bind(workers)
     let release = (): void => {}
@@ -131,7 +131,7 @@ describe('the end of a connection', () => {
     await worker.opened
     worker.send(registerFrame('w1'))
     await world.time.advance(0)
-    world.control.closeRevoked() // Still valid: nothing happens.
+    world.control.closeRevoked() // The token is still valid: nothing is closed.
     worker.socket.terminate()
     await worker.closed
     world.validTokens.delete(WORKER_TOKEN)
@@ -142,11 +142,11 @@ describe('the end of a connection', () => {
     expect(await world.get('/w1')).toMatchObject({ connected: false })
   })
 
-  it('reaches the store once it is back', async () => {
+  it('is stored when the store is available again', async () => {
     const worker = await world.worker('w1')
     const { workers } = world.deps.backend
     const disconnect = workers.disconnect.bind(workers)
-    workers.disconnect = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'away'))
+    workers.disconnect = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'unavailable'))
     await worker.close()
     await world.time.advance(3_000)
     expect(await world.get('/w1')).toMatchObject({ connected: true })
@@ -156,12 +156,12 @@ describe('the end of a connection', () => {
   })
 })
 
-describe('a store that is away', () => {
-  it('gets states and statistics when it is back: the newest state, every frame (G18)', async () => {
+describe('an unavailable store', () => {
+  it('receives the newest state and every statistics frame when it is available again (G18)', async () => {
     const worker = await world.worker('w1')
     const { workers } = world.deps.backend
     const beat = workers.beat.bind(workers)
-    workers.beat = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'away'))
+    workers.beat = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'unavailable'))
     worker.send(stateFrame({ state: 'RUNNING' }))
     worker.send(statsFrame({ ts: 1 }))
     await worker.settled()
@@ -177,25 +177,25 @@ describe('a store that is away', () => {
   })
 })
 
-describe('a state that the store refused', () => {
-  it('is offered again by itself (G18)', async () => {
+describe('a state that the store rejected', () => {
+  it('is written again without another frame (G18)', async () => {
     const worker = await world.worker('w1')
     const { workers } = world.deps.backend
     const beat = workers.beat.bind(workers)
-    workers.beat = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'away'))
+    workers.beat = () => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'unavailable'))
     await says(worker, { state: 'ERROR' })
     workers.beat = beat
     await world.time.advance(1_000)
     expect(await state()).toBe('ERROR')
   })
 
-  it('does not come before one that arrived since', async () => {
+  it('does not overwrite a newer state', async () => {
     const worker = await world.worker('w1')
     const { workers } = world.deps.backend
     const beat = workers.beat.bind(workers)
     let refuse = (): void => {}
     workers.beat = () =>
-      new Promise((_, reject) => (refuse = () => reject(new FleetError('STORAGE_UNAVAILABLE', 'away'))))
+      new Promise((_, reject) => (refuse = () => reject(new FleetError('STORAGE_UNAVAILABLE', 'unavailable'))))
     await says(worker, { state: 'ERROR' })
     await says(worker, { state: 'RUNNING' })
     workers.beat = beat
@@ -206,13 +206,13 @@ describe('a state that the store refused', () => {
 })
 
 describe('config_changed', () => {
-  it('follows a PATCH at once', async () => {
+  it('is sent immediately after a PATCH', async () => {
     const worker = await world.worker('w1')
     await world.patch('w1', { slots: 3 })
     expect(await worker.next()).toEqual({ type: 'config_changed', config_gen: 1 })
   })
 
-  it('arrives with the next state frame when its signal was lost, and once (G6)', async () => {
+  it('is sent once, with the next state frame, when its signal was lost (G6)', async () => {
     const worker = await world.worker('w1')
     await world.deps.backend.configs.put({
       type: 'mailer',
@@ -229,7 +229,7 @@ describe('config_changed', () => {
     expect(worker.frames).toEqual([])
   })
 
-  it('is not sent to a worker that already speaks of the generation', async () => {
+  it('is not sent to a worker that already reports the generation', async () => {
     await (await world.worker('w1')).close()
     await world.patch('w1', { slots: 3 })
     const again = await world.worker('w1')
@@ -237,7 +237,7 @@ describe('config_changed', () => {
     expect(again.frames).toEqual([])
   })
 
-  it('comes from another master too (D33)', async () => {
+  it('is also sent after a PATCH on another master (D33)', async () => {
     const other = await World.open({ shared: world, masterId: 'm2' })
     others.push(other)
     const worker = await world.worker('w1')
@@ -247,7 +247,7 @@ describe('config_changed', () => {
 })
 
 describe('drain', () => {
-  it('sends the frame once, and no state frame of that process clears DRAINING (D6)', async () => {
+  it('sends one frame per request, and no state frame of that process clears DRAINING (D6)', async () => {
     const worker = await world.worker('w1', { instance: 'p1' })
     await drain()
     expect(await worker.next()).toEqual({ type: 'drain' })
@@ -266,7 +266,7 @@ describe('drain', () => {
     ])
   })
 
-  it('is repeated to the same process when it comes back (D6)', async () => {
+  it('is repeated to the same process when it reconnects (D6)', async () => {
     const worker = await world.worker('w1', { instance: 'p1' })
     await drain()
     await worker.close()
@@ -295,7 +295,7 @@ describe('drain', () => {
     expect(await state()).toBe('IDLE')
   })
 
-  it('asked for while the worker is away goes to whichever process registers next (D6, D61)', async () => {
+  it('requested while the worker is disconnected is sent to the next process that registers (D6, D61)', async () => {
     await (await world.worker('w1', { instance: 'p1' })).close()
     await world.time.advance(0)
     await drain()
@@ -304,7 +304,7 @@ describe('drain', () => {
     expect(await state()).toBe('DRAINING')
   })
 
-  it('arrives with the next state frame when its signal was lost (G6)', async () => {
+  it('is sent with the next state frame when its signal was lost (G6)', async () => {
     const worker = await world.worker('w1', { instance: 'p1' })
     await world.deps.backend.workers.drain([{ type: 'mailer', id: 'w1' }])
     await says(worker)
@@ -313,19 +313,19 @@ describe('drain', () => {
     expect(worker.frames).toEqual([])
   })
 
-  it('reaches the queue of the master that holds the socket (G14)', async () => {
+  it('reaches the queue of the master that has the socket (G14)', async () => {
     const other = await World.open({ shared: world, masterId: 'm2' })
     others.push(other)
     const worker = await world.worker('w1')
     await other.call('POST', '/w1/drain')
     expect(await worker.next()).toEqual({ type: 'drain' })
-    expect(other.drains).toContainEqual({ type: 'mailer', id: 'w1' }) // Twice here: both masters share the bus of one memory store.
+    expect(other.drains).toContainEqual({ type: 'mailer', id: 'w1' }) // Both masters share the bus of one store.
     expect(world.drains).toContainEqual({ type: 'mailer', id: 'w1' })
   })
 })
 
 describe('a forgotten worker', () => {
-  it('is closed at its next frame, so that it registers again with a higher generation (D46)', async () => {
+  it('is disconnected at its next frame, so that it registers again with a higher generation (D46)', async () => {
     const worker = await world.worker('w1')
     await world.patch('w1', { slots: 3 })
     await world.call('DELETE', '/w1')

@@ -7,7 +7,7 @@ import { Outbound } from '../../../src/master/control/outbound.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
 import { entryOf } from '../registry/world.ts'
 
-/** A peer whose unread bytes the test sets: no real one can be made to leave exactly so many. */
+/** A fake peer: the test sets how many bytes are unread, which a real socket does not allow. */
 function peer() {
   const time = new VirtualTime()
   const socket = {
@@ -23,7 +23,7 @@ function peer() {
 }
 
 describe('a peer that leaves bytes unread', () => {
-  it('is cut off above the hard bound (G17)', () => {
+  it('is disconnected above the hard limit (G17)', () => {
     const { socket, connection, outbound } = peer()
     socket.bufferedAmount = 1
     outbound.configChanged(connection, 1)
@@ -32,7 +32,7 @@ describe('a peer that leaves bytes unread', () => {
     expect(socket.ended).toBe(true)
   })
 
-  it('is cut off when nothing moved for 30 s, and not while it reads (G17)', () => {
+  it('is disconnected after 30 s without reading, and not while it reads (G17)', () => {
     const { time, socket, connection, outbound } = peer()
     socket.bufferedAmount = 1_000
     outbound.configChanged(connection, 1)
@@ -47,7 +47,7 @@ describe('a peer that leaves bytes unread', () => {
     expect(socket.ended).toBe(true)
   })
 
-  it('gets the newest of what was held as soon as it is below the soft bound (G17)', () => {
+  it('receives the newest frames that were held back as soon as it is below the soft limit (G17)', () => {
     const { socket, connection, outbound } = peer()
     socket.bufferedAmount = 1
     outbound.configChanged(connection, 1)

@@ -1,4 +1,4 @@
-/** Clients that open control sockets without a valid token: what they cost the workers, and how they are counted. */
+/** Control sockets without a valid token: their limits, their metrics and how they are terminated. */
 import { once } from 'node:events'
 import { connect as connectSocket, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
@@ -27,7 +27,7 @@ interface Stranger {
   readonly closed: Promise<unknown>
 }
 
-/** A client that sends a handshake, reads the response, and never answers a close frame. */
+/** A client that sends a handshake, reads the response, and ignores close frames. */
 async function stranger(headers = ''): Promise<Stranger> {
   const socket = connectSocket({ port: world.port, host: '127.0.0.1', allowHalfOpen: true })
   sockets.push(socket)
@@ -43,7 +43,7 @@ const strangers = (count: number): Promise<Stranger[]> => Promise.all(Array.from
 const statusOf = ({ first }: Stranger): string => first.toString('latin1').slice(9, 12)
 
 describe('1,000 sockets without a token', () => {
-  it('keep no worker out, and use up none of the handshakes of a second (D70)', async () => {
+  it('do not keep workers out, and do not count against the handshakes per second (D70)', async () => {
     const statuses = (await strangers(STRANGERS)).map(statusOf)
     expect(statuses.filter((status) => status === '101')).toHaveLength(MAX_REFUSED_SOCKETS)
     expect(statuses.filter((status) => status === '503')).toHaveLength(STRANGERS - MAX_REFUSED_SOCKETS)
@@ -51,7 +51,7 @@ describe('1,000 sockets without a token', () => {
     expect(await world.get<unknown[]>('?connected=true')).toHaveLength(20)
   }, 20_000)
 
-  it('are counted by what became of them (D70)', async () => {
+  it('are counted by the reason of the refusal (D70)', async () => {
     await strangers(MAX_REFUSED_SOCKETS + 3)
     const text = await world.deps.metrics.metrics()
     expect(text).toContain(`svc_control_refused_total{reason="token"} ${MAX_REFUSED_SOCKETS}`)
@@ -61,7 +61,7 @@ describe('1,000 sockets without a token', () => {
 })
 
 describe('a refused socket', () => {
-  it('is terminated after a second when its client does not close it, which makes room (D70)', async () => {
+  it('is terminated after a second when its client does not close it, which frees its place (D70)', async () => {
     const refused = await strangers(MAX_REFUSED_SOCKETS)
     expect(statusOf(await stranger())).toBe('503')
     await world.time.advance(1_000)
@@ -69,13 +69,13 @@ describe('a refused socket', () => {
     expect(statusOf(await stranger())).toBe('101')
   })
 
-  it('of an unknown type or with an invalid id takes no place of a worker either (D70)', async () => {
+  it('with an unknown type or an invalid id also takes no place of a worker (D70)', async () => {
     const client = world.connect('w1', { type: 'unknown' })
     expect((await client.closed).code).toBe(1008)
     expect(await world.deps.metrics.metrics()).toContain('svc_control_refused_total{reason="path"} 1')
   })
 
-  it('keeps no master from stopping', async () => {
+  it('does not prevent the master from stopping', async () => {
     const [refused] = await strangers(1)
     const closed = world.control.closeAll(1001, 'the master is stopping')
     await world.time.advance(3_000)
@@ -105,7 +105,7 @@ describe('the metrics of the control channel', () => {
 })
 
 describe('the handshake', () => {
-  it('takes no extension that a client offers: compression would cost memory for each socket', async () => {
+  it('accepts no extension, because compression would cost memory for each socket', async () => {
     const { first } = await stranger(
       `Authorization: Bearer ${WORKER_TOKEN}\r\nSec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n`,
     )

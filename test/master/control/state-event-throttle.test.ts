@@ -1,4 +1,4 @@
-/** What the event log is told of workers' states: differences, and no more of them than it can take (D31, D51). */
+/** Events about worker states: published for changes only, and rate-limited per worker (D31, D51). */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { stateFrame, World, type WorkerClient } from '../registry/world.ts'
 
@@ -14,7 +14,7 @@ async function says(worker: WorkerClient, more: object = {}): Promise<void> {
 }
 
 const COMMON = ['type', 'worker_id', 'ts']
-/** Names and changed fields, from the event number `from` on. */
+/** Names and changed fields of the events, starting with event number `from`. */
 async function told(from = 0): Promise<unknown[]> {
   return (await world.events())
     .slice(from)
@@ -24,8 +24,8 @@ async function told(from = 0): Promise<unknown[]> {
     ])
 }
 
-describe('a worker that comes back', () => {
-  it('tells nothing but that, while its state, error and generation are those of before', async () => {
+describe('a worker that reconnects', () => {
+  it('publishes only the connection while its state, error and generation are unchanged', async () => {
     const frame = { state: 'ERROR', last_error: 'oh: no', config_gen: 0 }
     await says(await world.worker('w'), frame)
     const before = (await told()).length
@@ -41,7 +41,7 @@ describe('a worker that comes back', () => {
     ])
   })
 
-  it('as another process than the one that was drained says that the drain is over', async () => {
+  it('as a new process after a drain publishes that the drain has ended', async () => {
     const first = await world.worker('w', { instance: 'a' })
     await says(first)
     await world.call('POST', '/w/drain')
@@ -56,7 +56,7 @@ describe('a worker that comes back', () => {
     ])
   })
 
-  it('is not told again when it repeats its register', async () => {
+  it('publishes nothing when it repeats its register frame', async () => {
     const worker = await world.worker('w')
     worker.send({
       type: 'register',
@@ -70,13 +70,13 @@ describe('a worker that comes back', () => {
   })
 })
 
-describe('a worker that keeps changing its mind', () => {
+describe('a worker whose state flaps', () => {
   const flips = async (worker: WorkerClient, count: number): Promise<void> => {
     for (let n = 0; n < count; n += 1)
       await says(worker, { state: n % 2 === 0 ? 'RUNNING' : 'IDLE', last_error: `${n}` })
   }
 
-  it('is told ten times at once, then once a second the newest', async () => {
+  it('publishes a burst of 10 events, then the newest state once per second', async () => {
     const worker = await world.worker('w')
     await flips(worker, 50)
     expect(await told(13)).toEqual([])
@@ -91,7 +91,7 @@ describe('a worker that keeps changing its mind', () => {
     expect(await told(15)).toHaveLength(5)
   })
 
-  it('and is back where it was by then is told no more', async () => {
+  it('publishes nothing more when it has returned to its last published state', async () => {
     const worker = await world.worker('w')
     await flips(worker, 10)
     const before = (await told()).length
@@ -101,7 +101,7 @@ describe('a worker that keeps changing its mind', () => {
     expect(await told(before)).toEqual([])
   })
 
-  it('is told its last word before its end, and nothing after it was drained by another master', async () => {
+  it('publishes its last state before it disconnects, and nothing after another master drained it', async () => {
     const [leaver, drained] = [await world.worker('w'), await world.worker('v')]
     for (const worker of [leaver, drained]) await flips(worker, 20)
     await world.call('POST', '/v/drain')

@@ -1,4 +1,4 @@
-/** Many readers, and readers that do not read. */
+/** Event streams with 1,000 readers, and with readers that do not read. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { MAX_EVENT_STREAMS, MAX_EVENTS_BEHIND } from '../../../src/protocol/index.ts'
 import { TOKENS } from '../running-master.ts'
@@ -10,7 +10,7 @@ afterEach(() => {
   for (const listener of listeners.splice(0)) listener.close()
 })
 
-/** Enough for all places: one token has a quarter of them, and the last tenth is the admin's and the workers'. */
+/** Enough tokens to use all places: a token may use a quarter, and the last tenth is for the admin and the workers. */
 const SCOPED = ['one', 'two', 'three', 'four'].map((each) => `scoped-${each}-of-the-test`)
 const SHARE = MAX_EVENT_STREAMS / 4
 const tokens = {
@@ -27,7 +27,7 @@ async function listen(url: string, token: string = TOKENS.admin): Promise<Listen
 }
 
 describe('a thousand readers', () => {
-  it('all hear everything; one more is refused until one leaves', async () => {
+  it('all receive every event; one more is refused until one leaves', async () => {
     const { master, backend, time } = await openWorld({ tokens })
     for (const token of [...SCOPED.slice(0, 3), TOKENS.admin]) {
       for (let at = 0; at < SHARE; at += 50) await Promise.all(range(at, 50).map(() => listen(master.url, token)))
@@ -49,7 +49,7 @@ describe('a thousand readers', () => {
     const expected = range(0, 20).flatMap((n) => [n, -n - 1])
     for (const { events } of listeners) expect(events.map(({ data }) => data['n'])).toEqual(expected)
 
-    const leaver = listeners.at(-1) // One of the admin's, who has its share as well.
+    const leaver = listeners.at(-1) // One stream of the admin, which has used its whole share as well.
     leaver?.close()
     await leaver?.ended
     await listenAgain(master.url)
@@ -57,7 +57,7 @@ describe('a thousand readers', () => {
 })
 
 describe('a thousand readers of one token', () => {
-  it('leave room for every other, and all scoped tokens leave a tenth to the admin (D71)', async () => {
+  it('leave places for every other token, and all scoped tokens leave a tenth to the admin (D71)', async () => {
     const { master } = await openWorld({ tokens })
     const [greedy = '', ...others] = SCOPED
     const statuses: (number | undefined)[] = []
@@ -78,7 +78,7 @@ describe('a thousand readers of one token', () => {
   }, 60_000)
 })
 
-/** The master hears of an end a moment later. */
+/** Opens streams until one is accepted: the master notices a closed stream a moment later. */
 async function listenAgain(url: string): Promise<void> {
   for (;;) {
     const listener = await Listener.open(url)
@@ -90,7 +90,7 @@ async function listenAgain(url: string): Promise<void> {
 describe('a reader that does not read', () => {
   const LINE = 'x'.repeat(1_000)
 
-  it('costs a piece and no more, however much happens, and is told reset when it reads on (G10)', async () => {
+  it('uses a bounded amount of memory, and receives a reset when it reads again (G10)', async () => {
     const { master, tell } = await openWorld()
     const slow = await Promise.all(range(0, 50).map(() => listen(master.url)))
     const [quick, ...rest] = [await listen(master.url), ...slow]
@@ -101,9 +101,9 @@ describe('a reader that does not read', () => {
         await quick.first(n + 100)
       }
     }
-    await storm(0, 12_000) // The log is full, the buffers of the system as well.
+    await storm(0, 12_000) // The log and the socket buffers are full.
     const before = process.memoryUsage().rss
-    await storm(12_000, 6_000) // 6 MB; 300 MB, if each of them had a copy.
+    await storm(12_000, 6_000) // 6 MB in total, or 300 MB if each reader had its own copy.
     expect((process.memoryUsage().rss - before) / 1_048_576).toBeLessThan(100)
 
     const [one] = slow
@@ -118,7 +118,7 @@ describe('a reader that does not read', () => {
     expect(at).toBeLessThan(18_000 - MAX_EVENTS_BEHIND)
   }, 60_000)
 
-  it('is cut off after 30 s, and others go on', async () => {
+  it('is disconnected after 30 s while other readers continue', async () => {
     const { master, time, tell } = await openWorld()
     const [stuck, quick] = [await listen(master.url), await listen(master.url)]
     stuck.response.pause()
@@ -135,7 +135,7 @@ describe('a reader that does not read', () => {
     expect(master.lines.filter(({ message }) => message === 'a response was cut off')).toHaveLength(1)
   }, 60_000)
 
-  it('ends with the master, whatever it has not taken', async () => {
+  it('is disconnected when the master stops, whatever it has not read', async () => {
     const { master, time, tell } = await openWorld()
     const stuck = await listen(master.url)
     stuck.response.pause()

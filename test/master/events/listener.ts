@@ -1,6 +1,6 @@
 /**
  * @module test/master/events/listener
- * A client of the event stream: takes it apart as the standard says, keeps all of it, and stops reading when told to.
+ * Reads the event stream as the standard specifies, records every event, and can stop reading.
  */
 import { request, type IncomingMessage } from 'node:http'
 import { TOKENS } from '../running-master.ts'
@@ -19,10 +19,10 @@ export class Listener {
   readonly events: Heard[] = []
   readonly comments: string[] = []
   readonly response: IncomingMessage
-  /** Resolves when the stream is over: true, when it ended in order. */
+  /** Resolves when the stream has ended: true if it ended cleanly. */
   readonly ended: Promise<boolean>
   retry: string | null = null
-  /** Where to resume. */
+  /** The event id to resume from. */
   lastId: string
   #rest = ''
   #onData: (() => void)[] = []
@@ -31,11 +31,11 @@ export class Listener {
     this.response = response
     this.lastId = lastId
     response.setEncoding('utf8').on('data', (chunk: string) => this.#take(chunk))
-    response.on('error', () => {}) // Its close says enough.
+    response.on('error', () => {}) // The close event follows.
     this.ended = new Promise((resolve) => void response.on('close', () => resolve(response.complete)))
   }
 
-  /** Resolves when the answer has begun, whatever its status. */
+  /** Resolves when the response has begun, whatever its status. */
   static open(url: string, { token = TOKENS.admin, lastEventId }: ListenOptions = {}): Promise<Listener> {
     const headers = {
       authorization: `Bearer ${token}`,
@@ -50,7 +50,7 @@ export class Listener {
     })
   }
 
-  /** A stream that has begun: what is told from now on is heard. */
+  /** Opens a stream and waits until it has begun, so that it receives all events from then on. */
   static async begin(url: string, options: ListenOptions = {}): Promise<Listener> {
     const listener = await Listener.open(url, options)
     if (listener.response.statusCode !== 200) throw new Error(`the stream was refused: ${listener.response.statusCode}`)
@@ -58,10 +58,10 @@ export class Listener {
     return listener
   }
 
-  /** Waits until so much has come that `holds`. */
+  /** Waits until the condition is true. It is checked after every chunk. */
   async until(holds: () => boolean): Promise<void> {
     const over = this.ended.then(() =>
-      Promise.reject(new Error(`the stream is over after ${JSON.stringify(this.events.slice(-3))}`)),
+      Promise.reject(new Error(`the stream ended after ${JSON.stringify(this.events.slice(-3))}`)),
     )
     while (!holds()) await Promise.race([over, new Promise<void>((resolve) => void this.#onData.push(resolve))])
     over.catch(() => {})
@@ -97,7 +97,7 @@ export class Listener {
       else if (field === 'retry') this.retry = value
       else if (field === 'event') name = value
       else if (field === 'data') data += value
-      else throw new Error(`a line that is no field: ${line}`)
+      else throw new Error(`not a field: ${line}`)
     }
     if (data !== '') this.events.push({ id: this.lastId, name, data: JSON.parse(data) as Record<string, unknown> })
   }

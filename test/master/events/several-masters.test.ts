@@ -1,4 +1,4 @@
-/** What one master does for all: totals of queues, and the workers of a master that is gone. Two masters, one store. */
+/** Work that one master does for all of them: queue totals, and events for the workers of a dead master. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { Registry as MetricsRegistry } from 'prom-client'
 import type { MasterDeps, Part } from '../../../src/master/deps.ts'
@@ -16,7 +16,7 @@ import { replaced } from './world.ts'
 
 class Store {
   readonly time = new VirtualTime()
-  /** One that several masters may share. */
+  /** A memory store that declares itself as shared, so that several masters may use it. */
   readonly backend: Backend
   readonly heard: { name: string; data: Record<string, unknown> }[] = []
   readonly #parts = new Map<string, Part[]>()
@@ -35,7 +35,7 @@ class Store {
     return store
   }
 
-  /** A master, as far as it matters here. */
+  /** Starts the parts of a master that this test needs. */
   async master(masterId: string): Promise<void> {
     const { time, backend } = this
     const metrics = new MetricsRegistry()
@@ -65,7 +65,7 @@ class Store {
     for (const part of parts) await part.start?.()
   }
 
-  /** It says nothing more. */
+  /** Stops a master, so that its heartbeats end. */
   async end(masterId: string): Promise<void> {
     for (const part of this.#parts.get(masterId)?.toReversed() ?? []) await part.stop?.()
   }
@@ -117,7 +117,7 @@ const queue = (more: object) => ({
 })
 
 describe('the totals of a queue', () => {
-  it('are told when they changed, once a second, and only then (D31, D51)', async () => {
+  it('are published once per second, and only when they changed (D31, D51)', async () => {
     store = await Store.open()
     await store.submit('before')
     await store.master('m1')
@@ -154,7 +154,7 @@ describe('the totals of a queue', () => {
     ])
   })
 
-  it('are told once, however many masters there are, and go on being told when one dies or comes', async () => {
+  it('are published once, however many masters there are, also after a master dies or starts', async () => {
     store = await Store.open()
     for (const id of ['m2', 'm3']) await store.master(id)
     await store.time.advance(20 * SECOND)
@@ -179,8 +179,8 @@ describe('the totals of a queue', () => {
   })
 })
 
-describe('a master that is gone', () => {
-  it("has its workers told as disconnected within 20 s, once, by one of the others, and nobody else's", async () => {
+describe('a dead master', () => {
+  it('has its own workers, and no others, published as disconnected within 20 s, once, by another master', async () => {
     store = await Store.open()
     for (const id of ['m1', 'm2', 'm3']) await store.master(id)
     await store.worker('of-1', 'm1/1')
@@ -198,7 +198,7 @@ describe('a master that is gone', () => {
     expect(store.told).toEqual([])
   })
 
-  it('has them told as connected again when it was only away', async () => {
+  it('has its workers published as connected when its heartbeats resume', async () => {
     store = await Store.open()
     for (const id of ['m1', 'm2']) await store.master(id)
     await store.worker('w', 'm1/1')
@@ -211,7 +211,7 @@ describe('a master that is gone', () => {
     expect(store.told).toEqual([['worker.connected', 'w']])
   })
 
-  it('is told of when the one that had to tell it dies as well', async () => {
+  it('has its workers published when the master that should publish them dies as well', async () => {
     store = await Store.open()
     for (const id of ['m1', 'm2', 'm3']) await store.master(id)
     await store.worker('a', 'm3/1')
@@ -227,7 +227,7 @@ describe('a master that is gone', () => {
     ])
   })
 
-  it('has them told by the next one, when there was no other, and once', async () => {
+  it('has its workers published once by the next master that starts, when there was no other', async () => {
     store = await Store.open()
     await store.master('m1')
     await store.worker('w', 'm1/1')

@@ -1,4 +1,4 @@
-/** The event stream over real HTTP: begin, resume, reset, rights, its end. */
+/** The event stream over real HTTP: start, resume, reset, permissions and end. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { FleetError } from '../../../src/protocol/index.ts'
 import { runMaster, TOKENS } from '../running-master.ts'
@@ -19,7 +19,7 @@ async function listen(url: string, options?: ListenOptions): Promise<Listener> {
 const numbers = (listener: Listener): unknown[] => listener.events.map(({ data }) => data['n'])
 
 describe('an event stream', () => {
-  it('begins with a point to resume at, and tells what happens from then on, one event a line (D31, D51)', async () => {
+  it('begins with an id to resume from, then sends every new event, its data on one line (D31, D51)', async () => {
     const { master, tell } = await openWorld()
     await tell(happened(0))
     const listener = await listen(master.url)
@@ -42,7 +42,7 @@ describe('an event stream', () => {
     expect(new Set([begun, first?.id, second?.id]).size).toBe(3)
   })
 
-  it('tells the life of a worker as it goes on, never a config, a secret or a heartbeat (D51)', async () => {
+  it('sends the changes of a worker, but never a config, a secret or a heartbeat (D51)', async () => {
     const { master, backend, time } = await openWorld()
     const listener = await listen(master.url)
     const ref = { type: 'mailer', id: 'w' }
@@ -101,7 +101,7 @@ describe('an event stream', () => {
     expect(await listener.ended).toBe(true)
   })
 
-  it('ends within seconds when its token is revoked, or its types change, and no other (D22)', async () => {
+  it('ends within seconds when its token is revoked or its types change; other streams continue (D22)', async () => {
     const tokens = { admin: TOKENS.admin, worker: TOKENS.worker, workerPeers: [] }
     const all = new Map([
       [TOKENS.mailer, ['mailer']],
@@ -123,7 +123,7 @@ describe('an event stream', () => {
     await kept?.first(1)
   })
 
-  it('shows a scoped token its types alone, and everybody a reset (D51, S2)', async () => {
+  it('sends a scoped token only the events of its types, and sends a reset to every token (D51, S2)', async () => {
     const { master, tell } = await openWorld()
     const [mailer, everyType] = await Promise.all(
       [TOKENS.mailer, TOKENS.everyType].map((token) => listen(master.url, { token })),
@@ -146,7 +146,7 @@ describe('an event stream', () => {
 })
 
 describe('Last-Event-ID', () => {
-  it('goes on behind that event, everything once and in order, from the ring as from the log (G10)', async () => {
+  it('resumes after that event, with every event once and in order, from the ring buffer or the log (G10)', async () => {
     const { master, tell } = await openWorld()
     const witness = await listen(master.url)
     const begun = witness.lastId
@@ -164,7 +164,7 @@ describe('Last-Event-ID', () => {
       expect(events.map(({ id }) => id)).toEqual(witness.events.slice(3_001 - events.length).map(({ id }) => id))
   })
 
-  it('is answered with one reset when that point is gone, is of another life, or never was (D31, D51)', async () => {
+  it('leads to one reset when the event was removed, belongs to another run, or never existed (D31, D51)', async () => {
     const earlier = await openWorld()
     const [before] = [await listen(earlier.master.url)]
     const { master, tell } = await openWorld()
@@ -201,7 +201,7 @@ describe('Last-Event-ID', () => {
     }
   })
 
-  it('of another epoch resumes nowhere, and streams that are open are told (D15, D46)', async () => {
+  it('of another epoch leads to a reset, and so do open streams (D15, D46)', async () => {
     let epoch = 'epoch-of-the-beginning'
     const { master, time, tell } = await openWorld({
       wrap: (real) =>
@@ -225,7 +225,7 @@ describe('Last-Event-ID', () => {
     expect((await late.first(1))[0]?.name).toBe('reset')
   })
 
-  it('waits for an event that the log has and this master was not yet told of', async () => {
+  it('waits for an event that is in the log but was not reported to this master yet', async () => {
     const told: (() => void)[] = []
     const { master, backend, time, tell } = await openWorld({
       wrap: (real) => {
@@ -263,7 +263,7 @@ describe('Last-Event-ID', () => {
     expect(numbers(listener)).toEqual([2, 3, 4])
   })
 
-  it('while the store is away ends the stream in order, so that the client comes back', async () => {
+  it('ends the stream cleanly while the store is unavailable, so that the client reconnects', async () => {
     let away = false
     const { master, tell } = await openWorld({
       wrap: (real) =>
@@ -273,7 +273,7 @@ describe('Last-Event-ID', () => {
             newest: () => real.events.newest(),
             onAppend: (on) => real.events.onAppend(on),
             read: async (after, limit) => {
-              if (away) throw new FleetError('STORAGE_UNAVAILABLE', 'it is away')
+              if (away) throw new FleetError('STORAGE_UNAVAILABLE', 'the store is unavailable')
               return real.events.read(after, limit)
             },
           },

@@ -1,4 +1,4 @@
-/** A whole master with real HTTP, on the memory backend, in time that only the test moves. */
+/** A whole master with real HTTP, on the memory backend and on virtual time. */
 import { systemRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import type { MasterOptions } from '../../../src/master/index.ts'
 import type { Backend, NewEvent } from '../../../src/storage/index.ts'
@@ -9,7 +9,7 @@ export interface EventsWorld {
   readonly master: TestMaster
   readonly backend: Backend
   readonly time: VirtualTime
-  /** Appends, and lets the next wake-up come. */
+  /** Appends events and advances the time until the readers are notified. */
   readonly tell: (...events: readonly NewEvent[]) => Promise<void>
 }
 
@@ -37,7 +37,7 @@ export function replaced(real: Backend, groups: Partial<Backend>): Backend {
   })
 }
 
-/** Something that happened to a worker, told apart by `n`. */
+/** An event about a worker; `n` distinguishes events. */
 export function happened(n: number, scope = 'mailer', more = ''): NewEvent {
   return {
     name: 'worker.state',

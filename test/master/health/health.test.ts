@@ -9,19 +9,19 @@ import { runMaster, testCatalog, TOKENS } from '../running-master.ts'
 import type { RouteRequest } from '../../../src/master/http/index.ts'
 
 describe('health', () => {
-  it('says ok and nothing else, without a token (D45)', async () => {
+  it('returns only "ok", without a token (D45)', async () => {
     const master = await runMaster()
     const { status, json } = await master.call('GET', '/healthz', { token: '' })
     expect([status, json]).toEqual([200, { status: 'ok' }])
   })
 
-  it('is ready once the backend answers', async () => {
+  it('is ready when the backend is open', async () => {
     const master = await runMaster()
     const { status, json } = await master.call('GET', '/readyz', { token: '' })
     expect([status, json]).toEqual([200, { status: 'ready', parts: { backend: true, catalog: true, serving: true } }])
   })
 
-  it('stays ok and is not ready while the backend is away, and names parts alone (D45, S18)', async () => {
+  it('stays ok and is not ready while the backend is unavailable, and names only parts (D45, S18)', async () => {
     const master = await runMaster()
     await master.backend.close()
     expect((await master.call('GET', '/healthz', { token: '' })).status).toBe(200)
@@ -32,7 +32,7 @@ describe('health', () => {
     ])
   })
 
-  it('names a changed token setting that cannot be used, in /readyz, as a metric and in the log, while the tokens before stay in force (D54)', async () => {
+  it('reports an invalid token setting in /readyz, as a metric and in the log, and keeps the previous tokens (D54)', async () => {
     const time = new VirtualTime()
     const folder = mkdtempSync(join(tmpdir(), 'muster-tokens-'))
     const file = join(folder, 'scopes')
@@ -69,7 +69,7 @@ describe('health', () => {
     rmSync(folder, { recursive: true })
   })
 
-  it('is not ready from the moment the master begins to stop', async () => {
+  it('is not ready as soon as the master begins to stop', async () => {
     const { backend } = await runMaster()
     const [, ready] = createHealth({ deps: { backend, catalog: testCatalog() }, serving: () => false }).routes
     expect(await ready?.handle({} as RouteRequest)).toMatchObject({

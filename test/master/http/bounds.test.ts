@@ -1,6 +1,6 @@
 /**
- * Clients that take places and give none back: requests sent ahead of responses that the client never reads, half-sent requests of
- * one token. The server is real, and so are its sockets; only deadlines run on time that the test moves.
+ * Clients that occupy capacity and never free it: pipelined requests whose responses are never read, and half-sent
+ * requests of one token. The server and its sockets are real; only deadlines use virtual time.
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
@@ -36,7 +36,7 @@ const TOKENS = {
 }
 const SCOPED = [...TOKENS.scopes.keys()]
 const SHARE = MAX_REQUESTS_IN_WORK / 4
-/** Node's own deadlines run on the machine's clock; here the server's are meant. */
+/** Node's own deadlines use the real clock. They are long here, because this file tests the deadlines of the server. */
 const LIMITS = { headersWithinMs: 120_000, requestWithinMs: 120_000, lookEveryMs: 60_000 }
 
 const servers: { http: Http; time: VirtualTime }[] = []
@@ -126,7 +126,7 @@ interface Client {
   readonly closed: Promise<unknown>
 }
 
-/** Sends raw bytes. A client that does not read lets the kernel's buffers fill. */
+/** Sends raw bytes. With `reads: false` the client never reads, so that the kernel buffers fill. */
 async function send(port: number, bytes: string, { reads = true } = {}): Promise<Client> {
   const socket = connect(port, '127.0.0.1')
   sockets.push(socket)
@@ -161,7 +161,7 @@ const healthz = async (port: number): Promise<number> => (await fetch(`http://12
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** The memory that responses take, inside and outside of the heap. */
+/** The memory in use, inside and outside of the heap. */
 function memory(): number {
   collect()
   const { heapUsed, external } = process.memoryUsage()
@@ -178,7 +178,7 @@ async function dashboardWith(bytes: number): Promise<readonly Route[]> {
 }
 
 describe('clients that never read', () => {
-  it('1,500 assets asked for ahead on each of 10 connections cost the master less than 16 MiB (D71)', async () => {
+  it('use less than 16 MiB with 1,500 pipelined asset requests on each of 10 connections (D71)', async () => {
     const { port } = await serve([...(await dashboardWith(280 * 1_024)), ...THINGS])
     const before = memory()
     for (let each = 0; each < 10; each += 1)
@@ -187,14 +187,14 @@ describe('clients that never read', () => {
     expect(memory() - before).toBeLessThan(16 * MIB)
   }, 30_000)
 
-  it('32 assets asked for ahead on each of 30 connections share the one copy, and are cut off after 30 s (D71)', async () => {
+  it('share one copy of an asset with 32 requests on each of 30 connections, and are cut off after 30 s (D71)', async () => {
     const { port, time } = await serve([...(await dashboardWith(8 * MIB)), ...THINGS])
     const before = memory()
     const clients: Client[] = []
     for (let each = 0; each < 30; each += 1)
       clients.push(await send(port, get('/assets/main-Ab3_x9-Z.js').repeat(MAX_REQUESTS_PER_SOCKET), { reads: false }))
     expect(await healthz(port)).toBe(200)
-    expect(memory() - before).toBeLessThan(32 * MIB) // Each copy would be 8 MiB, and there would be 960.
+    expect(memory() - before).toBeLessThan(32 * MIB) // 960 copies of 8 MiB would be 7.5 GiB.
     await time.advance(31_000)
     for (const { socket } of clients) socket.resume()
     await Promise.all(clients.map(({ closed }) => closed))
@@ -202,7 +202,7 @@ describe('clients that never read', () => {
 })
 
 describe('one connection', () => {
-  it(`is served ${MAX_REQUESTS_PER_SOCKET} requests ahead; one more is refused and ends it (D71)`, async () => {
+  it(`may pipeline ${MAX_REQUESTS_PER_SOCKET} requests; one more is refused and closes it (D71)`, async () => {
     const { port, shed } = await serve()
     const good = await send(
       port,
@@ -228,7 +228,7 @@ describe('one connection', () => {
 })
 
 describe('routes without a token', () => {
-  it(`have ${MAX_OPEN_REQUESTS} places of their own; probes and tokens are served beside (D71)`, async () => {
+  it(`have ${MAX_OPEN_REQUESTS} places of their own; probes and requests with a token are still served (D71)`, async () => {
     let release = (): void => {}
     const released = new Promise<void>((resolve) => void (release = resolve))
     const page = route({
@@ -256,7 +256,7 @@ describe('routes without a token', () => {
 
 describe('half-sent requests', () => {
   it.each(['/api/v1/thing', '/api/v1/poll'])(
-    '2,000 of one token leave room for every other: %s (D71)',
+    '2,000 of one token leave places for every other token: %s (D71)',
     async (path) => {
       const { port, time, shed } = await serve()
       const [token = '', other = ''] = SCOPED
@@ -266,7 +266,7 @@ describe('half-sent requests', () => {
         200, 200, 200,
       ])
       expect(await post(port, token, path)).toBe(503)
-      await time.advance(7_000) // And the body that never comes gives the places back.
+      await time.advance(7_000) // The body deadline frees the places.
       const refusals = await Promise.all(clients.map(answered))
       await Promise.all(clients.filter((_, index) => refusals[index] === 408).map(({ closed }) => closed))
       expect([
@@ -279,7 +279,7 @@ describe('half-sent requests', () => {
     30_000,
   )
 
-  it('of all scoped tokens together leave a tenth to the admin and the workers (D71)', async () => {
+  it('of all scoped tokens together leave a tenth of the places to the admin and the workers (D71)', async () => {
     const { port, shed } = await serve()
     await Promise.all(SCOPED.flatMap((token) => Array.from({ length: SHARE }, () => send(port, halfSent(token)))))
     while ((await shed('in_work')) < MAX_REQUESTS_IN_WORK / 10) await healthz(port)
@@ -288,13 +288,13 @@ describe('half-sent requests', () => {
 })
 
 describe('a body', () => {
-  it('that keeps arriving at 240 bytes a second is read to its end (D71)', async () => {
+  it('that keeps arriving at 240 bytes per second is read to its end (D71)', async () => {
     const { port, time } = await serve()
     const client = await send(port, halfSent(TOKENS.admin, '/api/v1/thing', 5_010))
     client.socket.write('"')
     for (let each = 0; each < 20; each += 1) {
       await new Promise((resolve) => void client.socket.write('x'.repeat(250), resolve))
-      await healthz(port) // The server has read what came before.
+      await healthz(port) // The server has read the previous bytes.
       await time.advance(1_000)
     }
     client.socket.write(`${'x'.repeat(2)}"}`)

@@ -29,7 +29,7 @@ async function built(): Promise<TestMaster> {
 }
 
 describe('the page', () => {
-  it('needs no token and comes with the headers that keep it to itself (D20, S17)', async () => {
+  it('needs no token and has all security headers (D20, S17)', async () => {
     const master = await built()
     const { status, headers, text } = await master.call('GET', '/', { token: '' })
     expect([status, text]).toEqual([200, '<!doctype html><title>Muster</title>'])
@@ -43,7 +43,7 @@ describe('the page', () => {
     expect(headers.get('cross-origin-resource-policy')).toBe('same-origin')
   })
 
-  it('says so when it was not built', async () => {
+  it('returns 404 with an explanation when the dashboard was not built', async () => {
     const master = await runMaster()
     const { status, text, headers } = await master.call('GET', '/', { token: '' })
     expect([status, headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
@@ -53,7 +53,7 @@ describe('the page', () => {
 })
 
 describe('assets', () => {
-  it('are kept for ever where their name carries a hash, and asked for again where it does not', async () => {
+  it('are cached without limit when their name contains a hash, and revalidated otherwise', async () => {
     const master = await built()
     const hashed = await master.call('GET', '/assets/main-Ab3_x9-Z.js', {
       token: '',
@@ -71,7 +71,7 @@ describe('assets', () => {
     ['br, gzip', 'br', 'brotli'],
     ['gzip', 'gzip', 'gzip'],
     ['identity', null, 'plain()'],
-  ])('come as made at build for Accept-Encoding: %s', async (accepted, encoding, body) => {
+  ])('are sent precompressed for Accept-Encoding: %s', async (accepted, encoding, body) => {
     const master = await built()
     const { text } = await sendRaw(
       master.port,
@@ -82,7 +82,7 @@ describe('assets', () => {
     expect(text).toMatch(/^vary: Accept-Encoding\r$/im)
   })
 
-  it('are no source maps, and not what the folder holds after the start (D71)', async () => {
+  it('exclude source maps, and changes of the folder after the start (D71)', async () => {
     const master = await built()
     await writeFile(join(folders.at(-1) ?? '', 'assets', 'theme.css'), 'changed')
     expect((await master.call('GET', '/assets/theme.css', { token: '' })).text).toBe('body{}')
@@ -90,7 +90,7 @@ describe('assets', () => {
       expect((await master.call('GET', `/assets/${name}`, { token: '' })).status).toBe(404)
   })
 
-  it('are those that stood in the folder at start, and no path leads out of it', async () => {
+  it('are only the files directly in the folder, and no path leads out of it', async () => {
     const master = await built()
     for (const path of [
       'nothing.js',
