@@ -14,7 +14,7 @@ afterEach(() => sockets.splice(0).forEach((socket) => socket.terminate()))
 
 const HARDWARE = { cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' }
 
-/** A registered worker, as far as its socket shows it. */
+/** Opens a control socket and registers a worker on it. */
 async function worker(master: TestMaster, id = 'w-1', token: string = TOKENS.worker): Promise<WebSocket> {
   const socket = new WebSocket(`${master.url.replace('http', 'ws')}/api/v1/automations/mailer/workers/${id}/control`, {
     headers: { authorization: `Bearer ${token}` },
@@ -63,7 +63,7 @@ describe('a master', () => {
     expect((await master.call('GET', '/api/v1/automations/mailer/queue')).json).toEqual({ length: 0, items: [] })
   })
 
-  it('tells a worker of a new config, and every answer of the epoch (D47)', async () => {
+  it('notifies a worker of a new config, and names the epoch in every response (D47)', async () => {
     const master = await runMaster()
     const socket = await worker(master)
     const told = once(socket, 'message')
@@ -77,7 +77,7 @@ describe('a master', () => {
     expect([patched.headers.get('muster-epoch'), patched.headers.get('etag')]).toEqual([epoch, `"${epoch}.1"`])
   })
 
-  it('says every 5 s that it lives', async () => {
+  it('writes a heartbeat every 5 s', async () => {
     const time = new VirtualTime()
     const backend = new MemoryBackend({ clock: time, random: systemRandom })
     const { log } = recordingLog()
@@ -88,7 +88,7 @@ describe('a master', () => {
     expect(await others()).toBe(2)
   })
 
-  it('names the epoch that the store has by now, at its next heartbeat (D46, D47)', async () => {
+  it('returns the current epoch of the store after its next heartbeat (D46, D47)', async () => {
     const time = new VirtualTime()
     const backend = new MemoryBackend({ clock: time, random: systemRandom })
     const { log } = recordingLog()
@@ -112,13 +112,13 @@ describe('start', () => {
       (error: unknown) => error,
     )
 
-  it('refuses to be without an automation', async () => {
+  it('fails without an automation', async () => {
     expect(await refused({ catalog: new Map() })).toEqual(
       new Error('no automation is installed; list automation modules in SVC_AUTOMATIONS'),
     )
   })
 
-  it('leaves nothing open when the address is taken', async () => {
+  it('leaves nothing open when the address is in use', async () => {
     const { port } = await runMaster()
     const backend = new MemoryBackend({ clock: systemTime, random: systemRandom })
     expect(await refused({ backend, listen: { host: '127.0.0.1', port } })).toMatchObject({
@@ -128,7 +128,7 @@ describe('start', () => {
     await expect(backend.meta.info()).rejects.toMatchObject({ code: 'STORAGE_NOT_OPEN' })
   })
 
-  it('passes on why a backend does not open', async () => {
+  it('passes on the error of a backend that does not open', async () => {
     const backend = new MemoryBackend({ clock: systemTime, random: systemRandom })
     backend.open = () => Promise.reject(new FleetError('STORAGE_LOCKED', 'another master has it'))
     expect(await refused({ backend })).toMatchObject({ code: 'STORAGE_LOCKED' })
@@ -136,12 +136,13 @@ describe('start', () => {
 })
 
 describe('stop', () => {
-  it('closes sockets with 1001, answers waiting reserves empty, and then the backend', async () => {
+  it('closes sockets with 1001, ends waiting reserves without tasks, and then closes the backend', async () => {
     const master = await runMaster()
     const socket = await worker(master)
     const waiting = rpc(master, 'tasks.reserve', { limit: 1, wait_ms: 30_000 })
     const code = closeCode(socket)
-    while (!(await scrape(master)).includes('svc_reserve_waiters{automation_type="mailer"} 1')); // Until the master holds it.
+    // Until the reserve waits.
+    while (!(await scrape(master)).includes('svc_reserve_waiters{automation_type="mailer"} 1'));
     await master.stop()
     expect(await code).toBe(1001)
     expect((await waiting).json).toMatchObject({ result: { tasks: [] } })
@@ -149,7 +150,7 @@ describe('stop', () => {
     await expect(master.call('GET', '/healthz')).rejects.toThrow()
   })
 
-  it('may be asked for twice', async () => {
+  it('may be called twice', async () => {
     const master = await runMaster()
     await Promise.all([master.stop(), master.stop()])
   })
@@ -167,7 +168,7 @@ describe('stop', () => {
 const scrape = async (master: TestMaster): Promise<string> => (await master.call('GET', '/metrics')).text
 
 describe('replaced tokens', () => {
-  it('end the sockets of the token that was revoked within 5 s, and refuse it from then on (D22)', async () => {
+  it('close their sockets within 5 s, and are rejected from then on (D22)', async () => {
     const time = new VirtualTime()
     const tokens: TokenSettings = {
       admin: TOKENS.admin,
@@ -188,8 +189,8 @@ describe('replaced tokens', () => {
   })
 })
 
-describe('its address', () => {
-  it('is one that this machine can reach, also where it listens everywhere', async () => {
+describe('the address of a master', () => {
+  it('is reachable from this machine, also when the master listens on all interfaces', async () => {
     const master = await runMaster({ listen: { host: '0.0.0.0', port: 0 } })
     expect(master.url).toBe(`http://127.0.0.1:${master.port}`)
     expect((await master.call('GET', '/healthz')).status).toBe(200)

@@ -1,6 +1,6 @@
 /**
- * Every route with every kind of token. The rows come from the route table of a running master, so that a route
- * without a place in EXPECTED fails here, and so does a place without a route.
+ * Every route with every kind of token. The rows come from the route table of a running master. A route that is missing
+ * in EXPECTED fails here, and so does an entry of EXPECTED without a route.
  */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { ROLE_PERMISSIONS, SCOPED_PERMISSIONS, type Permission } from '../../src/protocol/index.ts'
@@ -11,7 +11,7 @@ type Kind = (typeof KINDS)[number]
 const AUTHORIZATION: Record<Kind, string | null> = {
   none: null,
   malformed: 'Basic YWRtaW4=',
-  wrong: 'Bearer nobody-has-this-token',
+  wrong: 'Bearer unknown-token-of-the-test',
   worker: `Bearer ${TOKENS.worker}`,
   covering: `Bearer ${TOKENS.mailer}`,
   other: `Bearer ${TOKENS.probe}`,
@@ -19,7 +19,7 @@ const AUTHORIZATION: Record<Kind, string | null> = {
   admin: `Bearer ${TOKENS.admin}`,
 }
 
-/** What a kind of token may expect of a row: let in, or refused. */
+/** The expected result for a kind of token: access, or the status of the error. */
 type Verdict = 'in' | 401 | 403
 const open: Record<Kind, Verdict> = {
   none: 'in',
@@ -49,7 +49,7 @@ const scoped: Record<Kind, Verdict> = {
   'every type': 'in',
   admin: 'in',
 }
-/** Without a type in its path: a scoped token sees its own types there. */
+/** For paths without a type: a scoped token sees only its own types. */
 const ownTypes: Record<Kind, Verdict> = { ...scoped, other: 'in' }
 const worker: Record<Kind, Verdict> = {
   ...closed,
@@ -62,7 +62,7 @@ const worker: Record<Kind, Verdict> = {
 
 const TYPE = '/api/v1/automations/{type}'
 const WORKER = `${TYPE}/workers/{id}`
-/** The specification's endpoint matrix and what was added to it. */
+/** The endpoint matrix of the specification and later additions. */
 const EXPECTED: Record<string, Record<Kind, Verdict>> = {
   'GET /': open,
   'GET /assets/{file}': open,
@@ -116,7 +116,10 @@ const PARAMS: Record<string, string> = {
 const filled = (path: string, params: Record<string, string> = PARAMS): string =>
   path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '')
 
-/** Which permissions open a row: any one of them. Rows that are not here take no token of SVC_TOKENS, or need no permission. */
+/**
+ * The permissions that open a route; any one of them is enough. Other routes accept no token of SVC_TOKENS or need no
+ * permission.
+ */
 const OPENED_BY: Record<string, readonly Permission[]> = {
   'GET /api/v1/overview': ['read'],
   'GET /api/v1/events': ['read'],
@@ -176,7 +179,7 @@ describe('the matrix of routes and permissions (D86)', () => {
     await master.stop()
   }, 30_000)
 
-  it('opens each route to the roles and permissions that it names, and to no other', () => {
+  it('opens each route to the listed roles and permissions, and to no others', () => {
     for (const { method, path, access } of routes) {
       const row = `${method} ${path}`
       const isOpen = access === 'none' || access === 'any'
@@ -195,7 +198,7 @@ describe('the matrix of routes and permissions (D86)', () => {
     }
   })
 
-  it('has a permission for every route that scoped tokens reach, `fleet` and `work` for the others', () => {
+  it('has a permission for every route that accepts scoped tokens, and `fleet` or `work` for the others', () => {
     for (const { method, path, access, needs } of routes) {
       const expected = {
         none: null,
@@ -216,8 +219,8 @@ describe('the matrix of routes and permissions (D86)', () => {
   })
 })
 
-describe('a body that needs more than its route', () => {
-  it('is refused to a token that may only operate: fields beside enabled and slots, removing dead tasks (D86)', async () => {
+describe('a body that needs more permissions than its route', () => {
+  it('is rejected for a token that may only operate: fields beside enabled and slots, removal of dead tasks (D86)', async () => {
     const master = await startTestMaster()
     try {
       const ask = async (method: string, path: string, token: string, body: object) =>
@@ -243,7 +246,7 @@ describe('the matrix of routes and tokens', () => {
   const otherTypes = new Map<string, number>()
   let rows: readonly string[] = []
 
-  // One master serves every cell, so that a cell that harms the process shows in those after it.
+  // One master serves all cells, so that damage by one cell shows in the next ones.
   beforeAll(async () => {
     const master = await startTestMaster()
     rows = master.routes.map(({ method, path }) => `${method} ${path}`)
@@ -261,12 +264,12 @@ describe('the matrix of routes and tokens', () => {
     await master.stop()
   }, 30_000)
 
-  it('has a place for every route, and a route for every place', () => {
+  it('has an entry for every route, and a route for every entry', () => {
     expect(rows.filter((row) => EXPECTED[row] === undefined)).toEqual([])
     expect(Object.keys(EXPECTED).filter((row) => !rows.includes(row))).toEqual([])
   })
 
-  it('lets in whom it should and nobody else, in every cell (D19, D32, S2)', () => {
+  it('allows the expected kinds of token and no others, in every cell (D19, D32, S2)', () => {
     for (const row of rows) {
       for (const kind of KINDS) {
         const status = results.get(`${row} ${kind}`) ?? 0
@@ -276,11 +279,11 @@ describe('the matrix of routes and tokens', () => {
     }
   })
 
-  it('answers no cell with a fault of the master', () => {
+  it('has no cell with an error of the master', () => {
     expect([...results].filter(([, status]) => status >= 500)).toEqual([])
   })
 
-  it('answers 404 for a type that is not installed, and 403 to whom the type is none of their business (D7, D56)', () => {
+  it('returns 404 for a type that is not installed, and 403 to tokens that do not cover it (D7, D56)', () => {
     for (const [cell, status] of otherTypes) {
       const { row = '', kind = '' } = /^(?<row>\S+ \S+) (?<kind>.+)$/.exec(cell)?.groups ?? {}
       const known = EXPECTED[row]?.[kind as Kind]
@@ -303,6 +306,6 @@ async function statusOf(
     headers: { ...(authorization === null ? {} : { authorization }), 'content-type': 'application/json' },
     ...(method === 'GET' ? {} : { body: '{}' }),
   })
-  abort.abort() // Streams never end by themselves.
+  abort.abort() // Streams do not end by themselves.
   return response.status
 }

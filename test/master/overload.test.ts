@@ -7,7 +7,7 @@ import { runMaster } from './running-master.ts'
 const stops: (() => void)[] = []
 afterEach(() => stops.splice(0).forEach((stop) => stop()))
 
-/** `p99` of each look in turn; 0 when they are used up. */
+/** `p99`: the event loop delay of each measurement in turn, then 0. */
 async function watched(p99: readonly number[]) {
   const time = new VirtualTime()
   const { log, lines } = recordingLog()
@@ -23,7 +23,7 @@ async function watched(p99: readonly number[]) {
 }
 
 describe('a master', () => {
-  it('is overloaded when its event loop was late for 5 s, until it is in time again, and says both', async () => {
+  it('is overloaded after its event loop was late for 5 s, until it is on time again, and logs both', async () => {
     const { after, lines } = await watched([101, 500, 101, 101, 101, 101, 100])
     expect(await after(4)).toBe(false)
     expect(await after(1)).toBe(true)
@@ -35,13 +35,13 @@ describe('a master', () => {
     ])
   })
 
-  it('is not overloaded by one pause, however long, nor by several apart', async () => {
+  it('is not overloaded by one pause, however long, or by several separate ones', async () => {
     const { after, lines } = await watched([60_000, 0, 900, 900, 900, 900, 100])
     for (let second = 0; second < 8; second += 1) expect(await after(1)).toBe(false)
     expect(lines).toEqual([])
   })
 
-  it('refuses new tasks while it is overloaded, and nothing else', async () => {
+  it('rejects new tasks while it is overloaded, and nothing else', async () => {
     const time = new VirtualTime()
     let p99Ms = 900
     const master = await runMaster({ clock: time, timers: time, loopDelay: { takeP99Ms: () => p99Ms, stop: () => {} } })

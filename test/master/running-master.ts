@@ -1,4 +1,4 @@
-/** A whole master, on the memory backend where the test names no other, listening on a free port of this machine. */
+/** A whole master that listens on a free local port, on the memory backend unless the test passes another one. */
 import { afterEach } from '@jest/globals'
 import { connect, type Socket } from 'node:net'
 import { buildCatalog, defineBatch, defineContinuous, Type } from '../../src/automation/index.ts'
@@ -77,7 +77,7 @@ export const testCatalog = () =>
 export interface TestMaster extends RunningMaster {
   readonly lines: Line[]
   readonly backend: Backend
-  /** Calls the API with a token of {@link TOKENS}; undefined: none. */
+  /** Calls the API with the admin token unless another one is passed. An empty token is not sent. */
   call(
     method: string,
     path: string,
@@ -96,14 +96,14 @@ afterEach(async () => {
   await Promise.all(masters.splice(0).map((master) => master.stop()))
 })
 
-/** A master for one test, stopped after it. */
+/** Starts a master that is stopped after the test. */
 export async function runMaster(options: Partial<MasterOptions> = {}): Promise<TestMaster> {
   const master = await startTestMaster(options)
   masters.push(master)
   return master
 }
 
-/** A master that the caller stops. */
+/** Starts a master that the caller stops. */
 export async function startTestMaster(options: Partial<MasterOptions> = {}): Promise<TestMaster> {
   const { log, lines } = recordingLog()
   const { backend = new MemoryBackend({ clock: systemTime, random: systemRandom }) } = options
@@ -169,14 +169,14 @@ async function call(
   }
 }
 
-/** What a server answered to raw bytes until it ended the connection. */
+/** The response to raw bytes, until the server closed the connection. */
 export interface RawReply {
   readonly status: number
   readonly statuses: readonly number[]
   readonly text: string
 }
 
-/** Sends bytes as they are, then whatever `after` sends, and reads until the connection closes. */
+/** Sends bytes unchanged, then what `after` sends, and reads until the connection closes. */
 export function sendRaw(
   port: number,
   bytes: string | Uint8Array,
@@ -195,7 +195,7 @@ export function sendRaw(
       )
       resolve({ text, statuses, status: statuses.at(-1) ?? 0 })
     }
-    socket.on('error', () => {}) // The close that follows says enough.
+    socket.on('error', () => {}) // The close event follows.
     socket.on('close', done)
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1')
@@ -203,7 +203,7 @@ export function sendRaw(
   })
 }
 
-/** The head of a request, with the token of admin unless another is named; the connection ends with its answer. */
+/** The head of a request that closes its connection. It has the admin token unless another one is passed. */
 export function head(
   method: string,
   path: string,

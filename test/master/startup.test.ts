@@ -1,4 +1,4 @@
-/** What a master serves while its store is checked after an unclean stop: a real file, a real storage thread (D97). */
+/** A master while its store is checked after an unclean stop, with a real file and a real storage thread (D97). */
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
@@ -18,7 +18,7 @@ const PAGE = 4_096
 const folder = mkdtempSync(join(tmpdir(), 'muster-startup-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A host whose open ends when the test says so, as that of a large file ends late. */
+/** A host whose `open` ends when the test calls `release`, like the slow open of a large file. */
 class SlowHost extends ThreadHost {
   #release = (): void => undefined
   #checked = (): void => undefined
@@ -48,7 +48,7 @@ class SlowHost extends ThreadHost {
 const backendOn = (path: string, host: EngineHost, time = new VirtualTime()): SqliteBackend =>
   new SqliteBackend({ path, host, clock: time, timers: time, random: systemRandom })
 
-/** A store with one key, as a crash leaves it. */
+/** A store with one key that was not closed cleanly. */
 async function uncleanStore(name: string): Promise<string> {
   const file = join(folder, name)
   const backend = backendOn(file, new ThreadHost(THREAD_URL))
@@ -80,7 +80,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** Starts a master whose check is in work; `url` reaches it. */
+/** Starts a master whose check is in progress. `url` is its address. */
 async function checkingMaster(file: string) {
   const host = new SlowHost()
   const port = await freePort()
@@ -103,7 +103,7 @@ async function checkingMaster(file: string) {
 }
 
 describe('a master whose SQLite store is checked after an unclean stop', () => {
-  it('is alive and not ready, says what it does, and serves nothing before the check has ended', async () => {
+  it('is alive but not ready, reports the check, and serves nothing before the check has ended', async () => {
     const { host, time, url, started } = await checkingMaster(await uncleanStore('slow.db'))
     await time.advance(12_000)
     const ready = await fetch(`${url}/readyz`)
@@ -126,7 +126,7 @@ describe('a master whose SQLite store is checked after an unclean stop', () => {
     expect(await master.backend.kv.get('n', ['k'])).toEqual(['1'])
   })
 
-  it('ends with STORAGE_CORRUPT and names the file when the check finds damage', async () => {
+  it('fails with STORAGE_CORRUPT and names the file when the check finds damage', async () => {
     const file = await uncleanStore('damaged.db')
     damage(file)
     const { host, url, ended } = await checkingMaster(file)
@@ -138,7 +138,7 @@ describe('a master whose SQLite store is checked after an unclean stop', () => {
   })
 })
 
-describe('a master whose SQLite store was closed in order', () => {
+describe('a master whose SQLite store was closed cleanly', () => {
   it('does not check its structure', async () => {
     const file = join(folder, 'clean.db')
     const steps: string[] = []

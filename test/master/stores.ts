@@ -1,6 +1,6 @@
 /**
- * A whole master over HTTP on each of the stores, for what a route does with them. Clock and timers are moved by the
- * test; what a store does on its own thread or server takes the time it takes.
+ * A whole master over HTTP on each of the stores. The test moves its clock and timers; threads and servers of the
+ * stores run in real time.
  */
 import { afterEach, describe } from '@jest/globals'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
@@ -12,18 +12,18 @@ import { startTestMaster, type TestMaster } from './running-master.ts'
 
 export interface StoredWorld {
   readonly master: TestMaster
-  /** Moves the clock, and fires the timers of the master that fall due. */
+  /** Advances the clock and fires the timers of the master that are due. */
   readonly advance: (ms: number) => Promise<void>
 }
 
-/** `tests` gets what opens a master on a store of its own; it is stopped after the test. */
+/** Runs `tests` on each store. They get a function that opens a master, which is stopped after the test. */
 export function onEachStore(name: string, tests: (open: () => Promise<StoredWorld>) => void): void {
   describe(`${name} (memory)`, () =>
     tests(opener(async (clock) => new MemoryBackend({ clock, random: seededRandom(1) }))))
   describe(`${name} (sqlite)`, () => {
     let file = (): string => ''
     tests(opener(async (clock) => backendOn(file(), clock)))
-    const folder = folders() // After the hook that stops the master on it.
+    const folder = folders() // Registered after the hook that stops the master.
     file = () => folder().file
   })
   withRedisStore(`${name} (redis)`, (create) => describe(`${name} (redis)`, () => tests(opener(create))))

@@ -121,7 +121,10 @@ export const CHANNEL: readonly Row[] = [
   [
     'bus/topics',
     'Topics are `event:<topic>`; plugins use their own.',
-    by('master/rpc/bus.test.ts', 'knows a topic with `event:` in front'),
+    by(
+      'master/rpc/bus.test.ts',
+      'treats a topic with and without the prefix `event:` as the same topic, and returns the name of the request',
+    ),
   ],
   [
     'bus/emit',

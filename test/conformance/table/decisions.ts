@@ -1,7 +1,7 @@
 /** The decisions, one row for each claim of each of them. @see src/protocol/decisions.md */
 import { by, type Row } from './row.ts'
 
-const matrix = by('master/matrix.test.ts', 'lets in whom it should and nobody else, in every cell')
+const matrix = by('master/matrix.test.ts', 'allows the expected kinds of token and no others, in every cell')
 
 export const DECISIONS: readonly Row[] = [
   [
@@ -98,7 +98,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D14g',
     '503 with Retry-After: the backend is away.',
-    by('master/queue/submit.test.ts', 'answers 503 while the store is away, and queues nothing'),
+    by('master/queue/submit.test.ts', 'returns 503 while the store is unavailable, and queues nothing'),
     by('e2e/redis-away.test.ts', '%s refuses within 2 s, loses nothing and is served again within 10 s'),
   ],
   ['D15a', 'PATCH and poll carry an ETag of epoch and generation.'],
@@ -134,7 +134,10 @@ export const DECISIONS: readonly Row[] = [
   [
     'D21b',
     'The bucket holds max(1, rate) tokens.',
-    by('master/http/rate-limit.test.ts', 'holds one token where less than one a second is allowed'),
+    by(
+      'master/http/rate-limit.test.ts',
+      'has a burst of one where less than one request per second is allowed, and returns the time to wait',
+    ),
     by('conformance/auth.test.ts', 'holds each token to its submits a second, by itself'),
   ],
   [
@@ -504,7 +507,7 @@ export const DECISIONS: readonly Row[] = [
   [
     'D56h',
     '503 is also overload, and a full store.',
-    by('master/overload.test.ts', 'refuses new tasks while it is overloaded, and nothing else'),
+    by('master/overload.test.ts', 'rejects new tasks while it is overloaded, and nothing else'),
     by('e2e/redis-away.test.ts', 'at its memory limit refuses what grows'),
   ],
   [
@@ -541,7 +544,10 @@ export const DECISIONS: readonly Row[] = [
   [
     'D59f',
     'The log of a request names it.',
-    by('master/http/http.test.ts', 'which the log has under the same request id'),
+    by(
+      'master/http/http.test.ts',
+      'inside the master return 503 without the cause, which is logged with the same request id',
+    ),
   ],
   ['D60a', 'tasks.reserve.'],
   ['D60b', 'tasks.ack and tasks.release.'],
@@ -559,13 +565,16 @@ export const DECISIONS: readonly Row[] = [
   [
     'D60n',
     'unavailable tells when to come back.',
-    by('master/rpc/rpc.test.ts', 'while the store is away is unavailable, with a time to come back'),
+    by('master/rpc/rpc.test.ts', 'while the store is unavailable returns the error unavailable, with a time to retry'),
   ],
   [
     'D60o',
     'A stale token is data in task lists, an error alone.',
-    by('master/rpc/tasks.test.ts', 'with a guessed token, or of a task that never was, is lost'),
-    by('master/rpc/pools.test.ts', 'any other is the error lease_lost'),
+    by('master/rpc/tasks.test.ts', 'with a guessed token, or of a task that never existed, is lost'),
+    by(
+      'master/rpc/pools.test.ts',
+      'is extended, released and removed with the token of the claim; any other token returns lease_lost',
+    ),
   ],
   ['D61a', 'A batch answers {results}.'],
   [

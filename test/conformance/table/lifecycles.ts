@@ -64,7 +64,10 @@ export const LIFECYCLES: readonly Row[] = [
   [
     'task/usable-id',
     'No task is without a usable id: the master makes one, and refuses what cannot be one.',
-    by('master/queue/submit.test.ts', 'queues it under a UUID of 32 hex digits'),
+    by(
+      'master/queue/submit.test.ts',
+      'queues it under a UUID of 32 hex digits that begins with the time, and returns its priority',
+    ),
     by('conformance/tasks.test.ts', 'holds names, priority and ttl_seconds to their bounds'),
   ],
 ]

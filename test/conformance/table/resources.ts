@@ -36,7 +36,7 @@ export const RESOURCES: readonly Row[] = [
   [
     'about/api',
     'There are a REST API, health, metrics and a dashboard.',
-    by('master/matrix.test.ts', 'has a place for every route, and a route for every place'),
+    by('master/matrix.test.ts', 'has an entry for every route, and a route for every entry'),
   ],
   [
     'about/type',
@@ -63,7 +63,10 @@ export const RESOURCES: readonly Row[] = [
     'about/catalog-rebuilt',
     'The catalog is built anew at every start.',
     by('automation/build-catalog.test.ts', 'shows an entry as the specification says'),
-    by('master/registry/config.test.ts', 'drops a stored field that the automation no longer has'),
+    by(
+      'master/registry/config.test.ts',
+      'drops a stored field that the automation no longer has, and adds the default of a new one',
+    ),
   ],
   [
     'about/slots-concurrent',

@@ -24,12 +24,12 @@ export const WIRE: readonly Row[] = [
   [
     'D73g',
     'Two Host headers and another version than HTTP/1.x are refused.',
-    by('master/http/request-head.test.ts', 'has a detail and a request id, and ends the connection'),
+    by('master/http/request-head.test.ts', 'has a detail and a request id, and closes the connection'),
   ],
   [
     'D73h',
     'Authorization may have several spaces behind Bearer.',
-    by('master/http/request-head.test.ts', 'may have several spaces behind Bearer'),
+    by('master/http/request-head.test.ts', 'Authorization may have several spaces after Bearer'),
   ],
   [
     'D78',

@@ -1,6 +1,6 @@
 /**
- * Hostile input against a whole listening master, as raw bytes where a client would refuse to send it. After every bad
- * input the next good request is served.
+ * Hostile input against a listening master, as raw bytes where a client library would refuse to send it. After every
+ * bad input the next valid request must succeed.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { buildCatalog, defineBatch, Type } from '../../../src/automation/index.ts'
@@ -13,7 +13,7 @@ const MAX_BODY_BYTES = 131_072
 const paths = (json: unknown): readonly string[] =>
   (json as { detail: { path: string }[] }).detail.map(({ path }) => path)
 
-/** One for all: what harms it shows in every test after. */
+/** Shared by all tests, so that damage by one test shows in the next one. */
 let master: TestMaster
 beforeAll(async () => {
   master = await startTestMaster()
@@ -44,38 +44,38 @@ describe('tokens (S1)', () => {
   it.each([
     ['no header', []],
     ['Basic', ['Authorization: Basic YWRtaW46YWRtaW4=']],
-    ['an empty one', ['Authorization:']],
+    ['an empty header', ['Authorization:']],
     ['no token', ['Authorization: Bearer']],
     ['two headers', [`Authorization: Bearer ${TOKENS.admin}`, `authorization: Bearer ${TOKENS.admin}`]],
     ['two tokens', [`Authorization: Bearer ${TOKENS.admin} x`]],
     ['the token alone', [`Authorization: ${TOKENS.admin}`]],
     ['a token in the query', [], `${ME}?token=${TOKENS.admin}`],
-  ])('answers 401 with WWW-Authenticate: %s', async (_, headers, path = ME) => {
+  ])('returns 401 with WWW-Authenticate: %s', async (_, headers, path = ME) => {
     const { status, text } = await sendRaw(master.port, head('GET', path, headers, null))
     expect(status).toBe(401)
     expect(text).toMatch(/^www-authenticate: Bearer\r$/im)
   })
 
   it.each([
-    ['unknown', 'nobody-has-this-token'],
+    ['unknown', 'unknown-token-of-the-test'],
     ['other case', TOKENS.admin.toUpperCase()],
     ['a prefix', TOKENS.admin.slice(0, -1)],
     ['longer', `${TOKENS.admin}x`],
     ['8 KiB', 'x'.repeat(8_192)],
-  ])('answers 403 with one and the same body: %s', async (_, token) => {
+  ])('returns 403 with the same body in every case: %s', async (_, token) => {
     const { status, text } = await sendRaw(master.port, head('GET', ME, [], token))
     expect(status).toBe(403)
     expect(text).toContain('{"detail":"unknown token"}')
   })
 
-  it('takes a token with a trailing space, which is no part of the header, and refuses NUL as broken HTTP', async () => {
+  it('accepts a token with trailing spaces, which HTTP strips, and rejects NUL as invalid HTTP', async () => {
     expect(
       (await sendRaw(master.port, head('GET', ME, [`Authorization: Bearer ${TOKENS.admin}   `], null))).status,
     ).toBe(200)
     expect((await sendRaw(master.port, head('GET', ME, ['Authorization: Bearer a\u0000b'], null))).status).toBe(400)
   })
 
-  it('asks for a token before it says whether a path exists', async () => {
+  it('requires a token before it shows whether a path exists', async () => {
     expect((await sendRaw(master.port, head('GET', '/api/v1/no/such/path', [], null))).status).toBe(401)
     expect((await sendRaw(master.port, head('GET', '/api/v1/no/such/path'))).status).toBe(404)
   })
@@ -102,7 +102,7 @@ describe('scopes in the path (S2)', () => {
     '%6d%61iler%20',
     'constructor',
     '__proto__',
-  ])('answers 403 for a type outside the list: %s', async (type) => {
+  ])('returns 403 for a type outside of the list: %s', async (type) => {
     expect(
       (await sendRaw(master.port, head('GET', `/api/v1/automations/${type}/queue`, [], TOKENS.mailer))).status,
     ).toBe(403)
@@ -114,7 +114,7 @@ describe('scopes in the path (S2)', () => {
     '/api/v1//automations/mailer/queue',
     '/API/v1/automations/mailer/queue',
     '/api/v1/automations/x/../mailer/queue',
-  ])('knows no path %s', async (path) => {
+  ])('returns 404 for the path %s', async (path) => {
     expect((await sendRaw(master.port, head('GET', path, [], TOKENS.mailer))).status).toBe(404)
   })
 
@@ -133,7 +133,7 @@ describe('scopes in the path (S2)', () => {
 
 describe('methods and content types (S4)', () => {
   it.each(['PUT', 'PATCH', 'OPTIONS', 'TRACE', 'DELETE', 'PROPFIND'])(
-    'answers %s with 405 and Allow, and no CORS header',
+    'rejects %s with 405, Allow and no CORS header',
     async (method) => {
       const { status, text } = await sendRaw(
         master.port,
@@ -145,13 +145,13 @@ describe('methods and content types (S4)', () => {
     },
   )
 
-  it('skips no check for OPTIONS or HEAD, and never lets a header change the method', async () => {
+  it('performs every check for OPTIONS and HEAD, and ignores headers that override the method', async () => {
     expect((await sendRaw(master.port, head('OPTIONS', SUBMIT, [], null))).status).toBe(401)
     expect((await sendRaw(master.port, head('HEAD', '/api/v1/automations', [], TOKENS.worker))).status).toBe(403)
     expect((await sendRaw(master.port, head('GET', SUBMIT, ['X-HTTP-Method-Override: POST']))).status).toBe(405)
   })
 
-  it('answers HEAD as GET without a body', async () => {
+  it('returns the response of GET without a body for HEAD', async () => {
     const { status, text } = await sendRaw(master.port, head('HEAD', '/healthz', [], null))
     expect([status, text.split('\r\n\r\n')[1]]).toEqual([200, ''])
   })
@@ -166,17 +166,19 @@ describe('methods and content types (S4)', () => {
     [['Content-Type: application/json, text/plain']],
     [[JSON_TYPE, 'Content-Encoding: gzip']],
     [[JSON_TYPE, 'Content-Encoding: br, identity']],
-  ])('answers 415: %j', async (headers) => expect((await sendBody(JSON.stringify(GOOD), headers)).status).toBe(415))
+  ])('returns 415 for the headers %j', async (headers) =>
+    expect((await sendBody(JSON.stringify(GOOD), headers)).status).toBe(415),
+  )
 
   it.each([
     [[JSON_TYPE]],
     [['content-type: APPLICATION/JSON; charset="UTF-8"']],
     [[JSON_TYPE, 'Content-Encoding: identity']],
-  ])('takes %j', async (headers) => {
+  ])('accepts the headers %j', async (headers) => {
     expect((await sendBody(JSON.stringify(GOOD), headers)).status).toBe(200)
   })
 
-  it('takes a missing body as {} where every field has a default, and nowhere else', async () => {
+  it('accepts a missing body as {} only where every field has a default', async () => {
     expect((await sendRaw(master.port, head('POST', '/api/v1/automations/mailer/output/pop'))).status).toBe(200)
     expect(
       (await sendRaw(master.port, head('POST', '/api/v1/automations/mailer/dead/replay', ['Content-Length: 0'])))
@@ -193,25 +195,22 @@ describe('methods and content types (S4)', () => {
     ).toBe(200)
   })
 
-  it.each(['h2c', 'TLS/1.0', 'h2c, websocket'])(
-    'serves a request that offers another protocol as if it had not: %s',
-    async (protocol) => {
-      const offer = (bytes: string): string =>
-        bytes.replace(
-          'Connection: close',
-          `Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: ${protocol}\r\nHTTP2-Settings: AAMAAABkAAQAAP__`,
-        )
-      expect((await sendRaw(master.port, offer(head('GET', '/healthz', [], null)))).status).toBe(200)
-      const body = JSON.stringify(GOOD)
-      expect(
-        (await sendRaw(master.port, offer(head('POST', SUBMIT, [JSON_TYPE, `Content-Length: ${body.length}`])) + body))
-          .status,
-      ).toBe(200)
-      expect((await sendRaw(master.port, offer(head('GET', '/api/v1/me', [], null)))).status).toBe(401)
-    },
-  )
+  it.each(['h2c', 'TLS/1.0', 'h2c, websocket'])('ignores an offer of another protocol: %s', async (protocol) => {
+    const offer = (bytes: string): string =>
+      bytes.replace(
+        'Connection: close',
+        `Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: ${protocol}\r\nHTTP2-Settings: AAMAAABkAAQAAP__`,
+      )
+    expect((await sendRaw(master.port, offer(head('GET', '/healthz', [], null)))).status).toBe(200)
+    const body = JSON.stringify(GOOD)
+    expect(
+      (await sendRaw(master.port, offer(head('POST', SUBMIT, [JSON_TYPE, `Content-Length: ${body.length}`])) + body))
+        .status,
+    ).toBe(200)
+    expect((await sendRaw(master.port, offer(head('GET', '/api/v1/me', [], null)))).status).toBe(401)
+  })
 
-  it('answers 404 to an upgrade of any other path', async () => {
+  it('returns 404 for an upgrade of any other path', async () => {
     const { status } = await sendRaw(
       master.port,
       head('GET', '/api/v1/me', [
@@ -225,13 +224,13 @@ describe('methods and content types (S4)', () => {
 })
 
 describe('sizes (S5)', () => {
-  it('answers 401 before it looks at a length, and reads none of it', async () => {
+  it('returns 401 before it checks the length, and reads no body', async () => {
     expect(
       (await sendRaw(master.port, head('POST', SUBMIT, [JSON_TYPE, `Content-Length: ${2 ** 30}`], null))).status,
     ).toBe(401)
   })
 
-  it('answers 413 for a declared length without reading, and for one that is reached while reading', async () => {
+  it('returns 413 for a declared length without reading, and when the limit is exceeded while reading', async () => {
     expect((await sendRaw(master.port, head('POST', SUBMIT, [JSON_TYPE, `Content-Length: ${2 ** 30}`]))).status).toBe(
       413,
     )
@@ -242,13 +241,13 @@ describe('sizes (S5)', () => {
     ).toBe(413)
   })
 
-  it('answers 413 so that an ordinary client reads it, and keeps the connection of a body that is little too large', async () => {
+  it('returns 413 so that an ordinary client can read it, whatever the size of the body', async () => {
     for (const size of [MAX_BODY_BYTES + 1, 8 * MAX_BODY_BYTES]) {
       expect((await master.call('POST', SUBMIT, { body: { payload: { to: 'x'.repeat(size) } } })).status).toBe(413)
     }
   })
 
-  it('takes a body of exactly the limit', async () => {
+  it('accepts a body of exactly the limit', async () => {
     const around = JSON.stringify({ payload: { to: '' } }).length
     expect((await sendBody(JSON.stringify({ payload: { to: 'x'.repeat(MAX_BODY_BYTES - around) } }))).status).toBe(200)
     expect((await sendBody(JSON.stringify({ payload: { to: 'x'.repeat(MAX_BODY_BYTES - around + 1) } }))).status).toBe(
@@ -256,7 +255,7 @@ describe('sizes (S5)', () => {
     )
   })
 
-  it('stops reading chunks that never end', async () => {
+  it('stops reading an endless chunked body', async () => {
     let sent = 0
     const endless = (socket: {
       write: (text: string) => boolean
@@ -272,10 +271,10 @@ describe('sizes (S5)', () => {
       more()
     }
     await sendRaw(master.port, head('POST', SUBMIT, [JSON_TYPE, 'Transfer-Encoding: chunked']), { after: endless })
-    expect(sent).toBeLessThan(2 ** 26) // What the kernel's buffers took in.
+    expect(sent).toBeLessThan(2 ** 26) // At most what the kernel buffers accept.
   })
 
-  it('ends a connection whose body ends before its length, and queues nothing', async () => {
+  it('closes a connection whose body ends before its length, and queues nothing', async () => {
     await sendRaw(
       master.port,
       head('POST', SUBMIT, [JSON_TYPE, 'Content-Length: 50']) + JSON.stringify({ payload: { to: 'cut off' } }),
@@ -284,7 +283,7 @@ describe('sizes (S5)', () => {
     expect((await master.call('GET', '/api/v1/automations/mailer/queue?n=10000')).text).not.toContain('cut off')
   })
 
-  it('sends 100 Continue only to whom it would listen', async () => {
+  it('sends 100 Continue only when it will read the body', async () => {
     const expecting = (token: string | null): string =>
       head('POST', SUBMIT, [JSON_TYPE, 'Content-Length: 24', 'Expect: 100-continue'], token)
     expect((await sendRaw(master.port, expecting(null))).statuses).toEqual([401])
@@ -298,13 +297,13 @@ describe('sizes (S5)', () => {
     ).toEqual([100, 200])
   })
 
-  it('answers 414 to a URL above 8 KiB, whether or not the parser gets through it', async () => {
+  it('returns 414 for a URL above 8 KiB, also when it exceeds the limit of the parser', async () => {
     expect((await sendRaw(master.port, head('GET', `/api/v1/me?x=${'x'.repeat(9_000)}`))).status).toBe(414)
     expect((await sendRaw(master.port, head('GET', `/api/v1/me?x=${'x'.repeat(65_536)}`))).status).toBe(414)
     expect((await sendRaw(master.port, head('GET', `/api/v1/me?x=${'x'.repeat(8_000)}`))).status).toBe(200)
   })
 
-  it('answers 431 to more than 100 headers or 16 KiB of them', async () => {
+  it('returns 431 for more than 100 headers or 16 KiB of headers', async () => {
     const headers = (count: number): string[] => Array.from({ length: count }, (_, index) => `X-${index}: 1`)
     expect((await sendRaw(master.port, head('GET', '/api/v1/me', headers(97)))).status).toBe(200)
     expect((await sendRaw(master.port, head('GET', '/api/v1/me', headers(98)))).status).toBe(431)
@@ -326,13 +325,13 @@ describe('JSON (S6)', () => {
     "{'payload':{}}",
     '\ufeff{"payload":{"to":"x"}}',
     '{"payload":{"to":"\u0001"}}',
-  ])('answers 400 to what is no JSON object: %j', async (body) => {
+  ])('returns 400 for a body that is not a JSON object: %j', async (body) => {
     const { status, text } = await sendBody(body)
     expect(status).toBe(400)
     expect(text).toMatch(/\{"detail":"[^"]+"\}$/)
   })
 
-  it('answers 400 to bytes that are not UTF-8', async () => {
+  it('returns 400 for bytes that are not UTF-8', async () => {
     for (const bytes of [[0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80]]) {
       const body = Buffer.concat([Buffer.from('{"payload":{"to":"'), Buffer.from(bytes), Buffer.from('"}}')])
       expect((await sendBody(body)).status).toBe(400)
@@ -343,13 +342,13 @@ describe('JSON (S6)', () => {
     ['depth', `{"payload":{"to":"x","a":${'['.repeat(1_000)}${']'.repeat(1_000)}}}`, `/payload/a${'/0'.repeat(62)}`],
     ['keys', `{"payload":{${Array.from({ length: 10_001 }, (_, index) => `"${index}":1`).join()}}}`, '/payload'],
     ['numbers', '{"payload":{"to":"x","n":1e400}}', '/payload/n'],
-  ])('answers 422 with a pointer: %s', async (_, body, pointer) => {
+  ])('returns 422 with a pointer: %s', async (_, body, pointer) => {
     const reply = await master.call('POST', SUBMIT, { body })
     expect(reply.status).toBe(422)
     expect(paths(reply.json)).toEqual([pointer])
   })
 
-  it('takes the last of doubled keys, and 2^53+1 as JSON numbers are', async () => {
+  it('uses the last of duplicate keys, and accepts 2^53+1 as a number', async () => {
     expect((await master.call('POST', SUBMIT, { body: '{"payload":{"to":5},"payload":{"to":"x"}}' })).status).toBe(200)
     expect((await master.call('POST', SUBMIT, { body: '{"payload":{"to":"x","n":9007199254740993}}' })).status).toBe(
       200,
@@ -358,7 +357,7 @@ describe('JSON (S6)', () => {
 })
 
 describe('forbidden keys (S7)', () => {
-  it('carries them in a payload as they came', async () => {
+  it('are kept unchanged in a payload', async () => {
     const text = '{"payload":{"to":"x","__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}}'
     expect((await master.call('POST', SUBMIT, { body: text })).status).toBe(200)
     expect((await master.call('GET', '/api/v1/automations/mailer/queue?n=10000')).text).toContain(
@@ -366,7 +365,7 @@ describe('forbidden keys (S7)', () => {
     )
   })
 
-  it('refuses them as fields of a body, by name', async () => {
+  it('are rejected by name as fields of a body', async () => {
     const reply = await master.call('POST', SUBMIT, { body: '{"payload":{"to":"x"},"__proto__":{"priority":5}}' })
     expect([reply.status, paths(reply.json)]).toEqual([422, ['/__proto__']])
   })
@@ -385,11 +384,11 @@ describe('framing (S8)', () => {
     ['unknown coding', head('POST', SUBMIT, [JSON_TYPE, 'Transfer-Encoding: chunked, x'])],
     ['a bad chunk', `${head('POST', SUBMIT, [JSON_TYPE, 'Transfer-Encoding: chunked'])}zz\r\n`],
     ['garbage', '\u0016\u0003\u0001\u0002\u0000\u0001\u0000\r\n\r\n'],
-  ])('answers 400 and closes: %s', async (_, bytes) => {
+  ])('returns 400 and closes the connection: %s', async (_, bytes) => {
     expect((await sendRaw(master.port, bytes)).status).toBe(400)
   })
 
-  it('takes a target in absolute form for the path in it, as a proxy sends it (RFC 9112)', async () => {
+  it('accepts a target in absolute form, as a proxy sends it (RFC 9112)', async () => {
     expect((await sendRaw(master.port, head('GET', 'http://evil.example/healthz', [], null))).status).toBe(200)
     expect((await sendRaw(master.port, head('GET', 'http://evil.example/api/v1/me', [], null))).status).toBe(401)
     const { status, text } = await sendRaw(
@@ -400,7 +399,7 @@ describe('framing (S8)', () => {
     expect(text).toMatch(/^muster-epoch: /im)
   })
 
-  it('lets forwarded headers, Host and Origin decide nothing', async () => {
+  it('does not trust forwarded headers, Host or Origin', async () => {
     const forged = [
       'X-Forwarded-For: 127.0.0.1',
       'X-Forwarded-Host: evil.example',
@@ -420,7 +419,7 @@ describe('framing (S8)', () => {
 
 describe('numbers and names (S9)', () => {
   it.each(['-1', '0', '1.5', 'NaN', '1e18', '"5"', 'null', '10001', '5;DROP'])(
-    'answers 422 naming the field: n=%s',
+    'returns 422 and names the query parameter: n=%s',
     async (n) => {
       const reply = await master.call('GET', `/api/v1/automations/mailer/queue?n=${encodeURIComponent(n)}`)
       expect([reply.status, paths(reply.json)]).toEqual([422, ['/n']])
@@ -428,7 +427,7 @@ describe('numbers and names (S9)', () => {
   )
 
   it.each(['-1', '0', '1.5', '1e18', '"5"', '10001', 'true', '[1]'])(
-    'answers 422 naming the field of a body: n=%s',
+    'returns 422 and names the body field: n=%s',
     async (n) => {
       const reply = await master.call('POST', '/api/v1/automations/mailer/output/pop', { body: `{"n":${n}}` })
       expect([reply.status, paths(reply.json)[0]]).toEqual([422, '/n'])
@@ -450,12 +449,12 @@ describe('numbers and names (S9)', () => {
     ['task_id', '"\\ud800"'],
     ['idempotency_key', '"\\u0007"'],
     ['task_id', `"${'x'.repeat(257)}"`],
-  ])('answers 422 naming the field of a task: %s=%s', async (field, value) => {
+  ])('returns 422 and names the task field: %s=%s', async (field, value) => {
     const reply = await master.call('POST', SUBMIT, { body: `{"payload":{"to":"x"},"${field}":${value}}` })
     expect([reply.status, new Set(paths(reply.json))]).toEqual([422, new Set([`/${field}`])])
   })
 
-  it('takes names that mean something elsewhere as what they are', async () => {
+  it('accepts names that have a meaning in other syntaxes as plain data', async () => {
     for (const name of [
       '{}',
       '*',
@@ -475,7 +474,7 @@ describe('numbers and names (S9)', () => {
   })
 
   it.each(['%00', 'a%0d%0ab', 'x'.repeat(257), 'a%2fb', '%2e%2e'])(
-    'answers 422 to a worker id that nothing can bear: %s',
+    'returns 422 for an invalid worker id: %s',
     async (id) => {
       const { status } = await sendRaw(master.port, head('GET', `/api/v1/automations/mailer/workers/${id}`))
       expect(status).toBe(422)
@@ -484,7 +483,7 @@ describe('numbers and names (S9)', () => {
 })
 
 describe('errors', () => {
-  it('hold the single field detail, name the request, and are neither cached nor sniffed (D14, D59)', async () => {
+  it('contain the single field detail, identify the request, and are neither cached nor sniffed (D14, D59)', async () => {
     const reply = await master.call('GET', '/api/v1/automations/nowhere/queue')
     expect(Object.keys(reply.json as object)).toEqual(['detail'])
     expect(reply.headers.get('muster-request-id')).toMatch(/^\w+-\w+$/)
@@ -496,7 +495,7 @@ describe('errors', () => {
 })
 
 describe('a pattern in the schema of an automation (S10)', () => {
-  it('that explodes in other engines stalls nobody here: the answer is a 422, and others are served meanwhile', async () => {
+  it('that backtracks exponentially in other engines returns 422 and blocks no other request', async () => {
     const explosive = (pattern: string) => Type.Optional(Type.String({ pattern }))
     const mailer = defineBatch({
       type: 'mailer',
@@ -518,7 +517,7 @@ describe('a pattern in the schema of an automation (S10)', () => {
         victim.call('GET', '/healthz'),
       ])
       expect(statuses.map(({ status }) => status)).toEqual([422, 200, 422, 200])
-      expect(performance.now() - startedMs).toBeLessThan(5_000) // A backtracking engine would take longer than the universe has.
+      expect(performance.now() - startedMs).toBeLessThan(5_000) // A backtracking engine would not finish.
     } finally {
       await victim.stop()
     }

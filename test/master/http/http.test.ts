@@ -52,7 +52,7 @@ async function serve(...routes: readonly Route[]) {
 type Handle = Route['handle']
 const thing = (handle: Handle, more: Partial<Route> = {}): Route =>
   route({ method: 'GET', path: API, access: 'admin', needs: 'fleet', summary: 'A thing.', handle, ...more })
-/** A handler that waits until the test lets it go on. `entered`: when `count` requests wait in it. */
+/** A handler that waits until the test calls `release`. `entered` resolves when `count` requests wait in it. */
 function held(count = 1): { handle: Handle; entered: Promise<RouteRequest>; release: () => void } {
   let enter: (request: RouteRequest) => void = () => {}
   let release = (): void => {}
@@ -71,8 +71,8 @@ function held(count = 1): { handle: Handle; entered: Promise<RouteRequest>; rele
   }
 }
 
-describe('answers', () => {
-  it('name request and epoch, and are not stored (D47, D59)', async () => {
+describe('responses', () => {
+  it('contain the request id and the epoch, and are not cached (D47, D59)', async () => {
     const { call } = await serve(
       thing(() => ({ body: { a: 1 } })),
       thing(() => ({ body: {} }), { path: '/open', access: 'none' }),
@@ -85,7 +85,7 @@ describe('answers', () => {
     expect(one.headers.get('muster-request-id')).not.toBe(other.headers.get('muster-request-id'))
   })
 
-  it('carry stored text as it is, text with its own type, and nothing', async () => {
+  it('can be stored JSON sent unchanged, text with its own content type, or empty', async () => {
     const { call } = await serve(
       thing(() => ({ body: new RawJson('{"a":1.0}') })),
       thing(() => ({ headers: { 'content-type': 'text/plain' }, body: 'plain' }), { path: `${API}/text` }),
@@ -97,7 +97,7 @@ describe('answers', () => {
     expect([none.status, none.headers.get('etag'), await none.text()]).toEqual([304, '"e.1"', ''])
   })
 
-  it('prefer literal segments to parameters, in whatever order the table has them', async () => {
+  it('come from the route with a literal segment, whatever the order of the table', async () => {
     const { call } = await serve(
       thing(({ params }) => ({ body: params['name'] }), { path: `${API}/{name}` }),
       thing(() => ({ body: 'literal' }), { path: `${API}/batch` }),
@@ -106,7 +106,7 @@ describe('answers', () => {
     expect(await (await call(`${API}/other%2Fone`)).json()).toBe('other/one')
   })
 
-  it('come from the parameter where the literal segment does not take the method: a thing may bear that name (D29)', async () => {
+  it('come from the route with a parameter where the literal route does not allow the method (D29)', async () => {
     const { call } = await serve(
       thing(({ params }) => ({ body: params['name'] }), { path: `${API}/{name}` }),
       thing(() => ({ body: 'literal' }), { method: 'POST', path: `${API}/batch` }),
@@ -117,7 +117,7 @@ describe('answers', () => {
     expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'POST, GET, HEAD'])
   })
 
-  it('stream, hold back while the client does not read, and end with the handler', async () => {
+  it('stream with back-pressure, and end when the handler ends', async () => {
     const { call } = await serve(
       thing(
         () => ({
@@ -134,14 +134,14 @@ describe('answers', () => {
     expect((await (await call()).text()).length).toBe(10_000_000)
   })
 
-  it('break off where a stream fails', async () => {
+  it('are cut off when a stream fails', async () => {
     const { call, lines } = await serve(
       thing(
         () => ({
           body: {
             pipe: async (write: (chunk: string) => boolean) => {
               write('begun')
-              throw new Error('the store went away')
+              throw new Error('the store became unavailable')
             },
           },
         }),
@@ -154,12 +154,14 @@ describe('answers', () => {
 })
 
 describe('failures', () => {
-  it('are rendered from the table of errors, with what the client needs beside', async () => {
+  it('are rendered from the table of errors, with the headers that the client needs', async () => {
     const { call, metrics } = await serve(
       thing(() => {
         throw new FleetError('RATE_LIMITED', 'slowly', { retryAfterSeconds: 7 })
       }),
-      thing(() => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'the store is away')), { path: `${API}/store` }),
+      thing(() => Promise.reject(new FleetError('STORAGE_UNAVAILABLE', 'the store is unavailable')), {
+        path: `${API}/store`,
+      }),
       thing(
         () => {
           throw new FleetError('INVALID', [{ path: '/n', message: 'is bad', keyword: 'value', params: {} }])
@@ -193,7 +195,7 @@ describe('failures', () => {
     ['STORAGE_LOCKED', 'not_sent', 'the store cannot be used; the log of the master says why'],
     ['STORAGE_FULL', 'not_sent', 'canary /var/lib/muster.db'],
   ] as const)(
-    'of the store, %s and %s, say what became of the change, and name no file of the store',
+    'of the store, %s and %s, say whether the change was made, and name no file of the store',
     async (code, outcome, detail) => {
       const { call } = await serve(
         thing(() => Promise.reject(new FleetError(code, 'canary /var/lib/muster.db', { outcome }))),
@@ -207,7 +209,7 @@ describe('failures', () => {
     },
   )
 
-  it('of ours are 503 without a word of the cause, which the log has under the same request id', async () => {
+  it('inside the master return 503 without the cause, which is logged with the same request id', async () => {
     const { call, lines } = await serve(
       thing(() => {
         throw new TypeError('secret /path/of/ours.ts')
@@ -226,7 +228,7 @@ describe('failures', () => {
 })
 
 describe('bodies', () => {
-  it('are checked by their schema, all faults at once (D14)', async () => {
+  it('are validated against their schema, and all faults are reported together (D14)', async () => {
     const { call } = await serve(
       thing(({ body }) => ({ body }), {
         method: 'POST',
@@ -248,8 +250,8 @@ describe('bodies', () => {
   })
 })
 
-describe('requests in work', () => {
-  it('are refused above 2,000, long ones apart, and served again after', async () => {
+describe('requests in progress', () => {
+  it('are rejected above 2,000, long requests counted separately, and accepted again afterwards', async () => {
     const { handle, entered, release } = held(2_000)
     const { call } = await serve(
       thing(handle, { access: 'any', needs: null }),
@@ -269,7 +271,7 @@ describe('requests in work', () => {
     expect((await call()).status).toBe(200)
   }, 20_000)
 
-  it('that are too large by little keep their connection: a proxy that still sends would say 502 in the place of our 413', async () => {
+  it('with a slightly too large body keep their connection, so that a proxy does not turn the 413 into a 502', async () => {
     const { call } = await serve(thing(() => ({ body: {} }), { method: 'POST', body: Type.Object({}) }))
     const post = (bytes: number): Promise<Response> =>
       call(API, {
@@ -284,7 +286,7 @@ describe('requests in work', () => {
     ])
   })
 
-  it('have 30 s, then 408 and the end of the connection; long ones have no deadline', async () => {
+  it('get 408 and a closed connection after 30 s; long requests have no deadline', async () => {
     const [short, long] = [held(), held()]
     const { call, time } = await serve(thing(short.handle), thing(long.handle, { path: `${API}/long`, long: true }))
     const [late, patient] = [call(), call(`${API}/long`)]
@@ -301,7 +303,7 @@ describe('requests in work', () => {
     short.release()
   })
 
-  it('tell their handler when the client went away', async () => {
+  it('abort the signal of their handler when the client disconnects', async () => {
     const { handle, entered, release } = held()
     const { call } = await serve(thing(handle))
     const abort = new AbortController()
@@ -328,7 +330,7 @@ describe('long requests', () => {
     },
   })
 
-  it('end when their token is revoked, the others go on (D22)', async () => {
+  it('end when their token is revoked, and not when another token changes (D22)', async () => {
     const { call, authenticator } = await serve(thing(stream, { long: true }))
     const response = await call()
     authenticator.replace({ ...TOKENS, worker: 'worker-token-of-the-test' })
@@ -337,7 +339,7 @@ describe('long requests', () => {
     expect((await call()).status).toBe(403)
   })
 
-  it('end orderly when the master stops, and what is in flight is answered', async () => {
+  it('end cleanly when the master stops, and requests in progress get their response', async () => {
     const { handle, entered, release } = held()
     const { call, http } = await serve(thing(stream, { long: true }), thing(handle, { path: `${API}/slow` }))
     const [streamed, slow] = [await call(), call(`${API}/slow`)]
@@ -364,7 +366,7 @@ describe('long requests', () => {
 })
 
 describe('the route table', () => {
-  it('refuses a row that appears twice', async () => {
+  it('rejects a duplicate route', async () => {
     const row = thing(() => ({}))
     await expect(serve(row, row)).rejects.toThrow(/appears twice/)
   })

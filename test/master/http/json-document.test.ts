@@ -15,13 +15,13 @@ function faultOf(text: string): { path: string; keyword: string } | null {
 const nested = (depth: number): string => '{"a":'.repeat(depth - 1) + '{}' + '}'.repeat(depth - 1)
 
 describe('parseJson', () => {
-  it('says that text is not JSON without quoting it', () => {
+  it('rejects text that is not JSON without quoting it', () => {
     for (const text of ['', '{', '{"password": secret}', "{'a': 1}", '\ufeff{}', '{"a": NaN}', '{"a": 01}']) {
       expect(() => parseJson(text)).toThrow(new FleetError('BAD_REQUEST', 'the body is not JSON'))
     }
   })
 
-  it('takes the last of doubled keys', () => expect(parseJson('{"a": 1, "a": 2}')).toEqual({ a: 2 }))
+  it('uses the last of duplicate keys', () => expect(parseJson('{"a": 1, "a": 2}')).toEqual({ a: 2 }))
 
   it('keeps __proto__ as a key of its own and changes no prototype (S7)', () => {
     const document = parseJson('{"__proto__": {"polluted": true}, "constructor": 1}') as object
@@ -37,23 +37,23 @@ describe('checkDocument', () => {
     expect(checkDocument(5)).toBe(1)
   })
 
-  it('takes 64 levels and points at the 65th (S6)', () => {
+  it('accepts 64 levels and points at the 65th (S6)', () => {
     expect(faultOf(nested(64))).toBeNull()
     expect(faultOf(nested(65))).toEqual({ path: '/a'.repeat(64), keyword: 'maxDepth' })
   })
 
-  it.each([1_000, 100_000, 500_000])('looks at %i levels without recursion (S6)', (depth) => {
+  it.each([1_000, 100_000, 500_000])('checks %i levels without recursion (S6)', (depth) => {
     expect(faultOf(`{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`)?.keyword).toBe('maxDepth')
   })
 
-  it('takes 10,000 keys an object and points at the object with more (S6)', () => {
+  it('accepts 10,000 keys per object and points at an object with more (S6)', () => {
     const keys = (count: number): string =>
       `{"deep": [0, {${Array.from({ length: count }, (_, index) => `"${index}":0`).join()}}]}`
     expect(faultOf(keys(10_000))).toBeNull()
     expect(faultOf(keys(10_001))).toEqual({ path: '/deep/1', keyword: 'maxProperties' })
   })
 
-  it('takes 100,000 values (S6)', () => {
+  it('accepts 100,000 values (S6)', () => {
     const list = (count: number): string => `{"a":[${'0,'.repeat(count - 1)}0]}`
     expect(faultOf(list(99_998))).toBeNull()
     expect(faultOf(list(99_999))).toEqual({ path: '', keyword: 'maxValues' })

@@ -24,7 +24,7 @@ describe('openapi.json', () => {
     for (const secret of ['mailer', 'probe', 'accounts', ...Object.values(TOKENS)]) expect(text).not.toContain(secret)
   })
 
-  it('tells path and query parameters, and who may call', async () => {
+  it('describes path and query parameters, and which routes need a token', async () => {
     const master = await runMaster()
     const { json } = await master.call('GET', '/api/v1/openapi.json')
     const { paths } = json as Document

@@ -21,7 +21,7 @@ const pathsOf = (search: string, reader = read): readonly string[] => {
 }
 
 describe('a query', () => {
-  it('is read by its schema, defaults included', () => {
+  it('is parsed by its schema, including defaults', () => {
     expect(read('')).toEqual({ n: 20 })
     expect(read('n=7&since=1.5&connected=true')).toEqual({ n: 7, since: 1.5, connected: true })
     expect(queryReader(StatsQuery)('')).toEqual({ since: 0, limit: 240 })
@@ -66,7 +66,7 @@ describe('a query', () => {
     ['5E-1', 0.5],
     ['1e+3', 1_000],
     ['0', 0],
-  ])('takes since=%s as %d, however a double is printed (D76)', (text, number) => {
+  ])('accepts since=%s as %d, in every format of a double (D76)', (text, number) => {
     expect(read(`since=${encodeURIComponent(text)}`)).toMatchObject({ since: number })
   })
 
@@ -74,15 +74,15 @@ describe('a query', () => {
     expect(pathsOf(`connected=${value}`)).toEqual(['/connected']),
   )
 
-  it('refuses a parameter that stands twice', () => expect(pathsOf('n=1&n=1')).toEqual(['/n']))
+  it('refuses a duplicate parameter', () => expect(pathsOf('n=1&n=1')).toEqual(['/n']))
 
-  it('takes an array as often as it stands', () => {
+  it('accepts an array parameter any number of times', () => {
     const topics = queryReader(Strict({ topic: Type.Array(Type.String(), { minItems: 1 }) }))
     expect(topics('topic=a&topic=b')).toEqual({ topic: ['a', 'b'] })
     expect(pathsOf('', topics)).toEqual(['/topic'])
   })
 
-  it('ignores what it does not know, forbidden names among it (S7)', () => {
+  it('ignores unknown parameters, including forbidden names (S7)', () => {
     expect(read('_=123&__proto__=x&constructor=y&n=3')).toEqual({ n: 3 })
     expect(pathsOf('n[a]=5')).toEqual([])
   })

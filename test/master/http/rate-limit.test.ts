@@ -8,13 +8,13 @@ function limited(rps: number) {
 }
 
 describe('RateLimiter', () => {
-  it('lets everything pass at 0', () => {
+  it('allows every call at 0', () => {
     const { limiter } = limited(0)
     for (let call = 0; call < 1_000; call += 1) expect(limiter.take('a', 1_000)).toBeNull()
     expect(limiter.size).toBe(0)
   })
 
-  it('holds as many tokens as requests a second, and refills evenly (D21)', () => {
+  it('has a burst of one second of requests, and refills evenly (D21)', () => {
     const { time, limiter } = limited(5)
     const passed = (): number =>
       Array.from({ length: 10 }, () => limiter.take('a', 1)).filter((wait) => wait === null).length
@@ -25,7 +25,7 @@ describe('RateLimiter', () => {
     expect(passed()).toBe(5)
   })
 
-  it('holds one token where less than one a second is allowed, and says how long to wait', () => {
+  it('has a burst of one where less than one request per second is allowed, and returns the time to wait', () => {
     const { time, limiter } = limited(0.1)
     expect(limiter.take('a', 1)).toBeNull()
     expect(limiter.take('a', 1)).toBe(10)
@@ -35,7 +35,7 @@ describe('RateLimiter', () => {
     expect(limiter.take('a', 1)).toBeNull()
   })
 
-  it('lets a call pass after exactly the wait it was told', () => {
+  it('allows a call after exactly the returned wait', () => {
     const { time, limiter } = limited(3)
     for (let call = 0; call < 200; call += 1) {
       const wait = limiter.take('a', 1 + (call % 4))
@@ -45,7 +45,7 @@ describe('RateLimiter', () => {
     }
   })
 
-  it('counts a batch as its length, also one larger than the bucket, which waits its debt off (D38)', () => {
+  it('counts a batch as its length; a batch larger than the bucket delays later calls (D38)', () => {
     const { time, limiter } = limited(10)
     expect(limiter.take('a', 100)).toBeNull()
     expect(limiter.take('a', 1)).toBe(10)
@@ -55,14 +55,14 @@ describe('RateLimiter', () => {
     expect(limiter.take('a', 1)).toBeNull()
   })
 
-  it('keeps callers apart', () => {
+  it('limits each caller separately', () => {
     const { limiter } = limited(1)
     expect(limiter.take('a', 1)).toBeNull()
     expect(limiter.take('b', 1)).toBeNull()
     expect(limiter.take('a', 1)).toBe(1)
   })
 
-  it('remembers 10,000 callers and forgets the one that was used least recently', () => {
+  it('keeps 10,000 callers and evicts the least recently used one', () => {
     const { limiter } = limited(1)
     for (let caller = 0; caller < 10_000; caller += 1) limiter.take(`${caller}`, 1)
     limiter.take('0', 1)

@@ -1,4 +1,4 @@
-/** Faults of HTTP itself, and what HTTP allows that a client seldom sends, as raw bytes against a listening master. */
+/** Invalid HTTP, and valid HTTP that clients seldom send, as raw bytes against a listening master. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { head, sendRaw, startTestMaster, TOKENS, type TestMaster } from '../running-master.ts'
 
@@ -28,15 +28,15 @@ const upgrade = (target: string, headers: readonly string[], version = '1.1'): s
 const submit = (...headers: readonly string[]): string =>
   head('POST', SUBMIT, [...headers, `Content-Length: ${BODY.length}`]) + BODY
 
-/** Of all responses on a connection: the next one begins where a body ends, on the same line. */
+/** The status codes of all responses on a connection. A response may begin on the line where the last body ends. */
 const statusesIn = (text: string): number[] =>
   [...text.matchAll(/HTTP\/1\.1 (?<status>\d{3})/g)].map((match) => Number(match.groups?.['status']))
 
-/** Ends as soon as the master has answered: what is under test may leave the connection open. */
+/** Ends the connection after the first response, because the tested request may leave it open. */
 const firstOf = (bytes: string) =>
   sendRaw(master.port, bytes, { after: (socket) => void socket.once('data', () => socket.end()) })
 
-describe('a refusal before the routes', () => {
+describe('an error before routing', () => {
   it.each([
     ['no Host', 400, 'GET /healthz HTTP/1.1\r\n\r\n'],
     ['two Host headers', 400, 'GET /healthz HTTP/1.1\r\nHost: one\r\nHost: two\r\n\r\n'],
@@ -51,7 +51,7 @@ describe('a refusal before the routes', () => {
     ['an upgrade without Host', 400, upgrade(CONTROL, [AUTHORIZATION])],
     ['an upgrade with two Host headers', 400, upgrade(CONTROL, [AUTHORIZATION, 'Host: one', 'Host: two'])],
     ['an upgrade in HTTP/2.0', 505, upgrade(CONTROL, [AUTHORIZATION, 'Host: test'], '2.0')],
-  ])('has a detail and a request id, and ends the connection: %s (D14, D59, D73)', async (_, status, bytes) => {
+  ])('has a detail and a request id, and closes the connection: %s (D14, D59, D73)', async (_, status, bytes) => {
     const { statuses, text } = await sendRaw(master.port, bytes)
     expect(statuses).toEqual([status])
     expect(text).toMatch(/^muster-request-id: \S+\r$/im)
@@ -82,8 +82,8 @@ describe('HTTP/1.0', () => {
   })
 })
 
-describe('an upgrade behind a request without a response', () => {
-  it('is refused with 400 after that response, and ends the connection (D73)', async () => {
+describe('an upgrade after another request on the same connection', () => {
+  it('is rejected with 400 when it does not wait for that response, and closes the connection (D73)', async () => {
     const { text } = await sendRaw(
       master.port,
       `GET /api/v1/me HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${TOKENS.admin}\r\n\r\n${upgrade(CONTROL, [AUTHORIZATION, 'Host: test'])}`,
@@ -94,7 +94,7 @@ describe('an upgrade behind a request without a response', () => {
     )
   })
 
-  it('is taken once the response is there', async () => {
+  it('is accepted after that response', async () => {
     const { text } = await sendRaw(master.port, 'GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n', {
       after: (socket) =>
         socket.once('data', () => {
@@ -107,20 +107,21 @@ describe('an upgrade behind a request without a response', () => {
 })
 
 describe('the control handshake', () => {
-  it('takes a target in absolute form, with the token in its query too (D73)', async () => {
+  it('accepts a target in absolute form, also with the token in its query (D73)', async () => {
     expect((await firstOf(upgrade(`http://test${CONTROL}`, [AUTHORIZATION, 'Host: test']))).statuses).toEqual([101])
     expect((await firstOf(upgrade(`http://test${CONTROL}?token=${TOKENS.worker}`, ['Host: test']))).text).not.toContain(
       '\u0011\u0031',
     )
   })
 
-  it('with two Authorization headers is closed with 4401, as it is 401 elsewhere (D73)', async () => {
+  it('with two Authorization headers is closed with 4401, like 401 on other routes (D73)', async () => {
     const { text } = await firstOf(upgrade(CONTROL, [AUTHORIZATION, AUTHORIZATION, 'Host: test']))
-    expect(Buffer.from(text, 'latin1').includes(Buffer.from([0x11, 0x31]))).toBe(true) // 4401 of a close frame.
+    // The code 4401 of a close frame.
+    expect(Buffer.from(text, 'latin1').includes(Buffer.from([0x11, 0x31]))).toBe(true)
   })
 })
 
-describe('headers that serialisers write in other ways', () => {
+describe('alternative forms of headers', () => {
   it.each([
     'application/json; charset=utf8',
     'application/json;charset=UTF-8',
@@ -128,7 +129,7 @@ describe('headers that serialisers write in other ways', () => {
     'application/json; profile="a;b"',
     'application/json; ; v=1; charset=utf-8',
     'Application/JSON;',
-  ])('Content-Type: %s is JSON (D73)', async (type) => {
+  ])('Content-Type: %s is accepted as JSON (D73)', async (type) => {
     expect((await sendRaw(master.port, submit(`Content-Type: ${type}`))).statuses).toEqual([200])
   })
 
@@ -139,11 +140,11 @@ describe('headers that serialisers write in other ways', () => {
     'text/json',
     'application/json/x',
     'json',
-  ])('Content-Type: %s is 415', async (type) => {
+  ])('Content-Type: %s returns 415', async (type) => {
     expect((await sendRaw(master.port, submit(`Content-Type: ${type}`))).statuses).toEqual([415])
   })
 
-  it('Authorization may have several spaces behind Bearer (D73)', async () => {
+  it('Authorization may have several spaces after Bearer (D73)', async () => {
     expect(
       (await sendRaw(master.port, head('GET', '/api/v1/me', [`Authorization: Bearer   ${TOKENS.admin}`], null)))
         .statuses,
@@ -152,7 +153,7 @@ describe('headers that serialisers write in other ways', () => {
 })
 
 describe('an empty chunked body', () => {
-  it('counts as none where the body may be left out, and nowhere else (D73)', async () => {
+  it('counts as no body only where the body is optional (D73)', async () => {
     const POP = '/api/v1/automations/mailer/output/pop'
     expect((await sendRaw(master.port, `${head('POST', POP, [CHUNKED])}0\r\n\r\n`)).statuses).toEqual([200])
     expect((await sendRaw(master.port, `${head('POST', POP, [CHUNKED])}2\r\n{}\r\n0\r\n\r\n`)).statuses).toEqual([415])

@@ -1,6 +1,6 @@
 /**
- * Clients that are slow on purpose, against a listening server with the time limits shortened and the machine's own
- * clock: how long Node waits for bytes is no port of ours.
+ * Deliberately slow clients against a listening server, with short time limits and the real clock: the timeouts of
+ * Node for incoming bytes cannot use virtual time.
  */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ const POST = (length: number): string =>
   head('POST', '/api/v1/thing', ['Content-Type: application/json', `Content-Length: ${length}`])
 const GET = head('GET', '/api/v1/large')
 
-/** A line, and a second one when the test says so. */
+/** Lets the stream below write its second line. */
 let goOn = (): void => {}
 const stream: StreamBody['pipe'] = async (write, signal) => {
   write('first\n')
@@ -107,7 +107,7 @@ interface Client {
 
 async function open(port: number, bytes: string, read = true): Promise<Client> {
   const socket = connect(port, '127.0.0.1')
-  socket.on('error', () => {}) // The close that follows says enough.
+  socket.on('error', () => {}) // The close event follows.
   let text = ''
   if (read) socket.on('data', (chunk) => (text += chunk.toString('latin1')))
   const ended = new Promise<void>((resolve) => void socket.once('close', () => resolve()))
@@ -133,7 +133,7 @@ describe('a slow client', () => {
       `${head('POST', '/api/v1/thing', ['Content-Type: application/json', 'Transfer-Encoding: chunked'])}5\r\n{"a":\r\n`,
     ],
     ['a second request that does not end', 'GET /healthz HTTP/1.1\r\nHost: test\r\n\r\nGET /healthz HTTP/1.1\r\nHost'],
-  ])('is answered 408, counted, and its connection ends: %s (S5)', async (_, bytes) => {
+  ])('gets 408, is counted, and its connection is closed: %s (S5)', async (_, bytes) => {
     const { port, metrics } = await serve()
     const { text, ended } = await open(port, bytes)
     await ended
@@ -143,7 +143,7 @@ describe('a slow client', () => {
     expect(await metrics.metrics()).toContain('svc_http_refusals_total{status="408"} 1')
   })
 
-  it('is served when it is done in time', async () => {
+  it('is served when it finishes in time', async () => {
     const { port } = await serve()
     const { socket, text, ended } = await open(port, POST(7).slice(0, 20))
     for (const part of [POST(7).slice(20), '{"a"', ':1}']) {
@@ -154,21 +154,21 @@ describe('a slow client', () => {
     expect(text()).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  it('that does not read its answer is cut off at the deadline of the request (S5)', async () => {
+  it('that does not read its response is cut off at the deadline of the request (S5)', async () => {
     const time = new VirtualTime()
     const { port, metrics } = await serve(time)
     const { socket, ended } = await open(port, GET, false)
-    await once(socket, 'readable') // The answer has begun.
+    await once(socket, 'readable') // The response has begun.
     await time.advance(32_000)
     socket.resume()
     await ended
     expect(socket.bytesRead).toBeLessThan(16 * 1_048_576)
-    expect(await metrics.metrics()).not.toContain('status="408"') // It was answered, as far as it cared to read.
+    expect(await metrics.metrics()).not.toContain('status="408"') // The response had begun, so there is no 408.
   })
 })
 
 describe('the deadline of headers', () => {
-  it('is its own: it ends a connection long before the deadline of a whole request', async () => {
+  it('is separate: it closes a connection long before the deadline of a whole request', async () => {
     const { port } = await serve(systemTime, { headersWithinMs: 200, requestWithinMs: 120_000, lookEveryMs: 50 })
     const { text, ended } = await open(port, 'GET /healthz HTTP/1.1\r\nHost: test\r\nX-Slow:')
     await ended
@@ -176,8 +176,8 @@ describe('the deadline of headers', () => {
   })
 })
 
-describe('the bound of connections', () => {
-  it('drops what is above it, counts that, and makes room when one ends', async () => {
+describe('the connection limit', () => {
+  it('drops further connections, counts them, and accepts new ones when one ends', async () => {
     const { port, metrics } = await serve(systemTime, { connections: 2 })
     const [first] = [await open(port, ''), await open(port, '')]
     const third = await open(port, head('GET', '/healthz'))
@@ -189,14 +189,14 @@ describe('the bound of connections', () => {
     const attempts = async (): Promise<string> => {
       const client = await open(port, head('GET', '/healthz'))
       await client.ended
-      return client.text() === '' ? attempts() : client.text() // The server may notice the end a moment later.
+      return client.text() === '' ? attempts() : client.text() // The server may notice it a moment later.
     }
     expect(await attempts()).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
 
-describe('what is no HTTP behind a request', () => {
-  it('ends the connection without a 400 in the middle of a response that has begun (S8)', async () => {
+describe('bytes after a request that are not HTTP', () => {
+  it('close the connection without a 400 in the middle of a response that has begun (S8)', async () => {
     const { port } = await serve()
     const { socket, text, ended } = await open(
       port,
@@ -209,7 +209,7 @@ describe('what is no HTTP behind a request', () => {
     expect(text().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200'])
   })
 
-  it('ends the connection without a 400 in the place of a response that is still to come (S8)', async () => {
+  it('close the connection without a 400 in place of a response that has not begun (S8)', async () => {
     const { port } = await serve()
     const { text, ended } = await open(port, `${GET.replace('Connection: close\r\n', '')}no HTTP at all\r\n\r\n`)
     await ended
@@ -218,7 +218,7 @@ describe('what is no HTTP behind a request', () => {
 })
 
 describe('1,000 slow clients', () => {
-  it('cost little memory and nobody else time, and are all ended (S5)', async () => {
+  it('use little memory, delay no other client, and are all disconnected (S5)', async () => {
     const { port } = await serve()
     const before = process.memoryUsage().rss
     const slow: Client[] = []

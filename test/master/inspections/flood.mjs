@@ -1,5 +1,5 @@
-// A hostile client in a process of its own: CLIENTS requests at a time of the path that it read last from stdin, which
-// discard what they receive. An empty line stops them. Prints a line when the first bytes of a path arrive.
+// A hostile client in its own process. It sends CLIENTS concurrent requests to the last path read from stdin and
+// discards the responses. An empty line stops it. It prints a line when the first bytes of a path arrive.
 // Usage: node flood.mjs URL TOKEN CLIENTS
 import { Agent, request } from 'node:http'
 import { createInterface } from 'node:readline'

@@ -1,6 +1,6 @@
 /**
  * One token reads its own queue, dead letters, stream, history, statistics and workers as fast as it can, each of them
- * tens of megabytes. Another tenant submits meanwhile: its rate and its latency are compared with those before the flood.
+ * tens of megabytes. Another tenant submits tasks meanwhile; its rate and latency are compared with those before.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -93,7 +93,7 @@ function itKeepsOthersServed(open: () => Promise<Backend>): void {
       flood.stop()
     }
     await flood.end()
-    // The flood is a second process, which takes its share of a busy machine from both sides of each round.
+    // The flood is a second process. On a busy machine it takes CPU time from both measurements.
     expect(rateOf(loud) / rateOf(quiet)).toBeGreaterThanOrEqual(0.8 / SLACK ** 2)
     expect(p99Of(loud)).toBeLessThan(Math.max(100, 5 * p99Of(quiet)) * SLACK ** 2)
   }, 120_000)
@@ -103,7 +103,7 @@ const rateOf = (tookMs: readonly number[]): number => tookMs.length / tookMs.red
 const p99Of = (tookMs: readonly number[]): number =>
   tookMs.toSorted((a, b) => a - b)[Math.floor(0.99 * tookMs.length)] ?? 0
 
-/** Submits and asks where the task is, one after the other. @returns how long each round took. */
+/** Submits a task and reads its place, repeatedly. @returns the duration of each round in milliseconds. */
 async function rounds(master: TestMaster): Promise<readonly number[]> {
   const tookMs: number[] = []
   const endMs = performance.now() + PHASE_MS
@@ -116,7 +116,7 @@ async function rounds(master: TestMaster): Promise<readonly number[]> {
   return tookMs
 }
 
-/** `turnTo` floods another path, and resolves when the first bytes of it have arrived. */
+/** `turnTo` floods another path and resolves when its first bytes have arrived. */
 function startFlood({ url }: TestMaster) {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'flood.mjs'), url, TOKENS.mailer, String(CLIENTS)], {
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -1,4 +1,4 @@
-/** How many inspections run, wait and are refused, and what becomes of those whose client is gone. */
+/** Limits of running and waiting inspections, and their cancellation when the client disconnects. */
 import { describe, expect, it } from '@jest/globals'
 import { Registry } from 'prom-client'
 import { Inspections, type PieceReader } from '../../../src/master/inspections/index.ts'
@@ -18,7 +18,7 @@ function world() {
   return { time, inspections, caller, held, metrics }
 }
 
-/** Reads `pieces` of 1 MiB, and counts them. */
+/** Reads `pieces` of 1 MiB each, and counts them. */
 function reader(pieces: number): {
   readonly read: (out: PieceReader) => Promise<void>
   readonly counts: { begun: number }
@@ -40,7 +40,7 @@ function reader(pieces: number): {
 const forever = (): Promise<void> => new Promise(() => {})
 
 describe('inspections', () => {
-  it('run a few at a time for one token, while another token gets a place (D82)', async () => {
+  it('run a few at a time per token, while another token gets a place (D82)', async () => {
     const { inspections, caller, time } = world()
     let running = 0
     const begin = (): Promise<void> => {
@@ -55,7 +55,7 @@ describe('inspections', () => {
     expect(running).toBe(INSPECTIONS.runningPerToken + 1)
   })
 
-  it('are refused with 503 when too many of their token wait, and those of another token are not (D82)', async () => {
+  it('are rejected with 503 when too many of the same token wait, but not for another token (D82)', async () => {
     const { inspections, caller, metrics } = world()
     for (let i = 0; i < INSPECTIONS.runningPerToken + INSPECTIONS.waitingPerToken; i += 1)
       void inspections.respond(caller('loud'), forever)
@@ -67,7 +67,7 @@ describe('inspections', () => {
     expect(await inspections.respond(caller('quiet'), async () => {})).toBeDefined()
   })
 
-  it('do not reach the store when their client is gone before their turn, or between two pieces (D82)', async () => {
+  it('do not reach the store when their client disconnects before they start, or between two pieces (D82)', async () => {
     const { inspections, caller, time } = world()
     const [first, second] = [new AbortController(), new AbortController()]
     for (let i = 0; i < INSPECTIONS.runningPerToken; i += 1)
@@ -91,7 +91,7 @@ describe('inspections', () => {
     expect(counts.begun).toBe(begun)
   })
 
-  it('read no more bytes per second than the rate of their token (D82)', async () => {
+  it('read at most the bytes per second of their token (D82)', async () => {
     const { inspections, caller, time } = world()
     const { read, counts } = reader(30)
     void inspections.respond(caller('t'), read)
@@ -103,7 +103,7 @@ describe('inspections', () => {
     expect(counts.begun - burst).toBeGreaterThanOrEqual(INSPECTIONS.bytesPerSecondPerToken / ANSWER_PIECE_BYTES - 1)
   })
 
-  it('hold a bounded number of bytes for clients that do not read, and none once those are gone (D82)', async () => {
+  it('buffer a bounded number of bytes for slow clients, and none after those disconnect (D82)', async () => {
     const { inspections, caller, time, held } = world()
     const bodies: JsonChunks[] = []
     for (let i = 0; i < 10; i += 1) {
@@ -112,7 +112,7 @@ describe('inspections', () => {
       })
     }
     await time.advance(60_000)
-    expect(bodies).toHaveLength(INSPECTIONS.runningPerToken) // A further one would exceed the share of the token.
+    expect(bodies).toHaveLength(INSPECTIONS.runningPerToken) // One more would exceed the share of the token.
     expect(await held()).toBeLessThanOrEqual(INSPECTIONS.bytesPerToken)
     for (let sent = 0; sent < 10; sent += 1) {
       bodies[sent]?.onSent()

@@ -21,7 +21,7 @@ const value = (text: string, series: string): string | undefined =>
     ?.slice(series.length + 1)
 
 describe('metrics', () => {
-  it('are the specification’s table, without a token', async () => {
+  it('contain every metric of the specification, and need no token', async () => {
     const master = await runMaster()
     await withWorker(master.backend)
     await master.call('POST', '/api/v1/automations/mailer/tasks', { body: { payload: { to: 'x' }, priority: 5 } })
@@ -55,14 +55,14 @@ describe('metrics', () => {
     expect(value(text, 'svc_queue_size{automation_type="probe"}')).toBeUndefined()
   })
 
-  it('keep no series of a worker that was forgotten (S18)', async () => {
+  it('contain no series of a forgotten worker (S18)', async () => {
     const master = await runMaster()
     await withWorker(master.backend)
     await master.backend.workers.forget([{ type: 'mailer', id: 'w-1' }])
     expect(await scrape(master)).not.toContain('w-1')
   })
 
-  it('still say that the master is up while the store is away', async () => {
+  it('contain svc_master_up also while the store is unavailable', async () => {
     const master = await runMaster()
     await master.backend.close()
     const text = await scrape(master)
@@ -70,7 +70,7 @@ describe('metrics', () => {
     expect(text).not.toContain('svc_workers_total')
   })
 
-  it('name every metric once', async () => {
+  it('contain every metric name once', async () => {
     const names = (await scrape(await runMaster()))
       .split('\n')
       .filter((line) => line.startsWith('# TYPE '))
@@ -80,7 +80,7 @@ describe('metrics', () => {
 })
 
 describe('the text format', () => {
-  it('escapes what a worker may be called', () => {
+  it('escapes special characters of a worker id', () => {
     expect(gauge('g', 'Help.', [{ labels: { worker_id: 'a"b\\c\nd' }, value: 1 }])).toBe(
       '# HELP g Help.\n# TYPE g gauge\ng{worker_id="a\\"b\\\\c\\nd"} 1\n',
     )
@@ -104,7 +104,7 @@ describe('the snapshot', () => {
     expect((await snapshot()).types[0]?.workers).toHaveLength(1)
   })
 
-  it('is asked for again at once after it failed', async () => {
+  it('is read again immediately after a failure', async () => {
     const { backend, snapshot } = await snapshots()
     await backend.close()
     await expect(snapshot()).rejects.toThrow()
@@ -112,13 +112,13 @@ describe('the snapshot', () => {
     expect((await snapshot()).types).toHaveLength(2)
   })
 
-  it('holds every worker of a type, page by page', async () => {
+  it('contains every worker of a type, read page by page', async () => {
     const { backend, snapshot } = await snapshots()
     for (let worker = 0; worker < 2_500; worker += 1) await withWorker(backend, `w-${worker}`)
     expect((await snapshot()).types[0]?.workers).toHaveLength(2_500)
   })
 
-  it('finds the numbers of a frame whose fields stand in another order', async () => {
+  it('reads the numbers of a frame with another order of fields', async () => {
     const { backend, snapshot } = await snapshots()
     const ref = { type: 'mailer', id: 'w-1', conn: 'test/1' }
     await backend.workers.register([{ ...ref, instance: '', hardware: '{}', defaults: '{}' }])

@@ -16,7 +16,7 @@ interface Seen {
   readonly away?: boolean
 }
 
-/** A worker as a master would have recorded it. */
+/** Records a worker as a master does. */
 async function record(
   { workers, configs }: Backend,
   masterId: string,
@@ -82,7 +82,7 @@ onEachStore('the overview', (open) => {
     })
   })
 
-  it('is at most 5 s old, says of when it is, and costs the store one reading for all who ask', async () => {
+  it('is at most 5 s old, contains its time, and costs one read of the store for all clients', async () => {
     const { master, advance } = await open()
     const first = await overview(master)
     await master.call('POST', '/api/v1/automations/mailer/tasks', { body: { payload: { to: 'x' } } })
@@ -97,7 +97,7 @@ onEachStore('the overview', (open) => {
 describe('the overview of a token', () => {
   const types = (automations: Automations): readonly string[] => Object.keys(automations).toSorted()
 
-  it('holds its types and no other (D48, S2)', async () => {
+  it('contains only its types (D48, S2)', async () => {
     const master = await runMaster()
     expect(types((await overview(master, TOKENS.mailer)).automations)).toEqual(['mailer'])
     expect(types((await overview(master, TOKENS.probe)).automations)).toEqual(['probe'])
@@ -105,11 +105,11 @@ describe('the overview of a token', () => {
       expect(types((await overview(master, token)).automations)).toEqual(['mailer', 'probe'])
   })
 
-  it('is refused to a worker', async () => {
+  it('is refused for a worker token', async () => {
     expect((await (await runMaster()).call('GET', PATH, { token: TOKENS.worker })).status).toBe(403)
   })
 
-  it('is a 503 with Retry-After while the store is away', async () => {
+  it('returns 503 with Retry-After while the store is unavailable', async () => {
     const master = await runMaster()
     await master.backend.close()
     const { status, headers } = await master.call('GET', PATH)

@@ -1,4 +1,4 @@
-/** Two masters on one Redis: what Prometheus adds up over their pods is the fleet, once (D93). */
+/** Two masters on one Redis: summed over their pods, the metrics count the fleet once (D93). */
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { afterEach, describe, expect, it } from '@jest/globals'
@@ -40,11 +40,11 @@ class Fleet {
     return master
   }
 
-  /** Heartbeats are written and the snapshots of the scrapes are old. */
+  /** Advances the time, so that heartbeats are written and the snapshots of the scrapes are outdated. */
   async pass(ms = 15_000): Promise<void> {
     for (let left = ms; left > 0; left -= 5_000) {
       await this.time.advance(5_000)
-      await systemTime.sleep(50) // Redis replies.
+      await systemTime.sleep(50) // Lets Redis reply.
     }
   }
 }
@@ -101,7 +101,7 @@ async function expectOnce(masters: readonly TestMaster[]): Promise<void> {
 
 withRedisServer('metrics of several masters', () => {
   describe('metrics of several masters', () => {
-    it('hold each series of the fleet once, also when the leading master has ended', async () => {
+    it('contain each series of the fleet once, also after the leading master has ended', async () => {
       const fleet = await Fleet.start()
       const [first, second] = [await fleet.master(), await fleet.master()]
       const sockets = [await worker(first, 'w-1'), await worker(second, 'w-2'), await worker(second, 'w-3')]
@@ -115,7 +115,7 @@ withRedisServer('metrics of several masters', () => {
       const ofWorkers = exported.map((names) => names.filter((name) => name.startsWith('svc_worker_slots')))
       expect(ofWorkers.map(({ length }) => length)).toEqual([1, 2])
       const firstLeads = exported[0]?.some((name) => name.startsWith('svc_queue_size'))
-      sockets[2]?.terminate() // The leading master exports it now.
+      sockets[2]?.terminate() // From now on the leading master exports it.
       await fleet.pass()
       await expectOnce([first, second])
       await (firstLeads === true ? first : second).stop()

@@ -7,8 +7,8 @@ beforeEach(async () => {
 })
 afterEach(() => world.close())
 
-describe('looking into a pool', () => {
-  it('shows size and items, oldest put first, and who is in use until when', async () => {
+describe('reading a pool', () => {
+  it('returns size and items, oldest first, with the end of each claim', async () => {
     const nowSeconds = world.time.wallMs() / 1_000
     await world.rpc('w', 'pool.put', {
       pool: 'accounts',
@@ -29,7 +29,7 @@ describe('looking into a pool', () => {
     expect((await world.call('GET', '/pools/accounts')).json).toMatchObject({ size: 1 })
   })
 
-  it('shows 20 items without n (D9)', async () => {
+  it('returns 20 items without n (D9)', async () => {
     await world.rpc('w', 'pool.put', {
       pool: 'accounts',
       items: Array.from({ length: 25 }, (_, at) => ({ id: `i${at}`, tags: {}, payload: { login: 'x' } })),
@@ -38,7 +38,7 @@ describe('looking into a pool', () => {
     expect((await world.call('GET', '/pools/accounts?n=0')).status).toBe(422)
   })
 
-  it('is 404 for a pool that no automation declares (D30)', async () => {
+  it('returns 404 for a pool that no automation declares (D30)', async () => {
     expect(await world.call('GET', '/pools/secrets')).toMatchObject({
       status: 404,
       json: { detail: expect.stringContaining('secrets') },

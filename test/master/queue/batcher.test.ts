@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { allAnswered, Batcher } from '../../../src/master/queue/batcher.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
 
-/** A lane whose runs end when the test says so. */
+/** A lane whose runs end when the test calls `end`. */
 function held() {
   const runs: { items: readonly number[]; end: (error?: Error) => void }[] = []
   const lane = new Batcher<number, string>(
@@ -20,8 +20,8 @@ function held() {
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 const range = (n: number): number[] => Array.from({ length: n }, (_, at) => at)
 
-describe('a lane', () => {
-  it('sends the calls of one tick as one run, and answers each its own items', async () => {
+describe('group commit', () => {
+  it('sends the calls of one tick as one run, and returns to each call its own results', async () => {
     const { lane, runs } = held()
     const answers = [lane.add([1, 2]), lane.add([3]), lane.add([4, 5])]
     await tick()
@@ -30,7 +30,7 @@ describe('a lane', () => {
     expect(await Promise.all(answers)).toEqual([['a1', 'a2'], ['a3'], ['a4', 'a5']])
   })
 
-  it('gathers what arrives while a run is on its way', async () => {
+  it('collects items that arrive while a run is in progress', async () => {
     const { lane, runs } = held()
     const first = lane.add([1])
     await tick()
@@ -54,7 +54,7 @@ describe('a lane', () => {
     expect(await answers).toEqual(range(1_200).map((item) => `a${item}`))
   })
 
-  it('tells apart which items of a call failed when one of its runs did', async () => {
+  it('returns an error for each item of a failed run, and results for the other items', async () => {
     const { lane, runs } = held()
     const answers = lane.add(range(501))
     await tick()
@@ -66,7 +66,7 @@ describe('a lane', () => {
     expect(() => allAnswered(told)).toThrow('gone')
   })
 
-  it('goes on after a failed run', async () => {
+  it('continues after a failed run', async () => {
     const { lane, runs } = held()
     const failed = lane.add([1])
     await tick()
@@ -78,7 +78,7 @@ describe('a lane', () => {
     expect(await next).toEqual(['a2'])
   })
 
-  it('refuses what would wait beyond 10,000 items, and says that nothing was sent (G17)', async () => {
+  it('rejects items above 10,000 waiting ones, with the outcome not_sent (G17)', async () => {
     const { lane, runs } = held()
     const sent = lane.add([0])
     await tick()
@@ -93,7 +93,7 @@ describe('a lane', () => {
     expect(await last).toEqual(['a1'])
   })
 
-  it('refuses what would wait beyond 64 MiB (G17)', async () => {
+  it('rejects items above 64 MiB of waiting ones (G17)', async () => {
     const { lane, runs } = held()
     void lane.add([0])
     await tick()

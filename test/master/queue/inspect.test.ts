@@ -10,15 +10,15 @@ afterEach(() => world.close())
 
 const ids = (json: unknown): string[] => (json as { items: { id: string }[] }).items.map(({ id }) => id)
 
-/** Brings a task into the dead letters. */
+/** Moves a task to the dead letters. */
 async function die(id: string, error = 'boom'): Promise<void> {
   await world.submit('a@b', { task_id: id })
   const [lease] = await world.take('w')
   await world.rpc('w', 'tasks.nack', { tasks: [{ task_id: id, token: lease?.token ?? 0, error, permanent: true }] })
 }
 
-describe('the queue as it is shown', () => {
-  it('lists high, then normal, then low, first in first out within a tier; length counts all', async () => {
+describe('reading the queue', () => {
+  it('lists high, then normal, then low, first in, first out within a tier; length counts all tasks', async () => {
     for (const [id, priority] of [
       ['n1', 0],
       ['l1', -1],
@@ -33,7 +33,7 @@ describe('the queue as it is shown', () => {
     expect((json as { items: { priority: number }[] }).items[1]?.priority).toBe(900)
   })
 
-  it('shows 20 without n, and consumes nothing', async () => {
+  it('returns 20 tasks without n, and removes none', async () => {
     await world.call('POST', '/automations/mailer/tasks/batch', {
       body: { tasks: Array.from({ length: 25 }, () => ({ payload: { to: 'a@b' } })) },
     })
@@ -41,7 +41,7 @@ describe('the queue as it is shown', () => {
     expect((await world.call('GET', '/automations/mailer/queue?n=10000')).json).toMatchObject({ length: 25 })
   })
 
-  it.each(['0', '-1', '1.5', '1e3', '10001', '', 'x', '5&n=6'])('refuses n=%s, naming it (D9)', async (n) => {
+  it.each(['0', '-1', '1.5', '1e3', '10001', '', 'x', '5&n=6'])('refuses n=%s and names it (D9)', async (n) => {
     for (const path of ['queue', 'dead']) {
       const { status, json } = await world.call('GET', `/automations/mailer/${path}?n=${n}`)
       expect(status).toBe(422)
@@ -49,7 +49,7 @@ describe('the queue as it is shown', () => {
     }
   })
 
-  it('tells where a task is, and 404 when it is gone (D29)', async () => {
+  it('returns the place of a task, and 404 when it is gone (D29)', async () => {
     const id = await world.submit()
     expect((await world.call('GET', `/automations/mailer/tasks/${id}`)).json).toEqual({ task_id: id, place: 'pending' })
     const [lease] = await world.take('w')
@@ -60,7 +60,7 @@ describe('the queue as it is shown', () => {
 })
 
 describe('the dead letters', () => {
-  it('carry last_error, died_at and max_attempts, oldest death first (D29, D50)', async () => {
+  it('contain last_error, died_at and max_attempts, oldest death first (D29, D50)', async () => {
     await die('a', 'first "quoted"')
     await world.time.advance(1_500)
     await die('b')
@@ -78,7 +78,7 @@ describe('the dead letters', () => {
     })
   })
 
-  it('are replayed oldest death first, attempt 0, and reach a waiting worker at once', async () => {
+  it('are replayed oldest death first with attempt 0, and reach a waiting worker immediately', async () => {
     await die('a')
     await die('b')
     const waiting = world.rpc('w', 'tasks.reserve', { limit: 5, wait_ms: 30_000 })
@@ -90,7 +90,7 @@ describe('the dead letters', () => {
     expect(await world.place('b')).toBe('dead')
   })
 
-  it('are replayed by name, and reach a waiting worker at once (D50)', async () => {
+  it('are replayed by task id, and reach a waiting worker immediately (D50)', async () => {
     await die('a')
     await die('b')
     const waiting = world.rpc('w', 'tasks.reserve', { limit: 5, wait_ms: 30_000 })
@@ -101,7 +101,7 @@ describe('the dead letters', () => {
     expect(world.time.monotonicMs()).toBe(100)
   })
 
-  it('are replayed 50 at a time without n, and in one call beyond the 500 a store takes (D9)', async () => {
+  it('are replayed 50 at a time without n, and more than the 500 that a store takes per call (D9)', async () => {
     await world.call('POST', '/automations/mailer/tasks/batch', {
       body: {
         tasks: Array.from({ length: 700 }, (_, at) => ({ payload: { to: 'a@b' }, task_id: `t${at}`, max_attempts: 1 })),
@@ -122,7 +122,7 @@ describe('the dead letters', () => {
     })
   })
 
-  it('are replayed and selected 25 at a time; what dies again meanwhile is left dead (D84)', async () => {
+  it('are replayed and selected in pieces of 25; tasks that die again meanwhile stay dead (D84)', async () => {
     const { tasks } = world.deps.backend
     const [replay, select, pieces] = [tasks.replay.bind(tasks), tasks.select.bind(tasks), [] as number[]]
     const dieAgain = async (piece: number): Promise<void> => {
@@ -158,12 +158,12 @@ describe('the dead letters', () => {
     expect((await world.call('GET', '/automations/mailer/dead?n=1')).json).toMatchObject({ length: 60 })
   })
 
-  it('refuse a replay of n outside 1..10000 (D9)', async () => {
+  it('reject a replay of n outside 1..10000 (D9)', async () => {
     for (const n of [0, -1, 1.5, 10_001, '5'])
       expect((await world.call('POST', '/automations/mailer/dead/replay', { body: { n } })).status).toBe(422)
   })
 
-  it('are cleared as a whole', async () => {
+  it('are cleared together', async () => {
     await die('a')
     await die('b')
     expect((await world.call('DELETE', '/automations/mailer/dead')).json).toEqual({ cleared: 2 })

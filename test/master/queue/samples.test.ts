@@ -19,7 +19,7 @@ describe('queue/stats', () => {
   const stats = async (query = '', type = 'mailer'): Promise<readonly QueueSample[]> =>
     (await world.call('GET', `/automations/${type}/queue/stats${query}`)).json as readonly QueueSample[]
 
-  it('samples at start and every 15 s, oldest first, with the running totals (D48)', async () => {
+  it('takes a sample at start and every 15 s, oldest first, with the running totals (D48)', async () => {
     await open()
     const start = world.time.wallMs() / 1_000
     const empty = {
@@ -70,7 +70,7 @@ describe('queue/stats', () => {
     ])
   })
 
-  it('keeps 240 of them', async () => {
+  it('keeps 240 samples', async () => {
     await open()
     const start = world.time.wallMs() / 1_000
     await world.time.advance(300 * EVERY_MS)
@@ -78,7 +78,7 @@ describe('queue/stats', () => {
     expect([kept.length, kept[0]?.ts, kept.at(-1)?.ts]).toEqual([240, start + 61 * 15, start + 300 * 15])
   })
 
-  it('answers from `since` on, the newest `limit`', async () => {
+  it('returns the samples from `since` on, and the newest `limit` of them', async () => {
     await open()
     const start = world.time.wallMs() / 1_000
     await world.time.advance(4 * EVERY_MS)
@@ -88,7 +88,7 @@ describe('queue/stats', () => {
   })
 
   it.each(['since=-1', 'since=x', 'since=1e400', 'limit=0', 'limit=10001', 'limit=1.5', 'limit=1&limit=2'])(
-    'refuses %s by name (D9)',
+    'refuses %s and names the parameter (D9)',
     async (query) => {
       await open()
       const { status, json } = await world.call('GET', `${STATS}?${query}`)
@@ -99,12 +99,12 @@ describe('queue/stats', () => {
     },
   )
 
-  it('has nothing to say of an automation without a queue', async () => {
+  it('returns nothing for an automation without a queue', async () => {
     await open()
     expect(await stats('', 'feed')).toEqual([])
   })
 
-  it('has a gap while the store is away, says so once a minute, and never asks a slow store twice', async () => {
+  it('has a gap while the store is unavailable, logs it once per minute, and never queries a slow store twice', async () => {
     await open()
     const start = world.time.wallMs() / 1_000
     store.failure = (name) => (name === 'tasks.counts' ? AWAY : undefined)
@@ -129,7 +129,7 @@ describe('queue/stats', () => {
 onEachStore('queue/stats', (open) => {
   const PATH = `/api/v1${STATS}`
 
-  /** A store on a thread or server of its own answers when it does. */
+  /** Reads until there are `count` samples: a store on its own thread or server takes a moment. */
   async function sampled(master: TestMaster, count: number): Promise<readonly QueueSample[]> {
     for (;;) {
       const samples = (await master.call('GET', PATH)).json as readonly QueueSample[]
@@ -137,7 +137,7 @@ onEachStore('queue/stats', (open) => {
     }
   }
 
-  it('counts what the store holds', async () => {
+  it('counts the tasks in the store', async () => {
     const { master, advance } = await open()
     await sampled(master, 1)
     await master.call('POST', '/api/v1/automations/mailer/tasks/batch', {

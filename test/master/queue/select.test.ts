@@ -5,7 +5,7 @@ import { onEachStore } from '../stores.ts'
 const MAILER = '/api/v1/automations/mailer'
 const WORKER = { type: 'mailer', id: 'w' }
 
-/** Brings tasks into the dead letters, in this order. */
+/** Moves tasks to the dead letters, in this order. */
 async function die(master: TestMaster, ids: readonly string[]): Promise<void> {
   const { tasks, workers } = master.backend
   await workers.register([{ ...WORKER, conn: 'm/1', instance: 'i', hardware: '{}', defaults: '{"max_attempts":3}' }])
@@ -36,7 +36,7 @@ const dead = async (master: TestMaster): Promise<readonly string[]> =>
   ((await master.call('GET', `${MAILER}/dead`)).json as { items: { id: string }[] }).items.map(({ id }) => id)
 
 onEachStore('dead/select', (open) => {
-  it('replays those that are named, their attempts forgotten, and leaves the others dead (D50)', async () => {
+  it('replays the named tasks with attempt 0, and leaves the others dead (D50)', async () => {
     const { master } = await open()
     await die(master, ['a', 'b', 'c'])
     expect(await select(master, { action: 'replay', task_ids: ['c', 'never', 'a'] })).toMatchObject({
@@ -60,7 +60,7 @@ onEachStore('dead/select', (open) => {
     })
   })
 
-  it('removes those that are named for good, and says of the second naming that it is not dead', async () => {
+  it('removes the named tasks permanently, and returns not_dead for a repeated id', async () => {
     const { master } = await open()
     await die(master, ['a', 'b'])
     expect((await select(master, { action: 'remove', task_ids: ['a', 'a'] })).json).toEqual({
@@ -76,7 +76,7 @@ onEachStore('dead/select', (open) => {
     expect((await master.call('GET', `${MAILER}/tasks/a`)).status).toBe(404)
   })
 
-  it('touches no task that is not dead', async () => {
+  it('changes no task that is not dead', async () => {
     const { master } = await open()
     await master.call('POST', `${MAILER}/tasks`, { body: { payload: { to: 'x' }, task_id: 'pending' } })
     for (const action of ['replay', 'remove'])
@@ -86,7 +86,7 @@ onEachStore('dead/select', (open) => {
     expect((await master.call('GET', `${MAILER}/queue`)).json).toMatchObject({ length: 1 })
   })
 
-  it('takes 1,000 at once, more than a store takes in one step', async () => {
+  it('accepts 1,000 ids, more than a store takes in one step', async () => {
     const { master } = await open()
     const ids = Array.from({ length: 1_000 }, (_, at) => `t${at}`)
     await die(master, ids)
@@ -103,7 +103,7 @@ onEachStore('dead/select', (open) => {
     ['/task_ids/1', { action: 'remove', task_ids: ['a', ''] }],
     ['/task_ids/0', { action: 'remove', task_ids: ['a\nb'] }],
     ['/n', { action: 'replay', task_ids: ['a'], n: 1 }],
-  ])('refuses what is wrong by name, and touches nothing: %s', async (path, body) => {
+  ])('rejects an invalid body, names the field, and changes nothing: %s', async (path, body) => {
     const { master } = await open()
     await die(master, ['a'])
     const { status, json } = await select(master, body)

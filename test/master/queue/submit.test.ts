@@ -10,7 +10,7 @@ const open = async (options: WorldOptions = {}): Promise<World> => (world = awai
 afterEach(() => world.close())
 
 describe('submitting a task', () => {
-  it('queues it under a UUID of 32 hex digits that begins with the time, and answers its priority', async () => {
+  it('queues it under a UUID of 32 hex digits that begins with the time, and returns its priority', async () => {
     await open()
     const { status, json } = await world.call('POST', TASKS, { body: mail() })
     expect(status).toBe(200)
@@ -22,7 +22,7 @@ describe('submitting a task', () => {
     expect(parseInt((json as { task_id: string }).task_id.slice(0, 12), 16)).toBe(world.time.wallMs())
   })
 
-  it('keeps an id and a priority of its own', async () => {
+  it('keeps the id and the priority of the request', async () => {
     await open()
     const { json } = await world.call('POST', TASKS, {
       body: mail({ task_id: 'invoice 7/ü', priority: -2_147_483_648 }),
@@ -31,7 +31,7 @@ describe('submitting a task', () => {
     expect(await world.place('invoice 7/ü')).toBe('pending')
   })
 
-  it('stores payload, priority and the time of submission, in seconds of the wall clock', async () => {
+  it('stores payload, priority and submission time, in seconds of the wall clock', async () => {
     await open()
     const submittedAt = world.time.wallMs() / 1_000
     const id = await world.submit('é"\u2028@b', { priority: 3 })
@@ -42,7 +42,7 @@ describe('submitting a task', () => {
     })
   })
 
-  it('refuses a payload against its schema, all faults at once, each with its pointer (D14)', async () => {
+  it('rejects a payload that violates its schema, with a pointer for every fault (D14)', async () => {
     await open()
     const { status, json } = await world.call('POST', TASKS, {
       body: { payload: { to: 'x', lines: [1], extra: true } },
@@ -74,7 +74,7 @@ describe('submitting a task', () => {
     ['payload', []],
     ['payload', 'x'],
     ['unknown', 1],
-  ])('refuses %s = %j, naming the field (D56)', async (field, value) => {
+  ])('refuses %s = %j and names the field (D56)', async (field, value) => {
     await open()
     const { status, json } = await world.call('POST', TASKS, { body: { ...mail(), [field]: value } })
     expect(status).toBe(422)
@@ -82,14 +82,14 @@ describe('submitting a task', () => {
     expect((await world.call('GET', '/automations/mailer/queue')).json).toMatchObject({ length: 0 })
   })
 
-  it('takes names of 256 characters, any of them, as data only (S9)', async () => {
+  it('accepts any names of up to 256 characters as plain data (S9)', async () => {
     await open()
     for (const id of ['x'.repeat(256), '{a}*:"\'', '__proto__', 'constructor', '😀'.repeat(256)])
       expect(await world.submit('a@b', { task_id: id, idempotency_key: id })).toBe(id)
     expect(await world.place('__proto__')).toBe('pending')
   })
 
-  it('keeps keys like __proto__ of a payload as plain data', async () => {
+  it('keeps keys like __proto__ in a payload as plain data', async () => {
     const anything = entryOf('mailer', { validatePayload: () => [] })
     await open({ entries: [anything] })
     await world.call('POST', TASKS, {
@@ -100,7 +100,7 @@ describe('submitting a task', () => {
     expect(JSON.stringify(json)).toContain('"payload":{"__proto__":{"a":1},"constructor":2}')
   })
 
-  it('is refused with 400 where the automation is not a batch automation', async () => {
+  it('is rejected with 400 for a type that is not a batch automation', async () => {
     await open()
     for (const [path, body] of [
       ['/automations/feed/tasks', mail()],
@@ -112,7 +112,7 @@ describe('submitting a task', () => {
     }
   })
 
-  it('answers 503 and a Retry-After when the queue is full, dead tasks included; duplicates are still answered (D54)', async () => {
+  it('returns 503 with Retry-After when the queue is full, dead tasks included; duplicates still succeed (D54)', async () => {
     await open({ settings: { maxQueueLength: 2 } })
     await world.workers(['w'])
     const key = await world.submit('a@b', { idempotency_key: 'k' })
@@ -134,7 +134,7 @@ describe('submitting a task', () => {
     })
   })
 
-  it('answers 503 while the store is away, and queues nothing (G18)', async () => {
+  it('returns 503 while the store is unavailable, and queues nothing (G18)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     store.failure = (name) => (name === 'tasks.submit' ? AWAY : undefined)
@@ -146,7 +146,7 @@ describe('submitting a task', () => {
     expect((await world.call('GET', '/automations/mailer/queue')).json).toEqual({ length: 0, items: [] })
   })
 
-  it('sends the submits of one tick to the store as one call', async () => {
+  it('sends the submits of one tick to the store in one call', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     const ids = await Promise.all(['a@b', 'b@c', 'c@d'].map((to) => world.submit(to)))
@@ -157,7 +157,7 @@ describe('submitting a task', () => {
 })
 
 describe('an idempotency key', () => {
-  it('stands for one task: a second submit answers the first id, whatever its body (G7)', async () => {
+  it('identifies one task: a second submit returns the first id, whatever its body (G7)', async () => {
     await open()
     const id = await world.submit('a@b', { idempotency_key: 'k' })
     const { json } = await world.call('POST', TASKS, {
@@ -167,7 +167,7 @@ describe('an idempotency key', () => {
     expect(await world.place('mine')).toBe('gone')
   })
 
-  it('is used up by none of 50 concurrent submits but one (G7)', async () => {
+  it('queues one task out of 50 concurrent submits (G7)', async () => {
     await open()
     const replies = await Promise.all(
       Array.from({ length: 50 }, () => world.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })),
@@ -177,7 +177,7 @@ describe('an idempotency key', () => {
     expect(replies.filter(({ json }) => (json as { queued: boolean }).queued)).toHaveLength(1)
   })
 
-  it('is free again after its window, which a duplicate does not prolong', async () => {
+  it('can be used again after its window, which a duplicate does not extend', async () => {
     await open({ settings: { idempotencyTtlSeconds: 60 } })
     const first = await world.submit('a@b', { idempotency_key: 'k' })
     await world.time.advance(59_000)
@@ -186,7 +186,7 @@ describe('an idempotency key', () => {
     expect(await world.submit('a@b', { idempotency_key: 'k' })).not.toBe(first)
   })
 
-  it('is not used up by a refused submit (G7)', async () => {
+  it('is not used up by a rejected submit (G7)', async () => {
     await open({ settings: { submitRpsPerToken: 1 } })
     expect((await world.call('POST', TASKS, { body: { payload: { to: 1 }, idempotency_key: 'k' } })).status).toBe(422)
     expect((await world.call('POST', TASKS, { body: mail({ idempotency_key: 'k' }) })).status).toBe(429)
@@ -224,7 +224,7 @@ describe('a task id of the client', () => {
 })
 
 describe('a batch of tasks', () => {
-  it('answers one result per task in order, faulty ones beside the others (D38)', async () => {
+  it('returns one result per task in order, errors beside successes (D38)', async () => {
     await open({ settings: { maxQueueLength: 3 } })
     const { status, json } = await world.call('POST', BATCH, {
       body: {
@@ -265,12 +265,12 @@ describe('a batch of tasks', () => {
     [{ tasks: Array.from({ length: 1_001 }, () => ({ payload: { to: 'a@b' } })) }],
     [{}],
     [{ tasks: [{}], more: 1 }],
-  ])('is refused whole outside 1..1000 tasks (D38)', async (body) => {
+  ])('is rejected as a whole outside of 1..1000 tasks (D38)', async (body) => {
     await open()
     expect((await world.call('POST', BATCH, { body })).status).toBe(422)
   })
 
-  it('of 1,000 tasks is split for the store and answered in order', async () => {
+  it('of 1,000 tasks is split for the store, with the results in order', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     const tasks = Array.from({ length: 1_000 }, (_, at) => mail({ task_id: `t${at}` }))
@@ -281,7 +281,7 @@ describe('a batch of tasks', () => {
     expect(store.named('tasks.submit').map(([, , items]) => (items as unknown[]).length)).toEqual([500, 500])
   })
 
-  it('tells per item what the store did not take, and is a 503 as a whole when it took nothing', async () => {
+  it('returns an error for each task that the store rejected, and 503 when it rejected all', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     const tasks = Array.from({ length: 501 }, () => mail())
@@ -301,7 +301,7 @@ describe('a batch of tasks', () => {
 })
 
 describe('the rate limit', () => {
-  it('answers 429 with Retry-After, per token; a batch counts as its length (D21, D38)', async () => {
+  it('returns 429 with Retry-After, per token; a batch counts as its length (D21, D38)', async () => {
     await open({ settings: { submitRpsPerToken: 4 } })
     expect((await world.call('POST', BATCH, { body: { tasks: [mail(), mail(), mail()] } })).status).toBe(200)
     expect((await world.call('POST', TASKS, { body: mail() })).status).toBe(200)

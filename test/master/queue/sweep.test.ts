@@ -10,7 +10,7 @@ async function open(options: WorldOptions = {}): Promise<World> {
 afterEach(() => world.close())
 
 describe('the sweep', () => {
-  it('brings the task of a dead worker to a waiting one within visibility and a sweep (D26)', async () => {
+  it('moves the task of a dead worker to a waiting one within the visibility timeout and one sweep (D26)', async () => {
     await open()
     const id = await world.submit()
     const [lost] = await world.take('w')
@@ -29,7 +29,7 @@ describe('the sweep', () => {
     expect(await world.metric('svc_leases_lost_total')).toContain('outcome="requeued"} 1')
   })
 
-  it('sends a task to the dead letters after exactly the lost leases allowed (D26, G8)', async () => {
+  it('moves a task to the dead letters after exactly the allowed number of lost leases (D26, G8)', async () => {
     await open({ settings: { maxLostLeases: 2 } })
     const id = await world.submit()
     for (let lost = 1; lost <= 2; lost += 1) {
@@ -41,7 +41,7 @@ describe('the sweep', () => {
     expect(json).toMatchObject({ length: 1, items: [{ id, attempt: 0, last_error: expect.stringContaining('2') }] })
   })
 
-  it('promotes a due retry even while nobody reserves (D28)', async () => {
+  it('promotes a due retry even while no worker reserves (D28)', async () => {
     await open()
     const id = await world.submit()
     const [lease] = await world.take('w')
@@ -52,7 +52,7 @@ describe('the sweep', () => {
     expect(await world.place(id)).toBe('pending')
   })
 
-  it('goes on until nothing is left of a long backlog', async () => {
+  it('continues until a long backlog is processed', async () => {
     await open()
     const tasks = Array.from({ length: 1_000 }, () => ({ payload: { to: 'a@b' } }))
     for (let batch = 0; batch < 2; batch += 1)
@@ -62,7 +62,7 @@ describe('the sweep', () => {
     expect((await world.call('GET', '/automations/mailer/queue?n=1')).json).toMatchObject({ length: 2_000 })
   })
 
-  it('of a type whose store call hangs delays no other, and none overlaps itself', async () => {
+  it('of a type whose store call hangs delays no other type, and never overlaps itself', async () => {
     const store = new Watched()
     store.gate = (name) =>
       name === 'tasks.sweep' && store.named(name).at(-1)?.[0] === 'slow' ? new Promise(() => {}) : undefined
@@ -71,10 +71,10 @@ describe('the sweep', () => {
     const swept = store.named('tasks.sweep').map(([type]) => type)
     expect(swept.filter((type) => type === 'slow')).toHaveLength(1)
     expect(swept.filter((type) => type === 'mailer').length).toBeGreaterThanOrEqual(9)
-    world = await World.open() // The first one hangs for ever, by design.
+    world = await World.open() // The sweep of the first one hangs by design.
   })
 
-  it('leaves continuous automations alone, and spreads the types over the period', async () => {
+  it('skips continuous automations, and spreads the types over the period', async () => {
     const store = new Watched()
     const seen: [string, number][] = []
     store.gate = (name) =>
@@ -93,7 +93,7 @@ describe('the sweep', () => {
     }
   })
 
-  it('survives a store that is away, says so once a minute, and catches up', async () => {
+  it('survives an unavailable store, logs it once per minute, and catches up', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     await world.submit()

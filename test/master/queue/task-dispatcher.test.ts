@@ -12,7 +12,7 @@ async function open(options: WorldOptions = {}, workers: readonly string[] = ['w
 }
 afterEach(() => world.close())
 
-/** A long poll whose outcome can be looked at before it has one. */
+/** A long poll. `seen` shows its outcome as soon as it is known. */
 function poll(worker: string, { limit = 1, waitMs = 30_000, signal = new AbortController().signal } = {}) {
   const seen: { ids: string[] | null; error: unknown } = { ids: null, error: null }
   const done = world.queue.reserve('mailer', { worker, limit, waitMs, signal }).then(
@@ -23,7 +23,7 @@ function poll(worker: string, { limit = 1, waitMs = 30_000, signal = new AbortCo
 }
 
 describe('a reserve', () => {
-  it('answers what is pending at once: high, normal, low, first in first out within a tier', async () => {
+  it('returns pending tasks immediately: high, normal, low, first in, first out within a tier', async () => {
     await open()
     for (const [task_id, priority] of [
       ['n1', 0],
@@ -36,7 +36,7 @@ describe('a reserve', () => {
     expect((await world.take('w', 10)).map(({ task_id }) => task_id)).toEqual(['h1', 'h2', 'n1', 'n2', 'l1'])
   })
 
-  it('answers empty at once without wait_ms, and at its deadline with one', async () => {
+  it('returns empty immediately without wait_ms, and at its deadline with wait_ms', async () => {
     await open()
     expect(await world.take('w')).toEqual([])
     const { seen } = poll('w', { waitMs: 5_000 })
@@ -46,7 +46,7 @@ describe('a reserve', () => {
     expect(seen.ids).toEqual([])
   })
 
-  it('that waits is given the task of a submit at once', async () => {
+  it('that waits gets the task of a submit immediately', async () => {
     await open()
     const { seen } = poll('w')
     await world.time.advance(500)
@@ -55,7 +55,7 @@ describe('a reserve', () => {
     expect(seen.ids).toEqual([id])
   })
 
-  it('answers no more than 500 tasks, whatever its limit (D60)', async () => {
+  it('returns at most 500 tasks, whatever its limit (D60)', async () => {
     await open()
     const tasks = Array.from({ length: 600 }, () => ({ payload: { to: 'a@b' } }))
     await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks } })
@@ -63,7 +63,7 @@ describe('a reserve', () => {
     expect(await world.take('w', 10_000)).toHaveLength(100)
   })
 
-  it('serves waiters in the order in which they came', async () => {
+  it('serves waiting workers in the order of their arrival', async () => {
     await open()
     const polls = [poll('w'), poll('v'), poll('u')]
     await settled(world)
@@ -72,7 +72,7 @@ describe('a reserve', () => {
     expect(polls.map(({ seen }) => seen.ids)).toEqual([[ids[0]], [ids[1]], null])
   })
 
-  it('asks the store for the waiters it might serve, not for all, at one submit', async () => {
+  it('sends the store only the waiters that one submit can serve', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     const polls = [poll('w'), poll('v'), poll('u')]
@@ -89,7 +89,7 @@ describe('a reserve', () => {
     expect(polls.filter(({ seen }) => seen.ids !== null)).toHaveLength(1)
   })
 
-  it('carries all that arrive in one tick in one call', async () => {
+  it('combines all reserves of one tick in one store call', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     await Promise.all(
@@ -105,14 +105,14 @@ describe('a reserve', () => {
     ])
   })
 
-  it('leases a task for the visibility of its automation (D25)', async () => {
+  it('leases a task for the visibility timeout of its automation (D25)', async () => {
     await open()
     await world.submit()
     const [lease] = await world.take('w')
     expect(lease?.expires_at).toBe(world.time.wallMs() / 1_000 + 60)
   })
 
-  it('finds a due retry at its due time, without a sweep (D28)', async () => {
+  it('gets a due retry at its due time, without a sweep (D28)', async () => {
     await open()
     const id = await world.submit()
     const [lease] = await world.take('w')
@@ -126,7 +126,7 @@ describe('a reserve', () => {
     expect(seen.ids).toEqual([id])
   })
 
-  it('learns of a retry that is scheduled while it waits', async () => {
+  it('gets a retry that is scheduled while it waits', async () => {
     await open()
     const id = await world.submit()
     const [lease] = await world.take('w')
@@ -167,7 +167,7 @@ describe('a reserve', () => {
     expect(second.seen.ids).toEqual(['elsewhere'])
   })
 
-  it('finds within a second what became ready unheard (G3)', async () => {
+  it('gets a task that became ready without a notification within a second (G3)', async () => {
     await open()
     const { seen } = poll('w')
     await settled(world)
@@ -187,7 +187,7 @@ describe('a reserve', () => {
     expect(seen.ids).toEqual(['elsewhere'])
   })
 
-  it('asks again at once when an answer stopped at its own bounds', async () => {
+  it('reserves again immediately when a store call reached its limit', async () => {
     await open()
     const tasks = Array.from({ length: 600 }, () => ({ payload: { to: 'a@b' } }))
     await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks } })
@@ -196,7 +196,7 @@ describe('a reserve', () => {
     expect(polls.map(({ seen }) => seen.ids?.length)).toEqual([500, 100])
   })
 
-  it('serves every waiter when a reserve for one promoted retries for more', async () => {
+  it('serves every waiter when a reserve for one of them promoted retries for more', async () => {
     await open()
     await Promise.all([world.submit(), world.submit()])
     const leases = await world.take('w', 2)
@@ -205,13 +205,13 @@ describe('a reserve', () => {
     })
     const polls = [poll('w'), poll('v'), poll('u')]
     await settled(world)
-    world.time.jump(600) // Past the due time, before its timer fires.
+    world.time.jump(600) // After the due time, before its timer fires.
     await world.submit()
     await settled(world)
     expect(polls.map(({ seen }) => seen.ids?.length)).toEqual([1, 1, 1])
   })
 
-  it('goes past any number of tasks that outlived their ttl, and counts them', async () => {
+  it('skips any number of tasks whose ttl has passed, and counts them', async () => {
     await open()
     const stale = Array.from({ length: 1_000 }, () => ({ payload: { to: 'a@b' }, ttl_seconds: 1 }))
     for (let batch = 0; batch < 2; batch += 1)
@@ -226,7 +226,7 @@ describe('a reserve', () => {
 })
 
 describe('the attempt limit of a task', () => {
-  it('is its own, else the Config of the worker that reserves it, also after that changed (D26)', async () => {
+  it('is its own, or that of the worker that reserves it, also after a change of its Config (D26)', async () => {
     await open()
     await world.workers(['x'], { max_attempts: 7 })
     const limitOf = async (worker: string, more: object = {}): Promise<number | undefined> => {
@@ -252,7 +252,7 @@ describe('the records of workers', () => {
   const configReads = (store: Watched): readonly unknown[] =>
     store.named('configs.get').flatMap(([refs]) => refs as unknown[])
 
-  it('are not read for a reserve: the config once, and again when it has changed', async () => {
+  it('are not read for a reserve: the config is read once, and again after a change', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     for (let i = 0; i < 5; i += 1) {
@@ -281,7 +281,7 @@ describe('the records of workers', () => {
     expect(configReads(store).slice(2)).toEqual([{ type: 'mailer', id: 'w' }])
   })
 
-  it('that change while their workers wait keep nobody waiting, neither who is patient nor who is not', async () => {
+  it('that change while their workers wait delay no reserve, with or without a wait', async () => {
     await open()
     const waiting = [poll('w'), poll('v')]
     await settled(world)
@@ -292,7 +292,7 @@ describe('the records of workers', () => {
     expect([...waiting, hasty].map(({ seen }) => seen.ids)).toEqual(ids.map((id) => [id]))
   })
 
-  it('are told apart for more workers than are remembered', async () => {
+  it('stay separate for more workers than the cache can hold', async () => {
     const crew = Array.from({ length: 11_000 }, (_, i) => `w${i}`)
     await open({}, crew)
     const polls = crew.map((worker) => poll(worker))
@@ -304,15 +304,15 @@ describe('the records of workers', () => {
 })
 
 describe('a worker that may not take tasks', () => {
-  it('is told unknown_worker when nobody registered it (D7)', async () => {
+  it('gets unknown_worker when it is not registered (D7)', async () => {
     await open()
-    expect((await world.tryRpc('nobody', 'tasks.reserve', { limit: 1, wait_ms: 30_000 })).error).toMatchObject({
+    expect((await world.tryRpc('unregistered', 'tasks.reserve', { limit: 1, wait_ms: 30_000 })).error).toMatchObject({
       code: -32_002,
       data: { code: 'unknown_worker' },
     })
   })
 
-  it('is answered empty at once while it drains, and takes nothing from others (G14)', async () => {
+  it('gets an empty result immediately while it drains, and takes no task from others (G14)', async () => {
     await open()
     await world.drain('w')
     const id = await world.submit()
@@ -323,7 +323,7 @@ describe('a worker that may not take tasks', () => {
     expect(other.seen.ids).toEqual([id])
   })
 
-  it('is answered empty the moment its drain is asked for, and only it (G14)', async () => {
+  it('gets an empty result when its drain is requested, and no other worker does (G14)', async () => {
     await open()
     const [mine, other] = [poll('w'), poll('v')]
     await settled(world)
@@ -336,11 +336,11 @@ describe('a worker that may not take tasks', () => {
     expect(other.seen.ids).toEqual([id])
   })
 
-  it('is answered empty within a second when its drain was answered by another master (G14)', async () => {
+  it('gets an empty result within a second when another master acknowledged its drain (G14)', async () => {
     await open()
     const { seen } = poll('w')
     await settled(world)
-    await world.deps.backend.workers.drain([{ type: 'mailer', id: 'w' }]) // Nobody tells this master.
+    await world.deps.backend.workers.drain([{ type: 'mailer', id: 'w' }]) // This master gets no signal.
     const id = await world.submit()
     await settled(world)
     expect([seen.ids, await world.place(id)]).toEqual([[], 'pending'])
@@ -353,7 +353,7 @@ describe('a worker that may not take tasks', () => {
   })
 
   it.each(['configs.get', 'tasks.reserve'])(
-    'gets no task when its drain is answered while its reserve is at %s (G14)',
+    'gets no task when its drain is acknowledged while its reserve is at %s (G14)',
     async (at) => {
       const store = new Watched()
       await open({ backend: store.wrap })
@@ -374,8 +374,8 @@ describe('a worker that may not take tasks', () => {
   )
 })
 
-describe('a client that goes away', () => {
-  it('stops waiting: nothing is leased for it', async () => {
+describe('a client that disconnects', () => {
+  it('stops waiting, and nothing is leased for it', async () => {
     await open()
     const client = new AbortController()
     const { seen } = poll('w', { signal: client.signal })
@@ -388,7 +388,7 @@ describe('a client that goes away', () => {
     expect(await world.metric('svc_reserve_waiters')).toMatch(/ 0$/)
   })
 
-  it('gives back at once what was being leased for it, attempt unchanged (S13)', async () => {
+  it('immediately releases the task that was being leased for it, attempt unchanged (S13)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     const id = await world.submit()
@@ -408,8 +408,8 @@ describe('a client that goes away', () => {
   })
 })
 
-describe('too many waiters', () => {
-  it('in all: beyond 20,000 the new one is refused with a time to come back (G17)', async () => {
+describe('waiting reserves', () => {
+  it('above 20,000 in total are rejected with a time to retry (G17)', async () => {
     await open()
     const time = new VirtualTime()
     const reasons: string[] = []
@@ -425,8 +425,8 @@ describe('too many waiters', () => {
   })
 })
 
-describe('while the store is away', () => {
-  it('waiting workers keep waiting, and are served within 2 s of its return (G3, G18)', async () => {
+describe('while the store is unavailable', () => {
+  it('waiting workers keep waiting, and are served within 2 s of its recovery (G3, G18)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     const id = await world.submit()
@@ -440,7 +440,7 @@ describe('while the store is away', () => {
     expect(world.logged.filter(({ level }) => level === 'warn')).toHaveLength(1)
   })
 
-  it('those that do not wait are told at once, the others at their deadline (G18)', async () => {
+  it('workers that do not wait get the error immediately, the others at their deadline (G18)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     store.failure = (name) => (name === 'tasks.reserve' ? AWAY : undefined)
@@ -455,7 +455,7 @@ describe('while the store is away', () => {
 })
 
 describe('a master that stops', () => {
-  it('answers every waiter empty, and those that still come', async () => {
+  it('returns an empty result to every waiter, and to those that arrive later', async () => {
     await open()
     const before = poll('w')
     await settled(world)

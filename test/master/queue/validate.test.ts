@@ -25,7 +25,7 @@ const BAD: readonly object[] = [
 ]
 
 onEachStore('tasks/validate', (open) => {
-  it('says what a submit would say, of good bodies and bad, and queues nothing (D49)', async () => {
+  it('returns the same faults as a submit, and queues nothing (D49)', async () => {
     const { master } = await open()
     for (const body of GOOD)
       expect(await validate(master, body)).toMatchObject({ status: 200, json: { valid: true, errors: [] } })
@@ -47,7 +47,7 @@ onEachStore('tasks/validate', (open) => {
 })
 
 describe('dry runs', () => {
-  it('have a rate of their own for each token, of tasks and configs together, and it leaves submits alone (D71)', async () => {
+  it('have their own rate limit per token, shared by tasks and configs, and do not count as submits (D71)', async () => {
     const time = new VirtualTime()
     const master = await runMaster({ clock: time, timers: time })
     for (let n = 0; n < MAX_DRY_RUNS_PER_SECOND; n += 1) expect((await validate(master, GOOD[0])).status).toBe(200)
@@ -87,7 +87,7 @@ describe('tasks/validate', () => {
     expect((await master.call('GET', '/metrics')).text).not.toMatch(/^svc_submits_refused_total\{/m)
   })
 
-  it('refuses as a submit does what is no body, and an automation without tasks', async () => {
+  it('rejects a body that is not an object, and an automation without tasks, like a submit', async () => {
     const master = await runMaster()
     const answers = await Promise.all(['[]', '{', '1'].map((body) => validate(master, body)))
     expect(answers.map(({ status }) => status)).toEqual([400, 400, 400])

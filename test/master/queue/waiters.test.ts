@@ -1,4 +1,4 @@
-/** Concurrent reserves of one worker id: each waits, each is served, and none of them ends another (D78). */
+/** Concurrent reserves of one worker id: all of them wait and are served, and none ends another (D78). */
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { RpcResult } from '../../../src/protocol/index.ts'
@@ -21,7 +21,7 @@ interface PollOptions {
   readonly pollId?: string
 }
 
-/** One reserve; `seen` shows its outcome as soon as it has one. */
+/** One reserve. `seen` shows its outcome as soon as it is known. */
 function poll(worker: string, { limit = 1, waitMs = 30_000, pollId }: PollOptions = {}) {
   const client = new AbortController()
   const seen: { ids: string[] | null; error: { code?: string } | null } = { ids: null, error: null }
@@ -34,7 +34,7 @@ function poll(worker: string, { limit = 1, waitMs = 30_000, pollId }: PollOption
 const polls = (count: number, worker = 'w') => Array.from({ length: count }, () => poll(worker))
 const submit = (count: number): Promise<string[]> => Promise.all(Array.from({ length: count }, () => world.submit()))
 
-/** Makes the next calls of the store wait; returns what lets them through. */
+/** Blocks the next calls of the store. @returns a function that lets them continue. */
 function holdStore(call = 'tasks.reserve'): () => void {
   let letGo = (): void => {}
   const held = new Promise<void>((resolve) => (letGo = resolve))
@@ -58,7 +58,7 @@ describe('64 reserves of one worker id', () => {
     expect(store.named('tasks.release')).toEqual([])
   })
 
-  it('cost an empty queue one reserve a second, with one request in it', async () => {
+  it('cause at most one store call per second on an empty queue, with one request in it', async () => {
     await open()
     polls(64)
     await settled(world)
@@ -88,7 +88,7 @@ describe('64 reserves of one worker id', () => {
     expect(answers.every(({ result }) => result.tasks.length === 1)).toBe(true)
   })
 
-  it('are the most: a further one is refused, or ends the oldest if that has waited 5 s (G17)', async () => {
+  it('are the limit: one more is rejected, or ends the oldest one if that has waited 5 s (G17)', async () => {
     await open()
     const waiting = polls(64)
     const early = poll('w')
@@ -109,7 +109,7 @@ describe('64 reserves of one worker id', () => {
 })
 
 describe('polls of one worker', () => {
-  it('are served newest first, so a lost connection comes last', async () => {
+  it('are served newest first, so that a poll with a lost connection comes last', async () => {
     await open()
     const [lost, first, second] = [poll('w'), poll('w'), poll('w')]
     await settled(world)
@@ -120,7 +120,7 @@ describe('polls of one worker', () => {
     expect([lost, first, second].map(({ seen }) => seen.ids)).toEqual([null, [ids[1]], [ids[0]]])
   })
 
-  it('do not take the turn of another worker, however long the oldest waits', async () => {
+  it('do not take the turn of another worker, however long the oldest one waits', async () => {
     await open()
     polls(2, 'w')
     const [first, other] = [poll('w'), poll('v')]
@@ -137,7 +137,7 @@ describe('polls of one worker', () => {
     expect(outcomes).toEqual(['w', 'w', 'w', 'v'])
   })
 
-  it('of the same poll_id replace each other, and only they', async () => {
+  it('of the same poll_id replace each other, and no others', async () => {
     await open()
     const [before, other] = [poll('w', { pollId: 'lane-1' }), poll('w', { pollId: 'lane-2' })]
     await settled(world)
@@ -146,7 +146,7 @@ describe('polls of one worker', () => {
     expect([before, other, after].map(({ seen }) => seen.ids)).toEqual([[], null, null])
   })
 
-  it('take what was leased for one that left meanwhile', async () => {
+  it('get the task that was leased for a poll that has left', async () => {
     await open()
     await world.submit()
     const letGo = holdStore()
@@ -162,7 +162,7 @@ describe('polls of one worker', () => {
     expect(stays.seen.ids).toHaveLength(1)
   })
 
-  it('that come after a drain was acknowledged get nothing of a reserve that was under way before it (G14)', async () => {
+  it('that arrive after an acknowledged drain get nothing from an earlier reserve (G14)', async () => {
     await open()
     const id = await world.submit()
     const letGo = holdStore()
@@ -181,7 +181,7 @@ describe('polls of one worker', () => {
   })
 })
 
-describe('any mix of lanes, limits, departures and submits', () => {
+describe('any mix of polls, limits, disconnects and submits', () => {
   type Step =
     | { readonly do: 'submit' | 'leave' | 'pass' | 'hold' | 'free' }
     | { readonly do: 'poll'; readonly worker: 'w' | 'v'; readonly limit: number; readonly waitMs: number }
@@ -197,7 +197,7 @@ describe('any mix of lanes, limits, departures and submits', () => {
     }),
   )
 
-  it('leaves no task pending while a poll waits, and ends no poll for another', async () => {
+  it('leaves no task pending while a poll waits, and ends no poll because of another', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyStep, { maxLength: 60 }), async (steps) => {
         await open()
@@ -230,6 +230,6 @@ describe('any mix of lanes, limits, departures and submits', () => {
       }),
       { numRuns: 200, interruptAfterTimeLimit: 10_000 },
     )
-    await open() // For the hook that closes it.
+    await open() // The afterEach hook closes it.
   }, 20_000)
 })

@@ -1,7 +1,7 @@
 /**
- * No wake-up is lost: whatever interleaving of submits, reserves, releases, nacks, config changes, departures and slow store
- * calls, an idle worker has its task as soon as everything has settled. The tick of each second is left out, so that
- * it cannot hide a lost wake-up.
+ * No wake-up is lost. Under any interleaving of submits, reserves, releases, nacks, config changes, disconnects and
+ * slow store calls, an idle worker gets its task as soon as everything has settled. The check of each second never
+ * runs here, so that it cannot hide a lost wake-up.
  */
 import fc from 'fast-check'
 import { describe, expect, it } from '@jest/globals'
@@ -30,7 +30,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constantFrom('hold' as const, 'free' as const, 'settle' as const, 'pass' as const) }),
 )
 
-/** One run: what was leased and not yet settled, and who waits. */
+/** One run: the open leases and the waiting reserves. */
 class Run {
   readonly #world: World
   readonly #store: Watched
@@ -82,7 +82,7 @@ class Run {
       })
   }
 
-  /** At another master: this one learns of it by the next reserve. */
+  /** Changes a config on another master: this master notices it with the next reserve. */
   #reconfigure(id: string): void {
     const { configs } = this.#world.deps.backend
     this.#generation += 1
@@ -94,7 +94,7 @@ class Run {
     if (lease !== undefined) void settle(lease)
   }
 
-  /** Every call of the store now waits until `free`. */
+  /** Blocks every call of the store until `free`. */
   #hold(): void {
     this.#free()
     const held = new Promise<void>((resolve) => (this.#free = resolve))
@@ -105,12 +105,12 @@ class Run {
     this.#store.gate = () => undefined
     this.#free()
     for (let turn = 0; turn < 5; turn += 1) await settled(this.#world)
-    await this.#world.time.advance(30) // A due time is not looked at more often than every 10 ms.
+    await this.#world.time.advance(30) // Due times are checked at most every 10 ms.
   }
 }
 
 describe('an idle worker', () => {
-  it('is woken whenever a task is ready, under any interleaving of submit, release, promote, reserve (G3)', async () => {
+  it('is woken whenever a task is ready, under any interleaving of submit, release, promotion and reserve (G3)', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyStep, { maxLength: 40 }), async (steps) => {
         const store = new Watched()

@@ -1,6 +1,6 @@
 /**
- * A master without its sockets, for tests of queue, streams, pools and rpc: the real parts on the memory backend, with
- * time that only the test moves. Requests pass the checks of the route table and reach the handlers, as over HTTP.
+ * A master without sockets, for tests of queue, streams, pools and rpc: the real parts on the memory backend and on
+ * virtual time. Requests pass the checks of the route table and reach the handlers, as over HTTP.
  */
 import { Registry as MetricsRegistry } from 'prom-client'
 import { Type } from 'typebox'
@@ -48,7 +48,7 @@ const plain = (schema: object): JsonSchema => schema as JsonSchema
 const BASE: BaseConfig = { enabled: true, slots: 1, max_attempts: 3, recycle_seconds: 0 }
 const accept = (): [] => []
 
-/** An automation as plugin loading would put it into the catalog. */
+/** A catalog entry as plugin loading creates it. */
 export function entryOf(type: string, more: Partial<CatalogEntry> = {}): CatalogEntry {
   return {
     type,
@@ -82,13 +82,13 @@ const accounts = {
   validateTags: compileValidator(REGION),
 }
 
-/** Of every world: the document follows from the route table alone. */
+/** Shared by all worlds: the document depends only on the route table. */
 let contract: Contract | undefined
 
 export interface WorldOptions {
   readonly settings?: Partial<MasterSettings>
   readonly entries?: readonly CatalogEntry[]
-  /** Wraps the store, to make it fail or to watch it. */
+  /** Wraps the store, to make it fail or to observe it. */
   readonly backend?: (real: Backend) => Backend
 }
 export interface LogLine {
@@ -168,7 +168,7 @@ export class World {
     await this.deps.backend.close()
   }
 
-  /** Registers workers in the store, each with `max_attempts` where one is given. */
+  /** Registers workers in the store. `config` overrides their default config. */
   async workers(ids: readonly string[], config: Partial<BaseConfig> = {}, type = 'mailer'): Promise<void> {
     const defaults = JSON.stringify({ ...BASE, ...config })
     await this.deps.backend.workers.register(
@@ -176,17 +176,19 @@ export class World {
     )
   }
 
-  /** What the drain route does: stored first, then nobody of it waits. */
+  /** Drains a worker like the drain route: stores the drain, then ends the reserves that wait. */
   async drain(id: string, type = 'mailer'): Promise<void> {
     await this.deps.backend.workers.drain([{ type, id }])
     this.queue.dismissWaiters({ type, id })
   }
 
-  /** One request; `path` begins after /api/v1. An answer that the OpenAPI document does not tell of is an error. */
+  /**
+   * Sends one request; `path` begins after /api/v1. @throws {TypeError} if the response violates the OpenAPI document.
+   */
   async call(method: string, path: string, options: CallOptions = {}): Promise<Reply> {
     const reply = await this.#reply(method, path, options)
     const { status, headers, json } = reply
-    // The headers that the HTTP side adds to what a handler answers.
+    // The headers that the HTTP server adds to the result of a handler.
     const added = {
       'content-type': 'application/json',
       'muster-request-id': 'r',
@@ -231,7 +233,7 @@ export class World {
     }
   }
 
-  /** What a stream has written so far grows in `chunks`; abort the signal to end it. */
+  /** Opens a stream. `chunks` collects what it has written; abort the signal to end it. */
   async stream(
     path: string,
     signal: AbortSignal,
@@ -292,7 +294,7 @@ export class World {
     throw new FleetError('NOT_FOUND', `no route ${method} ${path}`)
   }
 
-  /** Submits one task of payload `{to}` and answers its id. */
+  /** Submits one task with the payload `{to}`. @returns its id. */
   async submit(to = 'a@b', more: object = {}): Promise<string> {
     const { status, json } = await this.call('POST', '/automations/mailer/tasks', {
       body: { payload: { to }, ...more },
@@ -301,7 +303,7 @@ export class World {
     return (json as { task_id: string }).task_id
   }
 
-  /** The body of an rpc request, as it is. */
+  /** Sends the body of an rpc request unchanged. */
   async post(
     worker: string,
     body: unknown,
@@ -314,7 +316,7 @@ export class World {
     })
   }
 
-  /** One call that has to succeed. */
+  /** Sends one call that must succeed. */
   async rpc<M extends RpcMethod>(
     worker: string,
     method: M,
@@ -361,12 +363,12 @@ function jsonOf(body: unknown): unknown {
   return JSON.parse(Buffer.concat(body.chunks).toString()) as unknown
 }
 
-/** A store that can be watched, held up and made to fail, call by call (`tasks.reserve`). */
+/** A store whose calls (for example `tasks.reserve`) can be recorded, delayed and made to fail. */
 export class Watched {
   readonly calls: { readonly name: string; readonly args: readonly unknown[] }[] = []
-  /** The error of a call, by name; undefined: it goes through. */
+  /** Returns the error of a call, or undefined to let it succeed. */
   failure: (name: string) => Error | undefined = () => undefined
-  /** Awaited before a call goes through. */
+  /** Awaited before a call continues. */
   gate: (name: string) => Promise<void> | undefined = () => undefined
 
   readonly wrap = (real: Backend): Backend =>
@@ -402,10 +404,10 @@ export class Watched {
   }
 }
 
-export const AWAY = new FleetError('STORAGE_UNAVAILABLE', 'the store at /its/path is away', {
+export const AWAY = new FleetError('STORAGE_UNAVAILABLE', 'the store at /its/path is unavailable', {
   retryAfterSeconds: 2,
   outcome: 'not_sent',
 })
 
-/** Lets what was set off settle, without moving time. */
+/** Lets pending work settle, without advancing the time. */
 export const settled = (world: World): Promise<void> => world.time.advance(0)

@@ -1,4 +1,4 @@
-/** Secrets that are bound to their destinations, with the first-party automations over HTTP (D88, D89). */
+/** Secrets that are bound to their destinations, tested with the built-in automations over HTTP (D88, D89). */
 import { describe, expect, it } from '@jest/globals'
 import { buildCatalog, defineBatch, Type } from '../../../src/automation/index.ts'
 import { httpProbe, httpRequest } from '../../../src/automations/index.ts'
@@ -68,7 +68,7 @@ describe('a PATCH of a destination', () => {
     })
   })
 
-  it('is taken with another secret, with none, and where nothing changes or nothing is stored', async () => {
+  it('is accepted with a new secret, without a secret, and when nothing changes or nothing is stored', async () => {
     const { patch, stored } = await withSecret('http-probe', { targets: [OWNER] })
     expect((await patch({ targets: [OWNER], slots: 2, user_agent: 'x', interval_seconds: 5 })).status).toBe(200)
     expect((await patch({ targets: [ATTACKER], authorization: 'Bearer their-own' })).status).toBe(200)
@@ -80,7 +80,7 @@ describe('a PATCH of a destination', () => {
 })
 
 describe('the history of a config', () => {
-  it('does not say whether a secret that was sent equals the stored one (D89)', async () => {
+  it('does not reveal whether a sent secret equals the stored one (D89)', async () => {
     const { patch, validate, master, path } = await withSecret('http-probe', { targets: [OWNER] })
     for (const guess of [SECRET, 'Bearer a-wrong-guess']) {
       expect((await patch({ authorization: guess })).status).toBe(200)
@@ -102,7 +102,7 @@ describe('a schema with a binding', () => {
     ])
   const key = (fields: unknown) => Type.Optional(Type.String({ writeOnly: true, 'x-muster-bound-to': fields }))
 
-  it('compiles where it names other fields of the config, at any depth', () => {
+  it('compiles when it names other fields of the config, at any depth', () => {
     expect(define({ host: Type.Optional(Type.String()), key: key(['host']) })).not.toThrow()
     expect(
       define({ host: Type.Optional(Type.String()), smtp: Type.Optional(Type.Object({ key: key(['host']) })) }),
@@ -121,7 +121,7 @@ describe('a schema with a binding', () => {
     ],
     [{ key: key('host'), host: Type.Optional(Type.String()) }, 'x-muster-bound-to'],
     [{ key: key([]), host: Type.Optional(Type.String()) }, 'x-muster-bound-to'],
-  ])('is refused where the binding would protect nothing: %#', (config, problem) => {
+  ])('is rejected when the binding would protect nothing: %#', (config, problem) => {
     expect(define(config)).toThrow(problem)
   })
 })

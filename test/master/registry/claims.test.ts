@@ -1,4 +1,4 @@
-/** Who manages a config (D31, D51). */
+/** Claims, which show who manages a config (D31, D51). */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { World } from './world.ts'
 
@@ -14,7 +14,7 @@ const claims = async (): Promise<unknown[]> =>
   (await world.events()).filter(({ name }) => name === 'worker.claimed').map(({ data }) => data['managed_by'])
 
 describe('a claim', () => {
-  it('is answered with the record, shown in it, replaced and taken back, and changes no generation', async () => {
+  it('is returned with the record, shown in it, replaced and removed, and changes no generation', async () => {
     const { status, json } = await put('kubernetes:prod/mailer')
     expect([status, json]).toMatchObject([
       200,
@@ -27,14 +27,14 @@ describe('a claim', () => {
     expect(await claims()).toEqual(['kubernetes:prod/mailer', '~ another !', null])
   })
 
-  it('may be repeated without an event, taken back where there is none too', async () => {
+  it('may be repeated without an event, and removed when there is none', async () => {
     for (const _ of [1, 2, 3])
       expect((await world.call('DELETE', '/w1/claim')).json).toMatchObject({ managed_by: null })
     for (const _ of [1, 2, 3]) expect((await put('a')).json).toMatchObject({ managed_by: 'a' })
     expect(await claims()).toEqual(['a'])
   })
 
-  it('keeps nobody from a PATCH, and hides nothing', async () => {
+  it('does not prevent a PATCH, and reveals no secret', async () => {
     await put('kubernetes:prod/mailer')
     expect((await world.patch('w1', { api_key: 'secret', slots: 3 })).status).toBe(200)
     const { json, text } = await put('b')
@@ -42,12 +42,12 @@ describe('a claim', () => {
     expect(text).not.toContain('"secret"')
   })
 
-  it('of a worker that is not registered is 404', async () => {
+  it('of an unregistered worker returns 404', async () => {
     for (const { status } of [await put('a', 'w2'), await world.call('DELETE', '/w2/claim')]) expect(status).toBe(404)
     expect(await claims()).toEqual([])
   })
 
-  it('goes with the record', async () => {
+  it('is removed with the record', async () => {
     await put('a')
     await world.call('DELETE', '/w1')
     await world.record('w1')

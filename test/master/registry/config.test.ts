@@ -18,7 +18,7 @@ const configOf = (reply: Reply): Record<string, unknown> => (reply.json as { con
 const detailOf = (reply: Reply): Detail => (reply.json as { detail: Detail }).detail
 
 describe('PATCH of a config', () => {
-  it('merges top-level fields and answers the merged config with the next generation', async () => {
+  it('merges top-level fields and returns the merged config with the next generation', async () => {
     const reply = await world.patch('w1', { enabled: true, slots: 3 })
     expect(reply.status).toBe(200)
     expect(reply.json).toEqual({
@@ -27,7 +27,7 @@ describe('PATCH of a config', () => {
     })
   })
 
-  it('answers with the ETag of the epoch and the generation (D15)', async () => {
+  it('returns an ETag with the epoch and the generation (D15)', async () => {
     const reply = await world.patch('w1', {})
     expect(reply.headers.get('etag')).toBe(`"${await world.epoch()}.1"`)
   })
@@ -38,7 +38,7 @@ describe('PATCH of a config', () => {
     expect(reply.json).toMatchObject({ config_gen: 2 })
   })
 
-  it('returns a field to its default on null, and removes one without a default (D13)', async () => {
+  it('resets a field to its default on null, and removes a field without a default (D13)', async () => {
     await world.patch('w1', { slots: 9, label: 'blue' })
     expect(configOf(await world.patch('w1', { slots: null, label: null }))).toEqual({
       enabled: false,
@@ -54,7 +54,7 @@ describe('PATCH of a config', () => {
   })
 
   it.each(['{"__proto__":{"slots":2}}', '{"smtp":{"constructor":1}}', '{"label":[{"prototype":1}]}'])(
-    'refuses forbidden keys wherever they stand: %s (D13)',
+    'refuses forbidden keys at any depth: %s (D13)',
     async (body) => {
       const reply = await world.patch('w1', body)
       expect(reply.status).toBe(422)
@@ -64,7 +64,7 @@ describe('PATCH of a config', () => {
   )
 
   it.each(['toString', 'hasOwnProperty', 'valueOf', 'isPrototypeOf'])(
-    'refuses %s like any other unknown field, null included (S7)',
+    'refuses %s like any other unknown field, also with null (S7)',
     async (name) => {
       for (const value of [null, MASK, 1]) {
         const reply = await world.patch('w1', { [name]: value })
@@ -73,7 +73,7 @@ describe('PATCH of a config', () => {
     },
   )
 
-  it('reports every fault at once and stores nothing (D14)', async () => {
+  it('reports all faults together and stores nothing (D14)', async () => {
     const reply = await world.patch('w1', { slots: 2_000, interval: 'often', colour: 'red' })
     expect(reply.status).toBe(422)
     expect(
@@ -91,13 +91,13 @@ describe('PATCH of a config', () => {
     expect(detailOf(reply)[0]).toMatchObject({ path: '', keyword: 'maxBytes' })
   })
 
-  it('answers 404 for a worker that is not registered (D7)', async () => {
+  it('returns 404 for a worker that is not registered (D7)', async () => {
     const reply = await world.patch('ghost', { slots: 2 })
     expect(reply.status).toBe(404)
     expect((reply.json as { detail: string }).detail).toContain('"ghost"')
   })
 
-  it('tells the event log the generation, the fields and who, but no value', async () => {
+  it('publishes an event with the generation, the fields and the actor, but no values', async () => {
     await world.patch('w1', { slots: 4, api_key: CANARY }, { 'muster-actor': 'cli:peter' })
     const events = (await world.events()).filter(({ name }) => name === 'worker.config_changed')
     expect(events).toHaveLength(1)
@@ -111,7 +111,7 @@ describe('PATCH of a config', () => {
     expect(JSON.stringify(events)).not.toContain(CANARY)
   })
 
-  it('tells the master that holds the socket, when it is another one (D33)', async () => {
+  it('signals the master that has the socket when it is another one (D33)', async () => {
     const signals: unknown[] = []
     const { bus } = world.deps.backend
     const signal = bus.signal.bind(bus)
@@ -125,7 +125,7 @@ describe('PATCH of a config', () => {
     ])
   })
 
-  it('drops a stored field that the automation no longer has, and fills in a new one', async () => {
+  it('drops a stored field that the automation no longer has, and adds the default of a new one', async () => {
     await world.deps.backend.configs.put({
       type: 'mailer',
       id: 'w1',
@@ -147,13 +147,13 @@ describe('PATCH of a config', () => {
 describe('If-Match of a PATCH', () => {
   const tag = async (gen: number): Promise<string> => `"${await world.epoch()}.${gen}"`
 
-  it('lets the current generation pass, also weakened by a proxy (D15)', async () => {
+  it('accepts the current generation, also as a weak ETag (D15)', async () => {
     expect((await world.patch('w1', { slots: 2 }, { 'if-match': await tag(0) })).status).toBe(200)
     expect((await world.patch('w1', { slots: 3 }, { 'if-match': `"other", W/${await tag(1)}` })).status).toBe(200)
     expect((await world.patch('w1', { slots: 4 }, { 'if-match': '*' })).status).toBe(200)
   })
 
-  it('refuses a stale one, names both generations and changes nothing (D15)', async () => {
+  it('rejects a stale generation, names both generations and changes nothing (D15)', async () => {
     await world.patch('w1', { slots: 2 })
     const reply = await world.patch('w1', { slots: 3 }, { 'if-match': await tag(0) })
     expect(reply.status).toBe(412)
@@ -161,7 +161,7 @@ describe('If-Match of a PATCH', () => {
     expect(await world.get('/w1')).toMatchObject({ config_gen: 1, config: { slots: 2 } })
   })
 
-  it('refuses a mark of another epoch and one that is no mark (D15)', async () => {
+  it('rejects an ETag of another epoch and an invalid one (D15)', async () => {
     const foreign = await world.patch('w1', {}, { 'if-match': '"elsewhere.0"' })
     expect(foreign.status).toBe(412)
     expect((foreign.json as { detail: string }).detail).toContain('another epoch')
@@ -170,7 +170,7 @@ describe('If-Match of a PATCH', () => {
 })
 
 describe('concurrent PATCHes', () => {
-  it('lose nothing, and every success has its own generation (D18)', async () => {
+  it('lose no change, and every success has its own generation (D18)', async () => {
     const replies = await Promise.all(
       Array.from({ length: 30 }, (_, index) =>
         world.patch('w1', index % 2 === 0 ? { slots: index } : { interval: index }),
@@ -182,20 +182,20 @@ describe('concurrent PATCHes', () => {
     expect(await world.get<unknown[]>('/w1/config/history?limit=100')).toHaveLength(30)
   })
 
-  it('through one master wait for each other instead of competing', async () => {
+  it('on one master wait for each other instead of competing', async () => {
     const { configs } = world.deps.backend
     const put = configs.put.bind(configs)
     let puts = 0
     configs.put = async (each) => {
       puts += 1
-      for (let turn = 0; turn < 5; turn += 1) await world.time.advance(0) // Time for the others to arrive.
+      for (let turn = 0; turn < 5; turn += 1) await world.time.advance(0) // Lets the others arrive.
       return put(each)
     }
     await Promise.all(Array.from({ length: 10 }, () => world.patch('w1', {})))
     expect(puts).toBe(10)
   })
 
-  it('try again with what another master left, and keep its change (D18)', async () => {
+  it('are retried after a change by another master, and keep that change (D18)', async () => {
     let interfered = false
     const interfering = await World.open({
       backend: (real) =>
@@ -218,7 +218,7 @@ describe('concurrent PATCHes', () => {
     }
   })
 
-  it('answer 412 when another was faster and If-Match was sent (D15, D18)', async () => {
+  it('return 412 when another change came first and If-Match was sent (D15, D18)', async () => {
     const interfering = await World.open({
       backend: (real) =>
         withPut(real, async (put) => {
@@ -235,7 +235,7 @@ describe('concurrent PATCHes', () => {
     }
   })
 
-  it('give up with 503 when others are faster for 5 s', async () => {
+  it('return 503 when other changes come first for 5 s', async () => {
     const crowded: World = await World.open({
       backend: (real) =>
         withPut(real, async (put) => {
@@ -253,7 +253,7 @@ describe('concurrent PATCHes', () => {
   })
 })
 
-/** A backend whose compare-and-set goes through `put`. */
+/** A backend whose config writes go through `put`. */
 function withPut(real: Backend, put: (put: ConfigPut) => ReturnType<Backend['configs']['put']>): Backend {
   const configs = new Proxy(real.configs, {
     get: (target, name: keyof Backend['configs']) => (name === 'put' ? put : target[name].bind(target)),
@@ -269,7 +269,7 @@ function withPut(real: Backend, put: (put: ConfigPut) => ReturnType<Backend['con
 describe('secrets of a config', () => {
   const secret = { api_key: CANARY, smtp: { host: 'mx', password: CANARY } }
 
-  it("are masked in every read but the worker's own poll (D17, D52, D61)", async () => {
+  it("are masked in every read except the worker's own poll (D17, D52, D61)", async () => {
     const patched = await world.patch('w1', secret)
     expect(configOf(patched)).toMatchObject({ api_key: MASK, smtp: { host: 'mx', password: MASK } })
     for (const path of ['', '/w1', '/w1/config/history', '/w1/stats', '?view=summary'])
@@ -278,13 +278,13 @@ describe('secrets of a config', () => {
     expect(configOf(await poll())).toMatchObject(secret)
   })
 
-  it('are kept by a PATCH that carries the mask (D17)', async () => {
+  it('are kept by a PATCH that contains the mask (D17)', async () => {
     await world.patch('w1', secret)
     await world.patch('w1', { api_key: MASK, smtp: { host: 'mx2', password: MASK } })
     expect(configOf(await poll())).toMatchObject({ api_key: CANARY, smtp: { host: 'mx2', password: CANARY } })
   })
 
-  it('never stand in an error, not even the names inside a secret object (D17)', async () => {
+  it('never appear in an error, not even the names inside a secret object (D17)', async () => {
     for (const body of [
       { api_key: [CANARY] },
       { smtp: { host: 'mx', password: { [CANARY]: 1 } } },
@@ -301,7 +301,7 @@ describe('secrets of a config', () => {
 })
 
 describe('Muster-Actor', () => {
-  it('stands in record and history behind the role (D39)', async () => {
+  it('is stored in record and history after the role (D39)', async () => {
     await world.patch('w1', {}, { 'muster-actor': 'dashboard:ann' })
     expect(await world.get('/w1')).toMatchObject({
       config_changed_by: 'admin dashboard:ann',
@@ -321,7 +321,7 @@ describe('Muster-Actor', () => {
 })
 
 describe('the history of a config', () => {
-  it('shows the newest first, as many as asked for (D39)', async () => {
+  it('returns the newest changes first, up to the limit (D39)', async () => {
     for (const slots of [2, 3, 4]) await world.patch('w1', { slots })
     const rows =
       await world.get<{ config_gen: number; changed: string[]; config: object }[]>('/w1/config/history?limit=2')
@@ -334,7 +334,7 @@ describe('the history of a config', () => {
     })
   })
 
-  it('leaves out what the automation no longer has: it may have been a secret then (D17)', async () => {
+  it('omits fields that the automation no longer has, because they may have been secret (D17)', async () => {
     await world.deps.backend.configs.put({
       type: 'mailer',
       id: 'w1',
@@ -347,7 +347,7 @@ describe('the history of a config', () => {
     expect((await world.call('GET', '/w1/config/history')).text).not.toContain(CANARY)
   })
 
-  it('is 404 for an unknown worker, 422 for a limit out of range (D7, D9)', async () => {
+  it('returns 404 for an unknown worker, and 422 for a limit out of range (D7, D9)', async () => {
     expect((await world.call('GET', '/ghost/config/history')).status).toBe(404)
     expect((await world.call('GET', '/w1/config/history?limit=0')).status).toBe(422)
   })
@@ -356,14 +356,14 @@ describe('the history of a config', () => {
 describe('the config poll', () => {
   const tag = async (gen: number): Promise<string> => `"${await world.epoch()}.${gen}"`
 
-  it('answers config and generation with an ETag', async () => {
+  it('returns config and generation with an ETag', async () => {
     await world.patch('w1', { slots: 2 })
     const reply = await poll()
     expect(reply.json).toMatchObject({ config: { slots: 2 }, config_gen: 1 })
     expect(reply.headers.get('etag')).toBe(await tag(1))
   })
 
-  it('answers 304 to the current generation, and in full to an older or a foreign one (D15)', async () => {
+  it('returns 304 for the current generation, and the config for an older or foreign one (D15)', async () => {
     await world.patch('w1', { slots: 2 })
     const unchanged = await poll({ 'if-none-match': await tag(1) })
     expect([unchanged.status, unchanged.text]).toEqual([304, ''])
@@ -371,11 +371,11 @@ describe('the config poll', () => {
     expect((await poll({ 'if-none-match': '"elsewhere.1"' })).status).toBe(200)
   })
 
-  it('is 404 for a worker the master does not know (D7)', async () => {
+  it('returns 404 for an unknown worker (D7)', async () => {
     expect((await poll({}, 'ghost')).status).toBe(404)
   })
 
-  it('raises the generation above one seen by a worker, says so, and leaves the config alone (D46, G26)', async () => {
+  it('raises the generation above the one that a worker has seen, logs it, and keeps the config (D46, G26)', async () => {
     await world.patch('w1', { slots: 2 })
     const reply = await poll({ 'if-none-match': await tag(40) })
     expect(reply.json).toMatchObject({ config: { slots: 2 }, config_gen: 41 })
@@ -386,7 +386,7 @@ describe('the config poll', () => {
     expect(await world.get<unknown[]>('/w1/config/history')).toHaveLength(2)
   })
 
-  it('does not raise for another epoch, nor by more than a million (D46)', async () => {
+  it('does not raise the generation for another epoch, or by more than a million (D46)', async () => {
     expect((await poll({ 'if-none-match': '"elsewhere.40"' })).json).toMatchObject({ config_gen: 0 })
     expect(await world.metric('svc_store_regressions_total')).toBe('svc_store_regressions_total 0')
     expect((await poll({ 'if-none-match': await tag(5_000_000) })).json).toMatchObject({ config_gen: 0 })

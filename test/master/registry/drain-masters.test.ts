@@ -1,4 +1,6 @@
-/** A drain that one master acknowledges, while the worker's poll waits at a third one that holds no socket of it (G14, D78). */
+/**
+ * A drain acknowledged by one master, while the poll of the worker waits at a third one without its socket (G14, D78).
+ */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
@@ -23,7 +25,7 @@ async function master(server: RedisServer, change: (backend: RedisBackend) => vo
 
 withRedisServer('a drain with three masters', () => {
   describe('a drain with three masters', () => {
-    it('ends the poll at the third one, and the lease that is on its way there goes back', async () => {
+    it('ends the poll at the third master, and returns the lease that is in progress there', async () => {
       const server = await startRedis()
       open.push(() => server.close())
       let letGo = (): void => {}

@@ -26,7 +26,7 @@ describe('config/validate', () => {
     return json as Validated
   }
 
-  it('names what a PATCH would change, and nothing where it would change nothing (D49)', async () => {
+  it('returns the fields that a PATCH would change, and none when it would change nothing (D49)', async () => {
     expect(await validated({ enabled: true, slots: 3 })).toEqual({
       valid: true,
       errors: [],
@@ -46,18 +46,18 @@ describe('config/validate', () => {
     { enabled: null, recycle_seconds: -1 },
     { smtp: { host: 1 } },
     { label: 'x'.repeat(300_000) },
-  ])('reports the faults that a PATCH would be refused for: %#', async (patch) => {
+  ])('returns the faults for which a PATCH would be rejected: %#', async (patch) => {
     const refused = await world.patch('w1', patch)
     expect(refused.status).toBe(422)
     expect(await validated(patch)).toEqual({ valid: false, errors: (refused.json as { detail: unknown }).detail })
   })
 
-  it('refuses forbidden keys as a PATCH does (D13)', async () => {
+  it('refuses forbidden keys like a PATCH (D13)', async () => {
     const { valid, errors } = (await ask('{"smtp":{"__proto__":1}}')).json as Validated
     expect([valid, errors.map(({ path }) => path)]).toEqual([false, ['/smtp/__proto__']])
   })
 
-  it('stores nothing, tells nobody and raises no generation', async () => {
+  it('stores nothing, sends no frame and raises no generation', async () => {
     const worker = await world.worker('w2')
     const before = [await world.get('/w2'), await world.get('/w2/config/history'), await world.events()]
     for (const body of [{ enabled: true }, { slots: -1 }]) await ask(body, 'w2')
@@ -66,15 +66,15 @@ describe('config/validate', () => {
     expect(worker.frames).toEqual([])
   })
 
-  it('is 404 for an unknown worker, also with a body that is wrong (D7)', async () => {
-    for (const body of [{ slots: 2 }, '{"constructor":1}']) expect((await ask(body, 'nobody')).status).toBe(404)
+  it('returns 404 for an unknown worker, also with an invalid body (D7)', async () => {
+    for (const body of [{ slots: 2 }, '{"constructor":1}']) expect((await ask(body, 'unknown')).status).toBe(404)
   })
 
-  it('checks what a PATCH would come to whatever generation it names: If-Match is for changes', async () => {
+  it('ignores If-Match, which applies only to changes', async () => {
     expect((await ask({ slots: 2 }, 'w1', { 'if-match': '"elsewhere.9"' })).status).toBe(200)
   })
 
-  it('says of a secret that is sent that it changes, be it the stored one or not, so that nobody can guess it (D17)', async () => {
+  it('reports every sent secret as changed, so that a client cannot guess the stored one (D17)', async () => {
     await world.patch('w1', { api_key: CANARY, smtp: { host: 'h', password: CANARY } })
     for (const guess of [CANARY, 'another']) {
       expect(await validated({ api_key: guess })).toMatchObject({ changed: ['api_key'] })
@@ -90,7 +90,7 @@ describe('config/validate', () => {
     })
   })
 
-  it('shows no secret in a fault (D17)', async () => {
+  it('returns no secret in a fault (D17)', async () => {
     await world.patch('w1', { api_key: CANARY })
     const { text } = await ask({ api_key: 'no', smtp: { host: 1, password: [CANARY] }, vault: { [CANARY]: 1 } })
     expect(text).not.toContain(CANARY)
@@ -99,7 +99,7 @@ describe('config/validate', () => {
 })
 
 onEachStore('config/validate', (open) => {
-  it('reads the stored config and leaves it as it is (D49)', async () => {
+  it('reads the stored config and does not change it (D49)', async () => {
     const { master } = await open()
     const worker = '/api/v1/automations/mailer/workers/w'
     await master.backend.workers.register([

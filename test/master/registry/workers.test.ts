@@ -12,7 +12,7 @@ const ids = (records: readonly Record<string, unknown>[]): unknown[] => records.
 const list = (query = ''): Promise<Record<string, unknown>[]> => world.get<Record<string, unknown>[]>(query)
 
 describe('a worker record', () => {
-  it('holds every field, before the first state and statistics too (D3, D8)', async () => {
+  it('contains every field, also before the first state and statistics (D3, D8)', async () => {
     await world.record('w1')
     const now = world.time.wallMs() / 1_000
     expect(await world.get('/w1')).toEqual({
@@ -36,7 +36,7 @@ describe('a worker record', () => {
     })
   })
 
-  it('shows state, applied generation and statistics as last reported', async () => {
+  it('contains state, applied generation and statistics as last reported', async () => {
     const worker = await world.worker('w1')
     worker.send({ type: 'stats', slots: 2, cpu_pct: 12.5, rss_mb: 90, ts: 5, metrics: { 'counter.sent': 3 } })
     worker.send({ type: 'state', state: 'ERROR', config_gen: 0, ts: 5, last_error: 'no route' })
@@ -50,7 +50,7 @@ describe('a worker record', () => {
     })
   })
 
-  it('is cut down by view=summary (D47)', async () => {
+  it('is shortened by view=summary (D47)', async () => {
     const worker = await world.worker('w1')
     worker.send({
       type: 'stats',
@@ -73,13 +73,13 @@ describe('a worker record', () => {
     expect((await world.call('GET', '/w1?view=poster')).status).toBe(422)
   })
 
-  it('is 404 for an unknown worker (D7)', async () => {
+  it('returns 404 for an unknown worker (D7)', async () => {
     expect((await world.call('GET', '/ghost')).status).toBe(404)
   })
 })
 
 describe('the workers list', () => {
-  it('is ordered by id and holds only its type', async () => {
+  it('is ordered by id and contains only its type', async () => {
     for (const id of ['b', 'a', 'c', 'Z', '\u00e9']) await world.record(id)
     await world.record('other', 'elsewhere/2', 'feed')
     expect(ids(await list())).toEqual(['Z', 'a', 'b', 'c', '\u00e9'])
@@ -89,7 +89,7 @@ describe('the workers list', () => {
     expect(await list()).toEqual([])
   })
 
-  it('filters by state and connection, before limit and after apply (D40)', async () => {
+  it('filters by state and connection before it applies `limit`, and after `after` (D40)', async () => {
     const running = await world.worker('w2')
     running.send({ type: 'state', state: 'RUNNING', config_gen: 0, ts: 1, last_error: null })
     await running.settled()
@@ -108,7 +108,7 @@ describe('the workers list', () => {
   })
 
   it.each(['limit=0', 'limit=10001', 'limit=1.5', 'state=ASLEEP', 'connected=maybe'])(
-    'refuses %s naming the field (D9)',
+    'refuses %s and names the field (D9)',
     async (query) => {
       const reply = await world.call('GET', `?${query}`)
       expect(reply.status).toBe(422)
@@ -116,7 +116,7 @@ describe('the workers list', () => {
     },
   )
 
-  it('pages through the store, however long it is', async () => {
+  it('reads all pages of the store', async () => {
     const defaults = JSON.stringify(world.deps.catalog.get('mailer')?.defaults)
     const all = Array.from({ length: 2_500 }, (_, index) => `w${String(index).padStart(5, '0')}`)
     for (let from = 0; from < all.length; from += 500) {
@@ -148,7 +148,7 @@ describe('statistics', () => {
     (await world.get<{ ts: number }[]>(`/w1/stats${query}`)).map(({ ts }) => ts)
   beforeEach(() => world.record('w1', 'm1/7'))
 
-  it('come oldest first, and with more than the limit the newest (D10)', async () => {
+  it('come oldest first; a limit keeps the newest (D10)', async () => {
     await push([1, 2, 3, 4])
     expect(await times()).toEqual([1, 2, 3, 4])
     expect(await times('?limit=2')).toEqual([3, 4])
@@ -161,13 +161,13 @@ describe('statistics', () => {
     expect(await times('?limit=10000')).toEqual(Array.from({ length: 240 }, (_, index) => index + 10))
   })
 
-  it('are stored with the three numbers that /metrics reads in front, so that no scrape parses a long frame', () => {
+  it('are stored with the three numbers for /metrics first, so that a scrape need not parse long frames', () => {
     expect(statsText({ slots: 4, cpu_pct: 1e-7, rss_mb: 80, ts: 5, metrics: { 'gauge.x': 1 } })).toBe(
       '{"slots":4,"cpu_pct":1e-7,"rss_mb":80,"ts":5,"per_slot":[],"metrics":{"gauge.x":1}}',
     )
   })
 
-  it('always have per_slot, also where the store kept a frame without it (D10)', async () => {
+  it('always contain per_slot, also when the stored frame lacks it (D10)', async () => {
     await push([1])
     await world.deps.backend.workers.beat([
       { type: 'mailer', id: 'w1', conn: 'm1/7', stats: ['{"slots":1,"cpu_pct":0,"rss_mb":0,"ts":2,"metrics":{}}'] },
@@ -178,12 +178,12 @@ describe('statistics', () => {
     ])
   })
 
-  it('leave out metrics and per_slot in view=summary (D47)', async () => {
+  it('omit metrics and per_slot in view=summary (D47)', async () => {
     await push([1])
     expect(await world.get('/w1/stats?view=summary')).toEqual([{ slots: 1, cpu_pct: 0, rss_mb: 0, ts: 1 }])
   })
 
-  it('are 404 for an unknown worker, 422 for a query out of range (D7, D9)', async () => {
+  it('return 404 for an unknown worker, and 422 for a query out of range (D7, D9)', async () => {
     expect((await world.call('GET', '/ghost/stats')).status).toBe(404)
     for (const query of ['since=-1', 'since=soon', 'limit=0'])
       expect((await world.call('GET', `/w1/stats?${query}`)).status).toBe(422)
@@ -191,7 +191,7 @@ describe('statistics', () => {
 })
 
 describe('drain', () => {
-  it('marks the record, tells the queue and the event log (D6)', async () => {
+  it('marks the record, notifies the queue and publishes an event (D6)', async () => {
     await world.record('w1')
     const reply = await world.call('POST', '/w1/drain')
     expect(reply.json).toEqual({ worker_id: 'w1', drain: 'requested' })
@@ -203,14 +203,14 @@ describe('drain', () => {
     })
   })
 
-  it('is 404 for an unknown worker (D7)', async () => {
+  it('returns 404 for an unknown worker (D7)', async () => {
     expect((await world.call('POST', '/ghost/drain')).status).toBe(404)
     expect(world.drains).toEqual([])
   })
 })
 
 describe('DELETE of a worker', () => {
-  it('forgets it once', async () => {
+  it('removes the record once', async () => {
     await world.record('w1')
     expect((await world.call('DELETE', '/w1')).json).toEqual({ worker_id: 'w1', removed: true })
     expect((await world.call('GET', '/w1')).status).toBe(404)
@@ -218,7 +218,7 @@ describe('DELETE of a worker', () => {
     expect((await world.events()).at(-1)).toMatchObject({ name: 'worker.forgotten', data: { worker_id: 'w1' } })
   })
 
-  it('keeps the generation: a returning worker has the default config at its last number plus one (D46)', async () => {
+  it('keeps the generation: a returning worker has the default config at the last generation plus one (D46)', async () => {
     await world.record('w1')
     await world.patch('w1', { slots: 8 })
     await world.patch('w1', { slots: 9 })

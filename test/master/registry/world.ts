@@ -1,6 +1,6 @@
 /**
- * A small master for tests of registry and control: the real parts on the memory backend, a listening HTTP server and
- * real WebSocket clients, with time that only the test moves.
+ * A small master for tests of registry and control: the real parts on the memory backend and on virtual time, with a
+ * listening HTTP server and real WebSocket clients.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -56,7 +56,7 @@ const MAILER_CONFIG = Type.Object({
   vault: Type.Optional(Type.Object({ pin: Type.Integer() }, { additionalProperties: false, writeOnly: true })),
 })
 
-/** An entry of the catalog as plugin loading would make it. */
+/** A catalog entry as plugin loading creates it. */
 export function entryOf(type: string, config: JsonSchema = { ...MAILER_CONFIG }): CatalogEntry {
   const configSchema = configSchemaOf(config)
   return {
@@ -78,7 +78,7 @@ export function entryOf(type: string, config: JsonSchema = { ...MAILER_CONFIG })
   }
 }
 
-/** Takes outputs, and is full when told so. */
+/** Records outputs. The test sets the types for which it is full. */
 class TestSink implements OutputSink {
   readonly taken: { type: string; workerId: string; outputs: readonly Output[] }[] = []
   readonly #full = new Set<string>()
@@ -209,7 +209,7 @@ export class World {
     await this.deps.backend.close()
   }
 
-  /** Says that this master lives, as master.ts does. */
+  /** Writes the heartbeat of this master, as master.ts does. */
   async beat(): Promise<void> {
     await this.deps.backend.meta.beat(this.deps.masterId).catch(() => {})
   }
@@ -235,7 +235,7 @@ export class World {
     return client
   }
 
-  /** Connects, registers, and waits until the master answers. */
+  /** Connects, registers, and waits for the response of the master. */
   async worker(
     id: string,
     { instance, type = 'mailer' }: { instance?: string; type?: string } = {},
@@ -247,7 +247,7 @@ export class World {
     return client
   }
 
-  /** Registers a worker in the store alone, as if its socket were elsewhere. */
+  /** Registers a worker only in the store, as if another master had its socket. */
   async record(id: string, conn = 'elsewhere/1', type = 'mailer'): Promise<void> {
     const defaults = JSON.stringify(this.deps.catalog.get(type)?.defaults)
     await this.deps.backend.workers.register([
@@ -358,7 +358,7 @@ export class World {
   }
 }
 
-/** As the answers of a master have them, so that they are held against its document. */
+/** The headers of a real master, because responses are checked against its OpenAPI document. */
 const HEADERS = { 'content-type': 'application/json', 'muster-request-id': 'r', 'muster-epoch': 'e' }
 
 async function write({ status = 200, headers = {}, body }: HandlerResult, response: ServerResponse): Promise<void> {
@@ -417,12 +417,12 @@ interface Closed {
   readonly reason: string
 }
 
-/** A worker's end of the channel. */
+/** The worker side of the control channel. */
 export class WorkerClient {
   readonly socket: WebSocket
   readonly opened: Promise<void>
   readonly closed: Promise<Closed>
-  /** Frames of the master that no one asked for yet; answers to `settled` apart. */
+  /** Frames of the master that the test has not read yet, without the responses to `settled`. */
   readonly frames: Record<string, unknown>[] = []
   pings = 0
   readonly #waiting: (() => void)[] = []
@@ -438,7 +438,7 @@ export class WorkerClient {
       socket.once('open', resolve)
       socket.once('error', reject)
     })
-    this.opened.catch(() => {}) // Some tests expect the refusal elsewhere.
+    this.opened.catch(() => {}) // Some tests expect the error elsewhere.
     this.closed = new Promise(
       (resolve) => void socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() })),
     )
@@ -455,7 +455,7 @@ export class WorkerClient {
     this.socket.send(JSON.stringify(frame))
   }
 
-  /** Sends a ping and waits for its answer: all sent before was handled. */
+  /** Sends a ping and waits for the response: the master has then handled all earlier frames. */
   async settled(): Promise<void> {
     const id = `barrier-${++this.#barrier}`
     const answered = new Promise<void>((resolve) => this.#barriers.set(id, resolve))

@@ -5,7 +5,7 @@ import { settled, World } from '../queue/world.ts'
 let world: World
 afterEach(() => world.close())
 
-/** The memory backend has no bus between processes; this one hears what it says. */
+/** Adds a bus to the memory backend, which has none between processes. */
 function withBus(real: Backend, subscribed = async (): Promise<void> => undefined): Backend {
   const listeners = new Map<string, Set<(data: string) => void>>()
   const bus: Backend['bus'] = {
@@ -32,12 +32,12 @@ function withBus(real: Backend, subscribed = async (): Promise<void> => undefine
 const BUS = '/automations/mailer/workers/w/bus'
 
 describe('publishing', () => {
-  it('is answered, also where the backend has no bus', async () => {
+  it('succeeds, also when the backend has no bus', async () => {
     world = await World.open()
     expect(await world.rpc('w', 'bus.publish', { topic: 'orders', message: { a: 1 } })).toEqual({})
   })
 
-  it("is refused on the topics of outputs, which are the master's (S13)", async () => {
+  it('is rejected on the topics of outputs, which are reserved for the master (S13)', async () => {
     world = await World.open()
     for (const topic of ['mailer.emit', 'feed.emit', 'another-type.emit', 'event:mailer.emit']) {
       expect((await world.tryRpc('w', 'bus.publish', { topic, message: 1 })).error).toMatchObject({
@@ -58,7 +58,7 @@ describe('publishing', () => {
 })
 
 describe('listening', () => {
-  it('hears what is published on its topics while it listens, one event a line', async () => {
+  it('receives what is published on its topics while it listens, one event per line', async () => {
     world = await World.open({ backend: withBus })
     const client = new AbortController()
     const { chunks, ended } = await world.stream(`${BUS}?topic=orders&topic=a%20b&topic=orders`, client.signal)
@@ -76,14 +76,14 @@ describe('listening', () => {
     expect(chunks).toHaveLength(3)
   })
 
-  it('knows a topic with `event:` in front, the form it has on the bus, and without; and calls it as it was asked for', async () => {
+  it('treats a topic with and without the prefix `event:` as the same topic, and returns the name of the request', async () => {
     world = await World.open({ backend: withBus })
     const client = new AbortController()
     const { chunks, ended } = await world.stream(`${BUS}?topic=orders&topic=event:orders&topic=event:`, client.signal)
     await settled(world)
     await world.rpc('v', 'bus.publish', { topic: 'orders', message: 1 })
     await world.rpc('v', 'bus.publish', { topic: 'event:orders', message: 2 })
-    await world.rpc('v', 'bus.publish', { topic: 'event:', message: 3 }) // Nothing behind it: a topic of that name.
+    await world.rpc('v', 'bus.publish', { topic: 'event:', message: 3 }) // The prefix alone is a topic name.
     expect(chunks.slice(1).map((chunk) => JSON.parse(chunk.slice('data: '.length)) as unknown)).toEqual([
       { topic: 'orders', message: 1 },
       { topic: 'event:orders', message: 1 },
@@ -95,7 +95,7 @@ describe('listening', () => {
     await ended
   })
 
-  it('says when it hears its topics: not before', async () => {
+  it('confirms the subscription when it is active, not before', async () => {
     let subscribed = (): void => undefined
     world = await World.open({
       backend: (real) => withBus(real, () => new Promise((resolve) => void (subscribed = resolve))),
@@ -111,7 +111,7 @@ describe('listening', () => {
     await ended
   })
 
-  it('is told every 15 s that the master lives, also where there is no bus', async () => {
+  it('receives a keep-alive every 15 s, also without a bus', async () => {
     world = await World.open()
     const client = new AbortController()
     const { chunks, ended } = await world.stream(`${BUS}?topic=orders`, client.signal)
@@ -125,7 +125,7 @@ describe('listening', () => {
     expect(world.time.pending).toBe(timers - 1)
   })
 
-  it('ends for a reader that falls a megabyte behind (G17)', async () => {
+  it('ends for a reader that is a megabyte behind (G17)', async () => {
     world = await World.open({ backend: withBus })
     const { chunks, ended } = await world.stream(`${BUS}?topic=t`, new AbortController().signal, () => false)
     await settled(world)
@@ -136,7 +136,7 @@ describe('listening', () => {
     expect(chunks.length).toBeLessThan(20)
   })
 
-  it('takes 1 to 64 topics', async () => {
+  it('accepts 1 to 64 topics', async () => {
     world = await World.open()
     const topics = (count: number): string => Array.from({ length: count }, (_, at) => `topic=t${at}`).join('&')
     for (const query of ['', topics(65), 'topic=', `topic=${'x'.repeat(257)}`])

@@ -1,4 +1,4 @@
-/** Queue and rpc over real sockets, on the composed master: what only HTTP can do wrong. */
+/** Queue and rpc of a whole master over real sockets: faults that only HTTP can cause. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
@@ -61,7 +61,7 @@ const submit = (to = 'a@b'): Promise<{ status: number; json: unknown }> =>
 const placeOf = async (id: string): Promise<TaskPlace | null> => (await backend.tasks.locate('mailer', [id]))[0] ?? null
 
 describe('a task over HTTP', () => {
-  it('wakes a long poll, is taken and settled, in UTF-8 throughout', async () => {
+  it('wakes a long poll, is leased and settled, in UTF-8 throughout', async () => {
     const waiting = post(RPC, call('tasks.reserve', { limit: 5, wait_ms: 20_000 }))
     const { json: submitted } = await submit('ü😀@b')
     const { task_id: id } = submitted as { task_id: string }
@@ -75,7 +75,7 @@ describe('a task over HTTP', () => {
     expect(await placeOf(id)).toBeNull()
   })
 
-  it('goes back at once when the client breaks off while its reserve is served (S13)', async () => {
+  it('is returned immediately when the client disconnects while its reserve is served (S13)', async () => {
     const socket = connect(master.port, '127.0.0.1')
     const body = JSON.stringify(call('tasks.reserve', { limit: 1, wait_ms: 20_000 }))
     socket.write(
@@ -137,22 +137,22 @@ describe('concurrent reserves of one worker over HTTP (D78)', () => {
 
 describe('the body of an rpc request', () => {
   it.each([
-    ['no JSON', '{"jsonrpc"'],
+    ['not JSON', '{"jsonrpc"'],
     ['a number', '7'],
     ['null', 'null'],
     ['text', '"x"'],
-  ])('that is %s is 400 (D14, D60)', async (_, body) => {
+  ])('that is %s returns 400 (D14, D60)', async (_, body) => {
     expect((await post(RPC, body)).status).toBe(400)
   })
 
-  it('that holds notifications alone has an empty answer', async () => {
+  it('that contains only notifications returns an empty response', async () => {
     expect(await post(RPC, [{ jsonrpc: '2.0', method: 'counter.add', params: { name: 'n', delta: 1 } }])).toEqual({
       status: 204,
       json: null,
     })
   })
 
-  it('of another role is refused, and an array elsewhere is 400', async () => {
+  it('of another role is rejected, and an array on another route returns 400', async () => {
     expect((await post(RPC, call('kv.get', { key: 'k' }), ADMIN)).status).toBe(403)
     expect((await post('/api/v1/automations/mailer/tasks', '[]', ADMIN)).status).toBe(400)
   })
@@ -171,11 +171,11 @@ describe('the bus over HTTP', () => {
 })
 
 describe('a master that stops', () => {
-  it('answers a waiting reserve empty', async () => {
+  it('returns no tasks to a waiting reserve', async () => {
     const waiting = post(RPC, call('tasks.reserve', { limit: 1, wait_ms: 30_000 }))
     const waiters = async (): Promise<string> => (await fetch(`${master.url}/metrics`)).text()
     while (!(await waiters()).includes('svc_reserve_waiters{automation_type="mailer"} 1')) {
-      /* Asked again until the reserve has arrived. */
+      /* Read again until the reserve has arrived. */
     }
     await master.stop()
     expect((await waiting).json).toEqual({ jsonrpc: '2.0', id: 1, result: { tasks: [] } })
@@ -183,7 +183,7 @@ describe('a master that stops', () => {
 })
 
 describe('the bus streams of one worker id', () => {
-  it('have a bound, which leaves those of every other id alone (D71)', async () => {
+  it('have a limit that does not affect other worker ids (D71)', async () => {
     const ends: AbortController[] = []
     const open = async (id: string): Promise<number> => {
       const end = new AbortController()

@@ -20,11 +20,11 @@ const claim = async (more: object = {}): Promise<RpcResult<'pool.claim'>['claims
   (await world.rpc('w', 'pool.claim', { pool: 'accounts', hold_ms: 2_000, ...more })).claims
 
 describe('a pool', () => {
-  it('takes items, and says which replaced one', async () => {
+  it('accepts items, and returns which of them replaced an item', async () => {
     expect(await put(item('a'), item('b'), item('a'))).toEqual({ results: ['created', 'created', 'replaced'] })
   })
 
-  it('checks tags and payload against what the automation declared, every fault with its pointer', async () => {
+  it('checks tags and payload against the declaration of the automation, with a pointer for every fault', async () => {
     const items = [item('a'), { id: 'b', tags: { region: 7 }, payload: { login: 1, more: 2 } }]
     const { error } = await world.tryRpc('w', 'pool.put', { pool: 'accounts', items })
     expect(error?.code).toBe(-32_602)
@@ -52,7 +52,7 @@ describe('a pool', () => {
     expect((await claim({ n: 2 })).map(({ id }) => id)).toEqual(['a', 'b'])
   })
 
-  it('is claimed up to 32 MiB for one request; what is left over stays free', async () => {
+  it('returns claims of up to 32 MiB per request, and leaves the remaining items free', async () => {
     for (const id of ['a', 'b', 'c', 'd'])
       await world.deps.backend.pools.put('accounts', [
         { id, tags: '{}', payload: `{"login":"${'x'.repeat(12 * 1_048_576)}"}`, expiresAtMs: null },
@@ -64,7 +64,7 @@ describe('a pool', () => {
       params: { pool: 'accounts', hold_ms: 2_000, n: 1 },
     })
     const answers = (await world.post('w', [1, 2, 3, 4].map(call))).json as { error?: { data: object } }[]
-    expect(answers.map(({ error }) => error === undefined)).toEqual([true, true, true, true]) // Read side by side.
+    expect(answers.map(({ error }) => error === undefined)).toEqual([true, true, true, true]) // These are concurrent.
     await world.time.advance(2_000)
     const many = { jsonrpc: '2.0', id: 5, method: 'pool.claim', params: { pool: 'accounts', hold_ms: 2_000, n: 1_000 } }
     const [first, second, third] = (await world.post('w', [many, many, many])).json as {
@@ -94,7 +94,7 @@ describe('a pool', () => {
     expect(await claim()).toEqual([])
   })
 
-  it('is extended, released and removed by the token of the claim; any other is the error lease_lost (D60)', async () => {
+  it('is extended, released and removed with the token of the claim; any other token returns lease_lost (D60)', async () => {
     await put(item('a'))
     const [{ token } = { token: 0 }] = await claim()
     const wrong = token + 1
@@ -115,7 +115,7 @@ describe('a pool', () => {
     expect(await world.rpc('w', 'pool.remove', { pool: 'accounts', id: 'a' })).toEqual({ removed: false })
   })
 
-  it('is reached only by an automation that declares it (S13)', async () => {
+  it('is available only to an automation that declares it (S13)', async () => {
     const calls = [
       ['pool.put', { items: [item('a')] }],
       ['pool.claim', { hold_ms: 1_000 }],

@@ -10,7 +10,7 @@ afterEach(() => world.close())
 const nowSeconds = (): number => world.time.wallMs() / 1_000
 
 describe('the key-value store', () => {
-  it('keeps JSON values of any kind; absent is null, and delete tells', async () => {
+  it('stores JSON values of any kind; a missing key is null, and delete returns whether there was one', async () => {
     for (const value of [{ a: [1, null] }, 'text', 7, true, null, []]) {
       expect(await world.rpc('w', 'kv.set', { key: 'k', value })).toEqual({})
       expect(await world.rpc('v', 'kv.get', { key: 'k' })).toEqual({ value })
@@ -20,13 +20,13 @@ describe('the key-value store', () => {
     expect(await world.rpc('w', 'kv.get', { key: 'k' })).toEqual({ value: null })
   })
 
-  it('forgets a value after its ttl_ms', async () => {
+  it('removes a value after its ttl_ms', async () => {
     await world.rpc('w', 'kv.set', { key: 'k', value: 1, ttl_ms: 1_000 })
     await world.time.advance(1_001)
     expect(await world.rpc('w', 'kv.get', { key: 'k' })).toEqual({ value: null })
   })
 
-  it('has a namespace per automation unless the plugin names one (D60)', async () => {
+  it('has one namespace per automation, unless the plugin names another (D60)', async () => {
     await world.rpc('w', 'kv.set', { key: 'k', value: 'mailer' })
     await world.rpc('w', 'kv.set', { key: 'k', value: 'shared', namespace: 'common' })
     expect(await world.rpc('w', 'kv.get', { key: 'k' }, { type: 'feed' })).toEqual({ value: null })
@@ -35,7 +35,7 @@ describe('the key-value store', () => {
     })
   })
 
-  it('is read by every type, but the namespace of an installed type is written by that type alone (D85)', async () => {
+  it('is readable by every type, but only the type itself may write to the namespace of an installed type (D85)', async () => {
     const other = { type: 'feed' }
     await world.rpc('w', 'kv.set', { key: 'k', value: 'own', namespace: 'mailer' })
     await world.rpc('w', 'counter.add', { name: 'c', delta: 7 })
@@ -58,7 +58,7 @@ describe('the key-value store', () => {
     expect(await world.rpc('v', 'lock.release', { name: 'l', token, namespace }, other)).toEqual({})
   })
 
-  it('has 1,000 namespaces; the type keeps its own, and an error names the way out (D100)', async () => {
+  it('has up to 1,000 namespaces; a type keeps its own, and the error says what to do (D100)', async () => {
     for (let i = 0; i < 1_000; i += 1) await world.deps.backend.kv.set(`n${i}`, [{ key: 'k', value: '1', ttlMs: null }])
     const { error } = await world.tryRpc('w', 'kv.set', { key: 'k', value: 1, namespace: 'new' })
     expect(error).toMatchObject({
@@ -71,14 +71,14 @@ describe('the key-value store', () => {
     })
   })
 
-  it('takes values up to 256 KiB of JSON, and refuses larger ones naming the field', async () => {
+  it('accepts values up to 256 KiB of JSON, and rejects larger ones with the name of the field', async () => {
     await world.rpc('w', 'kv.set', { key: 'k', value: 'x'.repeat(262_142) })
     const { error } = await world.tryRpc('w', 'kv.set', { key: 'k', value: 'x'.repeat(262_143) })
     expect(error).toMatchObject({ code: -32_602, data: { errors: [{ path: '/value' }] } })
     expect((await world.tryRpc('w', 'kv.set', { key: 'k' })).error?.code).toBe(-32_602)
   })
 
-  it('answers no more than 32 MiB to one request: later calls do nothing, and say so', async () => {
+  it('returns at most 32 MiB per request; later calls are not executed and return an error', async () => {
     await world.rpc('w', 'kv.set', { key: 'k', value: 'x'.repeat(262_142) })
     const calls = Array.from({ length: 300 }, (_, id) => ({
       jsonrpc: '2.0',
@@ -90,7 +90,7 @@ describe('the key-value store', () => {
     expect(answers.map(({ id }) => id)).toEqual(calls.map(({ id }) => id))
     const refused = answers.filter(({ error }) => error !== undefined)
     expect(refused[0]?.error).toMatchObject({ code: -32_003, data: { code: 'unavailable', retry_after_ms: 1_000 } })
-    expect(300 - refused.length).toBeGreaterThanOrEqual(129) // 128 are 32 MiB.
+    expect(300 - refused.length).toBeGreaterThanOrEqual(129) // 128 values are 32 MiB.
     expect(300 - refused.length).toBeLessThanOrEqual(257)
     expect(await world.rpc('w', 'kv.get', { key: 'absent' })).toEqual({ value: null })
   })
@@ -101,7 +101,7 @@ describe('the key-value store', () => {
 })
 
 describe('a lock', () => {
-  it('has one holder at a time, until its hold has passed (G4)', async () => {
+  it('has one holder at a time, until its hold time has passed (G4)', async () => {
     const first = await world.rpc('w', 'lock.acquire', { name: 'l', hold_ms: 1_500 })
     expect(first).toEqual({ acquired: true, token: expect.any(Number), expires_at: nowSeconds() + 1.5 })
     expect(await world.rpc('v', 'lock.acquire', { name: 'l', hold_ms: 1_500 })).toEqual({
@@ -112,7 +112,7 @@ describe('a lock', () => {
     expect(await world.rpc('v', 'lock.acquire', { name: 'l', hold_ms: 1_000 })).toMatchObject({ acquired: true })
   })
 
-  it('is extended and released by its token alone; any other is the error lease_lost (D60)', async () => {
+  it('is extended and released only with its token; any other token returns lease_lost (D60)', async () => {
     const lock = await world.rpc('w', 'lock.acquire', { name: 'l', hold_ms: 1_000 })
     if (!lock.acquired) throw new Error('not acquired')
     expect(await world.rpc('w', 'lock.extend', { name: 'l', token: lock.token, hold_ms: 5_000 })).toEqual({
@@ -135,13 +135,13 @@ describe('a lock', () => {
 })
 
 describe('a counter', () => {
-  it('adds, also below zero, and starts at 0', async () => {
+  it('starts at 0 and adds, also below zero', async () => {
     expect(await world.rpc('w', 'counter.get', { name: 'n' })).toEqual({ value: 0 })
     expect(await world.rpc('w', 'counter.add', { name: 'n', delta: 5 })).toEqual({ value: 5 })
     expect(await world.rpc('v', 'counter.add', { name: 'n', delta: -7 })).toEqual({ value: -2 })
   })
 
-  it('stays unchanged where it would leave ±(2^53−1) (D60)', async () => {
+  it('stays unchanged when it would leave ±(2^53−1) (D60)', async () => {
     await world.rpc('w', 'counter.add', { name: 'n', delta: Number.MAX_SAFE_INTEGER })
     expect((await world.tryRpc('w', 'counter.add', { name: 'n', delta: 1 })).error).toMatchObject({
       code: -32_005,

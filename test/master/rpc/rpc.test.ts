@@ -1,4 +1,4 @@
-/** The protocol itself: shapes, errors, batches, notifications. What the methods do stands in the files beside. */
+/** The JSON-RPC protocol: shapes, errors, batches and notifications. Other files test the methods. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { FleetError, RPC_METHODS } from '../../../src/protocol/index.ts'
 import { AWAY, settled, Watched, World, type WorldOptions } from '../queue/world.ts'
@@ -25,7 +25,7 @@ describe('a single call', () => {
     ['number', 7],
     ['fraction', 0.5],
     ['null', null],
-  ])('is answered with its id: %s', async (_, id) => {
+  ])('gets a response with its id: %s', async (_, id) => {
     await open()
     expect((await world.post('w', get('k', id))).json).toEqual({ jsonrpc: '2.0', id, result: { value: null } })
   })
@@ -34,7 +34,7 @@ describe('a single call', () => {
     ['no version', { id: 1, method: 'kv.get' }, 1],
     ['another version', { jsonrpc: '1.0', id: 1, method: 'kv.get' }, 1],
     ['no method', { jsonrpc: '2.0', id: 'x' }, 'x'],
-    ['a method that is no text', { jsonrpc: '2.0', id: 1, method: 7 }, 1],
+    ['a method that is not text', { jsonrpc: '2.0', id: 1, method: 7 }, 1],
     ['an id that is an object', { jsonrpc: '2.0', id: {}, method: 'kv.get' }, null],
     ['params that are a number', { jsonrpc: '2.0', id: 1, method: 'kv.get', params: 7 }, 1],
   ])('with %s is an invalid request', async (_, body, id) => {
@@ -49,7 +49,7 @@ describe('a single call', () => {
   })
 
   it.each(['nope', 'toString', '__proto__', 'tasks.', 'TASKS.ACK'])(
-    'of the unknown method %s is told so (S13)',
+    'of the unknown method %s returns method_not_found (S13)',
     async (method) => {
       await open()
       expect((await world.post('w', call(method, {}))).json).toMatchObject({
@@ -59,7 +59,7 @@ describe('a single call', () => {
     },
   )
 
-  it('with wrong params is told every fault with its pointer (D14)', async () => {
+  it('with invalid params returns every fault with its pointer (D14)', async () => {
     await open()
     const { json } = await world.post('w', call('tasks.reserve', { limit: 0, wait_ms: 30_001, more: 1 }))
     expect(json).toMatchObject({ error: { code: -32_602, data: { code: 'invalid_params' } } })
@@ -67,14 +67,14 @@ describe('a single call', () => {
     expect(errors.map(({ path }) => path).toSorted()).toEqual(['/limit', '/more', '/wait_ms'])
   })
 
-  it('with params in a list, or none where some are needed, has wrong params', async () => {
+  it('with params in a list, or without required params, returns invalid_params', async () => {
     await open()
     for (const params of [['k'], undefined])
       expect((await world.post('w', call('kv.get', params))).json).toMatchObject({ error: { code: -32_602 } })
   })
 
   it.each(RPC_METHODS.filter((method) => method !== 'tasks.reserve'))(
-    '%s without params is refused, not carried out',
+    '%s without params is rejected, not executed',
     async (method) => {
       const store = new Watched()
       await open({ backend: store.wrap })
@@ -84,7 +84,7 @@ describe('a single call', () => {
     },
   )
 
-  it('while the store is away is unavailable, with a time to come back (G18)', async () => {
+  it('while the store is unavailable returns the error unavailable, with a time to retry (G18)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     const calls = [
@@ -106,7 +106,7 @@ describe('a single call', () => {
     store.failure = () => undefined
   })
 
-  it('that fails for a mistake of ours says nothing of it to the worker, and all to the log', async () => {
+  it('that fails inside the master returns no cause to the worker, and logs the cause', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     store.failure = (name) => (name === 'kv.get' ? new TypeError('secret detail') : undefined)
@@ -119,7 +119,7 @@ describe('a single call', () => {
 })
 
 describe('a batch', () => {
-  it('answers in the order of its calls, each by itself', async () => {
+  it('returns the results in the order of its calls, each independent of the others', async () => {
     await open()
     const { json } = await world.post('w', [
       get('a', 'x'),
@@ -144,7 +144,7 @@ describe('a batch', () => {
     expect(json).toMatchObject({ id: null, error: { code: -32_600, data: { code: 'invalid_request' } } })
   })
 
-  it('of 1,000 calls is carried out', async () => {
+  it('of 1,000 calls is executed', async () => {
     await open()
     const { json } = await world.post(
       'w',
@@ -155,7 +155,7 @@ describe('a batch', () => {
     )
   })
 
-  it('shares one call of the store among those of one kind', async () => {
+  it('combines calls of one kind in one store call', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     const ids = [await world.submit(), await world.submit(), await world.submit()]
@@ -169,7 +169,7 @@ describe('a batch', () => {
 })
 
 describe('a notification', () => {
-  it('is carried out and not answered', async () => {
+  it('is executed and gets no response', async () => {
     await open()
     const note = { jsonrpc: '2.0', method: 'counter.add', params: { name: 'n', delta: 5 } }
     expect(await world.post('w', note)).toMatchObject({ status: 204, json: null })
@@ -179,7 +179,7 @@ describe('a notification', () => {
     expect(await world.post('w', [note, note])).toMatchObject({ status: 204 })
   })
 
-  it('that is wrong is not answered either', async () => {
+  it('that is invalid gets no response either', async () => {
     await open()
     for (const note of [
       { jsonrpc: '2.0', method: 'nope' },
@@ -188,7 +188,7 @@ describe('a notification', () => {
       expect((await world.post('w', note)).status).toBe(204)
   })
 
-  it('grants no lease, claim or lock: nobody could end it', async () => {
+  it('grants no lease, claim or lock, because no client could end it', async () => {
     await open()
     const id = await world.submit()
     await world.rpc('w', 'pool.put', { pool: 'accounts', items: [{ id: 'a', tags: {}, payload: { login: 'a' } }] })
@@ -211,8 +211,8 @@ describe('a notification', () => {
   })
 })
 
-describe('a client that goes away', () => {
-  it('before its answer is written gives its leases back at once (S13)', async () => {
+describe('a client that disconnects', () => {
+  it('before its response is written returns its leases immediately (S13)', async () => {
     await open()
     const id = await world.submit()
     const client = new AbortController()
@@ -223,7 +223,7 @@ describe('a client that goes away', () => {
     expect(await world.place(id)).toBe('pending')
   })
 
-  it('while another call of its batch is on its way gives back what the first was granted', async () => {
+  it('while another call of its batch is in progress returns what the first call was granted', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     const id = await world.submit()

@@ -23,7 +23,7 @@ async function taken(worker = 'w'): Promise<Taken> {
 }
 
 describe('tasks.reserve', () => {
-  it('answers what D60 says of a task: its text as stored, times in seconds', async () => {
+  it('returns a task with its text as stored and with times in seconds (D60)', async () => {
     const submittedAt = world.time.wallMs() / 1_000
     const id = await world.submit('é"\\@b', { priority: -2, max_attempts: 9 })
     await world.time.advance(250)
@@ -53,7 +53,7 @@ describe('tasks.reserve', () => {
     expect((await world.tryRpc('w', 'tasks.reserve', params)).error?.code).toBe(-32_602)
   })
 
-  it('reaches the type of the path alone (S13)', async () => {
+  it('reaches only the type in the path (S13)', async () => {
     await world.submit()
     await world.workers(['w'], {}, 'feed')
     expect((await world.rpc('w', 'tasks.reserve', { limit: 5 }, { type: 'feed' })).tasks).toEqual([])
@@ -61,7 +61,7 @@ describe('tasks.reserve', () => {
 })
 
 describe('a lease', () => {
-  it('ends by ack: the task is gone, and repeating the ack is a success (D24, G2)', async () => {
+  it('ends with ack: the task is gone, and a repeated ack succeeds (D24, G2)', async () => {
     const lease = await taken()
     for (let round = 0; round < 2; round += 1)
       expect(await world.rpc('w', 'tasks.ack', { tasks: [lease] })).toEqual({ results: [{ ok: true }] })
@@ -69,7 +69,7 @@ describe('a lease', () => {
     expect(await world.rpc('w', 'tasks.extend', { tasks: [lease] })).toEqual({ results: [LOST] })
   })
 
-  it('goes back to the front by release, attempt unchanged; the next token is greater (G5, G8)', async () => {
+  it('returns to the front on release, attempt unchanged; the next token is greater (G5, G8)', async () => {
     const lease = await taken()
     const later = await world.submit()
     expect(await world.rpc('w', 'tasks.release', { tasks: [lease] })).toEqual({ results: [{ ok: true }] })
@@ -81,7 +81,7 @@ describe('a lease', () => {
     expect(again[0]?.token).toBeGreaterThan(lease.token)
   })
 
-  it('that was issued again is lost to its first holder, whatever that one asks (D24, G5)', async () => {
+  it('that was issued again is lost for its first holder in every call (D24, G5)', async () => {
     const stale = await taken('w')
     await world.time.advance(72_000)
     const [fresh] = await world.take('v')
@@ -91,7 +91,7 @@ describe('a lease', () => {
     expect(await world.rpc('v', 'tasks.ack', { tasks: [ref(fresh ?? stale)] })).toEqual({ results: [{ ok: true }] })
   })
 
-  it('with a guessed token, or of a task that never was, is lost (S13)', async () => {
+  it('with a guessed token, or of a task that never existed, is lost (S13)', async () => {
     const { task_id, token } = await taken()
     const tasks = [
       { task_id, token: token + 1 },
@@ -104,7 +104,7 @@ describe('a lease', () => {
     expect(await world.place(task_id)).toBe('in_flight')
   })
 
-  it('with a token that the store has not issued is lost, counted and logged: the store went back in time (G26)', async () => {
+  it('with a token that the store has not issued is lost, and counted and logged as a store regression (G26)', async () => {
     const { task_id, token } = await taken()
     const tasks = [{ task_id, token: token + 5 }]
     for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend'] as const)
@@ -125,7 +125,7 @@ describe('a lease', () => {
     ])
   })
 
-  it('is prolonged by extend, for the visibility of the automation from now (D25)', async () => {
+  it('is extended to the visibility timeout of the automation, counted from the call (D25)', async () => {
     const lease = await taken()
     for (let third = 0; third < 12; third += 1) {
       await world.time.advance(20_000)
@@ -161,14 +161,14 @@ describe('a lease', () => {
     expect(json).toMatchObject({ items: [{ id: 'x', attempt: 3, max_attempts: 3, last_error: 'run 2' }] })
   })
 
-  it('nacked as permanent is dead at once (D55)', async () => {
+  it('nacked as permanent is dead immediately (D55)', async () => {
     const lease = await taken()
     expect(await world.rpc('w', 'tasks.nack', { tasks: [{ ...lease, error: 'never', permanent: true }] })).toEqual({
       results: [{ ok: true, outcome: 'dead' }],
     })
   })
 
-  it('nacked with retry_in_ms comes back exactly then, also at once (D56)', async () => {
+  it('nacked with retry_in_ms returns after exactly that time, with 0 immediately (D56)', async () => {
     const lease = await taken()
     await world.rpc('w', 'tasks.nack', { tasks: [{ ...lease, error: 'wait', retry_in_ms: 86_400_000 }] })
     await world.time.advance(86_399_000)
@@ -180,7 +180,7 @@ describe('a lease', () => {
     expect(await world.take('w')).toMatchObject([{ task_id: lease.task_id, attempt: 2 }])
   })
 
-  it('has its error text cut at 4,096 characters, never through a character', async () => {
+  it('has its error text cut at 4,096 characters, never inside a character', async () => {
     const lease = await taken()
     await world.rpc('w', 'tasks.nack', {
       tasks: [{ ...lease, error: `${'x'.repeat(4_095)}😀 and more`, permanent: true }],
@@ -193,7 +193,7 @@ describe('a lease', () => {
 })
 
 describe('settling many tasks in one call', () => {
-  it('answers good and bad ones in order, up to 1,000 (D60)', async () => {
+  it('returns successes and errors in order, for up to 1,000 tasks (D60)', async () => {
     const tasks = Array.from({ length: 1_000 }, () => ({ payload: { to: 'a@b' } }))
     await world.call('POST', '/automations/mailer/tasks/batch', { body: { tasks } })
     const leases = [...(await world.take('w', 500)), ...(await world.take('w', 500))].map(ref)
@@ -209,7 +209,7 @@ describe('settling many tasks in one call', () => {
     [[{ task_id: '', token: 1 }]],
     [[{ task_id: 'x', token: -1 }]],
     [[{ task_id: 'a\ud800', token: 1 }]],
-  ])('refuses a list that is not 1..1000 leases, or holds a wrong one', async (tasks) => {
+  ])('rejects a list that is not 1..1000 leases or contains an invalid one', async (tasks) => {
     for (const method of ['tasks.ack', 'tasks.release', 'tasks.extend', 'tasks.nack'] as const)
       expect((await world.tryRpc('w', method, { tasks })).error?.code).toBe(-32_602)
   })

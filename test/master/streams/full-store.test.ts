@@ -1,4 +1,4 @@
-/** A store that outputs have filled takes tasks again: the oldest outputs are dropped for them, on every store. */
+/** A store full of outputs accepts tasks again, because the oldest outputs are dropped. Runs on every store. */
 import { statSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { levelOf } from '../../../src/master/streams/keeper.ts'
@@ -62,7 +62,7 @@ describe('the level of all streams', () => {
 })
 
 function takesTasks(open: () => Promise<Opened>): void {
-  it('keeps a reserve for tasks, and drops the oldest outputs before it refuses one (D83)', async () => {
+  it('keeps space for tasks, and drops the oldest outputs before it rejects a task (D83)', async () => {
     const { backend, time } = await open()
     const master = await runMaster({ backend, ...(time !== undefined && { timers: time }) })
     const pause = async (): Promise<void> => (time === undefined ? systemTime.sleep(200) : time.advance(STEP_MS))
@@ -73,7 +73,7 @@ function takesTasks(open: () => Promise<Opened>): void {
     expect(await backend.streams.length(['mailer'])).toEqual([pushed])
 
     for (let i = 0, tried = 0; i < TASKS && tried < 3 * TASKS; tried += 1) {
-      if (time !== undefined && tried % 4 === 0) await pause() // It looks at its disk every 5 s.
+      if (time !== undefined && tried % 4 === 0) await pause() // The store checks its disk every 5 s.
       const { status } = await master.call('POST', '/api/v1/automations/mailer/tasks', {
         body: { payload: { to: TO } },
       })
@@ -93,7 +93,7 @@ function takesTasks(open: () => Promise<Opened>): void {
   }, 60_000)
 }
 
-/** Pushes until the store takes no more. @returns how many outputs it took. */
+/** Pushes outputs until the store is full. @returns how many it accepted. */
 async function fill({ streams }: Backend, pause: () => Promise<void>): Promise<number> {
   for (let pushed = 0; ; pushed += 1) {
     if (pushed % 4 === 0) await pause()

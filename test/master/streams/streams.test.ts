@@ -15,7 +15,7 @@ const peeked = async (n = 10_000): Promise<number[]> =>
   )
 
 describe('outputs', () => {
-  it('stand in the stream in the order in which they were accepted, with slot, time and an id', async () => {
+  it('are stored in the order of their arrival, with slot, time and an id', async () => {
     await open()
     world.streams.accept('mailer', 'w', [output(1), output(2)])
     world.streams.accept('mailer', 'v', [output(3, 0.25)])
@@ -28,7 +28,7 @@ describe('outputs', () => {
     ])
   })
 
-  it('of one tick go to the store as one push, at most 1,000 each, one at a time (G10)', async () => {
+  it('of one tick are pushed together, at most 1,000 per push, one push at a time (G10)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     for (let from = 0; from < 2_500; from += 100) world.streams.accept('mailer', 'w', many(100, from))
@@ -43,7 +43,7 @@ describe('outputs', () => {
     expect(await peeked()).toEqual(many(2_500).map((_, at) => at))
   })
 
-  it('are pushed a MiB at a time, and a larger one by itself', async () => {
+  it('are pushed in pieces of up to 1 MiB, and a larger output alone', async () => {
     const store = new Watched()
     await open({ backend: store.wrap, entries: [entryOf('mailer', { validateOutput: () => [] })] })
     const large = (chars: number): Output => ({ slot_id: 0, ts: 1, payload: { text: 'x'.repeat(chars) } })
@@ -52,7 +52,7 @@ describe('outputs', () => {
     expect(store.named('streams.push').map(([, , , entries]) => (entries as unknown[]).length)).toEqual([1, 1, 1, 2])
   })
 
-  it('against their schema are dropped, counted, and logged once a minute per worker; the others stay (D37)', async () => {
+  it('that violate their schema are dropped, counted, and logged once per minute per worker; the others stay (D37)', async () => {
     await open()
     const bad: Output = { slot_id: 0, ts: 1, payload: { sent: 'no' } }
     for (let round = 0; round < 3; round += 1) world.streams.accept('mailer', 'w', [bad, output(round)])
@@ -71,7 +71,7 @@ describe('outputs', () => {
     expect(lines[0]?.fields['why']).toContain('/sent')
   })
 
-  it('wait for a store that is away, and are in the stream once, in order, when it is back (G10)', async () => {
+  it('wait for an unavailable store, and are then stored once and in order (G10)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     store.failure = (name) => (name === 'streams.push' ? AWAY : undefined)
@@ -84,7 +84,7 @@ describe('outputs', () => {
     expect(new Set(store.named('streams.push').map(([, , seq]) => seq))).toEqual(new Set([1, 2]))
   })
 
-  it('are not doubled when the store took them but its answer was lost (G10)', async () => {
+  it('are not duplicated when the store took them but its response was lost (G10)', async () => {
     await open({
       backend: (real) => {
         let lost = false
@@ -92,7 +92,7 @@ describe('outputs', () => {
           const answer = await real.streams.push(...args)
           if (lost) return answer
           lost = true
-          throw new FleetError('STORAGE_UNAVAILABLE', 'no answer came', { outcome: 'unknown' })
+          throw new FleetError('STORAGE_UNAVAILABLE', 'no response', { outcome: 'unknown' })
         }
         const streams = new Proxy(real.streams, {
           get: (target, key: string) =>
@@ -111,7 +111,7 @@ describe('outputs', () => {
     expect(await peeked()).toEqual([0, 1, 2])
   })
 
-  it('are dropped and counted when the store is full, and later ones are taken again', async () => {
+  it('are dropped and counted when the store is full, and later ones are accepted', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     store.failure = (name) => (name === 'streams.push' ? new FleetError('STORAGE_FULL', 'no space') : undefined)
@@ -124,7 +124,7 @@ describe('outputs', () => {
     expect(await world.metric('svc_outputs_dropped_total')).toMatch(/reason="store_full"\} 3$/)
   })
 
-  it('that a bound trims are counted', async () => {
+  it('that are trimmed at the limit are counted', async () => {
     await open()
     for (let from = 0; from < 51_000; from += 1_000) world.streams.accept('mailer', 'w', many(1_000, from))
     await settled(world)
@@ -133,14 +133,14 @@ describe('outputs', () => {
     expect((await peeked(1))[0]).toBe(1_000)
   })
 
-  it('that still wait at the end are stored, when the store takes them', async () => {
+  it('that still wait at shutdown are stored if the store accepts them', async () => {
     await open()
     world.streams.accept('mailer', 'w', many(5))
     await world.streams.stop?.()
     expect(await peeked()).toEqual([0, 1, 2, 3, 4])
   })
 
-  it('are given up at the end after 5 s without a store, counted', async () => {
+  it('are dropped and counted at shutdown after 5 s without a store', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
     store.failure = (name) => (name === 'streams.push' ? AWAY : undefined)
@@ -153,12 +153,12 @@ describe('outputs', () => {
   })
 })
 
-describe('pressure', () => {
-  /** Bodies that count: 1 MiB apiece. */
+describe('back-pressure', () => {
+  /** An output of 1 MiB. */
   const large: Output = { slot_id: 0, ts: 1, payload: { text: 'x'.repeat(1_048_576) } }
   const anything = { validateOutput: () => [] as [] }
 
-  it('says full from 20,000 outputs or 8 MiB of a type on, and relieved at half (G17)', async () => {
+  it('starts at 20,000 outputs or 8 MiB of a type, and ends at half of that (G17)', async () => {
     const store = new Watched()
     await open({ backend: store.wrap, entries: [entryOf('mailer', anything), entryOf('other', anything)] })
     let relieved = 0
@@ -178,7 +178,7 @@ describe('pressure', () => {
     stop()
   })
 
-  it('says full for every type from 64 MiB in all on, and drops nothing below twice that (G17)', async () => {
+  it('applies to every type from 64 MiB in total, and drops nothing below twice that (G17)', async () => {
     const store = new Watched()
     const types = Array.from({ length: 10 }, (_, at) => `t${at}`)
     await open({
@@ -199,7 +199,7 @@ describe('pressure', () => {
 })
 
 describe('reading a stream', () => {
-  it('peeks the oldest 10 without n, and removes nothing (D9)', async () => {
+  it('returns the oldest 10 without n, and removes nothing (D9)', async () => {
     await open()
     world.streams.accept('mailer', 'w', many(12))
     await settled(world)
@@ -208,7 +208,7 @@ describe('reading a stream', () => {
     expect((await world.call('GET', '/automations/mailer/output/length')).json).toEqual({ length: 12 })
   })
 
-  it('pops the oldest, 10 without n, and answers empty at once when there is nothing', async () => {
+  it('pops the oldest, 10 without n, and returns an empty list when there is nothing', async () => {
     await open()
     world.streams.accept('mailer', 'w', many(13))
     await settled(world)
@@ -232,7 +232,7 @@ describe('reading a stream', () => {
     )
   })
 
-  it('tails the newest, then what came after an id; a gap is told (D50)', async () => {
+  it('tails the newest outputs, then those after an id, and reports a gap (D50)', async () => {
     await open()
     world.streams.accept('mailer', 'w', many(5))
     await settled(world)
