@@ -8,7 +8,7 @@ import { toMs, type RpcMethod, type RpcParams, type RpcResult } from '../protoco
 import type { CatalogEntry } from './catalog.ts'
 import type { BatchContext, Context, Lock, SlotLog } from './context.ts'
 import { LeaseLost } from './errors.ts'
-import { Held, holdMsOf } from './held.ts'
+import { AutoRenewedLease, holdMsOf } from './auto-renewed-lease.ts'
 import type { Masker } from './mask.ts'
 import { makePool, type PoolParts } from './make-pool.ts'
 import { follow, type Follower } from './signals.ts'
@@ -126,7 +126,7 @@ class Scope implements PoolParts {
   readonly log: SlotLog
   readonly #ports: SlotPorts
   readonly #stopped: AbortSignal
-  readonly #held = new Set<Held>()
+  readonly #held = new Set<AutoRenewedLease>()
   #ended = false
   #subscriptions: { readonly run: AbortController; readonly either: Follower } | undefined
 
@@ -160,8 +160,8 @@ class Scope implements PoolParts {
   }
 
   /** What the run holds from now on. What was granted after the run had ended goes straight back. */
-  hold(calls: ConstructorParameters<typeof Held>[0], holdMs: number, sentAtMs: number): Held {
-    const held = new Held(
+  hold(calls: ConstructorParameters<typeof AutoRenewedLease>[0], holdMs: number, sentAtMs: number): AutoRenewedLease {
+    const held = new AutoRenewedLease(
       calls,
       holdMs,
       sentAtMs,

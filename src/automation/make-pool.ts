@@ -5,7 +5,7 @@
 import type { FieldError, JsonObject, RpcMethod, RpcParams, RpcResult } from '../protocol/index.ts'
 import type { CatalogEntry } from './catalog.ts'
 import type { Pool, PoolItem, PoolSchemas } from './context.ts'
-import { holdMsOf, type Held, type HeldCalls } from './held.ts'
+import { holdMsOf, type AutoRenewedLease, type AutoRenewedLeaseCalls } from './auto-renewed-lease.ts'
 
 /** What it needs of the run. */
 export interface PoolParts {
@@ -13,11 +13,11 @@ export interface PoolParts {
   monotonicMs(): number
   readonly call: <M extends RpcMethod>(method: M, params: RpcParams<M>) => Promise<RpcResult<M>>
   send<M extends RpcMethod>(method: M, params: RpcParams<M>): Promise<RpcResult<M>>
-  hold(calls: HeldCalls, holdMs: number, sentAtMs: number): Held
+  hold(calls: AutoRenewedLeaseCalls, holdMs: number, sentAtMs: number): AutoRenewedLease
 }
 
 /** Items of one rpc call. */
-const PUT_AT_ONCE = 1_000
+const MAX_ITEMS_PER_CALL = 1_000
 
 export function makePool(pool: string, run: PoolParts): Pool<PoolSchemas> {
   const declared = run.entry.pools.get(pool)
@@ -28,8 +28,8 @@ export function makePool(pool: string, run: PoolParts): Pool<PoolSchemas> {
   return {
     put: async (items) => {
       const rows = items.map((item) => checkedItem(pool, declared, item))
-      for (let start = 0; start < rows.length; start += PUT_AT_ONCE)
-        await run.call('pool.put', { pool, items: rows.slice(start, start + PUT_AT_ONCE) })
+      for (let start = 0; start < rows.length; start += MAX_ITEMS_PER_CALL)
+        await run.call('pool.put', { pool, items: rows.slice(start, start + MAX_ITEMS_PER_CALL) })
     },
     claim: (options) => claim(pool, run, options),
   }

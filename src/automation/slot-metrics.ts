@@ -24,7 +24,7 @@ export class SlotMetrics {
   readonly #gauges = new Map<string, number>()
   readonly #histograms = new Map<string, RecordableHistogram>()
   readonly #slots = new Map<number, Map<string, number>>()
-  readonly #complained = new Set<string>()
+  readonly #logged = new Set<string>()
 
   constructor(log: SlotLog) {
     this.#log = log
@@ -107,8 +107,8 @@ export class SlotMetrics {
 
   /** The keys are bounded: a name is complained about only once it is kept, or as one of all. */
   #refuse(key: string, message: string): false {
-    if (this.#complained.has(key) || this.#complained.size > 3 * MAX_METRIC_NAMES) return false
-    this.#complained.add(key)
+    if (this.#logged.has(key) || this.#logged.size > 3 * MAX_METRIC_NAMES) return false
+    this.#logged.add(key)
     this.#log.warn(message)
     return false
   }

@@ -12,7 +12,7 @@
 import type { AppliedConfig, CatalogEntry } from '../automation/index.ts'
 import { CONFIG_POLL_MS, RECONNECT_BASE_MS, RpcError, type FieldError } from '../protocol/index.ts'
 import { Backoff, type Cancel, type Log, type Random, type Timers } from '../runtime/index.ts'
-import type { HttpAnswer } from './rpc-client.ts'
+import type { HttpResponse } from './rpc-client.ts'
 
 /** A register takes a moment to be stored; a 404 within it means "not yet". */
 const YOUNG_MS = 10_000
@@ -29,7 +29,7 @@ export interface ConfigDeps {
   readonly log: Log
   readonly entry: CatalogEntry
   /** GET of the config, with `If-None-Match` unless null. */
-  readonly fetch: (etag: string | null) => Promise<HttpAnswer>
+  readonly fetch: (etag: string | null) => Promise<HttpResponse>
   /** Milliseconds since the channel opened; 0 while it is away. */
   readonly channelAgeMs: () => number
   readonly registerAgain: (why: string) => void
@@ -78,7 +78,7 @@ export class ConfigFollower {
     if (this.#polling) return
     this.#polling = true
     this.#cancelNext?.()
-    void this.#ask().then((nextMs) => {
+    void this.#fetch().then((nextMs) => {
       this.#polling = false
       if (this.#again) this.poll()
       else this.#schedule(nextMs)
@@ -97,7 +97,7 @@ export class ConfigFollower {
   }
 
   /** One poll; never rejects. Returns the milliseconds until the next. */
-  async #ask(): Promise<number> {
+  async #fetch(): Promise<number> {
     try {
       return this.#take(await this.#deps.fetch(this.#etag()))
     } catch (error) {
@@ -115,11 +115,12 @@ export class ConfigFollower {
       : `"${this.#applied.epoch}.${this.#applied.gen}"`
   }
 
-  #take(answer: HttpAnswer): number {
+  #take(response: HttpResponse): number {
     if (this.#ended) return CONFIG_POLL_MS
-    if (answer.status === 404) return this.#unknown()
-    if (answer.status !== 200 && answer.status !== 304) throw new Error(`the master returned HTTP ${answer.status}`)
-    if (answer.status === 200) this.#consider(answer)
+    if (response.status === 404) return this.#unknown()
+    if (response.status !== 200 && response.status !== 304)
+      throw new Error(`the master returned HTTP ${response.status}`)
+    if (response.status === 200) this.#consider(response)
     else this.#settled()
     this.#backoff.reset() // Not before: an answer that says nothing is a failure.
     this.#deps.onKnown()
@@ -132,11 +133,11 @@ export class ConfigFollower {
     return this.#backoff.nextMs()
   }
 
-  #consider(answer: HttpAnswer): void {
-    const body = JSON.parse(answer.text) as { config?: unknown; config_gen?: unknown }
+  #consider(response: HttpResponse): void {
+    const body = JSON.parse(response.text) as { config?: unknown; config_gen?: unknown }
     const gen = body.config_gen
     if (typeof gen !== 'number' || !Number.isSafeInteger(gen)) throw new Error('the response has no config_gen')
-    const version = { epoch: epochOf(answer), gen }
+    const version = { epoch: epochOf(response), gen }
     if (!this.#isNewer(version)) return this.#settled()
     const faults = this.#deps.entry.validateConfig(body.config)
     if (faults.length > 0) return this.#refuse(version, faults)
@@ -185,7 +186,7 @@ export class ConfigFollower {
 }
 
 /** The part of the ETag before the last dot, else the header; null when the master names neither (D15, D47). */
-function epochOf({ headers }: HttpAnswer): string | null {
+function epochOf({ headers }: HttpResponse): string | null {
   const etag = headers['etag']
   const found = typeof etag === 'string' ? /^(?:W\/)?"(.+)\.\d+"$/.exec(etag)?.[1] : undefined
   const named = headers['muster-epoch']

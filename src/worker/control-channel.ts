@@ -148,7 +148,7 @@ export class ControlChannel {
     this.#watch(HANDSHAKE_MS)
     socket.on('open', () => this.#opened(socket))
     socket.on('message', (data, isBinary) => this.#received(socket, data, isBinary))
-    socket.on('ping', () => this.#heard())
+    socket.on('ping', () => this.#markAlive())
     socket.on('unexpected-response', (request, response) => {
       refused = true
       this.#handshakeRefused(response)
@@ -162,7 +162,7 @@ export class ControlChannel {
   #opened(socket: WebSocket): void {
     const { clock, identity, random, timers } = this.#deps
     this.#openedAtMs = clock.monotonicMs()
-    this.#heard()
+    this.#markAlive()
     this.#watch(WORKER_SILENCE_MS)
     socket.send(
       JSON.stringify({
@@ -195,7 +195,7 @@ export class ControlChannel {
   }
 
   #received(socket: WebSocket, data: RawData, isBinary: boolean): void {
-    this.#heard()
+    this.#markAlive()
     let frame: MasterFrame
     try {
       if (isBinary) throw new Error('the frame is binary')
@@ -253,7 +253,7 @@ export class ControlChannel {
     this.#cancelRetry = this.#deps.timers.after(delayMs, () => this.#connect())
   }
 
-  #heard(): void {
+  #markAlive(): void {
     this.#lastByteMs = this.#deps.clock.monotonicMs()
   }
 

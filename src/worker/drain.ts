@@ -17,7 +17,7 @@ import type { Cancel, Log, Timers } from '../runtime/index.ts'
 /** By the drain frame: the master reserves nothing for us any more; an answer may still be on its way. */
 const LAST_RESERVE_MS = 1_000
 /** By SIGTERM nobody has told it, but a queue with tasks in it answers at once. Cut off, such an answer would cost each of its tasks a lost lease. */
-const ANSWER_ON_ITS_WAY_MS = 250
+const RESPONSE_IN_FLIGHT_MS = 250
 /** After SIGTERM and its deadline: for the last settles. */
 const LAST_SETTLES_MS = 6_000
 const LAST_OUTPUTS_MS = 3_000
@@ -33,7 +33,7 @@ export interface DrainDeps {
   readonly slots: { drain(why: DrainForm): Promise<void>; kill(why: 'shutdown'): void }
   readonly feed: { stop(graceMs: number): Promise<void> }
   readonly leases: { readonly size: number; releaseAll(): void; stop(): void }
-  readonly settles: { idle(): Promise<void> }
+  readonly outcomes: { idle(): Promise<void> }
   readonly outbox: { idle(): Promise<void> }
   /** Ends what is left: sockets and timers. */
   readonly close: () => Promise<void>
@@ -72,16 +72,16 @@ export class Drain {
   }
 
   async #run(form: DrainForm): Promise<void> {
-    const { close, feed, leases, log, outbox, settles, slots, timers, visibilityMs } = this.#deps
+    const { close, feed, leases, log, outbox, outcomes, slots, timers, visibilityMs } = this.#deps
     await Promise.all([
-      feed.stop(form === 'drain' ? LAST_RESERVE_MS : ANSWER_ON_ITS_WAY_MS),
+      feed.stop(form === 'drain' ? LAST_RESERVE_MS : RESPONSE_IN_FLIGHT_MS),
       slots.drain(form === 'drain' ? 'drain' : 'shutdown'),
     ])
     leases.releaseAll()
     leases.stop()
     // Without extension each lease is over by then, and a settle has nothing left to say.
     this.#cancels.push(timers.after(visibilityMs, () => this.#hurry.abort()))
-    if (!(await finished(settles.idle(), this.#hurry.signal)))
+    if (!(await finished(outcomes.idle(), this.#hurry.signal)))
       log.error(
         'task outcomes could not be delivered before the deadline: the tasks return to the queue when their leases expire',
       )

@@ -6,7 +6,7 @@
 import { MAX_ERROR_CHARS } from '../protocol/index.ts'
 import { truncateError } from '../runtime/index.ts'
 
-export type ErrorSource = `slot ${number}` | 'config' | 'spawn' | 'stray'
+export type ErrorSource = `slot ${number}` | 'config' | 'spawn' | 'unhandled'
 
 export class ErrorsSeen {
   readonly #messages = new Map<ErrorSource, string>()

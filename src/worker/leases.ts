@@ -29,7 +29,7 @@ export interface LeasesDeps {
   readonly log: Log
   readonly rpc: CallRpc
   readonly visibilityMs: number
-  readonly settles: { add(outcome: Outcome): void }
+  readonly outcomes: { add(outcome: Outcome): void }
 }
 
 export class Leases implements LeaseHolder {
@@ -63,7 +63,7 @@ export class Leases implements LeaseHolder {
 
   settle(lease: HeldLease, outcome: Outcome): void {
     this.#held.delete(lease.token)
-    this.#deps.settles.add(outcome)
+    this.#deps.outcomes.add(outcome)
   }
 
   async extend(lease: HeldLease): Promise<void> {

@@ -8,7 +8,7 @@
  * Outputs that come together share a frame (D37). While nothing can be sent the open frame stays open and fills up, so
  * a disconnect costs as few frames as possible. Beyond the bound whole frames go, oldest first, and every output in
  * them is counted. A frame handed to the socket is never sent again: an output arrives at most once (G10).
- * Settles never pass here (G11): see settles.ts.
+ * Settles never pass here (G11): see outcome-queue.ts.
  */
 import {
   MAX_FRAME_BYTES,
@@ -102,14 +102,14 @@ export class Outbox {
     this.#bound()
     this.#grouping ??= this.#deps.timers.after(GROUP_MS, () => {
       this.#grouping = undefined
-      this.#pump()
+      this.#flush()
     })
   }
 
   /** Asks for a fresh report; repeated asks before it can be sent are one. */
   report(name: ReportName): void {
     this.#due.add(name)
-    this.#pump()
+    this.#flush()
   }
 
   /** A registered connection: state and statistics go first, then what waited. */
@@ -117,7 +117,7 @@ export class Outbox {
     this.#sink = sink
     this.#due.clear()
     this.#due.add('state').add('stats')
-    this.#pump()
+    this.#flush()
   }
 
   detach(): void {
@@ -126,12 +126,12 @@ export class Outbox {
 
   /** Resolves when nothing waits any more and the socket has taken it all. */
   async idle(): Promise<void> {
-    this.#pump()
+    this.#flush()
     while (this.frames > 0 || (this.#sink?.bufferedAmount ?? 0) > 0)
       await new Promise<void>((resolve) => void this.#idleWaiters.push(resolve))
   }
 
-  #pump(): void {
+  #flush(): void {
     const sink = this.#sink
     if (sink === undefined) return
     for (const name of this.#due) {
@@ -151,7 +151,7 @@ export class Outbox {
   #send(sink: Sink, text: string): void {
     sink.send(text, () => {
       const waits = this.#sealed.length > 0 || this.#due.size > 0 || this.#grouping === undefined
-      if (sink === this.#sink && waits) this.#pump()
+      if (sink === this.#sink && waits) this.#flush()
       for (const wake of this.#idleWaiters.splice(0)) wake()
     })
   }

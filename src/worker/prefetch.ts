@@ -38,7 +38,7 @@ export class Prefetch {
   }
 
   /** A reserve was answered after `tookMs`. `full`: with all that was asked for, so that it did not wait for arrivals. */
-  answered(nowMs: number, tookMs: number, full: boolean): void {
+  recordResponse(nowMs: number, tookMs: number, full: boolean): void {
     if (full) this.#roundTripMs += WEIGHT * (tookMs - this.#roundTripMs)
     const elapsedMs = nowMs - this.#sinceMs
     if (elapsedMs < WINDOW_MS) return

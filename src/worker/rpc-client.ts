@@ -52,7 +52,7 @@ export interface CallOptions {
 export type RpcCall = { [M in RpcMethod]: { readonly method: M; readonly params: RpcParams<M> } }[RpcMethod]
 export type RpcOutcome =
   { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly error: RpcError }
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly text: string
@@ -101,13 +101,12 @@ export class RpcClient {
   /** Many calls in one body, 1 to 1000; one outcome each, in order. @throws RpcError when there is no answer at all. */
   async batch(calls: readonly RpcCall[], options: CallOptions = {}): Promise<readonly RpcOutcome[]> {
     const requests = calls.map(({ method, params }) => ({ jsonrpc: '2.0', id: this.#nextId++, method, params }))
-    const answer = await this.#post(requests, options)
-    if (!Array.isArray(answer))
-      throw answered(answer as RpcResponse) ?? noAnswer('the response to a batch is not a list')
-    const byId = new Map((answer as RpcResponse[]).map((each) => [each.id, each]))
+    const body = await this.#post(requests, options)
+    if (!Array.isArray(body)) throw errorIn(body as RpcResponse) ?? noResponse('the response to a batch is not a list')
+    const byId = new Map((body as RpcResponse[]).map((each) => [each.id, each]))
     return requests.map(({ id }) => {
       const response = byId.get(id)
-      if (response === undefined) return { ok: false, error: noAnswer('the response to a batch lacks this call') }
+      if (response === undefined) return { ok: false, error: noResponse('the response to a batch lacks this call') }
       return 'result' in response
         ? { ok: true, result: response.result }
         : { ok: false, error: errorOf(response.error) }
@@ -115,7 +114,7 @@ export class RpcClient {
   }
 
   /** A GET with the token. @throws RpcError `unavailable` when no answer comes. */
-  get(path: string, headers: Readonly<Record<string, string>>, options: CallOptions = {}): Promise<HttpAnswer> {
+  get(path: string, headers: Readonly<Record<string, string>>, options: CallOptions = {}): Promise<HttpResponse> {
     return this.#request({ method: 'GET', path, headers: { ...headers, ...this.#authorization() } }, options)
   }
 
@@ -126,25 +125,25 @@ export class RpcClient {
 
   async #single<M extends RpcMethod>(method: M, params: RpcParams<M>, options: CallOptions): Promise<RpcResult<M>> {
     const response = (await this.#post({ jsonrpc: '2.0', id: this.#nextId++, method, params }, options)) as RpcResponse
-    const error = answered(response)
+    const error = errorIn(response)
     if (error !== undefined) throw error
     return (response as { result: RpcResult<M> }).result
   }
 
   async #post(body: unknown, options: CallOptions): Promise<unknown> {
     const headers = { 'content-type': 'application/json', ...this.#authorization() }
-    const answer = await this.#request(
+    const response = await this.#request(
       { method: 'POST', path: this.#deps.rpcPath, headers, body: JSON.stringify(body) },
       options,
     )
-    if (answer.status !== 200) throw this.#refusal(answer)
-    return parsed(answer.text)
+    if (response.status !== 200) throw this.#refusal(response)
+    return parsed(response.text)
   }
 
   async #request(
     request: Dispatcher.RequestOptions,
     { timeoutMs = CALL_MS, signal }: CallOptions,
-  ): Promise<HttpAnswer> {
+  ): Promise<HttpResponse> {
     const deadline = new AbortController()
     const cancel = this.#deps.timers.after(timeoutMs, () =>
       deadline.abort(new Error(`no response within ${timeoutMs} ms`)),
@@ -190,7 +189,7 @@ export class RpcClient {
     else refusals.served()
   }
 
-  #refusal({ status, headers }: HttpAnswer): RpcError {
+  #refusal({ status, headers }: HttpResponse): RpcError {
     const waitMs = cappedRetryAfterMs(parseRetryAfter(headers['retry-after'], this.#deps.clock.wallMs()) ?? 0)
     const hint = status === 401 || status === 403 ? ': correct the worker token (SVC_WORKER_TOKEN or its file)' : ''
     const outcome = status >= 500 ? 'unknown' : 'not_sent'
@@ -214,10 +213,10 @@ function parsed(text: string): unknown {
   }
 }
 
-function answered(response: RpcResponse): RpcError | undefined {
-  if (typeof response !== 'object' || response === null) return noAnswer('the response of the master is not JSON-RPC')
+function errorIn(response: RpcResponse): RpcError | undefined {
+  if (typeof response !== 'object' || response === null) return noResponse('the response of the master is not JSON-RPC')
   if ('error' in response) return errorOf(response.error)
-  return 'result' in response ? undefined : noAnswer('the response of the master is not JSON-RPC')
+  return 'result' in response ? undefined : noResponse('the response of the master is not JSON-RPC')
 }
 
 function errorOf(error: {
@@ -228,7 +227,7 @@ function errorOf(error: {
   return new RpcError(NAMES.get(error.code) ?? 'unavailable', error.message, error.data ?? {})
 }
 
-function noAnswer(message: string): RpcError {
+function noResponse(message: string): RpcError {
   return new RpcError('unavailable', message, { outcome: 'unknown' })
 }
 
@@ -244,7 +243,7 @@ export function asRpcError(error: unknown): RpcError {
 }
 
 /** How long to wait because the master requested it, in milliseconds: with jitter, at most 30 s (D68); 0 when it did not. */
-export function askedToWaitMs(error: RpcError, random: Random): number {
+export function requestedDelayMs(error: RpcError, random: Random): number {
   const ms = error.data['retry_after_ms']
   return typeof ms === 'number' && ms > 0 ? retryAfterDelayMs(ms, random) : 0
 }

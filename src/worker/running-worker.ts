@@ -47,7 +47,7 @@ export interface RunningWorker {
   drain(why: string): void
   state(): WorkerView
   /** Handles an unhandled rejection of a plugin: logs it and reports it as `last_error`. The worker continues. */
-  reportStrayError(error: unknown): void
+  reportUnhandledError(error: unknown): void
   /**
    * Handles an uncaught exception: fails the task whose run threw it, releases all others, and stops with exit code 1 as
    * soon as the master has confirmed that, at most 10 s later (D95).

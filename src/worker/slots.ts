@@ -69,10 +69,10 @@ export class Slots {
   #enabled = false
   #recycleMs = 0
   #drained: StopReason | undefined
-  #spawnHeld = false
+  #isSpawnPaused = false
   #cancelRecycle: Cancel | undefined
   #cancelHealthy: Cancel | undefined
-  #cancelHeld: Cancel | undefined
+  #cancelSpawnRetry: Cancel | undefined
   #emptyWaiters: (() => void)[] = []
 
   constructor(deps: SlotsDeps) {
@@ -115,7 +115,7 @@ export class Slots {
     this.#drained = why
     this.#target = 0
     this.#cancelHealthy?.()
-    this.#cancelHeld?.()
+    this.#cancelSpawnRetry?.()
     this.#adjust()
     while (this.#slots.size > 0) await new Promise<void>((resolve) => void this.#emptyWaiters.push(resolve))
   }
@@ -129,7 +129,7 @@ export class Slots {
     const active = [...this.#slots.values()].filter((slot) => slot.isActive)
     const why = this.#drained ?? (this.#enabled ? 'slots' : 'disabled')
     for (const slot of active.slice(0, Math.max(0, active.length - this.#target))) this.#stop(slot, why)
-    while (!this.#spawnHeld && this.#slots.size < this.#target) this.#spawn()
+    while (!this.#isSpawnPaused && this.#slots.size < this.#target) this.#spawn()
     this.#armRecycle()
     this.#deps.onChange()
   }
@@ -181,12 +181,12 @@ export class Slots {
     const { log, onSpawnError, timers } = this.#deps
     this.#cancelHealthy?.()
     onSpawnError(`slot ${id} failed to start: ${how}`)
-    if (this.#spawnHeld || this.#drained !== undefined) return // Many that fail together are one failure.
+    if (this.#isSpawnPaused || this.#drained !== undefined) return // Many that fail together are one failure.
     const waitMs = this.#backoff.nextMs()
     log.error('slot failed to start, retrying', { slot_id: id, error: how, retry_in_ms: Math.round(waitMs) })
-    this.#spawnHeld = true
-    this.#cancelHeld = timers.after(waitMs, () => {
-      this.#spawnHeld = false
+    this.#isSpawnPaused = true
+    this.#cancelSpawnRetry = timers.after(waitMs, () => {
+      this.#isSpawnPaused = false
       this.#adjust()
       this.#cancelHealthy = timers.after(HEALTHY_MS, () => this.#healthy())
     })

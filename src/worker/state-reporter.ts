@@ -48,8 +48,8 @@ export interface StateReporterDeps {
 
 export class StateReporter {
   readonly #deps: StateReporterDeps
-  #said: WorkerCondition | undefined
-  #saidAtMs = -Infinity
+  #lastSent: WorkerCondition | undefined
+  #lastSentAtMs = -Infinity
   #cancelGap: Cancel | undefined
   #cancelPeriod: Cancel | undefined
 
@@ -67,36 +67,36 @@ export class StateReporter {
   }
 
   /** Something may have changed. */
-  look(): void {
-    if (this.#cancelGap !== undefined || !this.#isNews()) return
-    const gapMs = this.#saidAtMs + MIN_GAP_MS - this.#deps.clock.monotonicMs()
+  sendIfChanged(): void {
+    if (this.#cancelGap !== undefined || !this.#hasChanged()) return
+    const gapMs = this.#lastSentAtMs + MIN_GAP_MS - this.#deps.clock.monotonicMs()
     if (gapMs <= 0) return this.#deps.send()
     this.#cancelGap = this.#deps.timers.after(gapMs, () => {
       this.#cancelGap = undefined
-      if (this.#isNews()) this.#deps.send()
+      if (this.#hasChanged()) this.#deps.send()
     })
   }
 
   /** The frame, made when it is sent. */
   frame(): string {
-    const said = this.#deps.condition()
-    this.#said = said
-    this.#saidAtMs = this.#deps.clock.monotonicMs()
+    const condition = this.#deps.condition()
+    this.#lastSent = condition
+    this.#lastSentAtMs = this.#deps.clock.monotonicMs()
     return JSON.stringify({
       type: 'state',
-      state: said.state,
-      config_gen: said.configGen,
+      state: condition.state,
+      config_gen: condition.configGen,
       ts: toSeconds(this.#deps.clock.wallMs()),
-      last_error: said.lastError,
+      last_error: condition.lastError,
     })
   }
 
-  #isNews(): boolean {
+  #hasChanged(): boolean {
     const now = this.#deps.condition()
     return (
-      now.state !== this.#said?.state ||
-      now.configGen !== this.#said.configGen ||
-      now.lastError !== this.#said.lastError
+      now.state !== this.#lastSent?.state ||
+      now.configGen !== this.#lastSent.configGen ||
+      now.lastError !== this.#lastSent.lastError
     )
   }
 }

@@ -50,7 +50,7 @@ class CpuSampler {
 export class Stats {
   readonly #deps: StatsDeps
   readonly #cpu: CpuSampler
-  #toldSlots = 0
+  #reportedSlots = 0
 
   constructor(deps: StatsDeps) {
     this.#deps = deps
@@ -66,15 +66,15 @@ export class Stats {
   }
 
   /** Whether there are more or fewer slots than the last frame told. */
-  get slotsAreNews(): boolean {
-    return this.#deps.perSlot().length !== this.#toldSlots
+  get hasSlotCountChanged(): boolean {
+    return this.#deps.perSlot().length !== this.#reportedSlots
   }
 
   /** The frame as JSON; what does not fit a frame, or would be too many values, is left out, `per_slot` first. */
   frame(): string {
     const { clock, metrics, perSlot } = this.#deps
     const slots = perSlot()
-    this.#toldSlots = slots.length
+    this.#reportedSlots = slots.length
     const base = {
       type: 'stats',
       slots: slots.length,

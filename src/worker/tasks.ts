@@ -16,7 +16,7 @@ import { Backoff, type Cancel, type Clock, type Log, type Random, type Timers } 
 import type { HeldLease } from './lease.ts'
 import type { CallRpc, Leases } from './leases.ts'
 import { Prefetch } from './prefetch.ts'
-import { askedToWaitMs, asRpcError } from './rpc-client.ts'
+import { asRpcError, requestedDelayMs } from './rpc-client.ts'
 
 /** Below the master's 30 s, so that its answer is on the way before any proxy loses patience. */
 const WAIT_MS = Math.min(25_000, MAX_WAIT_MS)
@@ -122,16 +122,17 @@ export class TaskFeed implements TaskSource {
 
   /**
    * Asks in a moment, so that all slots that become free together are counted in one limit. The end of this turn comes
-   * before the outcomes of the tasks that made them free are sent (settles.ts): the master then looks the worker up
+   * before the outcomes of the tasks that made them free are sent (outcome-queue.ts): the master then looks the worker up
    * while they travel, and can store them and the new leases in one commit.
    */
   #schedule(ms = 0): void {
     if (this.#stopped || this.#calling !== undefined || this.#cancelNext !== undefined) return
     if (ms === 0 && !this.#isShort()) return
-    this.#cancelNext = ms === 0 ? atEndOfTurn(() => this.#ask()) : this.#deps.timers.after(ms, () => this.#ask())
+    this.#cancelNext =
+      ms === 0 ? atEndOfTurn(() => this.#startReserve()) : this.#deps.timers.after(ms, () => this.#startReserve())
   }
 
-  #ask(): void {
+  #startReserve(): void {
     this.#cancelNext = undefined
     if (!this.#isShort()) return
     this.#calling = this.#reserve().then((pauseMs) => {
@@ -160,7 +161,7 @@ export class TaskFeed implements TaskSource {
         { timeoutMs: CALL_MS, signal: this.#abort.signal },
       )
       const tookMs = clock.monotonicMs() - startMs
-      this.#prefetch.answered(clock.monotonicMs(), tookMs, tasks.length >= limit)
+      this.#prefetch.recordResponse(clock.monotonicMs(), tookMs, tasks.length >= limit)
       this.#handOut(tasks)
       if (tasks.length === 0 && tookMs < EARLY_MS) return this.#pause.nextMs()
       this.#pause.reset()
@@ -177,7 +178,7 @@ export class TaskFeed implements TaskSource {
       return 0
     }
     if (error.code === 'unknown_worker') this.#deps.registerAgain('the master has no record of this worker')
-    const waitMs = Math.max(this.#pause.nextMs(), askedToWaitMs(error, this.#deps.random))
+    const waitMs = Math.max(this.#pause.nextMs(), requestedDelayMs(error, this.#deps.random))
     this.#deps.log.warn('failed to reserve tasks, retrying', {
       error: error.message,
       retry_in_ms: Math.round(waitMs),

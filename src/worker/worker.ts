@@ -45,7 +45,7 @@ import { logWithin, slotLogOf } from './logs.ts'
 import { Outbox } from './outbox.ts'
 import { RpcClient } from './rpc-client.ts'
 import type { Ports, RunningWorker, WorkerOptions, WorkerView } from './running-worker.ts'
-import { Settles } from './settles.ts'
+import { OutcomeQueue } from './outcome-queue.ts'
 import { SlotRecords } from './slot-records.ts'
 import { Slots } from './slots.ts'
 import { StateReporter, stateOf, type WorkerCondition } from './state-reporter.ts'
@@ -75,7 +75,7 @@ class Worker implements RunningWorker {
   readonly #options: WorkerOptions
   readonly #here = fromHere()
   readonly #errors: ErrorsSeen
-  readonly #strays: LogThrottle
+  readonly #unhandledErrors: LogThrottle
   readonly #records: SlotRecords
   readonly #outbox: Outbox
   readonly #channel: ControlChannel
@@ -83,7 +83,7 @@ class Worker implements RunningWorker {
   readonly #pluginRpc: RpcClient
   readonly #bus: BusClient
   readonly #config: ConfigFollower
-  readonly #settles: Settles
+  readonly #outcomes: OutcomeQueue
   readonly #leases: Leases
   readonly #feed: TaskFeed
   readonly #slots: Slots
@@ -116,8 +116,8 @@ class Worker implements RunningWorker {
     })
     this.#finish = finish
     this.#options = options
-    this.#strays = new LogThrottle(clock)
-    this.#errors = new ErrorsSeen(() => this.#state.look())
+    this.#unhandledErrors = new LogThrottle(clock)
+    this.#errors = new ErrorsSeen(() => this.#state.sendIfChanged())
     this.#records = new SlotRecords(slotLogOf(options.log), this.#errors)
     const refusals = new RefusalLimiter(ports)
     this.#taskRpc = new RpcClient({ ...ports, refusals, connections: TASK_CONNECTIONS })
@@ -140,12 +140,12 @@ class Worker implements RunningWorker {
     })
     this.#channel = this.#makeChannel(ports)
     this.#config = this.#makeConfig(ports)
-    this.#settles = new Settles({ ...ports, rpc: this.#taskRpc })
+    this.#outcomes = new OutcomeQueue({ ...ports, rpc: this.#taskRpc })
     this.#leases = new Leases({
       ...ports,
       rpc: this.#taskRpc,
       visibilityMs: entry.visibilityMs,
-      settles: this.#settles,
+      outcomes: this.#outcomes,
     })
     this.#feed = new TaskFeed({
       ...ports,
@@ -177,16 +177,16 @@ class Worker implements RunningWorker {
     }
   }
 
-  reportStrayError(error: unknown): void {
+  reportUnhandledError(error: unknown): void {
     const { text, stack } = this.#failureOf(error)
-    this.#strays.run('stray', (suppressed) =>
+    this.#unhandledErrors.run('unhandled', (suppressed) =>
       this.#options.log.error('unhandled rejection in the automation: a promise that nothing awaits was rejected', {
         error: text,
         stack,
         ...(suppressed > 0 && { suppressed }),
       }),
     )
-    this.#errors.set('stray', `unhandled rejection in the automation: ${text}`)
+    this.#errors.set('unhandled', `unhandled rejection in the automation: ${text}`)
   }
 
   crash(error: unknown): void {
@@ -250,7 +250,7 @@ class Worker implements RunningWorker {
       slots: this.#slots,
       feed: this.#feed,
       leases: this.#leases,
-      settles: this.#settles,
+      outcomes: this.#outcomes,
       outbox: this.#outbox,
       close: () => this.#close(),
     })
@@ -312,24 +312,24 @@ class Worker implements RunningWorker {
     this.#cancelStats()
     this.#cancelStatsGap?.()
     this.#config.stop()
-    this.#settles.stop()
+    this.#outcomes.stop()
     await this.#channel.close()
     await Promise.all([this.#taskRpc.close(), this.#pluginRpc.close(), this.#bus.close(), this.#health?.close()])
   }
 
   #applied(config: ConfigFollower['current']): void {
-    this.#errors.set('stray', null) // A new config clears unhandled errors.
+    this.#errors.set('unhandled', null) // A new config clears unhandled errors.
     if (!this.#drain.hasBegun) this.#feed.setSlots(config.enabled ? config.slots : 0)
     this.#slots.apply(config)
-    this.#state.look()
+    this.#state.sendIfChanged()
   }
 
   #slotsChanged(): void {
-    this.#state.look()
-    if (!this.#stats.slotsAreNews) return
+    this.#state.sendIfChanged()
+    if (!this.#stats.hasSlotCountChanged) return
     this.#cancelStatsGap ??= this.#options.timers.after(STATS_GAP_MS, () => {
       this.#cancelStatsGap = undefined
-      if (this.#stats.slotsAreNews) this.#outbox.report('stats')
+      if (this.#stats.hasSlotCountChanged) this.#outbox.report('stats')
     })
   }
 

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { AppliedConfig } from '../../src/automation/index.ts'
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { ConfigFollower } from '../../src/worker/config.ts'
-import type { HttpAnswer } from '../../src/worker/rpc-client.ts'
+import type { HttpResponse } from '../../src/worker/rpc-client.ts'
 import { batchEntry, keptLog, type KeptLog } from './world.ts'
 
 const entry = batchEntry(() => {})
@@ -10,7 +10,7 @@ const entry = batchEntry(() => {})
 let time: VirtualTime
 let log: KeptLog
 let asked: (string | null)[]
-let answer: () => HttpAnswer | Promise<HttpAnswer>
+let answer: () => HttpResponse | Promise<HttpResponse>
 let applied: AppliedConfig[]
 let errors: (string | null)[]
 let again: string[]
@@ -125,7 +125,7 @@ describe('the config follower', () => {
   })
 
   it('asks once more when told of a change while asking', async () => {
-    const answers: ((value: HttpAnswer) => void)[] = []
+    const answers: ((value: HttpResponse) => void)[] = []
     answer = () => new Promise((resolve) => void answers.push(resolve))
     follower.poll()
     await time.advance(0)

@@ -39,7 +39,7 @@ beforeEach(() => {
     },
     feed: { stop: async (graceMs) => void steps.push(`reserving ends within ${graceMs}`) },
     leases: { size: 0, releaseAll: () => void steps.push('released'), stop: () => {} },
-    settles: { idle: () => lastSettle() },
+    outcomes: { idle: () => lastSettle() },
     outbox: { idle: () => lastOutput() },
     close: async () => void steps.push('closed'),
   })

@@ -82,7 +82,7 @@ describe('prefetching', () => {
     const prefetch = new Prefetch(0)
     for (let cycle = 1; cycle <= 100; cycle += 1) {
       for (let task = 0; task < tasksPerCycle; task += 1) prefetch.taken()
-      prefetch.answered(cycle * cycleMs, 3, true)
+      prefetch.recordResponse(cycle * cycleMs, 3, true)
     }
     return prefetch.depth(slots)
   }
@@ -124,11 +124,11 @@ describe('the state of a worker', () => {
       },
     })
     reporter.start()
-    reporter.look()
-    reporter.look()
+    reporter.sendIfChanged()
+    reporter.sendIfChanged()
     for (const configGen of [1, 2, 3]) {
       condition = { ...condition, configGen }
-      reporter.look()
+      reporter.sendIfChanged()
     }
     await time.advance(100)
     expect(said.map(({ configGen }) => configGen)).toEqual([0, 3])

@@ -4,7 +4,7 @@ import { RpcError, type RpcMethod, type RpcParams, type RpcResult } from '../../
 import { seededRandom, VirtualTime } from '../../src/runtime/index.ts'
 import { Leases } from '../../src/worker/leases.ts'
 import type { RpcCall, RpcOutcome } from '../../src/worker/rpc-client.ts'
-import { Settles } from '../../src/worker/settles.ts'
+import { OutcomeQueue } from '../../src/worker/outcome-queue.ts'
 import { TaskFeed } from '../../src/worker/tasks.ts'
 import { keptLog, turns, type KeptLog } from './world.ts'
 
@@ -31,7 +31,7 @@ let lost: Set<string>
 let trouble: RpcError | undefined
 let again: string[]
 let config: AppliedConfig
-let settles: Settles
+let outcomes: OutcomeQueue
 let leases: Leases
 let feed: TaskFeed
 
@@ -54,8 +54,8 @@ beforeEach(() => {
     rpc: { call, batch },
     registerAgain: (why: string) => void again.push(why),
   }
-  settles = new Settles(common)
-  leases = new Leases({ ...common, visibilityMs: VISIBILITY_MS, settles })
+  outcomes = new OutcomeQueue(common)
+  leases = new Leases({ ...common, visibilityMs: VISIBILITY_MS, outcomes })
   feed = new TaskFeed({ ...common, leases, config: () => config })
   feed.setSlots(100)
   leases.start()
@@ -352,7 +352,7 @@ describe('settling', () => {
     expect([settled, batches.length < 60]).toEqual([[], true])
     trouble = undefined
     let idle = false
-    void settles.idle().then(() => {
+    void outcomes.idle().then(() => {
       idle = true
     })
     await time.advance(6_000)

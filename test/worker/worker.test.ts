@@ -268,7 +268,7 @@ describe('a worker beside trouble', () => {
   it('logs and shows an error that escaped a plugin, and goes on', async () => {
     const running = start(batchEntry(() => {}))
     await until(time, 'a slot', () => running.state().slots === 1)
-    running.reportStrayError(new Error('thrown in a callback'))
+    running.reportUnhandledError(new Error('thrown in a callback'))
     await until(
       time,
       'the state tells it',
@@ -316,11 +316,11 @@ describe('a worker beside trouble', () => {
   it('keeps a plugin that throws over and over from filling the log (G17)', async () => {
     const running = start(batchEntry(() => {}))
     await until(time, 'a slot', () => running.state().slots === 1)
-    for (let n = 0; n < 1_000; n += 1) running.reportStrayError(new Error(`thrown, the ${n}th time`))
+    for (let n = 0; n < 1_000; n += 1) running.reportUnhandledError(new Error(`thrown, the ${n}th time`))
     const escaped = () => log.lines.filter(({ message }) => message.includes('unhandled rejection in the automation'))
     expect(escaped()).toHaveLength(1)
     await time.advance(60_000)
-    running.reportStrayError(new Error('again'))
+    running.reportUnhandledError(new Error('again'))
     expect(escaped()[1]?.fields).toMatchObject({ suppressed: 999 })
   })
 

@@ -39,7 +39,7 @@ export async function runBatch<C, O, T, P extends Pools>(
         const left = await tasks.whereabouts()
         harness.fail(
           faults.stuck(
-            `after ${maxVirtualSeconds} virtual seconds ${left.length === 0 ? 'the script or a slot goes on' : `not every task is done: ${left.join('; ')}`}; ${harness.standing()}`,
+            `after ${maxVirtualSeconds} virtual seconds ${left.length === 0 ? 'the script or a slot goes on' : `not every task is done: ${left.join('; ')}`}; ${harness.describeRuns()}`,
           ),
         )
       }),

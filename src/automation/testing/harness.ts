@@ -146,7 +146,7 @@ export class Harness {
     slots.apply(this.config.current)
     try {
       for (let isDraining = false; ;) {
-        await this.#quiet()
+        await this.#settled()
         if (this.#failure !== undefined) throw this.#failure.error
         if (slots.areOver && this.#runs.size === 0 && isSettled()) return
         if (isDraining || this.#scripted > 0 || !isDone()) await this.time.advanceToNext()
@@ -200,7 +200,7 @@ export class Harness {
   }
 
   /** Where every run of the automation stands, for a message. */
-  standing(): string {
+  describeRuns(): string {
     const { enabled, slots } = this.config.current
     const runs = [...this.#runs].map((run) => `${run.who}: ${run.lastCall}`)
     return runs.length > 0 ? runs.join('; ') : `no slot runs a task (enabled: ${enabled}, slots: ${slots})`
@@ -235,7 +235,7 @@ export class Harness {
   }
 
   /** Waits, in real time, until every run waits inside its context. */
-  async #quiet(): Promise<void> {
+  async #settled(): Promise<void> {
     for (;;) {
       await this.time.advance(0)
       for (const run of this.#runs) run.turned()
@@ -248,7 +248,7 @@ export class Harness {
   }
 
   #lostPatience(run: WatchedRun): void {
-    if (run.toldAtMs === undefined || this.faults.allows('signal'))
+    if (run.stopRequestedAtMs === undefined || this.faults.allows('signal'))
       this.fail(this.faults.stuck(this.#patience.complaint(run, this.#resources.of(run))))
     else run.overdue()
   }

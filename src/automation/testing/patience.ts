@@ -18,10 +18,10 @@ export class Patience {
   }
 
   /** Milliseconds that the run may still wait outside of its context; at most 0: it is over. */
-  leftMs({ lastSeenMs, toldAtMs }: WatchedRun): number {
+  leftMs({ lastSeenMs, stopRequestedAtMs }: WatchedRun): number {
     const untilMs = Math.min(
       lastSeenMs + this.#maxWaitMs,
-      toldAtMs === undefined || this.#mayIgnoreSignal ? Infinity : toldAtMs + STOP_WITHIN_MS,
+      stopRequestedAtMs === undefined || this.#mayIgnoreSignal ? Infinity : stopRequestedAtMs + STOP_WITHIN_MS,
     )
     return untilMs - this.#clock.monotonicMs()
   }

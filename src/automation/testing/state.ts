@@ -20,7 +20,7 @@ interface PoolSeed {
   readonly expiresAt?: number | null
 }
 
-const SOMEBODY_ELSE = 'another-worker'
+const OTHER_WORKER = 'another-worker'
 /** Just long enough to see whether a lock is free. */
 const GLANCE_MS = 1_000
 
@@ -44,7 +44,7 @@ export async function fillStore(
   }
   for (const [name, seconds] of Object.entries(locks)) {
     touched.locks.add(name)
-    await backend.locks.acquire(entry.type, [{ name, owner: SOMEBODY_ELSE, holdMs: toMs(seconds) }])
+    await backend.locks.acquire(entry.type, [{ name, owner: OTHER_WORKER, holdMs: toMs(seconds) }])
   }
   for (const [pool, items = []] of Object.entries(pools)) {
     const rows = items.map(({ id, payload, tags = {}, expiresAt = null }: PoolSeed, index) => ({
@@ -84,7 +84,7 @@ export async function readStore(backend: Backend, { type, pools }: CatalogEntry,
   const locks: Record<string, 'free' | 'held'> = {}
   for (const name of touched.locks)
     locks[name] =
-      'heldUntilMs' in only(await backend.locks.acquire(type, [{ name, owner: SOMEBODY_ELSE, holdMs: GLANCE_MS }]))
+      'heldUntilMs' in only(await backend.locks.acquire(type, [{ name, owner: OTHER_WORKER, holdMs: GLANCE_MS }]))
         ? 'held'
         : 'free'
   const items: Record<string, readonly PoolItemState[]> = {}

@@ -130,14 +130,12 @@ export class LocalTasks {
     const { backend, config, entry, time, workerId } = this.#deps
     const { current, gen } = config
     const request = { worker: workerId, limit: 1, gen, defaultMaxAttempts: current.max_attempts }
-    const { results: answers, nextDueAtMs: nextDue } = await backend.tasks.reserve(entry.type, entry.visibilityMs, [
-      request,
-    ])
+    const { results, nextDueAtMs: nextDue } = await backend.tasks.reserve(entry.type, entry.visibilityMs, [request])
     if (nextDue !== null) {
       this.#cancelDue?.()
       this.#cancelDue = time.after(nextDue - time.wallMs(), () => this.#changed())
     }
-    const answer = only(answers)
+    const answer = only(results)
     const [lease] = typeof answer === 'string' ? [] : answer
     return lease === undefined ? null : this.#hold(lease, current, slotId)
   }

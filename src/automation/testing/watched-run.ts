@@ -51,7 +51,7 @@ export class WatchedRun {
   /** Real time of the last sign of life. */
   lastSeenMs: number
   /** Real time at which it was told to stop. */
-  toldAtMs: number | undefined
+  stopRequestedAtMs: number | undefined
   /** It was told to stop, and two seconds have passed. */
   isOverdue = false
   hasEnded = false
@@ -69,8 +69,8 @@ export class WatchedRun {
     this.taskId = 'task' in context ? context.task.id : null
     this.startSeconds = toSeconds(deps.time.monotonicMs())
     this.lastSeenMs = deps.realClock.monotonicMs()
-    if (context.signal.aborted) this.#told()
-    else context.signal.addEventListener('abort', () => this.#told(), { once: true })
+    if (context.signal.aborted) this.#stopRequested()
+    else context.signal.addEventListener('abort', () => this.#stopRequested(), { once: true })
   }
 
   /** For messages. */
@@ -128,8 +128,8 @@ export class WatchedRun {
         this.#deps.faults.add('unawaited', `${this.who}: nobody awaited ${record.call}; await it before run returns`)
   }
 
-  #told(): void {
-    this.toldAtMs = this.#deps.realClock.monotonicMs()
+  #stopRequested(): void {
+    this.stopRequestedAtMs = this.#deps.realClock.monotonicMs()
   }
 
   /** It had its two seconds, which are real ones: every wait of the context ends with the signal, so it waits for something else. */

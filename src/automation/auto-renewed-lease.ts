@@ -1,5 +1,5 @@
 /**
- * @module automation/held
+ * @module automation/auto-renewed-lease
  * A lock or a pool claim that a run holds. The master lets it go at its deadline, so it is renewed at a third of the
  * hold until it ends:
  *
@@ -13,14 +13,14 @@ import type { Cancel, Clock, Timers } from '../runtime/index.ts'
 import type { SlotLog } from './context.ts'
 import { LeaseLost } from './errors.ts'
 
-export interface HeldPorts {
+export interface AutoRenewedLeaseDeps {
   readonly clock: Clock
   readonly timers: Timers
   readonly log: SlotLog
 }
 
 /** What the master does for it. */
-export interface HeldCalls {
+export interface AutoRenewedLeaseCalls {
   /** For messages: `lock "x"`. */
   readonly what: string
   readonly extend: (holdMs: number) => Promise<unknown>
@@ -34,21 +34,27 @@ export function holdMsOf({ holdSeconds }: { readonly holdSeconds: number }): num
   throw new RangeError(`holdSeconds must be ${toSeconds(MIN_HOLD_MS)} to ${toSeconds(MAX_HOLD_MS)}, got ${holdSeconds}`)
 }
 
-export class Held {
-  readonly #ports: HeldPorts
-  readonly #calls: HeldCalls
-  readonly #onEnd: (held: Held) => void
+export class AutoRenewedLease {
+  readonly #deps: AutoRenewedLeaseDeps
+  readonly #calls: AutoRenewedLeaseCalls
+  readonly #onEnd: (held: AutoRenewedLease) => void
   #state: 'held' | 'released' | 'lost' = 'held'
   #holdMs: number
   #endsAtMs: number
   #cancel: Cancel = () => {}
 
   /** `sentAtMs`: the monotonic time at which the acquiring call was sent. */
-  constructor(calls: HeldCalls, holdMs: number, sentAtMs: number, ports: HeldPorts, onEnd: (held: Held) => void) {
+  constructor(
+    calls: AutoRenewedLeaseCalls,
+    holdMs: number,
+    sentAtMs: number,
+    deps: AutoRenewedLeaseDeps,
+    onEnd: (held: AutoRenewedLease) => void,
+  ) {
     this.#calls = calls
     this.#holdMs = holdMs
     this.#endsAtMs = sentAtMs + holdMs
-    this.#ports = ports
+    this.#deps = deps
     this.#onEnd = onEnd
     this.#arm()
   }
@@ -60,8 +66,8 @@ export class Held {
 
   async #extend(holdMs: number): Promise<void> {
     this.#assertHeld()
-    const sentAtMs = this.#ports.clock.monotonicMs()
-    await this.#asking(() => this.#calls.extend(holdMs))
+    const sentAtMs = this.#deps.clock.monotonicMs()
+    await this.#translateLost(() => this.#calls.extend(holdMs))
     if (this.#state !== 'held') return
     this.#holdMs = holdMs
     this.#endsAtMs = sentAtMs + holdMs
@@ -73,7 +79,7 @@ export class Held {
     if (this.#state === 'released') return
     this.#assertHeld()
     this.#end('released')
-    await this.#asking(by)
+    await this.#translateLost(by)
   }
 
   /** The release of `await using`: work that is done is not undone by a lease that had ended by then. */
@@ -81,39 +87,39 @@ export class Held {
     try {
       if (this.#state === 'held') await this.release()
     } catch (error) {
-      this.#ports.log.warn(`${this.#calls.what} could not be released; it ends by itself`, { error })
+      this.#deps.log.warn(`${this.#calls.what} could not be released; it ends by itself`, { error })
     }
   }
 
   #arm(): void {
     this.#cancel()
-    const leftMs = Math.max(0, this.#endsAtMs - this.#ports.clock.monotonicMs())
-    this.#cancel = this.#ports.timers.after(Math.min(this.#holdMs / 3, leftMs), () => void this.#renew())
+    const leftMs = Math.max(0, this.#endsAtMs - this.#deps.clock.monotonicMs())
+    this.#cancel = this.#deps.timers.after(Math.min(this.#holdMs / 3, leftMs), () => void this.#renew())
   }
 
   /** Failures to ask are tried again until the hold is over. */
   async #renew(): Promise<void> {
-    if (this.#overdue()) return
+    if (this.#hasEnded()) return
     try {
       await this.#extend(this.#holdMs)
     } catch (error) {
-      if (this.#state !== 'held' || this.#overdue()) return
-      this.#ports.log.debug(`${this.#calls.what} could not be renewed yet`, { error })
+      if (this.#state !== 'held' || this.#hasEnded()) return
+      this.#deps.log.debug(`${this.#calls.what} could not be renewed yet`, { error })
       this.#arm()
     }
   }
 
-  #overdue(): boolean {
-    if (this.#state === 'held' && this.#ports.clock.monotonicMs() >= this.#endsAtMs) this.#end('lost')
+  #hasEnded(): boolean {
+    if (this.#state === 'held' && this.#deps.clock.monotonicMs() >= this.#endsAtMs) this.#end('lost')
     return this.#state !== 'held'
   }
 
   #assertHeld(): void {
-    if (this.#overdue())
+    if (this.#hasEnded())
       throw new LeaseLost(`${this.#calls.what} ${this.#state === 'lost' ? 'was lost: its hold ended' : 'was released'}`)
   }
 
-  async #asking(call: () => Promise<unknown>): Promise<void> {
+  async #translateLost(call: () => Promise<unknown>): Promise<void> {
     try {
       await call()
     } catch (error) {
@@ -127,7 +133,7 @@ export class Held {
     if (this.#state !== 'held') return
     this.#state = state
     this.#cancel()
-    if (state === 'lost') this.#ports.log.warn(`${this.#calls.what} was lost`)
+    if (state === 'lost') this.#deps.log.warn(`${this.#calls.what} was lost`)
     this.#onEnd(this)
   }
 }

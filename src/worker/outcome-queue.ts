@@ -11,7 +11,7 @@
 import { MAX_BODY_BYTES, MAX_SETTLE_ITEMS, type RpcError } from '../protocol/index.ts'
 import { Backoff, sleep, type Log, type Random, type Timers } from '../runtime/index.ts'
 import type { Outcome } from './lease.ts'
-import { askedToWaitMs, asRpcError, type CallOptions, type RpcCall, type RpcOutcome } from './rpc-client.ts'
+import { asRpcError, requestedDelayMs, type CallOptions, type RpcCall, type RpcOutcome } from './rpc-client.ts'
 
 const RETRY_BASE_MS = 200
 const RETRY_CAP_MS = 5_000
@@ -25,7 +25,7 @@ interface BatchRpc {
   batch(calls: readonly RpcCall[], options?: CallOptions): Promise<readonly RpcOutcome[]>
 }
 
-export interface SettlesDeps {
+export interface OutcomeQueueDeps {
   readonly timers: Timers
   readonly random: Random
   readonly log: Log
@@ -34,8 +34,8 @@ export interface SettlesDeps {
   readonly registerAgain: (why: string) => void
 }
 
-export class Settles {
-  readonly #deps: SettlesDeps
+export class OutcomeQueue {
+  readonly #deps: OutcomeQueueDeps
   readonly #backoff: Backoff
   #queue: Outcome[] = []
   #running = false
@@ -43,7 +43,7 @@ export class Settles {
   #idleWaiters: (() => void)[] = []
   readonly #stop = new AbortController()
 
-  constructor(deps: SettlesDeps) {
+  constructor(deps: OutcomeQueueDeps) {
     this.#deps = deps
     this.#backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, floor: 0.5, random: deps.random })
   }
@@ -98,14 +98,14 @@ export class Settles {
     try {
       const outcomes = await this.#deps.rpc.batch(calls)
       return outcomes
-        .map((outcome, index) => this.#answered(groups[index] ?? [], outcome))
+        .map((outcome, index) => this.#applyResult(groups[index] ?? [], outcome))
         .reduce((longest, ms) => Math.max(longest, ms), 0)
     } catch (error) {
       return this.#retry(chunk, asRpcError(error))
     }
   }
 
-  #answered(group: readonly Outcome[], outcome: RpcOutcome): number {
+  #applyResult(group: readonly Outcome[], outcome: RpcOutcome): number {
     if (!outcome.ok) return this.#refused(group, outcome.error)
     this.#backoff.reset()
     const results = (outcome.result as { results?: readonly { readonly ok: boolean }[] }).results ?? []
@@ -138,7 +138,7 @@ export class Settles {
   #retry(group: readonly Outcome[], error: RpcError): number {
     if (error.data['status'] === 413) this.#maxItems = Math.max(1, this.#maxItems >> 1) // A master with a smaller body limit.
     this.#queue = [...group, ...this.#queue]
-    const waitMs = Math.max(this.#backoff.nextMs(), askedToWaitMs(error, this.#deps.random))
+    const waitMs = Math.max(this.#backoff.nextMs(), requestedDelayMs(error, this.#deps.random))
     this.#deps.log.warn('failed to deliver task outcomes, retrying', {
       error: error.message,
       waiting: this.#queue.length,
