@@ -1,12 +1,12 @@
 /**
  * @module automation/auto-renewed-lease
- * A lock or a pool claim that a run holds. The master lets it go at its deadline, so it is renewed at a third of the
- * hold until it ends:
+ * Keeps a lock or pool claim of a run: renews it at each third of its hold time, until it is released or lost.
  *
- *   held ── release() ──▶ released      repeating it is harmless; any other use: LeaseLost
- *     └── refused, or not renewed in time ──▶ lost      any use: LeaseLost
+ *   held ── release() ──▶ released      a second release does nothing; any other use: LeaseLost
+ *     └── rejected, or not renewed in time ──▶ lost      any use: LeaseLost
  *
- * Time is counted from before a call was sent, so a holder never believes in a hold that the master has ended by then.
+ * The hold time is counted from before the call was sent, so the lease never appears to be held after the master has
+ * ended it.
  */
 import { MAX_HOLD_MS, MIN_HOLD_MS, RpcError, toMs, toSeconds } from '../protocol/index.ts'
 import type { Cancel, Clock, Timers } from '../runtime/index.ts'
@@ -19,15 +19,15 @@ export interface AutoRenewedLeaseDeps {
   readonly log: SlotLog
 }
 
-/** What the master does for it. */
+/** The calls to the master that extend and release the lease. */
 export interface AutoRenewedLeaseCalls {
-  /** For messages: `lock "x"`. */
+  /** Name for messages, such as `lock "x"`. */
   readonly what: string
   readonly extend: (holdMs: number) => Promise<unknown>
   readonly release: () => Promise<unknown>
 }
 
-/** @throws RangeError naming the option. */
+/** @returns the hold time in milliseconds. @throws {RangeError} when it is out of range. */
 export function holdMsOf({ holdSeconds }: { readonly holdSeconds: number }): number {
   const holdMs = toMs(holdSeconds)
   if (holdMs >= MIN_HOLD_MS && holdMs <= MAX_HOLD_MS) return holdMs
@@ -43,7 +43,7 @@ export class AutoRenewedLease {
   #endsAtMs: number
   #cancel: Cancel = () => {}
 
-  /** `sentAtMs`: the monotonic time at which the acquiring call was sent. */
+  /** @param sentAtMs Monotonic time at which the acquiring call was sent. */
   constructor(
     calls: AutoRenewedLeaseCalls,
     holdMs: number,
@@ -59,7 +59,11 @@ export class AutoRenewedLease {
     this.#arm()
   }
 
-  /** @throws LeaseLost when it has ended; whatever the call throws otherwise. */
+  /**
+   * Extends the lease by `holdSeconds` from now.
+   * @throws {LeaseLost} when it was lost or released.
+   * @throws {RpcError} when the call failed; the lease may still be held.
+   */
   async extend(options: { readonly holdSeconds: number }): Promise<void> {
     await this.#extend(holdMsOf(options))
   }
@@ -74,7 +78,7 @@ export class AutoRenewedLease {
     this.#arm()
   }
 
-  /** @throws LeaseLost when it was lost before. */
+  /** Releases the lease. @throws {LeaseLost} when it was lost before. */
   async release(by: () => Promise<unknown> = this.#calls.release): Promise<void> {
     if (this.#state === 'released') return
     this.#assertHeld()
@@ -82,7 +86,9 @@ export class AutoRenewedLease {
     await this.#translateLost(by)
   }
 
-  /** The release of `await using`: work that is done is not undone by a lease that had ended by then. */
+  /**
+   * Releases the lease at the end of an `await using` block. Never throws: the work inside the block is already done.
+   */
   async dispose(): Promise<void> {
     try {
       if (this.#state === 'held') await this.release()
@@ -97,7 +103,7 @@ export class AutoRenewedLease {
     this.#cancel = this.#deps.timers.after(Math.min(this.#holdMs / 3, leftMs), () => void this.#renew())
   }
 
-  /** Failures to ask are tried again until the hold is over. */
+  /** Retries failed renewals until the hold time ends. */
   async #renew(): Promise<void> {
     if (this.#hasEnded()) return
     try {

@@ -1,7 +1,7 @@
 /**
  * @module automation/build-catalog
- * Automations into the catalog: every schema checked and compiled, defaults and secrets found, all faults reported
- * together. And the two shapes in which REST shows an entry.
+ * Builds the catalog from automations: checks and compiles every schema, finds defaults and secrets, and reports all
+ * faults together. Also creates the two forms in which REST returns an entry.
  * @see D4, D17, D36, D52
  */
 import {
@@ -25,8 +25,11 @@ import { AutomationError } from './errors.ts'
 import { keywordsIn, plainSchema, schemaFaults, type SchemaFault } from './schema-check.ts'
 
 /**
- * Compiles what the automations declare.
- * @throws AutomationError with every fault: automation, JSON pointer, problem.
+ * Compiles the declarations of the automations.
+ * @param automations Any number, each of a different type.
+ * @returns One entry per automation, by type.
+ * @throws {AutomationError} with every fault; each names the automation, the JSON pointer and the problem.
+ * @see D4, D17, D36, D52
  */
 export function buildCatalog(automations: readonly Automation[]): Catalog {
   const faults = automations.flatMap(automationFaults)
@@ -39,7 +42,10 @@ export function buildCatalog(automations: readonly Automation[]): Catalog {
   return new Map(automations.map((automation) => [automation.type, entryOf(automation)]))
 }
 
-/** What keeps one automation out of the catalog, one sentence each; empty when nothing does. */
+/**
+ * Checks one automation.
+ * @returns One sentence per fault; empty for a valid automation.
+ */
 export function automationFaults(automation: Automation): string[] {
   const { config, output, payload, pools } = automation
   const declared: readonly (readonly [string, object | null | undefined, Check])[] = [
@@ -68,7 +74,7 @@ function faultsIn(schema: object, check: Check): readonly SchemaFault[] {
   return faults.length > 0 ? faults : check(copy.plain)
 }
 
-/** Tasks, outputs and pool items are JSON objects, so another schema could never be met. */
+/** Tasks, outputs and pool items are JSON objects, so no value would match another schema. */
 function objectFaults({ type }: JsonSchema): readonly SchemaFault[] {
   const allows = type === undefined || type === 'object' || (Array.isArray(type) && type.includes('object'))
   return allows ? [] : [{ pointer: '/type', problem: 'must be "object": only objects travel' }]
@@ -86,7 +92,7 @@ function configFaults(own: JsonSchema): readonly SchemaFault[] {
   }
 }
 
-/** Secrets are found by their path below `properties` (D52); anywhere else at the top they would be shown. */
+/** Secrets are found by their path below `properties` (D52). A `writeOnly` field elsewhere would be shown. */
 function unkeptSecrets(own: JsonSchema): readonly SchemaFault[] {
   const outside = keywordsIn(own, 'writeOnly')
     .filter(({ value }) => value === true)
@@ -98,7 +104,7 @@ function unkeptSecrets(own: JsonSchema): readonly SchemaFault[] {
   }))
 }
 
-/** A binding that names no field, or stands where it is not looked for, would protect nothing (D88). */
+/** A binding to an unknown field, or at a place that is not checked, would protect nothing (D88). */
 function wrongBounds(own: JsonSchema): readonly SchemaFault[] {
   const secrets = new Map(
     secretPathsOf(own).map((path) => [path.map((key) => `/properties${pointerStep(key)}`).join(''), path]),
@@ -120,7 +126,7 @@ function wrongBounds(own: JsonSchema): readonly SchemaFault[] {
   })
 }
 
-/** A default that its own field refuses would make every worker's first PATCH fail. */
+/** A default that its own schema rejects would make the first PATCH of every worker fail. */
 function wrongDefaults(whole: JsonSchema): readonly SchemaFault[] {
   const defaults = defaultsOf(whole)
   return compileValidator(whole)(defaults).flatMap(({ path, message }) => {
@@ -138,7 +144,7 @@ function plain(schema: object): JsonSchema {
 
 const anything: Validator = () => []
 
-/** Only for an automation without faults. */
+/** @param automation One without faults. */
 function entryOf(automation: Automation): CatalogEntry {
   const { type, name, kind, visibilityMs, retry, run } = automation
   const configSchema = configSchemaOf(plain(automation.config))
@@ -164,7 +170,7 @@ function entryOf(automation: Automation): CatalogEntry {
         poolOf(plain(schemas.payload), plain(schemas.tags ?? {})),
       ]),
     ),
-    run: run as CatalogEntry['run'], // The runner of its kind gives it the context it was written for.
+    run: run as CatalogEntry['run'], // The slot runner of its kind passes the matching context.
   })
 }
 
@@ -177,12 +183,18 @@ function poolOf(payloadSchema: JsonSchema, tagsSchema: JsonSchema) {
   }
 }
 
-/** One element of `GET /api/v1/automations`. */
+/**
+ * Creates one element of the response of `GET /api/v1/automations`.
+ * @returns Type, class, kind and config schema of the automation.
+ */
 export function toDescriptor(entry: CatalogEntry): AutomationDescriptor {
   return { type: entry.type, class: entry.name, kind: entry.kind, config_schema: entry.configSchema }
 }
 
-/** One value of `GET /api/v1/catalog`. Queue and stream are named after the type. */
+/**
+ * Creates one value of the response of `GET /api/v1/catalog`. Queue and stream have the name of the type.
+ * @returns The schemas of the automation; without `queue`, `stream` or `pools` when it declares none.
+ */
 export function toCatalogEntry({
   type,
   kind,

@@ -1,7 +1,7 @@
 /**
  * @module automation/catalog
- * The catalog: what the installed automations declare, compiled and checked. Built anew at every start, in the master
- * and in the worker; never stored.
+ * Defines the catalog: the compiled and checked declarations of the installed automations. Master and worker build it
+ * at each start; it is not stored.
  */
 import type { BaseConfig, JsonObject, JsonSchema, SecretPaths, Validator } from '../protocol/index.ts'
 import type { BatchContext, Context } from './context.ts'
@@ -17,19 +17,19 @@ export interface RetryMs {
 /** One automation of the catalog. */
 export interface CatalogEntry {
   readonly type: string
-  /** The descriptor's `class`. */
+  /** The `class` of the descriptor. */
   readonly name: string
   readonly kind: AutomationKind
-  /** The whole Config schema: base fields and the automation's own; strict. */
+  /** The complete, strict config schema: base fields and the fields of the automation. */
   readonly configSchema: JsonSchema
   readonly validateConfig: Validator
-  /** What a worker starts with: every default, base fields included. */
+  /** The config of a new worker: every default, including those of the base fields. */
   readonly defaults: Readonly<BaseConfig & JsonObject>
   readonly secrets: SecretPaths
   readonly outputSchema: JsonSchema | null
-  /** Accepts everything where no output is declared. */
+  /** Accepts every output when the automation declares no schema. */
   readonly validateOutput: Validator
-  /** null: not a batch automation. */
+  /** null for a continuous automation. */
   readonly payloadSchema: JsonSchema | null
   readonly validatePayload: Validator | null
   readonly pools: ReadonlyMap<
@@ -43,7 +43,7 @@ export interface CatalogEntry {
   >
   readonly visibilityMs: number
   readonly retry: RetryMs
-  /** Called by the slot runners alone. */
+  /** Called only by the slot runners. */
   readonly run: (context: BatchContext | Context) => Promise<void> | void
 }
 

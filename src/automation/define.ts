@@ -1,10 +1,10 @@
 /**
  * @module automation/define
- * How an author makes an automation. The schemas give `run` its types; everything but the schemas is checked here, at
- * the author's own call, and the schemas when the catalog is built (build-catalog.ts).
+ * Creates automations from an author's definition. The schemas determine the types in `run`. Everything except the
+ * schemas is checked in this call; the schemas are checked when the catalog is built (build-catalog.ts).
  *
- * An automation carries a brand from the global symbol registry, so that it is recognised when plugin and master load
- * two copies of this package.
+ * An automation has a brand from the global symbol registry, so that it is recognised when plugin and master load
+ * different copies of this package.
  * @see D25, D35, D36
  */
 import { Type } from 'typebox'
@@ -28,44 +28,53 @@ import { AutomationError } from './errors.ts'
 
 const BRAND: unique symbol = Symbol.for('muster.automation')
 
-/** The shape that {@link isAutomation} accepts; a copy of another shape is another number. */
+/**
+ * Version of the automation's shape, which {@link isAutomation} checks. An incompatible copy of this package has
+ * another.
+ */
 const SHAPE = 1
 
-/** Nothing was declared, so nothing may be named. */
+/** Type of an absent declaration: it has no names. */
 // oxlint-disable-next-line typescript/no-generated-empty-object-type -- an object without known keys is what is meant
 type Nothing = Record<never, never>
 
-/** What both kinds declare. Schemas are TypeBox or plain JSON Schema 2020-12 objects. */
+/** The declaration that both kinds share. Schemas are TypeBox or plain JSON Schema 2020-12 objects. */
 interface Declaration<C, O, P> {
-  /** Names the automation everywhere: `^[a-z0-9][a-z0-9-]{0,62}$`. */
+  /** Identifies the automation: `^[a-z0-9][a-z0-9-]{0,62}$`, unique among the installed automations. */
   readonly type: string
-  /** The descriptor's `class`; without it the type in PascalCase. */
+  /** The `class` of the descriptor; defaults to the type in PascalCase. */
   readonly name?: string
-  /** An object schema without the four base fields; without it the base fields alone. */
+  /** Object schema of the config without the four base fields; defaults to no own fields. */
   readonly config?: C
-  /** What `emit` takes; without it any object. */
+  /** Schema of the outputs that `emit` accepts; defaults to any object. */
   readonly output?: O
-  /** The pools that `run` may use. Their names are global. */
+  /** The pools that `run` may use. Pool names are global. */
   readonly pools?: P
 }
 
 export interface ContinuousDefinition<C, O, P extends Pools> extends Declaration<C, O, P> {
-  /** Runs until `signal` aborts; started again when it returns or throws. */
+  /** Runs until `signal` aborts. It is restarted when it returns or throws. */
   readonly run: (context: Context<C, O, P>) => Promise<void> | void
 }
 
 export interface BatchDefinition<C, O, T, P extends Pools> extends Declaration<C, O, P> {
-  /** What a submitted task holds. */
+  /** Schema of the payload of a submitted task. */
   readonly payload: T
-  /** How long a task stays hidden from others without a sign of life: 1..43200, default 60. Extended while `run` runs. */
+  /**
+   * How long a leased task stays hidden if its worker disappears, in seconds: 1 to 43,200, default 60. Extended during
+   * `run`.
+   */
   readonly visibilityTimeoutSeconds?: number
-  /** Delay before the next attempt, full jitter: base 1 s, factor 2, cap 300 s. */
+  /**
+   * Delay before the next attempt, with full jitter. `baseSeconds` 0 (exclusive) to 86,400, default 1; `factor` 1 to
+   * 1,000, default 2; `capSeconds` defaults to 300.
+   */
   readonly retry?: { readonly baseSeconds?: number; readonly factor?: number; readonly capSeconds?: number }
-  /** Runs one task: return is success, an error is a failed attempt. */
+  /** Runs one task. A return is a success, an error a failed attempt. */
   readonly run: (context: BatchContext<C, O, T, P>) => Promise<void> | void
 }
 
-/** What {@link defineBatch} and {@link defineContinuous} make and modules export. */
+/** An automation, as {@link defineBatch} and {@link defineContinuous} create it and modules export it. */
 export interface Automation {
   readonly [BRAND]: typeof SHAPE
   readonly kind: AutomationKind
@@ -91,8 +100,10 @@ export interface ContinuousAutomation<C = object, O = object, P extends Pools = 
 }
 
 /**
- * Makes an automation whose slots take tasks from a queue.
- * @throws AutomationError naming every field at fault.
+ * Creates an automation whose slots take tasks from a queue.
+ * @param definition Type, schemas and `run`; see {@link BatchDefinition}.
+ * @returns A frozen automation, to be exported by the module.
+ * @throws {AutomationError} naming every invalid field.
  */
 export function defineBatch<
   C extends object = Nothing,
@@ -114,8 +125,10 @@ export function defineBatch<
 }
 
 /**
- * Makes an automation whose slots run all the time.
- * @throws AutomationError naming every field at fault.
+ * Creates an automation whose slots run continuously.
+ * @param definition Type, schemas and `run`; see {@link ContinuousDefinition}.
+ * @returns A frozen automation, to be exported by the module.
+ * @throws {AutomationError} naming every invalid field.
  */
 export function defineContinuous<C extends object = Nothing, O extends object = object, P extends Pools = Nothing>(
   definition: ContinuousDefinition<C, O, P>,
@@ -131,7 +144,10 @@ export function defineContinuous<C extends object = Nothing, O extends object = 
   } as const)
 }
 
-/** Whether `value` is an automation, whichever copy of this package made it. */
+/**
+ * Recognises automations, also those of another copy of this package.
+ * @returns Whether `value` is an automation of the current shape.
+ */
 export function isAutomation(value: unknown): value is Automation {
   return typeof value === 'object' && value !== null && BRAND in value && value[BRAND] === SHAPE
 }
@@ -181,7 +197,7 @@ const BATCH = compileValidator(
   }),
 )
 
-/** Plain JavaScript calls this too, so nothing is taken on trust. */
+/** Callers may be plain JavaScript, so every field is checked. */
 function check(by: string, definition: { readonly type: string; readonly run: unknown }, validate: typeof BATCH): void {
   if (typeof definition !== 'object' || definition === null)
     throw new AutomationError(`${by} takes an object with type, config and run`)

@@ -1,11 +1,11 @@
 /**
  * @module automation/errors
- * What a plugin throws to choose an outcome, and what it may catch. Anything else it throws is an ordinary failure:
- * nack with backoff (batch), restart with backoff (continuous).
+ * Defines the errors that a plugin throws to choose an outcome, and those that it may catch. Any other error is an
+ * ordinary failure: a nack with backoff (batch), or a restart with backoff (continuous).
  */
 import type { StopReason } from './context.ts'
 
-/** Run the task again after `seconds` (0..86400); counts as a failed attempt. */
+/** Thrown by `run` to retry the task after a delay. Counts as a failed attempt. */
 export class RetryIn extends Error {
   override readonly name = 'RetryIn'
   readonly seconds: number
@@ -16,18 +16,18 @@ export class RetryIn extends Error {
   }
 }
 
-/** The task can never succeed: to the dead letters at once. */
+/** Thrown by `run` for a task that can never succeed. Moves the task to the dead letters immediately. */
 export class Permanent extends Error {
   override readonly name = 'Permanent'
 }
 
-/** Thrown by any use of a lock, claim or task whose lease has ended. */
+/** Thrown by each use of a lock, claim or task whose lease was lost. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost'
   readonly code = 'lease_lost'
 }
 
-/** The reason of a slot's signal. */
+/** The reason with which the signal of a run aborts. */
 export class SlotStopped extends Error {
   override readonly name = 'SlotStopped'
   readonly why: StopReason
@@ -37,7 +37,7 @@ export class SlotStopped extends Error {
   }
 }
 
-/** Faults of modules, automations or their schemas, found at start and reported together. Each names the module. */
+/** Faults of modules, automations or schemas, found at start and reported together. Each names the module. */
 export class AutomationError extends Error {
   override readonly name = 'AutomationError'
   readonly faults: readonly string[]

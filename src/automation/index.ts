@@ -1,4 +1,7 @@
-/** The area's face inside the project: what authors see (public.ts is the part that is published), loading, the catalog and the slot runners. */
+/**
+ * Interface of the area inside the project: the authors' API (public.ts is its published part), loading, the catalog
+ * and the slot runners.
+ */
 export { Type, type Static } from 'typebox'
 export * from './build-catalog.ts'
 export * from './catalog.ts'

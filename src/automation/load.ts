@@ -1,11 +1,11 @@
 /**
  * @module automation/load
- * Finds the installed automations. Either the modules that were named (npm packages, or paths relative to the
- * directory), or every dependency of the nearest package.json that says where its automations are:
+ * Finds and loads the installed automations: the configured modules (npm packages, or paths relative to the directory),
+ * or every dependency of the nearest package.json that has this entry:
  *
  *   "muster": { "automations": "./dist/index.js" }
  *
- * Modules are trusted code and run in this process. All faults are reported together, each naming its module.
+ * Modules are trusted code and run in this process. All faults are reported together; each names its module.
  * @see D35
  */
 import { existsSync, readFileSync } from 'node:fs'
@@ -17,17 +17,17 @@ import { isAutomation, type Automation } from './define.ts'
 import { AutomationError } from './errors.ts'
 
 export interface LoadOptions {
-  /** `SVC_AUTOMATIONS`, split at its commas; undefined or empty: look among the dependencies. */
+  /** `SVC_AUTOMATIONS`, split at its commas. Undefined or empty: search the dependencies. */
   readonly specifiers?: readonly string[] | undefined
-  /** Where paths and packages are looked for: the working directory. */
+  /** Directory from which paths and packages are resolved. */
   readonly directory: string
   /** Modules that are part of this program, by specifier. */
   readonly builtIn?: Readonly<Record<string, () => Promise<object>>>
-  /** How a module is loaded; tests without a module of their own pass another. */
+  /** Loads a module; tests replace it. */
   readonly importModule?: (url: string) => Promise<object>
 }
 
-/** A module by the name the user knows it by. */
+/** A module, with the name by which the user knows it. */
 interface Found {
   readonly module: string
   readonly load: () => Promise<object>
@@ -42,8 +42,11 @@ const HOW_TO_INSTALL =
   'no automation is installed: npm install a package that has some, name a module in SVC_AUTOMATIONS, or take the first-party ones with SVC_AUTOMATIONS=muster/automations'
 
 /**
- * Loads the installed automations; each is ready for buildCatalog.
- * @throws AutomationError with every fault, one a line, each naming its module.
+ * Loads the installed automations, for {@link buildCatalog}.
+ * @param options Where to search; see {@link LoadOptions}.
+ * @returns At least one automation; no two have the same type.
+ * @throws {AutomationError} with every fault, one per line; each names its module.
+ * @see D35
  */
 export async function loadAutomations(options: LoadOptions): Promise<readonly Automation[]> {
   const named = (options.specifiers ?? []).filter((specifier) => specifier !== '')
@@ -52,7 +55,7 @@ export async function loadAutomations(options: LoadOptions): Promise<readonly Au
   const faults: string[] = []
   const installed: Installed[] = []
   for (const finding of findings) {
-    // One after the other, so that the order of faults is the order of modules.
+    // Sequentially, so that faults are in the order of the modules.
     if ('fault' in finding) faults.push(finding.fault)
     else installed.push(...(await automationsOf(finding, faults)))
   }
@@ -79,15 +82,15 @@ function findNamed(specifier: string, options: LoadOptions): Finding {
   return findPackage(specifier, options)
 }
 
-/** The file its package.json names; without that entry, what `import` of the package would give. */
+/** Finds the file that the package.json names; without the entry, the file that `import` of the package resolves to. */
 function findPackage(specifier: string, options: LoadOptions): Finding {
-  const base = join(options.directory, 'package.json') // Need not exist: resolution looks beside it.
+  const base = join(options.directory, 'package.json') // The file need not exist: resolution starts in its directory.
   try {
     const manifestFile = installedManifest(specifier, base)
     const manifest = manifestFile === undefined ? undefined : readManifest(manifestFile)
-    const isWhole = manifest?.name === specifier // And not one file of the package.
+    const isWhole = manifest?.name === specifier // False for a single file of the package.
     if (isWhole && manifest.entry !== undefined) return found(specifier, join(manifest.folder, manifest.entry), options)
-    // The types know no conditions yet; Node 22 and 24 take them, and without `import` many packages do not resolve.
+    // Not in the types yet. Node 22 and 24 support conditions, and many packages do not resolve without `import`.
     const conditions = { conditions: new Set(['node', 'import']) } as { paths?: string[] }
     return found(specifier, createRequire(pathToFileURL(base)).resolve(specifier, conditions), options)
   } catch (error) {
@@ -112,7 +115,7 @@ function findAmongDependencies(options: LoadOptions): readonly Finding[] {
   }
 }
 
-/** undefined: a package without automations, or an optional one that is not there. */
+/** @returns undefined for a package without automations, or an optional one that is not installed. */
 function findDependency(name: string, file: string, options: LoadOptions, required: boolean): Finding | undefined {
   const manifestFile = installedManifest(name, file)
   if (manifestFile === undefined)
@@ -131,7 +134,7 @@ function installedManifest(name: string, base: string): string | undefined {
   try {
     return findPackageJSON(name, pathToFileURL(base))
   } catch {
-    return undefined // Node's one reason to throw: there is no such package.
+    return undefined // Node throws only when the package does not exist.
   }
 }
 
@@ -152,7 +155,7 @@ interface Manifest {
   readonly optionalDependencies: object
 }
 
-/** @throws Error when it is not the JSON of an object, or its `muster` entry is no relative path. */
+/** @throws {Error} when the file is not a JSON object, or its `muster` entry is not a relative path. */
 function readManifest(file: string): Manifest {
   const body = JSON.parse(readFileSync(file, 'utf8')) as unknown
   const { name, muster, dependencies, optionalDependencies } = asObject(body)
@@ -177,7 +180,7 @@ function nearestManifest(directory: string): string | undefined {
   return candidates.find((candidate) => existsSync(candidate))
 }
 
-/** The automations of one module; what is wrong with it goes to `faults`. */
+/** Loads the automations of one module. Adds its faults to `faults`. */
 async function automationsOf({ module, load }: Found, faults: string[]): Promise<readonly Installed[]> {
   try {
     const exports = exportsOf(await load())
@@ -201,7 +204,7 @@ async function automationsOf({ module, load }: Found, faults: string[]): Promise
   }
 }
 
-/** The exports as their author sees them. Node gives the exports object of a CommonJS module as `default` as well. */
+/** @returns the exports that the author wrote. For a CommonJS module, Node adds the exports object as `default`. */
 function exportsOf(namespace: object): readonly (readonly [string, unknown])[] {
   const whole = 'default' in namespace ? namespace.default : undefined
   const isCommonJs =
@@ -227,5 +230,5 @@ function duplicates(installed: readonly Installed[]): readonly string[] {
   })
 }
 
-/** One line: a fault is a line. */
+/** The first line of the message: each fault is one line. */
 const messageOf = (error: unknown): string => String(asObject(error)['message'] ?? error).split('\n', 1)[0] ?? ''

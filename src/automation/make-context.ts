@@ -1,8 +1,8 @@
 /**
  * @module automation/make-context
- * The context of one run: the author's words over the ports of the slot. Seconds become milliseconds here, secrets are
- * kept out of the log, and everything ends with the run: renewals stop, what is still held is given back, subscriptions
- * end, and a call that comes later is refused.
+ * Creates the context of one run from the ports of its slot. Converts seconds to milliseconds and masks secrets in the
+ * log. At the end of the run, it stops renewals, releases locks and claims, ends subscriptions, and rejects later
+ * calls.
  */
 import { toMs, type RpcMethod, type RpcParams, type RpcResult } from '../protocol/index.ts'
 import type { CatalogEntry } from './catalog.ts'
@@ -24,17 +24,17 @@ export interface RunParts {
 
 export interface Run<C> {
   readonly context: C
-  /** To be called when the run has settled or is abandoned. */
+  /** Call this when the run has ended or is abandoned. */
   readonly end: () => void
 }
 
-/** What a call is told that comes after the end of its run. */
+/** The error of a call after the end of its run. */
 const ENDED = new Error('the run has ended; await every call before you return')
 
-/** How many faults of an output its error names. */
+/** Maximum number of faults that the error of an invalid output lists. */
 const FAULTS_NAMED = 5
 
-/** `config` answers the newest one. */
+/** Creates the context of a continuous run. @param config returns the newest applied config. */
 export function makeContext(parts: RunParts, config: () => AppliedConfig): Run<Context> {
   const scope = new Scope(parts)
   const get = (): AppliedConfig => {
@@ -46,7 +46,10 @@ export function makeContext(parts: RunParts, config: () => AppliedConfig): Run<C
   return { context: Object.freeze(context), end: () => scope.end() }
 }
 
-/** Its config is the lease's: a plain value, since an accessor would give each of these objects a hidden class of its own, at thousands a second. */
+/**
+ * Creates the context of a batch run. Its config is a plain value: an accessor would create a hidden class per context,
+ * thousands per second.
+ */
 export function makeBatchContext(parts: RunParts, lease: TaskLease): Run<BatchContext> {
   const scope = new Scope(parts)
   const extend = scope.guarded(async () => {
@@ -120,7 +123,7 @@ function checkedOutput(entry: CatalogEntry, output: unknown) {
   throw new TypeError(`the output does not match the schema of ${entry.type}: ${named.join('; ')}`)
 }
 
-/** What one run may still do, and what it holds. */
+/** The state of one run: whether it has ended, and its locks and claims. */
 class Scope implements PoolParts {
   readonly entry: CatalogEntry
   readonly log: SlotLog
@@ -137,7 +140,7 @@ class Scope implements PoolParts {
     this.#stopped = signal
   }
 
-  /** Aborts when the run is told to stop, and when it ends. Made when first asked for: most runs subscribe to nothing. */
+  /** Aborts when the run is stopped and when it ends. Created on first use, because most runs do not subscribe. */
   get signal(): AbortSignal {
     if (this.#subscriptions === undefined) {
       const run = new AbortController()
@@ -151,15 +154,15 @@ class Scope implements PoolParts {
     return this.#ports.clock.monotonicMs()
   }
 
-  /** A call of the run itself: refused once the run has ended. */
+  /** A call by the run. Rejected after the run has ended. */
   readonly call = this.guarded(<M extends RpcMethod>(method: M, params: RpcParams<M>) => this.send(method, params))
 
-  /** A call on behalf of something held, which may outlive the run by its release. */
+  /** A call for a lock or claim. Its release may come after the end of the run. */
   async send<M extends RpcMethod>(method: M, params: RpcParams<M>): Promise<RpcResult<M>> {
     return this.#ports.primitives.call(method, params)
   }
 
-  /** What the run holds from now on. What was granted after the run had ended goes straight back. */
+  /** Tracks a lock or claim until the run ends. One that was granted after the end is released immediately. */
   hold(calls: ConstructorParameters<typeof AutoRenewedLease>[0], holdMs: number, sentAtMs: number): AutoRenewedLease {
     const held = new AutoRenewedLease(
       calls,
@@ -174,8 +177,8 @@ class Scope implements PoolParts {
   }
 
   /**
-   * `work`, refused once the run has ended. Its rejection counts as handled: a call that the plugin did not await must
-   * not end the process, and with it every other slot.
+   * Wraps `work` so that it is rejected after the run has ended. Marks its rejection as handled: a call that the plugin
+   * did not await must not end the process and all other slots.
    */
   guarded<A extends readonly unknown[], R>(work: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
     return (...args) => {

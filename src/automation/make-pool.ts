@@ -1,13 +1,13 @@
 /**
  * @module automation/make-pool
- * A pool as a run sees it: items checked against the pool's schemas before they are put, claims renewed while held.
+ * Creates the pool API of a run: checks items against the schemas of the pool before it puts them, and renews claims.
  */
 import type { FieldError, JsonObject, RpcMethod, RpcParams, RpcResult } from '../protocol/index.ts'
 import type { CatalogEntry } from './catalog.ts'
 import type { Pool, PoolItem, PoolSchemas } from './context.ts'
 import { holdMsOf, type AutoRenewedLease, type AutoRenewedLeaseCalls } from './auto-renewed-lease.ts'
 
-/** What it needs of the run. */
+/** The parts of the run that a pool uses. */
 export interface PoolParts {
   readonly entry: CatalogEntry
   monotonicMs(): number

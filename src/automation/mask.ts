@@ -1,18 +1,18 @@
 /**
  * @module automation/mask
- * Keeps secrets out of texts that leave a slot: errors, log lines, spans. A secret is a value at a `writeOnly` path of
- * a config that the run has seen. It is masked as it is and as other programs write it: in JSON, in a URL, in base64 and
- * in hex, base64 also inside a longer text such as `user:secret` of basic authentication.
+ * Removes secrets from texts that leave a slot: errors, log lines and spans. A secret is a value at a `writeOnly` path
+ * of a config that the run has used. It is masked as it is, and as it appears in JSON, URLs, base64 and hex. Base64 is
+ * also recognised inside the encoding of a longer text, such as `user:secret` of basic authentication.
  *
- *   6 characters and more   masked wherever they occur
- *   shorter                 masked where no letter and no digit stands beside them: the PIN 42 in "PIN 42", not in "1426 ms"
+ *   6 characters or more   masked everywhere
+ *   fewer                  masked unless a letter or digit is next to it: the PIN 42 in "PIN 42", not in "1426 ms"
  * @see D17, D52, D89
  */
 import { SECRET_MASK, secretValues, type JsonObject, type SecretPaths } from '../protocol/index.ts'
 
-/** A form of fewer characters occurs in texts by chance. */
+/** Shorter forms occur in texts by chance. */
 const MIN_FREE_CHARS = 6
-/** Log fields deeper than this are cut by the log anyway. */
+/** The log cuts deeper fields anyway. */
 const MAX_DEPTH = 8
 
 export class Masker {
@@ -26,21 +26,24 @@ export class Masker {
     this.#paths = paths
   }
 
-  /** Remembers the secrets of `config`, beside those of configs seen before. */
+  /** Adds the secrets of `config` to those of earlier configs. */
   see(config: JsonObject): void {
     if (config === this.#last) return
     this.#last = config
     for (const value of secretValues(config, this.#paths)) this.#remember(value)
   }
 
-  /** `text` without any secret. */
+  /** Masks every secret in `text`. */
   text(text: string): string {
     if (this.#forms.size === 0) return text
     this.#pattern ??= patternOf(this.#forms)
     return text.replaceAll(this.#pattern, SECRET_MASK)
   }
 
-  /** A copy of `value` in which every text is without secrets. */
+  /**
+   * Copies `value` and masks every secret in its texts.
+   * @returns A copy without fields deeper than 8 levels; an Error becomes its stack as text.
+   */
   value(value: unknown, depth = 0): unknown {
     if (this.#forms.size === 0) return value
     if (typeof value === 'string') return this.text(value)
@@ -62,7 +65,10 @@ export class Masker {
   }
 }
 
-/** One pass, so that a mask is never searched itself. The longest form first: one secret may contain another. */
+/**
+ * Creates one pattern, so that a mask is not searched again. Longer forms come first, because a secret may contain
+ * another.
+ */
 function patternOf(forms: ReadonlySet<string>): RegExp {
   const longestFirst = [...forms].toSorted((a, b) => b.length - a.length)
   const parts = longestFirst.map((form) => {
@@ -91,11 +97,12 @@ function formsOf(secret: string): readonly string[] {
   ]
 }
 
-/** What base64 of a longer text shows of a secret in it, whichever of the three positions of a group it begins at. */
+/** @returns how `secret` appears in the base64 of a longer text, for each of its three possible offsets in a group. */
 function insideBase64(secret: Buffer): readonly string[] {
   return [0, 1, 2].flatMap((before) => {
     const text = Buffer.concat([Buffer.alloc(before), secret]).toString('base64')
-    const own = text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + secret.length) * 8) / 6)) // Without the characters that its neighbours share.
+    // Without the characters that encode neighbouring bytes too.
+    const own = text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + secret.length) * 8) / 6))
     return own.length < MIN_FREE_CHARS ? [] : [own, own.replaceAll('+', '-').replaceAll('/', '_')]
   })
 }

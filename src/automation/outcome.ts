@@ -1,22 +1,26 @@
 /**
  * @module automation/outcome
- * What a plugin threw, as the outcome it stands for. A plugin may throw anything, so nothing of it is trusted: not that
- * it is an Error, nor that its text can be read. RetryIn and Permanent are known by name, since a plugin may have
- * loaded another copy of this package.
+ * Converts the error of a run into an outcome. A plugin may throw any value, so each property is read defensively.
+ * RetryIn and Permanent are recognised by name, because a plugin may have loaded another copy of this package.
  */
 import { MAX_ERROR_CHARS, MAX_RETRY_IN_MS, toMs } from '../protocol/index.ts'
 import { truncateError } from '../runtime/index.ts'
 import type { Masker } from './mask.ts'
 
-/** A failed run. `text` and `stack` are without secrets; `text` is at most 4,096 characters. */
+/** A failed run. `text` and `stack` contain no secrets; `text` has at most 4,096 characters. */
 export interface Failure {
-  /** The class of what was thrown; 'Error' where it has none. */
+  /** Class of the error; 'Error' if it has none. */
   readonly name: string
   readonly text: string
   readonly stack: string | undefined
   readonly settle: { readonly retryInMs?: number; readonly permanent?: true }
 }
 
+/**
+ * Describes what `run` threw.
+ * @param thrown Any value.
+ * @param masker Masks the secrets of the config of the run.
+ */
 export function failureOf(thrown: unknown, masker: Masker): Failure {
   const { name, message, stack, seconds } = readable(thrown)
   const text = truncateError(masker.text(message === '' ? name : message), MAX_ERROR_CHARS)
@@ -28,7 +32,7 @@ export function failureOf(thrown: unknown, masker: Masker): Failure {
   }
 }
 
-/** The failure as an Error, for a span to record. */
+/** Converts the failure into an Error, which a span can record. */
 export function toError({ name, text, stack }: Failure): Error {
   const error = Object.assign(new Error(text), { name })
   if (stack !== undefined) error.stack = stack
@@ -60,7 +64,7 @@ function readable(thrown: unknown): Readable {
       seconds,
     }
   } catch {
-    return { name: '', message: 'threw something that cannot be read' } // A getter or a toString that throws.
+    return { name: '', message: 'threw something that cannot be read' } // A getter or toString that throws.
   }
 }
 

@@ -1,4 +1,7 @@
-/** What a plugin author sees, published as `muster/automation`: making automations, their outcomes, and the context's types. */
+/**
+ * The API for plugin authors, published as `muster/automation`: defining automations, outcomes, and the types of the
+ * context.
+ */
 export { Type, type Static } from 'typebox'
 export type {
   BatchContext,

@@ -1,12 +1,12 @@
 /**
  * @module automation/run-batch
- * A slot of a batch automation: one task after the other until `stopping` aborts.
+ * Runs one slot of a batch automation: takes and runs one task at a time until `stopping` aborts.
  *
  *   returned ─▶ ack      threw ─▶ nack (RetryIn: its delay; Permanent: dead; else the automation's backoff)
- *   lease lost ─▶ the run is told, its outcome ignored      killed ─▶ the run is told, its task released, the slot over
+ *   lease lost ─▶ signal aborts, outcome ignored      killed ─▶ signal aborts, task released, slot ends
  *
- * A plugin that keeps running after its lease was lost keeps the slot busy: a second task beside it would be more than
- * the configured concurrency. Only `killed` leaves a run behind.
+ * A plugin that continues after its lease was lost keeps its slot busy, because a second task would exceed the
+ * configured concurrency. Only `killed` abandons a run.
  * @see D24, D25, D53, D55
  */
 import { withLogFields } from '../runtime/index.ts'
@@ -26,7 +26,14 @@ import {
   type TaskSource,
 } from './slot.ts'
 
-/** Runs the slot until it was told to stop and its task has ended. Rejects only when a port does. */
+/**
+ * Runs the slot until it is stopped and its task has ended.
+ * @param entry The automation, of kind BatchAutomation.
+ * @param control Identifies and stops the slot.
+ * @param source Where the slot takes its tasks from.
+ * @param ports The environment of the slot.
+ * @returns A promise that rejects only when a port throws.
+ */
 export function runBatchSlot(
   entry: CatalogEntry,
   control: SlotControl,
@@ -52,7 +59,7 @@ class BatchSlot {
   #failing = false
   #masker: Masker
   #maskedConfig: AppliedConfig | undefined
-  /** The task that runs now. */
+  /** The running task. */
   #lease: TaskLease | undefined
 
   constructor(entry: CatalogEntry, control: SlotControl, ports: SlotPorts) {
@@ -60,12 +67,13 @@ class BatchSlot {
     this.#control = control
     this.#ports = ports
     this.#masker = new Masker(entry.secrets)
-    onAbort(control.killed, () => this.#lease?.interrupt(control.killed.reason)) // One listener for all tasks: millions may run.
+    // One listener for all tasks, since a slot may run millions.
+    onAbort(control.killed, () => this.#lease?.interrupt(control.killed.reason))
   }
 
   run(lease: TaskLease): Promise<void> {
     if (this.#control.killed.aborted) {
-      // Reserved in the same moment.
+      // Reserved while the slot was killed.
       lease.release()
       return Promise.resolve()
     }
@@ -84,14 +92,14 @@ class BatchSlot {
         const failure = await this.#runOne(lease)
         if (failure === undefined) return
         recorded = toError(failure)
-        throw recorded // Only for the span: the task is settled.
+        throw recorded // Only for the span: the outcome of the task is already reported.
       })
     } catch (error) {
       if (error !== recorded) throw error
     }
   }
 
-  /** Runs the plugin and settles its task. */
+  /** Runs the plugin and reports the outcome of its task. */
   async #runOne(lease: TaskLease): Promise<Failure | undefined> {
     const masker = this.#maskerOf(lease.config)
     const { context, end } = makeBatchContext(
@@ -108,7 +116,7 @@ class BatchSlot {
     }
   }
 
-  /** One for all runs under the same config: it depends on nothing else. */
+  /** Returns the same masker for all runs with the same config. */
   #maskerOf(config: AppliedConfig): Masker {
     if (config === this.#maskedConfig) return this.#masker
     this.#maskedConfig = config
@@ -143,7 +151,7 @@ class BatchSlot {
     return failure
   }
 
-  /** A success is news only after a failure. */
+  /** Reports a success only after a failure. */
   #report(failure: string | null): void {
     if (failure === null && !this.#failing) return
     this.#failing = failure !== null

@@ -1,10 +1,10 @@
 /**
  * @module automation/run-continuous
- * A slot of a continuous automation: its run, started again whenever it ends, until `stopping` aborts.
+ * Runs one slot of a continuous automation: restarts its run whenever it ends, until `stopping` aborts.
  *
- *   threw ─▶ logged, reported; again after full jitter of 1 s, 2 s, 4 s … 60 s      returned ─▶ again after 1 s
- *   a minute without a failure ─▶ the report is cleared, and backoff starts over
- *   stopping ─▶ the run is told and awaited      killed ─▶ the run is left behind
+ *   threw ─▶ logged, reported; restarted after full jitter of 1 s, 2 s, 4 s … 60 s      returned ─▶ restarted after 1 s
+ *   a minute without a failure ─▶ the error is cleared, and the backoff resets
+ *   stopping ─▶ signal aborts, the run is awaited      killed ─▶ the run is abandoned
  * @see D53
  */
 import { Backoff, withLogFields } from '../runtime/index.ts'
@@ -17,10 +17,16 @@ import { slotAttributes, slotLogFields, type SlotControl, type SlotPorts } from 
 
 const AGAIN_AFTER_MS = 1_000
 const BACKOFF_CAP_MS = 60_000
-/** As long as the longest backoff: a slot that fails every time never looks well. */
+/** As long as the longest backoff, so a slot that fails every time never counts as recovered. */
 const WELL_AFTER_MS = BACKOFF_CAP_MS
 
-/** Runs the slot until it was told to stop and its run has ended, or it was killed. Rejects only when a port does. */
+/**
+ * Runs the slot until it is stopped and its run has ended, or until it is killed.
+ * @param entry The automation, of kind ContinuousAutomation.
+ * @param control Identifies and stops the slot.
+ * @param ports The environment of the slot.
+ * @returns A promise that rejects only when a port throws.
+ */
 export function runContinuousSlot(entry: CatalogEntry, control: SlotControl, ports: SlotPorts): Promise<void> {
   return withLogFields(slotLogFields(entry, control), () =>
     ports.span('slot.run_continuous', slotAttributes(entry, control), () =>
@@ -74,7 +80,7 @@ class ContinuousSlot {
     }
   }
 
-  /** How long to wait before the next run. */
+  /** @returns how long to wait before the next run, in milliseconds. */
   #settle(ending: Ending): number {
     if (ending.how !== 'threw') {
       this.#well()
@@ -98,11 +104,11 @@ class ContinuousSlot {
     this.#failing = false
   }
 
-  /** An error after the signal is how most plugins obey it; any other is worth a line, no more. */
+  /** Logs an error after the signal at debug level only: most plugins stop by throwing the reason. */
   #stopped(ending: Ending, signal: AbortSignal): void {
     if (ending.how === 'abandoned') this.#ports.log.warn('the automation did not stop in time and is left behind')
     if (ending.how !== 'threw' || ending.thrown === signal.reason) return
-    this.#ports.log.debug('the automation ended with an error after it was told to stop', {
+    this.#ports.log.debug('the automation ended with an error after it was stopped', {
       error: failureOf(ending.thrown, this.#masker).text,
     })
   }

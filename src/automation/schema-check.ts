@@ -1,9 +1,9 @@
 /**
  * @module automation/schema-check
- * Why a schema does not compile, each fault at its JSON pointer. Beyond what the validator refuses by itself (unknown
- * keywords, unknown formats, patterns that a linear-time engine cannot run), a schema is refused when checking a value
- * against it could take long or for ever: references that leave the schema or go in circles, `uniqueItems` (quadratic)
- * without a bound, and sizes beyond the limit. What JSON Schema cannot say is refused as well, not dropped in silence.
+ * Checks whether a schema compiles, and reports each fault with its JSON pointer. The validator itself rejects unknown
+ * keywords, unknown formats, and patterns that are not linear-time. This module also rejects schemas whose check could
+ * take very long: references that leave the schema or form a cycle, unbounded `uniqueItems` (quadratic), and schemas
+ * above the size limit. TypeBox features that JSON Schema cannot express are rejected, not silently dropped.
  */
 import { compileValidator, MAX_JSON_DEPTH, pointerStep, type JsonSchema } from '../protocol/index.ts'
 
@@ -14,10 +14,10 @@ export interface SchemaFault {
 }
 
 const MAX_SCHEMA_BYTES = 262_144
-/** Elements are compared with each other: 1,000 are half a million comparisons, some milliseconds. */
+/** Elements are compared in pairs: 1,000 elements are half a million comparisons, which take some milliseconds. */
 const MAX_UNIQUE_ITEMS = 1_000
 
-/** Where schemas stand inside a schema. Everything else (`default`, `const`, `enum`, `examples`) is data. */
+/** Keywords that contain schemas. All others (`default`, `const`, `enum`, `examples`) contain data. */
 const SINGLE = [
   'items',
   'additionalProperties',
@@ -33,7 +33,7 @@ const SINGLE = [
 ]
 const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems']
 const MAPS = ['properties', 'patternProperties', 'dependentSchemas', 'dependencies', '$defs', 'definitions']
-/** Those that look at the same value again: a circle of them never ends. */
+/** Keywords that apply to the same value: a cycle of them never ends. */
 const IN_PLACE = new Set(['not', 'if', 'then', 'else', 'allOf', 'anyOf', 'oneOf', 'dependentSchemas', 'dependencies'])
 
 interface Child {
@@ -43,7 +43,9 @@ interface Child {
 }
 type Located = Pick<Child, 'pointer' | 'schema'>
 
-/** A copy that is plain JSON, or why there is none. TypeBox's own marks are left behind. */
+/**
+ * Copies the schema as plain JSON, without the markers of TypeBox. @returns the copy, or the faults that prevent it.
+ */
 export function plainSchema(
   schema: object,
 ): { readonly plain: JsonSchema } | { readonly faults: readonly SchemaFault[] } {
@@ -57,7 +59,7 @@ export function plainSchema(
   return lost.length > 0 ? { faults: lost } : { plain }
 }
 
-/** All faults of a plain schema; empty when it compiles. */
+/** @returns all faults of a plain schema; empty when it compiles. */
 export function schemaFaults(schema: JsonSchema): readonly SchemaFault[] {
   const nodes = [...everySchema({ pointer: '', schema })]
   const faults = nodes.flatMap((node) => nodeFaults(node, schema))
@@ -74,7 +76,7 @@ export function schemaFaults(schema: JsonSchema): readonly SchemaFault[] {
   return found.length > 0 ? found : [{ pointer: '', problem }]
 }
 
-/** The subschemas that have `keyword`, by their JSON pointer, with its value. */
+/** @returns the value of `keyword` and the JSON pointer, for each subschema that has it. */
 export function keywordsIn(
   schema: JsonSchema,
   keyword: string,
@@ -84,7 +86,7 @@ export function keywordsIn(
     .map((node) => ({ pointer: node.pointer, value: node.schema[keyword] }))
 }
 
-/** Goes no deeper than it must to know that the limit is passed. */
+/** Measures the depth, and stops at the limit. */
 function depthOf(value: unknown, level = 0): number {
   if (typeof value !== 'object' || value === null || level > MAX_JSON_DEPTH) return level
   return Object.values(value).reduce<number>(
@@ -97,11 +99,11 @@ function jsonOf(schema: object): string | undefined {
   try {
     return JSON.stringify(schema)
   } catch {
-    return undefined // A BigInt, a circle, or deeper than the stack: the caller says so.
+    return undefined // A BigInt, a cycle, or too deep for the stack. The caller reports it.
   }
 }
 
-/** TypeBox keeps code beside the schema in hidden fields; Ajv would never run it. */
+/** TypeBox stores code in hidden fields of the schema, which Ajv would never run. */
 function marks(value: unknown, pointer: string): readonly SchemaFault[] {
   if (typeof value === 'function') return [{ pointer, problem: 'is a function; a schema is plain JSON' }]
   if (typeof value !== 'object' || value === null) return []
@@ -170,7 +172,7 @@ function compileProblem(schema: JsonSchema): string | undefined {
   }
 }
 
-/** The schema's own keywords, so that a fault found in it is its own. */
+/** @returns only the schema's own keywords, so that a compile error is attributed to this schema. */
 function withoutChildren(schema: JsonSchema): JsonSchema {
   const emptied = (keyword: string, value: unknown): unknown => {
     if (SINGLE.includes(keyword)) return isSchema(value) ? true : value
@@ -197,7 +199,7 @@ function resolve(root: JsonSchema, reference: string): JsonSchema | undefined {
   return isSchema(found) ? found : undefined
 }
 
-/** Whether checking one value against `start` comes back to `start` for that same value. */
+/** @returns whether checking a value against `start` leads back to `start` for the same value. */
 function returnsToItself(start: JsonSchema, root: JsonSchema): boolean {
   const seen = new Set<JsonSchema>()
   const reaches = (schema: JsonSchema): boolean =>

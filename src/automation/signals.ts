@@ -1,12 +1,13 @@
 /**
  * @module automation/signals
- * Abort signals of a run, without leaving listeners on signals that live longer: a slot may run millions of tasks.
+ * Combines the abort signals of a run without leaving listeners on long-lived signals: a slot may run millions of
+ * tasks.
  */
 
 export interface Follower {
-  /** Aborts with the reason of the first source that does. */
+  /** Aborts when the first source aborts, with its reason. */
   readonly signal: AbortSignal
-  /** Stops listening to the sources. */
+  /** Removes the listeners from the sources. */
   readonly end: () => void
 }
 
@@ -16,21 +17,23 @@ export function follow(...sources: readonly AbortSignal[]): Follower {
   return { signal: controller.signal, end: () => listeners.forEach((remove) => remove()) }
 }
 
-/** Calls `listener` once when `signal` aborts, at once when it has. The answer stops that. */
+/**
+ * Calls `listener` once when `signal` aborts, or immediately if it already has. @returns a function that removes it.
+ */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   if (signal.aborted) listener()
   else signal.addEventListener('abort', listener, { once: true })
   return () => signal.removeEventListener('abort', listener)
 }
 
-/** How a run of a plugin ended. `abandoned`: it had not when its time was up. */
+/** How a run of a plugin ended. `abandoned`: it was killed before it ended. */
 export type Ending =
   { readonly how: 'returned' } | { readonly how: 'threw'; readonly thrown: unknown } | { readonly how: 'abandoned' }
 
 const RETURNED: Ending = { how: 'returned' }
 const ABANDONED: Ending = { how: 'abandoned' }
 
-/** Runs `run` until it settles or `killed` aborts. Never rejects, whatever `run` does, and whenever. */
+/** Runs `run` until it settles or `killed` aborts. Never rejects, even if `run` throws later. */
 export function runUntil(run: () => Promise<void> | void, killed: AbortSignal): Promise<Ending> {
   return new Promise((resolve) => {
     const stopListening = onAbort(killed, () => resolve(ABANDONED))

@@ -1,7 +1,7 @@
 /**
  * @module automation/slot-metrics
- * The numbers that plugins record, as the worker reports them: counters summed over all slots of this process, ended
- * ones included; gauges with their last value; histograms over everything recorded since the process started.
+ * Aggregates the metrics that plugins record: counters as the sum over all slots of this process, including ended ones;
+ * gauges with their last value; histograms over all values since the process started.
  * @see D55
  */
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
@@ -13,7 +13,10 @@ interface Counter {
   readonly add: (n?: number) => void
 }
 
-/** Histograms count whole numbers from 1: thousandths, moved up by one so that 0 has a place. Good to three digits. */
+/**
+ * Histograms count integers from 1: values are stored in thousandths plus 1, so that 0 is valid. Accurate to three
+ * digits.
+ */
 const SCALE = 1_000
 const HIGHEST = Number.MAX_SAFE_INTEGER
 const NAME = new RegExp(NAME_PATTERN)
@@ -30,7 +33,10 @@ export class SlotMetrics {
     this.#log = log
   }
 
-  /** What a slot's context is given; its counters are also kept for {@link countersOf}. */
+  /**
+   * Creates the metrics of one slot. Its counters are also available through {@link countersOf}.
+   * @param slotId The slot; calling this again continues its counters.
+   */
   of(slotId: number): Metrics {
     const own = this.#slots.get(slotId) ?? new Map<string, number>()
     this.#slots.set(slotId, own)
@@ -47,17 +53,17 @@ export class SlotMetrics {
     }
   }
 
-  /** The counters of one slot, by bare name. */
+  /** @returns the counters of one slot, by name without prefix; empty for an unknown slot. */
   countersOf(slotId: number): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#slots.get(slotId) ?? [])
   }
 
-  /** Drops the counters of a slot that has ended; what it added to the sums stays. */
+  /** Removes the counters of an ended slot. The sums keep its values. */
   forget(slotId: number): void {
     this.#slots.delete(slotId)
   }
 
-  /** `counter.<name>`, `gauge.<name>`, `histogram.<name>.p50|p95|p99|count`. */
+  /** @returns `counter.<name>`, `gauge.<name>` and `histogram.<name>.p50|p95|p99|count`. */
   snapshot(): Readonly<Record<string, number>> {
     return Object.fromEntries([
       ...[...this.#counters].map(([name, value]) => [`counter.${name}`, value] as const),
@@ -85,7 +91,7 @@ export class SlotMetrics {
     histogram.record(Math.min(Math.round(value * SCALE) + 1, HIGHEST))
   }
 
-  /** A metric is no reason to fail a task: what cannot be recorded is dropped, and logged once. */
+  /** An invalid metric must not fail a task: it is dropped, and logged once. */
   #accepts(kind: Kind, name: string, known: ReadonlyMap<string, unknown>, value: number, lowest: number): boolean {
     if (!Number.isFinite(value) || value < lowest)
       return this.#refuse(
@@ -105,7 +111,7 @@ export class SlotMetrics {
     )
   }
 
-  /** The keys are bounded: a name is complained about only once it is kept, or as one of all. */
+  /** Bounded: a name is a key only after it was accepted; all rejected names share one key. */
   #refuse(key: string, message: string): false {
     if (this.#logged.has(key) || this.#logged.size > 3 * MAX_METRIC_NAMES) return false
     this.#logged.add(key)

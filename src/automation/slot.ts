@@ -1,49 +1,65 @@
 /**
  * @module automation/slot
- * The ports of the slot runners: everything a running slot needs from the process around it. The worker stands on the
- * other side with sockets and rpc, the test harness with a memory backend on virtual time.
+ * Defines the interface between the slot runners and their environment. The worker implements it with sockets and RPC,
+ * the test harness with a memory backend on virtual time.
  *
  *   runBatchSlot       take ─▶ run ─▶ settle ─▶ take …      ends after its task when `stopping` aborts
- *   runContinuousSlot  run ─▶ (error: backoff 1 s … 60 s; return: 1 s) ─▶ run …   told at once when `stopping` aborts
+ *   runContinuousSlot  run ─▶ (error: backoff 1 s … 60 s; return: 1 s) ─▶ run …   aborts the run when `stopping` aborts
  */
 import type { Clock, Random, Timers } from '../runtime/index.ts'
 import type { BaseConfig, JsonObject, RpcMethod, RpcParams, RpcResult } from '../protocol/index.ts'
 import type { Metrics, SlotLog } from './context.ts'
 
-/** A config as it is applied: frozen. */
+/** An applied config, frozen. */
 export type AppliedConfig = Readonly<BaseConfig & JsonObject>
 
-/** One reserved task. Its lease is extended by the process around until it is settled. */
+/** One reserved task. The environment extends its lease until its outcome is reported. */
 export interface TaskLease {
   readonly id: string
   readonly payload: JsonObject
   readonly attempt: number
-  /** As it was when the task was reserved. */
+  /** The config at the time of the reserve. */
   readonly config: AppliedConfig
-  /** What the run is told by: aborts with a SlotStopped when the lease is lost, and by {@link interrupt}. */
+  /** The signal of the run. Aborts with a SlotStopped when the lease is lost, and on {@link interrupt}. */
   readonly signal: AbortSignal
-  /** The lease has ended against our will; the outcome is then ignored. */
+  /** The lease was lost, so the outcome will be ignored. */
   readonly isLost: boolean
-  /** Tells the run to stop. */
+  /** Aborts the signal of the run with `reason`. */
   interrupt(reason: unknown): void
-  /** @throws LeaseLost */
+  /** Extends the lease now. @throws {LeaseLost} when it was lost. */
   extend(): Promise<void>
-  /** Hand the outcome over; retried by the process around until it is answered. Only the first call counts. */
+  /**
+   * Reports success. The first call of `ack`, `nack` and `release` counts; its delivery is retried by the environment.
+   */
   ack(): void
+  /**
+   * Reports a failed attempt.
+   * @param error The text of `last_error`; truncated to 4,096 characters.
+   * @param options `retryInMs` 0 to 86,400,000 replaces the automation's backoff; `permanent` moves the task to the
+   * dead letters.
+   */
   nack(error: string, options?: { readonly retryInMs?: number; readonly permanent?: boolean }): void
+  /** Returns the task to the queue without counting an attempt. */
   release(): void
 }
 
 export interface TaskSource {
-  /** Waits for the next task. null: `stopping` aborted first. */
+  /**
+   * Waits for the next task.
+   * @param stopping Aborts the wait.
+   * @returns null when `stopping` aborted first.
+   */
   take(stopping: AbortSignal): Promise<TaskLease | null>
 }
 
-/** The plugin primitives of D23, by method; the context is built over this one call. */
+/** The calls of plugins (D23), by method. The context uses only this interface. */
 export interface Primitives {
-  /** @throws RpcError as the master answered, or `unavailable`. */
+  /**
+   * Sends one call to the master.
+   * @throws {RpcError} with the master's code, or `unavailable` without a response.
+   */
   call<M extends RpcMethod>(method: M, params: RpcParams<M>): Promise<RpcResult<M>>
-  /** Messages published while the iteration runs; ends when the signal aborts. */
+  /** Yields the messages published on `topic` during the iteration. Ends when `signal` aborts. */
   subscribe(topic: string, signal: AbortSignal): AsyncIterable<unknown>
 }
 
@@ -54,13 +70,13 @@ export interface SlotPorts {
   readonly log: SlotLog
   readonly metrics: Metrics
   readonly primitives: Primitives
-  /** The newest applied config. */
+  /** @returns the newest applied config. */
   readonly config: () => AppliedConfig
-  /** Puts one output, serialised before this returns, into the worker's buffer. @throws RangeError when it does not fit a frame. */
+  /** Serialises one output and buffers it in the worker. @throws {RangeError} when it is larger than a frame. */
   readonly emit: (output: JsonObject) => void
-  /** The slot's last failure, for the worker's `last_error`; null when it runs well again. */
+  /** Reports the last failure of the slot for `last_error`; null when it has recovered. */
   readonly onError: (message: string | null) => void
-  /** Wraps work in a span (`slot.reserve`, `slot.run_one`, `slot.run_continuous`); records the exception. */
+  /** Runs work in a span (`slot.reserve`, `slot.run_one`, `slot.run_continuous`) and records its exception. */
   readonly span: <T>(
     name: SlotSpan,
     attributes: Readonly<Record<string, string | number>>,
@@ -69,18 +85,18 @@ export interface SlotPorts {
 }
 export type SlotSpan = 'slot.run_continuous' | 'slot.reserve' | 'slot.run_one'
 
-/** How the process around ends a slot. Both abort with a SlotStopped as reason. */
+/** Stops a slot. Both signals abort with a SlotStopped. */
 export interface SlotControl {
-  /** Stands on spans and log lines. */
+  /** For spans and log lines. */
   readonly workerId: string
   readonly slotId: number
-  /** Take nothing new; a batch task goes on, a continuous run is told at once. */
+  /** Take no further tasks. A batch run continues; a continuous run is aborted. */
   readonly stopping: AbortSignal
-  /** The deadline has passed: what still runs is interrupted, its task released. */
+  /** The deadline has passed: runs are interrupted and their tasks released. */
   readonly killed: AbortSignal
 }
 
-/** What stands on every span of a slot. */
+/** @returns the attributes of every span of a slot. */
 export function slotAttributes(
   { type }: { readonly type: string },
   { workerId, slotId }: SlotControl,
@@ -88,7 +104,7 @@ export function slotAttributes(
   return { 'fleet.automation_type': type, 'fleet.worker_id': workerId, 'fleet.slot_id': slotId }
 }
 
-/** The same on every log line inside. */
+/** @returns the fields of every log line of a slot. */
 export function slotLogFields(
   { type }: { readonly type: string },
   { workerId, slotId }: SlotControl,

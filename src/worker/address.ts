@@ -1,21 +1,25 @@
 /**
  * @module worker/address
- * Where one worker's routes stand below its master: one WebSocket, three HTTP paths. A path prefix in the master's URL
- * (a reverse proxy's) is kept; query, fragment and credentials have no place there.
+ * Builds the URLs of one worker's routes at the master: one WebSocket and three HTTP paths. Keeps a path prefix of the
+ * master's URL, as a reverse proxy may add one.
  */
 import { API_PREFIX } from '../protocol/index.ts'
 
 export interface WorkerAddress {
-  /** Scheme, host and port, as an HTTP client wants them. */
+  /** Scheme, host and port, as an HTTP client takes them. */
   readonly origin: string
   readonly configPath: string
   readonly rpcPath: string
   readonly busPath: string
-  /** The whole URL of the control channel, ws: or wss:. */
+  /** URL of the control channel, with the scheme ws: or wss:. */
   readonly controlUrl: string
 }
 
-/** @throws TypeError when `masterUrl` is no http(s) URL, or carries credentials, a query or a fragment. */
+/**
+ * Builds the URLs for one worker.
+ * @param masterUrl http or https, without credentials, query and fragment.
+ * @throws {TypeError} for a URL of another form.
+ */
 export function workerAddress(masterUrl: string, type: string, workerId: string): WorkerAddress {
   if (!URL.canParse(masterUrl)) throw new TypeError('the master URL is not valid; for example http://master:8080')
   const url = new URL(masterUrl)

@@ -1,8 +1,8 @@
 /**
  * @module worker/bus
- * What plugins subscribe to: one stream of server-sent events per topic, shared by all slots that listen, open as long
- * as one does. The bus keeps nothing (D23): what is published while the stream is away is missed, and a listener that
- * does not read loses the oldest messages, logged once a minute at most.
+ * Subscribes plugins to bus topics: one server-sent event stream per topic, shared by all slots that listen to it and
+ * open while at least one does. The bus stores nothing (D23), so messages published while the stream is disconnected
+ * are lost. A listener that reads too slowly loses its oldest messages, with at most one warning per minute.
  */
 import { Pool } from 'undici'
 import { EventReader } from '../protocol/event-stream/index.ts'
@@ -19,7 +19,7 @@ import {
   type Timers,
 } from '../runtime/index.ts'
 
-/** The master sends at least a comment every 15 s. */
+/** The master sends a comment at least every 15 s. */
 const SILENCE_MS = 45_000
 const RETRY_BASE_MS = 500
 const RETRY_CAP_MS = 30_000
@@ -34,16 +34,16 @@ export interface BusDeps {
   readonly origin: string
   readonly busPath: string
   readonly token: () => string
-  /** Shared by all clients of a worker (D67). */
+  /** Shared by all clients of one worker (D67). */
   readonly refusals: RefusalLimiter
 }
 
-/** One iteration: what has come and was not read. */
+/** The queue of unread messages of one subscription. */
 class Listener {
   readonly queue: unknown[] = []
   #wake: (() => void) | undefined
 
-  /** False: the oldest message had to go. */
+  /** @returns false when the queue was full and the oldest message was dropped. */
   put(message: unknown): boolean {
     this.queue.push(message)
     this.wake()
@@ -84,7 +84,7 @@ export class BusClient {
     })
   }
 
-  /** Messages published on `topic` while the iteration runs; ends when the signal aborts. */
+  /** Yields the messages published on `topic` during the iteration. Ends when `signal` aborts. */
   async *subscribe(topic: string, signal: AbortSignal): AsyncGenerator {
     const listener = new Listener()
     const wake = (): void => listener.wake()
@@ -124,7 +124,7 @@ export class BusClient {
     return topic
   }
 
-  /** Keeps the stream of one topic up until nobody listens any more; never rejects. */
+  /** Reconnects the stream of one topic until it has no listeners. Never rejects. */
   async #follow(name: string, { abort, listeners }: Topic): Promise<void> {
     const backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, floor: 0.5, random: this.#deps.random })
     while (!abort.signal.aborted) {

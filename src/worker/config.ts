@@ -1,23 +1,23 @@
 /**
  * @module worker/config
- * Follows the worker's config: asks when told (`config_changed`), on each connect, and every 30 s in any case.
+ * Polls the worker's config: on a `config_changed` frame, after each connect, and every 30 s.
  *
  *   poll ──304──▶ nothing   ──200──▶ newer? ──no──▶ nothing
  *     │                                └─yes─▶ valid? ──no──▶ the old one stays, `last_error` says why
  *     └─404─▶ register again                     └─yes─▶ frozen, swapped whole (G16), applied
  *
- * Newer is: of another epoch (the master lost its state, D15), or of a higher generation within the epoch. A config that
- * was refused is not remembered as seen: it is asked for again with each poll, and refused again in silence.
+ * A config is newer when its epoch differs (the master lost its state, D15), or when its generation is higher in the
+ * same epoch. The worker polls a rejected config again every 30 s, and logs the rejection only once.
  */
 import type { AppliedConfig, CatalogEntry } from '../automation/index.ts'
 import { CONFIG_POLL_MS, RECONNECT_BASE_MS, RpcError, type FieldError } from '../protocol/index.ts'
 import { Backoff, type Cancel, type Log, type Random, type Timers } from '../runtime/index.ts'
 import type { HttpResponse } from './rpc-client.ts'
 
-/** A register takes a moment to be stored; a 404 within it means "not yet". */
+/** A registration takes a moment to be stored, so a 404 within this time means "not yet stored". */
 const YOUNG_MS = 10_000
 
-/** One version of the config. `epoch` is null with a master that names none. */
+/** One version of the config. `epoch` is null for a master that sends none. */
 interface Version {
   readonly epoch: string | null
   readonly gen: number
@@ -28,15 +28,15 @@ export interface ConfigDeps {
   readonly random: Random
   readonly log: Log
   readonly entry: CatalogEntry
-  /** GET of the config, with `If-None-Match` unless null. */
+  /** Sends GET for the config, with `If-None-Match` unless `etag` is null. */
   readonly fetch: (etag: string | null) => Promise<HttpResponse>
-  /** Milliseconds since the channel opened; 0 while it is away. */
+  /** Milliseconds since the channel opened; 0 while it is closed. */
   readonly channelAgeMs: () => number
   readonly registerAgain: (why: string) => void
   readonly onApplied: (config: AppliedConfig) => void
-  /** The master knows this worker: the poll was answered. */
+  /** Called after each successful poll: the master has a record of this worker. */
   readonly onKnown: () => void
-  /** null: the newest config is applied. */
+  /** Called with null when the newest config is applied. */
   readonly onError: (message: string | null) => void
 }
 
@@ -57,21 +57,22 @@ export class ConfigFollower {
     this.#backoff = new Backoff({ baseMs: RECONNECT_BASE_MS, capMs: CONFIG_POLL_MS, floor: 0.5, random: deps.random })
   }
 
-  /** The newest applied config; before any, the automation's defaults. */
+  /** The newest applied config, or the automation's defaults before the first one. */
   get current(): AppliedConfig {
     return this.#current
   }
 
-  /** For the state frame; 0 before any, which is the generation of the defaults. */
+  /** Generation for the state frame; 0 before the first config, which is the generation of the defaults. */
   get appliedGen(): number {
     return this.#applied?.gen ?? 0
   }
 
   start(): void {
-    this.#schedule(this.#deps.random.unit() * CONFIG_POLL_MS) // A phase of its own, so that a fleet does not ask in step.
+    // Random phase, so that the workers of a fleet do not poll simultaneously.
+    this.#schedule(this.#deps.random.unit() * CONFIG_POLL_MS)
   }
 
-  /** Asks at once; asked while asking, once more afterwards. */
+  /** Polls immediately. A call during a poll causes exactly one more poll after it. */
   poll(): void {
     if (this.#ended) return
     this.#again = this.#polling
@@ -96,12 +97,12 @@ export class ConfigFollower {
     this.#cancelNext = this.#deps.timers.after(ms, () => this.poll())
   }
 
-  /** One poll; never rejects. Returns the milliseconds until the next. */
+  /** Polls once; never rejects. @returns the milliseconds until the next poll. */
   async #fetch(): Promise<number> {
     try {
       return this.#take(await this.#deps.fetch(this.#etag()))
     } catch (error) {
-      if (this.#ended) return CONFIG_POLL_MS // Our own end broke it.
+      if (this.#ended) return CONFIG_POLL_MS // The request failed because the worker is stopping.
       const message =
         error instanceof RpcError ? error.message : `the config could not be read: ${(error as Error).message}`
       this.#deps.log.warn('failed to read the config, retrying', { error: message })
@@ -122,7 +123,7 @@ export class ConfigFollower {
       throw new Error(`the master returned HTTP ${response.status}`)
     if (response.status === 200) this.#consider(response)
     else this.#settled()
-    this.#backoff.reset() // Not before: an answer that says nothing is a failure.
+    this.#backoff.reset() // Only after a valid response: an unreadable one counts as a failure.
     this.#deps.onKnown()
     return CONFIG_POLL_MS
   }
@@ -185,7 +186,10 @@ export class ConfigFollower {
   }
 }
 
-/** The part of the ETag before the last dot, else the header; null when the master names neither (D15, D47). */
+/**
+ * @returns the epoch from the ETag (the part before the last dot), or else from the `muster-epoch` header; null when
+ * the master sends neither (D15, D47).
+ */
 function epochOf({ headers }: HttpResponse): string | null {
   const etag = headers['etag']
   const found = typeof etag === 'string' ? /^(?:W\/)?"(.+)\.\d+"$/.exec(etag)?.[1] : undefined

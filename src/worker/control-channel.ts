@@ -1,16 +1,19 @@
 /**
  * @module worker/control-channel
- * The WebSocket to the master, kept up for as long as the worker lives.
+ * Keeps the WebSocket to the master open until the worker stops.
  *
  *   connecting ──open: register, ping──▶ greeting ──ping comes back──▶ open ──close──▶ waiting ──delay──▶ connecting
  *        └── handshake refused, or closed while greeting ────────────────────────────────▶┘
- *   close code 4000 ──▶ refused, for good: no version of ours will suit this master
+ *   close code 4000 ──▶ rejected permanently: the protocol versions do not match
  *
- * A bad token shows only after the upgrade, as close code 4401 (D12), and nothing on the wire confirms a register. So a
- * ping of ours follows it, and what the outbox holds is sent when that ping has come back: not into a closing door.
- * The delay is drawn from [d/2, d], d = 1, 2, 4 … 30 s, and starts over after 30 s of a good connection, so that a
- * fleet comes back spread out (G13); the Retry-After of a refusal is a lower bound for it, up to 30 s (D68). A peer that sends not a byte for 45 s
- * is dead: the master pings every 20 s (G12). The token is asked for anew at each try, so a rotated one takes effect.
+ * The master rejects an invalid token only after the upgrade, with close code 4401 (D12), and does not confirm a
+ * register. The worker therefore sends a ping after `register`, and sends the content of the outbox only when the
+ * response to that ping arrives.
+ *
+ * The reconnect delay is drawn from [d/2, d], with d = 1, 2, 4 … 30 s, and resets after 30 s of connection. The workers
+ * of a fleet therefore reconnect spread over time (G13). A Retry-After header is a lower bound, up to 30 s (D68). The
+ * master pings every 20 s, so 45 s without data count as a dead connection (G12). The token is read for each attempt,
+ * so a rotated token takes effect.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Static } from 'typebox'
@@ -39,14 +42,14 @@ import {
 import type { Outbox } from './outbox.ts'
 
 const HANDSHAKE_MS = 15_000
-/** A master that answers no ping is believed to be there after this long. */
+/** How long to wait for the response to the first ping. A master that sends none counts as connected after that. */
 const GREETING_MS = 2_000
 const GOOD_AFTER_MS = 30_000
 const CLOSE_WITHIN_MS = 2_000
 const CLOSE_ABNORMAL = 1006
 const NOT_A_MASTER =
   'check that SVC_MASTER_URL is the URL of the master, and that the proxy in front of it forwards WebSocket upgrades'
-/** How the master begins its reason when a newer connection has taken the worker id (D11). */
+/** Beginning of the close reason when a newer connection replaced this one (D11). */
 const REPLACED = 'replaced'
 
 interface Identity {
@@ -66,11 +69,11 @@ export interface ChannelDeps {
   readonly token: () => string
   readonly identity: Identity
   readonly outbox: Outbox
-  /** The master has taken this connection and read `register`. */
+  /** Called when the master has accepted this connection and read `register`. */
   readonly onOpen: () => void
   readonly onClose: () => void
   readonly onFrame: (frame: MasterFrame) => void
-  /** The master speaks another protocol version: nothing will change that. */
+  /** Called when the master does not support the protocol version, which is permanent. */
   readonly onRefused: (why: string) => void
 }
 
@@ -83,7 +86,7 @@ export class ControlChannel {
   #cancelRetry: Cancel | undefined
   #cancelSilence: Cancel | undefined
   #cancelGreeting: Cancel | undefined
-  /** The id of the ping that was not answered yet. */
+  /** The id of the first ping while its response is outstanding. */
   #greeting: string | undefined
   #lastByteMs = 0
   #retryAfterMs = 0
@@ -98,7 +101,7 @@ export class ControlChannel {
     return this.#isOpen
   }
 
-  /** Milliseconds since this connection opened; 0 while there is none. */
+  /** Milliseconds since this connection opened; 0 without a connection. */
   get ageMs(): number {
     return this.#openedAtMs === undefined ? 0 : this.#deps.clock.monotonicMs() - this.#openedAtMs
   }
@@ -107,7 +110,7 @@ export class ControlChannel {
     this.#connect()
   }
 
-  /** Ends this connection; the next one registers again (D7). */
+  /** Closes this connection. The next connection registers again (D7). */
   reconnect(why: string): void {
     if (!this.#isOpen) return
     this.#deps.log.info('reconnecting the control channel', { why })
@@ -115,7 +118,7 @@ export class ControlChannel {
     this.#watch(CLOSE_WITHIN_MS)
   }
 
-  /** Ends the channel for good; resolves when the socket is gone. */
+  /** Closes the channel permanently. Resolves when the socket is closed. */
   async close(): Promise<void> {
     this.#ended = true
     this.#cancelRetry?.()
@@ -131,7 +134,8 @@ export class ControlChannel {
     try {
       this.#dial()
     } catch (error) {
-      this.#closed(CLOSE_ABNORMAL, (error as Error).message) // A token that no header can hold.
+      // The token contains characters that a header cannot contain.
+      this.#closed(CLOSE_ABNORMAL, (error as Error).message)
     }
   }
 
@@ -257,7 +261,7 @@ export class ControlChannel {
     this.#lastByteMs = this.#deps.clock.monotonicMs()
   }
 
-  /** Ends the socket once it was silent for `ms`; a longer watch that is set is replaced. */
+  /** Closes the socket after `ms` without data. Replaces the previous limit. */
   #watch(ms: number): void {
     const { clock, log, timers } = this.#deps
     this.#cancelSilence?.()

@@ -1,24 +1,27 @@
 /**
  * @module worker/drain
- * The end of a worker, in three forms (D53, D95). A later form of this list overrides an earlier one.
+ * Shuts a worker down in one of three forms (D53, D95). A form lower in this list overrides a higher one.
  *
- *   drain frame   nothing new; tasks in flight finish, however long they take
- *   SIGTERM       the same with a deadline: what runs after `SVC_DRAIN_TIMEOUT_SECONDS` is interrupted, its task released
+ *   drain frame   takes no new tasks; tasks in flight finish, without a time limit
+ *   SIGTERM       the same with a deadline: tasks that run longer than `SVC_DRAIN_TIMEOUT_SECONDS` are released
  *   crash         the same with a deadline of 0: an uncaught exception left the process in an unknown state
  *
- *   draining ─▶ slots gone ─▶ all leases given back ─▶ settles answered ─▶ outputs sent ─▶ sockets closed ─▶ over
+ *   draining ─▶ slots ended ─▶ leases released ─▶ outcomes delivered ─▶ outputs sent ─▶ sockets closed ─▶ stopped
  *
- * Continuous slots are told at once and have that many seconds in both. A SIGTERM during a drain adds its deadline.
- * After the slots the rest has a bound as well, below the 15 s that a pod's grace period leaves for it: a master that
- * is away keeps no worker alive.
+ * Continuous slots are interrupted immediately and have the drain timeout to return. A SIGTERM during a drain adds its
+ * deadline. The steps after the slots are bounded too, below the 15 s that the grace period of a pod leaves for them,
+ * so an unreachable master cannot keep the worker running.
  */
 import type { Cancel, Log, Timers } from '../runtime/index.ts'
 
-/** By the drain frame: the master reserves nothing for us any more; an answer may still be on its way. */
+/** After a drain frame the master leases no more tasks to this worker, but a response may still be in flight. */
 const LAST_RESERVE_MS = 1_000
-/** By SIGTERM nobody has told it, but a queue with tasks in it answers at once. Cut off, such an answer would cost each of its tasks a lost lease. */
+/**
+ * The master does not know about a SIGTERM. Aborting a reserve whose response is in flight costs each of its tasks a
+ * lost lease.
+ */
 const RESPONSE_IN_FLIGHT_MS = 250
-/** After SIGTERM and its deadline: for the last settles. */
+/** Time for the last outcomes, after SIGTERM and its deadline. */
 const LAST_SETTLES_MS = 6_000
 const LAST_OUTPUTS_MS = 3_000
 
@@ -35,7 +38,7 @@ export interface DrainDeps {
   readonly leases: { readonly size: number; releaseAll(): void; stop(): void }
   readonly outcomes: { idle(): Promise<void> }
   readonly outbox: { idle(): Promise<void> }
-  /** Ends what is left: sockets and timers. */
+  /** Closes the remaining sockets and timers. */
   readonly close: () => Promise<void>
 }
 
@@ -54,7 +57,10 @@ export class Drain {
     return this.#form !== undefined
   }
 
-  /** Begins, or hastens, the end; the same promise each time, resolved when the worker is over. Never rejects. */
+  /**
+   * Starts the shutdown, or shortens it for a more urgent form. Never rejects. @returns the same promise for every
+   * call, which resolves when the worker has stopped.
+   */
   begin(form: DrainForm, why: string): Promise<void> {
     const { drainTimeoutMs, log, slots, timers } = this.#deps
     const isMoreUrgent = this.#form === undefined || URGENCY[form] > URGENCY[this.#form]
@@ -79,7 +85,7 @@ export class Drain {
     ])
     leases.releaseAll()
     leases.stop()
-    // Without extension each lease is over by then, and a settle has nothing left to say.
+    // Leases are not extended any more, so after this time every lease has expired and its outcome has no effect.
     this.#cancels.push(timers.after(visibilityMs, () => this.#hurry.abort()))
     if (!(await finished(outcomes.idle(), this.#hurry.signal)))
       log.error(
@@ -95,7 +101,7 @@ export class Drain {
   }
 }
 
-/** Whether `work` ends before `signal` aborts. */
+/** @returns whether `work` finishes before `signal` aborts. */
 async function finished(work: Promise<void>, signal: AbortSignal): Promise<boolean> {
   const aborted = new Promise<false>((resolve) => {
     if (signal.aborted) resolve(false)

@@ -1,7 +1,7 @@
 /**
  * @module worker/errors-seen
- * What is wrong with this worker right now, by where it comes from: a slot, the config, a spawn, a stray exception. The
- * newest is the `last_error` of the state frame; a source that is well again takes its own message back, and no other.
+ * Keeps the current errors of a worker by source: a slot, the config, a spawn, or an unhandled error. The newest is
+ * `last_error` in the state frame. A source that recovers clears only its own error.
  */
 import { MAX_ERROR_CHARS } from '../protocol/index.ts'
 import { truncateError } from '../runtime/index.ts'
@@ -16,7 +16,7 @@ export class ErrorsSeen {
     this.#onChange = onChange
   }
 
-  /** The newest message, null when all is well. */
+  /** The newest message; null without errors. */
   get last(): string | null {
     return [...this.#messages.values()].at(-1) ?? null
   }
@@ -25,7 +25,7 @@ export class ErrorsSeen {
     return this.#messages.has(source)
   }
 
-  /** null: well again. */
+  /** @param message null clears the error of this source. */
   set(source: ErrorSource, message: string | null): void {
     const known = this.#messages.delete(source)
     if (message !== null) this.#messages.set(source, truncateError(message, MAX_ERROR_CHARS))

@@ -1,7 +1,7 @@
 /**
  * @module worker/health
- * The worker's own listener, when one is asked for: `/healthz` answers as long as the process does, `/readyz` says
- * whether it is registered and not draining (D59), `/metrics` shows its own condition.
+ * Serves the optional health listener of a worker: `/healthz` (the process runs), `/readyz` (registered and not
+ * draining, D59) and `/metrics` (gauges of this process).
  */
 import { Gauge, Registry } from 'prom-client'
 import { serveProbes, type ProbeListener, type ProbeVerdict } from '../runtime/index.ts'
@@ -14,11 +14,11 @@ export interface HealthListen {
 export interface HealthDeps {
   readonly isReady: () => ProbeVerdict
   readonly labels: Readonly<Record<'automation_type' | 'worker_id', string>>
-  /** Read at each scrape; names without the prefix. */
+  /** Read at each scrape. Names are without the prefix `svc_worker_process_`. */
   readonly gauges: Readonly<Record<string, { readonly help: string; readonly read: () => number }>>
 }
 
-/** Starts listening. @throws Error when the address cannot be used. */
+/** Starts listening. @throws {Error} when the address cannot be used. */
 export function startHealth(listen: HealthListen, deps: HealthDeps): Promise<ProbeListener> {
   return serveProbes('SVC_HEALTH_LISTEN', listen, {
     healthz: () => ({ ok: true, why: 'ok' }),

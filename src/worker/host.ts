@@ -1,6 +1,6 @@
 /**
  * @module worker/host
- * The machine and the process as the worker describes them. A port, so that tests and simulated fleets bring their own.
+ * Describes the machine and the process. An interface, so that tests and simulated fleets can replace it.
  */
 import { availableParallelism, hostname, release, totalmem, type as systemName } from 'node:os'
 import type { Static } from 'typebox'
@@ -9,9 +9,9 @@ import type { Hardware } from '../protocol/index.ts'
 const BYTES_PER_GB = 1024 ** 3
 
 export interface Host {
-  /** As `register` sends it. */
+  /** The hardware fields of `register`. */
   hardware(): Static<typeof Hardware>
-  /** CPU time this process has used since it began, user and system, in milliseconds. */
+  /** CPU time of this process since its start, user and system, in milliseconds. */
   cpuMs(): number
   /** Resident memory in bytes. */
   rssBytes(): number

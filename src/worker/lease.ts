@@ -1,4 +1,7 @@
-/** @module worker/lease  One reserved task as a slot sees it: its outcome counts once, and its end is a signal. */
+/**
+ * @module worker/lease
+ * One reserved task, as its slot uses it. Only the first outcome counts, and a lost lease aborts the signal.
+ */
 import { SlotStopped, type AppliedConfig, type TaskLease } from '../automation/index.ts'
 import {
   MAX_ERROR_CHARS,
@@ -9,7 +12,7 @@ import {
 } from '../protocol/index.ts'
 import { truncateError } from '../runtime/index.ts'
 
-/** How a lease ends by our word, ready for the wire. */
+/** The outcome of a task, as it is sent to the master. */
 export type Outcome =
   | { readonly method: 'tasks.ack' | 'tasks.release'; readonly item: RpcParams<'tasks.ack'>['tasks'][number] }
   | { readonly method: 'tasks.nack'; readonly item: RpcParams<'tasks.nack'>['tasks'][number] }
@@ -19,10 +22,10 @@ export interface NackOptions {
   readonly permanent?: boolean
 }
 
-/** Who holds the leases; see leases.ts. */
+/** Owner of the leases; see leases.ts. */
 export interface LeaseHolder {
   settle(lease: HeldLease, outcome: Outcome): void
-  /** @throws LeaseLost */
+  /** @throws {LeaseLost} when the lease was lost. */
   extend(lease: HeldLease): Promise<void>
 }
 
@@ -81,7 +84,7 @@ export class HeldLease implements TaskLease {
     this.#settle({ method: 'tasks.release', item: { task_id: this.id, token: this.token } })
   }
 
-  /** The master says that the lease has ended: whatever the slot still says is ignored. */
+  /** Marks the lease as lost. Outcomes that the slot reports later are ignored. */
   end(): void {
     this.#settled = true
     this.#lost = true

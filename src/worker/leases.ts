@@ -1,10 +1,11 @@
 /**
  * @module worker/leases
- * Every lease this worker holds, from the answer of a reserve until its outcome is handed over. All of them are extended
- * in one call at each third of the visibility timeout (D25), so that two calls in a row may fail before one runs out.
+ * Tracks every lease of this worker, from the response of a reserve until its outcome is queued. Extends all leases in
+ * one call at each third of the visibility timeout (D25), so that two consecutive calls may fail before a lease
+ * expires.
  *
- * A lease ends against our will only by the master's word, `lease_lost`. Our own clock never ends one: while a master is
- * away nobody else can be given the task, and the fencing token refuses whoever comes too late (D24).
+ * Only the master ends a lease early, with `lease_lost`; the worker's own clock never does. While the master is
+ * unavailable, no other worker can receive the task, and the fencing token rejects a late outcome (D24).
  */
 import { LeaseLost, type AppliedConfig } from '../automation/index.ts'
 import {
@@ -71,12 +72,12 @@ export class Leases implements LeaseHolder {
     if (lease.isLost) throw new LeaseLost(`the lease of task ${lease.id} was lost; another worker may have the task`)
   }
 
-  /** Gives back whatever is still held: the end of the process is near. */
+  /** Releases all remaining leases, before the process ends. */
   releaseAll(): void {
     for (const lease of this.#held.values()) lease.release()
   }
 
-  /** Nacks every lease held for the task `taskId`. Does nothing for a task that is not held. */
+  /** Nacks every lease of the task `taskId`. Does nothing without such a lease. */
   fail(taskId: string, error: string, settle: NackOptions): void {
     for (const lease of this.#held.values()) if (lease.id === taskId) lease.nack(error, settle)
   }
@@ -118,7 +119,7 @@ export class Leases implements LeaseHolder {
   }
 
   #end(lease: HeldLease): void {
-    if (!this.#held.delete(lease.token)) return // Settled while the call was out.
+    if (!this.#held.delete(lease.token)) return // Its outcome was reported during the call.
     this.#deps.log.warn('lease lost: the task may have been given to another worker', { task_id: lease.id })
     lease.end()
   }

@@ -1,11 +1,11 @@
 /**
  * @module worker/logs
- * Makes the logs of a worker process: the one of its parts, and the one that a plugin gets.
+ * Creates the logs of a worker process: one for its components, one for plugins.
  */
 import type { SlotPorts } from '../automation/index.ts'
 import type { Log, LogFields, LogLevel } from '../runtime/index.ts'
 
-/** @returns a log whose lines are written inside `here`, so that they have the fields of the worker and not of a slot. */
+/** @returns a log that writes its lines inside `here`, so that they have the fields of the worker and not of a slot. */
 export function logWithin(here: (write: () => void) => void, log: Log): Log {
   const own =
     (level: LogLevel): Log[LogLevel] =>
@@ -20,7 +20,7 @@ export function logWithin(here: (write: () => void) => void, log: Log): Log {
   }
 }
 
-/** @returns the log as a plugin sees it: functions without `this`. */
+/** @returns the log for plugins: functions that do not use `this`. */
 export function slotLogOf(log: Log): SlotPorts['log'] {
   return {
     debug: (message, fields) => log.debug(message, fields as LogFields),

@@ -1,14 +1,14 @@
 /**
  * @module worker/outbox
- * Everything the control channel sends after `register`, in order, within a bound.
+ * Buffers and sends, in order, everything that the control channel sends after `register`.
  *
  *   output ─▶ open frame ──10 ms, or full──▶ sealed frames ──▶ socket        1,024 frames, 16 MiB; oldest evicted
- *   state, stats ─▶ "due" ─────── made at the moment of sending ──▶ socket   newest only, no place in the bound
+ *   state, stats ─▶ "due" ─────── made at the moment of sending ──▶ socket   newest only, not counted in the bound
  *
- * Outputs that come together share a frame (D37). While nothing can be sent the open frame stays open and fills up, so
- * a disconnect costs as few frames as possible. Beyond the bound whole frames go, oldest first, and every output in
- * them is counted. A frame handed to the socket is never sent again: an output arrives at most once (G10).
- * Settles never pass here (G11): see outcome-queue.ts.
+ * Outputs of the same moment share a frame (D37). While nothing can be sent, the open frame fills up, so a disconnect
+ * costs few frames. When the buffer is full, the oldest frames are dropped, and their outputs are counted. A frame that
+ * the socket accepted is never sent again, so an output arrives at most once (G10). Outcomes of tasks do not use the
+ * outbox (G11); see outcome-queue.ts.
  */
 import {
   MAX_FRAME_BYTES,
@@ -20,23 +20,23 @@ import {
 } from '../protocol/index.ts'
 import type { Cancel, Clock, Log, Timers } from '../runtime/index.ts'
 
-/** How long an output waits for company. */
+/** How long an output waits for further outputs, to share a frame. */
 const GROUP_MS = 10
-/** What may lie unsent in the socket before frames wait here, where they can still be evicted; one frame always may. */
+/** Limit of unsent bytes in the socket. Beyond it, frames wait in the outbox, where they can still be dropped. */
 export const SOCKET_HIGH_BYTES = 1_048_576
 const WARN_EVERY_MS = 60_000
 const HEAD = '{"type":"output_batch","outputs":['
 const TAIL = ']}'
 
-/** The sending end of an open connection. */
+/** The sending side of an open connection. */
 export interface Sink {
-  /** Bytes accepted and not yet given to the network. */
+  /** Bytes that the socket accepted and did not send yet. */
   readonly bufferedAmount: number
-  /** `done` is called once, when the frame left the process or the connection broke. */
+  /** Calls `done` once, when the frame was sent or the connection broke. */
   send(text: string, done: () => void): void
 }
 
-/** Frames of which only the newest matters; made when they can be sent. */
+/** Frames of which only the newest matters. They are created when they can be sent. */
 interface Reports {
   /** The frame as JSON text. */
   state(): string
@@ -55,7 +55,7 @@ export interface OutboxDeps {
   readonly timers: Timers
   readonly log: Log
   readonly reports: Reports
-  /** Frames that may wait; only tests pass another number. With frames filled up as they are, 16 MiB come first. */
+  /** Maximum number of waiting frames; only tests set it. With full frames, the limit of 16 MiB applies first. */
   readonly maxFrames?: number
 }
 
@@ -76,17 +76,17 @@ export class Outbox {
     this.#deps = deps
   }
 
-  /** Outputs lost to the bound since the process began. */
+  /** Number of outputs dropped since the process started because the buffer was full. */
   get outputsEvicted(): number {
     return this.#evicted
   }
 
-  /** Frames that wait, the one still filling included. */
+  /** Number of waiting frames, including the open one. */
   get frames(): number {
     return this.#sealed.length + (this.#entries.length > 0 ? 1 : 0)
   }
 
-  /** Takes one output. @throws RangeError when it does not fit a frame. */
+  /** Buffers one output. @throws {RangeError} when it is larger than a frame. */
   output(slotId: number, payload: JsonObject): void {
     const entry = JSON.stringify({ slot_id: slotId, ts: toSeconds(this.#deps.clock.wallMs()), payload })
     const bytes = Buffer.byteLength(entry) + 1
@@ -106,13 +106,13 @@ export class Outbox {
     })
   }
 
-  /** Asks for a fresh report; repeated asks before it can be sent are one. */
+  /** Requests a report. Requests before it can be sent are combined into one. */
   report(name: ReportName): void {
     this.#due.add(name)
     this.#flush()
   }
 
-  /** A registered connection: state and statistics go first, then what waited. */
+  /** Starts sending to a registered connection: state and stats first, then the waiting outputs. */
   attach(sink: Sink): void {
     this.#sink = sink
     this.#due.clear()
@@ -124,7 +124,7 @@ export class Outbox {
     this.#sink = undefined
   }
 
-  /** Resolves when nothing waits any more and the socket has taken it all. */
+  /** Resolves when nothing waits and the socket has sent everything. */
   async idle(): Promise<void> {
     this.#flush()
     while (this.frames > 0 || (this.#sink?.bufferedAmount ?? 0) > 0)

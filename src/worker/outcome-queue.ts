@@ -1,12 +1,12 @@
 /**
  * @module worker/settles
- * Outcomes on their way to the master: ack, nack and release. What is handed over within a tick, or while a call is out,
- * travels together; one call is out at a time.
+ * Delivers outcomes of tasks (ack, nack and release) to the master. Outcomes of the same tick, or that arrive during a
+ * call, are sent together. One call is in flight at a time.
  *
- * A settle is sent again until it is answered (G11): repeating an ack is harmless (D24), and a nack or release whose
- * first answer was lost is told `lease_lost` the second time. Nothing here is ever evicted; it is bounded all the same,
- * since a worker without a master gets no new tasks. A settle that can never be accepted is logged and given up: its
- * lease runs out and the task comes back.
+ * An outcome is sent until the master responds (G11). Repeating an ack is harmless (D24). A nack or release whose first
+ * response was lost receives `lease_lost` the second time. Outcomes are never dropped to save memory; their number is
+ * bounded, because a worker without a master gets no new tasks. An outcome that the master rejects permanently is
+ * logged and discarded, so its lease expires and the task returns.
  */
 import { MAX_BODY_BYTES, MAX_SETTLE_ITEMS, type RpcError } from '../protocol/index.ts'
 import { Backoff, sleep, type Log, type Random, type Timers } from '../runtime/index.ts'
@@ -15,9 +15,9 @@ import { asRpcError, requestedDelayMs, type CallOptions, type RpcCall, type RpcO
 
 const RETRY_BASE_MS = 200
 const RETRY_CAP_MS = 5_000
-/** Half of what a body may hold: error texts are counted in characters, and JSON may escape them. */
+/** Half of the maximum body: error texts are counted in characters, and JSON may escape them. */
 const MAX_CHUNK_BYTES = MAX_BODY_BYTES / 2
-/** Method, id, token and punctuation of one item. */
+/** Bytes for method, id, token and punctuation of one item. */
 const ITEM_BYTES = 128
 const METHODS = ['tasks.ack', 'tasks.nack', 'tasks.release'] as const
 
@@ -30,7 +30,7 @@ export interface OutcomeQueueDeps {
   readonly random: Random
   readonly log: Log
   readonly rpc: BatchRpc
-  /** The master does not know this worker. */
+  /** Called when the master has no record of this worker. */
   readonly registerAgain: (why: string) => void
 }
 
@@ -55,12 +55,12 @@ export class OutcomeQueue {
     this.#deps.timers.after(0, () => void this.#run())
   }
 
-  /** Resolves when everything handed over so far is answered or given up. */
+  /** Resolves when every outcome queued so far is delivered or discarded. */
   async idle(): Promise<void> {
     while (this.#running) await new Promise<void>((resolve) => void this.#idleWaiters.push(resolve))
   }
 
-  /** Gives up what is not answered yet: the process ends. */
+  /** Discards undelivered outcomes, because the process ends. */
   stop(): void {
     this.#stop.abort()
   }
@@ -87,7 +87,10 @@ export class OutcomeQueue {
     return this.#queue.splice(0, count)
   }
 
-  /** Sends one chunk; what must be sent again is put back in front. Returns how long to wait before going on. */
+  /**
+   * Sends one chunk, and puts failed items back at the front. @returns how long to wait before the next chunk, in
+   * milliseconds.
+   */
   async #send(chunk: readonly Outcome[]): Promise<number> {
     const groups = METHODS.map((method) => chunk.filter((each) => each.method === method)).filter(
       (group) => group.length > 0,
@@ -136,7 +139,8 @@ export class OutcomeQueue {
   }
 
   #retry(group: readonly Outcome[], error: RpcError): number {
-    if (error.data['status'] === 413) this.#maxItems = Math.max(1, this.#maxItems >> 1) // A master with a smaller body limit.
+    // The master has a smaller body limit.
+    if (error.data['status'] === 413) this.#maxItems = Math.max(1, this.#maxItems >> 1)
     this.#queue = [...group, ...this.#queue]
     const waitMs = Math.max(this.#backoff.nextMs(), requestedDelayMs(error, this.#deps.random))
     this.#deps.log.warn('failed to deliver task outcomes, retrying', {

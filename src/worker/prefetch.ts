@@ -1,15 +1,16 @@
 /**
  * @module worker/prefetch
- * How many leases to hold beyond the free slots. A slot whose task takes microseconds would otherwise idle for a round
- * trip per task; a slot whose task takes seconds needs nothing in advance, and a task held for it would wait here while
- * another worker is free. So: as many as the slots take during two round trips, and never more than a few per slot, each
- * of which then waits for no more than that many short runs.
+ * Calculates how many leases to hold beyond the free slots. Without prefetching, a slot whose tasks take microseconds
+ * idles for one round trip per task. With too much of it, tasks of several seconds wait here while another worker is
+ * idle. The depth is the number of tasks that the slots take during two round trips, up to 4 per slot.
  */
 
-/** Leases ahead of each slot. One is too few for tasks of microseconds: the slots then idle for every round trip. */
+/**
+ * Maximum number of prefetched leases per slot. With 1, slots idle in every round trip when tasks take microseconds.
+ */
 const MOST_PER_SLOT = 4
 const WINDOW_MS = 20
-/** Share of the newest measurement in the running mean. */
+/** Weight of the newest measurement in the moving average. */
 const WEIGHT = 0.5
 
 export class Prefetch {
@@ -22,22 +23,25 @@ export class Prefetch {
     this.#sinceMs = nowMs
   }
 
-  /** The most leases that may be held ready for `slots` slots. */
+  /** Maximum number of prefetched leases for `slots` slots. */
   static most(slots: number): number {
     return MOST_PER_SLOT * slots
   }
 
-  /** Leases to hold ready for `slots` slots, as fast as they take them now. */
+  /** Number of leases to prefetch for `slots` slots at their current rate. */
   depth(slots: number): number {
     return Math.min(Prefetch.most(slots), Math.floor(2 * this.#roundTripMs * this.#takenPerMs))
   }
 
-  /** A slot took a task. */
+  /** Records that a slot took a task. */
   taken(): void {
     this.#taken += 1
   }
 
-  /** A reserve was answered after `tookMs`. `full`: with all that was asked for, so that it did not wait for arrivals. */
+  /**
+   * Records a reserve that took `tookMs`. @param full whether it returned as many tasks as requested, so that it did
+   * not wait for new ones.
+   */
   recordResponse(nowMs: number, tookMs: number, full: boolean): void {
     if (full) this.#roundTripMs += WEIGHT * (tookMs - this.#roundTripMs)
     const elapsedMs = nowMs - this.#sinceMs

@@ -1,11 +1,14 @@
 /**
  * @module worker/rpc-client
- * HTTP to the master: JSON-RPC 2.0 (D23, D60), one call or many in one body, and plain GET for the config poll.
+ * Calls the master over HTTP: JSON-RPC 2.0 (D23, D60), single calls and batches, and GET for the config.
  *
- * A call fails in one of two ways. The master answered: an {@link RpcError} with its code. No answer came, or none that
- * can be read: `unavailable`, whose data say more. `outcome` is `not_sent` when the master surely did nothing, else
- * `unknown`: the call may have had its effect. `retry_after_ms` stands there when the master named a time. Reads are
- * tried twice when the connection broke; everything else is the caller's decision.
+ * A call that the master rejects throws an {@link RpcError} with the master's code. Without a readable response, it
+ * throws `unavailable`, with these data:
+ *
+ *   outcome         `not_sent` when the master certainly did nothing, else `unknown`: the call may have taken effect
+ *   retry_after_ms  present when the master sent a Retry-After header
+ *
+ * Reads are retried once when the connection broke. Every other retry is the decision of the caller.
  */
 import { Pool, type Dispatcher } from 'undici'
 import {
@@ -29,13 +32,13 @@ import {
 } from '../runtime/index.ts'
 
 const CALL_MS = 15_000
-/** The largest answer is a reserve: 12 MiB of payloads, and their frame. */
+/** The largest response is that of a reserve: 12 MiB of payloads and their frame. */
 const MAX_RESPONSE_BYTES = 32 * 1_048_576
-/** Below the 75 s after which the master closes an idle connection. */
+/** Less than the 75 s after which the master closes an idle connection. */
 const KEEP_ALIVE_MAX_MS = 60_000
 const READS: ReadonlySet<RpcMethod> = new Set<RpcMethod>(['kv.get', 'counter.get'])
 const NAMES = new Map(Object.entries(RPC_ERRORS).map(([name, code]) => [code as number, name as RpcErrorName]))
-/** Errors of a connection that was never made. */
+/** Error codes of connections that were never established. */
 const NOT_SENT = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -64,9 +67,9 @@ export interface RpcClientDeps {
   readonly origin: string
   readonly rpcPath: string
   readonly token: () => string
-  /** Sockets to the master; calls beyond wait their turn. */
+  /** Maximum number of connections to the master. Further calls wait for a free one. */
   readonly connections: number
-  /** Shared by all clients of a worker: bounds their requests while the master refuses them (D67). */
+  /** Shared by all clients of one worker. Limits their request rate while the master rejects them (D67). */
   readonly refusals: RefusalLimiter
 }
 
@@ -87,7 +90,7 @@ export class RpcClient {
     })
   }
 
-  /** @throws RpcError */
+  /** Sends one call. @throws {RpcError} as the head of this file describes. */
   async call<M extends RpcMethod>(method: M, params: RpcParams<M>, options: CallOptions = {}): Promise<RpcResult<M>> {
     try {
       return await this.#single(method, params, options)
@@ -98,7 +101,10 @@ export class RpcClient {
     }
   }
 
-  /** Many calls in one body, 1 to 1000; one outcome each, in order. @throws RpcError when there is no answer at all. */
+  /**
+   * Sends 1 to 1,000 calls in one request. @returns one outcome per call, in order. @throws {RpcError} without a
+   * readable response.
+   */
   async batch(calls: readonly RpcCall[], options: CallOptions = {}): Promise<readonly RpcOutcome[]> {
     const requests = calls.map(({ method, params }) => ({ jsonrpc: '2.0', id: this.#nextId++, method, params }))
     const body = await this.#post(requests, options)
@@ -113,12 +119,12 @@ export class RpcClient {
     })
   }
 
-  /** A GET with the token. @throws RpcError `unavailable` when no answer comes. */
+  /** Sends GET with the token. @throws {RpcError} `unavailable` without a response. Safe to retry. */
   get(path: string, headers: Readonly<Record<string, string>>, options: CallOptions = {}): Promise<HttpResponse> {
     return this.#request({ method: 'GET', path, headers: { ...headers, ...this.#authorization() } }, options)
   }
 
-  /** Ends every call that is still out. */
+  /** Aborts all calls in flight. */
   async close(): Promise<void> {
     await this.#pool.destroy()
   }
@@ -169,7 +175,7 @@ export class RpcClient {
     }
   }
 
-  /** Waits while the master refuses; part of the time of the call. */
+  /** Waits while the master rejects requests. The time counts towards the timeout of the call. */
   async #turn(signal: AbortSignal): Promise<void> {
     try {
       await this.#deps.refusals.turn(signal)
@@ -231,7 +237,10 @@ function noResponse(message: string): RpcError {
   return new RpcError('unavailable', message, { outcome: 'unknown' })
 }
 
-/** What a call failed with. Anything but an RpcError means that the answer had not the shape of one: not of our master. */
+/**
+ * @returns `error` as an RpcError. Any other error means a response of an unexpected shape, for example from a
+ * different server.
+ */
 export function asRpcError(error: unknown): RpcError {
   if (error instanceof RpcError) return error
   return new RpcError(
@@ -242,7 +251,10 @@ export function asRpcError(error: unknown): RpcError {
   )
 }
 
-/** How long to wait because the master requested it, in milliseconds: with jitter, at most 30 s (D68); 0 when it did not. */
+/**
+ * @returns the delay that the master requested, in milliseconds: with jitter, at most 30 s (D68), or 0 without a
+ * request.
+ */
 export function requestedDelayMs(error: RpcError, random: Random): number {
   const ms = error.data['retry_after_ms']
   return typeof ms === 'number' && ms > 0 ? retryAfterDelayMs(ms, random) : 0

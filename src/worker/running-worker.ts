@@ -43,21 +43,21 @@ export interface WorkerView {
 export interface RunningWorker {
   /** Resolves with the exit code when everything is closed. Never rejects. */
   readonly done: Promise<0 | 1>
-  /** Starts the shutdown that SIGTERM requests: no new tasks, and a deadline for running ones (D53). May be called repeatedly. */
+  /** Shuts down as on SIGTERM: no new tasks, and a deadline for running ones (D53). May be called repeatedly. */
   drain(why: string): void
   state(): WorkerView
   /** Handles an unhandled rejection of a plugin: logs it and reports it as `last_error`. The worker continues. */
   reportUnhandledError(error: unknown): void
   /**
-   * Handles an uncaught exception: fails the task whose run threw it, releases all others, and stops with exit code 1 as
-   * soon as the master has confirmed that, at most 10 s later (D95).
+   * Handles an uncaught exception: fails the task whose run threw it, releases all others, and stops with exit code 1
+   * as soon as the master has confirmed that, at most 10 s later (D95).
    */
   crash(error: unknown): void
 }
 
 /**
- * What all parts of a worker share. `log` has the fields of the worker, also when a slot caused the line, and repeats a
- * warning at most once a minute.
+ * What all components of a worker share. `log` has the fields of the worker, also for lines that a slot caused, and
+ * repeats a warning at most once a minute.
  */
 export interface Ports extends WorkerAddress, Pick<WorkerOptions, 'clock' | 'timers' | 'random' | 'log'> {
   readonly token: () => string

@@ -26,7 +26,7 @@ export class SlotRecords {
     return this.#failing.size
   }
 
-  /** `message`: null when the last run of the slot succeeded. */
+  /** @param message null when the last run of the slot succeeded. */
   setError(slotId: number, message: string | null): void {
     if (message === null) this.#failing.delete(slotId)
     else this.#failing.add(slotId)

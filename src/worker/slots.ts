@@ -1,14 +1,14 @@
 /**
  * @module worker/slots
- * The supervisor of the slots. Level-based: whenever a config is applied, a slot ends or a timer fires, the slots that
- * run are brought in line with the target, `enabled ? slots : 0`.
+ * Supervises the slots. Level-based: each applied config, ended slot and timer adjusts the running slots to the target,
+ * `enabled ? slots : 0`.
  *
- *   spawn ─▶ running ──lowered, disabled, recycled, drained──▶ ending ──run settles──▶ gone, its room is free
- *               └── ended by itself or threw: a failed spawn ──▶ tried again after 1 s … 60 s
+ *   spawn ─▶ running ──lowered, disabled, recycled, drained──▶ ending ──run settles──▶ ended, its place is free
+ *               └── ended by itself or threw: a failed spawn ──▶ retried after 1 s … 60 s
  *
- * Raising leaves the running slots alone; lowering tells the oldest first. What is ending still fills its room, so that
- * never more than `slots` runs work at once. A batch slot ends after its task, however long that takes; a continuous
- * one has the drain timeout and is then killed (D53). One slot that fails says nothing about the others.
+ * Raising the target does not affect running slots; lowering it stops the oldest first. A stopping slot keeps its place
+ * until it ends, so never more than `slots` runs are active. A batch slot ends after its task, without a time limit. A
+ * continuous slot is killed after the drain timeout (D53). A failing slot does not affect the others.
  */
 import { SlotStopped, type AppliedConfig, type SlotControl, type StopReason } from '../automation/index.ts'
 import { toMs } from '../protocol/index.ts'
@@ -18,7 +18,7 @@ const SPAWN_BASE_MS = 1_000
 const SPAWN_CAP_MS = 60_000
 /** Slots that live this long after a failed spawn show that spawning works again. */
 const HEALTHY_MS = 10_000
-/** Slots are not replaced more often than this, whatever the config says. */
+/** Minimum lifetime of a slot, even if the config requests a shorter one. */
 const MIN_RECYCLE_MS = 1_000
 
 export interface SlotsDeps {
@@ -27,15 +27,15 @@ export interface SlotsDeps {
   readonly random: Random
   readonly log: Log
   readonly workerId: string
-  /** Runs one slot until it is stopped. Anything else that ends it is a failed spawn. */
+  /** Runs one slot until it is stopped. Any other end counts as a failed spawn. */
   readonly run: (control: SlotControl) => Promise<void>
-  /** How long a slot that was told to stop may go on; null: as long as its task takes. */
+  /** How long a stopped slot may continue, in milliseconds; null: without a limit. */
   readonly endWithinMs: number | null
-  /** null: spawning works again. */
+  /** Called with null when spawning works again. */
   readonly onSpawnError: (message: string | null) => void
-  /** A slot came, went, or is to end. */
+  /** Called when a slot started, ended or was stopped. */
   readonly onChange: () => void
-  /** The slot is gone; what is kept for it may be dropped. */
+  /** Called when a slot has ended, so that its records can be removed. */
   readonly onGone: (slotId: number) => void
 }
 
@@ -63,7 +63,7 @@ class Slot {
 export class Slots {
   readonly #deps: SlotsDeps
   readonly #backoff: Backoff
-  /** By age, oldest first. */
+  /** In order of age, oldest first. */
   readonly #slots = new Map<number, Slot>()
   #target = 0
   #enabled = false
@@ -84,19 +84,19 @@ export class Slots {
     return this.#target
   }
 
-  /** Slots that run and were not told to end. */
+  /** Number of running slots that were not stopped. */
   get active(): number {
     let count = 0
     for (const slot of this.#slots.values()) count += slot.isActive ? 1 : 0
     return count
   }
 
-  /** All that run, those that are ending included. */
+  /** Number of running slots, including those that are stopping. */
   get size(): number {
     return this.#slots.size
   }
 
-  /** Each slot that runs, with its age. */
+  /** Each running slot, with its age. */
   ages(): readonly { readonly slotId: number; readonly ageMs: number }[] {
     const now = this.#deps.clock.monotonicMs()
     return [...this.#slots.values()].map(({ id, startedAtMs }) => ({ slotId: id, ageMs: now - startedAtMs }))
@@ -110,7 +110,7 @@ export class Slots {
     this.#adjust()
   }
 
-  /** Tells every slot to end and spawns no more; resolves when all are gone. */
+  /** Stops all slots and starts no new ones. Resolves when all have ended. */
   async drain(why: 'drain' | 'shutdown'): Promise<void> {
     this.#drained = why
     this.#target = 0
@@ -120,7 +120,7 @@ export class Slots {
     while (this.#slots.size > 0) await new Promise<void>((resolve) => void this.#emptyWaiters.push(resolve))
   }
 
-  /** Interrupts whatever still runs. */
+  /** Interrupts all running slots. */
   kill(why: StopReason): void {
     for (const slot of this.#slots.values()) slot.kill(why)
   }
@@ -181,7 +181,7 @@ export class Slots {
     const { log, onSpawnError, timers } = this.#deps
     this.#cancelHealthy?.()
     onSpawnError(`slot ${id} failed to start: ${how}`)
-    if (this.#isSpawnPaused || this.#drained !== undefined) return // Many that fail together are one failure.
+    if (this.#isSpawnPaused || this.#drained !== undefined) return // Slots that fail together count as one failure.
     const waitMs = this.#backoff.nextMs()
     log.error('slot failed to start, retrying', { slot_id: id, error: how, retry_in_ms: Math.round(waitMs) })
     this.#isSpawnPaused = true

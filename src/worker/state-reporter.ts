@@ -1,27 +1,27 @@
 /**
  * @module worker/state-reporter
- * When a state frame is due: every 15 s, and whenever what it says has changed. A task that fails now and then must not
- * become a flood of frames, so changes within 100 ms are one.
+ * Decides when to send a state frame: every 15 s, and after each change. Changes within 100 ms share a frame, so that
+ * frequently failing tasks do not cause a flood of frames.
  *
- *   IDLE     not enabled, no slots asked for, or ended
- *   RUNNING  slots are asked for
- *   ERROR    … and each of them failed last, or none can be started
+ *   IDLE     disabled, no slots requested, or stopped
+ *   RUNNING  slots are requested
+ *   ERROR    slots are requested, and the last run of each one failed, or no slot can be started
  *
- * DRAINING is never said here: it is the master's word (D6).
+ * Only the master sets DRAINING (D6).
  */
 import { STATE_EVERY_MS, toSeconds, type ReportedState } from '../protocol/index.ts'
 import type { Cancel, Clock, Timers } from '../runtime/index.ts'
 
 const MIN_GAP_MS = 100
 
-/** What the frame says; equal ones need not be sent again at once. */
+/** The content of a state frame. Equal contents are not sent again before the period ends. */
 export interface WorkerCondition {
   readonly state: ReportedState
   readonly configGen: number
   readonly lastError: string | null
 }
 
-/** The state of a worker of which `target` slots are asked for. */
+/** The state of a worker with a target of `target` slots. */
 export function stateOf({
   target,
   active,
@@ -42,7 +42,7 @@ export interface StateReporterDeps {
   readonly clock: Clock
   readonly timers: Timers
   readonly condition: () => WorkerCondition
-  /** Asks the outbox for a fresh state frame. */
+  /** Requests a state frame from the outbox. */
   readonly send: () => void
 }
 
@@ -66,7 +66,7 @@ export class StateReporter {
     this.#cancelPeriod?.()
   }
 
-  /** Something may have changed. */
+  /** Sends a state frame if the condition changed since the last one. */
   sendIfChanged(): void {
     if (this.#cancelGap !== undefined || !this.#hasChanged()) return
     const gapMs = this.#lastSentAtMs + MIN_GAP_MS - this.#deps.clock.monotonicMs()
@@ -77,7 +77,7 @@ export class StateReporter {
     })
   }
 
-  /** The frame, made when it is sent. */
+  /** Creates the frame with the current condition. */
   frame(): string {
     const condition = this.#deps.condition()
     this.#lastSent = condition

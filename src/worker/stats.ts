@@ -1,27 +1,27 @@
 /**
  * @module worker/stats
- * The stats frame: slots, CPU, memory, and what plugins measure. Made at the moment of sending, so that a reconnect
- * brings fresh figures.
+ * Creates the stats frame: slots, CPU, memory and metrics of plugins. It is created when it is sent, so that it is
+ * current after a reconnect.
  */
 import { MAX_FRAME_BYTES, MAX_JSON_VALUES, toSeconds, type SlotStats } from '../protocol/index.ts'
 import type { Clock } from '../runtime/index.ts'
 import type { Host } from './host.ts'
 
 const BYTES_PER_MB = 1024 ** 2
-/** Below this a CPU share is noise; the last one stands. */
+/** Shorter intervals give inaccurate CPU values; the previous value is used instead. */
 const MIN_SAMPLE_MS = 1_000
-/** JSON values of one entry of `per_slot`, its counters apart. */
+/** JSON values of one entry of `per_slot`, without its counters. */
 const SLOT_VALUES = 4
 
 export interface StatsDeps {
   readonly clock: Clock
   readonly host: Host
-  /** Flat numbers, as D55 names them. */
+  /** Flat metrics by name (D55). */
   readonly metrics: () => Readonly<Record<string, number>>
   readonly perSlot: () => readonly SlotStats[]
 }
 
-/** The share of one core this process used since the last sample, in percent. */
+/** Measures the CPU usage of this process since the last sample, in percent of one core. */
 class CpuSampler {
   readonly #clock: Clock
   readonly #host: Host
@@ -65,12 +65,12 @@ export class Stats {
     return Math.round((this.#deps.host.rssBytes() / BYTES_PER_MB) * 10) / 10
   }
 
-  /** Whether there are more or fewer slots than the last frame told. */
+  /** Whether the number of slots changed since the last frame. */
   get hasSlotCountChanged(): boolean {
     return this.#deps.perSlot().length !== this.#reportedSlots
   }
 
-  /** The frame as JSON; what does not fit a frame, or would be too many values, is left out, `per_slot` first. */
+  /** Creates the frame as JSON. Omits `per_slot`, then `metrics`, when the frame would be too large. */
   frame(): string {
     const { clock, metrics, perSlot } = this.#deps
     const slots = perSlot()

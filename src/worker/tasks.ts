@@ -1,14 +1,14 @@
 /**
  * @module worker/tasks
- * One reserver for all batch slots. Slots ask with `take`; the answers of one long poll after the other go to those who
- * wait, first come first served.
+ * Reserves tasks for all batch slots with one long poll at a time, and hands them to waiting slots in the order in
+ * which they called `take`.
  *
- *   take ─▶ waiting ◀── hand out ── answer of tasks.reserve {limit: waiting + prefetch} ──▶ ready ──take──▶ slot
- *                                                             ready for 2 s, or no slot for it ──▶ released
+ *   take ─▶ waiting ◀── hand out ── result of tasks.reserve {limit: waiting + prefetch} ──▶ ready ──take──▶ slot
+ *                                                          ready for 2 s, or more than can be prefetched ──▶ released
  *
- * Never more than one call is out. An empty answer that came early (a draining worker, a crowded master) is followed by
- * a pause, as a failure is. `stop` ends it: nothing new is asked for, what no slot has is released, and so is whatever
- * the last call still brings.
+ * One call is in flight at a time. An empty response before the poll's timeout (worker draining, master overloaded) is
+ * followed by a pause, as is a failure. `stop` reserves nothing more, and releases leases without a slot, including
+ * those of the last call.
  */
 import type { AppliedConfig, TaskLease, TaskSource } from '../automation/index.ts'
 import { MAX_RESERVED_PER_CALL, MAX_WAIT_MS, type ReservedTask, type RpcError } from '../protocol/index.ts'
@@ -18,15 +18,15 @@ import type { CallRpc, Leases } from './leases.ts'
 import { Prefetch } from './prefetch.ts'
 import { asRpcError, requestedDelayMs } from './rpc-client.ts'
 
-/** Below the master's 30 s, so that its answer is on the way before any proxy loses patience. */
+/** Below the master's 30 s, so that the response is sent before a proxy closes the connection. */
 const WAIT_MS = Math.min(25_000, MAX_WAIT_MS)
-/** The long poll, and what a slow network adds. */
+/** The long poll, plus the delay of a slow network. */
 const CALL_MS = WAIT_MS + 10_000
-/** An empty answer before this was not waited for. */
+/** An empty response within this time means that the master did not wait. */
 const EARLY_MS = 1_000
 const PAUSE_BASE_MS = 200
 const PAUSE_CAP_MS = 5_000
-/** A lease that no slot took for so long is worth more to another worker. */
+/** A prefetched lease that no slot takes within this time is released for other workers. */
 const READY_MS = 2_000
 
 interface Waiter {
@@ -59,7 +59,10 @@ export class TaskFeed implements TaskSource {
   #cancelNext: Cancel | undefined
   #cancelReady: Cancel | undefined
   #stopped = false
-  /** Lets the master recognise a poll whose connection was lost (D78); undefined: the master is too old for it. */
+  /**
+   * Identifies the polls of this worker, so that the master recognises one whose connection was lost (D78). Undefined
+   * for a master that does not support it.
+   */
   #pollId: string | undefined
   readonly #abort = new AbortController()
 
@@ -70,7 +73,7 @@ export class TaskFeed implements TaskSource {
     this.#pollId = deps.random.uuid()
   }
 
-  /** How many slots there are to feed. */
+  /** @param slots Number of slots to reserve for. */
   setSlots(slots: number): void {
     this.#slots = slots
     for (const { lease } of this.#ready.splice(Prefetch.most(slots))) lease.release()
@@ -85,7 +88,7 @@ export class TaskFeed implements TaskSource {
     return taken
   }
 
-  /** Ends the reserving. The call that is out may still be answered within `graceMs`; resolves when it is over. */
+  /** Stops reserving. A call in flight has `graceMs` to return. Resolves when it has ended. */
   async stop(graceMs: number): Promise<void> {
     this.#stopped = true
     this.#cancelNext?.()
@@ -96,7 +99,10 @@ export class TaskFeed implements TaskSource {
     cancel()
   }
 
-  /** Past its time a lease is worth nothing here, even if the timer that gives it back is late: a stopped process wakes up with leases that have ended. */
+  /**
+   * Skips leases older than READY_MS even if the timer that releases them is late: after a suspended process resumes,
+   * they may have expired.
+   */
   #nextReady(): HeldLease | undefined {
     const before = this.#deps.clock.monotonicMs() - READY_MS
     for (let next = this.#ready.shift(); next !== undefined; next = this.#ready.shift()) {
@@ -121,9 +127,9 @@ export class TaskFeed implements TaskSource {
   }
 
   /**
-   * Asks in a moment, so that all slots that become free together are counted in one limit. The end of this turn comes
-   * before the outcomes of the tasks that made them free are sent (outcome-queue.ts): the master then looks the worker up
-   * while they travel, and can store them and the new leases in one commit.
+   * Reserves at the end of this turn, so that one limit counts all slots that become free together. The reserve is sent
+   * before the outcomes of the finished tasks (outcome-queue.ts). The master looks the worker up meanwhile, and can
+   * store the outcomes and the new leases in one commit.
    */
   #schedule(ms = 0): void {
     if (this.#stopped || this.#calling !== undefined || this.#cancelNext !== undefined) return
@@ -146,7 +152,7 @@ export class TaskFeed implements TaskSource {
     return this.#waiting.size > 0 || (depth > 0 && this.#ready.length <= depth / 2)
   }
 
-  /** One call; never rejects. Returns how long to wait before the next. */
+  /** Sends one reserve; never rejects. @returns how long to wait before the next one, in milliseconds. */
   async #reserve(): Promise<number> {
     const { clock, rpc } = this.#deps
     const limit = Math.min(
@@ -213,7 +219,7 @@ export class TaskFeed implements TaskSource {
   }
 }
 
-/** When everything that is ready to run in this turn of the event loop has run. */
+/** Runs `task` after everything that is ready to run in this turn of the event loop. */
 function atEndOfTurn(task: () => void): Cancel {
   let cancelled = false
   process.nextTick(() => {

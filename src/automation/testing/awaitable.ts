@@ -1,12 +1,12 @@
 /**
  * @module automation/testing/awaitable
- * A promise that knows whether anybody ever asked for its outcome. `await` looks at `then` only where a promise is of
- * a class of its own, hence the class. A failure that nobody asked for does not end the process.
+ * A promise that records whether its result was awaited. `await` calls `then` only for promises of another class, hence
+ * the subclass. Its rejections count as handled.
  */
 export class Awaitable<T> extends Promise<T> {
   wasAwaited = false
 
-  /** What `then` answers is an ordinary promise. */
+  /** `then` returns an ordinary promise. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise
   }
@@ -17,7 +17,7 @@ export class Awaitable<T> extends Promise<T> {
     return awaitable
   }
 
-  // oxlint-disable-next-line unicorn/no-thenable -- to be told is the point
+  // oxlint-disable-next-line unicorn/no-thenable -- recording the call is the purpose
   override then<A = T, B = never>(
     onFulfilled?: ((value: T) => A | PromiseLike<A>) | null,
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,

@@ -6,14 +6,17 @@ import type { BatchHandle, BatchOptions, BatchRun } from './options.ts'
 import { LocalTasks } from './tasks.ts'
 import { checkedCall, checkedSeconds } from './usage.ts'
 
-/** An hour: three attempts with the longest backoff take ten minutes. */
+/** One hour: three attempts with the longest backoff take ten minutes. */
 const MAX_VIRTUAL_SECONDS = 3_600
 
 /**
- * Runs the tasks as a worker would, without a master or a network, on virtual time: retries, backoff and visibility cost
- * no real time. Ends when every task is acked or dead and the script is over.
- * @throws RunError when the automation does what it should not, would never end, or the call itself is wrong.
- * @throws AutomationError when a schema of the automation does not compile.
+ * Runs the tasks as a worker would, without a master or a network, on virtual time. Retries, backoff and visibility
+ * timeouts take no real time. Ends when every task is acked or dead and the script has ended.
+ * @param automation The result of {@link defineBatch}.
+ * @param options Tasks, config, seeds and script; see {@link BatchOptions}.
+ * @returns What the runs did and left in the store. Failed tasks are results, not errors.
+ * @throws {RunError} when the automation violates a rule, would never end, or the options are invalid.
+ * @throws {AutomationError} when a schema of the automation does not compile.
  */
 export async function runBatch<C, O, T, P extends Pools>(
   automation: BatchAutomation<C, O, T, P>,
@@ -39,7 +42,7 @@ export async function runBatch<C, O, T, P extends Pools>(
         const left = await tasks.whereabouts()
         harness.fail(
           faults.stuck(
-            `after ${maxVirtualSeconds} virtual seconds ${left.length === 0 ? 'the script or a slot goes on' : `not every task is done: ${left.join('; ')}`}; ${harness.describeRuns()}`,
+            `after ${maxVirtualSeconds} virtual seconds ${left.length === 0 ? 'the script or a slot is still running' : `not every task is done: ${left.join('; ')}`}; ${harness.describeRuns()}`,
           ),
         )
       }),

@@ -1,4 +1,8 @@
-/** @module automation/testing/config  The config of the one worker: merged and checked as the master does, frozen as the worker does. */
+/**
+ * @module automation/testing/config
+ * Holds the config of the simulated worker: merges and checks patches as the master does, freezes them as the worker
+ * does.
+ */
 import { mergeConfig, type JsonObject } from '../../protocol/index.ts'
 import type { Backend, Ref } from '../../storage/index.ts'
 import type { AppliedConfig, CatalogEntry } from '../index.ts'
@@ -28,7 +32,7 @@ export class WorkerConfig {
     return this.#gen
   }
 
-  /** @throws RunError naming every field at fault; the old config stays. */
+  /** Applies a patch. @throws {RunError} naming every invalid field; the previous config stays. */
   async patch(patch: object): Promise<AppliedConfig> {
     const { config, changed } = mergeConfig(
       this.#entry.configSchema,
@@ -46,7 +50,7 @@ export class WorkerConfig {
       actor: 'script',
     })
     if (put === 'not_found' || 'conflict' in put)
-      throw new TypeError('two changes of the config at once; await setConfig')
+      throw new TypeError('two simultaneous changes of the config; await setConfig')
     this.#gen = put.gen
     this.#current = frozen(config as AppliedConfig)
     return this.#current

@@ -1,4 +1,4 @@
-/** @module automation/testing/continuous  Runs a continuous automation for a while. */
+/** @module automation/testing/continuous  Runs a continuous automation for a given virtual time. */
 import { toMs } from '../../protocol/index.ts'
 import { runContinuousSlot, type ContinuousAutomation, type Pools } from '../index.ts'
 import { Harness } from './harness.ts'
@@ -6,10 +6,13 @@ import type { ContinuousOptions, ContinuousRun } from './options.ts'
 import { checkedCall, checkedSeconds } from './usage.ts'
 
 /**
- * Runs the slots as a worker would, without a master or a network, for `forSeconds` of virtual time, and drains them.
- * A run that fails is started again as in the worker, and stands in `runs`.
- * @throws RunError when the automation does what it should not, would never end, or the call itself is wrong.
- * @throws AutomationError when a schema of the automation does not compile.
+ * Runs the slots as a worker would, without a master or a network, for `forSeconds` of virtual time, and drains them. A
+ * failed run is restarted as in the worker, and is listed in `runs`.
+ * @param automation The result of {@link defineContinuous}.
+ * @param options Duration, config, seeds and script; see {@link ContinuousOptions}.
+ * @returns What the runs did and left in the store. Failed runs are results, not errors.
+ * @throws {RunError} when the automation violates a rule, would never end, or the options are invalid.
+ * @throws {AutomationError} when a schema of the automation does not compile.
  */
 export async function runContinuous<C, O, P extends Pools>(
   automation: ContinuousAutomation<C, O, P>,

@@ -1,32 +1,33 @@
 /**
  * @module automation/testing/errors
- * Why a run of the harness fails. A failed task or a run that threw is no such reason: it stands in the result.
+ * Defines the faults that fail a run of the harness. A failed task or a run that throws is not a fault, but part of the
+ * result.
  */
 
-/** What a test may excuse with `allow`: the automation works, and still does what it should not. */
+/** Faults that a test may allow with `allow`. */
 export type Excusable =
   /** An output that does not match its schema. */
   | 'output'
-  /** A run that goes on for two seconds, real ones, after its signal. */
+  /** A run that continues for two real seconds after its signal aborted. */
   | 'signal'
   /** A lock or claim that is still held when the run returns. */
   | 'held'
-  /** A call of the context that nobody awaited. */
+  /** A call of the context that was not awaited. */
   | 'unawaited'
   /** A secret of the config in an output, a log line or an error. */
   | 'secret'
 
-/** `usage`: the harness was called wrongly. `stuck`: the run would never end. */
+/** `usage`: the harness was called incorrectly. `stuck`: the run would never end. */
 export interface Fault {
   readonly name: Excusable | 'usage' | 'stuck'
   readonly message: string
 }
 
-/** More faults than this are one mistake, made many times. */
+/** Further faults are repetitions of the same mistake. */
 const MAX_SHOWN = 20
 const EXCUSABLE: readonly string[] = ['output', 'signal', 'held', 'unawaited', 'secret'] satisfies Excusable[]
 
-/** Thrown by runBatch and runContinuous. `faults` says what is wrong, each in one sentence. */
+/** Thrown by runBatch and runContinuous. Each entry of `faults` is one sentence. */
 export class RunError extends Error {
   override readonly name = 'RunError'
   readonly faults: readonly Fault[]
@@ -36,13 +37,13 @@ export class RunError extends Error {
   }
 }
 
-/** The faults of one run, each once. */
+/** Collects the faults of one run, each once. */
 export class Faults {
   readonly #by: string
   readonly #allowed: ReadonlySet<string>
   readonly #found = new Map<string, Fault>()
 
-  /** @throws RunError when `allow` names something else. */
+  /** @throws {RunError} when `allow` contains an unknown name. */
   constructor(by: string, allow: readonly string[] = []) {
     this.#by = by
     this.#allowed = new Set(allow)
@@ -59,7 +60,7 @@ export class Faults {
     return this.#allowed.has(name)
   }
 
-  /** The call of the harness itself is wrong. */
+  /** @returns the error for an incorrect call of the harness. */
   usage(...messages: readonly string[]): RunError {
     return new RunError(
       this.#by,
@@ -67,7 +68,7 @@ export class Faults {
     )
   }
 
-  /** Nothing but this matters any more; what was found before is told along. */
+  /** @returns the error for a run that would never end, with the faults found before. */
   stuck(message: string): RunError {
     return new RunError(this.#by, [{ name: 'stuck', message }, ...this.#found.values()])
   }

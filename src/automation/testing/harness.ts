@@ -1,12 +1,12 @@
 /**
  * @module automation/testing/harness
- * One worker with its store, on virtual time: the slot runners of the real worker over the memory backend.
+ * Simulates one worker with its store on virtual time: the slot runners of the worker over the memory backend.
  *
  *   a run is outside its context ─▶ real time passes, virtual time stands still
  *   every run waits inside it ────▶ virtual time jumps to the next timer
  *
- * It goes on until every slot has ended. What the automation did wrong on the way is told at the end, all at once; what
- * would keep the run from ever ending is told at once.
+ * The simulation runs until every slot has ended. Faults of the automation are reported together at the end; a fault
+ * that would keep the run from ending is reported immediately.
  */
 import { MAX_FRAME_BYTES, toMs, toSeconds, type JsonObject } from '../../protocol/index.ts'
 import { seededRandom, sleep, systemTime, VirtualTime, type Random } from '../../runtime/index.ts'
@@ -37,7 +37,7 @@ import { LocalTopics } from './topics.ts'
 import { WatchedRun } from './watched-run.ts'
 
 const WORKER_ID = 'worker-1'
-/** What a frame holds beside one output. */
+/** Bytes of a frame that are not part of the output. */
 const FRAME_BYTES_BESIDE = 128
 
 export interface HarnessOptions extends Seeds {
@@ -47,7 +47,7 @@ export interface HarnessOptions extends Seeds {
   readonly maxWaitSeconds?: number
 }
 
-/** What the kind of the automation decides. */
+/** The parts that depend on the kind of the automation. */
 interface Play {
   readonly run: (control: SlotControl, ports: SlotPorts) => Promise<void>
   readonly isDone: () => boolean
@@ -64,7 +64,7 @@ export class Harness {
   readonly faults: Faults
   readonly workerId = WORKER_ID
   readonly outputs: JsonObject[] = []
-  /** Every run of the automation that has ended, in that order, and what it threw. */
+  /** Every ended run of the automation, in order, and what it threw. */
   readonly ended: { readonly run: WatchedRun; readonly endSeconds: number; readonly error: string | null }[] = []
   readonly #options: HarnessOptions
   readonly #calls: Call[] = []
@@ -83,7 +83,7 @@ export class Harness {
   #isAutomationLogging = false
   #wake = (): void => {}
 
-  /** @throws AutomationError when its schemas do not compile. */
+  /** @throws {AutomationError} when a schema does not compile. */
   constructor(automation: Automation, options: HarnessOptions, faults: Faults) {
     const entry = buildCatalog([automation]).get(automation.type)
     if (entry === undefined) throw new TypeError('the catalog lost its only automation')
@@ -105,7 +105,7 @@ export class Harness {
     this.#patience = new Patience(systemTime, faults.allows('signal'), options.maxWaitSeconds)
   }
 
-  /** Opens the store, fills it and gives the worker its config. @throws RunError for what the options have wrong. */
+  /** Opens and fills the store, and applies the config. @throws {RunError} for invalid options. */
   async prepare(): Promise<void> {
     const { config = {}, slots } = this.#options
     const { backend, entry } = this
@@ -130,7 +130,9 @@ export class Harness {
     this.#slots?.apply(config)
   }
 
-  /** Runs the slots until all have ended. Once `isDone`, they are drained; `isSettled`: nothing of theirs is on its way. */
+  /**
+   * Runs the slots until all have ended. Drains them when `isDone`; waits for undelivered outcomes until `isSettled`.
+   */
   async play({ run, isDone, isSettled }: Play): Promise<void> {
     const isBatch = this.entry.kind === 'BatchAutomation'
     const slots = new Slots({
@@ -183,7 +185,10 @@ export class Harness {
     }
   }
 
-  /** What every script can do. What fails in it fails the run, whether the script awaits it or not. */
+  /**
+   * The functions that both kinds of scripts have. An error in one of them fails the run, even if the script does not
+   * await it.
+   */
   handle(): Handle<object> {
     return {
       setConfig: (patch) => this.act(() => this.setConfig(patch)),
@@ -199,29 +204,30 @@ export class Harness {
     return done
   }
 
-  /** Where every run of the automation stands, for a message. */
+  /** Describes what each run is doing, for messages. */
   describeRuns(): string {
     const { enabled, slots } = this.config.current
     const runs = [...this.#runs].map((run) => `${run.who}: ${run.lastCall}`)
     return runs.length > 0 ? runs.join('; ') : `no slot runs a task (enabled: ${enabled}, slots: ${slots})`
   }
 
-  /** Ends the run with this error. */
+  /** Ends the run with `error`. */
   fail(error: unknown): void {
     this.#failure ??= { error: error instanceof Error ? error : new Error(String(error)) }
     this.nudge()
   }
 
-  /** Something has happened. */
+  /** Wakes the loop to check the state again. */
   readonly nudge = (): void => this.#wake()
 
-  /** What the run did and left behind. @throws RunError for all that the automation did wrong. */
+  /** Returns the result of the run. @throws {RunError} with all faults of the automation. */
   async result<O>(): Promise<RunResult<O>> {
     const virtualSeconds = toSeconds(this.time.monotonicMs())
     const store = await readStore(this.backend, this.entry, this.#primitives.touched, this.time.wallMs())
     await this.backend.close()
     this.faults.throwIfAny()
-    const outputs = this.outputs as unknown as RunResult<O>['outputs'] // Each was checked against the schema that O stands for.
+    // Each output was checked against the schema of type O.
+    const outputs = this.outputs as unknown as RunResult<O>['outputs']
     return {
       outputs,
       calls: this.#calls,
@@ -234,7 +240,7 @@ export class Harness {
     }
   }
 
-  /** Waits, in real time, until every run waits inside its context. */
+  /** Waits, in real time, until every run waits for a call of its context. */
   async #settled(): Promise<void> {
     for (;;) {
       await this.time.advance(0)
@@ -253,7 +259,7 @@ export class Harness {
     else run.overdue()
   }
 
-  /** Nobody waits for it any more, unless the test excuses it. */
+  /** Abandons the overdue run, unless the test allows it. */
   #overdue(run: WatchedRun): void {
     if (this.#slots?.has(run.slotId) !== true) this.#runs.delete(run)
     else if (!this.faults.allows('signal')) this.#slots.kill(run.slotId)

@@ -1,4 +1,4 @@
-/** What an author tests with, published as `muster/automation/testing`. */
+/** The test harness for authors, published as `muster/automation/testing`. */
 export { runBatch } from './batch.ts'
 export { runContinuous } from './continuous.ts'
 export { RunError, type Excusable, type Fault } from './errors.ts'

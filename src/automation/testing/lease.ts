@@ -1,9 +1,12 @@
-/** @module automation/testing/lease  One reserved task as its slot sees it: its outcome counts once, and its end is a signal. */
+/**
+ * @module automation/testing/lease
+ * One reserved task, as its slot uses it. Only the first outcome counts, and a lost lease aborts the signal.
+ */
 import type { JsonObject } from '../../protocol/index.ts'
 import type { Lease } from '../../storage/index.ts'
 import { SlotStopped, type AppliedConfig, type TaskLease } from '../index.ts'
 
-/** How a lease ends: by the slot's word, or lost. */
+/** How a lease ends: with an outcome of the slot, or lost. */
 export type Settle =
   | 'lost'
   | { readonly outcome: 'acked' | 'released' }
@@ -57,7 +60,7 @@ export class LocalLease implements TaskLease {
     return this.#lost
   }
 
-  /** Its outcome was handed over, or it was lost. */
+  /** Whether an outcome was reported or the lease was lost. */
   get isOver(): boolean {
     return this.#over
   }

@@ -1,4 +1,4 @@
-/** @module automation/testing/link  The way from the worker to its master, which a script may cut for a while. */
+/** @module automation/testing/link  Simulates the connection to the master, which a script can interrupt. */
 import { RpcError, toMs } from '../../protocol/index.ts'
 import type { Cancel, Timers } from '../../runtime/index.ts'
 
@@ -15,7 +15,7 @@ export class Link {
     return this.#cancel === undefined
   }
 
-  /** @throws RpcError `unavailable`, as the worker does while its master is away. */
+  /** @throws {RpcError} `unavailable` while the link is interrupted, like the worker without a master. */
   assertUp(): void {
     if (!this.isUp)
       throw new RpcError('unavailable', 'the master did not answer: the script has disconnected the worker', {
@@ -23,7 +23,7 @@ export class Link {
       })
   }
 
-  /** A second cut begins anew. */
+  /** Interrupts the link. A second call restarts the time. */
   cut(seconds: number): void {
     this.#cancel?.()
     this.#cancel = this.#timers.after(toMs(seconds), () => {

@@ -1,7 +1,7 @@
 /**
  * @module automation/testing/open-resources
- * What a run has opened and not closed yet, so that a run that hangs can be told on what: a real timer, a connection, a
- * file. Each belongs to the run in whose calls it was made; what the test runner has open itself does not count.
+ * Records the resources that a run has opened and not closed, to explain why it hangs: a real timer, a connection, a
+ * file. A resource belongs to the run that opened it. Resources of the test runner are ignored.
  */
 import { AsyncLocalStorage, createHook, type AsyncHook } from 'node:async_hooks'
 
@@ -41,12 +41,12 @@ export class OpenResources {
     this.#hook.disable()
   }
 
-  /** What is opened inside belongs to `owner`. */
+  /** Assigns the resources that `inside` opens to `owner`. */
   ownedBy<T>(owner: object, inside: () => T): T {
     return this.#running.run(owner, inside)
   }
 
-  /** In words, each kind once. Timers that would not keep the process alive are deadlines of something else. */
+  /** @returns a description of each kind of open resource. Ignores unreferenced timers, which are usually deadlines. */
   of(owner: object): readonly string[] {
     const own = [...this.#open.values()].filter((each) => each.owner === owner && each.resource.hasRef?.() !== false)
     return [...new Set(own.map(({ word }) => word))]

@@ -1,4 +1,4 @@
-/** @module automation/testing/options  What goes into a run of the harness and what comes out, as the author's types. */
+/** @module automation/testing/options  Defines the options and the results of the harness, with the author's types. */
 import type { BaseConfig } from '../../protocol/index.ts'
 import type { Pool, Pools, Typed } from '../index.ts'
 import type { Excusable } from './errors.ts'
@@ -6,9 +6,9 @@ import type { Excusable } from './errors.ts'
 type Plain = Readonly<Record<string, unknown>>
 type PoolSeed<S> = Omit<Parameters<Pool<S>['put']>[0][number], 'id'> & { readonly id?: string }
 
-/** Fields to set over the defaults, as in a PATCH: the automation's own and the base fields. */
+/** Fields to set over the defaults, like a PATCH: the automation's own fields and the base fields. */
 export type ConfigPatch<C> = Partial<BaseConfig & Typed<C, Plain>>
-/** `id`: `task-1`, `task-2` … where it is left out. */
+/** `id` defaults to `task-1`, `task-2` … */
 export interface TaskSeed<T> {
   readonly payload: Typed<T, Plain>
   readonly id?: string
@@ -17,25 +17,25 @@ export interface TaskSeed<T> {
 }
 
 interface RunOptions<C, P extends Pools> {
-  /** Over the defaults; `enabled` is true. */
+  /** Fields to set over the defaults; `enabled` is true. */
   readonly config?: ConfigPatch<C>
-  /** Short for the base field of the config. */
+  /** Shorthand for the base field `slots` of the config. */
   readonly slots?: number
-  /** Of everything that is drawn: the same seed is the same run. Default 1. */
+  /** Seed of all random numbers; the same seed gives the same run. Default 1. */
   readonly seed?: number
-  /** Items of the declared pools; their ids are `<pool>-1` … where left out. */
+  /** Items of the declared pools; their IDs default to `<pool>-1` … */
   readonly pools?: { readonly [N in keyof P]?: readonly PoolSeed<P[N]>[] }
   readonly kv?: Plain
   readonly counters?: Readonly<Record<string, number>>
-  /** Locks that another worker holds, and for how many seconds. */
+  /** Locks that another worker holds, with the hold time in seconds. */
   readonly locks?: Readonly<Record<string, number>>
-  /** What would fail the run and is meant. */
+  /** Faults that do not fail the run. */
   readonly allow?: readonly Excusable[]
-  /** Real seconds that a run may wait for something outside of its context in one go. Default 4. */
+  /** Real seconds that a run may wait without a break for something outside of its context. Default 4. */
   readonly maxWaitSeconds?: number
 }
 
-/** By the virtual second at which each is called. */
+/** Functions by the virtual second at which they are called. */
 type Script<H> = Readonly<Record<number, (handle: H) => Promise<void> | void>>
 
 export interface BatchOptions<C, T, P extends Pools> extends RunOptions<C, P> {
@@ -51,21 +51,22 @@ export interface ContinuousOptions<C, P extends Pools> extends RunOptions<C, P> 
   readonly script?: Script<Handle<C>>
 }
 
-/** What a script does to the worker. */
+/** The functions with which a script controls the worker. */
 export interface Handle<C> {
-  /** Changes the config, as a PATCH would. */
+  /** Changes the config, like a PATCH. */
   readonly setConfig: (patch: ConfigPatch<C>) => Promise<void>
-  /** `recycle` replaces the slots; after the others the worker starts no more. */
+  /** Stops all slots. `recycle` replaces them; otherwise the worker starts no more. */
   readonly stop: (why: 'drain' | 'shutdown' | 'recycle') => void
-  /** For so many seconds no call is answered, and nothing is heard of the bus. */
+  /** Disconnects the worker for this time: calls fail, and bus messages are lost. */
   readonly disconnect: (seconds: number) => void
-  /** A message from somebody else. */
+  /** Publishes a message as another client. */
   readonly publish: (topic: string, message: unknown) => void
 }
 
 export interface BatchHandle<C, T> extends Handle<C> {
+  /** Submits further tasks during the run. */
   readonly submit: (tasks: readonly TaskSeed<T>[]) => Promise<void>
-  /** The task goes back to the queue while it runs here: its run is told `lease_lost`. */
+  /** Returns a running task to the queue. Its run is aborted with `lease_lost`. */
   readonly loseLease: (taskId: string) => Promise<void>
 }
 
@@ -94,12 +95,12 @@ export interface Call {
   readonly call: CallName
   readonly args: readonly unknown[]
   readonly slotId: number
-  /** null: a continuous automation. */
+  /** null for a continuous automation. */
   readonly taskId: string | null
   readonly atSeconds: number
-  /** What it answered; absent while it waits, and for a call that answers nothing. */
+  /** The returned value; absent while the call waits, and for a call without a value. */
   readonly result?: unknown
-  /** Why it failed. */
+  /** The message of the error, if it failed. */
   readonly error?: string
 }
 
@@ -117,23 +118,23 @@ export interface PoolItemState {
   readonly inUse: boolean
 }
 
-/** What a run did, and what it left behind. */
+/** What the runs did, and what they left in the store. */
 export interface RunResult<O> {
-  /** What was emitted, in order, as it arrives in the stream. */
+  /** The emitted outputs, in the order of the stream. */
   readonly outputs: readonly Typed<O, Plain>[]
   readonly calls: readonly Call[]
-  /** What the automation logged. */
+  /** The log lines of the automation. */
   readonly logs: readonly LogLine[]
-  /** What the worker logged about it. */
+  /** The log lines of the worker about it. */
   readonly workerLogs: readonly LogLine[]
-  /** As in the worker's statistics: `counter.<name>`, `gauge.<name>`, `histogram.<name>.p50` … */
+  /** Metrics as in the worker's statistics: `counter.<name>`, `gauge.<name>`, `histogram.<name>.p50` … */
   readonly metrics: Readonly<Record<string, number>>
   readonly kv: Readonly<Record<string, unknown>>
   readonly counters: Readonly<Record<string, number>>
-  /** Every lock that was named, and whether somebody holds it at the end. */
+  /** Every lock that was used, and whether it is held at the end. */
   readonly locks: Readonly<Record<string, 'free' | 'held'>>
   readonly pools: Readonly<Record<string, readonly PoolItemState[]>>
-  /** What was published on the bus, by the automation and by the script. */
+  /** The messages published on the bus, by the automation and by the script. */
   readonly published: readonly { readonly topic: string; readonly message: unknown }[]
   readonly virtualSeconds: number
 }
@@ -141,26 +142,26 @@ export interface RunResult<O> {
 /** One delivery of a task. */
 export interface Attempt {
   readonly taskId: string
-  /** Failed runs before this one. */
+  /** Number of failed attempts before this one. */
   readonly attempt: number
   readonly slotId: number
   readonly startSeconds: number
   readonly endSeconds: number
   readonly outcome: 'acked' | 'scheduled' | 'dead' | 'released' | 'lease_lost'
-  /** The text of `last_error`; null where the run did not fail. */
+  /** The text of `last_error`; null if the attempt did not fail. */
   readonly error: string | null
-  /** What RetryIn asked for. */
+  /** The delay that RetryIn requested. */
   readonly retryInSeconds: number | null
 }
 
 export interface BatchRun<O> extends RunResult<O> {
   /** In the order in which they ended. */
   readonly attempts: readonly Attempt[]
-  /** Ids of the tasks that are done. */
+  /** IDs of the acked tasks. */
   readonly acked: readonly string[]
   /** The dead letters, oldest first. */
   readonly dead: readonly { readonly id: string; readonly error: string | null }[]
-  /** Ids of the tasks that are neither, because a script stopped the worker. */
+  /** IDs of the tasks that are neither acked nor dead, because a script stopped the worker. */
   readonly left: readonly string[]
 }
 
@@ -173,6 +174,6 @@ export interface ContinuousAttempt {
 }
 
 export interface ContinuousRun<O> extends RunResult<O> {
-  /** In the order in which they ended. `error` is null where the run returned, or ended because it was told to stop. */
+  /** In the order in which they ended. `error` is null if the run returned, or stopped because of its signal. */
   readonly runs: readonly ContinuousAttempt[]
 }

@@ -1,7 +1,7 @@
 /**
  * @module automation/testing/primitives
- * The calls of plugins, answered from the memory backend as the master answers them: params checked by the same table,
- * and everything through JSON. The bus alone is kept here, since the memory backend has none.
+ * Executes the calls of plugins on the memory backend, as the master does: params are checked with the same validators,
+ * and all values pass through JSON. Only the bus is implemented here, because the memory backend has none.
  * @see D23, D60
  */
 import {
@@ -33,7 +33,7 @@ interface PrimitivesDeps {
   readonly topics: LocalTopics
 }
 
-/** Names that were used, so that what stands under them can be shown. */
+/** The used names, whose values are part of the result. */
 export class Touched {
   readonly keys = new Set<string>()
   readonly counters = new Set<string>()
@@ -132,7 +132,7 @@ function lockMethods(
   }
 }
 
-/** The context has checked already that the pool is declared, and the items against its schemas. */
+/** The context has already checked that the pool is declared, and the items against its schemas. */
 function poolMethods({
   backend: { pools },
   workerId,
@@ -189,7 +189,7 @@ function invalidParams([first, ...more]: readonly FieldError[]): RpcError {
   )
 }
 
-/** The answer to a call of one item. */
+/** @returns the result of a call with one item. */
 export function only<T>([answer]: readonly T[]): T {
   if (answer === undefined) throw new TypeError('the store returned no result for a call with one item')
   return answer

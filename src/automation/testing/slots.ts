@@ -1,15 +1,15 @@
 /**
  * @module automation/testing/slots
- * As many slots as the config asks for, told to stop in the worker's words: `disabled`, `slots`, `recycle`, `drain`,
- * `shutdown`. What has to end within a time is killed after it (D53).
+ * Runs as many slots as the config requests, and stops them with the reasons of the worker: `disabled`, `slots`,
+ * `recycle`, `drain` and `shutdown`. Slots that exceed their time limit are killed (D53).
  */
 import { toMs } from '../../protocol/index.ts'
 import type { Cancel, Timers } from '../../runtime/index.ts'
 import { SlotStopped, type AppliedConfig, type SlotControl, type StopReason } from '../index.ts'
 
-/** What `SVC_DRAIN_TIMEOUT_SECONDS` is by default. */
+/** The default of `SVC_DRAIN_TIMEOUT_SECONDS`. */
 const DRAIN_TIMEOUT_MS = 30_000
-/** Slots are not replaced more often than this, whatever the config says. */
+/** Minimum lifetime of a slot, even if the config requests a shorter one. */
 const MIN_RECYCLE_MS = 1_000
 
 interface Slot {
@@ -24,14 +24,14 @@ export interface SlotsDeps {
   readonly workerId: string
   readonly isBatch: boolean
   readonly run: (control: SlotControl) => Promise<void>
-  /** The slot is gone. */
+  /** Called when the slot has ended. */
   readonly onEnd: (slotId: number) => void
   readonly onFailure: (error: unknown) => void
 }
 
 export class Slots {
   readonly #deps: SlotsDeps
-  /** By age, oldest first. */
+  /** In order of age, oldest first. */
   readonly #slots = new Map<number, Slot>()
   #config: AppliedConfig | undefined
   #stopped = false
@@ -40,7 +40,7 @@ export class Slots {
     this.#deps = deps
   }
 
-  /** No slot runs, and none will. */
+  /** Whether no slot runs and none will start. */
   get areOver(): boolean {
     return this.#stopped && this.#slots.size === 0
   }
@@ -59,7 +59,7 @@ export class Slots {
     return this.#slots.has(slotId)
   }
 
-  /** Leaves behind what runs in the slot. */
+  /** Abandons the run of the slot. */
   kill(slotId: number): void {
     this.#slots.get(slotId)?.killed.abort(new SlotStopped('shutdown'))
   }
@@ -99,7 +99,10 @@ export class Slots {
       })
   }
 
-  /** A batch slot ends after its task, however long that takes; at a shutdown, and always where it is continuous, within the drain timeout. */
+  /**
+   * Stops a slot. A batch slot ends after its task, without a time limit. A continuous slot, and any slot at a
+   * shutdown, is killed after the drain timeout.
+   */
   #tell(slot: Slot, why: StopReason): void {
     slot.stopping.abort(new SlotStopped(why))
     if (this.#deps.isBatch && why !== 'shutdown') return

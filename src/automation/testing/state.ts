@@ -1,4 +1,4 @@
-/** @module automation/testing/state  What stands in the store before a run, and what stands there after it. */
+/** @module automation/testing/state  Fills the store before a run and reads it after the run. */
 import { MAX_N, toMs, type FieldError, type JsonValue } from '../../protocol/index.ts'
 import type { Backend } from '../../storage/index.ts'
 import type { CatalogEntry } from '../index.ts'
@@ -6,7 +6,7 @@ import type { Faults } from './errors.ts'
 import type { PoolItemState } from './options.ts'
 import { only, type Touched } from './primitives.ts'
 
-/** What the options say of it; nothing in them is taken on trust. */
+/** Initial content of the store, from the options. Not checked yet. */
 export interface Seeds {
   readonly kv?: Readonly<Record<string, unknown>>
   readonly counters?: Readonly<Record<string, number>>
@@ -24,7 +24,7 @@ const OTHER_WORKER = 'another-worker'
 /** Just long enough to see whether a lock is free. */
 const GLANCE_MS = 1_000
 
-/** @throws RunError naming every item at fault. */
+/** Fills the store. @throws {RunError} naming every invalid item. */
 export async function fillStore(
   backend: Backend,
   entry: CatalogEntry,

@@ -1,11 +1,14 @@
-/** @module automation/testing/task-seeds  The author's tasks, checked as the master checks a submit, and made tasks of the store. */
+/**
+ * @module automation/testing/task-seeds
+ * Converts an author's tasks into tasks of the store, after the checks of a submit.
+ */
 import { compileValidator, TaskBody } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../index.ts'
 import type { NewTask, Tier } from '../../storage/index.ts'
 
 const validateTask = compileValidator(TaskBody)
 const NAMES = new Set(['id', 'payload', 'priority', 'maxAttempts'])
-/** Fields by the names that the master's check says. */
+/** Names of the fields in the messages of the master's check. */
 const WIRE = { task_id: 'id', max_attempts: 'maxAttempts' } as const
 
 interface Seed {

@@ -1,7 +1,7 @@
 /**
  * @module automation/testing/tasks
- * The queue of one run, in the memory backend: tasks are submitted, reserved, extended, settled and swept as a master
- * and its worker do it, and every delivery is kept for the result.
+ * Simulates the queue of one run in the memory backend: submits, reserves, extends, settles and sweeps tasks as master
+ * and worker do, and records every delivery for the result.
  * @see D24, D25, D26
  */
 import {
@@ -34,7 +34,7 @@ export interface TasksDeps {
   readonly random: Random
   readonly link: Link
   readonly faults: Faults
-  /** Something changed that may end the run. */
+  /** Called after a change that may end the run. */
   readonly onChange: () => void
 }
 
@@ -43,7 +43,7 @@ export class LocalTasks {
   readonly acked: string[] = []
   readonly #deps: TasksDeps
   readonly #ids = new Set<string>()
-  /** Neither acked nor dead. */
+  /** IDs of the tasks that are neither acked nor dead. */
   readonly #open = new Set<string>()
   readonly #held = new Map<string, LocalLease>()
   readonly #waiters = new Set<() => void>()
@@ -59,7 +59,7 @@ export class LocalTasks {
     return this.#open.size === 0
   }
 
-  /** No outcome is on its way. */
+  /** Whether every outcome is delivered. */
   get areSettled(): boolean {
     return this.#settling === 0
   }
@@ -68,7 +68,7 @@ export class LocalTasks {
     return [...this.#open]
   }
 
-  /** @throws RunError naming every field at fault; nothing is submitted then. */
+  /** Submits tasks. @throws {RunError} naming every invalid field; nothing is submitted then. */
   async submit(seeds: readonly unknown[]): Promise<void> {
     const { backend, entry, faults, time } = this.#deps
     const { tasks, problems } = newTasks(seeds, entry, this.#ids, time.wallMs())
@@ -86,12 +86,12 @@ export class LocalTasks {
     this.#changed()
   }
 
-  /** What one slot takes its tasks from. */
+  /** @returns the source from which one slot takes its tasks. */
   sourceOf(slotId: number): TaskSource {
     return { take: (stopping) => this.#take(slotId, stopping) }
   }
 
-  /** The task goes back to the queue, as it does when its deadline has passed. */
+  /** Returns a running task to the queue, as after its visibility timeout. */
   async loseLease(id: string): Promise<void> {
     const { backend, entry, faults } = this.#deps
     const lease = this.#held.get(id)
@@ -106,7 +106,7 @@ export class LocalTasks {
     return items.map(({ id, lastError }) => ({ id, error: lastError }))
   }
 
-  /** Where each task stands that is not done, one sentence each. */
+  /** @returns one sentence per unfinished task: where it is. */
   async whereabouts(): Promise<readonly string[]> {
     const ids = this.left.slice(0, SWEEP_ITEMS)
     const places = await this.#deps.backend.tasks.locate(this.#deps.entry.type, ids)
@@ -152,7 +152,7 @@ export class LocalTasks {
       void time.after(ms, () => {
         if (held.isOver) return
         arm(this.#deps.link.isUp ? everyMs : everyMs / 3)
-        this.#extend(held).catch(() => {}) // Tried again; when the lease has ended, the run is told.
+        this.#extend(held).catch(() => {}) // Retried. A lost lease aborts the run.
       })
     arm(everyMs)
     return held
@@ -177,7 +177,7 @@ export class LocalTasks {
     this.#changed()
   }
 
-  /** Handed over again until it is answered. */
+  /** Delivers the outcome as soon as the link is up. */
   async #settle(lease: LocalLease, how: Settle): Promise<void> {
     if (this.#held.get(lease.id) === lease) this.#held.delete(lease.id)
     this.#settling += 1

@@ -1,10 +1,10 @@
 /**
  * @module automation/testing/topics
- * The bus of one run: what is published reaches those who listen at that moment, and is kept for the result.
+ * Simulates the bus of one run: a message reaches the current subscribers and is recorded for the result.
  */
 import type { Link } from './link.ts'
 
-/** `event:orders` and `orders` are one topic. */
+/** Removes the prefix: `event:orders` and `orders` are the same topic. */
 const bare = (topic: string): string => topic.replace(/^event:(?=.)/, '')
 
 interface Listener {
@@ -22,7 +22,7 @@ export class LocalTopics {
     this.#link = link
   }
 
-  /** While the worker is disconnected, its listeners miss it. */
+  /** Publishes a message. While the worker is disconnected, its subscribers miss it. */
   publish(topic: string, message: unknown): void {
     this.published.push({ topic: bare(topic), message })
     if (!this.#link.isUp) return

@@ -1,4 +1,4 @@
-/** @module automation/testing/usage  What every call of the harness is checked for: plain JavaScript calls it too. */
+/** @module automation/testing/usage  Checks the arguments of the harness, which may come from plain JavaScript. */
 import { isAutomation, type Automation, type AutomationKind } from '../index.ts'
 import { Faults } from './errors.ts'
 
@@ -8,7 +8,7 @@ const WORDS: Readonly<Record<AutomationKind, { readonly by: string; readonly kin
 }
 const COMMON = ['config', 'slots', 'seed', 'pools', 'kv', 'counters', 'locks', 'allow', 'maxWaitSeconds', 'script']
 
-/** @throws RunError `usage` */
+/** @throws {RunError} `usage` for an invalid call. */
 export function checkedCall(
   expected: AutomationKind,
   automation: unknown,
@@ -39,7 +39,7 @@ function described(value: unknown): string {
     : `an object that holds one, as "${found[0]}": pass that`
 }
 
-/** A number of seconds above 0. @throws RunError `usage` */
+/** @returns `value` if it is a number of seconds above 0. @throws {RunError} `usage` otherwise. */
 export function checkedSeconds(faults: Faults, name: string, value: unknown): number {
   if (typeof value === 'number' && value > 0 && Number.isFinite(value)) return value
   throw faults.usage(`${name}: must be a number of seconds above 0, got ${String(value)}`)

@@ -1,11 +1,11 @@
 /**
  * @module automation/testing/watched-run
- * One run of the automation under watch. Its context is the runner's, with every call recorded on the way:
+ * Monitors one run of the automation. It wraps the context of the slot runner and records every call:
  *
- *   inside: at least one call of the context is open ─▶ virtual time may go on
- *   outside: none is ─▶ it works, or waits for something real; virtual time stands still
+ *   inside: at least one call of the context is open ─▶ virtual time may advance
+ *   outside: none is open ─▶ the run works, or waits for something real; virtual time stops
  *
- * At its end it must hold nothing and owe nothing. Whoever is told to stop has two seconds to end.
+ * A run must not return with open calls, locks or claims. It has two real seconds to return after its signal aborts.
  */
 import { inspect, isDeepStrictEqual } from 'node:util'
 import { toSeconds } from '../../protocol/index.ts'
@@ -15,9 +15,9 @@ import { Awaitable } from './awaitable.ts'
 import type { Faults } from './errors.ts'
 import type { Call, CallName } from './options.ts'
 
-/** How long a run may go on after its signal. */
+/** How long a run may continue after its signal aborted. */
 export const STOP_WITHIN_MS = 2_000
-/** A run that calls so often without ever waiting goes in circles. */
+/** A run with more calls than this, without ever waiting, is an endless loop. */
 const MAX_CALLS_A_TURN = 100_000
 
 export interface WatchDeps {
@@ -26,12 +26,12 @@ export interface WatchDeps {
   readonly faults: Faults
   readonly masker: Masker
   readonly calls: Call[]
-  /** Runs `log` such that its line counts as the automation's. */
+  /** Runs `log`, and attributes its lines to the automation. */
   readonly asAutomation: (log: () => void) => void
-  /** Something happened that may end a wait. */
+  /** Called after an event that may end a wait. */
   readonly nudge: () => void
   readonly onOverdue: (run: WatchedRun) => void
-  /** This run can never end. */
+  /** Called when this run would never end. */
   readonly onStuck: (message: string) => void
 }
 
@@ -41,18 +41,18 @@ interface OpenCall {
   readonly promise: Awaitable<unknown>
 }
 type Plugin = (context: BatchContext | Context) => Promise<void> | void
-/** What a lock and a claim have in common; a claim also has `remove`. */
+/** What locks and claims have in common. A claim also has `remove`. */
 type Holding = Pick<Lock, 'extend' | 'release'> & AsyncDisposable & { readonly remove?: () => Promise<void> }
 
 export class WatchedRun {
   readonly slotId: number
   readonly taskId: string | null
   readonly startSeconds: number
-  /** Real time of the last sign of life. */
+  /** Real time of the last completed call. */
   lastSeenMs: number
-  /** Real time at which it was told to stop. */
+  /** Real time at which the signal aborted. */
   stopRequestedAtMs: number | undefined
-  /** It was told to stop, and two seconds have passed. */
+  /** The signal aborted more than two seconds ago. */
   isOverdue = false
   hasEnded = false
   readonly #deps: WatchDeps
@@ -73,7 +73,7 @@ export class WatchedRun {
     else context.signal.addEventListener('abort', () => this.#stopRequested(), { once: true })
   }
 
-  /** For messages. */
+  /** Name of the run in messages. */
   get who(): string {
     return this.taskId === null ? `slot ${this.slotId}` : `slot ${this.slotId}, task "${this.taskId}"`
   }
@@ -82,7 +82,7 @@ export class WatchedRun {
     return !this.hasEnded && this.#open.size === 0 && (!this.isOverdue || this.#deps.faults.allows('signal'))
   }
 
-  /** What it did last, for a message. */
+  /** Description of the latest call, for messages. */
   get lastCall(): string {
     const last = this.#calls.at(-1)?.record
     return last === undefined
@@ -90,7 +90,7 @@ export class WatchedRun {
       : `its last call was ${last.call}(${last.args.map((arg) => this.#deps.masker.text(shown(arg))).join(', ')}), at ${last.atSeconds} s`
   }
 
-  /** The event loop has turned: what the run does is no endless loop. */
+  /** Called at each turn of the event loop: the run is not in an endless loop. */
   turned(): void {
     this.#callsThisTurn = 0
   }
@@ -109,14 +109,15 @@ export class WatchedRun {
     }
   }
 
-  /** A run that threw may leave things behind: the runtime gives them back. */
+  /** Reports locks and calls that are still open. Not for a run that threw: the runtime releases them. */
   #checkReturn(): void {
     for (const what of this.#held)
       this.#deps.faults.add(
         'held',
         `${this.who}: ${what} is still held when run returns; release it, or take it with await using`,
       )
-    const waiting = this.#calls.filter(({ record, answered }) => this.#open.has(answered) && record.call !== 'sleep') // A sleep may have lost a race.
+    // A sleep may have lost a race.
+    const waiting = this.#calls.filter(({ record, answered }) => this.#open.has(answered) && record.call !== 'sleep')
     for (const { record, promise } of waiting)
       if (promise.wasAwaited)
         this.#deps.faults.add('unawaited', `${this.who}: ${record.call} was still under way when run returned`)
@@ -125,21 +126,24 @@ export class WatchedRun {
   #checkAwaited(): void {
     for (const { record, promise } of this.#calls)
       if (!promise.wasAwaited)
-        this.#deps.faults.add('unawaited', `${this.who}: nobody awaited ${record.call}; await it before run returns`)
+        this.#deps.faults.add('unawaited', `${this.who}: ${record.call} was not awaited; await it before run returns`)
   }
 
   #stopRequested(): void {
     this.stopRequestedAtMs = this.#deps.realClock.monotonicMs()
   }
 
-  /** It had its two seconds, which are real ones: every wait of the context ends with the signal, so it waits for something else. */
+  /**
+   * Reports that the run has not stopped in two real seconds. Every wait of the context ends with the signal, so it
+   * waits for something else.
+   */
   overdue(): void {
     if (this.hasEnded || this.isOverdue) return
     this.isOverdue = true
     const { why } = this.#context.signal.reason as { why?: unknown }
     this.#deps.faults.add(
       'signal',
-      `${this.who}: run goes on ${toSeconds(STOP_WITHIN_MS)} s after its signal (why: ${String(why)}); pass signal on to what you wait for, and look at signal.aborted in loops`,
+      `${this.who}: run still runs ${toSeconds(STOP_WITHIN_MS)} s after its signal (why: ${String(why)}); pass signal on to what you wait for, and look at signal.aborted in loops`,
     )
     this.#deps.onOverdue(this)
   }
@@ -184,7 +188,9 @@ export class WatchedRun {
     return Object.freeze(watched) as unknown as BatchContext & Context
   }
 
-  /** Records each call. A call that never waits, over and over, is not answered: nothing else would ever run. */
+  /**
+   * Records each call. Calls in an endless loop without a wait never return, because nothing else could run otherwise.
+   */
   #watched<A extends readonly unknown[], R>(
     call: CallName,
     work: (...args: A) => Promise<R>,
@@ -224,7 +230,7 @@ export class WatchedRun {
     return true
   }
 
-  /** Virtual time may go on while `waiting` is open. */
+  /** Lets virtual time advance while `waiting` is pending. */
   #inside<T>(waiting: Promise<T>): Promise<T> {
     this.#open.add(waiting)
     const seen = (): void => {
@@ -270,7 +276,7 @@ export class WatchedRun {
     }
   }
 
-  /** Remembers what is held until it is let go. */
+  /** Tracks a lock or claim until it is released. */
   #hold<H extends Holding>(kind: 'lock' | 'pool', name: string, what: string, holding: H | null): H | null {
     if (holding === null) return null
     this.#held.add(what)
@@ -323,7 +329,7 @@ export class WatchedRun {
   }
 }
 
-/** JSON pointer of the first text that holds a secret. */
+/** @returns the JSON pointer of the first text that contains a secret. */
 function secretIn(value: unknown, masker: Masker, path = '', depth = 0): string | undefined {
   if (typeof value !== 'object' || value === null)
     return isDeepStrictEqual(masker.value(value), value) ? undefined : path
@@ -335,7 +341,7 @@ function secretIn(value: unknown, masker: Masker, path = '', depth = 0): string 
   }
   return undefined
 }
-/** As deep as a document of the wire may be. */
+/** The maximum depth of a JSON document on the wire. */
 const MAX_DEPTH = 64
 
 function withoutFunctions(value: object | null): object | null {

@@ -9,7 +9,7 @@ export const heartbeat = defineContinuous({
     const { counter, emit, signal, sleep } = context
     while (!signal.aborted) {
       await emit({ beat: await counter.add('beats', 1) })
-      await sleep(context.config.interval_seconds * 1_000) // Rejects when the slot is to stop.
+      await sleep(context.config.interval_seconds * 1_000) // Rejects when the slot stops.
     }
   },
 })

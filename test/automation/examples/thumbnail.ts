@@ -24,5 +24,5 @@ export const thumbnail = defineBatch({
 
 async function shrink(url: string, width: number, proxy: string, signal: AbortSignal): Promise<number> {
   signal.throwIfAborted()
-  return url.length * width + proxy.length // Here your own work.
+  return url.length * width + proxy.length // Your own work goes here.
 }

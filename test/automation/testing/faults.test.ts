@@ -73,7 +73,7 @@ describe('an excusable fault fails the run, unless it is allowed', () => {
       'item "inboxes-1" of pool "inboxes" is still held',
       async ({ pool }) => void (await pool('inboxes').claim({ holdSeconds: 5 })),
     ],
-    ['a call that nobody awaited', 'unawaited', 'nobody awaited emit', ({ emit }) => void emit({ n: 1 })],
+    ['a call that is not awaited', 'unawaited', 'emit was not awaited', ({ emit }) => void emit({ n: 1 })],
     [
       'a call that is still under way',
       'unawaited',
@@ -126,13 +126,13 @@ describe('an excusable fault fails the run, unless it is allowed', () => {
         await new Promise((resolve) => void setTimeout(resolve, 20))
       }
     }
-    expect(await faultsOf(probe(deaf))).toEqual(saying('signal', 'run goes on 2 s after its signal (why: drain)'))
+    expect(await faultsOf(probe(deaf))).toEqual(saying('signal', 'run still runs 2 s after its signal (why: drain)'))
     over.abort()
   })
 
   it('a signal ignored in a wait for something real', async () => {
     const deaf = async ({ sleep }: Context): Promise<void> => sleep(60_000).catch(never)
-    expect(await faultsOf(probe(deaf))).toEqual(saying('signal', 'run goes on 2 s after its signal (why: drain)'))
+    expect(await faultsOf(probe(deaf))).toEqual(saying('signal', 'run still runs 2 s after its signal (why: drain)'))
     expect(await faultsOf(probe(deaf, ['signal']))).toEqual(saying('stuck', 'outside of its context'))
   })
 
@@ -180,7 +180,7 @@ describe('a run that would never end is told where it hangs', () => {
     expect(fault?.message).toMatch(/^slot 0, task "task-1": run has waited .* it has open: a connection\./)
   })
 
-  it('on a promise that nobody settles', async () => {
+  it('on a promise that never settles', async () => {
     expect(await faultsOf(play(never))).toEqual(
       saying('stuck', 'it has not called its context; it has no timer, connection or file open'),
     )
